@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+
+# Copyright The sample-controller-manager Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Generates Go code from the API types: deep copies in the module api; the
+# clientset, informers, listers and apply configurations in the module client-go.
+# What the fake clientset knows of the schemas is from manifests/crds: run
+# hack/update-crds.sh first.
+#
+# Usage: hack/update-codegen.sh
+
+set -o errexit -o nounset -o pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+root="$(pwd -P)"
+api=samplecontroller.io/api
+clients=samplecontroller.io/client-go
+
+export GOWORK=off
+tmp="$(mktemp -d)"
+trap 'rm -rf "${tmp}"' EXIT
+
+go -C hack/tools/codegen run ./openapi-schema \
+  "${api}/icecream/v1alpha1=${root}/manifests/crds/controller.nicoleh.io_icecreams.yaml" \
+  "${api}/samplecontroller/v1alpha1=${root}/manifests/crds/samplecontroller.k8s.io_foos.yaml" \
+  >"${tmp}/schema.json"
+
+# kube_codegen.sh builds the generators of its own module, in the version that is
+# pinned here, and installs them into GOBIN.
+export GOBIN="${tmp}/bin"
+go -C hack/tools/codegen mod download k8s.io/code-generator
+# shellcheck source=/dev/null
+source "$(go -C hack/tools/codegen list -m -f '{{.Dir}}' k8s.io/code-generator)/kube_codegen.sh"
+
+# Each generator runs inside the module that it writes to: from elsewhere it does
+# not find the packages, and client-gen notices that after it has deleted the old ones.
+cd "${root}/staging/src/${api}"
+kube::codegen::gen_helpers \
+  --boilerplate "${root}/hack/boilerplate.go.txt" \
+  .
+
+cd "${root}/staging/src/${clients}"
+kube::codegen::gen_client \
+  --with-watch \
+  --with-applyconfig \
+  --applyconfig-openapi-schema "${tmp}/schema.json" \
+  --output-dir . \
+  --output-pkg "${clients}" \
+  --boilerplate "${root}/hack/boilerplate.go.txt" \
+  ../api

@@ -1,0 +1,136 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
+)
+
+// Icecream is an object that keeps one Deployment: its controller creates the
+// Deployment named in spec.deploymentName, keeps what the spec declares, and
+// says in the status what has become of it.
+//
+// +genclient
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+// +kubebuilder:resource:path=icecreams,singular=icecream,shortName=ice
+// +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector
+// +kubebuilder:printcolumn:name="Deployment",type=string,JSONPath=`.spec.deploymentName`,description="The Deployment that is kept"
+// +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=`.spec.replicas`,description="Replicas wanted; empty where somebody else decides"
+// +kubebuilder:printcolumn:name="Available",type=integer,JSONPath=`.status.availableReplicas`,description="Replicas that are available"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether all is as declared"
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it is, or is not, ready"
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="The reason for a person"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type Icecream struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec is what is wanted.
+	Spec IcecreamSpec `json:"spec"`
+	// Status is what is there, as last observed. Users do not write it.
+	//
+	// Its default tells an object that no controller has looked at yet (-1)
+	// from one that is ready.
+	// +optional
+	// +default={"observedGeneration": -1}
+	Status IcecreamStatus `json:"status,omitempty"`
+}
+
+// IcecreamSpec is what is wanted of an Icecream. What it does not declare belongs to others.
+type IcecreamSpec struct {
+	// DeploymentName is the name of the Deployment to keep, in the namespace of
+	// the Icecream. If a Deployment of this name exists and is not owned by the
+	// Icecream, it is not touched and the Icecream is Stalled.
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="!format.dns1123Subdomain().validate(self).hasValue()",message="must be a valid Deployment name, for example \"example-icecream\": lower case letters, digits, '-' and '.', with a letter or digit first and last, at most 253 characters"
+	DeploymentName string `json:"deploymentName"`
+
+	// Replicas is how many Pods the Deployment shall have. Where it is absent,
+	// the Deployment is created with one and its replicas are left to others,
+	// for example to a HorizontalPodAutoscaler.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Replicas *int32 `json:"replicas,omitempty"`
+
+	// Image is the image of the Deployment's container "nginx". Where it is
+	// absent, the Deployment is created with nginx:latest and its image is left
+	// to others.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="!self.matches('\\\\s')",message="must be an image reference without white space, for example \"nginx:1.29\""
+	Image string `json:"image,omitempty"`
+}
+
+// IcecreamStatus is what is there, as last observed.
+type IcecreamStatus struct {
+	// ObservedGeneration is the metadata.generation that the rest of the status
+	// speaks of; -1 before the first observation.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration"`
+	// Replicas of the Deployment, of whatever version and state.
+	// +optional
+	Replicas int32 `json:"replicas"`
+	// ReadyReplicas are the replicas whose Pods are ready.
+	// +optional
+	ReadyReplicas int32 `json:"readyReplicas"`
+	// AvailableReplicas are the replicas that have been ready for the
+	// Deployment's minReadySeconds.
+	// +optional
+	AvailableReplicas int32 `json:"availableReplicas"`
+	// Selector of the Deployment's Pods, in the form that the scale subresource
+	// and a HorizontalPodAutoscaler on the Icecream read.
+	// +optional
+	Selector string `json:"selector,omitempty"`
+	// Conditions are Ready, Reconciling and Stalled, in the kstatus convention.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// Pods says what the Pods say. It is written by
+	// status-aggregator-controller and absent where that is disabled.
+	// +optional
+	Pods *workloadv1alpha1.PodSummary `json:"pods,omitempty"`
+	// Placements records the nodes that Pods were placed on: for each Pod that
+	// exists, one record, ordered by time and Pod UID. The newest 500 are kept.
+	// +optional
+	// +listType=map
+	// +listMapKey=podUID
+	// +kubebuilder:validation:MaxItems=500
+	Placements []Placement `json:"placements,omitempty"`
+	// PlacementsOmitted is how many further Pods that exist are older than the
+	// oldest record and left out of placements.
+	// +optional
+	PlacementsOmitted int32 `json:"placementsOmitted"`
+}
+
+// Placement records that a Pod was placed on a node.
+type Placement struct {
+	// PodUID is the UID of the Pod: a Pod that is created anew has a new one.
+	PodUID types.UID `json:"podUID"`
+	// Pod is the name of the Pod.
+	// +optional
+	Pod string `json:"pod,omitempty"`
+	// Node is the name of the node.
+	// +optional
+	Node string `json:"node,omitempty"`
+	// Time is when the Pod was placed: the transition of its condition
+	// PodScheduled to True.
+	// +optional
+	Time metav1.Time `json:"time,omitempty"`
+}
+
+// IcecreamList is a list of Icecreams.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+type IcecreamList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata"`
+
+	Items []Icecream `json:"items"`
+}

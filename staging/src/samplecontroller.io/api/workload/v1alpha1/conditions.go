@@ -1,0 +1,45 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Condition types. They follow the kstatus convention
+// (sigs.k8s.io/cli-utils/pkg/kstatus): Ready says whether all is as declared,
+// Reconciling and Stalled say why not. At most one of the three is True.
+const (
+	// ConditionReady is True if and only if status.observedGeneration equals
+	// metadata.generation, the Deployment is owned by the object and observed in
+	// its current generation, and its updated, total and available replicas all
+	// equal the replicas wanted.
+	ConditionReady = "Ready"
+	// ConditionReconciling is True while the object is on its way to Ready and
+	// nothing that a user must mend is in the way.
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled is True while the object cannot become Ready until
+	// somebody changes something: the message says what.
+	ConditionStalled = "Stalled"
+)
+
+// Reasons of the conditions. The condition that is True and the Ready
+// condition carry the same one.
+const (
+	// ReasonAvailable: every wanted replica is up to date and available.
+	ReasonAvailable = "Available"
+	// ReasonProgressing: the Deployment is being created, rolled out or scaled.
+	ReasonProgressing = "Progressing"
+	// ReasonWaitingForDeletion: a Deployment of the wanted name is being
+	// deleted, or belongs to an earlier object of the same kind and name; it is
+	// created anew once that one is gone.
+	ReasonWaitingForDeletion = "WaitingForDeletion"
+	// ReasonDeploymentConflict: a Deployment of the wanted name exists and is
+	// not owned by the object. It is never touched.
+	ReasonDeploymentConflict = "DeploymentConflict"
+	// ReasonInvalidSpec: the spec cannot be carried out as it is written.
+	ReasonInvalidSpec = "InvalidSpec"
+	// ReasonWriteDenied: the API server refuses to create or change the
+	// Deployment, for example for a quota or an admission policy.
+	ReasonWriteDenied = "WriteDenied"
+	// ReasonProgressDeadlineExceeded: the Deployment reports that its rollout
+	// has made no progress within spec.progressDeadlineSeconds.
+	ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
+)

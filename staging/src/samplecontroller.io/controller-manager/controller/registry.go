@@ -1,0 +1,99 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+)
+
+// namePattern is what names and aliases look like.
+var namePattern = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
+
+// nameSuffix tells the name of a controller from that of a kind.
+const nameSuffix = "-controller"
+
+// Registry is the controller map of a program. It does not change after it was
+// made and may be used by several goroutines.
+type Registry[C any] struct {
+	descriptors []Descriptor[C]
+	names       map[string]string // every name and alias to the name
+}
+
+// NewRegistry returns the registry of the given controllers, sorted by name.
+//
+// A descriptor that is incomplete, or whose name or alias is malformed or taken,
+// is a mistake of the programmer: NewRegistry panics, so that it shows at the
+// first start and in a test that only calls it.
+func NewRegistry[C any](descriptors ...Descriptor[C]) *Registry[C] {
+	r := &Registry[C]{names: map[string]string{}}
+	for _, d := range descriptors {
+		r.register(d)
+	}
+	slices.SortFunc(r.descriptors, func(a, b Descriptor[C]) int {
+		if a.Name < b.Name {
+			return -1
+		}
+		return 1
+	})
+	return r
+}
+
+func (r *Registry[C]) register(d Descriptor[C]) {
+	mustf(len(d.Name) > len(nameSuffix) && d.Name[len(d.Name)-len(nameSuffix):] == nameSuffix,
+		"registering controller %q: its name must end in %q", d.Name, nameSuffix)
+	mustf(d.New != nil, "registering controller %q: it has no constructor", d.Name)
+	mustf(d.Workers > 0, "registering controller %q: it has %d workers", d.Name, d.Workers)
+	for _, name := range append([]string{d.Name}, d.Aliases...) {
+		mustf(namePattern.MatchString(name) && len(name) <= 63, "registering controller %q: %q is no DNS label", d.Name, name)
+		taken, clash := r.names[name]
+		mustf(!clash, "registering controller %q: %q is taken by %q", d.Name, name, taken)
+		r.names[name] = d.Name
+	}
+	r.descriptors = append(r.descriptors, d)
+}
+
+func mustf(ok bool, format string, args ...any) {
+	if !ok {
+		panic(fmt.Sprintf(format, args...))
+	}
+}
+
+// Descriptors returns the descriptors of all controllers, sorted by name.
+func (r *Registry[C]) Descriptors() []Descriptor[C] { return slices.Clone(r.descriptors) }
+
+// Names returns the names of all controllers, sorted.
+func (r *Registry[C]) Names() []string {
+	return r.collect(func(Descriptor[C]) bool { return true })
+}
+
+// DisabledByDefault returns the names of those that "*" does not enable, sorted.
+func (r *Registry[C]) DisabledByDefault() []string {
+	return r.collect(func(d Descriptor[C]) bool { return d.DisabledByDefault })
+}
+
+// Workers returns how many syncs the named controller runs at once by default.
+func (r *Registry[C]) Workers(name string) int {
+	for _, d := range r.descriptors {
+		if d.Name == name {
+			return d.Workers
+		}
+	}
+	return 0
+}
+
+func (r *Registry[C]) collect(want func(Descriptor[C]) bool) []string {
+	names := []string{}
+	for _, d := range r.descriptors {
+		if want(d) {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}
+
+// known returns all names and aliases, sorted.
+func (r *Registry[C]) known() []string { return slices.Sorted(maps.Keys(r.names)) }

@@ -1,0 +1,35 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package reconcile is the one loop that every controller runs: informers wake
+// keys, keys wait in a queue, workers take them to a sync function, and what
+// fails is tried again.
+//
+// # What it promises
+//
+//   - A key is synced by one worker at a time, and again if it was woken
+//     meanwhile.
+//   - A key whose sync fails is retried with exponential backoff, without end:
+//     no key is ever dropped. A conflict (409) is retried like an error, but
+//     quietly: it means that the cache was late.
+//   - A sync that panics is an error of that key. It is counted, logged with
+//     its stack and backed off, and the loop goes on.
+//   - Workers start when the informers and the loop's own handlers have seen
+//     the initial list, not before.
+//   - [Loop.Run] returns when every goroutine that it started has ended. It may
+//     be called again: queue, handlers and workers are born in it and die with
+//     it. Registering a handler on an informer that is already synced replays
+//     its store, so each Run begins with a full resync from memory.
+//
+// # What it does not know
+//
+// Clients, listers, API types, status, Events, leadership. A sync function gets
+// a key and reads what it needs from its own listers.
+//
+// # Resync
+//
+// The loop drops updates that do not change the resourceVersion, so an
+// informer's resync period does not reach the sync function unless
+// [WithResyncs] is given. Periodic work asks for itself: the sync function
+// returns after how long it wants to be called again.
+package reconcile

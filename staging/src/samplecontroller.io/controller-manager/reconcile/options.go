@@ -1,0 +1,80 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+)
+
+// Option changes how a Loop works.
+type Option func(*Loop)
+
+// WithRateLimiter replaces [DefaultRateLimiter]. The function is called once
+// for each Run, so that a new Run begins without the backoffs of the last.
+func WithRateLimiter(newRateLimiter func() workqueue.TypedRateLimiter[cache.ObjectName]) Option {
+	return func(l *Loop) { l.rateLimiter = newRateLimiter }
+}
+
+// WithObserver has each outcome passed to observe.
+func WithObserver(observe Observer) Option {
+	return func(l *Loop) { l.observe = observe }
+}
+
+// WithResyncs has updates delivered that do not change the resourceVersion,
+// which is what informers with a resync period send. By default they are
+// dropped.
+func WithResyncs(resyncs bool) Option {
+	return func(l *Loop) { l.resyncs = resyncs }
+}
+
+// DefaultRateLimiter backs off each key by itself, from 5 ms doubling to 5
+// minutes. There is no limit over all keys: the API server's priority and
+// fairness knows better how much it can take.
+func DefaultRateLimiter() workqueue.TypedRateLimiter[cache.ObjectName] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](5*time.Millisecond, 5*time.Minute)
+}
+
+// Result is how a sync ended.
+type Result string
+
+// The results of a sync.
+const (
+	// ResultSuccess: done, nothing more to do.
+	ResultSuccess Result = "success"
+	// ResultRequeued: done, and to be called again after a time.
+	ResultRequeued Result = "requeued"
+	// ResultConflict: a write was refused because the cache was late.
+	ResultConflict Result = "conflict"
+	// ResultError: failed, to be retried.
+	ResultError Result = "error"
+	// ResultPanic: panicked, to be retried.
+	ResultPanic Result = "panic"
+)
+
+// Results returns all results, for whoever prepares a series for each.
+func Results() []Result {
+	return []Result{ResultSuccess, ResultRequeued, ResultConflict, ResultError, ResultPanic}
+}
+
+// Outcome is what became of one sync.
+type Outcome struct {
+	// Controller is the name of the loop.
+	Controller string
+	// Key is the object that was synced.
+	Key cache.ObjectName
+	// Result is how the sync ended.
+	Result Result
+	// Err is the error of the results conflict, error and panic, else nil.
+	Err error
+	// Duration is how long the sync took.
+	Duration time.Duration
+}
+
+// Observer is told of each outcome, after the key's next turn has been decided.
+// Several workers call it at once; it must not block.
+type Observer func(ctx context.Context, outcome Outcome)

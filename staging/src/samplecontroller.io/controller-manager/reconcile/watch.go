@@ -1,0 +1,85 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// Object is what the informers of a loop hold.
+type Object interface {
+	comparable
+	metav1.Object
+}
+
+// For wakes the key of each object of informer that is added, changed or
+// deleted: the kind that the controller is for.
+func For[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T]) {
+	l.watches = append(l.watches, func(ctx context.Context, add func(cache.ObjectName)) (registered, error) {
+		return register(ctx, informer, cache.TypedResourceEventHandlerDetailedFuncs[T]{
+			AddFunc: func(obj T, _ bool) { add(cache.MetaObjectToName(obj)) },
+			UpdateFunc: func(oldObj, newObj T) {
+				if l.delivers(oldObj, newObj) {
+					add(cache.MetaObjectToName(newObj))
+				}
+			},
+			DeleteFunc: func(deleted cache.DeletedObject[T]) { add(deleted.GetObjectName()) },
+		})
+	})
+}
+
+// Watch wakes keys that depend on an object of informer, for example those of
+// its owners. On a change the keys of the old and of the new object are woken,
+// because a dependent may have changed hands.
+//
+// keys must be a pure function of the object and of the informers' indexes: no
+// API call and no lock, since it runs in the informer's delivery.
+func Watch[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], keys func(T) []cache.ObjectName) {
+	l.watches = append(l.watches, func(ctx context.Context, add func(cache.ObjectName)) (registered, error) {
+		addAll := func(obj T) {
+			for _, key := range keys(obj) {
+				add(key)
+			}
+		}
+		return register(ctx, informer, cache.TypedResourceEventHandlerDetailedFuncs[T]{
+			AddFunc: func(obj T, _ bool) { addAll(obj) },
+			UpdateFunc: func(oldObj, newObj T) {
+				if l.delivers(oldObj, newObj) {
+					addAll(oldObj)
+					addAll(newObj)
+				}
+			},
+			DeleteFunc: func(deleted cache.DeletedObject[T]) {
+				// Without a last state nothing is known of whom to wake. Those
+				// concerned were woken when the object was last seen.
+				if none := *new(T); deleted.OptionalObj != none {
+					addAll(deleted.OptionalObj)
+				}
+			},
+		})
+	})
+}
+
+// delivers tells whether an update reaches the queue: a resync, which repeats
+// the object unchanged, does so only if asked for.
+func (l *Loop) delivers(oldObj, newObj metav1.Object) bool {
+	return l.resyncs || oldObj.GetResourceVersion() != newObj.GetResourceVersion()
+}
+
+// register adds a handler to an informer.
+func register[T Object](ctx context.Context, informer cache.TypedSharedIndexInformer[T], handler cache.TypedResourceEventHandler[T]) (registered, error) {
+	logger := klog.FromContext(ctx)
+	registration, err := informer.AddTypedEventHandler(handler, cache.HandlerOptions{Logger: &logger})
+	if err != nil {
+		return registered{}, err
+	}
+	return registered{
+		synced: []cache.DoneChecker{informer.HasSyncedChecker(), registration.HasSyncedChecker()},
+		remove: func() error { return cache.ShutDownEventHandler(informer, registration) },
+	}, nil
+}

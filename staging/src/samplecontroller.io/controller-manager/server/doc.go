@@ -1,0 +1,16 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package server serves a controller manager's HTTPS endpoints: probes, metrics
+// and what helps to debug it.
+//
+//	/healthz /livez /readyz   open to all, ?verbose names each check
+//	/metrics /metrics/slis    everything else only to those whom the API server
+//	/configz                  authenticates and authorises, by TokenReview and
+//	/statusz /flagz           SubjectAccessReview of the path
+//	/debug/pprof
+//	/debug/flags/v            PUT sets the log verbosity
+//
+// It is the stack of k8s.io/apiserver and k8s.io/controller-manager, put
+// together once.
+package server

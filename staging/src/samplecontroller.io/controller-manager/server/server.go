@@ -1,0 +1,83 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	apiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/flagz"
+	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/apiserver/pkg/server/mux"
+	"k8s.io/apiserver/pkg/server/statusz"
+	"k8s.io/component-base/compatibility"
+	componentbaseconfig "k8s.io/component-base/config"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo" // leader election and informer queue metrics
+	_ "k8s.io/component-base/metrics/prometheus/restclient"
+	"k8s.io/component-base/metrics/prometheus/slis"
+	_ "k8s.io/component-base/metrics/prometheus/version"
+	genericcontrollermanager "k8s.io/controller-manager/app"
+)
+
+// shutdownTimeout is how long requests that are being answered are waited for.
+const shutdownTimeout = 2 * time.Second
+
+// Config says what to serve to whom.
+type Config struct {
+	// Name of the component, as /statusz and /flagz print it.
+	Name string
+	// SecureServing is the listener with its certificates; nil: nothing is served.
+	SecureServing *apiserver.SecureServingInfo
+	// Authentication and Authorization decide about every path that is not always
+	// allowed.
+	Authentication *apiserver.AuthenticationInfo
+	Authorization  *apiserver.AuthorizationInfo
+	// Debugging switches profiling and the setting of the log verbosity.
+	Debugging componentbaseconfig.DebuggingConfiguration
+	// Flags are shown by /flagz; nil: there is no /flagz.
+	Flags flagz.Reader
+	// Version is shown by /statusz; nil: there is no /statusz.
+	Version compatibility.EffectiveVersion
+	// Healthz, Livez and Readyz are the checks behind the three probes. An empty
+	// list answers that the process can answer.
+	Healthz, Livez, Readyz []healthz.HealthChecker
+}
+
+// Handler returns the handler of all endpoints, behind authentication and
+// authorisation.
+func Handler(config Config) http.Handler {
+	healthzMux := mux.NewPathRecorderMux("healthz")
+	healthz.InstallHandler(healthzMux, config.Healthz...)
+	mux := genericcontrollermanager.NewBaseHandler(&config.Debugging, healthzMux)
+	mux.HandlePrefix("/healthz/", healthzMux) // the base handler has no single checks
+	healthz.InstallLivezHandler(mux, config.Livez...)
+	healthz.InstallReadyzHandler(mux, config.Readyz...)
+	slis.SLIMetricsWithReset{}.Install(mux)
+	if config.Flags != nil {
+		flagz.Install(mux, config.Name, config.Flags)
+	}
+	if config.Version != nil {
+		statusz.Install(mux, config.Name, statusz.NewRegistry(config.Version, statusz.WithListedPaths(mux.ListedPaths())))
+	}
+	return genericcontrollermanager.BuildHandlerChain(mux, config.Authorization, config.Authentication)
+}
+
+// Start serves until ctx ends. The returned function waits until nothing is
+// served any more; call it after ctx has ended.
+func Start(ctx context.Context, config Config) (wait func(), err error) {
+	if config.SecureServing == nil {
+		return func() {}, nil
+	}
+	stopped, listenerStopped, err := config.SecureServing.Serve(Handler(config), shutdownTimeout, ctx.Done())
+	if err != nil {
+		return nil, fmt.Errorf("serving on %s: %w", config.SecureServing.Listener.Addr(), err)
+	}
+	return func() {
+		<-listenerStopped
+		<-stopped
+	}, nil
+}

@@ -1,0 +1,150 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+
+	"samplecontroller.io/controller-manager/controller"
+)
+
+// State is what a controller is doing.
+type State string
+
+// The states of a controller.
+const (
+	// Standby: not running, because this process does not lead.
+	Standby State = "Standby"
+	// Starting: about to run.
+	Starting State = "Starting"
+	// Running: at work.
+	Running State = "Running"
+	// Degraded: failed, and waiting to be started again.
+	Degraded State = "Degraded"
+	// Stopping: told to stop, and not yet done.
+	Stopping State = "Stopping"
+)
+
+// Status is what one controller is doing, since when and why.
+type Status struct {
+	// Controller is the name of the controller.
+	Controller string
+	// State is what it is doing.
+	State State
+	// Since is when the state began.
+	Since time.Time
+	// Reason says why, for the states that have one.
+	Reason string
+}
+
+// runner runs one controller.
+type runner struct {
+	controller controller.Controller
+
+	mutex  sync.Mutex
+	status Status
+}
+
+func newRunner(c controller.Controller) *runner {
+	return &runner{controller: c, status: Status{Controller: c.Name(), State: Standby, Since: time.Now()}}
+}
+
+// run runs the controller for one term, again after each failure.
+func (r *runner) run(ctx context.Context, options Options) {
+	logger := klog.LoggerWithValues(klog.FromContext(ctx), "controller", r.controller.Name())
+	defer r.become(Standby, "")
+	r.become(Starting, "")
+	if options.StartInterval > 0 && !sleep(ctx, wait.Jitter(options.StartInterval, 1)) {
+		return
+	}
+	// When the term ends the controller is stopping until it has returned.
+	defer context.AfterFunc(ctx, func() { r.stopping() })()
+
+	backoff := options.Backoff
+	for ctx.Err() == nil {
+		r.become(Running, "")
+		logger.Info("Starting controller")
+		err := r.runOnce(ctx)
+		if ctx.Err() != nil {
+			if err != nil {
+				logger.Error(err, "Controller failed while it was stopped")
+			}
+			break
+		}
+		if err == nil {
+			err = errors.New("it returned before it was told to stop")
+		}
+		delay := backoff.Step()
+		r.become(Degraded, err.Error())
+		logger.Error(err, "Controller failed, starting it again", "after", delay)
+		sleep(ctx, delay)
+	}
+	logger.Info("Stopped controller")
+}
+
+// runOnce runs the controller once and turns a panic into an error.
+func (r *runner) runOnce(ctx context.Context) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("panic: %v", value)
+			klog.FromContext(ctx).Error(err, "Controller panicked", "controller", r.controller.Name(), "stack", string(debug.Stack()))
+		}
+	}()
+	return r.controller.Run(ctx)
+}
+
+func (r *runner) become(state State, reason string) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.set(state, reason)
+}
+
+// stopping notes the end of the term, unless the controller has already returned.
+func (r *runner) stopping() {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.status.State != Standby {
+		r.set(Stopping, "")
+	}
+}
+
+func (r *runner) set(state State, reason string) {
+	r.status.State, r.status.Reason, r.status.Since = state, reason, time.Now()
+}
+
+func (r *runner) current() Status {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.status
+}
+
+// check is the controller's health check.
+func (r *runner) check(*http.Request) error {
+	status := r.current()
+	if status.State != Degraded {
+		return nil
+	}
+	return fmt.Errorf("%s since %s: %s", status.State, status.Since.UTC().Format(time.RFC3339), status.Reason)
+}
+
+// sleep waits for d and returns false if ctx ended before.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

@@ -1,0 +1,72 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	componentbaseconfigv1alpha1 "k8s.io/component-base/config/v1alpha1"
+	cmconfigv1alpha1 "k8s.io/controller-manager/config/v1alpha1"
+)
+
+// ConfigzName is the name that the configuration has at /configz.
+const ConfigzName = "samplecontrollermanager.config.samplecontroller.io"
+
+// Configuration is the configuration in the form that /configz shows it.
+type Configuration struct {
+	metav1.TypeMeta `json:",inline"`
+	// Generic is what every controller manager has.
+	Generic cmconfigv1alpha1.GenericControllerManagerConfiguration `json:"generic"`
+	// ConcurrentSyncs is how many syncs each controller runs at once.
+	ConcurrentSyncs map[string]int `json:"concurrentSyncs"`
+	// ControllerShutdownTimeout is how long controllers are waited for at the end.
+	ControllerShutdownTimeout metav1.Duration `json:"controllerShutdownTimeout"`
+	// WriteTimeout bounds each write of a controller.
+	WriteTimeout metav1.Duration `json:"writeTimeout"`
+}
+
+// DeepCopyObject implements runtime.Object, which /configz asks for.
+func (c *Configuration) DeepCopyObject() runtime.Object {
+	copied := *c
+	copied.Generic = *c.Generic.DeepCopy()
+	copied.ConcurrentSyncs = maps.Clone(c.ConcurrentSyncs)
+	return &copied
+}
+
+// Configz returns the configuration as /configz shows it. Controllers are those
+// that are enabled in the end.
+func (c *Config) Configz() *Configuration {
+	lease, debugging := c.LeaderElection, c.Debugging
+	return &Configuration{
+		TypeMeta: metav1.TypeMeta{APIVersion: ConfigzName + "/v1alpha1", Kind: "SampleControllerManagerConfiguration"},
+		Generic: cmconfigv1alpha1.GenericControllerManagerConfiguration{
+			MinResyncPeriod: metav1.Duration{Duration: c.MinResyncPeriod},
+			ClientConnection: componentbaseconfigv1alpha1.ClientConnectionConfiguration{
+				ContentType: c.ContentType,
+				QPS:         c.Kubeconfig.QPS,
+				Burst:       int32(c.Kubeconfig.Burst),
+			},
+			ControllerStartInterval: metav1.Duration{Duration: c.ControllerStartInterval},
+			LeaderElection: componentbaseconfigv1alpha1.LeaderElectionConfiguration{
+				LeaderElect:       &lease.LeaderElect,
+				LeaseDuration:     lease.LeaseDuration,
+				RenewDeadline:     lease.RenewDeadline,
+				RetryPeriod:       lease.RetryPeriod,
+				ResourceLock:      lease.ResourceLock,
+				ResourceName:      lease.ResourceName,
+				ResourceNamespace: lease.ResourceNamespace,
+			},
+			Controllers: c.Enabled,
+			Debugging: componentbaseconfigv1alpha1.DebuggingConfiguration{
+				EnableProfiling:           &debugging.EnableProfiling,
+				EnableContentionProfiling: &debugging.EnableContentionProfiling,
+			},
+		},
+		ConcurrentSyncs:           c.Workers,
+		ControllerShutdownTimeout: metav1.Duration{Duration: c.ControllerShutdownTimeout},
+		WriteTimeout:              metav1.Duration{Duration: c.WriteTimeout},
+	}
+}

@@ -1,0 +1,124 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	kubeinformers "k8s.io/client-go/informers"
+	kubescheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	samplescheme "samplecontroller.io/client-go/clientset/versioned/scheme"
+	sampleinformers "samplecontroller.io/client-go/informers/externalversions"
+	"samplecontroller.io/controller-manager/informers"
+	"samplecontroller.io/controller-manager/reconcile"
+
+	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/config"
+)
+
+// ControllerContext is what constructors make their controllers from.
+type ControllerContext struct {
+	// Informers is the handle on the factories below. A constructor asks it for
+	// each informer that its controller needs.
+	Informers *informers.Handle
+	// Kube makes the informers of built-in resources, Sample those of ours.
+	Kube   kubeinformers.SharedInformerFactory
+	Sample sampleinformers.SharedInformerFactory
+
+	clients
+	events record.EventBroadcaster
+	config *config.CompletedConfig
+}
+
+// newControllerContext returns the context of a process. Nothing is started.
+func newControllerContext(c *config.CompletedConfig, events record.EventBroadcaster) (*ControllerContext, error) {
+	clients := clients{c}
+	// Informers are shared, so no controller's name fits them.
+	kube, err := clients.kube("informers", noTimeout)
+	if err != nil {
+		return nil, err
+	}
+	sample, err := clients.sample("informers", noTimeout)
+	if err != nil {
+		return nil, err
+	}
+	resync := resyncPeriod(c.MinResyncPeriod)
+	cc := &ControllerContext{
+		Kube:    kubeinformers.NewSharedInformerFactoryWithOptions(kube, resync, kubeinformers.WithTransform(trim)),
+		Sample:  sampleinformers.NewSharedInformerFactoryWithOptions(sample, resync, sampleinformers.WithTransform(trim)),
+		clients: clients,
+		events:  events,
+		config:  c,
+	}
+	cc.Informers = informers.NewHandle(cc.Kube, cc.Sample)
+	return cc, nil
+}
+
+// resyncPeriod returns a period between least and twice least, so that the
+// processes of a cluster do not resync in step.
+func resyncPeriod(least time.Duration) time.Duration {
+	return least + time.Duration(rand.Float64()*float64(least))
+}
+
+// trim drops from cached objects what no controller reads and takes the most room.
+func trim(obj any) (any, error) {
+	if accessor, err := meta.Accessor(obj); err == nil {
+		accessor.SetManagedFields(nil)
+	}
+	return obj, nil
+}
+
+// scheme knows every kind that an Event may be about.
+var scheme = sync.OnceValue(func() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(kubescheme.AddToScheme(scheme))
+	utilruntime.Must(samplescheme.AddToScheme(scheme))
+	return scheme
+})
+
+// recorder returns a recorder of Events whose source is the named component.
+func (c *ControllerContext) recorder(component string) record.EventRecorder {
+	return c.events.NewRecorder(scheme(), corev1.EventSource{Component: component})
+}
+
+// syncMetrics are the metrics of all loops of the process.
+var syncMetrics = sync.OnceValue(func() *reconcile.Metrics {
+	return reconcile.NewMetrics("sample_controller_manager", legacyregistry.MustRegister)
+})
+
+// loopOptions returns how the loop of the named controller works.
+func (c *ControllerContext) loopOptions(name string) []reconcile.Option {
+	syncMetrics().Prepare(name)
+	return []reconcile.Option{
+		reconcile.WithObserver(syncMetrics().Observe),
+		reconcile.WithResyncs(c.config.MinResyncPeriod > 0),
+	}
+}
+
+// newBroadcaster returns the one broadcaster of Events of the process. It is not
+// bound to the end of ctx: what the last syncs have to tell is still sent.
+func newBroadcaster(ctx context.Context) record.EventBroadcaster {
+	return record.NewBroadcaster(record.WithContext(context.WithoutCancel(ctx)))
+}
+
+// startEvents has the broadcaster write its Events to the log and to the API.
+func startEvents(events record.EventBroadcaster, c clients) error {
+	client, err := c.kube("events", requestTimeout)
+	if err != nil {
+		return fmt.Errorf("starting Events: %w", err)
+	}
+	events.StartStructuredLogging(0)
+	events.StartRecordingToSink(eventSink(client))
+	return nil
+}

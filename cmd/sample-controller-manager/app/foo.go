@@ -1,0 +1,51 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/informers"
+
+	"samplecontroller.io/sample-controller-manager/pkg/controller/foo"
+)
+
+func fooDescriptor() controller.Descriptor[*ControllerContext] {
+	return controller.Descriptor[*ControllerContext]{
+		Name:    foo.ControllerName,
+		Aliases: []string{"foo"},
+		New:     newFooController,
+		Workers: 10,
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"samplecontroller.k8s.io"}, Resources: []string{"foos"}, Verbs: []string{"list", "watch"}},
+			{APIGroups: []string{"samplecontroller.k8s.io"}, Resources: []string{"foos/status"}, Verbs: []string{"patch"}},
+			// Never a request: a Deployment's owner reference blocks the deletion of
+			// its Foo, which OwnerReferencesPermissionEnforcement allows only so.
+			{APIGroups: []string{"samplecontroller.k8s.io"}, Resources: []string{"foos/finalizers"}, Verbs: []string{"update"}},
+			{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"list", "watch", "create", "patch"}},
+		},
+	}
+}
+
+func newFooController(_ context.Context, c *ControllerContext) (controller.Controller, error) {
+	client, err := c.sampleClient(foo.ControllerName)
+	if err != nil {
+		return nil, err
+	}
+	kube, err := c.kubeClient(foo.ControllerName)
+	if err != nil {
+		return nil, err
+	}
+	return foo.NewController(
+		informers.Ask(c.Informers, c.Sample.Samplecontroller().V1alpha1().Foos().TypedInformer()),
+		informers.Ask(c.Informers, c.Kube.Apps().V1().Deployments().TypedInformer()),
+		client.SamplecontrollerV1alpha1(),
+		kube.AppsV1(),
+		c.recorder(foo.ControllerName),
+		c.config.Workers[foo.ControllerName],
+		c.loopOptions(foo.ControllerName)...,
+	)
+}

@@ -1,0 +1,76 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+	restclient "k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	componentbaseconfig "k8s.io/component-base/config"
+)
+
+// ClientOptions say how to reach the API server.
+type ClientOptions struct {
+	// Connection holds --kubeconfig and the limits of clients.
+	Connection componentbaseconfig.ClientConnectionConfiguration
+	// Master overrides the address in the kubeconfig.
+	Master string
+	// WriteTimeout bounds each write of a controller.
+	WriteTimeout time.Duration
+}
+
+func newClientOptions() *ClientOptions {
+	return &ClientOptions{
+		Connection: componentbaseconfig.ClientConnectionConfiguration{
+			ContentType: "application/vnd.kubernetes.protobuf",
+			QPS:         -1,
+			Burst:       30,
+		},
+		WriteTimeout: 3 * time.Second,
+	}
+}
+
+func (o *ClientOptions) addFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.Connection.Kubeconfig, "kubeconfig", o.Connection.Kubeconfig,
+		"Path to kubeconfig file with authorization and master location information. Empty: the credentials that a Pod is given.")
+	fs.StringVar(&o.Master, "master", o.Master, "The address of the Kubernetes API server (overrides any value in kubeconfig).")
+	fs.StringVar(&o.Connection.ContentType, "kube-api-content-type", o.Connection.ContentType,
+		"Content type of requests for built-in resources sent to apiserver. Custom resources are always sent as JSON.")
+	fs.Float32Var(&o.Connection.QPS, "kube-api-qps", o.Connection.QPS,
+		"QPS to use while talking with kubernetes apiserver, for each controller. -1 means no limit: the API server's priority and fairness decides.")
+	fs.Int32Var(&o.Connection.Burst, "kube-api-burst", o.Connection.Burst, "Burst to use while talking with kubernetes apiserver, where --kube-api-qps limits it.")
+	fs.DurationVar(&o.WriteTimeout, "write-timeout", o.WriteTimeout, "Time that a single write of a controller may take before it is given up and tried again.")
+}
+
+func (o *ClientOptions) validate() []error {
+	var errs []error
+	if o.Connection.QPS == 0 {
+		errs = append(errs, fmt.Errorf("--kube-api-qps: must not be 0; write -1 for no limit"))
+	}
+	if o.Connection.QPS > 0 && o.Connection.Burst < 1 {
+		errs = append(errs, fmt.Errorf("--kube-api-burst: %d is too small, must be at least 1 where --kube-api-qps is set", o.Connection.Burst))
+	}
+	switch o.Connection.ContentType {
+	case "application/vnd.kubernetes.protobuf", "application/json":
+	default:
+		errs = append(errs, fmt.Errorf("--kube-api-content-type: %q is not known, must be application/vnd.kubernetes.protobuf or application/json", o.Connection.ContentType))
+	}
+	return append(errs, atLeast("write-timeout", o.WriteTimeout, time.Second)...)
+}
+
+// config returns how to reach the API server.
+func (o *ClientOptions) config() (*restclient.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags(o.Master, o.Connection.Kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig: %w", err)
+	}
+	// Responses are small and the API server's CPU is dearer than the network.
+	config.DisableCompression = true
+	config.QPS = o.Connection.QPS
+	config.Burst = int(o.Connection.Burst)
+	return config, nil
+}

@@ -1,0 +1,80 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+)
+
+// GenericOptions say which controllers run and how they are started and stopped.
+type GenericOptions struct {
+	// Selection is the value of --controllers.
+	Selection []string
+	// MinResyncPeriod of the informers; 0: no resync.
+	MinResyncPeriod time.Duration
+	// ControllerStartInterval is how long to wait before each controller.
+	ControllerStartInterval time.Duration
+	// ControllerShutdownTimeout is how long to wait for controllers to stop.
+	ControllerShutdownTimeout time.Duration
+
+	controllers Controllers
+}
+
+func newGenericOptions(controllers Controllers) *GenericOptions {
+	return &GenericOptions{
+		Selection:                 []string{"*"},
+		ControllerShutdownTimeout: 10 * time.Second,
+		controllers:               controllers,
+	}
+}
+
+func (o *GenericOptions) addFlags(fs *pflag.FlagSet) {
+	disabled := "none"
+	if names := o.controllers.DisabledByDefault(); len(names) > 0 {
+		disabled = strings.Join(names, ", ")
+	}
+	fs.StringSliceVar(&o.Selection, "controllers", o.Selection, "A list of controllers to enable. "+
+		"'*' enables all on-by-default controllers, 'foo' enables the controller named 'foo', '-foo' disables the controller named 'foo'. "+
+		"The first item that names a controller decides.\n"+
+		"All controllers: "+strings.Join(o.controllers.Names(), ", ")+"\nDisabled-by-default controllers: "+disabled)
+	fs.DurationVar(&o.MinResyncPeriod, "min-resync-period", o.MinResyncPeriod,
+		"The resync period in reflectors will be random between MinResyncPeriod and 2*MinResyncPeriod. 0 means no resync: what the controllers own is watched.")
+	fs.DurationVar(&o.ControllerStartInterval, "controller-start-interval", o.ControllerStartInterval, "Interval between starting controllers.")
+	fs.DurationVar(&o.ControllerShutdownTimeout, "controller-shutdown-timeout", o.ControllerShutdownTimeout,
+		"Time to wait for the controllers to finish what they are doing before the process exits without releasing the lease. 0 means to wait for as long as it takes.")
+}
+
+func (o *GenericOptions) validate() []error {
+	var errs []error
+	if _, err := o.controllers.Enabled(o.Selection); err != nil {
+		for _, err := range flatten(err) {
+			errs = append(errs, fmt.Errorf("--controllers: %w", err))
+		}
+	}
+	errs = append(errs, atLeast("min-resync-period", o.MinResyncPeriod, 0)...)
+	errs = append(errs, atLeast("controller-start-interval", o.ControllerStartInterval, 0)...)
+	errs = append(errs, atLeast("controller-shutdown-timeout", o.ControllerShutdownTimeout, 0)...)
+	return errs
+}
+
+// flatten returns the errors that err is made of.
+func flatten(err error) []error {
+	if aggregate, ok := err.(utilerrors.Aggregate); ok {
+		return utilerrors.Flatten(aggregate).Errors()
+	}
+	return []error{err}
+}
+
+// atLeast checks the value of a duration flag.
+func atLeast(flag string, value, least time.Duration) []error {
+	if value >= least {
+		return nil
+	}
+	return []error{fmt.Errorf("--%s: %v is too short, must be at least %v", flag, value, least)}
+}

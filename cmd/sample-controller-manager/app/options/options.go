@@ -1,0 +1,139 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package options holds the settings of the daemon: one file for each concern,
+// each with its flags, their validation and what they come to. All settings are
+// validated together, before anything starts.
+package options
+
+import (
+	"k8s.io/apimachinery/pkg/util/version"
+	apiserveroptions "k8s.io/apiserver/pkg/server/options"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/cli/globalflag"
+	"k8s.io/component-base/featuregate"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
+	"k8s.io/component-base/metrics"
+	metricsfeatures "k8s.io/component-base/metrics/features"
+	"k8s.io/component-base/version/verflag"
+	zpagesfeatures "k8s.io/component-base/zpages/features"
+	cmoptions "k8s.io/controller-manager/options"
+)
+
+// ComponentName is the name of the daemon: of its Lease, its user agent, its
+// certificate and its pages.
+const ComponentName = "sample-controller-manager"
+
+// DefaultPort is the port of HTTPS. kube-controller-manager has 10257, the
+// scheduler 10259.
+const DefaultPort = 10261
+
+// Controllers is what the options need to know of the controller map.
+type Controllers interface {
+	// Names of all controllers, sorted.
+	Names() []string
+	// DisabledByDefault returns the names of those that "*" does not enable.
+	DisabledByDefault() []string
+	// Enabled returns the names of those that a selection enables.
+	Enabled(selection []string) ([]string, error)
+	// Workers returns the default concurrency of a controller.
+	Workers(name string) int
+}
+
+// Options are all settings of the daemon.
+type Options struct {
+	Generic        *GenericOptions
+	Client         *ClientOptions
+	LeaderElection *LeaderElectionOptions
+	Workers        *WorkersOptions
+	SecureServing  *apiserveroptions.SecureServingOptions
+	Authentication *apiserveroptions.DelegatingAuthenticationOptions
+	Authorization  *apiserveroptions.DelegatingAuthorizationOptions
+	Debugging      *cmoptions.DebuggingOptions
+	Metrics        *metrics.Options
+	Logs           *logs.Options
+	// FeatureGates are the gates of the libraries and of the controllers.
+	FeatureGates featuregate.MutableVersionedFeatureGate
+
+	flags cliflag.NamedFlagSets
+}
+
+// kubernetesVersion is the minor version of the libraries, by which their feature
+// gates have their defaults.
+var kubernetesVersion = version.MustParse("1.37")
+
+// NewOptions returns the defaults for the given controllers.
+func NewOptions(controllers Controllers) *Options {
+	o := &Options{
+		Generic:        newGenericOptions(controllers),
+		Client:         newClientOptions(),
+		LeaderElection: newLeaderElectionOptions(),
+		Workers:        newWorkersOptions(controllers),
+		SecureServing:  apiserveroptions.NewSecureServingOptions(),
+		Authentication: apiserveroptions.NewDelegatingAuthenticationOptions(),
+		Authorization:  apiserveroptions.NewDelegatingAuthorizationOptions(),
+		Debugging:      cmoptions.RecommendedDebuggingOptions(),
+		Metrics:        metrics.NewOptions(),
+		Logs:           logs.NewOptions(),
+		FeatureGates:   featuregate.NewVersionedFeatureGate(kubernetesVersion),
+	}
+	o.SecureServing.BindPort = DefaultPort
+	// Without a directory the self-signed certificate stays in memory.
+	o.SecureServing.ServerCert.CertDirectory = ""
+	o.SecureServing.ServerCert.PairName = ComponentName
+	// Without a kubeconfig, and outside a cluster, nobody is authorised.
+	o.Authentication.RemoteKubeConfigFileOptional = true
+	o.Authorization.RemoteKubeConfigFileOptional = true
+	o.Authorization.AlwaysAllowPaths = []string{"/healthz", "/healthz/*", "/livez", "/livez/*", "/readyz", "/readyz/*"}
+
+	for _, add := range []func(featuregate.MutableVersionedFeatureGate) error{
+		logsapi.AddFeatureGates, metricsfeatures.AddFeatureGates, zpagesfeatures.AddFeatureGates,
+	} {
+		if err := add(o.FeatureGates); err != nil {
+			panic(err) // two libraries with one gate: a mistake of the programmer
+		}
+	}
+	return o
+}
+
+// Flags returns the flags of all settings, in kube-controller-manager's sections.
+// It returns the same flag sets at each call.
+func (o *Options) Flags() *cliflag.NamedFlagSets {
+	if o.flags.FlagSets != nil {
+		return &o.flags
+	}
+	o.Generic.addFlags(o.flags.FlagSet("generic"))
+	o.FeatureGates.AddFlag(o.flags.FlagSet("generic"))
+	o.LeaderElection.addFlags(o.flags.FlagSet("leader election"))
+	o.Workers.addFlags(&o.flags)
+	o.Debugging.AddFlags(o.flags.FlagSet("debugging"))
+	o.SecureServing.AddFlags(o.flags.FlagSet("secure serving"))
+	o.Authentication.AddFlags(o.flags.FlagSet("authentication"))
+	o.Authorization.AddFlags(o.flags.FlagSet("authorization"))
+	o.Metrics.AddFlags(o.flags.FlagSet("metrics"))
+	logsapi.AddFlags(o.Logs, o.flags.FlagSet("logs"))
+	o.Client.addFlags(o.flags.FlagSet("misc"))
+	verflag.AddFlags(o.flags.FlagSet("global"))
+	globalflag.AddGlobalFlags(o.flags.FlagSet("global"), ComponentName, logs.SkipLoggingConfigurationFlags())
+	return &o.flags
+}
+
+// Validate returns all that is wrong, nil if nothing is.
+func (o *Options) Validate() error {
+	var mistakes Mistakes
+	mistakes = append(mistakes, o.Generic.validate()...)
+	mistakes = append(mistakes, o.Client.validate()...)
+	mistakes = append(mistakes, o.LeaderElection.validate()...)
+	mistakes = append(mistakes, o.Workers.validate()...)
+	mistakes = append(mistakes, o.Debugging.Validate()...)
+	mistakes = append(mistakes, o.SecureServing.Validate()...)
+	mistakes = append(mistakes, o.Authentication.Validate()...)
+	mistakes = append(mistakes, o.Authorization.Validate()...)
+	mistakes = append(mistakes, o.Metrics.Validate()...)
+	if err := logsapi.Validate(o.Logs, o.FeatureGates, nil).ToAggregate(); err != nil {
+		mistakes = append(mistakes, err)
+	}
+	return mistakes.asError()
+}

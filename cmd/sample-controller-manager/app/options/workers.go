@@ -1,0 +1,51 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"fmt"
+	"strings"
+
+	cliflag "k8s.io/component-base/cli/flag"
+)
+
+// WorkersOptions say how many syncs each controller runs at once.
+type WorkersOptions struct {
+	// Counts by controller name.
+	Counts map[string]*int
+
+	controllers Controllers
+}
+
+func newWorkersOptions(controllers Controllers) *WorkersOptions {
+	o := &WorkersOptions{Counts: map[string]*int{}, controllers: controllers}
+	for _, name := range controllers.Names() {
+		workers := controllers.Workers(name)
+		o.Counts[name] = &workers
+	}
+	return o
+}
+
+// flag returns the name of the flag: --concurrent-foo-syncs for foo-controller.
+func (o *WorkersOptions) flag(controller string) string {
+	return "concurrent-" + strings.TrimSuffix(controller, "-controller") + "-syncs"
+}
+
+// addFlags adds the flag of each controller to the controller's own section.
+func (o *WorkersOptions) addFlags(fss *cliflag.NamedFlagSets) {
+	for _, name := range o.controllers.Names() {
+		fss.FlagSet(name).IntVar(o.Counts[name], o.flag(name), *o.Counts[name],
+			"The number of objects that "+name+" is allowed to sync concurrently. Larger number = more responsive, but more CPU (and network) load.")
+	}
+}
+
+func (o *WorkersOptions) validate() []error {
+	var errs []error
+	for _, name := range o.controllers.Names() {
+		if count := *o.Counts[name]; count < 1 {
+			errs = append(errs, fmt.Errorf("--%s: %d is too few, must be at least 1; to switch the controller off write --controllers=*,-%s", o.flag(name), count, name))
+		}
+	}
+	return errs
+}

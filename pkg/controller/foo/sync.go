@@ -1,0 +1,63 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package foo
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+
+	"samplecontroller.io/sample-controller-manager/pkg/workload"
+)
+
+// sync brings one Foo's Deployment to where it should be, then its status.
+func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
+	foo, err := c.foos.Foos(key.Namespace).Get(key.Name)
+	if apierrors.IsNotFound(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("reading Foo: %w", err)
+	}
+	if foo.DeletionTimestamp != nil {
+		return 0, nil
+	}
+
+	state, keepErr := c.deployment.Keep(ctx, parentOf(foo))
+	if keepErr != nil && state.Obstacle == nil {
+		return 0, keepErr // nothing is known that a status could say
+	}
+	if err := c.updateStatus(ctx, foo, state); err != nil {
+		return 0, err
+	}
+	return 0, keepErr
+}
+
+// updateStatus writes the Foo's status if it differs from what it should be, and
+// records an Event if the Foo thereby became ready or stalled.
+func (c *Controller) updateStatus(ctx context.Context, foo *samplev1alpha1.Foo, state workload.State) error {
+	status := newStatus(foo, state, metav1.NewTime(c.clock.Now()))
+	if equalStatus(foo.Status, status) {
+		return nil
+	}
+	_, err := c.fooClient.Foos(foo.Namespace).ApplyStatus(ctx, applyStatus(foo, status), metav1.ApplyOptions{FieldManager: ControllerName, Force: true})
+	if apierrors.IsNotFound(err) {
+		return nil // the Foo is gone, and its status with it
+	}
+	if err != nil {
+		return fmt.Errorf("applying status of Foo: %w", err)
+	}
+	klog.FromContext(ctx).V(2).Info("Updated status", "reason", status.Conditions[0].Reason)
+	if event := workload.NewEvent(parentOf(foo), foo.Status.Conditions, status.Conditions); event != nil {
+		c.recorder.Event(foo, event.Type, event.Reason, event.Message)
+	}
+	return nil
+}

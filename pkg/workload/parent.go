@@ -1,0 +1,97 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// The Deployment is made as Kubernetes' sample-controller makes it, so that
+// either controller takes over from the other without a new ReplicaSet.
+const (
+	containerName = "nginx"
+	defaultImage  = "nginx:latest"
+)
+
+// Parent is an object that a Deployment is kept for, reduced to what the kinds
+// have in common. It is read-only.
+type Parent struct {
+	metav1.Object
+	// Kind of the object.
+	Kind schema.GroupVersionKind
+	// App is the value of the Pods' label "app", by which the Pods of one kind
+	// are told from those of another.
+	App string
+	// DeploymentName, Replicas and Image are as in the object's spec.
+	DeploymentName string
+	Replicas       *int32
+	Image          string
+}
+
+// String names the parent in messages: its kind and its name in quotes.
+func (p Parent) String() string { return fmt.Sprintf("%s %q", p.Kind.Kind, p.GetName()) }
+
+// Owns tells whether the Deployment is the parent's.
+func (p Parent) Owns(deployment *appsv1.Deployment) bool {
+	return metav1.IsControlledBy(deployment, p)
+}
+
+// invalid returns what is wrong with the spec and what to write instead, or "".
+// The API server refuses such an object, but one may have been stored before it
+// did.
+func (p Parent) invalid() string {
+	if p.DeploymentName == "" {
+		return "spec.deploymentName is empty: set it to the name of the Deployment to keep"
+	}
+	if problems := content.IsDNS1123Subdomain(p.DeploymentName); len(problems) > 0 {
+		return fmt.Sprintf("spec.deploymentName %q is no valid name: %s", p.DeploymentName, problems[0])
+	}
+	if p.Replicas != nil && *p.Replicas < 0 {
+		return fmt.Sprintf("spec.replicas is %d: set it to 0 or more, or leave it out", *p.Replicas)
+	}
+	return ""
+}
+
+// newDeployment returns the Deployment to create for the parent.
+func (p Parent) newDeployment() *appsv1.Deployment {
+	labels := map[string]string{"app": p.App, "controller": labelValue(p.GetName())}
+	image := p.Image
+	if image == "" {
+		image = defaultImage
+	}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            p.DeploymentName,
+			Namespace:       p.GetNamespace(),
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(p, p.Kind)},
+		},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: p.Replicas,
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: containerName, Image: image}}},
+			},
+		},
+	}
+}
+
+// labelValue returns a label value for the name of an object. A name may be
+// longer than a label value: then its first 52 characters, "_" and 10 hex digits
+// of its SHA-256 stand for it. No name has a "_", so none collides.
+func labelValue(name string) string {
+	if len(name) <= content.LabelValueMaxLength {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return name[:52] + "_" + hex.EncodeToString(sum[:])[:10]
+}

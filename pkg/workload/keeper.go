@@ -39,6 +39,9 @@ type State struct {
 	// Deployment is the parent's own as last seen, after a write as the API server
 	// returned it; nil if there is none. It is read-only.
 	Deployment *appsv1.Deployment
+	// Written says that Deployment was written just now, so that the cache may not
+	// have it yet.
+	Written bool
 	// Obstacle is why the Deployment is not there or not as declared; nil if
 	// nothing is in the way.
 	Obstacle *Obstacle
@@ -81,7 +84,7 @@ func (k *Keeper) create(ctx context.Context, p Parent, deployment *appsv1.Deploy
 		return denied(nil, fmt.Errorf("creating Deployment %q of %s: %w", deployment.Name, p, err))
 	}
 	klog.FromContext(ctx).V(2).Info("Created Deployment", "deployment", klog.KObj(created))
-	return State{Deployment: created}, nil
+	return State{Deployment: created, Written: true}, nil
 }
 
 func (k *Keeper) patch(ctx context.Context, p Parent, live *appsv1.Deployment, patch []byte) (State, error) {
@@ -93,7 +96,7 @@ func (k *Keeper) patch(ctx context.Context, p Parent, live *appsv1.Deployment, p
 		return denied(live, fmt.Errorf("patching Deployment %q of %s: %w", live.Name, p, err))
 	}
 	klog.FromContext(ctx).V(2).Info("Patched Deployment", "deployment", klog.KObj(patched), "patch", string(patch))
-	return State{Deployment: patched}, nil
+	return State{Deployment: patched, Written: true}, nil
 }
 
 // stale turns an error that shows the cache to be late into a conflict.

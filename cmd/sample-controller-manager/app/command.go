@@ -53,7 +53,10 @@ func NewCommand() *cobra.Command {
 		Use: options.ComponentName,
 		Long: `The sample controller manager is a daemon that hosts several controllers in one
 process: they share one set of informers and run while the process leads.
-It keeps the Deployments of the custom resources Foo and Icecream.`,
+It keeps the Deployments of the custom resources Foo and Icecream.
+
+"sample-controller-manager controllers" prints the controllers that --controllers
+selects from.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			verflag.PrintAndExitIfRequested()

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	cliflag "k8s.io/component-base/cli/flag"
 
 	"samplecontroller.io/controller-manager/controller"
 )
@@ -16,10 +17,10 @@ import (
 // newControllersCommand returns the subcommand that prints the controller map. It
 // needs no cluster.
 func newControllersCommand(registry *controller.Registry[*ControllerContext]) *cobra.Command {
-	return &cobra.Command{
-		Use:   "controllers",
-		Short: "Print the controllers that --controllers selects from",
-		Args:  noArguments,
+	command := &cobra.Command{
+		Use:  "controllers",
+		Long: "Print the controllers that --controllers selects from. It needs no cluster.",
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 3, ' ', 0)
 			fmt.Fprintln(table, "NAME\tALIASES\tDEFAULT\tWORKERS\tRESOURCES")
@@ -29,6 +30,9 @@ func newControllersCommand(registry *controller.Registry[*ControllerContext]) *c
 			return table.Flush()
 		},
 	}
+	// Without this it would inherit the hundred flags of the daemon.
+	cliflag.SetUsageAndHelpFunc(command, cliflag.NamedFlagSets{}, 0)
+	return command
 }
 
 func onOff(on bool) string {

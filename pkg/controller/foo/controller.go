@@ -32,14 +32,17 @@ const byDeployment = "spec.deploymentName"
 
 // Controller keeps the Deployments of Foos. Make it with [NewController].
 type Controller struct {
-	foos       samplev1alpha1listers.FooLister
-	fooIndex   cache.TypedIndexer[*samplev1alpha1.Foo]
-	fooClient  samplev1alpha1client.FoosGetter
-	deployment *workload.Keeper
-	recorder   record.EventRecorder
-	clock      clock.PassiveClock
-	loop       *reconcile.Loop
-	workers    int
+	foos      samplev1alpha1listers.FooLister
+	fooIndex  cache.TypedIndexer[*samplev1alpha1.Foo]
+	fooClient samplev1alpha1client.FoosGetter
+	fooStore  reconcile.VersionedStore
+	keeper    *workload.Keeper
+	keptStore reconcile.VersionedStore // of Deployments
+	written   reconcile.Written
+	recorder  record.EventRecorder
+	clock     clock.PassiveClock
+	loop      *reconcile.Loop
+	workers   int
 }
 
 // NewController returns a controller that reads from the informers, writes with
@@ -63,13 +66,15 @@ func NewController(
 		return nil, fmt.Errorf("indexing Foos by Deployment: %w", err)
 	}
 	c := &Controller{
-		foos:       samplev1alpha1listers.NewFooLister(foos.GetIndexer()),
-		fooIndex:   foos.GetTypedIndexer(),
-		fooClient:  fooClient,
-		deployment: workload.NewKeeper(appsv1listers.NewDeploymentLister(deployments.GetIndexer()), deploymentClient, ControllerName),
-		recorder:   recorder,
-		clock:      clock.RealClock{},
-		workers:    workers,
+		foos:      samplev1alpha1listers.NewFooLister(foos.GetIndexer()),
+		fooIndex:  foos.GetTypedIndexer(),
+		fooClient: fooClient,
+		fooStore:  foos.GetStore(),
+		keptStore: deployments.GetStore(),
+		keeper:    workload.NewKeeper(appsv1listers.NewDeploymentLister(deployments.GetIndexer()), deploymentClient, ControllerName),
+		recorder:  recorder,
+		clock:     clock.RealClock{},
+		workers:   workers,
 	}
 	c.loop = reconcile.New(ControllerName, c.sync, opts...)
 	reconcile.For(c.loop, foos)

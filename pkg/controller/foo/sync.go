@@ -14,12 +14,16 @@ import (
 	"k8s.io/klog/v2"
 
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+	"samplecontroller.io/controller-manager/reconcile"
 
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
 // sync brings one Foo's Deployment to where it should be, then its status.
 func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
+	if !c.written.Seen(key) {
+		return 0, reconcile.ErrStale
+	}
 	foo, err := c.foos.Foos(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
 		return 0, nil
@@ -31,7 +35,10 @@ func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (time.Durat
 		return 0, nil
 	}
 
-	state, keepErr := c.deployment.Keep(ctx, parentOf(foo))
+	state, keepErr := c.keeper.Keep(ctx, parentOf(foo))
+	if state.Written {
+		c.written.Note(key, c.keptStore, state.Deployment.ResourceVersion)
+	}
 	if keepErr != nil && state.Obstacle == nil {
 		return 0, keepErr // nothing is known that a status could say
 	}
@@ -48,13 +55,14 @@ func (c *Controller) updateStatus(ctx context.Context, foo *samplev1alpha1.Foo, 
 	if equalStatus(foo.Status, status) {
 		return nil
 	}
-	_, err := c.fooClient.Foos(foo.Namespace).ApplyStatus(ctx, applyStatus(foo, status), metav1.ApplyOptions{FieldManager: ControllerName, Force: true})
+	applied, err := c.fooClient.Foos(foo.Namespace).ApplyStatus(ctx, applyStatus(foo, status), metav1.ApplyOptions{FieldManager: ControllerName, Force: true})
 	if apierrors.IsNotFound(err) {
 		return nil // the Foo is gone, and its status with it
 	}
 	if err != nil {
 		return fmt.Errorf("applying status of Foo: %w", err)
 	}
+	c.written.Note(cache.MetaObjectToName(foo), c.fooStore, applied.ResourceVersion)
 	klog.FromContext(ctx).V(2).Info("Updated status", "reason", status.Conditions[0].Reason)
 	if event := workload.NewEvent(parentOf(foo), foo.Status.Conditions, status.Conditions); event != nil {
 		c.recorder.Event(foo, event.Type, event.Reason, event.Message)

@@ -34,10 +34,15 @@ func newClientOptions() *ClientOptions {
 	}
 }
 
-func (o *ClientOptions) addFlags(fs *pflag.FlagSet) {
+// addAddressFlags adds the flags that say where the API server is.
+func (o *ClientOptions) addAddressFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Connection.Kubeconfig, "kubeconfig", o.Connection.Kubeconfig,
 		"Path to kubeconfig file with authorization and master location information. Empty: the credentials that a Pod is given.")
 	fs.StringVar(&o.Master, "master", o.Master, "The address of the Kubernetes API server (overrides any value in kubeconfig).")
+}
+
+// addLimitFlags adds the flags that say how, and how fast, to talk to it.
+func (o *ClientOptions) addLimitFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Connection.ContentType, "kube-api-content-type", o.Connection.ContentType,
 		"Content type of requests for built-in resources sent to apiserver. Custom resources are always sent as JSON.")
 	fs.Float32Var(&o.Connection.QPS, "kube-api-qps", o.Connection.QPS,

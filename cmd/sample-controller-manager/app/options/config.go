@@ -50,6 +50,9 @@ func (o *Options) Config() (*config.Config, error) {
 		return nil, err
 	}
 	metricsfeatures.ApplyFeatureGates(o.FeatureGates)
+	if o.Metrics.AllowListMapping == nil && o.Metrics.AllowListMappingManifest == "" {
+		o.Metrics.AllowListMapping = map[string]string{} // else an error is logged that there is no manifest
+	}
 	o.Metrics.Apply()
 	return c, nil
 }

@@ -7,6 +7,8 @@
 package options
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/util/version"
 	apiserveroptions "k8s.io/apiserver/pkg/server/options"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -104,9 +106,11 @@ func (o *Options) Flags() *cliflag.NamedFlagSets {
 	if o.flags.FlagSets != nil {
 		return &o.flags
 	}
-	o.Generic.addFlags(o.flags.FlagSet("generic"))
-	o.FeatureGates.AddFlag(o.flags.FlagSet("generic"))
-	o.LeaderElection.addFlags(o.flags.FlagSet("leader election"))
+	generic := o.flags.FlagSet("generic")
+	o.Generic.addFlags(generic)
+	o.Client.addLimitFlags(generic)
+	o.LeaderElection.addFlags(generic)
+	o.FeatureGates.AddFlag(generic)
 	o.Workers.addFlags(&o.flags)
 	o.Debugging.AddFlags(o.flags.FlagSet("debugging"))
 	o.SecureServing.AddFlags(o.flags.FlagSet("secure serving"))
@@ -114,7 +118,7 @@ func (o *Options) Flags() *cliflag.NamedFlagSets {
 	o.Authorization.AddFlags(o.flags.FlagSet("authorization"))
 	o.Metrics.AddFlags(o.flags.FlagSet("metrics"))
 	logsapi.AddFlags(o.Logs, o.flags.FlagSet("logs"))
-	o.Client.addFlags(o.flags.FlagSet("misc"))
+	o.Client.addAddressFlags(o.flags.FlagSet("misc"))
 	verflag.AddFlags(o.flags.FlagSet("global"))
 	globalflag.AddGlobalFlags(o.flags.FlagSet("global"), ComponentName, logs.SkipLoggingConfigurationFlags())
 	return &o.flags
@@ -132,8 +136,8 @@ func (o *Options) Validate() error {
 	mistakes = append(mistakes, o.Authentication.Validate()...)
 	mistakes = append(mistakes, o.Authorization.Validate()...)
 	mistakes = append(mistakes, o.Metrics.Validate()...)
-	if err := logsapi.Validate(o.Logs, o.FeatureGates, nil).ToAggregate(); err != nil {
-		mistakes = append(mistakes, err)
+	for _, err := range logsapi.Validate(o.Logs, o.FeatureGates, nil) {
+		mistakes = append(mistakes, fmt.Errorf("--logging-%w", err))
 	}
 	return mistakes.asError()
 }

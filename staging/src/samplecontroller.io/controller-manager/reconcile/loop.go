@@ -150,6 +150,9 @@ func (l *Loop) processNext(ctx context.Context, queue workqueue.TypedRateLimitin
 		outcome.Result = ResultPanic
 		queue.AddRateLimited(key)
 		logger.Error(err, "Sync panicked, retrying with backoff", "retries", queue.NumRequeues(key), "stack", string(panicked.Stack))
+	case errors.Is(err, ErrStale):
+		outcome.Result = ResultStale
+		queue.AddAfter(key, staleRetry)
 	case apierrors.IsConflict(err):
 		outcome.Result = ResultConflict
 		queue.AddRateLimited(key)

@@ -48,6 +48,8 @@ const (
 	ResultSuccess Result = "success"
 	// ResultRequeued: done, and to be called again after a time.
 	ResultRequeued Result = "requeued"
+	// ResultStale: put off, because the cache was late: [ErrStale].
+	ResultStale Result = "stale"
 	// ResultConflict: a write was refused because the cache was late.
 	ResultConflict Result = "conflict"
 	// ResultError: failed, to be retried.
@@ -58,7 +60,7 @@ const (
 
 // Results returns all results, for whoever prepares a series for each.
 func Results() []Result {
-	return []Result{ResultSuccess, ResultRequeued, ResultConflict, ResultError, ResultPanic}
+	return []Result{ResultSuccess, ResultRequeued, ResultStale, ResultConflict, ResultError, ResultPanic}
 }
 
 // Outcome is what became of one sync.
@@ -69,7 +71,7 @@ type Outcome struct {
 	Key cache.ObjectName
 	// Result is how the sync ended.
 	Result Result
-	// Err is the error of the results conflict, error and panic, else nil.
+	// Err is the error of the results stale, conflict, error and panic, else nil.
 	Err error
 	// Duration is how long the sync took.
 	Duration time.Duration

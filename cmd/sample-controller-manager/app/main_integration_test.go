@@ -1,0 +1,112 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	sampleclientset "samplecontroller.io/client-go/clientset/versioned"
+
+	apptesting "samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/testing"
+	"samplecontroller.io/sample-controller-manager/hack/cluster"
+)
+
+// namespace is that of the daemon, its ServiceAccount and its Lease.
+const namespace = "sample-controller-manager"
+
+// An API server shared by all tests of the package, without
+// kube-controller-manager: a test plays its part where it needs one.
+var (
+	testCluster *cluster.Cluster
+	kube        kubernetes.Interface
+	sample      sampleclientset.Interface
+)
+
+func TestMain(m *testing.M) {
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (code int, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute) // the first time, the binaries are built
+	defer cancel()
+	testCluster, err = cluster.Start(ctx, cluster.Options{AuditLog: true, Progress: os.Stderr})
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		if stopErr := testCluster.Stop(); err == nil {
+			err = stopErr
+		}
+	}()
+	if err := testCluster.Install(ctx); err != nil {
+		return 0, err
+	}
+	if kube, err = kubernetes.NewForConfig(testCluster.Config()); err != nil {
+		return 0, err
+	}
+	if sample, err = sampleclientset.NewForConfig(testCluster.Config()); err != nil {
+		return 0, err
+	}
+	return m.Run(), nil
+}
+
+// startDaemon starts the daemon as its ServiceAccount and waits until it is ready.
+func startDaemon(t *testing.T, flags ...string) *apptesting.Server {
+	t.Helper()
+	kubeconfig, err := testCluster.ServiceAccountKubeconfig(t.Context(), namespace, namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := apptesting.Start(t, append([]string{
+		"--kubeconfig=" + kubeconfig,
+		"--leader-elect-resource-namespace=" + namespace,
+		"--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=200ms",
+	}, flags...)...)
+	eventually(t, "the daemon is ready", func(ctx context.Context) error {
+		code, body, err := server.Get(ctx, "/readyz?verbose", "")
+		if err == nil && code != 200 {
+			err = fmt.Errorf("%d %s", code, body)
+		}
+		return err
+	})
+	return server
+}
+
+// newNamespace makes a namespace that only this test uses.
+func newNamespace(t *testing.T) string {
+	t.Helper()
+	ns, err := kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ns.Name
+}
+
+// eventually waits until check returns nil, and fails the test with its last error
+// if that takes too long.
+func eventually(t *testing.T, what string, check func(ctx context.Context) error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		last = check(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("waiting until %s: %v", what, last)
+	}
+}

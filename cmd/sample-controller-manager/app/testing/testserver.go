@@ -1,0 +1,133 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package testing runs the whole daemon in-process, for integration tests.
+package testing
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"k8s.io/klog/v2/ktesting"
+
+	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
+	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/options"
+)
+
+// Server is a daemon that runs in-process. As it registers pages that exist once
+// in a process, only one may run at a time.
+type Server struct {
+	// URL of its HTTPS port.
+	URL string
+
+	client *http.Client
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error
+}
+
+// Start runs the daemon with the given flags until the test ends, or until
+// [Server.Stop]. Logs go to the test. It returns when the port is open, which is
+// before the daemon is ready.
+func Start(t testing.TB, flags ...string) *Server {
+	t.Helper()
+	registry := app.NewRegistry()
+	o := options.NewOptions(registry)
+	fs := pflag.NewFlagSet(t.Name(), pflag.ContinueOnError)
+	for _, set := range o.Flags().FlagSets {
+		fs.AddFlagSet(set)
+	}
+	if err := fs.Parse(flags); err != nil {
+		t.Fatalf("parsing flags %q: %v", flags, err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("listening: %v", err)
+	}
+	o.SecureServing.Listener = listener
+	o.SecureServing.BindPort = listener.Addr().(*net.TCPAddr).Port
+	config, err := o.Config()
+	if err != nil {
+		t.Fatalf("configuring the daemon: %v", err)
+	}
+
+	_, ctx := ktesting.NewTestContext(t)
+	ctx, cancel := context.WithCancel(ctx)
+	s := &Server{
+		URL:    "https://" + listener.Addr().String(),
+		client: clientFor(t, config.SecureServing.Cert.CurrentCertKeyContent),
+		cancel: cancel,
+		done:   make(chan struct{}),
+	}
+	go func() {
+		defer close(s.done)
+		s.err = app.Run(ctx, registry, config.Complete())
+	}()
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Errorf("the daemon ended with: %v", err)
+		}
+	})
+	return s
+}
+
+// clientFor returns a client that trusts the server's self-signed certificate.
+func clientFor(t testing.TB, content func() (cert, key []byte)) *http.Client {
+	t.Helper()
+	bundle, _ := content()
+	pool := x509.NewCertPool()
+	for block, rest := pem.Decode(bundle); block != nil; block, rest = pem.Decode(rest) {
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			t.Fatalf("parsing the server's certificate: %v", err)
+		}
+		pool.AddCert(cert)
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+// Stop asks the daemon to end as a signal does, waits until it has and returns
+// what it returned. Further calls return the same.
+func (s *Server) Stop() error {
+	s.cancel()
+	return s.Wait()
+}
+
+// Wait waits until the daemon has ended, by itself or asked to.
+func (s *Server) Wait() error {
+	<-s.done
+	s.client.CloseIdleConnections()
+	return s.err
+}
+
+// Get requests a path, with a bearer token unless it is empty, and returns the
+// status code and the body.
+func (s *Server) Get(ctx context.Context, path, token string) (code int, body string, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+path, nil)
+	if err != nil {
+		return 0, "", err
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := s.client.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, "", fmt.Errorf("reading %s: %w", path, err)
+	}
+	return response.StatusCode, string(content), nil
+}

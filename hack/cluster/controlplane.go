@@ -1,0 +1,178 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	_ "embed"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"k8s.io/client-go/util/cert"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster/process"
+)
+
+//go:embed audit-policy.yaml
+var auditPolicy []byte
+
+// startControlPlane starts etcd and kube-apiserver and, since their addresses
+// are known then, sets the admin's configuration and kubeconfig.
+func (c *Cluster) startControlPlane(o Options) error {
+	etcd, apiServer := &envtest.Etcd{}, &envtest.APIServer{}
+	c.plane.Etcd, c.plane.APIServer = etcd, apiServer
+	c.plane.KubectlPath = c.KubectlPath
+
+	etcd.DataDir, apiServer.CertDir = filepath.Join(c.Dir, "etcd"), c.certFile("")
+	etcd.StartTimeout, apiServer.StartTimeout = startTimeout, startTimeout
+	for _, dir := range []string{etcd.DataDir, apiServer.CertDir} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	etcdLog, err := c.group.OpenLog("etcd")
+	if err != nil {
+		return err
+	}
+	defer etcdLog.Close()
+	apiServerLog, err := c.group.OpenLog("kube-apiserver")
+	if err != nil {
+		return err
+	}
+	defer apiServerLog.Close()
+	etcd.Out, etcd.Err = etcdLog, etcdLog
+	apiServer.Out, apiServer.Err = apiServerLog, apiServerLog
+
+	if etcd.Path, err = c.group.Shim("etcd", c.paths["etcd"]); err != nil {
+		return err
+	}
+	if apiServer.Path, err = c.group.Shim("kube-apiserver", c.paths["kube-apiserver"]); err != nil {
+		return err
+	}
+	if err := c.configureAPIServer(o); err != nil {
+		return err
+	}
+	if err := c.plane.Start(); err != nil {
+		return fmt.Errorf("%w%s%s", err, process.Tail(etcdLog.Name()), process.Tail(apiServerLog.Name()))
+	}
+
+	if c.Kubeconfig, err = c.addUser("admin", "admin", "system:masters"); err != nil {
+		return err
+	}
+	c.config, err = loadConfig(c.Kubeconfig)
+	return err
+}
+
+// configureAPIServer sets the flags in which this API server differs from
+// envtest's.
+func (c *Cluster) configureAPIServer(o Options) error {
+	frontProxyCA := filepath.Join(c.Dir, "front-proxy-ca.crt")
+	if err := writeFrontProxyCA(frontProxyCA); err != nil {
+		return fmt.Errorf("making the front proxy's CA: %w", err)
+	}
+	flags := c.plane.APIServer.Configure().
+		Set("requestheader-client-ca-file", frontProxyCA).
+		Set("requestheader-allowed-names", "front-proxy-client").
+		Set("requestheader-username-headers", "X-Remote-User").
+		Set("requestheader-group-headers", "X-Remote-Group").
+		Set("requestheader-extra-headers-prefix", "X-Remote-Extra-").
+		Set("enable-admission-plugins", "OwnerReferencesPermissionEnforcement").
+		// Found by itself, the address would be that of a network interface,
+		// and a machine without one could not run a cluster. The endpoints of
+		// the Service default/kubernetes may not be on the loopback network.
+		Set("advertise-address", "127.0.0.1").
+		Set("endpoint-reconciler-type", "none")
+	if o.Nodes > 0 {
+		flags.Disable("disable-admission-plugins")
+	}
+	if err := c.configureFrontProxy(flags); err != nil {
+		return err
+	}
+	if o.AuditLog {
+		policy := filepath.Join(c.Dir, "audit-policy.yaml")
+		if err := os.WriteFile(policy, auditPolicy, 0o600); err != nil {
+			return fmt.Errorf("writing the audit policy: %w", err)
+		}
+		c.AuditLog = filepath.Join(c.Dir, "audit.log")
+		flags.
+			Set("audit-policy-file", policy).
+			Set("audit-log-path", c.AuditLog).
+			Set("audit-log-mode", "blocking").
+			// In megabytes: readers expect one file.
+			Set("audit-log-maxsize", "100000")
+	}
+	for name, value := range o.APIServerFlags {
+		flags.Set(name, value)
+	}
+	return nil
+}
+
+// writeFrontProxyCA writes the certificate of a new CA and forgets its key. No
+// front proxy runs here, but a server that delegates authentication complains
+// all the time if the cluster, unlike all real ones, names no CA for them.
+func writeFrontProxyCA(path string) error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	ca, err := cert.NewSelfSignedCACert(cert.Config{CommonName: "front-proxy-ca"}, key)
+	if err != nil {
+		return err
+	}
+	content, err := cert.EncodeCertificates(ca)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, content, 0o600)
+}
+
+// configureFrontProxy names the authority of a front proxy, as every cluster has
+// it: without, servers that delegate authentication complain for ever. Nobody has
+// a certificate of it.
+func (c *Cluster) configureFrontProxy(flags *envtest.Arguments) error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return fmt.Errorf("making the front proxy's key: %w", err)
+	}
+	authority, err := cert.NewSelfSignedCACert(cert.Config{CommonName: "front-proxy-ca"}, key)
+	if err != nil {
+		return fmt.Errorf("making the front proxy's authority: %w", err)
+	}
+	content, err := cert.EncodeCertificates(authority)
+	if err != nil {
+		return fmt.Errorf("encoding the front proxy's authority: %w", err)
+	}
+	path := c.certFile("front-proxy-ca.crt")
+	flags.
+		Set("requestheader-client-ca-file", path).
+		Set("requestheader-allowed-names", "front-proxy-client").
+		Set("requestheader-username-headers", "X-Remote-User").
+		Set("requestheader-group-headers", "X-Remote-Group").
+		Set("requestheader-extra-headers-prefix", "X-Remote-Extra-")
+	return os.WriteFile(path, content, 0o600)
+}
+
+// addUser writes <file>.kubeconfig with a client certificate of a new user and
+// returns its path.
+func (c *Cluster) addUser(file, user string, groups ...string) (kubeconfig string, err error) {
+	added, err := c.plane.AddUser(envtest.User{Name: user, Groups: groups}, nil)
+	if err != nil {
+		return "", fmt.Errorf("adding the user %s: %w", user, err)
+	}
+	content, err := added.KubeConfig()
+	if err != nil {
+		return "", fmt.Errorf("making the kubeconfig of %s: %w", user, err)
+	}
+	path := filepath.Join(c.Dir, file+".kubeconfig")
+	return path, os.WriteFile(path, content, 0o600)
+}
+
+// certFile returns the path of a file in kube-apiserver's directory.
+func (c *Cluster) certFile(name string) string {
+	return filepath.Join(c.Dir, "kube-apiserver", name)
+}

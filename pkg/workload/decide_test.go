@@ -1,0 +1,167 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+func TestDecideCreatesWhatSampleControllerCreates(t *testing.T) {
+	labels := map[string]string{"app": "nginx", "controller": "a"}
+	want := Decision{Create: &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:      "web",
+			Namespace: "default",
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: "samplecontroller.k8s.io/v1alpha1", Kind: "Foo", Name: "a", UID: "uid-a",
+				Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
+			}},
+		},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To[int32](3),
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "nginx", Image: "nginx:latest"}}},
+			},
+		},
+	}}
+	if diff := cmp.Diff(want, Decide(parent(), nil)); diff != "" {
+		t.Errorf("unexpected decision (-want +got):\n%s", diff)
+	}
+}
+
+func TestDecideCreatesWhatIsDeclared(t *testing.T) {
+	created := Decide(parent(wantReplicas(nil), wantImage("nginx:1.29")), nil).Create
+	if created.Spec.Replicas != nil {
+		t.Errorf("replicas = %d, want them left to the API's default", *created.Spec.Replicas)
+	}
+	if image := imageOf(created); image != "nginx:1.29" {
+		t.Errorf("image = %q, want nginx:1.29", image)
+	}
+}
+
+func TestDecidePatchesOnlyWhatIsDeclaredAndDiffers(t *testing.T) {
+	for name, test := range map[string]struct {
+		parent Parent
+		live   *appsv1.Deployment
+		want   string
+	}{
+		"nothing differs":                     {parent(), deployment(), ""},
+		"replicas differ":                     {parent(), deployment(withReplicas(ptr.To[int32](5))), `{"metadata":{"resourceVersion":"7"},"spec":{"replicas":3}}`},
+		"replicas unset on the Deployment":    {parent(), deployment(withReplicas(nil)), `{"metadata":{"resourceVersion":"7"},"spec":{"replicas":3}}`},
+		"one replica is the default":          {parent(wantReplicas(ptr.To[int32](1))), deployment(withReplicas(nil)), ""},
+		"replicas to zero":                    {parent(wantReplicas(ptr.To[int32](0))), deployment(), `{"metadata":{"resourceVersion":"7"},"spec":{"replicas":0}}`},
+		"replicas absent: hands off":          {parent(wantReplicas(nil)), deployment(withReplicas(ptr.To[int32](9))), ""},
+		"image absent: hands off":             {parent(), deployment(withImage("httpd")), ""},
+		"image declared and the same":         {parent(wantImage("nginx:latest")), deployment(), ""},
+		"image declared and another":          {parent(wantImage("nginx:1.29")), deployment(), `{"metadata":{"resourceVersion":"7"},"spec":{"template":{"spec":{"containers":[{"image":"nginx:1.29","name":"nginx"}]}}}}`},
+		"image of a sidecar is not ours":      {parent(wantImage("nginx:latest")), deployment(withSidecar), ""},
+		"image and replicas differ":           {parent(wantImage("nginx:1.29")), deployment(withReplicas(nil)), `{"metadata":{"resourceVersion":"7"},"spec":{"replicas":3,"template":{"spec":{"containers":[{"image":"nginx:1.29","name":"nginx"}]}}}}`},
+		"labels and annotations are not ours": {parent(), deployment(func(d *appsv1.Deployment) { d.Labels = map[string]string{"x": "y"} }), ""},
+		"a rollout restart is not ours to undo": {parent(), deployment(func(d *appsv1.Deployment) {
+			d.Spec.Template.Annotations = map[string]string{"kubectl.kubernetes.io/restartedAt": "now"}
+		}), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := test.live.DeepCopy()
+			decision := Decide(test.parent, test.live)
+			if got := string(decision.Patch); got != test.want {
+				t.Errorf("patch = %s, want %s", got, test.want)
+			}
+			if decision.Create != nil || decision.Obstacle != nil {
+				t.Errorf("unexpected decision: %+v", decision)
+			}
+			if diff := cmp.Diff(before, test.live); diff != "" {
+				t.Errorf("the live Deployment was changed:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDecideTouchesNoDeploymentOfOthers(t *testing.T) {
+	for name, test := range map[string]struct {
+		live    *appsv1.Deployment
+		reason  string
+		message string
+		passes  bool
+	}{
+		"no owner":                      {deployment(withOwner(nil)), "DeploymentConflict", `is not owned by Foo "a"`, false},
+		"another Foo":                   {deployment(withOwner(owner("samplecontroller.k8s.io/v1alpha1", "Foo", "b", "uid-b"))), "DeploymentConflict", `is owned by Foo "b"`, false},
+		"a namesake of another kind":    {deployment(withOwner(owner("controller.nicoleh.io/v1alpha1", "Icecream", "a", "uid-x"))), "DeploymentConflict", `is owned by Icecream "a"`, false},
+		"a namesake of another group":   {deployment(withOwner(owner("example.com/v1", "Foo", "a", "uid-x"))), "DeploymentConflict", `is owned by Foo "a"`, false},
+		"an earlier Foo of this name":   {deployment(withOwner(owner("samplecontroller.k8s.io/v1alpha1", "Foo", "a", "uid-old"))), "WaitingForDeletion", "earlier", true},
+		"an earlier Foo, other version": {deployment(withOwner(owner("samplecontroller.k8s.io/v1", "Foo", "a", "uid-old"))), "WaitingForDeletion", "earlier", true},
+		"our own, being deleted":        {deployment(deleted), "WaitingForDeletion", "is being deleted", true},
+		"a foreign one, being deleted":  {deployment(withOwner(nil), deleted), "WaitingForDeletion", "is being deleted", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withReplicas(ptr.To[int32](9))(test.live) // a difference that would be patched
+			decision := Decide(parent(), test.live)
+			if decision.Create != nil || decision.Patch != nil || decision.Obstacle == nil {
+				t.Fatalf("unexpected decision: %+v", decision)
+			}
+			o := decision.Obstacle
+			if o.Reason != test.reason || o.Passes != test.passes || !strings.Contains(o.Message, test.message) {
+				t.Errorf("obstacle = %+v, want reason %s, passes %v and a message with %q", o, test.reason, test.passes, test.message)
+			}
+		})
+	}
+}
+
+func TestDecideRefusesAnInvalidSpec(t *testing.T) {
+	for name, test := range map[string]struct {
+		parent  Parent
+		message string
+	}{
+		"no deploymentName":      {parent(wantDeployment("")), "spec.deploymentName is empty"},
+		"invalid deploymentName": {parent(wantDeployment("Web_1")), `spec.deploymentName "Web_1"`},
+		"too long":               {parent(wantDeployment(strings.Repeat("a", 254))), "spec.deploymentName"},
+		"negative replicas":      {parent(wantReplicas(ptr.To[int32](-1))), "spec.replicas is -1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, live := range []*appsv1.Deployment{nil, deployment()} {
+				o := Decide(test.parent, live).Obstacle
+				if o == nil || o.Reason != "InvalidSpec" || o.Passes || !strings.Contains(o.Message, test.message) {
+					t.Errorf("obstacle = %+v, want InvalidSpec with %q", o, test.message)
+				}
+			}
+		})
+	}
+}
+
+func TestLabelValue(t *testing.T) {
+	for name, want := range map[string]string{
+		"a":                            "a",
+		strings.Repeat("a", 63):        strings.Repeat("a", 63),
+		strings.Repeat("a", 64):        strings.Repeat("a", 52) + "_ffe054fe7a",
+		strings.Repeat("a", 252) + "b": "",
+		"a.b-c":                        "a.b-c",
+		strings.Repeat("a", 51) + ".b" + strings.Repeat("c", 60): "",
+	} {
+		got := labelValue(name)
+		if want == "" {
+			want = got // only the shape is checked below
+		}
+		if got != want {
+			t.Errorf("labelValue(%q) = %q, want %q", name, got, want)
+		}
+		if len(got) > 63 {
+			t.Errorf("labelValue(%q) = %q has %d characters", name, got, len(got))
+		}
+		if len(name) > 63 && !strings.Contains(got, "_") {
+			t.Errorf("labelValue(%q) = %q could be the name of another object", name, got)
+		}
+	}
+	if a, b := labelValue(strings.Repeat("a", 64)), labelValue(strings.Repeat("a", 65)); a == b {
+		t.Errorf("two names have one label value %q", a)
+	}
+}

@@ -1,0 +1,81 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+)
+
+var fooKind = schema.GroupVersionKind{Group: "samplecontroller.k8s.io", Version: "v1alpha1", Kind: "Foo"}
+
+// parent returns a parent "a" that wants Deployment "web" with three replicas,
+// changed by the given functions.
+func parent(changes ...func(*Parent)) Parent {
+	p := Parent{
+		Object:         &metav1.ObjectMeta{Name: "a", Namespace: "default", UID: "uid-a", Generation: 4},
+		Kind:           fooKind,
+		App:            "nginx",
+		DeploymentName: "web",
+		Replicas:       ptr.To[int32](3),
+	}
+	for _, change := range changes {
+		change(&p)
+	}
+	return p
+}
+
+func wantReplicas(n *int32) func(*Parent)      { return func(p *Parent) { p.Replicas = n } }
+func wantImage(image string) func(*Parent)     { return func(p *Parent) { p.Image = image } }
+func wantDeployment(name string) func(*Parent) { return func(p *Parent) { p.DeploymentName = name } }
+
+// deployment returns the Deployment of parent "a" as the API server returns it
+// once it is available, changed by the given functions.
+func deployment(changes ...func(*appsv1.Deployment)) *appsv1.Deployment {
+	d := parent().newDeployment()
+	d.UID, d.ResourceVersion, d.Generation = "uid-web", "7", 2
+	d.Status = appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 3, AvailableReplicas: 3}
+	for _, change := range changes {
+		change(d)
+	}
+	return d
+}
+
+func withReplicas(n *int32) func(*appsv1.Deployment) {
+	return func(d *appsv1.Deployment) { d.Spec.Replicas = n }
+}
+
+func withImage(image string) func(*appsv1.Deployment) {
+	return func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = image }
+}
+
+func withOwner(owner *metav1.OwnerReference) func(*appsv1.Deployment) {
+	return func(d *appsv1.Deployment) {
+		d.OwnerReferences = nil
+		if owner != nil {
+			owner.Controller = ptr.To(true)
+			d.OwnerReferences = []metav1.OwnerReference{*owner}
+		}
+	}
+}
+
+func withStatus(total, updated, available int32) func(*appsv1.Deployment) {
+	return func(d *appsv1.Deployment) {
+		d.Status.Replicas, d.Status.UpdatedReplicas, d.Status.AvailableReplicas = total, updated, available
+	}
+}
+
+func withSidecar(d *appsv1.Deployment) {
+	d.Spec.Template.Spec.Containers = append([]corev1.Container{{Name: "sidecar", Image: "envoy"}}, d.Spec.Template.Spec.Containers...)
+}
+
+func deleted(d *appsv1.Deployment) { d.DeletionTimestamp = &metav1.Time{} }
+
+func owner(apiVersion, kind, name string, uid types.UID) *metav1.OwnerReference {
+	return &metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name, UID: uid}
+}

@@ -1,0 +1,161 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	appsv1listers "k8s.io/client-go/listers/apps/v1"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+)
+
+// newTestKeeper returns a keeper whose cache and API server hold the Deployment,
+// unless it is nil.
+func newTestKeeper(t *testing.T, cached, stored *appsv1.Deployment) (*Keeper, *fake.Clientset) {
+	t.Helper()
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	if cached != nil {
+		if err := indexer.Add(cached); err != nil {
+			t.Fatal(err)
+		}
+	}
+	client := fake.NewClientset()
+	if stored != nil {
+		if err := client.Tracker().Add(stored.DeepCopy()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return NewKeeper(appsv1listers.NewDeploymentLister(indexer), client.AppsV1(), "test-manager"), client
+}
+
+// refuse makes the API server refuse a verb on Deployments.
+func refuse(client *fake.Clientset, verb string, err error) {
+	client.PrependReactor(verb, "deployments", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
+}
+
+func TestKeepCreatesUnderItsFieldManager(t *testing.T) {
+	keeper, client := newTestKeeper(t, nil, nil)
+	state, err := keeper.Keep(t.Context(), parent())
+	if err != nil || state.Deployment == nil || state.Obstacle != nil {
+		t.Fatalf("Keep() = %+v, %v, want the created Deployment", state, err)
+	}
+	create, ok := client.Actions()[0].(clienttesting.CreateActionImpl)
+	if !ok || len(client.Actions()) != 1 || create.CreateOptions.FieldManager != "test-manager" {
+		t.Errorf("actions = %v, want one create by test-manager", client.Actions())
+	}
+}
+
+func TestKeepPatchesOnceThenNothing(t *testing.T) {
+	drifted := deployment(withReplicas(ptr.To[int32](9)))
+	keeper, client := newTestKeeper(t, drifted, drifted)
+	state, err := keeper.Keep(t.Context(), parent())
+	if err != nil || *state.Deployment.Spec.Replicas != 3 {
+		t.Fatalf("Keep() = %+v, %v, want 3 replicas", state, err)
+	}
+	patch, ok := client.Actions()[0].(clienttesting.PatchActionImpl)
+	if !ok || len(client.Actions()) != 1 || patch.PatchOptions.FieldManager != "test-manager" {
+		t.Errorf("actions = %v, want one patch by test-manager", client.Actions())
+	}
+	if *drifted.Spec.Replicas != 9 {
+		t.Error("the cached Deployment was changed")
+	}
+
+	keeper, client = newTestKeeper(t, state.Deployment, state.Deployment)
+	if _, err := keeper.Keep(t.Context(), parent()); err != nil || len(client.Actions()) != 0 {
+		t.Errorf("second Keep(): %v, actions %v, want none", err, client.Actions())
+	}
+}
+
+func TestKeepWritesNothingToTheDeploymentOfOthers(t *testing.T) {
+	foreign := deployment(withOwner(nil), withReplicas(ptr.To[int32](9)))
+	keeper, client := newTestKeeper(t, foreign, foreign)
+	state, err := keeper.Keep(t.Context(), parent())
+	if err != nil || state.Deployment != nil || state.Obstacle == nil {
+		t.Errorf("Keep() = %+v, %v, want an obstacle and no Deployment", state, err)
+	}
+	if len(client.Actions()) != 0 {
+		t.Errorf("actions = %v, want none", client.Actions())
+	}
+}
+
+func TestKeepTakesALateCacheForAConflict(t *testing.T) {
+	gone := apierrors.NewNotFound(appsv1.Resource("deployments"), "web")
+	conflict := apierrors.NewConflict(appsv1.Resource("deployments"), "web", errors.New("changed"))
+	drifted := deployment(withReplicas(ptr.To[int32](9)))
+	for name, test := range map[string]struct {
+		cached, stored *appsv1.Deployment
+		patchErr       error
+	}{
+		"created meanwhile": {nil, drifted, nil},
+		"deleted meanwhile": {drifted, nil, gone},
+		"changed meanwhile": {drifted, drifted, conflict},
+	} {
+		t.Run(name, func(t *testing.T) {
+			keeper, client := newTestKeeper(t, test.cached, test.stored)
+			if test.patchErr != nil {
+				refuse(client, "patch", test.patchErr)
+			}
+			state, err := keeper.Keep(t.Context(), parent())
+			if !apierrors.IsConflict(err) {
+				t.Errorf("error = %v, want a conflict", err)
+			}
+			if diff := cmp.Diff(State{}, state); diff != "" {
+				t.Errorf("unexpected state: %s", diff)
+			}
+		})
+	}
+}
+
+func TestKeepTellsADeniedWriteFromAFailedOne(t *testing.T) {
+	resource := appsv1.Resource("deployments")
+	for name, test := range map[string]struct {
+		err    error
+		denied bool
+	}{
+		"quota":       {apierrors.NewForbidden(resource, "web", errors.New("exceeded quota")), true},
+		"invalid":     {apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), "web", nil), true},
+		"webhook":     {apierrors.NewBadRequest("admission webhook denied the request"), true},
+		"unavailable": {apierrors.NewServiceUnavailable("down"), false},
+		"throttled":   {apierrors.NewTooManyRequestsError("later"), false},
+		"no answer":   {errors.New("connection refused"), false},
+	} {
+		for verb, live := range map[string]*appsv1.Deployment{"create": nil, "patch": deployment(withReplicas(ptr.To[int32](9)))} {
+			t.Run(name+" "+verb, func(t *testing.T) {
+				keeper, client := newTestKeeper(t, live, live)
+				refuse(client, verb, test.err)
+				state, err := keeper.Keep(t.Context(), parent())
+				if !errors.Is(err, test.err) {
+					t.Errorf("error = %v, want one that wraps %v: it must be tried again", err, test.err)
+				}
+				if denied := state.Obstacle != nil; denied != test.denied {
+					t.Fatalf("obstacle = %+v, want denied: %v", state.Obstacle, test.denied)
+				}
+				if test.denied && (state.Obstacle.Reason != "WriteDenied" || !strings.Contains(test.err.Error(), state.Obstacle.Message) || state.Obstacle.Passes) {
+					t.Errorf("obstacle = %+v, want WriteDenied with the API server's message", state.Obstacle)
+				}
+			})
+		}
+	}
+}
+
+func TestParentOwnsByUID(t *testing.T) {
+	if !parent().Owns(deployment()) {
+		t.Error("a Deployment with our UID is not taken for ours")
+	}
+	other := parent()
+	other.Object = &metav1.ObjectMeta{Name: "a", Namespace: "default", UID: "uid-new"}
+	if other.Owns(deployment()) {
+		t.Error("a Deployment of an earlier object of the name is taken for ours")
+	}
+}

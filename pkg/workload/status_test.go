@@ -1,0 +1,159 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+var (
+	earlier = metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	later   = metav1.NewTime(time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC))
+)
+
+func TestNewStatusTellsTheCounts(t *testing.T) {
+	d := deployment(withStatus(3, 2, 1))
+	d.Status.ReadyReplicas = 2
+	got := NewStatus(parent(), State{Deployment: d}, nil, later)
+	got.Conditions = nil
+	want := Status{ObservedGeneration: 4, Replicas: 3, ReadyReplicas: 2, AvailableReplicas: 1, Selector: "app=nginx,controller=a"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("unexpected status (-want +got):\n%s", diff)
+	}
+}
+
+func TestNewStatusWithoutDeploymentHasZeroes(t *testing.T) {
+	got := NewStatus(parent(), State{Obstacle: &Obstacle{Reason: "DeploymentConflict"}}, nil, later)
+	got.Conditions = nil
+	if diff := cmp.Diff(Status{ObservedGeneration: 4}, got); diff != "" {
+		t.Errorf("unexpected status (-want +got):\n%s", diff)
+	}
+}
+
+func TestExactlyOneConditionIsTrue(t *testing.T) {
+	progressing := func(status corev1.ConditionStatus, reason string) func(*appsv1.Deployment) {
+		return func(d *appsv1.Deployment) {
+			d.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: status, Reason: reason, Message: "timed out"}}
+		}
+	}
+	unobserved := func(d *appsv1.Deployment) { d.Generation++ }
+	for name, test := range map[string]struct {
+		parent Parent
+		state  State
+		want   string // the condition that is True
+		reason string
+	}{
+		"all replicas there":                     {parent(), State{Deployment: deployment()}, "Ready", "Available"},
+		"none available":                         {parent(), State{Deployment: deployment(withStatus(3, 3, 0))}, "Reconciling", "Progressing"},
+		"one not up to date":                     {parent(), State{Deployment: deployment(withStatus(3, 2, 3))}, "Reconciling", "Progressing"},
+		"an old replica left over":               {parent(), State{Deployment: deployment(withStatus(4, 3, 3))}, "Reconciling", "Progressing"},
+		"fewer than wanted":                      {parent(), State{Deployment: deployment(withStatus(2, 2, 2))}, "Reconciling", "Progressing"},
+		"Deployment's generation unobserved":     {parent(), State{Deployment: deployment(unobserved)}, "Reconciling", "Progressing"},
+		"zero wanted and none there":             {parent(wantReplicas(ptr.To[int32](0))), State{Deployment: deployment(withReplicas(ptr.To[int32](0)), withStatus(0, 0, 0))}, "Ready", "Available"},
+		"zero wanted, some left":                 {parent(wantReplicas(ptr.To[int32](0))), State{Deployment: deployment(withReplicas(ptr.To[int32](0)), withStatus(1, 1, 1))}, "Reconciling", "Progressing"},
+		"replicas absent: the Deployment's hold": {parent(wantReplicas(nil)), State{Deployment: deployment(withReplicas(ptr.To[int32](3)))}, "Ready", "Available"},
+		"replicas absent, Deployment's not met":  {parent(wantReplicas(nil)), State{Deployment: deployment(withReplicas(ptr.To[int32](5)))}, "Reconciling", "Progressing"},
+		"freshly created": {parent(), State{Deployment: deployment(func(d *appsv1.Deployment) {
+			d.Generation, d.Status = 1, appsv1.DeploymentStatus{}
+		})}, "Reconciling", "Progressing"},
+		"freshly created with zero replicas": {parent(wantReplicas(ptr.To[int32](0))), State{Deployment: deployment(func(d *appsv1.Deployment) {
+			d.Generation, d.Status, d.Spec.Replicas = 1, appsv1.DeploymentStatus{}, ptr.To[int32](0)
+		})}, "Reconciling", "Progressing"},
+		"progress deadline exceeded":               {parent(), State{Deployment: deployment(withStatus(3, 1, 2), progressing("False", "ProgressDeadlineExceeded"))}, "Stalled", "ProgressDeadlineExceeded"},
+		"ready in the end, deadline forgotten":     {parent(), State{Deployment: deployment(progressing("False", "ProgressDeadlineExceeded"))}, "Ready", "Available"},
+		"deadline of an older generation":          {parent(), State{Deployment: deployment(unobserved, withStatus(3, 1, 2), progressing("False", "ProgressDeadlineExceeded"))}, "Reconciling", "Progressing"},
+		"progressing":                              {parent(), State{Deployment: deployment(withStatus(3, 1, 2), progressing("True", "ReplicaSetUpdated"))}, "Reconciling", "Progressing"},
+		"an obstacle that somebody must mend":      {parent(), State{Obstacle: &Obstacle{Reason: "DeploymentConflict", Message: "m"}}, "Stalled", "DeploymentConflict"},
+		"an obstacle that passes":                  {parent(), State{Obstacle: &Obstacle{Reason: "WaitingForDeletion", Message: "m", Passes: true}}, "Reconciling", "WaitingForDeletion"},
+		"an obstacle though the Deployment is fit": {parent(), State{Deployment: deployment(), Obstacle: &Obstacle{Reason: "WriteDenied", Message: "m"}}, "Stalled", "WriteDenied"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conditions := NewStatus(test.parent, test.state, nil, later).Conditions
+			if len(conditions) != 3 {
+				t.Fatalf("%d conditions, want 3", len(conditions))
+			}
+			for _, c := range conditions {
+				if isTrue := c.Status == metav1.ConditionTrue; isTrue != (c.Type == test.want) {
+					t.Errorf("%s is %s (%s), want only %s to be True", c.Type, c.Status, c.Message, test.want)
+				}
+				if c.Reason != test.reason || c.ObservedGeneration != 4 {
+					t.Errorf("%s has reason %q and generation %d, want %q and 4", c.Type, c.Reason, c.ObservedGeneration, test.reason)
+				}
+			}
+			if ready := meta.FindStatusCondition(conditions, "Ready"); ready.Message == "" {
+				t.Errorf("Ready has no message")
+			}
+		})
+	}
+}
+
+func TestTransitionTimesChangeOnlyWithTheStatus(t *testing.T) {
+	first := NewStatus(parent(), State{Deployment: deployment(withStatus(3, 3, 1))}, nil, earlier)
+	second := NewStatus(parent(), State{Deployment: deployment(withStatus(3, 3, 2))}, first.Conditions, later)
+	third := NewStatus(parent(), State{Deployment: deployment()}, second.Conditions, later)
+	for _, step := range []struct {
+		status Status
+		want   map[string]metav1.Time
+	}{
+		{first, map[string]metav1.Time{"Ready": earlier, "Reconciling": earlier, "Stalled": earlier}},
+		{second, map[string]metav1.Time{"Ready": earlier, "Reconciling": earlier, "Stalled": earlier}},
+		{third, map[string]metav1.Time{"Ready": later, "Reconciling": later, "Stalled": earlier}},
+	} {
+		for conditionType, want := range step.want {
+			if got := meta.FindStatusCondition(step.status.Conditions, conditionType).LastTransitionTime; got != want {
+				t.Errorf("%s: transition at %v, want %v", conditionType, got, want)
+			}
+		}
+	}
+}
+
+func TestOwnConditionsLeavesOutThoseOfOthers(t *testing.T) {
+	status := NewStatus(parent(), State{Deployment: deployment()}, nil, earlier)
+	mixed := append([]metav1.Condition{{Type: "Other", Status: metav1.ConditionTrue}}, status.Conditions[2], status.Conditions[0], status.Conditions[1])
+	if diff := cmp.Diff(status.Conditions, OwnConditions(mixed)); diff != "" {
+		t.Errorf("unexpected conditions (-want +got):\n%s", diff)
+	}
+}
+
+func TestEventsOnTransitionsOnly(t *testing.T) {
+	conditions := func(state State) []metav1.Condition { return NewStatus(parent(), state, nil, earlier).Conditions }
+	var (
+		ready       = conditions(State{Deployment: deployment()})
+		reconciling = conditions(State{Deployment: deployment(withStatus(3, 3, 1))})
+		conflict    = conditions(State{Obstacle: &Obstacle{Reason: "DeploymentConflict", Message: "in the way"}})
+		waiting     = conditions(State{Obstacle: &Obstacle{Reason: "WaitingForDeletion", Message: "wait", Passes: true}})
+		denied      = conditions(State{Obstacle: &Obstacle{Reason: "WriteDenied", Message: "quota"}})
+	)
+	for name, test := range map[string]struct {
+		old, new []metav1.Condition
+		want     *Event
+	}{
+		"new, ready at once":    {nil, ready, &Event{"Normal", "Synced", "Foo synced successfully"}},
+		"new, not yet ready":    {nil, reconciling, nil},
+		"became ready":          {reconciling, ready, &Event{"Normal", "Synced", "Foo synced successfully"}},
+		"still ready":           {ready, ready, nil},
+		"no longer ready":       {ready, reconciling, nil},
+		"new, in conflict":      {nil, conflict, &Event{"Warning", "ErrResourceExists", "in the way"}},
+		"came into conflict":    {ready, conflict, &Event{"Warning", "ErrResourceExists", "in the way"}},
+		"still in conflict":     {conflict, conflict, nil},
+		"stalled anew":          {conflict, denied, &Event{"Warning", "WriteDenied", "quota"}},
+		"waits for a deletion":  {ready, waiting, nil},
+		"ready after conflict":  {conflict, ready, &Event{"Normal", "Synced", "Foo synced successfully"}},
+		"conflict, then moving": {conflict, reconciling, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, NewEvent(parent(), test.old, test.new)); diff != "" {
+				t.Errorf("unexpected event (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/component-base/configz"
-	"k8s.io/component-base/featuregate"
 	"k8s.io/component-base/version"
 	zpagesfeatures "k8s.io/component-base/zpages/features"
 	"k8s.io/klog/v2"
@@ -24,8 +23,8 @@ import (
 )
 
 // Run runs the daemon until ctx ends or leadership is lost. What is started last
-// is stopped first: controllers drain, then the Lease is released, then informers
-// and Events stop, and the probes answer to the end.
+// is stopped first: controllers drain, then the Lease is released, then informers,
+// probes and Events stop.
 func Run(ctx context.Context, registry *controller.Registry[*ControllerContext], c *config.CompletedConfig) error {
 	logger := klog.FromContext(ctx)
 	logger.Info("Starting "+options.ComponentName, "version", version.Get().GitVersion)
@@ -42,7 +41,7 @@ func Run(ctx context.Context, registry *controller.Registry[*ControllerContext],
 	if err != nil {
 		return err
 	}
-	controllers, err := buildControllers(ctx, registry, cc)
+	controllers, err := registry.Build(ctx, cc, registry.AllowedBy(c.FeatureGates, c.Enabled))
 	if err != nil {
 		return err
 	}
@@ -72,39 +71,6 @@ func Run(ctx context.Context, registry *controller.Registry[*ControllerContext],
 		return leadership.Endless(ctx, lead)
 	}
 	return election.Run(ctx, lead)
-}
-
-// buildControllers makes the enabled controllers, sorted by name.
-func buildControllers(ctx context.Context, registry *controller.Registry[*ControllerContext], cc *ControllerContext) ([]controller.Controller, error) {
-	enabled := map[string]bool{}
-	for _, name := range cc.config.Enabled {
-		enabled[name] = true
-	}
-	var controllers []controller.Controller
-	var on, off []string
-	for _, d := range registry.Descriptors() {
-		if !enabled[d.Name] || !gatesOpen(cc.config.FeatureGates, d.RequiredFeatureGates) {
-			off = append(off, d.Name)
-			continue
-		}
-		built, err := d.New(ctx, cc)
-		if err != nil {
-			return nil, fmt.Errorf("building %s: %w", d.Name, err)
-		}
-		on = append(on, d.Name)
-		controllers = append(controllers, built)
-	}
-	klog.FromContext(ctx).Info("Controllers", "enabled", on, "disabled", off)
-	return controllers, nil
-}
-
-func gatesOpen(gates featuregate.FeatureGate, required []featuregate.Feature) bool {
-	for _, feature := range required {
-		if !gates.Enabled(feature) {
-			return false
-		}
-	}
-	return true
 }
 
 // startServer serves probes, metrics and debugging endpoints until ctx ends. The

@@ -1,0 +1,169 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	apptesting "samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/testing"
+)
+
+// everything is a rule for all that the daemon serves.
+var everything = rbacv1.PolicyRule{NonResourceURLs: []string{"*"}, Verbs: []string{"*"}}
+
+func TestProbesAreOpenAndTellEachCheck(t *testing.T) {
+	server := startDaemon(t)
+	for path, checks := range map[string][]string{
+		"/healthz": {"foo-controller", "leaderElection", "ping"},
+		"/livez":   {"leaderElection", "ping"},
+		"/readyz":  {"informer-sync", "leaderElection", "ping"},
+	} {
+		body := get(t, server, path+"?verbose", "", http.StatusOK)
+		for _, check := range checks {
+			if !strings.Contains(body, "[+]"+check+" ok") {
+				t.Errorf("%s?verbose does not tell that %s is ok:\n%s", path, check, body)
+			}
+		}
+		if got := strings.Count(body, "[+]"); got != len(checks) {
+			t.Errorf("%s?verbose has %d checks, want %v:\n%s", path, got, checks, body)
+		}
+		get(t, server, path+"/"+checks[0], "", http.StatusOK)
+	}
+}
+
+func TestEverythingElseIsForTheAuthorised(t *testing.T) {
+	server := startDaemon(t)
+	nobody := token(t, newNamespace(t))
+	scraper := token(t, newNamespace(t), "sample-controller-manager-metrics-reader")
+	admin := token(t, newNamespace(t), clusterRole(t, everything))
+	for path, want := range map[string]string{
+		"/metrics":                       "sample_controller_manager_sync_total",
+		"/metrics/slis":                  "kubernetes_healthcheck",
+		"/configz":                       `"SampleControllerManagerConfiguration"`,
+		"/statusz":                       "sample-controller-manager statusz",
+		"/flagz":                         "leader-elect-lease-duration",
+		"/debug/pprof/goroutine?debug=1": "goroutine profile",
+	} {
+		get(t, server, path, "", http.StatusForbidden)
+		get(t, server, path, "no-token-at-all", http.StatusUnauthorized)
+		get(t, server, path, nobody, http.StatusForbidden)
+		if body := get(t, server, path, admin, http.StatusOK); !strings.Contains(body, want) {
+			t.Errorf("%s does not have %q:\n%.2000s", path, want, body)
+		}
+	}
+	get(t, server, "/metrics", scraper, http.StatusOK)
+	get(t, server, "/metrics/slis", scraper, http.StatusOK)
+	get(t, server, "/configz", scraper, http.StatusForbidden)
+	get(t, server, "/debug/flags/v", scraper, http.StatusForbidden)
+}
+
+func TestMetricsThatOperatorsLiveBy(t *testing.T) {
+	ns := newNamespace(t)
+	server := startDaemon(t)
+	admin := token(t, newNamespace(t), clusterRole(t, everything))
+	createFoo(t, ns, "a", 1)
+	waitCondition(t, ns, "a", "Reconciling", "Progressing")
+	body := get(t, server, "/metrics", admin, http.StatusOK)
+	for _, series := range []string{
+		`sample_controller_manager_sync_total{controller="foo-controller",result="success"} `,
+		`sample_controller_manager_sync_total{controller="foo-controller",result="panic"} `,
+		`sample_controller_manager_sync_duration_seconds_count{controller="foo-controller"} `,
+		`workqueue_depth{name="foo-controller"} `,
+		`workqueue_adds_total{name="foo-controller"} `,
+		`workqueue_queue_duration_seconds_count{name="foo-controller"} `,
+		`rest_client_requests_total{code="201",`,
+		`rest_client_request_duration_seconds_count{`,
+		`leader_election_master_status{name="sample-controller-manager"} 1`,
+		`process_resident_memory_bytes `,
+		`go_goroutines `,
+		`kubernetes_build_info{`,
+	} {
+		if !strings.Contains(body, "\n"+series) {
+			t.Errorf("/metrics has no series %s", series)
+		}
+	}
+}
+
+func TestConfigzTellsTheConfiguration(t *testing.T) {
+	server := startDaemon(t, "--concurrent-foo-syncs=7", "--write-timeout=5s")
+	admin := token(t, newNamespace(t), clusterRole(t, everything))
+	var pages map[string]struct {
+		Generic struct {
+			Controllers    []string
+			LeaderElection struct{ LeaseDuration string }
+		}
+		ConcurrentSyncs map[string]int
+		WriteTimeout    string
+	}
+	if err := json.Unmarshal([]byte(get(t, server, "/configz", admin, http.StatusOK)), &pages); err != nil {
+		t.Fatal(err)
+	}
+	page := pages["samplecontrollermanager.config.samplecontroller.io"]
+	if got := fmt.Sprint(page); got != "{{[foo-controller] {6s}} map[foo-controller:7] 5s}" {
+		t.Errorf("configuration = %s", got)
+	}
+}
+
+// get requests a path until the answer has the wanted code, because a role that
+// was just bound takes a moment to be known, and returns the body.
+func get(t *testing.T, server *apptesting.Server, path, token string, want int) string {
+	t.Helper()
+	var body string
+	eventually(t, fmt.Sprintf("%s answers %d", path, want), func(ctx context.Context) error {
+		code, got, err := server.Get(ctx, path, token)
+		body = got
+		if err == nil && code != want {
+			err = fmt.Errorf("code %d: %.200s", code, got)
+		}
+		return err
+	})
+	return body
+}
+
+// token returns a token of a new ServiceAccount that the ClusterRoles are bound to.
+func token(t *testing.T, ns string, roles ...string) string {
+	t.Helper()
+	account, err := kube.CoreV1().ServiceAccounts(ns).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "user"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, role := range roles {
+		binding := &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: ns + "-" + role},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+			Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: ns, Name: account.Name}},
+		}
+		if _, err := kube.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	request, err := kube.CoreV1().ServiceAccounts(ns).CreateToken(t.Context(), account.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return request.Status.Token
+}
+
+// clusterRole makes a ClusterRole with one rule and returns its name.
+func clusterRole(t *testing.T, rule rbacv1.PolicyRule) string {
+	t.Helper()
+	role, err := kube.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"},
+		Rules:      []rbacv1.PolicyRule{rule},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return role.Name
+}

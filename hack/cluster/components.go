@@ -56,6 +56,9 @@ func (c *Cluster) startComponents() error {
 			args: []string{
 				"--config=" + filepath.Join(filepath.Dir(c.paths["kwok"]), kwokStages),
 				"--manage-all-nodes",
+				// Without Leases kube-controller-manager takes Nodes for dead after
+				// 50 seconds.
+				"--node-lease-duration-seconds=40",
 			},
 		},
 	} {

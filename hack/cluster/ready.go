@@ -114,6 +114,10 @@ func nodesReady(ctx context.Context, client kubernetes.Interface) error {
 		if len(node.Spec.Taints) > 0 {
 			return fmt.Errorf("Node %s has the taint %s", node.Name, node.Spec.Taints[0].ToString())
 		}
+		// By its Lease a Node stays Ready.
+		if _, err := client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(ctx, node.Name, metav1.GetOptions{}); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -1,0 +1,95 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster"
+)
+
+// What is installed, in this order, and uninstalled in the opposite one.
+const (
+	crds        = "manifests/crds"
+	rbac        = "manifests/rbac"
+	exampleFile = "manifests/examples/foo.yaml"
+)
+
+// install applies CRDs and RBAC.
+func (r *runner) install(ctx context.Context) error {
+	r.installed = true
+	return cluster.Install(ctx, r.root, r.kubectl)
+}
+
+// applyExample applies the example Foo and waits until it is Ready.
+func (r *runner) applyExample(ctx context.Context) error {
+	if _, err := r.kubectl(ctx, "apply", "-n", "default", "-f", r.path(exampleFile)); err != nil {
+		return err
+	}
+	_, err := r.kubectl(ctx, "wait", "-n", "default", "--for=condition=Ready", "--timeout=120s", "foo/"+example)
+	return err
+}
+
+// show prints the example's objects, where the daemon answers, and what to do
+// next.
+func (r *runner) show(ctx context.Context) error {
+	objects, err := r.kubectl(ctx, "get", "-n", "default", "-o", "wide", "foo/"+example, "deployment/"+example)
+	if err != nil {
+		return err
+	}
+	pods, err := r.kubectl(ctx, "get", "-n", "default", "-o", "wide", "pods", "-l", "controller="+example)
+	if err != nil {
+		return err
+	}
+	kubeconfig := "export KUBECONFIG=" + r.admin
+	if !kubectlOnPath() {
+		kubeconfig += fmt.Sprintf(" PATH=%s:$PATH", filepath.Dir(r.kubectlPath))
+	}
+	r.screen.text("\n%s\n%s", objects, pods)
+	r.screen.text("Daemon   curl --insecure '%s/healthz?verbose'", r.daemon.url)
+	r.screen.text("Cluster  %s", kubeconfig)
+	r.screen.text(`
+Try next, in another terminal, after the export above:
+  kubectl -n default scale foo %[1]s --replicas=3
+  kubectl -n default get foo %[1]s --watch
+  kubectl -n default delete foo %[1]s
+
+Ctrl-C stops. What follows is the daemon's log.
+`, example)
+	return nil
+}
+
+// farewell says what is left when all has been stopped.
+func (r *runner) farewell() {
+	if r.local != nil || !r.installed {
+		r.screen.line("Stopped; nothing is left behind")
+		return
+	}
+	kubectl := "kubectl"
+	if !kubectlOnPath() {
+		kubectl = r.kubectlPath
+	}
+	kubectl += " --kubeconfig=" + r.admin
+	r.screen.line("Stopped; the cluster still holds what was installed. To remove it, every Foo and Icecream included:")
+	r.screen.text("  %s delete --ignore-not-found -f %s", kubectl, exampleFile)
+	r.screen.text("  %s delete --ignore-not-found -k %s", kubectl, rbac)
+	r.screen.text("  %s delete --ignore-not-found -k %s", kubectl, crds)
+}
+
+// kubectl runs kubectl as admin.
+func (r *runner) kubectl(ctx context.Context, args ...string) (stdout string, err error) {
+	return cluster.Kubectl(ctx, r.kubectlPath, r.admin, r.dir, args...)
+}
+
+func (r *runner) path(relative string) string {
+	return filepath.Join(r.root, filepath.FromSlash(relative))
+}
+
+func kubectlOnPath() bool {
+	_, err := exec.LookPath("kubectl")
+	return err == nil
+}

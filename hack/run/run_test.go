@@ -1,0 +1,84 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// output collects what is printed and tells when a text has appeared.
+type output struct {
+	mu       sync.Mutex
+	text     strings.Builder
+	until    string
+	appeared chan struct{}
+}
+
+func newOutput(until string) *output {
+	return &output{until: until, appeared: make(chan struct{})}
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	before := strings.Contains(o.text.String(), o.until)
+	o.text.Write(p)
+	if !before && strings.Contains(o.text.String(), o.until) {
+		close(o.appeared)
+	}
+	return os.Stderr.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// TestRun does what a person does with `make run`, Ctrl-C included.
+func TestRun(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	out := newOutput("Ctrl-C stops")
+	done := make(chan error, 1)
+	go func() { done <- run(ctx, out, "") }()
+
+	select {
+	case <-out.appeared:
+	case err := <-done:
+		t.Fatalf("ended: %v", err)
+	case <-time.After(5 * time.Minute):
+		t.Error("timed out")
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Errorf("stopping: %v", err)
+	}
+
+	text := out.String()
+	for _, want := range []string{
+		"foo.samplecontroller.k8s.io/" + example,
+		"deployment.apps/" + example,
+		"1/1     Running",
+		"export KUBECONFIG=",
+		"nothing is left behind",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the output does not hold %q", want)
+		}
+	}
+	if strings.Contains(text, "eyJ") {
+		t.Error("the output holds a token")
+	}
+	left, err := os.ReadDir(os.Getenv("TMPDIR"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}

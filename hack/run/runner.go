@@ -1,0 +1,143 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster"
+	"samplecontroller.io/sample-controller-manager/hack/cluster/process"
+)
+
+const (
+	nodes = 3
+
+	// daemonName is the name of the daemon's program, namespace and
+	// ServiceAccount.
+	daemonName = "sample-controller-manager"
+
+	// example is the Foo of manifests/examples/foo.yaml and its Deployment.
+	example = "example-foo"
+)
+
+// runner is one run of the command, from the first step to the last. What up
+// has made so far, stop takes down.
+type runner struct {
+	root   string
+	screen screen
+
+	dir         string // the daemon's files
+	group       *process.Group
+	local       *cluster.Cluster // nil on an existing cluster
+	admin       string           // path of the admin's kubeconfig
+	kubectlPath string
+	daemon      *daemon
+
+	installed bool // whether anything was, even if install failed
+}
+
+// up brings the example Foo to life and says what can be done with it.
+func (r *runner) up(ctx context.Context, kubeconfig string) error {
+	r.screen.line("Building the daemon; the first time takes minutes")
+	if err := r.build(ctx); err != nil {
+		return err
+	}
+	var err error
+	if r.dir, err = os.MkdirTemp("", daemonName+"-run-"); err != nil {
+		return err
+	}
+	if r.group, err = process.NewGroup(r.dir); err != nil {
+		return err
+	}
+	if err := r.connect(ctx, kubeconfig); err != nil {
+		return err
+	}
+	r.screen.line("Installing CRDs and RBAC")
+	if err := r.install(ctx); err != nil {
+		return err
+	}
+	r.screen.line("Starting the daemon as ServiceAccount %[1]s/%[1]s", daemonName)
+	if r.daemon, err = startDaemon(ctx, r.root, r.dir, r.group, r.admin); err != nil {
+		return err
+	}
+	return r.daemon.during(ctx, func(ctx context.Context) error {
+		if err := r.daemon.waitReady(ctx); err != nil {
+			return err
+		}
+		r.screen.line("Applying manifests/examples/foo.yaml")
+		if err := r.applyExample(ctx); err != nil {
+			return err
+		}
+		r.screen.line("Foo default/%s is Ready", example)
+		return r.show(ctx)
+	})
+}
+
+// wait returns when the context or the daemon ends.
+func (r *runner) wait(ctx context.Context) error {
+	return r.daemon.during(ctx, func(ctx context.Context) error {
+		<-ctx.Done()
+		return nil
+	})
+}
+
+// stop ends what up has started, last first, and waits for it.
+func (r *runner) stop() error {
+	var errs []error
+	if r.daemon != nil {
+		errs = append(errs, r.daemon.stop())
+	}
+	if r.local != nil {
+		errs = append(errs, r.local.Stop())
+	}
+	if r.dir != "" {
+		errs = append(errs, os.RemoveAll(r.dir))
+	}
+	if r.group != nil {
+		errs = append(errs, r.group.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (r *runner) build(ctx context.Context) error {
+	cmd := exec.CommandContext(ctx, filepath.Join("hack", "build.sh"))
+	cmd.Dir = r.root
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("building the daemon: %w\n%s", err, strings.TrimSpace(string(output)))
+	}
+	return nil
+}
+
+// connect starts a local cluster or, given a kubeconfig, uses an existing one.
+func (r *runner) connect(ctx context.Context, kubeconfig string) error {
+	if kubeconfig != "" {
+		paths, err := cluster.Binaries(ctx, r.screen.out, "kubectl")
+		if err != nil {
+			return err
+		}
+		if r.admin, err = filepath.Abs(kubeconfig); err != nil {
+			return err
+		}
+		r.kubectlPath = paths["kubectl"]
+		server, err := r.kubectl(ctx, "config", "view", "--minify", "-o", "jsonpath={.clusters[0].cluster.server}")
+		if err != nil {
+			return err
+		}
+		r.screen.line("Using the cluster at %s", server)
+		return nil
+	}
+	r.screen.line("Starting a cluster: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, %d Nodes by kwok", nodes)
+	local, err := cluster.Start(ctx, cluster.Options{Nodes: nodes, Progress: r.screen.out})
+	if err != nil {
+		return err
+	}
+	r.local, r.kubectlPath, r.admin = local, local.KubectlPath, local.Kubeconfig
+	return nil
+}

@@ -1,0 +1,56 @@
+# Copyright The sample-controller-manager Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# A table of contents: the work is done by the scripts in hack.
+
+.DEFAULT_GOAL := help
+
+# The environment often has a CLUSTER that means something else, and `make run`
+# installs things: so only one that is given on the command line counts.
+ifeq ($(origin CLUSTER),command line)
+  RUN_FLAGS := --cluster='$(CLUSTER)'
+endif
+
+.PHONY: help
+help: ## Show this help.
+	@sed -n -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
+
+.PHONY: all
+all: build verify test ## Build, check and test.
+
+.PHONY: build
+build: ## Build bin/sample-controller-manager.
+	hack/build.sh
+
+.PHONY: run
+run: ## Run it on a local cluster made for it, or on an existing one: CLUSTER=<kubeconfig>.
+	@# Not by `go run`, which exits 1 after Ctrl-C and keeps other signals to itself.
+	@go build -o bin/run ./hack/run && exec bin/run $(RUN_FLAGS)
+
+.PHONY: test
+test: ## Run all tests; what they need of a cluster is built first.
+	hack/test.sh
+
+.PHONY: test-integration
+test-integration: ## Run only the tests that start a cluster.
+	hack/test.sh integration
+
+.PHONY: verify
+verify: ## Check that generated files, formatting, imports, modules and more are as they should be.
+	hack/verify.sh
+
+.PHONY: lint
+lint: ## The checks of verify that only read the code.
+	hack/verify.sh boilerplate gofmt imports logs shellcheck vet
+
+.PHONY: update
+update: ## Generate anew all that is generated, tidy the modules, format the code.
+	hack/update.sh
+
+.PHONY: image
+image: ## Build the container image.
+	hack/image/build.sh
+
+.PHONY: clean
+clean: ## Remove what was built in this directory.
+	rm -rf bin _output

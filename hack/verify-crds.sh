@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+
+# Copyright The sample-controller-manager Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Checks that manifests/crds is what hack/update-crds.sh makes of the API types.
+#
+# Usage: hack/verify-crds.sh
+
+set -o errexit -o nounset -o pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source hack/lib/verify-generated.sh
+
+verify_generated hack/update-crds.sh

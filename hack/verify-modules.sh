@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+
+# Copyright The sample-controller-manager Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Checks go.mod and go.sum of all modules: they are tidy, and what they name is
+# what the module cache holds. The product's modules agree on one Go version and
+# one minor version of Kubernetes, and find each other in the staging directory
+# by relative replace directives. There is no go.work: modules must build as they
+# are published. Modules under hack/tools may pin other versions.
+#
+# Usage: hack/verify-modules.sh
+
+set -o errexit -o nounset -o pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source hack/lib/modules.sh
+
+failed=0
+complain() {
+  printf '%s\n' "$@" '' >&2
+  failed=1
+}
+
+check_tidy() { # MODULE
+  local diff
+  if ! diff="$(go -C "$1" mod tidy -diff 2>&1)"; then
+    complain "$(sed -n '1,40p' <<<"${diff}")" \
+      "$1/go.mod is not tidy. Run 'make update' (or only hack/update-modules.sh)."
+  fi
+}
+
+check_sums() { # MODULE
+  local log
+  if ! log="$(go -C "$1" mod verify 2>&1)"; then
+    complain "${log}" \
+      "$1: the module cache is not what go.sum says. Run 'go clean -modcache' and try again."
+  fi
+}
+
+check_replacements() { # MODULE
+  local path replacement dir staging
+  staging="$(pwd -P)/staging/src"
+  while read -r path replacement dir; do
+    if [[ "${path}" != samplecontroller.io/* ]]; then
+      complain "$1/go.mod must not replace ${path}: who imports the module does not get the replacement."
+    elif [[ "${replacement}" != ./* && "${replacement}" != ../* || "${dir}" != "${staging}/${path}" ]]; then
+      complain "$1/go.mod must replace ${path} by the relative path of staging/src/${path}, not by ${replacement}."
+    fi
+  done < <(go -C "$1" list -m -f '{{if .Replace}}{{.Path}} {{.Replace.Path}} {{.Dir}}{{end}}' all)
+}
+
+go_versions() {
+  for module in $(product_modules); do
+    go -C "${module}" list -m -f "{{.GoVersion}} ${module}/go.mod"
+  done
+}
+
+# Of the modules under k8s.io, those released with Kubernetes have a version v0.<minor>.<patch>.
+kubernetes_versions() {
+  for module in $(product_modules); do
+    go -C "${module}" mod edit -print |
+      sed -n -E "s#^(require)?\s+(k8s\.io/\S+) (v0\.[1-9][0-9]*)\.[0-9]+( .*)?\$#\3 ${module}/go.mod: \2#p"
+  done
+}
+
+# check_same takes lines "<value> <place>" of which all values must be one.
+check_same() { # WHAT LINES
+  local values
+  values="$(cut -d ' ' -f 1 <<<"$2" | LC_ALL=C sort -u | wc -l)"
+  if ((values != 1)); then
+    complain "$(LC_ALL=C sort <<<"$2")" \
+      "The modules must agree on $1. Write the same one in each go.mod, then run 'make update'."
+  fi
+}
+
+for module in $(product_modules) $(tools_modules); do
+  check_tidy "${module}"
+  check_sums "${module}"
+done
+for module in $(product_modules); do
+  check_replacements "${module}"
+done
+check_same "a Go version" "$(go_versions)"
+check_same "a minor version of Kubernetes" "$(kubernetes_versions)"
+if [[ -e go.work ]]; then
+  complain "Remove go.work: it hides what is missing in a go.mod."
+fi
+
+exit "${failed}"

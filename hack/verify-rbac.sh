@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+
+# Copyright The sample-controller-manager Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Checks that manifests/rbac is what hack/update-rbac.sh makes of the controllers' descriptors.
+#
+# Usage: hack/verify-rbac.sh
+
+set -o errexit -o nounset -o pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source hack/lib/verify-generated.sh
+
+verify_generated hack/update-rbac.sh

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apiserver/pkg/server/flagz"
 	"k8s.io/component-base/compatibility"
+	"k8s.io/component-base/metrics"
 	metricsfeatures "k8s.io/component-base/metrics/features"
 
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/config"
@@ -50,11 +51,21 @@ func (o *Options) Config() (*config.Config, error) {
 		return nil, err
 	}
 	metricsfeatures.ApplyFeatureGates(o.FeatureGates)
-	if o.Metrics.AllowListMapping == nil && o.Metrics.AllowListMappingManifest == "" {
-		o.Metrics.AllowListMapping = map[string]string{} // else an error is logged that there is no manifest
-	}
-	o.Metrics.Apply()
+	o.applyMetrics()
 	return c, nil
+}
+
+// applyMetrics applies the metrics flags that were given: the library would log an
+// error for lists of allowed labels that were not.
+func (o *Options) applyMetrics() {
+	if o.Metrics.AllowListMapping != nil || o.Metrics.AllowListMappingManifest != "" {
+		o.Metrics.Apply()
+		return
+	}
+	metrics.SetDisabledMetrics(o.Metrics.DisabledMetrics)
+	if o.Metrics.ShowHiddenMetricsForVersion != "" {
+		metrics.SetShowHidden()
+	}
 }
 
 // serve fills in what is needed to serve.

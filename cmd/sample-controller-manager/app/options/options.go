@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/version"
 	apiserveroptions "k8s.io/apiserver/pkg/server/options"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/cli/globalflag"
 	"k8s.io/component-base/featuregate"
@@ -90,6 +91,11 @@ func NewOptions(controllers Controllers) *Options {
 	o.Authorization.RemoteKubeConfigFileOptional = true
 	o.Authorization.AlwaysAllowPaths = []string{"/healthz", "/healthz/*", "/livez", "/livez/*", "/readyz", "/readyz/*"}
 
+	// k8s.io/apiserver takes the version that is stamped into the binary for its
+	// own, and at v0.1 all of its feature gates would be off.
+	if err := utilfeature.DefaultMutableFeatureGate.SetEmulationVersion(kubernetesVersion); err != nil {
+		panic(err) // nothing has set it before
+	}
 	for _, add := range []func(featuregate.MutableVersionedFeatureGate) error{
 		logsapi.AddFeatureGates, metricsfeatures.AddFeatureGates, zpagesfeatures.AddFeatureGates,
 	} {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // namePattern is what names and aliases look like.
@@ -33,17 +34,12 @@ func NewRegistry[C any](descriptors ...Descriptor[C]) *Registry[C] {
 	for _, d := range descriptors {
 		r.register(d)
 	}
-	slices.SortFunc(r.descriptors, func(a, b Descriptor[C]) int {
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(r.descriptors, func(a, b Descriptor[C]) int { return strings.Compare(a.Name, b.Name) })
 	return r
 }
 
 func (r *Registry[C]) register(d Descriptor[C]) {
-	mustf(len(d.Name) > len(nameSuffix) && d.Name[len(d.Name)-len(nameSuffix):] == nameSuffix,
+	mustf(len(d.Name) > len(nameSuffix) && strings.HasSuffix(d.Name, nameSuffix),
 		"registering controller %q: its name must end in %q", d.Name, nameSuffix)
 	mustf(d.New != nil, "registering controller %q: it has no constructor", d.Name)
 	mustf(d.Workers > 0, "registering controller %q: it has %d workers", d.Name, d.Workers)
@@ -77,12 +73,8 @@ func (r *Registry[C]) DisabledByDefault() []string {
 
 // Workers returns how many syncs the named controller runs at once by default.
 func (r *Registry[C]) Workers(name string) int {
-	for _, d := range r.descriptors {
-		if d.Name == name {
-			return d.Workers
-		}
-	}
-	return 0
+	d, _ := r.descriptor(name)
+	return d.Workers
 }
 
 func (r *Registry[C]) collect(want func(Descriptor[C]) bool) []string {

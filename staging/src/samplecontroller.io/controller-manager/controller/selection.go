@@ -59,16 +59,13 @@ func (r *Registry[C]) Enabled(selection []string) ([]string, error) {
 
 // unknown is the error for a name that is not registered.
 func (r *Registry[C]) unknown(given string) error {
-	nearest, distance := "", len(given)
-	for _, name := range r.known() {
-		if d := editDistance(given, name); d < distance {
-			nearest, distance = name, d
-		}
-	}
 	hint := ""
 	// Beyond a third of the letters it is another word rather than a slip.
-	if distance <= (len(given)+2)/3 {
-		hint = fmt.Sprintf(", did you mean %q?", nearest)
+	distance := (len(given)+2)/3 + 1
+	for _, name := range r.known() {
+		if d := editDistance(given, name); d < distance {
+			hint, distance = fmt.Sprintf(", did you mean %q?", name), d
+		}
 	}
 	return fmt.Errorf("%q is not a known controller%s (known: %s)", given, hint, strings.Join(r.known(), ", "))
 }

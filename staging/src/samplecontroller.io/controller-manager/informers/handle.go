@@ -29,14 +29,14 @@ type Factory interface {
 type Handle struct {
 	factories []Factory
 
-	mutex  sync.Mutex
-	synced []cache.DoneChecker
-	cancel context.CancelFunc
+	mutex   sync.Mutex
+	synced  []cache.DoneChecker
+	cancels []context.CancelFunc
 }
 
 // NewHandle returns a handle on the given factories.
 func NewHandle(factories ...Factory) *Handle {
-	return &Handle{factories: factories, cancel: func() {}}
+	return &Handle{factories: factories}
 }
 
 // Ask tells the handle that informer, made by one of its factories, is wanted,
@@ -49,11 +49,13 @@ func Ask[T cache.Object](h *Handle, informer cache.TypedSharedIndexInformer[T]) 
 }
 
 // Start starts all informers that were asked for. It does not wait for them.
-// They stop at [Handle.Shutdown] or when ctx ends, whichever is first.
+// They stop at [Handle.Shutdown] or when ctx ends, whichever is first. It may be
+// called again for those that were asked for since.
 func (h *Handle) Start(ctx context.Context) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	ctx, h.cancel = context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(ctx)
+	h.cancels = append(h.cancels, cancel)
 	for _, factory := range h.factories {
 		factory.StartWithContext(ctx)
 	}
@@ -69,9 +71,10 @@ func (h *Handle) WaitForSync(ctx context.Context) bool {
 // ended. Nothing can be started on the handle afterwards.
 func (h *Handle) Shutdown() {
 	h.mutex.Lock()
-	cancel := h.cancel
+	for _, cancel := range h.cancels {
+		cancel()
+	}
 	h.mutex.Unlock()
-	cancel()
 	for _, factory := range h.factories {
 		factory.Shutdown()
 	}

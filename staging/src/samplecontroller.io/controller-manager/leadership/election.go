@@ -10,10 +10,12 @@ import (
 	"net/http"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/klog/v2"
 )
 
@@ -51,6 +53,12 @@ type Election struct {
 
 // New returns an election, or says what is wrong with its configuration.
 func New(config Config) (*Election, error) {
+	if config.Namespace == "" || config.Name == "" {
+		return nil, fmt.Errorf("lease is %q in namespace %q, must have a name and a namespace", config.Name, config.Namespace)
+	}
+	if config.Client == nil {
+		return nil, errors.New("client for the lease is missing")
+	}
 	if config.LeaseDuration < time.Second || config.LeaseDuration%time.Second != 0 {
 		return nil, fmt.Errorf("lease duration is %v, must be whole seconds and at least 1s", config.LeaseDuration)
 	}
@@ -62,7 +70,8 @@ func New(config Config) (*Election, error) {
 }
 
 // Run campaigns until it leads or ctx ends. Once it leads it calls lead with a
-// term, and returns when lead has returned and the Lease is released.
+// term, and returns when lead has returned and the Lease is released. It may be
+// called again for another term, but never while it runs.
 //
 // lead must work until the term ends, and return nil when all that it started
 // has ended: only then is it safe for another process to lead. If it returns an
@@ -76,14 +85,15 @@ func (e *Election) Run(ctx context.Context, lead func(*Term) error) error {
 		return fmt.Errorf("configuring leader election: %w", err)
 	}
 	e.watchdog.SetLeaderElection(elector)
-	// An elector that has stopped would fail the check of a healthy process later.
-	defer e.watchdog.SetLeaderElection(nil)
 
 	// The elector outlives ctx: it goes on renewing while the work drains.
 	electorCtx, stopElector := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopElector()
 	go func() {
 		defer close(over)
+		// An elector that has stopped would fail the check of a healthy process
+		// later, be it one that still drains.
+		defer e.watchdog.SetLeaderElection(nil)
 		elector.Run(electorCtx)
 	}()
 
@@ -97,7 +107,11 @@ func (e *Election) Run(ctx context.Context, lead func(*Term) error) error {
 	if err != nil {
 		return err
 	}
-	return e.release(context.WithoutCancel(ctx), lock)
+	// Even if it was not seen to lead: the request that was cut off may have won.
+	if err := e.release(context.WithoutCancel(ctx), lock); err != nil {
+		klog.FromContext(ctx).Error(err, "Lease could not be released, if held it is left to expire", "lease", e.lease())
+	}
+	return nil
 }
 
 // lead runs the work for one term, which ends with ctx or, lost, when the
@@ -116,15 +130,26 @@ func (e *Election) lead(ctx context.Context, lead func(*Term) error, over <-chan
 	}
 }
 
-// release gives the Lease up if this process still holds it. Only what was just
-// read is overwritten: the lock updates with the resourceVersion of its last Get.
+// release gives the Lease up if this process still holds it.
 func (e *Election) release(ctx context.Context, lock *resourcelock.LeaseLock) error {
 	ctx, cancel := context.WithTimeout(ctx, e.config.RenewDeadline)
 	defer cancel()
+	// A renewal that was cut off may be committed between reading and writing.
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error { return e.tryRelease(ctx, lock) })
+}
+
+// tryRelease overwrites only what it has just read: the lock updates with the
+// resourceVersion of its last Get.
+func (e *Election) tryRelease(ctx context.Context, lock *resourcelock.LeaseLock) error {
 	record, _, err := lock.Get(ctx)
-	if err != nil || record.HolderIdentity != e.config.Identity {
-		// Not ours, or not to be read: then it is not ours to write either.
-		klog.FromContext(ctx).V(2).Info("Lease not released", "lease", klog.KRef(e.config.Namespace, e.config.Name), "err", err)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if record.HolderIdentity != e.config.Identity {
+		klog.FromContext(ctx).V(2).Info("Lease is not ours to release", "lease", e.lease(), "holder", record.HolderIdentity)
 		return nil
 	}
 	now := metav1.Now()
@@ -135,11 +160,13 @@ func (e *Election) release(ctx context.Context, lock *resourcelock.LeaseLock) er
 		LeaderTransitions:    record.LeaderTransitions,
 	})
 	if err != nil {
-		return fmt.Errorf("releasing lease %s/%s: %w", e.config.Namespace, e.config.Name, err)
+		return err
 	}
-	klog.FromContext(ctx).Info("Released lease", "lease", klog.KRef(e.config.Namespace, e.config.Name))
+	klog.FromContext(ctx).Info("Released lease", "lease", e.lease())
 	return nil
 }
+
+func (e *Election) lease() klog.ObjectRef { return klog.KRef(e.config.Namespace, e.config.Name) }
 
 // Name is the name of the election's health check, as in kube-controller-manager.
 func (e *Election) Name() string { return "leaderElection" }

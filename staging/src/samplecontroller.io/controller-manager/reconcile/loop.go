@@ -26,7 +26,8 @@ import (
 // nil. The logger in ctx carries the controller's name and the key.
 //
 // ctx does not end when the loop is stopped: a sync that has begun is let
-// finish, so each of its API calls must be bounded in time.
+// finish, so each of its API calls must be bounded in time, for example by
+// [WithTimeout].
 type SyncFunc func(ctx context.Context, key cache.ObjectName) (requeueAfter time.Duration, err error)
 
 // Loop feeds the keys that its watches wake to its SyncFunc. Make it with
@@ -38,6 +39,7 @@ type Loop struct {
 	rateLimiter func() workqueue.TypedRateLimiter[cache.ObjectName]
 	observe     Observer
 	resyncs     bool
+	timeout     time.Duration
 }
 
 // watch adds one handler to one informer and returns what there is to wait for
@@ -63,6 +65,9 @@ func New(name string, sync SyncFunc, opts ...Option) *Loop {
 	}
 	return l
 }
+
+// Name returns the name of the loop, which is that of its controller.
+func (l *Loop) Name() string { return l.name }
 
 // Run syncs keys with the given number of workers until ctx ends. Then it stops
 // waking keys, lets each worker finish the sync that it is in, and returns nil.
@@ -174,8 +179,13 @@ func (l *Loop) processNext(ctx context.Context, queue workqueue.TypedRateLimitin
 	return true
 }
 
-// syncSafely turns a panic of the sync function into an error.
+// syncSafely bounds a sync in time and turns its panic into an error.
 func (l *Loop) syncSafely(ctx context.Context, key cache.ObjectName) (requeueAfter time.Duration, err error) {
+	if l.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, l.timeout)
+		defer cancel()
+	}
 	defer func() {
 		if value := recover(); value != nil {
 			err = &PanicError{Value: value, Stack: debug.Stack()}

@@ -32,6 +32,12 @@ func WithResyncs(resyncs bool) Option {
 	return func(l *Loop) { l.resyncs = resyncs }
 }
 
+// WithTimeout ends the context of a sync that has taken so long, so that no API
+// call can hold it. By default it does not end.
+func WithTimeout(timeout time.Duration) Option {
+	return func(l *Loop) { l.timeout = timeout }
+}
+
 // DefaultRateLimiter backs off each key by itself, from 5 ms doubling to 5
 // minutes. There is no limit over all keys: the API server's priority and
 // fairness knows better how much it can take.

@@ -7,6 +7,7 @@ import (
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 )
@@ -41,8 +42,14 @@ func For[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T]) {
 // API call and no lock, since it runs in the informer's delivery.
 func Watch[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], keys func(T) []cache.ObjectName) {
 	l.watches = append(l.watches, func(ctx context.Context, add func(cache.ObjectName)) (registered, error) {
-		addAll := func(obj T) {
-			for _, key := range keys(obj) {
+		// A key that several objects concern is woken once: a worker may be faster
+		// than the second time.
+		addAll := func(objs ...T) {
+			all := sets.New[cache.ObjectName]()
+			for _, obj := range objs {
+				all.Insert(keys(obj)...)
+			}
+			for key := range all {
 				add(key)
 			}
 		}
@@ -50,8 +57,7 @@ func Watch[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], keys f
 			AddFunc: func(obj T, _ bool) { addAll(obj) },
 			UpdateFunc: func(oldObj, newObj T) {
 				if l.delivers(oldObj, newObj) {
-					addAll(oldObj)
-					addAll(newObj)
+					addAll(oldObj, newObj)
 				}
 			},
 			DeleteFunc: func(deleted cache.DeletedObject[T]) {

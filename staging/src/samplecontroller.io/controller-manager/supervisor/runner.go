@@ -47,6 +47,10 @@ type Status struct {
 	Reason string
 }
 
+// recovered is how long a controller must have run for its next failure to be a
+// new one, whose backoff begins at the beginning.
+const recovered = 5 * time.Minute
+
 // runner runs one controller.
 type runner struct {
 	controller controller.Controller
@@ -62,18 +66,17 @@ func newRunner(c controller.Controller) *runner {
 // run runs the controller for one term, again after each failure.
 func (r *runner) run(ctx context.Context, options Options) {
 	logger := klog.LoggerWithValues(klog.FromContext(ctx), "controller", r.controller.Name())
-	defer r.become(Standby, "")
-	r.become(Starting, "")
+	defer r.stopped()
+	r.become(ctx, Starting, "")
 	if options.StartInterval > 0 && !sleep(ctx, wait.Jitter(options.StartInterval, 1)) {
 		return
 	}
-	// When the term ends the controller is stopping until it has returned.
-	defer context.AfterFunc(ctx, func() { r.stopping() })()
 
 	backoff := options.Backoff
 	for ctx.Err() == nil {
-		r.become(Running, "")
+		r.become(ctx, Running, "")
 		logger.Info("Starting controller")
+		started := time.Now()
 		err := r.runOnce(ctx)
 		if ctx.Err() != nil {
 			if err != nil {
@@ -84,8 +87,11 @@ func (r *runner) run(ctx context.Context, options Options) {
 		if err == nil {
 			err = errors.New("it returned before it was told to stop")
 		}
+		if time.Since(started) >= recovered {
+			backoff = options.Backoff
+		}
 		delay := backoff.Step()
-		r.become(Degraded, err.Error())
+		r.become(ctx, Degraded, err.Error())
 		logger.Error(err, "Controller failed, starting it again", "after", delay)
 		sleep(ctx, delay)
 	}
@@ -103,19 +109,30 @@ func (r *runner) runOnce(ctx context.Context) (err error) {
 	return r.controller.Run(ctx)
 }
 
-func (r *runner) become(state State, reason string) {
+// become notes a new state. Once the term has ended there is only one until the
+// controller has stopped.
+func (r *runner) become(ctx context.Context, state State, reason string) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	r.set(state, reason)
+	if ctx.Err() == nil {
+		r.set(state, reason)
+	}
 }
 
-// stopping notes the end of the term, unless the controller has already returned.
+// stopping notes that the term has ended, unless the controller has stopped.
 func (r *runner) stopping() {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if r.status.State != Standby {
 		r.set(Stopping, "")
 	}
+}
+
+// stopped notes that nothing of the controller runs any more.
+func (r *runner) stopped() {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.set(Standby, "")
 }
 
 func (r *runner) set(state State, reason string) {

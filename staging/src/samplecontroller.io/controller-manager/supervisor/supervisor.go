@@ -27,7 +27,8 @@ type Options struct {
 	// return. 0: for as long as it takes.
 	ShutdownTimeout time.Duration
 	// Backoff is how long to wait before a controller is started again that has
-	// failed. Its zero value is 1 s, doubling to 1 minute.
+	// failed. Its zero value is 1 s, doubling to 1 minute. It begins anew for a
+	// controller that has run well for 5 minutes.
 	Backoff wait.Backoff
 }
 
@@ -67,6 +68,9 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	}()
 
 	<-ctx.Done()
+	for _, r := range s.runners {
+		r.stopping()
+	}
 	var timeout <-chan time.Time
 	if s.options.ShutdownTimeout > 0 {
 		timer := time.NewTimer(s.options.ShutdownTimeout)

@@ -1,0 +1,92 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bytes"
+	"errors"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestVersionIsStampedFromGit(t *testing.T) {
+	stdout, _, code := runCommand(t, "--version")
+	if code != 0 || !regexp.MustCompile(`^sample-controller-manager v\d+\.\d+\.\d+\S*\n$`).MatchString(stdout) {
+		t.Errorf("--version printed %q and exited %d", stdout, code)
+	}
+}
+
+func TestControllersNeedsNoCluster(t *testing.T) {
+	stdout, _, code := runCommand(t, "controllers")
+	want := `
+NAME             ALIASES   DEFAULT   WORKERS   RESOURCES
+foo-controller   foo       on        10        foos.samplecontroller.k8s.io,deployments.apps
+`
+	if code != 0 || stdout != want[1:] {
+		t.Errorf("controllers printed\n%s and exited %d, want\n%s", stdout, code, want)
+	}
+}
+
+func TestHelpHasTheSectionsOfKubeControllerManager(t *testing.T) {
+	stdout, _, code := runCommand(t, "--help")
+	if code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	var sections []string
+	for _, match := range regexp.MustCompile(`(?m)^(\S.*) flags:$`).FindAllStringSubmatch(stdout, -1) {
+		sections = append(sections, match[1])
+	}
+	want := "Generic, Foo-controller, Debugging, Secure serving, Authentication, Authorization, Metrics, Logs, Misc, Global"
+	if got := strings.Join(sections, ", "); got != want {
+		t.Errorf("sections %s, want %s", got, want)
+	}
+}
+
+func TestMistakesAreExplained(t *testing.T) {
+	for name, test := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"unknown flag":        {[]string{"--bogus"}, []string{"unknown flag: --bogus"}},
+		"one dash":            {[]string{"-kubeconfig=x"}, []string{"write it with two dashes, --kubeconfig"}},
+		"positional argument": {[]string{"start"}, []string{`takes no arguments, got ["start"]`}},
+		"unknown controller":  {[]string{"--controllers=fooo-controller"}, []string{`--controllers: "fooo-controller" is not a known controller, did you mean "foo-controller"?`}},
+		"nothing enabled":     {[]string{"--controllers=-foo"}, []string{"enables no controller", "*,-foo"}},
+		"named both ways":     {[]string{"--controllers=foo,-foo-controller"}, []string{"foo-controller is both enabled and disabled"}},
+		"no kubeconfig":       {[]string{"--kubeconfig=/does/not/exist"}, []string{"--kubeconfig: ", "/does/not/exist"}},
+		"all of them together": {
+			[]string{"--controllers=bar", "--kube-api-qps=0", "--leader-elect-lease-duration=1500ms", "--write-timeout=0", "--concurrent-foo-syncs=-1", "--min-resync-period=-1s", "--logging-format=xml", "--secure-port=70000"},
+			[]string{"has 9 mistakes", "--controllers", "--kube-api-qps", "--leader-elect-lease-duration", "--leader-elect-renew-deadline", "--write-timeout", "--concurrent-foo-syncs", "--min-resync-period", "--logging-format", "--secure-port"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stdout, stderr, code := runCommand(t, test.args...)
+			if code != 1 || stdout != "" {
+				t.Errorf("exit code %d, want 1; standard output %q, want none", code, stdout)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(stderr, want) {
+					t.Errorf("%q is not in:\n%s", want, stderr)
+				}
+			}
+			if strings.Contains(stderr, "goroutine ") || strings.Contains(stderr, "Usage:") {
+				t.Errorf("the mistake is hidden in:\n%s", stderr)
+			}
+		})
+	}
+}
+
+// runCommand runs the binary to its end.
+func runCommand(t *testing.T, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), binary, args...)
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	if err := cmd.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
+		t.Fatal(err)
+	}
+	return out.String(), errOut.String(), cmd.ProcessState.ExitCode()
+}

@@ -1,0 +1,205 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"testing"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// replica is one process of the daemon.
+type replica struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	url  string
+	log  *syncBuffer
+	done chan struct{}
+}
+
+// startReplica starts the daemon as its ServiceAccount, with a token of its own.
+// It is killed at the end of the test if it still runs; its log is shown if the
+// test failed.
+func startReplica(t *testing.T, flags ...string) *replica {
+	t.Helper()
+	kubeconfig, err := testCluster.ServiceAccountKubeconfig(t.Context(), daemonName, daemonName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return startReplicaWith(t, kubeconfig, flags...)
+}
+
+// startReplicaWith starts the daemon with a given kubeconfig.
+func startReplicaWith(t *testing.T, kubeconfig string, flags ...string) *replica {
+	t.Helper()
+	port := freePort(t)
+	r := &replica{t: t, url: fmt.Sprintf("https://127.0.0.1:%d", port), log: &syncBuffer{}, done: make(chan struct{})}
+	r.cmd = exec.Command(binary, append([]string{
+		"--kubeconfig=" + kubeconfig,
+		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
+		"--leader-elect-resource-namespace=" + daemonName,
+		"--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=200ms",
+		"-v=2",
+	}, flags...)...)
+	r.cmd.Stdout, r.cmd.Stderr = r.log, r.log
+	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := r.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(r.done)
+		_ = r.cmd.Wait() // the exit code is in cmd.ProcessState
+	}()
+	t.Cleanup(func() {
+		_ = r.cmd.Process.Kill() // it may have ended
+		<-r.done
+		if t.Failed() {
+			t.Logf("log of the replica at %s:\n%s", r.url, r.log)
+		}
+	})
+	return r
+}
+
+// ready waits until the replica says that it is, and returns it.
+func (r *replica) ready() *replica {
+	r.t.Helper()
+	waitUntil(r.t, "the replica is ready", func(ctx context.Context) error {
+		select {
+		case <-r.done:
+			r.t.Fatalf("the replica ended: %v", r.cmd.ProcessState)
+		default:
+		}
+		code, body, err := r.get(ctx, "/readyz")
+		if err == nil && code != http.StatusOK {
+			err = fmt.Errorf("%d %s", code, body)
+		}
+		return err
+	})
+	return r
+}
+
+// get requests a path without credentials.
+func (r *replica) get(ctx context.Context, path string) (code int, body string, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url+path, nil)
+	if err != nil {
+		return 0, "", err
+	}
+	// The certificate is self-signed and in the memory of another process.
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(content), err
+}
+
+func (r *replica) signal(s os.Signal) {
+	r.t.Helper()
+	if err := r.cmd.Process.Signal(s); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// wantExit waits for the replica to end and compares its exit code.
+func (r *replica) wantExit(code int) {
+	r.t.Helper()
+	waitUntil(r.t, "the replica ends", func(context.Context) error {
+		select {
+		case <-r.done:
+			return nil
+		default:
+			return errors.New("it runs")
+		}
+	})
+	if got := r.cmd.ProcessState.ExitCode(); got != code {
+		r.t.Errorf("exit code %d, want %d", got, code)
+	}
+}
+
+// stop asks the replica to end and wants it to, in order.
+func (r *replica) stop() {
+	r.t.Helper()
+	r.signal(syscall.SIGTERM)
+	r.wantExit(0)
+}
+
+// lease returns the daemon's Lease, empty if there is none.
+func lease(ctx context.Context) (*coordinationv1.Lease, error) {
+	lease, err := kube.CoordinationV1().Leases(daemonName).Get(ctx, daemonName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return &coordinationv1.Lease{}, nil
+	}
+	return lease, err
+}
+
+// freeLease removes what an earlier test left of the Lease, so that the next
+// replica leads at once.
+func freeLease(t *testing.T) {
+	t.Helper()
+	err := kube.CoordinationV1().Leases(daemonName).Delete(t.Context(), daemonName, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Fatal(err)
+	}
+}
+
+// waitLeader waits until somebody but the given holder leads, and returns who.
+func waitLeader(t *testing.T, but string) (holder string) {
+	t.Helper()
+	waitUntil(t, "a replica leads", func(ctx context.Context) error {
+		lease, err := lease(ctx)
+		if err != nil {
+			return err
+		}
+		if holder = ptr.Deref(lease.Spec.HolderIdentity, ""); holder == "" || holder == but {
+			return fmt.Errorf("the Lease is held by %q", holder)
+		}
+		return nil
+	})
+	return holder
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+// syncBuffer is a buffer that one goroutine writes while others read.
+type syncBuffer struct {
+	mutex  sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.buffer.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.buffer.String()
+}

@@ -1,0 +1,15 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package e2e tests the real binary, several replicas of it, on a whole control
+// plane with Nodes played by kwok, under the RBAC of the manifests and never as
+// cluster admin. What the daemon did is read from outside: from the API, from the
+// audit log and from exit codes.
+//
+//	main_test.go       the cluster that the tests share
+//	daemon_test.go     a replica: started, asked, signalled, waited for
+//	foo_test.go        what a user sees of a Foo
+//	lifecycle_test.go  signals, leadership, exit codes
+//	command_test.go    the command line, without a cluster
+//	manifests_test.go  what the manifests install
+package e2e

@@ -1,0 +1,150 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/utils/ptr"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster"
+)
+
+func TestSignalsEndTheDaemonInOrder(t *testing.T) {
+	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		t.Run(s.String(), func(t *testing.T) {
+			freeLease(t)
+			r := startReplica(t).ready()
+			waitLeader(t, "")
+			r.signal(s)
+			r.wantExit(0)
+			lease, err := lease(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if holder := ptr.Deref(lease.Spec.HolderIdentity, ""); holder != "" {
+				t.Errorf("the Lease is still held by %s", holder)
+			}
+		})
+	}
+}
+
+func TestASecondSignalEndsTheDaemonAtOnce(t *testing.T) {
+	freeLease(t)
+	proxy := startProxy(t)
+	r := startReplicaWith(t, proxy.kubeconfig(t), "--leader-elect-renew-deadline=5s").ready()
+	waitLeader(t, "")
+	proxy.hold() // the Lease cannot be released
+	r.signal(syscall.SIGTERM)
+	waitUntil(t, "the controllers have stopped", func(context.Context) error {
+		if !strings.Contains(r.log.String(), "All controllers have stopped") {
+			return fmt.Errorf("no such line")
+		}
+		return nil
+	})
+	r.signal(syscall.SIGTERM)
+	r.wantExit(1)
+}
+
+func TestALostLeaseEndsTheDaemon(t *testing.T) {
+	freeLease(t)
+	r := startReplica(t).ready()
+	waitLeader(t, "")
+	usurp := []byte(`{"spec":{"holderIdentity":"usurper"}}`)
+	if _, err := kube.CoordinationV1().Leases(daemonName).Patch(t.Context(), daemonName, types.MergePatchType, usurp, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	r.wantExit(1)
+	if holder := waitLeader(t, ""); holder != "usurper" {
+		t.Errorf("the Lease is held by %s: that of another was overwritten", holder)
+	}
+}
+
+func TestAStandbyTakesOver(t *testing.T) {
+	ns := newNamespace(t)
+	freeLease(t)
+	first := startReplica(t).ready()
+	holder := waitLeader(t, "")
+	second := startReplica(t).ready() // a warm standby is ready
+	createFoo(t, ns, "a", 1)
+	waitReady(t, ns, "a", 1)
+
+	// Change the Foo all the while, so that there is work to drain.
+	ctx, stopTouching := context.WithCancel(t.Context())
+	var touching sync.WaitGroup
+	touching.Go(func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			_ = touch(ctx, ns, "a", fmt.Sprint(i)) // only the load matters
+		}
+	})
+	first.stop()
+	waitLeader(t, holder)
+	stopTouching()
+	touching.Wait()
+	createFoo(t, ns, "b", 1)
+	waitReady(t, ns, "b", 1)
+	second.stop()
+	wantOneWriterAtATime(t, ns)
+	wantNoDenials(t)
+}
+
+// wantOneWriterAtATime checks that no replica wrote in a namespace after another
+// had begun to. Replicas are told apart by their tokens.
+func wantOneWriterAtATime(t *testing.T, ns string) {
+	t.Helper()
+	events, err := testCluster.AuditEvents(cluster.ByUserAgent("foo-controller"), cluster.InNamespace(ns))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var writers []string
+	for _, event := range events {
+		writer := strings.Join(event.User.Extra["authentication.kubernetes.io/credential-id"], "")
+		if writer == "" {
+			t.Fatalf("the audit log does not tell the token of %s", cluster.Call(event))
+		}
+		if len(writers) == 0 || writers[len(writers)-1] != writer {
+			writers = append(writers, writer)
+		}
+	}
+	if len(writers) != 2 {
+		t.Errorf("the writers were, one after the other, %q: want two", writers)
+	}
+}
+
+// writes counts what foo-controller wrote in a namespace, by call.
+func writes(t *testing.T, ns string) map[string]int {
+	t.Helper()
+	events, err := testCluster.AuditEvents(cluster.ByUserAgent("foo-controller"), cluster.InNamespace(ns))
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := map[string]int{}
+	for _, event := range events {
+		calls[cluster.Call(event)]++
+	}
+	return calls
+}
+
+// wantNoDenials checks that the manifests granted all that the daemon asked for.
+func wantNoDenials(t *testing.T) {
+	t.Helper()
+	denied, err := testCluster.AuditEvents(func(event auditv1.Event) bool {
+		return strings.HasPrefix(event.UserAgent, daemonName+"/") && event.ResponseStatus != nil && event.ResponseStatus.Code == 403
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, event := range denied {
+		t.Errorf("%s was denied: %s", cluster.Call(event), event.ResponseStatus.Message)
+	}
+}

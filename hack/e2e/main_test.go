@@ -1,0 +1,117 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	sampleclientset "samplecontroller.io/client-go/clientset/versioned"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster"
+)
+
+// The cluster that the tests share, with clients of its admin, and the daemon's
+// binary, built with the race detector: one that saw a race exits with 66.
+var (
+	testCluster *cluster.Cluster
+	kube        kubernetes.Interface
+	sample      sampleclientset.Interface
+	binary      string
+)
+
+func TestMain(m *testing.M) {
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (code int, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute) // the first time, the binaries are built
+	defer cancel()
+	testCluster, err = cluster.Start(ctx, cluster.Options{Nodes: 3, AuditLog: true, Progress: os.Stderr})
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		if stopErr := testCluster.Stop(); err == nil {
+			err = stopErr
+		}
+	}()
+	if err := testCluster.Install(ctx); err != nil {
+		return 0, err
+	}
+	if kube, err = kubernetes.NewForConfig(testCluster.Config()); err != nil {
+		return 0, err
+	}
+	if sample, err = sampleclientset.NewForConfig(testCluster.Config()); err != nil {
+		return 0, err
+	}
+	if binary, err = build(ctx); err != nil {
+		return 0, err
+	}
+	return m.Run(), nil
+}
+
+// build builds the daemon into the cluster's directory.
+func build(ctx context.Context) (path string, err error) {
+	root, err := cluster.RepositoryRoot()
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(testCluster.Dir, daemonName)
+	cmd := exec.CommandContext(ctx, filepath.Join(root, "hack", "build.sh"))
+	cmd.Env = append(os.Environ(), "RACE=1", "OUTPUT="+path)
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building the daemon: %w\n%s", err, output)
+	}
+	return path, nil
+}
+
+// newNamespace makes a namespace that only this test uses.
+func newNamespace(t *testing.T) string {
+	t.Helper()
+	ns, err := kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ns.Name
+}
+
+// waitUntil waits until check returns nil, and fails the test with its last error
+// if that takes too long.
+func waitUntil(t *testing.T, what string, check func(ctx context.Context) error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		last = check(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("waiting until %s: %v", what, last)
+	}
+}
+
+// kubectl runs kubectl as a user would and returns what it prints.
+func kubectl(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := testCluster.Kubectl(t.Context(), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}

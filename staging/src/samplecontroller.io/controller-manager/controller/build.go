@@ -1,0 +1,57 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/component-base/featuregate"
+	"k8s.io/klog/v2"
+)
+
+// AllowedBy returns those of the named controllers whose required feature gates
+// are all enabled, in the order of names.
+func (r *Registry[C]) AllowedBy(gates featuregate.FeatureGate, names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		d, _ := r.descriptor(name)
+		return slices.ContainsFunc(d.RequiredFeatureGates, func(f featuregate.Feature) bool { return !gates.Enabled(f) })
+	})
+}
+
+// Build makes the named controllers, each from c, sorted by name, and logs which
+// are enabled and which are not. It stops at the first that cannot be made.
+func (r *Registry[C]) Build(ctx context.Context, c C, names []string) ([]Controller, error) {
+	for _, name := range names {
+		if _, ok := r.descriptor(name); !ok {
+			return nil, r.unknown(name)
+		}
+	}
+	var controllers []Controller
+	var enabled, disabled []string
+	for _, d := range r.descriptors {
+		if !slices.Contains(names, d.Name) {
+			disabled = append(disabled, d.Name)
+			continue
+		}
+		built, err := d.New(ctx, c)
+		if err != nil {
+			return nil, fmt.Errorf("building %s: %w", d.Name, err)
+		}
+		enabled = append(enabled, d.Name)
+		controllers = append(controllers, built)
+	}
+	klog.FromContext(ctx).Info("Controllers", "enabled", enabled, "disabled", disabled)
+	return controllers, nil
+}
+
+// descriptor returns the descriptor of the controller of that name.
+func (r *Registry[C]) descriptor(name string) (Descriptor[C], bool) {
+	i := slices.IndexFunc(r.descriptors, func(d Descriptor[C]) bool { return d.Name == name })
+	if i < 0 {
+		return Descriptor[C]{}, false
+	}
+	return r.descriptors[i], true
+}

@@ -1,0 +1,118 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/component-base/featuregate"
+)
+
+func names(controllers []Controller) []string {
+	var names []string
+	for _, c := range controllers {
+		names = append(names, c.Name())
+	}
+	return names
+}
+
+func TestBuildMakesTheNamedOnesSortedByName(t *testing.T) {
+	made := map[string]int{}
+	counted := func(d *Descriptor[given]) {
+		name := d.Name
+		d.New = func(context.Context, given) (Controller, error) {
+			made[name]++
+			return fakeController(name), nil
+		}
+	}
+	r := NewRegistry(descriptor("c-controller", counted), descriptor("b-controller", counted), descriptor("a-controller", counted))
+
+	controllers, err := r.Build(t.Context(), given{}, []string{"c-controller", "a-controller"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"a-controller", "c-controller"}, names(controllers)); diff != "" {
+		t.Errorf("controllers (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]int{"a-controller": 1, "c-controller": 1}, made); diff != "" {
+		t.Errorf("constructors called (-want +got):\n%s", diff)
+	}
+}
+
+func TestBuildPassesOnWhatItIsGiven(t *testing.T) {
+	type deps struct{ word string }
+	var got deps
+	r := NewRegistry(Descriptor[deps]{Name: "foo-controller", Workers: 1, New: func(_ context.Context, d deps) (Controller, error) {
+		got = d
+		return fakeController("foo-controller"), nil
+	}})
+	if _, err := r.Build(t.Context(), deps{"word"}, r.Names()); err != nil {
+		t.Fatal(err)
+	}
+	if got.word != "word" {
+		t.Errorf("the constructor was given %v, want what Build was given", got)
+	}
+}
+
+func TestBuildSaysWhichControllerCannotBeMade(t *testing.T) {
+	broken := errors.New("no such thing")
+	r := NewRegistry(descriptor("foo-controller"), descriptor("bar-controller", func(d *Descriptor[given]) {
+		d.New = func(context.Context, given) (Controller, error) { return nil, broken }
+	}))
+	controllers, err := r.Build(t.Context(), given{}, r.Names())
+	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "building bar-controller") {
+		t.Errorf("Build: error %v, want one that wraps %v and names bar-controller", err, broken)
+	}
+	if controllers != nil {
+		t.Errorf("Build returned %v beside its error", names(controllers))
+	}
+}
+
+func TestBuildRefusesAnUnknownNameBeforeItMakesAny(t *testing.T) {
+	made := 0
+	r := NewRegistry(descriptor("foo-controller", aliases("foo"), func(d *Descriptor[given]) {
+		d.New = func(context.Context, given) (Controller, error) { made++; return fakeController(d.Name), nil }
+	}))
+	// Build takes what Enabled returns, and that is never an alias.
+	for _, name := range []string{"fop-controller", "foo"} {
+		if _, err := r.Build(t.Context(), given{}, []string{"foo-controller", name}); err == nil {
+			t.Errorf("Build with %q: no error", name)
+		}
+	}
+	if made != 0 {
+		t.Errorf("%d controllers were made, want none", made)
+	}
+}
+
+func TestAllowedByLeavesOutControllersWhoseGatesAreClosed(t *testing.T) {
+	const open, closed featuregate.Feature = "Open", "Closed"
+	gates := featuregate.NewFeatureGate()
+	if err := gates.Add(map[featuregate.Feature]featuregate.FeatureSpec{open: {Default: true}, closed: {Default: false}}); err != nil {
+		t.Fatal(err)
+	}
+	requires := func(features ...featuregate.Feature) func(*Descriptor[given]) {
+		return func(d *Descriptor[given]) { d.RequiredFeatureGates = features }
+	}
+	r := NewRegistry(
+		descriptor("none-controller"),
+		descriptor("open-controller", requires(open)),
+		descriptor("closed-controller", requires(closed)),
+		descriptor("both-controller", requires(open, closed)),
+	)
+
+	all := r.Names()
+	if diff := cmp.Diff([]string{"none-controller", "open-controller"}, r.AllowedBy(gates, all)); diff != "" {
+		t.Errorf("AllowedBy (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"open-controller"}, r.AllowedBy(gates, []string{"open-controller", "closed-controller"})); diff != "" {
+		t.Errorf("AllowedBy of two (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(r.Names(), all); diff != "" {
+		t.Errorf("AllowedBy changed its argument (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,99 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The configmap-manager keeps a checksum of each ConfigMap labelled checksum=wanted.
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	kubeinformers "k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/cli"
+
+	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/informers"
+	"samplecontroller.io/controller-manager/manager"
+	"samplecontroller.io/controller-manager/reconcile"
+)
+
+const (
+	controllerName = "checksum-controller"
+	annotation     = "example.com/checksum"
+	workers        = 2
+)
+
+// registry is the controller map: --controllers selects from it.
+var registry = controller.NewRegistry(controller.Descriptor[shared]{Name: controllerName, New: newChecksums, Workers: workers})
+
+// shared is what controllers are made from.
+type shared struct {
+	client    kubernetes.Interface
+	factory   kubeinformers.SharedInformerFactory
+	informers *informers.Handle
+}
+
+// checksums is the controller. It reads from the cache and writes with the client.
+type checksums struct {
+	shared
+	*reconcile.Loop
+}
+
+func newChecksums(_ context.Context, s shared) (controller.Controller, error) {
+	c := &checksums{shared: s}
+	c.Loop = reconcile.New(controllerName, c.sync, reconcile.WithTimeout(10*time.Second))
+	reconcile.For(c.Loop, informers.Ask(s.informers, s.factory.Core().V1().ConfigMaps().TypedInformer()))
+	return c, nil
+}
+
+func (c *checksums) Run(ctx context.Context) error { return c.Loop.Run(ctx, workers) }
+
+// sync compares what is with what should be, and writes only a difference.
+func (c *checksums) sync(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
+	configMap, err := c.factory.Core().V1().ConfigMaps().Lister().ConfigMaps(key.Namespace).Get(key.Name)
+	if apierrors.IsNotFound(err) {
+		return 0, nil
+	} else if err != nil {
+		return 0, err
+	}
+	want := checksum(configMap.Data, configMap.BinaryData)
+	if configMap.Labels["checksum"] != "wanted" || configMap.Annotations[annotation] == want {
+		return 0, nil
+	}
+	// With the resourceVersion a decision on a stale copy is refused, and made again.
+	patch := fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q,"annotations":{%q:%q}}}`, configMap.ResourceVersion, annotation, want)
+	_, err = c.client.CoreV1().ConfigMaps(key.Namespace).Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: controllerName})
+	return 0, err
+}
+
+// checksum is a pure function of the data: as JSON, maps are sorted by key.
+func checksum(data ...any) string {
+	encoded, _ := json.Marshal(data)
+	return fmt.Sprintf("%x", sha256.Sum256(encoded))
+}
+
+// build makes what controllers share, and those that are enabled.
+func build(ctx context.Context, config *rest.Config, enabled []string) (*informers.Handle, []controller.Controller, error) {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, nil, err
+	}
+	factory := kubeinformers.NewSharedInformerFactory(client, 0)
+	handle := informers.NewHandle(factory)
+	controllers, err := registry.Build(ctx, shared{client, factory, handle}, enabled)
+	return handle, controllers, err
+}
+
+func main() {
+	os.Exit(cli.Run(manager.NewCommand(manager.NewOptions("configmap-manager", 10262, registry), build)))
+}

@@ -1,0 +1,143 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leadership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func TestStandbysAndLeadersAreHealthy(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *apiServer) {
+		leader, standby := newCandidate(t, server, "leader"), newCandidate(t, server, "standby")
+		leader.run(untilTheEnd)
+		standby.run(untilTheEnd)
+		for range 100 {
+			pass(time.Second)
+			for _, c := range []*candidate{leader, standby} {
+				if err := c.Check(nil); err != nil {
+					t.Errorf("Check of the %s: %v", c.client.identity, err)
+				}
+			}
+		}
+		for _, c := range []*candidate{leader, standby} {
+			c.stop()
+			if err := c.wait(); err != nil {
+				t.Errorf("Run: %v", err)
+			}
+		}
+	})
+}
+
+func TestAStandbyThatReachesNoAPIServerIsHealthy(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *apiServer) {
+		server.put("leader")
+		standby := newCandidate(t, server, "standby")
+		standby.run(never(t))
+		pass(time.Second)
+		standby.client.cutOff()
+		pass(time.Hour)
+		if err := standby.Check(nil); err != nil {
+			t.Errorf("Check: %v", err)
+		}
+		standby.stop()
+		if err := standby.wait(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+}
+
+// An elector that neither renews nor notices that it cannot is what a restart cures.
+func TestAStuckElectorIsUnhealthy(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *apiServer) {
+		a := newCandidate(t, server, "a")
+		a.run(untilTheEnd)
+		stuck := make(chan struct{})
+		a.client.beforeEach(func(context.Context, string) error {
+			<-stuck
+			return errUnreachable
+		})
+		pass(leaseDuration + watchdogTolerance)
+		if err := a.Check(nil); err != nil {
+			t.Errorf("Check before the tolerance is used up: %v", err)
+		}
+		pass(retryPeriod)
+		if err := a.Check(nil); err == nil {
+			t.Error("Check succeeds although the elector is stuck")
+		}
+
+		close(stuck)
+		a.client.cutOff()
+		if err := a.wait(); !errors.Is(err, ErrLost) {
+			t.Errorf("Run: %v, want %v", err, ErrLost)
+		}
+		if err := a.Check(nil); err != nil {
+			t.Errorf("Check when the election is over: %v", err)
+		}
+	})
+}
+
+func TestALostLeaseIsNoReasonForARestartBeforeTheWorkHasDrained(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *apiServer) {
+		a := newCandidate(t, server, "a")
+		a.run(func(term *Term) error {
+			<-term.Ctx.Done()
+			for drained := time.Now().Add(time.Hour); time.Now().Before(drained); time.Sleep(time.Minute) {
+				if err := a.Check(nil); err != nil {
+					t.Errorf("Check while the work drains: %v", err)
+				}
+			}
+			return nil
+		})
+		a.client.cutOff()
+		if err := a.wait(); !errors.Is(err, ErrLost) {
+			t.Errorf("Run: %v, want %v", err, ErrLost)
+		}
+	})
+}
+
+func TestTheCheckHasTheNameOfKubeControllerManagers(t *testing.T) {
+	if got := newCandidate(t, &apiServer{}, "a").Name(); got != "leaderElection" {
+		t.Errorf("Name = %q, want leaderElection", got)
+	}
+}
+
+// events records Events as lines.
+type events struct {
+	mutex sync.Mutex
+	lines []string
+}
+
+func (e *events) Eventf(object runtime.Object, eventType, reason, format string, args ...any) {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	lease := object.(*coordinationv1.Lease)
+	e.lines = append(e.lines, strings.Join([]string{lease.Namespace + "/" + lease.Name, eventType, reason, fmt.Sprintf(format, args...)}, " "))
+}
+
+func TestBeginAndEndOfLeadershipAreRecordedOnTheLease(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *apiServer) {
+		var recorder events
+		a := newCandidate(t, server, "a", func(c *Config) { c.Recorder = &recorder })
+		a.run(untilTheEnd)
+		pass(time.Minute)
+		a.stop()
+		if err := a.wait(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		want := []string{"default/lease Normal LeaderElection a became leader", "default/lease Normal LeaderElection a stopped leading"}
+		if diff := cmp.Diff(want, recorder.lines); diff != "" {
+			t.Errorf("Events (-want +got):\n%s", diff)
+		}
+	})
+}

@@ -1,0 +1,212 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leadership
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+)
+
+var errNotDrained = errors.New("not drained")
+
+func TestTheLeaseIsKeptUntilTheWorkHasDrained(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *apiServer) {
+		a := newCandidate(t, server, "a")
+		const drain = 4 * leaseDuration
+		a.run(func(term *Term) error {
+			<-term.Ctx.Done()
+			for drained := time.Now().Add(drain); time.Now().Before(drained); time.Sleep(time.Second) {
+				lease, err := server.get()
+				if err != nil || ptr.Deref(lease.Spec.HolderIdentity, "") != "a" {
+					t.Errorf("the Lease is held by %q while its holder drains, want a", server.holder())
+					return nil
+				}
+				if age := time.Since(lease.Spec.RenewTime.Time); age > renewDeadline {
+					t.Errorf("the Lease was last renewed %v ago while its holder drains", age)
+				}
+			}
+			return nil
+		})
+		pass(time.Minute)
+		a.stop()
+		stopped := time.Now()
+		if err := a.wait(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		if took := time.Since(stopped); took != drain {
+			t.Errorf("Run returned %v after it was told to stop, want %v: when the work had drained", took, drain)
+		}
+
+		lease, err := server.get()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if holder := ptr.Deref(lease.Spec.HolderIdentity, "none"); holder != "" {
+			t.Errorf("the Lease is held by %q after Run, want it free", holder)
+		}
+		if seconds := ptr.Deref(lease.Spec.LeaseDurationSeconds, 0); seconds != 1 {
+			t.Errorf("the duration of the free Lease is %d s, want 1, the mark of a release", seconds)
+		}
+	})
+}
+
+func TestTheTermTellsWhyItEnded(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *apiServer) {
+		a := newCandidate(t, server, "a")
+		var term *Term
+		a.run(func(given *Term) error {
+			term = given
+			return untilTheEnd(given)
+		})
+		if err := term.Valid(); err != nil {
+			t.Errorf("Valid during the term: %v", err)
+		}
+		a.stop()
+		if err := a.wait(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		if err := term.Valid(); !errors.Is(err, context.Canceled) {
+			t.Errorf("Valid after the term: %v, want %v", err, context.Canceled)
+		}
+	})
+}
+
+func TestWorkThatReturnsByItselfEndsItsTermAndFreesTheLease(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *apiServer) {
+		a := newCandidate(t, server, "a")
+		var term *Term
+		a.run(func(given *Term) error {
+			term = given
+			return nil
+		})
+		if err := a.wait(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		if err := term.Valid(); err == nil {
+			t.Error("the term goes on after its work has returned")
+		}
+		if got := server.holder(); got != "" {
+			t.Errorf("the Lease is held by %q, want it free", got)
+		}
+	})
+}
+
+func TestTheLeaseOfWorkThatHasNotDrainedIsLeftToExpire(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *apiServer) {
+		a := newCandidate(t, server, "a")
+		a.run(func(term *Term) error {
+			<-term.Ctx.Done()
+			return errNotDrained
+		})
+		a.stop()
+		if err := a.wait(); !errors.Is(err, errNotDrained) {
+			t.Errorf("Run: %v, want %v", err, errNotDrained)
+		}
+		writes := server.writesBy("a")
+		if got := server.holder(); got != "a" {
+			t.Errorf("the Lease is held by %q, want a: its work may still run", got)
+		}
+		pass(time.Hour)
+		if got := server.writesBy("a"); got != writes {
+			t.Errorf("the Lease was renewed %d times after Run had returned", got-writes)
+		}
+	})
+}
+
+// A renewal that was cut off may be committed after all, just when the Lease is
+// about to be released.
+func TestAReleaseThatMeetsAConflictIsTriedAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *apiServer) {
+		a := newCandidate(t, server, "a")
+		a.run(untilTheEnd)
+		conflicts := 2
+		a.client.beforeEach(func(_ context.Context, verb string) error {
+			if verb == "update" && conflicts > 0 {
+				conflicts--
+				server.put("a")
+			}
+			return nil
+		})
+		a.stop()
+		if err := a.wait(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		if got := server.holder(); got != "" || conflicts > 0 {
+			t.Errorf("the Lease is held by %q after %d conflicts, want it free", got, 2-conflicts)
+		}
+	})
+}
+
+func TestTheLeaseThatAnotherTookWhileItWasReleasedIsNotErased(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *apiServer) {
+		a := newCandidate(t, server, "a")
+		a.run(untilTheEnd)
+		a.client.beforeEach(func(_ context.Context, verb string) error {
+			if verb == "update" {
+				server.put("b") // between the reading and the writing of a's release
+			}
+			return nil
+		})
+		a.stop()
+		if err := a.wait(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		if got := server.holder(); got != "b" {
+			t.Errorf("the Lease is held by %q, want b", got)
+		}
+	})
+}
+
+func TestALeaseThatCannotBeReleasedIsLeftToExpire(t *testing.T) {
+	for _, broken := range []string{"get", "update"} {
+		t.Run("no "+broken, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, server *apiServer) {
+				a := newCandidate(t, server, "a")
+				a.run(untilTheEnd)
+				a.client.beforeEach(func(_ context.Context, verb string) error {
+					if verb == broken {
+						return errUnreachable
+					}
+					return nil
+				})
+				a.stop()
+				if err := a.wait(); err != nil {
+					t.Errorf("Run: %v, want nil: the work has drained", err)
+				}
+				if got := server.holder(); got != "a" {
+					t.Errorf("the Lease is held by %q, want a", got)
+				}
+				if got := strings.Join(a.errors(), "\n"); !strings.Contains(got, "could not be released") {
+					t.Errorf("logged errors:\n%s\nwant one that says that the Lease could not be released", got)
+				}
+			})
+		})
+	}
+}
+
+func TestALeaseThatIsGoneNeedsNoRelease(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *apiServer) {
+		a := newCandidate(t, server, "a")
+		a.run(untilTheEnd)
+		server.mutex.Lock()
+		server.lease = nil
+		server.mutex.Unlock()
+		a.stop()
+		if err := a.wait(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		if got := server.holder(); got != "none" {
+			t.Errorf("the Lease was made again, held by %q", got)
+		}
+		if diff := cmp.Diff([]string(nil), a.errors()); diff != "" {
+			t.Errorf("logged errors (-want +got):\n%s", diff)
+		}
+	})
+}

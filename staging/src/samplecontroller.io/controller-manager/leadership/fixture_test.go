@@ -1,0 +1,277 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leadership
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
+	"k8s.io/utils/ptr"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// What the elections of the tests are configured with.
+const (
+	leaseDuration = 15 * time.Second
+	renewDeadline = 10 * time.Second
+	retryPeriod   = 2 * time.Second
+)
+
+// apiServer keeps one Lease as the API server does: a write with a resourceVersion
+// that is not the present one is a conflict.
+type apiServer struct {
+	mutex   sync.Mutex
+	lease   *coordinationv1.Lease // nil: there is none
+	version int
+	writes  []write
+}
+
+// write is one committed write.
+type write struct {
+	by     string // the identity of the client
+	holder string // of the Lease, afterwards
+	at     time.Time
+}
+
+func (s *apiServer) get() (*coordinationv1.Lease, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.lease == nil {
+		return nil, apierrors.NewNotFound(coordinationv1.Resource("leases"), "lease")
+	}
+	return s.lease.DeepCopy(), nil
+}
+
+func (s *apiServer) create(by string, lease *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.lease != nil {
+		return nil, apierrors.NewAlreadyExists(coordinationv1.Resource("leases"), "lease")
+	}
+	return s.commit(by, lease), nil
+}
+
+func (s *apiServer) update(by string, lease *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.lease == nil {
+		return nil, apierrors.NewNotFound(coordinationv1.Resource("leases"), "lease")
+	}
+	if lease.ResourceVersion != s.lease.ResourceVersion {
+		return nil, apierrors.NewConflict(coordinationv1.Resource("leases"), "lease", nil)
+	}
+	return s.commit(by, lease), nil
+}
+
+func (s *apiServer) commit(by string, lease *coordinationv1.Lease) *coordinationv1.Lease {
+	s.version++
+	s.lease = lease.DeepCopy()
+	s.lease.ResourceVersion = strconv.Itoa(s.version)
+	s.writes = append(s.writes, write{by, ptr.Deref(lease.Spec.HolderIdentity, ""), time.Now()})
+	return s.lease.DeepCopy()
+}
+
+// put overwrites the Lease whatever it was, as if holder had just renewed it.
+func (s *apiServer) put(holder string) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	now := metav1.NowMicro()
+	s.commit(holder, &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "lease"},
+		Spec: coordinationv1.LeaseSpec{
+			HolderIdentity:       &holder,
+			LeaseDurationSeconds: ptr.To(int32(leaseDuration / time.Second)),
+			AcquireTime:          &now,
+			RenewTime:            &now,
+		},
+	})
+}
+
+// holder returns who holds the Lease, "" if it is free, "none" if there is none.
+func (s *apiServer) holder() string {
+	lease, err := s.get()
+	if err != nil {
+		return "none"
+	}
+	return ptr.Deref(lease.Spec.HolderIdentity, "")
+}
+
+// writesBy returns how many writes of the client have been committed.
+func (s *apiServer) writesBy(client string) int {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	n := 0
+	for _, w := range s.writes {
+		if w.by == client {
+			n++
+		}
+	}
+	return n
+}
+
+// client is the client of one candidate.
+type client struct {
+	coordinationv1client.LeaseInterface // the rest of its methods is never called
+	server                              *apiServer
+	identity                            string
+
+	mutex         sync.Mutex
+	before, after hook
+}
+
+// hook is called at a request. Its error is the answer.
+type hook func(ctx context.Context, verb string) error
+
+func noHook(context.Context, string) error { return nil }
+
+// beforeEach has the hook called before each request is handled.
+func (c *client) beforeEach(before hook) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.before = before
+}
+
+// afterEach has the hook called after each request that was committed.
+func (c *client) afterEach(after hook) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.after = after
+}
+
+// cutOff has every request fail.
+func (c *client) cutOff() {
+	c.beforeEach(func(context.Context, string) error { return errUnreachable })
+}
+
+// heal ends it.
+func (c *client) heal() { c.beforeEach(noHook) }
+
+var errUnreachable = errors.New("connection refused")
+
+func (c *client) Leases(string) coordinationv1client.LeaseInterface { return c }
+
+func (c *client) Get(ctx context.Context, _ string, _ metav1.GetOptions) (*coordinationv1.Lease, error) {
+	return c.do(ctx, "get", c.server.get)
+}
+
+func (c *client) Create(ctx context.Context, lease *coordinationv1.Lease, _ metav1.CreateOptions) (*coordinationv1.Lease, error) {
+	return c.do(ctx, "create", func() (*coordinationv1.Lease, error) { return c.server.create(c.identity, lease) })
+}
+
+func (c *client) Update(ctx context.Context, lease *coordinationv1.Lease, _ metav1.UpdateOptions) (*coordinationv1.Lease, error) {
+	return c.do(ctx, "update", func() (*coordinationv1.Lease, error) { return c.server.update(c.identity, lease) })
+}
+
+func (c *client) do(ctx context.Context, verb string, request func() (*coordinationv1.Lease, error)) (*coordinationv1.Lease, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	c.mutex.Lock()
+	before, after := c.before, c.after
+	c.mutex.Unlock()
+	if err := before(ctx, verb); err != nil {
+		return nil, err
+	}
+	lease, err := request()
+	if err != nil {
+		return nil, err
+	}
+	return lease, after(ctx, verb)
+}
+
+// candidate is one process that campaigns.
+type candidate struct {
+	*Election
+	client *client
+	ctx    context.Context
+	stop   context.CancelFunc
+	log    ktesting.Buffer
+	done   chan error
+}
+
+// newCandidate returns a candidate of that identity; change, if any, changes its
+// configuration.
+func newCandidate(t *testing.T, server *apiServer, identity string, change ...func(*Config)) *candidate {
+	t.Helper()
+	c := &candidate{client: &client{server: server, identity: identity, before: noHook, after: noHook}, done: make(chan error, 1)}
+	config := Config{
+		Namespace:     "default",
+		Name:          "lease",
+		Identity:      identity,
+		LeaseDuration: leaseDuration,
+		RenewDeadline: renewDeadline,
+		RetryPeriod:   retryPeriod,
+		Client:        c.client,
+	}
+	for _, f := range change {
+		f(&config)
+	}
+	var err error
+	if c.Election, err = New(config); err != nil {
+		t.Fatal(err)
+	}
+	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(2)))
+	c.log = logger.GetSink().(ktesting.Underlier).GetBuffer()
+	c.ctx, c.stop = context.WithCancel(klog.NewContext(t.Context(), logger))
+	t.Cleanup(c.stop)
+	return c
+}
+
+// run campaigns in the background; wait returns what Run did.
+func (c *candidate) run(lead func(*Term) error) {
+	go func() { c.done <- c.Run(c.ctx, lead) }()
+	synctest.Wait()
+}
+
+func (c *candidate) wait() error { return <-c.done }
+
+// errors returns the messages of the errors that were logged.
+func (c *candidate) errors() []string {
+	var messages []string
+	for _, entry := range c.log.Data() {
+		if entry.Type == ktesting.LogError {
+			messages = append(messages, entry.Message)
+		}
+	}
+	return messages
+}
+
+// pass lets time pass, and waits until all that happens at its end has happened.
+func pass(duration time.Duration) {
+	time.Sleep(duration)
+	synctest.Wait()
+}
+
+// untilTheEnd is work that drains in no time.
+func untilTheEnd(term *Term) error {
+	<-term.Ctx.Done()
+	return nil
+}
+
+// never is work that must not be called.
+func never(t *testing.T) func(*Term) error {
+	return func(*Term) error {
+		t.Error("led, although it must not")
+		return nil
+	}
+}
+
+// inBubble runs a test in a synctest bubble: there time passes only when every
+// goroutine waits, and the test fails if one is left at its end.
+func inBubble(t *testing.T, test func(*testing.T, *apiServer)) {
+	synctest.Test(t, func(t *testing.T) { test(t, &apiServer{}) })
+}

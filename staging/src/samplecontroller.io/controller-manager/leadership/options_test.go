@@ -1,0 +1,151 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leadership
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+	restclient "k8s.io/client-go/rest"
+)
+
+func TestAnElectionIsRefusedThatCouldNotWork(t *testing.T) {
+	tests := map[string]struct {
+		change func(*Config)
+		want   string // in the error; empty: none
+	}{
+		"nothing wrong":                  {func(*Config) {}, ""},
+		"no name":                        {func(c *Config) { c.Name = "" }, `lease is "" in namespace "default"`},
+		"no namespace":                   {func(c *Config) { c.Namespace = "" }, `lease is "lease" in namespace ""`},
+		"no client":                      {func(c *Config) { c.Client = nil }, "client for the lease is missing"},
+		"no identity":                    {func(c *Config) { c.Identity = "" }, "identity"},
+		"no lease duration":              {func(c *Config) { c.LeaseDuration = 0 }, "lease duration is 0s"},
+		"negative lease duration":        {func(c *Config) { c.LeaseDuration = -time.Second }, "lease duration is -1s"},
+		"lease duration below a second":  {func(c *Config) { c.LeaseDuration = 900 * time.Millisecond }, "lease duration is 900ms"},
+		"lease duration with a fraction": {func(c *Config) { c.LeaseDuration = 15500 * time.Millisecond }, "lease duration is 15.5s"},
+		"renew deadline too long":        {func(c *Config) { c.RenewDeadline = c.LeaseDuration }, "leaseDuration must be greater than renewDeadline"},
+		"retry period too long":          {func(c *Config) { c.RetryPeriod = c.RenewDeadline }, "renewDeadline must be greater than retryPeriod"},
+		"retry period, with its jitter":  {func(c *Config) { c.RenewDeadline = c.RetryPeriod * 12 / 10 }, "renewDeadline must be greater than retryPeriod"},
+		"no retry period":                {func(c *Config) { c.RetryPeriod = 0 }, "retryPeriod must be greater than zero"},
+		"no renew deadline":              {func(c *Config) { c.RenewDeadline = 0 }, "renewDeadline must be greater than"},
+		"the shortest that there may be": {func(c *Config) {
+			c.LeaseDuration, c.RenewDeadline, c.RetryPeriod = time.Second, 900*time.Millisecond, 300*time.Millisecond
+		}, ""},
+		"a recorder is of one's own choice": {func(c *Config) { c.Recorder = &events{} }, ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			config := Config{
+				Namespace: "default", Name: "lease", Identity: "a", Client: &client{},
+				LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
+			}
+			tc.change(&config)
+			election, err := New(config)
+			if (err == nil) != (tc.want == "") || (election == nil) != (err != nil) {
+				t.Fatalf("New = %v, %v", election, err)
+			}
+			if err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("New: %q, want it to contain %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestOptionsThatAreWrongAreNamedByTheirFlags(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		want []string
+	}{
+		"defaults":                 {nil, nil},
+		"lease duration":           {[]string{"--leader-elect-lease-duration=15500ms"}, []string{"--leader-elect-lease-duration: 15.5s must be whole seconds, at least 1s: the Lease keeps no fractions"}},
+		"renew deadline too long":  {[]string{"--leader-elect-renew-deadline=15s"}, []string{"--leader-elect-renew-deadline: 15s must be shorter than --leader-elect-lease-duration (15s)"}},
+		"renew deadline too short": {[]string{"--leader-elect-renew-deadline=2400ms"}, []string{"--leader-elect-renew-deadline: 2.4s must be longer than 2.4s, which is 1.2 times --leader-elect-retry-period (2s)"}},
+		"retry period":             {[]string{"--leader-elect-retry-period=0"}, []string{"--leader-elect-retry-period: 0s is too short, must be at least 1ms"}},
+		"lock":                     {[]string{"--leader-elect-resource-lock=endpoints"}, []string{`--leader-elect-resource-lock: "endpoints" is not supported, must be leases`}},
+		"name and namespace": {[]string{"--leader-elect-resource-name=", "--leader-elect-resource-namespace="}, []string{
+			"--leader-elect-resource-name: must not be empty", "--leader-elect-resource-namespace: must not be empty",
+		}},
+		"nothing matters without election": {[]string{"--leader-elect=false", "--leader-elect-lease-duration=0", "--leader-elect-resource-name="}, nil},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, err := range parse(t, tc.args...).Validate() {
+				got = append(got, err.Error())
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("Validate (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// parse returns the options of a program of that name with the given flags.
+func parse(t *testing.T, args ...string) *Options {
+	t.Helper()
+	o := NewOptions("program")
+	flags := pflag.NewFlagSet("program", pflag.ContinueOnError)
+	o.AddFlags(flags)
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestOptionsThatPassMakeAnElection(t *testing.T) {
+	for _, args := range [][]string{nil, {"--leader-elect-lease-duration=1s", "--leader-elect-renew-deadline=900ms", "--leader-elect-retry-period=300ms"}} {
+		o := parse(t, args...)
+		if errs := o.Validate(); len(errs) > 0 {
+			t.Fatalf("Validate of %q: %v", args, errs)
+		}
+		election, err := o.Election(&restclient.Config{Host: "https://localhost"}, nil)
+		if err != nil || election == nil {
+			t.Errorf("Election with %q = %v, %v", args, election, err)
+		}
+	}
+}
+
+func TestNoElectionIsMadeUnlessWanted(t *testing.T) {
+	election, err := parse(t, "--leader-elect=false").Election(&restclient.Config{}, nil)
+	if election != nil || err != nil {
+		t.Errorf("Election = %v, %v, want nil and no error", election, err)
+	}
+}
+
+func TestTwoProcessesOnOneHostHaveDifferentIdentities(t *testing.T) {
+	hostname, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	identities := map[string]bool{}
+	for range 2 {
+		election, err := parse(t).Election(&restclient.Config{Host: "https://localhost"}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		identity := election.config.Identity
+		if !strings.HasPrefix(identity, hostname+"_") {
+			t.Errorf("identity is %q, want it to begin with the host's name, %q", identity, hostname)
+		}
+		identities[identity] = true
+	}
+	if len(identities) != 2 {
+		t.Errorf("identities are %v, want two", identities)
+	}
+}
+
+func TestTheElectionDoesNotChangeTheConfigurationOfOthersClients(t *testing.T) {
+	config := &restclient.Config{Host: "https://localhost", QPS: 7, Timeout: time.Hour, UserAgent: "program/leader-election"}
+	before := restclient.CopyConfig(config)
+	if _, err := parse(t).Election(config, nil); err != nil {
+		t.Fatal(err)
+	}
+	if config.QPS != before.QPS || config.Timeout != before.Timeout || config.UserAgent != before.UserAgent {
+		t.Errorf("configuration is %v, was %v", config, before)
+	}
+}

@@ -1,0 +1,49 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
+
+	"samplecontroller.io/controller-manager/reconcile"
+)
+
+// A loop is told what to watch, then run. Here it is for ConfigMaps, and a Secret
+// wakes the ConfigMap of the same name.
+func Example() {
+	ctx, cancel := context.WithCancel(context.Background())
+	client := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "settings"}})
+	factory := informers.NewSharedInformerFactory(client, 0)
+	configMaps, secrets := factory.Core().V1().ConfigMaps(), factory.Core().V1().Secrets()
+
+	sync := func(_ context.Context, key cache.ObjectName) (time.Duration, error) {
+		configMap, err := configMaps.Lister().ConfigMaps(key.Namespace).Get(key.Name)
+		if err != nil {
+			return 0, err
+		}
+		fmt.Println("syncing", configMap.Name)
+		cancel() // this example has seen enough
+		return 0, nil
+	}
+	loop := reconcile.New("settings-controller", sync)
+	reconcile.For(loop, configMaps.TypedInformer())
+	reconcile.Watch(loop, secrets.TypedInformer(), func(secret *corev1.Secret) []cache.ObjectName {
+		return []cache.ObjectName{cache.NewObjectName(secret.Namespace, secret.Name)}
+	})
+
+	factory.StartWithContext(ctx)
+	defer factory.Shutdown()
+	if err := loop.Run(ctx, 2); err != nil {
+		fmt.Println(err)
+	}
+	// Output: syncing settings
+}

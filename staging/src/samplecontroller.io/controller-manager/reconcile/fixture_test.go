@@ -1,0 +1,216 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+	cachetesting "k8s.io/client-go/tools/cache/testing"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const loopName = "test-controller"
+
+// apiServer is the source of an informer: what is changed in it is watched.
+type apiServer struct {
+	*cachetesting.FakeControllerSource
+}
+
+// IsWatchListSemanticsUnSupported has the informer list first, then watch.
+func (apiServer) IsWatchListSemanticsUnSupported() bool { return true }
+
+// bubble is what a test has at hand within a synctest bubble. There time passes
+// only when every goroutine waits, and the test fails if one is left at its end.
+type bubble struct {
+	*testing.T
+	ctx      context.Context
+	server   apiServer
+	informer *watchedInformer
+	log      ktesting.Buffer
+}
+
+// inBubble runs a test in a bubble, with an informer that is not yet started.
+func inBubble(t *testing.T, resync time.Duration, test func(*bubble)) {
+	synctest.Test(t, func(t *testing.T) {
+		logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(2)))
+		server := apiServer{cachetesting.NewFakeControllerSource()}
+		t.Cleanup(server.Shutdown)
+		test(&bubble{
+			T:        t,
+			ctx:      klog.NewContext(t.Context(), logger),
+			server:   server,
+			informer: newInformer(server, resync),
+			log:      logger.GetSink().(ktesting.Underlier).GetBuffer(),
+		})
+	})
+}
+
+// watchedInformer is an informer that shows the handlers that are added to it.
+type watchedInformer struct {
+	cache.TypedSharedIndexInformer[*corev1.ConfigMap]
+	handlers []cache.TypedResourceEventHandler[*corev1.ConfigMap]
+}
+
+func newInformer(server cache.ListerWatcher, resync time.Duration) *watchedInformer {
+	return &watchedInformer{
+		TypedSharedIndexInformer: cache.NewTypedSharedIndexInformer[*corev1.ConfigMap](
+			cache.NewSharedIndexInformer(server, &corev1.ConfigMap{}, resync, nil)),
+	}
+}
+
+func (i *watchedInformer) AddTypedEventHandler(handler cache.TypedResourceEventHandler[*corev1.ConfigMap], options ...cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
+	i.handlers = append(i.handlers, handler)
+	return i.TypedSharedIndexInformer.AddTypedEventHandler(handler, options...)
+}
+
+// start starts an informer; it is stopped and joined at the end of the test.
+func (b *bubble) start(informer cache.SharedInformer) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { informer.RunWithContext(ctx) })
+	b.Cleanup(func() { cancel(); wg.Wait() })
+}
+
+// run runs the loop, as does Run, until the returned function is called, which
+// returns what Run did. It waits until nothing happens any more without time.
+func (b *bubble) run(l *Loop, workers int) (stop func() error) {
+	b.Helper()
+	ctx, cancel := context.WithCancel(b.ctx)
+	done := make(chan error, 1)
+	go func() { done <- l.Run(ctx, workers) }()
+	synctest.Wait()
+	return func() error {
+		cancel()
+		return <-done
+	}
+}
+
+// logged returns the messages that were logged at the verbosity, errors at -1.
+func (b *bubble) logged(verbosity int) []string {
+	var messages []string
+	for _, entry := range b.log.Data() {
+		if entry.Type == ktesting.LogError && verbosity == -1 || entry.Type == ktesting.LogInfo && entry.Verbosity == verbosity {
+			messages = append(messages, entry.Message)
+		}
+	}
+	return messages
+}
+
+// syncs is a SyncFunc that remembers when it was called for what.
+type syncs struct {
+	mutex sync.Mutex
+	begin time.Time
+	calls []call
+	// result decides what a call returns; nil: success.
+	result func(key string, nth int) (time.Duration, error)
+}
+
+// call is one call of the SyncFunc, after is when, since the first.
+type call struct {
+	key   string
+	after time.Duration
+}
+
+func (s *syncs) sync(_ context.Context, key cache.ObjectName) (time.Duration, error) {
+	s.mutex.Lock()
+	if s.begin.IsZero() {
+		s.begin = time.Now()
+	}
+	s.calls = append(s.calls, call{key.String(), time.Since(s.begin)})
+	nth := len(slices.DeleteFunc(slices.Clone(s.calls), func(c call) bool { return c.key != key.String() }))
+	s.mutex.Unlock()
+	if s.result == nil {
+		return 0, nil
+	}
+	return s.result(key.String(), nth)
+}
+
+// woken waits until nothing happens any more without time, and returns the keys
+// that were synced since the last reset, sorted.
+func (s *syncs) woken() []string {
+	synctest.Wait()
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	var keys []string
+	for _, c := range s.calls {
+		keys = append(keys, c.key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// reset forgets all calls.
+func (s *syncs) reset() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.calls, s.begin = nil, time.Time{}
+}
+
+// times returns when the key was synced, since the first sync of all.
+func (s *syncs) times(key string) []time.Duration {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	var times []time.Duration
+	for _, c := range s.calls {
+		if c.key == key {
+			times = append(times, c.after)
+		}
+	}
+	return times
+}
+
+// outcomes is an Observer that remembers.
+type outcomes struct {
+	mutex sync.Mutex
+	all   []Outcome
+}
+
+func (o *outcomes) observe(_ context.Context, outcome Outcome) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	o.all = append(o.all, outcome)
+}
+
+// results returns the results of the key, in order.
+func (o *outcomes) results(key string) []Result {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	var results []Result
+	for _, outcome := range o.all {
+		if outcome.Key.String() == key {
+			results = append(results, outcome.Result)
+		}
+	}
+	return results
+}
+
+// configMap returns a ConfigMap in namespace default, owned by whom its data says.
+func configMap(name string, owners ...string) *corev1.ConfigMap {
+	c := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Data: map[string]string{}}
+	for _, owner := range owners {
+		c.Data[owner] = ""
+	}
+	return c
+}
+
+// owners returns the keys that a ConfigMap of configMap concerns.
+func owners(c *corev1.ConfigMap) []cache.ObjectName {
+	var keys []cache.ObjectName
+	for owner := range c.Data {
+		keys = append(keys, cache.NewObjectName(c.Namespace, owner))
+	}
+	return keys
+}

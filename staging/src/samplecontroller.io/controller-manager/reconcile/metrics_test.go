@@ -1,0 +1,80 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/testutil"
+)
+
+// expectTotals compares all series of sync_total with lines "controller result count".
+func expectTotals(t *testing.T, registry metrics.KubeRegistry, want ...string) {
+	t.Helper()
+	var text strings.Builder
+	text.WriteString("# HELP test_sync_total [ALPHA] Number of syncs by controller and result (success, requeued, stale, conflict, error, panic).\n")
+	text.WriteString("# TYPE test_sync_total counter\n")
+	for _, line := range want {
+		fields := strings.Fields(line)
+		text.WriteString(`test_sync_total{controller="` + fields[0] + `",result="` + fields[1] + `"} ` + fields[2] + "\n")
+	}
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(text.String()), "test_sync_total"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSeriesOfAPreparedControllerExistAtZero(t *testing.T) {
+	registry := metrics.NewKubeRegistry()
+	m := NewMetrics("test", registry.MustRegister)
+	m.Prepare("a-controller")
+	m.Prepare("b-controller")
+	expectTotals(t, registry,
+		"a-controller success 0", "a-controller requeued 0", "a-controller stale 0", "a-controller conflict 0", "a-controller error 0", "a-controller panic 0",
+		"b-controller success 0", "b-controller requeued 0", "b-controller stale 0", "b-controller conflict 0", "b-controller error 0", "b-controller panic 0",
+	)
+	for _, controller := range []string{"a-controller", "b-controller"} {
+		vec, err := testutil.GetHistogramVecFromGatherer(registry, "test_sync_duration_seconds", map[string]string{"controller": controller})
+		if err != nil || len(vec) != 1 || vec.GetAggregatedSampleCount() != 0 {
+			t.Errorf("durations of %s: %v (%v), want one series at zero", controller, vec, err)
+		}
+	}
+}
+
+func TestMetricsCountWhatALoopDoes(t *testing.T) {
+	registry := metrics.NewKubeRegistry()
+	m := NewMetrics("test", registry.MustRegister)
+	m.Prepare(loopName)
+	inBubble(t, 0, func(b *bubble) {
+		s := syncs{result: func(_ string, nth int) (time.Duration, error) {
+			time.Sleep(time.Second)
+			switch nth {
+			case 1, 2, 3:
+				return 0, errBroken
+			case 4:
+				return 0, errConflict
+			case 5:
+				panic("oh")
+			case 6:
+				return 0, ErrStale
+			case 7:
+				return time.Minute, nil
+			}
+			return 0, nil
+		}}
+		syncOne(b, &s, time.Hour, WithObserver(m.Observe))
+	})
+	expectTotals(t, registry,
+		loopName+" success 1", loopName+" requeued 1", loopName+" stale 1", loopName+" conflict 1", loopName+" error 3", loopName+" panic 1",
+	)
+	vec, err := testutil.GetHistogramVecFromGatherer(registry, "test_sync_duration_seconds", map[string]string{"controller": loopName})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if count, sum := vec.GetAggregatedSampleCount(), vec.GetAggregatedSampleSum(); count != 8 || sum != 8 {
+		t.Errorf("%d durations of %v s together, want 8 of 8 s", count, sum)
+	}
+}

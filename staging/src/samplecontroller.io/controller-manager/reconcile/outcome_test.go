@@ -1,0 +1,283 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+)
+
+var errBroken = errors.New("broken")
+
+var errConflict = fmt.Errorf("updating: %w", apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "foo", errors.New("stale")))
+
+// syncOne runs a loop over one ConfigMap, default/foo, for a time.
+func syncOne(b *bubble, s *syncs, duration time.Duration, opts ...Option) {
+	b.Helper()
+	b.server.Add(configMap("foo"))
+	b.start(b.informer)
+	l := New(loopName, s.sync, opts...)
+	For(l, b.informer)
+	stop := b.run(l, 1)
+	time.Sleep(duration)
+	if err := stop(); err != nil {
+		b.Errorf("Run: %v", err)
+	}
+}
+
+func TestASyncThatSucceedsIsNotRepeated(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		var s syncs
+		var o outcomes
+		syncOne(b, &s, time.Hour, WithObserver(o.observe))
+		if diff := cmp.Diff([]time.Duration{0}, s.times("default/foo")); diff != "" {
+			t.Errorf("syncs (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]Result{ResultSuccess}, o.results("default/foo")); diff != "" {
+			t.Errorf("results (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestASyncIsRepeatedAfterTheTimeThatItAsksFor(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		s := syncs{result: func(_ string, nth int) (time.Duration, error) {
+			return time.Duration(max(0, 3-nth)) * time.Minute, nil
+		}}
+		var o outcomes
+		syncOne(b, &s, time.Hour, WithObserver(o.observe))
+		if diff := cmp.Diff([]time.Duration{0, 2 * time.Minute, 3 * time.Minute}, s.times("default/foo")); diff != "" {
+			t.Errorf("syncs (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]Result{ResultRequeued, ResultRequeued, ResultSuccess}, o.results("default/foo")); diff != "" {
+			t.Errorf("results (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestANegativeTimeIsNoTime(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		s := syncs{result: func(string, int) (time.Duration, error) { return -time.Second, nil }}
+		syncOne(b, &s, time.Hour)
+		if got := len(s.times("default/foo")); got != 1 {
+			t.Errorf("synced %d times, want once", got)
+		}
+	})
+}
+
+func TestAnErrorIsRetriedWithBackoffAndNeverDropped(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		s := syncs{result: func(string, int) (time.Duration, error) { return 0, errBroken }}
+		syncOne(b, &s, 24*time.Hour)
+		times := s.times("default/foo")
+		// 5 ms, doubling to 5 minutes: 16 waits that are shorter, then one each 5 minutes.
+		if want := 24*12 + 16 - 5; len(times) < want {
+			t.Fatalf("synced %d times in a day, want at least %d: was the key dropped?", len(times), want)
+		}
+		for i, want := 1, 5*time.Millisecond; i < len(times); i, want = i+1, min(2*want, 5*time.Minute) {
+			if got := times[i] - times[i-1]; got != want {
+				t.Fatalf("retry %d came after %v, want %v", i, got, want)
+			}
+		}
+		if diff := cmp.Diff("Sync failed, retrying with backoff", b.logged(-1)[0]); diff != "" {
+			t.Errorf("error log (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestTheBackoffBeginsAnewAfterASuccess(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		s := syncs{result: func(_ string, nth int) (time.Duration, error) {
+			if nth == 4 {
+				return time.Second, nil
+			}
+			return 0, errBroken
+		}}
+		syncOne(b, &s, 1041*time.Millisecond)
+		want := []time.Duration{0, 5, 15, 35, 1035, 1040}
+		for i := range want {
+			want[i] *= time.Millisecond
+		}
+		if diff := cmp.Diff(want, s.times("default/foo")); diff != "" {
+			t.Errorf("syncs (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestAConflictIsRetriedWithBackoffAndQuiet(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		s := syncs{result: func(_ string, nth int) (time.Duration, error) {
+			if nth <= 2 {
+				return 0, errConflict
+			}
+			return 0, nil
+		}}
+		var o outcomes
+		syncOne(b, &s, time.Hour, WithObserver(o.observe))
+		if diff := cmp.Diff([]time.Duration{0, 5 * time.Millisecond, 15 * time.Millisecond}, s.times("default/foo")); diff != "" {
+			t.Errorf("syncs (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]Result{ResultConflict, ResultConflict, ResultSuccess}, o.results("default/foo")); diff != "" {
+			t.Errorf("results (-want +got):\n%s", diff)
+		}
+		if errs := b.logged(-1); len(errs) > 0 {
+			t.Errorf("logged errors %q, want none", errs)
+		}
+		conflict := "Sync met a conflict, retrying with backoff"
+		if diff := cmp.Diff([]string{conflict, conflict}, b.logged(2)); diff != "" {
+			t.Errorf("log at V(2) (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestAStaleKeyIsLookedAtAgainSoonAndQuiet(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		s := syncs{result: func(_ string, nth int) (time.Duration, error) {
+			if nth <= 10 {
+				return 0, fmt.Errorf("reading: %w", ErrStale)
+			}
+			return 0, nil
+		}}
+		var o outcomes
+		syncOne(b, &s, time.Hour, WithObserver(o.observe))
+		times := s.times("default/foo")
+		if want := 10 * staleRetry; len(times) != 11 || times[10] != want {
+			t.Errorf("synced at %v, want 11 times, the last after %v", times, want)
+		}
+		if got := o.results("default/foo")[0]; got != ResultStale {
+			t.Errorf("result %q, want %q", got, ResultStale)
+		}
+		if errs := append(b.logged(-1), b.logged(2)...); len(errs) > 0 {
+			t.Errorf("logged %q, want nothing", errs)
+		}
+	})
+}
+
+func TestAPanicIsAnErrorOfItsKeyAlone(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		s := syncs{result: func(key string, nth int) (time.Duration, error) {
+			if key == "default/foo" && nth <= 2 {
+				panic("out of range")
+			}
+			return 0, nil
+		}}
+		b.server.Add(configMap("bar"))
+		var o outcomes
+		syncOne(b, &s, time.Hour, WithObserver(o.observe))
+
+		if diff := cmp.Diff([]Result{ResultPanic, ResultPanic, ResultSuccess}, o.results("default/foo")); diff != "" {
+			t.Errorf("results of the key that panics (-want +got):\n%s", diff)
+		}
+		times := s.times("default/foo")
+		if backoff := times[2] - times[0]; backoff != 15*time.Millisecond {
+			t.Errorf("retried twice in %v, want 15ms", backoff)
+		}
+		if diff := cmp.Diff([]Result{ResultSuccess}, o.results("default/bar")); diff != "" {
+			t.Errorf("results of the other key (-want +got):\n%s", diff)
+		}
+
+		var panicked *PanicError
+		for _, outcome := range o.all {
+			if outcome.Result == ResultPanic && !errors.As(outcome.Err, &panicked) {
+				t.Fatalf("error of the outcome is %v, want a PanicError", outcome.Err)
+			}
+		}
+		if panicked.Value != "out of range" || !strings.Contains(string(panicked.Stack), "outcome_test.go") {
+			t.Errorf("panicked with %v, stack:\n%s\nwant the value and where it was", panicked.Value, panicked.Stack)
+		}
+		if diff := cmp.Diff("Sync panicked, retrying with backoff", b.logged(-1)[0]); diff != "" {
+			t.Errorf("error log (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestAPanicWithAConflictIsAPanic(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		s := syncs{result: func(_ string, nth int) (time.Duration, error) {
+			if nth == 1 {
+				panic(errConflict)
+			}
+			return 0, nil
+		}}
+		var o outcomes
+		syncOne(b, &s, time.Minute, WithObserver(o.observe))
+		if diff := cmp.Diff([]Result{ResultPanic, ResultSuccess}, o.results("default/foo")); diff != "" {
+			t.Errorf("results (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestTheObserverIsToldAll(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		b.server.Add(configMap("foo"))
+		b.start(b.informer)
+		var o outcomes
+		l := New(loopName, func(context.Context, cache.ObjectName) (time.Duration, error) {
+			time.Sleep(3 * time.Second)
+			return 0, errBroken
+		}, WithObserver(o.observe))
+		For(l, b.informer)
+		stop := b.run(l, 1)
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		want := []Outcome{{
+			Controller: loopName,
+			Key:        cache.NewObjectName("default", "foo"),
+			Result:     ResultError,
+			Err:        errBroken,
+			Duration:   3 * time.Second,
+		}}
+		if diff := cmp.Diff(want, o.all, cmp.Comparer(func(a, b error) bool { return a == b })); diff != "" {
+			t.Errorf("outcomes (-want +got):\n%s", diff)
+		}
+		if err := stop(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+}
+
+func TestEachRunBeginsWithoutTheBackoffsOfTheLast(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		s := syncs{result: func(string, int) (time.Duration, error) { return 0, errBroken }}
+		b.server.Add(configMap("foo"))
+		b.start(b.informer)
+		l := New(loopName, s.sync)
+		For(l, b.informer)
+		for range 3 {
+			stop := b.run(l, 1)
+			time.Sleep(36 * time.Millisecond)
+			if err := stop(); err != nil {
+				t.Errorf("Run: %v", err)
+			}
+			want := []time.Duration{0, 5 * time.Millisecond, 15 * time.Millisecond, 35 * time.Millisecond}
+			if diff := cmp.Diff(want, s.times("default/foo")); diff != "" {
+				t.Errorf("syncs (-want +got):\n%s", diff)
+			}
+			s.reset()
+		}
+	})
+}
+
+func TestARateLimiterReplacesTheDefault(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		s := syncs{result: func(string, int) (time.Duration, error) { return 0, errBroken }}
+		syncOne(b, &s, 150*time.Second, WithRateLimiter(func() workqueue.TypedRateLimiter[cache.ObjectName] {
+			return workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](time.Minute, time.Minute)
+		}))
+		if diff := cmp.Diff([]time.Duration{0, time.Minute, 2 * time.Minute}, s.times("default/foo")); diff != "" {
+			t.Errorf("syncs (-want +got):\n%s", diff)
+		}
+	})
+}

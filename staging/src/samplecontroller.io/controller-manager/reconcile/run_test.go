@@ -1,0 +1,284 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+)
+
+func TestRunRefusesToWorkWithoutWorkers(t *testing.T) {
+	for _, workers := range []int{0, -1} {
+		inBubble(t, 0, func(b *bubble) {
+			l := New(loopName, new(syncs).sync)
+			For(l, b.informer)
+			err := l.Run(b.ctx, workers)
+			if err == nil || !strings.Contains(err.Error(), loopName) {
+				t.Errorf("Run with %d workers: error %v, want one that names %s", workers, err, loopName)
+			}
+			if len(b.informer.handlers) > 0 {
+				t.Errorf("Run with %d workers added handlers", workers)
+			}
+		})
+	}
+}
+
+// slowServer lets the informer list only when it is opened.
+type slowServer struct {
+	apiServer
+	open chan struct{}
+}
+
+func (s slowServer) List(options metav1.ListOptions) (runtime.Object, error) {
+	<-s.open
+	return s.apiServer.List(options)
+}
+
+func TestNothingIsSyncedBeforeTheInformersAre(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		b.server.Add(configMap("foo", "a"))
+		slow := slowServer{b.server, make(chan struct{})}
+		late := newInformer(slow, 0)
+		b.start(b.informer)
+		b.start(late)
+		var s syncs
+		l := New(loopName, s.sync)
+		For(l, b.informer)
+		Watch(l, late, owners)
+		defer b.run(l, 2)()
+
+		time.Sleep(time.Hour)
+		expectWoken(t, &s, "while one informer has not synced")
+		close(slow.open)
+		expectWoken(t, &s, "when all have", "default/a", "default/foo")
+	})
+}
+
+// An informer may have synced long before the loop's handlers have seen its store.
+func TestNothingIsSyncedBeforeTheHandlersHaveSeenTheStore(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		b.server.Add(configMap("foo", "a"))
+		b.start(b.informer)
+		synctest.Wait()
+		if !b.informer.HasSynced() {
+			t.Fatal("the informer has not synced")
+		}
+
+		seen := make(chan struct{})
+		var s syncs
+		l := New(loopName, s.sync)
+		For(l, b.informer)
+		Watch(l, b.informer, func(c *corev1.ConfigMap) []cache.ObjectName {
+			<-seen
+			return owners(c)
+		})
+		defer b.run(l, 2)()
+
+		time.Sleep(time.Hour)
+		expectWoken(t, &s, "while a handler is at work")
+		close(seen)
+		expectWoken(t, &s, "when it is done", "default/a", "default/foo")
+	})
+}
+
+func TestRunThatIsStoppedBeforeTheInformersSyncedLeavesNothing(t *testing.T) {
+	tests := map[string]func(b *bubble, informer cache.SharedInformer){
+		"informer never started": func(*bubble, cache.SharedInformer) {},
+		"informer started":       func(b *bubble, informer cache.SharedInformer) { b.start(informer) },
+	}
+	for name, prepare := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, 0, func(b *bubble) {
+				b.server.Add(configMap("foo"))
+				slow := slowServer{b.server, make(chan struct{})}
+				informer := newInformer(slow, 0)
+				prepare(b, informer)
+				var s syncs
+				l := New(loopName, s.sync)
+				For(l, informer)
+				stop := b.run(l, 2)
+
+				if err := stop(); err != nil {
+					t.Errorf("Run: %v", err)
+				}
+				// Its handler is gone: what the informer sees now, nobody hears.
+				close(slow.open)
+				expectWoken(t, &s, "after the end of Run")
+				if got := b.logged(0); len(got) > 0 {
+					t.Errorf("logged %q, want nothing: no worker was started", got)
+				}
+			})
+		})
+	}
+}
+
+func TestRunWithAnEndedContextDoesNothing(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		b.server.Add(configMap("foo"))
+		b.start(b.informer)
+		synctest.Wait()
+		var s syncs
+		l := New(loopName, s.sync)
+		For(l, b.informer)
+		ctx, cancel := context.WithCancel(b.ctx)
+		cancel()
+		if err := l.Run(ctx, 1); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		expectWoken(t, &s, "by a Run that had ended before it began")
+	})
+}
+
+// brokenInformer takes no handlers.
+type brokenInformer struct{ *watchedInformer }
+
+var errNoHandler = errors.New("no handler, please")
+
+func (brokenInformer) AddTypedEventHandler(cache.TypedResourceEventHandler[*corev1.ConfigMap], ...cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
+	return nil, errNoHandler
+}
+
+func TestRunThatCannotBeginTakesBackWhatItBegan(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		b.start(b.informer)
+		var s syncs
+		l := New(loopName, s.sync)
+		For(l, b.informer)
+		For(l, brokenInformer{newInformer(b.server, 0)})
+		if err := l.Run(b.ctx, 1); !errors.Is(err, errNoHandler) || !strings.Contains(err.Error(), loopName) {
+			t.Errorf("Run: error %v, want one that wraps %q and names %s", err, errNoHandler, loopName)
+		}
+		b.server.Add(configMap("foo"))
+		expectWoken(t, &s, "after a Run that failed")
+	})
+}
+
+func TestRunFailsOnAnInformerThatHasStopped(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		ctx, cancel := context.WithCancel(b.ctx)
+		done := make(chan struct{})
+		go func() { b.informer.RunWithContext(ctx); close(done) }()
+		synctest.Wait()
+		cancel()
+		<-done
+
+		l := New(loopName, new(syncs).sync)
+		For(l, b.informer)
+		if err := l.Run(b.ctx, 1); err == nil {
+			t.Error("Run: no error, want one: it would never be told of anything")
+		}
+	})
+}
+
+func TestASecondRunBeginsWithAFullResyncFromMemory(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		b.server.Add(configMap("foo"))
+		b.server.Add(configMap("bar"))
+		b.start(b.informer)
+		var s syncs
+		l := New(loopName, s.sync)
+		For(l, b.informer)
+		for _, term := range []string{"first", "second", "third"} {
+			stop := b.run(l, 1)
+			expectWoken(t, &s, "in the "+term+" term", "default/bar", "default/foo")
+			if err := stop(); err != nil {
+				t.Errorf("Run: %v", err)
+			}
+		}
+		b.server.Modify(configMap("foo"))
+		expectWoken(t, &s, "between terms")
+	})
+}
+
+func TestASyncInProgressIsLetFinish(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		for _, name := range []string{"a", "b", "c", "d"} {
+			b.server.Add(configMap(name))
+		}
+		b.start(b.informer)
+		var begun, finished atomic.Int32
+		l := New(loopName, func(ctx context.Context, _ cache.ObjectName) (time.Duration, error) {
+			begun.Add(1)
+			select {
+			case <-ctx.Done():
+				t.Errorf("the context of a sync ended: %v", context.Cause(ctx))
+			case <-time.After(time.Minute):
+				finished.Add(1)
+			}
+			return 0, nil
+		})
+		For(l, b.informer)
+		stop := b.run(l, 2)
+		time.Sleep(time.Second)
+
+		asked := time.Now()
+		if err := stop(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		if took := time.Since(asked); took != 59*time.Second {
+			t.Errorf("Run returned %v after it was told to stop, want 59s: what the syncs still took", took)
+		}
+		// The other two of the backlog are left to the next Run.
+		if begun.Load() != 2 || finished.Load() != 2 {
+			t.Errorf("%d syncs begun and %d finished, want 2 of each", begun.Load(), finished.Load())
+		}
+	})
+}
+
+func TestWorkersSyncDifferentKeysAtOnceAndNeverTheSame(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		b.server.Add(configMap("foo"))
+		b.server.Add(configMap("bar"))
+		b.start(b.informer)
+		var s syncs
+		s.result = func(string, int) (time.Duration, error) { time.Sleep(time.Minute); return 0, nil }
+		l := New(loopName, s.sync)
+		For(l, b.informer)
+		defer b.run(l, 3)()
+		expectWoken(t, &s, "at once", "default/bar", "default/foo")
+
+		b.server.Modify(configMap("foo"))
+		b.server.Modify(configMap("foo"))
+		expectWoken(t, &s, "while it is synced")
+		time.Sleep(time.Minute)
+		expectWoken(t, &s, "afterwards, and once", "default/foo")
+		time.Sleep(time.Minute)
+		expectWoken(t, &s, "after that")
+	})
+}
+
+func TestATimeoutEndsTheContextOfASync(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		var o outcomes
+		b.server.Add(configMap("foo"))
+		b.start(b.informer)
+		l := New(loopName, func(ctx context.Context, _ cache.ObjectName) (time.Duration, error) {
+			<-ctx.Done()
+			return 0, ctx.Err()
+		}, WithTimeout(10*time.Second), WithObserver(o.observe))
+		For(l, b.informer)
+		stop := b.run(l, 1)
+		time.Sleep(10 * time.Second)
+		if err := stop(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		if diff := cmp.Diff([]Result{ResultError}, o.results("default/foo")); diff != "" {
+			t.Fatalf("results (-want +got):\n%s", diff)
+		}
+		if got := o.all[0]; got.Duration != 10*time.Second || !errors.Is(got.Err, context.DeadlineExceeded) {
+			t.Errorf("ended after %v with %v, want 10s and %v", got.Duration, got.Err, context.DeadlineExceeded)
+		}
+	})
+}

@@ -1,0 +1,118 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+)
+
+// store is a cache that has come as far as it says.
+type store string
+
+func (s *store) LastStoreSyncResourceVersion() string { return string(*s) }
+
+func TestAWriteIsSeenWhenTheCacheHasComeAsFar(t *testing.T) {
+	tests := map[string]struct {
+		written string
+		cache   store
+		want    bool
+	}{
+		"cache is behind":                {"12", "11", false},
+		"cache is behind by a digit":     {"100", "99", false},
+		"cache has just come as far":     {"12", "12", true},
+		"cache is beyond":                {"12", "13", true},
+		"cache is beyond by a digit":     {"99", "100", true},
+		"cache has seen nothing":         {"12", "", true},
+		"versions that are no numbers":   {"abc", "abd", true},
+		"a write that returned no thing": {"", "11", true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var w Written
+			key := cache.NewObjectName("default", "foo")
+			w.Note(key, &tc.cache, tc.written)
+			if got := w.Seen(key); got != tc.want {
+				t.Errorf("Seen = %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestAKeyThatWroteNothingHasNothingToWaitFor(t *testing.T) {
+	var w Written
+	late := store("1")
+	w.Note(cache.NewObjectName("default", "foo"), &late, "2")
+	if !w.Seen(cache.NewObjectName("default", "bar")) {
+		t.Error("Seen of another key = false, want true")
+	}
+}
+
+func TestAKeyWaitsForAllItsWritesInAllCaches(t *testing.T) {
+	var w Written
+	key := cache.NewObjectName("default", "foo")
+	parents, children := store("10"), store("10")
+	w.Note(key, &parents, "11")
+	w.Note(key, &children, "12")
+	w.Note(key, &children, "14")
+	steps := []struct {
+		parents, children store
+		want              bool
+	}{
+		{"10", "10", false},
+		{"11", "10", false},
+		{"10", "13", false}, // what was seen is not waited for again
+		{"10", "14", true},
+		{"10", "10", true},
+	}
+	for _, step := range steps {
+		parents, children = step.parents, step.children
+		if got := w.Seen(key); got != step.want {
+			t.Errorf("Seen with caches at %s and %s = %v, want %v", parents, children, got, step.want)
+		}
+	}
+	if len(w.pending) > 0 {
+		t.Errorf("%d keys are remembered, want none", len(w.pending))
+	}
+}
+
+func TestAWatchThatIsFarBehindIsNotWaitedForWithoutEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w Written
+		key := cache.NewObjectName("default", "foo")
+		broken := store("1")
+		w.Note(key, &broken, "2")
+		time.Sleep(staleLimit)
+		if w.Seen(key) {
+			t.Errorf("Seen after %v = true, want false", staleLimit)
+		}
+		time.Sleep(time.Nanosecond)
+		if !w.Seen(key) {
+			t.Errorf("Seen after more than %v = false, want true", staleLimit)
+		}
+	})
+}
+
+func TestWrittenMayBeUsedBySeveralWorkers(t *testing.T) {
+	var w Written
+	seen := store("1000")
+	var wg sync.WaitGroup
+	for worker := range 4 {
+		wg.Go(func() {
+			for i := range 100 {
+				key := cache.NewObjectName("default", fmt.Sprint(worker, i%3))
+				w.Note(key, &seen, fmt.Sprint(i+1))
+				if !w.Seen(key) {
+					t.Errorf("Seen(%s) = false, want true", key)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}

@@ -1,0 +1,100 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"fmt"
+	"net"
+
+	apiserver "k8s.io/apiserver/pkg/server"
+	apiserveroptions "k8s.io/apiserver/pkg/server/options"
+	cliflag "k8s.io/component-base/cli/flag"
+	cmoptions "k8s.io/controller-manager/options"
+)
+
+// Options say what to serve to whom, with the flags that kube-controller-manager
+// has for it.
+type Options struct {
+	Name           string
+	SecureServing  *apiserveroptions.SecureServingOptions
+	Authentication *apiserveroptions.DelegatingAuthenticationOptions
+	Authorization  *apiserveroptions.DelegatingAuthorizationOptions
+	Debugging      *cmoptions.DebuggingOptions
+}
+
+// NewOptions returns the options of a component of the given name that serves on
+// the given port; 0: it does not serve. The probes are open to all.
+func NewOptions(name string, port int) *Options {
+	o := &Options{
+		Name:           name,
+		SecureServing:  apiserveroptions.NewSecureServingOptions(),
+		Authentication: apiserveroptions.NewDelegatingAuthenticationOptions(),
+		Authorization:  apiserveroptions.NewDelegatingAuthorizationOptions(),
+		Debugging:      cmoptions.RecommendedDebuggingOptions(),
+	}
+	o.SecureServing.BindPort = port
+	// Without a directory a self-signed certificate stays in memory.
+	o.SecureServing.ServerCert.CertDirectory = ""
+	o.SecureServing.ServerCert.PairName = name
+	// Without a kubeconfig, and outside a cluster, nobody is authorised.
+	o.Authentication.RemoteKubeConfigFileOptional = true
+	o.Authorization.RemoteKubeConfigFileOptional = true
+	o.Authorization.AlwaysAllowPaths = []string{"/healthz", "/healthz/*", "/livez", "/livez/*", "/readyz", "/readyz/*"}
+	return o
+}
+
+// AddFlags adds the flags in kube-controller-manager's sections.
+func (o *Options) AddFlags(sections *cliflag.NamedFlagSets) {
+	o.Debugging.AddFlags(sections.FlagSet("debugging"))
+	o.SecureServing.AddFlags(sections.FlagSet("secure serving"))
+	o.Authentication.AddFlags(sections.FlagSet("authentication"))
+	o.Authorization.AddFlags(sections.FlagSet("authorization"))
+}
+
+// Validate returns all that is wrong.
+func (o *Options) Validate() []error {
+	errs := o.Debugging.Validate()
+	errs = append(errs, o.SecureServing.Validate()...)
+	errs = append(errs, o.Authentication.Validate()...)
+	return append(errs, o.Authorization.Validate()...)
+}
+
+// Config returns what the options come to. It reads the files that they name and
+// opens the port, but serves nothing yet. Who asks is looked up in the cluster of
+// kubeconfig unless the options name another; empty: in that of the Pod.
+func (o *Options) Config(kubeconfig string) (Config, error) {
+	c := Config{Name: o.Name, Debugging: *o.Debugging.DebuggingConfiguration}
+	if err := o.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
+		return Config{}, fmt.Errorf("making a self-signed certificate: %w", err)
+	}
+	if err := o.SecureServing.ApplyTo(&c.SecureServing); err != nil {
+		return Config{}, fmt.Errorf("--secure-port: %w", err)
+	}
+	if c.SecureServing == nil {
+		return c, nil
+	}
+	if err := o.delegate(&c, kubeconfig); err != nil {
+		c.SecureServing.Listener.Close()
+		return Config{}, err
+	}
+	return c, nil
+}
+
+// delegate has the API server decide who asks and what they may.
+func (o *Options) delegate(c *Config, kubeconfig string) error {
+	authentication, authorization := *o.Authentication, *o.Authorization
+	for _, file := range []*string{&authentication.RemoteKubeConfigFile, &authorization.RemoteKubeConfigFile} {
+		if *file == "" {
+			*file = kubeconfig
+		}
+	}
+	c.Authentication, c.Authorization = &apiserver.AuthenticationInfo{}, &apiserver.AuthorizationInfo{}
+	if err := authentication.ApplyTo(c.Authentication, c.SecureServing, nil); err != nil {
+		return fmt.Errorf("setting up delegated authentication: %w", err)
+	}
+	if err := authorization.ApplyTo(c.Authorization); err != nil {
+		return fmt.Errorf("setting up delegated authorization: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,249 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package supervisor
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestAllControllersAreStartedAndJoined(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		quick := newFake("quick-controller")
+		slow := newFake("slow-controller", func(ctx context.Context, _ int) error {
+			<-ctx.Done()
+			time.Sleep(time.Minute) // a sync in progress
+			return nil
+		})
+		s := New(all(quick, slow), Options{})
+		end := begin(t, s)
+		time.Sleep(time.Hour)
+		if !quick.isRunning() || !slow.isRunning() {
+			t.Error("a controller does not run")
+		}
+
+		told := time.Now()
+		expectEnd(t, end)
+		if took := time.Since(told); took != time.Minute {
+			t.Errorf("Run returned after %v, want %v: when the last controller had", took, time.Minute)
+		}
+		if quick.isRunning() || slow.isRunning() {
+			t.Error("a controller still runs")
+		}
+	})
+}
+
+func TestASupervisorOfNothingWaitsForTheEndOfItsTerm(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if err := New(nil, Options{ShutdownTimeout: time.Second}).Run(ctx); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		if ctx.Err() == nil {
+			t.Error("Run returned before its term had ended")
+		}
+	})
+}
+
+func TestControllersAreNotStartedForATermThatHasEnded(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		c := newFake("foo-controller")
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		s := New(all(c), Options{})
+		if err := s.Run(ctx); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		if got := len(c.started()); got != 0 {
+			t.Errorf("started %d times, want never", got)
+		}
+		if diff := cmp.Diff(map[string]State{"foo-controller": Standby}, states(s)); diff != "" {
+			t.Errorf("states (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestASecondTermStartsAllAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a, b := newFake("a-controller"), newFake("b-controller")
+		s := New(all(a, b), Options{ShutdownTimeout: time.Second})
+		for term := 1; term <= 3; term++ {
+			end := begin(t, s)
+			if diff := cmp.Diff(map[string]State{"a-controller": Running, "b-controller": Running}, states(s)); diff != "" {
+				t.Errorf("states in term %d (-want +got):\n%s", term, diff)
+			}
+			if got := len(a.started()) + len(b.started()); got != 2*term {
+				t.Errorf("%d starts by term %d, want %d", got, term, 2*term)
+			}
+			expectEnd(t, end)
+			if diff := cmp.Diff(map[string]State{"a-controller": Standby, "b-controller": Standby}, states(s)); diff != "" {
+				t.Errorf("states after term %d (-want +got):\n%s", term, diff)
+			}
+		}
+	})
+}
+
+func TestStragglersAreNamed(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		release := make(chan struct{})
+		hang := func(context.Context, int) error { <-release; return nil }
+		s := New(all(newFake("b-controller", hang), newFake("good-controller"), newFake("a-controller", hang)), Options{ShutdownTimeout: 10 * time.Second})
+		end := begin(t, s)
+
+		told := time.Now()
+		err := end()
+		if err == nil {
+			t.Fatal("Run returned no error, although controllers still run")
+		}
+		if want := "controllers still running 10s after they were told to stop: a-controller, b-controller"; err.Error() != want {
+			t.Errorf("Run: %q, want %q", err, want)
+		}
+		if took := time.Since(told); took != 10*time.Second {
+			t.Errorf("Run returned after %v, want 10s", took)
+		}
+		want := map[string]State{"a-controller": Stopping, "b-controller": Stopping, "good-controller": Standby}
+		if diff := cmp.Diff(want, states(s)); diff != "" {
+			t.Errorf("states (-want +got):\n%s", diff)
+		}
+
+		close(release)
+		synctest.Wait()
+		want = map[string]State{"a-controller": Standby, "b-controller": Standby, "good-controller": Standby}
+		if diff := cmp.Diff(want, states(s)); diff != "" {
+			t.Errorf("states when they have returned after all (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestStartIntervalSpreadsTheStarts(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		const interval = 10 * time.Second
+		var fakes []*fake
+		for _, letter := range strings.Split("abcdefghij", "") {
+			fakes = append(fakes, newFake(letter+"-controller"))
+		}
+		s := New(all(fakes...), Options{StartInterval: interval})
+		end := begin(t, s)
+		for name, state := range states(s) {
+			if state != Starting {
+				t.Errorf("%s is %s at first, want %s", name, state, Starting)
+			}
+		}
+		time.Sleep(2 * interval)
+		synctest.Wait()
+		instants := map[time.Duration]bool{}
+		for _, f := range fakes {
+			starts := f.started()
+			if len(starts) != 1 || starts[0] < interval || starts[0] > 2*interval {
+				t.Errorf("%s was started at %v, want once between %v and %v", f.name, starts, interval, 2*interval)
+				continue
+			}
+			instants[starts[0]] = true
+		}
+		if len(instants) < 2 {
+			t.Error("all controllers were started in one instant")
+		}
+		expectEnd(t, end)
+	})
+}
+
+func TestATermMayEndBeforeAControllerWasStarted(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		c := newFake("foo-controller")
+		s := New(all(c), Options{StartInterval: time.Hour})
+		end := begin(t, s)
+		told := time.Now()
+		expectEnd(t, end)
+		if took := time.Since(told); took != 0 {
+			t.Errorf("Run took %v to end, want no time", took)
+		}
+		if got := len(c.started()); got != 0 {
+			t.Errorf("started %d times, want never", got)
+		}
+		if diff := cmp.Diff(map[string]State{"foo-controller": Standby}, states(s)); diff != "" {
+			t.Errorf("states (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestStatusTellsWhatAControllerDoesSinceWhenAndWhy(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		c := newFake("foo-controller", func(ctx context.Context, nth int) error {
+			if nth == 1 {
+				time.Sleep(time.Minute)
+				return errBroken
+			}
+			<-ctx.Done()
+			time.Sleep(time.Minute)
+			return nil
+		})
+		s := New(all(c), Options{Backoff: exactBackoff})
+		var since time.Time
+		expect := func(state State, reason string) {
+			t.Helper()
+			synctest.Wait()
+			want := []Status{{Controller: "foo-controller", State: state, Since: since, Reason: reason}}
+			if diff := cmp.Diff(want, s.Status()); diff != "" {
+				t.Errorf("status (-want +got):\n%s", diff)
+			}
+			failing := map[string]string{}
+			if state == Degraded {
+				failing["foo-controller"] = "Degraded since " + since.UTC().Format(time.RFC3339) + ": " + reason
+			}
+			if diff := cmp.Diff(failing, unhealthy(s)); diff != "" {
+				t.Errorf("failing checks while %s (-want +got):\n%s", state, diff)
+			}
+		}
+
+		since = time.Now()
+		expect(Standby, "")
+		time.Sleep(time.Hour)
+		since = time.Now()
+		end := begin(t, s)
+		expect(Running, "")
+		time.Sleep(time.Minute)
+		since = time.Now()
+		expect(Degraded, "broken")
+		time.Sleep(time.Second)
+		since = time.Now()
+		expect(Running, "")
+		time.Sleep(time.Minute)
+
+		since = time.Now()
+		ended := make(chan struct{})
+		go func() { defer close(ended); expectEnd(t, end) }()
+		expect(Stopping, "")
+		<-ended
+		since = since.Add(time.Minute)
+		expect(Standby, "")
+	})
+}
+
+func TestHealthChecksAreNamedAfterTheControllers(t *testing.T) {
+	var names []string
+	for _, check := range New(all(newFake("b-controller"), newFake("a-controller")), Options{}).HealthChecks() {
+		names = append(names, check.Name())
+	}
+	if diff := cmp.Diff([]string{"b-controller", "a-controller"}, names); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+}
+
+func TestThePanicOfAControllerIsTheReasonOfItsState(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		c := newFake("foo-controller", func(context.Context, int) error { panic("out of range") })
+		s := New(all(c), Options{Backoff: exactBackoff})
+		end := begin(t, s)
+		if got := s.Status()[0]; got.State != Degraded || got.Reason != "panic: out of range" {
+			t.Errorf("status is %s because %q, want %s because %q", got.State, got.Reason, Degraded, "panic: out of range")
+		}
+		expectEnd(t, end)
+	})
+}

@@ -7,12 +7,11 @@ package config
 import (
 	"time"
 
-	apiserver "k8s.io/apiserver/pkg/server"
-	"k8s.io/apiserver/pkg/server/flagz"
 	restclient "k8s.io/client-go/rest"
-	"k8s.io/component-base/compatibility"
-	componentbaseconfig "k8s.io/component-base/config"
 	"k8s.io/component-base/featuregate"
+
+	"samplecontroller.io/controller-manager/leadership"
+	"samplecontroller.io/controller-manager/server"
 )
 
 // Config is all that the daemon needs to run.
@@ -24,21 +23,16 @@ type Config struct {
 	// WriteTimeout bounds each write of a controller.
 	WriteTimeout time.Duration
 
-	// SecureServing is nil where nothing is served.
-	SecureServing  *apiserver.SecureServingInfo
-	Authentication apiserver.AuthenticationInfo
-	Authorization  apiserver.AuthorizationInfo
-	Debugging      componentbaseconfig.DebuggingConfiguration
-	Flagz          flagz.Reader
+	// Server is what is served to whom, but for the probes' checks.
+	Server server.Config
 
 	// Enabled are the names of the enabled controllers, sorted; Workers is how
 	// many syncs each runs at once.
 	Enabled      []string
 	Workers      map[string]int
 	FeatureGates featuregate.FeatureGate
-	Version      compatibility.EffectiveVersion
 
-	LeaderElection            componentbaseconfig.LeaderElectionConfiguration
+	LeaderElection            *leadership.Options
 	MinResyncPeriod           time.Duration
 	ControllerStartInterval   time.Duration
 	ControllerShutdownTimeout time.Duration

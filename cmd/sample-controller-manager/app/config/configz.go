@@ -39,7 +39,7 @@ func (c *Configuration) DeepCopyObject() runtime.Object {
 // Configz returns the configuration as /configz shows it. Controllers are those
 // that are enabled in the end.
 func (c *Config) Configz() *Configuration {
-	lease, debugging := c.LeaderElection, c.Debugging
+	lease, debugging := c.LeaderElection, c.Server.Debugging
 	return &Configuration{
 		TypeMeta: metav1.TypeMeta{APIVersion: ConfigzName + "/v1alpha1", Kind: "SampleControllerManagerConfiguration"},
 		Generic: cmconfigv1alpha1.GenericControllerManagerConfiguration{

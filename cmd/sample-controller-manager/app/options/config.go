@@ -4,13 +4,11 @@
 package options
 
 import (
-	"fmt"
-	"net"
-
 	"k8s.io/apiserver/pkg/server/flagz"
 	"k8s.io/component-base/compatibility"
 	"k8s.io/component-base/metrics"
 	metricsfeatures "k8s.io/component-base/metrics/features"
+	zpagesfeatures "k8s.io/component-base/zpages/features"
 
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/config"
 )
@@ -29,26 +27,31 @@ func (o *Options) Config() (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	serving, err := o.Server.Config(o.Client.Connection.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	if o.FeatureGates.Enabled(zpagesfeatures.ComponentFlagz) {
+		serving.Flags = flagz.NamedFlagSetsReader{FlagSets: *o.Flags()}
+	}
+	if o.FeatureGates.Enabled(zpagesfeatures.ComponentStatusz) {
+		serving.Version = compatibility.NewEffectiveVersionFromString(kubernetesVersion.String(), "", "")
+	}
 	c := &config.Config{
 		Kubeconfig:                kubeconfig,
 		ContentType:               o.Client.Connection.ContentType,
 		WriteTimeout:              o.Client.WriteTimeout,
-		Debugging:                 *o.Debugging.DebuggingConfiguration,
-		Flagz:                     flagz.NamedFlagSetsReader{FlagSets: *o.Flags()},
+		Server:                    serving,
 		Enabled:                   enabled,
 		Workers:                   map[string]int{},
 		FeatureGates:              o.FeatureGates,
-		Version:                   compatibility.NewEffectiveVersionFromString(kubernetesVersion.String(), "", ""),
-		LeaderElection:            o.LeaderElection.LeaderElectionConfiguration,
+		LeaderElection:            o.LeaderElection,
 		MinResyncPeriod:           o.Generic.MinResyncPeriod,
 		ControllerStartInterval:   o.Generic.ControllerStartInterval,
 		ControllerShutdownTimeout: o.Generic.ControllerShutdownTimeout,
 	}
 	for name, count := range o.Workers.Counts {
 		c.Workers[name] = *count
-	}
-	if err := o.serve(c); err != nil {
-		return nil, err
 	}
 	metricsfeatures.ApplyFeatureGates(o.FeatureGates)
 	o.applyMetrics()
@@ -66,30 +69,4 @@ func (o *Options) applyMetrics() {
 	if o.Metrics.ShowHiddenMetricsForVersion != "" {
 		metrics.SetShowHidden()
 	}
-}
-
-// serve fills in what is needed to serve.
-func (o *Options) serve(c *config.Config) error {
-	if err := o.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
-		return fmt.Errorf("making a self-signed certificate: %w", err)
-	}
-	if err := o.SecureServing.ApplyTo(&c.SecureServing); err != nil {
-		return fmt.Errorf("--secure-port: %w", err)
-	}
-	if c.SecureServing == nil {
-		return nil
-	}
-	if o.Authentication.RemoteKubeConfigFile == "" {
-		o.Authentication.RemoteKubeConfigFile = o.Client.Connection.Kubeconfig
-	}
-	if o.Authorization.RemoteKubeConfigFile == "" {
-		o.Authorization.RemoteKubeConfigFile = o.Client.Connection.Kubeconfig
-	}
-	if err := o.Authentication.ApplyTo(&c.Authentication, c.SecureServing, nil); err != nil {
-		return fmt.Errorf("setting up delegated authentication: %w", err)
-	}
-	if err := o.Authorization.ApplyTo(&c.Authorization); err != nil {
-		return fmt.Errorf("setting up delegated authorization: %w", err)
-	}
-	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/version"
-	apiserveroptions "k8s.io/apiserver/pkg/server/options"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/cli/globalflag"
@@ -22,7 +21,9 @@ import (
 	metricsfeatures "k8s.io/component-base/metrics/features"
 	"k8s.io/component-base/version/verflag"
 	zpagesfeatures "k8s.io/component-base/zpages/features"
-	cmoptions "k8s.io/controller-manager/options"
+
+	"samplecontroller.io/controller-manager/leadership"
+	"samplecontroller.io/controller-manager/server"
 )
 
 // ComponentName is the name of the daemon: of its Lease, its user agent, its
@@ -49,12 +50,9 @@ type Controllers interface {
 type Options struct {
 	Generic        *GenericOptions
 	Client         *ClientOptions
-	LeaderElection *LeaderElectionOptions
+	LeaderElection *leadership.Options
 	Workers        *WorkersOptions
-	SecureServing  *apiserveroptions.SecureServingOptions
-	Authentication *apiserveroptions.DelegatingAuthenticationOptions
-	Authorization  *apiserveroptions.DelegatingAuthorizationOptions
-	Debugging      *cmoptions.DebuggingOptions
+	Server         *server.Options
 	Metrics        *metrics.Options
 	Logs           *logs.Options
 	// FeatureGates are the gates of the libraries and of the controllers.
@@ -72,25 +70,13 @@ func NewOptions(controllers Controllers) *Options {
 	o := &Options{
 		Generic:        newGenericOptions(controllers),
 		Client:         newClientOptions(),
-		LeaderElection: newLeaderElectionOptions(),
+		LeaderElection: leadership.NewOptions(ComponentName),
 		Workers:        newWorkersOptions(controllers),
-		SecureServing:  apiserveroptions.NewSecureServingOptions(),
-		Authentication: apiserveroptions.NewDelegatingAuthenticationOptions(),
-		Authorization:  apiserveroptions.NewDelegatingAuthorizationOptions(),
-		Debugging:      cmoptions.RecommendedDebuggingOptions(),
+		Server:         server.NewOptions(ComponentName, DefaultPort),
 		Metrics:        metrics.NewOptions(),
 		Logs:           logs.NewOptions(),
 		FeatureGates:   featuregate.NewVersionedFeatureGate(kubernetesVersion),
 	}
-	o.SecureServing.BindPort = DefaultPort
-	// Without a directory the self-signed certificate stays in memory.
-	o.SecureServing.ServerCert.CertDirectory = ""
-	o.SecureServing.ServerCert.PairName = ComponentName
-	// Without a kubeconfig, and outside a cluster, nobody is authorised.
-	o.Authentication.RemoteKubeConfigFileOptional = true
-	o.Authorization.RemoteKubeConfigFileOptional = true
-	o.Authorization.AlwaysAllowPaths = []string{"/healthz", "/healthz/*", "/livez", "/livez/*", "/readyz", "/readyz/*"}
-
 	// k8s.io/apiserver takes the version that is stamped into the binary for its
 	// own, and at v0.1 all of its feature gates would be off.
 	if err := utilfeature.DefaultMutableFeatureGate.SetEmulationVersion(kubernetesVersion); err != nil {
@@ -115,13 +101,10 @@ func (o *Options) Flags() *cliflag.NamedFlagSets {
 	generic := o.flags.FlagSet("generic")
 	o.Generic.addFlags(generic)
 	o.Client.addLimitFlags(generic)
-	o.LeaderElection.addFlags(generic)
+	o.LeaderElection.AddFlags(generic)
 	o.FeatureGates.AddFlag(generic)
 	o.Workers.addFlags(&o.flags)
-	o.Debugging.AddFlags(o.flags.FlagSet("debugging"))
-	o.SecureServing.AddFlags(o.flags.FlagSet("secure serving"))
-	o.Authentication.AddFlags(o.flags.FlagSet("authentication"))
-	o.Authorization.AddFlags(o.flags.FlagSet("authorization"))
+	o.Server.AddFlags(&o.flags)
 	o.Metrics.AddFlags(o.flags.FlagSet("metrics"))
 	logsapi.AddFlags(o.Logs, o.flags.FlagSet("logs"))
 	o.Client.addAddressFlags(o.flags.FlagSet("misc"))
@@ -135,12 +118,9 @@ func (o *Options) Validate() error {
 	var mistakes Mistakes
 	mistakes = append(mistakes, o.Generic.validate()...)
 	mistakes = append(mistakes, o.Client.validate()...)
-	mistakes = append(mistakes, o.LeaderElection.validate()...)
+	mistakes = append(mistakes, o.LeaderElection.Validate()...)
 	mistakes = append(mistakes, o.Workers.validate()...)
-	mistakes = append(mistakes, o.Debugging.Validate()...)
-	mistakes = append(mistakes, o.SecureServing.Validate()...)
-	mistakes = append(mistakes, o.Authentication.Validate()...)
-	mistakes = append(mistakes, o.Authorization.Validate()...)
+	mistakes = append(mistakes, o.Server.Validate()...)
 	mistakes = append(mistakes, o.Metrics.Validate()...)
 	for _, err := range logsapi.Validate(o.Logs, o.FeatureGates, nil) {
 		mistakes = append(mistakes, fmt.Errorf("--logging-%w", err))

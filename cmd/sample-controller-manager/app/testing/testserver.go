@@ -54,8 +54,8 @@ func Start(t testing.TB, flags ...string) *Server {
 	if err != nil {
 		t.Fatalf("listening: %v", err)
 	}
-	o.SecureServing.Listener = listener
-	o.SecureServing.BindPort = listener.Addr().(*net.TCPAddr).Port
+	o.Server.SecureServing.Listener = listener
+	o.Server.SecureServing.BindPort = listener.Addr().(*net.TCPAddr).Port
 	config, err := o.Config()
 	if err != nil {
 		t.Fatalf("configuring the daemon: %v", err)
@@ -65,7 +65,7 @@ func Start(t testing.TB, flags ...string) *Server {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Server{
 		URL:    "https://" + listener.Addr().String(),
-		client: clientFor(t, config.SecureServing.Cert.CurrentCertKeyContent),
+		client: clientFor(t, config.Server.SecureServing.Cert.CurrentCertKeyContent),
 		cancel: cancel,
 		done:   make(chan struct{}),
 	}

@@ -65,7 +65,13 @@ func TestEverythingElseIsForTheAuthorised(t *testing.T) {
 	get(t, server, "/metrics", scraper, http.StatusOK)
 	get(t, server, "/metrics/slis", scraper, http.StatusOK)
 	get(t, server, "/configz", scraper, http.StatusForbidden)
-	get(t, server, "/debug/flags/v", scraper, http.StatusForbidden)
+
+	for who, want := range map[string]int{"": http.StatusForbidden, nobody: http.StatusForbidden, scraper: http.StatusForbidden, admin: http.StatusOK} {
+		code, body, err := server.Put(t.Context(), "/debug/flags/v", who, "0")
+		if err != nil || code != want {
+			t.Errorf("PUT /debug/flags/v answers %d %s %v, want %d", code, body, err, want)
+		}
+	}
 }
 
 func TestMetricsThatOperatorsLiveBy(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -118,7 +119,16 @@ func (s *Server) MayFail() { s.mayFail = true }
 // Get requests a path, with a bearer token unless it is empty, and returns the
 // status code and the body.
 func (s *Server) Get(ctx context.Context, path, token string) (code int, body string, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+path, nil)
+	return s.do(ctx, http.MethodGet, path, token, "")
+}
+
+// Put sends content to a path, as [Server.Get] requests one.
+func (s *Server) Put(ctx context.Context, path, token, content string) (code int, body string, err error) {
+	return s.do(ctx, http.MethodPut, path, token, content)
+}
+
+func (s *Server) do(ctx context.Context, method, path, token, content string) (code int, body string, err error) {
+	request, err := http.NewRequestWithContext(ctx, method, s.URL+path, strings.NewReader(content))
 	if err != nil {
 		return 0, "", err
 	}
@@ -130,9 +140,9 @@ func (s *Server) Get(ctx context.Context, path, token string) (code int, body st
 		return 0, "", err
 	}
 	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
+	answer, err := io.ReadAll(response.Body)
 	if err != nil {
 		return 0, "", fmt.Errorf("reading %s: %w", path, err)
 	}
-	return response.StatusCode, string(content), nil
+	return response.StatusCode, string(answer), nil
 }

@@ -1,0 +1,24 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestNoGoroutineOutlivesTheDaemon(t *testing.T) {
+	ns := newNamespace(t)
+	before := goleak.IgnoreCurrent()
+	server := startDaemon(t)
+	createFoo(t, ns, "a", 1)
+	waitCondition(t, ns, "a", "Reconciling", "Progressing")
+	if err := server.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	goleak.VerifyNone(t, before,
+		// client-go keeps idle connections for whoever asks next in the process.
+		goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*clientConnReadLoop).run"))
+}

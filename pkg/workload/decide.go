@@ -6,6 +6,7 @@ package workload
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +15,18 @@ import (
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 )
 
+// View is what a decision is made on. It is read-only.
+type View struct {
+	// Live is the Deployment of the wanted name, nil if there is none.
+	Live *appsv1.Deployment
+	// Former are the Deployments that the parent owns under other names, from
+	// before it was given the present one, the newest first.
+	Former []*appsv1.Deployment
+	// HoldReplicas says that the replicas are contested and not to be corrected
+	// now.
+	HoldReplicas bool
+}
+
 // Decision is what to do about a parent's Deployment: at most one of the fields
 // is set. With none there is nothing to do.
 type Decision struct {
@@ -21,11 +34,13 @@ type Decision struct {
 	Create *appsv1.Deployment
 	// Patch is the strategic merge patch to apply to the Deployment that was seen.
 	Patch []byte
+	// Delete is the former Deployment to delete.
+	Delete *appsv1.Deployment
 	// Obstacle is why nothing can be done now.
 	Obstacle *Obstacle
 }
 
-// Obstacle is what keeps a parent from having its Deployment.
+// Obstacle is what keeps a parent from having its Deployment as it declares it.
 type Obstacle struct {
 	// Reason is one of the reasons of the API.
 	Reason string
@@ -35,19 +50,44 @@ type Obstacle struct {
 	Passes bool
 }
 
-// Decide decides what to do for the parent about live, the Deployment of the
-// wanted name, nil if there is none. It changes neither.
-func Decide(p Parent, live *appsv1.Deployment) Decision {
+// Decide decides what to do for the parent. It changes nothing that it is given.
+func Decide(p Parent, view View) Decision {
 	if problem := p.invalid(); problem != "" {
 		return Decision{Obstacle: &Obstacle{Reason: workloadv1alpha1.ReasonInvalidSpec, Message: problem}}
 	}
-	if live == nil {
-		return Decision{Create: p.newDeployment()}
+	if view.Live == nil {
+		return Decision{Create: p.create(view.Former)}
 	}
-	if obstacle := p.obstructedBy(live); obstacle != nil {
+	if obstacle := p.obstructedBy(view.Live); obstacle != nil {
 		return Decision{Obstacle: obstacle}
 	}
-	return Decision{Patch: p.patch(live)}
+	if patch := p.patch(view.Live, view.HoldReplicas); patch != nil {
+		return Decision{Patch: patch}
+	}
+	return Decision{Delete: p.obsolete(view)}
+}
+
+// create returns the Deployment to create. Where the parent leaves the replicas to
+// others, it begins with as many as the one that it takes the place of has.
+func (p Parent) create(former []*appsv1.Deployment) *appsv1.Deployment {
+	d := p.newDeployment()
+	if p.Replicas == nil && len(former) > 0 {
+		replicas := replicasOf(former[0])
+		d.Spec.Replicas = &replicas
+	}
+	return d
+}
+
+// obsolete returns a former Deployment that may go: one that serves nobody, or any
+// once the present one serves. There is nil if none may.
+func (p Parent) obsolete(view View) *appsv1.Deployment {
+	served := judge(p, State{Deployment: view.Live}).conditionType == workloadv1alpha1.ConditionReady
+	for _, former := range view.Former {
+		if former.DeletionTimestamp == nil && (served || former.Status.AvailableReplicas == 0) {
+			return former
+		}
+	}
+	return nil
 }
 
 // obstructedBy says why live is not for the parent to write, or nil if it is.
@@ -63,27 +103,35 @@ func (p Parent) obstructedBy(live *appsv1.Deployment) *Obstacle {
 		return nil
 	}
 	owner := metav1.GetControllerOf(live)
-	switch {
-	case owner == nil:
-		return &Obstacle{
-			Reason: workloadv1alpha1.ReasonDeploymentConflict,
-			Message: fmt.Sprintf("Deployment %q exists and is not owned by %s: set another spec.deploymentName, or delete the Deployment to have it created anew",
-				live.Name, p),
-		}
-	case owner.Name == p.GetName() && owner.Kind == p.Kind.Kind && groupOf(owner) == p.Kind.Group:
+	if owner != nil && owner.Name == p.GetName() && owner.Kind == p.Kind.Kind && groupOf(owner) == p.Kind.Group {
 		// Of this name there is one object at a time, and it is the parent.
 		return &Obstacle{
 			Reason:  workloadv1alpha1.ReasonWaitingForDeletion,
 			Message: fmt.Sprintf("Deployment %q belongs to an earlier %s, since deleted; it is created anew once it is gone", live.Name, p),
 			Passes:  true,
 		}
-	default:
-		return &Obstacle{
-			Reason: workloadv1alpha1.ReasonDeploymentConflict,
-			Message: fmt.Sprintf("Deployment %q is owned by %s %q: set another spec.deploymentName for %s",
-				live.Name, owner.Kind, owner.Name, p),
-		}
 	}
+	return &Obstacle{Reason: workloadv1alpha1.ReasonDeploymentConflict, Message: p.conflict(live, owner)}
+}
+
+// conflict says whose the Deployment is and what to do about it.
+func (p Parent) conflict(live *appsv1.Deployment, owner *metav1.OwnerReference) string {
+	if owner != nil {
+		return fmt.Sprintf("Deployment %q is owned by %s %q: set another spec.deploymentName for %s", live.Name, owner.Kind, owner.Name, p)
+	}
+	if live.Spec.Selector == nil || !maps.Equal(live.Spec.Selector.MatchLabels, p.labels()) {
+		return fmt.Sprintf("Deployment %q exists and is not owned by %s: set another spec.deploymentName, or delete the Deployment to have it created anew",
+			live.Name, p)
+	}
+	// It was made for the parent and its owner reference taken away, by hand or by
+	// an orphaning deletion.
+	reference, err := json.Marshal(metav1.NewControllerRef(p, p.Kind))
+	if err != nil {
+		panic(err) // strings and booleans always marshal
+	}
+	return fmt.Sprintf("Deployment %q was made for a %s of this name but is owned by nobody: delete it to have it created anew, or give it to this one: "+
+		`kubectl -n %s patch deployment %s --type=merge -p '{"metadata":{"ownerReferences":[%s]}}'`,
+		live.Name, p.Kind.Kind, live.Namespace, live.Name, reference)
 }
 
 func groupOf(owner *metav1.OwnerReference) string {
@@ -96,9 +144,9 @@ func groupOf(owner *metav1.OwnerReference) string {
 
 // patch returns the strategic merge patch that brings what the parent declares
 // back, or nil if live has it.
-func (p Parent) patch(live *appsv1.Deployment) []byte {
+func (p Parent) patch(live *appsv1.Deployment, holdReplicas bool) []byte {
 	spec := map[string]any{}
-	if p.Replicas != nil && *p.Replicas != replicasOf(live) {
+	if p.replicasDiffer(live) && !holdReplicas {
 		spec["replicas"] = *p.Replicas
 	}
 	if p.Image != "" && p.Image != imageOf(live) {
@@ -116,6 +164,11 @@ func (p Parent) patch(live *appsv1.Deployment) []byte {
 		panic(err) // strings and numbers in maps always marshal
 	}
 	return patch
+}
+
+// replicasDiffer tells whether the Deployment has other replicas than declared.
+func (p Parent) replicasDiffer(live *appsv1.Deployment) bool {
+	return p.Replicas != nil && *p.Replicas != replicasOf(live)
 }
 
 // replicasOf returns how many replicas the Deployment asks for.

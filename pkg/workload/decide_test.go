@@ -34,13 +34,13 @@ func TestDecideCreatesWhatSampleControllerCreates(t *testing.T) {
 			},
 		},
 	}}
-	if diff := cmp.Diff(want, Decide(parent(), nil)); diff != "" {
+	if diff := cmp.Diff(want, Decide(parent(), View{})); diff != "" {
 		t.Errorf("unexpected decision (-want +got):\n%s", diff)
 	}
 }
 
 func TestDecideCreatesWhatIsDeclared(t *testing.T) {
-	created := Decide(parent(wantReplicas(nil), wantImage("nginx:1.29")), nil).Create
+	created := Decide(parent(wantReplicas(nil), wantImage("nginx:1.29")), View{}).Create
 	if created.Spec.Replicas != nil {
 		t.Errorf("replicas = %d, want them left to the API's default", *created.Spec.Replicas)
 	}
@@ -73,7 +73,7 @@ func TestDecidePatchesOnlyWhatIsDeclaredAndDiffers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := test.live.DeepCopy()
-			decision := Decide(test.parent, test.live)
+			decision := Decide(test.parent, View{Live: test.live})
 			if got := string(decision.Patch); got != test.want {
 				t.Errorf("patch = %s, want %s", got, test.want)
 			}
@@ -94,7 +94,8 @@ func TestDecideTouchesNoDeploymentOfOthers(t *testing.T) {
 		message string
 		passes  bool
 	}{
-		"no owner":                      {deployment(withOwner(nil)), "DeploymentConflict", `is not owned by Foo "a"`, false},
+		"no owner, not of our making":   {deployment(withOwner(nil), withSelector("app", "other")), "DeploymentConflict", `is not owned by Foo "a"`, false},
+		"our owner reference removed":   {deployment(withOwner(nil)), "DeploymentConflict", `kubectl -n default patch deployment web --type=merge -p '{"metadata":{"ownerReferences":[{"apiVersion":"samplecontroller.k8s.io/v1alpha1","kind":"Foo","name":"a","uid":"uid-a","controller":true,"blockOwnerDeletion":true}]}}'`, false},
 		"another Foo":                   {deployment(withOwner(owner("samplecontroller.k8s.io/v1alpha1", "Foo", "b", "uid-b"))), "DeploymentConflict", `is owned by Foo "b"`, false},
 		"a namesake of another kind":    {deployment(withOwner(owner("controller.nicoleh.io/v1alpha1", "Icecream", "a", "uid-x"))), "DeploymentConflict", `is owned by Icecream "a"`, false},
 		"a namesake of another group":   {deployment(withOwner(owner("example.com/v1", "Foo", "a", "uid-x"))), "DeploymentConflict", `is owned by Foo "a"`, false},
@@ -105,7 +106,7 @@ func TestDecideTouchesNoDeploymentOfOthers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			withReplicas(ptr.To[int32](9))(test.live) // a difference that would be patched
-			decision := Decide(parent(), test.live)
+			decision := Decide(parent(), View{Live: test.live})
 			if decision.Create != nil || decision.Patch != nil || decision.Obstacle == nil {
 				t.Fatalf("unexpected decision: %+v", decision)
 			}
@@ -129,7 +130,7 @@ func TestDecideRefusesAnInvalidSpec(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, live := range []*appsv1.Deployment{nil, deployment()} {
-				o := Decide(test.parent, live).Obstacle
+				o := Decide(test.parent, View{Live: live}).Obstacle
 				if o == nil || o.Reason != "InvalidSpec" || o.Passes || !strings.Contains(o.Message, test.message) {
 					t.Errorf("obstacle = %+v, want InvalidSpec with %q", o, test.message)
 				}

@@ -64,6 +64,20 @@ func withOwner(owner *metav1.OwnerReference) func(*appsv1.Deployment) {
 	}
 }
 
+func withSelector(key, value string) func(*appsv1.Deployment) {
+	return func(d *appsv1.Deployment) {
+		d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
+	}
+}
+
+func named(name string) func(*appsv1.Deployment) {
+	return func(d *appsv1.Deployment) { d.Name, d.UID = name, types.UID("uid-"+name) }
+}
+
+func createdAt(second int) func(*appsv1.Deployment) {
+	return func(d *appsv1.Deployment) { d.CreationTimestamp = metav1.Unix(int64(second), 0) }
+}
+
 func withStatus(total, updated, available int32) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) {
 		d.Status.Replicas, d.Status.UpdatedReplicas, d.Status.AvailableReplicas = total, updated, available

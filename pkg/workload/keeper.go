@@ -4,34 +4,57 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
-	appsv1listers "k8s.io/client-go/listers/apps/v1"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 )
 
-// Keeper keeps the Deployments of the parents of one controller. It holds no
-// state and may be used by several goroutines, each for another parent.
+// byController is the index of Deployments by the UID of the object that owns them.
+const byController = "controller-uid"
+
+// Keeper keeps the Deployments of the parents of one controller. It may be used by
+// several goroutines, each for another parent.
 type Keeper struct {
-	deployments  appsv1listers.DeploymentLister
+	deployments  cache.TypedIndexer[*appsv1.Deployment]
 	client       appsv1client.DeploymentsGetter
 	fieldManager string
+	clock        clock.PassiveClock
+	contests     contests
 }
 
-// NewKeeper returns a keeper that reads from the lister and writes with the
-// client under the name of fieldManager.
-func NewKeeper(deployments appsv1listers.DeploymentLister, client appsv1client.DeploymentsGetter, fieldManager string) *Keeper {
-	return &Keeper{deployments: deployments, client: client, fieldManager: fieldManager}
+// NewKeeper returns a keeper that reads from the informer and writes with the
+// client under the name of fieldManager. It adds an index to the informer, so it
+// must be called before that is started; others may have added it before.
+func NewKeeper(deployments cache.TypedSharedIndexInformer[*appsv1.Deployment], client appsv1client.DeploymentsGetter, fieldManager string) (*Keeper, error) {
+	if _, exists := deployments.GetIndexer().GetIndexers()[byController]; !exists {
+		if err := deployments.AddTypedIndexers(cache.TypedIndexers[*appsv1.Deployment]{byController: controllerUID}); err != nil {
+			return nil, fmt.Errorf("indexing Deployments by owner: %w", err)
+		}
+	}
+	return &Keeper{deployments: deployments.GetTypedIndexer(), client: client, fieldManager: fieldManager, clock: clock.RealClock{}}, nil
+}
+
+func controllerUID(d *appsv1.Deployment) ([]string, error) {
+	if owner := metav1.GetControllerOfNoCopy(d); owner != nil {
+		return []string{string(owner.UID)}, nil
+	}
+	return nil, nil
 }
 
 // State is what became of a parent's Deployment.
@@ -45,6 +68,9 @@ type State struct {
 	// Obstacle is why the Deployment is not there or not as declared; nil if
 	// nothing is in the way.
 	Obstacle *Obstacle
+	// Again is after how long to look again although nothing wakes the parent; 0:
+	// there is no need to.
+	Again time.Duration
 }
 
 // Keep brings the Deployment of the parent to where it should be, with one write
@@ -54,23 +80,58 @@ type State struct {
 // error asks for another try. With any other error the State says nothing. An
 // error for which [apierrors.IsConflict] holds means that the cache was late.
 func (k *Keeper) Keep(ctx context.Context, p Parent) (State, error) {
-	live, err := k.deployments.Deployments(p.GetNamespace()).Get(p.DeploymentName)
-	if apierrors.IsNotFound(err) {
-		live = nil
-	} else if err != nil {
-		return State{}, fmt.Errorf("reading Deployment of %s: %w", p, err)
+	view, err := k.view(p)
+	if err != nil {
+		return State{}, fmt.Errorf("reading Deployments of %s: %w", p, err)
 	}
+	view.HoldReplicas, _, _ = k.contests.of(p, k.clock.Now())
+	state, err := k.carryOut(ctx, p, view)
+	if err == nil && state.Obstacle == nil {
+		_, state.Obstacle, state.Again = k.contests.of(p, k.clock.Now())
+	}
+	return state, err
+}
 
-	decision := Decide(p, live)
+// view returns what the cache holds of the parent's Deployments.
+func (k *Keeper) view(p Parent) (View, error) {
+	var view View
+	object, exists, err := k.deployments.GetByKey(p.GetNamespace() + "/" + p.DeploymentName)
+	if err != nil {
+		return View{}, err
+	}
+	if exists {
+		view.Live = object.(*appsv1.Deployment)
+	}
+	owned, err := k.deployments.ByTypedIndex(byController, string(p.GetUID()))
+	if err != nil {
+		return View{}, err
+	}
+	for _, d := range owned {
+		// A UID in another namespace would be somebody's forgery.
+		if d.Namespace == p.GetNamespace() && d.Name != p.DeploymentName {
+			view.Former = append(view.Former, d)
+		}
+	}
+	slices.SortFunc(view.Former, func(a, b *appsv1.Deployment) int {
+		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	return view, nil
+}
+
+// carryOut does what is decided about the view.
+func (k *Keeper) carryOut(ctx context.Context, p Parent, view View) (State, error) {
+	decision := Decide(p, view)
 	switch {
 	case decision.Create != nil:
 		return k.create(ctx, p, decision.Create)
 	case decision.Patch != nil:
-		return k.patch(ctx, p, live, decision.Patch)
-	case live != nil && !p.Owns(live):
+		return k.patch(ctx, p, view, decision.Patch)
+	case decision.Delete != nil:
+		return k.delete(ctx, p, view.Live, decision.Delete)
+	case view.Live != nil && !p.Owns(view.Live):
 		return State{Obstacle: decision.Obstacle}, nil
 	default:
-		return State{Deployment: live, Obstacle: decision.Obstacle}, nil
+		return State{Deployment: view.Live, Obstacle: decision.Obstacle}, nil
 	}
 }
 
@@ -80,6 +141,14 @@ func (k *Keeper) create(ctx context.Context, p Parent, deployment *appsv1.Deploy
 		// Whose it is shows when the cache has it.
 		return State{}, stale(deployment.Name, err)
 	}
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		// The parent goes with its namespace: there is nothing to mend or to retry.
+		return State{Obstacle: &Obstacle{
+			Reason:  workloadv1alpha1.ReasonWaitingForDeletion,
+			Message: fmt.Sprintf("namespace %q is being deleted", deployment.Namespace),
+			Passes:  true,
+		}}, nil
+	}
 	if err != nil {
 		return denied(nil, fmt.Errorf("creating Deployment %q of %s: %w", deployment.Name, p, err))
 	}
@@ -87,7 +156,8 @@ func (k *Keeper) create(ctx context.Context, p Parent, deployment *appsv1.Deploy
 	return State{Deployment: created, Written: true}, nil
 }
 
-func (k *Keeper) patch(ctx context.Context, p Parent, live *appsv1.Deployment, patch []byte) (State, error) {
+func (k *Keeper) patch(ctx context.Context, p Parent, view View, patch []byte) (State, error) {
+	live := view.Live
 	patched, err := k.client.Deployments(live.Namespace).Patch(ctx, live.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: k.fieldManager})
 	if apierrors.IsNotFound(err) {
 		return State{}, stale(live.Name, err)
@@ -95,8 +165,28 @@ func (k *Keeper) patch(ctx context.Context, p Parent, live *appsv1.Deployment, p
 	if err != nil {
 		return denied(live, fmt.Errorf("patching Deployment %q of %s: %w", live.Name, p, err))
 	}
+	if p.replicasDiffer(live) && !view.HoldReplicas {
+		k.contests.corrected(p, live, k.fieldManager, k.clock.Now())
+	}
 	klog.FromContext(ctx).V(2).Info("Patched Deployment", "deployment", klog.KObj(patched), "patch", string(patch))
 	return State{Deployment: patched, Written: true}, nil
+}
+
+// delete deletes a former Deployment, if it is still the one that was looked at.
+func (k *Keeper) delete(ctx context.Context, p Parent, live, former *appsv1.Deployment) (State, error) {
+	background := metav1.DeletePropagationBackground
+	err := k.client.Deployments(former.Namespace).Delete(ctx, former.Name, metav1.DeleteOptions{
+		Preconditions:     &metav1.Preconditions{UID: &former.UID, ResourceVersion: &former.ResourceVersion},
+		PropagationPolicy: &background,
+	})
+	if apierrors.IsNotFound(err) {
+		return State{}, stale(former.Name, err)
+	}
+	if err != nil {
+		return denied(live, fmt.Errorf("deleting former Deployment %q of %s: %w", former.Name, p, err))
+	}
+	klog.FromContext(ctx).V(2).Info("Deleted former Deployment", "deployment", klog.KObj(former))
+	return State{Deployment: live}, nil
 }
 
 // stale turns an error that shows the cache to be late into a conflict.

@@ -5,6 +5,7 @@ package workload
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,30 +14,43 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
-	appsv1listers "k8s.io/client-go/listers/apps/v1"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 )
 
-// newTestKeeper returns a keeper whose cache and API server hold the Deployment,
-// unless it is nil.
-func newTestKeeper(t *testing.T, cached, stored *appsv1.Deployment) (*Keeper, *fake.Clientset) {
+// newTestKeeper returns a keeper whose cache and API server hold the given
+// Deployments.
+func newTestKeeper(t *testing.T, cached, stored []*appsv1.Deployment) (*Keeper, *fake.Clientset) {
 	t.Helper()
-	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
-	if cached != nil {
-		if err := indexer.Add(cached); err != nil {
-			t.Fatal(err)
-		}
-	}
 	client := fake.NewClientset()
-	if stored != nil {
-		if err := client.Tracker().Add(stored.DeepCopy()); err != nil {
+	for _, d := range stored {
+		if err := client.Tracker().Add(d.DeepCopy()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return NewKeeper(appsv1listers.NewDeploymentLister(indexer), client.AppsV1(), "test-manager"), client
+	deployments := newInformer(client)
+	keeper, err := NewKeeper(deployments, client.AppsV1(), "test-manager")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range cached {
+		if err := deployments.GetIndexer().Add(d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return keeper, client
+}
+
+func newInformer(client *fake.Clientset) cache.TypedSharedIndexInformer[*appsv1.Deployment] {
+	return informers.NewSharedInformerFactory(client, 0).Apps().V1().Deployments().TypedInformer()
+}
+
+// list returns the Deployments that are not nil.
+func list(deployments ...*appsv1.Deployment) []*appsv1.Deployment {
+	return slices.DeleteFunc(deployments, func(d *appsv1.Deployment) bool { return d == nil })
 }
 
 // refuse makes the API server refuse a verb on Deployments.
@@ -58,7 +72,7 @@ func TestKeepCreatesUnderItsFieldManager(t *testing.T) {
 
 func TestKeepPatchesOnceThenNothing(t *testing.T) {
 	drifted := deployment(withReplicas(ptr.To[int32](9)))
-	keeper, client := newTestKeeper(t, drifted, drifted)
+	keeper, client := newTestKeeper(t, list(drifted), list(drifted))
 	state, err := keeper.Keep(t.Context(), parent())
 	if err != nil || *state.Deployment.Spec.Replicas != 3 {
 		t.Fatalf("Keep() = %+v, %v, want 3 replicas", state, err)
@@ -71,7 +85,7 @@ func TestKeepPatchesOnceThenNothing(t *testing.T) {
 		t.Error("the cached Deployment was changed")
 	}
 
-	keeper, client = newTestKeeper(t, state.Deployment, state.Deployment)
+	keeper, client = newTestKeeper(t, list(state.Deployment), list(state.Deployment))
 	if _, err := keeper.Keep(t.Context(), parent()); err != nil || len(client.Actions()) != 0 {
 		t.Errorf("second Keep(): %v, actions %v, want none", err, client.Actions())
 	}
@@ -79,7 +93,7 @@ func TestKeepPatchesOnceThenNothing(t *testing.T) {
 
 func TestKeepWritesNothingToTheDeploymentOfOthers(t *testing.T) {
 	foreign := deployment(withOwner(nil), withReplicas(ptr.To[int32](9)))
-	keeper, client := newTestKeeper(t, foreign, foreign)
+	keeper, client := newTestKeeper(t, list(foreign), list(foreign))
 	state, err := keeper.Keep(t.Context(), parent())
 	if err != nil || state.Deployment != nil || state.Obstacle == nil {
 		t.Errorf("Keep() = %+v, %v, want an obstacle and no Deployment", state, err)
@@ -102,7 +116,7 @@ func TestKeepTakesALateCacheForAConflict(t *testing.T) {
 		"changed meanwhile": {drifted, drifted, conflict},
 	} {
 		t.Run(name, func(t *testing.T) {
-			keeper, client := newTestKeeper(t, test.cached, test.stored)
+			keeper, client := newTestKeeper(t, list(test.cached), list(test.stored))
 			if test.patchErr != nil {
 				refuse(client, "patch", test.patchErr)
 			}
@@ -132,7 +146,7 @@ func TestKeepTellsADeniedWriteFromAFailedOne(t *testing.T) {
 	} {
 		for verb, live := range map[string]*appsv1.Deployment{"create": nil, "patch": deployment(withReplicas(ptr.To[int32](9)))} {
 			t.Run(name+" "+verb, func(t *testing.T) {
-				keeper, client := newTestKeeper(t, live, live)
+				keeper, client := newTestKeeper(t, list(live), list(live))
 				refuse(client, verb, test.err)
 				state, err := keeper.Keep(t.Context(), parent())
 				if !errors.Is(err, test.err) {

@@ -63,7 +63,7 @@ func (p Parent) invalid() string {
 
 // newDeployment returns the Deployment to create for the parent.
 func (p Parent) newDeployment() *appsv1.Deployment {
-	labels := map[string]string{"app": p.App, "controller": labelValue(p.GetName())}
+	labels := p.labels()
 	image := p.Image
 	if image == "" {
 		image = defaultImage
@@ -83,6 +83,11 @@ func (p Parent) newDeployment() *appsv1.Deployment {
 			},
 		},
 	}
+}
+
+// labels returns the labels by which the Deployment selects its Pods.
+func (p Parent) labels() map[string]string {
+	return map[string]string{"app": p.App, "controller": labelValue(p.GetName())}
 }
 
 // labelValue returns a label value for the name of an object. A name may be

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -25,6 +26,7 @@ import (
 	"samplecontroller.io/controller-manager/reconcile"
 
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/config"
+	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
 // ControllerContext is what constructors make their controllers from.
@@ -73,6 +75,10 @@ func resyncPeriod(least time.Duration) time.Duration {
 
 // trim drops from cached objects what no controller reads and takes the most room.
 func trim(obj any) (any, error) {
+	if deployment, ok := obj.(*appsv1.Deployment); ok {
+		workload.TrimManagedFields(deployment)
+		return obj, nil
+	}
 	if accessor, err := meta.Accessor(obj); err == nil {
 		accessor.SetManagedFields(nil)
 	}

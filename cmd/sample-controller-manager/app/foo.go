@@ -25,7 +25,7 @@ func fooDescriptor() controller.Descriptor[*ControllerContext] {
 			// Never a request: a Deployment's owner reference blocks the deletion of
 			// its Foo, which OwnerReferencesPermissionEnforcement allows only so.
 			{APIGroups: []string{"samplecontroller.k8s.io"}, Resources: []string{"foos/finalizers"}, Verbs: []string{"update"}},
-			{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"list", "watch", "create", "patch"}},
+			{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"list", "watch", "create", "patch", "delete"}},
 		},
 	}
 }

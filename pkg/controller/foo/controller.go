@@ -10,7 +10,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
-	appsv1listers "k8s.io/client-go/listers/apps/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
@@ -65,13 +64,17 @@ func NewController(
 	if err != nil {
 		return nil, fmt.Errorf("indexing Foos by Deployment: %w", err)
 	}
+	keeper, err := workload.NewKeeper(deployments, deploymentClient, ControllerName)
+	if err != nil {
+		return nil, err
+	}
 	c := &Controller{
 		foos:      samplev1alpha1listers.NewFooLister(foos.GetIndexer()),
 		fooIndex:  foos.GetTypedIndexer(),
 		fooClient: fooClient,
 		fooStore:  foos.GetStore(),
 		keptStore: deployments.GetStore(),
-		keeper:    workload.NewKeeper(appsv1listers.NewDeploymentLister(deployments.GetIndexer()), deploymentClient, ControllerName),
+		keeper:    keeper,
 		recorder:  recorder,
 		clock:     clock.RealClock{},
 		workers:   workers,

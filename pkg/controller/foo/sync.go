@@ -45,7 +45,7 @@ func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (time.Durat
 	if err := c.updateStatus(ctx, foo, state); err != nil {
 		return 0, err
 	}
-	return 0, keepErr
+	return state.Again, keepErr
 }
 
 // updateStatus writes the Foo's status if it differs from what it should be, and

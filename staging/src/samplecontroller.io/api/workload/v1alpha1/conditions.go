@@ -27,6 +27,9 @@ const (
 	ReasonAvailable = "Available"
 	// ReasonProgressing: the Deployment is being created, rolled out or scaled.
 	ReasonProgressing = "Progressing"
+	// ReasonReplicasContested: another writer sets the replicas of the Deployment
+	// again and again; the message names its field manager.
+	ReasonReplicasContested = "ReplicasContested"
 	// ReasonWaitingForDeletion: a Deployment of the wanted name is being
 	// deleted, or belongs to an earlier object of the same kind and name; it is
 	// created anew once that one is gone.

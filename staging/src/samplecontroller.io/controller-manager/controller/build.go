@@ -30,7 +30,7 @@ func (r *Registry[C]) Build(ctx context.Context, c C, names []string) ([]Control
 		}
 	}
 	var controllers []Controller
-	var enabled, disabled []string
+	enabled, disabled := []string{}, []string{} // as [] in the log rather than null
 	for _, d := range r.descriptors {
 		if !slices.Contains(names, d.Name) {
 			disabled = append(disabled, d.Name)

@@ -182,6 +182,36 @@ func TestRunFailsOnAnInformerThatHasStopped(t *testing.T) {
 	})
 }
 
+func TestNoHandlerRunsAfterRunHasReturned(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		b.server.Add(configMap("foo", "a"))
+		b.start(b.informer)
+		var calls atomic.Int32
+		l := New(loopName, new(syncs).sync)
+		Watch(l, b.informer, func(c *corev1.ConfigMap) []cache.ObjectName {
+			defer calls.Add(1)
+			if len(c.Data) > 1 {
+				time.Sleep(time.Minute)
+			}
+			return owners(c)
+		})
+		stop := b.run(l, 1)
+		b.server.Add(configMap("bar", "a", "b"))
+		synctest.Wait() // until the handler is in the middle of it
+		if err := stop(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		if got := calls.Load(); got != 2 {
+			t.Errorf("%d handler calls had ended when Run returned, want 2", got)
+		}
+		b.server.Modify(configMap("foo", "b"))
+		time.Sleep(time.Hour)
+		if got := calls.Load(); got != 2 {
+			t.Errorf("%d handler calls after Run has returned, want none", got-2)
+		}
+	})
+}
+
 func TestASecondRunBeginsWithAFullResyncFromMemory(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		b.server.Add(configMap("foo"))

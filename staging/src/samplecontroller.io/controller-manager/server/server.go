@@ -74,7 +74,7 @@ func Start(ctx context.Context, config Config) (wait func(), err error) {
 	}
 	stopped, listenerStopped, err := config.SecureServing.Serve(Handler(config), shutdownTimeout, ctx.Done())
 	if err != nil {
-		return nil, fmt.Errorf("serving on %s: %w", config.SecureServing.Listener.Addr(), err)
+		return nil, fmt.Errorf("serving HTTPS: %w", err)
 	}
 	return func() {
 		<-listenerStopped

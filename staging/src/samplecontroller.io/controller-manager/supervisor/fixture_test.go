@@ -87,14 +87,23 @@ func inBubble(t *testing.T, test func(*testing.T)) { synctest.Test(t, test) }
 // which returns what Run did.
 func begin(t *testing.T, s *Supervisor) (end func() error) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), ktesting.NewLogger(t, ktesting.NewConfig())))
+	end, _ = beginWithLog(t, s)
+	return end
+}
+
+// beginWithLog does, and returns what was logged.
+func beginWithLog(t *testing.T, s *Supervisor) (end func() error, log ktesting.Buffer) {
+	t.Helper()
+	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(0)))
+	ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), logger))
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
 	synctest.Wait()
-	return func() error {
+	end = func() error {
 		cancel()
 		return <-done
 	}
+	return end, logger.GetSink().(ktesting.Underlier).GetBuffer()
 }
 
 // expectEnd ends the term and checks that all went well.

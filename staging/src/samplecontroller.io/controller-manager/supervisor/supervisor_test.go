@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/klog/v2/ktesting"
 )
 
 func TestAllControllersAreStartedAndJoined(t *testing.T) {
@@ -22,7 +23,7 @@ func TestAllControllersAreStartedAndJoined(t *testing.T) {
 			return nil
 		})
 		s := New(all(quick, slow), Options{})
-		end := begin(t, s)
+		end, log := beginWithLog(t, s)
 		time.Sleep(time.Hour)
 		if !quick.isRunning() || !slow.isRunning() {
 			t.Error("a controller does not run")
@@ -35,6 +36,11 @@ func TestAllControllersAreStartedAndJoined(t *testing.T) {
 		}
 		if quick.isRunning() || slow.isRunning() {
 			t.Error("a controller still runs")
+		}
+		for _, entry := range log.Data() {
+			if entry.Type == ktesting.LogError {
+				t.Errorf("logged an error, although nothing was wrong: %s", entry.Message)
+			}
 		}
 	})
 }
@@ -246,4 +252,23 @@ func TestThePanicOfAControllerIsTheReasonOfItsState(t *testing.T) {
 		}
 		expectEnd(t, end)
 	})
+}
+
+// The end of a term may fall between a controller's decision and its new state.
+func TestAStateThatComesAfterTheEndOfItsTermIsNotShown(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	r := newRunner(newFake("foo-controller"))
+	r.become(ctx, Starting, "")
+	cancel()
+	r.stopping()
+	for _, late := range []State{Running, Degraded} {
+		r.become(ctx, late, "late")
+		if got := r.current().State; got != Stopping {
+			t.Errorf("state is %s, want %s", got, Stopping)
+		}
+	}
+	r.stopped()
+	if got := r.current().State; got != Standby {
+		t.Errorf("state is %s, want %s", got, Standby)
+	}
 }

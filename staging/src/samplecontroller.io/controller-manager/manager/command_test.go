@@ -1,0 +1,167 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	restclient "k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/informers"
+)
+
+// registry has two controllers, one of them off by default.
+func registry() *controller.Registry[*story] {
+	descriptor := func(name string, off bool) controller.Descriptor[*story] {
+		return controller.Descriptor[*story]{
+			Name: name + "-controller", Aliases: []string{name}, Workers: 1, DisabledByDefault: off,
+			New: func(_ context.Context, s *story) (controller.Controller, error) {
+				return &fake{name: name + "-controller", story: s}, nil
+			},
+		}
+	}
+	return controller.NewRegistry(descriptor("foo", false), descriptor("bar", true))
+}
+
+// kubeconfig returns the path of a kubeconfig for an API server that nobody calls.
+func kubeconfig(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	config := clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{"test": {Server: "https://api.test:6443"}},
+		Contexts:       map[string]*clientcmdapi.Context{"test": {Cluster: "test"}},
+		CurrentContext: "test",
+	}
+	if err := clientcmd.WriteToFile(config, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+var errBuilt = errors.New("built")
+
+// execute runs a command with the given arguments whose build only tells what it
+// was given, and returns that with the error.
+func execute(t *testing.T, args ...string) (config *restclient.Config, enabled []string, output string, err error) {
+	t.Helper()
+	command := NewCommand(NewOptions("test-manager", 10443, registry()),
+		func(_ context.Context, c *restclient.Config, names []string) (*informers.Handle, []controller.Controller, error) {
+			config, enabled = c, names
+			return nil, nil, errBuilt
+		})
+	var out bytes.Buffer
+	command.SetOut(&out)
+	command.SetErr(&out)
+	command.SetArgs(args)
+	err = command.ExecuteContext(t.Context())
+	return config, enabled, out.String(), err
+}
+
+func TestBuildIsGivenTheAPIServerAndTheEnabledControllers(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		want []string
+	}{
+		"by default": {nil, []string{"foo-controller"}},
+		"selected":   {[]string{"--controllers=*,bar"}, []string{"bar-controller", "foo-controller"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			config, enabled, _, err := execute(t, append(tc.args, "--kubeconfig="+kubeconfig(t))...)
+			if !errors.Is(err, errBuilt) {
+				t.Fatalf("the command: %v, want it to get as far as build", err)
+			}
+			if config.Host != "https://api.test:6443" {
+				t.Errorf("the API server is %s, want that of the kubeconfig", config.Host)
+			}
+			if diff := cmp.Diff(tc.want, enabled); diff != "" {
+				t.Errorf("enabled (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMistakesAreReportedBeforeAnythingIsBuilt(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		want []string // in the error
+	}{
+		"an argument":              {[]string{"foo"}, []string{`"foo"`}},
+		"an unknown flag":          {[]string{"--kubecfg=x"}, []string{"--kubecfg"}},
+		"an unknown controller":    {[]string{"--controllers=fop"}, []string{`--controllers: "fop" is not a known controller, did you mean "foo"?`}},
+		"no such kubeconfig":       {[]string{"--kubeconfig=/does/not/exist"}, []string{"--kubeconfig: ", "/does/not/exist"}},
+		"several, of all sections": {[]string{"--controllers=-foo", "--leader-elect-retry-period=0", "--secure-port=-1"}, []string{"--controllers: ", "--leader-elect-retry-period: ", "--secure-port"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, _, output, err := execute(t, tc.args...)
+			if err == nil || errors.Is(err, errBuilt) {
+				t.Fatalf("the command: %v, want a mistake", err)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("the command: %q, want it to contain %q", err, want)
+				}
+			}
+			if strings.Contains(output, "Usage") {
+				t.Errorf("the usage hides the mistake:\n%s", output)
+			}
+		})
+	}
+}
+
+func TestHelpShowsTheControllersAndTheSections(t *testing.T) {
+	_, _, output, err := execute(t, "--help")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"test-manager [flags]", "All controllers: bar-controller, foo-controller", "Disabled-by-default controllers: bar-controller",
+		"Generic flags:", "Leader election flags:", "Secure serving flags:", "--leader-elect-resource-name", `(default "test-manager")`, "(default 10443)",
+	} {
+		if !strings.Contains(output, want) {
+			t.Errorf("the help lacks %q:\n%s", want, output)
+		}
+	}
+}
+
+func TestASignalEndsTheCommandInOrder(t *testing.T) {
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		t.Run(signal.String(), func(t *testing.T) {
+			var s story
+			begun := make(chan struct{})
+			command := NewCommand(NewOptions("test-manager", 0, registry()),
+				func(context.Context, *restclient.Config, []string) (*informers.Handle, []controller.Controller, error) {
+					return informers.NewHandle(), []controller.Controller{&fake{name: "foo-controller", story: &s, run: func(ctx context.Context) error {
+						close(begun)
+						<-ctx.Done()
+						return nil
+					}}}, nil
+				})
+			command.SetArgs([]string{"--leader-elect=false", "--kubeconfig=" + kubeconfig(t)})
+			done := make(chan error, 1)
+			go func() { done <- command.ExecuteContext(context.Background()) }()
+			<-begun
+			if err := syscall.Kill(syscall.Getpid(), signal); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-done; err != nil {
+				t.Errorf("the command: %v", err)
+			}
+			if diff := cmp.Diff([]string{"foo-controller begins", "foo-controller ends"}, s.told()); diff != "" {
+				t.Errorf("what happened (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,185 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubeinformers "k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/tools/cache"
+	cachetesting "k8s.io/client-go/tools/cache/testing"
+	"k8s.io/utils/ptr"
+
+	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/informers"
+	"samplecontroller.io/controller-manager/leadership"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// story is what happened, in order.
+type story struct {
+	mutex sync.Mutex
+	lines []string
+}
+
+func (s *story) tell(line string) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.lines = append(s.lines, line)
+}
+
+func (s *story) told() []string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return slices.Clone(s.lines)
+}
+
+// fake is a controller that tells when it runs, or does what run says.
+type fake struct {
+	name  string
+	story *story
+	run   func(ctx context.Context) error
+}
+
+func (f *fake) Name() string { return f.name }
+
+func (f *fake) Run(ctx context.Context) error {
+	f.story.tell(f.name + " begins")
+	defer f.story.tell(f.name + " ends")
+	if f.run != nil {
+		return f.run(ctx)
+	}
+	<-ctx.Done()
+	time.Sleep(time.Minute) // a sync in progress
+	return nil
+}
+
+// leases keeps one Lease in memory and tells when its holder changes.
+type leases struct {
+	coordinationv1client.LeaseInterface // the rest of its methods is never called
+	story                               *story
+
+	mutex   sync.Mutex
+	lease   *coordinationv1.Lease
+	refusal error // of every write
+}
+
+func (l *leases) Leases(string) coordinationv1client.LeaseInterface { return l }
+
+func (l *leases) Get(context.Context, string, metav1.GetOptions) (*coordinationv1.Lease, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.lease.DeepCopy(), nil
+}
+
+func (l *leases) Update(_ context.Context, lease *coordinationv1.Lease, _ metav1.UpdateOptions) (*coordinationv1.Lease, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.refusal != nil {
+		return nil, l.refusal
+	}
+	if was, is := ptr.Deref(l.lease.Spec.HolderIdentity, ""), ptr.Deref(lease.Spec.HolderIdentity, ""); was != is {
+		l.story.tell(fmt.Sprintf("lease passes from %q to %q", was, is))
+	}
+	l.lease = lease.DeepCopy()
+	return l.lease.DeepCopy(), nil
+}
+
+// give passes the Lease to another holder, who lets nobody else write it.
+func (l *leases) give(holder string) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.lease.Spec.HolderIdentity = &holder
+	l.lease.Spec.LeaseDurationSeconds = ptr.To(int32(24 * 60 * 60))
+	l.refusal = apierrors.NewConflict(coordinationv1.Resource("leases"), "lease", nil)
+}
+
+// process is a process that can be run in a synctest bubble: it serves nothing,
+// because a bubble has no network.
+type process struct {
+	story    *story
+	leases   *leases
+	informer cache.TypedSharedIndexInformer[*corev1.ConfigMap]
+	config   Config
+}
+
+func newProcess(t *testing.T) *process {
+	t.Helper()
+	server := source{cachetesting.NewFakeControllerSource()}
+	t.Cleanup(server.Shutdown)
+	factory := kubeinformers.NewSharedInformerFactory(nil, 0)
+	p := &process{story: &story{}}
+	p.leases = &leases{story: p.story, lease: &coordinationv1.Lease{}}
+	p.config.Informers = informers.NewHandle(factory)
+	p.informer = informers.Ask(p.config.Informers, cache.NewTypedSharedIndexInformer[*corev1.ConfigMap](
+		factory.InformerFor(&corev1.ConfigMap{}, func(_ kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+			return cache.NewSharedIndexInformer(server, &corev1.ConfigMap{}, resync, nil)
+		})))
+	election, err := leadership.New(leadership.Config{
+		Namespace: "default", Name: "lease", Identity: "me", Client: p.leases,
+		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.config.Election = election
+	p.config.Controllers = []controller.Controller{&fake{name: "foo-controller", story: p.story}}
+	return p
+}
+
+// run runs the process until the returned function is called, which returns what
+// Run did.
+func (p *process) run(t *testing.T) (stop func() error) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		err := Run(ctx, p.config)
+		p.story.tell("process ends")
+		done <- err
+	}()
+	synctest.Wait()
+	return func() error {
+		cancel()
+		return <-done
+	}
+}
+
+// source is where informers list and watch.
+type source struct {
+	*cachetesting.FakeControllerSource
+}
+
+// IsWatchListSemanticsUnSupported has the informer list first, then watch.
+func (source) IsWatchListSemanticsUnSupported() bool { return true }
+
+// status returns the status code of an answer of a server whose certificate is
+// self-signed.
+func status(url string) (int, error) {
+	client := &http.Client{Transport: &http.Transport{
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true},
+		DisableKeepAlives: true,
+	}}
+	response, err := client.Get(url)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	return response.StatusCode, nil
+}

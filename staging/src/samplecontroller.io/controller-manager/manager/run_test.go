@@ -1,0 +1,206 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/healthz"
+
+	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/leadership"
+	"samplecontroller.io/controller-manager/supervisor"
+)
+
+func TestTheOrderOfStartAndStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcess(t)
+		p.config.Controllers = []controller.Controller{&fake{name: "foo-controller", story: p.story, run: func(ctx context.Context) error {
+			if !p.config.Informers.WaitForSync(ctx) {
+				t.Error("informers have not synced during the term")
+			}
+			<-ctx.Done()
+			time.Sleep(time.Minute)
+			if p.informer.IsStopped() {
+				t.Error("informers have stopped before the controllers")
+			}
+			return nil
+		}}}
+		stop := p.run(t)
+		time.Sleep(time.Hour)
+		if err := stop(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		want := []string{`lease passes from "" to "me"`, "foo-controller begins", "foo-controller ends", `lease passes from "me" to ""`, "process ends"}
+		if diff := cmp.Diff(want, p.story.told()); diff != "" {
+			t.Errorf("what happened (-want +got):\n%s", diff)
+		}
+		if !p.informer.IsStopped() {
+			t.Error("informers still run after the end of the process")
+		}
+	})
+}
+
+func TestAStandbyHasFullCachesAndRunsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcess(t)
+		p.leases.give("another")
+		stop := p.run(t)
+		time.Sleep(time.Hour)
+		if err := p.config.Informers.Check(nil); err != nil {
+			t.Errorf("the caches of the standby: %v", err)
+		}
+		if err := stop(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		if diff := cmp.Diff([]string{"process ends"}, p.story.told()); diff != "" {
+			t.Errorf("what happened (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestAProcessWithoutElectionLeadsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcess(t)
+		p.config.Election = nil
+		stop := p.run(t)
+		if err := stop(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		if diff := cmp.Diff([]string{"foo-controller begins", "foo-controller ends", "process ends"}, p.story.told()); diff != "" {
+			t.Errorf("what happened (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestALeaseIsNotReleasedWhileAControllerStillRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcess(t)
+		p.config.Supervision = supervisor.Options{ShutdownTimeout: 10 * time.Second} // the controller takes a minute
+		stop := p.run(t)
+		err := stop()
+		if err == nil || !strings.Contains(err.Error(), "foo-controller") {
+			t.Errorf("Run: %v, want an error that names the controller", err)
+		}
+		if diff := cmp.Diff([]string{`lease passes from "" to "me"`, "foo-controller begins", "process ends"}, p.story.told()); diff != "" {
+			t.Errorf("what happened (-want +got):\n%s", diff)
+		}
+		time.Sleep(time.Minute) // until it has returned after all
+	})
+}
+
+func TestALostLeaseEndsTheProcessAfterItsWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcess(t)
+		done := make(chan error, 1)
+		go func() { done <- Run(t.Context(), p.config) }()
+		time.Sleep(time.Second)
+		p.leases.give("another")
+		if err := <-done; !errors.Is(err, leadership.ErrLost) {
+			t.Errorf("Run: %v, want %v", err, leadership.ErrLost)
+		}
+		if diff := cmp.Diff([]string{`lease passes from "" to "me"`, "foo-controller begins", "foo-controller ends"}, p.story.told()); diff != "" {
+			t.Errorf("what happened (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestNothingIsStartedIfTheServerCannotBe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcess(t)
+		p.config.Server.SecureServing = &apiserver.SecureServingInfo{} // without a listener
+		if err := Run(t.Context(), p.config); err == nil {
+			t.Error("Run: no error, want one of the server")
+		}
+		if got := p.story.told(); len(got) > 0 {
+			t.Errorf("what happened: %q, want nothing", got)
+		}
+	})
+}
+
+func TestEachProbeHasTheChecksThatItIsFor(t *testing.T) {
+	check := func(name string) healthz.HealthChecker {
+		return healthz.NamedCheck(name, func(*http.Request) error { return nil })
+	}
+	names := func(checks []healthz.HealthChecker) []string {
+		var names []string
+		for _, check := range checks {
+			names = append(names, check.Name())
+		}
+		return names
+	}
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcess(t)
+		super := supervisor.New(p.config.Controllers, supervisor.Options{})
+		p.config.Server.Healthz = []healthz.HealthChecker{check("own-healthz")}
+		p.config.Server.Livez = []healthz.HealthChecker{check("own-livez")}
+		p.config.Server.Readyz = []healthz.HealthChecker{check("own-readyz")}
+		for _, election := range []*leadership.Election{p.config.Election, nil} {
+			live := []string{"ping"}
+			if election != nil {
+				live = append(live, "leaderElection")
+			}
+			p.config.Election = election
+			got := withProbes(p.config, super)
+			for probe, tc := range map[string]struct{ got, want []string }{
+				"livez":   {names(got.Livez), append(live[:len(live):len(live)], "own-livez")},
+				"readyz":  {names(got.Readyz), append(live[:len(live):len(live)], "informer-sync", "own-readyz")},
+				"healthz": {names(got.Healthz), append(live[:len(live):len(live)], "foo-controller", "own-healthz")},
+			} {
+				if diff := cmp.Diff(tc.want, tc.got); diff != "" {
+					t.Errorf("checks of %s (-want +got):\n%s", probe, diff)
+				}
+			}
+		}
+	})
+}
+
+// A controller that drains is still watched, by its probes and metrics.
+func TestTheServerAnswersUntilAllElseHasEnded(t *testing.T) {
+	p := newProcess(t)
+	p.config.Election = nil
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := NewOptions("test-manager", 0, controller.NewRegistry[struct{}]()).Server
+	options.SecureServing.Listener = listener
+	t.Setenv("KUBERNETES_SERVICE_HOST", "") // there is no cluster
+	if p.config.Server, err = options.Config(""); err != nil {
+		t.Fatal(err)
+	}
+	url := "https://" + listener.Addr().String()
+	begun, drained := make(chan struct{}), make(chan struct{})
+	p.config.Controllers = []controller.Controller{&fake{name: "foo-controller", story: p.story, run: func(ctx context.Context) error {
+		close(begun)
+		<-ctx.Done()
+		<-drained
+		return nil
+	}}}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- Run(ctx, p.config) }()
+	<-begun
+	cancel()
+	if code, err := status(url + "/healthz/foo-controller"); code != http.StatusOK {
+		t.Errorf("the check of a controller that drains: %d, %v", code, err)
+	}
+	close(drained)
+	if err := <-done; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	if code, err := status(url + "/healthz"); err == nil {
+		t.Errorf("the server answers %d after the end of the process", code)
+	}
+}

@@ -1,0 +1,178 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// startAPIServer starts an API server that knows the users whose tokens are their
+// names, admin and guest, of whom only admin may do anything. It returns the path
+// of a kubeconfig for it.
+func startAPIServer(t *testing.T) (kubeconfig string) {
+	t.Helper()
+	review := func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		object, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		switch review := object.(type) {
+		case *authenticationv1.TokenReview:
+			review.Status.Authenticated = review.Spec.Token == "admin" || review.Spec.Token == "guest"
+			review.Status.User.Username = review.Spec.Token
+		case *authorizationv1.SubjectAccessReview:
+			review.Status.Allowed = review.Spec.User == "admin"
+		default:
+			http.Error(w, "unexpected review", http.StatusBadRequest)
+			return
+		}
+		w.Header().Set("Content-Type", runtime.ContentTypeJSON)
+		encoder := scheme.Codecs.LegacyCodec(authenticationv1.SchemeGroupVersion, authorizationv1.SchemeGroupVersion)
+		if err := encoder.Encode(object, w); err != nil {
+			t.Errorf("answering a review: %v", err)
+		}
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /apis/authentication.k8s.io/v1/tokenreviews", review)
+	mux.HandleFunc("POST /apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+
+	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	config := clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{"test": {Server: server.URL}},
+		Contexts:       map[string]*clientcmdapi.Context{"test": {Cluster: "test"}},
+		CurrentContext: "test",
+	}
+	if err := clientcmd.WriteToFile(config, kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	return kubeconfig
+}
+
+// newOptions returns options that serve on a free port.
+func newOptions(t *testing.T) *Options {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	o := NewOptions("test-manager", 0)
+	o.SecureServing.Listener = listener
+	o.Authentication.SkipInClusterLookup = true // this API server keeps no client CA
+	return o
+}
+
+// newConfig returns the configuration of a server on a free port, for the users of
+// startAPIServer.
+func newConfig(t *testing.T) Config {
+	t.Helper()
+	config, err := newOptions(t).Config(startAPIServer(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+// running is a server at work.
+type running struct {
+	t    *testing.T
+	url  string
+	stop func()
+}
+
+// start serves until the end of the test, or until stop is called, which waits
+// until nothing is served any more.
+func start(t *testing.T, config Config) *running {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	wait, err := Start(ctx, config)
+	if err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	stop := func() { cancel(); wait() }
+	t.Cleanup(stop)
+	return &running{t, "https://" + config.SecureServing.Listener.Addr().String(), stop}
+}
+
+// do sends a request as the given user, "" for anonymous, and returns the status
+// code and the body of the answer.
+func (r *running) do(method, path, user, body string) (int, string, error) {
+	r.t.Helper()
+	client := &http.Client{Transport: &http.Transport{
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, // self-signed
+		DisableKeepAlives: true,
+	}}
+	request, err := http.NewRequestWithContext(r.t.Context(), method, r.url+path, strings.NewReader(body))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if user != "" {
+		request.Header.Set("Authorization", "Bearer "+user)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(answer), err
+}
+
+// get returns the status code and the body at the path.
+func (r *running) get(path, user string) (int, string) {
+	r.t.Helper()
+	code, body, err := r.do(http.MethodGet, path, user, "")
+	if err != nil {
+		r.t.Fatalf("GET %s: %v", path, err)
+	}
+	return code, body
+}
+
+// good and bad are checks of that name that always succeed and fail.
+func good(name string) healthz.HealthChecker {
+	return healthz.NamedCheck(name, func(*http.Request) error { return nil })
+}
+
+func bad(name, reason string) healthz.HealthChecker {
+	return healthz.NamedCheck(name, func(*http.Request) error { return errors.New(reason) })
+}
+
+// missing is the path of a file that does not exist.
+func missing(t *testing.T) string {
+	path := filepath.Join(t.TempDir(), "missing")
+	if _, err := os.Stat(path); err == nil {
+		t.Fatalf("%s exists", path)
+	}
+	return path
+}

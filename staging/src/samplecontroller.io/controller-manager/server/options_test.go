@@ -1,0 +1,127 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+	cliflag "k8s.io/component-base/cli/flag"
+)
+
+func TestFlagsAreInTheSectionsOfKubeControllerManager(t *testing.T) {
+	var sections cliflag.NamedFlagSets
+	NewOptions("test-manager", 10443).AddFlags(&sections)
+	if diff := cmp.Diff([]string{"debugging", "secure serving", "authentication", "authorization"}, sections.Order); diff != "" {
+		t.Errorf("sections (-want +got):\n%s", diff)
+	}
+	for section, flag := range map[string]string{
+		"debugging":      "profiling",
+		"secure serving": "secure-port",
+		"authentication": "authentication-kubeconfig",
+		"authorization":  "authorization-always-allow-paths",
+	} {
+		if sections.FlagSet(section).Lookup(flag) == nil {
+			t.Errorf("section %q lacks --%s", section, flag)
+		}
+	}
+	if got := sections.FlagSet("secure serving").Lookup("secure-port").DefValue; got != "10443" {
+		t.Errorf("--secure-port is %s by default, want 10443", got)
+	}
+}
+
+func TestOptionsThatAreWrong(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		want string // in the error; empty: none
+	}{
+		"defaults": {nil, ""},
+		"port":     {[]string{"--secure-port=70000"}, "secure-port"},
+		"headers":  {[]string{"--requestheader-username-headers= "}, "requestheader-username-headers"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := NewOptions("test-manager", 10443)
+			var sections cliflag.NamedFlagSets
+			o.AddFlags(&sections)
+			flags := pflag.NewFlagSet("test-manager", pflag.ContinueOnError)
+			for _, section := range sections.FlagSets {
+				flags.AddFlagSet(section)
+			}
+			if err := flags.Parse(tc.args); err != nil {
+				t.Fatal(err)
+			}
+			errs := o.Validate()
+			if len(errs) > 0 != (tc.want != "") || len(errs) > 0 && !strings.Contains(errs[0].Error(), tc.want) {
+				t.Errorf("Validate: %v, want an error about %q", errs, tc.want)
+			}
+		})
+	}
+}
+
+func TestPortZeroServesNothing(t *testing.T) {
+	config, err := NewOptions("test-manager", 0).Config("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.SecureServing != nil || config.Authentication != nil || config.Authorization != nil {
+		t.Errorf("Config = %v, want nothing to serve", config)
+	}
+}
+
+func TestConfigThatFailsLeavesThePortFree(t *testing.T) {
+	o := newOptions(t)
+	address := o.SecureServing.Listener.Addr().String()
+	if _, err := o.Config(missing(t)); err == nil || !strings.Contains(err.Error(), "authentication") {
+		t.Errorf("Config with a kubeconfig that does not exist: error %v, want one about authentication", err)
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatalf("listening on the same port: %v", err)
+	}
+	listener.Close()
+}
+
+func TestKubeconfigsOfTheirOwnComeBeforeTheCommonOne(t *testing.T) {
+	kubeconfig := startAPIServer(t)
+	o := newOptions(t)
+	o.Authentication.RemoteKubeConfigFile = kubeconfig
+	o.Authorization.RemoteKubeConfigFile = kubeconfig
+	config, err := o.Config(missing(t))
+	if err != nil {
+		t.Fatalf("Config: %v", err)
+	}
+	server := start(t, config)
+	if code, _ := server.get("/metrics", "admin"); code != 200 {
+		t.Errorf("/metrics as admin: %d, want 200", code)
+	}
+}
+
+func TestConfigDoesNotChangeTheOptions(t *testing.T) {
+	o := newOptions(t)
+	if _, err := o.Config(startAPIServer(t)); err != nil {
+		t.Fatal(err)
+	}
+	if o.Authentication.RemoteKubeConfigFile != "" || o.Authorization.RemoteKubeConfigFile != "" {
+		t.Error("Config wrote the kubeconfig into the options")
+	}
+}
+
+// Without a cluster to ask, the probes answer and nothing else does.
+func TestWithoutAKubeconfigNobodyIsAuthorised(t *testing.T) {
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	config, err := newOptions(t).Config("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := start(t, config)
+	for path, want := range map[string]int{"/healthz": 200, "/livez/ping": 200, "/readyz": 200, "/metrics": 403, "/debug/pprof/": 403} {
+		if code, _ := server.get(path, ""); code != want {
+			t.Errorf("%s: %d, want %d", path, code, want)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	apiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/flagz"
+	"k8s.io/apiserver/pkg/server/healthz"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/compatibility"
+	componentbaseconfig "k8s.io/component-base/config"
+)
+
+// all returns a configuration with all endpoints that there are.
+func all(t *testing.T) Config {
+	t.Helper()
+	config := newConfig(t)
+	config.Flags = flagz.NamedFlagSetsReader{FlagSets: cliflag.NamedFlagSets{}}
+	config.Version = compatibility.NewEffectiveVersionFromString("1.37", "", "")
+	config.Healthz = []healthz.HealthChecker{good("foo-controller")}
+	return config
+}
+
+func TestWhoMaySeeWhat(t *testing.T) {
+	const ok, unauthorized, forbidden, absent = http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound
+	server := start(t, all(t))
+	tests := map[string]struct {
+		anonymous, stranger, guest, admin int
+	}{
+		"/healthz":                {ok, unauthorized, ok, ok},
+		"/healthz?verbose":        {ok, unauthorized, ok, ok},
+		"/healthz/foo-controller": {ok, unauthorized, ok, ok},
+		"/healthz/unknown":        {absent, unauthorized, absent, absent},
+		"/livez":                  {ok, unauthorized, ok, ok},
+		"/livez/ping":             {ok, unauthorized, ok, ok},
+		"/readyz":                 {ok, unauthorized, ok, ok},
+		"/readyz/ping":            {ok, unauthorized, ok, ok},
+		"/metrics":                {forbidden, unauthorized, forbidden, ok},
+		"/metrics/slis":           {forbidden, unauthorized, forbidden, ok},
+		"/configz":                {forbidden, unauthorized, forbidden, ok},
+		"/statusz":                {forbidden, unauthorized, forbidden, ok},
+		"/flagz":                  {forbidden, unauthorized, forbidden, ok},
+		"/debug/pprof/":           {forbidden, unauthorized, forbidden, ok},
+		"/debug/pprof/goroutine":  {forbidden, unauthorized, forbidden, ok},
+		"/":                       {forbidden, unauthorized, forbidden, absent},
+		"/unknown":                {forbidden, unauthorized, forbidden, absent},
+	}
+	for path, tc := range tests {
+		for user, want := range map[string]int{"": tc.anonymous, "stranger": tc.stranger, "guest": tc.guest, "admin": tc.admin} {
+			if got, body := server.get(path, user); got != want {
+				t.Errorf("%s as %q: %d, want %d:\n%s", path, user, got, want, body)
+			}
+		}
+	}
+}
+
+func TestTheLogVerbosityIsSetOnlyByTheAuthorised(t *testing.T) {
+	server := start(t, all(t))
+	for user, want := range map[string]int{"": http.StatusForbidden, "guest": http.StatusForbidden, "admin": http.StatusOK} {
+		// 0 is what it is already.
+		code, body, err := server.do(http.MethodPut, "/debug/flags/v", user, "0")
+		if err != nil || code != want {
+			t.Errorf("PUT as %q: %d, want %d: %s, %v", user, code, want, body, err)
+		}
+	}
+}
+
+func TestEndpointsThatAreSwitchedOffAreAbsent(t *testing.T) {
+	config := newConfig(t)
+	config.Debugging = componentbaseconfig.DebuggingConfiguration{EnableProfiling: false}
+	server := start(t, config)
+	for _, path := range []string{"/debug/pprof/", "/debug/flags/v", "/statusz", "/flagz"} {
+		if code, _ := server.get(path, "admin"); code != http.StatusNotFound {
+			t.Errorf("%s: %d, want %d", path, code, http.StatusNotFound)
+		}
+	}
+}
+
+func TestMetricsOfTheLibrariesAreThere(t *testing.T) {
+	server := start(t, all(t))
+	_, body := server.get("/metrics", "admin")
+	for _, metric := range []string{"go_goroutines ", "process_start_time_seconds ", "kubernetes_build_info{", "registered_metrics_total"} {
+		if !strings.Contains(body, "\n"+metric) {
+			t.Errorf("/metrics lacks %s", metric)
+		}
+	}
+	server.get("/healthz", "")
+	if _, body := server.get("/metrics/slis", "admin"); !strings.Contains(body, `kubernetes_healthcheck{name="foo-controller",type="healthz"} 1`) {
+		t.Errorf("/metrics/slis lacks the check:\n%s", body)
+	}
+}
+
+func TestNothingIsServedWithoutAListener(t *testing.T) {
+	wait, err := Start(t.Context(), Config{Name: "test-manager"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait() // although the context goes on
+}
+
+func TestStartSaysWhatItCannotServe(t *testing.T) {
+	config := newConfig(t)
+	config.SecureServing = &apiserver.SecureServingInfo{}
+	if _, err := Start(t.Context(), config); err == nil || !strings.Contains(err.Error(), "listener") {
+		t.Errorf("Start without a listener: error %v, want one that says so", err)
+	}
+}
+
+func TestWaitReturnsWhenNothingIsServedAnyMore(t *testing.T) {
+	config := newConfig(t)
+	server := start(t, config)
+	if code, _ := server.get("/healthz", ""); code != http.StatusOK {
+		t.Fatalf("/healthz: %d", code)
+	}
+	server.stop()
+	if code, _, err := server.do(http.MethodGet, "/healthz", "", ""); err == nil {
+		t.Errorf("/healthz after the end: %d, want no connection", code)
+	}
+	// The port is free again.
+	listener, err := net.Listen("tcp", config.SecureServing.Listener.Addr().String())
+	if err != nil {
+		t.Fatalf("listening on the same port: %v", err)
+	}
+	listener.Close()
+}
+
+func TestARequestInProgressIsAnsweredBeforeWaitReturns(t *testing.T) {
+	config := newConfig(t)
+	address := config.SecureServing.Listener.Addr().String()
+	begun, ended := make(chan struct{}), make(chan struct{})
+	var answered atomic.Bool
+	config.Livez = []healthz.HealthChecker{healthz.NamedCheck("slow", func(*http.Request) error {
+		close(begun)
+		<-ended
+		answered.Store(true)
+		return nil
+	})}
+	ctx, cancel := context.WithCancel(t.Context())
+	wait, err := Start(ctx, config)
+	if err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	server := &running{t: t, url: "https://" + address}
+	answer := make(chan int, 1)
+	go func() {
+		code, _, _ := server.do(http.MethodGet, "/livez", "", "")
+		answer <- code
+	}()
+	<-begun
+	cancel()
+	go func() {
+		defer close(ended)
+		// Until nobody listens any more: then the server waits for requests only.
+		for {
+			connection, err := net.Dial("tcp", address)
+			if err != nil {
+				return
+			}
+			connection.Close()
+		}
+	}()
+	wait()
+	if !answered.Load() {
+		t.Error("wait returned while a request was in progress")
+	}
+	if code := <-answer; code != http.StatusOK {
+		t.Errorf("the request that was in progress: %d, want %d", code, http.StatusOK)
+	}
+}

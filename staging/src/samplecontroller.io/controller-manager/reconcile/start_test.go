@@ -1,0 +1,181 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+)
+
+func TestRunRefusesToWorkWithoutWorkers(t *testing.T) {
+	for _, workers := range []int{0, -1} {
+		inBubble(t, 0, func(b *bubble) {
+			l := New(loopName, new(syncs).sync)
+			For(l, b.informer)
+			err := l.Run(b.ctx, workers)
+			if err == nil || !strings.Contains(err.Error(), loopName) {
+				t.Errorf("Run with %d workers: error %v, want one that names %s", workers, err, loopName)
+			}
+			if len(b.informer.handlers) > 0 {
+				t.Errorf("Run with %d workers added handlers", workers)
+			}
+		})
+	}
+}
+
+// slowServer lets the informer list only when it is opened.
+type slowServer struct {
+	apiServer
+	open chan struct{}
+}
+
+func (s slowServer) List(options metav1.ListOptions) (runtime.Object, error) {
+	<-s.open
+	return s.apiServer.List(options)
+}
+
+func TestNothingIsSyncedBeforeTheInformersAre(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		b.server.Add(configMap("foo", "a"))
+		slow := slowServer{b.server, make(chan struct{})}
+		late := newInformer(slow, 0)
+		b.start(b.informer)
+		b.start(late)
+		var s syncs
+		l := New(loopName, s.sync)
+		For(l, b.informer)
+		Watch(l, late, owners)
+		defer b.run(l, 2)()
+
+		time.Sleep(time.Hour)
+		expectWoken(t, &s, "while one informer has not synced")
+		close(slow.open)
+		expectWoken(t, &s, "when all have", "default/a", "default/foo")
+	})
+}
+
+// An informer may have synced long before the loop's handlers have seen its store.
+func TestNothingIsSyncedBeforeTheHandlersHaveSeenTheStore(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		b.server.Add(configMap("foo", "a"))
+		b.start(b.informer)
+		synctest.Wait()
+		if !b.informer.HasSynced() {
+			t.Fatal("the informer has not synced")
+		}
+
+		seen := make(chan struct{})
+		var s syncs
+		l := New(loopName, s.sync)
+		For(l, b.informer)
+		Watch(l, b.informer, func(c *corev1.ConfigMap) []cache.ObjectName {
+			<-seen
+			return owners(c)
+		})
+		defer b.run(l, 2)()
+
+		time.Sleep(time.Hour)
+		expectWoken(t, &s, "while a handler is at work")
+		close(seen)
+		expectWoken(t, &s, "when it is done", "default/a", "default/foo")
+	})
+}
+
+func TestRunThatIsStoppedBeforeTheInformersSyncedLeavesNothing(t *testing.T) {
+	tests := map[string]func(b *bubble, informer cache.SharedInformer){
+		"informer never started": func(*bubble, cache.SharedInformer) {},
+		"informer started":       func(b *bubble, informer cache.SharedInformer) { b.start(informer) },
+	}
+	for name, prepare := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, 0, func(b *bubble) {
+				b.server.Add(configMap("foo"))
+				slow := slowServer{b.server, make(chan struct{})}
+				informer := newInformer(slow, 0)
+				prepare(b, informer)
+				var s syncs
+				l := New(loopName, s.sync)
+				For(l, informer)
+				stop := b.run(l, 2)
+
+				if err := stop(); err != nil {
+					t.Errorf("Run: %v", err)
+				}
+				// Its handler is gone: what the informer sees now, nobody hears.
+				close(slow.open)
+				expectWoken(t, &s, "after the end of Run")
+				if got := b.logged(0); len(got) > 0 {
+					t.Errorf("logged %q, want nothing: no worker was started", got)
+				}
+			})
+		})
+	}
+}
+
+func TestRunWithAnEndedContextDoesNothing(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		b.server.Add(configMap("foo"))
+		b.start(b.informer)
+		synctest.Wait()
+		var s syncs
+		l := New(loopName, s.sync)
+		For(l, b.informer)
+		ctx, cancel := context.WithCancel(b.ctx)
+		cancel()
+		if err := l.Run(ctx, 1); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		expectWoken(t, &s, "by a Run that had ended before it began")
+	})
+}
+
+// brokenInformer takes no handlers.
+type brokenInformer struct{ *watchedInformer }
+
+var errNoHandler = errors.New("no handler, please")
+
+func (brokenInformer) AddTypedEventHandler(cache.TypedResourceEventHandler[*corev1.ConfigMap], ...cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
+	return nil, errNoHandler
+}
+
+func TestRunThatCannotBeginTakesBackWhatItBegan(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		b.start(b.informer)
+		var s syncs
+		l := New(loopName, s.sync)
+		For(l, b.informer)
+		For(l, brokenInformer{newInformer(b.server, 0)})
+		if err := l.Run(b.ctx, 1); !errors.Is(err, errNoHandler) || !strings.Contains(err.Error(), loopName) {
+			t.Errorf("Run: error %v, want one that wraps %q and names %s", err, errNoHandler, loopName)
+		}
+		b.server.Add(configMap("foo"))
+		expectWoken(t, &s, "after a Run that failed")
+	})
+}
+
+func TestRunFailsOnAnInformerThatHasStopped(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		ctx, cancel := context.WithCancel(b.ctx)
+		done := make(chan struct{})
+		go func() { b.informer.RunWithContext(ctx); close(done) }()
+		synctest.Wait()
+		cancel()
+		<-done
+
+		l := New(loopName, new(syncs).sync)
+		For(l, b.informer)
+		if err := l.Run(b.ctx, 1); err == nil {
+			t.Error("Run: no error, want one: it would never be told of anything")
+		}
+	})
+}

@@ -8,8 +8,9 @@
 # Usage: hack/build.sh
 #
 # Environment:
-#   OUTPUT  the file to write (default bin/sample-controller-manager)
-#   RACE    if 1, with the race detector; needs a C compiler and is not static
+#   OUTPUT         the file to write (default bin/sample-controller-manager)
+#   RACE           if 1, with the race detector; needs a C compiler and is not static
+#   BUILD_VERSION  the version to stamp (default that of the commit)
 
 set -o errexit -o nounset -o pipefail
 

@@ -52,6 +52,11 @@ func InNamespace(namespace string) func(auditv1.Event) bool {
 	}
 }
 
+// Unauthorized matches requests that RBAC denied, not those that admission did.
+func Unauthorized(event auditv1.Event) bool {
+	return event.Annotations["authorization.k8s.io/decision"] == "forbid"
+}
+
 // Call names the verb and the resource of a request: "patch foos/status".
 func Call(event auditv1.Event) string {
 	if event.ObjectRef == nil {

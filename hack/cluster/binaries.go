@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,24 +25,13 @@ const assetsVariable = "KUBEBUILDER_ASSETS"
 // progressInterval is how often a build that takes long says so.
 const progressInterval = 15 * time.Second
 
-// kwokStages lies beside kwok and tells it how Nodes and Pods live. Its parts
-// are files of kwok's own module.
-const kwokStages = "kwok-stages.yaml"
-
-var kwokStageParts = []string{
-	"node/fast/node-initialize.yaml",
-	"node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
-	"pod/fast/pod-ready.yaml",
-	"pod/fast/pod-complete.yaml",
-	"pod/fast/pod-delete.yaml",
-}
-
 // Paths maps the name of a program to its absolute path.
 type Paths map[string]string
 
-// Binaries returns the named programs of the cluster, or all of them when none
-// is named, after building those that are missing. Known are etcd,
-// kube-apiserver, kubectl, kube-controller-manager, kube-scheduler and kwok.
+// Binaries returns the named programs, or all of the cluster when none is named,
+// after building those that are missing. Of the cluster are etcd, kube-apiserver,
+// kubectl, kube-controller-manager, kube-scheduler and kwok. Kubernetes'
+// sample-controller is for those who name it, with [SampleControllerCRD] beside it.
 //
 // What is built lies in the user's cache directory under a key of the pinned
 // versions. A file lock makes those who want the same programs at the same time
@@ -56,14 +46,31 @@ func Binaries(ctx context.Context, progress io.Writer, names ...string) (Paths, 
 	if err != nil {
 		return nil, err
 	}
-	dir, err := cacheDir(root)
-	if err != nil {
-		return nil, err
-	}
 	wanted, err := wantedTools(names)
 	if err != nil {
 		return nil, err
 	}
+	paths := Paths{}
+	for _, set := range [][]tool{tools, peers} {
+		wantedOfSet := slices.DeleteFunc(slices.Clone(wanted), func(t tool) bool { return !slices.Contains(set, t) })
+		if len(wantedOfSet) == 0 {
+			continue
+		}
+		dir, err := cacheDir(root, set)
+		if err != nil {
+			return nil, err
+		}
+		found, err := ensure(ctx, progress, root, dir, wantedOfSet)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(paths, found)
+	}
+	return paths, nil
+}
+
+// ensure returns the wanted programs after building into dir those that are missing.
+func ensure(ctx context.Context, progress io.Writer, root, dir string, wanted []tool) (Paths, error) {
 	paths, missing := locate(wanted, dir, os.Getenv(assetsVariable))
 	if len(missing) == 0 {
 		return paths, nil
@@ -94,13 +101,13 @@ func Binaries(ctx context.Context, progress io.Writer, names ...string) (Paths, 
 	return paths, nil
 }
 
-// cacheDir returns where the programs of this checkout's pinned versions lie.
-func cacheDir(root string) (string, error) {
+// cacheDir returns where these programs lie in this checkout's pinned versions.
+func cacheDir(root string, set []tool) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", fmt.Errorf("finding the cache of cluster binaries: %w", err)
 	}
-	key, err := cacheKey(root)
+	key, err := cacheKey(root, set)
 	if err != nil {
 		return "", err
 	}
@@ -111,13 +118,14 @@ func wantedTools(names []string) ([]tool, error) {
 	if len(names) == 0 {
 		return tools, nil
 	}
+	known := slices.Concat(tools, peers)
 	var wanted []tool
 	for _, name := range names {
-		i := slices.IndexFunc(tools, func(t tool) bool { return t.name == name })
+		i := slices.IndexFunc(known, func(t tool) bool { return t.name == name })
 		if i < 0 {
 			return nil, fmt.Errorf("no program of the cluster is called %q", name)
 		}
-		wanted = append(wanted, tools[i])
+		wanted = append(wanted, known[i])
 	}
 	return wanted, nil
 }
@@ -150,8 +158,8 @@ type builder struct {
 	progress  io.Writer
 }
 
-// build adds one program to the cache. It appears there only when complete,
-// and kwok only after its stages.
+// build adds one program to the cache. It appears there only when complete, and
+// after its companion.
 func (b builder) build(ctx context.Context, t tool, ordinal string) error {
 	version, err := b.goCommand(ctx, t, "list", "-m", "-f", "{{.Version}}", t.source)
 	if err != nil {
@@ -163,10 +171,8 @@ func (b builder) build(ctx context.Context, t tool, ordinal string) error {
 		fmt.Fprintf(b.progress, "  still building %s, %s so far\n", t.name, time.Since(start).Round(time.Second))
 	})()
 
-	if t.name == "kwok" {
-		if err := b.copyStages(ctx, t); err != nil {
-			return err
-		}
+	if err := b.copyCompanion(ctx, t); err != nil {
+		return err
 	}
 	partial := filepath.Join(b.dir, t.name+".partial")
 	defer os.Remove(partial)
@@ -178,22 +184,25 @@ func (b builder) build(ctx context.Context, t tool, ordinal string) error {
 	return os.Rename(partial, filepath.Join(b.dir, t.name))
 }
 
-// copyStages joins kwok's stages into one file: kwok has them in its module but
-// not in its program.
-func (b builder) copyStages(ctx context.Context, t tool) error {
+// copyCompanion joins the parts of the file that lies beside the tool, if one does.
+func (b builder) copyCompanion(ctx context.Context, t tool) error {
+	companion, ok := companions[t.name]
+	if !ok {
+		return nil
+	}
 	source, err := b.goCommand(ctx, t, "list", "-m", "-f", "{{.Dir}}", t.source)
 	if err != nil {
 		return err
 	}
 	var parts [][]byte
-	for _, name := range kwokStageParts {
-		part, err := os.ReadFile(filepath.Join(source, "kustomize", "stage", filepath.FromSlash(name)))
+	for _, name := range companion.parts {
+		part, err := os.ReadFile(filepath.Join(source, filepath.FromSlash(name)))
 		if err != nil {
-			return fmt.Errorf("reading kwok's stages: %w", err)
+			return fmt.Errorf("reading a part of %s: %w", companion.name, err)
 		}
 		parts = append(parts, part)
 	}
-	return os.WriteFile(filepath.Join(b.dir, kwokStages), bytes.Join(parts, []byte("---\n")), 0o644)
+	return os.WriteFile(filepath.Join(b.dir, companion.name), bytes.Join(parts, []byte("---\n")), 0o644)
 }
 
 // goCommand runs the go command in the tool's module and returns its output. An

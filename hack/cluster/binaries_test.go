@@ -82,6 +82,30 @@ func TestBinaries(t *testing.T) {
 	}
 }
 
+// TestPeersAreBuiltForThoseWhoNameThem looks at the only peer. That it is not a
+// program of the cluster shows in their number, in TestBinaries.
+func TestPeersAreBuiltForThoseWhoNameThem(t *testing.T) {
+	t.Setenv(assetsVariable, "")
+	paths, err := Binaries(t.Context(), os.Stderr, "sample-controller", "kubectl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(paths) != 2 || paths["kubectl"] == "" {
+		t.Errorf("%v, want the two that are named", paths)
+	}
+	usage, err := exec.CommandContext(t.Context(), paths["sample-controller"], "-help").CombinedOutput()
+	if err != nil || !strings.Contains(string(usage), "-kubeconfig string") {
+		t.Errorf("sample-controller -help: %v, %q", err, usage)
+	}
+	dir := filepath.Dir(paths["sample-controller"])
+	if crd, err := os.ReadFile(filepath.Join(dir, SampleControllerCRD)); err != nil || !strings.Contains(string(crd), "maximum: 10") {
+		t.Errorf("the CRD beside it: %v, %q", err, crd)
+	}
+	if dir == filepath.Dir(paths["kubectl"]) {
+		t.Error("a change of its version would have the whole cluster built anew")
+	}
+}
+
 // pinnedKubernetes returns the version of Kubernetes in the tools module.
 func pinnedKubernetes(t *testing.T) string {
 	t.Helper()

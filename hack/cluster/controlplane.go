@@ -71,16 +71,7 @@ func (c *Cluster) startControlPlane(o Options) error {
 // configureAPIServer sets the flags in which this API server differs from
 // envtest's.
 func (c *Cluster) configureAPIServer(o Options) error {
-	frontProxyCA := filepath.Join(c.Dir, "front-proxy-ca.crt")
-	if err := writeFrontProxyCA(frontProxyCA); err != nil {
-		return fmt.Errorf("making the front proxy's CA: %w", err)
-	}
 	flags := c.plane.APIServer.Configure().
-		Set("requestheader-client-ca-file", frontProxyCA).
-		Set("requestheader-allowed-names", "front-proxy-client").
-		Set("requestheader-username-headers", "X-Remote-User").
-		Set("requestheader-group-headers", "X-Remote-Group").
-		Set("requestheader-extra-headers-prefix", "X-Remote-Extra-").
 		Set("enable-admission-plugins", "OwnerReferencesPermissionEnforcement").
 		// Found by itself, the address would be that of a network interface,
 		// and a machine without one could not run a cluster. The endpoints of
@@ -110,25 +101,6 @@ func (c *Cluster) configureAPIServer(o Options) error {
 		flags.Set(name, value)
 	}
 	return nil
-}
-
-// writeFrontProxyCA writes the certificate of a new CA and forgets its key. No
-// front proxy runs here, but a server that delegates authentication complains
-// all the time if the cluster, unlike all real ones, names no CA for them.
-func writeFrontProxyCA(path string) error {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return err
-	}
-	ca, err := cert.NewSelfSignedCACert(cert.Config{CommonName: "front-proxy-ca"}, key)
-	if err != nil {
-		return err
-	}
-	content, err := cert.EncodeCertificates(ca)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, content, 0o600)
 }
 
 // configureFrontProxy names the authority of a front proxy, as every cluster has

@@ -27,11 +27,13 @@ type tool struct {
 }
 
 const (
-	etcdSource       = "go.etcd.io/etcd/server/v3"
-	kubernetesSource = "k8s.io/kubernetes"
-	kwokSource       = "sigs.k8s.io/kwok"
+	etcdSource             = "go.etcd.io/etcd/server/v3"
+	kubernetesSource       = "k8s.io/kubernetes"
+	kwokSource             = "sigs.k8s.io/kwok"
+	sampleControllerSource = "k8s.io/sample-controller"
 )
 
+// tools are the programs that make the cluster.
 var tools = []tool{
 	{"etcd", "etcd", etcdSource, etcdSource},
 	{"kube-apiserver", "kubernetes", kubernetesSource + "/cmd/kube-apiserver", kubernetesSource},
@@ -39,6 +41,35 @@ var tools = []tool{
 	{"kube-controller-manager", "kubernetes", kubernetesSource + "/cmd/kube-controller-manager", kubernetesSource},
 	{"kube-scheduler", "kubernetes", kubernetesSource + "/cmd/kube-scheduler", kubernetesSource},
 	{"kwok", "kwok", kwokSource + "/cmd/kwok", kwokSource},
+}
+
+// peers are programs that tests run on the cluster to see how ours gets on with
+// them. They are built only for those who name them, and have a cache of their
+// own, so that nobody else waits for them.
+var peers = []tool{
+	{"sample-controller", "samplecontroller", sampleControllerSource, sampleControllerSource},
+}
+
+// SampleControllerCRD lies beside sample-controller: its CRD, as it publishes it.
+const SampleControllerCRD = "sample-controller-crd.yaml"
+
+// kwokStages lies beside kwok and tells it how Nodes and Pods live.
+const kwokStages = "kwok-stages.yaml"
+
+// companions are the files that lie beside a tool: parts of its own module that
+// are not in its program.
+var companions = map[string]struct {
+	name  string
+	parts []string
+}{
+	"kwok": {kwokStages, []string{
+		"kustomize/stage/node/fast/node-initialize.yaml",
+		"kustomize/stage/node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
+		"kustomize/stage/pod/fast/pod-ready.yaml",
+		"kustomize/stage/pod/fast/pod-complete.yaml",
+		"kustomize/stage/pod/fast/pod-delete.yaml",
+	}},
+	"sample-controller": {SampleControllerCRD, []string{"artifacts/examples/crd-status-subresource.yaml"}},
 }
 
 // buildFlags and buildEnv keep the user's Go settings from changing what is
@@ -73,12 +104,12 @@ func (t tool) ldflags(version string) string {
 
 var majorMinor = regexp.MustCompile(`^v(\d+)\.(\d+)\.`)
 
-// cacheKey names the set of programs that the tools modules under root would
+// cacheKey names the programs that the modules of these tools under root would
 // give with this Go version and these flags.
-func cacheKey(root string) (string, error) {
+func cacheKey(root string, set []tool) (string, error) {
 	hash := sha256.New()
 	fmt.Fprintln(hash, runtime.Version(), buildFlags, buildEnv)
-	for _, t := range tools {
+	for _, t := range set {
 		fmt.Fprintln(hash, t, t.ldflags("v1.2.3"))
 		for _, name := range []string{"go.mod", "go.sum"} {
 			content, err := os.ReadFile(filepath.Join(toolsModule(root, t.module), name))

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -29,7 +30,7 @@ func TestCacheKey(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		key, err := cacheKey(root)
+		key, err := cacheKey(root, tools)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,13 +48,13 @@ func TestCacheKey(t *testing.T) {
 			t.Errorf("a change of %s leaves the key as it is", name)
 		}
 	}
-	if _, err := cacheKey(t.TempDir()); err == nil {
+	if _, err := cacheKey(t.TempDir(), tools); err == nil {
 		t.Error("no error without the tools modules")
 	}
 }
 
 func TestLdflags(t *testing.T) {
-	for _, tool := range tools {
+	for _, tool := range slices.Concat(tools, peers) {
 		flags := tool.ldflags("v1.36.4")
 		stamped := strings.Contains(flags, "-X k8s.io/component-base/version.gitVersion=v1.36.4") &&
 			strings.Contains(flags, "version.gitMinor=36 ")

@@ -36,7 +36,7 @@ var rules = []rule{
 	// The controllers. None knows another, nor how it is started.
 	{of: root + "/pkg/controller/*", may: []string{
 		api, clients,
-		library + "/controller", library + "/reconcile",
+		library + "/controller", library + "/lenient", library + "/reconcile",
 		root + "/pkg/workload", root + "/pkg/podrecord",
 	}},
 	{of: root + "/pkg/workload", may: []string{api, clients}},

@@ -20,7 +20,8 @@ semantic_version() { # DESCRIPTION
 
 # version_ldflags prints the linker flags that stamp the version of the commit
 # into k8s.io/component-base and k8s.io/client-go. The date is the commit's, so
-# that a commit always builds to the same binary.
+# that a commit always builds to the same binary. BUILD_VERSION, if it is set,
+# stands in for the version.
 version_ldflags() {
   local commit version tree_state date
   if commit="$(git rev-parse --verify 'HEAD^{commit}' 2>/dev/null)"; then
@@ -35,6 +36,8 @@ version_ldflags() {
   else
     commit=unknown version="${first_version}+unknown" tree_state=unknown date=1970-01-01T00:00:00Z
   fi
+
+  version="${BUILD_VERSION:-${version}}"
 
   local major minor
   IFS=.- read -r major minor _ <<<"${version#v}"

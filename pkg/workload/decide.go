@@ -40,6 +40,20 @@ type Decision struct {
 	Obstacle *Obstacle
 }
 
+// write returns what the decision about the parent asks of the API server.
+func (d Decision) write(p Parent) write {
+	switch {
+	case d.Create != nil:
+		return write{"create", d.Create.Name}
+	case d.Patch != nil:
+		return write{"patch", p.DeploymentName}
+	case d.Delete != nil:
+		return write{"delete", d.Delete.Name}
+	default:
+		return write{}
+	}
+}
+
 // Obstacle is what keeps a parent from having its Deployment as it declares it.
 type Obstacle struct {
 	// Reason is one of the reasons of the API.
@@ -124,13 +138,13 @@ func (p Parent) conflict(live *appsv1.Deployment, owner *metav1.OwnerReference) 
 			live.Name, p)
 	}
 	// It was made for the parent and its owner reference taken away, by hand or by
-	// an orphaning deletion.
+	// an orphaning deletion. The patch is a strategic one: other owners stay.
 	reference, err := json.Marshal(metav1.NewControllerRef(p, p.Kind))
 	if err != nil {
 		panic(err) // strings and booleans always marshal
 	}
 	return fmt.Sprintf("Deployment %q was made for a %s of this name but is owned by nobody: delete it to have it created anew, or give it to this one: "+
-		`kubectl -n %s patch deployment %s --type=merge -p '{"metadata":{"ownerReferences":[%s]}}'`,
+		`kubectl -n %s patch deployment %s -p '{"metadata":{"ownerReferences":[%s]}}'`,
 		live.Name, p.Kind.Kind, live.Namespace, live.Name, reference)
 }
 

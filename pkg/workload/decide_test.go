@@ -95,7 +95,7 @@ func TestDecideTouchesNoDeploymentOfOthers(t *testing.T) {
 		passes  bool
 	}{
 		"no owner, not of our making":   {deployment(withOwner(nil), withSelector("app", "other")), "DeploymentConflict", `is not owned by Foo "a"`, false},
-		"our owner reference removed":   {deployment(withOwner(nil)), "DeploymentConflict", `kubectl -n default patch deployment web --type=merge -p '{"metadata":{"ownerReferences":[{"apiVersion":"samplecontroller.k8s.io/v1alpha1","kind":"Foo","name":"a","uid":"uid-a","controller":true,"blockOwnerDeletion":true}]}}'`, false},
+		"our owner reference removed":   {deployment(withOwner(nil)), "DeploymentConflict", `kubectl -n default patch deployment web -p '{"metadata":{"ownerReferences":[{"apiVersion":"samplecontroller.k8s.io/v1alpha1","kind":"Foo","name":"a","uid":"uid-a","controller":true,"blockOwnerDeletion":true}]}}'`, false},
 		"another Foo":                   {deployment(withOwner(owner("samplecontroller.k8s.io/v1alpha1", "Foo", "b", "uid-b"))), "DeploymentConflict", `is owned by Foo "b"`, false},
 		"a namesake of another kind":    {deployment(withOwner(owner("controller.nicoleh.io/v1alpha1", "Icecream", "a", "uid-x"))), "DeploymentConflict", `is owned by Icecream "a"`, false},
 		"a namesake of another group":   {deployment(withOwner(owner("example.com/v1", "Foo", "a", "uid-x"))), "DeploymentConflict", `is owned by Foo "a"`, false},

@@ -8,21 +8,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
-
-	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 )
 
 // byController is the index of Deployments by the UID of the object that owns them.
@@ -36,6 +33,7 @@ type Keeper struct {
 	fieldManager string
 	clock        clock.PassiveClock
 	contests     contests
+	denials      denials
 }
 
 // NewKeeper returns a keeper that reads from the informer and writes with the
@@ -76,16 +74,30 @@ type State struct {
 // Keep brings the Deployment of the parent to where it should be, with one write
 // if something differs and none if nothing does.
 //
-// If the API server denies the write on its merits, the State says so and the
-// error asks for another try. With any other error the State says nothing. An
-// error for which [apierrors.IsConflict] holds means that the cache was late.
+// If the API server denies the write on its merits, the State says so, and when to
+// try again. With an error the State says nothing. One for which
+// [apierrors.IsConflict] holds means that the cache was late.
 func (k *Keeper) Keep(ctx context.Context, p Parent) (State, error) {
 	view, err := k.view(p)
 	if err != nil {
 		return State{}, fmt.Errorf("reading Deployments of %s: %w", p, err)
 	}
 	view.HoldReplicas, _, _ = k.contests.of(p, k.clock.Now())
-	state, err := k.carryOut(ctx, p, view)
+	decision := Decide(p, view)
+	write := decision.write(p)
+	if obstacle, again := k.denials.of(p, write, k.clock.Now()); obstacle != nil {
+		return State{Deployment: view.Live, Obstacle: obstacle, Again: again}, nil
+	}
+	state, err := k.carryOut(ctx, p, view, decision)
+	if status := denialOf(err); status != nil {
+		obstacle, again := k.denials.note(p, write, status, k.clock.Now())
+		if obstacle == nil {
+			return State{}, err
+		}
+		klog.FromContext(ctx).V(2).Info("Write was denied, trying again later", "err", err, "after", again)
+		return State{Deployment: view.Live, Obstacle: obstacle, Again: again}, nil
+	}
+	k.denials.forget(p)
 	if err == nil && state.Obstacle == nil {
 		_, state.Obstacle, state.Again = k.contests.of(p, k.clock.Now())
 	}
@@ -119,8 +131,7 @@ func (k *Keeper) view(p Parent) (View, error) {
 }
 
 // carryOut does what is decided about the view.
-func (k *Keeper) carryOut(ctx context.Context, p Parent, view View) (State, error) {
-	decision := Decide(p, view)
+func (k *Keeper) carryOut(ctx context.Context, p Parent, view View, decision Decision) (State, error) {
 	switch {
 	case decision.Create != nil:
 		return k.create(ctx, p, decision.Create)
@@ -141,16 +152,8 @@ func (k *Keeper) create(ctx context.Context, p Parent, deployment *appsv1.Deploy
 		// Whose it is shows when the cache has it.
 		return State{}, stale(deployment.Name, err)
 	}
-	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		// The parent goes with its namespace: there is nothing to mend or to retry.
-		return State{Obstacle: &Obstacle{
-			Reason:  workloadv1alpha1.ReasonWaitingForDeletion,
-			Message: fmt.Sprintf("namespace %q is being deleted", deployment.Namespace),
-			Passes:  true,
-		}}, nil
-	}
 	if err != nil {
-		return denied(nil, fmt.Errorf("creating Deployment %q of %s: %w", deployment.Name, p, err))
+		return State{}, fmt.Errorf("creating Deployment %q of %s: %w", deployment.Name, p, err)
 	}
 	klog.FromContext(ctx).V(2).Info("Created Deployment", "deployment", klog.KObj(created))
 	return State{Deployment: created, Written: true}, nil
@@ -163,7 +166,7 @@ func (k *Keeper) patch(ctx context.Context, p Parent, view View, patch []byte) (
 		return State{}, stale(live.Name, err)
 	}
 	if err != nil {
-		return denied(live, fmt.Errorf("patching Deployment %q of %s: %w", live.Name, p, err))
+		return State{}, fmt.Errorf("patching Deployment %q of %s: %w", live.Name, p, err)
 	}
 	if p.replicasDiffer(live) && !view.HoldReplicas {
 		k.contests.corrected(p, live, k.fieldManager, k.clock.Now())
@@ -174,6 +177,11 @@ func (k *Keeper) patch(ctx context.Context, p Parent, view View, patch []byte) (
 
 // delete deletes a former Deployment, if it is still the one that was looked at.
 func (k *Keeper) delete(ctx context.Context, p Parent, live, former *appsv1.Deployment) (State, error) {
+	if former.Status.AvailableReplicas > 0 {
+		if err := k.confirm(ctx, live); err != nil {
+			return State{}, err
+		}
+	}
 	background := metav1.DeletePropagationBackground
 	err := k.client.Deployments(former.Namespace).Delete(ctx, former.Name, metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: &former.UID, ResourceVersion: &former.ResourceVersion},
@@ -183,31 +191,33 @@ func (k *Keeper) delete(ctx context.Context, p Parent, live, former *appsv1.Depl
 		return State{}, stale(former.Name, err)
 	}
 	if err != nil {
-		return denied(live, fmt.Errorf("deleting former Deployment %q of %s: %w", former.Name, p, err))
+		return State{}, fmt.Errorf("deleting former Deployment %q of %s: %w", former.Name, p, err)
 	}
 	klog.FromContext(ctx).V(2).Info("Deleted former Deployment", "deployment", klog.KObj(former))
 	return State{Deployment: live}, nil
 }
 
+// confirm returns a conflict unless the Deployment is just now as the cache has it. A
+// late cache may show one that serves and has been deleted since, by the last sync
+// if the parent was renamed to and fro: for such a one the last that really serves
+// must not go.
+func (k *Keeper) confirm(ctx context.Context, d *appsv1.Deployment) error {
+	// To list one is to get it, by a verb that is granted anyway.
+	found, err := k.client.Deployments(d.Namespace).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, d.Name).String(),
+	})
+	if err != nil {
+		return fmt.Errorf("confirming Deployment %q: %w", d.Name, err)
+	}
+	for _, now := range found.Items {
+		if now.UID == d.UID && now.ResourceVersion == d.ResourceVersion {
+			return nil
+		}
+	}
+	return stale(d.Name, errors.New("it is not as the cache has it"))
+}
+
 // stale turns an error that shows the cache to be late into a conflict.
 func stale(name string, err error) error {
 	return apierrors.NewConflict(appsv1.Resource("deployments"), name, err)
-}
-
-// denied tells a write that the API server denies on its merits, for a quota, an
-// admission policy or a missing permission, from one that failed.
-func denied(live *appsv1.Deployment, err error) (State, error) {
-	status := apierrors.APIStatus(nil)
-	if !errors.As(err, &status) {
-		return State{}, err
-	}
-	switch code := status.Status().Code; code {
-	case http.StatusBadRequest, http.StatusForbidden, http.StatusUnprocessableEntity:
-		return State{Deployment: live, Obstacle: &Obstacle{
-			Reason:  workloadv1alpha1.ReasonWriteDenied,
-			Message: status.Status().Message,
-		}}, err
-	default:
-		return State{}, err
-	}
 }

@@ -6,7 +6,6 @@ package workload
 import (
 	"errors"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -128,38 +127,6 @@ func TestKeepTakesALateCacheForAConflict(t *testing.T) {
 				t.Errorf("unexpected state: %s", diff)
 			}
 		})
-	}
-}
-
-func TestKeepTellsADeniedWriteFromAFailedOne(t *testing.T) {
-	resource := appsv1.Resource("deployments")
-	for name, test := range map[string]struct {
-		err    error
-		denied bool
-	}{
-		"quota":       {apierrors.NewForbidden(resource, "web", errors.New("exceeded quota")), true},
-		"invalid":     {apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), "web", nil), true},
-		"webhook":     {apierrors.NewBadRequest("admission webhook denied the request"), true},
-		"unavailable": {apierrors.NewServiceUnavailable("down"), false},
-		"throttled":   {apierrors.NewTooManyRequestsError("later"), false},
-		"no answer":   {errors.New("connection refused"), false},
-	} {
-		for verb, live := range map[string]*appsv1.Deployment{"create": nil, "patch": deployment(withReplicas(ptr.To[int32](9)))} {
-			t.Run(name+" "+verb, func(t *testing.T) {
-				keeper, client := newTestKeeper(t, list(live), list(live))
-				refuse(client, verb, test.err)
-				state, err := keeper.Keep(t.Context(), parent())
-				if !errors.Is(err, test.err) {
-					t.Errorf("error = %v, want one that wraps %v: it must be tried again", err, test.err)
-				}
-				if denied := state.Obstacle != nil; denied != test.denied {
-					t.Fatalf("obstacle = %+v, want denied: %v", state.Obstacle, test.denied)
-				}
-				if test.denied && (state.Obstacle.Reason != "WriteDenied" || !strings.Contains(test.err.Error(), state.Obstacle.Message) || state.Obstacle.Passes) {
-					t.Errorf("obstacle = %+v, want WriteDenied with the API server's message", state.Obstacle)
-				}
-			})
-		}
 	}
 }
 

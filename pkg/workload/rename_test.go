@@ -74,12 +74,12 @@ func TestKeepDeletesOnlyTheFormerDeploymentItLookedAt(t *testing.T) {
 	if err != nil || state.Deployment == nil || state.Deployment.Name != "web" {
 		t.Fatalf("Keep() = %+v, %v, want the Deployment web", state, err)
 	}
-	if len(client.Actions()) != 1 {
-		t.Fatalf("actions = %v, want one delete", client.Actions())
+	if len(client.Actions()) != 2 || client.Actions()[0].GetVerb() != "list" {
+		t.Fatalf("actions = %v, want a look at the present Deployment and one delete", client.Actions())
 	}
-	got, ok := client.Actions()[0].(clienttesting.DeleteActionImpl)
+	got, ok := client.Actions()[1].(clienttesting.DeleteActionImpl)
 	if !ok || got.Name != "old" || got.Namespace != "default" {
-		t.Fatalf("action = %v, want the Deployment old deleted", client.Actions()[0])
+		t.Fatalf("action = %v, want the Deployment old deleted", client.Actions()[1])
 	}
 	p := got.DeleteOptions.Preconditions
 	if p == nil || *p.UID != former.UID || *p.ResourceVersion != former.ResourceVersion {
@@ -91,6 +91,37 @@ func TestKeepTakesAFormerDeploymentThatIsGoneForALateCache(t *testing.T) {
 	keeper, _ := newTestKeeper(t, list(deployment(), deployment(named("old"))), list(deployment()))
 	if _, err := keeper.Keep(t.Context(), parent()); !apierrors.IsConflict(err) {
 		t.Errorf("error = %v, want a conflict", err)
+	}
+}
+
+// A parent that is renamed to and fro may find its cache to be late: the Deployment
+// that it relies on has just been deleted, for the one that it is about to delete.
+func TestKeepDeletesWhatServesOnlyForWhatReallyDoes(t *testing.T) {
+	old := deployment(named("old"))
+	idle := deployment(named("idle"), withStatus(3, 3, 0))
+	changed := deployment(func(d *appsv1.Deployment) { d.ResourceVersion = "8" })
+	anew := deployment(func(d *appsv1.Deployment) { d.UID = "uid-anew" })
+	for name, test := range map[string]struct {
+		former, stored *appsv1.Deployment
+		deletes        bool
+	}{
+		"as cached":               {old, deployment(), true},
+		"gone":                    {old, nil, false},
+		"changed":                 {old, changed, false},
+		"made anew":               {old, anew, false},
+		"gone, and nobody served": {idle, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			keeper, client := newTestKeeper(t, list(deployment(), test.former), list(test.stored, test.former))
+			_, err := keeper.Keep(t.Context(), parent())
+			if apierrors.IsConflict(err) == test.deletes {
+				t.Errorf("error = %v, want a conflict: %v", err, !test.deletes)
+			}
+			_, err = client.AppsV1().Deployments("default").Get(t.Context(), test.former.Name, metav1.GetOptions{})
+			if apierrors.IsNotFound(err) != test.deletes {
+				t.Errorf("the former Deployment: %v, want it deleted: %v", err, test.deletes)
+			}
+		})
 	}
 }
 

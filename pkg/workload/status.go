@@ -6,6 +6,7 @@ package workload
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -53,7 +54,7 @@ func NewStatus(p Parent, state State, current []metav1.Condition, now metav1.Tim
 			condition.Status = metav1.ConditionTrue
 		}
 		if conditionType == verdict.conditionType || conditionType == workloadv1alpha1.ConditionReady {
-			condition.Message = verdict.message
+			condition.Message = bounded(verdict.message)
 		}
 		if old := meta.FindStatusCondition(current, conditionType); old != nil && old.Status == condition.Status {
 			condition.LastTransitionTime = old.LastTransitionTime
@@ -101,22 +102,42 @@ func judge(p Parent, state State) verdict {
 		return verdict{workloadv1alpha1.ConditionReady, workloadv1alpha1.ReasonAvailable,
 			fmt.Sprintf("Deployment %q has %d of %d replicas available", d.Name, wanted, wanted)}
 	}
-	if message, exceeded := progressDeadlineExceeded(d); exceeded {
-		return verdict{workloadv1alpha1.ConditionStalled, workloadv1alpha1.ReasonProgressDeadlineExceeded, message}
+	if c := conditionOf(d, appsv1.DeploymentProgressing, corev1.ConditionFalse); c != nil && c.Reason == "ProgressDeadlineExceeded" {
+		return verdict{workloadv1alpha1.ConditionStalled, workloadv1alpha1.ReasonProgressDeadlineExceeded,
+			fmt.Sprintf("Deployment %q: %s", d.Name, strings.TrimSuffix(c.Message, ".")) + trouble(d)}
 	}
 	return verdict{workloadv1alpha1.ConditionReconciling, workloadv1alpha1.ReasonProgressing,
 		fmt.Sprintf("Deployment %q has %d of %d replicas available, %d up to date, %d in all",
-			d.Name, d.Status.AvailableReplicas, wanted, d.Status.UpdatedReplicas, d.Status.Replicas)}
+			d.Name, d.Status.AvailableReplicas, wanted, d.Status.UpdatedReplicas, d.Status.Replicas) + trouble(d)}
 }
 
-// progressDeadlineExceeded tells whether the Deployment has given up on its
-// rollout, and what it says about it.
-func progressDeadlineExceeded(d *appsv1.Deployment) (message string, exceeded bool) {
-	i := slices.IndexFunc(d.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
-		return c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse && c.Reason == "ProgressDeadlineExceeded"
-	})
-	if i < 0 {
-		return "", false
+// trouble returns, with punctuation before it, why the Deployment comes to no Pods,
+// if it says so: the API server denies them, or their ReplicaSet. It is tried again,
+// and often there for a moment only, so that alone it stalls nothing.
+func trouble(d *appsv1.Deployment) string {
+	if c := conditionOf(d, appsv1.DeploymentReplicaFailure, corev1.ConditionTrue); c != nil {
+		return ": " + c.Message
 	}
-	return fmt.Sprintf("Deployment %q: %s", d.Name, d.Status.Conditions[i].Message), true
+	if c := conditionOf(d, appsv1.DeploymentProgressing, corev1.ConditionFalse); c != nil && c.Reason == "ReplicaSetCreateError" {
+		return ": " + c.Message
+	}
+	return ""
+}
+
+// conditionOf returns the Deployment's condition if it has the given status, else nil.
+func conditionOf(d *appsv1.Deployment, conditionType appsv1.DeploymentConditionType, status corev1.ConditionStatus) *appsv1.DeploymentCondition {
+	i := slices.IndexFunc(d.Status.Conditions, func(c appsv1.DeploymentCondition) bool { return c.Type == conditionType && c.Status == status })
+	if i < 0 {
+		return nil
+	}
+	return &d.Status.Conditions[i]
+}
+
+// bounded cuts a message of others to a length that a status and an Event can take.
+func bounded(message string) string {
+	const most = 2000
+	if len(message) <= most {
+		return message
+	}
+	return strings.ToValidUTF8(message[:most], "") + "..."
 }

@@ -4,8 +4,10 @@
 package workload
 
 import (
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -93,6 +95,52 @@ func TestExactlyOneConditionIsTrue(t *testing.T) {
 				t.Errorf("Ready has no message")
 			}
 		})
+	}
+}
+
+func TestMessagesTellWhyThereAreNoPods(t *testing.T) {
+	with := func(conditions ...appsv1.DeploymentCondition) *appsv1.Deployment {
+		return deployment(withStatus(0, 0, 0), func(d *appsv1.Deployment) { d.Status.Conditions = conditions })
+	}
+	var (
+		progressing = appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetCreated", Message: "created"}
+		exceeded    = appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded", Message: "timed out."}
+		noSet       = appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ReplicaSetCreateError", Message: "no more replicasets"}
+		noPods      = appsv1.DeploymentCondition{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: "pods are forbidden"}
+		pods        = appsv1.DeploymentCondition{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionFalse, Reason: "FailedCreate", Message: "pods were forbidden"}
+	)
+	const counts = `Deployment "web" has 0 of 3 replicas available, 0 up to date, 0 in all`
+	for name, test := range map[string]struct {
+		d      *appsv1.Deployment
+		reason string
+		want   string
+	}{
+		"no trouble":              {with(progressing, pods), "Progressing", counts},
+		"Pods denied":             {with(progressing, noPods), "Progressing", counts + ": pods are forbidden"},
+		"ReplicaSet denied":       {with(noSet), "Progressing", counts + ": no more replicasets"},
+		"deadline exceeded":       {with(exceeded), "ProgressDeadlineExceeded", `Deployment "web": timed out`},
+		"Pods denied until it is": {with(exceeded, noPods), "ProgressDeadlineExceeded", `Deployment "web": timed out: pods are forbidden`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ready := NewStatus(parent(), State{Deployment: test.d}, nil, later).Conditions[0]
+			if ready.Reason != test.reason || ready.Message != test.want {
+				t.Errorf("%s: %q, want %s: %q", ready.Reason, ready.Message, test.reason, test.want)
+			}
+		})
+	}
+}
+
+func TestMessagesAreBounded(t *testing.T) {
+	for _, long := range []string{strings.Repeat("x", 40000), strings.Repeat("€", 20000)} {
+		conditions := NewStatus(parent(), State{Obstacle: &Obstacle{Reason: "WriteDenied", Message: long}}, nil, later).Conditions
+		for _, c := range conditions {
+			if len(c.Message) > 2003 || !utf8.ValidString(c.Message) {
+				t.Errorf("%s has a message of %d bytes, want at most 2003: %.20q", c.Type, len(c.Message), c.Message)
+			}
+		}
+		if event := NewEvent(parent(), nil, conditions); len(event.Message) < 1990 {
+			t.Errorf("the Event has a message of %d bytes, want about 2000", len(event.Message))
+		}
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	samplescheme "samplecontroller.io/client-go/clientset/versioned/scheme"
 	sampleinformers "samplecontroller.io/client-go/informers/externalversions"
 	"samplecontroller.io/controller-manager/informers"
+	"samplecontroller.io/controller-manager/lenient"
 	"samplecontroller.io/controller-manager/reconcile"
 
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/config"
@@ -51,7 +52,7 @@ func newControllerContext(c *config.CompletedConfig, events record.EventBroadcas
 	if err != nil {
 		return nil, err
 	}
-	sample, err := clients.sample("informers", noTimeout)
+	sample, err := clients.lenientSample("informers")
 	if err != nil {
 		return nil, err
 	}
@@ -101,6 +102,11 @@ func (c *ControllerContext) recorder(component string) record.EventRecorder {
 // syncMetrics are the metrics of all loops of the process.
 var syncMetrics = sync.OnceValue(func() *reconcile.Metrics {
 	return reconcile.NewMetrics("sample_controller_manager", legacyregistry.MustRegister)
+})
+
+// undecodableMetrics are the metrics of what the informers could not decode.
+var undecodableMetrics = sync.OnceValue(func() *lenient.Metrics {
+	return lenient.NewMetrics("sample_controller_manager", legacyregistry.CustomMustRegister)
 })
 
 // loopOptions returns how the loop of the named controller works.

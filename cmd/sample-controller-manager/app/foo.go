@@ -39,8 +39,12 @@ func newFooController(_ context.Context, c *ControllerContext) (controller.Contr
 	if err != nil {
 		return nil, err
 	}
+	foos := informers.Ask(c.Informers, c.Sample.Samplecontroller().V1alpha1().Foos().TypedInformer())
+	if err := undecodableMetrics().Watch(foo.ControllerName, foos); err != nil {
+		return nil, err
+	}
 	return foo.NewController(
-		informers.Ask(c.Informers, c.Sample.Samplecontroller().V1alpha1().Foos().TypedInformer()),
+		foos,
 		informers.Ask(c.Informers, c.Kube.Apps().V1().Deployments().TypedInformer()),
 		client.SamplecontrollerV1alpha1(),
 		kube.AppsV1(),

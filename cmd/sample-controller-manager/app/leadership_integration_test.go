@@ -115,7 +115,7 @@ func TestRequestsNameWhomTheyServe(t *testing.T) {
 				t.Errorf("%s has the user agent %q, want sample-controller-manager/.../%s", call, event.UserAgent, name)
 			}
 		}
-		if event.ResponseStatus != nil && event.ResponseStatus.Code == 403 {
+		if cluster.Unauthorized(event) {
 			t.Errorf("%s was denied: the manifests lack a rule: %s", call, event.ResponseStatus.Message)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
 	samplev1alpha1client "samplecontroller.io/client-go/clientset/versioned/typed/samplecontroller/v1alpha1"
 	samplev1alpha1listers "samplecontroller.io/client-go/listers/samplecontroller/v1alpha1"
+	"samplecontroller.io/controller-manager/lenient"
 	"samplecontroller.io/controller-manager/reconcile"
 
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
@@ -38,7 +39,9 @@ type Controller struct {
 	keeper    *workload.Keeper
 	keptStore reconcile.VersionedStore // of Deployments
 	written   reconcile.Written
+	refused   refusals
 	recorder  record.EventRecorder
+	reporter  *lenient.Reporter // of undecodable Foos
 	clock     clock.PassiveClock
 	loop      *reconcile.Loop
 	workers   int
@@ -58,6 +61,9 @@ func NewController(
 ) (*Controller, error) {
 	err := foos.AddTypedIndexers(cache.TypedIndexers[*samplev1alpha1.Foo]{
 		byDeployment: func(foo *samplev1alpha1.Foo) ([]string, error) {
+			if lenient.DecodeError(foo) != nil {
+				return nil, nil // which one it names is not known
+			}
 			return []string{deploymentKey(foo.Namespace, foo.Spec.DeploymentName)}, nil
 		},
 	})
@@ -76,6 +82,7 @@ func NewController(
 		keptStore: deployments.GetStore(),
 		keeper:    keeper,
 		recorder:  recorder,
+		reporter:  lenient.NewReporter(recorder),
 		clock:     clock.RealClock{},
 		workers:   workers,
 	}

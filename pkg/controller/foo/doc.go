@@ -19,6 +19,12 @@
 // it unless the informers were given a resync period: drift is healed because the
 // Deployments are watched.
 //
+// # What cannot be decoded
+//
+// A Foo that was stored before validation was tightened may not fit its type.
+// What it wants is not known, so neither it nor its Deployment is written; it is
+// reported by an Event and in the log, once in each version, and counted.
+//
 // # Deletion
 //
 // A Foo that is being deleted gets nothing new. Its Deployment goes by garbage

@@ -26,26 +26,30 @@ func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (time.Durat
 	}
 	foo, err := c.foos.Foos(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
+		c.refused.late(key, "", c.clock.Now()) // there is nothing to be late for
 		return 0, nil
 	}
 	if err != nil {
 		return 0, fmt.Errorf("reading Foo: %w", err)
 	}
+	if c.refused.late(key, foo.ResourceVersion, c.clock.Now()) {
+		return 0, reconcile.ErrStale
+	}
 	if foo.DeletionTimestamp != nil {
 		return 0, nil
 	}
+	if c.reporter.Report(ctx, foo) {
+		return 0, nil // nothing is known of what it wants
+	}
 
-	state, keepErr := c.keeper.Keep(ctx, parentOf(foo))
+	state, err := c.keeper.Keep(ctx, parentOf(foo))
+	if err != nil {
+		return 0, err // nothing is known that a status could say
+	}
 	if state.Written {
 		c.written.Note(key, c.keptStore, state.Deployment.ResourceVersion)
 	}
-	if keepErr != nil && state.Obstacle == nil {
-		return 0, keepErr // nothing is known that a status could say
-	}
-	if err := c.updateStatus(ctx, foo, state); err != nil {
-		return 0, err
-	}
-	return state.Again, keepErr
+	return state.Again, c.updateStatus(ctx, foo, state)
 }
 
 // updateStatus writes the Foo's status if it differs from what it should be, and
@@ -56,6 +60,9 @@ func (c *Controller) updateStatus(ctx context.Context, foo *samplev1alpha1.Foo, 
 		return nil
 	}
 	applied, err := c.fooClient.Foos(foo.Namespace).ApplyStatus(ctx, applyStatus(foo, status), metav1.ApplyOptions{FieldManager: ControllerName, Force: true})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		c.refused.note(cache.MetaObjectToName(foo), foo.ResourceVersion, c.clock.Now())
+	}
 	if apierrors.IsNotFound(err) {
 		return nil // the Foo is gone, and its status with it
 	}

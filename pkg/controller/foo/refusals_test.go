@@ -1,0 +1,113 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package foo
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
+	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+	"samplecontroller.io/controller-manager/reconcile"
+)
+
+// A Foo is gone, or is another by now, and its Deployment goes with it, but the
+// cache does not know of the Foo yet.
+func TestSyncRestsOnceTheCacheIsKnownToBeLate(t *testing.T) {
+	foos := samplev1alpha1.Resource("foos")
+	for name, refusal := range map[string]error{
+		"gone":    apierrors.NewNotFound(foos, key.Name),
+		"another": apierrors.NewConflict(foos, key.Name, errors.New("changed")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, exampleFoo())
+			f.sync()
+			f.update(ready)
+			f.observe()
+			f.sync()
+			f.observe()
+
+			refused := true
+			f.sample.PrependReactor("patch", "foos", func(clienttesting.Action) (bool, runtime.Object, error) { return refused, nil, refusal })
+			f.collect()
+			if _, err := f.controller.sync(t.Context(), key); err != nil && !apierrors.IsConflict(err) {
+				t.Fatalf("sync() = %v, want nil or a conflict", err)
+			}
+			f.wantCalls("create deployments", "patch foos/status")
+
+			f.collect()
+			for range 2 {
+				if _, err := f.controller.sync(t.Context(), key); !errors.Is(err, reconcile.ErrStale) {
+					t.Errorf("sync() = %v, want %v", err, reconcile.ErrStale)
+				}
+			}
+			f.wantCalls()
+
+			// With another version it goes on.
+			refused = false
+			newer := f.foo()
+			newer.ResourceVersion += "0"
+			if err := f.foos.Update(newer); err != nil {
+				t.Fatal(err)
+			}
+			f.collect()
+			f.sync()
+			f.wantCalls("create deployments", "patch foos/status")
+		})
+	}
+}
+
+func TestRefusalsAreForgotten(t *testing.T) {
+	now := time.Now()
+	for name, test := range map[string]struct {
+		resourceVersion string
+		after           time.Duration
+		late            bool
+	}{
+		"the same version":               {"1", refusalLimit - 1, true},
+		"another version":                {"2", 0, false},
+		"none":                           {"", 0, false},
+		"the same version, for too long": {"1", refusalLimit, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var r refusals
+			if r.late(key, test.resourceVersion, now) {
+				t.Error("late before anything was refused")
+			}
+			r.note(key, "1", now)
+			if got := r.late(key, test.resourceVersion, now.Add(test.after)); got != test.late {
+				t.Errorf("late: %v, want %v", got, test.late)
+			}
+			if forgotten := len(r.byKey) == 0; forgotten == test.late {
+				t.Errorf("forgotten: %v, want %v", forgotten, !test.late)
+			}
+		})
+	}
+}
+
+// collect takes the Deployments away as the garbage collector does, and the cache
+// comes to know of that alone.
+func (f *fixture) collect() {
+	f.Helper()
+	deployments, err := f.kube.AppsV1().Deployments("").List(f.Context(), metav1.ListOptions{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, d := range deployments.Items {
+		if err := f.kube.Tracker().Delete(appsv1.SchemeGroupVersion.WithResource("deployments"), d.Namespace, d.Name); err != nil {
+			f.Fatal(err)
+		}
+	}
+	if err := f.deploys.Replace(nil, ""); err != nil {
+		f.Fatal(err)
+	}
+	f.kube.ClearActions()
+	f.sample.ClearActions()
+}

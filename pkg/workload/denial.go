@@ -1,0 +1,143 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
+)
+
+const (
+	// firstRetry is after how long a denied write is tried again. Each further
+	// denial doubles it, up to lastRetry.
+	firstRetry = 200 * time.Millisecond
+	lastRetry  = 5 * time.Minute
+)
+
+// write is what a Decision asks of the API server; the zero value asks nothing.
+type write struct {
+	verb, deployment string
+}
+
+// denials remembers which writes the API server has denied, so that each is tried
+// again when its time has come and not whenever something wakes the parent. The
+// status that tells of a denial does: if its words were new each time, as those of
+// a webhook may be, then each try would cause the next.
+type denials struct {
+	mutex    sync.Mutex
+	byParent map[types.UID]denial
+	swept    time.Time
+}
+
+// denial is what is remembered of one parent.
+type denial struct {
+	generation int64 // of the parent: with a new one it wants something new
+	write      write
+	count      int // of denials in a row
+	obstacle   *Obstacle
+	again      time.Time
+}
+
+// of returns the denial of the parent's next write and after how long to try it
+// again, or nil if it may be tried now.
+func (d *denials) of(p Parent, next write, now time.Time) (*Obstacle, time.Duration) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	denial, ok := d.byParent[p.GetUID()]
+	if !ok || !denial.same(p, next) || !now.Before(denial.again) {
+		return nil, 0
+	}
+	return denial.obstacle, denial.again.Sub(now)
+}
+
+func (d denial) same(p Parent, next write) bool {
+	return d.generation == p.GetGeneration() && d.write == next
+}
+
+// note notes that a write was denied just now, and returns what to say of it and
+// after how long to try again. There is nothing to say of what may be a hiccup.
+func (d *denials) note(p Parent, denied write, status apierrors.APIStatus, now time.Time) (*Obstacle, time.Duration) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	d.sweep(now)
+	current := d.byParent[p.GetUID()]
+	if !current.same(p, denied) {
+		current = denial{generation: p.GetGeneration(), write: denied}
+	}
+	current.count++
+	wait := min(firstRetry<<min(current.count-1, 20), lastRetry)
+	switch s := status.Status(); {
+	case isTerminating(s):
+		current.obstacle = &Obstacle{
+			Reason:  workloadv1alpha1.ReasonWaitingForDeletion,
+			Message: fmt.Sprintf("namespace %q is being deleted, and %s with it", p.GetNamespace(), p),
+			Passes:  true,
+		}
+		wait = lastRetry
+	case s.Code != http.StatusInternalServerError || current.count > 1:
+		current.obstacle = &Obstacle{Reason: workloadv1alpha1.ReasonWriteDenied, Message: s.Message}
+	}
+	current.again = now.Add(wait)
+	d.byParent[p.GetUID()] = current
+	return current.obstacle, wait
+}
+
+// isTerminating tells whether the write was denied because its namespace is being
+// deleted.
+func isTerminating(status metav1.Status) bool {
+	return status.Details != nil && slices.ContainsFunc(status.Details.Causes, func(cause metav1.StatusCause) bool {
+		return cause.Type == corev1.NamespaceTerminatingCause
+	})
+}
+
+// forget forgets the denials of a parent, whose write was not denied.
+func (d *denials) forget(p Parent) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	delete(d.byParent, p.GetUID())
+}
+
+// sweep forgets now and then those who did not come again in time: they are gone.
+func (d *denials) sweep(now time.Time) {
+	if d.byParent == nil {
+		d.byParent = map[types.UID]denial{}
+	}
+	if now.Sub(d.swept) < lastRetry {
+		return
+	}
+	d.swept = now
+	for uid, denial := range d.byParent {
+		if now.Sub(denial.again) > lastRetry {
+			delete(d.byParent, uid)
+		}
+	}
+}
+
+// denialOf returns what the API server says about a write that it denies on its
+// merits, for a quota, an admission policy or a missing permission. It returns nil
+// for a write that failed otherwise.
+func denialOf(err error) apierrors.APIStatus {
+	status := apierrors.APIStatus(nil)
+	if !errors.As(err, &status) || apierrors.IsServerTimeout(err) {
+		return nil
+	}
+	switch status.Status().Code {
+	case http.StatusBadRequest, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity,
+		http.StatusInternalServerError: // of a webhook that fails, or that denies so
+		return status
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,187 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clienttesting "k8s.io/client-go/testing"
+	testingclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+)
+
+var exceededQuota = apierrors.NewForbidden(appsv1.Resource("deployments"), "web", errors.New("exceeded quota"))
+
+func TestKeepTellsADeniedWriteFromAFailedOne(t *testing.T) {
+	resource := appsv1.Resource("deployments")
+	// What a webhook answers that is built on controller-runtime and has failed.
+	errored := &apierrors.StatusError{ErrStatus: metav1.Status{Code: 500, Message: `admission webhook "w" denied the request: lookup failed`}}
+	for name, test := range map[string]struct {
+		err error
+		// after is how many times in a row it must happen to count as denied, 0 if
+		// it never does.
+		after int
+	}{
+		"quota":                 {exceededQuota, 1},
+		"invalid":               {apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), "web", nil), 1},
+		"webhook":               {apierrors.NewBadRequest("admission webhook denied the request"), 1},
+		"too large":             {apierrors.NewRequestEntityTooLargeError("limit is 3145728"), 1},
+		"webhook that errs":     {errored, 2},
+		"webhook out of order":  {apierrors.NewInternalError(errors.New("failed calling webhook")), 2},
+		"unavailable":           {apierrors.NewServiceUnavailable("down"), 0},
+		"throttled":             {apierrors.NewTooManyRequestsError("later"), 0},
+		"storage out of reach":  {apierrors.NewServerTimeout(resource, "create", 1), 0},
+		"handler timed out":     {apierrors.NewTimeoutError("later", 1), 0},
+		"credentials expired":   {apierrors.NewUnauthorized("who are you?"), 0},
+		"no answer":             {errors.New("connection refused"), 0},
+		"cache late by a write": {apierrors.NewConflict(resource, "web", errors.New("changed")), 0},
+	} {
+		served := deployment()
+		for verb, view := range map[string][]*appsv1.Deployment{
+			"create": nil,
+			"patch":  list(deployment(withReplicas(ptr.To[int32](9)))),
+			"delete": list(served, deployment(named("former"))),
+		} {
+			t.Run(name+" "+verb, func(t *testing.T) {
+				keeper, client := newTestKeeper(t, view, view)
+				refuse(client, verb, test.err)
+				for try := 1; try <= 3; try++ {
+					keeper.clock = testingclock.NewFakeClock(time.Now().Add(time.Duration(try) * time.Minute))
+					state, err := keeper.Keep(t.Context(), parent())
+					if told := test.after > 0 && try >= test.after; !told {
+						if !errors.Is(err, test.err) || state.Obstacle != nil {
+							t.Fatalf("try %d: %+v, %v, want an error that wraps %v", try, state, err, test.err)
+						}
+						continue
+					}
+					if err != nil || state.Obstacle == nil || state.Again <= 0 {
+						t.Fatalf("try %d: %+v, %v, want an obstacle, and when to try again", try, state, err)
+					}
+					if o := state.Obstacle; o.Reason != "WriteDenied" || !strings.Contains(test.err.Error(), o.Message) || o.Passes {
+						t.Errorf("obstacle = %+v, want WriteDenied with the API server's message", o)
+					}
+					if has := state.Deployment != nil; has != (view != nil) {
+						t.Errorf("Deployment = %v, want that of the cache", state.Deployment)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestDeniedWriteIsTriedAgainInItsTime wakes the parent all the time, and the API
+// server finds other words for each denial.
+func TestDeniedWriteIsTriedAgainInItsTime(t *testing.T) {
+	clock := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	start := clock.Now()
+	keeper, client := newTestKeeper(t, nil, nil)
+	keeper.clock = clock
+	var tries []time.Duration
+	deny := true
+	client.PrependReactor("create", "deployments", func(clienttesting.Action) (bool, runtime.Object, error) {
+		tries = append(tries, clock.Since(start))
+		return deny, nil, apierrors.NewForbidden(appsv1.Resource("deployments"), "web", fmt.Errorf("refusal %d", len(tries)))
+	})
+	for clock.Since(start) < 20*time.Minute {
+		state, err := keeper.Keep(t.Context(), parent())
+		if err != nil || state.Obstacle == nil || !strings.Contains(state.Obstacle.Message, fmt.Sprintf("refusal %d", len(tries))) {
+			t.Fatalf("Keep() = %+v, %v, want the last refusal", state, err)
+		}
+		if next := clock.Since(start) + state.Again; state.Again <= 0 || next-tries[len(tries)-1] > lastRetry {
+			t.Fatalf("again after %v, having tried at %v", state.Again, tries)
+		}
+		clock.Step(100 * time.Millisecond)
+	}
+	if len(tries) != 14 {
+		t.Errorf("tried at %v, want 11 times with growing distances and then each 5m", tries)
+	}
+	for i, want := range []time.Duration{0, 200 * time.Millisecond, 600 * time.Millisecond, 1400 * time.Millisecond, 3 * time.Second} {
+		if tries[i] != want {
+			t.Errorf("tried at %v, want the %dth time at %v", tries, i+1, want)
+		}
+	}
+
+	// Lifted, it is made at the next try and nothing is remembered.
+	deny = false
+	clock.Step(lastRetry)
+	if state, err := keeper.Keep(t.Context(), parent()); err != nil || !state.Written || state.Obstacle != nil {
+		t.Errorf("Keep() = %+v, %v, want the Deployment", state, err)
+	}
+	if len(keeper.denials.byParent) != 0 {
+		t.Errorf("%v is remembered, want nothing", keeper.denials.byParent)
+	}
+}
+
+func TestNothingIsMadeInANamespaceThatIsBeingDeleted(t *testing.T) {
+	clock := testingclock.NewFakeClock(time.Now())
+	keeper, client := newTestKeeper(t, nil, nil)
+	keeper.clock = clock
+	going := apierrors.NewForbidden(appsv1.Resource("deployments"), "web", errors.New("because it is being terminated"))
+	going.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	refuse(client, "create", going)
+	for range 10 {
+		state, err := keeper.Keep(t.Context(), parent())
+		if err != nil || state.Obstacle == nil || state.Obstacle.Reason != "WaitingForDeletion" || !state.Obstacle.Passes {
+			t.Fatalf("Keep() = %+v, %v, want it to wait for the deletion", state, err)
+		}
+		clock.Step(lastRetry / 10)
+	}
+	if got := len(client.Actions()); got != 1 {
+		t.Errorf("%d writes in %v, want one", got, lastRetry)
+	}
+}
+
+func TestDenialHoldsForWhatWasDenied(t *testing.T) {
+	later := parent()
+	later.Object = &metav1.ObjectMeta{Name: "a", Namespace: "default", UID: "uid-a", Generation: 5}
+	another := parent()
+	another.Object = &metav1.ObjectMeta{Name: "b", Namespace: "default", UID: "uid-b", Generation: 4}
+	for name, test := range map[string]struct {
+		then Parent
+		want int // writes
+	}{
+		"the same":              {parent(), 0},
+		"of a new generation":   {later, 1},
+		"of another name":       {parent(wantDeployment("other")), 1},
+		"of another parent":     {another, 1},
+		"nothing left to write": {parent(wantReplicas(ptr.To[int32](9)), wantDeployment("drifted")), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			drifted := deployment(named("drifted"), withReplicas(ptr.To[int32](9)))
+			keeper, client := newTestKeeper(t, list(drifted), list(drifted))
+			keeper.clock = testingclock.NewFakeClock(time.Now())
+			refuse(client, "create", exceededQuota)
+			if state, err := keeper.Keep(t.Context(), parent()); err != nil || state.Obstacle == nil {
+				t.Fatalf("Keep() = %+v, %v, want an obstacle", state, err)
+			}
+			client.ClearActions()
+			if _, err := keeper.Keep(t.Context(), test.then); err != nil || len(client.Actions()) != test.want {
+				t.Errorf("Keep(): %v, actions %v, want %d", err, client.Actions(), test.want)
+			}
+		})
+	}
+}
+
+func TestDenialsOfTheGoneAreForgotten(t *testing.T) {
+	var d denials
+	now := time.Now()
+	for i := range 100 {
+		p := parent()
+		p.Object = &metav1.ObjectMeta{UID: types.UID(fmt.Sprint(i))}
+		d.note(p, write{"create", "web"}, exceededQuota, now.Add(time.Duration(i)*time.Hour))
+	}
+	if len(d.byParent) != 1 {
+		t.Errorf("%d are remembered, want the last", len(d.byParent))
+	}
+}

@@ -1,0 +1,55 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lenient
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
+)
+
+func TestReporterTellsOfEachVersionOnce(t *testing.T) {
+	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
+	ctx := klog.NewContext(t.Context(), logger)
+	events := record.NewFakeRecorder(10)
+	reporter := NewReporter(events)
+	report := func(obj *Thing, want bool) {
+		t.Helper()
+		if got := reporter.Report(ctx, obj); got != want {
+			t.Errorf("Report(%s at %s) = %v, want %v", obj.Name, obj.ResourceVersion, got, want)
+		}
+	}
+
+	report(decoded("a", "1"), false)
+	report(standInFor("a", "2", badMessage), true)
+	report(standInFor("a", "2", badMessage), true) // a resync
+	report(standInFor("b", "3", badMessage), true)
+	report(standInFor("a", "2", badMessage), true)
+	report(standInFor("a", "4", "another"), true)
+	report(decoded("a", "5"), false) // mended
+	report(standInFor("a", "6", badMessage), true)
+
+	const advice = " Correct it, for example by kubectl edit, or delete it."
+	want := []string{
+		"Warning Undecodable Cannot be decoded, so nothing is done for it: " + badMessage + "." + advice,
+		"Warning Undecodable Cannot be decoded, so nothing is done for it: " + badMessage + "." + advice,
+		"Warning Undecodable Cannot be decoded, so nothing is done for it: another." + advice,
+		"Warning Undecodable Cannot be decoded, so nothing is done for it: " + badMessage + "." + advice,
+	}
+	var got []string
+	for len(events.Events) > 0 {
+		got = append(got, <-events.Events)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("unexpected Events (-want +got):\n%s", diff)
+	}
+	log := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
+	if got := strings.Count(log, "Object cannot be decoded and is left alone"); got != len(want) {
+		t.Errorf("%d lines in the log, want %d:\n%s", got, len(want), log)
+	}
+}

@@ -1,0 +1,138 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lenient
+
+import (
+	"encoding/json"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/rest"
+)
+
+// RESTClientFor returns a client of one version of an API group that decodes
+// leniently, with the codecs of a scheme that knows its types. It is for the New
+// function of a generated client:
+//
+//	client, err := lenient.RESTClientFor(config, v1alpha1.SchemeGroupVersion, scheme.Codecs)
+//	foos := typedv1alpha1.New(client).Foos("")
+//
+// NewForConfig is not: it puts a serializer of its own in place. The config is not
+// changed.
+func RESTClientFor(config *rest.Config, version schema.GroupVersion, codecs serializer.CodecFactory) (*rest.RESTClient, error) {
+	config = rest.CopyConfig(config)
+	config.GroupVersion = &version
+	config.APIPath = "/apis"
+	if version.Group == "" {
+		config.APIPath = "/api"
+	}
+	config.NegotiatedSerializer = NegotiatedSerializer(codecs.WithoutConversion())
+	config.AcceptContentTypes = runtime.ContentTypeJSON // nothing else can be mended
+	if config.UserAgent == "" {
+		config.UserAgent = rest.DefaultKubernetesUserAgent()
+	}
+	return rest.RESTClientFor(config)
+}
+
+// NegotiatedSerializer returns s with decoders that yield a stand-in for an object
+// that cannot be decoded, by itself or in a list.
+func NegotiatedSerializer(s runtime.NegotiatedSerializer) runtime.NegotiatedSerializer {
+	return negotiatedSerializer{s}
+}
+
+type negotiatedSerializer struct{ runtime.NegotiatedSerializer }
+
+// DecoderToVersion implements runtime.NegotiatedSerializer.
+func (s negotiatedSerializer) DecoderToVersion(d runtime.Decoder, version runtime.GroupVersioner) runtime.Decoder {
+	return decoder{s.NegotiatedSerializer.DecoderToVersion(d, version)}
+}
+
+type decoder struct{ runtime.Decoder }
+
+// Decode implements runtime.Decoder.
+func (d decoder) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	obj, kind, err := d.Decoder.Decode(data, defaults, into)
+	if err == nil {
+		return obj, kind, nil
+	}
+	if mended := d.mend(data, kind, err); mended != nil {
+		if into != nil {
+			// The failed attempt has left in it what could be decoded.
+			_ = runtime.SetZeroValue(into) // fails only for what is no pointer
+		}
+		if obj, kind, err := d.Decoder.Decode(mended, defaults, into); err == nil {
+			return obj, kind, nil
+		}
+	}
+	return obj, kind, err
+}
+
+// document is what an object and a list of objects look like in JSON.
+type document struct {
+	APIVersion string          `json:"apiVersion,omitempty"`
+	Kind       string          `json:"kind,omitempty"`
+	Metadata   json.RawMessage `json:"metadata,omitempty"`
+	Items      json.RawMessage `json:"items,omitempty"`
+}
+
+// mend returns the data with a stand-in for each undecodable object, or nil if
+// that is not what cause, the error of decoding it, came from.
+func (d decoder) mend(data []byte, kind *schema.GroupVersionKind, cause error) []byte {
+	var doc document
+	if utiljson.Unmarshal(data, &doc) != nil {
+		return nil
+	}
+	if object := doc.standIn(cause, ""); object != nil {
+		return object
+	}
+	if doc.Items == nil {
+		return nil
+	}
+	var items []json.RawMessage
+	if utiljson.Unmarshal(doc.Items, &items) != nil {
+		return nil
+	}
+	// An item is to blame only if the list can be decoded without it. To decode it
+	// as the only one of a list needs no guess of its type.
+	if d.try(doc.with(), kind) != nil {
+		return nil
+	}
+	for i, item := range items {
+		if err := d.try(doc.with(item), kind); err != nil {
+			var object document
+			if utiljson.Unmarshal(item, &object) != nil {
+				return nil
+			}
+			if items[i] = object.standIn(err, "items."); items[i] == nil {
+				return nil
+			}
+		}
+	}
+	return doc.with(items...)
+}
+
+// try returns the error of decoding the data.
+func (d decoder) try(data []byte, kind *schema.GroupVersionKind) error {
+	_, _, err := d.Decoder.Decode(data, kind, nil)
+	return err
+}
+
+// with returns the list with other items.
+func (d document) with(items ...json.RawMessage) []byte {
+	d.Items = marshal(items)
+	return marshal(d)
+}
+
+// marshal returns nil for what cannot be marshalled. It is given strings and JSON
+// that was unmarshalled before, so that should not be, but what somebody stored must
+// not end the process.
+func marshal(v any) []byte {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil
+	}
+	return data
+}

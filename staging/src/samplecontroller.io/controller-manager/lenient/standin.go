@@ -1,0 +1,74 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lenient
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// AnnotationDecodeError is the annotation by which a stand-in is known: why the
+// object could not be decoded. It exists in memory only. For the blank in it no
+// API server accepts it, so no user can store it in an object to have that taken
+// for undecodable, and no controller can write a stand-in back by mistake.
+const AnnotationDecodeError = "lenient.samplecontroller.io/decode error"
+
+// maxMessage bounds the annotation in bytes: an error may quote what was stored.
+const maxMessage = 512
+
+// DecodeError returns why the object could not be decoded if it is a stand-in, and
+// nil if it is itself.
+func DecodeError(obj metav1.Object) error {
+	if message, ok := obj.GetAnnotations()[AnnotationDecodeError]; ok {
+		return errors.New(message)
+	}
+	return nil
+}
+
+// standIn returns the JSON of the object's stand-in, or nil if it is no object. Its
+// message is about cause, the error of decoding the object at the given path.
+func (d document) standIn(cause error, path string) []byte {
+	metadata := decodable(d.Metadata)
+	if metadata.Name == "" || metadata.ResourceVersion == "" {
+		return nil
+	}
+	metav1.SetMetaDataAnnotation(&metadata, AnnotationDecodeError, describe(cause, path))
+	return marshal(document{APIVersion: d.APIVersion, Kind: d.Kind, Metadata: marshal(metadata)})
+}
+
+// decodable returns those fields of the metadata that can be decoded.
+func decodable(data []byte) metav1.ObjectMeta {
+	var fields map[string]json.RawMessage
+	var metadata metav1.ObjectMeta
+	if utiljson.Unmarshal(data, &fields) != nil {
+		return metadata
+	}
+	for name, value := range fields {
+		if utiljson.Unmarshal(marshal(map[string]json.RawMessage{name: value}), &metav1.ObjectMeta{}) != nil {
+			delete(fields, name)
+		}
+	}
+	// Each field can be decoded, so all can.
+	_ = utiljson.Unmarshal(marshal(fields), &metadata)
+	return metadata
+}
+
+// describe returns the message of an error for the person who mends the object,
+// the same wherever the object was found.
+func describe(err error, path string) string {
+	message := err.Error()
+	if mismatch := (*json.UnmarshalTypeError)(nil); errors.As(err, &mismatch) && mismatch.Field != "" {
+		field := strings.TrimPrefix(mismatch.Field, path)
+		message = fmt.Sprintf("%s: %s where %s is expected", field, mismatch.Value, mismatch.Type)
+	}
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage-len("...")], "") + "..."
+	}
+	return message
+}

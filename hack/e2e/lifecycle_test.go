@@ -139,7 +139,7 @@ func writes(t *testing.T, ns string) map[string]int {
 func wantNoDenials(t *testing.T) {
 	t.Helper()
 	denied, err := testCluster.AuditEvents(func(event auditv1.Event) bool {
-		return strings.HasPrefix(event.UserAgent, daemonName+"/") && event.ResponseStatus != nil && event.ResponseStatus.Code == 403
+		return strings.HasPrefix(event.UserAgent, daemonName+"/") && cluster.Unauthorized(event)
 	})
 	if err != nil {
 		t.Fatal(err)

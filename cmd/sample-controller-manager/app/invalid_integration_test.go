@@ -77,7 +77,7 @@ func TestInvalidFooFromBeforeValidation(t *testing.T) {
 	})
 	// At most one for each creation, own write and annotation, and for a cache that
 	// was late a few more.
-	if most := 6*(len(invalid)+1); total-baseline > most {
+	if most := 6 * (len(invalid) + 1); total-baseline > most {
 		t.Errorf("%d syncs, want at most %d", total-baseline, most)
 	}
 	wantCounts(t, ns, map[string]int{"patch foos/status": len(invalid) + 1, "create deployments": 1})

@@ -4,18 +4,12 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"os"
-	"os/exec"
-	"sync"
-	"syscall"
 	"testing"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -26,11 +20,8 @@ import (
 
 // replica is one process of the daemon.
 type replica struct {
-	t    *testing.T
-	cmd  *exec.Cmd
-	url  string
-	log  *syncBuffer
-	done chan struct{}
+	*program
+	url string
 }
 
 // startReplica starts the daemon as its ServiceAccount, with a token of its own.
@@ -48,32 +39,23 @@ func startReplica(t *testing.T, flags ...string) *replica {
 // startReplicaWith starts the daemon with a given kubeconfig.
 func startReplicaWith(t *testing.T, kubeconfig string, flags ...string) *replica {
 	t.Helper()
+	return startBuild(t, binary, kubeconfig, flags...)
+}
+
+// startBuild starts a given build of the daemon.
+func startBuild(t *testing.T, path, kubeconfig string, flags ...string) *replica {
+	t.Helper()
 	port := freePort(t)
-	r := &replica{t: t, url: fmt.Sprintf("https://127.0.0.1:%d", port), log: &syncBuffer{}, done: make(chan struct{})}
-	r.cmd = exec.Command(binary, append([]string{
-		"--kubeconfig=" + kubeconfig,
-		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
-		"--leader-elect-resource-namespace=" + daemonName,
-		"--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=200ms",
-		"-v=2",
-	}, flags...)...)
-	r.cmd.Stdout, r.cmd.Stderr = r.log, r.log
-	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := r.cmd.Start(); err != nil {
-		t.Fatal(err)
+	return &replica{
+		url: fmt.Sprintf("https://127.0.0.1:%d", port),
+		program: startProgram(t, path, append([]string{
+			"--kubeconfig=" + kubeconfig,
+			"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
+			"--leader-elect-resource-namespace=" + daemonName,
+			"--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=200ms",
+			"-v=2",
+		}, flags...)...),
 	}
-	go func() {
-		defer close(r.done)
-		_ = r.cmd.Wait() // the exit code is in cmd.ProcessState
-	}()
-	t.Cleanup(func() {
-		_ = r.cmd.Process.Kill() // it may have ended
-		<-r.done
-		if t.Failed() {
-			t.Logf("log of the replica at %s:\n%s", r.url, r.log)
-		}
-	})
-	return r
 }
 
 // ready waits until the replica says that it is, and returns it.
@@ -96,9 +78,17 @@ func (r *replica) ready() *replica {
 
 // get requests a path without credentials.
 func (r *replica) get(ctx context.Context, path string) (code int, body string, err error) {
+	return r.getAs(ctx, "", path)
+}
+
+// getAs requests a path with a bearer token, unless that is empty.
+func (r *replica) getAs(ctx context.Context, token, path string) (code int, body string, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url+path, nil)
 	if err != nil {
 		return 0, "", err
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	// The certificate is self-signed and in the memory of another process.
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
@@ -109,36 +99,6 @@ func (r *replica) get(ctx context.Context, path string) (code int, body string, 
 	defer response.Body.Close()
 	content, err := io.ReadAll(response.Body)
 	return response.StatusCode, string(content), err
-}
-
-func (r *replica) signal(s os.Signal) {
-	r.t.Helper()
-	if err := r.cmd.Process.Signal(s); err != nil {
-		r.t.Fatal(err)
-	}
-}
-
-// wantExit waits for the replica to end and compares its exit code.
-func (r *replica) wantExit(code int) {
-	r.t.Helper()
-	waitUntil(r.t, "the replica ends", func(context.Context) error {
-		select {
-		case <-r.done:
-			return nil
-		default:
-			return errors.New("it runs")
-		}
-	})
-	if got := r.cmd.ProcessState.ExitCode(); got != code {
-		r.t.Errorf("exit code %d, want %d", got, code)
-	}
-}
-
-// stop asks the replica to end and wants it to, in order.
-func (r *replica) stop() {
-	r.t.Helper()
-	r.signal(syscall.SIGTERM)
-	r.wantExit(0)
 }
 
 // lease returns the daemon's Lease, empty if there is none.
@@ -184,22 +144,4 @@ func freePort(t *testing.T) int {
 	}
 	defer listener.Close()
 	return listener.Addr().(*net.TCPAddr).Port
-}
-
-// syncBuffer is a buffer that one goroutine writes while others read.
-type syncBuffer struct {
-	mutex  sync.Mutex
-	buffer bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	return b.buffer.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	return b.buffer.String()
 }

@@ -12,4 +12,7 @@
 //	lifecycle_test.go  signals, leadership, exit codes
 //	command_test.go    the command line, without a cluster
 //	manifests_test.go  what the manifests install
+//	takeover_test.go   from Kubernetes' sample-controller to us, and back
+//	ownership_test.go  what others own survives our writes
+//	upgrade_test.go    from one build to the next, and back
 package e2e

@@ -61,25 +61,26 @@ func run(m *testing.M) (code int, err error) {
 	if sample, err = sampleclientset.NewForConfig(testCluster.Config()); err != nil {
 		return 0, err
 	}
-	if binary, err = build(ctx); err != nil {
+	binary = filepath.Join(testCluster.Dir, daemonName)
+	if err := build(ctx, binary); err != nil {
 		return 0, err
 	}
 	return m.Run(), nil
 }
 
-// build builds the daemon into the cluster's directory.
-func build(ctx context.Context) (path string, err error) {
+// build builds the daemon with the race detector, and with these variables of
+// hack/build.sh.
+func build(ctx context.Context, path string, variables ...string) error {
 	root, err := cluster.RepositoryRoot()
 	if err != nil {
-		return "", err
+		return err
 	}
-	path = filepath.Join(testCluster.Dir, daemonName)
 	cmd := exec.CommandContext(ctx, filepath.Join(root, "hack", "build.sh"))
-	cmd.Env = append(os.Environ(), "RACE=1", "OUTPUT="+path)
+	cmd.Env = append(append(os.Environ(), "RACE=1", "OUTPUT="+path), variables...)
 	if output, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building the daemon: %w\n%s", err, output)
+		return fmt.Errorf("building the daemon: %w\n%s", err, output)
 	}
-	return path, nil
+	return nil
 }
 
 // newNamespace makes a namespace that only this test uses.

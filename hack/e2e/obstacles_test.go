@@ -1,0 +1,253 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/utils/ptr"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster"
+)
+
+// hold is a finalizer that nobody removes but the test.
+const hold = "example.com/hold"
+
+// promptly is how long foo-controller may take from when the way is free to when
+// it goes it. The promise is two seconds; the rest is for a machine that is busy
+// with other things. What is missed altogether would take for ever.
+const promptly = 10 * time.Second
+
+func placeForeign(t *testing.T, ns string) {
+	t.Helper()
+	kubectl(t, "-n", ns, "create", "deployment", "web", "--image=nginx")
+	kubectl(t, "-n", ns, "rollout", "status", "deployment/web", "--timeout=60s")
+}
+
+func placeOfConfigMap(t *testing.T, ns string) {
+	t.Helper()
+	placeOwned(t, ns, createKeeper(t, ns))
+	kubectl(t, "-n", ns, "rollout", "status", "deployment/web", "--timeout=60s")
+}
+
+// createKeeper makes a ConfigMap and returns it as an owner.
+func createKeeper(t *testing.T, ns string) metav1.OwnerReference {
+	t.Helper()
+	keeper, err := kube.CoreV1().ConfigMaps(ns).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "keeper"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: keeper.Name, UID: keeper.UID}
+}
+
+func placeOfFirst(t *testing.T, ns string) {
+	t.Helper()
+	createFooNaming(t, ns, "first", "web")
+	waitReady(t, ns, "first", 1)
+}
+
+func placeOwn(t *testing.T, ns string) {
+	t.Helper()
+	createFooNaming(t, ns, "a", "web")
+	waitReady(t, ns, "a", 1)
+}
+
+// placeDisowned places the Foo's own with another owner instead of the Foo, which is
+// not its controller.
+func placeDisowned(t *testing.T, ns string) {
+	t.Helper()
+	placeOwn(t, ns)
+	keeper := createKeeper(t, ns)
+	kubectl(t, "-n", ns, "patch", "deployment", "web", "--type=merge",
+		fmt.Sprintf(`-p={"metadata":{"ownerReferences":[{"apiVersion":%q,"kind":%q,"name":%q,"uid":%q}]}}`, keeper.APIVersion, keeper.Kind, keeper.Name, keeper.UID))
+}
+
+// placeOfDeadNamesake places what an earlier Foo "a" has left. A finalizer keeps it
+// from the garbage collector, which sees that its owner is not there.
+func placeOfDeadNamesake(t *testing.T, ns string) {
+	t.Helper()
+	placeOwned(t, ns, metav1.OwnerReference{
+		APIVersion: "samplecontroller.k8s.io/v1alpha1", Kind: "Foo", Name: "a", UID: types.UID("00000000-0000-4000-8000-000000000000"),
+	}, hold)
+	waitHeld(t, ns)
+}
+
+// placeOwned places a Deployment with no replicas and with a controller.
+func placeOwned(t *testing.T, ns string, owner metav1.OwnerReference, finalizers ...string) {
+	t.Helper()
+	owner.Controller = ptr.To(true)
+	labels := map[string]string{"app": "nginx", "controller": "a"}
+	_, err := kube.AppsV1().Deployments(ns).Create(t.Context(), &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", OwnerReferences: []metav1.OwnerReference{owner}, Finalizers: finalizers},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To[int32](0),
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "nginx", Image: "nginx"}}},
+			},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// deleteButHold deletes the Deployment, which stays until [release].
+func deleteButHold(t *testing.T, ns string) {
+	t.Helper()
+	kubectl(t, "-n", ns, "patch", "deployment", "web", "--type=merge", fmt.Sprintf(`-p={"metadata":{"finalizers":[%q]}}`, hold))
+	kubectl(t, "-n", ns, "delete", "deployment", "web", "--wait=false")
+	waitHeld(t, ns)
+}
+
+// waitHeld waits until the Deployment is in deletion and its controller has nothing
+// more to say about it.
+func waitHeld(t *testing.T, ns string) {
+	t.Helper()
+	last, since := "", time.Now()
+	waitUntil(t, "the Deployment is in deletion and at rest", func(ctx context.Context) error {
+		d, err := kube.AppsV1().Deployments(ns).Get(ctx, "web", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if d.ResourceVersion != last {
+			last, since = d.ResourceVersion, time.Now()
+		}
+		if d.DeletionTimestamp == nil || d.Status.ObservedGeneration != d.Generation || time.Since(since) < 2*time.Second {
+			return fmt.Errorf("deleted at %v, unchanged since %v, generation %d, status %+v", d.DeletionTimestamp, since, d.Generation, d.Status)
+		}
+		return nil
+	})
+}
+
+func release(t *testing.T, ns string) {
+	t.Helper()
+	kubectl(t, "-n", ns, "patch", "deployment", "web", "--type=merge", `-p={"metadata":{"finalizers":null}}`)
+}
+
+// followAdvice runs the command that the Foo's message ends with, as a user does
+// who pastes it into a shell.
+func followAdvice(t *testing.T, ns string) {
+	t.Helper()
+	message := kubectl(t, "-n", ns, "get", "foo", "a", "-o", `jsonpath={.status.conditions[?(@.type=="Stalled")].message}`)
+	_, command, found := strings.Cut(message, "give it to this one: ")
+	if !found {
+		t.Fatalf("there is no advice in %q", message)
+	}
+	shell := exec.CommandContext(t.Context(), "sh", "-c", command)
+	shell.Env = append(os.Environ(),
+		"PATH="+filepath.Dir(testCluster.KubectlPath)+string(os.PathListSeparator)+os.Getenv("PATH"),
+		"KUBECONFIG="+testCluster.Kubeconfig, "KUBERC=off")
+	if output, err := shell.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v: %s", command, err, output)
+	}
+	owners := strings.Fields(kubectl(t, "-n", ns, "get", "deployment", "web", "-o", "jsonpath={.metadata.ownerReferences[*].kind}"))
+	if slices.Sort(owners); !slices.Equal(owners, []string{"ConfigMap", "Foo"}) {
+		t.Errorf("the owners are %v, want the one that there was and the Foo", owners)
+	}
+}
+
+// inFull returns all of a Deployment as the API server has it.
+func inFull(t *testing.T, ns, name string) string {
+	t.Helper()
+	return kubectl(t, "-n", ns, "get", "deployment", name, "--show-managed-fields", "-o", "json")
+}
+
+// deploymentCalls counts the calls of foo-controller about Deployments in a
+// namespace, refused ones too.
+func deploymentCalls(t *testing.T, ns string) map[string]int {
+	t.Helper()
+	calls := writes(t, ns)
+	for call := range calls {
+		if !strings.HasSuffix(call, " deployments") {
+			delete(calls, call)
+		}
+	}
+	return calls
+}
+
+// wantOwned checks that the Deployment is the Foo's.
+func wantOwned(t *testing.T, ns, foo, name string) {
+	t.Helper()
+	owner, err := sample.SamplecontrollerV1alpha1().Foos(ns).Get(t.Context(), foo, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := deployment(t, ns, name); !metav1.IsControlledBy(d, owner) {
+		t.Errorf("Deployment %s has owners %+v, want Foo %s of UID %s", name, d.OwnerReferences, foo, owner.UID)
+	}
+}
+
+// wantWarning waits until there is one Warning about a Foo, for the given reason,
+// or checks that there is none.
+func wantWarning(t *testing.T, ns, foo, reason string) {
+	t.Helper()
+	want := map[string]int32{}
+	if reason != "" {
+		want[reason] = 1
+	}
+	waitUntil(t, "the Warnings are there", func(ctx context.Context) error {
+		events, err := kube.CoreV1().Events(ns).List(ctx, metav1.ListOptions{
+			FieldSelector: "type=Warning,involvedObject.kind=Foo,involvedObject.name=" + foo,
+		})
+		if err != nil {
+			return err
+		}
+		got := map[string]int32{}
+		for _, event := range events.Items {
+			got[event.Reason] += event.Count
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			return errors.New(diff)
+		}
+		return nil
+	})
+}
+
+// wantPromptly compares how long it took foo-controller from the last request that
+// cleared the way for the Foo to its own first one.
+func wantPromptly(t *testing.T, ns, foo, name string) {
+	t.Helper()
+	events, err := testCluster.AuditEvents(cluster.InNamespace(ns), func(event auditv1.Event) bool {
+		return event.ResponseStatus.Code < 300 && event.User.Username != "system:serviceaccount:kube-system:deployment-controller"
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	byUs := cluster.ByUserAgent("foo-controller")
+	var freed, gone *auditv1.Event
+	for _, event := range events {
+		ofDeployment := event.ObjectRef.Resource == "deployments" && event.ObjectRef.Name == name
+		switch call := cluster.Call(event); {
+		case ofDeployment && (call == "delete deployments" || call == "patch deployments" && !byUs(event)):
+			freed, gone = &event, nil
+		case freed != nil && gone == nil && byUs(event) && (ofDeployment || event.ObjectRef.Name == foo):
+			gone = &event
+		}
+	}
+	if freed == nil || gone == nil {
+		t.Fatalf("the audit log does not tell: freed by %+v, gone by %+v", freed, gone)
+	}
+	took := gone.RequestReceivedTimestamp.Sub(freed.StageTimestamp.Time)
+	t.Logf("%v from %q to %q", took, cluster.Call(*freed), cluster.Call(*gone))
+	if took > promptly {
+		t.Errorf("it took %v, want at most %v", took, promptly)
+	}
+}

@@ -1,0 +1,240 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	metav1apply "k8s.io/client-go/applyconfigurations/meta/v1"
+
+	samplev1alpha1apply "samplecontroller.io/client-go/applyconfiguration/samplecontroller/v1alpha1"
+)
+
+// editsByOthers returns what others do to Deployments of ours, as commands for
+// editDeployment, each under the name of the Foo that it is tried on.
+func editsByOthers(t *testing.T, ns string) map[string]string {
+	t.Helper()
+	owner := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","name":"kube-root-ca.crt","uid":%q}`,
+		kubectl(t, "-n", ns, "get", "configmap", "kube-root-ca.crt", "-o", "jsonpath={.metadata.uid}"))
+	applied := filepath.Join(t.TempDir(), "applied.yaml")
+	manifest := `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"applied"},"spec":{"template":{"spec":{"terminationGracePeriodSeconds":5}}}}`
+	if err := os.WriteFile(applied, []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	template := func(spec string) string { return `patch DEPLOYMENT -p={"spec":{"template":` + spec + `}}` }
+	return map[string]string{
+		"labelled":    "label DEPLOYMENT team=blue",
+		"annotated":   "annotate DEPLOYMENT team=blue",
+		"owned":       `patch DEPLOYMENT -p={"metadata":{"ownerReferences":[` + owner + `]}}`,
+		"environment": "set env DEPLOYMENT -c=nginx LEVEL=debug",
+		"resources":   "set resources DEPLOYMENT -c=nginx --limits=cpu=200m,memory=1Gi --requests=cpu=100m",
+		"restarted":   "rollout restart DEPLOYMENT",
+		"sidecar":     template(`{"spec":{"containers":[{"name":"sidecar","image":"busybox"}]}}`),
+		"first": `patch DEPLOYMENT --type=json ` +
+			`-p=[{"op":"add","path":"/spec/template/spec/containers/0","value":{"name":"first","image":"busybox"}}]`,
+		"init":       template(`{"spec":{"initContainers":[{"name":"init","image":"busybox"}]}}`),
+		"tolerating": template(`{"spec":{"tolerations":[{"key":"dedicated","operator":"Exists"}],"nodeSelector":{"kubernetes.io/os":"linux"}}}`),
+		"secured":    template(`{"spec":{"serviceAccountName":"default","securityContext":{"runAsNonRoot":true,"runAsUser":1}}}`),
+		"mounted": template(`{"spec":{"volumes":[{"name":"tmp","emptyDir":{}}],` +
+			`"containers":[{"name":"nginx","volumeMounts":[{"name":"tmp","mountPath":"/tmp"}],"ports":[{"containerPort":80}]}]}}`),
+		"probed":  template(`{"spec":{"containers":[{"name":"nginx","imagePullPolicy":"Never","readinessProbe":{"httpGet":{"path":"/","port":80}}}]}}`),
+		"marked":  template(`{"metadata":{"labels":{"team":"blue"},"annotations":{"scrape":"true"}}}`),
+		"rolling": `patch DEPLOYMENT -p={"spec":{"revisionHistoryLimit":3,"progressDeadlineSeconds":90,"strategy":{"rollingUpdate":{"maxSurge":2}}}}`,
+		// By force, as GitOps tools do: whoever creates an object owns its defaults.
+		"applied": "apply --server-side --force-conflicts --field-manager=gitops -f " + applied,
+	}
+}
+
+// ourWrites are the ways in which we write a Deployment, in the order in which
+// they are tried on a Foo that begins with one replica of nginx:1.28.
+var ourWrites = []struct {
+	name     string
+	cause    func(t *testing.T, ns, name string)
+	replicas int32
+	image    string
+}{
+	{"scaling", func(t *testing.T, ns, name string) { patchFoo(t, ns, name, `{"spec":{"replicas":2}}`) }, 2, "nginx:1.28"},
+	{"another image", func(t *testing.T, ns, name string) { patchFoo(t, ns, name, `{"spec":{"image":"nginx:1.29"}}`) }, 2, "nginx:1.29"},
+	{"both", func(t *testing.T, ns, name string) {
+		patchFoo(t, ns, name, `{"spec":{"replicas":1,"image":"nginx:1.30"}}`)
+	}, 1, "nginx:1.30"},
+	{"undoing another's scaling", func(t *testing.T, ns, name string) {
+		editDeployment(t, ns, name, "scale DEPLOYMENT --replicas=3")
+	}, 1, "nginx:1.30"},
+	{"undoing another's image", func(t *testing.T, ns, name string) {
+		editDeployment(t, ns, name, "set image DEPLOYMENT nginx=other:1")
+	}, 1, "nginx:1.30"},
+}
+
+// TestWhatOthersOwnSurvives lets others edit Deployments of ours, then has us write
+// them in every way that we do.
+func TestWhatOthersOwnSurvives(t *testing.T) {
+	freeLease(t)
+	ns := newNamespace(t)
+	waitUntil(t, "the namespace is furnished", func(ctx context.Context) error {
+		_, err := kube.CoreV1().ConfigMaps(ns).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
+		return err
+	})
+	r := startReplica(t).ready()
+	edits := editsByOthers(t, ns)
+	theirs := map[string]appsv1.Deployment{}
+	ours := map[string]sets.Set[string]{} // the fields that we manage
+	for name := range edits {
+		applyManifest(t, ns, fooManifest(name, name, 1)+"  image: nginx:1.28\n")
+	}
+	for name, edit := range edits {
+		waitReady(t, ns, name, 1)
+		made := deployment(t, ns, name)
+		editDeployment(t, ns, name, edit)
+		edited := deployment(t, ns, name)
+		if cmp.Equal(ofOthers(made), ofOthers(edited)) {
+			t.Errorf("%q changes nothing", edit)
+		}
+		theirs[name], ours[name] = ofOthers(edited), fieldsOf(t, made.ManagedFields, "foo-controller", "")
+	}
+	for _, write := range ourWrites {
+		t.Run(write.name, func(t *testing.T) {
+			for name := range edits {
+				write.cause(t, ns, name)
+			}
+			for name, edit := range edits {
+				waitWritten(t, ns, name, write.replicas, write.image)
+				got := deployment(t, ns, name)
+				if diff := cmp.Diff(theirs[name], ofOthers(got)); diff != "" {
+					t.Errorf("after %q we changed (-before +after):\n%s", edit, diff)
+				}
+				if more := fieldsOf(t, got.ManagedFields, "foo-controller", "").Difference(ours[name]); more.Len() > 0 {
+					t.Errorf("after %q we manage more than we have made: %v", edit, sets.List(more))
+				}
+			}
+		})
+	}
+	r.stop()
+	wantNoDenials(t)
+}
+
+// ofOthers returns of a Deployment what we do not declare and what does not change
+// by itself.
+func ofOthers(d *appsv1.Deployment) appsv1.Deployment {
+	d = d.DeepCopy()
+	d.ResourceVersion, d.Generation, d.ManagedFields, d.Status = "", 0, nil, appsv1.DeploymentStatus{}
+	delete(d.Annotations, "deployment.kubernetes.io/revision")
+	d.Spec.Replicas = nil
+	for i, container := range d.Spec.Template.Spec.Containers {
+		if container.Name == "nginx" {
+			d.Spec.Template.Spec.Containers[i].Image = ""
+		}
+	}
+	return *d
+}
+
+// waitWritten waits until the Deployment is as declared and the Foo says so.
+func waitWritten(t *testing.T, ns, name string, replicas int32, image string) {
+	t.Helper()
+	waitUntil(t, fmt.Sprintf("Deployment %s has %d replicas of %s", name, replicas, image), func(ctx context.Context) error {
+		d, err := kube.AppsV1().Deployments(ns).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, container := range d.Spec.Template.Spec.Containers {
+			if container.Name == "nginx" && container.Image == image && *d.Spec.Replicas == replicas {
+				return nil
+			}
+		}
+		return fmt.Errorf("it has %d replicas of %v", *d.Spec.Replicas, d.Spec.Template.Spec.Containers)
+	})
+	waitReady(t, ns, name, int(replicas))
+}
+
+// fieldsOf returns the paths of the fields that a field manager has, spelt
+// "f:spec/f:replicas".
+func fieldsOf(t *testing.T, entries []metav1.ManagedFieldsEntry, manager, subresource string) sets.Set[string] {
+	t.Helper()
+	paths := sets.New[string]()
+	var walk func(prefix string, fields map[string]any)
+	walk = func(prefix string, fields map[string]any) {
+		for name, below := range fields {
+			if below := below.(map[string]any); len(below) > 0 {
+				walk(prefix+name+"/", below)
+				continue
+			}
+			paths.Insert(prefix + name)
+		}
+	}
+	if raw := managedBy(entries, manager, subresource); raw != "" {
+		fields := map[string]any{}
+		if err := json.Unmarshal([]byte(raw), &fields); err != nil {
+			t.Fatal(err)
+		}
+		walk("", fields)
+	}
+	return paths
+}
+
+// TestFieldsThatWeDoNotKnowSurvive has a newer CRD, with fields that our types do
+// not have, and a condition of somebody else's.
+func TestFieldsThatWeDoNotKnowSurvive(t *testing.T) {
+	freeLease(t)
+	ns := newNamespace(t)
+	restoreCRDs(t)
+	const schema = "/spec/versions/0/schema/openAPIV3Schema/properties/"
+	const note = `{"type":"string"}`
+	kubectl(t, "patch", "crd", "foos.samplecontroller.k8s.io", "--type=json", fmt.Sprintf(
+		`-p=[{"op":"add","path":"%sspec/properties/note","value":%s},{"op":"add","path":"%sstatus/properties/note","value":%s}]`, schema, note, schema, note))
+
+	createFoo(t, ns, "a", 1)
+	patch := []string{"-n", ns, "patch", "foo/a", "--type=merge"}
+	waitUntil(t, "the CRD is served", func(ctx context.Context) error {
+		got, err := testCluster.Kubectl(ctx, append(patch, `-p={"spec":{"note":"spec"}}`, "-o", "jsonpath={.spec.note}")...)
+		if err == nil && got != "spec" {
+			err = fmt.Errorf("spec.note is %q", got)
+		}
+		return err
+	})
+	kubectl(t, append(patch, "--subresource=status", `-p={"status":{"note":"status"}}`)...)
+	audited := metav1apply.Condition().WithType("Audited").WithStatus(metav1.ConditionTrue).WithReason("Seen").WithMessage("").WithLastTransitionTime(metav1.Now().Rfc3339Copy())
+	_, err := sample.SamplecontrollerV1alpha1().Foos(ns).ApplyStatus(t.Context(),
+		samplev1alpha1apply.Foo("a", ns).WithStatus(samplev1alpha1apply.FooStatus().WithConditions(audited)), metav1.ApplyOptions{FieldManager: "auditor"})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	r := startReplica(t).ready()
+	for _, replicas := range []int{1, 3, 0} {
+		patchFoo(t, ns, "a", fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas))
+		waitReady(t, ns, "a", replicas)
+		got := kubectl(t, "-n", ns, "get", "foo/a", "-o", `jsonpath={.spec.note} {.status.note} {.status.conditions[?(@.type=="Audited")].reason}`)
+		if want := "spec status Seen"; got != want {
+			t.Errorf("with %d replicas there is %q, want %q", replicas, got, want)
+		}
+	}
+
+	foo, err := sample.SamplecontrollerV1alpha1().Foos(ns).Get(t.Context(), "a", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := sets.New("f:status/f:observedGeneration", "f:status/f:replicas", "f:status/f:readyReplicas", "f:status/f:availableReplicas", "f:status/f:selector")
+	for _, condition := range []string{"Ready", "Reconciling", "Stalled"} {
+		for _, field := range []string{".", "f:type", "f:status", "f:observedGeneration", "f:lastTransitionTime", "f:reason", "f:message"} {
+			want.Insert(fmt.Sprintf("f:status/f:conditions/k:{%q:%q}/%s", "type", condition, field))
+		}
+	}
+	if diff := cmp.Diff(sets.List(want), sets.List(fieldsOf(t, foo.ManagedFields, "foo-controller", "status"))); diff != "" {
+		t.Errorf("fields of the status that we manage (-want +got):\n%s", diff)
+	}
+	if got := managedBy(foo.ManagedFields, "foo-controller", ""); got != "" {
+		t.Errorf("we manage %s of the Foo itself, want nothing", got)
+	}
+	r.stop()
+	wantNoDenials(t)
+}

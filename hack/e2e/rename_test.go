@@ -1,0 +1,241 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+)
+
+// TestRename changes spec.deploymentName of a Foo "a" whose Deployment is "one"
+// and has three replicas, declared by the Foo or set by somebody else.
+func TestRename(t *testing.T) {
+	tests := map[string]func(t *testing.T, ns string){"to a name that is taken": renameToATakenName}
+	for declared, replicas := range map[string]*int32{"replicas set": ptr.To[int32](3), "replicas absent": nil} {
+		for name, test := range map[string]func(t *testing.T, ns string, replicas *int32){
+			"while serving":          renameWhileServing,
+			"while not available":    renameWhileNotAvailable,
+			"before it ever was":     renameBeforeAvailable,
+			"faster than it becomes": renameInASuccession,
+		} {
+			tests[declared+", "+name] = func(t *testing.T, ns string) { test(t, ns, replicas) }
+		}
+	}
+	onOneReplica(t, tests)
+}
+
+func renameWhileServing(t *testing.T, ns string, replicas *int32) {
+	served := recordAvailability(t, ns)
+	makeThree(t, ns, replicas)
+	first := deployment(t, ns, "one")
+
+	rename(t, ns, "two")
+	waitReady(t, ns, "a", 3)
+	wantOnly(t, ns, "a", "two")
+	served.wantNeverFewer(t, ns, "two", 3)
+
+	// And back, to a new Deployment of the name.
+	rename(t, ns, "one")
+	waitReady(t, ns, "a", 3)
+	if wantOnly(t, ns, "a", "one"); deployment(t, ns, "one").UID == first.UID {
+		t.Error("Deployment one is the first one still: it should have gone")
+	}
+	served.wantNeverFewer(t, ns, "one", 3)
+}
+
+// renameWhileNotAvailable gives a Foo that serves names whose Deployments cannot.
+func renameWhileNotAvailable(t *testing.T, ns string, replicas *int32) {
+	served := recordAvailability(t, ns)
+	makeThree(t, ns, replicas)
+	before := running(t, ns)
+	blockPods(t, ns)
+
+	// Whatever happens to what does not serve, what does is kept.
+	rename(t, ns, "two")
+	waitPending(t, ns, 3, "one", "two")
+	rename(t, ns, "three")
+	waitPending(t, ns, 3, "one", "three")
+	waitIdle(t)
+	waitPending(t, ns, 3, "one", "three")
+
+	// Back to where it serves all the time: that is all there is again.
+	rename(t, ns, "one")
+	waitReady(t, ns, "a", 3)
+	wantOnly(t, ns, "a", "one")
+	served.wantNeverFewer(t, ns, "one", 3)
+	if diff := cmp.Diff(before.Pods, running(t, ns).Pods); diff != "" {
+		t.Errorf("the Pods that served were changed (-before +after):\n%s", diff)
+	}
+
+	// Twice in a row, and then the second can serve.
+	rename(t, ns, "two")
+	rename(t, ns, "three")
+	waitPending(t, ns, 3, "one", "three")
+	unblockPods(t, ns)
+	waitReady(t, ns, "a", 3)
+	wantOnly(t, ns, "a", "three")
+	served.wantNeverFewer(t, ns, "three", 3)
+}
+
+// renameBeforeAvailable renames a Foo that has never served: nothing is waited for.
+func renameBeforeAvailable(t *testing.T, ns string, replicas *int32) {
+	blockPods(t, ns)
+	declareFoo(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "one", Replicas: replicas})
+	waitDeployment(t, ns, "one")
+	if replicas == nil {
+		kubectl(t, "-n", ns, "scale", "deployment/one", "--replicas=3")
+	}
+	waitPending(t, ns, 3, "one")
+	for _, name := range []string{"two", "three", "one"} {
+		rename(t, ns, name)
+		waitPending(t, ns, 3, name)
+	}
+	unblockPods(t, ns)
+	waitReady(t, ns, "a", 3)
+	wantOnly(t, ns, "a", "one")
+}
+
+// renameInASuccession renames without waiting for anything, at moments that differ.
+func renameInASuccession(t *testing.T, ns string, replicas *int32) {
+	served := recordAvailability(t, ns)
+	makeThree(t, ns, replicas)
+	names := []string{"two", "three", "one"}
+	for i := range 12 {
+		rename(t, ns, names[i%3])
+		if i%4 == 3 { // let it come to a Deployment that is on its way, or just gone
+			waitDeployment(t, ns, names[i%3])
+		}
+	}
+	waitReady(t, ns, "a", 3)
+	wantOnly(t, ns, "a", "one")
+	served.wantNeverFewer(t, ns, "one", 3)
+}
+
+// renameToATakenName gives a Foo that serves the name of another's Deployment.
+func renameToATakenName(t *testing.T, ns string) {
+	makeThree(t, ns, nil)
+	kubectl(t, "-n", ns, "create", "deployment", "taken", "--image=nginx")
+	kubectl(t, "-n", ns, "rollout", "status", "deployment/taken", "--timeout=60s")
+	before := running(t, ns)
+	rename(t, ns, "taken")
+	waitStalled(t, ns, "a")
+	waitIdle(t)
+	rename(t, ns, "one")
+	waitReady(t, ns, "a", 3)
+	waitIdle(t)
+	wantSame(t, "a rename to a name that is taken, and back", ns, before)
+}
+
+// makeThree makes Foo "a" with Deployment "one" and waits until that has three
+// replicas: as declared, or because somebody scales it.
+func makeThree(t *testing.T, ns string, replicas *int32) {
+	t.Helper()
+	declareFoo(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "one", Replicas: replicas})
+	waitDeployment(t, ns, "one")
+	if replicas == nil {
+		kubectl(t, "-n", ns, "scale", "deployment/one", "--replicas=3")
+	}
+	waitReady(t, ns, "a", 3)
+}
+
+func rename(t *testing.T, ns, name string) {
+	t.Helper()
+	patchFoo(t, ns, "a", fmt.Sprintf(`{"spec":{"deploymentName":%q}}`, name))
+}
+
+// wantOnly waits until there is one Deployment in the namespace, and checks that it
+// is the one that the Foo names and owns.
+func wantOnly(t *testing.T, ns, foo, name string) {
+	t.Helper()
+	waitDeployments(t, ns, name)
+	wantOwned(t, ns, foo, name)
+}
+
+// waitDeployments waits until the Deployments of the namespace are those named.
+func waitDeployments(t *testing.T, ns string, names ...string) {
+	t.Helper()
+	slices.Sort(names)
+	waitUntil(t, fmt.Sprintf("the Deployments are %v", names), func(ctx context.Context) error {
+		all, err := kube.AppsV1().Deployments(ns).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		var got []string
+		for _, d := range all.Items {
+			got = append(got, d.Name)
+		}
+		if slices.Sort(got); !slices.Equal(got, names) {
+			return fmt.Errorf("they are %v", got)
+		}
+		return nil
+	})
+}
+
+// waitPending waits until the Deployments are those named, the last of them with so
+// many replicas of which none is available, and the Foo says that it is on its way
+// to that one.
+func waitPending(t *testing.T, ns string, replicas int32, names ...string) {
+	t.Helper()
+	last := names[len(names)-1]
+	waitDeployments(t, ns, names...)
+	waitUntil(t, "all replicas of Deployment "+last+" are pending", func(ctx context.Context) error {
+		d, err := kube.AppsV1().Deployments(ns).Get(ctx, last, metav1.GetOptions{})
+		if err == nil && (d.Status.Replicas != replicas || d.Status.UnavailableReplicas != replicas || *d.Spec.Replicas != replicas) {
+			err = fmt.Errorf("%d replicas wanted, status %+v", *d.Spec.Replicas, d.Status)
+		}
+		return err
+	})
+	waitMessage(t, ns, "a", "Reconciling", "Progressing", fmt.Sprintf(`Deployment %q has 0 of %d replicas available`, last, replicas))
+}
+
+// blockPods has all Pods that are made from now on ask for more than any Node has.
+func blockPods(t *testing.T, ns string) {
+	t.Helper()
+	_, err := kube.CoreV1().LimitRanges(ns).Create(t.Context(), &corev1.LimitRange{
+		ObjectMeta: metav1.ObjectMeta{Name: "block"},
+		Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+			Type:           corev1.LimitTypeContainer,
+			DefaultRequest: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1000")},
+		}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitBlocked(t, ns, true)
+}
+
+// unblockPods has Pods ask for nothing again, those too that do not run yet.
+func unblockPods(t *testing.T, ns string) {
+	t.Helper()
+	if err := kube.CoreV1().LimitRanges(ns).Delete(t.Context(), "block", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	waitBlocked(t, ns, false)
+	kubectl(t, "-n", ns, "delete", "pods", "--field-selector=status.phase=Pending")
+}
+
+// waitBlocked waits until the API server goes by the LimitRange, or by its absence.
+func waitBlocked(t *testing.T, ns string, blocked bool) {
+	t.Helper()
+	waitUntil(t, "the LimitRange is heeded", func(ctx context.Context) error {
+		pod, err := kube.CoreV1().Pods(ns).Create(ctx, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "probe"},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "probe", Image: "probe"}}},
+		}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if err == nil && pod.Spec.Containers[0].Resources.Requests.Cpu().IsZero() == blocked {
+			err = fmt.Errorf("a Pod requests %v", pod.Spec.Containers[0].Resources.Requests)
+		}
+		return err
+	})
+}

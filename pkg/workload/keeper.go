@@ -63,6 +63,9 @@ type State struct {
 	// Written says that Deployment was written just now, so that the cache may not
 	// have it yet.
 	Written bool
+	// Refused is the Deployment as the cache has it, if a write of it was refused
+	// because it is no longer so.
+	Refused *appsv1.Deployment
 	// Obstacle is why the Deployment is not there or not as declared; nil if
 	// nothing is in the way.
 	Obstacle *Obstacle
@@ -75,8 +78,8 @@ type State struct {
 // if something differs and none if nothing does.
 //
 // If the API server denies the write on its merits, the State says so, and when to
-// try again. With an error the State says nothing. One for which
-// [apierrors.IsConflict] holds means that the cache was late.
+// try again. An error for which [apierrors.IsConflict] holds means that the cache was
+// late. With an error the State says nothing but what was refused.
 func (k *Keeper) Keep(ctx context.Context, p Parent) (State, error) {
 	view, err := k.view(p)
 	if err != nil {
@@ -163,7 +166,10 @@ func (k *Keeper) patch(ctx context.Context, p Parent, view View, patch []byte) (
 	live := view.Live
 	patched, err := k.client.Deployments(live.Namespace).Patch(ctx, live.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: k.fieldManager})
 	if apierrors.IsNotFound(err) {
-		return State{}, stale(live.Name, err)
+		err = stale(live.Name, err)
+	}
+	if apierrors.IsConflict(err) {
+		return State{Refused: live}, err
 	}
 	if err != nil {
 		return State{}, fmt.Errorf("patching Deployment %q of %s: %w", live.Name, p, err)
@@ -178,7 +184,9 @@ func (k *Keeper) patch(ctx context.Context, p Parent, view View, patch []byte) (
 // delete deletes a former Deployment, if it is still the one that was looked at.
 func (k *Keeper) delete(ctx context.Context, p Parent, live, former *appsv1.Deployment) (State, error) {
 	if former.Status.AvailableReplicas > 0 {
-		if err := k.confirm(ctx, live); err != nil {
+		if err := k.confirm(ctx, live); apierrors.IsConflict(err) {
+			return State{Refused: live}, err
+		} else if err != nil {
 			return State{}, err
 		}
 	}
@@ -188,7 +196,10 @@ func (k *Keeper) delete(ctx context.Context, p Parent, live, former *appsv1.Depl
 		PropagationPolicy: &background,
 	})
 	if apierrors.IsNotFound(err) {
-		return State{}, stale(former.Name, err)
+		err = stale(former.Name, err)
+	}
+	if apierrors.IsConflict(err) {
+		return State{Refused: former}, err
 	}
 	if err != nil {
 		return State{}, fmt.Errorf("deleting former Deployment %q of %s: %w", former.Name, p, err)

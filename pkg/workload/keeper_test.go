@@ -123,8 +123,8 @@ func TestKeepTakesALateCacheForAConflict(t *testing.T) {
 			if !apierrors.IsConflict(err) {
 				t.Errorf("error = %v, want a conflict", err)
 			}
-			if diff := cmp.Diff(State{}, state); diff != "" {
-				t.Errorf("unexpected state: %s", diff)
+			if diff := cmp.Diff(State{Refused: test.cached}, state); diff != "" {
+				t.Errorf("unexpected state (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -96,7 +96,7 @@ func judge(p Parent, state State) verdict {
 	}
 	if d.Status.ObservedGeneration < d.Generation {
 		return verdict{workloadv1alpha1.ConditionReconciling, workloadv1alpha1.ReasonProgressing,
-			fmt.Sprintf("Deployment %q is not yet observed by its controller", d.Name)}
+			fmt.Sprintf("Deployment %q is not yet observed by its controller", d.Name) + trouble(d)}
 	}
 	if d.Status.Replicas == wanted && d.Status.UpdatedReplicas == wanted && d.Status.AvailableReplicas == wanted {
 		return verdict{workloadv1alpha1.ConditionReady, workloadv1alpha1.ReasonAvailable,

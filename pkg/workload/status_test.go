@@ -109,6 +109,8 @@ func TestMessagesTellWhyThereAreNoPods(t *testing.T) {
 		noPods      = appsv1.DeploymentCondition{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: "pods are forbidden"}
 		pods        = appsv1.DeploymentCondition{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionFalse, Reason: "FailedCreate", Message: "pods were forbidden"}
 	)
+	unobserved := with(noSet)
+	unobserved.Generation++
 	const counts = `Deployment "web" has 0 of 3 replicas available, 0 up to date, 0 in all`
 	for name, test := range map[string]struct {
 		d      *appsv1.Deployment
@@ -118,6 +120,7 @@ func TestMessagesTellWhyThereAreNoPods(t *testing.T) {
 		"no trouble":              {with(progressing, pods), "Progressing", counts},
 		"Pods denied":             {with(progressing, noPods), "Progressing", counts + ": pods are forbidden"},
 		"ReplicaSet denied":       {with(noSet), "Progressing", counts + ": no more replicasets"},
+		"ReplicaSet never made":   {unobserved, "Progressing", `Deployment "web" is not yet observed by its controller: no more replicasets`},
 		"deadline exceeded":       {with(exceeded), "ProgressDeadlineExceeded", `Deployment "web": timed out`},
 		"Pods denied until it is": {with(exceeded, noPods), "ProgressDeadlineExceeded", `Deployment "web": timed out: pods are forbidden`},
 	} {

@@ -35,11 +35,10 @@ type Controller struct {
 	foos      samplev1alpha1listers.FooLister
 	fooIndex  cache.TypedIndexer[*samplev1alpha1.Foo]
 	fooClient samplev1alpha1client.FoosGetter
-	fooStore  reconcile.VersionedStore
+	fooStore  cache.Store
 	keeper    *workload.Keeper
-	keptStore reconcile.VersionedStore // of Deployments
+	keptStore cache.Store // of Deployments
 	written   reconcile.Written
-	refused   refusals
 	recorder  record.EventRecorder
 	reporter  *lenient.Reporter // of undecodable Foos
 	clock     clock.PassiveClock

@@ -6,7 +6,6 @@ package foo
 import (
 	"errors"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -60,34 +59,6 @@ func TestSyncRestsOnceTheCacheIsKnownToBeLate(t *testing.T) {
 			f.collect()
 			f.sync()
 			f.wantCalls("create deployments", "patch foos/status")
-		})
-	}
-}
-
-func TestRefusalsAreForgotten(t *testing.T) {
-	now := time.Now()
-	for name, test := range map[string]struct {
-		resourceVersion string
-		after           time.Duration
-		late            bool
-	}{
-		"the same version":               {"1", refusalLimit - 1, true},
-		"another version":                {"2", 0, false},
-		"none":                           {"", 0, false},
-		"the same version, for too long": {"1", refusalLimit, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var r refusals
-			if r.late(key, test.resourceVersion, now) {
-				t.Error("late before anything was refused")
-			}
-			r.note(key, "1", now)
-			if got := r.late(key, test.resourceVersion, now.Add(test.after)); got != test.late {
-				t.Errorf("late: %v, want %v", got, test.late)
-			}
-			if forgotten := len(r.byKey) == 0; forgotten == test.late {
-				t.Errorf("forgotten: %v, want %v", forgotten, !test.late)
-			}
 		})
 	}
 }

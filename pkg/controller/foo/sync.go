@@ -26,14 +26,10 @@ func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (time.Durat
 	}
 	foo, err := c.foos.Foos(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
-		c.refused.late(key, "", c.clock.Now()) // there is nothing to be late for
 		return 0, nil
 	}
 	if err != nil {
 		return 0, fmt.Errorf("reading Foo: %w", err)
-	}
-	if c.refused.late(key, foo.ResourceVersion, c.clock.Now()) {
-		return 0, reconcile.ErrStale
 	}
 	if foo.DeletionTimestamp != nil {
 		return 0, nil
@@ -43,13 +39,27 @@ func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (time.Durat
 	}
 
 	state, err := c.keeper.Keep(ctx, parentOf(foo))
+	if state.Refused != nil {
+		c.written.Refused(key, c.keptStore, state.Refused)
+	}
 	if err != nil {
 		return 0, err // nothing is known that a status could say
 	}
 	if state.Written {
 		c.written.Note(key, c.keptStore, state.Deployment.ResourceVersion)
+		foo = c.latest(foo)
 	}
 	return state.Again, c.updateStatus(ctx, foo, state)
+}
+
+// latest returns the Foo as it is cached by now, if it wants what it wanted. A write
+// takes its time, and a status for a version from before it might be refused.
+func (c *Controller) latest(foo *samplev1alpha1.Foo) *samplev1alpha1.Foo {
+	now, err := c.foos.Foos(foo.Namespace).Get(foo.Name)
+	if err != nil || now.UID != foo.UID || now.Generation != foo.Generation {
+		return foo
+	}
+	return now
 }
 
 // updateStatus writes the Foo's status if it differs from what it should be, and
@@ -61,7 +71,10 @@ func (c *Controller) updateStatus(ctx context.Context, foo *samplev1alpha1.Foo, 
 	}
 	applied, err := c.fooClient.Foos(foo.Namespace).ApplyStatus(ctx, applyStatus(foo, status), metav1.ApplyOptions{FieldManager: ControllerName, Force: true})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		c.refused.note(cache.MetaObjectToName(foo), foo.ResourceVersion, c.clock.Now())
+		// Whatever else is decided on this version is late as well. The worst would be
+		// a Deployment for a Foo that is gone: the garbage collector takes it away,
+		// which would wake the Foo, and so on until the cache has caught up.
+		c.written.Refused(cache.MetaObjectToName(foo), c.fooStore, foo)
 	}
 	if apierrors.IsNotFound(err) {
 		return nil // the Foo is gone, and its status with it

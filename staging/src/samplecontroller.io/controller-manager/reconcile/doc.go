@@ -12,8 +12,8 @@
 //   - A key whose sync fails is retried with exponential backoff, without end:
 //     no key is ever dropped. A conflict (409) is retried like an error, but
 //     quietly: it means that the cache was late.
-//   - A key whose caches have not yet seen its own last write is put off until
-//     they have, if the controller keeps a [Written].
+//   - A key whose caches have not yet seen its own last write, or what that was
+//     refused for, is put off until they have, if the controller keeps a [Written].
 //   - A sync that panics is an error of that key. It is counted, logged with
 //     its stack and backed off, and the loop goes on.
 //   - Workers start when the informers and the loop's own handlers have seen

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
 )
@@ -25,56 +27,78 @@ const (
 
 // ErrStale is what a [SyncFunc] returns for a key whose caches are late: the key
 // is synced again, soon and without backoff.
-var ErrStale = errors.New("the cache has not yet seen the last write")
+var ErrStale = errors.New("the cache is late")
 
 // VersionedStore is a cache that knows how far it has come.
 type VersionedStore interface {
 	LastStoreSyncResourceVersion() string
 }
 
-// Written lets a controller read its own writes: it remembers the versions that
-// the writes for a key returned until the caches have come as far. A sync that
-// looked at older ones would decide on what was before, and write it again.
+// ObjectStore is a cache by the names of objects: a [cache.Store].
+type ObjectStore interface {
+	GetByKey(key string) (object any, exists bool, err error)
+}
+
+// Written lets a controller read its own writes, and those that it learns of when
+// one of its own is refused: it remembers what the caches are to have come to. A
+// sync that looked at older versions would decide on what was before, and write it
+// again, or be refused again.
 //
 // The zero value is ready to use, by several goroutines.
 type Written struct {
 	mutex   sync.Mutex
-	pending map[cache.ObjectName][]written
+	pending map[cache.ObjectName][]awaited
 }
 
-type written struct {
-	store           VersionedStore
-	resourceVersion string
-	until           time.Time
+// awaited is what a cache is to come to, and how long to wait for it.
+type awaited struct {
+	seen  func() bool
+	until time.Time
 }
 
 // Note remembers that a write for the key returned a resourceVersion of a resource
 // that is cached in store.
 func (w *Written) Note(key cache.ObjectName, store VersionedStore, resourceVersion string) {
+	w.await(key, func() bool {
+		order, err := resourceversion.CompareResourceVersion(store.LastStoreSyncResourceVersion(), resourceVersion)
+		// Versions that cannot be compared cannot be waited for.
+		return err != nil || order >= 0
+	})
+}
+
+// Refused remembers that a write for the key was refused with a conflict, so that
+// the object from store that it was made for is no longer so.
+func (w *Written) Refused(key cache.ObjectName, store ObjectStore, object metav1.Object) {
+	name, version := cache.MetaObjectToName(object).String(), object.GetResourceVersion()
+	w.await(key, func() bool {
+		cached, exists, err := store.GetByKey(name)
+		if err != nil || !exists {
+			return true
+		}
+		now, err := meta.Accessor(cached)
+		return err != nil || now.GetResourceVersion() != version
+	})
+}
+
+func (w *Written) await(key cache.ObjectName, seen func() bool) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	if w.pending == nil {
-		w.pending = map[cache.ObjectName][]written{}
+		w.pending = map[cache.ObjectName][]awaited{}
 	}
-	w.pending[key] = append(w.pending[key], written{store, resourceVersion, time.Now().Add(staleLimit)})
+	w.pending[key] = append(w.pending[key], awaited{seen, time.Now().Add(staleLimit)})
 }
 
-// Seen tells whether the caches have seen all writes for the key, or were waited
-// for long enough.
+// Seen tells whether the caches have come to all that is remembered for the key, or
+// were waited for long enough.
 func (w *Written) Seen(key cache.ObjectName) bool {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	late := slices.DeleteFunc(w.pending[key], written.seen)
+	late := slices.DeleteFunc(w.pending[key], func(a awaited) bool { return a.seen() || time.Now().After(a.until) })
 	if len(late) > 0 {
 		w.pending[key] = late
 		return false
 	}
 	delete(w.pending, key)
 	return true
-}
-
-func (w written) seen() bool {
-	order, err := resourceversion.CompareResourceVersion(w.store.LastStoreSyncResourceVersion(), w.resourceVersion)
-	// Versions that cannot be compared cannot be waited for.
-	return err != nil || order >= 0 || time.Now().After(w.until)
 }

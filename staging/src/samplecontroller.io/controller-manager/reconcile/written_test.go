@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -79,6 +80,38 @@ func TestAKeyWaitsForAllItsWritesInAllCaches(t *testing.T) {
 	}
 	if len(w.pending) > 0 {
 		t.Errorf("%d keys are remembered, want none", len(w.pending))
+	}
+}
+
+func TestARefusedWriteIsSeenWhenTheCacheHasAnotherVersion(t *testing.T) {
+	object := func(version string) *metav1.PartialObjectMetadata {
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "child", ResourceVersion: version}}
+	}
+	for name, test := range map[string]struct {
+		cached *metav1.PartialObjectMetadata
+		want   bool
+	}{
+		"the same version": {object("7"), false},
+		"a newer version":  {object("8"), true},
+		"none any more":    {nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var w Written
+			store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+			if test.cached != nil {
+				if err := store.Add(test.cached); err != nil {
+					t.Fatal(err)
+				}
+			}
+			key := cache.NewObjectName("default", "foo")
+			w.Refused(key, store, object("7"))
+			if got := w.Seen(key); got != test.want {
+				t.Errorf("Seen = %v, want %v", got, test.want)
+			}
+			if remembered := len(w.pending) > 0; remembered == test.want {
+				t.Errorf("remembered: %v, want %v", remembered, !test.want)
+			}
+		})
 	}
 }
 

@@ -32,7 +32,7 @@ const (
 	ReasonReplicasContested = "ReplicasContested"
 	// ReasonWaitingForDeletion: a Deployment of the wanted name is being
 	// deleted, or belongs to an earlier object of the same kind and name; it is
-	// created anew once that one is gone.
+	// created anew once that one is gone. Or the whole namespace is being deleted.
 	ReasonWaitingForDeletion = "WaitingForDeletion"
 	// ReasonDeploymentConflict: a Deployment of the wanted name exists and is
 	// not owned by the object. It is never touched.

@@ -150,6 +150,11 @@ func (k *Keeper) carryOut(ctx context.Context, p Parent, view View, decision Dec
 }
 
 func (k *Keeper) create(ctx context.Context, p Parent, deployment *appsv1.Deployment) (State, error) {
+	if p.Confirm != nil {
+		if err := p.Confirm(ctx); err != nil {
+			return State{}, err
+		}
+	}
 	created, err := k.client.Deployments(deployment.Namespace).Create(ctx, deployment, metav1.CreateOptions{FieldManager: k.fieldManager})
 	if apierrors.IsAlreadyExists(err) {
 		// Whose it is shows when the cache has it.

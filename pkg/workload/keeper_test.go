@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -66,6 +67,36 @@ func TestKeepCreatesUnderItsFieldManager(t *testing.T) {
 	create, ok := client.Actions()[0].(clienttesting.CreateActionImpl)
 	if !ok || len(client.Actions()) != 1 || create.CreateOptions.FieldManager != "test-manager" {
 		t.Errorf("actions = %v, want one create by test-manager", client.Actions())
+	}
+}
+
+func TestKeepAsksForConfirmationOnlyToCreate(t *testing.T) {
+	gone := apierrors.NewConflict(appsv1.Resource("parents"), "a", errors.New("gone"))
+	for name, test := range map[string]struct {
+		cached  *appsv1.Deployment
+		confirm error
+		asked   bool
+		calls   int
+	}{
+		"none, confirmed":       {nil, nil, true, 1},
+		"none, not confirmed":   {nil, gone, true, 0},
+		"one, as declared":      {deployment(), gone, false, 0},
+		"one, not as declared":  {deployment(withReplicas(ptr.To[int32](9))), gone, false, 1},
+		"one that is another's": {deployment(withOwner(nil)), gone, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			keeper, client := newTestKeeper(t, list(test.cached), list(test.cached))
+			asked := false
+			state, err := keeper.Keep(t.Context(), parent(func(p *Parent) {
+				p.Confirm = func(context.Context) error { asked = true; return test.confirm }
+			}))
+			if refused := test.asked && test.confirm != nil; refused != (err != nil) || refused && !apierrors.IsConflict(err) {
+				t.Errorf("Keep() = %+v, %v", state, err)
+			}
+			if asked != test.asked || len(client.Actions()) != test.calls {
+				t.Errorf("asked: %v, actions: %v, want %v and %d", asked, client.Actions(), test.asked, test.calls)
+			}
+		})
 	}
 }
 

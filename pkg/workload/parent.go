@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -35,6 +36,11 @@ type Parent struct {
 	DeploymentName string
 	Replicas       *int32
 	Image          string
+	// Confirm, if set, is asked before a Deployment is created. It returns a conflict
+	// if the object is by now gone or being deleted. It is for one that had a
+	// Deployment: the garbage collector takes that away once the object is gone, and
+	// the cache may know of the one before it knows of the other.
+	Confirm func(context.Context) error
 }
 
 // String names the parent in messages: its kind and its name in quotes.

@@ -39,7 +39,7 @@ func TestSyncRestsOnceTheCacheIsKnownToBeLate(t *testing.T) {
 			if _, err := f.controller.sync(t.Context(), key); err != nil && !apierrors.IsConflict(err) {
 				t.Fatalf("sync() = %v, want nil or a conflict", err)
 			}
-			f.wantCalls("create deployments", "patch foos/status")
+			f.wantCalls("create deployments", "list foos", "patch foos/status")
 
 			f.collect()
 			for range 2 {
@@ -58,7 +58,53 @@ func TestSyncRestsOnceTheCacheIsKnownToBeLate(t *testing.T) {
 			}
 			f.collect()
 			f.sync()
-			f.wantCalls("create deployments", "patch foos/status")
+			f.wantCalls("create deployments", "list foos", "patch foos/status")
+		})
+	}
+}
+
+// A Foo that was served is gone or going, its Deployment has gone with it, and the
+// cache knows of the Deployment only.
+func TestSyncCreatesNothingForAFooThatTheCacheHasForTooLong(t *testing.T) {
+	foos := samplev1alpha1.SchemeGroupVersion.WithResource("foos")
+	for name, change := range map[string]func(tracker clienttesting.ObjectTracker, foo *samplev1alpha1.Foo) error{
+		"gone": func(tracker clienttesting.ObjectTracker, foo *samplev1alpha1.Foo) error {
+			return tracker.Delete(foos, foo.Namespace, foo.Name)
+		},
+		"going": func(tracker clienttesting.ObjectTracker, foo *samplev1alpha1.Foo) error {
+			foo.DeletionTimestamp, foo.Finalizers = &metav1.Time{}, []string{"foregroundDeletion"}
+			return tracker.Update(foos, foo, foo.Namespace)
+		},
+		"another": func(tracker clienttesting.ObjectTracker, foo *samplev1alpha1.Foo) error {
+			foo.UID = "uid-another"
+			return tracker.Update(foos, foo, foo.Namespace)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, exampleFoo())
+			f.sync()
+			f.update(ready)
+			f.observe()
+			f.sync()
+			f.observe()
+
+			foo := f.foo()
+			foo.ResourceVersion += "0"
+			if err := change(f.sample.Tracker(), foo); err != nil {
+				t.Fatal(err)
+			}
+			f.collect()
+			if _, err := f.controller.sync(t.Context(), key); !apierrors.IsConflict(err) {
+				t.Errorf("sync() = %v, want a conflict", err)
+			}
+			f.wantCalls("list foos")
+			f.sample.ClearActions()
+			if _, err := f.controller.sync(t.Context(), key); !errors.Is(err, reconcile.ErrStale) {
+				t.Errorf("sync() = %v, want %v", err, reconcile.ErrStale)
+			}
+			f.wantCalls()
+			f.observe()
+			f.sync()
 		})
 	}
 }

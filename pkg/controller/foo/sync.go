@@ -5,11 +5,13 @@ package foo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -38,7 +40,11 @@ func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (time.Durat
 		return 0, nil // nothing is known of what it wants
 	}
 
-	state, err := c.keeper.Keep(ctx, parentOf(foo))
+	parent := parentOf(foo)
+	if foo.Status.Selector != "" { // it had a Deployment
+		parent.Confirm = func(ctx context.Context) error { return c.confirm(ctx, foo) }
+	}
+	state, err := c.keeper.Keep(ctx, parent)
 	if state.Refused != nil {
 		c.written.Refused(key, c.keptStore, state.Refused)
 	}
@@ -50,6 +56,25 @@ func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (time.Durat
 		foo = c.latest(foo)
 	}
 	return state.Again, c.updateStatus(ctx, foo, state)
+}
+
+// confirm returns a conflict if the Foo is by now gone or being deleted; it rests then
+// until the cache knows.
+func (c *Controller) confirm(ctx context.Context, foo *samplev1alpha1.Foo) error {
+	// To list one is to get it, by a verb that is granted anyway.
+	found, err := c.fooClient.Foos(foo.Namespace).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, foo.Name).String(),
+	})
+	if err != nil {
+		return fmt.Errorf("confirming Foo: %w", err)
+	}
+	for _, now := range found.Items {
+		if now.UID == foo.UID && now.DeletionTimestamp == nil {
+			return nil
+		}
+	}
+	c.written.Refused(cache.MetaObjectToName(foo), c.fooStore, foo)
+	return apierrors.NewConflict(samplev1alpha1.Resource("foos"), foo.Name, errors.New("it is gone, or being deleted"))
 }
 
 // latest returns the Foo as it is cached by now, if it wants what it wanted. A write

@@ -3,13 +3,14 @@
 # Copyright The sample-controller-manager Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Builds the binary, static and with the version of the commit stamped into it.
+# Builds the binary with the version of the commit stamped into it.
 #
 # Usage: hack/build.sh
 #
 # Environment:
 #   OUTPUT         the file to write (default bin/sample-controller-manager)
-#   RACE           if 1, with the race detector; needs a C compiler and is not static
+#   RELEASE        if 1, static and the same wherever it is built
+#   RACE           if 1, with the race detector; needs a C compiler
 #   BUILD_VERSION  the version to stamp (default that of the commit)
 
 set -o errexit -o nounset -o pipefail
@@ -18,13 +19,15 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source hack/lib/version.sh
 
 output="${OUTPUT:-bin/sample-controller-manager}"
-if [[ "${RACE:-}" == 1 ]]; then
-  # Without -trimpath, to share what `go test -race` has compiled.
-  export CGO_ENABLED=1
-  flags=(-race)
-else
+# Other builds share what `go vet` and `go test` have compiled; a release shares
+# nothing and takes minutes the first time.
+flags=()
+if [[ "${RELEASE:-}" == 1 ]]; then
   export CGO_ENABLED=0
   flags=(-trimpath)
+elif [[ "${RACE:-}" == 1 ]]; then
+  export CGO_ENABLED=1
+  flags=(-race)
 fi
 
 GOWORK=off go build "${flags[@]}" -buildvcs=false \

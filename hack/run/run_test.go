@@ -54,7 +54,7 @@ func TestRun(t *testing.T) {
 	case <-out.appeared:
 	case err := <-done:
 		t.Fatalf("ended: %v", err)
-	case <-time.After(5 * time.Minute):
+	case <-time.After(15 * time.Minute): // the daemon may have to be compiled first
 		t.Error("timed out")
 	}
 	cancel()

@@ -73,6 +73,7 @@ func TestTerminatingNamespaceIsLeftAlone(t *testing.T) {
 		}
 	}
 	time.Sleep(2 * time.Second) // in which nothing more is to be written
+	before["list foos"]++       // is it there?
 	before["create deployments"]++
 	before["patch foos/status"]++
 	wantCounts(t, ns, before)

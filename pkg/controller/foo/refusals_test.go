@@ -63,6 +63,62 @@ func TestSyncRestsOnceTheCacheIsKnownToBeLate(t *testing.T) {
 	}
 }
 
+// A status that is refused because of what does not matter is written once more, for
+// the Foo as it is by now.
+func TestSyncTellsAFooThatIsTouchedAllTheTime(t *testing.T) {
+	for name, test := range map[string]struct {
+		refusals int
+		change   func(*samplev1alpha1.Foo)
+		told     bool
+		calls    []string
+	}{
+		"touched once": {
+			1, func(foo *samplev1alpha1.Foo) { foo.Annotations = map[string]string{"touched": "once"} },
+			true, []string{"patch foos/status", "patch foos/status"},
+		},
+		"touched again": {
+			2, func(foo *samplev1alpha1.Foo) { foo.Annotations = map[string]string{"touched": "again"} },
+			false, []string{"patch foos/status", "patch foos/status"},
+		},
+		"wants something else": {
+			1, func(foo *samplev1alpha1.Foo) { foo.Generation++ },
+			false, []string{"patch foos/status"},
+		},
+		"somebody else wrote its status": {
+			1, func(foo *samplev1alpha1.Foo) { foo.Status.AvailableReplicas = 7 },
+			false, []string{"patch foos/status"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, exampleFoo())
+			f.sync()
+			f.update(ready)
+			f.observe()
+			touched := f.foo()
+			touched.ResourceVersion += "0"
+			test.change(touched)
+			f.sample.ClearActions()
+			left := test.refusals
+			f.sample.PrependReactor("patch", "foos", func(clienttesting.Action) (bool, runtime.Object, error) {
+				left--
+				if err := f.foos.Update(touched); err != nil { // so it is when the write is refused, or soon after
+					t.Error(err)
+				}
+				return left >= 0, nil, apierrors.NewConflict(samplev1alpha1.Resource("foos"), key.Name, errors.New("changed"))
+			})
+			if _, err := f.controller.sync(t.Context(), key); test.told && err != nil || !test.told && !apierrors.IsConflict(err) {
+				t.Errorf("sync() = %v", err)
+			}
+			f.wantCalls(test.calls...)
+			if test.told {
+				f.wantEvents("Normal Synced Foo synced successfully")
+			} else {
+				f.wantEvents()
+			}
+		})
+	}
+}
+
 // A Foo that was served is gone or going, its Deployment has gone with it, and the
 // cache knows of the Deployment only.
 func TestSyncCreatesNothingForAFooThatTheCacheHasForTooLong(t *testing.T) {

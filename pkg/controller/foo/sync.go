@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -19,6 +20,13 @@ import (
 	"samplecontroller.io/controller-manager/reconcile"
 
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
+)
+
+// A Foo that was touched while its status was written is waited for this long, and
+// looked for this often.
+const (
+	touchTimeout = 100 * time.Millisecond
+	touchPoll    = 2 * time.Millisecond
 )
 
 // sync brings one Foo's Deployment to where it should be, then its status.
@@ -87,14 +95,17 @@ func (c *Controller) latest(foo *samplev1alpha1.Foo) *samplev1alpha1.Foo {
 	return now
 }
 
-// updateStatus writes the Foo's status if it differs from what it should be, and
-// records an Event if the Foo thereby became ready or stalled.
+// updateStatus writes the Foo's status if it differs from what it should be.
 func (c *Controller) updateStatus(ctx context.Context, foo *samplev1alpha1.Foo, state workload.State) error {
-	status := newStatus(foo, state, metav1.NewTime(c.clock.Now()))
-	if equalStatus(foo.Status, status) {
-		return nil
+	err := c.writeStatus(ctx, foo, state)
+	if apierrors.IsConflict(err) {
+		// It may have been changed in what does not matter here, an annotation for
+		// example. Without a second try, one that is changed all the time would be
+		// refused again and again.
+		if now := c.touched(ctx, foo); now != nil {
+			foo, err = now, c.writeStatus(ctx, now, state)
+		}
 	}
-	applied, err := c.fooClient.Foos(foo.Namespace).ApplyStatus(ctx, applyStatus(foo, status), metav1.ApplyOptions{FieldManager: ControllerName, Force: true})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		// Whatever else is decided on this version is late as well. The worst would be
 		// a Deployment for a Foo that is gone: the garbage collector takes it away,
@@ -104,6 +115,32 @@ func (c *Controller) updateStatus(ctx context.Context, foo *samplev1alpha1.Foo, 
 	if apierrors.IsNotFound(err) {
 		return nil // the Foo is gone, and its status with it
 	}
+	return err
+}
+
+// touched returns the Foo as it is once the cache has what a refused write has shown it
+// not to have, which is usually a matter of milliseconds. It returns nil if the Foo wants
+// or says something else by then.
+func (c *Controller) touched(ctx context.Context, foo *samplev1alpha1.Foo) *samplev1alpha1.Foo {
+	now := foo
+	err := wait.PollUntilContextTimeout(ctx, touchPoll, touchTimeout, true, func(context.Context) (bool, error) {
+		now = c.latest(foo)
+		return now.ResourceVersion != foo.ResourceVersion, nil
+	})
+	if err != nil || now.DeletionTimestamp != nil || !equalStatus(now.Status, foo.Status) {
+		return nil
+	}
+	return now
+}
+
+// writeStatus writes the status of this very version of the Foo, and records an Event
+// if the Foo thereby became ready or stalled.
+func (c *Controller) writeStatus(ctx context.Context, foo *samplev1alpha1.Foo, state workload.State) error {
+	status := newStatus(foo, state, metav1.NewTime(c.clock.Now()))
+	if equalStatus(foo.Status, status) {
+		return nil
+	}
+	applied, err := c.fooClient.Foos(foo.Namespace).ApplyStatus(ctx, applyStatus(foo, status), metav1.ApplyOptions{FieldManager: ControllerName, Force: true})
 	if err != nil {
 		return fmt.Errorf("applying status of Foo: %w", err)
 	}

@@ -1,0 +1,143 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// delayer is a proxy before the API server that passes on late what watches of one
+// resource tell, and all else at once.
+type delayer struct {
+	server *httptest.Server
+	delay  atomic.Int64
+}
+
+// startDelayer starts one for the resource with this path. It delays nothing yet.
+func startDelayer(t *testing.T, path string) *delayer {
+	t.Helper()
+	config := testCluster.Config()
+	target, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority := x509.NewCertPool()
+	authority.AppendCertsFromPEM(config.CAData)
+	// Without a certificate of its own it is nobody: its clients are authenticated.
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority}}
+	d := &delayer{}
+	d.server = httptest.NewTLSServer(&httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport:     transport,
+		FlushInterval: -1,
+		ModifyResponse: func(response *http.Response) error {
+			if r := response.Request; r.URL.Path == path && r.URL.Query().Get("watch") == "true" {
+				response.Body = d.slow(r.Context(), response.Body)
+			}
+			return nil
+		},
+	})
+	t.Cleanup(func() {
+		d.server.CloseClientConnections()
+		d.server.Close()
+		transport.CloseIdleConnections()
+	})
+	return d
+}
+
+// by sets how late all is passed on from now on.
+func (d *delayer) by(delay time.Duration) { d.delay.Store(int64(delay)) }
+
+// kubeconfig returns the path of a kubeconfig that acts as the daemon's
+// ServiceAccount through the proxy.
+func (d *delayer) kubeconfig(t *testing.T) string {
+	t.Helper()
+	path, err := testCluster.ServiceAccountKubeconfig(t.Context(), namespace, namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.LoadFromFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cluster := range config.Clusters {
+		cluster.Server = d.server.URL
+		cluster.CertificateAuthorityData = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: d.server.Certificate().Raw})
+	}
+	path = filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// slowBody is a body of which each piece can be read a while after it has come.
+type slowBody struct {
+	io.Closer
+	ctx    context.Context // of the request: the client may go while a piece waits
+	pieces <-chan piece
+	rest   string
+}
+
+type piece struct {
+	content string
+	err     error
+	due     time.Time
+}
+
+func (d *delayer) slow(ctx context.Context, body io.ReadCloser) io.ReadCloser {
+	pieces := make(chan piece, 10_000) // more than come in the time of a delay
+	go func() {
+		buffer := make([]byte, 32<<10)
+		for {
+			n, err := body.Read(buffer)
+			p := piece{content: string(buffer[:n]), err: err, due: time.Now().Add(time.Duration(d.delay.Load()))}
+			select {
+			case pieces <- p:
+			case <-ctx.Done():
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return &slowBody{Closer: body, ctx: ctx, pieces: pieces}
+}
+
+func (b *slowBody) Read(buffer []byte) (int, error) {
+	for b.rest == "" {
+		select {
+		case p := <-b.pieces:
+			select {
+			case <-time.After(time.Until(p.due)):
+			case <-b.ctx.Done():
+				return 0, b.ctx.Err()
+			}
+			if b.rest = p.content; b.rest == "" {
+				return 0, p.err
+			}
+		case <-b.ctx.Done():
+			return 0, b.ctx.Err()
+		}
+	}
+	n, err := strings.NewReader(b.rest).Read(buffer)
+	b.rest = b.rest[n:]
+	return n, err
+}

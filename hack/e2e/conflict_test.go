@@ -73,6 +73,12 @@ var obstacles = map[string]obstacle{
 	"a dead namesake's": {
 		place:     placeOfDeadNamesake,
 		condition: "Reconciling", reason: "WaitingForDeletion",
+		message: `Deployment "web" belongs to an earlier Foo "a", since deleted; it is created anew once it is gone`,
+		free:    func(t *testing.T, ns string) { kubectl(t, "-n", ns, "delete", "deployment", "web") },
+	},
+	"a dead namesake's in deletion": {
+		place:     placeOfDeadNamesakeInDeletion,
+		condition: "Reconciling", reason: "WaitingForDeletion",
 		message: `Deployment "web" is being deleted; it is created anew once it is gone`,
 		free:    release,
 	},
@@ -145,7 +151,12 @@ func TestTwoFoosNameOneDeployment(t *testing.T) {
 	var creating sync.WaitGroup
 	for i := range pairs {
 		for _, side := range []string{"left", "right"} {
-			creating.Go(func() { createFooNaming(t, ns, fmt.Sprintf("%s-%d", side, i), fmt.Sprintf("web-%d", i)) })
+			creating.Go(func() {
+				foo := fooNaming(fmt.Sprintf("%s-%d", side, i), fmt.Sprintf("web-%d", i))
+				if _, err := sample.SamplecontrollerV1alpha1().Foos(ns).Create(t.Context(), foo, metav1.CreateOptions{}); err != nil {
+					t.Error(err)
+				}
+			})
 		}
 	}
 	creating.Wait()

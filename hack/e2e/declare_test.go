@@ -42,9 +42,17 @@ func declareFoo(t *testing.T, ns, name string, spec samplev1alpha1.FooSpec) *sam
 	return foo
 }
 
+// createFooNaming creates a Foo that wants one replica of the named Deployment.
 func createFooNaming(t *testing.T, ns, name, deployment string) {
 	t.Helper()
-	declareFoo(t, ns, name, samplev1alpha1.FooSpec{DeploymentName: deployment, Replicas: ptr.To[int32](1)})
+	declareFoo(t, ns, name, fooNaming(name, deployment).Spec)
+}
+
+func fooNaming(name, deployment string) *samplev1alpha1.Foo {
+	return &samplev1alpha1.Foo{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       samplev1alpha1.FooSpec{DeploymentName: deployment, Replicas: ptr.To[int32](1)},
+	}
 }
 
 // waitMessage waits until a condition of the Foo is True, for its present

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
@@ -24,10 +25,10 @@ func TestRename(t *testing.T) {
 	tests := map[string]func(t *testing.T, ns string){"to a name that is taken": renameToATakenName}
 	for declared, replicas := range map[string]*int32{"replicas set": ptr.To[int32](3), "replicas absent": nil} {
 		for name, test := range map[string]func(t *testing.T, ns string, replicas *int32){
-			"while serving":          renameWhileServing,
-			"while not available":    renameWhileNotAvailable,
-			"before it ever was":     renameBeforeAvailable,
-			"faster than it becomes": renameInASuccession,
+			"while available":     renameWhileAvailable,
+			"while not available": renameWhileNotAvailable,
+			"never available":     renameNeverAvailable,
+			"in quick succession": renameInQuickSuccession,
 		} {
 			tests[declared+", "+name] = func(t *testing.T, ns string) { test(t, ns, replicas) }
 		}
@@ -35,7 +36,8 @@ func TestRename(t *testing.T) {
 	onOneReplica(t, tests)
 }
 
-func renameWhileServing(t *testing.T, ns string, replicas *int32) {
+// renameWhileAvailable renames once, and back when that has ended.
+func renameWhileAvailable(t *testing.T, ns string, replicas *int32) {
 	served := recordAvailability(t, ns)
 	makeThree(t, ns, replicas)
 	first := deployment(t, ns, "one")
@@ -88,8 +90,9 @@ func renameWhileNotAvailable(t *testing.T, ns string, replicas *int32) {
 	served.wantNeverFewer(t, ns, "three", 3)
 }
 
-// renameBeforeAvailable renames a Foo that has never served: nothing is waited for.
-func renameBeforeAvailable(t *testing.T, ns string, replicas *int32) {
+// renameNeverAvailable renames a Foo that has never served: there is nothing to wait
+// for.
+func renameNeverAvailable(t *testing.T, ns string, replicas *int32) {
 	blockPods(t, ns)
 	declareFoo(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "one", Replicas: replicas})
 	waitDeployment(t, ns, "one")
@@ -106,14 +109,14 @@ func renameBeforeAvailable(t *testing.T, ns string, replicas *int32) {
 	wantOnly(t, ns, "a", "one")
 }
 
-// renameInASuccession renames without waiting for anything, at moments that differ.
-func renameInASuccession(t *testing.T, ns string, replicas *int32) {
+// renameInQuickSuccession renames without waiting for what comes of it.
+func renameInQuickSuccession(t *testing.T, ns string, replicas *int32) {
 	served := recordAvailability(t, ns)
 	makeThree(t, ns, replicas)
 	names := []string{"two", "three", "one"}
 	for i := range 12 {
 		rename(t, ns, names[i%3])
-		if i%4 == 3 { // let it come to a Deployment that is on its way, or just gone
+		if i%4 == 3 { // so that it is not always the same that is on its way
 			waitDeployment(t, ns, names[i%3])
 		}
 	}
@@ -202,40 +205,41 @@ func waitPending(t *testing.T, ns string, replicas int32, names ...string) {
 // blockPods has all Pods that are made from now on ask for more than any Node has.
 func blockPods(t *testing.T, ns string) {
 	t.Helper()
-	_, err := kube.CoreV1().LimitRanges(ns).Create(t.Context(), &corev1.LimitRange{
-		ObjectMeta: metav1.ObjectMeta{Name: "block"},
-		Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
-			Type:           corev1.LimitTypeContainer,
-			DefaultRequest: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1000")},
-		}}},
-	}, metav1.CreateOptions{})
+	_, err := kube.CoreV1().LimitRanges(ns).Create(t.Context(), &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Name: "cpu"}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	waitBlocked(t, ns, true)
+	setDefaultCPU(t, ns, "1000")
 }
 
-// unblockPods has Pods ask for nothing again, those too that do not run yet.
+// unblockPods has Pods ask for next to nothing, those too that do not run yet. The
+// LimitRange is kept: the API server may remember one that is gone for a while.
 func unblockPods(t *testing.T, ns string) {
 	t.Helper()
-	if err := kube.CoreV1().LimitRanges(ns).Delete(t.Context(), "block", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	waitBlocked(t, ns, false)
+	setDefaultCPU(t, ns, "1m")
 	kubectl(t, "-n", ns, "delete", "pods", "--field-selector=status.phase=Pending")
 }
 
-// waitBlocked waits until the API server goes by the LimitRange, or by its absence.
-func waitBlocked(t *testing.T, ns string, blocked bool) {
+// setDefaultCPU sets what Pods ask for that do not say, and waits until the API
+// server goes by it.
+func setDefaultCPU(t *testing.T, ns, cpu string) {
 	t.Helper()
+	patch := fmt.Appendf(nil, `{"spec":{"limits":[{"type":"Container","defaultRequest":{"cpu":%q}}]}}`, cpu)
+	if _, err := kube.CoreV1().LimitRanges(ns).Patch(t.Context(), "cpu", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	probe := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "probe"},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "probe", Image: "probe"}}},
+	}
 	waitUntil(t, "the LimitRange is heeded", func(ctx context.Context) error {
-		pod, err := kube.CoreV1().Pods(ns).Create(ctx, &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: "probe"},
-			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "probe", Image: "probe"}}},
-		}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		if err == nil && pod.Spec.Containers[0].Resources.Requests.Cpu().IsZero() == blocked {
-			err = fmt.Errorf("a Pod requests %v", pod.Spec.Containers[0].Resources.Requests)
+		pod, err := kube.CoreV1().Pods(ns).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if err != nil {
+			return err
 		}
-		return err
+		if requests := pod.Spec.Containers[0].Resources.Requests; !requests.Cpu().Equal(resource.MustParse(cpu)) {
+			return fmt.Errorf("a Pod requests %v", requests)
+		}
+		return nil
 	})
 }

@@ -37,9 +37,12 @@ var rules = []rule{
 	{of: root + "/pkg/controller/*", may: []string{
 		api, clients,
 		library + "/controller", library + "/lenient", library + "/reconcile",
-		root + "/pkg/workload", root + "/pkg/podrecord",
+		root + "/pkg/workload", root + "/pkg/ownership", root + "/pkg/podrecord",
 	}},
-	{of: root + "/pkg/workload", may: []string{api, clients}},
+	{of: root + "/pkg/workload",
+		may:     []string{api, library + "/lenient", library + "/reconcile", root + "/pkg/ownership"},
+		inTests: []string{clients, root + "/pkg/controller", root + "/pkg/podrecord"}}, // what it does, it does for each kind
+	{of: root + "/pkg/ownership", may: []string{root + "/pkg/podrecord"}},
 	{of: root + "/pkg/podrecord"},
 
 	// The command. Only its package app wires all together.

@@ -6,7 +6,6 @@ package workload
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -110,16 +109,6 @@ func managesReplicas(entry metav1.ManagedFieldsEntry) bool {
 	if entry.Subresource == "status" {
 		return false // there is a status.replicas too
 	}
-	// What TrimManagedFields has left is one that does.
+	// What Trim has left is one that does.
 	return entry.FieldsV1 == nil || bytes.Contains(entry.FieldsV1.Raw, []byte(`"f:replicas":{}`))
-}
-
-// TrimManagedFields drops from a Deployment that is to be cached all of its managed
-// fields but the names of those who manage its replicas. It may be called again.
-func TrimManagedFields(d *appsv1.Deployment) {
-	kept := slices.DeleteFunc(d.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool { return !managesReplicas(entry) })
-	for i := range kept {
-		kept[i].FieldsV1 = nil
-	}
-	d.ManagedFields = slices.Clip(kept)
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clienttesting "k8s.io/client-go/testing"
@@ -137,28 +136,5 @@ func TestTheImageIsCorrectedDuringAContest(t *testing.T) {
 	want := `{"metadata":{"resourceVersion":"7"},"spec":{"template":{"spec":{"containers":[{"image":"nginx:1.29","name":"nginx"}]}}}}`
 	if patch := client.Actions()[0].(clienttesting.PatchActionImpl); string(patch.Patch) != want {
 		t.Errorf("patch = %s, want %s", patch.Patch, want)
-	}
-}
-
-func TestTrimManagedFieldsKeepsWhoManagesReplicas(t *testing.T) {
-	d := contested()
-	for range 2 { // informers may transform twice
-		TrimManagedFields(d)
-		var got []string
-		for _, entry := range d.ManagedFields {
-			got = append(got, entry.Manager)
-			if entry.FieldsV1 != nil {
-				t.Errorf("the fields of %s are kept", entry.Manager)
-			}
-		}
-		if diff := cmp.Diff([]string{"test-manager", "kubectl", "autoscaler"}, got); diff != "" {
-			t.Errorf("unexpected managers (-want +got):\n%s", diff)
-		}
-	}
-	if got := rivalOf(d, "test-manager"); got != `field manager "autoscaler"` {
-		t.Errorf("rival = %s", got)
-	}
-	if got := rivalOf(deployment(), "test-manager"); got != "an unknown writer" {
-		t.Errorf("rival = %s", got)
 	}
 }

@@ -143,7 +143,7 @@ func (p Parent) conflict(live *appsv1.Deployment, owner *metav1.OwnerReference) 
 	if err != nil {
 		panic(err) // strings and booleans always marshal
 	}
-	return fmt.Sprintf("Deployment %q was made for a %s of this name but is owned by nobody: delete it to have it created anew, or give it to this one: "+
+	return fmt.Sprintf("Deployment %q was made for the %s of this name but is owned by nobody: delete it to have it created anew, or give it to this one: "+
 		`kubectl -n %s patch deployment %s -p '{"metadata":{"ownerReferences":[%s]}}'`,
 		live.Name, p.Kind.Kind, live.Namespace, live.Name, reference)
 }

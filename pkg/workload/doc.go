@@ -4,6 +4,9 @@
 // Package workload keeps one Deployment for a parent object, a Foo or an
 // Icecream.
 //
+// [Controller] is the controller of either kind: what wakes it, and what it does for
+// one object. What the kinds have of their own they say by a [Kind].
+//
 // [Decide] is the decision: a pure function of the parent and of what the cache
 // holds under the wanted name. [Keeper.Keep] reads the cache, carries the
 // decision out with at most one write, and reports what is there. [NewStatus]
@@ -17,4 +20,24 @@
 //
 // A Deployment is the parent's if, and only if, its controller owner reference
 // has the parent's UID. Any other of the wanted name is never touched.
+//
+// # When it writes
+//
+// Only when something differs, and never twice in one sync to one object, but for a
+// status that a mere touch has refused. Updates that leave the resourceVersion as it
+// was, as a resync sends them, do not reach it unless the informers were given a
+// resync period: drift is healed because the Deployments are watched.
+//
+// # What cannot be decoded
+//
+// An object that was stored before validation was tightened may not fit its type. What
+// it wants is not known, so neither it nor its Deployment is written; it is reported
+// by an Event and in the log, once in each version, and counted.
+//
+// # Deletion
+//
+// An object that is being deleted gets nothing new. Its Deployment goes by garbage
+// collection, through the owner reference. The cache may know of that before it knows
+// that the object is gone, so one that had a Deployment is looked at once more before
+// another is made.
 package workload

@@ -20,10 +20,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
-)
 
-// byController is the index of Deployments by the UID of the object that owns them.
-const byController = "controller-uid"
+	"samplecontroller.io/sample-controller-manager/pkg/ownership"
+)
 
 // Keeper keeps the Deployments of the parents of one controller. It may be used by
 // several goroutines, each for another parent.
@@ -40,19 +39,10 @@ type Keeper struct {
 // client under the name of fieldManager. It adds an index to the informer, so it
 // must be called before that is started; others may have added it before.
 func NewKeeper(deployments cache.TypedSharedIndexInformer[*appsv1.Deployment], client appsv1client.DeploymentsGetter, fieldManager string) (*Keeper, error) {
-	if _, exists := deployments.GetIndexer().GetIndexers()[byController]; !exists {
-		if err := deployments.AddTypedIndexers(cache.TypedIndexers[*appsv1.Deployment]{byController: controllerUID}); err != nil {
-			return nil, fmt.Errorf("indexing Deployments by owner: %w", err)
-		}
+	if err := ownership.Index(deployments); err != nil {
+		return nil, fmt.Errorf("Deployments: %w", err)
 	}
 	return &Keeper{deployments: deployments.GetTypedIndexer(), client: client, fieldManager: fieldManager, clock: clock.RealClock{}}, nil
-}
-
-func controllerUID(d *appsv1.Deployment) ([]string, error) {
-	if owner := metav1.GetControllerOfNoCopy(d); owner != nil {
-		return []string{string(owner.UID)}, nil
-	}
-	return nil, nil
 }
 
 // State is what became of a parent's Deployment.
@@ -66,6 +56,9 @@ type State struct {
 	// Refused is the Deployment as the cache has it, if a write of it was refused
 	// because it is no longer so.
 	Refused *appsv1.Deployment
+	// Unknown is the Deployment as the API server has it, if the cache has none and
+	// it could not be created for that.
+	Unknown *appsv1.Deployment
 	// Obstacle is why the Deployment is not there or not as declared; nil if
 	// nothing is in the way.
 	Obstacle *Obstacle
@@ -79,7 +72,7 @@ type State struct {
 //
 // If the API server denies the write on its merits, the State says so, and when to
 // try again. An error for which [apierrors.IsConflict] holds means that the cache was
-// late. With an error the State says nothing but what was refused.
+// late. With an error the State says nothing but what the cache is late for.
 func (k *Keeper) Keep(ctx context.Context, p Parent) (State, error) {
 	view, err := k.view(p)
 	if err != nil {
@@ -117,13 +110,12 @@ func (k *Keeper) view(p Parent) (View, error) {
 	if exists {
 		view.Live = object.(*appsv1.Deployment)
 	}
-	owned, err := k.deployments.ByTypedIndex(byController, string(p.GetUID()))
+	owned, err := ownership.Owned(k.deployments, p.GetNamespace(), p.GetUID())
 	if err != nil {
 		return View{}, err
 	}
 	for _, d := range owned {
-		// A UID in another namespace would be somebody's forgery.
-		if d.Namespace == p.GetNamespace() && d.Name != p.DeploymentName {
+		if d.Name != p.DeploymentName {
 			view.Former = append(view.Former, d)
 		}
 	}
@@ -158,7 +150,11 @@ func (k *Keeper) create(ctx context.Context, p Parent, deployment *appsv1.Deploy
 	created, err := k.client.Deployments(deployment.Namespace).Create(ctx, deployment, metav1.CreateOptions{FieldManager: k.fieldManager})
 	if apierrors.IsAlreadyExists(err) {
 		// Whose it is shows when the cache has it.
-		return State{}, stale(deployment.Name, err)
+		existing, getErr := k.get(ctx, deployment.Namespace, deployment.Name)
+		if getErr != nil {
+			return State{}, getErr
+		}
+		return State{Unknown: existing}, stale(deployment.Name, err)
 	}
 	if err != nil {
 		return State{}, fmt.Errorf("creating Deployment %q of %s: %w", deployment.Name, p, err)
@@ -218,19 +214,31 @@ func (k *Keeper) delete(ctx context.Context, p Parent, live, former *appsv1.Depl
 // if the parent was renamed to and fro: for such a one the last that really serves
 // must not go.
 func (k *Keeper) confirm(ctx context.Context, d *appsv1.Deployment) error {
-	// To list one is to get it, by a verb that is granted anyway.
-	found, err := k.client.Deployments(d.Namespace).List(ctx, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, d.Name).String(),
-	})
+	now, err := k.get(ctx, d.Namespace, d.Name)
 	if err != nil {
-		return fmt.Errorf("confirming Deployment %q: %w", d.Name, err)
+		return err
 	}
-	for _, now := range found.Items {
-		if now.UID == d.UID && now.ResourceVersion == d.ResourceVersion {
-			return nil
-		}
+	if now != nil && now.UID == d.UID && now.ResourceVersion == d.ResourceVersion {
+		return nil
 	}
 	return stale(d.Name, errors.New("it is not as the cache has it"))
+}
+
+// get returns the Deployment as the API server has it, nil if there is none. To list
+// one is to get it, by a verb that is granted anyway.
+func (k *Keeper) get(ctx context.Context, namespace, name string) (*appsv1.Deployment, error) {
+	found, err := k.client.Deployments(namespace).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading Deployment %q: %w", name, err)
+	}
+	for i := range found.Items {
+		if found.Items[i].Name == name {
+			return &found.Items[i], nil
+		}
+	}
+	return nil, nil
 }
 
 // stale turns an error that shows the cache to be late into a conflict.

@@ -140,10 +140,11 @@ func TestKeepTakesALateCacheForAConflict(t *testing.T) {
 	for name, test := range map[string]struct {
 		cached, stored *appsv1.Deployment
 		patchErr       error
+		want           State
 	}{
-		"created meanwhile": {nil, drifted, nil},
-		"deleted meanwhile": {drifted, nil, gone},
-		"changed meanwhile": {drifted, drifted, conflict},
+		"created meanwhile": {nil, drifted, nil, State{Unknown: drifted}},
+		"deleted meanwhile": {drifted, nil, gone, State{Refused: drifted}},
+		"changed meanwhile": {drifted, drifted, conflict, State{Refused: drifted}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			keeper, client := newTestKeeper(t, list(test.cached), list(test.stored))
@@ -154,7 +155,7 @@ func TestKeepTakesALateCacheForAConflict(t *testing.T) {
 			if !apierrors.IsConflict(err) {
 				t.Errorf("error = %v, want a conflict", err)
 			}
-			if diff := cmp.Diff(State{Refused: test.cached}, state); diff != "" {
+			if diff := cmp.Diff(test.want, state); diff != "" {
 				t.Errorf("unexpected state (-want +got):\n%s", diff)
 			}
 		})

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1apply "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 )
@@ -73,6 +74,21 @@ func OwnConditions(conditions []metav1.Condition) []metav1.Condition {
 		}
 	}
 	return own
+}
+
+// ApplyConditions returns the conditions as an apply configuration has them.
+func ApplyConditions(conditions []metav1.Condition) []*metav1apply.ConditionApplyConfiguration {
+	var applied []*metav1apply.ConditionApplyConfiguration
+	for _, c := range conditions {
+		applied = append(applied, metav1apply.Condition().
+			WithType(c.Type).
+			WithStatus(c.Status).
+			WithObservedGeneration(c.ObservedGeneration).
+			WithLastTransitionTime(c.LastTransitionTime).
+			WithReason(c.Reason).
+			WithMessage(c.Message))
+	}
+	return applied
 }
 
 // verdict is the condition that is True, and why.

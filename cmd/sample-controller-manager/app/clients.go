@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/metadata"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/component-base/version"
@@ -56,6 +57,15 @@ func (c clients) kube(name string, timeout time.Duration) (kubernetes.Interface,
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("making client of %s: %w", name, err)
+	}
+	return client, nil
+}
+
+// metadata returns the client of informers of metadata.
+func (c clients) metadata(name string) (metadata.Interface, error) {
+	client, err := metadata.NewForConfig(c.rest(name, noTimeout))
+	if err != nil {
+		return nil, fmt.Errorf("making metadata client of %s: %w", name, err)
 	}
 	return client, nil
 }

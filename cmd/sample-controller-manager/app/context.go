@@ -6,13 +6,9 @@ package app
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"sync"
-	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	kubeinformers "k8s.io/client-go/informers"
@@ -27,17 +23,20 @@ import (
 	"samplecontroller.io/controller-manager/reconcile"
 
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/config"
-	"samplecontroller.io/sample-controller-manager/pkg/workload"
+	"samplecontroller.io/sample-controller-manager/pkg/ownership"
 )
 
 // ControllerContext is what constructors make their controllers from.
 type ControllerContext struct {
-	// Informers is the handle on the factories below. A constructor asks it for
-	// each informer that its controller needs.
-	Informers *informers.Handle
-	// Kube makes the informers of built-in resources, Sample those of ours.
-	Kube   kubeinformers.SharedInformerFactory
-	Sample sampleinformers.SharedInformerFactory
+	// Informers is the handle on the factories below, which nobody but the methods
+	// of this type uses: each asks for the one informer of a resource.
+	Informers       *informers.Handle
+	kubeFactory     kubeinformers.SharedInformerFactory
+	metadataFactory ownership.MetadataFactory
+	sampleFactory   sampleinformers.SharedInformerFactory
+
+	// What is written to Foos and to Icecreams, by whichever controller.
+	writtenFoos, writtenIcecreams *reconcile.Written
 
 	clients
 	events record.EventBroadcaster
@@ -56,34 +55,23 @@ func newControllerContext(c *config.CompletedConfig, events record.EventBroadcas
 	if err != nil {
 		return nil, err
 	}
+	metadata, err := clients.metadata("informers")
+	if err != nil {
+		return nil, err
+	}
 	resync := resyncPeriod(c.MinResyncPeriod)
 	cc := &ControllerContext{
-		Kube:    kubeinformers.NewSharedInformerFactoryWithOptions(kube, resync, kubeinformers.WithTransform(trim)),
-		Sample:  sampleinformers.NewSharedInformerFactoryWithOptions(sample, resync, sampleinformers.WithTransform(trim)),
-		clients: clients,
-		events:  events,
-		config:  c,
+		kubeFactory:      kubeinformers.NewSharedInformerFactoryWithOptions(kube, resync, kubeinformers.WithTransform(trim)),
+		metadataFactory:  ownership.NewMetadataFactory(metadata, resync),
+		sampleFactory:    sampleinformers.NewSharedInformerFactoryWithOptions(sample, resync, sampleinformers.WithTransform(trim)),
+		writtenFoos:      &reconcile.Written{},
+		writtenIcecreams: &reconcile.Written{},
+		clients:          clients,
+		events:           events,
+		config:           c,
 	}
-	cc.Informers = informers.NewHandle(cc.Kube, cc.Sample)
+	cc.Informers = informers.NewHandle(cc.kubeFactory, cc.metadataFactory, cc.sampleFactory)
 	return cc, nil
-}
-
-// resyncPeriod returns a period between least and twice least, so that the
-// processes of a cluster do not resync in step.
-func resyncPeriod(least time.Duration) time.Duration {
-	return least + time.Duration(rand.Float64()*float64(least))
-}
-
-// trim drops from cached objects what no controller reads and takes the most room.
-func trim(obj any) (any, error) {
-	if deployment, ok := obj.(*appsv1.Deployment); ok {
-		workload.TrimManagedFields(deployment)
-		return obj, nil
-	}
-	if accessor, err := meta.Accessor(obj); err == nil {
-		accessor.SetManagedFields(nil)
-	}
-	return obj, nil
 }
 
 // scheme knows every kind that an Event may be about.

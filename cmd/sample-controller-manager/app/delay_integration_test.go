@@ -14,7 +14,9 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,15 +24,17 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// delayer is a proxy before the API server that passes on late what watches of one
-// resource tell, and all else at once.
+// delayer is a proxy before the API server that passes on late what watches of some
+// resources tell, and all else at once.
 type delayer struct {
 	server *httptest.Server
 	delay  atomic.Int64
+	// accepts is what the watches accept, by their paths.
+	accepts sync.Map
 }
 
-// startDelayer starts one for the resource with this path. It delays nothing yet.
-func startDelayer(t *testing.T, path string) *delayer {
+// startDelayer starts one for the resources with these paths. It delays nothing yet.
+func startDelayer(t *testing.T, paths ...string) *delayer {
 	t.Helper()
 	config := testCluster.Config()
 	target, err := url.Parse(config.Host)
@@ -47,7 +51,12 @@ func startDelayer(t *testing.T, path string) *delayer {
 		Transport:     transport,
 		FlushInterval: -1,
 		ModifyResponse: func(response *http.Response) error {
-			if r := response.Request; r.URL.Path == path && r.URL.Query().Get("watch") == "true" {
+			r := response.Request
+			watch := r.URL.Query().Get("watch") == "true"
+			if watch {
+				d.accepts.Store(r.URL.Path, r.Header.Get("Accept"))
+			}
+			if watch && slices.Contains(paths, r.URL.Path) {
 				response.Body = d.slow(r.Context(), response.Body)
 			}
 			return nil

@@ -15,15 +15,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"samplecontroller.io/sample-controller-manager/hack/cluster"
 )
 
 // TestDeniedDeploymentIsToldAndTriedAgain has the API server deny the Deployment
-// of a Foo for a while, for whatever reason.
+// of an object for a while, for whatever reason.
 func TestDeniedDeploymentIsToldAndTriedAgain(t *testing.T) {
 	const (
-		// deniedFor is how long to watch a Foo that is denied. mostAttempts is
+		// deniedFor is how long to watch an object that is denied. mostAttempts is
 		// more than the backoff makes in that time, and less than a hot loop.
 		deniedFor    = 8 * time.Second
 		mostAttempts = 8
@@ -44,79 +42,83 @@ func TestDeniedDeploymentIsToldAndTriedAgain(t *testing.T) {
 		"webhook that hangs up on us":      {denyByWebhook("/hang-up"), "failed calling webhook", true},
 		"webhook of which nothing is left": {denyByWebhook(""), "failed calling webhook", true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			ns := newNamespace(t)
-			lift := test.deny(t, ns)
-			eventually(t, "Deployments are denied", func(ctx context.Context) error {
-				if err := tryDeployment(ctx, ns); err == nil || !strings.Contains(err.Error(), test.want) {
-					return fmt.Errorf("creating one: %v, want %q", err, test.want)
+		for _, k := range kinds {
+			t.Run(k.name+", "+name, func(t *testing.T) {
+				t.Parallel()
+				ns := newNamespace(t)
+				lift := test.deny(t, ns)
+				eventually(t, "Deployments are denied", func(ctx context.Context) error {
+					if err := tryDeployment(ctx, ns); err == nil || !strings.Contains(err.Error(), test.want) {
+						return fmt.Errorf("creating one: %v, want %q", err, test.want)
+					}
+					return nil
+				})
+
+				begin := time.Now()
+				k.create(t, ns, "a", 1)
+				object := k.waitCondition(t, ns, "a", "Stalled", "WriteDenied")
+				if message := meta.FindStatusCondition(object.Status.Conditions, "Stalled").Message; !strings.Contains(message, test.want) {
+					t.Errorf("message %q, want one with the API server's reason, %q", message, test.want)
 				}
-				return nil
+				time.Sleep(time.Until(begin.Add(deniedFor)))
+				calls := k.calls(t, ns)
+				if got := calls["create deployments"]; got < 2 || got > mostAttempts {
+					t.Errorf("%d attempts to create the Deployment in %v, want 2 to %d", got, deniedFor, mostAttempts)
+				}
+				if got := calls[k.patchStatus()]; got > 1 && test.same || got > mostAttempts {
+					t.Errorf("%d status writes while nothing changed", got)
+				}
+				k.wantEvents(t, ns, "Warning WriteDenied")
+
+				lift()
+				eventually(t, "Deployments are allowed", func(ctx context.Context) error { return tryDeployment(ctx, ns) })
+				lifted := time.Now()
+				k.waitCondition(t, ns, "a", "Reconciling", "Progressing")
+				took, denied := time.Since(lifted), lifted.Sub(begin)
+				t.Logf("%s: %d attempts in %v; converged %v after it was allowed", name, calls["create deployments"], denied.Round(time.Millisecond), took.Round(time.Millisecond))
+				// A backoff that doubles never waits for longer than it has lasted.
+				if took > denied+5*time.Second {
+					t.Errorf("converged after %v, having been denied for %v", took, denied)
+				}
+				if owner := metav1.GetControllerOf(getDeployment(t, ns, "a")); owner == nil || owner.UID != object.UID {
+					t.Errorf("the Deployment is owned by %v", owner)
+				}
+				k.wantEvents(t, ns, "Warning WriteDenied")
 			})
-
-			begin := time.Now()
-			createFoo(t, ns, "a", 1)
-			foo := waitCondition(t, ns, "a", "Stalled", "WriteDenied")
-			if message := meta.FindStatusCondition(foo.Status.Conditions, "Stalled").Message; !strings.Contains(message, test.want) {
-				t.Errorf("message %q, want one with the API server's reason, %q", message, test.want)
-			}
-			time.Sleep(time.Until(begin.Add(deniedFor)))
-			calls := callsOf(t, ns)
-			if got := calls["create deployments"]; got < 2 || got > mostAttempts {
-				t.Errorf("%d attempts to create the Deployment in %v, want 2 to %d", got, deniedFor, mostAttempts)
-			}
-			if got := calls["patch foos/status"]; got > 1 && test.same || got > mostAttempts {
-				t.Errorf("%d status writes while nothing changed", got)
-			}
-			wantEvents(t, ns, "Warning WriteDenied")
-
-			lift()
-			eventually(t, "Deployments are allowed", func(ctx context.Context) error { return tryDeployment(ctx, ns) })
-			lifted := time.Now()
-			waitCondition(t, ns, "a", "Reconciling", "Progressing")
-			took, denied := time.Since(lifted), lifted.Sub(begin)
-			t.Logf("%s: %d attempts in %v; converged %v after it was allowed", name, calls["create deployments"], denied.Round(time.Millisecond), took.Round(time.Millisecond))
-			// A backoff that doubles never waits for longer than it has lasted.
-			if took > denied+5*time.Second {
-				t.Errorf("converged after %v, having been denied for %v", took, denied)
-			}
-			if owner := metav1.GetControllerOf(getDeployment(t, ns, "a")); owner == nil || owner.UID != foo.UID {
-				t.Errorf("the Deployment is owned by %v", owner)
-			}
-			wantEvents(t, ns, "Warning WriteDenied")
-		})
+		}
 	}
 }
 
 // TestDeniedCorrectionIsTold denies a change of a Deployment that is there.
 func TestDeniedCorrectionIsTold(t *testing.T) {
-	ns := newNamespace(t)
-	startDaemon(t)
-	createFoo(t, ns, "a", 1)
-	waitCondition(t, ns, "a", "Reconciling", "Progressing")
-	beReady(t, ns, "a")
-	waitCondition(t, ns, "a", "Ready", "Available")
-	lift := denyByPolicy("UPDATE")(t, ns)
-	eventually(t, "changes are denied", func(ctx context.Context) error {
-		_, err := testCluster.Kubectl(ctx, "-n", ns, "annotate", "deployment", "a", "try=it", "--dry-run=server", "--overwrite")
-		if err == nil {
-			return errors.New("they are not")
+	overKinds(t, func(t *testing.T, k kind) {
+		ns := newNamespace(t)
+		startDaemon(t)
+		k.create(t, ns, "a", 1)
+		k.waitCondition(t, ns, "a", "Reconciling", "Progressing")
+		beReady(t, ns, "a")
+		k.waitCondition(t, ns, "a", "Ready", "Available")
+		lift := denyByPolicy("UPDATE")(t, ns)
+		eventually(t, "changes are denied", func(ctx context.Context) error {
+			_, err := testCluster.Kubectl(ctx, "-n", ns, "annotate", "deployment", "a", "try=it", "--dry-run=server", "--overwrite")
+			if err == nil {
+				return errors.New("they are not")
+			}
+			return nil
+		})
+		kubectl(t, "-n", ns, "scale", k.arg(), "a", "--replicas=3")
+		object := k.waitCondition(t, ns, "a", "Stalled", "WriteDenied")
+		if c := meta.FindStatusCondition(object.Status.Conditions, "Ready"); c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "no Deployments on Fridays") {
+			t.Errorf("Ready = %+v, want False with the API server's reason", c)
 		}
-		return nil
+		if object.Status.AvailableReplicas != 1 {
+			t.Errorf("availableReplicas = %d, want the 1 that is there", object.Status.AvailableReplicas)
+		}
+		lift()
+		k.waitReplicas(t, ns, "a", 3)
+		beReady(t, ns, "a")
+		k.waitCondition(t, ns, "a", "Ready", "Available")
 	})
-	kubectl(t, "-n", ns, "scale", "foo", "a", "--replicas=3")
-	foo := waitCondition(t, ns, "a", "Stalled", "WriteDenied")
-	if c := meta.FindStatusCondition(foo.Status.Conditions, "Ready"); c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "no Deployments on Fridays") {
-		t.Errorf("Ready = %+v, want False with the API server's reason", c)
-	}
-	if foo.Status.AvailableReplicas != 1 {
-		t.Errorf("availableReplicas = %d, want the 1 that is there", foo.Status.AvailableReplicas)
-	}
-	lift()
-	waitReplicas(t, ns, "a", 3)
-	beReady(t, ns, "a")
-	waitCondition(t, ns, "a", "Ready", "Available")
 }
 
 // tryDeployment asks whether a Deployment could be created.
@@ -133,41 +135,4 @@ func tryDeployment(ctx context.Context, ns string) error {
 		},
 	}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	return err
-}
-
-// callsOf counts the calls that foo-controller has made in a namespace.
-func callsOf(t *testing.T, ns string) map[string]int {
-	t.Helper()
-	events, err := testCluster.AuditEvents(cluster.ByUserAgent("foo-controller"), cluster.InNamespace(ns))
-	if err != nil {
-		t.Fatal(err)
-	}
-	calls := map[string]int{}
-	for _, event := range events {
-		calls[cluster.Call(event)]++
-	}
-	return calls
-}
-
-// wantEvents compares types and reasons of the Events about the Foos of a
-// namespace, of which none may have happened twice.
-func wantEvents(t *testing.T, ns string, want ...string) {
-	t.Helper()
-	eventually(t, fmt.Sprintf("the Events are %q", want), func(ctx context.Context) error {
-		events, err := kube.CoreV1().Events(ns).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Foo"})
-		if err != nil {
-			return err
-		}
-		var got []string
-		for _, event := range events.Items {
-			if event.Count != 1 {
-				t.Fatalf("Event %s %q happened %d times", event.Reason, event.Message, event.Count)
-			}
-			got = append(got, event.Type+" "+event.Reason)
-		}
-		if fmt.Sprint(got) != fmt.Sprint(want) {
-			return fmt.Errorf("they are %q", got)
-		}
-		return nil
-	})
 }

@@ -11,5 +11,7 @@ import (
 func NewRegistry() *controller.Registry[*ControllerContext] {
 	return controller.NewRegistry(
 		fooDescriptor(),
+		icecreamDescriptor(),
+		statusAggregatorDescriptor(),
 	)
 }

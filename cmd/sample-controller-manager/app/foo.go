@@ -8,7 +8,6 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"samplecontroller.io/controller-manager/controller"
-	"samplecontroller.io/controller-manager/informers"
 
 	"samplecontroller.io/sample-controller-manager/pkg/controller/foo"
 )
@@ -35,21 +34,9 @@ func newFooController(_ context.Context, c *ControllerContext) (controller.Contr
 	if err != nil {
 		return nil, err
 	}
-	kube, err := c.kubeClient(foo.ControllerName)
+	o, err := workloadOptions(c, foo.ControllerName, c.foos(), c.writtenFoos)
 	if err != nil {
 		return nil, err
 	}
-	foos := informers.Ask(c.Informers, c.Sample.Samplecontroller().V1alpha1().Foos().TypedInformer())
-	if err := undecodableMetrics().Watch(foo.ControllerName, foos); err != nil {
-		return nil, err
-	}
-	return foo.NewController(
-		foos,
-		informers.Ask(c.Informers, c.Kube.Apps().V1().Deployments().TypedInformer()),
-		client.SamplecontrollerV1alpha1(),
-		kube.AppsV1(),
-		c.recorder(foo.ControllerName),
-		c.config.Workers[foo.ControllerName],
-		c.loopOptions(foo.ControllerName)...,
-	)
+	return foo.NewController(client.SamplecontrollerV1alpha1(), o)
 }

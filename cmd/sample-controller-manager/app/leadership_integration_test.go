@@ -6,6 +6,7 @@ package app_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,8 +24,8 @@ import (
 func TestLeaseIsReleasedAfterTheLastWrite(t *testing.T) {
 	ns := newNamespace(t)
 	server := startDaemon(t)
-	createFoo(t, ns, "a", 1)
-	waitCondition(t, ns, "a", "Reconciling", "Progressing")
+	foos.create(t, ns, "a", 1)
+	foos.waitCondition(t, ns, "a", "Reconciling", "Progressing")
 	if holder := ptr.Deref(lease(t).Spec.HolderIdentity, ""); holder == "" {
 		t.Error("the Lease has no holder while the daemon leads")
 	}
@@ -82,44 +83,55 @@ func TestWithoutElectionThereIsNoLease(t *testing.T) {
 	before := lease(t)
 	ns := newNamespace(t)
 	startDaemon(t, "--leader-elect=false")
-	createFoo(t, ns, "a", 1)
-	waitCondition(t, ns, "a", "Reconciling", "Progressing")
+	foos.create(t, ns, "a", 1)
+	foos.waitCondition(t, ns, "a", "Reconciling", "Progressing")
 	if after := lease(t); after.ResourceVersion != before.ResourceVersion {
 		t.Error("the Lease was written")
 	}
 }
 
 func TestRequestsNameWhomTheyServe(t *testing.T) {
-	ns := newNamespace(t)
 	startDaemon(t)
-	createFoo(t, ns, "a", 1)
-	waitCondition(t, ns, "a", "Reconciling", "Progressing")
+	for _, k := range sideBySide(t) {
+		k.create(t, k.ns, "a", 1)
+		k.waitCondition(t, k.ns, "a", "Reconciling", "Progressing")
+		k.waitPods(t, k.ns, "a", "none")
+	}
 	events, err := testCluster.AuditEvents(func(event auditv1.Event) bool {
 		return strings.HasPrefix(event.User.Username, "system:serviceaccount:"+namespace+":")
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{
-		"create deployments": "foo-controller", "patch deployments": "foo-controller", "patch foos/status": "foo-controller",
-		"watch deployments": "informers", "watch foos": "informers",
-		"get leases": "leader-election", "create leases": "leader-election", "update leases": "leader-election",
-		"create events": "events", "patch events": "events",
+	keepers := []string{foos.controller, icecreams.controller}
+	want := map[string][]string{
+		"create deployments": keepers, "patch deployments": keepers,
+		foos.patchStatus(): {foos.controller, aggregator}, icecreams.patchStatus(): {icecreams.controller, aggregator},
+		"watch deployments": {"informers"}, "watch foos": {"informers"}, "watch icecreams": {"informers"},
+		"watch replicasets": {"informers"}, "watch pods": {"informers"},
+		"get leases": {"leader-election"}, "create leases": {"leader-election"}, "update leases": {"leader-election"},
+		"create events": {"events"}, "patch events": {"events"},
 	}
 	seen := map[string]bool{}
 	for _, event := range events {
 		call := cluster.Call(event)
-		if name, ok := want[call]; ok {
-			seen[call] = true
-			if !strings.HasPrefix(event.UserAgent, "sample-controller-manager/") || !strings.HasSuffix(event.UserAgent, "/"+name) {
-				t.Errorf("%s has the user agent %q, want sample-controller-manager/.../%s", call, event.UserAgent, name)
+		if names, ok := want[call]; ok {
+			name := event.UserAgent[strings.LastIndex(event.UserAgent, "/")+1:]
+			seen[call+" by "+name] = true
+			if !strings.HasPrefix(event.UserAgent, "sample-controller-manager/") || !slices.Contains(names, name) {
+				t.Errorf("%s has the user agent %q, want sample-controller-manager/.../ and one of %q", call, event.UserAgent, names)
 			}
 		}
 		if cluster.Unauthorized(event) {
 			t.Errorf("%s was denied: the manifests lack a rule: %s", call, event.ResponseStatus.Message)
 		}
 	}
-	for _, call := range []string{"create deployments", "patch foos/status", "watch deployments", "watch foos", "update leases"} {
+	for _, call := range []string{
+		"create deployments by foo-controller", "create deployments by icecream-controller",
+		"patch foos/status by foo-controller", "patch icecreams/status by icecream-controller",
+		"patch foos/status by " + aggregator, "patch icecreams/status by " + aggregator,
+		"watch deployments by informers", "watch foos by informers", "update leases by leader-election",
+	} {
 		if !seen[call] {
 			t.Errorf("no request %q in the audit log: this test would not see its user agent", call)
 		}

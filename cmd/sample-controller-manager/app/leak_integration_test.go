@@ -13,8 +13,8 @@ func TestNoGoroutineOutlivesTheDaemon(t *testing.T) {
 	ns := newNamespace(t)
 	before := goleak.IgnoreCurrent()
 	server := startDaemon(t)
-	createFoo(t, ns, "a", 1)
-	waitCondition(t, ns, "a", "Reconciling", "Progressing")
+	foos.create(t, ns, "a", 1)
+	foos.waitCondition(t, ns, "a", "Reconciling", "Progressing")
 	if err := server.Stop(); err != nil {
 		t.Fatal(err)
 	}

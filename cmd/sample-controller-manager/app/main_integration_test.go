@@ -5,6 +5,7 @@ package app_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -42,6 +43,10 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (code int, err error) {
+	// What runs in parallel waits most of the time, however few processors there are.
+	if err := flag.Set("test.parallel", "20"); err != nil {
+		return 0, err
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute) // the first time, the binaries are built
 	defer cancel()
 	testCluster, err = cluster.Start(ctx, cluster.Options{AuditLog: true, Progress: os.Stderr})

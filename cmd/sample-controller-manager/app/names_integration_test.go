@@ -13,80 +13,84 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestFooNamesOfAnyLength gives Foos names that do, and that do not, fit into the
+// TestNamesOfAnyLength gives objects names that do, and that do not, fit into the
 // label value by which a Deployment selects its Pods.
-func TestFooNamesOfAnyLength(t *testing.T) {
-	ns := newNamespace(t)
-	startDaemon(t)
-	b := func(n int) string { return strings.Repeat("b", n) }
-	names := map[string]string{ // of Foos, with the label values
-		"a":          "a",
-		b(63):        b(63),
-		b(64):        b(52) + "_a0fab1377f",
-		b(63) + "c":  b(52) + "_4ac281b4c9",
-		b(253):       b(52) + "_af5a4872cb",
-		b(252) + "c": b(52) + "_6b329cb096",
-	}
-	for name := range names {
-		createFoo(t, ns, name, 1)
-	}
-	for name, value := range names {
-		waitCondition(t, ns, name, "Reconciling", "Progressing")
-		d := getDeployment(t, ns, name)
-		want := map[string]string{"app": "nginx", "controller": value}
-		if diff := cmp.Diff(want, d.Spec.Selector.MatchLabels); diff != "" {
-			t.Errorf("selector of Foo %s (-want +got):\n%s", name, diff)
+func TestNamesOfAnyLength(t *testing.T) {
+	overKinds(t, func(t *testing.T, k kind) {
+		ns := newNamespace(t)
+		startDaemon(t)
+		b := func(n int) string { return strings.Repeat("b", n) }
+		names := map[string]string{ // with the label values
+			"a":          "a",
+			b(63):        b(63),
+			b(64):        b(52) + "_a0fab1377f",
+			b(63) + "c":  b(52) + "_4ac281b4c9",
+			b(253):       b(52) + "_af5a4872cb",
+			b(252) + "c": b(52) + "_6b329cb096",
 		}
-		if diff := cmp.Diff(want, d.Spec.Template.Labels); diff != "" {
-			t.Errorf("labels of the Pods of Foo %s (-want +got):\n%s", name, diff)
+		for name := range names {
+			k.create(t, ns, name, 1)
 		}
-		beReady(t, ns, name)
-		foo := waitCondition(t, ns, name, "Ready", "Available")
-		if want := "app=nginx,controller=" + value; foo.Status.Selector != want {
-			t.Errorf("status.selector of Foo %s is %q, want %q", name, foo.Status.Selector, want)
-		}
-		eventually(t, "the Event is there", func(ctx context.Context) error {
-			events, err := kube.CoreV1().Events(ns).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Foo,involvedObject.name=" + name})
-			if err == nil && (len(events.Items) != 1 || events.Items[0].Reason != "Synced") {
-				err = fmt.Errorf("Events of Foo %s: %v, want one Synced", name, events.Items)
+		for name, value := range names {
+			k.waitCondition(t, ns, name, "Reconciling", "Progressing")
+			d := getDeployment(t, ns, name)
+			want := map[string]string{"app": k.app, "controller": value}
+			if diff := cmp.Diff(want, d.Spec.Selector.MatchLabels); diff != "" {
+				t.Errorf("selector of %s (-want +got):\n%s", name, diff)
 			}
-			return err
-		})
-	}
+			if diff := cmp.Diff(want, d.Spec.Template.Labels); diff != "" {
+				t.Errorf("labels of the Pods of %s (-want +got):\n%s", name, diff)
+			}
+			beReady(t, ns, name)
+			foo := k.waitCondition(t, ns, name, "Ready", "Available")
+			if want := "app=" + k.app + ",controller=" + value; foo.Status.Selector != want {
+				t.Errorf("status.selector of %s is %q, want %q", name, foo.Status.Selector, want)
+			}
+			eventually(t, "the Event is there", func(ctx context.Context) error {
+				events, err := kube.CoreV1().Events(ns).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=" + k.name + ",involvedObject.name=" + name})
+				if err == nil && (len(events.Items) != 1 || events.Items[0].Reason != "Synced") {
+					err = fmt.Errorf("Events of %s: %v, want one Synced", name, events.Items)
+				}
+				return err
+			})
+		}
+	})
 }
 
 // TestInvalidChangeIsRefusedWithHelp has a user make each mistake in an object that
 // is fine.
 func TestInvalidChangeIsRefusedWithHelp(t *testing.T) {
-	ns := newNamespace(t)
-	createFoo(t, ns, "a", 1)
-	const nameHelp = `must be a valid Deployment name, for example "example-foo": lower case letters, digits, '-' and '.', with a letter or digit first and last, at most 253 characters`
-	for name, test := range map[string]struct {
-		patch string
-		want  []string
-		flags []string
-	}{
-		"empty deploymentName":     {`{"spec":{"deploymentName":""}}`, []string{"spec.deploymentName", nameHelp}, nil},
-		"no deploymentName":        {`{"spec":{"deploymentName":null}}`, []string{"spec.deploymentName: Required value"}, nil},
-		"capitals":                 {`{"spec":{"deploymentName":"Web"}}`, []string{"spec.deploymentName", nameHelp}, nil},
-		"a dash at the end":        {`{"spec":{"deploymentName":"web-"}}`, []string{"spec.deploymentName", nameHelp}, nil},
-		"254 characters":           {`{"spec":{"deploymentName":"` + strings.Repeat("x", 254) + `"}}`, []string{"spec.deploymentName", "may not be more than 253"}, nil},
-		"negative replicas":        {`{"spec":{"replicas":-1}}`, []string{"spec.replicas", "should be greater than or equal to 0"}, nil},
-		"negative replicas, scale": {`{"spec":{"replicas":-1}}`, []string{"spec.replicas", "should be greater than or equal to 0"}, []string{"--subresource=scale"}},
-		"replicas beyond numbers":  {`{"spec":{"replicas":2147483648}}`, []string{"spec.replicas"}, nil},
-		"empty image":              {`{"spec":{"image":""}}`, []string{"spec.image", "should be at least 1 chars long"}, nil},
-		"image with white space":   {`{"spec":{"image":"nginx latest"}}`, []string{"spec.image", `must be an image reference without white space, for example "nginx:1.29"`}, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := testCluster.Kubectl(t.Context(), append(append([]string{"-n", ns, "patch", "foo", "a", "--type=merge", "-p", test.patch}, test.flags...), "--dry-run=server")...)
-			if err == nil {
-				t.Fatal("it was accepted")
-			}
-			for _, want := range test.want {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("the error does not say %q:\n%v", want, err)
+	overKinds(t, func(t *testing.T, k kind) {
+		ns := newNamespace(t)
+		k.create(t, ns, "a", 1)
+		nameHelp := `must be a valid Deployment name, for example "example-` + k.arg() + `": lower case letters, digits, '-' and '.', with a letter or digit first and last, at most 253 characters`
+		for name, test := range map[string]struct {
+			patch string
+			want  []string
+			flags []string
+		}{
+			"empty deploymentName":     {`{"spec":{"deploymentName":""}}`, []string{"spec.deploymentName", nameHelp}, nil},
+			"no deploymentName":        {`{"spec":{"deploymentName":null}}`, []string{"spec.deploymentName: Required value"}, nil},
+			"capitals":                 {`{"spec":{"deploymentName":"Web"}}`, []string{"spec.deploymentName", nameHelp}, nil},
+			"a dash at the end":        {`{"spec":{"deploymentName":"web-"}}`, []string{"spec.deploymentName", nameHelp}, nil},
+			"254 characters":           {`{"spec":{"deploymentName":"` + strings.Repeat("x", 254) + `"}}`, []string{"spec.deploymentName", "may not be more than 253"}, nil},
+			"negative replicas":        {`{"spec":{"replicas":-1}}`, []string{"spec.replicas", "should be greater than or equal to 0"}, nil},
+			"negative replicas, scale": {`{"spec":{"replicas":-1}}`, []string{"spec.replicas", "should be greater than or equal to 0"}, []string{"--subresource=scale"}},
+			"replicas beyond numbers":  {`{"spec":{"replicas":2147483648}}`, []string{"spec.replicas"}, nil},
+			"empty image":              {`{"spec":{"image":""}}`, []string{"spec.image", "should be at least 1 chars long"}, nil},
+			"image with white space":   {`{"spec":{"image":"nginx latest"}}`, []string{"spec.image", `must be an image reference without white space, for example "nginx:1.29"`}, nil},
+		} {
+			t.Run(name, func(t *testing.T) {
+				_, err := testCluster.Kubectl(t.Context(), append(append([]string{"-n", ns, "patch", k.arg(), "a", "--type=merge", "-p", test.patch}, test.flags...), "--dry-run=server")...)
+				if err == nil {
+					t.Fatal("it was accepted")
 				}
-			}
-		})
-	}
+				for _, want := range test.want {
+					if !strings.Contains(err.Error(), want) {
+						t.Errorf("the error does not say %q:\n%v", want, err)
+					}
+				}
+			})
+		}
+	})
 }

@@ -25,7 +25,7 @@ var everything = rbacv1.PolicyRule{NonResourceURLs: []string{"*"}, Verbs: []stri
 func TestProbesAreOpenAndTellEachCheck(t *testing.T) {
 	server := startDaemon(t)
 	for path, checks := range map[string][]string{
-		"/healthz": {"foo-controller", "leaderElection", "ping"},
+		"/healthz": {"foo-controller", "icecream-controller", "status-aggregator-controller", "leaderElection", "ping"},
 		"/livez":   {"leaderElection", "ping"},
 		"/readyz":  {"informer-sync", "leaderElection", "ping"},
 	} {
@@ -78,13 +78,18 @@ func TestMetricsThatOperatorsLiveBy(t *testing.T) {
 	ns := newNamespace(t)
 	server := startDaemon(t)
 	admin := token(t, newNamespace(t), clusterRole(t, everything))
-	createFoo(t, ns, "a", 1)
-	waitCondition(t, ns, "a", "Reconciling", "Progressing")
+	foos.create(t, ns, "a", 1)
+	foos.waitCondition(t, ns, "a", "Reconciling", "Progressing")
 	body := get(t, server, "/metrics", admin, http.StatusOK)
 	for _, series := range []string{
 		`sample_controller_manager_sync_total{controller="foo-controller",result="success"} `,
 		`sample_controller_manager_sync_total{controller="foo-controller",result="panic"} `,
 		`sample_controller_manager_sync_duration_seconds_count{controller="foo-controller"} `,
+		`sample_controller_manager_sync_total{controller="icecream-controller",result="success"} `,
+		`sample_controller_manager_sync_total{controller="status-aggregator-controller",result="success"} `,
+		`workqueue_depth{name="icecream-controller"} `,
+		`workqueue_depth{name="status-aggregator-controller-foos"} `,
+		`workqueue_depth{name="status-aggregator-controller-icecreams"} `,
 		`workqueue_depth{name="foo-controller"} `,
 		`workqueue_adds_total{name="foo-controller"} `,
 		`workqueue_queue_duration_seconds_count{name="foo-controller"} `,
@@ -102,21 +107,22 @@ func TestMetricsThatOperatorsLiveBy(t *testing.T) {
 }
 
 func TestConfigzTellsTheConfiguration(t *testing.T) {
-	server := startDaemon(t, "--concurrent-foo-syncs=7", "--write-timeout=5s")
+	server := startDaemon(t, "--concurrent-foo-syncs=7", "--status-aggregation-interval=3s", "--write-timeout=5s")
 	admin := token(t, newNamespace(t), clusterRole(t, everything))
 	var pages map[string]struct {
 		Generic struct {
 			Controllers    []string
 			LeaderElection struct{ LeaseDuration string }
 		}
-		ConcurrentSyncs map[string]int
-		WriteTimeout    string
+		ConcurrentSyncs           map[string]int
+		StatusAggregationInterval string
+		WriteTimeout              string
 	}
 	if err := json.Unmarshal([]byte(get(t, server, "/configz", admin, http.StatusOK)), &pages); err != nil {
 		t.Fatal(err)
 	}
 	page := pages["samplecontrollermanager.config.samplecontroller.io"]
-	if got := fmt.Sprint(page); got != "{{[foo-controller] {6s}} map[foo-controller:7] 5s}" {
+	if got := fmt.Sprint(page); got != "{{[foo-controller icecream-controller status-aggregator-controller] {6s}} map[foo-controller:7 icecream-controller:10 status-aggregator-controller:10] 3s 5s}" {
 		t.Errorf("configuration = %s", got)
 	}
 }

@@ -22,100 +22,141 @@ import (
 // late is how late the daemon sees what happens to the objects of one resource.
 const late = 10 * time.Second
 
+// inNamespace is a kind with a namespace that only this test uses.
+type inNamespace struct {
+	kind
+	ns string
+}
+
+// sideBySide returns each kind with a namespace.
+func sideBySide(t *testing.T) (all []inNamespace) {
+	t.Helper()
+	for _, k := range kinds {
+		all = append(all, inNamespace{k, newNamespace(t)})
+	}
+	return all
+}
+
 // TestOwnWritesAreReadThroughALateWatch has the daemon not see what it has created,
-// and Foos that are touched all the time wake it.
+// and objects that are touched all the time wake it.
 func TestOwnWritesAreReadThroughALateWatch(t *testing.T) {
-	ns := newNamespace(t)
+	all := sideBySide(t)
 	scraper := token(t, newNamespace(t), "sample-controller-manager-metrics-reader")
 	delayer := startDelayer(t, "/apis/apps/v1/deployments")
 	server := startDaemon(t, "--kubeconfig="+delayer.kubeconfig(t))
 	names := []string{"a", "b", "c", "d", "e"}
-	before := staleSyncs(t, server, scraper)
-	delayer.by(late)
-	for _, name := range names {
-		createFoo(t, ns, name, 1)
+	before := map[string]int{}
+	for _, k := range all {
+		before[k.name] = k.staleSyncs(t, server, scraper)
 	}
-	keepTouching(t, ns, names)
-	for _, name := range names {
-		waitCondition(t, ns, name, "Reconciling", "Progressing")
-		beReady(t, ns, name)
+	delayer.by(late)
+	for _, k := range all {
+		for _, name := range names {
+			k.create(t, k.ns, name, 1)
+		}
+		k.keepTouching(t, k.ns, names)
+	}
+	for _, k := range all {
+		for _, name := range names {
+			k.waitCondition(t, k.ns, name, "Reconciling", "Progressing")
+			beReady(t, k.ns, name)
+		}
 	}
 	begin := time.Now()
-	for _, name := range names {
-		waitCondition(t, ns, name, "Ready", "Available")
+	for _, k := range all {
+		for _, name := range names {
+			k.waitCondition(t, k.ns, name, "Ready", "Available")
+		}
 	}
 	if took := time.Since(begin); took < late/2 {
 		t.Errorf("the daemon saw after %v that Deployments are available: its watch was not late", took)
 	}
-	wantWritten(t, ns, names, map[string]int{"create deployments": 1, "patch foos/status": 2})
-	stale := staleSyncs(t, server, scraper) - before
-	if stale < len(names) {
-		t.Errorf("%d syncs were put off for a late cache, want at least one for each Foo", stale)
+	for _, k := range all {
+		k.wantWritten(t, k.ns, names, map[string]int{"create deployments": 1, k.patchStatus(): 2})
+		stale := k.staleSyncs(t, server, scraper) - before[k.name]
+		if stale < len(names) {
+			t.Errorf("%d syncs were put off for a late cache, want at least one for each %s", stale, k.name)
+		}
+		t.Logf("%s: %d syncs were put off", k.name, stale)
 	}
-	t.Logf("%d syncs were put off", stale)
 }
 
 // TestRefusedWriteIsNotRepeatedThroughALateWatch has the daemon not see what others
 // have written.
 func TestRefusedWriteIsNotRepeatedThroughALateWatch(t *testing.T) {
-	ns := newNamespace(t)
+	all := sideBySide(t)
 	delayer := startDelayer(t, "/apis/apps/v1/deployments")
 	startDaemon(t, "--kubeconfig="+delayer.kubeconfig(t))
 	names := []string{"a", "b", "c", "d", "e"}
-	for _, name := range names {
-		createFoo(t, ns, name, 1)
-		waitCondition(t, ns, name, "Reconciling", "Progressing")
+	for _, k := range all {
+		for _, name := range names {
+			k.create(t, k.ns, name, 1)
+			k.waitCondition(t, k.ns, name, "Reconciling", "Progressing")
+		}
+		k.keepTouching(t, k.ns, names)
 	}
-	keepTouching(t, ns, names)
 	delayer.by(late)
-	for _, name := range names {
-		kubectl(t, "-n", ns, "label", "deployment", name, "team=blue")
-		kubectl(t, "-n", ns, "scale", "foo", name, "--replicas=3")
+	for _, k := range all {
+		for _, name := range names {
+			kubectl(t, "-n", k.ns, "label", "deployment", name, "team=blue")
+			kubectl(t, "-n", k.ns, "scale", k.arg(), name, "--replicas=3")
+		}
 	}
-	for _, name := range names {
-		waitReplicas(t, ns, name, 3)
-		waitCondition(t, ns, name, "Reconciling", "Progressing")
+	for _, k := range all {
+		for _, name := range names {
+			k.waitReplicas(t, k.ns, name, 3)
+			k.waitCondition(t, k.ns, name, "Reconciling", "Progressing")
+		}
 	}
-	wantWritten(t, ns, names, map[string]int{"create deployments": 1, "patch deployments": 1, "patch foos/status": 2})
+	for _, k := range all {
+		k.wantWritten(t, k.ns, names, map[string]int{"create deployments": 1, "patch deployments": 1, k.patchStatus(): 2})
+	}
 }
 
-// TestGoneFooIsGivenNothingThroughALateWatch has the daemon see that a Deployment is
-// gone before it sees that its Foo is.
-func TestGoneFooIsGivenNothingThroughALateWatch(t *testing.T) {
-	ns := newNamespace(t)
-	delayer := startDelayer(t, "/apis/samplecontroller.k8s.io/v1alpha1/foos")
+// TestGoneObjectIsGivenNothingThroughALateWatch has the daemon see that a Deployment
+// is gone before it sees that its owner is.
+func TestGoneObjectIsGivenNothingThroughALateWatch(t *testing.T) {
+	all := sideBySide(t)
+	var paths []string
+	for _, k := range all {
+		paths = append(paths, "/apis/"+k.apiVersion()+"/"+k.resource)
+	}
+	delayer := startDelayer(t, paths...)
 	startDaemon(t, "--kubeconfig="+delayer.kubeconfig(t))
-	want := []string{"create deployments", "patch foos/status"}
-	createFoo(t, ns, "a", 1)
-	waitCondition(t, ns, "a", "Reconciling", "Progressing")
-	beReady(t, ns, "a")
-	waitCondition(t, ns, "a", "Ready", "Available")
-	want = append(want, "patch foos/status")
-	createFoo(t, ns, "later", 1) // when it is served, the cache has all that there was before
-	waitCondition(t, ns, "later", "Reconciling", "Progressing")
-	want = append(want, "create deployments", "patch foos/status")
-
-	delayer.by(late)
-	for _, kind := range []string{"foo", "deployment"} {
-		kubectl(t, "-n", ns, "delete", kind, "a")
+	for _, k := range all {
+		k.create(t, k.ns, "a", 1)
+		k.waitCondition(t, k.ns, "a", "Reconciling", "Progressing")
+		beReady(t, k.ns, "a")
+		k.waitCondition(t, k.ns, "a", "Ready", "Available")
+		k.create(t, k.ns, "later", 1) // when it is served, the cache has all that there was before
+		k.waitCondition(t, k.ns, "later", "Reconciling", "Progressing")
 	}
-	createFoo(t, ns, "last", 1) // when it is served, the cache has that as well
-	waitCondition(t, ns, "last", "Reconciling", "Progressing")
-	want = append(want, "list foos", "create deployments", "patch foos/status")
-	wantCalls(t, ns, want...)
+	delayer.by(late)
+	for _, k := range all {
+		kubectl(t, "-n", k.ns, "delete", k.arg(), "a")
+		kubectl(t, "-n", k.ns, "delete", "deployment", "a")
+		k.create(t, k.ns, "last", 1) // when it is served, the cache has that as well
+	}
+	for _, k := range all {
+		k.waitCondition(t, k.ns, "last", "Reconciling", "Progressing")
+		k.wantCalls(t, k.ns,
+			"create deployments", k.patchStatus(), k.patchStatus(),
+			"create deployments", k.patchStatus(),
+			"list "+k.resource, "create deployments", k.patchStatus())
+	}
 }
 
-// keepTouching changes Foos every 100 ms, in a way that asks for nothing, until the
+// keepTouching changes objects every 100 ms, in a way that asks for nothing, until the
 // test ends.
-func keepTouching(t *testing.T, ns string, names []string) {
+func (k kind) keepTouching(t *testing.T, ns string, names []string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	var touching sync.WaitGroup
 	for _, name := range names {
 		touching.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
-				_ = patchFoo(ctx, ns, name, fmt.Sprintf(`{"metadata":{"annotations":{"touched":"%d"}}}`, i)) // only that it wakes matters
-				time.Sleep(100 * time.Millisecond)                                                           // not a ticker, which would make up for slow calls by quick ones
+				_ = k.patch(ctx, ns, name, fmt.Sprintf(`{"metadata":{"annotations":{"touched":"%d"}}}`, i)) // only that it wakes matters
+				time.Sleep(100 * time.Millisecond)                                                          // not a ticker, which would make up for slow calls by quick ones
 			}
 		})
 	}
@@ -125,12 +166,12 @@ func keepTouching(t *testing.T, ns string, names []string) {
 	})
 }
 
-// wantWritten compares how many writes foo-controller has made for each of the Foos,
-// whose Deployments are their namesakes. At most two were refused, because the Foo or
+// wantWritten compares how many writes the kind's controller has made for each object,
+// whose Deployments are their namesakes. At most two were refused, because the object or
 // the Deployment had just been changed.
-func wantWritten(t *testing.T, ns string, names []string, want map[string]int) {
+func (k kind) wantWritten(t *testing.T, ns string, names []string, want map[string]int) {
 	t.Helper()
-	events, err := testCluster.AuditEvents(cluster.ByUserAgent("foo-controller"), cluster.InNamespace(ns), isWrite)
+	events, err := testCluster.AuditEvents(cluster.ByUserAgent(k.controller), cluster.InNamespace(ns), isWrite)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,10 +191,10 @@ func wantWritten(t *testing.T, ns string, names []string, want map[string]int) {
 	}
 	for _, name := range names {
 		if diff := cmp.Diff(want, written[name]); diff != "" {
-			t.Errorf("unexpected writes for Foo %s (-want +got):\n%s", name, diff)
+			t.Errorf("unexpected writes for %s (-want +got):\n%s", name, diff)
 		}
 		if refused[name] > 2 {
-			t.Errorf("%d writes for Foo %s were refused, want at most 2", refused[name], name)
+			t.Errorf("%d writes for %s were refused, want at most 2", refused[name], name)
 		}
 	}
 	t.Logf("refused: %v", refused)
@@ -161,10 +202,10 @@ func wantWritten(t *testing.T, ns string, names []string, want map[string]int) {
 
 // staleSyncs returns how many syncs were put off, since the process began, because a
 // cache was late.
-func staleSyncs(t *testing.T, server *apptesting.Server, token string) int {
+func (k kind) staleSyncs(t *testing.T, server *apptesting.Server, token string) int {
 	t.Helper()
 	body := get(t, server, "/metrics", token, http.StatusOK)
-	match := regexp.MustCompile(`(?m)^sample_controller_manager_sync_total\{controller="foo-controller",result="stale"\} (\d+)$`).FindStringSubmatch(body)
+	match := regexp.MustCompile(`(?m)^sample_controller_manager_sync_total\{controller="` + k.controller + `",result="stale"\} (\d+)$`).FindStringSubmatch(body)
 	if match == nil {
 		t.Fatal("they are not counted")
 	}

@@ -15,7 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -26,108 +25,112 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 )
 
-func TestUndecodableFooBlocksNoOther(t *testing.T) {
-	ownCluster(t) // because it changes the CRD
-	ns := newNamespace(t)
-	admin := token(t, newNamespace(t), clusterRole(t, everything))
-	createFoo(t, ns, "before", 1)
-	tighten := loosen(t, ns)
-	storeBad(t, ns, "stored")
-	storeBad(t, ns, "doomed")
-	tighten()
+func TestUndecodableObjectBlocksNoOther(t *testing.T) {
+	overKinds(t, func(t *testing.T, k kind) {
+		ownCluster(t) // because it changes the CRD
+		ns := newNamespace(t)
+		admin := token(t, newNamespace(t), clusterRole(t, everything))
+		k.create(t, ns, "before", 1)
+		tighten := k.loosen(t, ns)
+		k.storeBad(t, ns, "stored")
+		k.storeBad(t, ns, "doomed")
+		tighten()
 
-	// With one worker a Foo that is made later is served later.
-	server := startDaemon(t, "--concurrent-foo-syncs=1")
-	waitCondition(t, ns, "before", "Reconciling", "Progressing")
-	createFoo(t, ns, "after", 1)
-	waitCondition(t, ns, "after", "Reconciling", "Progressing")
-	waitUndecodable(t, server, admin, 2)
-	waitReported(t, ns, "stored", 1)
-	waitReported(t, ns, "doomed", 1)
+		// With one worker an object that is made later is served later.
+		server := startDaemon(t, k.oneWorker())
+		k.waitCondition(t, ns, "before", "Reconciling", "Progressing")
+		k.create(t, ns, "after", 1)
+		k.waitCondition(t, ns, "after", "Reconciling", "Progressing")
+		k.waitUndecodable(t, server, admin, 2)
+		k.waitReported(t, ns, "stored", 1)
+		k.waitReported(t, ns, "doomed", 1)
 
-	// Mended it is served, deleted it is forgotten.
-	if err := patchFoo(t.Context(), ns, "stored", `{"spec":{"deploymentName":"stored"}}`); err != nil {
-		t.Fatal(err)
-	}
-	waitCondition(t, ns, "stored", "Reconciling", "Progressing")
-	waitUndecodable(t, server, admin, 1)
-	kubectl(t, "-n", ns, "delete", "foo", "doomed")
-	waitUndecodable(t, server, admin, 0)
-
-	// While the daemon runs, one is stored and one that was served turns bad.
-	watches := len(endedReads(t))
-	tighten = loosen(t, ns)
-	eventually(t, "the watch that knew the old validation has ended", func(context.Context) error {
-		if len(endedReads(t)) == watches {
-			return fmt.Errorf("%d watches of Foos have ended", watches)
-		}
-		return nil
-	})
-	createFoo(t, ns, "watched", 1)
-	waitCondition(t, ns, "watched", "Reconciling", "Progressing")
-	reads := endedReads(t)
-
-	storeBad(t, ns, "live")
-	waitReported(t, ns, "live", 1)
-	if err := patchFoo(t.Context(), ns, "before", `{"spec":{"deploymentName":["before"]}}`); err != nil {
-		t.Fatal(err)
-	}
-	waitReported(t, ns, "before", 1)
-	waitUndecodable(t, server, admin, 2)
-	for version := range 5 {
-		if err := patchFoo(t.Context(), ns, "live", fmt.Sprintf(`{"metadata":{"annotations":{"version":"%d"}}}`, version)); err != nil {
+		// Mended it is served, deleted it is forgotten.
+		if err := k.patch(t.Context(), ns, "stored", `{"spec":{"deploymentName":"stored"}}`); err != nil {
 			t.Fatal(err)
 		}
-		waitReported(t, ns, "live", 2+version)
-	}
-	// Its Deployment is left as it is, drift included.
-	kubectl(t, "-n", ns, "scale", "deployment", "before", "--replicas=5")
-	drifted := getDeployment(t, ns, "before")
-	createFoo(t, ns, "later", 1)
-	waitCondition(t, ns, "later", "Reconciling", "Progressing")
-	if diff := cmp.Diff(drifted, getDeployment(t, ns, "before")); diff != "" {
-		t.Errorf("the Deployment of an undecodable Foo was changed:\n%s", diff)
-	}
-	waitReported(t, ns, "before", 1) // woken by its Deployment, it is not reported again
-	if diff := cmp.Diff(reads, endedReads(t)); diff != "" {
-		t.Errorf("Foos were listed or watched anew though their watch was served (-before +after):\n%s", diff)
-	}
-	tighten()
+		k.waitCondition(t, ns, "stored", "Reconciling", "Progressing")
+		k.waitUndecodable(t, server, admin, 1)
+		kubectl(t, "-n", ns, "delete", k.arg(), "doomed")
+		k.waitUndecodable(t, server, admin, 0)
 
-	// A restart finds them as they are.
-	if err := server.Stop(); err != nil {
-		t.Fatal(err)
-	}
-	server = startDaemon(t, "--concurrent-foo-syncs=1")
-	waitUndecodable(t, server, admin, 2)
-	createFoo(t, ns, "last", 1)
-	waitCondition(t, ns, "last", "Reconciling", "Progressing")
-	if diff := cmp.Diff(drifted, getDeployment(t, ns, "before")); diff != "" {
-		t.Errorf("the Deployment of an undecodable Foo was changed:\n%s", diff)
-	}
-	if err := patchFoo(t.Context(), ns, "before", `{"spec":{"deploymentName":"before"}}`); err != nil {
-		t.Fatal(err)
-	}
-	waitReplicas(t, ns, "before", 1)
-	kubectl(t, "-n", ns, "delete", "foo", "live")
-	waitUndecodable(t, server, admin, 0)
+		// While the daemon runs, one is stored and one that was served turns bad.
+		watches := len(k.endedReads(t))
+		tighten = k.loosen(t, ns)
+		eventually(t, "the watch that knew the old validation has ended", func(context.Context) error {
+			if len(k.endedReads(t)) == watches {
+				return fmt.Errorf("%d watches of %s have ended", watches, k.resource)
+			}
+			return nil
+		})
+		k.create(t, ns, "watched", 1)
+		k.waitCondition(t, ns, "watched", "Reconciling", "Progressing")
+		reads := k.endedReads(t)
 
-	// Start, restart, and three changes of the CRD end a watch each.
-	if reads := endedReads(t); len(reads) > 10 {
-		t.Errorf("Foos were listed or watched %d times: %q", len(reads), reads)
-	}
+		k.storeBad(t, ns, "live")
+		k.waitReported(t, ns, "live", 1)
+		if err := k.patch(t.Context(), ns, "before", `{"spec":{"deploymentName":["before"]}}`); err != nil {
+			t.Fatal(err)
+		}
+		k.waitReported(t, ns, "before", 1)
+		k.waitUndecodable(t, server, admin, 2)
+		for version := range 5 {
+			if err := k.patch(t.Context(), ns, "live", fmt.Sprintf(`{"metadata":{"annotations":{"version":"%d"}}}`, version)); err != nil {
+				t.Fatal(err)
+			}
+			k.waitReported(t, ns, "live", 2+version)
+		}
+		// Its Deployment is left as it is, drift included.
+		kubectl(t, "-n", ns, "scale", "deployment", "before", "--replicas=5")
+		drifted := getDeployment(t, ns, "before")
+		k.create(t, ns, "later", 1)
+		k.waitCondition(t, ns, "later", "Reconciling", "Progressing")
+		if diff := cmp.Diff(drifted, getDeployment(t, ns, "before")); diff != "" {
+			t.Errorf("the Deployment of an undecodable object was changed:\n%s", diff)
+		}
+		k.waitReported(t, ns, "before", 1) // woken by its Deployment, it is not reported again
+		if diff := cmp.Diff(reads, k.endedReads(t)); diff != "" {
+			t.Errorf("%s were listed or watched anew though their watch was served (-before +after):\n%s", k.resource, diff)
+		}
+		tighten()
+
+		// A restart finds them as they are.
+		if err := server.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		server = startDaemon(t, k.oneWorker())
+		k.waitUndecodable(t, server, admin, 2)
+		k.create(t, ns, "last", 1)
+		k.waitCondition(t, ns, "last", "Reconciling", "Progressing")
+		if diff := cmp.Diff(drifted, getDeployment(t, ns, "before")); diff != "" {
+			t.Errorf("the Deployment of an undecodable object was changed:\n%s", diff)
+		}
+		if err := k.patch(t.Context(), ns, "before", `{"spec":{"deploymentName":"before"}}`); err != nil {
+			t.Fatal(err)
+		}
+		k.waitReplicas(t, ns, "before", 1)
+		kubectl(t, "-n", ns, "delete", k.arg(), "live")
+		k.waitUndecodable(t, server, admin, 0)
+
+		// Start, restart, and three changes of the CRD end a watch each.
+		if reads := k.endedReads(t); len(reads) > 10 {
+			t.Errorf("%s were listed or watched %d times: %q", k.resource, len(reads), reads)
+		}
+	})
 }
 
-func TestNobodyCanPassAFooOffAsUndecodable(t *testing.T) {
-	ns := newNamespace(t)
-	createFoo(t, ns, "a", 1)
-	annotation, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{lenient.AnnotationDecodeError: "forged"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := patchFoo(t.Context(), ns, "a", string(annotation)); !apierrors.IsInvalid(err) {
-		t.Errorf("error of storing the annotation %q = %v, want it refused as invalid", lenient.AnnotationDecodeError, err)
-	}
+func TestNobodyCanPassAnObjectOffAsUndecodable(t *testing.T) {
+	overKinds(t, func(t *testing.T, k kind) {
+		ns := newNamespace(t)
+		k.create(t, ns, "a", 1)
+		annotation, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{lenient.AnnotationDecodeError: "forged"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := k.patch(t.Context(), ns, "a", string(annotation)); !apierrors.IsInvalid(err) {
+			t.Errorf("error of storing the annotation %q = %v, want it refused as invalid", lenient.AnnotationDecodeError, err)
+		}
+	})
 }
 
 // ownCluster has the test use a cluster that no other test uses. None runs
@@ -159,23 +162,23 @@ func ownCluster(t *testing.T) {
 
 // loosen has the API server store any spec.deploymentName, as one would whose CRD
 // is older, until tighten is called.
-func loosen(t *testing.T, ns string) (tighten func()) {
+func (k kind) loosen(t *testing.T, ns string) (tighten func()) {
 	t.Helper()
-	const crd, path = "foos.samplecontroller.k8s.io", "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/deploymentName"
+	const path = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/deploymentName"
 	replace := func(schema string) {
 		t.Helper()
-		kubectl(t, "patch", "crd", crd, "--type=json", fmt.Sprintf(`--patch=[{"op":"replace","path":%q,"value":%s}]`, path, schema))
+		kubectl(t, "patch", "crd", k.crd(), "--type=json", fmt.Sprintf(`--patch=[{"op":"replace","path":%q,"value":%s}]`, path, schema))
 	}
-	strict := kubectl(t, "get", "crd", crd, "-o", "jsonpath={"+strings.ReplaceAll(strings.Replace(path, "/0/", "[0]/", 1), "/", ".")+"}")
+	strict := kubectl(t, "get", "crd", k.crd(), "-o", "jsonpath={"+strings.ReplaceAll(strings.Replace(path, "/0/", "[0]/", 1), "/", ".")+"}")
 	replace(`{"x-kubernetes-preserve-unknown-fields":true}`)
 	eventually(t, "a deploymentName may be anything", func(ctx context.Context) error {
-		return createBad(ctx, ns, "try", metav1.DryRunAll)
+		return k.createBad(ctx, ns, "try", metav1.DryRunAll)
 	})
 	return func() {
 		t.Helper()
 		replace(strict)
 		eventually(t, "a deploymentName must be a string", func(ctx context.Context) error {
-			if err := createBad(ctx, ns, "try", metav1.DryRunAll); !apierrors.IsInvalid(err) {
+			if err := k.createBad(ctx, ns, "try", metav1.DryRunAll); !apierrors.IsInvalid(err) {
 				return fmt.Errorf("the API server says %v", err)
 			}
 			return nil
@@ -183,33 +186,28 @@ func loosen(t *testing.T, ns string) (tighten func()) {
 	}
 }
 
-// storeBad stores a Foo that cannot be decoded.
-func storeBad(t *testing.T, ns, name string) {
+// storeBad stores an object that cannot be decoded.
+func (k kind) storeBad(t *testing.T, ns, name string) {
 	t.Helper()
-	if err := createBad(t.Context(), ns, name); err != nil {
+	if err := k.createBad(t.Context(), ns, name); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func createBad(ctx context.Context, ns, name string, dryRun ...string) error {
-	foo := fmt.Sprintf(`{"apiVersion":"samplecontroller.k8s.io/v1alpha1","kind":"Foo","metadata":{"name":%q},"spec":{"deploymentName":[%[1]q]}}`, name)
-	request := sample.SamplecontrollerV1alpha1().RESTClient().Post().Namespace(ns).Resource("foos").SetHeader("Content-Type", "application/json").Body([]byte(foo))
+func (k kind) createBad(ctx context.Context, ns, name string, dryRun ...string) error {
+	object := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q},"spec":{"deploymentName":[%[3]q]}}`, k.apiVersion(), k.name, name)
+	request := k.client().Post().Namespace(ns).Resource(k.resource).SetHeader("Content-Type", "application/json").Body([]byte(object))
 	for _, value := range dryRun {
 		request.Param("dryRun", value)
 	}
 	return request.Do(ctx).Error()
 }
 
-// patchFoo patches a Foo without decoding the answer.
-func patchFoo(ctx context.Context, ns, name, patch string) error {
-	return sample.SamplecontrollerV1alpha1().RESTClient().Patch(types.MergePatchType).Namespace(ns).Resource("foos").Name(name).Body([]byte(patch)).Do(ctx).Error()
-}
-
-// waitUndecodable waits until the daemon counts so many undecodable Foos.
-func waitUndecodable(t *testing.T, server *apptesting.Server, token string, want int) {
+// waitUndecodable waits until the daemon counts so many undecodable objects.
+func (k kind) waitUndecodable(t *testing.T, server *apptesting.Server, token string, want int) {
 	t.Helper()
-	series := fmt.Sprintf("\n"+`sample_controller_manager_undecodable_objects{controller="foo-controller"} %d`+"\n", want)
-	eventually(t, fmt.Sprintf("%d undecodable Foos are counted", want), func(ctx context.Context) error {
+	series := fmt.Sprintf("\n"+`sample_controller_manager_undecodable_objects{controller=%q} %d`+"\n", k.controller, want)
+	eventually(t, fmt.Sprintf("%d undecodable %s are counted", want, k.resource), func(ctx context.Context) error {
 		code, body, err := server.Get(ctx, "/metrics", token)
 		if err == nil && !strings.Contains(body, series) {
 			_, got, _ := strings.Cut(body, "\nsample_controller_manager_undecodable_objects")
@@ -219,12 +217,12 @@ func waitUndecodable(t *testing.T, server *apptesting.Server, token string, want
 	})
 }
 
-// waitReported waits until so many Events tell that a Foo cannot be decoded. There
+// waitReported waits until so many Events tell that an object cannot be decoded. There
 // must not be more.
-func waitReported(t *testing.T, ns, name string, want int) {
+func (k kind) waitReported(t *testing.T, ns, name string, want int) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("Foo %s is reported %d times", name, want), func(ctx context.Context) error {
-		events, err := kube.CoreV1().Events(ns).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Foo,involvedObject.name=" + name + ",reason=Undecodable"})
+	eventually(t, fmt.Sprintf("%s %s is reported %d times", k.name, name, want), func(ctx context.Context) error {
+		events, err := kube.CoreV1().Events(ns).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=" + k.name + ",involvedObject.name=" + name + ",reason=Undecodable"})
 		if err != nil {
 			return err
 		}
@@ -236,7 +234,7 @@ func waitReported(t *testing.T, ns, name string, want int) {
 			}
 		}
 		if got > want {
-			t.Fatalf("Foo %s was reported %d times, want %d", name, got, want)
+			t.Fatalf("%s %s was reported %d times, want %d", k.name, name, got, want)
 		}
 		if got < want {
 			return fmt.Errorf("it was reported %d times", got)
@@ -245,11 +243,11 @@ func waitReported(t *testing.T, ns, name string, want int) {
 	})
 }
 
-// endedReads returns the lists and the ended watches of Foos by the daemon.
-func endedReads(t *testing.T) []string {
+// endedReads returns the lists and the ended watches of the objects by the daemon.
+func (k kind) endedReads(t *testing.T) []string {
 	t.Helper()
 	events, err := testCluster.AuditEvents(cluster.ByUserAgent("informers"), func(event auditv1.Event) bool {
-		return event.ObjectRef != nil && event.ObjectRef.Resource == "foos"
+		return event.ObjectRef != nil && event.ObjectRef.Resource == k.resource
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -32,6 +32,10 @@ type Config struct {
 	Workers      map[string]int
 	FeatureGates featuregate.FeatureGate
 
+	// StatusAggregationInterval is the least time between two writes of what the
+	// Pods of one object say.
+	StatusAggregationInterval time.Duration
+
 	LeaderElection            *leadership.Options
 	MinResyncPeriod           time.Duration
 	ControllerStartInterval   time.Duration

@@ -24,6 +24,9 @@ type Configuration struct {
 	ConcurrentSyncs map[string]int `json:"concurrentSyncs"`
 	// ControllerShutdownTimeout is how long controllers are waited for at the end.
 	ControllerShutdownTimeout metav1.Duration `json:"controllerShutdownTimeout"`
+	// StatusAggregationInterval is the least time between two writes of what the
+	// Pods of one object say.
+	StatusAggregationInterval metav1.Duration `json:"statusAggregationInterval"`
 	// WriteTimeout bounds each write of a controller.
 	WriteTimeout metav1.Duration `json:"writeTimeout"`
 }
@@ -67,6 +70,7 @@ func (c *Config) Configz() *Configuration {
 		},
 		ConcurrentSyncs:           c.Workers,
 		ControllerShutdownTimeout: metav1.Duration{Duration: c.ControllerShutdownTimeout},
+		StatusAggregationInterval: metav1.Duration{Duration: c.StatusAggregationInterval},
 		WriteTimeout:              metav1.Duration{Duration: c.WriteTimeout},
 	}
 }

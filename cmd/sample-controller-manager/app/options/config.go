@@ -46,6 +46,7 @@ func (o *Options) Config() (*config.Config, error) {
 		Workers:                   map[string]int{},
 		FeatureGates:              o.FeatureGates,
 		LeaderElection:            o.LeaderElection,
+		StatusAggregationInterval: o.StatusAggregator.Interval,
 		MinResyncPeriod:           o.Generic.MinResyncPeriod,
 		ControllerStartInterval:   o.Generic.ControllerStartInterval,
 		ControllerShutdownTimeout: o.Generic.ControllerShutdownTimeout,

@@ -53,8 +53,10 @@ type Options struct {
 	LeaderElection *leadership.Options
 	Workers        *WorkersOptions
 	Server         *server.Options
-	Metrics        *metrics.Options
-	Logs           *logs.Options
+	// StatusAggregator is in the section of that controller.
+	StatusAggregator *StatusAggregatorOptions
+	Metrics          *metrics.Options
+	Logs             *logs.Options
 	// FeatureGates are the gates of the libraries and of the controllers.
 	FeatureGates featuregate.MutableVersionedFeatureGate
 
@@ -68,14 +70,15 @@ var kubernetesVersion = version.MustParse("1.37")
 // NewOptions returns the defaults for the given controllers.
 func NewOptions(controllers Controllers) *Options {
 	o := &Options{
-		Generic:        newGenericOptions(controllers),
-		Client:         newClientOptions(),
-		LeaderElection: leadership.NewOptions(ComponentName),
-		Workers:        newWorkersOptions(controllers),
-		Server:         server.NewOptions(ComponentName, DefaultPort),
-		Metrics:        metrics.NewOptions(),
-		Logs:           logs.NewOptions(),
-		FeatureGates:   featuregate.NewVersionedFeatureGate(kubernetesVersion),
+		Generic:          newGenericOptions(controllers),
+		Client:           newClientOptions(),
+		LeaderElection:   leadership.NewOptions(ComponentName),
+		Workers:          newWorkersOptions(controllers),
+		Server:           server.NewOptions(ComponentName, DefaultPort),
+		StatusAggregator: newStatusAggregatorOptions(),
+		Metrics:          metrics.NewOptions(),
+		Logs:             logs.NewOptions(),
+		FeatureGates:     featuregate.NewVersionedFeatureGate(kubernetesVersion),
 	}
 	// k8s.io/apiserver takes the version that is stamped into the binary for its
 	// own, and at v0.1 all of its feature gates would be off.
@@ -104,6 +107,7 @@ func (o *Options) Flags() *cliflag.NamedFlagSets {
 	o.LeaderElection.AddFlags(generic)
 	o.FeatureGates.AddFlag(generic)
 	o.Workers.addFlags(&o.flags)
+	o.StatusAggregator.addFlags(o.flags.FlagSet("status-aggregator-controller"))
 	o.Server.AddFlags(&o.flags)
 	o.Metrics.AddFlags(o.flags.FlagSet("metrics"))
 	logsapi.AddFlags(o.Logs, o.flags.FlagSet("logs"))
@@ -120,6 +124,7 @@ func (o *Options) Validate() error {
 	mistakes = append(mistakes, o.Client.validate()...)
 	mistakes = append(mistakes, o.LeaderElection.Validate()...)
 	mistakes = append(mistakes, o.Workers.validate()...)
+	mistakes = append(mistakes, o.StatusAggregator.validate()...)
 	mistakes = append(mistakes, o.Server.Validate()...)
 	mistakes = append(mistakes, o.Metrics.Validate()...)
 	for _, err := range logsapi.Validate(o.Logs, o.FeatureGates, nil) {

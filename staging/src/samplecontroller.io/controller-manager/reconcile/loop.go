@@ -34,6 +34,7 @@ type SyncFunc func(ctx context.Context, key cache.ObjectName) (requeueAfter time
 // [New], tell it what to watch with [For] and [Watch], then call [Loop.Run].
 type Loop struct {
 	name        string
+	queue       string
 	sync        SyncFunc
 	watches     []watch
 	rateLimiter func() workqueue.TypedRateLimiter[cache.ObjectName]
@@ -56,6 +57,7 @@ type registered struct {
 func New(name string, sync SyncFunc, opts ...Option) *Loop {
 	l := &Loop{
 		name:        name,
+		queue:       name,
 		sync:        sync,
 		rateLimiter: DefaultRateLimiter,
 		observe:     func(context.Context, Outcome) {},
@@ -77,10 +79,13 @@ func (l *Loop) Run(ctx context.Context, workers int) error {
 		return fmt.Errorf("running %s: %d workers, need at least 1", l.name, workers)
 	}
 	logger := klog.LoggerWithValues(klog.FromContext(ctx), "controller", l.name)
+	if l.queue != l.name {
+		logger = klog.LoggerWithValues(logger, "queue", l.queue)
+	}
 	ctx = klog.NewContext(ctx, logger)
 
 	queue := workqueue.NewTypedRateLimitingQueueWithConfig(l.rateLimiter(),
-		workqueue.TypedRateLimitingQueueConfig[cache.ObjectName]{Name: l.name})
+		workqueue.TypedRateLimitingQueueConfig[cache.ObjectName]{Name: l.queue})
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer queue.ShutDown()

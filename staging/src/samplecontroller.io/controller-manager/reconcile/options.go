@@ -32,6 +32,13 @@ func WithResyncs(resyncs bool) Option {
 	return func(l *Loop) { l.resyncs = resyncs }
 }
 
+// WithQueue names the queue of a loop that is one of several of its controller, so
+// that its metrics and log lines are told from theirs. By default it has the
+// controller's name.
+func WithQueue(name string) Option {
+	return func(l *Loop) { l.queue = name }
+}
+
 // WithTimeout ends the context of a sync that has taken so long, so that no API
 // call can hold it. By default it does not end.
 func WithTimeout(timeout time.Duration) Option {

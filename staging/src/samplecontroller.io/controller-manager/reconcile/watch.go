@@ -6,16 +6,16 @@ package reconcile
 import (
 	"context"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 )
 
-// Object is what the informers of a loop hold.
+// Object is what the informers of a loop hold. It need not be a whole one of the
+// API: a transform may have made it smaller.
 type Object interface {
-	comparable
-	metav1.Object
+	cache.Object
+	GetResourceVersion() string
 }
 
 // For wakes the key of each object of informer that is added, changed or
@@ -23,10 +23,10 @@ type Object interface {
 func For[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T]) {
 	l.watches = append(l.watches, func(ctx context.Context, add func(cache.ObjectName)) (registered, error) {
 		return register(ctx, informer, cache.TypedResourceEventHandlerDetailedFuncs[T]{
-			AddFunc: func(obj T, _ bool) { add(cache.MetaObjectToName(obj)) },
+			AddFunc: func(obj T, _ bool) { add(nameOf(obj)) },
 			UpdateFunc: func(oldObj, newObj T) {
-				if l.delivers(oldObj, newObj) {
-					add(cache.MetaObjectToName(newObj))
+				if delivers(l, oldObj, newObj) {
+					add(nameOf(newObj))
 				}
 			},
 			DeleteFunc: func(deleted cache.DeletedObject[T]) { add(deleted.GetObjectName()) },
@@ -41,6 +41,12 @@ func For[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T]) {
 // keys must be a pure function of the object and of the informers' indexes: no
 // API call and no lock, since it runs in the informer's delivery.
 func Watch[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], keys func(T) []cache.ObjectName) {
+	WatchChanges(l, informer, func(T, T) bool { return true }, keys)
+}
+
+// WatchChanges is like [Watch], but of updates it minds only those that concerns
+// returns true for. It has to be as pure as keys.
+func WatchChanges[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], concerns func(oldObj, newObj T) bool, keys func(T) []cache.ObjectName) {
 	l.watches = append(l.watches, func(ctx context.Context, add func(cache.ObjectName)) (registered, error) {
 		// A key that several objects concern is woken once: a worker may be faster
 		// than the second time.
@@ -56,7 +62,7 @@ func Watch[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], keys f
 		return register(ctx, informer, cache.TypedResourceEventHandlerDetailedFuncs[T]{
 			AddFunc: func(obj T, _ bool) { addAll(obj) },
 			UpdateFunc: func(oldObj, newObj T) {
-				if l.delivers(oldObj, newObj) {
+				if delivers(l, oldObj, newObj) && concerns(oldObj, newObj) {
 					addAll(oldObj, newObj)
 				}
 			},
@@ -71,10 +77,30 @@ func Watch[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], keys f
 	})
 }
 
+// WatchDeletions wakes the keys that keys returns for an object that was deleted, in
+// its last known state. It is for what is only known then, so keys may note it.
+func WatchDeletions[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], keys func(T) []cache.ObjectName) {
+	l.watches = append(l.watches, func(ctx context.Context, add func(cache.ObjectName)) (registered, error) {
+		return register(ctx, informer, cache.TypedResourceEventHandlerDetailedFuncs[T]{
+			DeleteFunc: func(deleted cache.DeletedObject[T]) {
+				if none := *new(T); deleted.OptionalObj != none {
+					for _, key := range keys(deleted.OptionalObj) {
+						add(key)
+					}
+				}
+			},
+		})
+	})
+}
+
 // delivers tells whether an update reaches the queue: a resync, which repeats
 // the object unchanged, does so only if asked for.
-func (l *Loop) delivers(oldObj, newObj metav1.Object) bool {
+func delivers[T Object](l *Loop, oldObj, newObj T) bool {
 	return l.resyncs || oldObj.GetResourceVersion() != newObj.GetResourceVersion()
+}
+
+func nameOf[T Object](obj T) cache.ObjectName {
+	return cache.NewObjectName(obj.GetNamespace(), obj.GetName())
 }
 
 // register adds a handler to an informer.

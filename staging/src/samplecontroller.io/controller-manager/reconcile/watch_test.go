@@ -4,6 +4,7 @@
 package reconcile
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -66,6 +67,44 @@ func TestWatchWakesWhomTheObjectConcerns(t *testing.T) {
 		expectWoken(t, &s, "when it was adopted, the new owner", "default/a")
 		b.server.Delete(configMap("foo", "a"))
 		expectWoken(t, &s, "by a deletion", "default/a")
+	})
+}
+
+func TestWatchChangesMindsOnlyUpdatesThatConcern(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		b.server.Add(configMap("foo", "a"))
+		b.start(b.informer)
+		var s syncs
+		l := New(loopName, s.sync)
+		WatchChanges(l, b.informer, func(oldObj, newObj *corev1.ConfigMap) bool {
+			return !slices.Equal(owners(oldObj), owners(newObj))
+		}, owners)
+		defer b.run(l, 1)()
+
+		expectWoken(t, &s, "by the initial list", "default/a")
+		b.server.Modify(configMap("foo", "a"))
+		expectWoken(t, &s, "by a change that does not concern")
+		b.server.Modify(configMap("foo", "b"))
+		expectWoken(t, &s, "by one that does", "default/a", "default/b")
+		b.server.Delete(configMap("foo", "b"))
+		expectWoken(t, &s, "by a deletion", "default/b")
+	})
+}
+
+func TestWatchDeletionsMindsOnlyDeletions(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		b.server.Add(configMap("foo", "a"))
+		b.start(b.informer)
+		var s syncs
+		l := New(loopName, s.sync)
+		WatchDeletions(l, b.informer, owners)
+		defer b.run(l, 1)()
+
+		expectWoken(t, &s, "by the initial list")
+		b.server.Modify(configMap("foo", "b"))
+		expectWoken(t, &s, "by a change")
+		b.server.Delete(configMap("foo", "b"))
+		expectWoken(t, &s, "by a deletion", "default/b")
 	})
 }
 

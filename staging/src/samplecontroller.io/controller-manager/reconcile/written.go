@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -44,9 +45,13 @@ type ObjectStore interface {
 // sync that looked at older versions would decide on what was before, and write it
 // again, or be refused again.
 //
+// Controllers of one process that write to the same objects share one, and so read
+// each other's writes too: none is refused for what another has just written.
+//
 // The zero value is ready to use, by several goroutines.
 type Written struct {
 	mutex   sync.Mutex
+	busy    sets.Set[cache.ObjectName]
 	pending map[cache.ObjectName][]awaited
 }
 
@@ -54,6 +59,30 @@ type Written struct {
 type awaited struct {
 	seen  func() bool
 	until time.Time
+}
+
+// Begin tells whether a sync of the key may begin. It may not, and is to return
+// [ErrStale], while a cache has not come to what is remembered for the key, unless it
+// was waited for long enough, or while another controller syncs it. A sync that may
+// begin must [Written.End].
+func (w *Written) Begin(key cache.ObjectName) bool {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.busy.Has(key) || !w.seen(key) {
+		return false
+	}
+	if w.busy == nil {
+		w.busy = sets.New[cache.ObjectName]()
+	}
+	w.busy.Insert(key)
+	return true
+}
+
+// End ends what a [Written.Begin] of the key that returned true has begun.
+func (w *Written) End(key cache.ObjectName) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.busy.Delete(key)
 }
 
 // Note remembers that a write for the key returned a resourceVersion of a resource
@@ -89,11 +118,9 @@ func (w *Written) await(key cache.ObjectName, seen func() bool) {
 	w.pending[key] = append(w.pending[key], awaited{seen, time.Now().Add(staleLimit)})
 }
 
-// Seen tells whether the caches have come to all that is remembered for the key, or
+// seen tells whether the caches have come to all that is remembered for the key, or
 // were waited for long enough.
-func (w *Written) Seen(key cache.ObjectName) bool {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
+func (w *Written) seen(key cache.ObjectName) bool {
 	late := slices.DeleteFunc(w.pending[key], func(a awaited) bool { return a.seen() || time.Now().After(a.until) })
 	if len(late) > 0 {
 		w.pending[key] = late

@@ -19,6 +19,42 @@ type store string
 
 func (s *store) LastStoreSyncResourceVersion() string { return string(*s) }
 
+// begins tells whether a sync may begin, and ends it.
+func begins(w *Written, key cache.ObjectName) bool {
+	if !w.Begin(key) {
+		return false
+	}
+	w.End(key)
+	return true
+}
+
+func TestAKeyIsSyncedByOneControllerAtATime(t *testing.T) {
+	var w Written
+	key, other := cache.NewObjectName("default", "foo"), cache.NewObjectName("default", "bar")
+	for _, step := range []struct {
+		what string
+		key  cache.ObjectName
+		want bool
+	}{
+		{"the first", key, true},
+		{"a second of the same", key, false},
+		{"one of another", other, true},
+	} {
+		if got := w.Begin(step.key); got != step.want {
+			t.Errorf("Begin of %s = %v, want %v", step.what, got, step.want)
+		}
+	}
+	w.End(key)
+	if !w.Begin(key) {
+		t.Error("Begin after End = false, want true")
+	}
+	w.End(key)
+	w.End(other)
+	if len(w.busy) > 0 {
+		t.Errorf("%d keys are remembered, want none", len(w.busy))
+	}
+}
+
 func TestAWriteIsSeenWhenTheCacheHasComeAsFar(t *testing.T) {
 	tests := map[string]struct {
 		written string
@@ -39,8 +75,8 @@ func TestAWriteIsSeenWhenTheCacheHasComeAsFar(t *testing.T) {
 			var w Written
 			key := cache.NewObjectName("default", "foo")
 			w.Note(key, &tc.cache, tc.written)
-			if got := w.Seen(key); got != tc.want {
-				t.Errorf("Seen = %v, want %v", got, tc.want)
+			if got := begins(&w, key); got != tc.want {
+				t.Errorf("Begin = %v, want %v", got, tc.want)
 			}
 		})
 	}
@@ -50,8 +86,8 @@ func TestAKeyThatWroteNothingHasNothingToWaitFor(t *testing.T) {
 	var w Written
 	late := store("1")
 	w.Note(cache.NewObjectName("default", "foo"), &late, "2")
-	if !w.Seen(cache.NewObjectName("default", "bar")) {
-		t.Error("Seen of another key = false, want true")
+	if !begins(&w, cache.NewObjectName("default", "bar")) {
+		t.Error("Begin of another key = false, want true")
 	}
 }
 
@@ -74,8 +110,8 @@ func TestAKeyWaitsForAllItsWritesInAllCaches(t *testing.T) {
 	}
 	for _, step := range steps {
 		parents, children = step.parents, step.children
-		if got := w.Seen(key); got != step.want {
-			t.Errorf("Seen with caches at %s and %s = %v, want %v", parents, children, got, step.want)
+		if got := begins(&w, key); got != step.want {
+			t.Errorf("Begin with caches at %s and %s = %v, want %v", parents, children, got, step.want)
 		}
 	}
 	if len(w.pending) > 0 {
@@ -105,8 +141,8 @@ func TestARefusedWriteIsSeenWhenTheCacheHasAnotherVersion(t *testing.T) {
 			}
 			key := cache.NewObjectName("default", "foo")
 			w.Refused(key, store, object("7"))
-			if got := w.Seen(key); got != test.want {
-				t.Errorf("Seen = %v, want %v", got, test.want)
+			if got := begins(&w, key); got != test.want {
+				t.Errorf("Begin = %v, want %v", got, test.want)
 			}
 			if remembered := len(w.pending) > 0; remembered == test.want {
 				t.Errorf("remembered: %v, want %v", remembered, !test.want)
@@ -122,12 +158,12 @@ func TestAWatchThatIsFarBehindIsNotWaitedForWithoutEnd(t *testing.T) {
 		broken := store("1")
 		w.Note(key, &broken, "2")
 		time.Sleep(staleLimit)
-		if w.Seen(key) {
-			t.Errorf("Seen after %v = true, want false", staleLimit)
+		if begins(&w, key) {
+			t.Errorf("Begin after %v = true, want false", staleLimit)
 		}
 		time.Sleep(time.Nanosecond)
-		if !w.Seen(key) {
-			t.Errorf("Seen after more than %v = false, want true", staleLimit)
+		if !begins(&w, key) {
+			t.Errorf("Begin after more than %v = false, want true", staleLimit)
 		}
 	})
 }
@@ -141,8 +177,8 @@ func TestWrittenMayBeUsedBySeveralWorkers(t *testing.T) {
 			for i := range 100 {
 				key := cache.NewObjectName("default", fmt.Sprint(worker, i%3))
 				w.Note(key, &seen, fmt.Sprint(i+1))
-				if !w.Seen(key) {
-					t.Errorf("Seen(%s) = false, want true", key)
+				if !begins(&w, key) {
+					t.Errorf("Begin(%s) = false, want true", key)
 				}
 			}
 		})

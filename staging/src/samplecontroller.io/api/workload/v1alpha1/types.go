@@ -7,6 +7,11 @@ package v1alpha1
 // if, and only if, controller owner references lead from it by UID to the
 // object: Pod, ReplicaSet, Deployment, object.
 type PodSummary struct {
+	// Summary is all of this in one line for a person: how many Pods are ready,
+	// the nodes with the most of them, and what is wrong.
+	// +optional
+	Summary string `json:"summary,omitempty"`
+
 	// Total number of Pods, whatever their phase.
 	// +optional
 	Total int32 `json:"total"`

@@ -183,6 +183,9 @@ var schemaYAML = typed.YAMLObject(`types:
                 - name: succeeded
                   type:
                     scalar: numeric
+                - name: summary
+                  type:
+                    scalar: string
                 - name: total
                   type:
                     scalar: numeric
@@ -333,6 +336,9 @@ var schemaYAML = typed.YAMLObject(`types:
                 - name: succeeded
                   type:
                     scalar: numeric
+                - name: summary
+                  type:
+                    scalar: string
                 - name: total
                   type:
                     scalar: numeric

@@ -1,0 +1,195 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/retry"
+)
+
+// TestTwoControllersShareAStatus has each of the two write while the other has its
+// fields in the same status.
+func TestTwoControllersShareAStatus(t *testing.T) {
+	overKinds(t, func(t *testing.T, k kind) {
+		ns := newNamespace(t)
+		startDaemon(t, "--status-aggregation-interval=100ms")
+		pod := createPod(t, ns, "a", "node-1", k.labels("a"), controlledBy(k.createServed(t, ns, "a")))
+		k.waitPods(t, ns, "a", "1/1 ready on node-1")
+		beReady(t, ns, "a")
+		object := k.waitCondition(t, ns, "a", "Ready", "Available")
+		if k.name == "Icecream" {
+			waitPlacements(t, ns, "a", 1)
+			object = k.mustGet(t, ns, "a")
+		}
+		keepers := []string{"availableReplicas", "conditions", "observedGeneration", "readyReplicas", "replicas", "selector"}
+		if k.name == "Icecream" {
+			keepers = append(keepers, "placements", "placementsOmitted")
+			slices.Sort(keepers)
+		}
+		wantFields := func(object metav1.Object) {
+			t.Helper()
+			want := map[string][]string{k.controller: keepers, aggregator: {"pods"}}
+			if diff := cmp.Diff(want, statusFields(t, object)); diff != "" {
+				t.Errorf("fields of the status by their managers (-want +got):\n%s", diff)
+			}
+		}
+		wantFields(object)
+
+		// Each writes, and takes nothing from the other.
+		keepersStatus := object.Status
+		setPod(t, pod, restarted(3))
+		pods := k.waitRestarts(t, ns, "a", 3)
+		object = k.mustGet(t, ns, "a")
+		keepersStatus.Pods = pods
+		if diff := cmp.Diff(keepersStatus, object.Status); diff != "" {
+			t.Errorf("the aggregator changed more than its own (-want +got):\n%s", diff)
+		}
+		wantFields(object)
+		kubectl(t, "-n", ns, "scale", k.arg(), "a", "--replicas=2")
+		object = k.waitCondition(t, ns, "a", "Reconciling", "Progressing")
+		if diff := cmp.Diff(pods, object.Status.Pods); diff != "" {
+			t.Errorf("%s changed what is the aggregator's (-want +got):\n%s", k.controller, diff)
+		}
+		wantFields(object)
+	})
+}
+
+// TestForeignStatusIsPutRight has somebody edit the status by hand.
+func TestForeignStatusIsPutRight(t *testing.T) {
+	overKinds(t, func(t *testing.T, k kind) {
+		ns := newNamespace(t)
+		startDaemon(t, "--status-aggregation-interval=100ms")
+		rs := k.createServed(t, ns, "a")
+		createPod(t, ns, "a", "node-1", k.labels("a"), controlledBy(rs))
+		createPod(t, ns, "b", "node-2", k.labels("a"), controlledBy(rs))
+		k.waitPods(t, ns, "a", "2/2 ready on node-1, node-2")
+		beReady(t, ns, "a")
+		k.waitCondition(t, ns, "a", "Ready", "Available")
+		if k.name == "Icecream" {
+			waitPlacements(t, ns, "a", 2)
+		}
+		want := k.status(t, ns, "a")
+		edits := map[string]func(status map[string]any){
+			"counts of Pods": func(status map[string]any) {
+				status["pods"].(map[string]any)["total"] = 99
+				status["pods"].(map[string]any)["summary"] = "all is well"
+			},
+			"no pods": func(status map[string]any) { delete(status, "pods") },
+			"one node less": func(status map[string]any) {
+				pods := status["pods"].(map[string]any)
+				pods["nodes"] = pods["nodes"].([]any)[1:]
+			},
+			"the nodes the other way round": func(status map[string]any) {
+				slices.Reverse(status["pods"].(map[string]any)["nodes"].([]any))
+			},
+			"counts of replicas": func(status map[string]any) { status["availableReplicas"] = 99 },
+			"no conditions":      func(status map[string]any) { delete(status, "conditions") },
+			"nothing at all":     func(status map[string]any) { clear(status) },
+		}
+		if k.name == "Icecream" {
+			edits["no placements"] = func(status map[string]any) { delete(status, "placements") }
+		}
+		for _, name := range slices.Sorted(maps.Keys(edits)) {
+			t.Run(name, func(t *testing.T) {
+				k.editStatus(t, ns, "a", edits[name])
+				eventually(t, "it is put right", func(context.Context) error {
+					if diff := cmp.Diff(want, k.status(t, ns, "a")); diff != "" {
+						return errors.New(diff)
+					}
+					return nil
+				})
+			})
+		}
+	})
+}
+
+// statusFields returns the names of the fields of the status that each manager owns.
+func statusFields(t *testing.T, object metav1.Object) map[string][]string {
+	t.Helper()
+	owned := map[string][]string{}
+	for _, entry := range object.GetManagedFields() {
+		var fields map[string]map[string]any
+		if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
+			t.Fatal(err)
+		}
+		for name := range fields["f:status"] {
+			if entry.Subresource != "status" && name == "f:observedGeneration" {
+				continue // the default
+			}
+			owned[entry.Manager] = append(owned[entry.Manager], strings.TrimPrefix(name, "f:"))
+		}
+		slices.Sort(owned[entry.Manager])
+	}
+	return owned
+}
+
+// status returns the status of an object but for the times of its conditions.
+func (k kind) status(t *testing.T, ns, name string) map[string]any {
+	t.Helper()
+	object := k.raw(t, ns, name)
+	status, _, err := unstructured.NestedMap(object, "status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conditions, _ := status["conditions"].([]any)
+	for _, condition := range conditions {
+		delete(condition.(map[string]any), "lastTransitionTime")
+	}
+	return status
+}
+
+func (k kind) raw(t *testing.T, ns, name string) map[string]any {
+	t.Helper()
+	body, err := k.client().Get().Namespace(ns).Resource(k.resource).Name(name).Do(t.Context()).Raw()
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := map[string]any{}
+	if err := json.Unmarshal(body, &object); err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+// editStatus changes the status as "kubectl edit --subresource=status" does.
+func (k kind) editStatus(t *testing.T, ns, name string, edit func(status map[string]any)) {
+	t.Helper()
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		object := k.raw(t, ns, name)
+		status := object["status"].(map[string]any)
+		edit(status)
+		body, err := json.Marshal(object)
+		if err != nil {
+			return err
+		}
+		return k.client().Put().Namespace(ns).Resource(k.resource).Name(name).SubResource("status").
+			Param("fieldManager", "kubectl-edit").SetHeader("Content-Type", "application/json").Body(body).Do(t.Context()).Error()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// waitPlacements waits until the status of an Icecream has so many placements.
+func waitPlacements(t *testing.T, ns, name string, count int) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%d placements are recorded", count), func(ctx context.Context) error {
+		icecream, err := sample.IcecreamV1alpha1().Icecreams(ns).Get(ctx, name, metav1.GetOptions{})
+		if err == nil && len(icecream.Status.Placements) != count {
+			err = fmt.Errorf("there are %d", len(icecream.Status.Placements))
+		}
+		return err
+	})
+}

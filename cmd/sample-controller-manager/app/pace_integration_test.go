@@ -1,0 +1,159 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"net/http"
+	"regexp"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster"
+)
+
+// TestSummaryIsWrittenAtMostOnceAnInterval has a Pod of each kind change all the time.
+func TestSummaryIsWrittenAtMostOnceAnInterval(t *testing.T) {
+	const interval = 4 * time.Second
+	all := sideBySide(t)
+	flag := "--status-aggregation-interval=" + interval.String()
+	server := startDaemon(t, flag)
+	pods := map[string]*corev1.Pod{}
+	changed := map[string]time.Time{}
+	for _, k := range all {
+		rs := k.createServed(t, k.ns, "a")
+		changed[k.name] = time.Now()
+		pods[k.name] = createPod(t, k.ns, "a", "node-1", k.labels("a"), controlledBy(rs))
+	}
+	var restarts int32
+	begin := time.Now()
+	for ; time.Since(begin) < 2*interval+interval/2; time.Sleep(50 * time.Millisecond) {
+		restarts++
+		for _, k := range all {
+			pods[k.name] = setPod(t, pods[k.name], restarted(restarts))
+		}
+	}
+	last := time.Now()
+	for _, k := range all {
+		k.waitRestarts(t, k.ns, "a", restarts)
+		writes := k.summaryWrites(t, k.ns, "a")
+		// The first at once, one at the end of each interval, the last of which ends
+		// after the last change.
+		if len(writes) != 4 {
+			t.Errorf("the status of the %s was written %d times in %v while its Pod changed %d times, want 4 times", k.name, len(writes), last.Sub(begin), restarts)
+		}
+		t.Logf("%s: written at %v, %d changes of the Pod in %v", k.name, after(begin, writes), restarts, last.Sub(begin))
+		if took := writes[0].Sub(changed[k.name]); took > interval/2 {
+			t.Errorf("the first change of the %s was written after %v, want at once", k.name, took)
+		}
+		for i, at := range writes[1:] {
+			if gap := at.Sub(writes[i]); gap < interval {
+				t.Errorf("two writes of the %s came within %v", k.name, gap)
+			}
+		}
+		if took := writes[len(writes)-1].Sub(last); took > interval+2*time.Second {
+			t.Errorf("the last change of the %s was written after %v", k.name, took)
+		}
+	}
+
+	// What changes nothing that the status says is not written.
+	touch := func() {
+		for _, k := range all {
+			k.annotate(t, k.ns, "a")
+			patch := []byte(`{"metadata":{"annotations":{"touched":"true"}}}`)
+			if _, err := kube.CoreV1().Pods(k.ns).Patch(t.Context(), "a", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	touch()
+	if err := server.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	startDaemon(t, flag)
+	touch()
+	time.Sleep(interval + time.Second) // in which nothing is to be written
+	for _, k := range all {
+		if writes := k.summaryWrites(t, k.ns, "a"); len(writes) != 4 {
+			t.Errorf("the status of the %s was written %d times though its Pods say the same", k.name, len(writes)-4)
+		}
+		k.wantNoTimes(t, k.ns, "a")
+		// It is alive.
+		restarts++
+		setPod(t, getPod(t, k.ns, "a"), restarted(restarts))
+		k.waitRestarts(t, k.ns, "a", restarts)
+	}
+}
+
+// TestEachChangeIsWrittenWithoutAnInterval has a Pod change once more whenever that is
+// written.
+func TestEachChangeIsWrittenWithoutAnInterval(t *testing.T) {
+	all := sideBySide(t)
+	startDaemon(t, "--status-aggregation-interval=0")
+	for _, k := range all {
+		rs := k.createServed(t, k.ns, "a")
+		k.waitPods(t, k.ns, "a", "none") // nor is there an interval to get some
+		pod := createPod(t, k.ns, "a", "node-1", k.labels("a"), controlledBy(rs))
+		k.waitPods(t, k.ns, "a", "1/1 ready on node-1")
+		before := len(k.summaryWrites(t, k.ns, "a"))
+		const changes = 20
+		begin := time.Now()
+		for i := range int32(changes) {
+			pod = setPod(t, pod, restarted(i+1))
+			k.waitRestarts(t, k.ns, "a", i+1)
+		}
+		if got := len(k.summaryWrites(t, k.ns, "a")) - before; got != changes {
+			t.Errorf("%d changes were written %d times", changes, got)
+		}
+		t.Logf("%s: %d changes were written within %v", k.name, changes, time.Since(begin))
+	}
+}
+
+// summaryWrites returns when the aggregator has written the status of an object. It
+// must not have been refused.
+func (k kind) summaryWrites(t *testing.T, ns, name string) (at []time.Time) {
+	t.Helper()
+	events, err := testCluster.AuditEvents(cluster.ByUserAgent(aggregator), cluster.InNamespace(ns), func(event auditv1.Event) bool {
+		return cluster.Call(event) == k.patchStatus() && event.ObjectRef.Name == name
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, event := range events {
+		if event.ResponseStatus.Code != http.StatusOK {
+			t.Errorf("a write of the status of %s %s was refused with %d", k.name, name, event.ResponseStatus.Code)
+		}
+		at = append(at, event.RequestReceivedTimestamp.Time)
+	}
+	return at
+}
+
+// wantNoTimes looks for times in what the status says of Pods.
+func (k kind) wantNoTimes(t *testing.T, ns, name string) {
+	t.Helper()
+	pods := kubectl(t, "-n", ns, "get", k.arg(), name, "-o", "jsonpath={.status.pods}")
+	if pods == "" || regexp.MustCompile(`(?i)\d\d:\d\d:\d\d|time`).MatchString(pods) {
+		t.Errorf("status.pods = %s, want no times in it", pods)
+	}
+}
+
+func after(begin time.Time, times []time.Time) (passed []time.Duration) {
+	for _, at := range times {
+		passed = append(passed, at.Sub(begin).Round(time.Millisecond))
+	}
+	return passed
+}
+
+func getPod(t *testing.T, ns, name string) *corev1.Pod {
+	t.Helper()
+	pod, err := kube.CoreV1().Pods(ns).Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pod
+}

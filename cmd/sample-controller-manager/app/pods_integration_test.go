@@ -1,0 +1,179 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+
+	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
+)
+
+// What kube-controller-manager, kube-scheduler and kubelets would do.
+
+// controlledBy is the owner reference of what the object controls.
+func controlledBy(object metav1.Object) *metav1.OwnerReference {
+	version, name := appsv1.SchemeGroupVersion, "ReplicaSet"
+	if _, ok := object.(*appsv1.Deployment); ok {
+		name = "Deployment"
+	}
+	return metav1.NewControllerRef(object, version.WithKind(name))
+}
+
+// controlledBy is the owner reference of what an object of the kind controls.
+func (k kind) controlledBy(object metav1.Object) *metav1.OwnerReference {
+	return metav1.NewControllerRef(object, schema.FromAPIVersionAndKind(k.apiVersion(), k.name))
+}
+
+// labels are those of the Pods of an object.
+func (k kind) labels(name string) map[string]string {
+	return map[string]string{"app": k.app, "controller": name}
+}
+
+// createDeployment makes one as the kind's controller does.
+func createDeployment(t *testing.T, ns, name string, labels map[string]string, owner *metav1.OwnerReference) *appsv1.Deployment {
+	t.Helper()
+	d, err := kube.AppsV1().Deployments(ns).Create(t.Context(), &appsv1.Deployment{
+		ObjectMeta: owned(name, nil, owner),
+		Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To[int32](1),
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: template(labels),
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func createReplicaSet(t *testing.T, ns, name string, labels map[string]string, owner *metav1.OwnerReference) *appsv1.ReplicaSet {
+	t.Helper()
+	rs, err := kube.AppsV1().ReplicaSets(ns).Create(t.Context(), &appsv1.ReplicaSet{
+		ObjectMeta: owned(name, labels, owner),
+		Spec: appsv1.ReplicaSetSpec{
+			Replicas: ptr.To[int32](1),
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: template(labels),
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rs
+}
+
+// createPod makes a Pod that runs, and is ready, on a node.
+func createPod(t *testing.T, ns, name, node string, labels map[string]string, owner *metav1.OwnerReference) *corev1.Pod {
+	t.Helper()
+	pod := template(labels)
+	pod.Spec.NodeName = node
+	created, err := kube.CoreV1().Pods(ns).Create(t.Context(), &corev1.Pod{ObjectMeta: owned(name, labels, owner), Spec: pod.Spec}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return setPod(t, created, func(status *corev1.PodStatus) {
+		status.Phase = corev1.PodRunning
+		status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	})
+}
+
+// setPod writes the status of a Pod.
+func setPod(t *testing.T, pod *corev1.Pod, set func(*corev1.PodStatus)) *corev1.Pod {
+	t.Helper()
+	pod = pod.DeepCopy()
+	set(&pod.Status)
+	pod, err := kube.CoreV1().Pods(pod.Namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pod
+}
+
+// restarted returns how a Pod's container was restarted so often.
+func restarted(times int32) func(*corev1.PodStatus) {
+	return func(status *corev1.PodStatus) {
+		status.ContainerStatuses = []corev1.ContainerStatus{{Name: "nginx", Image: "nginx", RestartCount: times}}
+	}
+}
+
+// deletePod deletes a Pod as the kubelet does once it has stopped.
+func deletePod(t *testing.T, ns, name string) {
+	t.Helper()
+	if err := kube.CoreV1().Pods(ns).Delete(t.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func owned(name string, labels map[string]string, owner *metav1.OwnerReference) metav1.ObjectMeta {
+	m := metav1.ObjectMeta{Name: name, Labels: labels}
+	if owner != nil {
+		m.OwnerReferences = []metav1.OwnerReference{*owner}
+	}
+	return m
+}
+
+func template(labels map[string]string) corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: labels},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "nginx", Image: "nginx"}}},
+	}
+}
+
+// createServed creates an object with what its controller and kube-controller-manager
+// make for it: a Deployment and a ReplicaSet of the same name, but no Pod.
+func (k kind) createServed(t *testing.T, ns, name string) *appsv1.ReplicaSet {
+	t.Helper()
+	k.create(t, ns, name, 1)
+	k.waitReplicas(t, ns, name, 1)
+	return createReplicaSet(t, ns, name, k.labels(name), controlledBy(getDeployment(t, ns, name)))
+}
+
+// waitSummary waits until check has no objection to what the status of an object says
+// of its Pods.
+func (k kind) waitSummary(t *testing.T, ns, name, what string, check func(*workloadv1alpha1.PodSummary) error) *workloadv1alpha1.PodSummary {
+	t.Helper()
+	var pods *workloadv1alpha1.PodSummary
+	eventually(t, fmt.Sprintf("the status of %s %s tells %s", k.name, name, what), func(ctx context.Context) error {
+		object, err := k.get(ctx, ns, name)
+		if err != nil {
+			return err
+		}
+		if pods = object.Status.Pods; pods == nil {
+			return errors.New("it has no pods")
+		}
+		return check(pods)
+	})
+	return pods
+}
+
+// waitPods waits until the status of an object says this of its Pods, in one line.
+func (k kind) waitPods(t *testing.T, ns, name, summary string) *workloadv1alpha1.PodSummary {
+	t.Helper()
+	return k.waitSummary(t, ns, name, fmt.Sprintf("%q", summary), func(pods *workloadv1alpha1.PodSummary) error {
+		if pods.Summary != summary {
+			return fmt.Errorf("it tells %q", pods.Summary)
+		}
+		return nil
+	})
+}
+
+// waitRestarts waits until the status of an object tells so many restarts.
+func (k kind) waitRestarts(t *testing.T, ns, name string, restarts int32) *workloadv1alpha1.PodSummary {
+	t.Helper()
+	return k.waitSummary(t, ns, name, fmt.Sprintf("%d restarts", restarts), func(pods *workloadv1alpha1.PodSummary) error {
+		if pods.Restarts != int64(restarts) {
+			return fmt.Errorf("it tells %d", pods.Restarts)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,203 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster"
+)
+
+// controllers are all that there are, with what each needs to watch.
+var controllers = map[string][]string{
+	foos.controller:      {"watch foos", "watch deployments"},
+	icecreams.controller: {"watch icecreams", "watch deployments", "watch replicasets?labelSelector=controller", "watch pods?labelSelector=controller"},
+	aggregator:           {"watch foos", "watch icecreams", "watch deployments", "watch replicasets?labelSelector=controller", "watch pods?labelSelector=controller"},
+}
+
+// TestOnlyWhatIsNeededIsWatched starts the daemon with every selection of controllers.
+func TestOnlyWhatIsNeededIsWatched(t *testing.T) {
+	a, b, c := foos.controller, icecreams.controller, aggregator
+	selections := map[string][]string{
+		"*":         {a, b, c},
+		a:           {a},
+		b:           {b},
+		c:           {c},
+		a + "," + b: {a, b},
+		a + "," + c: {a, c},
+		b + "," + c: {b, c},
+		"*,-" + a:   {b, c},
+		"*,-" + b:   {a, c},
+		"*,-" + c:   {a, b},
+	}
+	checks := map[string]func() error{}
+	for selection, enabled := range selections {
+		want := map[string]int{}
+		for _, name := range enabled {
+			for _, call := range controllers[name] {
+				want[call] = 1
+			}
+		}
+		begin := time.Now()
+		server := startDaemon(t, "--controllers="+selection)
+		if err := server.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		end := time.Now()
+		checks[selection] = func() error {
+			got, err := readsBetween(begin, end)
+			if diff := cmp.Diff(want, got); err == nil && diff != "" {
+				err = errors.New(diff)
+			}
+			return err
+		}
+		// A watch is in the log once it has ended.
+		eventually(t, "with --controllers="+selection+" just what is needed is watched", func(context.Context) error { return checks[selection]() })
+	}
+	for selection, check := range checks {
+		if err := check(); err != nil {
+			t.Errorf("with --controllers=%s more is read than is needed: %v", selection, err)
+		}
+	}
+}
+
+// TestReplicaSetsAreReadAsMetadata asks a proxy, as the audit log does not tell.
+func TestReplicaSetsAreReadAsMetadata(t *testing.T) {
+	proxy := startDelayer(t)
+	startDaemon(t, "--kubeconfig="+proxy.kubeconfig(t))
+	accept, ok := proxy.accepts.Load("/apis/apps/v1/replicasets")
+	if !ok || !strings.Contains(strings.Split(accept.(string), ",")[0], ";as=PartialObjectMetadata;") {
+		t.Errorf("the watch of ReplicaSets accepts %q, want metadata", accept)
+	}
+}
+
+// TestDisablingOneLeavesTheOthersRight disables one controller after the other, on
+// objects that all have served before and on new ones.
+func TestDisablingOneLeavesTheOthersRight(t *testing.T) {
+	all := sideBySide(t)
+	server := startDaemon(t, "--status-aggregation-interval=100ms")
+	pods := func(name string, count int) {
+		for _, k := range all {
+			rs, err := kube.AppsV1().ReplicaSets(k.ns).Get(t.Context(), name, metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			createPod(t, k.ns, fmt.Sprintf("%s-%d", name, count), "node-1", k.labels(name), controlledBy(rs))
+		}
+	}
+	for _, k := range all {
+		k.createServed(t, k.ns, "a")
+	}
+	pods("a", 1)
+	for _, k := range all {
+		k.waitTotal(t, k.ns, "a", 1)
+	}
+	count := 1
+	for _, disabled := range slices.Sorted(maps.Keys(controllers)) {
+		if err := server.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		calls := map[string]map[string]int{}
+		for _, k := range all {
+			calls[k.name] = callsBy(t, disabled, k.ns)
+		}
+		server = startDaemon(t, "--status-aggregation-interval=100ms", "--controllers=*,-"+disabled)
+		count++
+		added := fmt.Sprintf("new-%d", count)
+		for _, k := range all {
+			if err := k.patch(t.Context(), k.ns, "a", fmt.Sprintf(`{"spec":{"replicas":%d}}`, count)); err != nil {
+				t.Fatal(err)
+			}
+			object := k.create(t, k.ns, added, 1)
+			if k.controller == disabled {
+				createDeployment(t, k.ns, added, k.labels(added), k.controlledBy(object))
+			}
+			k.waitReplicas(t, k.ns, added, 1)
+			createReplicaSet(t, k.ns, added, k.labels(added), controlledBy(getDeployment(t, k.ns, added)))
+		}
+		pods("a", count)
+		pods(added, 1)
+		for _, k := range all {
+			if k.controller != disabled {
+				k.waitReplicas(t, k.ns, "a", int32(count))
+				k.waitCondition(t, k.ns, "a", "Reconciling", "Progressing")
+				k.waitCondition(t, k.ns, added, "Reconciling", "Progressing")
+			}
+			if disabled != aggregator {
+				k.waitTotal(t, k.ns, "a", count)
+				k.waitTotal(t, k.ns, added, 1)
+			}
+		}
+		if disabled != icecreams.controller {
+			waitPlacements(t, all[1].ns, "a", count)
+			waitPlacements(t, all[1].ns, added, 1)
+		}
+
+		// What is the disabled one's is as it was.
+		for _, k := range all {
+			if diff := cmp.Diff(calls[k.name], callsBy(t, disabled, k.ns)); diff != "" {
+				t.Errorf("%s was disabled and made calls (-before +after):\n%s", disabled, diff)
+			}
+			object, created := k.mustGet(t, k.ns, "a"), k.mustGet(t, k.ns, added)
+			switch disabled {
+			case aggregator:
+				if p := object.Status.Pods; p == nil || int(p.Total) != count-1 {
+					t.Errorf("status.pods of the %s is %+v without the aggregator, want it left alone", k.name, p)
+				}
+				if p := created.Status.Pods; p != nil {
+					t.Errorf("status.pods of a new %s is %+v without the aggregator, want none", k.name, p)
+				}
+			case k.controller:
+				if got := *getDeployment(t, k.ns, "a").Spec.Replicas; got != int32(count-1) {
+					t.Errorf("the Deployment of the %s asks for %d replicas without %s, want the %d from before", k.name, got, disabled, count-1)
+				}
+				if object.Status.ObservedGeneration != object.Generation-1 || created.Status.ObservedGeneration > 0 {
+					t.Errorf("the conditions of the %s were written without %s", k.name, disabled)
+				}
+			}
+		}
+	}
+}
+
+func (k kind) waitTotal(t *testing.T, ns, name string, total int) {
+	t.Helper()
+	k.waitSummary(t, ns, name, fmt.Sprintf("%d Pods", total), func(pods *workloadv1alpha1.PodSummary) error {
+		if int(pods.Total) != total {
+			return fmt.Errorf("it tells %q", pods.Summary)
+		}
+		return nil
+	})
+}
+
+// readsBetween counts the requests of informers that came in a certain time and have
+// ended.
+func readsBetween(begin, end time.Time) (map[string]int, error) {
+	events, err := testCluster.AuditEvents(cluster.ByUserAgent("informers"), func(event auditv1.Event) bool {
+		at := event.RequestReceivedTimestamp.Time
+		return at.After(begin) && at.Before(end)
+	})
+	reads := map[string]int{}
+	for _, event := range events {
+		read := cluster.Call(event)
+		if uri, err := url.Parse(event.RequestURI); err == nil && uri.Query().Has("labelSelector") {
+			read += "?labelSelector=" + uri.Query().Get("labelSelector")
+		}
+		reads[read]++
+	}
+	return reads, err
+}

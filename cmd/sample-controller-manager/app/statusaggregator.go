@@ -1,0 +1,50 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"samplecontroller.io/controller-manager/controller"
+
+	"samplecontroller.io/sample-controller-manager/pkg/controller/statusaggregator"
+)
+
+func statusAggregatorDescriptor() controller.Descriptor[*ControllerContext] {
+	return controller.Descriptor[*ControllerContext]{
+		Name:    statusaggregator.ControllerName,
+		Aliases: []string{"status-aggregator"},
+		New:     newStatusAggregatorController,
+		Workers: 10,
+		Rules: append([]rbacv1.PolicyRule{
+			{APIGroups: []string{"samplecontroller.k8s.io"}, Resources: []string{"foos"}, Verbs: []string{"list", "watch"}},
+			{APIGroups: []string{"samplecontroller.k8s.io"}, Resources: []string{"foos/status"}, Verbs: []string{"patch"}},
+			{APIGroups: []string{"controller.nicoleh.io"}, Resources: []string{"icecreams"}, Verbs: []string{"list", "watch"}},
+			{APIGroups: []string{"controller.nicoleh.io"}, Resources: []string{"icecreams/status"}, Verbs: []string{"patch"}},
+			{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"list", "watch"}},
+		}, chainRules()...),
+	}
+}
+
+func newStatusAggregatorController(_ context.Context, c *ControllerContext) (controller.Controller, error) {
+	client, err := c.sampleClient(statusaggregator.ControllerName)
+	if err != nil {
+		return nil, err
+	}
+	chain, err := c.chain()
+	if err != nil {
+		return nil, err
+	}
+	return statusaggregator.NewController(
+		statusaggregator.Options{
+			Informers: chain,
+			Interval:  c.config.StatusAggregationInterval,
+			Workers:   c.config.Workers[statusaggregator.ControllerName],
+			Loop:      c.loopOptions(statusaggregator.ControllerName),
+		},
+		statusaggregator.Foos(c.foos(), client.SamplecontrollerV1alpha1(), c.writtenFoos),
+		statusaggregator.Icecreams(c.icecreams(), client.IcecreamV1alpha1(), c.writtenIcecreams),
+	)
+}

@@ -1,0 +1,97 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package foo
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+	samplev1alpha1apply "samplecontroller.io/client-go/applyconfiguration/samplecontroller/v1alpha1"
+	samplev1alpha1client "samplecontroller.io/client-go/clientset/versioned/typed/samplecontroller/v1alpha1"
+
+	"samplecontroller.io/sample-controller-manager/pkg/workload"
+)
+
+// kind implements [workload.Kind].
+type kind struct {
+	client samplev1alpha1client.FoosGetter
+}
+
+func (kind) GroupVersionKind() schema.GroupVersionKind {
+	return samplev1alpha1.SchemeGroupVersion.WithKind("Foo")
+}
+
+func (k kind) Parent(foo *samplev1alpha1.Foo) workload.Parent {
+	return workload.Parent{
+		Object:         foo,
+		Kind:           k.GroupVersionKind(),
+		App:            "nginx",
+		DeploymentName: foo.Spec.DeploymentName,
+		Replicas:       foo.Spec.Replicas,
+		Image:          foo.Spec.Image,
+	}
+}
+
+func (k kind) List(ctx context.Context, namespace string, options metav1.ListOptions) ([]*samplev1alpha1.Foo, error) {
+	list, err := k.client.Foos(namespace).List(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	var foos []*samplev1alpha1.Foo
+	for i := range list.Items {
+		foos = append(foos, &list.Items[i])
+	}
+	return foos, nil
+}
+
+func (kind) Selector(foo *samplev1alpha1.Foo) string { return foo.Status.Selector }
+
+func (kind) Conditions(foo *samplev1alpha1.Foo) []metav1.Condition { return foo.Status.Conditions }
+
+func (kind) SameStatus(a, b *samplev1alpha1.Foo) bool {
+	return equality.Semantic.DeepEqual(ownStatus(a), ownStatus(b))
+}
+
+func (k kind) ApplyStatus(ctx context.Context, foo *samplev1alpha1.Foo, s workload.Status) (*samplev1alpha1.Foo, error) {
+	status := samplev1alpha1.FooStatus{
+		ObservedGeneration: s.ObservedGeneration,
+		Replicas:           s.Replicas,
+		ReadyReplicas:      s.ReadyReplicas,
+		AvailableReplicas:  s.AvailableReplicas,
+		Selector:           s.Selector,
+		Conditions:         s.Conditions,
+	}
+	if equality.Semantic.DeepEqual(ownStatus(foo), status) {
+		return nil, nil
+	}
+	return k.client.Foos(foo.Namespace).ApplyStatus(ctx, applyStatus(foo, status), metav1.ApplyOptions{FieldManager: ControllerName, Force: true})
+}
+
+// ownStatus returns what is the controller's of the Foo's status: neither what the
+// aggregator writes nor conditions that others have added.
+func ownStatus(foo *samplev1alpha1.Foo) samplev1alpha1.FooStatus {
+	own := foo.Status
+	own.Pods = nil
+	own.Conditions = workload.OwnConditions(own.Conditions)
+	return own
+}
+
+// applyStatus returns the apply configuration of the status, bound to the very
+// version of the Foo that it was computed from: applied late, it must not land on
+// a Foo that was created anew under the same name.
+func applyStatus(foo *samplev1alpha1.Foo, status samplev1alpha1.FooStatus) *samplev1alpha1apply.FooApplyConfiguration {
+	return samplev1alpha1apply.Foo(foo.Name, foo.Namespace).
+		WithResourceVersion(foo.ResourceVersion).
+		WithStatus(samplev1alpha1apply.FooStatus().
+			WithObservedGeneration(status.ObservedGeneration).
+			WithReplicas(status.Replicas).
+			WithReadyReplicas(status.ReadyReplicas).
+			WithAvailableReplicas(status.AvailableReplicas).
+			WithSelector(status.Selector).
+			WithConditions(workload.ApplyConditions(status.Conditions)...))
+}

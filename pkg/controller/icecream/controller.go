@@ -1,0 +1,56 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package icecream
+
+import (
+	"context"
+
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
+	icecreamv1alpha1client "samplecontroller.io/client-go/clientset/versioned/typed/icecream/v1alpha1"
+	"samplecontroller.io/controller-manager/reconcile"
+
+	"samplecontroller.io/sample-controller-manager/pkg/ownership"
+	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
+	"samplecontroller.io/sample-controller-manager/pkg/workload"
+)
+
+// ControllerName is the one name of the controller: in --controllers, queue,
+// metrics, logs and health checks, as Event source, field manager and user agent.
+const ControllerName = "icecream-controller"
+
+// NewController returns the controller. The client writes the statuses of Icecreams;
+// ctx has the logger of placements. See [workload.NewController].
+func NewController(
+	ctx context.Context,
+	client icecreamv1alpha1client.IcecreamsGetter,
+	o workload.Options[*icecreamv1alpha1.Icecream],
+	informers ownership.Informers,
+) (*workload.Controller[*icecreamv1alpha1.Icecream], error) {
+	chain, err := ownership.NewChain(informers)
+	if err != nil {
+		return nil, err
+	}
+	log := newPlacementLog(klog.FromContext(ctx), o.Recorder)
+	c, err := workload.NewController(ControllerName, &kind{client: client, chain: chain, log: log}, o)
+	if err != nil {
+		return nil, err
+	}
+	reconcile.WatchChanges(c.Loop(), informers.Pods, movedPlace, chain.OfPod(groupVersionKind))
+	reconcile.WatchDeletions(c.Loop(), informers.Pods, func(pod *podrecord.Record) []cache.ObjectName {
+		owner := chain.OwnerOf(pod)
+		if owner == nil || pod.Node() == "" {
+			return nil
+		}
+		// It may have come and gone before anybody looked.
+		log.depart(owner.UID, placementOf(pod))
+		return chain.OfPod(groupVersionKind)(pod)
+	})
+	reconcile.Watch(c.Loop(), informers.ReplicaSets, chain.OfReplicaSet(groupVersionKind))
+	return c, nil
+}
+
+func movedPlace(before, now *podrecord.Record) bool { return !before.SamePlace(now) }

@@ -1,0 +1,177 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package icecream
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubeinformers "k8s.io/client-go/informers"
+	kubefake "k8s.io/client-go/kubernetes/fake"
+	metadatafake "k8s.io/client-go/metadata/fake"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
+
+	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
+	samplefake "samplecontroller.io/client-go/clientset/versioned/fake"
+	sampleinformers "samplecontroller.io/client-go/informers/externalversions"
+	"samplecontroller.io/controller-manager/reconcile"
+
+	"samplecontroller.io/sample-controller-manager/pkg/ownership"
+	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
+	"samplecontroller.io/sample-controller-manager/pkg/workload"
+)
+
+// The informers do not keep step: a Pod may be known before what it belongs to.
+func TestAPodThatIsPlacedWakesItsIcecream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		example := &icecreamv1alpha1.Icecream{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "example", UID: "uid-example", ResourceVersion: "1"},
+			Spec:       icecreamv1alpha1.IcecreamSpec{DeploymentName: "web"},
+		}
+		deployment := &appsv1.Deployment{ObjectMeta: metadata("web", example, "")}
+		deployment.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(example, groupVersionKind)}
+		deployment.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "icecream", "controller": "example"}}
+		deployment.Spec.Template.Labels = deployment.Spec.Selector.MatchLabels
+		replicaSet := &metav1.PartialObjectMetadata{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "ReplicaSet"},
+			ObjectMeta: metadata("web-1", deployment, "Deployment"),
+		}
+		replicaSet.Labels = deployment.Spec.Selector.MatchLabels
+
+		kube, sample := kubefake.NewClientset(deployment), samplefake.NewClientset(example)
+		scheme := metadatafake.NewTestScheme()
+		if err := metav1.AddMetaToScheme(scheme); err != nil {
+			t.Fatal(err)
+		}
+		metadataClient := metadatafake.NewSimpleMetadataClient(scheme)
+		kubeFactory := kubeinformers.NewSharedInformerFactoryWithOptions(kube, 0, kubeinformers.WithTransform(podrecord.Transform))
+		sampleFactory, metadataFactory := sampleinformers.NewSharedInformerFactory(sample, 0), ownership.NewMetadataFactory(metadataClient, 0)
+		replicaSets, err := ownership.ReplicaSets(metadataFactory)
+		if err != nil {
+			t.Fatal(err)
+		}
+		chain := ownership.Informers{Pods: podrecord.NewInformer(kubeFactory), ReplicaSets: replicaSets, Deployments: kubeFactory.Apps().V1().Deployments().TypedInformer()}
+
+		var log syncedBuffer
+		ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log)))))
+		syncs := make(chan reconcile.Result, 1000)
+		controller, err := NewController(ctx, sample.IcecreamV1alpha1(), workload.Options[*icecreamv1alpha1.Icecream]{
+			Objects:     sampleFactory.Icecream().V1alpha1().Icecreams().TypedInformer(),
+			Deployments: chain.Deployments,
+			Client:      kube.AppsV1(),
+			Written:     &reconcile.Written{},
+			Recorder:    record.NewFakeRecorder(100),
+			Workers:     1,
+			Loop:        []reconcile.Option{reconcile.WithObserver(func(_ context.Context, o reconcile.Outcome) { syncs <- o.Result })},
+		}, chain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kubeFactory.StartWithContext(ctx)
+		sampleFactory.StartWithContext(ctx)
+		metadataFactory.StartWithContext(ctx)
+		done := make(chan error)
+		go func() { done <- controller.Run(ctx) }()
+		defer func() {
+			cancel()
+			if err := <-done; err != nil {
+				t.Errorf("Run() = %v", err)
+			}
+			kubeFactory.Shutdown()
+			sampleFactory.Shutdown()
+			metadataFactory.Shutdown()
+		}()
+		synctest.Wait()
+
+		pods := kube.Tracker()
+		podsResource := corev1.SchemeGroupVersion.WithResource("pods")
+		pod := func(version, node string) *corev1.Pod {
+			return &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", UID: "uid-a", ResourceVersion: version, Labels: replicaSet.Labels,
+					OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(replicaSet, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))}},
+				Spec: corev1.PodSpec{NodeName: node},
+			}
+		}
+		if err := pods.Add(pod("1", "node-1")); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if got := log.scheduled(); len(got) > 0 {
+			t.Errorf("logged %q of a Pod that is nobody's yet", got)
+		}
+		if err := metadataClient.Tracker().Create(appsv1.SchemeGroupVersion.WithResource("replicasets"), replicaSet, "default"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if got := log.scheduled(); !slices.Equal(got, []string{line("a", "node-1")}) {
+			t.Errorf("logged %q, want the line of a", got)
+		}
+
+		// A Pod that changes, but not its place, wakes nobody.
+		for len(syncs) > 0 {
+			<-syncs
+		}
+		changed := pod("2", "node-1")
+		changed.Status.Phase = corev1.PodRunning
+		if err := pods.Update(podsResource, changed, "default"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if len(syncs) > 0 {
+			t.Errorf("%d syncs for a Pod that has not moved, want none", len(syncs))
+		}
+
+		// One that is created before it is placed.
+		second := pod("3", "")
+		second.Name, second.UID = "b", "uid-b"
+		if err := pods.Add(second.DeepCopy()); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		second.ResourceVersion, second.Spec.NodeName = "4", "node-2"
+		if err := pods.Update(podsResource, second, "default"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if got := log.scheduled(); !slices.Equal(got, []string{line("b", "node-2")}) {
+			t.Errorf("logged %q, want the line of b", got)
+		}
+	})
+}
+
+// syncedBuffer is a buffer that a controller may write to while a test reads it.
+type syncedBuffer struct {
+	mutex sync.Mutex
+	bytes.Buffer
+}
+
+func (b *syncedBuffer) Write(p []byte) (int, error) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.Buffer.Write(p)
+}
+
+// scheduled returns the lines of placements since last asked.
+func (b *syncedBuffer) scheduled() []string {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	var lines []string
+	for line := range strings.Lines(b.String()) {
+		if _, rest, _ := strings.Cut(strings.TrimSpace(line), "] "); strings.HasPrefix(rest, `"Pod scheduled"`) {
+			lines = append(lines, rest)
+		}
+	}
+	b.Reset()
+	return lines
+}

@@ -1,0 +1,204 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package icecream
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	kubeinformers "k8s.io/client-go/informers"
+	kubefake "k8s.io/client-go/kubernetes/fake"
+	metadatafake "k8s.io/client-go/metadata/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2/textlogger"
+
+	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
+	samplefake "samplecontroller.io/client-go/clientset/versioned/fake"
+
+	"samplecontroller.io/sample-controller-manager/pkg/ownership"
+	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
+	"samplecontroller.io/sample-controller-manager/pkg/workload"
+)
+
+// fixture is a kind whose cache of Pods is filled by the test, and whose Icecream,
+// called default/example, is always read from the API server.
+type fixture struct {
+	*testing.T
+	kind     *kind
+	sample   *samplefake.Clientset
+	pods     cache.Indexer
+	events   *record.FakeRecorder
+	log      *bytes.Buffer
+	workload workload.Status // what is to be said of the Deployment
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	icecream := &icecreamv1alpha1.Icecream{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "example", UID: "uid-example", ResourceVersion: "1"},
+	}
+	deployment := &appsv1.Deployment{ObjectMeta: metadata("web", icecream, groupVersionKind.Kind)}
+	deployment.OwnerReferences[0].APIVersion = groupVersionKind.GroupVersion().String()
+	replicaSet := &metav1.PartialObjectMetadata{ObjectMeta: metadata("web-1", deployment, "Deployment")}
+
+	factory := kubeinformers.NewSharedInformerFactory(kubefake.NewClientset(), 0)
+	replicaSets, err := ownership.ReplicaSets(ownership.NewMetadataFactory(metadatafake.NewSimpleMetadataClient(metadatafake.NewTestScheme()), 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	informers := ownership.Informers{Pods: podrecord.NewInformer(factory), ReplicaSets: replicaSets, Deployments: factory.Apps().V1().Deployments().TypedInformer()}
+	chain, err := ownership.NewChain(informers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{informers.Deployments.GetIndexer().Add(deployment), replicaSets.GetIndexer().Add(replicaSet)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := &fixture{
+		T:        t,
+		sample:   samplefake.NewClientset(icecream),
+		pods:     informers.Pods.GetIndexer(),
+		workload: workload.Status{ObservedGeneration: 1, Replicas: 3, ReadyReplicas: 2, AvailableReplicas: 1, Selector: "app=icecream", Conditions: []metav1.Condition{condition("Ready")}},
+	}
+	f.kind = &kind{client: f.sample.IcecreamV1alpha1(), chain: chain}
+	f.restart()
+	return f
+}
+
+// restart has another process go on, that knows nothing but what the API server has.
+func (f *fixture) restart() {
+	f.log, f.events = &bytes.Buffer{}, record.NewFakeRecorder(100)
+	f.kind.log = newPlacementLog(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(f.log))), f.events)
+}
+
+// sync writes the status, and tells whether anything was written.
+func (f *fixture) sync() (written bool) {
+	f.Helper()
+	applied, err := f.kind.ApplyStatus(f.Context(), f.icecream(), f.workload)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return applied != nil
+}
+
+func (f *fixture) icecream() *icecreamv1alpha1.Icecream {
+	f.Helper()
+	icecream, err := f.sample.IcecreamV1alpha1().Icecreams("default").Get(f.Context(), "example", metav1.GetOptions{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	return icecream
+}
+
+// refuse makes the API server refuse statuses while the condition holds.
+func (f *fixture) refuse(while *bool, err error) {
+	f.sample.PrependReactor("patch", "icecreams", func(clienttesting.Action) (bool, runtime.Object, error) { return *while, nil, err })
+}
+
+func (f *fixture) add(pods ...*podrecord.Record) {
+	f.Helper()
+	for _, pod := range pods {
+		if err := f.pods.Add(pod); err != nil {
+			f.Fatal(err)
+		}
+	}
+}
+
+func (f *fixture) remove(pods ...*podrecord.Record) {
+	f.Helper()
+	for _, pod := range pods {
+		if err := f.pods.Delete(pod); err != nil {
+			f.Fatal(err)
+		}
+	}
+}
+
+// lines returns what was logged since last asked, without what each line begins with.
+func (f *fixture) lines() []string {
+	var lines []string
+	for line := range strings.Lines(f.log.String()) {
+		_, rest, _ := strings.Cut(strings.TrimSpace(line), "] ")
+		lines = append(lines, rest)
+	}
+	f.log.Reset()
+	return lines
+}
+
+func (f *fixture) wantLines(want ...string) {
+	f.Helper()
+	if diff := cmp.Diff(want, f.lines()); diff != "" {
+		f.Errorf("unexpected lines (-want +got):\n%s", diff)
+	}
+}
+
+func (f *fixture) wantEvents(want ...string) {
+	f.Helper()
+	var got []string
+	for len(f.events.Events) > 0 {
+		got = append(got, <-f.events.Events)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		f.Errorf("unexpected Events (-want +got):\n%s", diff)
+	}
+}
+
+func (f *fixture) wantPlacements(want ...icecreamv1alpha1.Placement) {
+	f.Helper()
+	if diff := cmp.Diff(want, f.icecream().Status.Placements); diff != "" {
+		f.Errorf("unexpected placements (-want +got):\n%s", diff)
+	}
+}
+
+// line is the one for a Pod.
+func line(pod, node string) string {
+	return `"Pod scheduled" icecream="default/example" pod="default/` + pod + `" node="` + node + `"`
+}
+
+func condition(conditionType string) metav1.Condition {
+	return metav1.Condition{Type: conditionType, Status: metav1.ConditionTrue, Reason: "R", LastTransitionTime: metav1.NewTime(at(0))}
+}
+
+// metadata returns that of an object whose UID is "uid-" and its name, controlled by
+// another of apps/v1.
+func metadata(name string, owner metav1.Object, kind string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: "default", Name: name, UID: types.UID("uid-" + name),
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, appsv1.SchemeGroupVersion.WithKind(kind))},
+	}
+}
+
+// at returns a time so many seconds after the beginning.
+func at(second int) time.Time { return time.Unix(1_767_225_600+int64(second), 0) }
+
+// newPod returns a Pod of the Icecream that was placed on a node at a second.
+func newPod(name, node string, second int, changes ...func(*corev1.Pod)) *podrecord.Record {
+	pod := &corev1.Pod{
+		ObjectMeta: metadata(name, &metav1.ObjectMeta{Name: "web-1", UID: "uid-web-1"}, "ReplicaSet"),
+		Spec:       corev1.PodSpec{NodeName: node},
+		Status:     corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(at(second))}}},
+	}
+	for _, change := range changes {
+		change(pod)
+	}
+	return podrecord.New(pod)
+}
+
+func withUID(uid types.UID) func(*corev1.Pod) { return func(pod *corev1.Pod) { pod.UID = uid } }
+
+// placement is the record of a Pod of newPod.
+func placement(name, node string, second int) icecreamv1alpha1.Placement {
+	return icecreamv1alpha1.Placement{PodUID: types.UID("uid-" + name), Pod: name, Node: node, Time: metav1.NewTime(at(second))}
+}

@@ -1,0 +1,124 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package icecream
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
+	icecreamv1alpha1apply "samplecontroller.io/client-go/applyconfiguration/icecream/v1alpha1"
+	icecreamv1alpha1client "samplecontroller.io/client-go/clientset/versioned/typed/icecream/v1alpha1"
+
+	"samplecontroller.io/sample-controller-manager/pkg/ownership"
+	"samplecontroller.io/sample-controller-manager/pkg/workload"
+)
+
+var groupVersionKind = icecreamv1alpha1.SchemeGroupVersion.WithKind("Icecream")
+
+// kind implements [workload.Kind].
+type kind struct {
+	client icecreamv1alpha1client.IcecreamsGetter
+	chain  *ownership.Chain
+	log    *placementLog
+}
+
+func (*kind) GroupVersionKind() schema.GroupVersionKind { return groupVersionKind }
+
+func (*kind) Parent(icecream *icecreamv1alpha1.Icecream) workload.Parent {
+	return workload.Parent{
+		Object:         icecream,
+		Kind:           groupVersionKind,
+		App:            "icecream",
+		DeploymentName: icecream.Spec.DeploymentName,
+		Replicas:       icecream.Spec.Replicas,
+		Image:          icecream.Spec.Image,
+	}
+}
+
+func (k *kind) List(ctx context.Context, namespace string, options metav1.ListOptions) ([]*icecreamv1alpha1.Icecream, error) {
+	list, err := k.client.Icecreams(namespace).List(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	var icecreams []*icecreamv1alpha1.Icecream
+	for i := range list.Items {
+		icecreams = append(icecreams, &list.Items[i])
+	}
+	return icecreams, nil
+}
+
+func (*kind) Selector(icecream *icecreamv1alpha1.Icecream) string { return icecream.Status.Selector }
+
+func (*kind) Conditions(icecream *icecreamv1alpha1.Icecream) []metav1.Condition {
+	return icecream.Status.Conditions
+}
+
+func (*kind) SameStatus(a, b *icecreamv1alpha1.Icecream) bool {
+	return equality.Semantic.DeepEqual(ownStatus(a), ownStatus(b))
+}
+
+func (k *kind) ApplyStatus(ctx context.Context, icecream *icecreamv1alpha1.Icecream, s workload.Status) (*icecreamv1alpha1.Icecream, error) {
+	pods, err := k.chain.PodsOf(icecream.Namespace, icecream.UID)
+	if err != nil {
+		return nil, fmt.Errorf("reading Pods: %w", err)
+	}
+	current, currentOmitted := icecream.Status.Placements, icecream.Status.PlacementsOmitted
+	records, omitted, placed := place(current, currentOmitted, pods)
+	placed = append(unrecorded(current, currentOmitted, k.log.departed(icecream.UID)), placed...)
+	status := icecreamv1alpha1.IcecreamStatus{
+		ObservedGeneration: s.ObservedGeneration,
+		Replicas:           s.Replicas,
+		ReadyReplicas:      s.ReadyReplicas,
+		AvailableReplicas:  s.AvailableReplicas,
+		Selector:           s.Selector,
+		Conditions:         s.Conditions,
+		Placements:         records,
+		PlacementsOmitted:  omitted,
+	}
+	k.log.tell(icecream, placed)
+	if equality.Semantic.DeepEqual(ownStatus(icecream), status) {
+		k.log.recorded(icecream, placed, records)
+		return nil, nil
+	}
+	applied, err := k.client.Icecreams(icecream.Namespace).ApplyStatus(ctx, applyStatus(icecream, status), metav1.ApplyOptions{FieldManager: ControllerName, Force: true})
+	if err != nil {
+		return nil, err
+	}
+	k.log.recorded(icecream, placed, records)
+	return applied, nil
+}
+
+// ownStatus returns what is the controller's of the Icecream's status: neither what
+// the aggregator writes nor conditions that others have added.
+func ownStatus(icecream *icecreamv1alpha1.Icecream) icecreamv1alpha1.IcecreamStatus {
+	own := icecream.Status
+	own.Pods = nil
+	own.Conditions = workload.OwnConditions(own.Conditions)
+	return own
+}
+
+// applyStatus returns the apply configuration of the status, bound to the very
+// version of the Icecream that it was computed from: applied late, it must not land
+// on an Icecream that was created anew under the same name.
+func applyStatus(icecream *icecreamv1alpha1.Icecream, status icecreamv1alpha1.IcecreamStatus) *icecreamv1alpha1apply.IcecreamApplyConfiguration {
+	apply := icecreamv1alpha1apply.IcecreamStatus().
+		WithObservedGeneration(status.ObservedGeneration).
+		WithReplicas(status.Replicas).
+		WithReadyReplicas(status.ReadyReplicas).
+		WithAvailableReplicas(status.AvailableReplicas).
+		WithSelector(status.Selector).
+		WithConditions(workload.ApplyConditions(status.Conditions)...).
+		WithPlacementsOmitted(status.PlacementsOmitted)
+	for _, p := range status.Placements {
+		apply.WithPlacements(icecreamv1alpha1apply.Placement().WithPodUID(p.PodUID).WithPod(p.Pod).WithNode(p.Node).WithTime(p.Time))
+	}
+	return icecreamv1alpha1apply.Icecream(icecream.Name, icecream.Namespace).
+		WithResourceVersion(icecream.ResourceVersion).
+		WithStatus(apply)
+}

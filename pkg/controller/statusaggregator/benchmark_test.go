@@ -1,0 +1,163 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package statusaggregator
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	kubeinformers "k8s.io/client-go/informers"
+	kubefake "k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
+	cachetesting "k8s.io/client-go/tools/cache/testing"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+
+	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+	"samplecontroller.io/controller-manager/reconcile"
+
+	"samplecontroller.io/sample-controller-manager/pkg/ownership"
+	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
+)
+
+var fooKind = schema.GroupVersionKind{Group: "samplecontroller.k8s.io", Version: "v1alpha1", Kind: "Foo"}
+
+// BenchmarkPodEvent measures what one change of a Pod costs, from its decoded form to
+// a worker that is done with its key: transform, cache and indexes, whose it is,
+// queue, and a sync that finds the object's interval not yet over. All but the write
+// of an interval, which costs as much as the object has Pods.
+//
+//	go test -run '^$' -bench PodEvent ./pkg/controller/statusaggregator
+//
+// It is to be flat within 2x over all sizes.
+func BenchmarkPodEvent(b *testing.B) {
+	for _, pods := range []int{1_000, 10_000, 100_000} {
+		for _, objects := range []int{1_000, 1} {
+			b.Run(fmt.Sprintf("%d Pods of %d", pods, objects), func(b *testing.B) { benchmarkPodEvent(b, pods, objects) })
+		}
+	}
+}
+
+func benchmarkPodEvent(b *testing.B, pods, objects int) {
+	c := newBenchmarkCaches(b, objects)
+	keys := c.chain.OfPod(fooKind)
+	queue := workqueue.NewTypedRateLimitingQueue(reconcile.DefaultRateLimiter())
+	defer queue.ShutDown()
+
+	all := make([]*corev1.Pod, pods)
+	for i := range all {
+		all[i] = benchmarkPod(i, i%objects)
+		record := podrecord.New(all[i])
+		if err := c.pods.GetIndexer().Add(record); err != nil {
+			b.Fatal(err)
+		}
+	}
+	version := pods
+	b.ReportAllocs()
+	for b.Loop() {
+		version++
+		pod := all[version%pods]
+		pod.ResourceVersion = strconv.Itoa(version)
+		pod.Status.ContainerStatuses[0].RestartCount++
+
+		transformed, err := podrecord.Transform(pod)
+		if err != nil {
+			b.Fatal(err)
+		}
+		now := transformed.(*podrecord.Record)
+		cached, exists, err := c.pods.GetIndexer().GetByKey(now.GetNamespace() + "/" + now.GetName())
+		if err != nil || !exists {
+			b.Fatal(exists, err)
+		}
+		before := cached.(*podrecord.Record)
+		if err := c.pods.GetIndexer().Update(now); err != nil {
+			b.Fatal(err)
+		}
+		if !saysOther(before, now) {
+			b.Fatal("the Pod says nothing else")
+		}
+		for _, record := range []*podrecord.Record{before, now} {
+			for _, key := range keys(record) {
+				queue.Add(key)
+			}
+		}
+		if queue.Len() != 1 {
+			b.Fatalf("%d keys were woken, want 1", queue.Len())
+		}
+		key, _ := queue.Get()
+		if wait, err := c.aggregator.sync(b.Context(), key); err != nil || wait <= 0 {
+			b.Fatalf("sync() = %v, %v, want to wait for the end of the interval", wait, err)
+		}
+		queue.Forget(key)
+		queue.AddAfter(key, time.Hour)
+		queue.Done(key)
+	}
+}
+
+// benchmarkCaches are what an aggregator of Foos reads.
+type benchmarkCaches struct {
+	pods       cache.TypedSharedIndexInformer[*podrecord.Record]
+	chain      *ownership.Chain
+	aggregator *aggregator[*samplev1alpha1.Foo]
+}
+
+func newBenchmarkCaches(b *testing.B, objects int) benchmarkCaches {
+	factory := kubeinformers.NewSharedInformerFactory(kubefake.NewClientset(), 0)
+	source := cachetesting.NewFakeControllerSource() // of nothing: the informers do not run
+	b.Cleanup(source.Shutdown)
+	foos := cache.NewTypedSharedIndexInformer[*samplev1alpha1.Foo](cache.NewSharedIndexInformer(source, &samplev1alpha1.Foo{}, 0, cache.Indexers{}))
+	replicaSets := cache.NewTypedSharedIndexInformer[*metav1.PartialObjectMetadata](cache.NewSharedIndexInformer(source, &metav1.PartialObjectMetadata{}, 0, cache.Indexers{}))
+	informers := ownership.Informers{Pods: podrecord.NewInformer(factory), ReplicaSets: replicaSets, Deployments: factory.Apps().V1().Deployments().TypedInformer()}
+	chain, err := ownership.NewChain(informers)
+	if err != nil {
+		b.Fatal(err)
+	}
+	a := &aggregator[*samplev1alpha1.Foo]{
+		kind:    kind[*samplev1alpha1.Foo]{groupVersionKind: fooKind},
+		objects: foos.GetTypedIndexer(),
+		chain:   chain,
+		written: &reconcile.Written{},
+		pace:    &pace{interval: 24 * time.Hour, clock: clock.RealClock{}, objects: map[cache.ObjectName]times{}},
+	}
+	for i := range objects {
+		foo := &samplev1alpha1.Foo{ObjectMeta: benchmarkMetadata("foo", i, nil)}
+		deployment := &appsv1.Deployment{ObjectMeta: benchmarkMetadata("deployment", i, metav1.NewControllerRef(foo, fooKind))}
+		replicaSet := &metav1.PartialObjectMetadata{ObjectMeta: benchmarkMetadata("replicaset", i, owned("Deployment", deployment.Name))}
+		for indexer, o := range map[cache.Indexer]runtime.Object{foos.GetIndexer(): foo, replicaSets.GetIndexer(): replicaSet, informers.Deployments.GetIndexer(): deployment} {
+			if err := indexer.Add(o); err != nil {
+				b.Fatal(err)
+			}
+		}
+		a.pace.wrote(cache.MetaObjectToName(foo), foo.UID)
+	}
+	return benchmarkCaches{informers.Pods, chain, a}
+}
+
+func benchmarkMetadata(what string, i int, owner *metav1.OwnerReference) metav1.ObjectMeta {
+	metadata := metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("%s-%d", what, i), UID: types.UID(fmt.Sprintf("uid-%s-%d", what, i)), ResourceVersion: "1"}
+	if owner != nil {
+		metadata.OwnerReferences = []metav1.OwnerReference{*owner}
+	}
+	return metadata
+}
+
+func benchmarkPod(i, object int) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: benchmarkMetadata("pod", i, owned("ReplicaSet", fmt.Sprintf("replicaset-%d", object))),
+		Spec:       corev1.PodSpec{NodeName: fmt.Sprintf("node-%d", i%100)},
+		Status: corev1.PodStatus{
+			Phase:             corev1.PodRunning,
+			Conditions:        []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+			ContainerStatuses: []corev1.ContainerStatus{{Name: "nginx", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}},
+		},
+	}
+}

@@ -1,0 +1,112 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package statusaggregator
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	"samplecontroller.io/controller-manager/reconcile"
+
+	"samplecontroller.io/sample-controller-manager/pkg/ownership"
+	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
+)
+
+// ControllerName is the one name of the controller: in --controllers, queue,
+// metrics, logs and health checks, as field manager and user agent.
+const ControllerName = "status-aggregator-controller"
+
+// Options are what the controller is made of, whatever its kinds.
+type Options struct {
+	// Informers are what it reads of Pods.
+	Informers ownership.Informers
+	// Interval is how long after a write of an object the next one may come.
+	Interval time.Duration
+	// Workers is how many objects of each kind are synced at once.
+	Workers int
+	// Loop is how its loops work.
+	Loop []reconcile.Option
+}
+
+// Controller aggregates what Pods say. It has a loop for each kind, so that one whose
+// API is not there keeps no other waiting.
+type Controller struct {
+	loops   []*reconcile.Loop
+	workers int
+}
+
+// NewController returns the controller. It adds indexes to the informers, so it must
+// be called before they are started.
+func NewController(o Options, kinds ...KindOptions) (*Controller, error) {
+	chain, err := ownership.NewChain(o.Informers)
+	if err != nil {
+		return nil, err
+	}
+	c := &Controller{workers: o.Workers}
+	for _, kind := range kinds {
+		c.loops = append(c.loops, kind(o, chain))
+	}
+	return c, nil
+}
+
+// KindOptions are what the controller is made of for one kind: see [Foos] and
+// [Icecreams].
+type KindOptions func(Options, *ownership.Chain) *reconcile.Loop
+
+// newLoop returns the loop for one kind.
+func newLoop[T object](kind kind[T], objects cache.TypedSharedIndexInformer[T], written *reconcile.Written) KindOptions {
+	return func(o Options, chain *ownership.Chain) *reconcile.Loop {
+		a := &aggregator[T]{
+			kind:    kind,
+			objects: objects.GetTypedIndexer(),
+			chain:   chain,
+			written: written,
+			pace:    &pace{interval: o.Interval, clock: clock.RealClock{}, objects: map[cache.ObjectName]times{}},
+		}
+		gvk := kind.groupVersionKind
+		loop := reconcile.New(ControllerName, a.sync, slices.Concat(o.Loop, []reconcile.Option{reconcile.WithQueue(ControllerName + "-" + kind.resource)})...)
+		reconcile.For(loop, objects)
+		reconcile.WatchChanges(loop, o.Informers.Pods, saysOther, chain.OfPod(gvk))
+		reconcile.Watch(loop, o.Informers.ReplicaSets, chain.OfReplicaSet(gvk))
+		reconcile.WatchChanges(loop, o.Informers.Deployments, hasOtherOwner, func(d *appsv1.Deployment) []cache.ObjectName {
+			return ownership.Parent(gvk, d)
+		})
+		return loop
+	}
+}
+
+func saysOther(before, now *podrecord.Record) bool { return !before.Same(now) }
+
+func hasOtherOwner(before, now *appsv1.Deployment) bool {
+	a, b := metav1.GetControllerOfNoCopy(before), metav1.GetControllerOfNoCopy(now)
+	return before.UID != now.UID || (a == nil) != (b == nil) || a != nil && a.UID != b.UID
+}
+
+// Name implements controller.Controller.
+func (c *Controller) Name() string { return ControllerName }
+
+// Run implements controller.Controller.
+func (c *Controller) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var running sync.WaitGroup
+	errs := make([]error, len(c.loops))
+	for i, loop := range c.loops {
+		running.Go(func() {
+			// One that ends ends all.
+			defer cancel()
+			errs[i] = loop.Run(ctx, c.workers)
+		})
+	}
+	running.Wait()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,28 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package statusaggregator is status-aggregator-controller: it writes into the status
+// of each Foo and each Icecream what its Pods say.
+//
+//	controller.go  what wakes it
+//	sync.go        what it does for one object
+//	pace.go        when it may be written
+//	summary.go     what the Pods say (pure)
+//	kinds.go       how it is read from, and written to, each kind
+//
+// # When it writes
+//
+// When the summary differs from what the status has: the first time at once, then at
+// most once in each interval, and always the last state. A Pod that changes wakes its
+// object, whatever else there is; only what is written costs as much as the object
+// has Pods. Nothing is written just to say when it was looked at.
+//
+// An object that has no Pods yet is given one interval to get them before its status
+// says that it has none.
+//
+// # Side by side with the owner
+//
+// The status belongs to two controllers, each with fields of its own, by server-side
+// apply. Both work from a cache that has seen what the other has written:
+// [samplecontroller.io/controller-manager/reconcile.Written].
+package statusaggregator

@@ -1,0 +1,235 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package statusaggregator
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	kubeinformers "k8s.io/client-go/informers"
+	kubefake "k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
+	cachetesting "k8s.io/client-go/tools/cache/testing"
+
+	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
+	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+	"samplecontroller.io/controller-manager/reconcile"
+
+	"samplecontroller.io/sample-controller-manager/pkg/ownership"
+	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const interval = time.Second
+
+// bubble is a controller of both kinds in a synctest bubble, and the API server of all
+// that it reads and writes. There time passes only when every goroutine waits.
+type bubble struct {
+	*testing.T
+	controller *Controller
+	objects    *server // of the kind that is tested
+	foos       *server
+	icecreams  *server
+	written    *reconcile.Written // of the kind that is tested
+	kube       *kubefake.Clientset
+	owner      metav1.OwnerReference // the tested object, for what it owns
+	version    int
+
+	mutex    sync.Mutex
+	outcomes []reconcile.Result // of syncs of both kinds
+
+	replicaSets  *server
+	informers    []cache.SharedInformer
+	fooInformer  cache.SharedInformer
+	fooInformers context.Context // ends before the others
+	stopFoos     context.CancelFunc
+}
+
+// inBubble runs a test for an object of each kind called default/example.
+func inBubble(t *testing.T, test func(*bubble)) {
+	for _, example := range []testObject{
+		&samplev1alpha1.Foo{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "example", UID: "uid-example"}},
+		&icecreamv1alpha1.Icecream{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "example", UID: "uid-example"}},
+	} {
+		gvk := samplev1alpha1.SchemeGroupVersion.WithKind("Foo")
+		if _, ok := example.(*icecreamv1alpha1.Icecream); ok {
+			gvk = icecreamv1alpha1.SchemeGroupVersion.WithKind("Icecream")
+		}
+		t.Run(gvk.Kind, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBubble(t, gvk)
+				b.owner = *metav1.NewControllerRef(example, gvk)
+				b.objects.Add(example.DeepCopyObject())
+				b.set(&appsv1.Deployment{ObjectMeta: b.metadata("web", b.owner)})
+				b.replicaSets.Add(&metav1.PartialObjectMetadata{ObjectMeta: b.metadata("web-1", *owned("Deployment", "web"))})
+				test(b)
+			})
+		})
+	}
+}
+
+func newBubble(t *testing.T, gvk schema.GroupVersionKind) *bubble {
+	newServer := func() *server {
+		s := &server{FakeControllerSource: cachetesting.NewFakeControllerSource(), begin: time.Now()}
+		t.Cleanup(s.Shutdown)
+		return s
+	}
+	b := &bubble{T: t, kube: kubefake.NewClientset(), foos: newServer(), icecreams: newServer(), replicaSets: newServer()}
+	foos := cache.NewTypedSharedIndexInformer[*samplev1alpha1.Foo](cache.NewSharedIndexInformer(b.foos, &samplev1alpha1.Foo{}, 0, nil))
+	icecreams := cache.NewTypedSharedIndexInformer[*icecreamv1alpha1.Icecream](cache.NewSharedIndexInformer(b.icecreams, &icecreamv1alpha1.Icecream{}, 0, nil))
+	replicaSets := cache.NewTypedSharedIndexInformer[*metav1.PartialObjectMetadata](cache.NewSharedIndexInformer(b.replicaSets, &metav1.PartialObjectMetadata{}, 0, cache.Indexers{}))
+	factory := kubeinformers.NewSharedInformerFactoryWithOptions(b.kube, 0, kubeinformers.WithTransform(podrecord.Transform))
+	chain := ownership.Informers{
+		Pods:        podrecord.NewInformer(factory),
+		ReplicaSets: replicaSets,
+		Deployments: factory.Apps().V1().Deployments().TypedInformer(),
+	}
+	writtenFoos, writtenIcecreams := &reconcile.Written{}, &reconcile.Written{}
+	b.objects, b.written = b.foos, writtenFoos
+	if gvk.Kind == "Icecream" {
+		b.objects, b.written = b.icecreams, writtenIcecreams
+	}
+	observer := reconcile.WithObserver(func(_ context.Context, o reconcile.Outcome) {
+		b.mutex.Lock()
+		defer b.mutex.Unlock()
+		b.outcomes = append(b.outcomes, o.Result)
+	})
+	controller, err := NewController(Options{Informers: chain, Interval: interval, Workers: 2, Loop: []reconcile.Option{observer}},
+		Foos(foos, fooClient{server: b.foos}, writtenFoos), Icecreams(icecreams, icecreamClient{server: b.icecreams}, writtenIcecreams))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.controller, b.fooInformer = controller, foos
+	b.informers = []cache.SharedInformer{icecreams, replicaSets, chain.Pods, chain.Deployments}
+	return b
+}
+
+// startInformers starts the informers; they are stopped and joined at the end.
+func (b *bubble) startInformers() {
+	ctx, cancel := context.WithCancel(context.Background())
+	b.fooInformers, b.stopFoos = context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	for _, informer := range b.informers {
+		wg.Go(func() { informer.RunWithContext(ctx) })
+	}
+	wg.Go(func() { b.fooInformer.RunWithContext(b.fooInformers) })
+	b.Cleanup(func() { cancel(); wg.Wait() })
+	synctest.Wait()
+}
+
+// start runs the controller until the end of the test.
+func (b *bubble) start() {
+	b.startInformers()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- b.controller.Run(ctx) }()
+	b.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			b.Errorf("Run() = %v", err)
+		}
+	})
+	synctest.Wait()
+}
+
+// after lets time pass.
+func after(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// wantWrites checks what was written of the tested object's status since last asked.
+func (b *bubble) wantWrites(want ...write) {
+	b.Helper()
+	synctest.Wait()
+	if diff := cmp.Diff(want, b.objects.made()); diff != "" {
+		b.Errorf("unexpected writes of the status (-want +got):\n%s", diff)
+	}
+}
+
+// results returns those of the syncs since last asked.
+func (b *bubble) results() []reconcile.Result {
+	synctest.Wait()
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	results := b.outcomes
+	b.outcomes = nil
+	return results
+}
+
+// change changes the tested object as its owner does. The caches come to know of it if
+// it is watched.
+func (b *bubble) change(watched bool, change func(testObject)) {
+	o := b.objects.object("default", "example")
+	change(o)
+	if watched {
+		b.objects.Modify(o)
+	} else {
+		b.objects.ModifyDropWatch(o)
+	}
+}
+
+// metadata returns that of a new version of an object.
+func (b *bubble) metadata(name string, owners ...metav1.OwnerReference) metav1.ObjectMeta {
+	b.version++
+	return metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name), ResourceVersion: strconv.Itoa(b.version), OwnerReferences: owners}
+}
+
+func owned(kind, by string) *metav1.OwnerReference {
+	return metav1.NewControllerRef(&metav1.ObjectMeta{Name: by, UID: types.UID("uid-" + by)}, appsv1.SchemeGroupVersion.WithKind(kind))
+}
+
+func resourceOf(o runtime.Object) schema.GroupVersionResource {
+	if _, ok := o.(*corev1.Pod); ok {
+		return corev1.SchemeGroupVersion.WithResource("pods")
+	}
+	return appsv1.SchemeGroupVersion.WithResource("deployments")
+}
+
+// set creates or replaces a Pod or a Deployment.
+func (b *bubble) set(o runtime.Object) {
+	b.Helper()
+	err := b.kube.Tracker().Create(resourceOf(o), o, "default")
+	if err != nil {
+		err = b.kube.Tracker().Update(resourceOf(o), o, "default")
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// pod returns a Pod of the tested object that runs on node-1.
+func (b *bubble) pod(name string, ready bool) *corev1.Pod {
+	status := corev1.ConditionFalse
+	if ready {
+		status = corev1.ConditionTrue
+	}
+	metadata := b.metadata(name, *owned("ReplicaSet", "web-1"))
+	metadata.Labels = map[string]string{"controller": "example"}
+	return &corev1.Pod{
+		ObjectMeta: metadata,
+		Spec:       corev1.PodSpec{NodeName: "node-1"},
+		Status:     corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: status}}},
+	}
+}
+
+func (b *bubble) deletePod(name string) {
+	b.Helper()
+	if err := b.kube.Tracker().Delete(resourceOf(&corev1.Pod{}), "default", name); err != nil {
+		b.Fatal(err)
+	}
+}

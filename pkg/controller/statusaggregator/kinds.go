@@ -1,0 +1,70 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package statusaggregator
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
+	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
+	icecreamv1alpha1apply "samplecontroller.io/client-go/applyconfiguration/icecream/v1alpha1"
+	samplev1alpha1apply "samplecontroller.io/client-go/applyconfiguration/samplecontroller/v1alpha1"
+	icecreamv1alpha1client "samplecontroller.io/client-go/clientset/versioned/typed/icecream/v1alpha1"
+	samplev1alpha1client "samplecontroller.io/client-go/clientset/versioned/typed/samplecontroller/v1alpha1"
+	"samplecontroller.io/controller-manager/reconcile"
+)
+
+// object is one that has Pods.
+type object interface {
+	comparable
+	metav1.Object
+}
+
+// kind is how the summary is read from, and written to, the objects of one kind.
+type kind[T object] struct {
+	groupVersionKind schema.GroupVersionKind
+	resource         string
+	summary          func(T) *workloadv1alpha1.PodSummary
+	// apply writes the summary to the very version of the object that it is given.
+	apply func(context.Context, T, workloadv1alpha1.PodSummary) (T, error)
+}
+
+// applyOptions are those of all writes: the summary is nobody else's.
+var applyOptions = metav1.ApplyOptions{FieldManager: ControllerName, Force: true}
+
+// Foos are aggregated from Pods into the informer's objects by the client. Whoever
+// else writes to them shares written.
+func Foos(foos cache.TypedSharedIndexInformer[*samplev1alpha1.Foo], client samplev1alpha1client.FoosGetter, written *reconcile.Written) KindOptions {
+	return newLoop(kind[*samplev1alpha1.Foo]{
+		groupVersionKind: samplev1alpha1.SchemeGroupVersion.WithKind("Foo"),
+		resource:         "foos",
+		summary:          func(foo *samplev1alpha1.Foo) *workloadv1alpha1.PodSummary { return foo.Status.Pods },
+		apply: func(ctx context.Context, foo *samplev1alpha1.Foo, pods workloadv1alpha1.PodSummary) (*samplev1alpha1.Foo, error) {
+			apply := samplev1alpha1apply.Foo(foo.Name, foo.Namespace).
+				WithResourceVersion(foo.ResourceVersion).
+				WithStatus(samplev1alpha1apply.FooStatus().WithPods(pods))
+			return client.Foos(foo.Namespace).ApplyStatus(ctx, apply, applyOptions)
+		},
+	}, foos, written)
+}
+
+// Icecreams are aggregated like [Foos].
+func Icecreams(icecreams cache.TypedSharedIndexInformer[*icecreamv1alpha1.Icecream], client icecreamv1alpha1client.IcecreamsGetter, written *reconcile.Written) KindOptions {
+	return newLoop(kind[*icecreamv1alpha1.Icecream]{
+		groupVersionKind: icecreamv1alpha1.SchemeGroupVersion.WithKind("Icecream"),
+		resource:         "icecreams",
+		summary:          func(icecream *icecreamv1alpha1.Icecream) *workloadv1alpha1.PodSummary { return icecream.Status.Pods },
+		apply: func(ctx context.Context, icecream *icecreamv1alpha1.Icecream, pods workloadv1alpha1.PodSummary) (*icecreamv1alpha1.Icecream, error) {
+			apply := icecreamv1alpha1apply.Icecream(icecream.Name, icecream.Namespace).
+				WithResourceVersion(icecream.ResourceVersion).
+				WithStatus(icecreamv1alpha1apply.IcecreamStatus().WithPods(pods))
+			return client.Icecreams(icecream.Namespace).ApplyStatus(ctx, apply, applyOptions)
+		},
+	}, icecreams, written)
+}

@@ -1,0 +1,75 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package statusaggregator
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+)
+
+// pace keeps the writes of each object an interval apart. It may be used by several
+// goroutines.
+type pace struct {
+	interval time.Duration
+	clock    clock.PassiveClock
+
+	mutex   sync.Mutex
+	objects map[cache.ObjectName]times
+}
+
+// times are those of one object.
+type times struct {
+	uid types.UID
+	// next is when it may be written again; patience is until when it is given time
+	// to get Pods. They are zero before it was first written, or seen without any.
+	next, patience time.Time
+}
+
+// wait returns how long the object is not to be written again.
+func (p *pace) wait(key cache.ObjectName, uid types.UID) time.Duration {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.of(key, uid).next.Sub(p.clock.Now())
+}
+
+// wrote begins the interval after a write.
+func (p *pace) wrote(key cache.ObjectName, uid types.UID) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	t := p.of(key, uid)
+	t.next = p.clock.Now().Add(p.interval)
+	p.objects[key] = t
+}
+
+// patience returns how long an object that has no Pods is still given to get some: an
+// interval from when this was first asked.
+func (p *pace) patience(key cache.ObjectName, uid types.UID) time.Duration {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	t := p.of(key, uid)
+	if t.patience.IsZero() {
+		t.patience = p.clock.Now().Add(p.interval)
+		p.objects[key] = t
+	}
+	return t.patience.Sub(p.clock.Now())
+}
+
+// forget forgets an object that is gone.
+func (p *pace) forget(key cache.ObjectName) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	delete(p.objects, key)
+}
+
+// of returns the times of an object, which are not those of an earlier one of its name.
+func (p *pace) of(key cache.ObjectName, uid types.UID) times {
+	if t, ok := p.objects[key]; ok && t.uid == uid {
+		return t
+	}
+	return times{uid: uid}
+}

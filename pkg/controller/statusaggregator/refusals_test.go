@@ -1,0 +1,114 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package statusaggregator
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"samplecontroller.io/controller-manager/reconcile"
+)
+
+func TestAConflictCostsOneRetryOnceTheCacheKnows(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.start()
+		after(2 * time.Second)
+		b.objects.made()
+		// The owner has written, and the cache does not know yet.
+		b.change(false, func(o testObject) { o.SetGeneration(2) })
+		b.set(b.pod("a", true))
+		b.wantWrites(write{2000 * ms, "1/1 ready on node-1", metav1.StatusReasonConflict})
+		after(5 * time.Second)
+		b.wantWrites()
+		b.objects.Broadcaster.Action(watch.Modified, b.objects.object("default", "example"))
+		b.wantWrites(write{7000 * ms, "1/1 ready on node-1", ""})
+		after(time.Hour)
+		b.wantWrites()
+	})
+}
+
+func TestNothingIsWrittenOnAVersionThatItsOwnWriteHasReplaced(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.start()
+		after(2 * time.Second)
+		b.objects.made()
+		b.objects.setLate(true)
+		b.set(b.pod("a", true))
+		b.wantWrites(write{2000 * ms, "1/1 ready on node-1", ""})
+		after(2 * time.Second)
+		b.set(b.pod("a", false))
+		after(2 * time.Second)
+		b.wantWrites()
+		b.objects.setLate(false)
+		b.objects.Broadcaster.Action(watch.Modified, b.objects.object("default", "example"))
+		b.wantWrites(write{6000 * ms, "0/1 ready on node-1", ""})
+	})
+}
+
+func TestAnObjectThatIsGoneIsNotWrittenAgain(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.start()
+		after(2 * time.Second)
+		b.objects.made()
+		b.results()
+		gone := b.objects.object("default", "example")
+		b.objects.DeleteDropWatch(gone.DeepCopyObject())
+		b.set(b.pod("a", true))
+		b.wantWrites(write{2000 * ms, "1/1 ready on node-1", metav1.StatusReasonNotFound})
+		after(1 * time.Second)
+		b.set(b.pod("a", false))
+		after(4 * time.Second)
+		b.wantWrites()
+		if results := b.results(); slices.Contains(results, reconcile.ResultError) {
+			b.Errorf("syncs: %v, want no error", results)
+		}
+		b.objects.Broadcaster.Action(watch.Deleted, gone)
+		b.set(b.pod("a", true))
+		after(time.Hour)
+		b.wantWrites()
+	})
+}
+
+func TestAWriteThatFailedIsTriedAgain(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.start()
+		after(2 * time.Second)
+		b.objects.made()
+		b.objects.refuseWith(apierrors.NewServiceUnavailable("down"))
+		b.set(b.pod("a", true))
+		b.wantWrites(write{2000 * ms, "1/1 ready on node-1", metav1.StatusReasonServiceUnavailable})
+		b.objects.refuseWith(nil)
+		after(5 * ms)
+		b.wantWrites(write{2005 * ms, "1/1 ready on node-1", ""})
+	})
+}
+
+func TestTheOwnerAndTheAggregatorTakeTurns(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.start()
+		after(2 * time.Second)
+		b.objects.made()
+		key := cache.NewObjectName("default", "example")
+		if !b.written.Begin(key) {
+			b.Fatal("Begin() = false, want true")
+		}
+		b.set(b.pod("a", true))
+		after(1 * time.Second)
+		b.wantWrites()
+		b.written.End(key)
+		after(100 * ms)
+		b.wantWrites(write{3100 * ms, "1/1 ready on node-1", ""})
+		// It has ended its own turn.
+		if !b.written.Begin(key) {
+			b.Error("Begin() = false, want true")
+		}
+		b.written.End(key)
+	})
+}

@@ -1,0 +1,131 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package statusaggregator
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
+
+	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
+)
+
+// What a summary holds at most, by its schema, and what its line for people names.
+const (
+	maxNodes       = 100
+	maxProblems    = 5
+	maxNodesNamed  = 3
+	maxReasonNamed = 3
+)
+
+// summarize returns what the Pods say. It does not depend on their order.
+func summarize(pods []*podrecord.Record) workloadv1alpha1.PodSummary {
+	s := workloadv1alpha1.PodSummary{Total: int32(len(pods))}
+	nodes := map[string]*workloadv1alpha1.NodeSummary{}
+	var troubled []*podrecord.Record
+	for _, pod := range pods {
+		*phaseOf(&s, pod.Phase())++
+		s.Restarts += int64(pod.Restarts())
+		if pod.Ready() {
+			s.Ready++
+		}
+		if name := pod.Node(); name != "" {
+			node := nodes[name]
+			if node == nil {
+				node = &workloadv1alpha1.NodeSummary{Name: name}
+				nodes[name] = node
+			}
+			node.Pods++
+			if pod.Ready() {
+				node.Ready++
+			}
+		}
+		if pod.Problem().Severity > podrecord.None {
+			troubled = append(troubled, pod)
+		}
+	}
+	for _, node := range nodes {
+		s.Nodes = append(s.Nodes, *node)
+	}
+	slices.SortFunc(s.Nodes, func(a, b workloadv1alpha1.NodeSummary) int {
+		return cmp.Or(cmp.Compare(b.Pods, a.Pods), cmp.Compare(a.Name, b.Name))
+	})
+	slices.SortFunc(troubled, func(a, b *podrecord.Record) int {
+		return cmp.Or(cmp.Compare(b.Problem().Severity, a.Problem().Severity), cmp.Compare(a.GetName(), b.GetName()))
+	})
+	s.Summary = line(s, troubled)
+	if excess := len(s.Nodes) - maxNodes; excess > 0 {
+		s.Nodes, s.NodesOmitted = s.Nodes[:maxNodes], int32(excess)
+	}
+	for _, pod := range troubled[:min(len(troubled), maxProblems)] {
+		p := pod.Problem()
+		s.Problems = append(s.Problems, workloadv1alpha1.PodProblem{Pod: pod.GetName(), Reason: p.Reason, Message: p.Message})
+	}
+	return s
+}
+
+// phaseOf returns the count of the Pods in a phase.
+func phaseOf(s *workloadv1alpha1.PodSummary, phase corev1.PodPhase) *int32 {
+	switch phase {
+	case corev1.PodPending:
+		return &s.Pending
+	case corev1.PodRunning:
+		return &s.Running
+	case corev1.PodSucceeded:
+		return &s.Succeeded
+	case corev1.PodFailed:
+		return &s.Failed
+	default:
+		return &s.Unknown
+	}
+}
+
+// line says it all in one line: "2/3 ready on node-1 (2), node-2; 1 CrashLoopBackOff".
+func line(s workloadv1alpha1.PodSummary, troubled []*podrecord.Record) string {
+	if s.Total == 0 {
+		return "none"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d/%d ready", s.Ready, s.Total)
+	for i, node := range s.Nodes {
+		switch i {
+		case 0:
+			b.WriteString(" on ")
+		case maxNodesNamed:
+			fmt.Fprintf(&b, " and %d more", len(s.Nodes)-maxNodesNamed)
+		default:
+			b.WriteString(", ")
+		}
+		if i == maxNodesNamed {
+			break
+		}
+		b.WriteString(node.Name)
+		if node.Pods > 1 {
+			fmt.Fprintf(&b, " (%d)", node.Pods)
+		}
+	}
+	// The worst come first, so their reasons do.
+	var reasons []string
+	counts := map[string]int{}
+	for _, pod := range troubled {
+		reason := pod.Problem().Reason
+		if counts[reason] == 0 {
+			reasons = append(reasons, reason)
+		}
+		counts[reason]++
+	}
+	for i, reason := range reasons[:min(len(reasons), maxReasonNamed)] {
+		separator := ", "
+		if i == 0 {
+			separator = "; "
+		}
+		fmt.Fprintf(&b, "%s%d %s", separator, counts[reason], reason)
+	}
+	return b.String()
+}

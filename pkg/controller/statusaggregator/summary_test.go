@@ -1,0 +1,159 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package statusaggregator
+
+import (
+	"fmt"
+	"math/rand"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
+
+	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
+)
+
+// record returns that of a Pod in a phase on a node, changed by the given functions.
+func record(name, node string, phase corev1.PodPhase, changes ...func(*corev1.Pod)) *podrecord.Record {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{NodeName: node}, Status: corev1.PodStatus{Phase: phase}}
+	for _, change := range changes {
+		change(pod)
+	}
+	return podrecord.New(pod)
+}
+
+func ready(pod *corev1.Pod) {
+	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
+}
+
+func restarted(times int32) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{RestartCount: times})
+	}
+}
+
+func waiting(reason, message string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{
+			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}},
+		})
+	}
+}
+
+func unschedulable(pod *corev1.Pod) {
+	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "no nodes"})
+}
+
+func TestSummarize(t *testing.T) {
+	for name, test := range map[string]struct {
+		pods []*podrecord.Record
+		want workloadv1alpha1.PodSummary
+	}{
+		"no Pods": {nil, workloadv1alpha1.PodSummary{Summary: "none"}},
+		"one": {
+			[]*podrecord.Record{record("a", "node-1", corev1.PodRunning, ready)},
+			workloadv1alpha1.PodSummary{
+				Summary: "1/1 ready on node-1", Total: 1, Running: 1, Ready: 1,
+				Nodes: []workloadv1alpha1.NodeSummary{{Name: "node-1", Pods: 1, Ready: 1}},
+			},
+		},
+		"all phases": {
+			[]*podrecord.Record{
+				record("pending-1", "", corev1.PodPending), record("pending-2", "n", corev1.PodPending),
+				record("running-1", "n", corev1.PodRunning), record("running-2", "n", corev1.PodRunning, ready), record("running-3", "n", corev1.PodRunning),
+				record("succeeded", "n", corev1.PodSucceeded),
+				record("unknown", "n", corev1.PodUnknown), record("no phase", "n", ""),
+				record("failed-1", "n", corev1.PodFailed), record("failed-2", "n", corev1.PodFailed), record("failed-3", "n", corev1.PodFailed), record("failed-4", "n", corev1.PodFailed),
+			},
+			workloadv1alpha1.PodSummary{
+				Summary: "1/12 ready on n (11); 4 Failed, 1 Unknown", Total: 12, Pending: 2, Running: 3, Ready: 1, Succeeded: 1, Unknown: 2, Failed: 4,
+				Nodes: []workloadv1alpha1.NodeSummary{{Name: "n", Pods: 11, Ready: 1}},
+				Problems: []workloadv1alpha1.PodProblem{
+					{Pod: "failed-1", Reason: "Failed"}, {Pod: "failed-2", Reason: "Failed"}, {Pod: "failed-3", Reason: "Failed"}, {Pod: "failed-4", Reason: "Failed"},
+					{Pod: "unknown", Reason: "Unknown"},
+				},
+			},
+		},
+		"the fullest nodes first, then by name": {
+			[]*podrecord.Record{
+				record("a", "node-3", corev1.PodRunning, ready), record("b", "node-2", corev1.PodRunning, ready), record("c", "node-1", corev1.PodRunning),
+				record("d", "node-2", corev1.PodRunning), record("e", "", corev1.PodPending),
+			},
+			workloadv1alpha1.PodSummary{
+				Summary: "2/5 ready on node-2 (2), node-1, node-3", Total: 5, Pending: 1, Running: 4, Ready: 2,
+				Nodes: []workloadv1alpha1.NodeSummary{{Name: "node-2", Pods: 2, Ready: 1}, {Name: "node-1", Pods: 1}, {Name: "node-3", Pods: 1, Ready: 1}},
+			},
+		},
+		"restarts": {
+			[]*podrecord.Record{record("a", "", corev1.PodRunning, restarted(2_000_000_000)), record("b", "", corev1.PodRunning, restarted(2_000_000_000))},
+			workloadv1alpha1.PodSummary{Summary: "0/2 ready", Total: 2, Running: 2, Restarts: 4_000_000_000},
+		},
+		"the worst first, then by name": {
+			[]*podrecord.Record{
+				record("f", "", corev1.PodPending, unschedulable), record("d", "", corev1.PodUnknown), record("b", "", corev1.PodRunning, waiting("CrashLoopBackOff", "back-off")),
+				record("c", "", corev1.PodRunning, waiting("ImagePullBackOff", "")), record("e", "", corev1.PodFailed), record("a", "", corev1.PodPending, unschedulable),
+			},
+			workloadv1alpha1.PodSummary{
+				Summary: "0/6 ready; 1 Failed, 1 CrashLoopBackOff, 1 ImagePullBackOff", Total: 6, Pending: 2, Running: 2, Unknown: 1, Failed: 1,
+				Problems: []workloadv1alpha1.PodProblem{
+					{Pod: "e", Reason: "Failed"}, {Pod: "b", Reason: "CrashLoopBackOff", Message: "back-off"}, {Pod: "c", Reason: "ImagePullBackOff"},
+					{Pod: "d", Reason: "Unknown"}, {Pod: "a", Reason: "Unschedulable", Message: "no nodes"},
+				},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			// Caches have no order.
+			for range 10 {
+				rand.Shuffle(len(test.pods), func(i, j int) { test.pods[i], test.pods[j] = test.pods[j], test.pods[i] })
+				before := slices.Clone(test.pods)
+				if diff := cmp.Diff(test.want, summarize(test.pods)); diff != "" {
+					t.Fatalf("unexpected summary (-want +got):\n%s", diff)
+				}
+				if !slices.Equal(before, test.pods) {
+					t.Fatal("the Pods were put into another order")
+				}
+			}
+		})
+	}
+}
+
+func TestSummarizeHasBounds(t *testing.T) {
+	for name, test := range map[string]struct {
+		nodes, problems          int
+		wantNodes                int
+		wantOmitted, wantProblem int
+		wantSummary              string
+	}{
+		"all that fits":  {100, 5, 100, 0, 5, "0/100 ready on node-000, node-001, node-002 and 97 more; 5 CrashLoopBackOff"},
+		"more than fits": {103, 6, 100, 3, 5, "0/103 ready on node-000, node-001, node-002 and 100 more; 6 CrashLoopBackOff"},
+		"four nodes":     {4, 0, 4, 0, 0, "0/4 ready on node-000, node-001, node-002 and 1 more"},
+		"three nodes":    {3, 1, 3, 0, 1, "0/3 ready on node-000, node-001, node-002; 1 CrashLoopBackOff"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var pods []*podrecord.Record
+			for i := range test.nodes {
+				var changes []func(*corev1.Pod)
+				if i < test.problems {
+					changes = append(changes, waiting("CrashLoopBackOff", ""))
+				}
+				pods = append(pods, record(fmt.Sprintf("pod-%d", i), fmt.Sprintf("node-%03d", i), corev1.PodRunning, changes...))
+			}
+			s := summarize(pods)
+			if len(s.Nodes) != test.wantNodes || s.Nodes[len(s.Nodes)-1].Name != fmt.Sprintf("node-%03d", test.wantNodes-1) {
+				t.Errorf("%d nodes up to %s, want %d in order", len(s.Nodes), s.Nodes[len(s.Nodes)-1].Name, test.wantNodes)
+			}
+			if int(s.NodesOmitted) != test.wantOmitted || len(s.Problems) != test.wantProblem {
+				t.Errorf("%d nodes omitted and %d problems, want %d and %d", s.NodesOmitted, len(s.Problems), test.wantOmitted, test.wantProblem)
+			}
+			if s.Summary != test.wantSummary {
+				t.Errorf("summary %q, want %q", s.Summary, test.wantSummary)
+			}
+		})
+	}
+}

@@ -1,0 +1,81 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package statusaggregator
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"samplecontroller.io/controller-manager/lenient"
+	"samplecontroller.io/controller-manager/reconcile"
+
+	"samplecontroller.io/sample-controller-manager/pkg/ownership"
+)
+
+// aggregator brings the summaries in the statuses of one kind up to date.
+type aggregator[T object] struct {
+	kind    kind[T]
+	objects cache.TypedIndexer[T]
+	chain   *ownership.Chain
+	written *reconcile.Written
+	pace    *pace
+}
+
+// sync writes what the Pods of one object say, if that is not what its status has.
+func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
+	if !a.written.Begin(key) {
+		return 0, reconcile.ErrStale
+	}
+	defer a.written.End(key)
+	cached, exists, err := a.objects.GetByKey(key.String())
+	if err != nil {
+		return 0, fmt.Errorf("reading the cache: %w", err)
+	}
+	if !exists {
+		a.pace.forget(key)
+		return 0, nil
+	}
+	obj := cached.(T)
+	if obj.GetDeletionTimestamp() != nil || lenient.DecodeError(obj) != nil {
+		return 0, nil
+	}
+	// Before anything is added up: what an event costs must not grow with the Pods.
+	if wait := a.pace.wait(key, obj.GetUID()); wait > 0 {
+		return wait, nil
+	}
+
+	pods, err := a.chain.PodsOf(obj.GetNamespace(), obj.GetUID())
+	if err != nil {
+		return 0, err
+	}
+	before, now := a.kind.summary(obj), summarize(pods)
+	if equality.Semantic.DeepEqual(before, &now) {
+		return 0, nil
+	}
+	if before == nil && len(pods) == 0 {
+		if patience := a.pace.patience(key, obj.GetUID()); patience > 0 {
+			return patience, nil // they may be about to come
+		}
+	}
+	applied, err := a.kind.apply(ctx, obj, now)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		a.written.Refused(key, a.objects, obj)
+	}
+	if apierrors.IsNotFound(err) {
+		return 0, nil // the object is gone, and its status with it
+	}
+	if err != nil {
+		return 0, fmt.Errorf("applying what the Pods of %s %q say: %w", a.kind.groupVersionKind.Kind, key.Name, err)
+	}
+	a.written.Note(key, a.objects, applied.GetResourceVersion())
+	a.pace.wrote(key, obj.GetUID())
+	klog.FromContext(ctx).V(4).Info("Updated status", "pods", now.Summary)
+	return 0, nil
+}

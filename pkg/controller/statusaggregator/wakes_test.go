@@ -1,0 +1,69 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package statusaggregator
+
+import (
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+)
+
+// The informers do not keep step: a Pod may be known before what it belongs to.
+func TestWhatIsBetweenAnObjectAndItsPodsWakesIt(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.start()
+		after(2 * time.Second)
+		b.objects.made()
+		pod := b.pod("a", true)
+		pod.OwnerReferences = []metav1.OwnerReference{*owned("ReplicaSet", "api-1")}
+		b.set(pod)
+		after(1 * time.Second)
+		b.replicaSets.Add(&metav1.PartialObjectMetadata{ObjectMeta: b.metadata("api-1", *owned("Deployment", "api"))})
+		after(1 * time.Second)
+		b.wantWrites()
+		b.set(&appsv1.Deployment{ObjectMeta: b.metadata("api", b.owner)})
+		b.wantWrites(write{4000 * ms, "1/1 ready on node-1", ""})
+
+		after(1 * time.Second)
+		b.replicaSets.Delete(&metav1.PartialObjectMetadata{ObjectMeta: b.metadata("api-1", *owned("Deployment", "api"))})
+		b.wantWrites(write{5000 * ms, "none", ""})
+		after(1 * time.Second)
+		b.replicaSets.Add(&metav1.PartialObjectMetadata{ObjectMeta: b.metadata("api-1", *owned("Deployment", "api"))})
+		b.wantWrites(write{6000 * ms, "1/1 ready on node-1", ""})
+
+		// Somebody takes the Deployment away.
+		after(1 * time.Second)
+		b.set(&appsv1.Deployment{ObjectMeta: b.metadata("api")})
+		b.wantWrites(write{7000 * ms, "none", ""})
+	})
+}
+
+func TestOnlyWhoseADeploymentIsMatters(t *testing.T) {
+	deployment := func(uid types.UID, owners ...metav1.OwnerReference) *appsv1.Deployment {
+		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{UID: uid, OwnerReferences: owners}}
+	}
+	a, b := metav1.OwnerReference{UID: "a", Controller: ptr.To(true)}, metav1.OwnerReference{UID: "b", Controller: ptr.To(true)}
+	noController := metav1.OwnerReference{UID: "c"}
+	for name, test := range map[string]struct {
+		before, now *appsv1.Deployment
+		want        bool
+	}{
+		"the same owner":         {deployment("1", a), deployment("1", a), false},
+		"no owner":               {deployment("1"), deployment("1", noController), false},
+		"another owner":          {deployment("1", a), deployment("1", b), true},
+		"an owner":               {deployment("1"), deployment("1", a), true},
+		"no owner any more":      {deployment("1", a), deployment("1", noController), true},
+		"a Deployment made anew": {deployment("1", a), deployment("2", a), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := hasOtherOwner(test.before, test.now); got != test.want {
+				t.Errorf("hasOtherOwner() = %v, want %v", got, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,138 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ownership
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
+)
+
+// Chain is the chain of ownership between objects and their Pods, as the caches have
+// it. It may be used by several goroutines.
+type Chain struct {
+	pods        cache.TypedIndexer[*podrecord.Record]
+	replicaSets cache.TypedIndexer[*metav1.PartialObjectMetadata]
+	deployments cache.TypedIndexer[*appsv1.Deployment]
+}
+
+// Informers are those that a chain is read from.
+type Informers struct {
+	Pods        cache.TypedSharedIndexInformer[*podrecord.Record]
+	ReplicaSets cache.TypedSharedIndexInformer[*metav1.PartialObjectMetadata]
+	Deployments cache.TypedSharedIndexInformer[*appsv1.Deployment]
+}
+
+// NewChain returns the chain of the informers. It adds indexes to them, so it must
+// be called before they are started.
+func NewChain(i Informers) (*Chain, error) {
+	if err := Index(i.ReplicaSets); err != nil {
+		return nil, fmt.Errorf("ReplicaSets: %w", err)
+	}
+	if err := Index(i.Deployments); err != nil {
+		return nil, fmt.Errorf("Deployments: %w", err)
+	}
+	return &Chain{i.Pods.GetTypedIndexer(), i.ReplicaSets.GetTypedIndexer(), i.Deployments.GetTypedIndexer()}, nil
+}
+
+// PodsOf returns the Pods of the object with the given UID, in no order. It takes as
+// long as there are Deployments, ReplicaSets and Pods of that object.
+func (c *Chain) PodsOf(namespace string, uid types.UID) ([]*podrecord.Record, error) {
+	deployments, err := Owned(c.deployments, namespace, uid)
+	if err != nil {
+		return nil, fmt.Errorf("reading Deployments: %w", err)
+	}
+	var pods []*podrecord.Record
+	for _, d := range deployments {
+		replicaSets, err := Owned(c.replicaSets, namespace, d.UID)
+		if err != nil {
+			return nil, fmt.Errorf("reading ReplicaSets of Deployment %q: %w", d.Name, err)
+		}
+		for _, rs := range replicaSets {
+			found, err := owned(c.pods, podrecord.ByController, podrecord.ControllerKey(rs.UID), namespace)
+			if err != nil {
+				return nil, fmt.Errorf("reading Pods of ReplicaSet %q: %w", rs.Name, err)
+			}
+			pods = append(pods, found...)
+		}
+	}
+	return pods, nil
+}
+
+// OwnerOf returns the controller owner reference of the Pod's Deployment: to the object
+// that the Pod is there for. It takes the same time however many objects there are.
+func (c *Chain) OwnerOf(pod *podrecord.Record) *metav1.OwnerReference {
+	d := c.deploymentOf(pod)
+	if d == nil {
+		return nil
+	}
+	return metav1.GetControllerOf(d)
+}
+
+// OfPod returns a function that returns the keys of the objects of the given kind that
+// a Pod is there for: one, or none.
+func (c *Chain) OfPod(kind schema.GroupVersionKind) func(*podrecord.Record) []cache.ObjectName {
+	return func(pod *podrecord.Record) []cache.ObjectName {
+		if d := c.deploymentOf(pod); d != nil {
+			return Parent(kind, d)
+		}
+		return nil
+	}
+}
+
+// OfReplicaSet is like [Chain.OfPod] for a ReplicaSet.
+func (c *Chain) OfReplicaSet(kind schema.GroupVersionKind) func(*metav1.PartialObjectMetadata) []cache.ObjectName {
+	return func(rs *metav1.PartialObjectMetadata) []cache.ObjectName {
+		if d := c.deploymentOfReplicaSet(rs); d != nil {
+			return Parent(kind, d)
+		}
+		return nil
+	}
+}
+
+func (c *Chain) deploymentOf(pod *podrecord.Record) *appsv1.Deployment {
+	owner := pod.Controller()
+	rs, ok := get(c.replicaSets, pod.GetNamespace(), owner.Name)
+	if !ok || rs.UID != owner.UID {
+		return nil
+	}
+	return c.deploymentOfReplicaSet(rs)
+}
+
+func (c *Chain) deploymentOfReplicaSet(rs *metav1.PartialObjectMetadata) *appsv1.Deployment {
+	owner := metav1.GetControllerOfNoCopy(rs)
+	if owner == nil {
+		return nil
+	}
+	d, ok := get(c.deployments, rs.Namespace, owner.Name)
+	if !ok || d.UID != owner.UID {
+		return nil
+	}
+	return d
+}
+
+// Parent returns the key of the object of the given kind that the object's controller
+// owner reference names, if it names one.
+func Parent(kind schema.GroupVersionKind, obj metav1.Object) []cache.ObjectName {
+	owner := metav1.GetControllerOfNoCopy(obj)
+	if owner == nil || owner.Kind != kind.Kind || owner.APIVersion != kind.GroupVersion().String() {
+		return nil
+	}
+	return []cache.ObjectName{cache.NewObjectName(obj.GetNamespace(), owner.Name)}
+}
+
+// get returns an object of a cache whose keys are as by [cache.MetaNamespaceKeyFunc].
+func get[T cache.Object](objects cache.TypedIndexer[T], namespace, name string) (T, bool) {
+	obj, exists, err := objects.GetByKey(namespace + "/" + name)
+	if err != nil || !exists {
+		return *new(T), false
+	}
+	return obj.(T), true
+}

@@ -1,0 +1,182 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ownership
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
+)
+
+func TestPodsOf(t *testing.T) {
+	// Each case has these, and more.
+	web := []any{
+		deployment("web", byIcecream("example")),
+		replicaSet("web-1", by("Deployment", "web")),
+		pod("web-1-a", by("ReplicaSet", "web-1")),
+	}
+	for name, test := range map[string]struct {
+		more []any
+		want []string
+	}{
+		"one":                                    {nil, []string{"web-1-a"}},
+		"several":                                {[]any{pod("web-1-b", by("ReplicaSet", "web-1"))}, []string{"web-1-a", "web-1-b"}},
+		"of nobody":                              {[]any{pod("same-labels")}, []string{"web-1-a"}},
+		"of the object itself":                   {[]any{pod("bare", byIcecream("example"))}, []string{"web-1-a"}},
+		"of an owner that is not its controller": {[]any{pod("adopted", notController(by("ReplicaSet", "web-1")))}, []string{"web-1-a"}},
+		"of a ReplicaSet of that name that was before": {
+			[]any{pod("late", withUID(by("ReplicaSet", "web-1"), "uid-before"))},
+			[]string{"web-1-a"},
+		},
+		"of a ReplicaSet that is not there": {[]any{pod("orphan", by("ReplicaSet", "web-9"))}, []string{"web-1-a"}},
+		"of a ReplicaSet of nobody": {
+			[]any{replicaSet("loose"), pod("loose-a", by("ReplicaSet", "loose"))},
+			[]string{"web-1-a"},
+		},
+		"of a ReplicaSet of a Deployment of that name that was before": {
+			[]any{replicaSet("before", withUID(by("Deployment", "web"), "uid-before")), pod("before-a", by("ReplicaSet", "before"))},
+			[]string{"web-1-a"},
+		},
+		"of a ReplicaSet that the Deployment does not control": {
+			[]any{replicaSet("lent", notController(by("Deployment", "web"))), pod("lent-a", by("ReplicaSet", "lent"))},
+			[]string{"web-1-a"},
+		},
+		"of an older rollout": {
+			[]any{replicaSet("web-0", by("Deployment", "web")), pod("web-0-a", by("ReplicaSet", "web-0"))},
+			[]string{"web-0-a", "web-1-a"},
+		},
+		"of a former Deployment": {
+			[]any{deployment("former", byIcecream("example")), replicaSet("former-1", by("Deployment", "former")), pod("former-1-a", by("ReplicaSet", "former-1"))},
+			[]string{"former-1-a", "web-1-a"},
+		},
+		"of a Deployment of an object of that name that was before": {
+			[]any{deployment("other", withUID(byIcecream("example"), "uid-before")), replicaSet("other-1", by("Deployment", "other")), pod("other-1-a", by("ReplicaSet", "other-1"))},
+			[]string{"web-1-a"},
+		},
+		// An owner reference holds within a namespace only: these are forged.
+		"in another namespace": {[]any{podElsewhere("web-1-b", by("ReplicaSet", "web-1"))}, []string{"web-1-a"}},
+		"of a ReplicaSet of another namespace": {
+			[]any{elsewhere(replicaSet("far", by("Deployment", "web"))), pod("far-a", by("ReplicaSet", "far"))},
+			[]string{"web-1-a"},
+		},
+		"of a Deployment of another namespace": {
+			[]any{elsewhere(deployment("far", byIcecream("example"))), replicaSet("far-1", by("Deployment", "far")), pod("far-1-a", by("ReplicaSet", "far-1"))},
+			[]string{"web-1-a"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCaches(t, append(slices.Clip(web), test.more...)...)
+			pods, err := c.PodsOf("default", "uid-example")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, pod := range pods {
+				got = append(got, pod.GetName())
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("unexpected Pods (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhoseAPodIs(t *testing.T) {
+	web := []any{deployment("web", byIcecream("example")), replicaSet("web-1", by("Deployment", "web"))}
+	example := []cache.ObjectName{{Namespace: "default", Name: "example"}}
+	of := by("ReplicaSet", "web-1")
+	for name, test := range map[string]struct {
+		cached []any
+		pod    *podrecord.Record
+		want   []cache.ObjectName
+	}{
+		"an Icecream's":                     {web, pod("a", of), example},
+		"nobody's":                          {web, pod("a"), nil},
+		"an owner's that is no controller":  {web, pod("a", notController(of)), nil},
+		"a former ReplicaSet's":             {web, pod("a", withUID(of, "uid-before")), nil},
+		"in another namespace":              {web, podElsewhere("a", of), nil},
+		"its ReplicaSet is not there":       {web[:1], pod("a", of), nil},
+		"its ReplicaSet is nobody's":        {[]any{web[0], replicaSet("web-1")}, pod("a", of), nil},
+		"its Deployment is not there":       {web[1:], pod("a", of), nil},
+		"its Deployment is another":         {[]any{web[0], replicaSet("web-1", withUID(by("Deployment", "web"), "uid-before"))}, pod("a", of), nil},
+		"its Deployment is nobody's":        {[]any{deployment("web"), web[1]}, pod("a", of), nil},
+		"its Deployment is of another kind": {[]any{deployment("web", by("Icecream", "example")), web[1]}, pod("a", of), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCaches(t, test.cached...)
+			if diff := cmp.Diff(test.want, c.OfPod(icecream)(test.pod)); diff != "" {
+				t.Errorf("unexpected objects of the Pod (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhoseAReplicaSetIs(t *testing.T) {
+	web := deployment("web", byIcecream("example"))
+	of := by("Deployment", "web")
+	for name, test := range map[string]struct {
+		replicaSet *metav1.PartialObjectMetadata
+		want       []cache.ObjectName
+	}{
+		"an Icecream's":               {replicaSet("web-1", of), []cache.ObjectName{{Namespace: "default", Name: "example"}}},
+		"nobody's":                    {replicaSet("web-1"), nil},
+		"a former Deployment's":       {replicaSet("web-1", withUID(of, "uid-before")), nil},
+		"its Deployment is not there": {replicaSet("web-1", by("Deployment", "web-9")), nil},
+		"in another namespace":        {elsewhere(replicaSet("web-1", of)), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, newCaches(t, web).OfReplicaSet(icecream)(test.replicaSet)); diff != "" {
+				t.Errorf("unexpected objects of the ReplicaSet (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestParent(t *testing.T) {
+	of := byIcecream("example")
+	anotherVersion, anotherGroup, anotherKind := of, of, of
+	anotherVersion.APIVersion = "controller.nicoleh.io/v1"
+	anotherGroup.APIVersion = "example.com/v1alpha1"
+	anotherKind.Kind = "Foo"
+	for name, test := range map[string]struct {
+		owners []metav1.OwnerReference
+		want   []cache.ObjectName
+	}{
+		"of the kind":             {[]metav1.OwnerReference{of}, []cache.ObjectName{{Namespace: "default", Name: "example"}}},
+		"of the kind, among more": {[]metav1.OwnerReference{notController(byIcecream("other")), of}, []cache.ObjectName{{Namespace: "default", Name: "example"}}},
+		"none":                    {nil, nil},
+		"not the controller":      {[]metav1.OwnerReference{notController(of)}, nil},
+		"of another kind":         {[]metav1.OwnerReference{anotherKind}, nil},
+		"of another group":        {[]metav1.OwnerReference{anotherGroup}, nil},
+		"of another version":      {[]metav1.OwnerReference{anotherVersion}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, Parent(icecream, deployment("web", test.owners...))); diff != "" {
+				t.Errorf("unexpected parent (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSeveralControllersShareTheIndexes(t *testing.T) {
+	c := newCaches(t)
+	second, err := NewChain(c.Informers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range []any{deployment("web", byIcecream("example")), replicaSet("web-1", by("Deployment", "web")), pod("a", by("ReplicaSet", "web-1"))} {
+		c.add(object)
+	}
+	for name, chain := range map[string]*Chain{"first": c.Chain, "second": second} {
+		if pods, err := chain.PodsOf("default", "uid-example"); err != nil || len(pods) != 1 {
+			t.Errorf("the %s finds Pods %v, %v, want one", name, pods, err)
+		}
+	}
+}

@@ -1,0 +1,183 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podrecord
+
+import (
+	"strings"
+	"time"
+	"unique"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Record is what is kept of a Pod. It is never changed once it was made.
+//
+// It is an object as far as an informer needs one: its metadata is its name,
+// namespace, UID and resourceVersion.
+type Record struct {
+	facts
+	problem         *problem // nil if there is none
+	resourceVersion string
+}
+
+// facts are what two records of one Pod are compared by, but for its problem. What
+// many Pods have in common is kept once for all of them.
+type facts struct {
+	name           string
+	uid            packedUID
+	controllerName string
+	controllerUID  packedUID
+	namespace      unique.Handle[string]
+	node           unique.Handle[string]
+	placed         int64 // seconds since 1970
+	restarts       int32
+	phase          phase
+	ready          bool
+}
+
+// Controller is the object that a Pod's controller owner reference names: a
+// ReplicaSet, if the Pod is one of a Deployment. The zero one is none.
+type Controller struct {
+	Name string
+	UID  types.UID
+}
+
+// New returns the record of a Pod, which it does not change.
+func New(pod *corev1.Pod) *Record {
+	r := &Record{
+		facts: facts{
+			name:      pod.Name,
+			uid:       pack(pod.UID),
+			namespace: unique.Make(pod.Namespace),
+			node:      unique.Make(pod.Spec.NodeName),
+			restarts:  restartsOf(pod),
+			phase:     phaseOf(pod.Status.Phase),
+		},
+		problem:         keep(problemOf(pod)),
+		resourceVersion: pod.ResourceVersion,
+	}
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		r.controllerName, r.controllerUID = owner.Name, pack(owner.UID)
+		if strings.HasPrefix(pod.Name, owner.Name) { // as a ReplicaSet names its Pods: one string does for both
+			r.controllerName = pod.Name[:len(owner.Name)]
+		}
+	}
+	if pod.Spec.NodeName != "" {
+		// Who binds a Pod by its spec passes the scheduler by, and its condition.
+		r.placed = pod.CreationTimestamp.Unix()
+	}
+	for i := range pod.Status.Conditions {
+		switch c := &pod.Status.Conditions[i]; {
+		case c.Type == corev1.PodReady:
+			r.ready = c.Status == corev1.ConditionTrue
+		case c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue && pod.Spec.NodeName != "":
+			r.placed = c.LastTransitionTime.Unix()
+		}
+	}
+	return r
+}
+
+// Transform is the transform of an informer of Pods: it makes records of them and
+// lets everything else through, records too.
+func Transform(obj any) (any, error) {
+	if pod, ok := obj.(*corev1.Pod); ok {
+		return New(pod), nil
+	}
+	return obj, nil
+}
+
+// GetName returns the name of the Pod.
+func (r *Record) GetName() string { return r.name }
+
+// GetNamespace returns the namespace of the Pod.
+func (r *Record) GetNamespace() string { return r.namespace.Value() }
+
+// GetResourceVersion returns the version of the Pod that the record was made from.
+func (r *Record) GetResourceVersion() string { return r.resourceVersion }
+
+// UID returns the UID of the Pod.
+func (r *Record) UID() types.UID { return r.uid.unpack() }
+
+// Controller returns what the Pod's controller owner reference names.
+func (r *Record) Controller() Controller {
+	return Controller{r.controllerName, r.controllerUID.unpack()}
+}
+
+// Node returns the name of the node that the Pod was placed on, "" if it was not yet.
+func (r *Record) Node() string { return r.node.Value() }
+
+// Placed returns when the Pod was placed on its node, to the second.
+func (r *Record) Placed() time.Time { return time.Unix(r.placed, 0) }
+
+// Ready tells whether the Pod is ready.
+func (r *Record) Ready() bool { return r.ready }
+
+// Phase returns the phase of the Pod, [corev1.PodUnknown] if it reports none.
+func (r *Record) Phase() corev1.PodPhase { return phases[r.phase] }
+
+// Restarts returns how often the containers of the Pod were restarted, all together.
+func (r *Record) Restarts() int32 { return r.restarts }
+
+// Problem returns what is wrong with the Pod, the zero Problem if nothing is.
+func (r *Record) Problem() Problem {
+	if r.problem == nil {
+		return Problem{}
+	}
+	return Problem{Severity: r.problem.severity, Reason: r.problem.reason.Value(), Message: r.problem.message}
+}
+
+// Same tells whether two records say the same.
+func (r *Record) Same(other *Record) bool {
+	return r.facts == other.facts && r.Problem() == other.Problem()
+}
+
+// SamePlace tells whether two records are of one Pod of one owner at one place.
+func (r *Record) SamePlace(other *Record) bool {
+	return r.uid == other.uid && r.controllerUID == other.controllerUID && r.node == other.node && r.placed == other.placed
+}
+
+// GetObjectMeta returns the metadata that is kept. To change it changes nothing.
+func (r *Record) GetObjectMeta() metav1.Object {
+	return &metav1.ObjectMeta{Name: r.name, Namespace: r.namespace.Value(), UID: r.UID(), ResourceVersion: r.resourceVersion}
+}
+
+// GetObjectKind returns that of a Pod.
+func (r *Record) GetObjectKind() schema.ObjectKind {
+	return &metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
+}
+
+// DeepCopyObject returns a copy of the record.
+func (r *Record) DeepCopyObject() runtime.Object {
+	c := *r
+	return &c
+}
+
+// phase is an index into phases.
+type phase uint8
+
+// phases begins with what an unknown one is.
+var phases = [...]corev1.PodPhase{corev1.PodUnknown, corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed}
+
+func phaseOf(reported corev1.PodPhase) phase {
+	for i, known := range phases {
+		if reported == known {
+			return phase(i)
+		}
+	}
+	return 0
+}
+
+func restartsOf(pod *corev1.Pod) (restarts int32) {
+	for i := range pod.Status.InitContainerStatuses {
+		restarts += pod.Status.InitContainerStatuses[i].RestartCount
+	}
+	for i := range pod.Status.ContainerStatuses {
+		restarts += pod.Status.ContainerStatuses[i].RestartCount
+	}
+	return restarts
+}

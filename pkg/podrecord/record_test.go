@@ -1,0 +1,179 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podrecord
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+)
+
+// content is all that a record says.
+type content struct {
+	Namespace, Name, ResourceVersion string
+	UID                              types.UID
+	Controller                       Controller
+	Node                             string
+	Placed                           time.Time
+	Ready                            bool
+	Phase                            corev1.PodPhase
+	Restarts                         int32
+	Problem                          Problem
+}
+
+func contentOf(r *Record) content {
+	return content{
+		r.GetNamespace(), r.GetName(), r.GetResourceVersion(), r.UID(), r.Controller(),
+		r.Node(), r.Placed().UTC(), r.Ready(), r.Phase(), r.Restarts(), r.Problem(),
+	}
+}
+
+func TestNew(t *testing.T) {
+	never := time.Unix(0, 0).UTC() // of a Pod that is on no node
+	for name, test := range map[string]struct {
+		change func(*corev1.Pod)
+		want   func(*content) // what differs from a Pod that runs and is ready
+	}{
+		"runs":               {func(*corev1.Pod) {}, func(*content) {}},
+		"pending":            {inPhase(corev1.PodPending), func(c *content) { c.Phase = corev1.PodPending }},
+		"succeeded":          {inPhase(corev1.PodSucceeded), func(c *content) { c.Phase = corev1.PodSucceeded }},
+		"failed":             {inPhase(corev1.PodFailed), func(c *content) { c.Phase, c.Problem = corev1.PodFailed, Problem{Failed, "Failed", ""} }},
+		"in no phase":        {inPhase(""), func(c *content) { c.Phase = corev1.PodUnknown }},
+		"in a phase to come": {inPhase("Resting"), func(c *content) { c.Phase = corev1.PodUnknown }},
+		"unknown": {inPhase(corev1.PodUnknown), func(c *content) {
+			c.Phase, c.Problem = corev1.PodUnknown, Problem{Unknown, "Unknown", ""}
+		}},
+		"not ready": {
+			withConditions(corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse}, corev1.PodCondition{Type: corev1.ContainersReady, Status: corev1.ConditionTrue}),
+			func(c *content) { c.Ready, c.Placed = false, created },
+		},
+		"readiness unknown": {
+			withConditions(corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionUnknown}),
+			func(c *content) { c.Ready, c.Placed = false, created },
+		},
+		"restarts of all containers": {
+			func(pod *corev1.Pod) {
+				withInitContainers(restarted(1), restarted(2))(pod)
+				withContainers(restarted(4), restarted(8))(pod)
+			},
+			func(c *content) { c.Restarts = 15 },
+		},
+		"bound without the scheduler": {withConditions(), func(c *content) { c.Ready, c.Placed = false, created }},
+		"not bound": {
+			unplaced("Unschedulable", "no nodes"),
+			func(c *content) {
+				c.Node, c.Placed, c.Ready, c.Phase, c.Problem = "", never, false, corev1.PodPending, Problem{Unplaced, "Unschedulable", "no nodes"}
+			},
+		},
+		"scheduled, but the binding not seen": {onNode(""), func(c *content) { c.Node, c.Placed = "", never }},
+		"bound, the condition of before": {
+			withConditions(corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionUnknown, LastTransitionTime: metav1.NewTime(placed)}),
+			func(c *content) { c.Ready, c.Placed = false, created },
+		},
+		"of nobody": {func(pod *corev1.Pod) { pod.OwnerReferences = pod.OwnerReferences[:1] }, func(c *content) { c.Controller = Controller{} }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := content{
+				Namespace: "default", Name: "web-1", ResourceVersion: "7", UID: "uid-1",
+				Controller: Controller{"web", "uid-rs"}, Node: "node-1", Placed: placed, Ready: true, Phase: corev1.PodRunning,
+			}
+			test.want(&want)
+			pod := newPod(test.change)
+			before := pod.DeepCopy()
+			if diff := cmp.Diff(want, contentOf(New(pod))); diff != "" {
+				t.Errorf("unexpected record (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(before, pod); diff != "" {
+				t.Errorf("the Pod was changed:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSame(t *testing.T) {
+	for name, test := range map[string]struct {
+		change     func(*corev1.Pod)
+		same, here bool
+	}{
+		"nothing but the version": {func(pod *corev1.Pod) { pod.ResourceVersion = "8" }, true, true},
+		"what is not kept":        {func(pod *corev1.Pod) { pod.Labels = nil }, true, true},
+		"ready":                   {withConditions(newPod().Status.Conditions[0]), false, true},
+		"phase":                   {inPhase(corev1.PodSucceeded), false, true},
+		"restarts":                {withContainers(restarted(1)), false, true},
+		"problem":                 {withContainers(waiting("CrashLoopBackOff", "")), false, true},
+		"node":                    {onNode("node-2"), false, false},
+		"time":                    {func(pod *corev1.Pod) { pod.Status.Conditions[0].LastTransitionTime = metav1.NewTime(created) }, false, false},
+		"created anew":            {func(pod *corev1.Pod) { pod.UID = "uid-2" }, false, false},
+		"another owner":           {func(pod *corev1.Pod) { pod.OwnerReferences[1].UID = "uid-rs2" }, false, false},
+		"no owner":                {func(pod *corev1.Pod) { pod.OwnerReferences = nil }, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before, now := New(newPod()), New(newPod(test.change))
+			if got := before.Same(now); got != test.same {
+				t.Errorf("Same() = %v, want %v", got, test.same)
+			}
+			if got := before.SamePlace(now); got != test.here {
+				t.Errorf("SamePlace() = %v, want %v", got, test.here)
+			}
+		})
+	}
+}
+
+func TestSameProblem(t *testing.T) {
+	crashing := func(message string) *Record {
+		return New(newPod(withContainers(waiting("CrashLoopBackOff", message))))
+	}
+	if !crashing("back-off 10s").Same(crashing("back-off 10s")) {
+		t.Error("Same() with the same problem = false, want true")
+	}
+	if crashing("back-off 10s").Same(crashing("back-off 20s")) {
+		t.Error("Same() with another message = true, want false")
+	}
+}
+
+func TestTransform(t *testing.T) {
+	// A stream of initial events is transformed once when it is collected, and once
+	// more when the store is replaced by it.
+	once, err := Transform(newPod())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if record, ok := once.(*Record); !ok || record.GetName() != "web-1" {
+		t.Fatalf("Transform() = %v, want the record of web-1", once)
+	}
+	if twice, err := Transform(once); err != nil || twice != once {
+		t.Errorf("Transform() of a record = %v, %v, want the same", twice, err)
+	}
+	tombstone := cache.DeletedFinalStateUnknown{Key: "default/web-1"}
+	if got, err := Transform(tombstone); err != nil || got != any(tombstone) {
+		t.Errorf("Transform() of a tombstone = %v, %v, want the same", got, err)
+	}
+}
+
+func TestARecordIsAnObject(t *testing.T) {
+	record := New(newPod())
+	if key, err := cache.MetaNamespaceKeyFunc(record); err != nil || key != "default/web-1" {
+		t.Errorf("MetaNamespaceKeyFunc() = %q, %v, want default/web-1", key, err)
+	}
+	want := &metav1.ObjectMeta{Namespace: "default", Name: "web-1", UID: "uid-1", ResourceVersion: "7"}
+	if diff := cmp.Diff(metav1.Object(want), record.GetObjectMeta()); diff != "" {
+		t.Errorf("unexpected metadata (-want +got):\n%s", diff)
+	}
+	record.GetObjectMeta().SetName("changed")
+	if record.GetName() != "web-1" {
+		t.Error("the record was changed by its metadata")
+	}
+	if kind := record.GetObjectKind().GroupVersionKind(); kind != corev1.SchemeGroupVersion.WithKind("Pod") {
+		t.Errorf("kind = %v, want v1 Pod", kind)
+	}
+	clone, ok := record.DeepCopyObject().(*Record)
+	if !ok || clone == record || *clone != *record {
+		t.Errorf("DeepCopyObject() = %v, want another that is equal", clone)
+	}
+}

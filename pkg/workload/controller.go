@@ -1,0 +1,147 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+
+	"samplecontroller.io/controller-manager/lenient"
+	"samplecontroller.io/controller-manager/reconcile"
+
+	"samplecontroller.io/sample-controller-manager/pkg/ownership"
+)
+
+// byDeployment is the index of objects by the Deployment that they name.
+const byDeployment = "spec.deploymentName"
+
+// Object is one that a Deployment is kept for.
+type Object interface {
+	comparable
+	metav1.Object
+	runtime.Object
+}
+
+// Kind is what the objects of one kind have of their own.
+type Kind[T Object] interface {
+	// GroupVersionKind returns what the kind is called.
+	GroupVersionKind() schema.GroupVersionKind
+	// Parent returns the object as the parent of its Deployment.
+	Parent(T) Parent
+	// List returns the objects of a namespace as the API server has them.
+	List(ctx context.Context, namespace string, options metav1.ListOptions) ([]T, error)
+	// Selector returns the selector in the object's status.
+	Selector(T) string
+	// Conditions returns the conditions of the object's status.
+	Conditions(T) []metav1.Condition
+	// SameStatus tells whether what is the controller's of two statuses is the same.
+	SameStatus(a, b T) bool
+	// ApplyStatus has the object's status say what the given one does. It returns
+	// the object as it was written, nil if its status says so already. It must not
+	// write to another version of the object than the given one.
+	ApplyStatus(context.Context, T, Status) (T, error)
+}
+
+// Options are what a controller is made of, whatever its kind.
+type Options[T Object] struct {
+	// Objects and Deployments are what it reads.
+	Objects     cache.TypedSharedIndexInformer[T]
+	Deployments cache.TypedSharedIndexInformer[*appsv1.Deployment]
+	// Client writes Deployments.
+	Client appsv1client.DeploymentsGetter
+	// Written is of the objects, and shared by all controllers that write to them.
+	Written *reconcile.Written
+	// Recorder tells of the objects.
+	Recorder record.EventRecorder
+	// Workers is how many objects are synced at once.
+	Workers int
+	// Loop is how its loop works.
+	Loop []reconcile.Option
+}
+
+// Controller keeps the Deployments of the objects of one kind, and has their statuses
+// say what has become of them.
+type Controller[T Object] struct {
+	name     string
+	kind     Kind[T]
+	objects  cache.TypedIndexer[T]
+	keeper   *Keeper
+	kept     cache.Store // of Deployments
+	written  *reconcile.Written
+	recorder record.EventRecorder
+	reporter *lenient.Reporter // of undecodable objects
+	clock    clock.PassiveClock
+	loop     *reconcile.Loop
+	workers  int
+}
+
+// NewController returns the controller of a kind. The name is also the field manager of
+// what it writes. It adds indexes to the informers, so it must be called before they
+// are started.
+func NewController[T Object](name string, kind Kind[T], o Options[T]) (*Controller[T], error) {
+	err := o.Objects.AddTypedIndexers(cache.TypedIndexers[T]{
+		byDeployment: func(obj T) ([]string, error) {
+			if lenient.DecodeError(obj) != nil {
+				return nil, nil // which one it names is not known
+			}
+			return []string{deploymentKey(obj.GetNamespace(), kind.Parent(obj).DeploymentName)}, nil
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("indexing by Deployment: %w", err)
+	}
+	keeper, err := NewKeeper(o.Deployments, o.Client, name)
+	if err != nil {
+		return nil, err
+	}
+	c := &Controller[T]{
+		name:     name,
+		kind:     kind,
+		objects:  o.Objects.GetTypedIndexer(),
+		keeper:   keeper,
+		kept:     o.Deployments.GetStore(),
+		written:  o.Written,
+		recorder: o.Recorder,
+		reporter: lenient.NewReporter(o.Recorder),
+		clock:    clock.RealClock{},
+		workers:  o.Workers,
+	}
+	c.loop = reconcile.New(name, c.sync, o.Loop...)
+	reconcile.For(c.loop, o.Objects)
+	reconcile.Watch(c.loop, o.Deployments, c.concerned)
+	return c, nil
+}
+
+// Name implements controller.Controller.
+func (c *Controller[T]) Name() string { return c.name }
+
+// Run implements controller.Controller.
+func (c *Controller[T]) Run(ctx context.Context) error { return c.loop.Run(ctx, c.workers) }
+
+// Loop returns the controller's loop, for it to be told of more to watch before it is
+// run.
+func (c *Controller[T]) Loop() *reconcile.Loop { return c.loop }
+
+// concerned returns the objects that a Deployment concerns: the one that owns it, and
+// those that name it, which may be waiting for it to go.
+func (c *Controller[T]) concerned(deployment *appsv1.Deployment) []cache.ObjectName {
+	keys := ownership.Parent(c.kind.GroupVersionKind(), deployment)
+	// The index exists: the constructor made it.
+	named, _ := c.objects.ByTypedIndex(byDeployment, deploymentKey(deployment.Namespace, deployment.Name))
+	for _, obj := range named {
+		keys = append(keys, cache.MetaObjectToName(obj))
+	}
+	return keys
+}
+
+func deploymentKey(namespace, name string) string { return namespace + "/" + name }

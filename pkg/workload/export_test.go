@@ -1,0 +1,29 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+)
+
+// ByDeployment is the name of the index of objects by Deployment.
+const ByDeployment = byDeployment
+
+// Sync is what the controller's loop does for one object.
+func (c *Controller[T]) Sync(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
+	return c.sync(ctx, key)
+}
+
+// Concerned returns whom a Deployment wakes.
+func (c *Controller[T]) Concerned(deployment *appsv1.Deployment) []cache.ObjectName {
+	return c.concerned(deployment)
+}
+
+// SetClock replaces the controller's clock.
+func (c *Controller[T]) SetClock(clock clock.PassiveClock) { c.clock = clock }

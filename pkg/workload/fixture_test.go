@@ -1,0 +1,213 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	kubeinformers "k8s.io/client-go/informers"
+	kubefake "k8s.io/client-go/kubernetes/fake"
+	metadatafake "k8s.io/client-go/metadata/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	testingclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+
+	samplefake "samplecontroller.io/client-go/clientset/versioned/fake"
+	sampleinformers "samplecontroller.io/client-go/informers/externalversions"
+
+	"samplecontroller.io/sample-controller-manager/pkg/ownership"
+	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
+)
+
+// fixture is a controller whose informers do not run: the test is the cache, and
+// moves what the API server holds into it with observe.
+type fixture struct {
+	*testing.T
+	kind            kind
+	controller      controller
+	kube            *kubefake.Clientset
+	sample          *samplefake.Clientset
+	events          *record.FakeRecorder
+	clock           *testingclock.FakeClock
+	kubeInformers   kubeinformers.SharedInformerFactory
+	sampleInformers sampleinformers.SharedInformerFactory
+	deployments     cache.TypedSharedIndexInformer[*appsv1.Deployment]
+	objects         cache.Indexer
+}
+
+// key is that of the example, and deploymentName what it names.
+var key = cache.NewObjectName("default", "example")
+
+const deploymentName = "example-web"
+
+func newFixture(t *testing.T, kind kind, o object) *fixture {
+	t.Helper()
+	f := &fixture{
+		T:      t,
+		kind:   kind,
+		kube:   kubefake.NewClientset(),
+		sample: samplefake.NewClientset(o),
+		events: record.NewFakeRecorder(10),
+		clock:  testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),
+	}
+	f.kubeInformers = kubeinformers.NewSharedInformerFactory(f.kube, 0)
+	f.sampleInformers = sampleinformers.NewSharedInformerFactory(f.sample, 0)
+	f.deployments = f.kubeInformers.Apps().V1().Deployments().TypedInformer()
+	if err := kind.start(f); err != nil {
+		t.Fatal(err)
+	}
+	f.controller.SetClock(f.clock)
+	f.observe()
+	return f
+}
+
+// chain returns informers that never hold anything: there are no Pods.
+func (f *fixture) chain() (ownership.Informers, error) {
+	metadata := metadatafake.NewSimpleMetadataClient(metadatafake.NewTestScheme())
+	replicaSets, err := ownership.ReplicaSets(ownership.NewMetadataFactory(metadata, 0))
+	return ownership.Informers{Pods: podrecord.NewInformer(f.kubeInformers), ReplicaSets: replicaSets, Deployments: f.deployments}, err
+}
+
+// observe brings the caches up to date with the API server and forgets the calls
+// made so far.
+func (f *fixture) observe() {
+	f.Helper()
+	list, err := f.sample.Tracker().List(f.kind.resources(), f.kind.GroupVersionKind, "")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.replace(f.objects, list)
+	deployments, err := f.kube.AppsV1().Deployments("").List(f.Context(), metav1.ListOptions{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.replace(f.deployments.GetIndexer(), deployments)
+	f.forget()
+}
+
+func (f *fixture) replace(store cache.Store, list runtime.Object) {
+	f.Helper()
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		f.Fatal(err)
+	}
+	var objects []any
+	for _, item := range items {
+		objects = append(objects, item)
+	}
+	if err := store.Replace(objects, ""); err != nil {
+		f.Fatal(err)
+	}
+}
+
+func (f *fixture) sync() {
+	f.Helper()
+	if requeueAfter, err := f.controller.Sync(f.Context(), key); err != nil || requeueAfter != 0 {
+		f.Fatalf("sync() = %v, %v", requeueAfter, err)
+	}
+}
+
+// forget forgets the calls made so far.
+func (f *fixture) forget() {
+	f.sample.ClearActions()
+	f.kube.ClearActions()
+}
+
+// calls returns the API calls since they were last forgotten, as verb and resource.
+// The resource of the kind is called "objects".
+func (f *fixture) calls() []string {
+	var calls []string
+	for _, action := range append(f.kube.Actions(), f.sample.Actions()...) {
+		resource := action.GetResource().Resource
+		if action.GetResource() == f.kind.resources() {
+			resource = "objects"
+		}
+		if action.GetSubresource() != "" {
+			resource += "/" + action.GetSubresource()
+		}
+		calls = append(calls, action.GetVerb()+" "+resource)
+	}
+	return calls
+}
+
+func (f *fixture) wantCalls(want ...string) {
+	f.Helper()
+	if diff := cmp.Diff(want, f.calls()); diff != "" {
+		f.Errorf("unexpected API calls (-want +got):\n%s", diff)
+	}
+}
+
+// object returns the example as the API server has it.
+func (f *fixture) object() object {
+	f.Helper()
+	o, err := f.sample.Tracker().Get(f.kind.resources(), key.Namespace, key.Name)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return o.(object)
+}
+
+func (f *fixture) deployment() *appsv1.Deployment {
+	f.Helper()
+	deployment, err := f.kube.AppsV1().Deployments(key.Namespace).Get(f.Context(), deploymentName, metav1.GetOptions{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	return deployment
+}
+
+// update changes the Deployment as another writer would.
+func (f *fixture) update(change func(*appsv1.Deployment)) {
+	f.Helper()
+	deployment := f.deployment()
+	change(deployment)
+	if _, err := f.kube.AppsV1().Deployments(key.Namespace).Update(f.Context(), deployment, metav1.UpdateOptions{}); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// ready changes the Deployment as kube-controller-manager does once all Pods run.
+func ready(d *appsv1.Deployment) {
+	n := ptr.Deref(d.Spec.Replicas, 1)
+	d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: n, UpdatedReplicas: n, ReadyReplicas: n, AvailableReplicas: n}
+}
+
+// serve has the example served, and the caches know of it.
+func (f *fixture) serve() {
+	f.Helper()
+	f.sync()
+	f.update(ready)
+	f.observe()
+	f.sync()
+	f.observe()
+}
+
+// refuseStatus makes the API server refuse statuses while the condition holds.
+func (f *fixture) refuseStatus(while *bool, err error) {
+	f.sample.PrependReactor("patch", f.kind.resource, func(clienttesting.Action) (bool, runtime.Object, error) { return *while, nil, err })
+}
+
+// refuseDeployments makes the API server refuse a verb on Deployments.
+func (f *fixture) refuseDeployments(verb string, err error) {
+	f.kube.PrependReactor(verb, "deployments", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
+}
+
+func (f *fixture) wantEvents(want ...string) {
+	f.Helper()
+	var got []string
+	for len(f.events.Events) > 0 {
+		got = append(got, <-f.events.Events)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		f.Errorf("unexpected Events (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,164 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"samplecontroller.io/controller-manager/reconcile"
+)
+
+// An object that was touched while its status was written is waited for this long, and
+// looked for this often.
+const (
+	touchTimeout = 100 * time.Millisecond
+	touchPoll    = 2 * time.Millisecond
+)
+
+// sync brings the Deployment of one object to where it should be, then the object's
+// status.
+func (c *Controller[T]) sync(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
+	if !c.written.Begin(key) {
+		return 0, reconcile.ErrStale
+	}
+	defer c.written.End(key)
+	obj, exists, err := c.cached(key)
+	if err != nil {
+		return 0, err
+	}
+	if !exists || obj.GetDeletionTimestamp() != nil {
+		return 0, nil
+	}
+	if c.reporter.Report(ctx, obj) {
+		return 0, nil // nothing is known of what it wants
+	}
+
+	parent := c.kind.Parent(obj)
+	if c.kind.Selector(obj) != "" { // it had a Deployment
+		parent.Confirm = func(ctx context.Context) error { return c.confirm(ctx, key, obj) }
+	}
+	state, err := c.keeper.Keep(ctx, parent)
+	if state.Refused != nil {
+		c.written.Refused(key, c.kept, state.Refused)
+	}
+	if state.Unknown != nil {
+		c.written.Note(key, c.kept, state.Unknown.ResourceVersion)
+	}
+	if err != nil {
+		return 0, err // nothing is known that a status could say
+	}
+	if state.Written {
+		c.written.Note(key, c.kept, state.Deployment.ResourceVersion)
+		obj = c.latest(key, obj)
+	}
+	return state.Again, c.updateStatus(ctx, key, obj, state)
+}
+
+// cached returns the object as the cache has it.
+func (c *Controller[T]) cached(key cache.ObjectName) (obj T, exists bool, err error) {
+	cached, exists, err := c.objects.GetByKey(key.String())
+	if err != nil {
+		return obj, false, fmt.Errorf("reading the cache: %w", err)
+	}
+	if !exists {
+		return obj, false, nil
+	}
+	return cached.(T), true, nil
+}
+
+// confirm returns a conflict if the object is by now gone or being deleted; it rests
+// then until the cache knows.
+func (c *Controller[T]) confirm(ctx context.Context, key cache.ObjectName, obj T) error {
+	// To list one is to get it, by a verb that is granted anyway.
+	found, err := c.kind.List(ctx, key.Namespace, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String(),
+	})
+	if err != nil {
+		return fmt.Errorf("confirming %s: %w", c.kind.Parent(obj), err)
+	}
+	for _, now := range found {
+		if now.GetUID() == obj.GetUID() && now.GetDeletionTimestamp() == nil {
+			return nil
+		}
+	}
+	c.written.Refused(key, c.objects, obj)
+	kind := c.kind.GroupVersionKind()
+	return apierrors.NewConflict(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, key.Name, errors.New("it is gone, or being deleted"))
+}
+
+// latest returns the object as it is cached by now, if it wants what it wanted. A
+// write takes its time, and a status for a version from before it might be refused.
+func (c *Controller[T]) latest(key cache.ObjectName, obj T) T {
+	now, exists, err := c.cached(key)
+	if err != nil || !exists || now.GetUID() != obj.GetUID() || now.GetGeneration() != obj.GetGeneration() {
+		return obj
+	}
+	return now
+}
+
+// updateStatus writes the object's status if it differs from what it should be.
+func (c *Controller[T]) updateStatus(ctx context.Context, key cache.ObjectName, obj T, state State) error {
+	err := c.writeStatus(ctx, key, obj, state)
+	if apierrors.IsConflict(err) {
+		// It may have been changed in what does not matter here, an annotation for
+		// example. Without a second try, one that is changed all the time would be
+		// refused again and again.
+		if now, ok := c.touched(ctx, key, obj); ok {
+			obj, err = now, c.writeStatus(ctx, key, now, state)
+		}
+	}
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		// Whatever else is decided on this version is late as well. The worst would be
+		// a Deployment for an object that is gone: the garbage collector takes it away,
+		// which would wake the object, and so on until the cache has caught up.
+		c.written.Refused(key, c.objects, obj)
+	}
+	if apierrors.IsNotFound(err) {
+		return nil // the object is gone, and its status with it
+	}
+	return err
+}
+
+// touched returns the object as it is once the cache has what a refused write has shown
+// it not to have, which is usually a matter of milliseconds. It returns false if the
+// object wants or says something else by then.
+func (c *Controller[T]) touched(ctx context.Context, key cache.ObjectName, obj T) (T, bool) {
+	now := obj
+	err := wait.PollUntilContextTimeout(ctx, touchPoll, touchTimeout, true, func(context.Context) (bool, error) {
+		now = c.latest(key, obj)
+		return now.GetResourceVersion() != obj.GetResourceVersion(), nil
+	})
+	return now, err == nil && now.GetDeletionTimestamp() == nil && c.kind.SameStatus(now, obj)
+}
+
+// writeStatus writes the status of this very version of the object, and records an
+// Event if the object thereby became ready or stalled.
+func (c *Controller[T]) writeStatus(ctx context.Context, key cache.ObjectName, obj T, state State) error {
+	parent, before := c.kind.Parent(obj), c.kind.Conditions(obj)
+	status := NewStatus(parent, state, before, metav1.NewTime(c.clock.Now()))
+	applied, err := c.kind.ApplyStatus(ctx, obj, status)
+	if err != nil {
+		return fmt.Errorf("applying status of %s: %w", parent, err)
+	}
+	if none := *new(T); applied == none {
+		return nil
+	}
+	c.written.Note(key, c.objects, applied.GetResourceVersion())
+	klog.FromContext(ctx).V(2).Info("Updated status", "reason", status.Conditions[0].Reason)
+	if event := NewEvent(parent, before, status.Conditions); event != nil {
+		c.recorder.Event(obj, event.Type, event.Reason, event.Message)
+	}
+	return nil
+}

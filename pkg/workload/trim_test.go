@@ -1,0 +1,66 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestTrimKeepsWhoManagesReplicas(t *testing.T) {
+	d := contested()
+	for range 2 { // informers may transform twice
+		Trim(d)
+		var got []string
+		for _, entry := range d.ManagedFields {
+			got = append(got, entry.Manager)
+			if entry.FieldsV1 != nil {
+				t.Errorf("the fields of %s are kept", entry.Manager)
+			}
+		}
+		if diff := cmp.Diff([]string{"test-manager", "kubectl", "autoscaler"}, got); diff != "" {
+			t.Errorf("unexpected managers (-want +got):\n%s", diff)
+		}
+	}
+	if got := rivalOf(d, "test-manager"); got != `field manager "autoscaler"` {
+		t.Errorf("rival = %s", got)
+	}
+	if got := rivalOf(deployment(), "test-manager"); got != "an unknown writer" {
+		t.Errorf("rival = %s", got)
+	}
+}
+
+// What is decided about a Deployment, and said of it, does not depend on what is
+// trimmed.
+func TestTrimChangesNoDecision(t *testing.T) {
+	replicaSet := owner("apps/v1", "ReplicaSet", "other", "uid-other")
+	for name, d := range map[string]*appsv1.Deployment{
+		"ours":                    deployment(),
+		"ours, with other":        deployment(withImage("other"), withStatus(3, 2, 1)),
+		"another Foo's":           deployment(withOwner(owner(fooKind.GroupVersion().String(), "Foo", "b", "uid-b"))),
+		"an Icecream's":           deployment(withOwner(owner("controller.nicoleh.io/v1alpha1", "Icecream", "b", "uid-b"))),
+		"a dead namesake's":       deployment(withOwner(owner(fooKind.GroupVersion().String(), "Foo", "a", "uid-dead"))),
+		"owned by another kind":   deployment(withOwner(replicaSet)),
+		"nobody's":                deployment(withOwner(nil), withSelector("app", "other")),
+		"nobody's, made for us":   deployment(withOwner(nil)),
+		"nobody's, being deleted": deployment(withOwner(nil), deleted),
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := parent(wantImage("nginx:1.29"))
+			trimmed := d.DeepCopy()
+			trimmed.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}"}
+			trimmed.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
+			Trim(trimmed)
+			if diff := cmp.Diff(Decide(p, View{Live: d}), Decide(p, View{Live: trimmed})); diff != "" {
+				t.Errorf("another decision (-whole +trimmed):\n%s", diff)
+			}
+			if !isOurs(d) && (len(trimmed.Spec.Template.Spec.Containers) > 0 || len(trimmed.Annotations) > 0 || len(trimmed.ManagedFields) > 0) {
+				t.Errorf("left is %+v", trimmed)
+			}
+		})
+	}
+}

@@ -68,6 +68,7 @@ type Cluster struct {
 	group      *process.Group
 	plane      envtest.ControlPlane
 	components []*process.Process
+	audit      auditLog
 	stop       func() error
 }
 

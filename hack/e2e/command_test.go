@@ -22,8 +22,10 @@ func TestVersionIsStampedFromGit(t *testing.T) {
 func TestControllersNeedsNoCluster(t *testing.T) {
 	stdout, _, code := runCommand(t, "controllers")
 	want := `
-NAME             ALIASES   DEFAULT   WORKERS   RESOURCES
-foo-controller   foo       on        10        foos.samplecontroller.k8s.io,deployments.apps
+NAME                           ALIASES             DEFAULT   WORKERS   RESOURCES
+foo-controller                 foo                 on        10        foos.samplecontroller.k8s.io,deployments.apps
+icecream-controller            icecream            on        10        icecreams.controller.nicoleh.io,deployments.apps,replicasets.apps,pods
+status-aggregator-controller   status-aggregator   on        10        foos.samplecontroller.k8s.io,icecreams.controller.nicoleh.io,deployments.apps,replicasets.apps,pods
 `
 	if code != 0 || stdout != want[1:] {
 		t.Errorf("controllers printed\n%s and exited %d, want\n%s", stdout, code, want)
@@ -39,7 +41,7 @@ func TestHelpHasTheSectionsOfKubeControllerManager(t *testing.T) {
 	for _, match := range regexp.MustCompile(`(?m)^(\S.*) flags:$`).FindAllStringSubmatch(stdout, -1) {
 		sections = append(sections, match[1])
 	}
-	want := "Generic, Foo-controller, Debugging, Secure serving, Authentication, Authorization, Metrics, Logs, Misc, Global"
+	want := "Generic, Foo-controller, Icecream-controller, Status-aggregator-controller, Debugging, Secure serving, Authentication, Authorization, Metrics, Logs, Misc, Global"
 	if got := strings.Join(sections, ", "); got != want {
 		t.Errorf("sections %s, want %s", got, want)
 	}
@@ -58,8 +60,8 @@ func TestMistakesAreExplained(t *testing.T) {
 		"named both ways":     {[]string{"--controllers=foo,-foo-controller"}, []string{"foo-controller is both enabled and disabled"}},
 		"no kubeconfig":       {[]string{"--kubeconfig=/does/not/exist"}, []string{"--kubeconfig: ", "/does/not/exist"}},
 		"all of them together": {
-			[]string{"--controllers=bar", "--kube-api-qps=0", "--leader-elect-lease-duration=1500ms", "--write-timeout=0", "--concurrent-foo-syncs=-1", "--min-resync-period=-1s", "--logging-format=xml", "--secure-port=70000"},
-			[]string{"has 9 mistakes", "--controllers", "--kube-api-qps", "--leader-elect-lease-duration", "--leader-elect-renew-deadline", "--write-timeout", "--concurrent-foo-syncs", "--min-resync-period", "--logging-format", "--secure-port"},
+			[]string{"--controllers=bar", "--kube-api-qps=0", "--leader-elect-lease-duration=1500ms", "--write-timeout=0", "--concurrent-foo-syncs=-1", "--concurrent-icecream-syncs=0", "--status-aggregation-interval=-1s", "--min-resync-period=-1s", "--logging-format=xml", "--secure-port=70000"},
+			[]string{"has 11 mistakes", "--controllers", "--kube-api-qps", "--leader-elect-lease-duration", "--leader-elect-renew-deadline", "--write-timeout", "--concurrent-foo-syncs", "--concurrent-icecream-syncs", "--status-aggregation-interval", "--min-resync-period", "--logging-format", "--secure-port"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

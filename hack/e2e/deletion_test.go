@@ -23,7 +23,7 @@ import (
 )
 
 func TestDeletion(t *testing.T) {
-	onOneReplica(t, map[string]func(t *testing.T, ns string){
+	onOneReplica(t, map[string]func(t *testing.T, k kind, ns string){
 		"in background":            deleteInBackground,
 		"in foreground":            deleteInForeground,
 		"leaving an orphan":        deleteLeavingAnOrphan,
@@ -32,146 +32,147 @@ func TestDeletion(t *testing.T) {
 	})
 }
 
-func deleteInBackground(t *testing.T, ns string) {
-	before := serveTwo(t, ns)
-	kubectl(t, "-n", ns, "delete", "foo", "a", "--cascade=background")
+func deleteInBackground(t *testing.T, k kind, ns string) {
+	before := k.serveTwo(t, ns)
+	kubectl(t, "-n", ns, "delete", k.singular, "a", "--cascade=background")
 	waitDeployments(t, ns)
-	wantPods(t, ns, "a", 0)
-	waitIdle(t)
-	wantNothingNew(t, ns, before)
+	k.wantPods(t, ns, "a", 0)
+	k.waitIdle(t)
+	k.wantNothingNew(t, ns, before)
 }
 
-func deleteInForeground(t *testing.T, ns string) {
-	before := serveTwo(t, ns)
-	kubectl(t, "-n", ns, "delete", "foo", "a", "--cascade=foreground") // returns when it is gone
+func deleteInForeground(t *testing.T, k kind, ns string) {
+	before := k.serveTwo(t, ns)
+	kubectl(t, "-n", ns, "delete", k.singular, "a", "--cascade=foreground") // returns when it is gone
 	if _, err := kube.AppsV1().Deployments(ns).Get(t.Context(), "a", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("the Foo was gone before its Deployment: %v", err)
+		t.Errorf("the object was gone before its Deployment: %v", err)
 	}
-	wantPods(t, ns, "a", 0)
-	waitIdle(t)
-	wantNothingNew(t, ns, before)
+	k.wantPods(t, ns, "a", 0)
+	k.waitIdle(t)
+	k.wantNothingNew(t, ns, before)
 }
 
-func deleteLeavingAnOrphan(t *testing.T, ns string) {
-	writesBefore := serveTwo(t, ns)
+func deleteLeavingAnOrphan(t *testing.T, k kind, ns string) {
+	writesBefore := k.serveTwo(t, ns)
 	before := running(t, ns)
-	kubectl(t, "-n", ns, "delete", "foo", "a", "--cascade=orphan")
-	waitIdle(t)
+	kubectl(t, "-n", ns, "delete", k.singular, "a", "--cascade=orphan")
+	k.waitIdle(t)
 	orphaned := before.Deployments["a"]
 	orphaned.OwnerReferences = nil
 	before.Deployments["a"] = orphaned
 	wantSame(t, "an orphaning deletion", ns, before)
-	wantNothingNew(t, ns, writesBefore)
+	k.wantNothingNew(t, ns, writesBefore)
 
-	// A Foo of the name does not take it for its own, but says how to give it to it.
-	createFooNaming(t, ns, "a", "a")
-	waitMessage(t, ns, "a", "Stalled", "DeploymentConflict", `Deployment "a" was made for a Foo of this name but is owned by nobody`)
-	wantSame(t, "the new Foo", ns, before)
+	// One of the name does not take it for its own, but says how to give it to it.
+	k.createNaming(t, ns, "a", "a")
+	k.waitMessage(t, ns, "a", "Stalled", "DeploymentConflict", fmt.Sprintf(`Deployment "a" was made for the %s of this name but is owned by nobody`, k.Kind))
+	wantSame(t, "the new object", ns, before)
 }
 
-// deleteHeld wakes a Foo that is being deleted in every way there is.
-func deleteHeld(t *testing.T, ns string) {
-	before := serveTwo(t, ns)
-	patchFoo(t, ns, "a", fmt.Sprintf(`{"metadata":{"finalizers":[%q]}}`, hold))
-	kubectl(t, "-n", ns, "delete", "foo", "a", "--wait=false")
+// deleteHeld wakes an object that is being deleted in every way there is.
+func deleteHeld(t *testing.T, k kind, ns string) {
+	before := k.serveTwo(t, ns)
+	k.patch(t, ns, "a", fmt.Sprintf(`{"metadata":{"finalizers":[%q]}}`, hold))
+	kubectl(t, "-n", ns, "delete", k.singular, "a", "--wait=false")
 	for _, wake := range []struct {
 		what string
 		do   func()
 	}{
 		{"it is touched", func() {
-			if err := touch(t.Context(), ns, "a", "again"); err != nil {
+			if err := k.touch(t.Context(), ns, "a", "again"); err != nil {
 				t.Fatal(err)
 			}
 		}},
-		{"it wants other replicas and another image", func() { patchFoo(t, ns, "a", `{"spec":{"replicas":3,"image":"nginx:1.29"}}`) }},
+		{"it wants other replicas and another image", func() { k.patch(t, ns, "a", `{"spec":{"replicas":3,"image":"nginx:1.29"}}`) }},
 		{"its Deployment is scaled", func() { kubectl(t, "-n", ns, "scale", "deployment/a", "--replicas=1") }},
 		{"its Deployment is deleted", func() { kubectl(t, "-n", ns, "delete", "deployment", "a") }},
-		{"it is renamed", func() { patchFoo(t, ns, "a", `{"spec":{"deploymentName":"b"}}`) }},
+		{"it is renamed", func() { k.patch(t, ns, "a", `{"spec":{"deploymentName":"b"}}`) }},
 	} {
 		wake.do()
-		waitIdle(t)
-		if diff := cmp.Diff(before, writes(t, ns, accepted)); diff != "" {
-			t.Fatalf("%s: calls of foo-controller (-before +after):\n%s", wake.what, diff)
+		k.waitIdle(t)
+		if diff := cmp.Diff(before, k.writes(t, ns, accepted)); diff != "" {
+			t.Fatalf("%s: calls of %s (-before +after):\n%s", wake.what, k.controller, diff)
 		}
 	}
-	patchFoo(t, ns, "a", `{"metadata":{"finalizers":null}}`)
+	k.patch(t, ns, "a", `{"metadata":{"finalizers":null}}`)
 	waitDeployments(t, ns)
-	waitIdle(t)
-	wantNothingNew(t, ns, before)
+	k.waitIdle(t)
+	k.wantNothingNew(t, ns, before)
 }
 
-// serveTwo makes a Foo "a" with two replicas, waits until all is at rest, and
-// returns what foo-controller has written.
-func serveTwo(t *testing.T, ns string) map[string]int {
+// serveTwo makes an object "a" with two replicas, waits until all is at rest, and
+// returns what its controller has written.
+func (k kind) serveTwo(t *testing.T, ns string) map[string]int {
 	t.Helper()
-	declareFoo(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "a", Replicas: ptr.To[int32](2)})
-	waitReady(t, ns, "a", 2)
-	waitIdle(t)
-	return writes(t, ns, accepted)
+	k.declare(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "a", Replicas: ptr.To[int32](2)})
+	k.waitReady(t, ns, "a", 2)
+	k.waitTold(t, ns, "a", 2)
+	k.waitIdle(t)
+	return k.writes(t, ns, accepted)
 }
 
-// wantNothingNew checks that foo-controller has written nothing more. One attempt may
+// wantNothingNew checks that the controller has written nothing more. One attempt may
 // have been refused: it is told by one watch that the Deployment goes, and by another
-// that the Foo does.
-func wantNothingNew(t *testing.T, ns string, before map[string]int) {
+// that the object does.
+func (k kind) wantNothingNew(t *testing.T, ns string, before map[string]int) {
 	t.Helper()
-	if diff := cmp.Diff(before, writes(t, ns, accepted)); diff != "" {
-		t.Errorf("calls of foo-controller (-before +after):\n%s", diff)
+	if diff := cmp.Diff(before, k.writes(t, ns, accepted)); diff != "" {
+		t.Errorf("calls of %s (-before +after):\n%s", k.controller, diff)
 	}
-	for call, n := range writes(t, ns, func(event auditv1.Event) bool { return !accepted(event) }) {
-		if call != "patch foos/status" || n > 1 {
-			t.Errorf("%d refused calls %s of foo-controller, want at most one of a status", n, call)
+	for call, n := range k.writes(t, ns, func(event auditv1.Event) bool { return !accepted(event) }) {
+		if call != "patch "+k.resource+"/status" || n > 1 {
+			t.Errorf("%d refused calls %s of %s, want at most one of a status", n, call, k.controller)
 		}
 	}
 }
 
 func accepted(event auditv1.Event) bool { return event.ResponseStatus.Code < 300 }
 
-// recreate deletes a Foo and creates another of its name at once, at moments when
+// recreate deletes an object and creates another of its name at once, at moments when
 // more or less is still to be written about the dead one. Each wants other replicas
 // than the one before, of which its status must speak.
-func recreate(t *testing.T, ns string) {
+func recreate(t *testing.T, k kind, ns string) {
 	const times = 20
-	foos := record[*samplev1alpha1.Foo](t, sample.SamplecontrollerV1alpha1().Foos(ns).Watch)
+	objects := record[*samplev1alpha1.Foo](t, k.watch(ns))
 	deployments := record[*appsv1.Deployment](t, kube.AppsV1().Deployments(ns).Watch)
 	wanted := map[types.UID]int32{}
 	for i := range times + 1 {
 		replicas := int32(1 + i%4)
-		foo := declareFoo(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "a", Replicas: &replicas})
-		wanted[foo.UID] = replicas
+		object := k.declare(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "a", Replicas: &replicas})
+		wanted[object.UID] = replicas
 		switch {
 		case i%4 == 0: // at rest
-			waitReady(t, ns, "a", int(replicas))
+			k.waitReady(t, ns, "a", int(replicas))
 		case i%4 == 1: // before or while it waits for the Deployment of the last
 		case i%4 == 2: // in a generation that the next one has not yet
-			patchFoo(t, ns, "a", `{"spec":{"image":"nginx:1.29"}}`)
-			waitObserved(t, ns, "a", 2)
+			k.patch(t, ns, "a", `{"spec":{"image":"nginx:1.29"}}`)
+			k.waitObserved(t, ns, "a", 2)
 		case i%4 == 3: // in the midst of many statuses
-			waitObserved(t, ns, "a", 1)
+			k.waitObserved(t, ns, "a", 1)
 			time.Sleep(time.Duration(i) * 5 * time.Millisecond)
 		}
 		if i == times {
 			break
 		}
 		background := metav1.DeletePropagationBackground
-		if err := sample.SamplecontrollerV1alpha1().Foos(ns).Delete(t.Context(), "a", metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
+		if err := k.in(ns).Delete(t.Context(), "a", metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	wantOnly(t, ns, "a", "a")
-	wantPods(t, ns, "a", 1+times%4)
+	k.wantOnly(t, ns, "a", "a")
+	k.wantPods(t, ns, "a", 1+times%4)
 
-	foos.waitFor(t, "the watch has told all", func(left []*samplev1alpha1.Foo) error {
+	objects.waitFor(t, "the watch has told all", func(left []*samplev1alpha1.Foo) error {
 		if len(left) != 1 || !meta.IsStatusConditionTrue(left[0].Status.Conditions, "Ready") {
 			return fmt.Errorf("%+v", left)
 		}
 		return nil
 	})
 	statuses, waited := 0, 0
-	for _, c := range foos.told() {
+	for _, c := range objects.told() {
 		if problem := foreignStatus(c.object, wanted[c.object.UID]); problem != "" {
-			t.Errorf("Foo of UID %s and generation %d, which wants %d replicas, has a status with %s: %+v",
-				c.object.UID, c.object.Generation, wanted[c.object.UID], problem, c.object.Status)
+			t.Errorf("%s of UID %s and generation %d, which wants %d replicas, has a status with %s: %+v",
+				k.Kind, c.object.UID, c.object.Generation, wanted[c.object.UID], problem, c.object.Status)
 		}
 		if c.object.Status.ObservedGeneration >= 0 {
 			statuses++
@@ -180,38 +181,38 @@ func recreate(t *testing.T, ns string) {
 			waited++
 		}
 	}
-	made := map[types.UID]types.UID{} // Deployment by Foo
+	made := map[types.UID]types.UID{} // Deployment by owner
 	for _, c := range deployments.told() {
 		owner := metav1.GetControllerOf(c.object)
 		if got := *c.object.Spec.Replicas; got != wanted[owner.UID] {
-			t.Errorf("the Deployment of the Foo of UID %s was given %d replicas, want %d", owner.UID, got, wanted[owner.UID])
+			t.Errorf("the Deployment of the %s of UID %s was given %d replicas, want %d", k.Kind, owner.UID, got, wanted[owner.UID])
 		}
 		if first, ok := made[owner.UID]; ok && first != c.object.UID {
-			t.Errorf("Foo of UID %s was given two Deployments", owner.UID)
+			t.Errorf("%s of UID %s was given two Deployments", k.Kind, owner.UID)
 		}
 		made[owner.UID] = c.object.UID
 	}
-	t.Logf("%d Foos had %d Deployments; %d changes of theirs had a status, %d that it waits for the one before", len(wanted), len(made), statuses, waited)
+	t.Logf("%d %ss had %d Deployments; %d changes of theirs had a status, %d that it waits for the one before", len(wanted), k.Kind, len(made), statuses, waited)
 }
 
-func belongsToEarlier(foo *samplev1alpha1.Foo) bool {
-	return strings.Contains(conditionOf(foo, "Reconciling").Message, "belongs to an earlier Foo")
+func belongsToEarlier(object *samplev1alpha1.Foo) bool {
+	return strings.Contains(conditionOf(object, "Reconciling").Message, "belongs to an earlier ")
 }
 
-// foreignStatus returns what of a Foo's status cannot have been computed from it, or
+// foreignStatus returns what of an object's status cannot have been computed from it, or
 // "".
-func foreignStatus(foo *samplev1alpha1.Foo, wanted int32) string {
-	s := foo.Status
+func foreignStatus(object *samplev1alpha1.Foo, wanted int32) string {
+	s := object.Status
 	if s.ObservedGeneration < 0 {
 		if len(s.Conditions) > 0 || s.Replicas > 0 || s.Selector != "" {
 			return "more than that nobody has looked at it"
 		}
 		return ""
 	}
-	if s.ObservedGeneration > foo.Generation {
+	if s.ObservedGeneration > object.Generation {
 		return "a generation that is to come"
 	}
-	if belongsToEarlier(foo) && (s.Replicas > 0 || s.ReadyReplicas > 0 || s.AvailableReplicas > 0 || s.Selector != "") {
+	if belongsToEarlier(object) && (s.Replicas > 0 || s.ReadyReplicas > 0 || s.AvailableReplicas > 0 || s.Selector != "") {
 		return "what the Deployment of another has"
 	}
 	for _, c := range s.Conditions {
@@ -221,20 +222,20 @@ func foreignStatus(foo *samplev1alpha1.Foo, wanted int32) string {
 				return "a message about other replicas"
 			}
 		}
-		if c.ObservedGeneration != s.ObservedGeneration || c.LastTransitionTime.Before(&foo.CreationTimestamp) {
+		if c.ObservedGeneration != s.ObservedGeneration || c.LastTransitionTime.Before(&object.CreationTimestamp) {
 			return "a condition from before it was created"
 		}
 	}
 	return ""
 }
 
-// waitObserved waits until the Foo has a status of the given generation.
-func waitObserved(t *testing.T, ns, name string, generation int64) {
+// waitObserved waits until an object has a status of the given generation.
+func (k kind) waitObserved(t *testing.T, ns, name string, generation int64) {
 	t.Helper()
-	waitUntil(t, "the Foo has a status", func(ctx context.Context) error {
-		foo, err := sample.SamplecontrollerV1alpha1().Foos(ns).Get(ctx, name, metav1.GetOptions{})
-		if err == nil && foo.Status.ObservedGeneration != generation {
-			err = fmt.Errorf("of generation %d", foo.Status.ObservedGeneration)
+	waitUntil(t, "the object has a status", func(ctx context.Context) error {
+		object, err := k.get(ctx, ns, name)
+		if err == nil && object.Status.ObservedGeneration != generation {
+			err = fmt.Errorf("of generation %d", object.Status.ObservedGeneration)
 		}
 		return err
 	})

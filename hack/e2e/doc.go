@@ -8,7 +8,12 @@
 //
 //	main_test.go       the cluster that the tests share
 //	daemon_test.go     a replica: started, asked, signalled, waited for
-//	foo_test.go        what a user sees of a Foo
+//	kinds_test.go      a Foo or an Icecream: what holds for one is tested over both
+//	running_test.go    what a user sees of an object
+//	sidebyside_test.go a Foo and an Icecream of one name
+//	icecream_test.go   what is an Icecream's alone
+//	placement_test.go  the line for each Pod that is placed, through kills
+//	churn_test.go      statuses and placements while much happens at once
 //	lifecycle_test.go  signals, leadership, exit codes
 //	command_test.go    the command line, without a cluster
 //	manifests_test.go  what the manifests install

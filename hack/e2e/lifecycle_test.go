@@ -71,38 +71,49 @@ func TestALostLeaseEndsTheDaemon(t *testing.T) {
 }
 
 func TestAStandbyTakesOver(t *testing.T) {
-	ns := newNamespace(t)
 	freeLease(t)
 	first := startReplica(t).ready()
 	holder := waitLeader(t, "")
 	second := startReplica(t).ready() // a warm standby is ready
-	createFoo(t, ns, "a", 1)
-	waitReady(t, ns, "a", 1)
+	namespaces := map[kind]string{}
+	for _, k := range kinds {
+		namespaces[k] = newNamespace(t)
+		k.create(t, namespaces[k], "a", 1)
+		k.waitReady(t, namespaces[k], "a", 1)
+	}
 
-	// Change the Foo all the while, so that there is work to drain.
+	// Change the objects all the while, so that there is work to drain.
 	ctx, stopTouching := context.WithCancel(t.Context())
 	var touching sync.WaitGroup
-	touching.Go(func() {
-		for i := 0; ctx.Err() == nil; i++ {
-			_ = touch(ctx, ns, "a", fmt.Sprint(i)) // only the load matters
-		}
-	})
+	for k, ns := range namespaces {
+		touching.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				_ = k.touch(ctx, ns, "a", fmt.Sprint(i)) // only the load matters
+			}
+		})
+	}
 	first.stop()
 	waitLeader(t, holder)
 	stopTouching()
 	touching.Wait()
-	createFoo(t, ns, "b", 1)
-	waitReady(t, ns, "b", 1)
+	for k, ns := range namespaces {
+		k.create(t, ns, "b", 1)
+		k.waitReady(t, ns, "b", 1)
+		k.waitTold(t, ns, "b", 1)
+	}
 	second.stop()
-	wantOneWriterAtATime(t, ns)
+	for k, ns := range namespaces {
+		wantOneWriterAtATime(t, k.controller, ns)
+		wantOneWriterAtATime(t, aggregator, ns)
+	}
 	wantNoDenials(t)
 }
 
-// wantOneWriterAtATime checks that no replica wrote in a namespace after another
-// had begun to. Replicas are told apart by their tokens.
-func wantOneWriterAtATime(t *testing.T, ns string) {
+// wantOneWriterAtATime checks that no replica of a controller wrote in a namespace
+// after another had begun to. Replicas are told apart by their tokens.
+func wantOneWriterAtATime(t *testing.T, controller, ns string) {
 	t.Helper()
-	events, err := testCluster.AuditEvents(cluster.ByUserAgent("foo-controller"), cluster.InNamespace(ns))
+	events, err := testCluster.AuditEvents(cluster.ByUserAgent(controller), cluster.InNamespace(ns))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,15 +128,20 @@ func wantOneWriterAtATime(t *testing.T, ns string) {
 		}
 	}
 	if len(writers) != 2 {
-		t.Errorf("the writers were, one after the other, %q: want two", writers)
+		t.Errorf("%s: the writers were, one after the other, %q: want two", controller, writers)
 	}
 }
 
-// writes counts what foo-controller wrote in a namespace, by call, of all that
-// matches the conditions.
-func writes(t *testing.T, ns string, conditions ...func(auditv1.Event) bool) map[string]int {
+// writes counts what the controller of the kind wrote in a namespace, by call, of all
+// that matches the conditions. What the aggregator wrote is not among it.
+func (k kind) writes(t *testing.T, ns string, conditions ...func(auditv1.Event) bool) map[string]int {
 	t.Helper()
-	events, err := testCluster.AuditEvents(append(conditions, cluster.ByUserAgent("foo-controller"), cluster.InNamespace(ns))...)
+	return writesBy(t, k.controller, ns, conditions...)
+}
+
+func writesBy(t *testing.T, controller, ns string, conditions ...func(auditv1.Event) bool) map[string]int {
+	t.Helper()
+	events, err := testCluster.AuditEvents(append(conditions, cluster.ByUserAgent(controller), cluster.InNamespace(ns))...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	sampleclientset "samplecontroller.io/client-go/clientset/versioned"
@@ -28,10 +30,16 @@ var (
 	testCluster *cluster.Cluster
 	kube        kubernetes.Interface
 	sample      sampleclientset.Interface
+	anyKind     dynamic.Interface
 	binary      string
 )
 
 func TestMain(m *testing.M) {
+	// A test waits for the cluster more than it works. The command line may say
+	// otherwise, as it is parsed after this.
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		panic(err)
+	}
 	code, err := run(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -59,6 +67,9 @@ func run(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	if sample, err = sampleclientset.NewForConfig(testCluster.Config()); err != nil {
+		return 0, err
+	}
+	if anyKind, err = dynamic.NewForConfig(testCluster.Config()); err != nil {
 		return 0, err
 	}
 	binary = filepath.Join(testCluster.Dir, daemonName)

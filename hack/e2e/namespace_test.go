@@ -9,43 +9,49 @@ import (
 	"testing"
 )
 
-// TestTerminatingNamespaceGoesQuietly deletes a namespace with Foos in it, whose
+// TestTerminatingNamespaceGoesQuietly deletes namespaces with objects in them, whose
 // Deployments go at the same time.
 func TestTerminatingNamespaceGoesQuietly(t *testing.T) {
-	const count = 20
-	ns := newNamespace(t)
 	freeLease(t)
 	r := startReplica(t, "-v=0").ready() // as it is by default
+	overKinds(t, func(t *testing.T, k kind) { terminateNamespace(t, k, r.log) })
+	r.stop()
+}
+
+func terminateNamespace(t *testing.T, k kind, log fmt.Stringer) {
+	const count = 20
+	ns := newNamespace(t)
 	for i := range count {
-		createFoo(t, ns, fmt.Sprintf("foo-%d", i), 1)
+		k.create(t, ns, fmt.Sprintf("x-%d", i), 1)
 	}
 	for i := range count {
-		waitReady(t, ns, fmt.Sprintf("foo-%d", i), 1)
+		k.waitReady(t, ns, fmt.Sprintf("x-%d", i), 1)
+		k.waitTold(t, ns, fmt.Sprintf("x-%d", i), 1)
 	}
-	before := len(r.log.String())
+	before := len(log.String())
 	refused := requests(t, ns)["create deployments (403)"]
 	kubectl(t, "delete", "namespace", ns, "--wait", "--timeout=60s")
 
 	// Whatever is still under way for it ends before this.
 	other := newNamespace(t)
-	createFoo(t, other, "barrier", 1)
-	waitReady(t, other, "barrier", 1)
-	log := r.log.String()[before:]
+	k.create(t, other, "barrier", 1)
+	k.waitReady(t, other, "barrier", 1)
+	all := 0
 	for i := range count {
 		var lines []string
-		for line := range strings.Lines(log) {
-			if strings.Contains(line, fmt.Sprintf(`%s/foo-%d"`, ns, i)) {
+		for line := range strings.Lines(log.String()[before:]) {
+			if strings.Contains(line, fmt.Sprintf(`%s/x-%d"`, ns, i)) {
 				lines = append(lines, line)
 			}
 		}
+		all += len(lines)
 		if len(lines) > 1 {
-			t.Errorf("%d lines are logged of Foo foo-%d, want at most one:\n%s", len(lines), i, strings.Join(lines, ""))
+			t.Errorf("%d lines are logged of %s x-%d, want at most one:\n%s", len(lines), k.Kind, i, strings.Join(lines, ""))
 		}
 	}
 	if got := requests(t, ns)["create deployments (403)"] - refused; got > count {
-		t.Errorf("%d attempts to create a Deployment in the namespace, want at most one for each Foo", got)
+		t.Errorf("%d attempts to create a Deployment in the namespace, want at most one for each %s", got, k.Kind)
 	} else {
-		t.Logf("%d Foos: %d attempts to create a Deployment, %d lines in the log", count, got, strings.Count(log, "\n"))
+		t.Logf("%d %ss: %d attempts to create a Deployment, %d lines in the log", count, k.Kind, got, all)
 	}
-	r.stop()
 }

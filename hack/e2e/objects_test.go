@@ -18,16 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// fooManifest returns a YAML document with a Foo as both sample-controller and we
-// know it; with 0 replicas they are left out.
-func fooManifest(name, deployment string, replicas int) string {
-	manifest := fmt.Sprintf("---\napiVersion: samplecontroller.k8s.io/v1alpha1\nkind: Foo\nmetadata:\n  name: %s\nspec:\n  deploymentName: %s\n", name, deployment)
-	if replicas > 0 {
-		manifest += fmt.Sprintf("  replicas: %d\n", replicas)
-	}
-	return manifest
-}
-
 func applyManifest(t *testing.T, ns, manifest string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "manifest.yaml")
@@ -35,15 +25,6 @@ func applyManifest(t *testing.T, ns, manifest string) {
 		t.Fatal(err)
 	}
 	kubectl(t, "-n", ns, "apply", "-f", path)
-}
-
-// patchFoo applies a JSON merge patch.
-func patchFoo(t *testing.T, ns, name, patch string) {
-	t.Helper()
-	_, err := sample.SamplecontrollerV1alpha1().Foos(ns).Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // restoreCRDs installs our CRDs again at the end of a test that changes them.
@@ -55,25 +36,63 @@ func restoreCRDs(t *testing.T) {
 	})
 }
 
-// waitStalled waits until the Foo is Stalled in its present generation.
-func waitStalled(t *testing.T, ns, name string) {
+// waitReady waits until an object is ready in its present generation, with so many
+// replicas.
+func (k kind) waitReady(t *testing.T, ns, name string, replicas int) {
 	t.Helper()
-	waitUntil(t, "Foo "+name+" is stalled", func(ctx context.Context) error {
-		foo, err := sample.SamplecontrollerV1alpha1().Foos(ns).Get(ctx, name, metav1.GetOptions{})
-		if err == nil && (!meta.IsStatusConditionTrue(foo.Status.Conditions, "Stalled") || foo.Status.ObservedGeneration != foo.Generation) {
-			err = fmt.Errorf("generation %d, status %+v", foo.Generation, foo.Status)
+	waitUntil(t, fmt.Sprintf("%s %s is ready with %d replicas", k.Kind, name, replicas), func(ctx context.Context) error {
+		object, err := k.get(ctx, ns, name)
+		if err != nil {
+			return err
+		}
+		s := object.Status
+		if !meta.IsStatusConditionTrue(s.Conditions, "Ready") || s.ObservedGeneration != object.Generation || int(s.AvailableReplicas) != replicas || int(s.Replicas) != replicas {
+			return fmt.Errorf("generation %d, status %+v", object.Generation, s)
+		}
+		return nil
+	})
+}
+
+// wantPods compares the Pods of an object that run on a Node.
+func (k kind) wantPods(t *testing.T, ns, name string, want int) {
+	t.Helper()
+	waitUntil(t, fmt.Sprintf("%d Pods of %s %s run", want, k.Kind, name), func(ctx context.Context) error {
+		pods, err := kube.CoreV1().Pods(ns).List(ctx, metav1.ListOptions{LabelSelector: "app=" + k.app + ",controller=" + name})
+		if err != nil {
+			return err
+		}
+		running := 0
+		for _, pod := range pods.Items {
+			if pod.Status.Phase == "Running" && strings.HasPrefix(pod.Spec.NodeName, "node-") && pod.DeletionTimestamp == nil {
+				running++
+			}
+		}
+		if running != want || len(pods.Items) != want {
+			return fmt.Errorf("%d of %d Pods run", running, len(pods.Items))
+		}
+		return nil
+	})
+}
+
+// waitStalled waits until an object is Stalled in its present generation.
+func (k kind) waitStalled(t *testing.T, ns, name string) {
+	t.Helper()
+	waitUntil(t, k.Kind+" "+name+" is stalled", func(ctx context.Context) error {
+		object, err := k.get(ctx, ns, name)
+		if err == nil && (!meta.IsStatusConditionTrue(object.Status.Conditions, "Stalled") || object.Status.ObservedGeneration != object.Generation) {
+			err = fmt.Errorf("generation %d, status %+v", object.Generation, object.Status)
 		}
 		return err
 	})
 }
 
-// waitIdle waits until the replica that leads, started with one worker, has been
-// through all that there was to do: it has served one more Foo.
-func waitIdle(t *testing.T) {
+// waitIdle waits until the replica that leads, started with one worker for the kind,
+// has been through all that there was to do: it has served one more object.
+func (k kind) waitIdle(t *testing.T) {
 	t.Helper()
 	ns := newNamespace(t)
-	createFoo(t, ns, "barrier", 1)
-	waitReady(t, ns, "barrier", 1)
+	k.create(t, ns, "barrier", 1)
+	k.waitReady(t, ns, "barrier", 1)
 }
 
 // waitDeployment waits until a Deployment exists.
@@ -147,10 +166,10 @@ func managedBy(entries []metav1.ManagedFieldsEntry, manager, subresource string)
 	return ""
 }
 
-// wantWrites compares all that foo-controller has written in a namespace, by call.
-func wantWrites(t *testing.T, ns string, want map[string]int) {
+// wantWrites compares all that the controller has written in a namespace, by call.
+func (k kind) wantWrites(t *testing.T, ns string, want map[string]int) {
 	t.Helper()
-	if diff := cmp.Diff(want, writes(t, ns)); diff != "" {
-		t.Errorf("calls of foo-controller (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, k.writes(t, ns)); diff != "" {
+		t.Errorf("calls of %s (-want +got):\n%s", k.controller, diff)
 	}
 }

@@ -28,20 +28,20 @@ import (
 // hold is a finalizer that nobody removes but the test.
 const hold = "example.com/hold"
 
-// promptly is how long foo-controller may take from when the way is free to its
+// promptly is how long a controller may take from when the way is free to its
 // first step. What it misses altogether would take for ever, and what it retries
 // with backoff, minutes.
 const promptly = 2 * time.Second
 
-func placeForeign(t *testing.T, ns string) {
+func placeForeign(t *testing.T, _ kind, ns string) {
 	t.Helper()
 	kubectl(t, "-n", ns, "create", "deployment", "web", "--image=nginx")
 	kubectl(t, "-n", ns, "rollout", "status", "deployment/web", "--timeout=60s")
 }
 
-func placeOfConfigMap(t *testing.T, ns string) {
+func placeOfConfigMap(t *testing.T, k kind, ns string) {
 	t.Helper()
-	placeOwned(t, ns, createKeeper(t, ns))
+	placeOwned(t, k, ns, createKeeper(t, ns))
 	kubectl(t, "-n", ns, "rollout", "status", "deployment/web", "--timeout=60s")
 }
 
@@ -55,54 +55,60 @@ func createKeeper(t *testing.T, ns string) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: keeper.Name, UID: keeper.UID}
 }
 
-func placeOfFirst(t *testing.T, ns string) {
+func placeOfFirst(t *testing.T, k kind, ns string) {
 	t.Helper()
-	createFooNaming(t, ns, "first", "web")
-	waitReady(t, ns, "first", 1)
+	k.createNaming(t, ns, "first", "web")
+	k.waitReady(t, ns, "first", 1)
 }
 
-func placeOwn(t *testing.T, ns string) {
+func placeOwn(t *testing.T, k kind, ns string) {
 	t.Helper()
-	createFooNaming(t, ns, "a", "web")
-	waitReady(t, ns, "a", 1)
+	k.createNaming(t, ns, "a", "web")
+	k.waitReady(t, ns, "a", 1)
 }
 
-// placeDisowned places the Foo's own with another owner instead of the Foo, which is
+// placeOfOtherKind places that of an object of the same name but the other kind.
+func placeOfOtherKind(t *testing.T, k kind, ns string) {
+	t.Helper()
+	placeOwn(t, k.other(), ns)
+}
+
+// placeDisowned places the object's own with another owner instead of it, which is
 // not its controller.
-func placeDisowned(t *testing.T, ns string) {
+func placeDisowned(t *testing.T, k kind, ns string) {
 	t.Helper()
-	placeOwn(t, ns)
+	placeOwn(t, k, ns)
 	keeper := createKeeper(t, ns)
 	kubectl(t, "-n", ns, "patch", "deployment", "web", "--type=merge",
 		fmt.Sprintf(`-p={"metadata":{"ownerReferences":[{"apiVersion":%q,"kind":%q,"name":%q,"uid":%q}]}}`, keeper.APIVersion, keeper.Kind, keeper.Name, keeper.UID))
 }
 
-// deadNamesake is an earlier Foo "a" as an owner.
-func deadNamesake(version string) metav1.OwnerReference {
-	return metav1.OwnerReference{APIVersion: "samplecontroller.k8s.io/" + version, Kind: "Foo", Name: "a", UID: "00000000-0000-4000-8000-000000000000"}
+// deadNamesake is an earlier object "a" as an owner.
+func (k kind) deadNamesake(version string) metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: k.Group + "/" + version, Kind: k.Kind, Name: "a", UID: "00000000-0000-4000-8000-000000000000"}
 }
 
 // placeOfDeadNamesake places what the garbage collector has not come to yet: it
 // does not find the version of its owner's API.
-func placeOfDeadNamesake(t *testing.T, ns string) {
+func placeOfDeadNamesake(t *testing.T, k kind, ns string) {
 	t.Helper()
-	placeOwned(t, ns, deadNamesake("v1"))
+	placeOwned(t, k, ns, k.deadNamesake("v1"))
 	kubectl(t, "-n", ns, "rollout", "status", "deployment/web", "--timeout=60s")
 }
 
 // placeOfDeadNamesakeInDeletion places what the garbage collector has come to, but
 // cannot finish.
-func placeOfDeadNamesakeInDeletion(t *testing.T, ns string) {
+func placeOfDeadNamesakeInDeletion(t *testing.T, k kind, ns string) {
 	t.Helper()
-	placeOwned(t, ns, deadNamesake("v1alpha1"), hold)
+	placeOwned(t, k, ns, k.deadNamesake("v1alpha1"), hold)
 	waitHeld(t, ns)
 }
 
 // placeOwned places a Deployment with no replicas and with a controller.
-func placeOwned(t *testing.T, ns string, owner metav1.OwnerReference, finalizers ...string) {
+func placeOwned(t *testing.T, k kind, ns string, owner metav1.OwnerReference, finalizers ...string) {
 	t.Helper()
 	owner.Controller = ptr.To(true)
-	labels := map[string]string{"app": "nginx", "controller": "a"}
+	labels := map[string]string{"app": k.app, "controller": "a"}
 	_, err := kube.AppsV1().Deployments(ns).Create(t.Context(), &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "web", OwnerReferences: []metav1.OwnerReference{owner}, Finalizers: finalizers},
 		Spec: appsv1.DeploymentSpec{
@@ -147,16 +153,16 @@ func waitHeld(t *testing.T, ns string) {
 	})
 }
 
-func release(t *testing.T, ns string) {
+func release(t *testing.T, _ kind, ns string) {
 	t.Helper()
 	kubectl(t, "-n", ns, "patch", "deployment", "web", "--type=merge", `-p={"metadata":{"finalizers":null}}`)
 }
 
-// followAdvice runs the command that the Foo's message ends with, as a user does
+// followAdvice runs the command that the object's message ends with, as a user does
 // who pastes it into a shell.
-func followAdvice(t *testing.T, ns string) {
+func followAdvice(t *testing.T, k kind, ns string) {
 	t.Helper()
-	message := kubectl(t, "-n", ns, "get", "foo", "a", "-o", `jsonpath={.status.conditions[?(@.type=="Stalled")].message}`)
+	message := kubectl(t, "-n", ns, "get", k.singular, "a", "-o", `jsonpath={.status.conditions[?(@.type=="Stalled")].message}`)
 	_, command, found := strings.Cut(message, "give it to this one: ")
 	if !found {
 		t.Fatalf("there is no advice in %q", message)
@@ -169,8 +175,8 @@ func followAdvice(t *testing.T, ns string) {
 		t.Fatalf("%s: %v: %s", command, err, output)
 	}
 	owners := strings.Fields(kubectl(t, "-n", ns, "get", "deployment", "web", "-o", "jsonpath={.metadata.ownerReferences[*].kind}"))
-	if slices.Sort(owners); !slices.Equal(owners, []string{"ConfigMap", "Foo"}) {
-		t.Errorf("the owners are %v, want the one that there was and the Foo", owners)
+	if slices.Sort(owners); !slices.Equal(owners, []string{"ConfigMap", k.Kind}) {
+		t.Errorf("the owners are %v, want the one that there was and the %s", owners, k.Kind)
 	}
 }
 
@@ -180,11 +186,11 @@ func inFull(t *testing.T, ns, name string) string {
 	return kubectl(t, "-n", ns, "get", "deployment", name, "--show-managed-fields", "-o", "json")
 }
 
-// deploymentCalls counts the calls of foo-controller about Deployments in a
-// namespace, refused ones too.
-func deploymentCalls(t *testing.T, ns string) map[string]int {
+// deploymentCalls counts the calls of the controller about Deployments in a namespace,
+// refused ones too.
+func (k kind) deploymentCalls(t *testing.T, ns string) map[string]int {
 	t.Helper()
-	calls := writes(t, ns)
+	calls := k.writes(t, ns)
 	for call := range calls {
 		if !strings.HasSuffix(call, " deployments") {
 			delete(calls, call)
@@ -193,21 +199,18 @@ func deploymentCalls(t *testing.T, ns string) map[string]int {
 	return calls
 }
 
-// wantOwned checks that the Deployment is the Foo's.
-func wantOwned(t *testing.T, ns, foo, name string) {
+// wantOwned checks that the Deployment is the object's.
+func (k kind) wantOwned(t *testing.T, ns, owner, name string) {
 	t.Helper()
-	owner, err := sample.SamplecontrollerV1alpha1().Foos(ns).Get(t.Context(), foo, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := deployment(t, ns, name); !metav1.IsControlledBy(d, owner) {
-		t.Errorf("Deployment %s has owners %+v, want Foo %s of UID %s", name, d.OwnerReferences, foo, owner.UID)
+	object := k.mustGet(t, ns, owner)
+	if d := deployment(t, ns, name); !metav1.IsControlledBy(d, object) {
+		t.Errorf("Deployment %s has owners %+v, want %s %s of UID %s", name, d.OwnerReferences, k.Kind, owner, object.UID)
 	}
 }
 
-// wantWarning waits until there is one Warning about a Foo, for the given reason,
+// wantWarning waits until there is one Warning about an object, for the given reason,
 // or checks that there is none.
-func wantWarning(t *testing.T, ns, foo, reason string) {
+func (k kind) wantWarning(t *testing.T, ns, name, reason string) {
 	t.Helper()
 	want := map[string]int32{}
 	if reason != "" {
@@ -215,7 +218,7 @@ func wantWarning(t *testing.T, ns, foo, reason string) {
 	}
 	waitUntil(t, "the Warnings are there", func(ctx context.Context) error {
 		events, err := kube.CoreV1().Events(ns).List(ctx, metav1.ListOptions{
-			FieldSelector: "type=Warning,involvedObject.kind=Foo,involvedObject.name=" + foo,
+			FieldSelector: "type=Warning,involvedObject.kind=" + k.Kind + ",involvedObject.name=" + name,
 		})
 		if err != nil {
 			return err
@@ -231,9 +234,9 @@ func wantWarning(t *testing.T, ns, foo, reason string) {
 	})
 }
 
-// wantPromptly compares how long it took foo-controller from the request of others
-// that cleared the way for the Foo to its own first one.
-func wantPromptly(t *testing.T, ns, foo, name string) {
+// wantPromptly compares how long it took the controller from the request of others
+// that cleared the way for the object to its own first one.
+func (k kind) wantPromptly(t *testing.T, ns, owner, name string) {
 	t.Helper()
 	events, err := testCluster.AuditEvents(cluster.InNamespace(ns), func(event auditv1.Event) bool {
 		return event.ResponseStatus.Code < 300 && event.User.Username != "system:serviceaccount:kube-system:deployment-controller"
@@ -241,14 +244,14 @@ func wantPromptly(t *testing.T, ns, foo, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	byUs := cluster.ByUserAgent("foo-controller")
+	byUs := cluster.ByUserAgent(k.controller)
 	var freed, first, last *auditv1.Event
 	for _, event := range events {
 		ofDeployment := event.ObjectRef.Resource == "deployments" && event.ObjectRef.Name == name
 		switch call := cluster.Call(event); {
 		case ofDeployment && (call == "delete deployments" || call == "patch deployments" && !byUs(event)):
 			freed, first = &event, nil
-		case freed != nil && byUs(event) && (ofDeployment || event.ObjectRef.Name == foo):
+		case freed != nil && byUs(event) && (ofDeployment || event.ObjectRef.Name == owner):
 			if last = &event; first == nil {
 				first = last
 			}

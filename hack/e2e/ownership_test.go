@@ -9,19 +9,19 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
-	metav1apply "k8s.io/client-go/applyconfigurations/meta/v1"
-
-	samplev1alpha1apply "samplecontroller.io/client-go/applyconfiguration/samplecontroller/v1alpha1"
 )
 
 // editsByOthers returns what others do to Deployments of ours, as commands for
-// editDeployment, each under the name of the Foo that it is tried on.
+// editDeployment, each under the name of the object that it is tried on.
 func editsByOthers(t *testing.T, ns string) map[string]string {
 	t.Helper()
 	owner := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","name":"kube-root-ca.crt","uid":%q}`,
@@ -55,23 +55,27 @@ func editsByOthers(t *testing.T, ns string) map[string]string {
 	}
 }
 
-// ourWrites are the ways in which we write a Deployment, in the order in which
-// they are tried on a Foo that begins with one replica of nginx:1.28.
+// ourWrites are the ways in which we write a Deployment, in the order in which they
+// are tried on an object that begins with one replica of nginx:1.28.
 var ourWrites = []struct {
 	name     string
-	cause    func(t *testing.T, ns, name string)
+	cause    func(t *testing.T, k kind, ns, name string)
 	replicas int32
 	image    string
 }{
-	{"scaling", func(t *testing.T, ns, name string) { patchFoo(t, ns, name, `{"spec":{"replicas":2}}`) }, 2, "nginx:1.28"},
-	{"another image", func(t *testing.T, ns, name string) { patchFoo(t, ns, name, `{"spec":{"image":"nginx:1.29"}}`) }, 2, "nginx:1.29"},
-	{"both", func(t *testing.T, ns, name string) {
-		patchFoo(t, ns, name, `{"spec":{"replicas":1,"image":"nginx:1.30"}}`)
+	{"scaling", func(t *testing.T, k kind, ns, name string) {
+		k.patch(t, ns, name, `{"spec":{"replicas":2}}`)
+	}, 2, "nginx:1.28"},
+	{"another image", func(t *testing.T, k kind, ns, name string) {
+		k.patch(t, ns, name, `{"spec":{"image":"nginx:1.29"}}`)
+	}, 2, "nginx:1.29"},
+	{"both", func(t *testing.T, k kind, ns, name string) {
+		k.patch(t, ns, name, `{"spec":{"replicas":1,"image":"nginx:1.30"}}`)
 	}, 1, "nginx:1.30"},
-	{"undoing another's scaling", func(t *testing.T, ns, name string) {
+	{"undoing another's scaling", func(t *testing.T, _ kind, ns, name string) {
 		editDeployment(t, ns, name, "scale DEPLOYMENT --replicas=3")
 	}, 1, "nginx:1.30"},
-	{"undoing another's image", func(t *testing.T, ns, name string) {
+	{"undoing another's image", func(t *testing.T, _ kind, ns, name string) {
 		editDeployment(t, ns, name, "set image DEPLOYMENT nginx=other:1")
 	}, 1, "nginx:1.30"},
 }
@@ -80,47 +84,51 @@ var ourWrites = []struct {
 // them in every way that we do.
 func TestWhatOthersOwnSurvives(t *testing.T) {
 	freeLease(t)
+	r := startReplica(t).ready()
+	overKinds(t, whatOthersOwnSurvives)
+	r.stop()
+	wantNoDenials(t)
+}
+
+func whatOthersOwnSurvives(t *testing.T, k kind) {
 	ns := newNamespace(t)
 	waitUntil(t, "the namespace is furnished", func(ctx context.Context) error {
 		_, err := kube.CoreV1().ConfigMaps(ns).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
 		return err
 	})
-	r := startReplica(t).ready()
 	edits := editsByOthers(t, ns)
 	theirs := map[string]appsv1.Deployment{}
 	ours := map[string]sets.Set[string]{} // the fields that we manage
 	for name := range edits {
-		applyManifest(t, ns, fooManifest(name, name, 1)+"  image: nginx:1.28\n")
+		applyManifest(t, ns, k.manifest(name, name, 1)+"  image: nginx:1.28\n")
 	}
 	for name, edit := range edits {
-		waitReady(t, ns, name, 1)
+		k.waitReady(t, ns, name, 1)
 		made := deployment(t, ns, name)
 		editDeployment(t, ns, name, edit)
 		edited := deployment(t, ns, name)
 		if cmp.Equal(ofOthers(made), ofOthers(edited)) {
 			t.Errorf("%q changes nothing", edit)
 		}
-		theirs[name], ours[name] = ofOthers(edited), fieldsOf(t, made.ManagedFields, "foo-controller", "")
+		theirs[name], ours[name] = ofOthers(edited), fieldsOf(t, made.ManagedFields, k.controller, "")
 	}
 	for _, write := range ourWrites {
 		t.Run(write.name, func(t *testing.T) {
 			for name := range edits {
-				write.cause(t, ns, name)
+				write.cause(t, k, ns, name)
 			}
 			for name, edit := range edits {
-				waitWritten(t, ns, name, write.replicas, write.image)
+				k.waitWritten(t, ns, name, write.replicas, write.image)
 				got := deployment(t, ns, name)
 				if diff := cmp.Diff(theirs[name], ofOthers(got)); diff != "" {
 					t.Errorf("after %q we changed (-before +after):\n%s", edit, diff)
 				}
-				if more := fieldsOf(t, got.ManagedFields, "foo-controller", "").Difference(ours[name]); more.Len() > 0 {
+				if more := fieldsOf(t, got.ManagedFields, k.controller, "").Difference(ours[name]); more.Len() > 0 {
 					t.Errorf("after %q we manage more than we have made: %v", edit, sets.List(more))
 				}
 			}
 		})
 	}
-	r.stop()
-	wantNoDenials(t)
 }
 
 // ofOthers returns of a Deployment what we do not declare and what does not change
@@ -138,8 +146,8 @@ func ofOthers(d *appsv1.Deployment) appsv1.Deployment {
 	return *d
 }
 
-// waitWritten waits until the Deployment is as declared and the Foo says so.
-func waitWritten(t *testing.T, ns, name string, replicas int32, image string) {
+// waitWritten waits until the Deployment is as declared and the object says so.
+func (k kind) waitWritten(t *testing.T, ns, name string, replicas int32, image string) {
 	t.Helper()
 	waitUntil(t, fmt.Sprintf("Deployment %s has %d replicas of %s", name, replicas, image), func(ctx context.Context) error {
 		d, err := kube.AppsV1().Deployments(ns).Get(ctx, name, metav1.GetOptions{})
@@ -153,7 +161,7 @@ func waitWritten(t *testing.T, ns, name string, replicas int32, image string) {
 		}
 		return fmt.Errorf("it has %d replicas of %v", *d.Spec.Replicas, d.Spec.Template.Spec.Containers)
 	})
-	waitReady(t, ns, name, int(replicas))
+	k.waitReady(t, ns, name, int(replicas))
 }
 
 // fieldsOf returns the paths of the fields that a field manager has, spelt
@@ -181,19 +189,34 @@ func fieldsOf(t *testing.T, entries []metav1.ManagedFieldsEntry, manager, subres
 	return paths
 }
 
-// TestFieldsThatWeDoNotKnowSurvive has a newer CRD, with fields that our types do
-// not have, and a condition of somebody else's.
+// TestFieldsThatWeDoNotKnowSurvive has newer CRDs, with fields that our types do not
+// have, and a condition of somebody else's.
 func TestFieldsThatWeDoNotKnowSurvive(t *testing.T) {
 	freeLease(t)
-	ns := newNamespace(t)
 	restoreCRDs(t)
 	const schema = "/spec/versions/0/schema/openAPIV3Schema/properties/"
 	const note = `{"type":"string"}`
-	kubectl(t, "patch", "crd", "foos.samplecontroller.k8s.io", "--type=json", fmt.Sprintf(
-		`-p=[{"op":"add","path":"%sspec/properties/note","value":%s},{"op":"add","path":"%sstatus/properties/note","value":%s}]`, schema, note, schema, note))
+	for _, k := range kinds {
+		kubectl(t, "patch", "crd", k.resource+"."+k.Group, "--type=json", fmt.Sprintf(
+			`-p=[{"op":"add","path":"%sspec/properties/note","value":%s},{"op":"add","path":"%sstatus/properties/note","value":%s}]`, schema, note, schema, note))
+	}
+	namespaces := map[kind]string{}
+	for _, k := range kinds {
+		namespaces[k] = newNamespace(t)
+		annotateWithUnknown(t, k, namespaces[k])
+	}
+	r := startReplica(t).ready()
+	overKinds(t, func(t *testing.T, k kind) { fieldsThatWeDoNotKnowSurvive(t, k, namespaces[k]) })
+	r.stop()
+	wantNoDenials(t)
+}
 
-	createFoo(t, ns, "a", 1)
-	patch := []string{"-n", ns, "patch", "foo/a", "--type=merge"}
+// annotateWithUnknown makes an object "a" with a note in its spec and in its status,
+// and with a condition of an auditor's.
+func annotateWithUnknown(t *testing.T, k kind, ns string) {
+	t.Helper()
+	k.create(t, ns, "a", 1)
+	patch := []string{"-n", ns, "patch", k.singular + "/a", "--type=merge"}
 	waitUntil(t, "the CRD is served", func(ctx context.Context) error {
 		got, err := testCluster.Kubectl(ctx, append(patch, `-p={"spec":{"note":"spec"}}`, "-o", "jsonpath={.spec.note}")...)
 		if err == nil && got != "spec" {
@@ -202,39 +225,47 @@ func TestFieldsThatWeDoNotKnowSurvive(t *testing.T) {
 		return err
 	})
 	kubectl(t, append(patch, "--subresource=status", `-p={"status":{"note":"status"}}`)...)
-	audited := metav1apply.Condition().WithType("Audited").WithStatus(metav1.ConditionTrue).WithReason("Seen").WithMessage("").WithLastTransitionTime(metav1.Now().Rfc3339Copy())
-	_, err := sample.SamplecontrollerV1alpha1().Foos(ns).ApplyStatus(t.Context(),
-		samplev1alpha1apply.Foo("a", ns).WithStatus(samplev1alpha1apply.FooStatus().WithConditions(audited)), metav1.ApplyOptions{FieldManager: "auditor"})
-	if err != nil {
+	audited := map[string]any{"type": "Audited", "status": "True", "reason": "Seen", "message": "", "lastTransitionTime": metav1.Now().UTC().Format(time.RFC3339)}
+	object := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{audited}}}}
+	object.SetGroupVersionKind(k.GroupVersionKind)
+	object.SetName("a")
+	if _, err := k.in(ns).ApplyStatus(t.Context(), "a", object, metav1.ApplyOptions{FieldManager: "auditor"}); err != nil {
 		t.Fatal(err)
 	}
+}
 
-	r := startReplica(t).ready()
+func fieldsThatWeDoNotKnowSurvive(t *testing.T, k kind, ns string) {
 	for _, replicas := range []int{1, 3, 0} {
-		patchFoo(t, ns, "a", fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas))
-		waitReady(t, ns, "a", replicas)
-		got := kubectl(t, "-n", ns, "get", "foo/a", "-o", `jsonpath={.spec.note} {.status.note} {.status.conditions[?(@.type=="Audited")].reason}`)
+		k.patch(t, ns, "a", fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas))
+		k.waitReady(t, ns, "a", replicas)
+		k.waitTold(t, ns, "a", replicas)
+		got := kubectl(t, "-n", ns, "get", k.singular+"/a", "-o", `jsonpath={.spec.note} {.status.note} {.status.conditions[?(@.type=="Audited")].reason}`)
 		if want := "spec status Seen"; got != want {
 			t.Errorf("with %d replicas there is %q, want %q", replicas, got, want)
 		}
 	}
 
-	foo, err := sample.SamplecontrollerV1alpha1().Foos(ns).Get(t.Context(), "a", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	object := k.mustGet(t, ns, "a")
 	want := sets.New("f:status/f:observedGeneration", "f:status/f:replicas", "f:status/f:readyReplicas", "f:status/f:availableReplicas", "f:status/f:selector")
+	if k == icecreams {
+		want.Insert("f:status/f:placementsOmitted")
+	}
 	for _, condition := range []string{"Ready", "Reconciling", "Stalled"} {
 		for _, field := range []string{".", "f:type", "f:status", "f:observedGeneration", "f:lastTransitionTime", "f:reason", "f:message"} {
 			want.Insert(fmt.Sprintf("f:status/f:conditions/k:{%q:%q}/%s", "type", condition, field))
 		}
 	}
-	if diff := cmp.Diff(sets.List(want), sets.List(fieldsOf(t, foo.ManagedFields, "foo-controller", "status"))); diff != "" {
-		t.Errorf("fields of the status that we manage (-want +got):\n%s", diff)
+	if diff := cmp.Diff(sets.List(want), sets.List(fieldsOf(t, object.ManagedFields, k.controller, "status"))); diff != "" {
+		t.Errorf("fields of the status that %s manages (-want +got):\n%s", k.controller, diff)
 	}
-	if got := managedBy(foo.ManagedFields, "foo-controller", ""); got != "" {
-		t.Errorf("we manage %s of the Foo itself, want nothing", got)
+	for field := range fieldsOf(t, object.ManagedFields, aggregator, "status") {
+		if !strings.HasPrefix(field, "f:status/f:pods/") {
+			t.Errorf("%s manages %s, want what is below status.pods alone", aggregator, field)
+		}
 	}
-	r.stop()
-	wantNoDenials(t)
+	for _, manager := range []string{k.controller, aggregator} {
+		if got := managedBy(object.ManagedFields, manager, ""); got != "" {
+			t.Errorf("%s manages %s of the %s itself, want nothing", manager, got, k.Kind)
+		}
+	}
 }

@@ -19,150 +19,150 @@ import (
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
 )
 
-// TestRename changes spec.deploymentName of a Foo "a" whose Deployment is "one"
-// and has three replicas, declared by the Foo or set by somebody else.
+// TestRename changes spec.deploymentName of an object "a" whose Deployment is "one"
+// and has three replicas, declared by the object or set by somebody else.
 func TestRename(t *testing.T) {
-	tests := map[string]func(t *testing.T, ns string){"to a name that is taken": renameToATakenName}
+	tests := map[string]func(t *testing.T, k kind, ns string){"to a name that is taken": renameToATakenName}
 	for declared, replicas := range map[string]*int32{"replicas set": ptr.To[int32](3), "replicas absent": nil} {
-		for name, test := range map[string]func(t *testing.T, ns string, replicas *int32){
+		for name, test := range map[string]func(t *testing.T, k kind, ns string, replicas *int32){
 			"while available":     renameWhileAvailable,
 			"while not available": renameWhileNotAvailable,
 			"never available":     renameNeverAvailable,
 			"in quick succession": renameInQuickSuccession,
 		} {
-			tests[declared+", "+name] = func(t *testing.T, ns string) { test(t, ns, replicas) }
+			tests[declared+", "+name] = func(t *testing.T, k kind, ns string) { test(t, k, ns, replicas) }
 		}
 	}
 	onOneReplica(t, tests)
 }
 
 // renameWhileAvailable renames once, and back when that has ended.
-func renameWhileAvailable(t *testing.T, ns string, replicas *int32) {
+func renameWhileAvailable(t *testing.T, k kind, ns string, replicas *int32) {
 	served := recordAvailability(t, ns)
-	makeThree(t, ns, replicas)
+	k.makeThree(t, ns, replicas)
 	first := deployment(t, ns, "one")
 
-	rename(t, ns, "two")
-	waitReady(t, ns, "a", 3)
-	wantOnly(t, ns, "a", "two")
+	k.rename(t, ns, "two")
+	k.waitReady(t, ns, "a", 3)
+	k.wantOnly(t, ns, "a", "two")
 	served.wantNeverFewer(t, ns, "two", 3)
 
 	// And back, to a new Deployment of the name.
-	rename(t, ns, "one")
-	waitReady(t, ns, "a", 3)
-	if wantOnly(t, ns, "a", "one"); deployment(t, ns, "one").UID == first.UID {
+	k.rename(t, ns, "one")
+	k.waitReady(t, ns, "a", 3)
+	if k.wantOnly(t, ns, "a", "one"); deployment(t, ns, "one").UID == first.UID {
 		t.Error("Deployment one is the first one still: it should have gone")
 	}
 	served.wantNeverFewer(t, ns, "one", 3)
 }
 
-// renameWhileNotAvailable gives a Foo that serves names whose Deployments cannot.
-func renameWhileNotAvailable(t *testing.T, ns string, replicas *int32) {
+// renameWhileNotAvailable gives an object that serves names whose Deployments cannot.
+func renameWhileNotAvailable(t *testing.T, k kind, ns string, replicas *int32) {
 	served := recordAvailability(t, ns)
-	makeThree(t, ns, replicas)
+	k.makeThree(t, ns, replicas)
 	before := running(t, ns)
 	blockPods(t, ns)
 
 	// Whatever happens to what does not serve, what does is kept.
-	rename(t, ns, "two")
-	waitPending(t, ns, 3, "one", "two")
-	rename(t, ns, "three")
-	waitPending(t, ns, 3, "one", "three")
-	waitIdle(t)
-	waitPending(t, ns, 3, "one", "three")
+	k.rename(t, ns, "two")
+	k.waitPending(t, ns, 3, "one", "two")
+	k.rename(t, ns, "three")
+	k.waitPending(t, ns, 3, "one", "three")
+	k.waitIdle(t)
+	k.waitPending(t, ns, 3, "one", "three")
 
 	// Back to where it serves all the time: that is all there is again.
-	rename(t, ns, "one")
-	waitReady(t, ns, "a", 3)
-	wantOnly(t, ns, "a", "one")
+	k.rename(t, ns, "one")
+	k.waitReady(t, ns, "a", 3)
+	k.wantOnly(t, ns, "a", "one")
 	served.wantNeverFewer(t, ns, "one", 3)
 	if diff := cmp.Diff(before.Pods, running(t, ns).Pods); diff != "" {
 		t.Errorf("the Pods that served were changed (-before +after):\n%s", diff)
 	}
 
 	// Twice in a row, and then the second can serve.
-	rename(t, ns, "two")
-	rename(t, ns, "three")
-	waitPending(t, ns, 3, "one", "three")
+	k.rename(t, ns, "two")
+	k.rename(t, ns, "three")
+	k.waitPending(t, ns, 3, "one", "three")
 	unblockPods(t, ns)
-	waitReady(t, ns, "a", 3)
-	wantOnly(t, ns, "a", "three")
+	k.waitReady(t, ns, "a", 3)
+	k.wantOnly(t, ns, "a", "three")
 	served.wantNeverFewer(t, ns, "three", 3)
 }
 
-// renameNeverAvailable renames a Foo that has never served: there is nothing to wait
+// renameNeverAvailable renames an object that has never served: there is nothing to wait
 // for.
-func renameNeverAvailable(t *testing.T, ns string, replicas *int32) {
+func renameNeverAvailable(t *testing.T, k kind, ns string, replicas *int32) {
 	blockPods(t, ns)
-	declareFoo(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "one", Replicas: replicas})
+	k.declare(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "one", Replicas: replicas})
 	waitDeployment(t, ns, "one")
 	if replicas == nil {
 		kubectl(t, "-n", ns, "scale", "deployment/one", "--replicas=3")
 	}
-	waitPending(t, ns, 3, "one")
+	k.waitPending(t, ns, 3, "one")
 	for _, name := range []string{"two", "three", "one"} {
-		rename(t, ns, name)
-		waitPending(t, ns, 3, name)
+		k.rename(t, ns, name)
+		k.waitPending(t, ns, 3, name)
 	}
 	unblockPods(t, ns)
-	waitReady(t, ns, "a", 3)
-	wantOnly(t, ns, "a", "one")
+	k.waitReady(t, ns, "a", 3)
+	k.wantOnly(t, ns, "a", "one")
 }
 
 // renameInQuickSuccession renames without waiting for what comes of it.
-func renameInQuickSuccession(t *testing.T, ns string, replicas *int32) {
+func renameInQuickSuccession(t *testing.T, k kind, ns string, replicas *int32) {
 	served := recordAvailability(t, ns)
-	makeThree(t, ns, replicas)
+	k.makeThree(t, ns, replicas)
 	names := []string{"two", "three", "one"}
 	for i := range 12 {
-		rename(t, ns, names[i%3])
+		k.rename(t, ns, names[i%3])
 		if i%4 == 3 { // so that it is not always the same that is on its way
 			waitDeployment(t, ns, names[i%3])
 		}
 	}
-	waitReady(t, ns, "a", 3)
-	wantOnly(t, ns, "a", "one")
+	k.waitReady(t, ns, "a", 3)
+	k.wantOnly(t, ns, "a", "one")
 	served.wantNeverFewer(t, ns, "one", 3)
 }
 
-// renameToATakenName gives a Foo that serves the name of another's Deployment.
-func renameToATakenName(t *testing.T, ns string) {
-	makeThree(t, ns, nil)
+// renameToATakenName gives an object that serves the name of another's Deployment.
+func renameToATakenName(t *testing.T, k kind, ns string) {
+	k.makeThree(t, ns, nil)
 	kubectl(t, "-n", ns, "create", "deployment", "taken", "--image=nginx")
 	kubectl(t, "-n", ns, "rollout", "status", "deployment/taken", "--timeout=60s")
 	before := running(t, ns)
-	rename(t, ns, "taken")
-	waitStalled(t, ns, "a")
-	waitIdle(t)
-	rename(t, ns, "one")
-	waitReady(t, ns, "a", 3)
-	waitIdle(t)
+	k.rename(t, ns, "taken")
+	k.waitStalled(t, ns, "a")
+	k.waitIdle(t)
+	k.rename(t, ns, "one")
+	k.waitReady(t, ns, "a", 3)
+	k.waitIdle(t)
 	wantSame(t, "a rename to a name that is taken, and back", ns, before)
 }
 
-// makeThree makes Foo "a" with Deployment "one" and waits until that has three
+// makeThree makes object "a" with Deployment "one" and waits until that has three
 // replicas: as declared, or because somebody scales it.
-func makeThree(t *testing.T, ns string, replicas *int32) {
+func (k kind) makeThree(t *testing.T, ns string, replicas *int32) {
 	t.Helper()
-	declareFoo(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "one", Replicas: replicas})
+	k.declare(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "one", Replicas: replicas})
 	waitDeployment(t, ns, "one")
 	if replicas == nil {
 		kubectl(t, "-n", ns, "scale", "deployment/one", "--replicas=3")
 	}
-	waitReady(t, ns, "a", 3)
+	k.waitReady(t, ns, "a", 3)
 }
 
-func rename(t *testing.T, ns, name string) {
+func (k kind) rename(t *testing.T, ns, name string) {
 	t.Helper()
-	patchFoo(t, ns, "a", fmt.Sprintf(`{"spec":{"deploymentName":%q}}`, name))
+	k.patch(t, ns, "a", fmt.Sprintf(`{"spec":{"deploymentName":%q}}`, name))
 }
 
 // wantOnly waits until there is one Deployment in the namespace, and checks that it
-// is the one that the Foo names and owns.
-func wantOnly(t *testing.T, ns, foo, name string) {
+// is the one that the object names and owns.
+func (k kind) wantOnly(t *testing.T, ns, owner, name string) {
 	t.Helper()
 	waitDeployments(t, ns, name)
-	wantOwned(t, ns, foo, name)
+	k.wantOwned(t, ns, owner, name)
 }
 
 // waitDeployments waits until the Deployments of the namespace are those named.
@@ -186,9 +186,9 @@ func waitDeployments(t *testing.T, ns string, names ...string) {
 }
 
 // waitPending waits until the Deployments are those named, the last of them with so
-// many replicas of which none is available, and the Foo says that it is on its way
+// many replicas of which none is available, and the object says that it is on its way
 // to that one.
-func waitPending(t *testing.T, ns string, replicas int32, names ...string) {
+func (k kind) waitPending(t *testing.T, ns string, replicas int32, names ...string) {
 	t.Helper()
 	last := names[len(names)-1]
 	waitDeployments(t, ns, names...)
@@ -199,7 +199,7 @@ func waitPending(t *testing.T, ns string, replicas int32, names ...string) {
 		}
 		return err
 	})
-	waitMessage(t, ns, "a", "Reconciling", "Progressing", fmt.Sprintf(`Deployment %q has 0 of %d replicas available`, last, replicas))
+	k.waitMessage(t, ns, "a", "Reconciling", "Progressing", fmt.Sprintf(`Deployment %q has 0 of %d replicas available`, last, replicas))
 }
 
 // blockPods has all Pods that are made from now on ask for more than any Node has.

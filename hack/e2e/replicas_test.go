@@ -10,8 +10,10 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/utils/ptr"
@@ -21,120 +23,108 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 )
 
-// TestReplicasAndImage is about who owns the replicas and the image of a Foo's
-// Deployment.
+// TestReplicasAndImage is about who owns the replicas and the image of a Deployment.
 func TestReplicasAndImage(t *testing.T) {
 	startAutoscaler(t)
-	onOneReplica(t, map[string]func(t *testing.T, ns string){
+	onOneReplica(t, map[string]func(t *testing.T, k kind, ns string){
 		"replicas absent":                              replicasAbsent,
 		"replicas removed":                             replicasRemoved,
-		"replicas by kubectl scale foo":                replicasByScale,
-		"replicas by an autoscaler on the Foo":         autoscaledFoo,
+		"replicas by kubectl scale":                    replicasByScale,
+		"replicas by an autoscaler on the object":      autoscaled,
 		"replicas by an autoscaler on the Deployment":  autoscaledDeployment,
 		"replicas declared, and by an autoscaler, too": contestedReplicas,
 		"image absent, declared and removed":           image,
 	})
 }
 
-func replicasAbsent(t *testing.T, ns string) {
-	declareFoo(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "a"})
-	waitReady(t, ns, "a", 1)
+func replicasAbsent(t *testing.T, k kind, ns string) {
+	k.declare(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "a"})
+	k.waitReady(t, ns, "a", 1)
 	for _, replicas := range []int{3, 0, 2} {
 		kubectl(t, "-n", ns, "scale", "deployment/a", fmt.Sprintf("--replicas=%d", replicas))
-		waitReady(t, ns, "a", replicas)
-		wantPods(t, ns, "a", replicas)
+		k.waitReady(t, ns, "a", replicas)
+		k.wantPods(t, ns, "a", replicas)
 	}
-	patchFoo(t, ns, "a", `{"spec":{"image":"nginx:1.29"}}`) // a write of ours
-	waitReady(t, ns, "a", 2)
-	wantPatches(t, ns, 1)
+	k.patch(t, ns, "a", `{"spec":{"image":"nginx:1.29"}}`) // a write of ours
+	k.waitReady(t, ns, "a", 2)
+	k.wantPatches(t, ns, 1)
 }
 
-func replicasRemoved(t *testing.T, ns string) {
-	declareFoo(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "a", Replicas: ptr.To[int32](3)})
-	waitReady(t, ns, "a", 3)
-	patchFoo(t, ns, "a", `{"spec":{"replicas":null}}`)
-	waitReady(t, ns, "a", 3)
+func replicasRemoved(t *testing.T, k kind, ns string) {
+	k.declare(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "a", Replicas: ptr.To[int32](3)})
+	k.waitReady(t, ns, "a", 3)
+	k.patch(t, ns, "a", `{"spec":{"replicas":null}}`)
+	k.waitReady(t, ns, "a", 3)
 	kubectl(t, "-n", ns, "scale", "deployment/a", "--replicas=4")
-	waitReady(t, ns, "a", 4)
-	wantPatches(t, ns, 0)
+	k.waitReady(t, ns, "a", 4)
+	k.wantPatches(t, ns, 0)
 
-	patchFoo(t, ns, "a", `{"spec":{"replicas":1}}`)
-	waitReady(t, ns, "a", 1)
-	patchFoo(t, ns, "a", `{"spec":{"replicas":null,"image":"nginx:1.29"}}`)
-	waitReady(t, ns, "a", 1)
-	wantPods(t, ns, "a", 1)
-	wantPatches(t, ns, 2)
+	k.patch(t, ns, "a", `{"spec":{"replicas":1}}`)
+	k.waitReady(t, ns, "a", 1)
+	k.patch(t, ns, "a", `{"spec":{"replicas":null,"image":"nginx:1.29"}}`)
+	k.waitReady(t, ns, "a", 1)
+	k.wantPods(t, ns, "a", 1)
+	k.wantPatches(t, ns, 2)
 }
 
-func replicasByScale(t *testing.T, ns string) {
-	declareFoo(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "a"})
-	waitReady(t, ns, "a", 1)
+func replicasByScale(t *testing.T, k kind, ns string) {
+	k.declare(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "a"})
+	k.waitReady(t, ns, "a", 1)
 	for _, replicas := range []int{2, 0, 3} { // the first declares them
-		kubectl(t, "-n", ns, "scale", "foo/a", fmt.Sprintf("--replicas=%d", replicas))
-		waitReady(t, ns, "a", replicas)
-		wantPods(t, ns, "a", replicas)
+		kubectl(t, "-n", ns, "scale", k.singular+"/a", fmt.Sprintf("--replicas=%d", replicas))
+		k.waitReady(t, ns, "a", replicas)
+		k.wantPods(t, ns, "a", replicas)
 	}
 	kubectl(t, "-n", ns, "scale", "deployment/a", "--replicas=5")
-	waitPatches(t, ns, 4) // three wishes, one correction
-	waitReady(t, ns, "a", 3)
-	kubectl(t, "-n", ns, "scale", "foo/a", "--current-replicas=3", "--replicas=1")
-	waitReady(t, ns, "a", 1)
+	k.waitPatches(t, ns, 4) // three wishes, one correction
+	k.waitReady(t, ns, "a", 3)
+	kubectl(t, "-n", ns, "scale", k.singular+"/a", "--current-replicas=3", "--replicas=1")
+	k.waitReady(t, ns, "a", 1)
 }
 
-func autoscaledFoo(t *testing.T, ns string) {
-	declareFoo(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "a", Replicas: ptr.To[int32](1)})
-	waitReady(t, ns, "a", 1)
-	autoscale(t, ns, "samplecontroller.k8s.io/v1alpha1", "Foo", 3, 5)
-	waitReady(t, ns, "a", 3)
-	bound(t, ns, 1, 2)
-	waitReady(t, ns, "a", 2)
-	wantPods(t, ns, "a", 2)
-	waitUntil(t, "the autoscaler is content", func(ctx context.Context) error {
-		hpa, err := kube.AutoscalingV2().HorizontalPodAutoscalers(ns).Get(ctx, "a", metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		for _, c := range hpa.Status.Conditions {
-			if c.Type == autoscalingv2.AbleToScale && c.Status == "True" && hpa.Status.CurrentReplicas == 2 && hpa.Status.DesiredReplicas == 2 {
-				return nil
-			}
-		}
-		return fmt.Errorf("status %+v", hpa.Status)
-	})
-	wantPatches(t, ns, 2)
+func autoscaled(t *testing.T, k kind, ns string) {
+	k.declare(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "a", Replicas: ptr.To[int32](1)})
+	k.waitReady(t, ns, "a", 1)
+	autoscale(t, ns, "a", k.GroupVersionKind, "a", 3, 5)
+	k.waitReady(t, ns, "a", 3)
+	bound(t, ns, "a", 1, 2)
+	k.waitReady(t, ns, "a", 2)
+	k.wantPods(t, ns, "a", 2)
+	waitContent(t, ns, "a", 2)
+	k.wantPatches(t, ns, 2)
 }
 
-func autoscaledDeployment(t *testing.T, ns string) {
-	declareFoo(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "a"})
-	waitReady(t, ns, "a", 1)
-	autoscale(t, ns, "apps/v1", "Deployment", 3, 5)
-	waitReady(t, ns, "a", 3)
-	bound(t, ns, 1, 2)
-	waitReady(t, ns, "a", 2)
-	patchFoo(t, ns, "a", `{"spec":{"image":"nginx:1.29"}}`) // a write of ours
-	waitReady(t, ns, "a", 2)
-	wantPods(t, ns, "a", 2)
-	wantPatches(t, ns, 1)
+func autoscaledDeployment(t *testing.T, k kind, ns string) {
+	k.declare(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "a"})
+	k.waitReady(t, ns, "a", 1)
+	autoscale(t, ns, "a", deploymentKind, "a", 3, 5)
+	k.waitReady(t, ns, "a", 3)
+	bound(t, ns, "a", 1, 2)
+	k.waitReady(t, ns, "a", 2)
+	k.patch(t, ns, "a", `{"spec":{"image":"nginx:1.29"}}`) // a write of ours
+	k.waitReady(t, ns, "a", 2)
+	k.wantPods(t, ns, "a", 2)
+	k.wantPatches(t, ns, 1)
 }
 
-// contestedReplicas has the Foo want two replicas and an autoscaler four.
-func contestedReplicas(t *testing.T, ns string) {
+// contestedReplicas has the object want two replicas and an autoscaler four.
+func contestedReplicas(t *testing.T, k kind, ns string) {
 	const quick, period = 5, 10 * time.Second
-	declareFoo(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "a", Replicas: ptr.To[int32](2)})
-	waitReady(t, ns, "a", 2)
-	autoscale(t, ns, "apps/v1", "Deployment", 4, 6)
-	const message = `spec.replicas of Deployment "a" is also set by field manager "kube-controller-manager": leave spec.replicas of Foo "a" out, or stop the other writer`
-	waitMessage(t, ns, "a", "Reconciling", "ReplicasContested", message)
-	if corrections := patches(t, ns); len(corrections) != quick {
-		t.Errorf("%d corrections when the Foo first says that its replicas are contested, want %d", len(corrections), quick)
+	k.declare(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "a", Replicas: ptr.To[int32](2)})
+	k.waitReady(t, ns, "a", 2)
+	autoscale(t, ns, "a", deploymentKind, "a", 4, 6)
+	message := fmt.Sprintf(`spec.replicas of Deployment "a" is also set by field manager "kube-controller-manager": leave spec.replicas of %s "a" out, or stop the other writer`, k.Kind)
+	k.waitMessage(t, ns, "a", "Reconciling", "ReplicasContested", message)
+	if corrections := k.patches(t, ns); len(corrections) != quick {
+		t.Errorf("%d corrections when it first says that its replicas are contested, want %d", len(corrections), quick)
 	}
-	waitPatches(t, ns, quick+2)
-	waitMessage(t, ns, "a", "Reconciling", "ReplicasContested", message)
+	k.waitPatches(t, ns, quick+2)
+	k.waitMessage(t, ns, "a", "Reconciling", "ReplicasContested", message)
 
 	kubectl(t, "-n", ns, "delete", "hpa", "a")
-	waitReady(t, ns, "a", 2)
-	wantPods(t, ns, "a", 2)
-	corrections := patches(t, ns)
+	k.waitReady(t, ns, "a", 2)
+	k.wantPods(t, ns, "a", 2)
+	corrections := k.patches(t, ns)
 	for i := 1; i < len(corrections); i++ {
 		gap := corrections[i].RequestReceivedTimestamp.Sub(corrections[i-1].RequestReceivedTimestamp.Time)
 		t.Logf("correction %d came %v after the one before", i+1, gap)
@@ -145,37 +135,37 @@ func contestedReplicas(t *testing.T, ns string) {
 
 	// What was contested is forgotten.
 	kubectl(t, "-n", ns, "scale", "deployment/a", "--replicas=5")
-	waitPatches(t, ns, len(corrections)+1)
-	waitReady(t, ns, "a", 2)
+	k.waitPatches(t, ns, len(corrections)+1)
+	k.waitReady(t, ns, "a", 2)
 }
 
-func image(t *testing.T, ns string) {
-	// want waits until the Foo is ready with this image in the Deployment.
+func image(t *testing.T, k kind, ns string) {
+	// want waits until the object is ready with this image in the Deployment.
 	want := func(image string) {
 		t.Helper()
-		waitWritten(t, ns, "a", 1, image)
+		k.waitWritten(t, ns, "a", 1, image)
 	}
 	set := func(image string) {
 		t.Helper()
 		kubectl(t, "-n", ns, "set", "image", "deployment/a", "nginx="+image)
 	}
-	declareFoo(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "a", Replicas: ptr.To[int32](1)})
+	k.declare(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "a", Replicas: ptr.To[int32](1)})
 	want("nginx:latest")
 	set("nginx:1.28")
 	want("nginx:1.28")
-	wantPatches(t, ns, 0)
+	k.wantPatches(t, ns, 0)
 
-	patchFoo(t, ns, "a", `{"spec":{"image":"nginx:1.29"}}`)
+	k.patch(t, ns, "a", `{"spec":{"image":"nginx:1.29"}}`)
 	want("nginx:1.29")
 	set("nginx:1.28")
-	waitPatches(t, ns, 2)
+	k.waitPatches(t, ns, 2)
 	want("nginx:1.29")
 
-	patchFoo(t, ns, "a", `{"spec":{"image":null}}`)
+	k.patch(t, ns, "a", `{"spec":{"image":null}}`)
 	want("nginx:1.29")
 	set("nginx:1.30")
 	want("nginx:1.30")
-	wantPatches(t, ns, 2)
+	k.wantPatches(t, ns, 2)
 }
 
 // startAutoscaler starts a second autoscaler beside the cluster's own. That one
@@ -191,14 +181,17 @@ func startAutoscaler(t *testing.T) {
 		"--controllers=horizontal-pod-autoscaler-controller", "--horizontal-pod-autoscaler-sync-period=1s")
 }
 
-// autoscale makes an autoscaler "a" for the object "a" of the kind. It has no
-// metrics to go by, only its bounds.
-func autoscale(t *testing.T, ns, apiVersion, kind string, least, most int32) {
+// deploymentKind is what an autoscaler scales that passes us over.
+var deploymentKind = appsv1.SchemeGroupVersion.WithKind("Deployment")
+
+// autoscale makes an autoscaler for the named object of a kind. It has no metrics to
+// go by, only its bounds.
+func autoscale(t *testing.T, ns, autoscaler string, target schema.GroupVersionKind, name string, least, most int32) {
 	t.Helper()
 	_, err := kube.AutoscalingV2().HorizontalPodAutoscalers(ns).Create(t.Context(), &autoscalingv2.HorizontalPodAutoscaler{
-		ObjectMeta: metav1.ObjectMeta{Name: "a"},
+		ObjectMeta: metav1.ObjectMeta{Name: autoscaler},
 		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
-			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: apiVersion, Kind: kind, Name: "a"},
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: target.GroupVersion().String(), Kind: target.Kind, Name: name},
 			MinReplicas:    &least,
 			MaxReplicas:    most,
 		},
@@ -208,20 +201,38 @@ func autoscale(t *testing.T, ns, apiVersion, kind string, least, most int32) {
 	}
 }
 
-// bound gives the autoscaler other bounds.
-func bound(t *testing.T, ns string, least, most int32) {
+// bound gives an autoscaler other bounds.
+func bound(t *testing.T, ns, autoscaler string, least, most int32) {
 	t.Helper()
 	patch := fmt.Appendf(nil, `{"spec":{"minReplicas":%d,"maxReplicas":%d}}`, least, most)
-	if _, err := kube.AutoscalingV2().HorizontalPodAutoscalers(ns).Patch(t.Context(), "a", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := kube.AutoscalingV2().HorizontalPodAutoscalers(ns).Patch(t.Context(), autoscaler, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// patches returns the patches of Deployments that foo-controller has made in a
-// namespace, without those that were refused.
-func patches(t *testing.T, ns string) []auditv1.Event {
+// waitContent waits until an autoscaler sees and wants so many replicas, and has
+// nothing to complain of but that it has no metrics.
+func waitContent(t *testing.T, ns, autoscaler string, replicas int32) {
 	t.Helper()
-	events, err := testCluster.AuditEvents(cluster.ByUserAgent("foo-controller"), cluster.InNamespace(ns), func(event auditv1.Event) bool {
+	waitUntil(t, "autoscaler "+autoscaler+" is content", func(ctx context.Context) error {
+		hpa, err := kube.AutoscalingV2().HorizontalPodAutoscalers(ns).Get(ctx, autoscaler, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, c := range hpa.Status.Conditions {
+			if c.Type == autoscalingv2.AbleToScale && c.Status == "True" && hpa.Status.CurrentReplicas == replicas && hpa.Status.DesiredReplicas == replicas {
+				return nil
+			}
+		}
+		return fmt.Errorf("status %+v", hpa.Status)
+	})
+}
+
+// patches returns the patches of Deployments that the controller of the kind has made
+// in a namespace, without those that were refused.
+func (k kind) patches(t *testing.T, ns string) []auditv1.Event {
+	t.Helper()
+	events, err := testCluster.AuditEvents(cluster.ByUserAgent(k.controller), cluster.InNamespace(ns), func(event auditv1.Event) bool {
 		return cluster.Call(event) == "patch deployments" && event.ResponseStatus.Code == 200
 	})
 	if err != nil {
@@ -230,18 +241,18 @@ func patches(t *testing.T, ns string) []auditv1.Event {
 	return events
 }
 
-func wantPatches(t *testing.T, ns string, want int) {
+func (k kind) wantPatches(t *testing.T, ns string, want int) {
 	t.Helper()
-	if got := len(patches(t, ns)); got != want {
-		t.Errorf("foo-controller has patched Deployments %d times, want %d", got, want)
+	if got := len(k.patches(t, ns)); got != want {
+		t.Errorf("%s has patched Deployments %d times, want %d", k.controller, got, want)
 	}
 }
 
-// waitPatches waits until foo-controller has patched Deployments so many times.
-func waitPatches(t *testing.T, ns string, want int) {
+// waitPatches waits until the controller has patched Deployments so many times.
+func (k kind) waitPatches(t *testing.T, ns string, want int) {
 	t.Helper()
-	waitUntil(t, fmt.Sprintf("foo-controller has patched Deployments %d times", want), func(context.Context) error {
-		if got := len(patches(t, ns)); got < want {
+	waitUntil(t, fmt.Sprintf("%s has patched Deployments %d times", k.controller, want), func(context.Context) error {
+		if got := len(k.patches(t, ns)); got < want {
 			return fmt.Errorf("it has %d times", got)
 		}
 		return nil

@@ -18,7 +18,7 @@ import (
 // TestStalledRollouts has a Deployment not come to its Pods, for what others do, and
 // one that might not for its name.
 func TestStalledRollouts(t *testing.T) {
-	onOneReplica(t, map[string]func(t *testing.T, ns string){
+	onOneReplica(t, map[string]func(t *testing.T, k kind, ns string){
 		"no Node fits":    rolloutWithoutNode,
 		"Pods are denied": rolloutWithoutPods,
 		"no ReplicaSet":   rolloutWithoutReplicaSet,
@@ -26,34 +26,34 @@ func TestStalledRollouts(t *testing.T) {
 	})
 }
 
-func rolloutWithoutNode(t *testing.T, ns string) {
-	createFoo(t, ns, "a", 2)
-	waitReady(t, ns, "a", 2)
+func rolloutWithoutNode(t *testing.T, k kind, ns string) {
+	k.create(t, ns, "a", 2)
+	k.waitReady(t, ns, "a", 2)
 	kubectl(t, "-n", ns, "patch", "deployment", "a", "-p",
 		`{"spec":{"progressDeadlineSeconds":3,"template":{"spec":{"nodeSelector":{"is":"nowhere"}}}}}`)
-	waitSays(t, ns, "a", "Stalled", "ProgressDeadlineExceeded", "has timed out progressing")
-	wantWarning(t, ns, "a", "ProgressDeadlineExceeded")
+	k.waitSays(t, ns, "a", "Stalled", "ProgressDeadlineExceeded", "has timed out progressing")
+	k.wantWarning(t, ns, "a", "ProgressDeadlineExceeded")
 	kubectl(t, "-n", ns, "patch", "deployment", "a", "-p", `{"spec":{"template":{"spec":{"nodeSelector":null}}}}`)
-	waitReady(t, ns, "a", 2)
-	wantWarning(t, ns, "a", "ProgressDeadlineExceeded")
+	k.waitReady(t, ns, "a", 2)
+	k.wantWarning(t, ns, "a", "ProgressDeadlineExceeded")
 	if got := kubectl(t, "-n", ns, "get", "deployment", "a", "-o", "jsonpath={.spec.progressDeadlineSeconds}"); got != "3" {
 		t.Errorf("progressDeadlineSeconds = %s, want the 3 of whoever set it", got)
 	}
 }
 
-func rolloutWithoutPods(t *testing.T, ns string) {
+func rolloutWithoutPods(t *testing.T, k kind, ns string) {
 	const reason = `violates PodSecurity "restricted:latest"`
 	kubectl(t, "label", "namespace", ns, "pod-security.kubernetes.io/enforce=restricted")
-	createFoo(t, ns, "a", 2)
-	waitSays(t, ns, "a", "Reconciling", "Progressing", reason)
+	k.create(t, ns, "a", 2)
+	k.waitSays(t, ns, "a", "Reconciling", "Progressing", reason)
 	kubectl(t, "-n", ns, "patch", "deployment", "a", "-p", `{"spec":{"progressDeadlineSeconds":1}}`)
-	waitSays(t, ns, "a", "Stalled", "ProgressDeadlineExceeded", reason)
-	wantWarning(t, ns, "a", "ProgressDeadlineExceeded")
+	k.waitSays(t, ns, "a", "Stalled", "ProgressDeadlineExceeded", reason)
+	k.wantWarning(t, ns, "a", "ProgressDeadlineExceeded")
 	kubectl(t, "label", "namespace", ns, "pod-security.kubernetes.io/enforce-")
-	waitReady(t, ns, "a", 2)
+	k.waitReady(t, ns, "a", 2)
 }
 
-func rolloutWithoutReplicaSet(t *testing.T, ns string) {
+func rolloutWithoutReplicaSet(t *testing.T, k kind, ns string) {
 	kubectl(t, "-n", ns, "create", "quota", "none", "--hard=count/replicasets.apps=0")
 	waitUntil(t, "the quota is in force", func(ctx context.Context) error {
 		quota, err := kube.CoreV1().ResourceQuotas(ns).Get(ctx, "none", metav1.GetOptions{})
@@ -62,44 +62,41 @@ func rolloutWithoutReplicaSet(t *testing.T, ns string) {
 		}
 		return err
 	})
-	createFoo(t, ns, "a", 1)
-	waitSays(t, ns, "a", "Reconciling", "Progressing", "exceeded quota: none")
+	k.create(t, ns, "a", 1)
+	k.waitSays(t, ns, "a", "Reconciling", "Progressing", "exceeded quota: none")
 	kubectl(t, "-n", ns, "delete", "quota", "none")
-	waitReady(t, ns, "a", 1)
-	wantWarning(t, ns, "a", "")
+	k.waitReady(t, ns, "a", 1)
+	k.wantWarning(t, ns, "a", "")
 }
 
-func longName(t *testing.T, ns string) {
+func longName(t *testing.T, k kind, ns string) {
 	name := strings.Repeat("x", 253)
-	createFooNaming(t, ns, name, "a")
-	waitReady(t, ns, name, 1)
-	foo, err := sample.SamplecontrollerV1alpha1().Foos(ns).Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := strings.Count(kubectl(t, "-n", ns, "get", "pods", "-l", foo.Status.Selector, "-o", "name"), "pod/"); got != 1 {
-		t.Errorf("%d Pods are selected by %q, want 1", got, foo.Status.Selector)
+	k.createNaming(t, ns, name, "a")
+	k.waitReady(t, ns, name, 1)
+	object := k.mustGet(t, ns, name)
+	if got := strings.Count(kubectl(t, "-n", ns, "get", "pods", "-l", object.Status.Selector, "-o", "name"), "pod/"); got != 1 {
+		t.Errorf("%d Pods are selected by %q, want 1", got, object.Status.Selector)
 	}
 }
 
-// waitSays waits until a condition of the Foo is True for a reason, and its message
+// waitSays waits until a condition of an object is True for a reason, and its message
 // and that of Ready have the given words.
-func waitSays(t *testing.T, ns, name, conditionType, reason, words string) {
+func (k kind) waitSays(t *testing.T, ns, name, conditionType, reason, words string) {
 	t.Helper()
-	waitUntil(t, fmt.Sprintf("Foo %s is %s for %s", name, conditionType, reason), func(ctx context.Context) error {
-		foo, err := sample.SamplecontrollerV1alpha1().Foos(ns).Get(ctx, name, metav1.GetOptions{})
+	waitUntil(t, fmt.Sprintf("%s %s is %s for %s", k.Kind, name, conditionType, reason), func(ctx context.Context) error {
+		object, err := k.get(ctx, ns, name)
 		if err != nil {
 			return err
 		}
-		if c := conditionOf(foo, conditionType); c.Reason != reason || !strings.Contains(c.Message, words) || !strings.Contains(readyMessage(foo), words) {
-			return fmt.Errorf("conditions %+v", foo.Status.Conditions)
+		if c := conditionOf(object, conditionType); c.Reason != reason || !strings.Contains(c.Message, words) || !strings.Contains(readyMessage(object), words) {
+			return fmt.Errorf("conditions %+v", object.Status.Conditions)
 		}
 		return nil
 	})
 }
 
-func readyMessage(foo *samplev1alpha1.Foo) string {
-	for _, c := range foo.Status.Conditions {
+func readyMessage(object *samplev1alpha1.Foo) string {
+	for _, c := range object.Status.Conditions {
 		if c.Type == "Ready" {
 			return c.Message
 		}

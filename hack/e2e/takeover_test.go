@@ -49,24 +49,24 @@ func TestTakeover(t *testing.T) {
 	before := running(t, ns)
 
 	installCRDs(t)
-	ours := startReplica(t, "--concurrent-foo-syncs=1").ready()
+	ours := startReplica(t, oneWorker...).ready()
 	waitServed(t, ns, replicas)
 	for _, name := range unserved {
-		waitStalled(t, ns, name)
+		foos.waitStalled(t, ns, name)
 	}
-	waitIdle(t)
+	foos.waitIdle(t)
 	wantSame(t, "the takeover", ns, before)
-	wantWrites(t, ns, map[string]int{"patch foos/status": len(inherited) + len(unserved)}) // one for each
+	foos.wantWrites(t, ns, map[string]int{"patch foos/status": len(inherited) + len(unserved)}) // one for each
 
 	// To declare what is there changes nothing; to declare something else, just that.
-	patchFoo(t, ns, "pinned", `{"spec":{"image":"nginx:1.29"}}`)
+	foos.patch(t, ns, "pinned", `{"spec":{"image":"nginx:1.29"}}`)
 	waitServed(t, ns, replicas)
 	wantSame(t, "an image that it has", ns, before)
-	patchFoo(t, ns, "sidecar", `{"spec":{"replicas":3}}`)
+	foos.patch(t, ns, "sidecar", `{"spec":{"replicas":3}}`)
 	replicas["sidecar"] = 3
 	waitServed(t, ns, replicas)
 	wantGrown(t, "our scaling", ns, before)
-	if got := writes(t, ns)["patch deployments"]; got != 1 {
+	if got := foos.writes(t, ns)["patch deployments"]; got != 1 {
 		t.Errorf("%d patches of Deployments, want 1: that of the one that was scaled", got)
 	}
 	if got, want := managedBy(deployment(t, ns, "sidecar").ManagedFields, "foo-controller", ""), `{"f:spec":{"f:replicas":{}}}`; got != want {
@@ -74,24 +74,24 @@ func TestTakeover(t *testing.T) {
 	}
 	ours.stop()
 	before = running(t, ns)
-	written := writes(t, ns)
+	written := foos.writes(t, ns)
 
 	theirs = startSampleController(t)
 	waitServedBySampleController(t, ns, replicas)
 	wantSame(t, "the way back", ns, before)
-	patchFoo(t, ns, "plain", `{"spec":{"replicas":3}}`)
+	foos.patch(t, ns, "plain", `{"spec":{"replicas":3}}`)
 	replicas["plain"] = 3
 	waitServedBySampleController(t, ns, replicas)
 	wantGrown(t, "sample-controller's scaling", ns, before)
 	theirs.stop()
 	before = running(t, ns)
 
-	ours = startReplica(t, "--concurrent-foo-syncs=1").ready()
+	ours = startReplica(t, oneWorker...).ready()
 	waitServed(t, ns, replicas)
-	waitIdle(t)
+	foos.waitIdle(t)
 	wantSame(t, "the second takeover", ns, before)
 	written["patch foos/status"] += len(inherited) // of the others sample-controller writes no status
-	wantWrites(t, ns, written)
+	foos.wantWrites(t, ns, written)
 	ours.stop()
 	wantNoDenials(t)
 }
@@ -103,9 +103,9 @@ func TestTakeoverEndsWhatARenameHasLeft(t *testing.T) {
 	ns := newNamespace(t)
 	installSampleControllerCRD(t)
 	theirs := startSampleController(t)
-	applyManifest(t, ns, fooManifest("renamed", "first", 2))
+	applyManifest(t, ns, foos.manifest("renamed", "first", 2))
 	waitDeployment(t, ns, "first")
-	patchFoo(t, ns, "renamed", `{"spec":{"deploymentName":"second"}}`)
+	foos.patch(t, ns, "renamed", `{"spec":{"deploymentName":"second"}}`)
 	for _, name := range []string{"first", "second"} {
 		waitDeployment(t, ns, name)
 		kubectl(t, "-n", ns, "rollout", "status", "deployment/"+name, "--timeout=60s")
@@ -114,7 +114,7 @@ func TestTakeoverEndsWhatARenameHasLeft(t *testing.T) {
 	second := deployment(t, ns, "second")
 
 	installCRDs(t)
-	ours := startReplica(t, "--concurrent-foo-syncs=1").ready()
+	ours := startReplica(t, oneWorker...).ready()
 	waitUntil(t, "the Deployment of the former name is gone", func(ctx context.Context) error {
 		_, err := kube.AppsV1().Deployments(ns).Get(ctx, "first", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
@@ -122,8 +122,8 @@ func TestTakeoverEndsWhatARenameHasLeft(t *testing.T) {
 		}
 		return fmt.Errorf("it is there: %w", err)
 	})
-	waitReady(t, ns, "renamed", 2)
-	wantPods(t, ns, "renamed", 2)
+	foos.waitReady(t, ns, "renamed", 2)
+	foos.wantPods(t, ns, "renamed", 2)
 	if got := deployment(t, ns, "second"); got.UID != second.UID || got.Generation != second.Generation {
 		t.Errorf("the present Deployment was %s in generation %d, is %s in %d", second.UID, second.Generation, got.UID, got.Generation)
 	}
@@ -137,11 +137,11 @@ func inherit(t *testing.T, ns string) (replicas map[string]int) {
 	t.Helper()
 	var manifest strings.Builder
 	for _, foo := range inherited {
-		manifest.WriteString(fooManifest(foo.name, foo.name, foo.declared))
+		manifest.WriteString(foos.manifest(foo.name, foo.name, foo.declared))
 	}
 	kubectl(t, "-n", ns, "create", "deployment", "foreign", "--image=nginx")
-	manifest.WriteString(fooManifest("obstructed", "foreign", 2))
-	manifest.WriteString(fooManifest("unnamed", `""`, 2))
+	manifest.WriteString(foos.manifest("obstructed", "foreign", 2))
+	manifest.WriteString(foos.manifest("unnamed", `""`, 2))
 	applyManifest(t, ns, manifest.String())
 	replicas = map[string]int{}
 	for _, foo := range inherited {
@@ -161,8 +161,8 @@ func inherit(t *testing.T, ns string) (replicas map[string]int) {
 func waitServed(t *testing.T, ns string, replicas map[string]int) {
 	t.Helper()
 	for name, want := range replicas {
-		waitReady(t, ns, name, want)
-		wantPods(t, ns, name, want)
+		foos.waitReady(t, ns, name, want)
+		foos.wantPods(t, ns, name, want)
 	}
 }
 
@@ -180,7 +180,7 @@ func waitServedBySampleController(t *testing.T, ns string, replicas map[string]i
 			return err
 		})
 		kubectl(t, "-n", ns, "rollout", "status", "deployment/"+name, "--timeout=60s")
-		wantPods(t, ns, name, want)
+		foos.wantPods(t, ns, name, want)
 	}
 }
 

@@ -42,10 +42,11 @@ func TestRollingUpgrade(t *testing.T) {
 	untouched, scaled := newNamespace(t), newNamespace(t)
 	replicas := []*replica{startReplica(t).ready(), startReplica(t).ready()}
 	for i := range 20 {
-		createFoo(t, untouched, fmt.Sprintf("foo-%d", i), 2)
+		foos.create(t, untouched, fmt.Sprintf("foo-%d", i), 2)
 	}
 	for i := range 20 {
-		waitReady(t, untouched, fmt.Sprintf("foo-%d", i), 2)
+		foos.waitReady(t, untouched, fmt.Sprintf("foo-%d", i), 2)
+		foos.waitTold(t, untouched, fmt.Sprintf("foo-%d", i), 2)
 	}
 	statuses := record[*samplev1alpha1.Foo](t, sample.SamplecontrollerV1alpha1().Foos(scaled).Watch)
 	load := startLoad(t, scaled, "a", "b", "c")
@@ -121,8 +122,8 @@ func startLoad(t *testing.T, ns string, names ...string) *load {
 	ctx, cancel := context.WithCancel(t.Context())
 	l := &load{ns: ns, names: names, stop: cancel}
 	for _, name := range names {
-		createFoo(t, ns, name, 1)
-		waitReady(t, ns, name, 1)
+		foos.create(t, ns, name, 1)
+		foos.waitReady(t, ns, name, 1)
 		l.running.Go(func() {
 			for replicas := int32(2); ctx.Err() == nil; replicas = replicas%3 + 1 {
 				if err := l.scale(name, replicas); err != nil {
@@ -173,7 +174,7 @@ func (l *load) end(t *testing.T) (scalings int) {
 	l.stop()
 	l.running.Wait()
 	for _, name := range l.names {
-		waitReady(t, l.ns, name, int(*deployment(t, l.ns, name).Spec.Replicas))
+		foos.waitReady(t, l.ns, name, int(*deployment(t, l.ns, name).Spec.Replicas))
 	}
 	return int(l.scalings.Load())
 }

@@ -6,6 +6,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
@@ -22,26 +24,59 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
-// TestWritesFollowChanges makes 100 Foos and holds what foo-controller writes
-// against what happens to their Deployments; then nothing happens.
+// TestWritesFollowChanges makes 100 Foos and 100 Icecreams and holds what is written
+// against what happens to their Deployments and Pods; then nothing happens.
 func TestWritesFollowChanges(t *testing.T) {
-	const (
-		count    = 100
-		replicas = 2
-		rest     = 60 * time.Second
-	)
-	ns := newNamespace(t)
+	const rest = 60 * time.Second
 	freeLease(t)
-	r := startReplica(t, "--controllers=foo-controller").ready()
+	r := startReplica(t).ready()
 	holder := waitLeader(t, "")
+	namespaces, before := map[kind]string{}, map[kind]map[string]int{}
+	for _, k := range kinds {
+		namespaces[k] = newNamespace(t)
+	}
+	for k, ns := range namespaces {
+		before[k] = writesFollowChanges(t, k, ns)
+	}
+
+	writes := len(daemonWrites(t))
+	time.Sleep(rest) // in which nothing is to be written, anywhere
+	for _, event := range daemonWrites(t)[writes:] {
+		t.Errorf("%s %s in %s while nothing happened", cluster.Call(event), event.ObjectRef.Name, event.ObjectRef.Namespace)
+	}
+
+	// With one worker, an object that is made last is served after all others.
+	r.stop()
+	r = startReplica(t, append([]string{"--concurrent-status-aggregator-syncs=1"}, oneWorker...)...).ready()
+	waitLeader(t, holder)
+	for k, ns := range namespaces {
+		other := newNamespace(t)
+		k.create(t, other, "barrier", 1)
+		k.waitReady(t, other, "barrier", 1)
+		k.waitTold(t, other, "barrier", 1)
+		if diff := cmp.Diff(before[k], requests(t, ns)); diff != "" {
+			t.Errorf("a restart wrote for %ss (-before +after):\n%s", k.Kind, diff)
+		}
+	}
+	r.stop()
+	wantNoDenials(t)
+}
+
+// writesFollowChanges makes objects of one kind, waits until all is said about them,
+// and returns what the daemon has asked for.
+func writesFollowChanges(t *testing.T, k kind, ns string) map[string]int {
+	t.Helper()
+	const count, replicas = 100, 2
+	objects := record[*samplev1alpha1.Foo](t, k.watch(ns))
 	deployments := record[*appsv1.Deployment](t, kube.AppsV1().Deployments(ns).Watch)
 	for i := range count {
-		createFoo(t, ns, fmt.Sprintf("foo-%d", i), replicas)
+		k.create(t, ns, fmt.Sprintf("x-%d", i), replicas)
 	}
 	for i := range count {
-		waitReady(t, ns, fmt.Sprintf("foo-%d", i), replicas)
+		k.waitReady(t, ns, fmt.Sprintf("x-%d", i), replicas)
+		k.waitTold(t, ns, fmt.Sprintf("x-%d", i), replicas)
 	}
-	wantSyncedOnce(t, ns, count)
+	events := waitEvents(t, k, ns, count, replicas)
 	deployments.waitFor(t, "all Deployments are told to be available", func(deployments []*appsv1.Deployment) error {
 		for _, d := range deployments {
 			if d.Status.AvailableReplicas != replicas {
@@ -60,46 +95,50 @@ func TestWritesFollowChanges(t *testing.T) {
 			last[d.Name] = says
 		}
 	}
-	statusWrites, allWrites, allChanges := map[string]int{}, 0, 0
+	statusWrites, allStatusWrites, ownStatusWrites, allChanges := map[string]int{}, 0, 0, 0
+	own := cluster.ByUserAgent(k.controller)
 	for _, event := range daemonEvents(t, ns) {
-		if event.ObjectRef.Subresource == "status" {
+		if event.ObjectRef.Subresource != "status" || event.ResponseStatus.Code != http.StatusOK {
+			continue
+		}
+		allStatusWrites++
+		if own(event) {
+			ownStatusWrites++
 			statusWrites[event.ObjectRef.Name]++
 		}
 	}
 	for name, n := range changes {
 		allChanges += n
-		allWrites += statusWrites[name]
+		if k == icecreams {
+			n += replicas // each Pod may be placed at a time of its own
+		}
 		if got := statusWrites[name]; got > n || got < 2 {
-			t.Errorf("the status of %s was written %d times for %d changes of its Deployment", name, got, n)
+			t.Errorf("%s wrote the status of %s %d times for %d changes", k.controller, name, got, n)
 		}
 	}
-	t.Logf("%d Foos: %d status writes for %d changes of Deployments, %d changes in all", count, allWrites, allChanges, len(deployments.told()))
-	before := requests(t, ns)
-	if diff := cmp.Diff(map[string]int{"create deployments": count, "patch foos/status": allWrites, "create events": count}, before); diff != "" {
+	t.Logf("%d %ss: %d status writes by %s for %d changes of Deployments, %d by %s; %d changes of Deployments in all",
+		count, k.Kind, ownStatusWrites, k.controller, allChanges, allStatusWrites-ownStatusWrites, aggregator, len(deployments.told()))
+	objects.waitFor(t, "each write of a status is told to have changed it", func([]*samplev1alpha1.Foo) error {
+		if got := len(objects.told()) - count; got != allStatusWrites {
+			return fmt.Errorf("%d writes, %d changes", allStatusWrites, got)
+		}
+		return nil
+	})
+
+	all := requests(t, ns)
+	want := map[string]int{"create deployments": count, "patch " + k.resource + "/status": allStatusWrites, "create events": events}
+	// Two controllers write each status, each from what it has seen of the other.
+	refused := "patch " + k.resource + "/status (409)"
+	if n := all[refused]; n > 0 && 20*n < allStatusWrites {
+		want[refused] = n
+	}
+	if diff := cmp.Diff(want, all); diff != "" {
 		t.Errorf("unexpected requests (-want +got):\n%s", diff)
 	}
-
-	writes := len(daemonWrites(t))
-	time.Sleep(rest) // in which nothing is to be written, anywhere
-	for _, event := range daemonWrites(t)[writes:] {
-		t.Errorf("%s %s in %s while nothing happened", cluster.Call(event), event.ObjectRef.Name, event.ObjectRef.Namespace)
-	}
-
-	// With one worker, a Foo that is made last is served after all others.
-	r.stop()
-	r = startReplica(t, "--controllers=foo-controller", "--concurrent-foo-syncs=1").ready()
-	waitLeader(t, holder)
-	other := newNamespace(t)
-	createFoo(t, other, "barrier", 1)
-	waitReady(t, other, "barrier", 1)
-	if diff := cmp.Diff(before, requests(t, ns)); diff != "" {
-		t.Errorf("a restart wrote (-before +after):\n%s", diff)
-	}
-	r.stop()
-	wantNoDenials(t)
+	return all
 }
 
-// statusOf spells out what the status of the Foo that owns the Deployment is to say
+// statusOf spells out what the status of the object that owns the Deployment is to say
 // when the Deployment is as given.
 func statusOf(t *testing.T, d *appsv1.Deployment) string {
 	t.Helper()
@@ -109,33 +148,45 @@ func statusOf(t *testing.T, d *appsv1.Deployment) string {
 	}
 	parent := workload.Parent{
 		Object:         &metav1.ObjectMeta{Name: owner.Name, Namespace: d.Namespace, UID: owner.UID},
-		Kind:           samplev1alpha1.SchemeGroupVersion.WithKind(owner.Kind),
+		Kind:           schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind),
 		DeploymentName: d.Name,
 	}
 	return fmt.Sprint(workload.NewStatus(parent, workload.State{Deployment: d}, nil, metav1.Time{}))
 }
 
-// wantSyncedOnce waits until it was told of each of so many Foos that it became
-// ready, once and nothing else.
-func wantSyncedOnce(t *testing.T, ns string, count int) {
+// waitEvents waits until it was told of each of so many objects that it became ready,
+// once, and of an Icecream that each of its Pods was placed, and nothing else. It
+// returns how many Events that took.
+func waitEvents(t *testing.T, k kind, ns string, count, replicas int) (all int) {
 	t.Helper()
-	waitUntil(t, fmt.Sprintf("there are %d Events", count), func(ctx context.Context) error {
-		events, err := kube.CoreV1().Events(ns).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Foo"})
+	waitUntil(t, fmt.Sprintf("all Events about %d %ss are there", count, k.Kind), func(ctx context.Context) error {
+		events, err := kube.CoreV1().Events(ns).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=" + k.Kind})
 		if err != nil {
 			return err
 		}
-		of := map[string]bool{}
+		all = len(events.Items)
+		ready, placed := map[string]bool{}, 0
 		for _, event := range events.Items {
-			if event.Reason != "Synced" || event.Type != corev1.EventTypeNormal || event.Count != 1 || of[event.InvolvedObject.Name] {
-				t.Fatalf("Event %s %s of %s, %d times: want Synced once", event.Type, event.Reason, event.InvolvedObject.Name, event.Count)
+			name := event.InvolvedObject.Name
+			switch {
+			case event.Type != corev1.EventTypeNormal || event.Count != 1:
+				t.Fatalf("Event %s %s of %s, %d times", event.Type, event.Reason, name, event.Count)
+			case event.Reason == "PodsScheduled" && k == icecreams:
+				pods := 1
+				_, _ = fmt.Sscanf(event.Message, "%d Pods", &pods) // of one Pod, its name is said
+				placed += pods
+			case event.Reason != "Synced" || ready[name]:
+				t.Fatalf("Event %s of %s: want Synced once", event.Reason, name)
+			default:
+				ready[name] = true
 			}
-			of[event.InvolvedObject.Name] = true
 		}
-		if len(of) != count {
-			return fmt.Errorf("there are %d", len(of))
+		if len(ready) != count || k == icecreams && placed != count*replicas {
+			return fmt.Errorf("%d are said to be ready, %d Pods to be placed", len(ready), placed)
 		}
 		return nil
 	})
+	return all
 }
 
 // daemonWrites returns what the daemon has written so far, in whatever namespace.

@@ -1,0 +1,75 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clustertest
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
+	"testing"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster"
+)
+
+// Proxy is an HTTP proxy before the API server of a cluster. It is nobody itself: its
+// clients are authenticated.
+type Proxy struct {
+	*httptest.Server
+	cluster *cluster.Cluster
+}
+
+// StartProxy starts a proxy that passes requests on by the handler that wrap returns
+// for the one that just does, and responses through modify. It ends with the test.
+func StartProxy(t *testing.T, c *cluster.Cluster, wrap func(next http.Handler) http.Handler, modify func(*http.Response) error) *Proxy {
+	t.Helper()
+	target, err := url.Parse(c.Config().Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority := x509.NewCertPool()
+	authority.AppendCertsFromPEM(c.Config().CAData)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority}}
+	server := httptest.NewTLSServer(wrap(&httputil.ReverseProxy{
+		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport:      transport,
+		FlushInterval:  -1,
+		ModifyResponse: modify,
+	}))
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+		transport.CloseIdleConnections()
+	})
+	return &Proxy{server, c}
+}
+
+// Kubeconfig returns the path of a kubeconfig that acts as a ServiceAccount through the
+// proxy.
+func (p *Proxy) Kubeconfig(t *testing.T, namespace, serviceAccount string) string {
+	t.Helper()
+	path, err := p.cluster.ServiceAccountKubeconfig(t.Context(), namespace, serviceAccount)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.LoadFromFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cluster := range config.Clusters {
+		cluster.Server = p.URL
+		cluster.CertificateAuthorityData = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.Certificate().Raw})
+	}
+	path = filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

@@ -26,7 +26,7 @@ func createNodes(ctx context.Context, client kubernetes.Interface, count int) er
 	capacity := corev1.ResourceList{
 		corev1.ResourceCPU:    resource.MustParse("32"),
 		corev1.ResourceMemory: resource.MustParse("256Gi"),
-		corev1.ResourcePods:   resource.MustParse("250"),
+		corev1.ResourcePods:   resource.MustParse("1000"),
 	}
 	for i := range count {
 		name := fmt.Sprintf("node-%d", i+1)

@@ -38,23 +38,41 @@ func record[T metav1.Object](t *testing.T, start func(context.Context, metav1.Li
 		t.Fatal(err)
 	}
 	h := &history[T]{}
+	ctx, stop := context.WithCancel(t.Context())
 	var recording sync.WaitGroup
 	recording.Go(func() {
-		for event := range watcher.ResultChan() {
-			object, ok := event.Object.(T)
-			if !ok {
-				return // the watch ends, and with it the history: what is waited for is not told
+		for h.follow(watcher) && ctx.Err() == nil {
+			// The API server ends watches when it likes; the next goes on from there.
+			next := metav1.ListOptions{}
+			if told := h.told(); len(told) > 0 {
+				next.ResourceVersion = told[len(told)-1].object.GetResourceVersion()
 			}
-			h.mutex.Lock()
-			h.changes = append(h.changes, change[T]{object, event.Type == watch.Deleted})
-			h.mutex.Unlock()
+			if watcher, err = start(ctx, next); err != nil {
+				return
+			}
 		}
 	})
 	t.Cleanup(func() {
-		watcher.Stop()
+		stop()
 		recording.Wait()
 	})
 	return h
+}
+
+// follow records what a watch tells until it ends. It returns false if the watch told
+// of an error: the history ends there, and what is waited for is not told.
+func (h *history[T]) follow(watcher watch.Interface) bool {
+	defer watcher.Stop()
+	for event := range watcher.ResultChan() {
+		object, ok := event.Object.(T)
+		if !ok {
+			return false
+		}
+		h.mutex.Lock()
+		h.changes = append(h.changes, change[T]{object, event.Type == watch.Deleted})
+		h.mutex.Unlock()
+	}
+	return true
 }
 
 // told returns all changes so far.

@@ -44,7 +44,7 @@ func TestOwnWritesAreReadThroughALateWatch(t *testing.T) {
 	scraper := token(t, newNamespace(t), "sample-controller-manager-metrics-reader")
 	delayer := startDelayer(t, "/apis/apps/v1/deployments")
 	server := startDaemon(t, "--kubeconfig="+delayer.kubeconfig(t))
-	names := []string{"a", "b", "c", "d", "e"}
+	names := []string{"a", "b", "c"} // of each kind
 	before := map[string]int{}
 	for _, k := range all {
 		before[k.name] = k.staleSyncs(t, server, scraper)
@@ -87,7 +87,7 @@ func TestRefusedWriteIsNotRepeatedThroughALateWatch(t *testing.T) {
 	all := sideBySide(t)
 	delayer := startDelayer(t, "/apis/apps/v1/deployments")
 	startDaemon(t, "--kubeconfig="+delayer.kubeconfig(t))
-	names := []string{"a", "b", "c", "d", "e"}
+	names := []string{"a", "b", "c"} // of each kind
 	for _, k := range all {
 		for _, name := range names {
 			k.create(t, k.ns, name, 1)

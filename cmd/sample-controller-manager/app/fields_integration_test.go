@@ -87,6 +87,13 @@ func TestForeignStatusIsPutRight(t *testing.T) {
 				status["pods"].(map[string]any)["summary"] = "all is well"
 			},
 			"no pods": func(status map[string]any) { delete(status, "pods") },
+			"another node": func(status map[string]any) {
+				pods := status["pods"].(map[string]any)
+				pods["nodes"] = append(pods["nodes"].([]any), map[string]any{"name": "node-x", "pods": 7, "ready": 7})
+			},
+			"a problem": func(status map[string]any) {
+				status["pods"].(map[string]any)["problems"] = []any{map[string]any{"pod": "x", "reason": "Invented"}}
+			},
 			"one node less": func(status map[string]any) {
 				pods := status["pods"].(map[string]any)
 				pods["nodes"] = pods["nodes"].([]any)[1:]
@@ -99,6 +106,9 @@ func TestForeignStatusIsPutRight(t *testing.T) {
 			"nothing at all":     func(status map[string]any) { clear(status) },
 		}
 		if k.name == "Icecream" {
+			edits["a placement"] = func(status map[string]any) {
+				status["placements"] = append(status["placements"].([]any), map[string]any{"podUID": "x", "pod": "x", "node": "x"})
+			}
 			edits["no placements"] = func(status map[string]any) { delete(status, "placements") }
 		}
 		for _, name := range slices.Sorted(maps.Keys(edits)) {

@@ -5,6 +5,7 @@ package app_test
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -94,7 +95,16 @@ func TestStatusListsKeepTheirOrder(t *testing.T) {
 		}
 		return counts
 	}
-	before := writes()
+	var before map[string]int
+	eventually(t, "the audit log tells of all that was written", func(context.Context) error {
+		first := writes()
+		time.Sleep(500 * time.Millisecond) // a write is told after it was made
+		before = writes()
+		if diff := gocmp.Diff(first, before); diff != "" {
+			return errors.New(diff)
+		}
+		return nil
+	})
 	for i := range 3 {
 		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":"%d"}}}`, i)
 		for _, k := range all {

@@ -26,7 +26,9 @@ const (
 
 // summarize returns what the Pods say. It does not depend on their order.
 func summarize(pods []*podrecord.Record) workloadv1alpha1.PodSummary {
-	s := workloadv1alpha1.PodSummary{Total: int32(len(pods))}
+	// Lists are never nil: an apply without one would leave what somebody else has
+	// written there.
+	s := workloadv1alpha1.PodSummary{Total: int32(len(pods)), Nodes: []workloadv1alpha1.NodeSummary{}, Problems: []workloadv1alpha1.PodProblem{}}
 	nodes := map[string]*workloadv1alpha1.NodeSummary{}
 	var troubled []*podrecord.Record
 	for _, pod := range pods {

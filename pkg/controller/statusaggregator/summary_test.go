@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -112,8 +113,11 @@ func TestSummarize(t *testing.T) {
 			for range 10 {
 				rand.Shuffle(len(test.pods), func(i, j int) { test.pods[i], test.pods[j] = test.pods[j], test.pods[i] })
 				before := slices.Clone(test.pods)
-				if diff := cmp.Diff(test.want, summarize(test.pods)); diff != "" {
+				if diff := cmp.Diff(test.want, summarize(test.pods), cmpopts.EquateEmpty()); diff != "" {
 					t.Fatalf("unexpected summary (-want +got):\n%s", diff)
+				}
+				if s := summarize(test.pods); s.Nodes == nil || s.Problems == nil {
+					t.Fatalf("a list is nil: it would not be applied: %+v", s)
 				}
 				if !slices.Equal(before, test.pods) {
 					t.Fatal("the Pods were put into another order")

@@ -98,10 +98,10 @@ type IcecreamStatus struct {
 	// +optional
 	Pods *workloadv1alpha1.PodSummary `json:"pods,omitempty"`
 	// Placements records the nodes that Pods were placed on: for each Pod that
-	// exists, one record, ordered by time and Pod UID. The newest 500 are kept.
+	// exists, one record, ordered by time and Pod UID. The newest 500 are kept. It is
+	// written as a whole.
 	// +optional
-	// +listType=map
-	// +listMapKey=podUID
+	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=500
 	Placements []Placement `json:"placements,omitempty"`
 	// PlacementsOmitted is how many further Pods that exist are older than the

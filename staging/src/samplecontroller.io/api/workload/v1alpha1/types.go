@@ -37,22 +37,22 @@ type PodSummary struct {
 	// +optional
 	Restarts int64 `json:"restarts"`
 
-	// Where the Pods run: at most 100 nodes, those with the most Pods first to stay.
+	// Where the Pods run: at most 100 nodes, those with the most Pods first. It is
+	// written as a whole.
 	// +optional
-	// +listType=map
-	// +listMapKey=name
+	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
-	Nodes []NodeSummary `json:"nodes,omitempty"`
+	Nodes []NodeSummary `json:"nodes"`
 	// How many further nodes with Pods are left out of nodes.
 	// +optional
 	NodesOmitted int32 `json:"nodesOmitted"`
 
-	// The Pods that are worst off: at most five.
+	// The Pods that are worst off, the worst first: at most five. It is written as a
+	// whole.
 	// +optional
-	// +listType=map
-	// +listMapKey=pod
+	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=5
-	Problems []PodProblem `json:"problems,omitempty"`
+	Problems []PodProblem `json:"problems"`
 }
 
 // NodeSummary counts the Pods of an object on one node.

@@ -116,9 +116,7 @@ var schemaYAML = typed.YAMLObject(`types:
                     - name: time
                       type:
                         scalar: untyped
-                elementRelationship: associative
-                keys:
-                - podUID
+                elementRelationship: atomic
           - name: placementsOmitted
             type:
               scalar: numeric
@@ -144,9 +142,7 @@ var schemaYAML = typed.YAMLObject(`types:
                           - name: ready
                             type:
                               scalar: numeric
-                      elementRelationship: associative
-                      keys:
-                      - name
+                      elementRelationship: atomic
                 - name: nodesOmitted
                   type:
                     scalar: numeric
@@ -168,9 +164,7 @@ var schemaYAML = typed.YAMLObject(`types:
                           - name: reason
                             type:
                               scalar: string
-                      elementRelationship: associative
-                      keys:
-                      - pod
+                      elementRelationship: atomic
                 - name: ready
                   type:
                     scalar: numeric
@@ -297,9 +291,7 @@ var schemaYAML = typed.YAMLObject(`types:
                           - name: ready
                             type:
                               scalar: numeric
-                      elementRelationship: associative
-                      keys:
-                      - name
+                      elementRelationship: atomic
                 - name: nodesOmitted
                   type:
                     scalar: numeric
@@ -321,9 +313,7 @@ var schemaYAML = typed.YAMLObject(`types:
                           - name: reason
                             type:
                               scalar: string
-                      elementRelationship: associative
-                      keys:
-                      - pod
+                      elementRelationship: atomic
                 - name: ready
                   type:
                     scalar: numeric

@@ -34,7 +34,8 @@ type IcecreamStatusApplyConfiguration struct {
 	// status-aggregator-controller and absent where that is disabled.
 	Pods *workloadv1alpha1.PodSummary `json:"pods,omitempty"`
 	// Placements records the nodes that Pods were placed on: for each Pod that
-	// exists, one record, ordered by time and Pod UID. The newest 500 are kept.
+	// exists, one record, ordered by time and Pod UID. The newest 500 are kept. It is
+	// written as a whole.
 	Placements []PlacementApplyConfiguration `json:"placements,omitempty"`
 	// PlacementsOmitted is how many further Pods that exist are older than the
 	// oldest record and left out of placements.

@@ -40,7 +40,14 @@ func startSampleController(t *testing.T) *program {
 // left go first: they would use up sample-controller's rate limit.
 func installSampleControllerCRD(t *testing.T) {
 	t.Helper()
-	kubectl(t, "delete", "foos", "--all", "--all-namespaces")
+	kubectl(t, "delete", "foos", "--all", "--all-namespaces", "--wait=false") // which would be for one after another
+	waitUntil(t, "there are no Foos", func(ctx context.Context) error {
+		left, err := sample.SamplecontrollerV1alpha1().Foos(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+		if err == nil && len(left.Items) > 0 {
+			err = fmt.Errorf("there are %d", len(left.Items))
+		}
+		return err
+	})
 	restoreCRDs(t)
 	kubectl(t, "replace", "-f", filepath.Join(filepath.Dir(sampleController(t)), cluster.SampleControllerCRD))
 	waitCRD(t, false)

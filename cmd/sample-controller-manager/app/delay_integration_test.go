@@ -5,15 +5,8 @@ package app_test
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -21,14 +14,14 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/client-go/tools/clientcmd"
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
 // delayer is a proxy before the API server that passes on late what watches of some
 // resources tell, and all else at once.
 type delayer struct {
-	server *httptest.Server
-	delay  atomic.Int64
+	*clustertest.Proxy
+	delay atomic.Int64
 	// accepts is what the watches accept, by their paths.
 	accepts sync.Map
 }
@@ -36,65 +29,24 @@ type delayer struct {
 // startDelayer starts one for the resources with these paths. It delays nothing yet.
 func startDelayer(t *testing.T, paths ...string) *delayer {
 	t.Helper()
-	config := testCluster.Config()
-	target, err := url.Parse(config.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	authority := x509.NewCertPool()
-	authority.AppendCertsFromPEM(config.CAData)
-	// Without a certificate of its own it is nobody: its clients are authenticated.
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority}}
 	d := &delayer{}
-	d.server = httptest.NewTLSServer(&httputil.ReverseProxy{
-		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		Transport:     transport,
-		FlushInterval: -1,
-		ModifyResponse: func(response *http.Response) error {
-			r := response.Request
-			watch := r.URL.Query().Get("watch") == "true"
-			if watch {
-				d.accepts.Store(r.URL.Path, r.Header.Get("Accept"))
-			}
-			if watch && slices.Contains(paths, r.URL.Path) {
-				response.Body = d.slow(r.Context(), response.Body)
-			}
-			return nil
-		},
-	})
-	t.Cleanup(func() {
-		d.server.CloseClientConnections()
-		d.server.Close()
-		transport.CloseIdleConnections()
+	justPass := func(next http.Handler) http.Handler { return next }
+	d.Proxy = clustertest.StartProxy(t, testCluster, justPass, func(response *http.Response) error {
+		r := response.Request
+		watch := r.URL.Query().Get("watch") == "true"
+		if watch {
+			d.accepts.Store(r.URL.Path, r.Header.Get("Accept"))
+		}
+		if watch && slices.Contains(paths, r.URL.Path) {
+			response.Body = d.slow(r.Context(), response.Body)
+		}
+		return nil
 	})
 	return d
 }
 
 // by sets how late all is passed on from now on.
 func (d *delayer) by(delay time.Duration) { d.delay.Store(int64(delay)) }
-
-// kubeconfig returns the path of a kubeconfig that acts as the daemon's
-// ServiceAccount through the proxy.
-func (d *delayer) kubeconfig(t *testing.T) string {
-	t.Helper()
-	path, err := testCluster.ServiceAccountKubeconfig(t.Context(), namespace, namespace)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := clientcmd.LoadFromFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, cluster := range config.Clusters {
-		cluster.Server = d.server.URL
-		cluster.CertificateAuthorityData = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: d.server.Certificate().Raw})
-	}
-	path = filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 // slowBody is a body of which each piece can be read a while after it has come.
 type slowBody struct {

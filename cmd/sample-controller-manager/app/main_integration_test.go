@@ -11,15 +11,13 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
 	sampleclientset "samplecontroller.io/client-go/clientset/versioned"
 
 	apptesting "samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/testing"
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
 // namespace is that of the daemon, its ServiceAccount and its Lease.
@@ -95,23 +93,11 @@ func startDaemon(t *testing.T, flags ...string) *apptesting.Server {
 // newNamespace makes a namespace that only this test uses.
 func newNamespace(t *testing.T) string {
 	t.Helper()
-	ns, err := kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ns.Name
+	return clustertest.NewNamespace(t, kube)
 }
 
-// eventually waits until check returns nil, and fails the test with its last error
-// if that takes too long.
+// eventually waits until check returns nil.
 func eventually(t *testing.T, what string, check func(ctx context.Context) error) {
 	t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		last = check(ctx)
-		return last == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("waiting until %s: %v", what, last)
-	}
+	clustertest.WaitUntil(t, what, check)
 }

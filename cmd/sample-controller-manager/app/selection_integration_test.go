@@ -79,7 +79,7 @@ func TestOnlyWhatIsNeededIsWatched(t *testing.T) {
 // TestReplicaSetsAreReadAsMetadata asks a proxy, as the audit log does not tell.
 func TestReplicaSetsAreReadAsMetadata(t *testing.T) {
 	proxy := startDelayer(t)
-	startDaemon(t, "--kubeconfig="+proxy.kubeconfig(t))
+	startDaemon(t, "--kubeconfig="+proxy.Kubeconfig(t, namespace, namespace))
 	accept, ok := proxy.accepts.Load("/apis/apps/v1/replicasets")
 	if !ok || !strings.Contains(strings.Split(accept.(string), ",")[0], ";as=PartialObjectMetadata;") {
 		t.Errorf("the watch of ReplicaSets accepts %q, want metadata", accept)

@@ -43,7 +43,7 @@ func TestOwnWritesAreReadThroughALateWatch(t *testing.T) {
 	all := sideBySide(t)
 	scraper := token(t, newNamespace(t), "sample-controller-manager-metrics-reader")
 	delayer := startDelayer(t, "/apis/apps/v1/deployments")
-	server := startDaemon(t, "--kubeconfig="+delayer.kubeconfig(t))
+	server := startDaemon(t, "--kubeconfig="+delayer.Kubeconfig(t, namespace, namespace))
 	names := []string{"a", "b", "c"} // of each kind
 	before := map[string]int{}
 	for _, k := range all {
@@ -86,7 +86,7 @@ func TestOwnWritesAreReadThroughALateWatch(t *testing.T) {
 func TestRefusedWriteIsNotRepeatedThroughALateWatch(t *testing.T) {
 	all := sideBySide(t)
 	delayer := startDelayer(t, "/apis/apps/v1/deployments")
-	startDaemon(t, "--kubeconfig="+delayer.kubeconfig(t))
+	startDaemon(t, "--kubeconfig="+delayer.Kubeconfig(t, namespace, namespace))
 	names := []string{"a", "b", "c"} // of each kind
 	for _, k := range all {
 		for _, name := range names {
@@ -122,7 +122,7 @@ func TestGoneObjectIsGivenNothingThroughALateWatch(t *testing.T) {
 		paths = append(paths, "/apis/"+k.apiVersion()+"/"+k.resource)
 	}
 	delayer := startDelayer(t, paths...)
-	startDaemon(t, "--kubeconfig="+delayer.kubeconfig(t))
+	startDaemon(t, "--kubeconfig="+delayer.Kubeconfig(t, namespace, namespace))
 	for _, k := range all {
 		k.create(t, k.ns, "a", 1)
 		k.waitCondition(t, k.ns, "a", "Reconciling", "Progressing")

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -65,7 +66,7 @@ func compareStatus(counted podCount, told *workloadv1alpha1.PodSummary, availabl
 	said := *told
 	said.Summary = "" // is checked where it is made
 	slices.SortFunc(said.Nodes, func(a, b workloadv1alpha1.NodeSummary) int { return strings.Compare(a.Name, b.Name) })
-	if diff := cmp.Diff(counted.summary, said); diff != "" {
+	if diff := cmp.Diff(counted.summary, said, cmpopts.EquateEmpty()); diff != "" {
 		return fmt.Errorf("pods (-want +got):\n%s", diff)
 	}
 	return nil

@@ -73,7 +73,8 @@ func TestPodsCountThroughTheChainOfOwners(t *testing.T) {
 		summary := k.waitNodes(t, ns, "a", "newer", "older")
 		want := workloadv1alpha1.PodSummary{
 			Summary: "2/2 ready on newer, older", Total: 2, Running: 2, Ready: 2,
-			Nodes: []workloadv1alpha1.NodeSummary{{Name: "newer", Pods: 1, Ready: 1}, {Name: "older", Pods: 1, Ready: 1}},
+			Nodes:    []workloadv1alpha1.NodeSummary{{Name: "newer", Pods: 1, Ready: 1}, {Name: "older", Pods: 1, Ready: 1}},
+			Problems: []workloadv1alpha1.PodProblem{},
 		}
 		if diff := cmp.Diff(&want, summary); diff != "" {
 			t.Errorf("status.pods (-want +got):\n%s", diff)

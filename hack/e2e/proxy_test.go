@@ -6,11 +6,12 @@ package e2e
 import (
 	"net"
 	"net/url"
-	"path/filepath"
 	"sync"
 	"testing"
 
-	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
 // proxy is a TCP proxy before the API server that can stop passing bytes on, as a
@@ -109,20 +110,7 @@ func (p *proxy) hold() {
 // ServiceAccount through the proxy.
 func (p *proxy) kubeconfig(t *testing.T) string {
 	t.Helper()
-	path, err := testCluster.ServiceAccountKubeconfig(t.Context(), daemonName, daemonName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := clientcmd.LoadFromFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, cluster := range config.Clusters {
+	return clustertest.Kubeconfig(t, testCluster, daemonName, daemonName, func(cluster *clientcmdapi.Cluster) {
 		cluster.Server = "https://" + p.listener.Addr().String()
-	}
-	path = filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	})
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 )
@@ -55,7 +56,17 @@ func StartProxy(t *testing.T, c *cluster.Cluster, wrap func(next http.Handler) h
 // proxy.
 func (p *Proxy) Kubeconfig(t *testing.T, namespace, serviceAccount string) string {
 	t.Helper()
-	path, err := p.cluster.ServiceAccountKubeconfig(t.Context(), namespace, serviceAccount)
+	return Kubeconfig(t, p.cluster, namespace, serviceAccount, func(cluster *clientcmdapi.Cluster) {
+		cluster.Server = p.URL
+		cluster.CertificateAuthorityData = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.Certificate().Raw})
+	})
+}
+
+// Kubeconfig returns the path of a kubeconfig that acts as a ServiceAccount of the
+// cluster, with what change changes of how that is reached.
+func Kubeconfig(t *testing.T, c *cluster.Cluster, namespace, serviceAccount string, change func(*clientcmdapi.Cluster)) string {
+	t.Helper()
+	path, err := c.ServiceAccountKubeconfig(t.Context(), namespace, serviceAccount)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,8 +75,7 @@ func (p *Proxy) Kubeconfig(t *testing.T, namespace, serviceAccount string) strin
 		t.Fatal(err)
 	}
 	for _, cluster := range config.Clusters {
-		cluster.Server = p.URL
-		cluster.CertificateAuthorityData = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.Certificate().Raw})
+		change(cluster)
 	}
 	path = filepath.Join(t.TempDir(), "kubeconfig")
 	if err := clientcmd.WriteToFile(*config, path); err != nil {

@@ -6,11 +6,13 @@ package informers
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -30,21 +32,44 @@ type Handle struct {
 	factories []Factory
 
 	mutex   sync.Mutex
-	synced  []cache.DoneChecker
+	asked   map[cache.Store]*asked
 	cancels []context.CancelFunc
+}
+
+// asked is one informer that was asked for.
+type asked struct {
+	cache.DoneChecker // of its sync
+	// denied is closed when the API server has said that it does not serve the
+	// resource or does not permit to read it.
+	denied chan struct{}
 }
 
 // NewHandle returns a handle on the given factories.
 func NewHandle(factories ...Factory) *Handle {
-	return &Handle{factories: factories}
+	return &Handle{factories: factories, asked: map[cache.Store]*asked{}}
 }
 
 // Ask tells the handle that informer, made by one of its factories, is wanted,
-// and returns it. An informer may be asked for more than once.
+// and returns it. An informer may be asked for more than once, but not for the
+// first time after it was started.
 func Ask[T cache.Object](h *Handle, informer cache.TypedSharedIndexInformer[T]) cache.TypedSharedIndexInformer[T] {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	h.synced = append(h.synced, informer.HasSyncedChecker())
+	if h.asked[informer.GetStore()] != nil {
+		return informer
+	}
+	a := &asked{DoneChecker: informer.HasSyncedChecker(), denied: make(chan struct{})}
+	h.asked[informer.GetStore()] = a
+	deny := sync.OnceFunc(func() { close(a.denied) })
+	err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+			deny()
+		}
+		cache.DefaultWatchErrorHandler(ctx, r, err)
+	})
+	if err != nil {
+		panic(fmt.Sprintf("asking for %s: %v", a.Name(), err)) // somebody has started it without the handle
+	}
 	return informer
 }
 
@@ -64,7 +89,26 @@ func (h *Handle) Start(ctx context.Context) {
 // WaitForSync waits until all informers that were asked for hold what the API
 // server had when they were started. It returns false if ctx ended before.
 func (h *Handle) WaitForSync(ctx context.Context) bool {
-	return cache.WaitFor(ctx, "", h.checkers()...)
+	var checkers []cache.DoneChecker
+	for _, a := range h.all() {
+		checkers = append(checkers, a)
+	}
+	return cache.WaitFor(ctx, "", checkers...)
+}
+
+// WaitUntilSettled waits until each informer that was asked for has synced or is
+// known to wait for its API or for permission, which may take for ever. It returns
+// false if ctx ended before.
+func (h *Handle) WaitUntilSettled(ctx context.Context) bool {
+	for _, a := range h.all() {
+		select {
+		case <-a.Done():
+		case <-a.denied:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
 }
 
 // Shutdown stops the informers and returns when all of their goroutines have
@@ -86,20 +130,20 @@ func (h *Handle) Name() string { return "informer-sync" }
 // Check fails while an informer that was asked for has not synced, and names it.
 func (h *Handle) Check(*http.Request) error {
 	var waiting []string
-	for _, checker := range h.checkers() {
-		if !cache.IsDone(checker) {
-			waiting = append(waiting, checker.Name())
+	for _, a := range h.all() {
+		if !cache.IsDone(a) {
+			waiting = append(waiting, a.Name())
 		}
 	}
 	if len(waiting) == 0 {
 		return nil
 	}
 	slices.Sort(waiting)
-	return fmt.Errorf("not yet synced: %s", strings.Join(slices.Compact(waiting), ", "))
+	return fmt.Errorf("not yet synced: %s", strings.Join(waiting, ", "))
 }
 
-func (h *Handle) checkers() []cache.DoneChecker {
+func (h *Handle) all() []*asked {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	return slices.Clone(h.synced)
+	return slices.Collect(maps.Values(h.asked))
 }

@@ -5,6 +5,7 @@ package informers
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	kubeinformers "k8s.io/client-go/informers"
@@ -28,11 +30,15 @@ type apiServer struct {
 	*cachetesting.FakeControllerSource
 	open  chan struct{}
 	lists int
+	err   error // the answer to a list, unless it is nil
 }
 
 func (s *apiServer) List(options metav1.ListOptions) (runtime.Object, error) {
 	s.lists++
 	<-s.open
+	if s.err != nil {
+		return nil, s.err
+	}
 	return s.FakeControllerSource.List(options)
 }
 
@@ -216,4 +222,39 @@ func TestInformersEndWithTheirContext(t *testing.T) {
 			t.Error("the informer still runs after its context has ended")
 		}
 	})
+}
+
+func TestSettledIsWhatHasSyncedOrIsDenied(t *testing.T) {
+	tests := map[string]struct {
+		err     error
+		settles bool
+	}{
+		"it is served":          {nil, true},
+		"its CRD is missing":    {apierrors.NewNotFound(corev1.Resource("secrets"), ""), true},
+		"permission is missing": {apierrors.NewForbidden(corev1.Resource("secrets"), "", nil), true},
+		"the server is down":    {errors.New("connection refused"), false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, f *fixture) {
+				close(f.configMapServer.open)
+				f.secretServer.err = tc.err
+				Ask(f.handle, f.configMaps())
+				Ask(f.handle, f.secrets())
+				Ask(f.handle, f.secrets())
+				f.handle.Start(t.Context())
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				answered := time.Now().Add(time.Minute)
+				time.AfterFunc(time.Minute, func() { close(f.secretServer.open) })
+				if got := f.handle.WaitUntilSettled(ctx); got != tc.settles {
+					t.Errorf("WaitUntilSettled = %t, want %t", got, tc.settles)
+				}
+				if tc.settles && !time.Now().Equal(answered) {
+					t.Error("WaitUntilSettled returned before the API server had answered, or long after")
+				}
+				f.handle.Shutdown()
+			})
+		})
+	}
 }

@@ -15,16 +15,17 @@ func TestVerboseNamesEachCheck(t *testing.T) {
 	config := newConfig(t)
 	config.Healthz = []healthz.HealthChecker{good("leaderElection"), good("foo-controller"), bad("bar-controller", "out of order")}
 	config.Readyz = []healthz.HealthChecker{good("informer-sync")}
+	config.Notes = func() []string { return []string{"leader: nobody"} }
 	server := start(t, config)
 	tests := map[string]struct {
 		code int
 		body string
 	}{
 		"/readyz":          {http.StatusOK, "ok"},
-		"/readyz?verbose":  {http.StatusOK, "[+]informer-sync ok\nreadyz check passed\n"},
-		"/livez?verbose":   {http.StatusOK, "[+]ping ok\nlivez check passed\n"},
-		"/healthz?verbose": {http.StatusInternalServerError, "[+]leaderElection ok\n[+]foo-controller ok\n[-]bar-controller failed: reason withheld\nhealthz check failed\n"},
-		"/healthz?verbose&exclude=bar-controller": {http.StatusOK, "[+]leaderElection ok\n[+]foo-controller ok\n[+]bar-controller excluded: ok\nhealthz check passed\n"},
+		"/readyz?verbose":  {http.StatusOK, "[+]informer-sync ok\nreadyz check passed\nleader: nobody\n"},
+		"/livez?verbose":   {http.StatusOK, "[+]ping ok\nlivez check passed\nleader: nobody\n"},
+		"/healthz?verbose": {http.StatusInternalServerError, "[+]leaderElection ok\n[+]foo-controller ok\n[-]bar-controller failed: reason withheld\nhealthz check failed\nleader: nobody\n"},
+		"/healthz?verbose&exclude=bar-controller": {http.StatusOK, "[+]leaderElection ok\n[+]foo-controller ok\n[+]bar-controller excluded: ok\nhealthz check passed\nleader: nobody\n"},
 		"/healthz/foo-controller":                 {http.StatusOK, "ok"},
 		"/healthz/leaderElection":                 {http.StatusOK, "ok"},
 		"/healthz/bar-controller":                 {http.StatusInternalServerError, "internal server error: out of order\n"},

@@ -45,6 +45,9 @@ type Config struct {
 	// Healthz, Livez and Readyz are the checks behind the three probes. An empty
 	// list answers that the process can answer.
 	Healthz, Livez, Readyz []healthz.HealthChecker
+	// Notes are lines for people, added to verbose answers of the probes and to
+	// /statusz; nil: there are none.
+	Notes func() []string
 }
 
 // Handler returns the handler of all endpoints, behind authentication and
@@ -63,7 +66,7 @@ func Handler(config Config) http.Handler {
 	if config.Version != nil {
 		statusz.Install(mux, config.Name, statusz.NewRegistry(config.Version, statusz.WithListedPaths(mux.ListedPaths())))
 	}
-	return genericcontrollermanager.BuildHandlerChain(mux, config.Authorization, config.Authentication)
+	return genericcontrollermanager.BuildHandlerChain(withNotes(mux, config.Notes), config.Authorization, config.Authentication)
 }
 
 // Start serves until ctx ends. The returned function waits until nothing is

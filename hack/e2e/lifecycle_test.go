@@ -12,8 +12,6 @@ import (
 	"syscall"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/utils/ptr"
 
@@ -54,20 +52,6 @@ func TestASecondSignalEndsTheDaemonAtOnce(t *testing.T) {
 	})
 	r.signal(syscall.SIGTERM)
 	r.wantExit(1)
-}
-
-func TestALostLeaseEndsTheDaemon(t *testing.T) {
-	freeLease(t)
-	r := startReplica(t).ready()
-	waitLeader(t, "")
-	usurp := []byte(`{"spec":{"holderIdentity":"usurper"}}`)
-	if _, err := kube.CoordinationV1().Leases(daemonName).Patch(t.Context(), daemonName, types.MergePatchType, usurp, metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	r.wantExit(1)
-	if holder := waitLeader(t, ""); holder != "usurper" {
-		t.Errorf("the Lease is held by %s: that of another was overwritten", holder)
-	}
 }
 
 func TestAStandbyTakesOver(t *testing.T) {

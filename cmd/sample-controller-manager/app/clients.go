@@ -22,6 +22,7 @@ import (
 	samplescheme "samplecontroller.io/client-go/clientset/versioned/scheme"
 	icecreamv1alpha1client "samplecontroller.io/client-go/clientset/versioned/typed/icecream/v1alpha1"
 	samplev1alpha1client "samplecontroller.io/client-go/clientset/versioned/typed/samplecontroller/v1alpha1"
+	"samplecontroller.io/controller-manager/leadership"
 	"samplecontroller.io/controller-manager/lenient"
 
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/config"
@@ -39,24 +40,25 @@ const (
 // whom it serves in its user agent, by which the audit log tells them apart.
 type clients struct {
 	*config.CompletedConfig
+	// gate lets what controllers write pass while the process leads.
+	gate *leadership.Gate
 }
 
 // kubeClient returns the client with which a controller writes built-in resources.
 func (c clients) kubeClient(controller string) (kubernetes.Interface, error) {
-	return c.kube(controller, c.WriteTimeout)
+	return c.kube(c.gated(controller))
 }
 
 // sampleClient returns the client with which a controller writes our resources.
 func (c clients) sampleClient(controller string) (sampleclientset.Interface, error) {
-	return c.sample(controller, c.WriteTimeout)
+	return c.sample(c.gated(controller))
 }
 
-func (c clients) kube(name string, timeout time.Duration) (kubernetes.Interface, error) {
-	config := c.rest(name, timeout)
+func (c clients) kube(config *restclient.Config) (kubernetes.Interface, error) {
 	config.ContentType = c.ContentType
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making client of %s: %w", name, err)
+		return nil, fmt.Errorf("making client %s: %w", config.UserAgent, err)
 	}
 	return client, nil
 }
@@ -71,10 +73,10 @@ func (c clients) metadata(name string) (metadata.Interface, error) {
 }
 
 // sample leaves the content type as it is generated: custom resources are JSON.
-func (c clients) sample(name string, timeout time.Duration) (sampleclientset.Interface, error) {
-	client, err := sampleclientset.NewForConfig(c.rest(name, timeout))
+func (c clients) sample(config *restclient.Config) (sampleclientset.Interface, error) {
+	client, err := sampleclientset.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making client of %s: %w", name, err)
+		return nil, fmt.Errorf("making client %s: %w", config.UserAgent, err)
 	}
 	return client, nil
 }
@@ -82,11 +84,11 @@ func (c clients) sample(name string, timeout time.Duration) (sampleclientset.Int
 // lenientSample returns the client of the informers of our resources, to which an
 // object that cannot be decoded is a stand-in: see package lenient.
 func (c clients) lenientSample(name string) (sampleclientset.Interface, error) {
-	strict, err := c.sample(name, noTimeout)
+	config := c.rest(name, noTimeout)
+	strict, err := c.sample(config)
 	if err != nil {
 		return nil, err
 	}
-	config := c.rest(name, noTimeout)
 	foos, err := lenient.RESTClientFor(config, samplev1alpha1.SchemeGroupVersion, samplescheme.Codecs)
 	if err != nil {
 		return nil, fmt.Errorf("making lenient client of %s: %w", name, err)
@@ -118,6 +120,14 @@ func (c lenientClientset) SamplecontrollerV1alpha1() samplev1alpha1client.Sample
 
 func (c lenientClientset) IcecreamV1alpha1() icecreamv1alpha1client.IcecreamV1alpha1Interface {
 	return c.icecreams
+}
+
+// gated returns how a controller reaches the API server: while the process leads.
+// Reads, too, must end in time, or a sync might hang.
+func (c clients) gated(controller string) *restclient.Config {
+	config := c.rest(controller, c.LeaderElection.WriteTimeout)
+	config.Wrap(c.gate.Wrap)
+	return config
 }
 
 func (c clients) rest(name string, timeout time.Duration) *restclient.Config {

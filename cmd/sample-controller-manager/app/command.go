@@ -23,6 +23,8 @@ import (
 	"k8s.io/component-base/version/verflag"
 	"k8s.io/klog/v2"
 
+	"samplecontroller.io/controller-manager/manager"
+
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/options"
 )
 
@@ -60,6 +62,9 @@ selects from.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			verflag.PrintAndExitIfRequested()
+			if err := manager.NoticeDeadConnections(); err != nil {
+				return err
+			}
 			config, err := o.Config()
 			if err != nil {
 				return err

@@ -19,6 +19,7 @@ import (
 	samplescheme "samplecontroller.io/client-go/clientset/versioned/scheme"
 	sampleinformers "samplecontroller.io/client-go/informers/externalversions"
 	"samplecontroller.io/controller-manager/informers"
+	"samplecontroller.io/controller-manager/leadership"
 	"samplecontroller.io/controller-manager/lenient"
 	"samplecontroller.io/controller-manager/reconcile"
 
@@ -44,10 +45,10 @@ type ControllerContext struct {
 }
 
 // newControllerContext returns the context of a process. Nothing is started.
-func newControllerContext(c *config.CompletedConfig, events record.EventBroadcaster) (*ControllerContext, error) {
-	clients := clients{c}
+func newControllerContext(clients clients, events record.EventBroadcaster) (*ControllerContext, error) {
+	c := clients.CompletedConfig
 	// Informers are shared, so no controller's name fits them.
-	kube, err := clients.kube("informers", noTimeout)
+	kube, err := clients.kube(clients.rest("informers", noTimeout))
 	if err != nil {
 		return nil, err
 	}
@@ -92,6 +93,11 @@ var syncMetrics = sync.OnceValue(func() *reconcile.Metrics {
 	return reconcile.NewMetrics("sample_controller_manager", legacyregistry.MustRegister)
 })
 
+// leadershipMetrics are the metrics of the terms of the process.
+var leadershipMetrics = sync.OnceValue(func() *leadership.Metrics {
+	return leadership.NewMetrics("sample_controller_manager", legacyregistry.MustRegister)
+})
+
 // undecodableMetrics are the metrics of what the informers could not decode.
 var undecodableMetrics = sync.OnceValue(func() *lenient.Metrics {
 	return lenient.NewMetrics("sample_controller_manager", legacyregistry.CustomMustRegister)
@@ -114,7 +120,7 @@ func newBroadcaster(ctx context.Context) record.EventBroadcaster {
 
 // startEvents has the broadcaster write its Events to the log and to the API.
 func startEvents(events record.EventBroadcaster, c clients) error {
-	client, err := c.kube("events", requestTimeout)
+	client, err := c.kube(c.rest("events", requestTimeout))
 	if err != nil {
 		return fmt.Errorf("starting Events: %w", err)
 	}

@@ -5,8 +5,10 @@ package app_test
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -16,8 +18,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/utils/ptr"
 
-	"samplecontroller.io/controller-manager/leadership"
-
+	apptesting "samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/testing"
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 )
 
@@ -46,36 +47,93 @@ func TestLeaseIsReleasedAfterTheLastWrite(t *testing.T) {
 		if call == "update leases" {
 			break
 		}
-		// Events of the API are no work of a leader.
-		if !strings.HasSuffix(call, " events") && !strings.Contains(call, "reviews") {
+		if isWork(events[i]) {
 			t.Errorf("%s was written after the Lease was released", call)
 		}
 	}
 }
 
-func TestLostLeaseEndsTheDaemon(t *testing.T) {
+// A daemon that loses its Lease writes nothing until it leads again, and then goes on
+// from the caches that it has kept.
+func TestALostLeaseCostsNeitherTheProcessNorARelist(t *testing.T) {
+	ns := newNamespace(t)
 	server := startDaemon(t)
-	server.MayFail()
-	eventually(t, "the daemon leads", func(context.Context) error {
-		if ptr.Deref(lease(t).Spec.HolderIdentity, "") == "" {
-			return errors.New("nobody does")
-		}
-		return nil
-	})
-	usurp := []byte(`{"spec":{"holderIdentity":"usurper","leaseDurationSeconds":3600}}`)
-	if _, err := kube.CoordinationV1().Leases(namespace).Patch(t.Context(), namespace, types.MergePatchType, usurp, metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := kube.CoordinationV1().Leases(namespace).Delete(context.WithoutCancel(t.Context()), namespace, metav1.DeleteOptions{}); err != nil {
+	foos.create(t, ns, "before", 1)
+	foos.waitCondition(t, ns, "before", "Reconciling", "Progressing")
+	admin := token(t, newNamespace(t), clusterRole(t, everything))
+	terms := metric(t, server, admin, lostTerms)
+
+	t.Cleanup(func() { // the next test is not to wait for the usurper
+		err := kube.CoordinationV1().Leases(namespace).Delete(context.WithoutCancel(t.Context()), namespace, metav1.DeleteOptions{})
+		if err != nil {
 			t.Error(err)
 		}
 	})
-	if err := server.Wait(); !errors.Is(err, leadership.ErrLost) {
-		t.Errorf("the daemon ended with %v, want %v", err, leadership.ErrLost)
+	patchLease(t, `{"spec":{"holderIdentity":"usurper","leaseDurationSeconds":3600}}`)
+	lost := metav1.NowMicro()
+	eventually(t, "the loss is counted", func(context.Context) error {
+		if got := metric(t, server, admin, lostTerms); got != terms+1 {
+			return fmt.Errorf("%v terms were lost, before it were %v", got, terms)
+		}
+		return nil
+	})
+	if body := get(t, server, "/readyz?verbose", "", http.StatusOK); !strings.Contains(body, "\nleader: usurper leads since ") {
+		t.Errorf("/readyz?verbose does not say that the usurper leads:\n%s", body)
 	}
-	if holder := ptr.Deref(lease(t).Spec.HolderIdentity, ""); holder != "usurper" {
+	get(t, server, "/livez", "", http.StatusOK)
+	foos.create(t, ns, "meanwhile", 1)
+	kept := lease(t)
+	if holder := ptr.Deref(kept.Spec.HolderIdentity, ""); holder != "usurper" {
 		t.Errorf("the Lease is held by %q: that of another was overwritten", holder)
+	}
+
+	patchLease(t, `{"spec":{"holderIdentity":"","leaseDurationSeconds":1}}`) // as a holder releases it
+	foos.waitCondition(t, ns, "meanwhile", "Reconciling", "Progressing")
+	acquired := lease(t).Spec.AcquireTime
+	if body := get(t, server, "/statusz", admin, http.StatusOK); !strings.Contains(body, "\nleader: this process, ") {
+		t.Errorf("/statusz does not say that this process leads:\n%s", body)
+	}
+	events, err := testCluster.AuditEvents(func(event auditv1.Event) bool {
+		return strings.HasPrefix(event.UserAgent, "sample-controller-manager/") && !event.RequestReceivedTimestamp.Before(&lost)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, event := range events {
+		switch call := cluster.Call(event); {
+		case event.Verb == "list" || event.Verb == "watch":
+			t.Errorf("%s after the first term: its caches were not kept", call)
+		case isWork(event) && event.RequestReceivedTimestamp.Before(acquired):
+			t.Errorf("%s between two terms", call)
+		}
+	}
+}
+
+// lostTerms is the metric that counts the terms that were lost.
+const lostTerms = `sample_controller_manager_leadership_terms_total{end="lost"}`
+
+// metric returns the value of a series.
+func metric(t *testing.T, server *apptesting.Server, token, series string) float64 {
+	t.Helper()
+	body := get(t, server, "/metrics", token, http.StatusOK)
+	for line := range strings.Lines(body) {
+		if rest, ok := strings.CutPrefix(line, series+" "); ok {
+			value, err := strconv.ParseFloat(strings.TrimSpace(rest), 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return value
+		}
+	}
+	t.Fatalf("no series %s", series)
+	return 0
+}
+
+// patchLease changes the daemon's Lease by hand.
+func patchLease(t *testing.T, patch string) {
+	t.Helper()
+	if _, err := kube.CoordinationV1().Leases(namespace).Patch(t.Context(), namespace, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -109,7 +167,7 @@ func TestRequestsNameWhomTheyServe(t *testing.T) {
 		foos.patchStatus(): {foos.controller, aggregator}, icecreams.patchStatus(): {icecreams.controller, aggregator},
 		"watch deployments": {"informers"}, "watch foos": {"informers"}, "watch icecreams": {"informers"},
 		"watch replicasets": {"informers"}, "watch pods": {"informers"},
-		"get leases": {"leader-election"}, "create leases": {"leader-election"}, "update leases": {"leader-election"},
+		"get leases": {"leader-election"}, "watch leases": {"leader-election"}, "create leases": {"leader-election"}, "update leases": {"leader-election"},
 		"create events": {"events"}, "patch events": {"events"},
 	}
 	seen := map[string]bool{}
@@ -130,7 +188,7 @@ func TestRequestsNameWhomTheyServe(t *testing.T) {
 		"create deployments by foo-controller", "create deployments by icecream-controller",
 		"patch foos/status by foo-controller", "patch icecreams/status by icecream-controller",
 		"patch foos/status by " + aggregator, "patch icecreams/status by " + aggregator,
-		"watch deployments by informers", "watch foos by informers", "update leases by leader-election",
+		"watch deployments by informers", "watch foos by informers", "watch leases by leader-election", "update leases by leader-election",
 	} {
 		if !seen[call] {
 			t.Errorf("no request %q in the audit log: this test would not see its user agent", call)
@@ -144,6 +202,12 @@ func isWrite(event auditv1.Event) bool {
 		return true
 	}
 	return false
+}
+
+// isWork matches writes that are only a leader's.
+func isWork(event auditv1.Event) bool {
+	call := cluster.Call(event)
+	return isWrite(event) && !strings.HasSuffix(call, " events") && !strings.Contains(call, "reviews") && !strings.HasSuffix(call, " leases")
 }
 
 // lease returns the daemon's Lease, empty if there is none.

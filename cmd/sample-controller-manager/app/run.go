@@ -19,7 +19,7 @@ import (
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/options"
 )
 
-// Run runs the daemon until ctx ends or leadership is lost. It makes all that the
+// Run runs the daemon until ctx ends. It makes all that the
 // process consists of; the order in which that starts and stops is in
 // [manager.Run].
 func Run(ctx context.Context, registry *controller.Registry[*ControllerContext], c *config.CompletedConfig) error {
@@ -29,12 +29,13 @@ func Run(ctx context.Context, registry *controller.Registry[*ControllerContext],
 		return err
 	}
 	defer removePage()
+	clients := clients{c, c.LeaderElection.Gate(leadershipMetrics())}
 	events := newBroadcaster(ctx)
 	defer events.Shutdown()
-	if err := startEvents(events, clients{c}); err != nil {
+	if err := startEvents(events, clients); err != nil {
 		return err
 	}
-	cc, err := newControllerContext(c, events)
+	cc, err := newControllerContext(clients, events)
 	if err != nil {
 		return err
 	}
@@ -42,7 +43,7 @@ func Run(ctx context.Context, registry *controller.Registry[*ControllerContext],
 	if err != nil {
 		return err
 	}
-	election, err := c.LeaderElection.Election(cc.rest("leader-election", requestTimeout), cc.recorder(options.ComponentName))
+	election, err := c.LeaderElection.Election(cc.rest("leader-election", noTimeout), cc.gate, cc.recorder(options.ComponentName), leadershipMetrics())
 	if err != nil {
 		return err
 	}
@@ -51,6 +52,8 @@ func Run(ctx context.Context, registry *controller.Registry[*ControllerContext],
 		Controllers: controllers,
 		Supervision: supervisor.Options{StartInterval: c.ControllerStartInterval, ShutdownTimeout: c.ControllerShutdownTimeout},
 		Election:    election,
+		Gate:        cc.gate,
+		WarmStandby: c.WarmStandby,
 		Server:      c.Server,
 	})
 }

@@ -20,8 +20,6 @@ type Config struct {
 	// name to it. ContentType is what clients of built-in resources speak.
 	Kubeconfig  *restclient.Config
 	ContentType string
-	// WriteTimeout bounds each write of a controller.
-	WriteTimeout time.Duration
 
 	// Server is what is served to whom, but for the probes' checks.
 	Server server.Config
@@ -36,7 +34,10 @@ type Config struct {
 	// Pods of one object say.
 	StatusAggregationInterval time.Duration
 
+	// LeaderElection says whether and how to campaign, and how long each request of
+	// a controller may take.
 	LeaderElection            *leadership.Options
+	WarmStandby               bool
 	MinResyncPeriod           time.Duration
 	ControllerStartInterval   time.Duration
 	ControllerShutdownTimeout time.Duration

@@ -27,6 +27,8 @@ type Configuration struct {
 	// StatusAggregationInterval is the least time between two writes of what the
 	// Pods of one object say.
 	StatusAggregationInterval metav1.Duration `json:"statusAggregationInterval"`
+	// WarmStandby says whether a process campaigns only when its caches are filled.
+	WarmStandby bool `json:"warmStandby"`
 	// WriteTimeout bounds each write of a controller.
 	WriteTimeout metav1.Duration `json:"writeTimeout"`
 }
@@ -71,6 +73,7 @@ func (c *Config) Configz() *Configuration {
 		ConcurrentSyncs:           c.Workers,
 		ControllerShutdownTimeout: metav1.Duration{Duration: c.ControllerShutdownTimeout},
 		StatusAggregationInterval: metav1.Duration{Duration: c.StatusAggregationInterval},
-		WriteTimeout:              metav1.Duration{Duration: c.WriteTimeout},
+		WarmStandby:               c.WarmStandby,
+		WriteTimeout:              metav1.Duration{Duration: lease.WriteTimeout},
 	}
 }

@@ -5,7 +5,6 @@ package options
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/spf13/pflag"
 	restclient "k8s.io/client-go/rest"
@@ -19,8 +18,6 @@ type ClientOptions struct {
 	Connection componentbaseconfig.ClientConnectionConfiguration
 	// Master overrides the address in the kubeconfig.
 	Master string
-	// WriteTimeout bounds each write of a controller.
-	WriteTimeout time.Duration
 }
 
 func newClientOptions() *ClientOptions {
@@ -30,7 +27,6 @@ func newClientOptions() *ClientOptions {
 			QPS:         -1,
 			Burst:       30,
 		},
-		WriteTimeout: 3 * time.Second,
 	}
 }
 
@@ -48,7 +44,6 @@ func (o *ClientOptions) addLimitFlags(fs *pflag.FlagSet) {
 	fs.Float32Var(&o.Connection.QPS, "kube-api-qps", o.Connection.QPS,
 		"QPS to use while talking with kubernetes apiserver, for each controller. -1 means no limit: the API server's priority and fairness decides.")
 	fs.Int32Var(&o.Connection.Burst, "kube-api-burst", o.Connection.Burst, "Burst to use while talking with kubernetes apiserver, where --kube-api-qps limits it.")
-	fs.DurationVar(&o.WriteTimeout, "write-timeout", o.WriteTimeout, "Time that a single write of a controller may take before it is given up and tried again.")
 }
 
 func (o *ClientOptions) validate() []error {
@@ -64,7 +59,7 @@ func (o *ClientOptions) validate() []error {
 	default:
 		errs = append(errs, fmt.Errorf("--kube-api-content-type: %q is not known, must be application/vnd.kubernetes.protobuf or application/json", o.Connection.ContentType))
 	}
-	return append(errs, atLeast("write-timeout", o.WriteTimeout, time.Second)...)
+	return errs
 }
 
 // config returns how to reach the API server.

@@ -20,6 +20,8 @@ type GenericOptions struct {
 	MinResyncPeriod time.Duration
 	// ControllerStartInterval is how long to wait before each controller.
 	ControllerStartInterval time.Duration
+	// WarmStandby has a process campaign only when its caches are filled.
+	WarmStandby bool
 	// ControllerShutdownTimeout is how long to wait for controllers to stop.
 	ControllerShutdownTimeout time.Duration
 
@@ -30,6 +32,7 @@ func newGenericOptions(controllers Controllers) *GenericOptions {
 	return &GenericOptions{
 		Selection:                 []string{"*"},
 		ControllerShutdownTimeout: 10 * time.Second,
+		WarmStandby:               true,
 		controllers:               controllers,
 	}
 }
@@ -45,6 +48,8 @@ func (o *GenericOptions) addFlags(fs *pflag.FlagSet) {
 		"All controllers: "+strings.Join(o.controllers.Names(), ", ")+"\nDisabled-by-default controllers: "+disabled)
 	fs.DurationVar(&o.MinResyncPeriod, "min-resync-period", o.MinResyncPeriod,
 		"The resync period in reflectors will be random between MinResyncPeriod and 2*MinResyncPeriod. 0 means no resync: what the controllers own is watched.")
+	fs.BoolVar(&o.WarmStandby, "warm-standby", o.WarmStandby,
+		"Campaign only when the caches are filled, or known to wait for an API or for permission, so that a replica that takes over can begin at once.")
 	fs.DurationVar(&o.ControllerStartInterval, "controller-start-interval", o.ControllerStartInterval, "Interval between starting controllers.")
 	fs.DurationVar(&o.ControllerShutdownTimeout, "controller-shutdown-timeout", o.ControllerShutdownTimeout,
 		"Time to wait for the controllers to finish what they are doing before the process exits without releasing the lease. 0 means to wait for as long as it takes.")

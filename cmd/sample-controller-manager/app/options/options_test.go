@@ -67,7 +67,7 @@ func TestEachMistakeNamesItsFlag(t *testing.T) {
 		"qps":                    {[]string{"--kube-api-qps=0"}, "--kube-api-qps: must not be 0; write -1"},
 		"burst":                  {[]string{"--kube-api-qps=5", "--kube-api-burst=0"}, "--kube-api-burst: 0 is too small"},
 		"content type":           {[]string{"--kube-api-content-type=text/plain"}, `--kube-api-content-type: "text/plain" is not known`},
-		"write timeout":          {[]string{"--write-timeout=10ms"}, "--write-timeout: 10ms is too short, must be at least 1s"},
+		"write timeout":          {[]string{"--write-timeout=10ms"}, "--write-timeout: 10ms is too short, must be at least 100ms"},
 		"workers":                {[]string{"--concurrent-foo-syncs=0"}, "--concurrent-foo-syncs: 0 is too few"},
 		"lease in fractions":     {[]string{"--leader-elect-lease-duration=15500ms"}, "--leader-elect-lease-duration: 15.5s must be whole seconds"},
 		"renew beyond the lease": {[]string{"--leader-elect-renew-deadline=15s"}, "--leader-elect-renew-deadline: 15s must be shorter than --leader-elect-lease-duration (15s)"},
@@ -91,7 +91,7 @@ func TestMistakesAreReportedTogether(t *testing.T) {
 	err := parse(t, "--controllers=bad", "--write-timeout=0", "--concurrent-bar-syncs=-1").Validate()
 	want := `the command line has 3 mistakes:
   --controllers: bad selection
-  --write-timeout: 0s is too short, must be at least 1s
+  --write-timeout: 0s is too short, must be at least 100ms
   --concurrent-bar-syncs: -1 is too few, must be at least 1; to switch the controller off write --controllers=*,-bar-controller`
 	if err == nil || err.Error() != want {
 		t.Errorf("error = %v\nwant %s", err, want)

@@ -33,8 +33,6 @@ type Server struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 	err    error
-
-	mayFail bool
 }
 
 // Start runs the daemon with the given flags until the test ends, or until
@@ -75,7 +73,7 @@ func Start(t testing.TB, flags ...string) *Server {
 		s.err = app.Run(ctx, registry, config.Complete())
 	}()
 	t.Cleanup(func() {
-		if err := s.Stop(); err != nil && !s.mayFail {
+		if err := s.Stop(); err != nil {
 			t.Errorf("the daemon ended with: %v", err)
 		}
 	})
@@ -112,9 +110,6 @@ func (s *Server) Wait() error {
 	s.client.CloseIdleConnections()
 	return s.err
 }
-
-// MayFail has the test not fail because the daemon ended with an error.
-func (s *Server) MayFail() { s.mayFail = true }
 
 // Get requests a path, with a bearer token unless it is empty, and returns the
 // status code and the body.

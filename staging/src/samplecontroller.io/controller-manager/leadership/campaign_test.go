@@ -156,7 +156,7 @@ func TestALeaseThatWasWonWhileBeingToldToStopIsGivenBack(t *testing.T) {
 					tc.prepare(server)
 					a := newCandidate(t, server, "a")
 					a.client.afterEach(func(_ context.Context, verb string) error {
-						if verb == "get" {
+						if verb == "get" || verb == "watch" {
 							return nil
 						}
 						a.stop()
@@ -164,7 +164,7 @@ func TestALeaseThatWasWonWhileBeingToldToStopIsGivenBack(t *testing.T) {
 						return tc.answer
 					})
 					a.run(func(term *Term) error {
-						if term.Valid() == nil {
+						if term.Ctx.Err() == nil {
 							t.Error("led in a term that goes on, although told to stop")
 						}
 						return untilTheEnd(term)
@@ -225,33 +225,12 @@ func TestEachRunIsATermOfItsOwn(t *testing.T) {
 	})
 }
 
-func TestATermAfterALostOne(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *apiServer) {
-		a := newCandidate(t, server, "a")
-		a.run(untilTheEnd)
-		a.client.cutOff()
-		if err := a.wait(); !errors.Is(err, ErrLost) {
-			t.Errorf("Run: %v, want %v", err, ErrLost)
-		}
-		a.client.heal()
-		a.run(untilTheEnd)
-		pass(2 * leaseDuration)
-		a.stop()
-		if err := a.wait(); err != nil {
-			t.Errorf("Run: %v", err)
-		}
-		if got := server.holder(); got != "" {
-			t.Errorf("the Lease is held by %q, want it free", got)
-		}
-	})
-}
-
 func TestAnEndlessTermEndsOnlyWithItsContext(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ *apiServer) {
 		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
 		defer cancel()
 		var ended *Term
-		err := Endless(ctx, func(term *Term) error {
+		err := Endless(ctx, nil, func(term *Term) error {
 			ended = term
 			if err := term.Valid(); err != nil {
 				t.Errorf("Valid at first: %v", err)
@@ -261,15 +240,15 @@ func TestAnEndlessTermEndsOnlyWithItsContext(t *testing.T) {
 		if err != nil {
 			t.Errorf("Endless: %v", err)
 		}
-		if err := ended.Valid(); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Valid afterwards: %v, want %v", err, context.DeadlineExceeded)
+		if ended.Valid() == nil {
+			t.Error("Valid afterwards: nil, want why it has ended")
 		}
 	})
 }
 
 func TestAnEndlessTermReturnsWhatItsWorkDoes(t *testing.T) {
 	var term *Term
-	err := Endless(t.Context(), func(given *Term) error {
+	err := Endless(t.Context(), nil, func(given *Term) error {
 		term = given
 		return errNotDrained
 	})

@@ -5,7 +5,6 @@ package leadership
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -78,12 +77,11 @@ func TestAStuckElectorIsUnhealthy(t *testing.T) {
 
 		close(stuck)
 		a.client.cutOff()
-		if err := a.wait(); !errors.Is(err, ErrLost) {
-			t.Errorf("Run: %v, want %v", err, ErrLost)
-		}
+		pass(time.Minute)
 		if err := a.Check(nil); err != nil {
-			t.Errorf("Check when the election is over: %v", err)
+			t.Errorf("Check when it is no longer stuck: %v", err)
 		}
+		a.end(t)
 	})
 }
 
@@ -100,9 +98,8 @@ func TestALostLeaseIsNoReasonForARestartBeforeTheWorkHasDrained(t *testing.T) {
 			return nil
 		})
 		a.client.cutOff()
-		if err := a.wait(); !errors.Is(err, ErrLost) {
-			t.Errorf("Run: %v, want %v", err, ErrLost)
-		}
+		pass(2 * time.Hour)
+		a.end(t)
 	})
 }
 

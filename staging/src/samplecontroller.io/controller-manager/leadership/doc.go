@@ -3,19 +3,33 @@
 
 // Package leadership gives a process terms of leadership by a Lease.
 //
-// [Election.Run] campaigns and, once it leads, calls the work with a [Term].
-// The order at the end of a term is what the package is for: first the work is
-// told to stop and drains, then the elector stops renewing, then the Lease is
-// released. While the work drains the Lease is kept, so no other process can
-// lead beside it; and the Lease is released only by compare-and-swap on what was
-// read, so that of another holder is never erased.
+// [Election.Run] campaigns and, once it leads, calls the work with a [Term]. At
+// the end of a term first the work is told to stop and drains, then the [Gate]
+// closes, then the elector stops renewing, then the Lease is released. So a
+// successor begins only after the last write. A term that is lost, because the
+// Lease could not be renewed in time, is gone or has another holder, closes the
+// gate first; the process then drains, keeps its caches and campaigns again.
 //
-// A term that is lost, because the Lease could not be renewed in time or another
-// process holds it, ends with [ErrLost] once the work has drained. Nothing is
-// released then.
+// The Gate is a http.RoundTripper around the clients with which the work writes.
+// Without a valid term it refuses a write before it is sent, also if the work
+// ignores its context. A term is valid for
+//
+//	LeaseDuration - WriteTimeout - min(1s, LeaseDuration/10)
+//
+// after its last renewal was sent, by the monotonic clock of this process: a write
+// that passes the gate has been answered, or given up, before anybody else may
+// take the Lease.
+//
+// A standby watches the Lease. It takes one that is released at once, and one that
+// is not renewed when its duration has passed since the standby saw it change; it
+// never polls.
+//
+// What is not guaranteed: a process that is suspended in the instant between the
+// gate and the network may still send that one write when it wakes, and the API
+// server may commit later what it has received. So writes should carry the
+// resourceVersion that they were computed from. The monotonic clock stands still
+// while a virtual machine is suspended.
 //
 // Underneath is the elector of k8s.io/client-go/tools/leaderelection, whose
-// metrics, Events and log lines are kept. Its guarantee is its own: it does not
-// fence, so a process that is suspended for longer than the lease may still have
-// a write on its way when it wakes.
+// metrics and rules are kept, on a resourcelock.Interface of this package.
 package leadership

@@ -8,14 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
-	"k8s.io/client-go/util/retry"
 	"k8s.io/klog/v2"
 )
 
@@ -23,150 +23,213 @@ import (
 // the elector counts as stuck; as in kube-controller-manager.
 const watchdogTolerance = 20 * time.Second
 
-// Config says for which Lease to campaign, as whom and how.
-type Config struct {
-	// Namespace and Name of the Lease.
-	Namespace, Name string
-	// Identity of this process, unlike that of any other.
-	Identity string
-	// LeaseDuration is how long others wait after the last renewal that they
-	// saw before they take the Lease. The record keeps whole seconds, so it must
-	// be such.
-	LeaseDuration time.Duration
-	// RenewDeadline is how long renewing is tried before the Lease is given up
-	// for lost.
-	RenewDeadline time.Duration
-	// RetryPeriod is how long to wait between two tries to acquire or renew.
-	RetryPeriod time.Duration
-	// Client writes the Lease. It should share no rate limiter with the work, and
-	// its requests should time out well within RenewDeadline.
-	Client coordinationv1.LeasesGetter
-	// Recorder records who became leader as Events of the Lease; nil: nobody does.
-	Recorder resourcelock.EventRecorder
-}
+// errGone is why a term is lost whose Lease was deleted.
+var errGone = errors.New("the Lease is gone")
 
 // Election campaigns for one Lease. Make it with [New].
 type Election struct {
 	config   Config
+	observer *observer
 	watchdog *leaderelection.HealthzAdaptor
+	term     atomic.Pointer[Term] // that of the present campaign
+	holder   atomic.Pointer[string]
 }
 
 // New returns an election, or says what is wrong with its configuration.
 func New(config Config) (*Election, error) {
-	if config.Namespace == "" || config.Name == "" {
-		return nil, fmt.Errorf("lease is %q in namespace %q, must have a name and a namespace", config.Name, config.Namespace)
-	}
-	if config.Client == nil {
-		return nil, errors.New("client for the lease is missing")
-	}
-	if config.LeaseDuration < time.Second || config.LeaseDuration%time.Second != 0 {
-		return nil, fmt.Errorf("lease duration is %v, must be whole seconds and at least 1s", config.LeaseDuration)
+	if err := config.validate(); err != nil {
+		return nil, err
 	}
 	e := &Election{config: config, watchdog: leaderelection.NewLeaderHealthzAdaptor(watchdogTolerance)}
-	if _, err := leaderelection.NewLeaderElector(e.electorConfig(e.lock(), func() {})); err != nil {
+	e.observer = newObserver(config.Client.Leases(config.Namespace), config.Name, config.Identity, config.requestTimeout(), e.observed)
+	if _, err := leaderelection.NewLeaderElector(e.electorConfig(&lock{observer: e.observer}, func() {})); err != nil {
 		return nil, fmt.Errorf("configuring leader election: %w", err)
 	}
 	return e, nil
 }
 
-// Run campaigns until it leads or ctx ends. Once it leads it calls lead with a
-// term, and returns when lead has returned and the Lease is released. It may be
-// called again for another term, but never while it runs.
+// Run campaigns, and calls lead with a term each time that it leads, until ctx
+// ends. It returns when lead has returned and the Lease, if held, is released.
 //
-// lead must work until the term ends, and return nil when all that it started
-// has ended: only then is it safe for another process to lead. If it returns an
-// error, that is returned and the Lease is left to expire. If the Lease was lost
-// the error is [ErrLost].
+// lead must work until the term's context ends, and return nil when all that it
+// started has ended: only then is it safe for another process to lead. If that was
+// because the Lease was lost, Run campaigns again. If lead returns an error, it is
+// returned, and the Lease is left to expire: the process should then end.
+//
+// Run may be called again after it has returned, but never while it runs.
 func (e *Election) Run(ctx context.Context, lead func(*Term) error) error {
-	lock := e.lock()
-	acquired, over := make(chan struct{}), make(chan struct{})
+	watchCtx, stopWatch := context.WithCancel(context.WithoutCancel(ctx))
+	watching := make(chan struct{})
+	go func() {
+		defer close(watching)
+		e.observer.watch(watchCtx, e.config.RetryPeriod/2)
+	}()
+	defer func() {
+		stopWatch()
+		<-watching
+	}()
+	for {
+		if again, err := e.campaign(ctx, lead); !again || err != nil {
+			return err
+		}
+	}
+}
+
+// campaign runs for the Lease and leads for one term. It returns again if that was
+// lost and another is to follow.
+func (e *Election) campaign(ctx context.Context, lead func(*Term) error) (again bool, err error) {
+	logger := klog.FromContext(ctx)
+	term := newTerm(ctx, e.config.validity())
+	defer term.over()
+	e.term.Store(term)
+	lock := &lock{observer: e.observer, namespace: e.config.Namespace, term: term, logger: logger}
+	acquired, ended := make(chan struct{}), make(chan struct{})
 	elector, err := leaderelection.NewLeaderElector(e.electorConfig(lock, func() { close(acquired) }))
 	if err != nil {
-		return fmt.Errorf("configuring leader election: %w", err)
+		return false, fmt.Errorf("configuring leader election: %w", err)
 	}
 	e.watchdog.SetLeaderElection(elector)
 
-	// The elector outlives ctx: it goes on renewing while the work drains.
-	electorCtx, stopElector := context.WithCancel(context.WithoutCancel(ctx))
+	// The elector outlives ctx: it goes on renewing while the work drains. It has no
+	// logger, because it cannot tell a lost race from an error; the lock can.
+	electorCtx, stopElector := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), logr.Discard()))
 	defer stopElector()
+	logger.Info("Campaigning for the lease", "lease", e.lease(), "identity", e.config.Identity)
 	go func() {
-		defer close(over)
+		defer close(ended)
 		// An elector that has stopped would fail the check of a healthy process
 		// later, be it one that still drains.
 		defer e.watchdog.SetLeaderElection(nil)
 		elector.Run(electorCtx)
 	}()
 
+	led := false
 	select {
-	case <-ctx.Done():
+	case <-term.Ctx.Done():
 	case <-acquired:
-		err = e.lead(ctx, lead, over)
+		led = true
+		e.config.Metrics.handedOver(time.Since(lock.free))
+		err = e.lead(term, lead, ended)
 	}
+	term.over()
 	stopElector()
-	<-over
+	<-ended
 	if err != nil {
-		return err
+		e.config.Metrics.ended(endAbandoned)
+		return false, err
 	}
-	// Even if it was not seen to lead: the request that was cut off may have won.
-	if err := e.release(context.WithoutCancel(ctx), lock); err != nil {
-		klog.FromContext(ctx).Error(err, "Lease could not be released, if held it is left to expire", "lease", e.lease())
+	lost := term.lost()
+	if lost != nil {
+		e.observer.doubt()
 	}
-	return nil
+	if ctx.Err() != nil || lost == nil {
+		// Even if it was not seen to lead: a request that was cut off may have won.
+		releaseCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.config.RenewDeadline)
+		defer cancel()
+		if err := lock.release(releaseCtx); err != nil {
+			logger.Error(err, "Lease could not be released, if held it is left to expire", "lease", e.lease())
+		}
+	}
+	if led {
+		e.stopped(ctx, lost)
+	}
+	return ctx.Err() == nil && lost != nil, nil
 }
 
-// lead runs the work for one term, which ends with ctx or, lost, when the
-// elector is over.
-func (e *Election) lead(ctx context.Context, lead func(*Term) error, over <-chan struct{}) error {
-	term := newTerm(ctx)
-	defer term.stop()
+// lead runs the work for one term, which ends with ctx or is lost.
+func (e *Election) lead(term *Term, lead func(*Term) error, ended <-chan struct{}) error {
+	klog.FromContext(term.Ctx).Info("Leading", "lease", e.lease())
+	e.event("became leader")
+	e.config.Gate.admit(term)
 	drained := make(chan error, 1)
 	go func() { drained <- lead(term) }()
-	select {
-	case err := <-drained:
-		return err
-	case <-over:
-		term.lose()
-		return errors.Join(ErrLost, <-drained)
+	over := term.Ctx.Done()
+	var since time.Time
+	for {
+		select {
+		case <-over:
+			since, over = time.Now(), nil
+		case <-ended:
+			term.lose(fmt.Errorf("the Lease could not be renewed for %v", e.config.RenewDeadline))
+			ended = nil
+		case err := <-drained:
+			if !since.IsZero() {
+				e.config.Metrics.drained(time.Since(since))
+			}
+			return err
+		}
 	}
 }
 
-// release gives the Lease up if this process still holds it.
-func (e *Election) release(ctx context.Context, lock *resourcelock.LeaseLock) error {
-	ctx, cancel := context.WithTimeout(ctx, e.config.RenewDeadline)
-	defer cancel()
-	// A renewal that was cut off may be committed between reading and writing.
-	return retry.RetryOnConflict(retry.DefaultRetry, func() error { return e.tryRelease(ctx, lock) })
+// stopped says how a term has ended.
+func (e *Election) stopped(ctx context.Context, lost error) {
+	e.event("stopped leading")
+	if lost == nil {
+		e.config.Metrics.ended(endReleased)
+		return
+	}
+	e.config.Metrics.ended(endLost)
+	klog.FromContext(ctx).Info("Stopped leading", "lease", e.lease(), "reason", lost.Error())
 }
 
-// tryRelease overwrites only what it has just read: the lock updates with the
-// resourceVersion of its last Get.
-func (e *Election) tryRelease(ctx context.Context, lock *resourcelock.LeaseLock) error {
-	record, _, err := lock.Get(ctx)
-	if apierrors.IsNotFound(err) {
-		return nil
+// observed ends the term if the Lease is another's, or is gone.
+func (e *Election) observed(ctx context.Context, lease *coordinationv1.Lease) {
+	holder := held(lease)
+	if was := e.holder.Swap(&holder); (was == nil || *was != holder) && holder != "" && holder != e.config.Identity {
+		klog.FromContext(ctx).Info("Another process leads", "lease", e.lease(), "holder", holder)
 	}
-	if err != nil {
-		return err
+	term := e.term.Load()
+	if term == nil || !term.begun() || holder == e.config.Identity {
+		return
 	}
-	if record.HolderIdentity != e.config.Identity {
-		klog.FromContext(ctx).V(2).Info("Lease is not ours to release", "lease", e.lease(), "holder", record.HolderIdentity)
-		return nil
+	switch {
+	case lease == nil:
+		term.lose(errGone)
+	case holder == "":
+		term.lose(errors.New("the Lease was emptied"))
+	default:
+		term.lose(fmt.Errorf("the Lease is held by %s", holder))
 	}
-	now := metav1.Now()
-	err = lock.Update(ctx, resourcelock.LeaderElectionRecord{
-		LeaseDurationSeconds: 1, // as client-go marks a Lease that is free to take
-		AcquireTime:          now,
-		RenewTime:            now,
-		LeaderTransitions:    record.LeaderTransitions,
-	})
-	if err != nil {
-		return err
-	}
-	klog.FromContext(ctx).Info("Released lease", "lease", e.lease())
-	return nil
 }
 
-func (e *Election) lease() klog.ObjectRef { return klog.KRef(e.config.Namespace, e.config.Name) }
+// Status is what a process knows of an election.
+type Status struct {
+	// Holder of the Lease, empty if nobody holds it.
+	Holder string
+	// Leading says whether this process leads: it holds the Lease and may write.
+	Leading bool
+	// Since is when the holder acquired the Lease, by its own clock; zero if nobody
+	// holds it.
+	Since time.Time
+}
+
+// Status returns what this process knows of the election now.
+func (e *Election) Status() Status {
+	lease := e.observer.seen()
+	s := Status{Holder: held(lease)}
+	if term := e.term.Load(); s.Holder == e.config.Identity {
+		s.Leading = term != nil && term.begun() && term.Valid() == nil
+	}
+	if s.Holder != "" && lease.Spec.AcquireTime != nil {
+		s.Since = lease.Spec.AcquireTime.Time
+	}
+	return s
+}
+
+// String says it for people.
+func (s Status) String() string {
+	if s.Holder == "" {
+		return "nobody leads"
+	}
+	who := s.Holder
+	if s.Leading {
+		who = "this process, " + who + ","
+	}
+	if s.Since.IsZero() {
+		return who + " leads"
+	}
+	return who + " leads since " + s.Since.UTC().Format(time.RFC3339)
+}
 
 // Name is the name of the election's health check, as in kube-controller-manager.
 func (e *Election) Name() string { return "leaderElection" }
@@ -176,15 +239,24 @@ func (e *Election) Name() string { return "leaderElection" }
 // healthy.
 func (e *Election) Check(request *http.Request) error { return e.watchdog.Check(request) }
 
-func (e *Election) lock() *resourcelock.LeaseLock {
-	return &resourcelock.LeaseLock{
-		LeaseMeta:  metav1.ObjectMeta{Namespace: e.config.Namespace, Name: e.config.Name},
-		Client:     e.config.Client,
-		LockConfig: resourcelock.ResourceLockConfig{Identity: e.config.Identity, EventRecorder: e.config.Recorder},
+func (e *Election) lease() klog.ObjectRef { return klog.KRef(e.config.Namespace, e.config.Name) }
+
+// event records what became of this process as an Event of the Lease.
+func (e *Election) event(what string) {
+	if e.config.Recorder == nil {
+		return
 	}
+	subject := &coordinationv1.Lease{
+		TypeMeta:   metav1.TypeMeta{Kind: "Lease", APIVersion: coordinationv1.SchemeGroupVersion.String()},
+		ObjectMeta: metav1.ObjectMeta{Namespace: e.config.Namespace, Name: e.config.Name},
+	}
+	if lease := e.observer.seen(); lease != nil {
+		subject.ObjectMeta = lease.ObjectMeta
+	}
+	e.config.Recorder.Eventf(subject, corev1.EventTypeNormal, "LeaderElection", "%s %s", e.config.Identity, what)
 }
 
-func (e *Election) electorConfig(lock resourcelock.Interface, acquired func()) leaderelection.LeaderElectionConfig {
+func (e *Election) electorConfig(lock *lock, acquired func()) leaderelection.LeaderElectionConfig {
 	return leaderelection.LeaderElectionConfig{
 		Lock:          lock,
 		LeaseDuration: e.config.LeaseDuration,

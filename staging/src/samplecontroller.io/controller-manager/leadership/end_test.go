@@ -72,8 +72,11 @@ func TestTheTermTellsWhyItEnded(t *testing.T) {
 		if err := a.wait(); err != nil {
 			t.Errorf("Run: %v", err)
 		}
-		if err := term.Valid(); !errors.Is(err, context.Canceled) {
-			t.Errorf("Valid after the term: %v, want %v", err, context.Canceled)
+		if err := term.Valid(); err == nil || errors.Is(err, ErrLost) {
+			t.Errorf("Valid after the term: %v, want that it has ended and was not lost", err)
+		}
+		if cause := context.Cause(term.Ctx); !errors.Is(cause, context.Canceled) {
+			t.Errorf("the work was told %v, want %v", cause, context.Canceled)
 		}
 	})
 }
@@ -165,11 +168,16 @@ func TestTheLeaseThatAnotherTookWhileItWasReleasedIsNotErased(t *testing.T) {
 }
 
 func TestALeaseThatCannotBeReleasedIsLeftToExpire(t *testing.T) {
-	for _, broken := range []string{"get", "update"} {
+	// It is read only if somebody else has written it.
+	for broken, edit := range map[string]bool{"update": false, "get": true} {
 		t.Run("no "+broken, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, server *apiServer) {
 				a := newCandidate(t, server, "a")
 				a.run(untilTheEnd)
+				if edit {
+					a.client.deafen()
+					server.put("a")
+				}
 				a.client.beforeEach(func(_ context.Context, verb string) error {
 					if verb == broken {
 						return errUnreachable

@@ -6,6 +6,7 @@ package leadership
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
@@ -29,6 +31,8 @@ const (
 	leaseDuration = 15 * time.Second
 	renewDeadline = 10 * time.Second
 	retryPeriod   = 2 * time.Second
+	writeTimeout  = 3 * time.Second
+	validity      = 11 * time.Second // after a renewal
 )
 
 // apiServer keeps one Lease as the API server does: a write with a resourceVersion
@@ -38,6 +42,7 @@ type apiServer struct {
 	lease   *coordinationv1.Lease // nil: there is none
 	version int
 	writes  []write
+	watches map[*watch.RaceFreeFakeWatcher]bool
 }
 
 // write is one committed write.
@@ -82,7 +87,54 @@ func (s *apiServer) commit(by string, lease *coordinationv1.Lease) *coordination
 	s.lease = lease.DeepCopy()
 	s.lease.ResourceVersion = strconv.Itoa(s.version)
 	s.writes = append(s.writes, write{by, ptr.Deref(lease.Spec.HolderIdentity, ""), time.Now()})
+	for w := range s.watches {
+		w.Modify(s.lease.DeepCopy())
+	}
 	return s.lease.DeepCopy()
+}
+
+// remove deletes the Lease.
+func (s *apiServer) remove() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.version++
+	deleted := s.lease.DeepCopy()
+	deleted.ResourceVersion = strconv.Itoa(s.version)
+	s.lease = nil
+	for w := range s.watches {
+		w.Delete(deleted.DeepCopy())
+	}
+}
+
+// edit changes the Lease as somebody with kubectl does.
+func (s *apiServer) edit(change func(*coordinationv1.Lease)) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	lease := s.lease.DeepCopy()
+	change(lease)
+	s.commit("kubectl", lease)
+}
+
+// watch begins with the Lease as it is.
+func (s *apiServer) watch() *watch.RaceFreeFakeWatcher {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	w := watch.NewRaceFreeFake()
+	if s.lease != nil {
+		w.Add(s.lease.DeepCopy())
+	}
+	if s.watches == nil {
+		s.watches = map[*watch.RaceFreeFakeWatcher]bool{}
+	}
+	s.watches[w] = true
+	return w
+}
+
+// forget ends what the watch is told.
+func (s *apiServer) forget(w *watch.RaceFreeFakeWatcher) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	delete(s.watches, w)
 }
 
 // put overwrites the Lease whatever it was, as if holder had just renewed it.
@@ -131,6 +183,8 @@ type client struct {
 
 	mutex         sync.Mutex
 	before, after hook
+	requests      map[string]int // by verb
+	watching      *watch.RaceFreeFakeWatcher
 }
 
 // hook is called at a request. Its error is the answer.
@@ -152,9 +206,34 @@ func (c *client) afterEach(after hook) {
 	c.after = after
 }
 
-// cutOff has every request fail.
+// cutOff has every request fail, and ends the watch.
 func (c *client) cutOff() {
 	c.beforeEach(func(context.Context, string) error { return errUnreachable })
+	c.endWatch()
+}
+
+// endWatch ends the watch, as the API server does now and then.
+func (c *client) endWatch() {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.watching != nil {
+		c.server.forget(c.watching)
+		c.watching.Stop()
+	}
+}
+
+// deafen has the present watch tell nothing more, although it seems to stand.
+func (c *client) deafen() {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.server.forget(c.watching)
+}
+
+// count returns how many requests of a verb there were.
+func (c *client) count(verb string) int {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.requests[verb]
 }
 
 // heal ends it.
@@ -176,12 +255,30 @@ func (c *client) Update(ctx context.Context, lease *coordinationv1.Lease, _ meta
 	return c.do(ctx, "update", func() (*coordinationv1.Lease, error) { return c.server.update(c.identity, lease) })
 }
 
+func (c *client) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	if want := "metadata.name=lease"; options.FieldSelector != want {
+		return nil, fmt.Errorf("watches %q, want %q", options.FieldSelector, want)
+	}
+	_, err := c.do(ctx, "watch", func() (*coordinationv1.Lease, error) { return nil, nil })
+	if err != nil {
+		return nil, err
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.watching = c.server.watch()
+	return c.watching, nil
+}
+
 func (c *client) do(ctx context.Context, verb string, request func() (*coordinationv1.Lease, error)) (*coordinationv1.Lease, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	c.mutex.Lock()
 	before, after := c.before, c.after
+	if c.requests == nil {
+		c.requests = map[string]int{}
+	}
+	c.requests[verb]++
 	c.mutex.Unlock()
 	if err := before(ctx, verb); err != nil {
 		return nil, err
@@ -215,6 +312,7 @@ func newCandidate(t *testing.T, server *apiServer, identity string, change ...fu
 		LeaseDuration: leaseDuration,
 		RenewDeadline: renewDeadline,
 		RetryPeriod:   retryPeriod,
+		Gate:          NewGate(writeTimeout, nil),
 		Client:        c.client,
 	}
 	for _, f := range change {

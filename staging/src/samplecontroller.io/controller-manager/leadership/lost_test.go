@@ -4,97 +4,215 @@
 package leadership
 
 import (
+	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/utils/ptr"
 )
 
-func TestALostLeaseEndsTheTermInTimeAndNothingIsReleased(t *testing.T) {
+// campaigns is work that takes note of its terms.
+type campaigns struct {
+	terms []*Term
+	begun []time.Time
+	ended []time.Time
+	drain time.Duration
+}
+
+func (c *campaigns) lead(term *Term) error {
+	c.terms, c.begun = append(c.terms, term), append(c.begun, time.Now())
+	<-term.Ctx.Done()
+	c.ended = append(c.ended, time.Now())
+	time.Sleep(c.drain)
+	return nil
+}
+
+// last returns the last term.
+func (c *campaigns) last() *Term { return c.terms[len(c.terms)-1] }
+
+// end stops the candidate, which must end in order.
+func (c *candidate) end(t *testing.T) {
+	t.Helper()
+	c.stop()
+	if err := c.wait(); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+func TestALeaseThatCannotBeRenewedIsLostInTime(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		a := newCandidate(t, server, "a")
-		var lost, drained time.Time
-		a.run(func(term *Term) error {
-			<-term.Ctx.Done()
-			lost = time.Now()
-			if err := term.Valid(); !errors.Is(err, ErrLost) {
-				t.Errorf("Valid after the loss: %v, want %v", err, ErrLost)
-			}
-			time.Sleep(time.Minute)
-			drained = time.Now()
-			return nil
-		})
+		work := campaigns{drain: time.Minute}
+		a.run(work.lead)
 		pass(time.Minute)
 		lease, err := server.get()
 		if err != nil {
 			t.Fatal(err)
 		}
 		a.client.cutOff()
-
-		if err := a.wait(); !errors.Is(err, ErrLost) {
-			t.Errorf("Run: %v, want %v", err, ErrLost)
+		pass(leaseDuration)
+		if len(work.ended) != 1 {
+			t.Fatal("the term goes on although another may lead")
 		}
-		if renewed := lease.Spec.RenewTime.Time; lost.Sub(renewed) >= leaseDuration {
-			t.Errorf("the term ended %v after the last renewal, when another may already lead", lost.Sub(renewed))
+		if got := work.ended[0].Sub(lease.Spec.RenewTime.Time); got != validity {
+			t.Errorf("the term ended %v after the last renewal was sent, want %v", got, validity)
 		}
-		if since := time.Since(drained); since != 0 {
-			t.Errorf("Run returned %v after the work had drained, want at once", since)
+		if err := work.last().Valid(); !errors.Is(err, ErrLost) {
+			t.Errorf("Valid after the loss: %v, want %v", err, ErrLost)
 		}
-		if drained.Sub(lost) != time.Minute {
-			t.Errorf("Run did not wait until the work had drained")
-		}
+		pass(time.Hour)
 		after, err := server.get()
 		if err != nil || after.ResourceVersion != lease.ResourceVersion {
 			t.Errorf("the Lease was written after it was lost: %v, %v", after, err)
 		}
+		a.end(t)
 	})
 }
 
-func TestALeaseThatAnotherTookIsNeverWrittenAgain(t *testing.T) {
+func TestAfterALostTermTheProcessCampaignsAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		a := newCandidate(t, server, "a")
-		a.run(untilTheEnd)
+		work := campaigns{drain: time.Minute}
+		a.run(work.lead)
+		a.client.cutOff()
+		pass(leaseDuration)
+		a.client.heal()
+		pass(time.Hour)
+		if len(work.terms) != 2 || work.last().Valid() != nil {
+			t.Fatalf("%d terms, the last %v, want a second one that goes on", len(work.terms), work.last().Valid())
+		}
+		if work.begun[1].Sub(work.ended[0]) < work.drain {
+			t.Error("the second term began before the work of the first had drained")
+		}
+		if err := a.Check(nil); err != nil {
+			t.Errorf("Check: %v", err)
+		}
+		a.end(t)
+		if got := server.holder(); got != "" {
+			t.Errorf("the Lease is held by %q, want it free", got)
+		}
+	})
+}
+
+func TestALeaseThatIsTakenAwayEndsTheTermAtOnce(t *testing.T) {
+	tests := map[string]struct {
+		happens func(*apiServer)
+		why     string
+		within  time.Duration // until it leads again; 0: it does not
+	}{
+		"another holder": {func(s *apiServer) { s.put("b") }, "held by b", 0},
+		"deleted":        {func(s *apiServer) { s.remove() }, "gone", time.Second},
+		"released": {func(s *apiServer) {
+			s.edit(func(l *coordinationv1.Lease) {
+				l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds = nil, ptr.To[int32](1)
+			})
+		}, "emptied", time.Second},
+		"emptied": {func(s *apiServer) {
+			s.edit(func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = nil })
+		}, "emptied", time.Second},
+		"deleted and made anew by another": {func(s *apiServer) { s.remove(); s.put("b") }, "", 0},
+	}
+	for name, tc := range tests {
+		for _, deaf := range []bool{false, true} {
+			t.Run(name+map[bool]string{true: ", unwatched", false: ""}[deaf], func(t *testing.T) {
+				inBubble(t, func(t *testing.T, server *apiServer) {
+					a := newCandidate(t, server, "a")
+					var work campaigns
+					a.run(work.lead)
+					pass(time.Minute)
+					latest := time.Duration(0)
+					if deaf {
+						a.client.deafen()
+						latest = retryPeriod
+					}
+					tc.happens(server)
+					began, writes := time.Now(), server.writesBy("a")
+					pass(latest)
+					if len(work.ended) != 1 {
+						t.Fatalf("the term goes on %v after the Lease was lost", latest)
+					}
+					if err := work.terms[0].Valid(); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), tc.why) {
+						t.Errorf("Valid: %v, want %v: %s", err, ErrLost, tc.why)
+					}
+					pass(tc.within + leaseDuration - time.Second)
+					if again := len(work.terms) == 2; again != (tc.within > 0) {
+						t.Errorf("%d terms %v after the loss", len(work.terms), time.Since(began))
+					}
+					if tc.within == 0 {
+						if got := server.writesBy("a") - writes; got != 0 {
+							t.Errorf("%d writes to the Lease of another", got)
+						}
+					}
+					a.end(t)
+					if tc.within == 0 && server.holder() != "b" {
+						t.Errorf("the Lease is held by %q, want b", server.holder())
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestWhatDoesNotConcernTheHolderCostsNoTerm(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *apiServer) {
+		a := newCandidate(t, server, "a")
+		var work campaigns
+		a.run(work.lead)
 		pass(time.Minute)
-		server.put("b")
-		writes := server.writesBy("a")
-		if err := a.wait(); !errors.Is(err, ErrLost) {
-			t.Errorf("Run: %v, want %v", err, ErrLost)
+		server.edit(func(l *coordinationv1.Lease) { l.Annotations = map[string]string{"by": "somebody"} })
+		pass(time.Minute)
+		a.client.endWatch()
+		pass(time.Minute)
+		a.client.cutOff()
+		pass(validity - 2*retryPeriod)
+		a.client.heal()
+		pass(time.Minute)
+		if len(work.terms) != 1 || work.last().Valid() != nil {
+			t.Errorf("%d terms, the last %v, want one that goes on", len(work.terms), work.last().Valid())
 		}
-		if got := server.writesBy("a"); got != writes {
-			t.Errorf("%d writes to a Lease that another holds", got-writes)
+		lease, err := server.get()
+		if err != nil || lease.Annotations["by"] != "somebody" {
+			t.Errorf("the Lease has the annotations %v, %v", lease.Annotations, err)
 		}
-		if got := server.holder(); got != "b" {
-			t.Errorf("the Lease is held by %q, want b", got)
-		}
+		a.end(t)
 	})
 }
 
 // The answer to a renewal is lost, and in the meantime another takes the Lease.
 func TestAHealedPartitionDoesNotEraseTheNewLeadersLease(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *apiServer) {
-		a, b := newCandidate(t, server, "a"), newCandidate(t, server, "b")
-		a.run(func(term *Term) error {
-			<-term.Ctx.Done()
-			time.Sleep(time.Minute) // while it drains, the partition heals
-			return nil
+	for _, when := range []time.Duration{leaseDuration, leaseDuration + time.Second, leaseDuration + 3*retryPeriod} {
+		t.Run(when.String(), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, server *apiServer) {
+				a, b := newCandidate(t, server, "a"), newCandidate(t, server, "b")
+				workOfA, workOfB := campaigns{drain: time.Second}, campaigns{}
+				a.run(workOfA.lead)
+				b.run(workOfB.lead)
+				pass(time.Minute)
+				a.client.cutOff()
+				pass(when)
+				writes := server.writesBy("a")
+				a.client.heal()
+				pass(time.Hour)
+				if len(workOfB.terms) != 1 || workOfB.last().Valid() != nil || server.holder() != "b" {
+					t.Fatalf("%d terms of the new leader, the Lease is held by %q", len(workOfB.terms), server.holder())
+				}
+				if got := server.writesBy("a") - writes; got != 0 {
+					t.Errorf("the old leader wrote the Lease %d times after it was healed", got)
+				}
+				if workOfB.begun[0].Before(workOfA.ended[0].Add(writeTimeout)) {
+					t.Error("the new leader began while a write of the old one may be under way")
+				}
+				a.end(t)
+				b.end(t)
+			})
 		})
-		a.client.cutOff()
-		b.run(untilTheEnd)
-		pass(leaseDuration + 3*retryPeriod)
-		a.client.heal()
-		if err := a.wait(); !errors.Is(err, ErrLost) {
-			t.Errorf("Run of the old leader: %v, want %v", err, ErrLost)
-		}
-		if got := server.holder(); got != "b" {
-			t.Errorf("the Lease is held by %q, want b", got)
-		}
-		b.stop()
-		if err := b.wait(); err != nil {
-			t.Errorf("Run of the new leader: %v", err)
-		}
-	})
+	}
 }
 
-func TestTheErrorOfWorkWhoseLeaseWasLostIsKept(t *testing.T) {
+func TestWorkThatDoesNotDrainEndsTheCampaigns(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		a := newCandidate(t, server, "a")
 		a.run(func(term *Term) error {
@@ -102,30 +220,54 @@ func TestTheErrorOfWorkWhoseLeaseWasLostIsKept(t *testing.T) {
 			return errNotDrained
 		})
 		a.client.cutOff()
-		if err := a.wait(); !errors.Is(err, ErrLost) || !errors.Is(err, errNotDrained) {
-			t.Errorf("Run: %v, want %v and %v", err, ErrLost, errNotDrained)
+		if err := a.wait(); !errors.Is(err, errNotDrained) {
+			t.Errorf("Run: %v, want %v", err, errNotDrained)
+		}
+		if got := server.holder(); got != "a" {
+			t.Errorf("the Lease is held by %q, want it left to expire", got)
 		}
 	})
 }
 
-func TestAShortFailureOfTheAPIServerCostsNoTerm(t *testing.T) {
+// A process that is suspended wakes with its timers late: what it asks first must
+// already be answered right.
+func TestAWokenZombieKnowsThatItsTermIsOver(t *testing.T) {
+	inBubble(t, func(t *testing.T, _ *apiServer) {
+		term := newTerm(t.Context(), validity)
+		defer term.over()
+		term.renewed(time.Now())
+		term.timer.Stop() // as if it had not been scheduled yet
+		time.Sleep(validity - time.Nanosecond)
+		if err := term.Valid(); err != nil {
+			t.Errorf("Valid in time: %v", err)
+		}
+		time.Sleep(time.Nanosecond)
+		if err := term.Valid(); !errors.Is(err, ErrLost) {
+			t.Errorf("Valid: %v, want %v", err, ErrLost)
+		}
+		if !errors.Is(context.Cause(term.Ctx), ErrLost) {
+			t.Errorf("the work was told %v, want %v", context.Cause(term.Ctx), ErrLost)
+		}
+		term.renewed(time.Now()) // an answer that comes too late
+		if term.Valid() == nil {
+			t.Error("a lost term is valid again")
+		}
+	})
+}
+
+func TestManyTermsLeaveNothingBehind(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		a := newCandidate(t, server, "a")
-		var term *Term
-		a.run(func(given *Term) error {
-			term = given
-			return untilTheEnd(given)
-		})
-		a.client.cutOff()
-		pass(renewDeadline - 2*retryPeriod)
-		a.client.heal()
-		pass(time.Minute)
-		if err := term.Valid(); err != nil {
-			t.Errorf("the term ended: %v", err)
+		var work campaigns
+		a.run(work.lead)
+		for i := range 200 {
+			pass(time.Second)
+			if len(work.terms) != i+1 {
+				t.Fatalf("%d terms, want %d", len(work.terms), i+1)
+			}
+			server.remove()
 		}
-		a.stop()
-		if err := a.wait(); err != nil {
-			t.Errorf("Run: %v", err)
-		}
+		pass(time.Second)
+		a.end(t) // the bubble fails if a goroutine is left
 	})
 }

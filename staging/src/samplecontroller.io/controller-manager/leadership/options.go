@@ -5,6 +5,7 @@ package leadership
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"strings"
 	"time"
@@ -12,32 +13,39 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	restclient "k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	componentbaseconfig "k8s.io/component-base/config"
 	componentbaseoptions "k8s.io/component-base/config/options"
 )
 
+// leastWriteTimeout is what a write in a busy cluster may well take.
+const leastWriteTimeout = 100 * time.Millisecond
+
 // Options say whether and how to campaign, with the flags that
 // kube-controller-manager has for it.
 type Options struct {
 	componentbaseconfig.LeaderElectionConfiguration
+	// WriteTimeout bounds each write that passes the gate.
+	WriteTimeout time.Duration
 }
 
 // NewOptions returns kube-controller-manager's settings for a Lease of the given
 // name, in the namespace that the process runs in, outside a cluster kube-system.
 func NewOptions(name string) *Options {
-	return &Options{componentbaseconfig.LeaderElectionConfiguration{
-		LeaderElect:       true,
-		LeaseDuration:     metav1.Duration{Duration: 15 * time.Second},
-		RenewDeadline:     metav1.Duration{Duration: 10 * time.Second},
-		RetryPeriod:       metav1.Duration{Duration: 2 * time.Second},
-		ResourceLock:      resourcelock.LeasesResourceLock,
-		ResourceName:      name,
-		ResourceNamespace: podNamespace(),
-	}}
+	return &Options{
+		LeaderElectionConfiguration: componentbaseconfig.LeaderElectionConfiguration{
+			LeaderElect:       true,
+			LeaseDuration:     metav1.Duration{Duration: 15 * time.Second},
+			RenewDeadline:     metav1.Duration{Duration: 10 * time.Second},
+			RetryPeriod:       metav1.Duration{Duration: 2 * time.Second},
+			ResourceLock:      resourcelock.LeasesResourceLock,
+			ResourceName:      name,
+			ResourceNamespace: podNamespace(),
+		},
+		WriteTimeout: 3 * time.Second,
+	}
 }
 
 // podNamespace returns the namespace that the process runs in.
@@ -49,32 +57,32 @@ func podNamespace() string {
 	return strings.TrimSpace(string(namespace))
 }
 
-// AddFlags adds the --leader-elect flags.
+// AddFlags adds the --leader-elect flags and --write-timeout.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	componentbaseoptions.BindLeaderElectionFlags(&o.LeaderElectionConfiguration, fs)
+	fs.DurationVar(&o.WriteTimeout, "write-timeout", o.WriteTimeout,
+		"Time that a single write of a controller may take before it is given up and tried again. "+
+			"A leader whose Lease is not renewed stops writing so much, and a margin, before another may take it.")
 }
 
 // Validate returns all that is wrong, by the names of the flags.
 func (o *Options) Validate() []error {
-	if !o.LeaderElect {
-		return nil
-	}
+	const write = "--write-timeout"
 	var errs []error
 	check := func(ok bool, format string, args ...any) {
 		if !ok {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	lease, renew, retry := o.LeaseDuration.Duration, o.RenewDeadline.Duration, o.RetryPeriod.Duration
-	leastRenew := time.Duration(leaderelection.JitterFactor * float64(retry))
-	check(lease >= time.Second && lease%time.Second == 0,
-		"--leader-elect-lease-duration: %v must be whole seconds, at least 1s: the Lease keeps no fractions", lease)
-	check(renew < lease,
-		"--leader-elect-renew-deadline: %v must be shorter than --leader-elect-lease-duration (%v)", renew, lease)
-	check(renew > leastRenew,
-		"--leader-elect-renew-deadline: %v must be longer than %v, which is %v times --leader-elect-retry-period (%v)",
-		renew, leastRenew, leaderelection.JitterFactor, retry)
-	check(retry >= time.Millisecond, "--leader-elect-retry-period: %v is too short, must be at least 1ms", retry)
+	check(o.WriteTimeout >= leastWriteTimeout, "%s: %v is too short, must be at least %v", write, o.WriteTimeout, leastWriteTimeout)
+	if !o.LeaderElect {
+		return errs
+	}
+	errs = append(errs, durations{
+		lease: o.LeaseDuration.Duration, renew: o.RenewDeadline.Duration, retry: o.RetryPeriod.Duration, write: o.WriteTimeout,
+	}.mistakes(durationNames{
+		lease: "--leader-elect-lease-duration", renew: "--leader-elect-renew-deadline", retry: "--leader-elect-retry-period", write: write,
+	})...)
 	check(o.ResourceLock == resourcelock.LeasesResourceLock,
 		"--leader-elect-resource-lock: %q is not supported, must be leases", o.ResourceLock)
 	check(o.ResourceName != "", "--leader-elect-resource-name: must not be empty")
@@ -82,10 +90,16 @@ func (o *Options) Validate() []error {
 	return errs
 }
 
-// Election returns the election of this process, nil if it is to lead without
-// one. It makes a client of its own from config, so that no request of the work
-// delays a renewal. recorder may be nil.
-func (o *Options) Election(config *restclient.Config, recorder resourcelock.EventRecorder) (*Election, error) {
+// Gate returns the gate that the work's clients are to be wrapped by. metrics may be
+// nil.
+func (o *Options) Gate(metrics *Metrics) *Gate { return NewGate(o.WriteTimeout, metrics) }
+
+// Election returns the election of this process, which opens and closes gate, or
+// nil if it is to lead without one. It makes a client of its own from config, with
+// neither rate limiter nor connection of the work, so that no request of the work
+// delays a renewal. config must not be wrapped by the gate. recorder and metrics
+// may be nil.
+func (o *Options) Election(config *restclient.Config, gate *Gate, recorder resourcelock.EventRecorder, metrics *Metrics) (*Election, error) {
 	if !o.LeaderElect {
 		return nil, nil
 	}
@@ -95,9 +109,12 @@ func (o *Options) Election(config *restclient.Config, recorder resourcelock.Even
 	}
 	config = restclient.CopyConfig(config)
 	config.QPS = -1
-	// One hung request must not use up the time that there is to renew.
-	config.Timeout = o.RenewDeadline.Duration / 2
-	client, err := coordinationv1.NewForConfig(config)
+	config.Timeout = 0 // the election bounds what is not a watch
+	if config.Dial == nil {
+		// A dialer of its own, as a transport with another dialer is not shared.
+		config.Dial = (&net.Dialer{Timeout: o.RenewDeadline.Duration / 2, KeepAlive: 30 * time.Second}).DialContext
+	}
+	client, err := coordinationv1client.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("making client of leader election: %w", err)
 	}
@@ -109,7 +126,9 @@ func (o *Options) Election(config *restclient.Config, recorder resourcelock.Even
 		LeaseDuration: o.LeaseDuration.Duration,
 		RenewDeadline: o.RenewDeadline.Duration,
 		RetryPeriod:   o.RetryPeriod.Duration,
+		Gate:          gate,
 		Client:        client,
 		Recorder:      recorder,
+		Metrics:       metrics,
 	})
 }

@@ -24,18 +24,21 @@ func TestAnElectionIsRefusedThatCouldNotWork(t *testing.T) {
 		"no namespace":                   {func(c *Config) { c.Namespace = "" }, `lease is "lease" in namespace ""`},
 		"no client":                      {func(c *Config) { c.Client = nil }, "client for the lease is missing"},
 		"no identity":                    {func(c *Config) { c.Identity = "" }, "identity"},
-		"no lease duration":              {func(c *Config) { c.LeaseDuration = 0 }, "lease duration is 0s"},
-		"negative lease duration":        {func(c *Config) { c.LeaseDuration = -time.Second }, "lease duration is -1s"},
-		"lease duration below a second":  {func(c *Config) { c.LeaseDuration = 900 * time.Millisecond }, "lease duration is 900ms"},
-		"lease duration with a fraction": {func(c *Config) { c.LeaseDuration = 15500 * time.Millisecond }, "lease duration is 15.5s"},
-		"renew deadline too long":        {func(c *Config) { c.RenewDeadline = c.LeaseDuration }, "leaseDuration must be greater than renewDeadline"},
-		"retry period too long":          {func(c *Config) { c.RetryPeriod = c.RenewDeadline }, "renewDeadline must be greater than retryPeriod"},
-		"retry period, with its jitter":  {func(c *Config) { c.RenewDeadline = c.RetryPeriod * 12 / 10 }, "renewDeadline must be greater than retryPeriod"},
-		"no retry period":                {func(c *Config) { c.RetryPeriod = 0 }, "retryPeriod must be greater than zero"},
-		"no renew deadline":              {func(c *Config) { c.RenewDeadline = 0 }, "renewDeadline must be greater than"},
+		"no lease duration":              {func(c *Config) { c.LeaseDuration = 0 }, "lease duration: 0s must be whole seconds"},
+		"negative lease duration":        {func(c *Config) { c.LeaseDuration = -time.Second }, "lease duration: -1s must be"},
+		"lease duration below a second":  {func(c *Config) { c.LeaseDuration = 900 * time.Millisecond }, "lease duration: 900ms must be"},
+		"lease duration with a fraction": {func(c *Config) { c.LeaseDuration = 15500 * time.Millisecond }, "lease duration: 15.5s must be"},
+		"renew deadline too long":        {func(c *Config) { c.RenewDeadline = c.LeaseDuration }, "renew deadline: 15s must be shorter than lease duration (15s)"},
+		"retry period too long":          {func(c *Config) { c.RetryPeriod = c.RenewDeadline }, "renew deadline: 10s must be longer than 12s"},
+		"retry period, with its jitter":  {func(c *Config) { c.RenewDeadline = c.RetryPeriod * 12 / 10 }, "renew deadline: 2.4s must be longer than 2.4s"},
+		"no retry period":                {func(c *Config) { c.RetryPeriod = 0 }, "retry period: 0s is too short"},
+		"no renew deadline":              {func(c *Config) { c.RenewDeadline = 0 }, "renew deadline: 0s must be longer than 2.4s"},
 		"the shortest that there may be": {func(c *Config) {
 			c.LeaseDuration, c.RenewDeadline, c.RetryPeriod = time.Second, 900*time.Millisecond, 300*time.Millisecond
 		}, ""},
+		"no time left to write": {func(c *Config) { c.Gate = NewGate(10*time.Second, nil) },
+			"write timeout: 10s is too long for lease duration 15s: after a renewal a leader writes for 15s - 10s - margin 1s = 4s, must be longer than 4s, twice retry period (2s)"},
+		"just enough time to write":         {func(c *Config) { c.Gate = NewGate(10*time.Second-1, nil) }, ""},
 		"a recorder is of one's own choice": {func(c *Config) { c.Recorder = &events{} }, ""},
 	}
 	for name, tc := range tests {
@@ -65,8 +68,14 @@ func TestOptionsThatAreWrongAreNamedByTheirFlags(t *testing.T) {
 		"lease duration":           {[]string{"--leader-elect-lease-duration=15500ms"}, []string{"--leader-elect-lease-duration: 15.5s must be whole seconds, at least 1s: the Lease keeps no fractions"}},
 		"renew deadline too long":  {[]string{"--leader-elect-renew-deadline=15s"}, []string{"--leader-elect-renew-deadline: 15s must be shorter than --leader-elect-lease-duration (15s)"}},
 		"renew deadline too short": {[]string{"--leader-elect-renew-deadline=2400ms"}, []string{"--leader-elect-renew-deadline: 2.4s must be longer than 2.4s, which is 1.2 times --leader-elect-retry-period (2s)"}},
-		"retry period":             {[]string{"--leader-elect-retry-period=0"}, []string{"--leader-elect-retry-period: 0s is too short, must be at least 1ms"}},
-		"lock":                     {[]string{"--leader-elect-resource-lock=endpoints"}, []string{`--leader-elect-resource-lock: "endpoints" is not supported, must be leases`}},
+		"write timeout too long": {[]string{"--write-timeout=12s"}, []string{
+			"--write-timeout: 12s is too long for --leader-elect-lease-duration 15s: after a renewal a leader writes for 15s - 12s - margin 1s = 2s, must be longer than 4s, twice --leader-elect-retry-period (2s)",
+		}},
+		"write timeout too short, also without election": {[]string{"--leader-elect=false", "--write-timeout=99ms"}, []string{
+			"--write-timeout: 99ms is too short, must be at least 100ms",
+		}},
+		"retry period": {[]string{"--leader-elect-retry-period=0"}, []string{"--leader-elect-retry-period: 0s is too short, must be at least 1ms"}},
+		"lock":         {[]string{"--leader-elect-resource-lock=endpoints"}, []string{`--leader-elect-resource-lock: "endpoints" is not supported, must be leases`}},
 		"name and namespace": {[]string{"--leader-elect-resource-name=", "--leader-elect-resource-namespace="}, []string{
 			"--leader-elect-resource-name: must not be empty", "--leader-elect-resource-namespace: must not be empty",
 		}},
@@ -98,12 +107,12 @@ func parse(t *testing.T, args ...string) *Options {
 }
 
 func TestOptionsThatPassMakeAnElection(t *testing.T) {
-	for _, args := range [][]string{nil, {"--leader-elect-lease-duration=1s", "--leader-elect-renew-deadline=900ms", "--leader-elect-retry-period=300ms"}} {
+	for _, args := range [][]string{nil, {"--leader-elect-lease-duration=1s", "--leader-elect-renew-deadline=900ms", "--leader-elect-retry-period=200ms", "--write-timeout=300ms"}} {
 		o := parse(t, args...)
 		if errs := o.Validate(); len(errs) > 0 {
 			t.Fatalf("Validate of %q: %v", args, errs)
 		}
-		election, err := o.Election(&restclient.Config{Host: "https://localhost"}, nil)
+		election, err := o.Election(&restclient.Config{Host: "https://localhost"}, nil, nil, nil)
 		if err != nil || election == nil {
 			t.Errorf("Election with %q = %v, %v", args, election, err)
 		}
@@ -111,7 +120,7 @@ func TestOptionsThatPassMakeAnElection(t *testing.T) {
 }
 
 func TestNoElectionIsMadeUnlessWanted(t *testing.T) {
-	election, err := parse(t, "--leader-elect=false").Election(&restclient.Config{}, nil)
+	election, err := parse(t, "--leader-elect=false").Election(&restclient.Config{}, nil, nil, nil)
 	if election != nil || err != nil {
 		t.Errorf("Election = %v, %v, want nil and no error", election, err)
 	}
@@ -124,7 +133,7 @@ func TestTwoProcessesOnOneHostHaveDifferentIdentities(t *testing.T) {
 	}
 	identities := map[string]bool{}
 	for range 2 {
-		election, err := parse(t).Election(&restclient.Config{Host: "https://localhost"}, nil)
+		election, err := parse(t).Election(&restclient.Config{Host: "https://localhost"}, nil, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +151,7 @@ func TestTwoProcessesOnOneHostHaveDifferentIdentities(t *testing.T) {
 func TestTheElectionDoesNotChangeTheConfigurationOfOthersClients(t *testing.T) {
 	config := &restclient.Config{Host: "https://localhost", QPS: 7, Timeout: time.Hour, UserAgent: "program/leader-election"}
 	before := restclient.CopyConfig(config)
-	if _, err := parse(t).Election(config, nil); err != nil {
+	if _, err := parse(t).Election(config, nil, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	if config.QPS != before.QPS || config.Timeout != before.Timeout || config.UserAgent != before.UserAgent {

@@ -23,7 +23,8 @@ import (
 )
 
 // Build makes what the program hosts: its informers and the enabled controllers.
-// config says how to reach the API server. It starts nothing.
+// config says how to reach the API server; what its clients write passes only while
+// the process leads. It starts nothing.
 type Build func(ctx context.Context, config *restclient.Config, enabled []string) (*informers.Handle, []controller.Controller, error)
 
 // NewCommand returns the command of a program whose settings are o. It runs what
@@ -58,6 +59,9 @@ func (o *Options) run(ctx context.Context, build Build) error {
 	// Without it, which is how k8s.io/component-base/logs leaves it, log lines would
 	// not say which controller and key they are about.
 	klog.EnableContextualLogging(true)
+	if err := NoticeDeadConnections(); err != nil {
+		return err
+	}
 	if errs := o.Validate(); len(errs) > 0 {
 		return utilerrors.NewAggregate(errs)
 	}
@@ -70,11 +74,13 @@ func (o *Options) run(ctx context.Context, build Build) error {
 		return fmt.Errorf("--kubeconfig: %w", err)
 	}
 	config.QPS = -1 // the API server's priority and fairness decides
-	c := Config{Supervision: o.Supervision}
-	if c.Informers, c.Controllers, err = build(ctx, config, enabled); err != nil {
+	c := Config{Supervision: o.Supervision, Gate: o.LeaderElection.Gate(nil), WarmStandby: o.WarmStandby}
+	if c.Election, err = o.LeaderElection.Election(config, c.Gate, nil, nil); err != nil {
 		return err
 	}
-	if c.Election, err = o.LeaderElection.Election(config, nil); err != nil {
+	gated := restclient.CopyConfig(config)
+	gated.Wrap(c.Gate.Wrap)
+	if c.Informers, c.Controllers, err = build(ctx, gated, enabled); err != nil {
 		return err
 	}
 	if c.Server, err = o.Server.Config(o.Kubeconfig); err != nil {

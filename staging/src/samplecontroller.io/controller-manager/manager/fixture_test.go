@@ -19,6 +19,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
@@ -78,7 +80,7 @@ type leases struct {
 
 	mutex   sync.Mutex
 	lease   *coordinationv1.Lease
-	refusal error // of every write
+	refusal error // of every write; nil: none
 }
 
 func (l *leases) Leases(string) coordinationv1client.LeaseInterface { return l }
@@ -102,13 +104,26 @@ func (l *leases) Update(_ context.Context, lease *coordinationv1.Lease, _ metav1
 	return l.lease.DeepCopy(), nil
 }
 
+// Watch tells nothing: the holder learns of what happens when it renews.
+func (l *leases) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
+	return watch.NewRaceFreeFake(), nil
+}
+
 // give passes the Lease to another holder, who lets nobody else write it.
 func (l *leases) give(holder string) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	l.lease.Spec.HolderIdentity = &holder
-	l.lease.Spec.LeaseDurationSeconds = ptr.To(int32(24 * 60 * 60))
+	l.lease.Spec.LeaseDurationSeconds = ptr.To(int32(2 * 60 * 60))
 	l.refusal = apierrors.NewConflict(coordinationv1.Resource("leases"), "lease", nil)
+}
+
+// take takes the Lease away from it again.
+func (l *leases) take() {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.lease.Spec.HolderIdentity, l.lease.Spec.LeaseDurationSeconds = ptr.To(""), ptr.To(int32(1))
+	l.refusal = nil
 }
 
 // process is a process that can be run in a synctest bubble: it serves nothing,
@@ -116,16 +131,17 @@ func (l *leases) give(holder string) {
 type process struct {
 	story    *story
 	leases   *leases
+	source   *source
 	informer cache.TypedSharedIndexInformer[*corev1.ConfigMap]
 	config   Config
 }
 
 func newProcess(t *testing.T) *process {
 	t.Helper()
-	server := source{cachetesting.NewFakeControllerSource()}
+	server := &source{FakeControllerSource: cachetesting.NewFakeControllerSource()}
 	t.Cleanup(server.Shutdown)
 	factory := kubeinformers.NewSharedInformerFactory(nil, 0)
-	p := &process{story: &story{}}
+	p := &process{story: &story{}, source: server}
 	p.leases = &leases{story: p.story, lease: &coordinationv1.Lease{}}
 	p.config.Informers = informers.NewHandle(factory)
 	p.informer = informers.Ask(p.config.Informers, cache.NewTypedSharedIndexInformer[*corev1.ConfigMap](
@@ -164,10 +180,23 @@ func (p *process) run(t *testing.T) (stop func() error) {
 // source is where informers list and watch.
 type source struct {
 	*cachetesting.FakeControllerSource
+	open chan struct{} // closed while lists are answered
+}
+
+// hold has lists wait until release.
+func (s *source) hold() { s.open = make(chan struct{}) }
+
+func (s *source) release() { close(s.open) }
+
+func (s *source) List(options metav1.ListOptions) (runtime.Object, error) {
+	if s.open != nil {
+		<-s.open
+	}
+	return s.FakeControllerSource.List(options)
 }
 
 // IsWatchListSemanticsUnSupported has the informer list first, then watch.
-func (source) IsWatchListSemanticsUnSupported() bool { return true }
+func (*source) IsWatchListSemanticsUnSupported() bool { return true }
 
 // status returns the status code of an answer of a server whose certificate is
 // self-signed.

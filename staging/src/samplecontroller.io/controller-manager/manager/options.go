@@ -39,6 +39,8 @@ type Options struct {
 	Supervision supervisor.Options
 	// LeaderElection says whether and how to campaign.
 	LeaderElection *leadership.Options
+	// WarmStandby is [Config.WarmStandby]; it has no flag.
+	WarmStandby bool
 	// Server says what to serve to whom.
 	Server *server.Options
 
@@ -53,6 +55,7 @@ func NewOptions(name string, port int, registry Registry) *Options {
 		Selection:      []string{"*"},
 		Supervision:    supervisor.Options{ShutdownTimeout: 10 * time.Second},
 		LeaderElection: leadership.NewOptions(name),
+		WarmStandby:    true,
 		Server:         server.NewOptions(name, port),
 		registry:       registry,
 	}

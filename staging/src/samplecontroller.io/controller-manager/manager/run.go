@@ -24,15 +24,23 @@ type Config struct {
 	Controllers []controller.Controller
 	// Supervision says how they are started and stopped.
 	Supervision supervisor.Options
-	// Election is whom the process must win before they run; nil: it has no rival.
+	// Election is what the process must win before they run; nil: it has no rival.
 	Election *leadership.Election
+	// Gate lets the writes of the controllers pass while the process leads: that of
+	// the election, if there is one. nil: their clients are not wrapped by a gate.
+	Gate *leadership.Gate
+	// WarmStandby has the process campaign only when its caches are filled, so that
+	// it takes over without a gap.
+	WarmStandby bool
 	// Server is what is served. Run adds its checks to the probes: to /healthz one
 	// for each controller, to /readyz the informers, to all three the election.
 	Server server.Config
 }
 
-// Run runs the process until ctx ends or leadership is lost. It returns nil if all
-// that it started has ended, and the Lease, if it was held, has been given up.
+// Run runs the process until ctx ends. If it loses the lead it waits, with its
+// caches filled, until it leads again. It returns nil if all that it started has
+// ended, and the Lease, if it was held, has been given up; an error if controllers
+// could not be stopped: then the process should end.
 func Run(ctx context.Context, c Config) error {
 	super := supervisor.New(c.Controllers, c.Supervision)
 	// What serves the controllers outlives them: it ends when Run returns.
@@ -52,7 +60,10 @@ func Run(ctx context.Context, c Config) error {
 
 	lead := func(term *leadership.Term) error { return super.Run(term.Ctx) }
 	if c.Election == nil {
-		return leadership.Endless(ctx, lead)
+		return leadership.Endless(ctx, c.Gate, lead)
+	}
+	if c.WarmStandby && !c.Informers.WaitUntilSettled(ctx) {
+		return nil // told to end before
 	}
 	return c.Election.Run(ctx, lead)
 }
@@ -68,5 +79,8 @@ func withProbes(c Config, super *supervisor.Supervisor) server.Config {
 	s.Livez = slices.Concat(live, s.Livez)
 	s.Readyz = slices.Concat(live, []healthz.HealthChecker{c.Informers}, s.Readyz)
 	s.Healthz = slices.Concat(live, super.HealthChecks(), s.Healthz)
+	if c.Election != nil {
+		s.Notes = func() []string { return []string{"leader: " + c.Election.Status().String()} }
+	}
 	return s
 }

@@ -5,7 +5,7 @@ package manager
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -99,17 +99,66 @@ func TestALeaseIsNotReleasedWhileAControllerStillRuns(t *testing.T) {
 	})
 }
 
-func TestALostLeaseEndsTheProcessAfterItsWork(t *testing.T) {
+func TestAProcessThatLostItsLeaseWaitsUntilItLeadsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcess(t)
-		done := make(chan error, 1)
-		go func() { done <- Run(t.Context(), p.config) }()
+		stop := p.run(t)
 		time.Sleep(time.Second)
 		p.leases.give("another")
-		if err := <-done; !errors.Is(err, leadership.ErrLost) {
-			t.Errorf("Run: %v, want %v", err, leadership.ErrLost)
+		time.Sleep(10 * time.Minute)
+		p.leases.take()
+		time.Sleep(3 * time.Hour)
+		if err := stop(); err != nil {
+			t.Errorf("Run: %v", err)
 		}
-		if diff := cmp.Diff([]string{`lease passes from "" to "me"`, "foo-controller begins", "foo-controller ends"}, p.story.told()); diff != "" {
+		want := []string{
+			`lease passes from "" to "me"`, "foo-controller begins", "foo-controller ends",
+			`lease passes from "" to "me"`, "foo-controller begins", "foo-controller ends",
+			`lease passes from "me" to ""`, "process ends",
+		}
+		if diff := cmp.Diff(want, p.story.told()); diff != "" {
+			t.Errorf("what happened (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestAWarmStandbyCampaignsWhenItsCachesAreFilled(t *testing.T) {
+	for _, warm := range []bool{true, false} {
+		t.Run(fmt.Sprintf("%t", warm), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newProcess(t)
+				p.config.WarmStandby = warm
+				p.source.hold()
+				stop := p.run(t)
+				time.Sleep(time.Hour)
+				if led := len(p.story.told()) > 0; led == warm {
+					t.Errorf("leads before its caches are filled: %t", led)
+				}
+				p.source.release()
+				time.Sleep(time.Minute)
+				if len(p.story.told()) == 0 {
+					t.Error("does not lead although its caches are filled")
+				}
+				if err := stop(); err != nil {
+					t.Errorf("Run: %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestAStandbyThatIsNotYetWarmCanBeStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcess(t)
+		p.config.WarmStandby = true
+		p.source.hold()
+		stop := p.run(t)
+		if err := stop(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		p.source.release() // what has not been answered is left behind by client-go
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"process ends"}, p.story.told()); diff != "" {
 			t.Errorf("what happened (-want +got):\n%s", diff)
 		}
 	})

@@ -1,0 +1,113 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leadership
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// Config says for which Lease to campaign, as whom and how.
+type Config struct {
+	// Namespace and Name of the Lease.
+	Namespace, Name string
+	// Identity of this process, unlike that of any other.
+	Identity string
+	// LeaseDuration is how long others wait after the last renewal that they
+	// saw before they take the Lease. The record keeps whole seconds, so it must
+	// be such.
+	LeaseDuration time.Duration
+	// RenewDeadline is how long renewing is tried before the Lease is given up
+	// for lost; each request may take half of it.
+	RenewDeadline time.Duration
+	// RetryPeriod is how long to wait between two tries to acquire or renew.
+	RetryPeriod time.Duration
+	// Gate is opened and closed by the election; nil: nothing stops the writes of a
+	// work that ignores the end of its term.
+	Gate *Gate
+	// Client reads, watches and writes the Lease. It must not pass the gate, should
+	// share neither rate limiter nor connection with the work, and must have no
+	// timeout, which would also end the watch.
+	Client coordinationv1client.LeasesGetter
+	// Recorder records who became leader as Events of the Lease; nil: nobody does.
+	Recorder resourcelock.EventRecorder
+	// Metrics count the terms; nil: nobody does.
+	Metrics *Metrics
+}
+
+// validity returns how long after a renewal was sent a term is valid.
+func (c *Config) validity() time.Duration { return c.durations().validity() }
+
+// requestTimeout bounds each request: one that hangs must not use up the time
+// that there is to renew.
+func (c *Config) requestTimeout() time.Duration { return c.RenewDeadline / 2 }
+
+func (c *Config) durations() durations {
+	d := durations{lease: c.LeaseDuration, renew: c.RenewDeadline, retry: c.RetryPeriod}
+	if c.Gate != nil {
+		d.write = c.Gate.timeout
+	}
+	return d
+}
+
+// validate returns what is wrong.
+func (c *Config) validate() error {
+	if c.Namespace == "" || c.Name == "" {
+		return fmt.Errorf("lease is %q in namespace %q, must have a name and a namespace", c.Name, c.Namespace)
+	}
+	if c.Client == nil {
+		return errors.New("client for the lease is missing")
+	}
+	return utilerrors.NewAggregate(c.durations().mistakes(durationNames{
+		lease: "lease duration", renew: "renew deadline", retry: "retry period", write: "write timeout",
+	}))
+}
+
+// durations are what the safety of a term depends on, together.
+type durations struct {
+	lease, renew, retry, write time.Duration
+}
+
+// durationNames are what their user calls them.
+type durationNames struct {
+	lease, renew, retry, write string
+}
+
+// margin is for what a write that was given up needs to be forgotten, and for
+// clocks that do not run alike.
+func (d durations) margin() time.Duration { return min(time.Second, d.lease/10) }
+
+// validity returns how long after a renewal was sent a leader may send writes: each
+// must have been answered or given up before another takes the Lease.
+func (d durations) validity() time.Duration { return d.lease - d.write - d.margin() }
+
+// mistakes returns all that is wrong, with the arithmetic.
+func (d durations) mistakes(name durationNames) []error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	check(d.lease >= time.Second && d.lease%time.Second == 0,
+		"%s: %v must be whole seconds, at least 1s: the Lease keeps no fractions", name.lease, d.lease)
+	check(d.retry >= time.Millisecond, "%s: %v is too short, must be at least 1ms", name.retry, d.retry)
+	check(d.write >= 0, "%s: %v must not be negative", name.write, d.write)
+	if len(errs) == 0 {
+		check(d.validity() > 2*d.retry,
+			"%s: %v is too long for %s %v: after a renewal a leader writes for %v - %v - margin %v = %v, must be longer than %v, twice %s (%v)",
+			name.write, d.write, name.lease, d.lease, d.lease, d.write, d.margin(), d.validity(), 2*d.retry, name.retry, d.retry)
+	}
+	check(d.renew < d.lease, "%s: %v must be shorter than %s (%v)", name.renew, d.renew, name.lease, d.lease)
+	leastRenew := time.Duration(leaderelection.JitterFactor * float64(d.retry))
+	check(d.renew > leastRenew, "%s: %v must be longer than %v, which is %v times %s (%v)",
+		name.renew, d.renew, leastRenew, leaderelection.JitterFactor, name.retry, d.retry)
+	return errs
+}

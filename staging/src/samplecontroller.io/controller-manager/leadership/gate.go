@@ -1,0 +1,130 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leadership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+var (
+	// ErrNotLeading is why a write was refused before it was sent. The error of the
+	// client wraps it, and why the process does not lead.
+	ErrNotLeading = errors.New("write refused: this process does not lead")
+	// errNoTerm is why a process does not lead that has not led yet.
+	errNoTerm = errors.New("it has not been elected")
+	// errWriteTimeout is why a write was given up.
+	errWriteTimeout = errors.New("write timeout")
+)
+
+// Gate lets the writes of a leader pass, and nobody else's. It may be used by
+// several goroutines. Make it with [NewGate].
+type Gate struct {
+	timeout time.Duration
+	metrics *Metrics
+	term    atomic.Pointer[Term]
+}
+
+// NewGate returns a gate that is closed until a term begins, and gives up each
+// write after writeTimeout. metrics may be nil.
+func NewGate(writeTimeout time.Duration, metrics *Metrics) *Gate {
+	return &Gate{timeout: writeTimeout, metrics: metrics}
+}
+
+// admit lets writes pass for as long as the term is valid.
+func (g *Gate) admit(term *Term) {
+	if g != nil {
+		g.term.Store(term)
+	}
+}
+
+// Wrap returns a RoundTripper that passes on to next all that reads, and what
+// writes only during a term; for [k8s.io/client-go/rest.Config.Wrap]. Each write,
+// with the reading of its answer, is bounded by the write timeout, and is called
+// back when the term is lost. It is not for clients of leases, Events and reviews
+// of tokens and access, which do not depend on leading.
+func (g *Gate) Wrap(next http.RoundTripper) http.RoundTripper {
+	return &gated{gate: g, next: next}
+}
+
+type gated struct {
+	gate *Gate
+	next http.RoundTripper
+}
+
+// WrappedRoundTripper lets client-go find the transport underneath.
+func (t *gated) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+// RoundTrip implements http.RoundTripper.
+func (t *gated) RoundTrip(request *http.Request) (*http.Response, error) {
+	switch request.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return t.next.RoundTrip(request)
+	}
+	term := t.gate.term.Load()
+	if err := valid(term); err != nil {
+		t.gate.metrics.refused()
+		if request.Body != nil {
+			request.Body.Close() // as every RoundTripper must
+		}
+		return nil, fmt.Errorf("%w: %w", ErrNotLeading, err)
+	}
+
+	ctx, cancel := context.WithTimeoutCause(request.Context(), t.gate.timeout, errWriteTimeout)
+	ctx, callBack := context.WithCancelCause(ctx)
+	detach := context.AfterFunc(term.open, func() { callBack(context.Cause(term.open)) })
+	done := func() {
+		detach()
+		cancel()
+	}
+	response, err := t.next.RoundTrip(t.gate.bounded(request.WithContext(ctx)))
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil && request.Context().Err() == nil {
+			err = fmt.Errorf("%w: %w", cause, err)
+		}
+		done()
+		return nil, err
+	}
+	response.Body = &body{response.Body, done}
+	return response, nil
+}
+
+func valid(term *Term) error {
+	if term == nil {
+		return errNoTerm
+	}
+	return term.Valid()
+}
+
+// bounded has the API server, too, give up the request after the timeout, unless it
+// says otherwise.
+func (g *Gate) bounded(request *http.Request) *http.Request {
+	if strings.Contains(request.URL.RawQuery, "timeout=") {
+		return request
+	}
+	url := *request.URL
+	if url.RawQuery != "" {
+		url.RawQuery += "&"
+	}
+	url.RawQuery += "timeout=" + g.timeout.String()
+	request.URL = &url
+	return request
+}
+
+// body is the body of an answer to a write: when it is closed, the write is done.
+type body struct {
+	io.ReadCloser
+	done func()
+}
+
+func (b *body) Close() error {
+	defer b.done()
+	return b.ReadCloser.Close()
+}

@@ -1,0 +1,238 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leadership
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/testutil"
+)
+
+// api is a RoundTripper in the place of the API server.
+type api struct {
+	requests []*http.Request
+	delay    time.Duration
+}
+
+func (a *api) RoundTrip(request *http.Request) (*http.Response, error) {
+	a.requests = append(a.requests, request)
+	select {
+	case <-request.Context().Done():
+		return nil, request.Context().Err()
+	case <-time.After(a.delay):
+	}
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("done"))}, nil
+}
+
+// sent is a body that tells whether it was closed.
+type sent struct {
+	io.Reader
+	closed bool
+}
+
+func (s *sent) Close() error {
+	s.closed = true
+	return nil
+}
+
+// do sends a request through the gate and reads its answer.
+func do(t *testing.T, through http.RoundTripper, method, url string) error {
+	t.Helper()
+	body := &sent{Reader: strings.NewReader("{}")}
+	request, err := http.NewRequestWithContext(t.Context(), method, url, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := through.RoundTrip(request)
+	if err != nil {
+		if errors.Is(err, ErrNotLeading) && !body.closed {
+			t.Errorf("the body of a refused %s was not closed", method)
+		}
+		return err
+	}
+	if _, err := io.ReadAll(response.Body); err != nil {
+		t.Errorf("reading the answer: %v", err)
+	}
+	return response.Body.Close()
+}
+
+const foos = "https://api.test/apis/foos"
+
+var (
+	reads  = []string{http.MethodGet, http.MethodHead, http.MethodOptions}
+	writes = []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+)
+
+func TestTheGateLetsOnlyLeadersWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		registry := metrics.NewKubeRegistry()
+		gate := NewGate(writeTimeout, NewMetrics("test", registry.MustRegister))
+		server := &api{}
+		through := gate.Wrap(server)
+		check := func(when string, passes bool) {
+			t.Helper()
+			for _, method := range reads {
+				if err := do(t, through, method, foos); err != nil {
+					t.Errorf("%s %s: %v", method, when, err)
+				}
+			}
+			for _, method := range writes {
+				if err := do(t, through, method, foos); (err == nil) != passes || err != nil && !errors.Is(err, ErrNotLeading) {
+					t.Errorf("%s %s: %v", method, when, err)
+				}
+			}
+		}
+		check("before the first term", false)
+
+		ctx, stop := context.WithCancel(t.Context())
+		term := newTerm(ctx, validity)
+		term.renewed(time.Now())
+		gate.admit(term)
+		check("during a term", true)
+		stop()
+		check("while its work drains", true)
+		term.over()
+		check("after the term", false)
+
+		term = newTerm(t.Context(), validity)
+		term.renewed(time.Now())
+		gate.admit(term)
+		check("during another term", true)
+		term.lose(errGone)
+		check("after it was lost", false)
+
+		term = newTerm(t.Context(), validity)
+		term.renewed(time.Now())
+		gate.admit(term)
+		time.Sleep(validity)
+		check("after it has expired", false)
+
+		want := `
+			# HELP test_leadership_refused_writes_total [ALPHA] Number of writes that were refused before they were sent, because the process did not lead.
+			# TYPE test_leadership_refused_writes_total counter
+			test_leadership_refused_writes_total 16
+		`
+		if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "test_leadership_refused_writes_total"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAWriteIsGivenUpAfterTheWriteTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &api{delay: time.Hour}
+		gate := NewGate(writeTimeout, nil)
+		term := newTerm(t.Context(), 0)
+		defer term.over()
+		gate.admit(term)
+		for _, method := range writes {
+			began := time.Now()
+			err := do(t, gate.Wrap(server), method, foos)
+			if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, errWriteTimeout) || took != writeTimeout {
+				t.Errorf("%s: %v after %v, want it given up after %v", method, err, took, writeTimeout)
+			}
+		}
+		for _, method := range reads {
+			if err := do(t, gate.Wrap(server), method, foos); err != nil {
+				t.Errorf("%s: %v, want it to take as long as it takes", method, err)
+			}
+		}
+	})
+}
+
+func TestTheAPIServerIsToldTheWriteTimeout(t *testing.T) {
+	server := &api{}
+	gate := NewGate(writeTimeout, nil)
+	term := newTerm(t.Context(), 0)
+	defer term.over()
+	gate.admit(term)
+	for _, url := range []string{foos, foos + "?fieldManager=foo", foos + "?timeout=1s"} {
+		if err := do(t, gate.Wrap(server), http.MethodPatch, url); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{"timeout=3s", "fieldManager=foo&timeout=3s", "timeout=1s"}
+	for i, request := range server.requests {
+		if got := request.URL.RawQuery; got != want[i] {
+			t.Errorf("the query is %q, want %q", got, want[i])
+		}
+	}
+}
+
+func TestAWriteOnItsWayIsCalledBackWhenTheLeaseIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := NewGate(writeTimeout, nil)
+		term := newTerm(t.Context(), validity)
+		term.renewed(time.Now())
+		gate.admit(term)
+		failed := make(chan error)
+		go func() { failed <- do(t, gate.Wrap(&api{delay: time.Hour}), http.MethodPut, foos) }()
+		synctest.Wait()
+		began := time.Now()
+		term.lose(errGone)
+		if err := <-failed; !errors.Is(err, ErrLost) || errors.Is(err, ErrNotLeading) || time.Since(began) > 0 {
+			t.Errorf("the write ended after %v with %v, want at once with %v", time.Since(began), err, ErrLost)
+		}
+	})
+}
+
+func TestTheGateIsOpenOnlyDuringTheTermsOfItsElection(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *apiServer) {
+		gate := NewGate(writeTimeout, nil)
+		through := gate.Wrap(&api{})
+		a := newCandidate(t, server, "a", func(c *Config) { c.Gate = gate })
+		var inTerm, draining error
+		a.run(func(term *Term) error {
+			inTerm = do(t, through, http.MethodPut, foos)
+			<-term.Ctx.Done()
+			draining = do(t, through, http.MethodPut, foos)
+			return nil
+		})
+		a.end(t)
+		if inTerm != nil || draining != nil {
+			t.Errorf("a write in the term: %v, while draining: %v", inTerm, draining)
+		}
+		if err := do(t, through, http.MethodPut, foos); !errors.Is(err, ErrNotLeading) {
+			t.Errorf("a write afterwards: %v, want %v", err, ErrNotLeading)
+		}
+	})
+}
+
+func BenchmarkGate(b *testing.B) {
+	gate := NewGate(writeTimeout, nil)
+	term := newTerm(b.Context(), validity)
+	defer term.over()
+	term.renewed(time.Now())
+	gate.admit(term)
+	next := roundTripper(func(*http.Request) (*http.Response, error) { return &http.Response{Body: http.NoBody}, nil })
+	request, err := http.NewRequestWithContext(b.Context(), http.MethodPatch, foos, http.NoBody)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, through := range map[string]http.RoundTripper{"without": next, "with": gate.Wrap(next)} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				response, err := through.RoundTrip(request)
+				if err != nil {
+					b.Fatal(err)
+				}
+				response.Body.Close()
+				term.renewed(time.Now())
+			}
+		})
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }

@@ -1,0 +1,194 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leadership
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+)
+
+// lock is what client-go's elector reads and writes the Lease through, for one
+// campaign. It has the elector wait until the Lease may be taken, tells the term of
+// each renewal, and refuses everything once the term is over.
+//
+// A write has the resourceVersion of what the elector has read, or has written
+// itself, and never that of what has been seen since: else the elector, which
+// renews without reading, would erase the Lease of a successor.
+//
+// It is used by one goroutine at a time.
+type lock struct {
+	*observer
+	namespace string
+	term      *Term
+	logger    klog.Logger
+
+	base  *coordinationv1.Lease // what the next write overwrites
+	tried bool                  // to write
+	clear bool                  // whether base is what the last write has left
+	free  time.Time             // when the Lease was seen to be free to take
+}
+
+var _ resourcelock.Interface = &lock{}
+
+// Get returns the Lease: before the term when it may be taken, during the term as
+// it is. One that has expired looks released, or a new elector would wait for
+// another LeaseDuration.
+func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	lease, err := l.get(klog.NewContext(ctx, l.logger))
+	if err != nil {
+		if ctx.Err() == nil && !apierrors.IsNotFound(err) {
+			l.logger.Error(err, "Lease cannot be read", "lease", l.Describe())
+		}
+		return nil, nil, err
+	}
+	l.base = lease
+	record := resourcelock.LeaseSpecToLeaderElectionRecord(&lease.Spec)
+	if !l.term.begun() && record.HolderIdentity != l.identity {
+		record.HolderIdentity = ""
+	}
+	raw, err := json.Marshal(record)
+	return record, raw, err
+}
+
+func (l *lock) get(ctx context.Context) (*coordinationv1.Lease, error) {
+	if l.term.begun() {
+		if err := l.term.Valid(); err != nil {
+			return nil, err
+		}
+		return l.read(ctx)
+	}
+	lease, waited, err := l.waitTakeable(ctx)
+	if waited || l.free.IsZero() {
+		l.free = time.Now()
+	}
+	return lease, err
+}
+
+// Create makes the Lease, held by this process.
+func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.write(ctx, func(ctx context.Context, sent time.Time) (*coordinationv1.Lease, error) {
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: l.name}}
+		l.fill(lease, record, sent)
+		return l.client.Create(ctx, lease, metav1.CreateOptions{})
+	})
+}
+
+// Update takes or renews the Lease.
+func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.write(ctx, func(ctx context.Context, sent time.Time) (*coordinationv1.Lease, error) {
+		lease := l.base.DeepCopy()
+		l.fill(lease, record, sent)
+		return l.client.Update(ctx, lease, metav1.UpdateOptions{})
+	})
+}
+
+// write makes a request that holds the Lease for this process.
+func (l *lock) write(ctx context.Context, request func(context.Context, time.Time) (*coordinationv1.Lease, error)) error {
+	if err := l.term.Valid(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(klog.NewContext(ctx, l.logger), l.timeout)
+	defer cancel()
+	l.tried, l.clear = true, false
+	sent := time.Now()
+	lease, err := request(ctx, sent)
+	if err != nil {
+		l.doubt()
+		l.refused(ctx, err)
+		return err
+	}
+	l.base, l.clear = lease, true
+	l.term.renewed(sent)
+	l.observe(ctx, lease, false)
+	return nil
+}
+
+// refused judges why a write failed.
+func (l *lock) refused(ctx context.Context, err error) {
+	switch {
+	case apierrors.IsNotFound(err) && l.term.begun():
+		// The elector would make another Lease, as if nothing had happened.
+		l.term.lose(errGone)
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), errors.Is(ctx.Err(), context.Canceled):
+		l.logger.V(2).Info("Lease was written by somebody else", "lease", l.Describe(), "err", err)
+	default:
+		l.logger.Error(err, "Lease cannot be written", "lease", l.Describe())
+	}
+}
+
+// fill writes the record into the Lease. The elector took its times before it
+// waited for the Lease to become free.
+func (l *lock) fill(lease *coordinationv1.Lease, record resourcelock.LeaderElectionRecord, sent time.Time) {
+	now := metav1.NewMicroTime(sent)
+	acquired := &now
+	if held(lease) == l.identity {
+		acquired = lease.Spec.AcquireTime
+	}
+	lease.Spec = resourcelock.LeaderElectionRecordToLeaseSpec(&record)
+	lease.Spec.AcquireTime, lease.Spec.RenewTime = acquired, &now
+}
+
+// release gives the Lease up if this process holds it. The elector must have
+// ended, and so must all work.
+func (l *lock) release(ctx context.Context) error {
+	if !l.tried {
+		return nil
+	}
+	lease, err := l.base, error(nil)
+	if !l.clear { // it may have been committed whatever the answer was
+		lease, err = l.read(ctx)
+	}
+	for err == nil {
+		if err = l.giveUp(ctx, lease); !apierrors.IsConflict(err) {
+			break
+		}
+		// A renewal that was cut off was committed after all, or somebody edits it.
+		lease, err = l.read(ctx)
+	}
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// giveUp marks the Lease as released, unless another holds it.
+func (l *lock) giveUp(ctx context.Context, lease *coordinationv1.Lease) error {
+	if holder := held(lease); holder != l.identity {
+		klog.FromContext(ctx).V(2).Info("Lease is not ours to release", "lease", l.Describe(), "holder", holder)
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, l.timeout)
+	defer cancel()
+	now := metav1.NowMicro()
+	lease = lease.DeepCopy()
+	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = ptr.To(""), ptr.To[int32](releasedSeconds)
+	lease.Spec.AcquireTime, lease.Spec.RenewTime = &now, &now
+	lease, err := l.client.Update(ctx, lease, metav1.UpdateOptions{})
+	if err != nil {
+		return err
+	}
+	l.observe(ctx, lease, false)
+	klog.FromContext(ctx).Info("Released lease", "lease", l.Describe())
+	return nil
+}
+
+// RecordEvent does nothing: the elector says that it stopped leading before the
+// work has drained.
+func (l *lock) RecordEvent(string) {}
+
+// Identity returns who this process is.
+func (l *lock) Identity() string { return l.identity }
+
+// Describe returns the key of the Lease.
+func (l *lock) Describe() string { return fmt.Sprintf("%s/%s", l.namespace, l.name) }

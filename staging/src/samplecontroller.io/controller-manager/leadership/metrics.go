@@ -1,0 +1,87 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leadership
+
+import (
+	"time"
+
+	"k8s.io/component-base/metrics"
+)
+
+// The ways in which a term ends, as the label end has them.
+const (
+	endReleased  = "released"  // the Lease was given up after the last write
+	endLost      = "lost"      // the Lease could not be kept
+	endAbandoned = "abandoned" // the work did not drain; the Lease is left to expire
+)
+
+// Metrics tell of the terms of a process, beside client-go's
+// leader_election_master_status. A nil Metrics counts nothing.
+type Metrics struct {
+	terms         *metrics.CounterVec
+	refusedWrites *metrics.Counter
+	drain         *metrics.Histogram
+	handover      *metrics.Histogram
+}
+
+// NewMetrics makes the metrics <namespace>_leadership_terms_total{end},
+// ..._refused_writes_total, ..._drain_duration_seconds and
+// ..._handover_duration_seconds and registers them with register, usually
+// legacyregistry.MustRegister. Call it once in a process.
+func NewMetrics(namespace string, register func(...metrics.Registerable)) *Metrics {
+	buckets := metrics.ExponentialBuckets(0.001, 4, 9) // 1 ms to 66 s
+	m := &Metrics{
+		terms: metrics.NewCounterVec(&metrics.CounterOpts{
+			Namespace: namespace, Subsystem: "leadership", Name: "terms_total",
+			Help:           "Number of terms of leadership that have ended, by how (released, lost, abandoned).",
+			StabilityLevel: metrics.ALPHA,
+		}, []string{"end"}),
+		refusedWrites: metrics.NewCounter(&metrics.CounterOpts{
+			Namespace: namespace, Subsystem: "leadership", Name: "refused_writes_total",
+			Help:           "Number of writes that were refused before they were sent, because the process did not lead.",
+			StabilityLevel: metrics.ALPHA,
+		}),
+		drain: metrics.NewHistogram(&metrics.HistogramOpts{
+			Namespace: namespace, Subsystem: "leadership", Name: "drain_duration_seconds",
+			Help:           "How long the work of a term took to end once it was told to.",
+			Buckets:        buckets,
+			StabilityLevel: metrics.ALPHA,
+		}),
+		handover: metrics.NewHistogram(&metrics.HistogramOpts{
+			Namespace: namespace, Subsystem: "leadership", Name: "handover_duration_seconds",
+			Help:           "How long it took to take a Lease from when it was seen to be free.",
+			Buckets:        buckets,
+			StabilityLevel: metrics.ALPHA,
+		}),
+	}
+	register(m.terms, m.refusedWrites, m.drain, m.handover)
+	for _, end := range []string{endReleased, endLost, endAbandoned} {
+		m.terms.WithLabelValues(end)
+	}
+	return m
+}
+
+func (m *Metrics) refused() {
+	if m != nil {
+		m.refusedWrites.Inc()
+	}
+}
+
+func (m *Metrics) ended(end string) {
+	if m != nil {
+		m.terms.WithLabelValues(end).Inc()
+	}
+}
+
+func (m *Metrics) drained(took time.Duration) {
+	if m != nil {
+		m.drain.Observe(took.Seconds())
+	}
+}
+
+func (m *Metrics) handedOver(took time.Duration) {
+	if m != nil {
+		m.handover.Observe(took.Seconds())
+	}
+}

@@ -66,21 +66,22 @@ func (c *Chain) PodsOf(namespace string, uid types.UID) ([]*podrecord.Record, er
 	return pods, nil
 }
 
-// OwnerOf returns the controller owner reference of the Pod's Deployment: to the object
-// that the Pod is there for. It takes the same time however many objects there are.
-func (c *Chain) OwnerOf(pod *podrecord.Record) *metav1.OwnerReference {
-	d := c.deploymentOf(pod)
-	if d == nil {
+// DeploymentOf returns the Deployment of the Pod, nil if it has none. It takes the same
+// time however many objects there are.
+func (c *Chain) DeploymentOf(pod *podrecord.Record) *appsv1.Deployment {
+	owner := pod.Controller()
+	rs, ok := get(c.replicaSets, pod.GetNamespace(), owner.Name)
+	if !ok || rs.UID != owner.UID {
 		return nil
 	}
-	return metav1.GetControllerOf(d)
+	return c.deploymentOfReplicaSet(rs)
 }
 
 // OfPod returns a function that returns the keys of the objects of the given kind that
 // a Pod is there for: one, or none.
 func (c *Chain) OfPod(kind schema.GroupVersionKind) func(*podrecord.Record) []cache.ObjectName {
 	return func(pod *podrecord.Record) []cache.ObjectName {
-		if d := c.deploymentOf(pod); d != nil {
+		if d := c.DeploymentOf(pod); d != nil {
 			return Parent(kind, d)
 		}
 		return nil
@@ -95,15 +96,6 @@ func (c *Chain) OfReplicaSet(kind schema.GroupVersionKind) func(*metav1.PartialO
 		}
 		return nil
 	}
-}
-
-func (c *Chain) deploymentOf(pod *podrecord.Record) *appsv1.Deployment {
-	owner := pod.Controller()
-	rs, ok := get(c.replicaSets, pod.GetNamespace(), owner.Name)
-	if !ok || rs.UID != owner.UID {
-		return nil
-	}
-	return c.deploymentOfReplicaSet(rs)
 }
 
 func (c *Chain) deploymentOfReplicaSet(rs *metav1.PartialObjectMetadata) *appsv1.Deployment {

@@ -6,6 +6,7 @@ package icecream
 import (
 	"context"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -41,13 +42,15 @@ func NewController(
 	}
 	reconcile.WatchChanges(c.Loop(), informers.Pods, movedPlace, chain.OfPod(groupVersionKind))
 	reconcile.WatchDeletions(c.Loop(), informers.Pods, func(pod *podrecord.Record) []cache.ObjectName {
-		owner := chain.OwnerOf(pod)
-		if owner == nil || pod.Node() == "" {
+		d := chain.DeploymentOf(pod)
+		if d == nil || pod.Node() == "" {
 			return nil
 		}
-		// It may have come and gone before anybody looked.
-		log.depart(owner.UID, placementOf(pod))
-		return chain.OfPod(groupVersionKind)(pod)
+		icecreams := ownership.Parent(groupVersionKind, d)
+		if len(icecreams) > 0 { // It may have come and gone before anybody looked.
+			log.depart(metav1.GetControllerOfNoCopy(d).UID, placementOf(pod))
+		}
+		return icecreams
 	})
 	reconcile.Watch(c.Loop(), informers.ReplicaSets, chain.OfReplicaSet(groupVersionKind))
 	return c, nil

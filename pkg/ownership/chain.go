@@ -43,7 +43,8 @@ func NewChain(i Informers) (*Chain, error) {
 }
 
 // PodsOf returns the Pods of the object with the given UID, in no order. It takes as
-// long as there are Deployments, ReplicaSets and Pods of that object.
+// long as there are Deployments, ReplicaSets and Pods of that object, and
+// for each of the ReplicaSets the few Pods that [podrecord.ControlledBy] passes over.
 func (c *Chain) PodsOf(namespace string, uid types.UID) ([]*podrecord.Record, error) {
 	deployments, err := Owned(c.deployments, namespace, uid)
 	if err != nil {
@@ -56,7 +57,7 @@ func (c *Chain) PodsOf(namespace string, uid types.UID) ([]*podrecord.Record, er
 			return nil, fmt.Errorf("reading ReplicaSets of Deployment %q: %w", d.Name, err)
 		}
 		for _, rs := range replicaSets {
-			found, err := owned(c.pods, podrecord.ByController, podrecord.ControllerKey(rs.UID), namespace)
+			found, err := podrecord.ControlledBy(c.pods, namespace, rs.UID)
 			if err != nil {
 				return nil, fmt.Errorf("reading Pods of ReplicaSet %q: %w", rs.Name, err)
 			}

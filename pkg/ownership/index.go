@@ -5,6 +5,7 @@ package ownership
 
 import (
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -41,19 +42,9 @@ func Index[T Object](informer cache.TypedSharedIndexInformer[T]) error {
 // Owned returns the objects of an [Index]ed informer in a namespace whose controller
 // has the UID. One in another namespace would be somebody's forgery.
 func Owned[T Object](objects cache.TypedIndexer[T], namespace string, uid types.UID) ([]T, error) {
-	return owned(objects, byController, string(uid), namespace)
-}
-
-func owned[T cache.Object](objects cache.TypedIndexer[T], index, key, namespace string) ([]T, error) {
-	all, err := objects.ByTypedIndex(index, key)
+	all, err := objects.ByTypedIndex(byController, string(uid))
 	if err != nil {
 		return nil, err
 	}
-	here := all[:0]
-	for _, obj := range all {
-		if obj.GetNamespace() == namespace {
-			here = append(here, obj)
-		}
-	}
-	return here, nil
+	return slices.DeleteFunc(all, func(obj T) bool { return obj.GetNamespace() != namespace }), nil
 }

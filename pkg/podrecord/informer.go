@@ -7,7 +7,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	kubeinformers "k8s.io/client-go/informers"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
@@ -17,9 +16,6 @@ import (
 // Selector is the label selector of the Pods that are watched: every Deployment of
 // ours gives its Pods this label. All others cost nothing.
 const Selector = "controller"
-
-// ByController is the index of records by their [Controller]: see [ControllerKey].
-const ByController = "controller-uid"
 
 // NewInformer returns the factory's informer of Pods, which holds records.
 //
@@ -31,17 +27,6 @@ func NewInformer(factory kubeinformers.SharedInformerFactory) cache.TypedSharedI
 
 func newInformer(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
 	return coreinformers.NewFilteredPodInformer(client, metav1.NamespaceAll, resync,
-		cache.Indexers{ByController: controllerKey},
+		cache.Indexers{byController: controllerHash},
 		func(options *metav1.ListOptions) { options.LabelSelector = Selector })
-}
-
-// ControllerKey returns what [ByController] has the records under whose controller has
-// the given UID.
-func ControllerKey(uid types.UID) string { return string(pack(uid)) }
-
-func controllerKey(obj any) ([]string, error) {
-	if key := obj.(*Record).controllerUID; key != "" {
-		return []string{string(key)}, nil
-	}
-	return nil, nil
 }

@@ -53,7 +53,7 @@ func TestTheInformerHoldsRecordsOfPodsThatHaveTheLabel(t *testing.T) {
 		if record, ok := informer.GetStore().List()[0].(*Record); !ok || record.Node() != "node-1" {
 			t.Errorf("held is %T, want the record of web-1", informer.GetStore().List()[0])
 		}
-		owned, err := informer.GetTypedIndexer().ByTypedIndex(ByController, ControllerKey("uid-rs"))
+		owned, err := ControlledBy(informer.GetTypedIndexer(), "default", "uid-rs")
 		if err != nil || len(owned) != 1 || owned[0].GetName() != "web-1" {
 			t.Errorf("of the ReplicaSet are %v, %v, want web-1", owned, err)
 		}
@@ -68,16 +68,4 @@ func TestTheInformerHoldsRecordsOfPodsThatHaveTheLabel(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestAPodOfNobodyIsInNoIndex(t *testing.T) {
-	record := New(newPod())
-	if got, err := controllerKey(record); err != nil || len(got) != 1 || got[0] != ControllerKey("uid-rs") {
-		t.Errorf("controllerKey() = %q, %v, want uid-rs", got, err)
-	}
-	pod := newPod()
-	pod.OwnerReferences = nil
-	if got, err := controllerKey(New(pod)); err != nil || len(got) != 0 {
-		t.Errorf("controllerKey() of a Pod of nobody = %q, %v, want none", got, err)
-	}
 }

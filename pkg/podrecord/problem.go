@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
-	"unique"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -21,21 +20,6 @@ type Problem struct {
 	Reason string
 	// Message for a person, cut to what a status may hold.
 	Message string
-}
-
-// problem is a Problem as it is kept. Few Pods have one, and the messages of those name
-// the Pod, so to look for one that is the same would cost more than it saves.
-type problem struct {
-	severity Severity
-	reason   unique.Handle[string]
-	message  string
-}
-
-func keep(p Problem) *problem {
-	if p.Severity == None {
-		return nil
-	}
-	return &problem{p.Severity, unique.Make(p.Reason), p.Message}
 }
 
 // Severity says how bad a problem is.

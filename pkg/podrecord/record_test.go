@@ -76,7 +76,8 @@ func TestNew(t *testing.T) {
 			withConditions(corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionUnknown, LastTransitionTime: metav1.NewTime(placed)}),
 			func(c *content) { c.Ready, c.Placed = false, created },
 		},
-		"of nobody": {func(pod *corev1.Pod) { pod.OwnerReferences = pod.OwnerReferences[:1] }, func(c *content) { c.Controller = Controller{} }},
+		"of no version": {func(pod *corev1.Pod) { pod.ResourceVersion = "" }, func(c *content) { c.ResourceVersion = "" }},
+		"of nobody":     {func(pod *corev1.Pod) { pod.OwnerReferences = pod.OwnerReferences[:1] }, func(c *content) { c.Controller = Controller{} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := content{

@@ -12,42 +12,79 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
-	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 )
+
+// memoryCases are the Pods whose memory is measured: with as many others of their
+// ReplicaSet, or alone; with nothing to say, or with the longest of messages, of which no
+// two are alike.
+var memoryCases = []struct {
+	name      string
+	podsOfOne int // of one ReplicaSet
+	change    func(*corev1.Pod)
+}{
+	{"healthy", 20, func(*corev1.Pod) {}},
+	{"healthy, alone", 1, func(*corev1.Pod) {}},
+	{"crashing", 20, crash},
+	{"crashing, alone", 1, crash},
+}
 
 // BenchmarkMemory reports what a cached Pod takes of the live heap, indexes included,
 // as B/pod:
 //
 //	go test -run '^$' -bench Memory -benchtime 1x ./pkg/podrecord
-//
-// The Pods come from protobuf bytes, as in production: none shares a string with
-// another, and of what is not kept nothing must stay behind.
 func BenchmarkMemory(b *testing.B) {
-	const pods = 20_000
-	for _, test := range []struct {
-		name      string
-		podsOfOne int // of one ReplicaSet
-		change    func(*corev1.Pod)
-	}{
-		{"healthy", 20, func(*corev1.Pod) {}},
-		{"healthy, alone", 1, func(*corev1.Pod) {}},
-		// The worst: a message of 256 characters, and no two alike.
-		{"crashing", 20, crash},
-		{"crashing, alone", 1, crash},
-	} {
+	for _, test := range memoryCases {
 		b.Run(test.name, func(b *testing.B) {
-			encoded := encodedPods(b, pods, test.podsOfOne, test.change)
 			for b.Loop() {
-				indexer := newInformer(fake.NewClientset(), 0).GetIndexer()
-				before := liveHeap()
-				fill(b, indexer, encoded)
-				b.ReportMetric(float64(liveHeap()-before)/pods, "B/pod")
-				runtime.KeepAlive(indexer)
+				b.ReportMetric(memoryOfOne(b, test.podsOfOne, test.change), "B/pod")
 			}
-			runtime.KeepAlive(encoded)
 		})
 	}
+}
+
+func TestAPodTakesAtMost700Bytes(t *testing.T) {
+	for _, test := range memoryCases {
+		t.Run(test.name, func(t *testing.T) {
+			if got := memoryOfOne(t, test.podsOfOne, test.change); got > 700 {
+				t.Errorf("a Pod takes %.0f bytes", got)
+			}
+		})
+	}
+}
+
+// BenchmarkRead measures what it takes to find the only Pod of a ReplicaSet among so many
+// others, which are as alone:
+//
+//	go test -run '^$' -bench Read ./pkg/podrecord
+func BenchmarkRead(b *testing.B) {
+	for _, pods := range []int{1_000, 10_000, 100_000} {
+		b.Run(fmt.Sprint(pods), func(b *testing.B) {
+			indexer := newTypedIndexer()
+			owners := fillWithLonePods(b, indexer, pods)
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if found, err := ControlledBy(indexer, "default", owners[i%pods]); err != nil || len(found) != 1 {
+					b.Fatalf("ControlledBy() = %v, %v, want one Pod", found, err)
+				}
+			}
+		})
+	}
+}
+
+// memoryOfOne returns the bytes of live heap for each of many Pods. They come from protobuf
+// bytes, as in production: none shares a string with another, and of what is not kept
+// nothing must stay behind.
+func memoryOfOne(tb testing.TB, podsOfOne int, change func(*corev1.Pod)) float64 {
+	const pods = 20_000
+	encoded := encodedPods(tb, pods, podsOfOne, change)
+	indexer := newTypedIndexer()
+	before := liveHeap()
+	fill(tb, indexer, encoded)
+	taken := liveHeap() - before
+	runtime.KeepAlive(indexer)
+	runtime.KeepAlive(encoded)
+	return float64(taken) / pods
 }
 
 // liveHeap returns how many bytes are reachable. What was interned is let go by one
@@ -61,23 +98,23 @@ func liveHeap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-func fill(b *testing.B, indexer cache.Indexer, encoded [][]byte) {
+func fill(tb testing.TB, indexer cache.Indexer, encoded [][]byte) {
 	for _, data := range encoded {
 		var pod corev1.Pod
 		if err := pod.Unmarshal(data); err != nil {
-			b.Fatal(err)
+			tb.Fatal(err)
 		}
 		record, err := Transform(&pod)
 		if err != nil {
-			b.Fatal(err)
+			tb.Fatal(err)
 		}
 		if err := indexer.Add(record); err != nil {
-			b.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 }
 
-func encodedPods(b *testing.B, pods, podsOfOne int, change func(*corev1.Pod)) [][]byte {
+func encodedPods(tb testing.TB, pods, podsOfOne int, change func(*corev1.Pod)) [][]byte {
 	var encoded [][]byte
 	var owner types.UID
 	for i := range pods {
@@ -92,7 +129,7 @@ func encodedPods(b *testing.B, pods, podsOfOne int, change func(*corev1.Pod)) []
 		pod.ResourceVersion = fmt.Sprint(10_000_000 + i)
 		pod.OwnerReferences[1].Name, pod.OwnerReferences[1].UID = web, owner
 		pod.Spec.NodeName = fmt.Sprintf("node-%d.example.com", i%500)
-		pod.Spec.Containers = []corev1.Container{{Name: "nginx", Image: "nginx:latest", Env: []corev1.EnvVar{{Name: "FILLER", Value: strings.Repeat("x", 4000)}}}}
+		pod.Spec.Containers = []corev1.Container{{Name: "nginx", Image: "nginx:latest", Env: []corev1.EnvVar{{Name: "FILLER", Value: strings.Repeat("x", 1000)}}}}
 		for j := range pod.Status.ContainerStatuses {
 			if w := pod.Status.ContainerStatuses[j].State.Waiting; w != nil {
 				w.Message = strings.Repeat("m", maxMessage-len(pod.UID)) + string(pod.UID)
@@ -100,7 +137,7 @@ func encodedPods(b *testing.B, pods, podsOfOne int, change func(*corev1.Pod)) []
 		}
 		data, err := pod.Marshal()
 		if err != nil {
-			b.Fatal(err)
+			tb.Fatal(err)
 		}
 		encoded = append(encoded, data)
 	}

@@ -3,7 +3,8 @@
 # Copyright The sample-controller-manager Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Runs the tests of all modules, or only those that start a cluster.
+# Runs the tests of all modules, or only those that start a cluster. Says at the end
+# what failed and why.
 #
 # Usage: hack/test.sh [integration]
 
@@ -17,11 +18,22 @@ if (($# > 1)) || [[ "${1:-integration}" != integration ]]; then
   exit 2
 fi
 
-failed=0
+mkdir -p _output
+report=_output/testreport failures=_output/failures.txt
+go build -o "${report}" ./hack/testreport
+: >"${failures}"
+
+# run runs `go test -json`, which may have a -v.
 run() {
   echo "+ $*"
-  # Unbuffered: a package's result shows as soon as it is there.
-  "$@" | sed --unbuffered '/\[no test files\]$/d' || failed=1
+  local flags=() before
+  if [[ " $* " == *" -v "* ]]; then
+    flags=(-v)
+  fi
+  before="$(wc -l <"${failures}")"
+  if ! "$@" | "${report}" "${flags[@]}" "${failures}" && (("$(wc -l <"${failures}")" == before)); then
+    echo "Failed: $*" >>"${failures}" # above is why
+  fi
 }
 
 # What the cluster of the tests runs takes minutes to build the first time.
@@ -30,18 +42,24 @@ go run ./hack/binaries
 if (($# == 0)); then
   for module in $(product_modules); do
     if [[ "${module}" != . ]]; then
-      run go -C "${module}" test -race -timeout 10m ./...
+      run go -C "${module}" test -json -race -timeout 10m ./...
     fi
   done
-  run go test -race -timeout 10m ./pkg/...
+  run go test -json -race -timeout 10m ./pkg/...
 fi
-run go test -race -timeout 15m ./cmd/...
+run go test -json -race -timeout 15m ./cmd/...
 
 # The race detector would find nothing in a harness, but slow the cluster down.
 # One package at a time, because each may start a cluster; -v shows its progress.
-run go test -v -p 1 -timeout 20m ./hack/...
+run go test -json -v -p 1 -timeout 20m ./hack/...
 
-if ((failed)); then
-  echo "Some tests failed: see above." >&2
+if [[ -s "${failures}" ]]; then
+  {
+    echo
+    cat "${failures}"
+    # Once more in short: the reasons may be long.
+    echo
+    grep '^Failed: ' "${failures}"
+  } >&2
   exit 1
 fi

@@ -8,56 +8,105 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+)
+
+const (
+	answerPoll = 5 * time.Millisecond
+	// answerTimeout is how long the API server lets a request take, and a little. One
+	// that was killed answers nothing.
+	answerTimeout = 70 * time.Second
 )
 
 // auditLog is what has been read of the audit log. Tests ask for it again and again
 // while it grows: each line is decoded once.
 type auditLog struct {
-	mutex  sync.Mutex
-	offset int64
-	events []auditv1.Event
+	mutex      sync.Mutex
+	offset     int64
+	events     []auditv1.Event         // of what was answered
+	unanswered map[types.UID]time.Time // when what is no watch was received
 }
 
-// read decodes what was written since the last time and returns all events, which
-// are read-only.
-func (l *auditLog) read(path string) ([]auditv1.Event, error) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
+// read decodes what was written since the last time.
+func (l *auditLog) read(path string) error {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("opening the audit log: %w", err)
+		return fmt.Errorf("opening the audit log: %w", err)
 	}
 	defer file.Close()
 	if _, err := file.Seek(l.offset, io.SeekStart); err != nil {
-		return nil, fmt.Errorf("reading the audit log: %w", err)
+		return fmt.Errorf("reading the audit log: %w", err)
+	}
+	if l.unanswered == nil {
+		l.unanswered = map[types.UID]time.Time{}
 	}
 	reader := bufio.NewReader(file)
 	for {
 		line, err := reader.ReadBytes('\n')
 		if err != nil {
-			return l.events, nil // the last line may be in the middle of being written
+			return nil // the last line may be in the middle of being written
 		}
 		var event auditv1.Event
 		if err := json.Unmarshal(line, &event); err != nil {
-			return nil, fmt.Errorf("decoding the audit log: %w", err)
+			return fmt.Errorf("decoding the audit log: %w", err)
 		}
 		l.offset += int64(len(line))
-		if event.Stage == auditv1.StageResponseComplete {
+		switch event.Stage {
+		case auditv1.StageRequestReceived:
+			if event.Verb != "watch" {
+				l.unanswered[event.AuditID] = event.RequestReceivedTimestamp.Time
+			}
+		case auditv1.StageResponseComplete:
 			l.events = append(l.events, event)
+			delete(l.unanswered, event.AuditID)
+		case auditv1.StagePanic:
+			delete(l.unanswered, event.AuditID)
 		}
 	}
 }
 
-// AuditEvents returns the requests that the audit log has so far and that match
-// all conditions, in the order in which they were answered.
+// answered returns all events once what was received by now has been answered, but for
+// what was received so long ago that it never will be. They are read-only.
+func (l *auditLog) answered(path string, timeout time.Duration) ([]auditv1.Event, error) {
+	events, received, err := l.state(path)
+	for err == nil {
+		maps.DeleteFunc(received, func(_ types.UID, at time.Time) bool { return time.Since(at) > timeout })
+		if len(received) == 0 {
+			break
+		}
+		time.Sleep(answerPoll)
+		var unanswered map[types.UID]time.Time
+		events, unanswered, err = l.state(path)
+		maps.DeleteFunc(received, func(id types.UID, _ time.Time) bool { return unanswered[id].IsZero() })
+	}
+	return events, err
+}
+
+// state reads what was written since the last time, and returns all that was answered
+// and when that was received that was not.
+func (l *auditLog) state(path string) ([]auditv1.Event, map[types.UID]time.Time, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if err := l.read(path); err != nil {
+		return nil, nil, err
+	}
+	return l.events, maps.Clone(l.unanswered), nil
+}
+
+// AuditEvents returns the requests that were answered so far and that match all
+// conditions, in the order in which they were answered. What a request has written
+// may be seen before it is answered, and so before the log tells how: requests that
+// the API server has received by now are waited for.
 func (c *Cluster) AuditEvents(conditions ...func(auditv1.Event) bool) ([]auditv1.Event, error) {
-	all, err := c.audit.read(c.AuditLog)
+	all, err := c.audit.answered(c.AuditLog, answerTimeout)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,69 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+)
+
+// TestAuditEventsWaitForAnswers has a request whose effect may be seen already, but
+// that is not answered yet.
+func TestAuditEventsWaitForAnswers(t *testing.T) {
+	c := &Cluster{AuditLog: filepath.Join(t.TempDir(), "audit.log")}
+	now := metav1.NowMicro()
+	add := func(id types.UID, stage auditv1.Stage, verb string) {
+		t.Helper()
+		line, err := json.Marshal(auditv1.Event{AuditID: id, Stage: stage, Verb: verb, RequestURI: "/" + string(id), RequestReceivedTimestamp: now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := os.OpenFile(c.AuditLog, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		if _, err := file.Write(append(line, '\n')); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add("first", auditv1.StageRequestReceived, "patch")
+	add("watch", auditv1.StageRequestReceived, "watch")
+	add("panic", auditv1.StageRequestReceived, "get")
+	add("panic", auditv1.StagePanic, "get")
+	add("other", auditv1.StageRequestReceived, "create")
+	add("other", auditv1.StageResponseComplete, "create")
+	if events, err := c.audit.answered(c.AuditLog, 0); err != nil || len(events) != 1 {
+		t.Fatalf("%d events without a wait, %v, want the one that was answered", len(events), err)
+	}
+
+	var calls []string
+	done := make(chan error)
+	go func() {
+		events, err := c.AuditEvents()
+		for _, event := range events {
+			calls = append(calls, Call(event))
+		}
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		t.Fatalf("it did not wait for an answer: %v", err)
+	case <-time.After(10 * answerPoll):
+	}
+	add("first", auditv1.StageResponseComplete, "patch")
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if len(calls) != 2 || calls[0] != "create /other" || calls[1] != "patch /first" {
+		t.Errorf("calls = %q, want both that were answered, in that order", calls)
+	}
+}

@@ -107,6 +107,10 @@ func denyByWebhook(path string) func(t *testing.T, ns string) (lift func()) {
 		if path == "" {
 			server.Close()
 		}
+		timeout := int32(30) // of the API server, for an answer that comes at once
+		if path == "/hang" {
+			timeout = 1
+		}
 		configurations := kube.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 		configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{
 			ObjectMeta: metav1.ObjectMeta{Name: ns},
@@ -119,7 +123,7 @@ func denyByWebhook(path string) func(t *testing.T, ns string) (lift func()) {
 				Rules:                   []admissionregistrationv1.RuleWithOperations{onDeployments(admissionregistrationv1.Create)},
 				NamespaceSelector:       selectNamespace(ns),
 				SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
-				TimeoutSeconds:          ptr.To[int32](1),
+				TimeoutSeconds:          &timeout,
 				AdmissionReviewVersions: []string{"v1"},
 			}},
 		}

@@ -15,13 +15,17 @@ import (
 )
 
 // WaitUntil waits until check returns nil, and fails the test with its last error if
-// that takes more than a minute.
+// that takes more than a minute. An error that came only because the minute was over
+// would say nothing: the one before does.
 func WaitUntil(t *testing.T, what string, check func(ctx context.Context) error) {
 	t.Helper()
 	var last error
 	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		last = check(ctx)
-		return last == nil, nil
+		err := check(ctx)
+		if err == nil || last == nil || ctx.Err() == nil {
+			last = err
+		}
+		return err == nil, nil
 	})
 	if err != nil {
 		t.Fatalf("waiting until %s: %v", what, last)

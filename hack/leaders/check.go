@@ -1,0 +1,210 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leaders
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/types"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+)
+
+// credentialID is where the API server says which token a request came with.
+const credentialID = "authentication.kubernetes.io/credential-id"
+
+// Options say what to look at.
+type Options struct {
+	// Lease is what the replicas elect their leader by.
+	Lease types.NamespacedName
+	// Replica matches the requests of replicas. All others are an administrator's, or
+	// somebody's who has nothing to do with it.
+	Replica func(auditv1.Event) bool
+	// Held matches requests that were held on their way to the API server. What they
+	// would violate is counted apart: no client can take back what it has sent. May
+	// be nil.
+	Held func(auditv1.Event) bool
+}
+
+// ServiceAccount matches requests of a ServiceAccount.
+func ServiceAccount(namespace, name string) func(auditv1.Event) bool {
+	user := "system:serviceaccount:" + namespace + ":" + name
+	return func(event auditv1.Event) bool { return event.User.Username == user }
+}
+
+// credential returns which replica a request is of, empty if of none.
+func (o Options) credential(event auditv1.Event) (string, error) {
+	if !o.Replica(event) {
+		return "", nil
+	}
+	id := strings.Join(event.User.Extra[credentialID], " ")
+	if id == "" {
+		return "", errors.New("the audit log does not tell the credential of " + event.User.Username)
+	}
+	return id, nil
+}
+
+// Check finds what the replicas did in events, which are read-only. They must begin
+// before the replicas do, and be complete requests: of the stage ResponseComplete.
+func Check(events []auditv1.Event, o Options) (*Report, error) {
+	leases, err := leaseWrites(events, o)
+	if err != nil {
+		return nil, err
+	}
+	h := newHistory(leases)
+	r := &Report{Lease: o.Lease, Violations: h.violations}
+	writes := map[string][]time.Time{} // in which they were received, by replica
+	for _, event := range events {
+		if !isWrite(event) || isOverhead(event) {
+			continue
+		}
+		credential, err := o.credential(event)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", describe(event), err)
+		}
+		if credential == "" {
+			continue
+		}
+		if succeeded(event) {
+			r.Writes++
+			writes[credential] = append(writes[credential], event.RequestReceivedTimestamp.Time)
+		}
+		r.judge(h, o, credential, event)
+	}
+	for _, e := range h.epochs {
+		r.Epochs = append(r.Epochs, *e)
+	}
+	r.addHandovers(writes)
+	slices.SortStableFunc(r.Violations, func(a, b Violation) int { return a.At.Compare(b.At) })
+	return r, nil
+}
+
+// judge puts a write where it belongs in the report.
+func (r *Report) judge(h *history, o Options, credential string, event auditv1.Event) {
+	at := event.RequestReceivedTimestamp.Time
+	v := h.verdict(credential, at)
+	switch {
+	case v.kind == "":
+		if v.epoch != nil && succeeded(event) {
+			v.epoch.Writes++
+		}
+	case o.Held != nil && o.Held(event):
+		r.Held = append(r.Held, event)
+	case !succeeded(event):
+		if v.kind.violates() {
+			r.Refused++
+		}
+	case v.kind == afterExpiry:
+		r.AfterExpiry++
+	case v.kind == afterEdit:
+		r.AfterEdit++
+		r.Notice = max(r.Notice, v.late)
+	default:
+		r.Violations = append(r.Violations, newViolation(v.kind, credential, event, v.why))
+		r.DualWindow = max(r.DualWindow, v.dual)
+	}
+}
+
+// verdict is what a write is for where it lies among the epochs.
+type verdict struct {
+	epoch *Epoch        // the one that it is of
+	kind  Kind          // empty if nothing is wrong with it
+	why   string        // in words
+	late  time.Duration // since its sender had the Lease
+	dual  time.Duration // since another had it
+}
+
+func (h *history) verdict(credential string, at time.Time) verdict {
+	own := -1
+	for i, e := range h.epochs {
+		if e.Credential == credential && !at.Before(e.From) {
+			own = i
+		}
+	}
+	if own < 0 {
+		return verdict{kind: WriteOutsideTerm, why: "before it ever held the Lease"}
+	}
+	e := h.epochs[own]
+	if e.End == Lasts || !at.After(e.lost) {
+		if expiry := e.expiry(at); at.After(expiry) {
+			return verdict{epoch: e, kind: afterExpiry, late: at.Sub(expiry)}
+		}
+		return verdict{epoch: e}
+	}
+	v := verdict{epoch: e, kind: afterEdit, late: at.Sub(e.lost)}
+	next := slices.IndexFunc(h.epochs[own+1:], func(e *Epoch) bool { return e.Credential != "" && !at.Before(e.From) })
+	if next >= 0 {
+		other := h.epochs[own+1+next]
+		v.kind, v.dual = WriteOutsideTerm, at.Sub(other.From)
+		v.why = fmt.Sprintf("%s after %s held the Lease", seconds(v.dual), other.Holder)
+	}
+	if e.End == Released {
+		v.kind, v.why = WriteAfterRelease, seconds(v.late)+" after it released the Lease"
+	}
+	return v
+}
+
+// addHandovers adds what lies between the epochs of replicas.
+func (r *Report) addHandovers(writes map[string][]time.Time) {
+	var last *Epoch
+	for i := range r.Epochs {
+		e := &r.Epochs[i]
+		if e.Credential == "" {
+			continue
+		}
+		if last != nil {
+			handover := Handover{From: last.Holder, To: e.Holder, How: last.End, Gap: max(0, e.From.Sub(last.To))}
+			received := slices.SortedFunc(slices.Values(writes[e.Credential]), time.Time.Compare)
+			first, _ := slices.BinarySearchFunc(received, e.From, time.Time.Compare)
+			if first < len(received) && (e.lost.IsZero() || !received[first].After(e.lost)) {
+				handover.FirstWrite = max(0, received[first].Sub(last.To))
+			}
+			r.Handovers = append(r.Handovers, handover)
+			r.Leaderless += handover.Gap
+		}
+		last = e
+	}
+}
+
+// isWrite matches requests that change objects.
+func isWrite(event auditv1.Event) bool {
+	return event.ObjectRef != nil && slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, event.Verb)
+}
+
+func succeeded(event auditv1.Event) bool {
+	return event.ResponseStatus != nil && event.ResponseStatus.Code/100 == 2
+}
+
+// isOverhead matches what a replica may write without leading: Leases, Events, and
+// questions in the form of objects.
+func isOverhead(event auditv1.Event) bool {
+	switch event.ObjectRef.APIGroup {
+	case authenticationv1.GroupName, authorizationv1.GroupName:
+		return true
+	case coordinationv1.GroupName:
+		return event.ObjectRef.Resource == "leases"
+	}
+	return event.ObjectRef.Resource == "events"
+}
+
+// describe says what a request asked for: "patch foos/status default/a".
+func describe(event auditv1.Event) string {
+	ref := event.ObjectRef
+	resource := ref.Resource
+	if ref.Subresource != "" {
+		resource += "/" + ref.Subresource
+	}
+	name := cmp.Or(ref.Name, "?")
+	if ref.Namespace != "" {
+		name = ref.Namespace + "/" + name
+	}
+	return event.Verb + " " + resource + " " + name
+}

@@ -1,0 +1,423 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leaders
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+)
+
+// figures are what a test compares of a report.
+type figures struct {
+	Writes, Outside, AfterRelease, Overwrites int
+	Held, Refused, AfterExpiry, AfterEdit     int
+	Dual, Leaderless, Notice                  time.Duration
+	Ends                                      []End
+}
+
+func figuresOf(r *Report) figures {
+	f := figures{
+		Writes:  r.Writes,
+		Outside: r.Count(WriteOutsideTerm), AfterRelease: r.Count(WriteAfterRelease), Overwrites: r.Count(Overwrite),
+		Held: len(r.Held), Refused: r.Refused, AfterExpiry: r.AfterExpiry, AfterEdit: r.AfterEdit,
+		Dual: r.DualWindow, Leaderless: r.Leaderless, Notice: r.Notice,
+	}
+	for _, e := range r.Epochs {
+		f.Ends = append(f.Ends, e.End)
+	}
+	return f
+}
+
+const ms = time.Millisecond
+
+// TestWrites is about when a replica may write. Each time that a write is allowed has
+// its counterpart, a millisecond away, when it is not.
+func TestWrites(t *testing.T) {
+	for name, tc := range map[string]struct {
+		log  func(l *fakeLog)
+		want figures
+	}{
+		"in its term": {
+			func(l *fakeLog) { l.takes(0, "a"); l.writes(2, "a"); l.takes(5000, "a"); l.writes(10999, "a") },
+			figures{Writes: 2, Ends: []End{Lasts}},
+		},
+		"before it held the Lease": {
+			func(l *fakeLog) { l.takes(0, "a"); l.writes(1, "a") },
+			figures{Writes: 1, Outside: 1, Ends: []End{Lasts}},
+		},
+		"by one that never held it": {
+			func(l *fakeLog) { l.takes(0, "a"); l.writes(100, "b") },
+			figures{Writes: 1, Outside: 1, Ends: []End{Lasts}},
+		},
+		"by one that never held it, without any Lease": {
+			func(l *fakeLog) { l.writes(100, "b") },
+			figures{Writes: 1, Outside: 1},
+		},
+		"before the next one's Lease is committed": {
+			func(l *fakeLog) { l.takes(0, "a"); l.takes(6000, "b"); l.writes(6002, "a") },
+			figures{Writes: 1, AfterExpiry: 1, Leaderless: 2 * ms, Ends: []End{Expired, Lasts}},
+		},
+		"after the next one's Lease was committed": {
+			func(l *fakeLog) { l.takes(0, "a"); l.takes(6000, "b"); l.writes(6003, "a"); l.writes(6102, "a") },
+			figures{Writes: 2, Outside: 2, Dual: 100 * ms, Leaderless: 2 * ms, Ends: []End{Expired, Lasts}},
+		},
+		"of both, as the Lease goes back and forth": {
+			func(l *fakeLog) {
+				l.takes(0, "a")
+				l.takes(6000, "b")
+				l.writes(6100, "b")
+				l.releases(6200, "b")
+				l.takes(6300, "a")
+				l.writes(6400, "a")
+				l.writes(6500, "b")
+			},
+			figures{Writes: 3, AfterRelease: 1, Dual: 198 * ms, Leaderless: 102 * ms, Ends: []End{Expired, Released, Lasts}},
+		},
+		"up to its release": {
+			func(l *fakeLog) { l.takes(0, "a"); l.releases(1000, "a"); l.writes(1002, "a") },
+			figures{Writes: 1, Ends: []End{Released}},
+		},
+		"after its release": {
+			func(l *fakeLog) { l.takes(0, "a"); l.releases(1000, "a"); l.writes(1003, "a") },
+			figures{Writes: 1, AfterRelease: 1, Ends: []End{Released}},
+		},
+		"after its release by deletion": {
+			func(l *fakeLog) { l.takes(0, "a"); l.deletes(1000, "a"); l.writes(1003, "a") },
+			figures{Writes: 1, AfterRelease: 1, Ends: []End{Released}},
+		},
+		"after its release, when it holds the Lease again": {
+			func(l *fakeLog) { l.takes(0, "a"); l.releases(1000, "a"); l.takes(2000, "a"); l.writes(2002, "a") },
+			figures{Writes: 1, Leaderless: 1000 * ms, Ends: []End{Released, Lasts}},
+		},
+		"after it expired, while nobody took it": {
+			func(l *fakeLog) { l.takes(0, "a"); l.writes(6000, "a"); l.writes(6001, "a") },
+			figures{Writes: 2, AfterExpiry: 1, Ends: []End{Lasts}},
+		},
+		"after a renewal that came late": {
+			func(l *fakeLog) { l.takes(0, "a"); l.writes(7000, "a"); l.takes(8000, "a"); l.writes(8100, "a") },
+			figures{Writes: 2, AfterExpiry: 1, Ends: []End{Lasts}},
+		},
+		"after an administrator emptied its Lease, and when another took it": {
+			func(l *fakeLog) {
+				l.takes(0, "a")
+				l.lease(1000, "admin", "", 6)
+				l.writes(1002, "a")
+				l.writes(1042, "a")
+				l.takes(1100, "b")
+				l.writes(1112, "a")
+			},
+			figures{Writes: 3, AfterEdit: 1, Notice: 40 * ms, Outside: 1, Dual: 10 * ms, Leaderless: 100 * ms, Ends: []End{Edited, Lasts}},
+		},
+		"after an administrator deleted its Lease": {
+			func(l *fakeLog) {
+				l.takes(0, "a")
+				l.deletes(1000, "admin")
+				l.writes(1012, "a")
+				l.takes(2000, "a")
+				l.writes(2002, "a")
+			},
+			figures{Writes: 2, AfterEdit: 1, Notice: 10 * ms, Leaderless: 1000 * ms, Ends: []End{Edited, Lasts}},
+		},
+		"after an administrator gave its Lease to a stranger": {
+			func(l *fakeLog) { l.takes(0, "a"); l.lease(1000, "admin", "usurper", 6); l.writes(1012, "a") },
+			figures{Writes: 1, AfterEdit: 1, Notice: 10 * ms, Ends: []End{Edited, Lasts}},
+		},
+		"after an edit that leaves the holder": {
+			func(l *fakeLog) { l.takes(0, "a"); l.lease(1000, "admin", "id-a", 6); l.writes(5999, "a") },
+			figures{Writes: 1, Ends: []End{Lasts}},
+		},
+		"after another replica emptied its Lease": {
+			func(l *fakeLog) { l.takes(0, "a"); l.releases(1000, "b"); l.writes(1012, "a") },
+			figures{Writes: 1, AfterEdit: 1, Notice: 10 * ms, Overwrites: 1, Ends: []End{Overwritten}},
+		},
+		"held on its way": {
+			func(l *fakeLog) {
+				l.takes(0, "a")
+				l.heldWrites(100, "a") // in time
+				l.takes(6000, "b")
+				l.heldWrites(7000, "a")
+				refuse(l.heldWrites(7001, "a"))
+				l.writes(7003, "a")
+			},
+			figures{Writes: 3, Held: 2, Outside: 1, Dual: 1001 * ms, Leaderless: 2 * ms, Ends: []End{Expired, Lasts}},
+		},
+		"refused": {
+			func(l *fakeLog) {
+				l.takes(0, "a")
+				refuse(l.writes(100, "a"))
+				l.takes(6000, "b")
+				refuse(l.writes(6003, "a"))
+			},
+			figures{Refused: 1, Leaderless: 2 * ms, Ends: []End{Expired, Lasts}},
+		},
+		"refused, after it expired": {
+			func(l *fakeLog) { l.takes(0, "a"); refuse(l.writes(6001, "a")) },
+			figures{Ends: []End{Lasts}},
+		},
+		"answered in another order than received": {
+			func(l *fakeLog) {
+				l.takes(0, "a")
+				l.deletes(1000, "admin")
+				l.writes(1042, "a")
+				l.writes(1012, "a")
+				l.takes(1100, "b")
+				l.writes(1142, "a")
+				l.writes(1112, "a")
+			},
+			figures{Writes: 4, AfterEdit: 2, Notice: 40 * ms, Outside: 2, Dual: 40 * ms, Leaderless: 100 * ms, Ends: []End{Edited, Lasts}},
+		},
+		"of somebody else": {
+			func(l *fakeLog) { l.takes(0, "a"); l.writes(1000, "admin") },
+			figures{Ends: []End{Lasts}},
+		},
+		"of what needs no term": {
+			func(l *fakeLog) {
+				l.add(0, "a", "create", "", "events", "x", nil)
+				l.add(0, "a", "create", "events.k8s.io", "events", "x", nil)
+				l.add(0, "a", "create", "authentication.k8s.io", "tokenreviews", "x", nil)
+				l.add(0, "a", "create", "authorization.k8s.io", "subjectaccessreviews", "x", nil)
+				l.add(0, "a", "update", "coordination.k8s.io", "leases", "another", nil)
+				l.add(0, "a", "get", "", "configmaps", "x", nil)
+			},
+			figures{},
+		},
+		"of each verb": {
+			func(l *fakeLog) {
+				for _, verb := range []string{"create", "update", "patch", "delete", "deletecollection"} {
+					l.add(0, "a", verb, "", "configmaps", "x", nil)
+				}
+			},
+			figures{Writes: 5, Outside: 5},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &fakeLog{t: t}
+			tc.log(l)
+			compare(t, l.check(), tc.want)
+		})
+	}
+}
+
+// TestHolders is about who may take the Lease, and when.
+func TestHolders(t *testing.T) {
+	for name, tc := range map[string]struct {
+		log  func(l *fakeLog)
+		want figures
+	}{
+		"it is released": {
+			func(l *fakeLog) { l.takes(0, "a"); l.releases(1000, "a"); l.takes(1001, "b") },
+			figures{Leaderless: 1 * ms, Ends: []End{Released, Lasts}},
+		},
+		"it is expired": {
+			func(l *fakeLog) { l.takes(0, "a"); l.takes(2000, "a"); l.takes(8000, "b") },
+			figures{Leaderless: 2 * ms, Ends: []End{Expired, Lasts}},
+		},
+		"it is about to expire": {
+			func(l *fakeLog) { l.takes(0, "a"); l.takes(2000, "a"); l.takes(7999, "b") },
+			figures{Overwrites: 1, Ends: []End{Overwritten, Lasts}},
+		},
+		"it expires by the record's own duration": {
+			func(l *fakeLog) { l.lease(0, "a", "id-a", 3); l.takes(3000, "b"); l.takes(6000, "c") },
+			figures{Overwrites: 1, Leaderless: 2 * ms, Ends: []End{Expired, Overwritten, Lasts}},
+		},
+		"another edits it, which is no renewal": {
+			func(l *fakeLog) { l.takes(0, "a"); l.lease(2000, "admin", "id-a", 6); l.takes(6000, "b") },
+			figures{Leaderless: 2 * ms, Ends: []End{Expired, Lasts}},
+		},
+		"another edits its duration": {
+			func(l *fakeLog) { l.takes(0, "a"); l.lease(2000, "admin", "id-a", 60); l.takes(6000, "b") },
+			figures{Overwrites: 1, Ends: []End{Overwritten, Lasts}},
+		},
+		"it is deleted": {
+			func(l *fakeLog) { l.takes(0, "a"); l.deletes(1000, "admin"); l.takes(1001, "b") },
+			figures{Leaderless: 1 * ms, Ends: []End{Edited, Lasts}},
+		},
+		"its deletion is not in the log": {
+			func(l *fakeLog) { l.takes(0, "a"); l.uid++; l.takes(1000, "b") },
+			figures{Leaderless: 2 * ms, Ends: []End{Edited, Lasts}},
+		},
+		"its deletion is not in the log, and its holder makes it anew": {
+			func(l *fakeLog) { l.takes(0, "a"); l.uid++; l.takes(1000, "a") },
+			figures{Leaderless: 2 * ms, Ends: []End{Edited, Lasts}},
+		},
+		"a replica that does not hold it deletes it": {
+			func(l *fakeLog) { l.takes(0, "a"); l.deletes(1000, "b"); l.takes(1001, "b") },
+			figures{Overwrites: 1, Leaderless: 1 * ms, Ends: []End{Overwritten, Lasts}},
+		},
+		"an administrator empties it": {
+			func(l *fakeLog) { l.takes(0, "a"); l.lease(1000, "admin", "", 6); l.takes(1001, "b") },
+			figures{Leaderless: 1 * ms, Ends: []End{Edited, Lasts}},
+		},
+		"a replica that does not hold it empties it": {
+			func(l *fakeLog) { l.takes(0, "a"); l.takes(6000, "b"); l.releases(7000, "a"); l.takes(7001, "c") },
+			figures{Overwrites: 1, Leaderless: 3 * ms, Ends: []End{Expired, Overwritten, Lasts}},
+		},
+		"one empties what is empty": {
+			func(l *fakeLog) { l.takes(0, "a"); l.releases(1000, "a"); l.releases(1001, "b"); l.takes(1002, "b") },
+			figures{Leaderless: 2 * ms, Ends: []End{Released, Lasts}},
+		},
+		"a stranger's is taken too early": {
+			func(l *fakeLog) { l.takes(0, "a"); l.lease(1000, "admin", "usurper", 6); l.takes(6999, "a") },
+			figures{Overwrites: 1, Leaderless: 5999 * ms, Ends: []End{Edited, Overwritten, Lasts}},
+		},
+		"a stranger's is taken in time": {
+			func(l *fakeLog) { l.takes(0, "a"); l.lease(1000, "admin", "usurper", 6); l.takes(7000, "a") },
+			figures{Leaderless: 6000 * ms, Ends: []End{Edited, Expired, Lasts}},
+		},
+		"an administrator gives it to a replica, which takes it up": {
+			func(l *fakeLog) {
+				l.takes(0, "a")
+				l.lease(1000, "admin", "id-b", 6)
+				l.takes(1100, "b")
+				l.writes(1102, "b")
+			},
+			figures{Writes: 1, Leaderless: 100 * ms, Ends: []End{Edited, Lasts}},
+		},
+		"two share an identity": {
+			func(l *fakeLog) { l.takes(0, "a"); l.lease(1000, "b", "id-a", 6) },
+			figures{Overwrites: 1, Ends: []End{Overwritten, Lasts}},
+		},
+		"a replica comes back as another process with its token": {
+			func(l *fakeLog) { l.takes(0, "a"); changeLease(l.t, l.takes(5999, "a"), identity("id-a2")) },
+			figures{Overwrites: 1, Ends: []End{Overwritten, Lasts}},
+		},
+		"a write of it is refused": {
+			func(l *fakeLog) { l.takes(0, "a"); refuse(l.takes(1000, "b")) },
+			figures{Ends: []End{Lasts}},
+		},
+		"another Lease": {
+			func(l *fakeLog) { l.takes(0, "a"); l.takes(1000, "b").ObjectRef.Name = "other" },
+			figures{Ends: []End{Lasts}},
+		},
+		"a Lease of the same name elsewhere": {
+			func(l *fakeLog) { l.takes(0, "a"); l.takes(1000, "b").ObjectRef.Namespace = "other" },
+			figures{Ends: []End{Lasts}},
+		},
+		"answers come in another order than commits": {
+			func(l *fakeLog) {
+				l.takes(0, "a")
+				l.releases(1000, "a")
+				l.takes(1001, "b")
+				n := len(l.events)
+				l.events[n-2], l.events[n-1] = l.events[n-1], l.events[n-2]
+			},
+			figures{Leaderless: 1 * ms, Ends: []End{Released, Lasts}},
+		},
+		"the release is answered when another has taken it": {
+			func(l *fakeLog) {
+				l.takes(0, "a")
+				release := l.releases(1000, "a")
+				release.StageTimestamp.Time = release.StageTimestamp.Add(100 * ms)
+				l.takes(1050, "b")
+			},
+			figures{Ends: []End{Released, Lasts}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &fakeLog{t: t}
+			tc.log(l)
+			compare(t, l.check(), tc.want)
+		})
+	}
+}
+
+func compare(t *testing.T, r *Report, want figures) {
+	t.Helper()
+	if diff := cmp.Diff(want, figuresOf(r), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("(-want +got):\n%s\n%s", diff, r)
+	}
+}
+
+func TestHandovers(t *testing.T) {
+	l := &fakeLog{t: t}
+	l.takes(0, "a")
+	l.writes(100, "a")
+	l.releases(1000, "a")
+	l.takes(1010, "b")
+	l.writes(1040, "b")
+	l.writes(1030, "b")
+	l.takes(8010, "c")
+	l.takes(14010, "a")
+	l.writes(14100, "c")
+	want := []Handover{
+		{From: "id-a", To: "id-b", How: Released, Gap: 10 * ms, FirstWrite: 28 * ms},
+		{From: "id-b", To: "id-c", How: Expired, Gap: 1002 * ms},
+		{From: "id-c", To: "id-a", How: Expired, Gap: 2 * ms},
+	}
+	if diff := cmp.Diff(want, l.check().Handovers); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestWhatTheLogMustHave checks that what cannot be judged is an error, and no peace.
+func TestWhatTheLogMustHave(t *testing.T) {
+	for name, tc := range map[string]struct {
+		spoil func(l *fakeLog, event *auditv1.Event)
+		want  string
+	}{
+		"bodies of Leases": {func(_ *fakeLog, e *auditv1.Event) { e.ResponseObject = nil }, "has no body"},
+		"versions": {func(l *fakeLog, e *auditv1.Event) {
+			changeLease(l.t, e, func(l *coordinationv1.Lease) { l.ResourceVersion = "" })
+		}, "parsing"},
+		"whose a Lease is": {func(_ *fakeLog, e *auditv1.Event) { e.User.Extra = nil }, "does not tell the credential of system:serviceaccount:system:leader"},
+		"whose a write is": {func(l *fakeLog, _ *auditv1.Event) { l.writes(1, "a").User.Extra = nil }, "reading patch configmaps system/x: the audit log does not tell the credential"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &fakeLog{t: t}
+			tc.spoil(l, l.takes(0, "a"))
+			_, err := Check(l.events, Options{Lease: lease, Replica: ServiceAccount("system", "leader")})
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestText(t *testing.T) {
+	l := &fakeLog{t: t}
+	l.takes(0, "a")
+	l.writes(2, "a")
+	l.takes(6000, "b")
+	for i := range 6 {
+		l.writes(6100+100*i, "a")
+	}
+	l.releases(7000, "a")
+	got := l.check().String()
+	want := `Lease system/leader: 7 writes, 7 violations
+
+REPLICA  HOLDER  FROM          TO            HELD    END          WRITES
+1        id-a    12:00:00.002  12:00:06.000  5.998s  expired      1
+2        id-b    12:00:06.002  12:00:07.002  1.000s  overwritten  0
+
+write outside term             6
+write after release            0
+overwrite                      1
+held on the way                0
+refused by the API server      0
+write after expiry, not taken  0
+write after an edit            0       the last 0.000s after it
+dual window                    0.598s
+without a leader               0.002s  in 1 handovers
+
+VIOLATION           REPLICA  AT            WHAT                        WHY
+write outside term  1        12:00:06.100  patch configmaps system/x   0.098s after id-b held the Lease
+write outside term  1        12:00:06.200  patch configmaps system/x   0.198s after id-b held the Lease
+write outside term  1        12:00:06.300  patch configmaps system/x   0.298s after id-b held the Lease
+write outside term  1        12:00:06.400  patch configmaps system/x   0.398s after id-b held the Lease
+write outside term  1        12:00:06.500  patch configmaps system/x   0.498s after id-b held the Lease
+overwrite           1        12:00:07.000  update leases system/leader emptied the Lease of id-b, which it did not hold
+write outside term                         and 1 more
+`
+	// Columns stay apart by two spaces, however wide.
+	squeeze := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+	if squeeze(got) != squeeze(want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

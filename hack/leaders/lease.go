@@ -1,0 +1,100 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leaders
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/utils/ptr"
+)
+
+// leaseWrite is a committed write of the Lease.
+type leaseWrite struct {
+	event      auditv1.Event
+	credential string // empty if it was not a replica's
+	uid        types.UID
+	version    uint64 // 0 of a deletion
+	deleted    bool
+	holder     string
+	duration   time.Duration
+}
+
+func (w leaseWrite) received() time.Time  { return w.event.RequestReceivedTimestamp.Time }
+func (w leaseWrite) committed() time.Time { return w.event.StageTimestamp.Time }
+
+// leaseWrites returns the committed writes of the Lease, in the order of their commits.
+func leaseWrites(events []auditv1.Event, o Options) ([]leaseWrite, error) {
+	var writes, deletions []leaseWrite
+	for _, event := range events {
+		if !isWrite(event) || !succeeded(event) || !isOf(event, o.Lease) {
+			continue
+		}
+		w, err := decode(event, o)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s of Lease %s at %s: %w", event.Verb, o.Lease, clock(event.StageTimestamp.Time), err)
+		}
+		if w.deleted {
+			deletions = append(deletions, w)
+		} else {
+			writes = append(writes, w)
+		}
+	}
+	// Of two writes that overlap, the one that is answered first need not be the one
+	// that was committed first.
+	slices.SortStableFunc(writes, func(a, b leaseWrite) int { return cmp.Compare(a.version, b.version) })
+	for _, d := range deletions {
+		// A deletion has no version, but whose it was has none after it.
+		for i := len(writes) - 1; i >= 0; i-- {
+			if writes[i].uid == d.uid {
+				writes = slices.Insert(writes, i+1, d)
+				break
+			}
+		}
+	}
+	return writes, nil
+}
+
+func isOf(event auditv1.Event, lease types.NamespacedName) bool {
+	ref := event.ObjectRef
+	return ref != nil && ref.APIGroup == coordinationv1.GroupName && ref.Resource == "leases" &&
+		ref.Namespace == lease.Namespace && ref.Name == lease.Name
+}
+
+// decode reads what the API server answered, which is what it committed.
+func decode(event auditv1.Event, o Options) (leaseWrite, error) {
+	w := leaseWrite{event: event}
+	var err error
+	if w.credential, err = o.credential(event); err != nil {
+		return w, err
+	}
+	if event.ResponseObject == nil {
+		return w, fmt.Errorf("the audit log has no body")
+	}
+	if event.Verb == "delete" {
+		var status metav1.Status
+		if err := json.Unmarshal(event.ResponseObject.Raw, &status); err != nil {
+			return w, err
+		}
+		w.deleted, w.uid = true, ptr.Deref(status.Details, metav1.StatusDetails{}).UID
+		return w, nil
+	}
+	var lease coordinationv1.Lease
+	if err := json.Unmarshal(event.ResponseObject.Raw, &lease); err != nil {
+		return w, err
+	}
+	w.uid = lease.UID
+	w.holder = ptr.Deref(lease.Spec.HolderIdentity, "")
+	w.duration = time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second
+	w.version, err = strconv.ParseUint(lease.ResourceVersion, 10, 64)
+	return w, err
+}

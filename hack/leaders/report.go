@@ -1,0 +1,186 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leaders
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+)
+
+// Kind is a rule that a replica can violate.
+type Kind string
+
+const (
+	// WriteOutsideTerm is a write received after the Lease of the next holder was
+	// committed, or before its sender held the Lease for the first time.
+	WriteOutsideTerm Kind = "write outside term"
+	// WriteAfterRelease is a write received after its sender's own release was
+	// committed and before it held the Lease again.
+	WriteAfterRelease Kind = "write after release"
+	// Overwrite is a write of the Lease that took it from a holder that had neither
+	// released it nor let it expire, or that emptied the Lease of another.
+	Overwrite Kind = "overwrite"
+
+	// Not violated, but counted: the rules that lie outside them.
+	afterExpiry Kind = "write after expiry"
+	afterEdit   Kind = "write after an edit"
+)
+
+// violates tells the rules from what is only counted.
+func (k Kind) violates() bool { return k != "" && k != afterExpiry && k != afterEdit }
+
+// Violation is something that a replica did and must not do.
+type Violation struct {
+	Kind       Kind
+	Credential string // who did it
+	At         time.Time
+	AuditID    types.UID
+	What       string // it did
+	Why        string // that is wrong
+}
+
+func newViolation(kind Kind, credential string, event auditv1.Event, why string) Violation {
+	return Violation{
+		Kind: kind, Credential: credential, At: event.RequestReceivedTimestamp.Time, AuditID: event.AuditID,
+		What: describe(event), Why: why,
+	}
+}
+
+// Handover is what lies between the epochs of two replicas, or of one that held the
+// Lease again.
+type Handover struct {
+	From, To string // holders
+	// How the earlier epoch ended.
+	How End
+	// Gap is from the end of the earlier epoch to the beginning of the later.
+	Gap time.Duration
+	// FirstWrite is from the end of the earlier epoch to the first write in the later; 0
+	// if there was none.
+	FirstWrite time.Duration
+}
+
+// Report is what [Check] found.
+type Report struct {
+	Lease types.NamespacedName
+	// Epochs are those of all holders, replicas or not, in their order.
+	Epochs     []Epoch
+	Handovers  []Handover
+	Violations []Violation
+
+	// Writes is how many writes of replicas succeeded, Leases and Events and the like
+	// left out.
+	Writes int
+	// Held are the writes that were held on their way and that would otherwise be
+	// violations, or late in one of the ways that are only counted. They succeeded if
+	// their status says so.
+	Held []auditv1.Event
+	// Refused is how many writes would have been violations if the API server had not
+	// refused them.
+	Refused int
+	// AfterExpiry is how many writes were received when the Lease of their sender had
+	// expired, but nobody had taken it.
+	AfterExpiry int
+	// AfterEdit is how many writes were received when somebody had edited or deleted the
+	// Lease of their sender, but no other replica had taken it; Notice is how late the
+	// last of them was.
+	AfterEdit int
+	Notice    time.Duration
+	// DualWindow is the longest time for which one replica held the Lease and another
+	// wrote.
+	DualWindow time.Duration
+	// Leaderless is the sum of the handovers' gaps.
+	Leaderless time.Duration
+}
+
+// Count returns the number of violations of a kind.
+func (r *Report) Count(kind Kind) int {
+	n := 0
+	for _, v := range r.Violations {
+		if v.Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// shown is how many violations of each kind the text shows.
+const shown = 5
+
+// String is the report for people.
+func (r *Report) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Lease %s: %d writes, %d violations\n\n", r.Lease, r.Writes, len(r.Violations))
+	names := r.names()
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "REPLICA\tHOLDER\tFROM\tTO\tHELD\tEND\tWRITES")
+	for _, e := range r.Epochs {
+		to, held := "", ""
+		if e.End != Lasts {
+			to, held = clock(e.To), seconds(e.To.Sub(e.From))
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", names[e.Credential], e.Holder, clock(e.From), to, held, e.End, e.Writes)
+	}
+	fmt.Fprintln(table)
+	r.writeCounts(table)
+	if len(r.Violations) > 0 {
+		fmt.Fprintln(table)
+		r.writeViolations(table, names)
+	}
+	_ = table.Flush() // to a strings.Builder, which cannot fail
+	return b.String()
+}
+
+func (r *Report) writeCounts(table *tabwriter.Writer) {
+	for _, kind := range []Kind{WriteOutsideTerm, WriteAfterRelease, Overwrite} {
+		fmt.Fprintf(table, "%s\t%d\n", kind, r.Count(kind))
+	}
+	fmt.Fprintf(table, "held on the way\t%d\n", len(r.Held))
+	fmt.Fprintf(table, "refused by the API server\t%d\n", r.Refused)
+	fmt.Fprintf(table, "%s, not taken\t%d\n", afterExpiry, r.AfterExpiry)
+	fmt.Fprintf(table, "%s\t%d\tthe last %s after it\n", afterEdit, r.AfterEdit, seconds(r.Notice))
+	fmt.Fprintf(table, "dual window\t%s\n", seconds(r.DualWindow))
+	fmt.Fprintf(table, "without a leader\t%s\tin %d handovers\n", seconds(r.Leaderless), len(r.Handovers))
+}
+
+func (r *Report) writeViolations(table *tabwriter.Writer, names map[string]string) {
+	fmt.Fprintln(table, "VIOLATION\tREPLICA\tAT\tWHAT\tWHY")
+	seen := map[Kind]int{}
+	for _, v := range r.Violations {
+		if seen[v.Kind]++; seen[v.Kind] <= shown {
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", v.Kind, names[v.Credential], clock(v.At), v.What, v.Why)
+		}
+	}
+	for _, kind := range []Kind{WriteOutsideTerm, WriteAfterRelease, Overwrite} {
+		if more := seen[kind] - shown; more > 0 {
+			fmt.Fprintf(table, "%s\t\t\tand %d more\n", kind, more)
+		}
+	}
+}
+
+// names numbers the credentials, which are too long to read.
+func (r *Report) names() map[string]string {
+	names := map[string]string{"": "none"}
+	add := func(credential string) {
+		if _, ok := names[credential]; !ok {
+			names[credential] = strconv.Itoa(len(names))
+		}
+	}
+	for _, e := range r.Epochs {
+		add(e.Credential)
+	}
+	for _, v := range r.Violations {
+		add(v.Credential)
+	}
+	return names
+}
+
+func clock(t time.Time) string { return t.Format("15:04:05.000") }
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.3fs", d.Seconds()) }

@@ -19,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/client-go/kubernetes"
 )
 
@@ -196,6 +197,49 @@ func TestServiceAccountKubeconfig(t *testing.T) {
 	}
 	if _, err := c.ServiceAccountKubeconfig(ctx, "default", "nobody"); !apierrors.IsNotFound(err) {
 		t.Errorf("a ServiceAccount that does not exist: %v, want not found", err)
+	}
+}
+
+// TestRestartAPIServer checks that nothing is lost: objects, users, tokens, the log;
+// nor the other components, which are looked for at the end.
+func TestRestartAPIServer(t *testing.T) {
+	c := start(t, Options{Nodes: 1, AuditLog: true})
+	ctx := t.Context()
+	for _, args := range [][]string{
+		{"create", "namespace", "before"},
+		{"create", "serviceaccount", "reader"},
+		{"create", "role", "reader", "--verb=get,list", "--resource=configmaps"},
+		{"create", "rolebinding", "reader", "--role=reader", "--serviceaccount=default:reader"},
+	} {
+		if _, err := c.Kubectl(ctx, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kubeconfig, err := c.ServiceAccountKubeconfig(ctx, "default", "reader")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := processes(t, c)["kube-apiserver.pid"]
+	if err := c.RestartAPIServer(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Kubectl(ctx, "get", "namespace", "before"); err != nil {
+		t.Error(err)
+	}
+	if _, err := Kubectl(ctx, c.KubectlPath, kubeconfig, c.Dir, "get", "configmaps"); err != nil {
+		t.Error(err)
+	}
+	if processes(t, c)["kube-apiserver.pid"] == pid {
+		t.Error("it is still the same process")
+	}
+	for user, call := range map[string]string{
+		"admin":                                "create namespaces", // before
+		"system:serviceaccount:default:reader": "list configmaps",   // afterwards
+	} {
+		events, err := c.AuditEvents(func(event auditv1.Event) bool { return Call(event) == call && event.User.Username == user })
+		if err != nil || len(events) != 1 {
+			t.Errorf("the audit log has %q of %s %d times, %v; want once", call, user, len(events), err)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
@@ -68,6 +70,30 @@ func (c *Cluster) startControlPlane(o Options) error {
 	return err
 }
 
+// RestartAPIServer ends kube-apiserver, which first answers the requests that it has,
+// and starts it again on the same address, with the same data, certificates and audit
+// log. It returns when it is ready. Nobody may call Stop meanwhile.
+func (c *Cluster) RestartAPIServer(ctx context.Context) error {
+	apiServer := c.plane.APIServer
+	if err := apiServer.Stop(); err != nil {
+		return fmt.Errorf("stopping kube-apiserver: %w", err)
+	}
+	log, err := c.group.OpenLog("kube-apiserver")
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	apiServer.Out, apiServer.Err = log, log
+	if err := apiServer.Start(); err != nil {
+		return fmt.Errorf("starting kube-apiserver again: %w%s", err, process.Tail(log.Name()))
+	}
+	client, err := kubernetes.NewForConfig(c.config)
+	if err != nil {
+		return fmt.Errorf("making the admin's client: %w", err)
+	}
+	return c.await(ctx, client, apiServerReady)
+}
+
 // configureAPIServer sets the flags in which this API server differs from
 // envtest's.
 func (c *Cluster) configureAPIServer(o Options) error {
@@ -77,7 +103,9 @@ func (c *Cluster) configureAPIServer(o Options) error {
 		// and a machine without one could not run a cluster. The endpoints of
 		// the Service default/kubernetes may not be on the loopback network.
 		Set("advertise-address", "127.0.0.1").
-		Set("endpoint-reconciler-type", "none")
+		Set("endpoint-reconciler-type", "none").
+		// Without, it would wait a minute at its end for clients to end their watches.
+		Set("shutdown-watch-termination-grace-period", "1s")
 	if o.Nodes > 0 {
 		flags.Disable("disable-admission-plugins")
 	}

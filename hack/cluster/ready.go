@@ -59,6 +59,11 @@ func (c *Cluster) waitReady(ctx context.Context, client kubernetes.Interface, o 
 	if o.Nodes > 0 {
 		conditions = append(conditions, defaultServiceAccountExists, nodesReady)
 	}
+	return c.await(ctx, client, conditions...)
+}
+
+// await waits until the conditions hold, one after the other.
+func (c *Cluster) await(ctx context.Context, client kubernetes.Interface, conditions ...func(context.Context, kubernetes.Interface) error) error {
 	timeout := fmt.Errorf("timed out after %s", startTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, timeout)
 	defer cancel()
@@ -95,6 +100,10 @@ func authenticationPublished(ctx context.Context, client kubernetes.Interface) e
 		}
 	}
 	return nil
+}
+
+func apiServerReady(ctx context.Context, client kubernetes.Interface) error {
+	return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 }
 
 func defaultServiceAccountExists(ctx context.Context, client kubernetes.Interface) error {

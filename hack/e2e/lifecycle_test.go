@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
 func TestSignalsEndTheDaemonInOrder(t *testing.T) {
@@ -39,10 +40,10 @@ func TestSignalsEndTheDaemonInOrder(t *testing.T) {
 
 func TestASecondSignalEndsTheDaemonAtOnce(t *testing.T) {
 	freeLease(t)
-	proxy := startProxy(t)
-	r := startReplicaWith(t, proxy.kubeconfig(t), "--leader-elect-renew-deadline=5s").ready()
+	link := clustertest.StartLink(t, testCluster)
+	r := startReplicaWith(t, link.Kubeconfig(t, testCluster, daemonName, daemonName), "--leader-elect-renew-deadline=5s").ready()
 	waitLeader(t, "")
-	proxy.hold() // the Lease cannot be released
+	link.Hold(clustertest.Both) // the Lease cannot be released
 	r.signal(syscall.SIGTERM)
 	waitUntil(t, "the controllers have stopped", func(context.Context) error {
 		if !strings.Contains(r.log.String(), "All controllers have stopped") {

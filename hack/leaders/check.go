@@ -28,10 +28,10 @@ type Options struct {
 	// Replica matches the requests of replicas. All others are an administrator's, or
 	// somebody's who has nothing to do with it.
 	Replica func(auditv1.Event) bool
-	// Held matches requests that were held on their way to the API server. What they
-	// would violate is counted apart: no client can take back what it has sent. May
-	// be nil.
-	Held func(auditv1.Event) bool
+	// Sent says when a request was sent, where a proxy has seen it before the API server
+	// did. What was sent in time but received late is counted apart: no client can take
+	// it back. May be nil.
+	Sent func(auditv1.Event) (at time.Time, ok bool)
 }
 
 // ServiceAccount matches requests of a ServiceAccount.
@@ -96,7 +96,7 @@ func (r *Report) judge(h *history, o Options, credential string, event auditv1.E
 		if v.epoch != nil && succeeded(event) {
 			v.epoch.Writes++
 		}
-	case o.Held != nil && o.Held(event):
+	case h.sentInTime(o, credential, event):
 		r.Held = append(r.Held, event)
 	case !succeeded(event):
 		if v.kind.violates() {
@@ -150,6 +150,15 @@ func (h *history) verdict(credential string, at time.Time) verdict {
 		v.kind, v.why = WriteAfterRelease, seconds(v.late)+" after it released the Lease"
 	}
 	return v
+}
+
+// sentInTime tells whether a request would have been right when it was sent.
+func (h *history) sentInTime(o Options, credential string, event auditv1.Event) bool {
+	if o.Sent == nil {
+		return false
+	}
+	at, ok := o.Sent(event)
+	return ok && h.verdict(credential, at).kind == ""
 }
 
 // addHandovers adds what lies between the epochs of replicas.

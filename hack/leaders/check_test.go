@@ -140,13 +140,22 @@ func TestWrites(t *testing.T) {
 		"held on its way": {
 			func(l *fakeLog) {
 				l.takes(0, "a")
-				l.heldWrites(100, "a") // in time
+				l.heldWrites(100, 200, "a")
 				l.takes(6000, "b")
-				l.heldWrites(7000, "a")
-				refuse(l.heldWrites(7001, "a"))
+				l.heldWrites(6000, 7000, "a")
+				refuse(l.heldWrites(6000, 7001, "a"))
 				l.writes(7003, "a")
 			},
 			figures{Writes: 3, Held: 2, Outside: 1, Dual: 1001 * ms, Leaderless: 2 * ms, Ends: []End{Expired, Lasts}},
+		},
+		"held on its way, but sent late": {
+			func(l *fakeLog) {
+				l.takes(0, "a")
+				l.takes(6010, "b")
+				l.heldWrites(6001, 7000, "a") // expired, if not yet taken
+				l.heldWrites(6013, 7001, "a")
+			},
+			figures{Writes: 2, Outside: 2, Dual: 989 * ms, Leaderless: 12 * ms, Ends: []End{Expired, Lasts}},
 		},
 		"refused": {
 			func(l *fakeLog) {

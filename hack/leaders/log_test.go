@@ -96,11 +96,11 @@ func (l *fakeLog) writes(ms int, who string) *auditv1.Event {
 	return l.add(ms, who, "patch", "", "configmaps", "x", nil)
 }
 
-// heldWrites is a write that a proxy held.
-func (l *fakeLog) heldWrites(ms int, who string) *auditv1.Event {
+// heldWrites is a write that a proxy has seen when it was sent.
+func (l *fakeLog) heldWrites(sent, ms int, who string) *auditv1.Event {
 	l.t.Helper()
 	event := l.writes(ms, who)
-	event.Annotations = map[string]string{"held": ""}
+	event.Annotations = map[string]string{"sent": strconv.Itoa(sent)}
 	return event
 }
 
@@ -108,7 +108,10 @@ func (l *fakeLog) check() *Report {
 	l.t.Helper()
 	r, err := Check(l.events, Options{
 		Lease: lease, Replica: ServiceAccount("system", "leader"),
-		Held: func(event auditv1.Event) bool { _, ok := event.Annotations["held"]; return ok },
+		Sent: func(event auditv1.Event) (time.Time, bool) {
+			sent, err := strconv.Atoi(event.Annotations["sent"])
+			return start.Add(time.Duration(sent) * time.Millisecond), err == nil
+		},
 	})
 	if err != nil {
 		l.t.Fatal(err)

@@ -77,7 +77,7 @@ type Report struct {
 	// Writes is how many writes of replicas succeeded, Leases and Events and the like
 	// left out.
 	Writes int
-	// Held are the writes that were held on their way and that would otherwise be
+	// Held are the writes that were sent in time and received when they would be
 	// violations, or late in one of the ways that are only counted. They succeeded if
 	// their status says so.
 	Held []auditv1.Event

@@ -31,7 +31,13 @@ type Proxy struct {
 // for the one that just does, and responses through modify. It ends with the test.
 func StartProxy(t *testing.T, c *cluster.Cluster, wrap func(next http.Handler) http.Handler, modify func(*http.Response) error) *Proxy {
 	t.Helper()
-	target, err := url.Parse(c.Config().Host)
+	return startProxy(t, c, c.Config().Host, wrap, modify)
+}
+
+// startProxy starts one that finds the API server at a URL.
+func startProxy(t *testing.T, c *cluster.Cluster, host string, wrap func(next http.Handler) http.Handler, modify func(*http.Response) error) *Proxy {
+	t.Helper()
+	target, err := url.Parse(host)
 	if err != nil {
 		t.Fatal(err)
 	}

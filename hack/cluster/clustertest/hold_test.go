@@ -1,0 +1,113 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clustertest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster"
+)
+
+// TestHoldingProxy holds one write in the proxy, whose client gives up on it, and one in
+// a link behind it. Both are made when they are released, and known to be late.
+func TestHoldingProxy(t *testing.T) {
+	c, err := cluster.Start(t.Context(), cluster.Options{AuditLog: true, Progress: os.Stderr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	admin, err := kubernetes.NewForConfig(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := admin.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "x"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	link := StartLink(t, c)
+	proxy := StartHoldingProxy(t, c, link)
+	client := clientOf(t, c, proxy)
+	patch := func(ctx context.Context, value string) error {
+		_, err := client.CoreV1().ConfigMaps("default").Patch(ctx, "x", types.MergePatchType, []byte(`{"data":{"value":"`+value+`"}}`), metav1.PatchOptions{})
+		return err
+	}
+	// late checks that the write of this ID, or the last one, was made long after it was
+	// sent.
+	late := func(what string, id types.UID) {
+		t.Helper()
+		events, err := c.AuditEvents(func(event auditv1.Event) bool {
+			return cluster.Call(event) == "patch configmaps" && event.ResponseStatus.Code == http.StatusOK && (id == "" || event.AuditID == id)
+		})
+		if err != nil || len(events) == 0 {
+			t.Fatalf("%s: the audit log does not have the write: %v", what, err)
+		}
+		last := events[len(events)-1]
+		if sent, ok := proxy.Sent(last); !ok || last.RequestReceivedTimestamp.Sub(sent) < silence {
+			t.Errorf("%s: sent at %s (%v), received at %s, want it later", what, sent, ok, last.RequestReceivedTimestamp)
+		}
+	}
+
+	hold := proxy.Hold(func(r *http.Request, body []byte) bool {
+		return r.Method == http.MethodPatch && bytes.Contains(body, []byte("held by the proxy"))
+	})
+	if err := patch(t.Context(), "passed on"); err != nil {
+		t.Fatal(err)
+	}
+	impatient, cancel := context.WithTimeout(t.Context(), 2*silence)
+	defer cancel()
+	if err := patch(impatient, "held by the proxy"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a write that is held: %v, want %v", err, context.DeadlineExceeded)
+	}
+	<-hold.Arrived()
+	if code, err := hold.Release(t.Context()); code != http.StatusOK || err != nil {
+		t.Errorf("released: %d, %v", code, err)
+	}
+	late("held by the proxy", hold.AuditID())
+
+	link.Hold(Both)
+	time.AfterFunc(2*silence, link.Release)
+	if err := patch(t.Context(), "held by the link"); err != nil {
+		t.Error(err)
+	}
+	late("held by the link", "")
+}
+
+// clientOf returns a client that may write ConfigMaps, through the proxy.
+func clientOf(t *testing.T, c *cluster.Cluster, proxy *HoldingProxy) kubernetes.Interface {
+	t.Helper()
+	for _, args := range [][]string{
+		{"create", "serviceaccount", "writer"},
+		{"create", "role", "writer", "--verb=patch", "--resource=configmaps"},
+		{"create", "rolebinding", "writer", "--role=writer", "--serviceaccount=default:writer"},
+	} {
+		if _, err := c.Kubectl(t.Context(), args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", proxy.Kubeconfig(t, "default", "writer"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}

@@ -1,0 +1,199 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clustertest
+
+import (
+	"io"
+	"net"
+	"testing"
+	"time"
+)
+
+// silence is how long a test listens for what must not come.
+const silence = 50 * time.Millisecond
+
+// echo starts a server that sends back what it gets, and returns its address and a
+// channel with all that it got.
+func echo(t *testing.T) (address string, got <-chan string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	all := make(chan string, 100)
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				buffer := make([]byte, 100)
+				for {
+					n, err := conn.Read(buffer)
+					if err != nil {
+						all <- "end"
+						return
+					}
+					all <- string(buffer[:n])
+					_, _ = conn.Write(buffer[:n]) // what fails is missed by the test
+				}
+			}()
+		}
+	}()
+	return listener.Addr().String(), all
+}
+
+// caller is a client of a link to an echo.
+type caller struct {
+	t    *testing.T
+	conn net.Conn
+	got  <-chan string // by the echo
+}
+
+func call(t *testing.T) (*Link, *caller) {
+	t.Helper()
+	address, got := echo(t)
+	link := startLink(t, address)
+	c := &caller{t: t, got: got}
+	c.dial(link)
+	c.says("hello")
+	c.isHeard("hello")
+	c.hears("hello")
+	return link, c
+}
+
+func (c *caller) dial(l *Link) {
+	c.t.Helper()
+	conn, err := net.Dial("tcp", l.listener.Addr().String())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { conn.Close() })
+	c.conn = conn
+}
+
+func (c *caller) says(what string) {
+	c.t.Helper()
+	if _, err := io.WriteString(c.conn, what); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *caller) isHeard(want string) {
+	c.t.Helper()
+	select {
+	case got := <-c.got:
+		if got != want {
+			c.t.Errorf("the server got %q, want %q", got, want)
+		}
+	case <-time.After(10 * time.Second):
+		c.t.Fatalf("the server did not get %q", want)
+	}
+}
+
+func (c *caller) isNotHeard() {
+	c.t.Helper()
+	select {
+	case got := <-c.got:
+		c.t.Errorf("the server got %q, want nothing", got)
+	case <-time.After(silence):
+	}
+}
+
+func (c *caller) hears(want string) {
+	c.t.Helper()
+	buffer := make([]byte, len(want))
+	_ = c.conn.SetReadDeadline(time.Now().Add(10 * time.Second)) // fails only if closed, as the read then does
+	if _, err := io.ReadFull(c.conn, buffer); err != nil || string(buffer) != want {
+		c.t.Errorf("the client got %q, %v; want %q", buffer, err, want)
+	}
+}
+
+func (c *caller) hearsNothing() {
+	c.t.Helper()
+	_ = c.conn.SetReadDeadline(time.Now().Add(silence))
+	if n, err := c.conn.Read(make([]byte, 100)); err == nil || !err.(net.Error).Timeout() {
+		c.t.Errorf("the client got %d bytes, %v; want nothing", n, err)
+	}
+}
+
+func TestLinkHolds(t *testing.T) {
+	for name, tc := range map[string]struct {
+		direction Direction
+		heard     bool
+	}{
+		"requests": {Requests, false},
+		"answers":  {Answers, true},
+		"both":     {Both, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			link, c := call(t)
+			link.Hold(tc.direction)
+			link.Hold(tc.direction) // once more changes nothing
+			c.says("held")
+			if tc.heard {
+				c.isHeard("held")
+			} else {
+				c.isNotHeard()
+			}
+			c.hearsNothing()
+
+			link.Release()
+			if !tc.heard {
+				c.isHeard("held")
+			}
+			c.hears("held")
+			c.says("free")
+			c.isHeard("free")
+			c.hears("free")
+		})
+	}
+}
+
+// TestLinkHoldsMore has a link hold the other direction while it holds one.
+func TestLinkHoldsMore(t *testing.T) {
+	link, c := call(t)
+	link.Hold(Answers)
+	link.Hold(Both)
+	c.says("held")
+	c.isNotHeard()
+	link.Release()
+	c.isHeard("held")
+	c.hears("held")
+}
+
+// TestLinkHoldsEnds has a client end while the link holds, as when it is killed: the
+// server learns of it when it gets what was sent before.
+func TestLinkHoldsEnds(t *testing.T) {
+	link, c := call(t)
+	link.Hold(Both)
+	c.says("last words")
+	c.conn.Close()
+	c.isNotHeard()
+	link.Release()
+	c.isHeard("last words")
+	c.isHeard("end")
+}
+
+func TestLinkCuts(t *testing.T) {
+	link, c := call(t)
+	link.Hold(Both)
+	c.says("lost")
+	c.isNotHeard() // the link has it
+	link.Cut()
+	c.isHeard("end")
+	if n, err := c.conn.Read(make([]byte, 100)); err == nil {
+		t.Errorf("the client got %d bytes, want an error", n)
+	}
+
+	c.dial(link)
+	c.says("held")
+	c.isNotHeard()
+	link.Release()
+	c.isHeard("held")
+	c.hears("held")
+}

@@ -15,6 +15,8 @@
 //	placement_test.go  the line for each Pod that is placed, through kills
 //	churn_test.go      statuses and placements while much happens at once
 //	lifecycle_test.go  signals, leadership, exit codes
+//	fleet_test.go      several replicas, each with a network of its own that can fail
+//	sharpness_test.go  what is found in client-go's own leaders, so that nothing found counts
 //	command_test.go    the command line, without a cluster
 //	manifests_test.go  what the manifests install
 //	takeover_test.go   from Kubernetes' sample-controller to us, and back

@@ -33,6 +33,9 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == stockLeader {
+		runStockLeader(os.Args[2:]) // as a replica, for which there is no other program
+	}
 	// A test waits for the cluster more than it works. The command line may say
 	// otherwise, as it is parsed after this.
 	if err := flag.Set("test.parallel", "6"); err != nil {

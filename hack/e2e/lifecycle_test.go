@@ -42,15 +42,10 @@ func TestASecondSignalEndsTheDaemonAtOnce(t *testing.T) {
 	freeLease(t)
 	link := clustertest.StartLink(t, testCluster)
 	r := startReplicaWith(t, link.Kubeconfig(t, testCluster, daemonName, daemonName), "--leader-elect-renew-deadline=5s").ready()
-	waitLeader(t, "")
-	link.Hold(clustertest.Both) // the Lease cannot be released
+	r.waitLog("Starting controller") // it may hold the Lease and not know it yet
+	link.Hold(clustertest.Both)      // the Lease cannot be released
 	r.signal(syscall.SIGTERM)
-	waitUntil(t, "the controllers have stopped", func(context.Context) error {
-		if !strings.Contains(r.log.String(), "All controllers have stopped") {
-			return fmt.Errorf("no such line")
-		}
-		return nil
-	})
+	r.waitLog("All controllers have stopped")
 	r.signal(syscall.SIGTERM)
 	r.wantExit(1)
 }

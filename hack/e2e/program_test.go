@@ -7,8 +7,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -51,6 +53,17 @@ func (p *program) signal(s os.Signal) {
 	if err := p.cmd.Process.Signal(s); err != nil {
 		p.t.Fatal(err)
 	}
+}
+
+// waitLog waits until the program has logged a text.
+func (p *program) waitLog(text string) {
+	p.t.Helper()
+	waitUntil(p.t, fmt.Sprintf("the program logs %q", text), func(context.Context) error {
+		if !strings.Contains(p.log.String(), text) {
+			return errors.New("not yet")
+		}
+		return nil
+	})
 }
 
 // wantExit waits for the program to end and compares its exit code.

@@ -84,7 +84,7 @@ func (h *Hold) Arrived() <-chan struct{} { return h.arrived }
 func (h *Hold) AuditID() types.UID { return h.id }
 
 // Release sends the write, which must have arrived, to the API server and returns the
-// status of the answer. It is called once.
+// status of the answer, 0 if the API server gave none. It is called once.
 func (h *Hold) Release(ctx context.Context) (code int, err error) {
 	close(h.released)
 	select {
@@ -141,10 +141,10 @@ func (p *HoldingProxy) hold(h *Hold, next http.Handler, w http.ResponseWriter, r
 	// That it can be cancelled matters: ReverseProxy watches the client itself if not.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 	defer cancel()
+	defer close(h.answered) // even if there is no answer
 	answer := httptest.NewRecorder()
 	next.ServeHTTP(answer, r.WithContext(ctx))
 	h.code = answer.Code
-	close(h.answered)
 	maps.Copy(w.Header(), answer.Header())
 	w.WriteHeader(answer.Code)
 	_, _ = w.Write(answer.Body.Bytes()) // the client may be gone

@@ -49,6 +49,8 @@ func startProxy(t *testing.T, c *cluster.Cluster, host string, wrap func(next ht
 		Transport:      transport,
 		FlushInterval:  -1,
 		ModifyResponse: modify,
+		// The client is to see what it would see without a proxy, and not an answer.
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}))
 	t.Cleanup(func() {
 		server.CloseClientConnections()

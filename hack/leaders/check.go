@@ -21,6 +21,10 @@ import (
 // credentialID is where the API server says which token a request came with.
 const credentialID = "authentication.kubernetes.io/credential-id"
 
+// Credential returns the ID of the token that a request came with, empty if it came
+// with none.
+func Credential(event auditv1.Event) string { return strings.Join(event.User.Extra[credentialID], " ") }
+
 // Options say what to look at.
 type Options struct {
 	// Lease is what the replicas elect their leader by.
@@ -45,7 +49,7 @@ func (o Options) credential(event auditv1.Event) (string, error) {
 	if !o.Replica(event) {
 		return "", nil
 	}
-	id := strings.Join(event.User.Extra[credentialID], " ")
+	id := Credential(event)
 	if id == "" {
 		return "", errors.New("the audit log does not tell the credential of " + event.User.Username)
 	}

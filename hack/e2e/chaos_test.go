@@ -1,0 +1,268 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster"
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+	"samplecontroller.io/sample-controller-manager/hack/leaders"
+)
+
+// daemonFleet is replicas of the daemon, each of which answers on a port of its own.
+type daemonFleet struct {
+	*fleet
+	replicas map[*program]*replica
+}
+
+// startDaemons starts replicas of the daemon, with durations that make faults short,
+// and waits until they are ready.
+func startDaemons(t *testing.T, replicas int, proxied bool) *daemonFleet {
+	t.Helper()
+	freeLease(t)
+	d := &daemonFleet{replicas: map[*program]*replica{}}
+	name := types.NamespacedName{Namespace: daemonName, Name: daemonName}
+	d.fleet = startFleet(t, fleetOptions{
+		replicas: replicas, lease: name, serviceAccount: name, proxied: proxied,
+		start: func(t *testing.T, kubeconfig string) *program {
+			r := startReplicaWith(t, kubeconfig, "--leader-elect-retry-period=1s", "--write-timeout=1s")
+			d.replicas[r.program] = r
+			return r.program
+		},
+	})
+	for _, m := range d.members {
+		d.replicas[m.program].ready()
+	}
+	return d
+}
+
+// waitServed waits until somebody leads and writes, and fails the test if there was
+// anything that must not be.
+func (d *daemonFleet) waitServed() {
+	d.t.Helper()
+	before := d.check().Writes
+	waitUntil(d.t, "a leader writes", func(context.Context) error {
+		if n := d.check().Writes - before; n < 5 {
+			return fmt.Errorf("there are %d writes", n)
+		}
+		return nil
+	})
+	if r := d.check(); len(r.Violations) > 0 {
+		d.t.Fatalf("violations:\n%s", r)
+	}
+}
+
+// waitDemoted waits until a replica says that it does not lead.
+func (d *daemonFleet) waitDemoted(m *member) {
+	d.t.Helper()
+	waitUntil(d.t, "the replica leads no more", func(ctx context.Context) error {
+		_, body, err := d.replicas[m.program].get(ctx, "/readyz?verbose")
+		if err == nil && strings.Contains(body, "leader: this process") {
+			err = errors.New(body)
+		}
+		return err
+	})
+}
+
+// faults are what leaders and their Lease meet, in this order, while Foos change. After
+// each somebody must lead, and nobody may have written who did not.
+var faults = []struct {
+	name   string
+	happen func(d *daemonFleet, leader *member)
+}{
+	{"a zombie", func(d *daemonFleet, leader *member) { zombie(d.fleet, leader) }},
+	// What is on its way when the network goes is lost here, because nobody knows when
+	// it was sent; TestLateWritesAreHealed has it arrive.
+	{"a partition that heals just after expiry", func(d *daemonFleet, leader *member) {
+		leader.partition()
+		d.waitLeader(leader)
+		leader.link.Cut()
+		leader.heal()
+	}},
+	{"answers that do not come", func(d *daemonFleet, leader *member) {
+		leader.link.Hold(clustertest.Answers)
+		d.waitLeader(leader)
+		leader.heal()
+	}},
+	{"a blackhole in which connections die", func(d *daemonFleet, leader *member) {
+		leader.partition()
+		d.waitLeader(leader)
+		d.waitServed()
+		waitUntil(d.t, "the replica notices", func(context.Context) error {
+			if !strings.Contains(leader.log.String(), "client connection lost") {
+				return errors.New("it has not")
+			}
+			return nil
+		})
+		leader.link.Cut()
+		leader.heal()
+		d.replicas[leader.program].ready()
+	}},
+	{"kill -9", func(d *daemonFleet, leader *member) {
+		leader.kill()
+		d.waitLeader(leader)
+		leader.start()
+		d.replicas[leader.program].ready()
+	}},
+	{"SIGTERM during syncs", func(d *daemonFleet, leader *member) {
+		leader.stop()
+		d.waitLeader(leader)
+		leader.start()
+		d.replicas[leader.program].ready()
+	}},
+	{"the Lease deleted", func(d *daemonFleet, _ *member) { freeLease(d.t) }},
+	{"the Lease given to another", func(d *daemonFleet, leader *member) {
+		d.patchLease(`{"spec":{"holderIdentity":"usurper"}}`)
+		d.waitDemoted(leader)
+	}},
+	{"the Lease emptied", func(d *daemonFleet, _ *member) { d.patchLease(`{"spec":{"holderIdentity":""}}`) }},
+	{"the right to the Lease revoked", revoked},
+	{"a restart of the API server", func(d *daemonFleet, _ *member) {
+		if err := testCluster.RestartAPIServer(d.t.Context()); err != nil {
+			d.t.Fatal(err)
+		}
+	}},
+	{"a second process with the same configuration", func(d *daemonFleet, leader *member) {
+		second := startReplicaWith(d.t, leader.kubeconfig, "--leader-elect-retry-period=1s", "--write-timeout=1s").ready()
+		d.waitServed()
+		if strings.Contains(second.log.String(), `"Leading"`) {
+			d.t.Error("a process with the leader's configuration leads beside it")
+		}
+		second.stop()
+	}},
+}
+
+// revoked takes the right to its Lease away from the daemon until nobody leads.
+func revoked(d *daemonFleet, leader *member) {
+	const name = daemonName + "-leader-election"
+	bindings := kube.RbacV1().RoleBindings(daemonName)
+	binding, err := bindings.Get(d.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if err := bindings.Delete(d.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		d.t.Fatal(err)
+	}
+	binding.ObjectMeta = metav1.ObjectMeta{Name: binding.Name, Labels: binding.Labels, Annotations: binding.Annotations}
+	restore := func(ctx context.Context) {
+		if _, err := bindings.Create(ctx, binding, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			d.t.Error(err)
+		}
+	}
+	d.t.Cleanup(func() { restore(context.WithoutCancel(d.t.Context())) })
+	d.waitDemoted(leader)
+	restore(d.t.Context())
+}
+
+// patchLease changes the Lease by hand.
+func (d *daemonFleet) patchLease(patch string) {
+	d.t.Helper()
+	if _, err := kube.CoordinationV1().Leases(daemonName).Patch(d.t.Context(), daemonName, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// TestLeadersUnderFaults has three replicas meet one fault after another while 200 Foos
+// change. No write is sent outside a term, no Lease is overwritten, no process ends
+// that was not told to, and in the end all is as it should be.
+func TestLeadersUnderFaults(t *testing.T) {
+	ns := newNamespace(t)
+	d := startDaemons(t, 3, false)
+	storm := startStorm(t, ns, 200)
+	for _, fault := range faults {
+		began := time.Now()
+		fault.happen(d, d.waitLeader())
+		d.waitServed()
+		t.Logf("%-50s %5.1fs", fault.name, time.Since(began).Seconds())
+	}
+	for _, m := range d.members {
+		select {
+		case <-m.done:
+			t.Errorf("a replica has ended: %v", m.cmd.ProcessState)
+		default:
+		}
+		if code, body, err := d.replicas[m.program].get(t.Context(), "/livez"); code != http.StatusOK {
+			t.Errorf("/livez: %d %s %v", code, body, err)
+		}
+	}
+	storm.end(t)
+	t.Logf("found:\n%s", d.check())
+	for _, m := range d.members {
+		m.stop()
+	}
+	if r := d.check(); len(r.Violations) > 0 {
+		t.Errorf("violations:\n%s", r)
+	}
+}
+
+// TestRollingUpdateIsNotNoticed replaces three replicas one by one, as their Deployment
+// does, while Foos change.
+func TestRollingUpdateIsNotNoticed(t *testing.T) {
+	ns := newNamespace(t)
+	d := startDaemons(t, 3, false)
+	storm := startStorm(t, ns, 50)
+	for _, old := range d.members[:3] {
+		d.replicas[d.add().program].ready()
+		old.stop()
+		d.waitServed()
+	}
+	storm.end(t)
+	r := d.check()
+	t.Logf("found:\n%s", r)
+	if len(r.Violations) > 0 {
+		t.Error("there are violations")
+	}
+	if r.Leaderless >= time.Second || len(r.Handovers) == 0 {
+		t.Errorf("nobody led for %v in %d handovers, want less than 1s", r.Leaderless, len(r.Handovers))
+	}
+	for _, m := range d.members[3:] {
+		m.stop()
+	}
+	d.wantNoRelist()
+}
+
+// wantNoRelist checks that no replica listed or watched anything once it led: it goes
+// on from what it has cached as a standby. All must have ended: a watch is in the audit
+// log when it is over.
+func (d *daemonFleet) wantNoRelist() {
+	d.t.Helper()
+	firstLed := map[string]time.Time{}
+	for _, e := range d.check().Epochs {
+		if _, ok := firstLed[e.Credential]; !ok {
+			firstLed[e.Credential] = e.From
+		}
+	}
+	events, err := testCluster.AuditEvents(cluster.ByUserAgent("informers"), func(event auditv1.Event) bool {
+		return event.RequestReceivedTimestamp.After(d.began)
+	})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	standbys := 0
+	for _, event := range events {
+		led, ok := firstLed[leaders.Credential(event)]
+		if !ok {
+			continue
+		}
+		standbys++
+		if event.RequestReceivedTimestamp.After(led) {
+			d.t.Errorf("%s %s after its replica began to lead", cluster.Call(event), event.RequestReceivedTimestamp.Sub(led))
+		}
+	}
+	if standbys == 0 {
+		d.t.Error("no request of informers in the audit log: this test would not see a relist")
+	}
+}

@@ -50,6 +50,19 @@ func TestASecondSignalEndsTheDaemonAtOnce(t *testing.T) {
 	r.wantExit(1)
 }
 
+// TestAMissingAPIDelaysNoElection starts the daemon before a CRD is there: its caches
+// are as full as they can be, so it campaigns, and serves what is there.
+func TestAMissingAPIDelaysNoElection(t *testing.T) {
+	freeLease(t)
+	ns := newNamespace(t)
+	restoreCRDs(t)
+	kubectl(t, "delete", "crd", "icecreams.controller.nicoleh.io", "--wait", "--timeout=60s")
+	r := startReplica(t)
+	foos.create(t, ns, "a", 1)
+	foos.waitReady(t, ns, "a", 1)
+	r.stop()
+}
+
 func TestAStandbyTakesOver(t *testing.T) {
 	freeLease(t)
 	first := startReplica(t).ready()

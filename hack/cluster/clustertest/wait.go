@@ -14,13 +14,17 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
+// patience is for a machine that is busy with other things: what is waited for takes
+// seconds.
+const patience = 2 * time.Minute
+
 // WaitUntil waits until check returns nil, and fails the test with its last error if
-// that takes more than a minute. An error that came only because the minute was over
-// would say nothing: the one before does.
+// patience ends. An error that came only because of that would say nothing: the one
+// before does.
 func WaitUntil(t *testing.T, what string, check func(ctx context.Context) error) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		err := check(ctx)
 		if err == nil || last == nil || ctx.Err() == nil {
 			last = err

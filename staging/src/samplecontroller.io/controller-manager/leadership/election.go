@@ -131,14 +131,15 @@ func (e *Election) campaign(ctx context.Context, lead func(*Term) error) (again 
 		}
 	}
 	if led {
-		e.stopped(ctx, lost)
+		e.stopped(lost)
 	}
 	return ctx.Err() == nil && lost != nil, nil
 }
 
 // lead runs the work for one term, which ends with ctx or is lost.
 func (e *Election) lead(term *Term, lead func(*Term) error, ended <-chan struct{}) error {
-	klog.FromContext(term.Ctx).Info("Leading", "lease", e.lease())
+	logger := klog.FromContext(term.Ctx)
+	logger.Info("Leading", "lease", e.lease())
 	e.event("became leader")
 	e.config.Gate.admit(term)
 	drained := make(chan error, 1)
@@ -149,6 +150,9 @@ func (e *Election) lead(term *Term, lead func(*Term) error, ended <-chan struct{
 		select {
 		case <-over:
 			since, over = time.Now(), nil
+			if lost := term.lost(); lost != nil {
+				logger.Info("Lost the lease, nothing is written until this process leads again", "lease", e.lease(), "reason", lost.Error())
+			}
 		case <-ended:
 			term.lose(fmt.Errorf("the Lease could not be renewed for %v", e.config.RenewDeadline))
 			ended = nil
@@ -161,15 +165,14 @@ func (e *Election) lead(term *Term, lead func(*Term) error, ended <-chan struct{
 	}
 }
 
-// stopped says how a term has ended.
-func (e *Election) stopped(ctx context.Context, lost error) {
+// stopped tells that a term has ended whose work has drained.
+func (e *Election) stopped(lost error) {
 	e.event("stopped leading")
 	if lost == nil {
 		e.config.Metrics.ended(endReleased)
-		return
+	} else {
+		e.config.Metrics.ended(endLost)
 	}
-	e.config.Metrics.ended(endLost)
-	klog.FromContext(ctx).Info("Stopped leading", "lease", e.lease(), "reason", lost.Error())
 }
 
 // observed ends the term if the Lease is another's, or is gone.

@@ -58,9 +58,6 @@ func (t *Term) Valid() error {
 func (t *Term) renewed(sent time.Time) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	if t.open.Err() != nil {
-		return
-	}
 	t.deadline = sent.Add(t.validity)
 	if left := time.Until(t.deadline); t.timer == nil {
 		t.timer = time.AfterFunc(left, t.expire)
@@ -98,11 +95,6 @@ func (t *Term) lose(why error) {
 func (t *Term) over() {
 	t.closeGate(errStopped)
 	t.end(errStopped)
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	if t.timer != nil {
-		t.timer.Stop()
-	}
 }
 
 // lost returns why the Lease of this term was lost, nil if it was not.

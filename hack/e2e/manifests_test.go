@@ -86,6 +86,7 @@ func TestDaemonMayDoJustWhatItNeeds(t *testing.T) {
 			"create leases.coordination.k8s.io",
 			"get leases.coordination.k8s.io/"+daemonName,
 			"update leases.coordination.k8s.io/"+daemonName,
+			"watch leases.coordination.k8s.io/"+daemonName,
 		),
 		metav1.NamespaceSystem: sets.New(
 			"get configmaps/extension-apiserver-authentication",

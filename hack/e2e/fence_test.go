@@ -1,0 +1,297 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster"
+)
+
+const (
+	fence     = daemonName + "-fence"
+	unbound   = "unbound" // a token of the daemon's that is bound to no Pod
+	admin     = "admin"
+	elsewhere = "elsewhere_5b2ae4a2" // a holder of the Lease that is no Pod of ours
+)
+
+// TestTheFenceLetsOnlyTheHoldersPodWrite installs manifests/fence beside the base and
+// writes as the daemon does, with the tokens of its Pods.
+func TestTheFenceLetsOnlyTheHoldersPodWrite(t *testing.T) {
+	behindFence(t, func(a, b string) {
+		ns := newNamespace(t)
+		writers := map[string]*writer{
+			a: newWriter(t, ns, boundToken(t, a)), b: newWriter(t, ns, boundToken(t, b)), unbound: newWriter(t, ns, boundToken(t, "")),
+			admin: {client: anyKind, ns: ns},
+		}
+		createTargets(t, ns)
+		// wantWrites compares who may make each of the daemon's writes, and wants those
+		// refused that may not to be told so.
+		wantWrites := func(state string, may ...string) {
+			t.Helper()
+			for who, w := range writers {
+				for what, err := range w.writes(t.Context()) {
+					if slices.Contains(may, who) {
+						if err != nil {
+							t.Errorf("%s: %s by %s: %v", state, what, who, err)
+						}
+					} else if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "does not hold the Lease "+daemonName+"/"+daemonName) {
+						t.Errorf("%s: %s by %s: %v, want it to be refused for the Lease", state, what, who, err)
+					}
+				}
+			}
+		}
+
+		setHolder(t, a+"_5b2ae4a2")
+		writers[b].waitUntilMay(t, false)
+		writers[a].waitUntilMay(t, true)
+		wantWrites("a leads", a, admin)
+		// What a standby writes is not fenced.
+		for _, who := range []string{a, b, unbound} {
+			writers[who].wantUnfenced(t)
+		}
+
+		began := time.Now()
+		setHolder(t, b+"_c0ffee00")
+		for writers[b].create(t.Context()) != nil && t.Context().Err() == nil {
+		}
+		t.Logf("the new holder's writes passed %v after it took the Lease", time.Since(began))
+		writers[a].waitUntilMay(t, false)
+		wantWrites("b leads", b, admin)
+
+		// A Pod whose name begins like that of the holder is another.
+		setHolder(t, b+"x_c0ffee00")
+		writers[b].waitUntilMay(t, false)
+		wantWrites("another leads", admin)
+
+		setHolder(t, "")
+		wantWrites("the Lease is released", admin)
+
+		// Without a Lease there is no fence.
+		freeLease(t)
+		writers[a].waitUntilMay(t, true)
+		wantWrites("there is no Lease", a, b, unbound, admin)
+	})
+}
+
+// TestAFenceThatDeniesWithoutALeaseDeniesEverybody is why manifests/fence does not.
+// It does so in one namespace: in all, nothing would create a Deployment any more.
+func TestAFenceThatDeniesWithoutALeaseDeniesEverybody(t *testing.T) {
+	behindFence(t, func(a, _ string) {
+		ns := newNamespace(t)
+		createTargets(t, ns)
+		stranger := &writer{client: anyKind, ns: ns}
+		patchFence(t, fmt.Sprintf(`{"paramRef":{"parameterNotFoundAction":"Deny"},"matchResources":{"namespaceSelector":{"matchLabels":{%q:%q}}}}`, corev1.LabelMetadataName, ns))
+
+		freeLease(t)
+		stranger.waitUntilMay(t, false)
+		for what, err := range stranger.writes(t.Context()) {
+			if !refused(err) {
+				t.Errorf("%s by the admin while there is no Lease: %v, want it to be refused", what, err)
+			}
+		}
+		setHolder(t, a+"_5b2ae4a2")
+		stranger.waitUntilMay(t, true)
+	})
+}
+
+// TestTheDaemonWorksBehindTheFence runs a daemon that takes itself for the leader, as
+// one may that was suspended, while the Lease is another's, and then its Pod's.
+func TestTheDaemonWorksBehindTheFence(t *testing.T) {
+	behindFence(t, func(a, _ string) {
+		token := boundToken(t, a)
+		newWriter(t, newNamespace(t), token).waitUntilMay(t, false)
+
+		r := startReplicaWith(t, tokenKubeconfig(t, token), "--leader-elect=false").ready()
+		namespaces := map[kind]string{}
+		for _, k := range kinds {
+			namespaces[k] = newNamespace(t)
+			k.create(t, namespaces[k], "web", 1)
+		}
+		r.waitLog("does not hold the Lease")
+		for k, ns := range namespaces {
+			deployments, err := kube.AppsV1().Deployments(ns).List(t.Context(), metav1.ListOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if object := k.mustGet(t, ns, "web"); len(deployments.Items) > 0 || object.Status.ObservedGeneration > 0 {
+				t.Errorf("through the fence came %d Deployments and the status %+v", len(deployments.Items), object.Status)
+			}
+		}
+
+		setHolder(t, a+"_5b2ae4a2")
+		for k, ns := range namespaces {
+			k.waitReady(t, ns, "web", 1)
+			k.waitTold(t, ns, "web", 1)
+			k.patch(t, ns, "web", `{"spec":{"replicas":2}}`)
+			k.waitReady(t, ns, "web", 2)
+			k.patch(t, ns, "web", `{"spec":{"deploymentName":"other"}}`)
+			k.waitReady(t, ns, "web", 2)
+			waitUntil(t, "the former Deployment is deleted", func(ctx context.Context) error {
+				_, err := kube.AppsV1().Deployments(ns).Get(ctx, "web", metav1.GetOptions{})
+				if !apierrors.IsNotFound(err) {
+					return errors.Join(errors.New("it is there"), err)
+				}
+				return nil
+			})
+		}
+		r.stop()
+	})
+}
+
+// TestAFenceInstalledAnewIsBlind is why the manual says never to delete it for a
+// while. The API server stops to watch Leases when no policy asks for them, and does
+// not begin again: https://github.com/kubernetes/kubernetes/issues/130887.
+func TestAFenceInstalledAnewIsBlind(t *testing.T) {
+	own, err := cluster.Start(t.Context(), cluster.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := own.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := own.Install(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) {
+		t.Helper()
+		if _, err := own.Kubectl(t.Context(), args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	setHolder := func(pod string) {
+		t.Helper()
+		file := filepath.Join(t.TempDir(), "lease.yaml")
+		lease := fmt.Sprintf("apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata:\n  name: %s\nspec:\n  holderIdentity: %s_5b2ae4a2\n", daemonName, pod)
+		if err := os.WriteFile(file, []byte(lease), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		run("apply", "-n", daemonName, "-f", file)
+	}
+	inPod := func(pod string) *writer {
+		config := own.Config()
+		config.Impersonate = rest.ImpersonationConfig{
+			UserName: "system:serviceaccount:" + daemonName + ":" + daemonName,
+			Extra:    map[string][]string{"authentication.kubernetes.io/pod-name": {pod}},
+		}
+		return newWriterWith(t, metav1.NamespaceDefault, config)
+	}
+	before, after := inPod("before"), inPod("after")
+
+	setHolder("before")
+	run("apply", "-k", manifests(t, "fence"))
+	after.waitUntilMay(t, false)
+	before.waitUntilMay(t, true)
+
+	run("delete", "-k", manifests(t, "fence"))
+	after.waitUntilMay(t, true)
+	time.Sleep(3 * time.Second) // policies are looked at once in a second
+	setHolder("after")
+	run("apply", "-k", manifests(t, "fence"))
+	waitUntil(t, "the fence takes the former holder for the present one", func(ctx context.Context) error {
+		if err := after.create(ctx); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "before_5b2ae4a2 does") {
+			return fmt.Errorf("the holder's write: %v", err)
+		}
+		return before.create(ctx)
+	})
+
+	if err := own.RestartAPIServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	after.waitUntilMay(t, true)
+	before.waitUntilMay(t, false)
+}
+
+// behindFence installs manifests/base and manifests/fence and runs a test with the
+// names of the daemon's two Pods.
+func behindFence(t *testing.T, test func(a, b string)) {
+	t.Helper()
+	defer switchFenceOff(t)
+	installFence(t)
+	pods, err := kube.CoreV1().Pods(daemonName).List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + daemonName})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, pod := range pods.Items {
+		if pod.DeletionTimestamp == nil {
+			names = append(names, pod.Name)
+		}
+	}
+	if len(names) != 2 {
+		t.Fatalf("the Pods are %q, want two", names)
+	}
+	test(names[0], names[1])
+}
+
+// installFence returns when the fence refuses and its expressions are checked.
+func installFence(t *testing.T) {
+	t.Helper()
+	kubectl(t, "apply", "--warnings-as-errors", "-k", manifests(t, "base"))
+	kubectl(t, "rollout", "status", "-n", daemonName, "deployment/"+daemonName, "--timeout=60s")
+	setHolder(t, elsewhere)
+	kubectl(t, "apply", "--warnings-as-errors", "-k", manifests(t, "fence"))
+	newWriter(t, newNamespace(t), boundToken(t, "")).waitUntilMay(t, false)
+	waitUntil(t, "the expressions of the fence are checked", func(ctx context.Context) error {
+		policy, err := kube.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(ctx, fence, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if policy.Status.ObservedGeneration != policy.Generation || policy.Status.TypeChecking == nil {
+			return errors.New("not yet")
+		}
+		if warnings := policy.Status.TypeChecking.ExpressionWarnings; len(warnings) > 0 {
+			t.Errorf("the fence has warnings: %v", warnings)
+		}
+		return nil
+	})
+}
+
+// switchFenceOff lets the daemons of other tests, which run in no Pod, write. It does
+// not delete the fence: installed anew it would be blind.
+func switchFenceOff(t *testing.T) {
+	t.Helper()
+	setHolder(t, elsewhere)
+	patchFence(t, `{"validationActions":["Audit"],"paramRef":{"parameterNotFoundAction":"Allow"},"matchResources":{"namespaceSelector":null}}`)
+	newWriter(t, newNamespace(t), boundToken(t, "")).waitUntilMay(t, true)
+	kubectl(t, "delete", "-n", daemonName, "deployment,service,pdb", daemonName)
+	freeLease(t)
+}
+
+// patchFence changes the spec of the fence's binding.
+func patchFence(t *testing.T, spec string) {
+	t.Helper()
+	kubectl(t, "patch", "validatingadmissionpolicybinding", fence, "--type=merge", "-p", `{"spec":`+spec+`}`)
+}
+
+// setHolder writes the Lease, held by the given identity, as if it had taken it.
+func setHolder(t *testing.T, holder string) {
+	t.Helper()
+	leases := kube.CoordinationV1().Leases(daemonName)
+	_, err := leases.Patch(t.Context(), daemonName, types.MergePatchType, fmt.Appendf(nil, `{"spec":{"holderIdentity":%q}}`, holder), metav1.PatchOptions{})
+	if apierrors.IsNotFound(err) {
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: daemonName}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}}
+		_, err = leases.Create(t.Context(), lease, metav1.CreateOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

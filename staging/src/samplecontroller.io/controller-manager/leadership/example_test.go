@@ -5,10 +5,14 @@ package leadership_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
 
 	"samplecontroller.io/controller-manager/leadership"
 )
@@ -16,6 +20,7 @@ import (
 // Work that drains when its term ends, and returns when it has, is never done by
 // two processes at once.
 func ExampleElection_Run() {
+	gate := leadership.NewGate(3*time.Second, nil)
 	election, err := leadership.New(leadership.Config{
 		Namespace:     "kube-system",
 		Name:          "example",
@@ -23,6 +28,7 @@ func ExampleElection_Run() {
 		LeaseDuration: 15 * time.Second,
 		RenewDeadline: 10 * time.Second,
 		RetryPeriod:   2 * time.Second,
+		Gate:          gate, // around the clients of the work: see Gate.Wrap
 		Client:        fake.NewClientset().CoordinationV1(),
 	})
 	if err != nil {
@@ -43,4 +49,21 @@ func ExampleElection_Run() {
 	// leading
 	// drained
 	// released: true
+}
+
+// What a client with a gate writes while the process does not lead is refused before it
+// is sent.
+func ExampleGate_Wrap() {
+	gate := leadership.NewGate(3*time.Second, nil)
+	config := &rest.Config{Host: "https://kubernetes.default.svc"}
+	config.Wrap(gate.Wrap)
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	err = client.CoreV1().ConfigMaps("default").Delete(context.Background(), "settings", metav1.DeleteOptions{})
+	fmt.Println(errors.Is(err, leadership.ErrNotLeading))
+	// Output: true
 }

@@ -62,6 +62,9 @@ func do(t *testing.T, through http.RoundTripper, method, url string) error {
 	if _, err := io.ReadAll(response.Body); err != nil {
 		t.Errorf("reading the answer: %v", err)
 	}
+	if got := request.URL.String(); got != url {
+		t.Errorf("the request of the client was changed: its URL is %s, was %s", got, url)
+	}
 	return response.Body.Close()
 }
 
@@ -162,6 +165,9 @@ func TestTheAPIServerIsToldTheWriteTimeout(t *testing.T) {
 	}
 	want := []string{"timeout=3s", "fieldManager=foo&timeout=3s", "timeout=1s"}
 	for i, request := range server.requests {
+		if request.Context().Err() == nil {
+			t.Error("what bounds a write is not cleaned up when its answer is closed")
+		}
 		if got := request.URL.RawQuery; got != want[i] {
 			t.Errorf("the query is %q, want %q", got, want[i])
 		}

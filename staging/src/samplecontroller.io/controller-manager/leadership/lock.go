@@ -34,8 +34,7 @@ type lock struct {
 	logger    klog.Logger
 
 	base  *coordinationv1.Lease // what the next write overwrites
-	tried bool                  // to write
-	clear bool                  // whether base is what the last write has left
+	tried bool                  // to write: it may have been committed whatever the answer was
 	free  time.Time             // when the Lease was seen to be free to take
 }
 
@@ -100,7 +99,7 @@ func (l *lock) write(ctx context.Context, request func(context.Context, time.Tim
 	}
 	ctx, cancel := context.WithTimeout(klog.NewContext(ctx, l.logger), l.timeout)
 	defer cancel()
-	l.tried, l.clear = true, false
+	l.tried = true
 	sent := time.Now()
 	lease, err := request(ctx, sent)
 	if err != nil {
@@ -108,7 +107,7 @@ func (l *lock) write(ctx context.Context, request func(context.Context, time.Tim
 		l.refused(ctx, err)
 		return err
 	}
-	l.base, l.clear = lease, true
+	l.base = lease
 	l.term.renewed(sent)
 	l.observe(ctx, lease, false)
 	return nil
@@ -117,11 +116,8 @@ func (l *lock) write(ctx context.Context, request func(context.Context, time.Tim
 // refused judges why a write failed.
 func (l *lock) refused(ctx context.Context, err error) {
 	switch {
-	case apierrors.IsNotFound(err) && l.term.begun():
-		// The elector would make another Lease, as if nothing had happened.
-		l.term.lose(errGone)
-	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), errors.Is(ctx.Err(), context.Canceled):
-		l.logger.V(2).Info("Lease was written by somebody else", "lease", l.Describe(), "err", err)
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err), errors.Is(ctx.Err(), context.Canceled):
+		l.logger.V(2).Info("Lease is not as it was when it was read", "lease", l.Describe(), "err", err)
 	default:
 		l.logger.Error(err, "Lease cannot be written", "lease", l.Describe())
 	}
@@ -146,7 +142,7 @@ func (l *lock) release(ctx context.Context) error {
 		return nil
 	}
 	lease, err := l.base, error(nil)
-	if !l.clear { // it may have been committed whatever the answer was
+	if held(lease) != l.identity {
 		lease, err = l.read(ctx)
 	}
 	for err == nil {

@@ -88,6 +88,11 @@ func TestAfterALostTermTheProcessCampaignsAgain(t *testing.T) {
 		pass(leaseDuration)
 		a.client.heal()
 		pass(time.Hour)
+		for _, w := range server.writes {
+			if w.holder != "a" {
+				t.Errorf("the Lease was given to %q after a lost term", w.holder)
+			}
+		}
 		if len(work.terms) != 2 || work.last().Valid() != nil {
 			t.Fatalf("%d terms, the last %v, want a second one that goes on", len(work.terms), work.last().Valid())
 		}
@@ -127,7 +132,7 @@ func TestALeaseThatIsTakenAwayEndsTheTermAtOnce(t *testing.T) {
 			t.Run(name+map[bool]string{true: ", unwatched", false: ""}[deaf], func(t *testing.T) {
 				inBubble(t, func(t *testing.T, server *apiServer) {
 					a := newCandidate(t, server, "a")
-					var work campaigns
+					work := campaigns{drain: 3 * retryPeriod}
 					a.run(work.lead)
 					pass(time.Minute)
 					latest := time.Duration(0)
@@ -144,7 +149,11 @@ func TestALeaseThatIsTakenAwayEndsTheTermAtOnce(t *testing.T) {
 					if err := work.terms[0].Valid(); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), tc.why) {
 						t.Errorf("Valid: %v, want %v: %s", err, ErrLost, tc.why)
 					}
-					pass(tc.within + leaseDuration - time.Second)
+					pass(work.drain - time.Second)
+					if got := server.writesBy("a") - writes; got != 0 {
+						t.Errorf("%d writes of the Lease while the work drained", got)
+					}
+					pass(tc.within + leaseDuration - work.drain)
 					if again := len(work.terms) == 2; again != (tc.within > 0) {
 						t.Errorf("%d terms %v after the loss", len(work.terms), time.Since(began))
 					}
@@ -200,11 +209,14 @@ func TestAHealedPartitionDoesNotEraseTheNewLeadersLease(t *testing.T) {
 				pass(time.Minute)
 				a.client.cutOff()
 				pass(when)
-				writes := server.writesBy("a")
+				writes, tries := server.writesBy("a"), a.client.count("update")
 				a.client.heal()
 				pass(time.Hour)
 				if len(workOfB.terms) != 1 || workOfB.last().Valid() != nil || server.holder() != "b" {
 					t.Fatalf("%d terms of the new leader, the Lease is held by %q", len(workOfB.terms), server.holder())
+				}
+				if got := a.client.count("update") - tries; got != 0 {
+					t.Errorf("the old leader tried %d times to renew after it was healed", got)
 				}
 				if got := server.writesBy("a") - writes; got != 0 {
 					t.Errorf("the old leader wrote the Lease %d times after it was healed", got)
@@ -217,6 +229,23 @@ func TestAHealedPartitionDoesNotEraseTheNewLeadersLease(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The Lease was not renewed in time, but has not expired when the work has drained and
+// the process is to end.
+func TestALeaseThatIsStillHeldAfterALostTermIsReleasedAtTheEnd(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *apiServer) {
+		a := newCandidate(t, server, "a")
+		work := campaigns{drain: leaseDuration - validity - time.Second}
+		a.run(work.lead)
+		a.client.cutOff()
+		pass(validity)
+		a.client.heal()
+		a.end(t)
+		if got := server.holder(); got != "" || len(work.ended) != 1 {
+			t.Errorf("the Lease is held by %q after %d terms, want it free after one", got, len(work.ended))
+		}
+	})
 }
 
 func TestWorkThatDoesNotDrainEndsTheCampaigns(t *testing.T) {

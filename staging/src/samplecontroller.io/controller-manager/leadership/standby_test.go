@@ -29,6 +29,9 @@ func TestAStandbyDoesNotPoll(t *testing.T) {
 			}
 		}
 		standby.end(t)
+		if got := standby.client.count("get"); got > 1 {
+			t.Errorf("the standby has read the Lease %d times until its end, want at most once", got)
+		}
 		leader.end(t)
 	})
 }
@@ -152,6 +155,9 @@ func TestAStandbyWithoutTheRightToWatchTakesOverSlowly(t *testing.T) {
 		pass(leaseDuration + 3*retryPeriod)
 		if len(work.begun) != 1 {
 			t.Errorf("%d terms, want 1", len(work.begun))
+		}
+		if !standby.Status().Leading {
+			t.Errorf("the status is %q", standby.Status())
 		}
 		if got := standby.errors(); len(got) != 1 {
 			t.Errorf("logged errors %q, want one, that the Lease cannot be watched", got)

@@ -126,7 +126,10 @@ func NewController[T Object](name string, kind Kind[T], o Options[T]) (*Controll
 func (c *Controller[T]) Name() string { return c.name }
 
 // Run implements controller.Controller.
-func (c *Controller[T]) Run(ctx context.Context) error { return c.loop.Run(ctx, c.workers) }
+func (c *Controller[T]) Run(ctx context.Context) error {
+	c.keeper.Begin()
+	return c.loop.Run(ctx, c.workers)
+}
 
 // Loop returns the controller's loop, for it to be told of more to watch before it is
 // run.

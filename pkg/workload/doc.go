@@ -28,6 +28,16 @@
 // was, as a resync sends them, do not reach it unless the informers were given a
 // resync period: drift is healed because the Deployments are watched.
 //
+// # A new leader
+//
+// The cache of parents may be behind that of Deployments. To a process that has just
+// come to lead, what the one before has done for a newer version of a parent would then
+// be drift. So before the first patch or deletion for a parent in a term, that is one
+// call of [Controller.Run], the API server is asked for the parent once: if it wants
+// something else than cached, nothing is written until the cache has caught up. A term in
+// which nothing differs asks for nothing. The same look comes before a Deployment is
+// created for a parent that has had one, each time.
+//
 // # What cannot be decoded
 //
 // An object that was stored before validation was tightened may not fit its type. What

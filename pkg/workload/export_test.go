@@ -27,3 +27,6 @@ func (c *Controller[T]) Concerned(deployment *appsv1.Deployment) []cache.ObjectN
 
 // SetClock replaces the controller's clock.
 func (c *Controller[T]) SetClock(clock clock.PassiveClock) { c.clock = clock }
+
+// Confirmed returns how many objects are remembered as confirmed.
+func (c *Controller[T]) Confirmed() int { return len(c.keeper.confirmed.byKey) }

@@ -33,6 +33,7 @@ type Keeper struct {
 	clock        clock.PassiveClock
 	contests     contests
 	denials      denials
+	confirmed    confirmations
 }
 
 // NewKeeper returns a keeper that reads from the informer and writes with the
@@ -44,6 +45,13 @@ func NewKeeper(deployments cache.TypedSharedIndexInformer[*appsv1.Deployment], c
 	}
 	return &Keeper{deployments: deployments.GetTypedIndexer(), client: client, fieldManager: fieldManager, clock: clock.RealClock{}}, nil
 }
+
+// Begin begins a term: since the last one, another process may have written. It must not
+// be called while parents are kept.
+func (k *Keeper) Begin() { k.confirmed.begin() }
+
+// Forget forgets a parent that is gone.
+func (k *Keeper) Forget(key cache.ObjectName) { k.confirmed.forget(key) }
 
 // State is what became of a parent's Deployment.
 type State struct {
@@ -71,8 +79,9 @@ type State struct {
 // if something differs and none if nothing does.
 //
 // If the API server denies the write on its merits, the State says so, and when to
-// try again. An error for which [apierrors.IsConflict] holds means that the cache was
-// late. With an error the State says nothing but what the cache is late for.
+// try again. An error for which [apierrors.IsConflict] holds, or [reconcile.ErrStale],
+// means that the cache was late. With an error the State says nothing but what the cache
+// is late for.
 func (k *Keeper) Keep(ctx context.Context, p Parent) (State, error) {
 	view, err := k.view(p)
 	if err != nil {
@@ -83,6 +92,10 @@ func (k *Keeper) Keep(ctx context.Context, p Parent) (State, error) {
 	write := decision.write(p)
 	if obstacle, again := k.denials.of(p, write, k.clock.Now()); obstacle != nil {
 		return State{Deployment: view.Live, Obstacle: obstacle, Again: again}, nil
+	}
+	// What fails here is no write, so none of it is a denial.
+	if err := k.confirmParent(ctx, p, view, write); err != nil {
+		return State{}, err
 	}
 	state, err := k.carryOut(ctx, p, view, decision)
 	if status := denialOf(err); status != nil {
@@ -142,11 +155,6 @@ func (k *Keeper) carryOut(ctx context.Context, p Parent, view View, decision Dec
 }
 
 func (k *Keeper) create(ctx context.Context, p Parent, deployment *appsv1.Deployment) (State, error) {
-	if p.Confirm != nil {
-		if err := p.Confirm(ctx); err != nil {
-			return State{}, err
-		}
-	}
 	created, err := k.client.Deployments(deployment.Namespace).Create(ctx, deployment, metav1.CreateOptions{FieldManager: k.fieldManager})
 	if apierrors.IsAlreadyExists(err) {
 		// Whose it is shows when the cache has it.

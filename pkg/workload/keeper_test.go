@@ -6,6 +6,7 @@ package workload
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -19,6 +20,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
+
+	"samplecontroller.io/controller-manager/reconcile"
 )
 
 // newTestKeeper returns a keeper whose cache and API server hold the given
@@ -70,33 +73,53 @@ func TestKeepCreatesUnderItsFieldManager(t *testing.T) {
 	}
 }
 
-func TestKeepAsksForConfirmationOnlyToCreate(t *testing.T) {
-	gone := apierrors.NewConflict(appsv1.Resource("parents"), "a", errors.New("gone"))
+func TestKeepAsksForConfirmationOfWhatMayUndoSomething(t *testing.T) {
+	drifted := deployment(withReplicas(ptr.To[int32](9)))
+	former := deployment(named("old"))
 	for name, test := range map[string]struct {
-		cached  *appsv1.Deployment
-		confirm error
-		asked   bool
-		calls   int
+		cached []*appsv1.Deployment
+		had    bool
+		asks   bool
+		write  string
 	}{
-		"none, confirmed":       {nil, nil, true, 1},
-		"none, not confirmed":   {nil, gone, true, 0},
-		"one, as declared":      {deployment(), gone, false, 0},
-		"one, not as declared":  {deployment(withReplicas(ptr.To[int32](9))), gone, false, 1},
-		"one that is another's": {deployment(withOwner(nil)), gone, false, 0},
+		"none yet":                  {nil, false, false, "create"},
+		"none any more":             {nil, true, true, "create"},
+		"none of the name":          {list(former), false, true, "create"},
+		"one, as declared":          {list(deployment()), true, false, ""},
+		"one, not as declared":      {list(drifted), true, true, "patch"},
+		"one, and a former one":     {list(deployment(), former), true, true, "delete"},
+		"one, and one that is kept": {list(deployment(withStatus(3, 3, 1)), former), true, false, ""},
+		"one that is another's":     {list(deployment(withOwner(nil))), true, false, ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			keeper, client := newTestKeeper(t, list(test.cached), list(test.cached))
-			asked := false
-			state, err := keeper.Keep(t.Context(), parent(func(p *Parent) {
-				p.Confirm = func(context.Context) error { asked = true; return test.confirm }
-			}))
-			if refused := test.asked && test.confirm != nil; refused != (err != nil) || refused && !apierrors.IsConflict(err) {
-				t.Errorf("Keep() = %+v, %v", state, err)
-			}
-			if asked != test.asked || len(client.Actions()) != test.calls {
-				t.Errorf("asked: %v, actions: %v, want %v and %d", asked, client.Actions(), test.asked, test.calls)
-			}
-		})
+		for _, confirmed := range []error{nil, reconcile.ErrStale, errors.New("down")} {
+			t.Run(fmt.Sprintf("%s, confirmed: %v", name, confirmed), func(t *testing.T) {
+				keeper, client := newTestKeeper(t, test.cached, test.cached)
+				asked := 0
+				state, err := keeper.Keep(t.Context(), parent(func(p *Parent) {
+					p.HadDeployment = test.had
+					p.Confirm = func(context.Context) error { asked++; return confirmed }
+				}))
+				writes, wantAsked, wantErr := []string(nil), 0, error(nil)
+				for _, action := range client.Actions() {
+					if verb := action.GetVerb(); verb != "list" {
+						writes = append(writes, verb)
+					}
+				}
+				if test.asks {
+					wantAsked, wantErr = 1, confirmed
+				}
+				if asked != wantAsked || !errors.Is(err, wantErr) || wantErr == nil && err != nil {
+					t.Errorf("Keep() = %+v, %v, having asked %d times; want %v and %d times", state, err, asked, wantErr, wantAsked)
+				}
+				want := []string(nil)
+				if wantErr == nil && test.write != "" {
+					want = []string{test.write}
+				}
+				if diff := cmp.Diff(want, writes); diff != "" {
+					t.Errorf("unexpected writes (-want +got):\n%s", diff)
+				}
+			})
+		}
 	}
 }
 

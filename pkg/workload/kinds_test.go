@@ -35,9 +35,11 @@ type object interface {
 // controller is that of either kind.
 type controller interface {
 	Name() string
+	Run(context.Context) error
 	Sync(context.Context, cache.ObjectName) (time.Duration, error)
 	Concerned(*appsv1.Deployment) []cache.ObjectName
 	SetClock(clock.PassiveClock)
+	Confirmed() int
 }
 
 // kind is what the kinds differ in.

@@ -36,10 +36,10 @@ type Parent struct {
 	DeploymentName string
 	Replicas       *int32
 	Image          string
-	// Confirm, if set, is asked before a Deployment is created. It returns a conflict
-	// if the object is by now gone or being deleted. It is for one that had a
-	// Deployment: the garbage collector takes that away once the object is gone, and
-	// the cache may know of the one before it knows of the other.
+	// HadDeployment says that there has been a Deployment: the object's status tells.
+	HadDeployment bool
+	// Confirm, if set, returns [reconcile.ErrStale] if the object wants something else
+	// by now, or is gone or being deleted. Writes that rely on it ask before.
 	Confirm func(context.Context) error
 }
 

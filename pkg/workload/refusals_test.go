@@ -202,8 +202,9 @@ func TestSyncCreatesNothingForAnObjectThatTheCacheHasForTooLong(t *testing.T) {
 					t.Fatal(err)
 				}
 				f.collect()
-				if _, err := f.controller.Sync(t.Context(), key); !apierrors.IsConflict(err) {
-					t.Errorf("sync() = %v, want a conflict", err)
+				f.objects.Bookmark("1")
+				if _, err := f.controller.Sync(t.Context(), key); !errors.Is(err, reconcile.ErrStale) {
+					t.Errorf("sync() = %v, want %v", err, reconcile.ErrStale)
 				}
 				f.wantCalls("list objects")
 				f.wantStale()
@@ -226,7 +227,7 @@ func TestSyncRestsOnceADeploymentIsKnownToBeLate(t *testing.T) {
 		if _, err := f.controller.Sync(t.Context(), key); !apierrors.IsConflict(err) {
 			t.Errorf("sync() = %v, want a conflict", err)
 		}
-		f.wantCalls("patch deployments")
+		f.wantCalls("patch deployments", "list objects")
 		f.wantStale()
 	})
 }

@@ -5,14 +5,11 @@ package workload
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -38,7 +35,11 @@ func (c *Controller[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 	if err != nil {
 		return 0, err
 	}
-	if !exists || obj.GetDeletionTimestamp() != nil {
+	if !exists {
+		c.keeper.Forget(key)
+		return 0, nil
+	}
+	if obj.GetDeletionTimestamp() != nil {
 		return 0, nil
 	}
 	if c.reporter.Report(ctx, obj) {
@@ -46,9 +47,8 @@ func (c *Controller[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 	}
 
 	parent := c.kind.Parent(obj)
-	if c.kind.Selector(obj) != "" { // it had a Deployment
-		parent.Confirm = func(ctx context.Context) error { return c.confirm(ctx, key, obj) }
-	}
+	parent.HadDeployment = c.kind.Selector(obj) != ""
+	parent.Confirm = func(ctx context.Context) error { return c.confirm(ctx, key, obj) }
 	state, err := c.keeper.Keep(ctx, parent)
 	if state.Refused != nil {
 		c.written.Refused(key, c.kept, state.Refused)
@@ -76,26 +76,6 @@ func (c *Controller[T]) cached(key cache.ObjectName) (obj T, exists bool, err er
 		return obj, false, nil
 	}
 	return cached.(T), true, nil
-}
-
-// confirm returns a conflict if the object is by now gone or being deleted; it rests
-// then until the cache knows.
-func (c *Controller[T]) confirm(ctx context.Context, key cache.ObjectName, obj T) error {
-	// To list one is to get it, by a verb that is granted anyway.
-	found, err := c.kind.List(ctx, key.Namespace, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String(),
-	})
-	if err != nil {
-		return fmt.Errorf("confirming %s: %w", c.kind.Parent(obj), err)
-	}
-	for _, now := range found {
-		if now.GetUID() == obj.GetUID() && now.GetDeletionTimestamp() == nil {
-			return nil
-		}
-	}
-	c.written.Refused(key, c.objects, obj)
-	kind := c.kind.GroupVersionKind()
-	return apierrors.NewConflict(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, key.Name, errors.New("it is gone, or being deleted"))
 }
 
 // latest returns the object as it is cached by now, if it wants what it wanted. A

@@ -1,0 +1,111 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"samplecontroller.io/controller-manager/reconcile"
+)
+
+// confirmations remembers which objects were found, in this term, to be as the cache has
+// them.
+//
+// That a Deployment is as cached, each write makes sure of by its resourceVersion. But
+// the cache of objects may be behind that of Deployments, since each has a watch of its
+// own: to a new leader, what the one before has done for a newer version of an object
+// would then be drift. So each object is looked at once in a term, before the first write
+// that would undo something. If it is as cached, the cache has come as far as all who led
+// before, and from then on only this process writes, from a cache that never goes back.
+type confirmations struct {
+	mutex sync.Mutex
+	byKey map[cache.ObjectName]types.UID
+}
+
+// begin forgets all: a term begins.
+func (c *confirmations) begin() {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.byKey = nil
+}
+
+func (c *confirmations) has(p Parent) bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	uid, ok := c.byKey[cache.MetaObjectToName(p)]
+	return ok && uid == p.GetUID()
+}
+
+func (c *confirmations) add(p Parent) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.byKey == nil {
+		c.byKey = map[cache.ObjectName]types.UID{}
+	}
+	c.byKey[cache.MetaObjectToName(p)] = p.GetUID()
+}
+
+// forget forgets an object that is gone.
+func (c *confirmations) forget(key cache.ObjectName) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	delete(c.byKey, key)
+}
+
+// confirmParent returns an error unless the parent may be relied on for the next write.
+func (k *Keeper) confirmParent(ctx context.Context, p Parent, view View, next write) error {
+	switch {
+	case next == write{} || p.Confirm == nil:
+		return nil
+	case next.verb == "create":
+		// That overwrites nothing. But the garbage collector takes a Deployment away
+		// once its parent is gone, and whoever led before once the parent names
+		// another, and the cache may know of the Deployment before it knows of the
+		// parent. So for one that had a Deployment it is confirmed each time.
+		if !p.HadDeployment && len(view.Former) == 0 {
+			return nil
+		}
+	case k.confirmed.has(p):
+		return nil
+	}
+	if err := p.Confirm(ctx); err != nil {
+		return err
+	}
+	k.confirmed.add(p)
+	return nil
+}
+
+// confirm returns [reconcile.ErrStale] unless the object is as the cache has it, but for
+// what asks for nothing, such as its status; it rests then until the cache knows better.
+func (c *Controller[T]) confirm(ctx context.Context, key cache.ObjectName, obj T) error {
+	// To list one is to get it, by a verb that is granted anyway.
+	found, err := c.kind.List(ctx, key.Namespace, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String(),
+	})
+	if err != nil {
+		return fmt.Errorf("confirming %s: %w", c.kind.Parent(obj), err)
+	}
+	for _, now := range found {
+		if now.GetName() != key.Name {
+			continue
+		}
+		if now.GetUID() == obj.GetUID() && now.GetGeneration() == obj.GetGeneration() && now.GetDeletionTimestamp() == nil {
+			return nil
+		}
+		klog.FromContext(ctx).V(2).Info("Not writing, the object is no longer as cached", "generation", now.GetGeneration(), "cachedGeneration", obj.GetGeneration())
+		c.written.Note(key, c.objects, now.GetResourceVersion())
+		return reconcile.ErrStale
+	}
+	klog.FromContext(ctx).V(2).Info("Not writing, the object is gone")
+	c.written.Refused(key, c.objects, obj)
+	return reconcile.ErrStale
+}

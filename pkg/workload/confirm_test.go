@@ -1,0 +1,276 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
+
+	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
+	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+	"samplecontroller.io/controller-manager/reconcile"
+)
+
+// newTerm ends the term and begins another.
+func (f *fixture) newTerm() {
+	f.Helper()
+	ended, cancel := context.WithCancel(f.Context())
+	cancel()
+	if err := f.controller.Run(ended); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// drift has somebody scale the Deployment, and the caches know of it.
+func (f *fixture) drift() {
+	f.Helper()
+	f.update(func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](7) })
+	f.observe()
+}
+
+// change changes the example, and the cache does not know of it yet.
+func (f *fixture) change(change func(object)) {
+	f.Helper()
+	f.objects.Bookmark(f.object().GetResourceVersion())
+	o := f.object().DeepCopyObject().(object)
+	o.SetResourceVersion(o.GetResourceVersion() + "0")
+	change(o)
+	if err := f.sample.Tracker().Update(f.kind.resources(), o, key.Namespace); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// want has the example want this Deployment.
+func want(deployment string, replicas int32) func(object) {
+	return func(o object) {
+		o.SetGeneration(o.GetGeneration() + 1)
+		switch o := o.(type) {
+		case *samplev1alpha1.Foo:
+			o.Spec.DeploymentName, o.Spec.Replicas = deployment, &replicas
+		case *icecreamv1alpha1.Icecream:
+			o.Spec.DeploymentName, o.Spec.Replicas = deployment, &replicas
+		}
+	}
+}
+
+func TestTheFirstPatchOfATermReadsTheObject(t *testing.T) {
+	overKinds(t, func(t *testing.T, kind kind) {
+		f := newFixture(t, kind, kind.example())
+		f.serve()
+		for range 2 {
+			f.newTerm()
+			f.drift()
+			f.sync()
+			f.wantCalls("patch deployments", "list objects")
+			f.drift()
+			f.sync()
+			f.wantCalls("patch deployments")
+		}
+	})
+}
+
+func TestATermInWhichNothingDiffersReadsNothing(t *testing.T) {
+	overKinds(t, func(t *testing.T, kind kind) {
+		f := newFixture(t, kind, kind.example())
+		f.serve()
+		f.newTerm()
+		f.sync()
+		f.wantCalls()
+		f.update(func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 0 })
+		f.observe()
+		f.sync()
+		f.wantCalls("patch objects/status")
+	})
+}
+
+// Whoever led before has scaled the Deployment as the object wants it, or somebody else
+// has, and the cache knows of the Deployment only.
+func TestNothingIsPatchedForAnObjectThatIsNotAsCached(t *testing.T) {
+	overKinds(t, func(t *testing.T, kind kind) {
+		for name, change := range map[string]func(f *fixture){
+			"scaled": func(f *fixture) { f.change(want(deploymentName, 7)) },
+			"going": func(f *fixture) {
+				f.change(func(o object) {
+					o.SetDeletionTimestamp(&metav1.Time{})
+					o.SetFinalizers([]string{"foregroundDeletion"})
+				})
+			},
+			"another": func(f *fixture) { f.change(func(o object) { o.SetUID("uid-another") }) },
+			"gone": func(f *fixture) {
+				if err := f.sample.Tracker().Delete(kind.resources(), key.Namespace, key.Name); err != nil {
+					f.Fatal(err)
+				}
+			},
+		} {
+			t.Run(name, func(t *testing.T) {
+				f := newFixture(t, kind, kind.example())
+				f.serve()
+				f.newTerm()
+				f.drift()
+				change(f)
+				if _, err := f.controller.Sync(t.Context(), key); !errors.Is(err, reconcile.ErrStale) {
+					t.Errorf("sync() = %v, want %v", err, reconcile.ErrStale)
+				}
+				f.wantCalls("list objects")
+				f.wantStale()
+				f.wantStale()
+				if got := *f.deployment().Spec.Replicas; got != 7 {
+					t.Errorf("the Deployment asks for %d replicas, want 7 as before", got)
+				}
+			})
+		}
+	})
+}
+
+func TestAnObjectIsConfirmedOnceTheCacheHasCaughtUp(t *testing.T) {
+	overKinds(t, func(t *testing.T, kind kind) {
+		f := newFixture(t, kind, kind.example())
+		f.serve()
+		f.newTerm()
+		f.drift()
+		f.change(want(deploymentName, 3))
+		if _, err := f.controller.Sync(t.Context(), key); !errors.Is(err, reconcile.ErrStale) {
+			t.Errorf("sync() = %v, want %v", err, reconcile.ErrStale)
+		}
+		f.wantStale()
+		f.observe()
+		f.sync()
+		f.wantCalls("patch deployments", "list objects", "patch objects/status")
+		if got := *f.deployment().Spec.Replicas; got != 3 {
+			t.Errorf("the Deployment asks for %d replicas, want 3", got)
+		}
+	})
+}
+
+// The version of an object changes with its status and its annotations, too.
+func TestAnObjectThatWasTouchedIsAsCached(t *testing.T) {
+	overKinds(t, func(t *testing.T, kind kind) {
+		f := newFixture(t, kind, kind.example())
+		f.serve()
+		f.newTerm()
+		f.drift()
+		f.change(func(o object) { o.SetAnnotations(map[string]string{"touched": "true"}) })
+		f.sync()
+		f.wantCalls("patch deployments", "list objects")
+	})
+}
+
+// The object has been given another name for its Deployment and then the first again.
+// The cache knows of the one, and of both Deployments.
+func TestNothingIsDeletedForAnObjectThatIsNotAsCached(t *testing.T) {
+	overKinds(t, func(t *testing.T, kind kind) {
+		for name, stale := range map[string]bool{"as cached": false, "named back": true} {
+			t.Run(name, func(t *testing.T) {
+				f := newFixture(t, kind, kind.example())
+				f.serve()
+				f.change(want("another-web", 1))
+				f.observe()
+				f.sync() // makes the other one
+				other, err := f.kube.AppsV1().Deployments(key.Namespace).Get(t.Context(), "another-web", metav1.GetOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ready(other)
+				if _, err := f.kube.AppsV1().Deployments(key.Namespace).Update(t.Context(), other, metav1.UpdateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				f.observe()
+				f.newTerm()
+				if stale {
+					f.change(want(deploymentName, 1))
+					if _, err := f.controller.Sync(t.Context(), key); !errors.Is(err, reconcile.ErrStale) {
+						t.Errorf("sync() = %v, want %v", err, reconcile.ErrStale)
+					}
+					f.wantCalls("list objects")
+					f.wantStale()
+					f.deployment() // is there
+					return
+				}
+				f.sync()
+				f.wantCalls("list deployments", "delete deployments", "list objects", "patch objects/status")
+			})
+		}
+	})
+}
+
+// Whoever led before has deleted the Deployment that the object named, and the cache
+// knows of the Deployment only.
+func TestNothingIsCreatedForAnObjectThatIsNotAsCached(t *testing.T) {
+	overKinds(t, func(t *testing.T, kind kind) {
+		f := newFixture(t, kind, kind.example())
+		f.serve()
+		f.newTerm()
+		f.collect()
+		f.change(want("another-web", 1))
+		if _, err := f.controller.Sync(t.Context(), key); !errors.Is(err, reconcile.ErrStale) {
+			t.Errorf("sync() = %v, want %v", err, reconcile.ErrStale)
+		}
+		f.wantCalls("list objects")
+		f.wantStale()
+	})
+}
+
+func TestAnObjectThatCannotBeReadIsTriedAgain(t *testing.T) {
+	overKinds(t, func(t *testing.T, kind kind) {
+		for name, failure := range map[string]error{
+			"down":      apierrors.NewServiceUnavailable("down"),
+			"forbidden": apierrors.NewForbidden(kind.resources().GroupResource(), key.Name, errors.New("no")), // which denies no write
+		} {
+			t.Run(name, func(t *testing.T) {
+				f := newFixture(t, kind, kind.example())
+				f.serve()
+				f.newTerm()
+				f.drift()
+				fails := true
+				f.sample.PrependReactor("list", kind.resource, func(clienttesting.Action) (bool, runtime.Object, error) { return fails, nil, failure })
+				for range 2 {
+					f.forget()
+					if _, err := f.controller.Sync(t.Context(), key); !errors.Is(err, failure) {
+						t.Errorf("sync() = %v, want %v", err, failure)
+					}
+					f.wantCalls("list objects")
+				}
+				fails = false
+				f.forget()
+				f.sync()
+				f.wantCalls("patch deployments", "list objects")
+			})
+		}
+	})
+}
+
+func TestAnObjectThatIsGoneIsForgotten(t *testing.T) {
+	overKinds(t, func(t *testing.T, kind kind) {
+		f := newFixture(t, kind, kind.example())
+		f.serve()
+		f.drift()
+		f.sync()
+		if got := f.controller.Confirmed(); got != 1 {
+			t.Fatalf("%d objects are remembered, want 1", got)
+		}
+
+		// A namesake may take its place before anybody has looked.
+		f.change(func(o object) { o.SetUID("uid-another") })
+		f.update(func(d *appsv1.Deployment) { d.OwnerReferences[0].UID = "uid-another" })
+		f.drift()
+		f.sync()
+		f.wantCalls("patch deployments", "list objects")
+
+		if err := f.objects.Replace(nil, ""); err != nil {
+			t.Fatal(err)
+		}
+		f.sync()
+		if got := f.controller.Confirmed(); got != 0 {
+			t.Errorf("%d objects are remembered, want none", got)
+		}
+	})
+}

@@ -30,6 +30,10 @@
 // resourceVersion that they were computed from. The monotonic clock stands still
 // while a virtual machine is suspended.
 //
+// Nor does a term say how far the caches of the new leader have come. They may be behind
+// what the one before has decided on, each by itself: what is written from one of them to
+// an object from another should be preceded, once in a term, by a look at the API server.
+//
 // Underneath is the elector of k8s.io/client-go/tools/leaderelection, whose
 // metrics and rules are kept, on a resourcelock.Interface of this package.
 package leadership

@@ -22,6 +22,7 @@ import (
 type delayer struct {
 	*clustertest.Proxy
 	delay atomic.Int64
+	held  atomic.Pointer[chan struct{}]
 	// accepts is what the watches accept, by their paths.
 	accepts sync.Map
 }
@@ -48,6 +49,16 @@ func startDelayer(t *testing.T, paths ...string) *delayer {
 // by sets how late all is passed on from now on.
 func (d *delayer) by(delay time.Duration) { d.delay.Store(int64(delay)) }
 
+// hold holds all that is told from now on, until release is called.
+func (d *delayer) hold() (release func()) {
+	held := make(chan struct{})
+	d.held.Store(&held)
+	return func() {
+		d.held.Store(nil)
+		close(held)
+	}
+}
+
 // slowBody is a body of which each piece can be read a while after it has come.
 type slowBody struct {
 	io.Closer
@@ -60,6 +71,7 @@ type piece struct {
 	content string
 	err     error
 	due     time.Time
+	held    *chan struct{} // closed when it is no longer; nil if it never was
 }
 
 func (d *delayer) slow(ctx context.Context, body io.ReadCloser) io.ReadCloser {
@@ -68,7 +80,7 @@ func (d *delayer) slow(ctx context.Context, body io.ReadCloser) io.ReadCloser {
 		buffer := make([]byte, 32<<10)
 		for {
 			n, err := body.Read(buffer)
-			p := piece{content: string(buffer[:n]), err: err, due: time.Now().Add(time.Duration(d.delay.Load()))}
+			p := piece{content: string(buffer[:n]), err: err, due: time.Now().Add(time.Duration(d.delay.Load())), held: d.held.Load()}
 			select {
 			case pieces <- p:
 			case <-ctx.Done():
@@ -86,6 +98,13 @@ func (b *slowBody) Read(buffer []byte) (int, error) {
 	for b.rest == "" {
 		select {
 		case p := <-b.pieces:
+			if p.held != nil {
+				select {
+				case <-*p.held:
+				case <-b.ctx.Done():
+					return 0, b.ctx.Err()
+				}
+			}
 			select {
 			case <-time.After(time.Until(p.due)):
 			case <-b.ctx.Done():

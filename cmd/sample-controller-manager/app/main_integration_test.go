@@ -32,6 +32,9 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == anotherDaemon {
+		runAnotherDaemon(os.Args[2:]) // as a process of its own: in this one there can be one at a time
+	}
 	code, err := run(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -75,11 +78,7 @@ func startDaemon(t *testing.T, flags ...string) *apptesting.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := apptesting.Start(t, append([]string{
-		"--kubeconfig=" + kubeconfig,
-		"--leader-elect-resource-namespace=" + namespace,
-		"--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=200ms",
-	}, flags...)...)
+	server := apptesting.Start(t, append(daemonFlags(kubeconfig), flags...)...)
 	eventually(t, "the daemon is ready", func(ctx context.Context) error {
 		code, body, err := server.Get(ctx, "/readyz?verbose", "")
 		if err == nil && code != 200 {
@@ -88,6 +87,15 @@ func startDaemon(t *testing.T, flags ...string) *apptesting.Server {
 		return err
 	})
 	return server
+}
+
+// daemonFlags are those of a daemon that campaigns.
+func daemonFlags(kubeconfig string) []string {
+	return []string{
+		"--kubeconfig=" + kubeconfig,
+		"--leader-elect-resource-namespace=" + namespace,
+		"--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=200ms",
+	}
 }
 
 // newNamespace makes a namespace that only this test uses.

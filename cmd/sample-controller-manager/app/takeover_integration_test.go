@@ -1,0 +1,236 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
+	"samplecontroller.io/sample-controller-manager/hack/cluster"
+)
+
+// anotherDaemon is the first argument with which the program of the tests is the daemon.
+const anotherDaemon = "another-daemon"
+
+func runAnotherDaemon(args []string) {
+	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer cancel()
+	os.Exit(app.Execute(ctx, args))
+}
+
+// startAnotherDaemon starts the daemon as a process of its own. The returned function
+// asks it to end and wants it to, in order.
+func startAnotherDaemon(t *testing.T) (stop func()) {
+	t.Helper()
+	kubeconfig, err := testCluster.ServiceAccountKubeconfig(t.Context(), namespace, namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	cmd := exec.Command(self, append([]string{anotherDaemon, "--secure-port=0", "-v=2"}, daemonFlags(kubeconfig)...)...)
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	running := true
+	t.Cleanup(func() {
+		if running {
+			_ = cmd.Process.Kill() // it may have ended
+			<-ended
+		}
+		if t.Failed() {
+			t.Logf("log of the other daemon:\n%s", log.String())
+		}
+	})
+	return func() {
+		t.Helper()
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		running = false
+		if err := <-ended; err != nil {
+			t.Fatalf("the other daemon ended with: %v", err)
+		}
+	}
+}
+
+// TestALateLeaderUndoesNothing has a daemon lead that has not yet seen what was wished
+// for while another led, but has seen what that has done for it.
+func TestALateLeaderUndoesNothing(t *testing.T) {
+	all := sideBySide(t)
+	var paths []string
+	for _, k := range all {
+		paths = append(paths, "/apis/"+k.apiVersion()+"/"+k.resource)
+	}
+	stop := startAnotherDaemon(t)
+	for _, k := range all {
+		k.create(t, k.ns, "scaled", 1)
+		k.create(t, k.ns, "renamed", 1)
+		k.create(t, k.ns, "back", 2)
+		for _, name := range []string{"scaled", "renamed", "back"} {
+			k.waitCondition(t, k.ns, name, "Reconciling", "Progressing")
+		}
+		// Neither of the two Deployments goes that each serve a little.
+		k.serveOne(t, "back", "back", 1)
+		k.wish(t, "back", `{"deploymentName":"there"}`)
+		k.waitDeployment(t, "there", true)
+		k.serveOne(t, "back", "there", 2)
+	}
+	delayer := startDelayer(t, paths...)
+	// Without the aggregator: were a status refused to that, nobody would look at the object.
+	startDaemon(t, "--kubeconfig="+delayer.Kubeconfig(t, namespace, namespace), "--controllers="+foos.controller+","+icecreams.controller,
+		foos.oneWorker(), icecreams.oneWorker())
+
+	release := delayer.hold()
+	before := map[string]map[string]int{}
+	for _, k := range all {
+		k.wish(t, "scaled", `{"replicas":3}`)
+		k.wish(t, "renamed", `{"deploymentName":"other"}`)
+		k.wish(t, "back", `{"deploymentName":"back"}`)
+		k.waitReplicas(t, k.ns, "scaled", 3)
+		k.waitDeployment(t, "other", true)
+		k.waitDeployment(t, "renamed", false)
+		k.waitAvailable(t, "back", 3)
+		before[k.name] = k.looks(t)
+	}
+	stop()
+	for _, k := range all {
+		beReady(t, k.ns, "there") // so that "back" would be what a rename has left
+	}
+	for _, k := range all {
+		eventually(t, "the daemon has found its cache of each "+k.name+" late", func(context.Context) error {
+			looks := k.looks(t)
+			for _, name := range []string{"scaled", "renamed", "back"} {
+				if looks[name] == before[k.name][name] {
+					return fmt.Errorf("not that of %s: %v, before %v", name, looks, before[k.name])
+				}
+			}
+			return nil
+		})
+	}
+	release()
+	for _, k := range all {
+		k.create(t, k.ns, "last", 1) // when it is served, the cache has all that there was before
+		k.waitCondition(t, k.ns, "last", "Reconciling", "Progressing")
+	}
+	time.Sleep(time.Second) // in which nothing more is to be written
+	for _, k := range all {
+		k.wantDeploymentWrites(t, map[string]int{
+			"create scaled": 1, "patch scaled": 1,
+			"create renamed": 1, "create other": 1, "delete renamed": 1,
+			"create back": 1, "create there": 1,
+			"create last": 1,
+		})
+		if got := getDeployment(t, k.ns, "scaled").Generation; got != 2 {
+			t.Errorf("the Deployment of a %s that was scaled once is in generation %d, want 2", k.name, got)
+		}
+		k.wish(t, "scaled", `{"replicas":5}`)
+		k.waitReplicas(t, k.ns, "scaled", 5)
+	}
+}
+
+// wish changes the spec of an object.
+func (k inNamespace) wish(t *testing.T, name, spec string) {
+	t.Helper()
+	if err := k.patch(t.Context(), k.ns, name, `{"spec":`+spec+`}`); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// serveOne has one replica of the object's Deployment be available, and waits until its
+// status tells, in this generation.
+func (k inNamespace) serveOne(t *testing.T, name, deployment string, generation int64) {
+	t.Helper()
+	d := getDeployment(t, k.ns, deployment)
+	status := fmt.Appendf(nil, `{"status":{"observedGeneration":%d,"replicas":2,"updatedReplicas":2,"readyReplicas":1,"availableReplicas":1}}`, d.Generation)
+	if _, err := kube.AppsV1().Deployments(k.ns).Patch(t.Context(), deployment, types.MergePatchType, status, metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
+	k.waitAvailable(t, name, generation)
+}
+
+// waitAvailable waits until the status of an object in this generation tells that one
+// replica is available.
+func (k inNamespace) waitAvailable(t *testing.T, name string, generation int64) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("one replica of %s %s is available", k.name, name), func(ctx context.Context) error {
+		object, err := k.get(ctx, k.ns, name)
+		if err == nil && (object.Status.AvailableReplicas != 1 || object.Status.ObservedGeneration != generation) {
+			err = fmt.Errorf("status %+v", object.Status)
+		}
+		return err
+	})
+}
+
+// waitDeployment waits until a Deployment is there, or is not.
+func (k inNamespace) waitDeployment(t *testing.T, name string, there bool) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("Deployment %s is there: %v", name, there), func(ctx context.Context) error {
+		_, err := kube.AppsV1().Deployments(k.ns).Get(ctx, name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err) && !there:
+			return nil
+		case err == nil && !there:
+			return errors.New("it is there")
+		default:
+			return err
+		}
+	})
+}
+
+// looks counts how often the kind's controller has looked at each object, beside its
+// cache.
+func (k inNamespace) looks(t *testing.T) map[string]int {
+	t.Helper()
+	events, err := testCluster.AuditEvents(cluster.ByUserAgent(k.controller), cluster.InNamespace(k.ns))
+	if err != nil {
+		t.Fatal(err)
+	}
+	looks := map[string]int{}
+	for _, event := range events {
+		if cluster.Call(event) == "list "+k.resource {
+			looks[event.ObjectRef.Name]++
+		}
+	}
+	return looks
+}
+
+// wantDeploymentWrites compares how often the kind's controller has written each
+// Deployment, by verb and name.
+func (k inNamespace) wantDeploymentWrites(t *testing.T, want map[string]int) {
+	t.Helper()
+	events, err := testCluster.AuditEvents(cluster.ByUserAgent(k.controller), cluster.InNamespace(k.ns), isWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int{}
+	for _, event := range events {
+		if event.ObjectRef.Resource == "deployments" && event.ResponseStatus.Code < 300 {
+			got[event.Verb+" "+event.ObjectRef.Name]++
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("unexpected writes by %s (-want +got):\n%s", k.controller, diff)
+	}
+}

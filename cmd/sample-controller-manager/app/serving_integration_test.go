@@ -111,7 +111,7 @@ func TestMetricsThatOperatorsLiveBy(t *testing.T) {
 }
 
 func TestConfigzTellsTheConfiguration(t *testing.T) {
-	server := startDaemon(t, "--concurrent-foo-syncs=7", "--status-aggregation-interval=3s", "--write-timeout=5s")
+	server := startDaemon(t, "--concurrent-foo-syncs=7", "--status-aggregation-interval=3s", "--write-timeout=2s")
 	admin := token(t, newNamespace(t), clusterRole(t, everything))
 	var pages map[string]struct {
 		Generic struct {
@@ -126,7 +126,7 @@ func TestConfigzTellsTheConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := pages["samplecontrollermanager.config.samplecontroller.io"]
-	if got := fmt.Sprint(page); got != "{{[foo-controller icecream-controller status-aggregator-controller] {6s}} map[foo-controller:7 icecream-controller:10 status-aggregator-controller:10] 3s 5s}" {
+	if got := fmt.Sprint(page); got != "{{[foo-controller icecream-controller status-aggregator-controller] {6s}} map[foo-controller:7 icecream-controller:10 status-aggregator-controller:10] 3s 2s}" {
 		t.Errorf("configuration = %s", got)
 	}
 }

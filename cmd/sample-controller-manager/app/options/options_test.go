@@ -71,7 +71,7 @@ func TestEachMistakeNamesItsFlag(t *testing.T) {
 		"workers":                {[]string{"--concurrent-foo-syncs=0"}, "--concurrent-foo-syncs: 0 is too few"},
 		"lease in fractions":     {[]string{"--leader-elect-lease-duration=15500ms"}, "--leader-elect-lease-duration: 15.5s must be whole seconds"},
 		"renew beyond the lease": {[]string{"--leader-elect-renew-deadline=15s"}, "--leader-elect-renew-deadline: 15s must be shorter than --leader-elect-lease-duration (15s)"},
-		"renew within a retry":   {[]string{"--leader-elect-retry-period=9s"}, "--leader-elect-renew-deadline: 10s must be longer than 10.8s"},
+		"renew within a retry":   {[]string{"--leader-elect-retry-period=5s", "--leader-elect-renew-deadline=6s"}, "--leader-elect-renew-deadline: 6s must be longer than 6s"},
 		"other lock":             {[]string{"--leader-elect-resource-lock=configmaps"}, `--leader-elect-resource-lock: "configmaps" is not supported`},
 		"no lease name":          {[]string{"--leader-elect-resource-name="}, "--leader-elect-resource-name: must not be empty"},
 		"log format":             {[]string{"--logging-format=xml"}, `--logging-format: Invalid value: "xml"`},

@@ -32,6 +32,7 @@ type auditLog struct {
 	mutex      sync.Mutex
 	offset     int64
 	events     []auditv1.Event         // of what was answered
+	watches    []auditv1.Event         // that were opened
 	unanswered map[types.UID]time.Time // when what is no watch was received
 }
 
@@ -63,6 +64,10 @@ func (l *auditLog) read(path string) error {
 		case auditv1.StageRequestReceived:
 			if event.Verb != "watch" {
 				l.unanswered[event.AuditID] = event.RequestReceivedTimestamp.Time
+			}
+		case auditv1.StageResponseStarted:
+			if event.Verb == "watch" {
+				l.watches = append(l.watches, event)
 			}
 		case auditv1.StageResponseComplete:
 			l.events = append(l.events, event)
@@ -110,13 +115,29 @@ func (c *Cluster) AuditEvents(conditions ...func(auditv1.Event) bool) ([]auditv1
 	if err != nil {
 		return nil, err
 	}
+	return matching(all, conditions), nil
+}
+
+// AuditWatches returns the watches that were opened so far and that match all
+// conditions, in the order in which they were. [Cluster.AuditEvents] tells of one only
+// when it has ended.
+func (c *Cluster) AuditWatches(conditions ...func(auditv1.Event) bool) ([]auditv1.Event, error) {
+	c.audit.mutex.Lock()
+	defer c.audit.mutex.Unlock()
+	if err := c.audit.read(c.AuditLog); err != nil {
+		return nil, err
+	}
+	return matching(c.audit.watches, conditions), nil
+}
+
+func matching(all []auditv1.Event, conditions []func(auditv1.Event) bool) []auditv1.Event {
 	var events []auditv1.Event
 	for _, event := range all {
 		if !slices.ContainsFunc(conditions, func(matches func(auditv1.Event) bool) bool { return !matches(event) }) {
 			events = append(events, event)
 		}
 	}
-	return events, nil
+	return events
 }
 
 // ByUserAgent matches requests whose user agent ends in the name of a controller,

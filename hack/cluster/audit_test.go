@@ -37,12 +37,18 @@ func TestAuditEventsWaitForAnswers(t *testing.T) {
 	}
 	add("first", auditv1.StageRequestReceived, "patch")
 	add("watch", auditv1.StageRequestReceived, "watch")
+	add("watch", auditv1.StageResponseStarted, "watch")
 	add("panic", auditv1.StageRequestReceived, "get")
 	add("panic", auditv1.StagePanic, "get")
 	add("other", auditv1.StageRequestReceived, "create")
 	add("other", auditv1.StageResponseComplete, "create")
 	if events, err := c.audit.answered(c.AuditLog, 0); err != nil || len(events) != 1 {
 		t.Fatalf("%d events without a wait, %v, want the one that was answered", len(events), err)
+	}
+
+	watches, err := c.AuditWatches()
+	if err != nil || len(watches) != 1 || watches[0].AuditID != "watch" {
+		t.Errorf("watches: %v, %v, want the one that was opened", watches, err)
 	}
 
 	var calls []string

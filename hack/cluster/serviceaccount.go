@@ -5,10 +5,13 @@ package cluster
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -138,6 +141,32 @@ func (c *Credentials) writeKubeconfig(adminKubeconfig string) error {
 		return fmt.Errorf("encoding the kubeconfig of %s: %w", c.name, err)
 	}
 	return os.WriteFile(c.Kubeconfig, content, 0o600)
+}
+
+// CredentialID returns the ID by which the audit log calls the token of a kubeconfig:
+// replicas with a ServiceAccount in common are told apart by it.
+func CredentialID(kubeconfig string) (string, error) {
+	config, err := loadConfig(kubeconfig)
+	if err != nil {
+		return "", err
+	}
+	token, err := os.ReadFile(config.BearerTokenFile)
+	if err != nil {
+		return "", fmt.Errorf("reading the token: %w", err)
+	}
+	parts := strings.Split(string(token), ".")
+	if len(parts) != 3 {
+		return "", fmt.Errorf("the token has %d parts, want 3", len(parts))
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return "", fmt.Errorf("decoding the token: %w", err)
+	}
+	var claims struct{ JTI string }
+	if err := json.Unmarshal(payload, &claims); err != nil {
+		return "", fmt.Errorf("decoding the token: %w", err)
+	}
+	return "JTI=" + claims.JTI, nil
 }
 
 // loadKubeconfig reads one kubeconfig file and makes its paths absolute.

@@ -5,20 +5,15 @@ package e2e
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
@@ -78,36 +73,13 @@ func (f *fleet) add() *member {
 	} else {
 		m.kubeconfig = m.link.Kubeconfig(f.t, testCluster, f.serviceAccount.Namespace, f.serviceAccount.Name)
 	}
-	m.credential = credentialID(f.t, m.kubeconfig)
+	var err error
+	if m.credential, err = cluster.CredentialID(m.kubeconfig); err != nil {
+		f.t.Fatal(err)
+	}
 	m.start()
 	f.members = append(f.members, m)
 	return m
-}
-
-// credentialID returns the ID that the API server gives the token of a kubeconfig.
-func credentialID(t *testing.T, kubeconfig string) string {
-	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	token, err := os.ReadFile(config.BearerTokenFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	parts := strings.Split(string(token), ".")
-	if len(parts) != 3 {
-		t.Fatalf("the token has %d parts", len(parts))
-	}
-	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	var claims struct{ JTI string }
-	if err := json.Unmarshal(payload, &claims); err != nil {
-		t.Fatal(err)
-	}
-	return "JTI=" + claims.JTI
 }
 
 // start starts the replica's process, for the first time or after the last has ended.

@@ -85,6 +85,14 @@ func (p *Process) ExitCode() int {
 	}
 }
 
+// Signal sends a signal to the process.
+func (p *Process) Signal(signal os.Signal) error {
+	if err := p.cmd.Process.Signal(signal); err != nil {
+		return fmt.Errorf("signalling %s: %w", p.name, err)
+	}
+	return nil
+}
+
 // Stop asks the process to end and returns when it is gone. The error says that
 // it had to be killed, after the grace period; how it ended otherwise is told by
 // [Process.Err]. A process that has already ended is left as it is.

@@ -1,0 +1,23 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package bench measures the real binary from outside, beside others that do the same
+// work. It has benchmarks only: `go test` starts no cluster and times nothing. A figure
+// says something of the machine that it was taken on and of what else that did; what
+// holds on any machine is tested in package e2e.
+//
+// BenchmarkHandover repeats each fault as often as -benchtime says. Ten times take about
+// five minutes, and want the machine for themselves:
+//
+//	go test -run '^$' -bench Handover -benchtime 10x -timeout 30m ./hack/bench
+//
+// One part of it alone is -bench Handover/standby, Handover/SIGTERM or Handover/kill.
+//
+//	handover_test.go  the benchmark: what is done, and what it may take
+//	round_test.go     one handover, and what the audit log says of it
+//	fleet_test.go     two replicas of a program
+//	ours_test.go      the daemon
+//	stock_test.go     a program that elects a leader as client-go has it
+//	lab_test.go       the cluster and its 5,000 Foos
+//	table_test.go     figures for people
+package bench

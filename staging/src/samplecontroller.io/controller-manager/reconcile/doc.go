@@ -21,7 +21,8 @@
 //   - [Loop.Run] returns when every goroutine that it started has ended. It may
 //     be called again: queue, handlers and workers are born in it and die with
 //     it. Registering a handler on an informer that is already synced replays
-//     its store, so each Run begins with a full resync from memory.
+//     its store, so each Run begins with a full resync from memory. What changed
+//     last comes first in it, and what changes meanwhile comes before it.
 //
 // # What it does not know
 //

@@ -45,7 +45,10 @@ type Loop struct {
 
 // watch adds one handler to one informer and returns what there is to wait for
 // and how to take the handler off again.
-type watch func(ctx context.Context, add func(cache.ObjectName)) (registered, error)
+type watch func(ctx context.Context, wake wakeFunc) (registered, error)
+
+// wakeFunc wakes a key that an object of a resourceVersion concerns.
+type wakeFunc func(key cache.ObjectName, version string)
 
 type registered struct {
 	synced []cache.DoneChecker
@@ -84,13 +87,17 @@ func (l *Loop) Run(ctx context.Context, workers int) error {
 	}
 	ctx = klog.NewContext(ctx, logger)
 
-	queue := workqueue.NewTypedRateLimitingQueueWithConfig(l.rateLimiter(),
-		workqueue.TypedRateLimitingQueueConfig[cache.ObjectName]{Name: l.queue})
+	backlog := newBacklog()
+	queue := newQueue(l.queue, l.rateLimiter(), newOrder(backlog))
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer queue.ShutDown()
 
-	synced, removeAll, err := l.register(ctx, queue.Add)
+	synced, removeAll, err := l.register(ctx, func(key cache.ObjectName, version string) {
+		if !backlog.hold(key, version) {
+			queue.Add(key)
+		}
+	})
 	// Handlers go before the queue shuts, so that none adds to a closed queue.
 	defer removeAll()
 	if err != nil {
@@ -108,13 +115,24 @@ func (l *Loop) Run(ctx context.Context, workers int) error {
 			}
 		})
 	}
+	backlog.release(queue.Add) // to workers that wait: the first key is synced before the last is added
 	<-ctx.Done()
 	return nil
 }
 
+// newQueue returns a named queue from which keys are taken in an order.
+func newQueue(name string, rateLimiter workqueue.TypedRateLimiter[cache.ObjectName], order workqueue.Queue[cache.ObjectName]) workqueue.TypedRateLimitingInterface[cache.ObjectName] {
+	return workqueue.NewTypedRateLimitingQueueWithConfig(rateLimiter, workqueue.TypedRateLimitingQueueConfig[cache.ObjectName]{
+		DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[cache.ObjectName]{
+			Name:  name,
+			Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[cache.ObjectName]{Name: name, Queue: order}),
+		}),
+	})
+}
+
 // register adds all handlers. The returned function takes off those that were
 // added and waits until none of them runs.
-func (l *Loop) register(ctx context.Context, add func(cache.ObjectName)) ([]cache.DoneChecker, func(), error) {
+func (l *Loop) register(ctx context.Context, wake wakeFunc) ([]cache.DoneChecker, func(), error) {
 	var synced []cache.DoneChecker
 	var removes []func() error
 	removeAll := func() {
@@ -125,7 +143,7 @@ func (l *Loop) register(ctx context.Context, add func(cache.ObjectName)) ([]cach
 		}
 	}
 	for _, watch := range l.watches {
-		r, err := watch(ctx, add)
+		r, err := watch(ctx, wake)
 		if err != nil {
 			return nil, removeAll, fmt.Errorf("adding event handler of %s: %w", l.name, err)
 		}

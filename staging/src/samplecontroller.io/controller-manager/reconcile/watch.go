@@ -21,15 +21,15 @@ type Object interface {
 // For wakes the key of each object of informer that is added, changed or
 // deleted: the kind that the controller is for.
 func For[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T]) {
-	l.watches = append(l.watches, func(ctx context.Context, add func(cache.ObjectName)) (registered, error) {
+	l.watches = append(l.watches, func(ctx context.Context, wake wakeFunc) (registered, error) {
 		return register(ctx, informer, cache.TypedResourceEventHandlerDetailedFuncs[T]{
-			AddFunc: func(obj T, _ bool) { add(nameOf(obj)) },
+			AddFunc: func(obj T, _ bool) { wake(nameOf(obj), obj.GetResourceVersion()) },
 			UpdateFunc: func(oldObj, newObj T) {
 				if delivers(l, oldObj, newObj) {
-					add(nameOf(newObj))
+					wake(nameOf(newObj), newObj.GetResourceVersion())
 				}
 			},
-			DeleteFunc: func(deleted cache.DeletedObject[T]) { add(deleted.GetObjectName()) },
+			DeleteFunc: func(deleted cache.DeletedObject[T]) { wake(deleted.GetObjectName(), lastVersion(deleted)) },
 		})
 	})
 }
@@ -47,30 +47,30 @@ func Watch[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], keys f
 // WatchChanges is like [Watch], but of updates it minds only those that concerns
 // returns true for. It has to be as pure as keys.
 func WatchChanges[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], concerns func(oldObj, newObj T) bool, keys func(T) []cache.ObjectName) {
-	l.watches = append(l.watches, func(ctx context.Context, add func(cache.ObjectName)) (registered, error) {
+	l.watches = append(l.watches, func(ctx context.Context, wake wakeFunc) (registered, error) {
 		// A key that several objects concern is woken once: a worker may be faster
 		// than the second time.
-		addAll := func(objs ...T) {
+		wakeAll := func(version string, objs ...T) {
 			all := sets.New[cache.ObjectName]()
 			for _, obj := range objs {
 				all.Insert(keys(obj)...)
 			}
 			for key := range all {
-				add(key)
+				wake(key, version)
 			}
 		}
 		return register(ctx, informer, cache.TypedResourceEventHandlerDetailedFuncs[T]{
-			AddFunc: func(obj T, _ bool) { addAll(obj) },
+			AddFunc: func(obj T, _ bool) { wakeAll(obj.GetResourceVersion(), obj) },
 			UpdateFunc: func(oldObj, newObj T) {
 				if delivers(l, oldObj, newObj) && concerns(oldObj, newObj) {
-					addAll(oldObj, newObj)
+					wakeAll(newObj.GetResourceVersion(), oldObj, newObj)
 				}
 			},
 			DeleteFunc: func(deleted cache.DeletedObject[T]) {
 				// Without a last state nothing is known of whom to wake. Those
 				// concerned were woken when the object was last seen.
 				if none := *new(T); deleted.OptionalObj != none {
-					addAll(deleted.OptionalObj)
+					wakeAll(lastVersion(deleted), deleted.OptionalObj)
 				}
 			},
 		})
@@ -80,12 +80,12 @@ func WatchChanges[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T],
 // WatchDeletions wakes the keys that keys returns for an object that was deleted, in
 // its last known state. It is for what is only known then, so keys may note it.
 func WatchDeletions[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], keys func(T) []cache.ObjectName) {
-	l.watches = append(l.watches, func(ctx context.Context, add func(cache.ObjectName)) (registered, error) {
+	l.watches = append(l.watches, func(ctx context.Context, wake wakeFunc) (registered, error) {
 		return register(ctx, informer, cache.TypedResourceEventHandlerDetailedFuncs[T]{
 			DeleteFunc: func(deleted cache.DeletedObject[T]) {
 				if none := *new(T); deleted.OptionalObj != none {
 					for _, key := range keys(deleted.OptionalObj) {
-						add(key)
+						wake(key, lastVersion(deleted))
 					}
 				}
 			},
@@ -97,6 +97,15 @@ func WatchDeletions[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T
 // the object unchanged, does so only if asked for.
 func delivers[T Object](l *Loop, oldObj, newObj T) bool {
 	return l.resyncs || oldObj.GetResourceVersion() != newObj.GetResourceVersion()
+}
+
+// lastVersion returns the version that a deleted object had last, empty if that is not
+// known.
+func lastVersion[T Object](deleted cache.DeletedObject[T]) string {
+	if none := *new(T); deleted.OptionalObj == none {
+		return ""
+	}
+	return deleted.OptionalObj.GetResourceVersion()
 }
 
 func nameOf[T Object](obj T) cache.ObjectName {

@@ -1,0 +1,135 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/tools/cache"
+)
+
+// inOrder returns the keys of calls in the order in which they were synced.
+func (s *syncs) inOrder() []string {
+	s.woken() // nothing happens any more
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	var keys []string
+	for _, c := range s.calls {
+		keys = append(keys, c.key)
+	}
+	return keys
+}
+
+func TestARunBeginsWithWhatChangedLast(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		for i := range 12 { // so that versions have one digit and two
+			b.server.Add(configMap(fmt.Sprintf("%c", 'a'+i)))
+		}
+		b.server.Modify(configMap("c"))
+		dependents := newInformer(b.server, 0)
+		b.start(b.informer)
+		b.start(dependents)
+		var s syncs
+		l := New(loopName, s.sync)
+		For(l, b.informer)
+		// Of two objects that concern a key, the newer counts.
+		Watch(l, dependents, owners)
+		b.server.Add(configMap("m", "b"))
+		want := []string{"default/b", "default/m", "default/c", "default/l", "default/k", "default/j",
+			"default/i", "default/h", "default/g", "default/f", "default/e", "default/d", "default/a"}
+		for _, term := range []string{"first", "second"} {
+			stop := b.run(l, 1)
+			got := s.inOrder()
+			slices.Sort(got[:2]) // of the same version
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("synced in the %s term (-want +got):\n%s", term, diff)
+			}
+			s.reset()
+			if err := stop(); err != nil {
+				t.Errorf("Run: %v", err)
+			}
+		}
+	})
+}
+
+func TestWhatChangesMeanwhileComesBeforeTheBacklog(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		for _, name := range []string{"a", "b", "c", "d"} {
+			b.server.Add(configMap(name))
+		}
+		b.start(b.informer)
+		s := syncs{result: func(string, int) (time.Duration, error) { time.Sleep(time.Second); return 0, nil }}
+		l := New(loopName, s.sync)
+		For(l, b.informer)
+		defer b.run(l, 1)() // d is in work
+		b.server.Modify(configMap("a"))
+		b.server.Add(configMap("e"))
+		b.server.Modify(configMap("d"))
+		time.Sleep(time.Minute)
+		want := []string{"default/d", "default/a", "default/e", "default/d", "default/c", "default/b"}
+		if diff := cmp.Diff(want, s.inOrder()); diff != "" {
+			t.Errorf("synced (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestAFloodOfChangesDoesNotStopTheBacklog has a key of which there is always more to do.
+func TestAFloodOfChangesDoesNotStopTheBacklog(t *testing.T) {
+	backlog := newBacklog()
+	order := newOrder(backlog)
+	busy, old := cache.NewObjectName("default", "busy"), cache.NewObjectName("default", "old")
+	if !backlog.hold(old, "1") {
+		t.Error("a key was not held before the workers started")
+	}
+	backlog.release(order.Push)
+	if backlog.hold(busy, "2") {
+		t.Error("a key was held after the workers have started")
+	}
+	order.Push(busy)
+	for i := range backlogShare {
+		if order.Len() != 2 {
+			t.Errorf("%d keys wait, want 2", order.Len())
+		}
+		if order.Pop() == old {
+			t.Logf("after %d of the others", i)
+			order.Push(old) // it is like others now
+			if got := []cache.ObjectName{order.Pop(), order.Pop()}; got[0] != busy || got[1] != old {
+				t.Errorf("then %v, want %v and %v", got, busy, old)
+			}
+			return
+		}
+		order.Push(busy)
+	}
+	t.Errorf("the backlog was not looked at among %d keys", backlogShare)
+}
+
+// TestAKeyThatIsWokenWhileTheBacklogIsReleased comes once, and at once.
+func TestAKeyThatIsWokenWhileTheBacklogIsReleased(t *testing.T) {
+	backlog := newBacklog()
+	queue := newQueue("", DefaultRateLimiter(), newOrder(backlog))
+	defer queue.ShutDown()
+	a, b, c := cache.NewObjectName("default", "a"), cache.NewObjectName("default", "b"), cache.NewObjectName("default", "c")
+	for i, key := range []cache.ObjectName{a, b, c} {
+		backlog.hold(key, fmt.Sprint(i+1))
+	}
+	backlog.release(func(key cache.ObjectName) {
+		if key == c {
+			queue.Add(a)
+		}
+		queue.Add(key)
+	})
+	var got []cache.ObjectName
+	for queue.Len() > 0 {
+		key, _ := queue.Get()
+		got = append(got, key)
+		queue.Done(key)
+	}
+	if diff := cmp.Diff([]cache.ObjectName{a, c, b}, got); diff != "" {
+		t.Errorf("taken (-want +got):\n%s", diff)
+	}
+}

@@ -26,6 +26,7 @@ import (
 // would then be drift. So each object is looked at once in a term, before the first write
 // that would undo something. If it is as cached, the cache has come as far as all who led
 // before, and from then on only this process writes, from a cache that never goes back.
+// Before a deletion it is looked at each time.
 type confirmations struct {
 	mutex sync.Mutex
 	byKey map[cache.ObjectName]types.UID
@@ -74,7 +75,9 @@ func (k *Keeper) confirmParent(ctx context.Context, p Parent, view View, next wr
 		if !p.HadDeployment && len(view.Former) == 0 {
 			return nil
 		}
-	case k.confirmed.has(p):
+	case next.verb == "patch" && k.confirmed.has(p):
+		// What is patched wrongly is patched back. A deletion stays, so for that it is
+		// confirmed each time: the user may name a former Deployment again.
 		return nil
 	}
 	if err := p.Confirm(ctx); err != nil {

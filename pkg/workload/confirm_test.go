@@ -168,7 +168,11 @@ func TestAnObjectThatWasTouchedIsAsCached(t *testing.T) {
 // The cache knows of the one, and of both Deployments.
 func TestNothingIsDeletedForAnObjectThatIsNotAsCached(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
-		for name, stale := range map[string]bool{"as cached": false, "named back": true} {
+		for name, tc := range map[string]struct{ stale, sameTerm bool }{
+			"as cached":                {},
+			"named back":               {stale: true},
+			"named back in one's term": {stale: true, sameTerm: true},
+		} {
 			t.Run(name, func(t *testing.T) {
 				f := newFixture(t, kind, kind.example())
 				f.serve()
@@ -184,8 +188,10 @@ func TestNothingIsDeletedForAnObjectThatIsNotAsCached(t *testing.T) {
 					t.Fatal(err)
 				}
 				f.observe()
-				f.newTerm()
-				if stale {
+				if !tc.sameTerm {
+					f.newTerm()
+				}
+				if tc.stale {
 					f.change(want(deploymentName, 1))
 					if _, err := f.controller.Sync(t.Context(), key); !errors.Is(err, reconcile.ErrStale) {
 						t.Errorf("sync() = %v, want %v", err, reconcile.ErrStale)

@@ -109,6 +109,7 @@ func (c *ControllerContext) loopOptions(name string) []reconcile.Option {
 	return []reconcile.Option{
 		reconcile.WithObserver(syncMetrics().Observe),
 		reconcile.WithResyncs(c.config.MinResyncPeriod > 0),
+		reconcile.WithTimeout(c.config.SyncTimeout),
 	}
 }
 

@@ -39,6 +39,7 @@ type Config struct {
 	LeaderElection            *leadership.Options
 	WarmStandby               bool
 	MinResyncPeriod           time.Duration
+	SyncTimeout               time.Duration
 	ControllerStartInterval   time.Duration
 	ControllerShutdownTimeout time.Duration
 }

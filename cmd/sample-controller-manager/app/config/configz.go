@@ -27,6 +27,8 @@ type Configuration struct {
 	// StatusAggregationInterval is the least time between two writes of what the
 	// Pods of one object say.
 	StatusAggregationInterval metav1.Duration `json:"statusAggregationInterval"`
+	// SyncTimeout is how long the sync of one object may take.
+	SyncTimeout metav1.Duration `json:"syncTimeout"`
 	// WarmStandby says whether a process campaigns only when its caches are filled.
 	WarmStandby bool `json:"warmStandby"`
 	// WriteTimeout bounds each write of a controller.
@@ -73,6 +75,7 @@ func (c *Config) Configz() *Configuration {
 		ConcurrentSyncs:           c.Workers,
 		ControllerShutdownTimeout: metav1.Duration{Duration: c.ControllerShutdownTimeout},
 		StatusAggregationInterval: metav1.Duration{Duration: c.StatusAggregationInterval},
+		SyncTimeout:               metav1.Duration{Duration: c.SyncTimeout},
 		WarmStandby:               c.WarmStandby,
 		WriteTimeout:              metav1.Duration{Duration: lease.WriteTimeout},
 	}

@@ -46,6 +46,7 @@ func (o *Options) Config() (*config.Config, error) {
 		FeatureGates:              o.FeatureGates,
 		LeaderElection:            o.LeaderElection,
 		StatusAggregationInterval: o.StatusAggregator.Interval,
+		SyncTimeout:               o.Generic.SyncTimeout,
 		WarmStandby:               o.Generic.WarmStandby,
 		MinResyncPeriod:           o.Generic.MinResyncPeriod,
 		ControllerStartInterval:   o.Generic.ControllerStartInterval,

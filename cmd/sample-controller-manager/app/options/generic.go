@@ -20,6 +20,8 @@ type GenericOptions struct {
 	MinResyncPeriod time.Duration
 	// ControllerStartInterval is how long to wait before each controller.
 	ControllerStartInterval time.Duration
+	// SyncTimeout is how long the sync of one object may take.
+	SyncTimeout time.Duration
 	// WarmStandby has a process campaign only when its caches are filled.
 	WarmStandby bool
 	// ControllerShutdownTimeout is how long to wait for controllers to stop.
@@ -32,6 +34,7 @@ func newGenericOptions(controllers Controllers) *GenericOptions {
 	return &GenericOptions{
 		Selection:                 []string{"*"},
 		ControllerShutdownTimeout: 10 * time.Second,
+		SyncTimeout:               30 * time.Second,
 		WarmStandby:               true,
 		controllers:               controllers,
 	}
@@ -48,6 +51,7 @@ func (o *GenericOptions) addFlags(fs *pflag.FlagSet) {
 		"All controllers: "+strings.Join(o.controllers.Names(), ", ")+"\nDisabled-by-default controllers: "+disabled)
 	fs.DurationVar(&o.MinResyncPeriod, "min-resync-period", o.MinResyncPeriod,
 		"The resync period in reflectors will be random between MinResyncPeriod and 2*MinResyncPeriod. 0 means no resync: what the controllers own is watched.")
+	fs.DurationVar(&o.SyncTimeout, "sync-timeout", o.SyncTimeout, "Time that the sync of one object may take before it is given up and tried again with backoff.")
 	fs.BoolVar(&o.WarmStandby, "warm-standby", o.WarmStandby,
 		"Campaign only when the caches are filled, or known to wait for an API or for permission, so that a replica that takes over can begin at once.")
 	fs.DurationVar(&o.ControllerStartInterval, "controller-start-interval", o.ControllerStartInterval, "Interval between starting controllers.")
@@ -64,6 +68,7 @@ func (o *GenericOptions) validate() []error {
 	}
 	errs = append(errs, atLeast("min-resync-period", o.MinResyncPeriod, 0)...)
 	errs = append(errs, atLeast("controller-start-interval", o.ControllerStartInterval, 0)...)
+	errs = append(errs, atLeast("sync-timeout", o.SyncTimeout, time.Second)...)
 	errs = append(errs, atLeast("controller-shutdown-timeout", o.ControllerShutdownTimeout, 0)...)
 	return errs
 }

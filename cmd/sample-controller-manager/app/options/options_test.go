@@ -67,6 +67,7 @@ func TestEachMistakeNamesItsFlag(t *testing.T) {
 		"qps":                    {[]string{"--kube-api-qps=0"}, "--kube-api-qps: must not be 0; write -1"},
 		"burst":                  {[]string{"--kube-api-qps=5", "--kube-api-burst=0"}, "--kube-api-burst: 0 is too small"},
 		"content type":           {[]string{"--kube-api-content-type=text/plain"}, `--kube-api-content-type: "text/plain" is not known`},
+		"sync timeout":           {[]string{"--sync-timeout=0"}, "--sync-timeout: 0s is too short, must be at least 1s"},
 		"write timeout":          {[]string{"--write-timeout=10ms"}, "--write-timeout: 10ms is too short, must be at least 100ms"},
 		"workers":                {[]string{"--concurrent-foo-syncs=0"}, "--concurrent-foo-syncs: 0 is too few"},
 		"lease in fractions":     {[]string{"--leader-elect-lease-duration=15500ms"}, "--leader-elect-lease-duration: 15.5s must be whole seconds"},

@@ -185,6 +185,10 @@ func (l *Loop) processNext(ctx context.Context, queue workqueue.TypedRateLimitin
 		outcome.Result = ResultConflict
 		queue.AddRateLimited(key)
 		logger.V(2).Info("Sync met a conflict, retrying with backoff", "err", err)
+	case errors.Is(err, errTimeout):
+		outcome.Result = ResultTimeout
+		queue.AddRateLimited(key)
+		logger.Error(err, "Sync took too long, retrying with backoff", "timeout", l.timeout, "retries", queue.NumRequeues(key))
 	case err != nil:
 		outcome.Result = ResultError
 		queue.AddRateLimited(key)
@@ -206,16 +210,21 @@ func (l *Loop) processNext(ctx context.Context, queue workqueue.TypedRateLimitin
 func (l *Loop) syncSafely(ctx context.Context, key cache.ObjectName) (requeueAfter time.Duration, err error) {
 	if l.timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, l.timeout)
+		ctx, cancel = context.WithTimeoutCause(ctx, l.timeout, errTimeout)
 		defer cancel()
 	}
 	defer func() {
 		if value := recover(); value != nil {
 			err = &PanicError{Value: value, Stack: debug.Stack()}
+		} else if err != nil && errors.Is(context.Cause(ctx), errTimeout) {
+			err = fmt.Errorf("%w: %w", errTimeout, err)
 		}
 	}()
 	return l.sync(ctx, key)
 }
+
+// errTimeout is why the context of a sync ended that took too long.
+var errTimeout = errors.New("sync timeout")
 
 // PanicError is the error that a recovered panic of a SyncFunc becomes.
 type PanicError struct {

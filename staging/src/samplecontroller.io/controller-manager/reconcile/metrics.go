@@ -24,7 +24,7 @@ func NewMetrics(namespace string, register func(...metrics.Registerable)) *Metri
 		total: metrics.NewCounterVec(&metrics.CounterOpts{
 			Namespace:      namespace,
 			Name:           "sync_total",
-			Help:           "Number of syncs by controller and result (success, requeued, stale, conflict, error, panic).",
+			Help:           "Number of syncs by controller and result (success, requeued, stale, conflict, timeout, error, panic).",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"controller", "result"}),
 		duration: metrics.NewHistogramVec(&metrics.HistogramOpts{

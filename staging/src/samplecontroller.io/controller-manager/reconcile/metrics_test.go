@@ -16,7 +16,7 @@ import (
 func expectTotals(t *testing.T, registry metrics.KubeRegistry, want ...string) {
 	t.Helper()
 	var text strings.Builder
-	text.WriteString("# HELP test_sync_total [ALPHA] Number of syncs by controller and result (success, requeued, stale, conflict, error, panic).\n")
+	text.WriteString("# HELP test_sync_total [ALPHA] Number of syncs by controller and result (success, requeued, stale, conflict, timeout, error, panic).\n")
 	text.WriteString("# TYPE test_sync_total counter\n")
 	for _, line := range want {
 		fields := strings.Fields(line)
@@ -33,8 +33,8 @@ func TestSeriesOfAPreparedControllerExistAtZero(t *testing.T) {
 	m.Prepare("a-controller")
 	m.Prepare("b-controller")
 	expectTotals(t, registry,
-		"a-controller success 0", "a-controller requeued 0", "a-controller stale 0", "a-controller conflict 0", "a-controller error 0", "a-controller panic 0",
-		"b-controller success 0", "b-controller requeued 0", "b-controller stale 0", "b-controller conflict 0", "b-controller error 0", "b-controller panic 0",
+		"a-controller success 0", "a-controller requeued 0", "a-controller stale 0", "a-controller conflict 0", "a-controller timeout 0", "a-controller error 0", "a-controller panic 0",
+		"b-controller success 0", "b-controller requeued 0", "b-controller stale 0", "b-controller conflict 0", "b-controller timeout 0", "b-controller error 0", "b-controller panic 0",
 	)
 	for _, controller := range []string{"a-controller", "b-controller"} {
 		vec, err := testutil.GetHistogramVecFromGatherer(registry, "test_sync_duration_seconds", map[string]string{"controller": controller})
@@ -68,7 +68,7 @@ func TestMetricsCountWhatALoopDoes(t *testing.T) {
 		syncOne(b, &s, time.Hour, WithObserver(m.Observe))
 	})
 	expectTotals(t, registry,
-		loopName+" success 1", loopName+" requeued 1", loopName+" stale 1", loopName+" conflict 1", loopName+" error 3", loopName+" panic 1",
+		loopName+" success 1", loopName+" requeued 1", loopName+" stale 1", loopName+" conflict 1", loopName+" timeout 0", loopName+" error 3", loopName+" panic 1",
 	)
 	vec, err := testutil.GetHistogramVecFromGatherer(registry, "test_sync_duration_seconds", map[string]string{"controller": loopName})
 	if err != nil {

@@ -40,7 +40,8 @@ func WithQueue(name string) Option {
 }
 
 // WithTimeout ends the context of a sync that has taken so long, so that no API
-// call can hold it. By default it does not end.
+// call can hold it. If it then fails, that is a [ResultTimeout]. 0, the default: it
+// does not end.
 func WithTimeout(timeout time.Duration) Option {
 	return func(l *Loop) { l.timeout = timeout }
 }
@@ -65,6 +66,8 @@ const (
 	ResultStale Result = "stale"
 	// ResultConflict: a write was refused because the cache was late.
 	ResultConflict Result = "conflict"
+	// ResultTimeout: failed after its time was over, to be retried.
+	ResultTimeout Result = "timeout"
 	// ResultError: failed, to be retried.
 	ResultError Result = "error"
 	// ResultPanic: panicked, to be retried.
@@ -73,7 +76,7 @@ const (
 
 // Results returns all results, for whoever prepares a series for each.
 func Results() []Result {
-	return []Result{ResultSuccess, ResultRequeued, ResultStale, ResultConflict, ResultError, ResultPanic}
+	return []Result{ResultSuccess, ResultRequeued, ResultStale, ResultConflict, ResultTimeout, ResultError, ResultPanic}
 }
 
 // Outcome is what became of one sync.
@@ -84,7 +87,7 @@ type Outcome struct {
 	Key cache.ObjectName
 	// Result is how the sync ended.
 	Result Result
-	// Err is the error of the results stale, conflict, error and panic, else nil.
+	// Err is the error of the results stale, conflict, timeout, error and panic, else nil.
 	Err error
 	// Duration is how long the sync took.
 	Duration time.Duration

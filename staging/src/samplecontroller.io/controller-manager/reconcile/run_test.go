@@ -138,7 +138,7 @@ func TestATimeoutEndsTheContextOfASync(t *testing.T) {
 		if err := stop(); err != nil {
 			t.Errorf("Run: %v", err)
 		}
-		if diff := cmp.Diff([]Result{ResultError}, o.results("default/foo")); diff != "" {
+		if diff := cmp.Diff([]Result{ResultTimeout}, o.results("default/foo")); diff != "" {
 			t.Fatalf("results (-want +got):\n%s", diff)
 		}
 		if got := o.all[0]; got.Duration != 10*time.Second || !errors.Is(got.Err, context.DeadlineExceeded) {

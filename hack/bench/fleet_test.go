@@ -177,7 +177,5 @@ func (f *fleet) audit(since time.Time) (*leaders.Report, []auditv1.Event, error)
 
 // by matches requests of a replica.
 func by(r *replica) func(auditv1.Event) bool {
-	return func(event auditv1.Event) bool {
-		return slices.Contains(event.User.Extra["authentication.kubernetes.io/credential-id"], r.credential)
-	}
+	return func(event auditv1.Event) bool { return leaders.Credential(event) == r.credential }
 }

@@ -22,6 +22,9 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/leaders"
 )
 
+// shortFaults are durations that make faults short, with those that every replica has.
+var shortFaults = []string{"--leader-elect-retry-period=1s", "--write-timeout=1s"}
+
 // daemonFleet is replicas of the daemon, each of which answers on a port of its own.
 type daemonFleet struct {
 	*fleet
@@ -38,7 +41,7 @@ func startDaemons(t *testing.T, replicas int, proxied bool) *daemonFleet {
 	d.fleet = startFleet(t, fleetOptions{
 		replicas: replicas, lease: name, serviceAccount: name, proxied: proxied,
 		start: func(t *testing.T, kubeconfig string) *program {
-			r := startReplicaWith(t, kubeconfig, "--leader-elect-retry-period=1s", "--write-timeout=1s")
+			r := startReplicaWith(t, kubeconfig, shortFaults...)
 			d.replicas[r.program] = r
 			return r.program
 		},
@@ -136,7 +139,7 @@ var faults = []struct {
 		}
 	}},
 	{"a second process with the same configuration", func(d *daemonFleet, leader *member) {
-		second := startReplicaWith(d.t, leader.kubeconfig, "--leader-elect-retry-period=1s", "--write-timeout=1s").ready()
+		second := startReplicaWith(d.t, leader.kubeconfig, shortFaults...).ready()
 		d.waitServed()
 		if strings.Contains(second.log.String(), `"Leading"`) {
 			d.t.Error("a process with the leader's configuration leads beside it")

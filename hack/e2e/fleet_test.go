@@ -141,7 +141,6 @@ func (f *fleet) tryCheck() (*leaders.Report, error) {
 }
 
 // sent says when a write was sent, if it came through a proxy of the fleet.
-
 func (f *fleet) sent(event auditv1.Event) (time.Time, bool) {
 	for _, m := range f.members {
 		if m.proxy == nil {

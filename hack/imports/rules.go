@@ -20,8 +20,8 @@ const (
 // to the same rule in different places, so neither may import the other.
 var rules = []rule{
 	// What a stranger may import. The library knows nothing of our API. Its
-	// package manager puts the others together; they know nothing of each other,
-	// so that each can be used alone.
+	// package manager puts the others together; they know nothing of each other but
+	// small tools, so that each can be used alone.
 	{of: api},
 	{of: clients, may: []string{api}},
 	{of: library + "/examples/*", may: []string{library}},
@@ -29,8 +29,8 @@ var rules = []rule{
 		library + "/controller", library + "/informers", library + "/leadership",
 		library + "/server", library + "/supervisor",
 	}},
-	{of: library + "/supervisor", may: []string{library + "/controller", library + "/leadership"}},
-	{of: library + "/*"},
+	{of: library + "/supervisor", may: []string{library + "/controller", library + "/leadership", library + "/reconcile"}},
+	{of: library + "/*", may: []string{library + "/internal"}},
 	{of: library},
 
 	// The controllers. None knows another, nor how it is started.

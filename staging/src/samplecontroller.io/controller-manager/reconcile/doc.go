@@ -16,6 +16,11 @@
 //     refused for, is put off until they have, if the controller keeps a [Written].
 //   - A sync that panics is an error of that key. It is counted, logged with
 //     its stack and backed off, and the loop goes on.
+//   - A handler that panics loses its event, since whom it would have woken is not
+//     known; it is counted and logged, and no other event is lost.
+//   - What fails again and again is logged once in ten seconds for each cause and key.
+//   - While what its informers read is not served, the loop rests, if it is told so by
+//     [WithSources]. It begins anew, with a full resync, when they have caught up.
 //   - Workers start when the informers and the loop's own handlers have seen
 //     the initial list, not before.
 //   - [Loop.Run] returns when every goroutine that it started has ended. It may
@@ -23,6 +28,12 @@
 //     it. Registering a handler on an informer that is already synced replays
 //     its store, so each Run begins with a full resync from memory. What changed
 //     last comes first in it, and what changes meanwhile comes before it.
+//
+// # What it tells
+//
+// An [Observer] is told of each sync by its [Outcome]. [Loop.Progress] tells at any time
+// what the loop is at: what runs and waits and since when, what fails and why, and what
+// was last done.
 //
 // # What it does not know
 //

@@ -5,16 +5,15 @@ package reconcile
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
+
+	"samplecontroller.io/controller-manager/internal/flood"
 )
 
 // SyncFunc brings one object to where it should be. It is called by several
@@ -41,14 +40,22 @@ type Loop struct {
 	observe     Observer
 	resyncs     bool
 	timeout     time.Duration
+	tally       Tally
+	sources     Sources
+	progress    *progress
+	flood       flood.Limiter
 }
 
-// watch adds one handler to one informer and returns what there is to wait for
-// and how to take the handler off again.
-type watch func(ctx context.Context, wake wakeFunc) (registered, error)
+// watch is one informer that wakes keys.
+type watch struct {
+	store cache.Store
+	// add adds a handler to the informer and returns what there is to wait for and how
+	// to take the handler off again.
+	add func(ctx context.Context, wake wakeFunc) (registered, error)
+}
 
-// wakeFunc wakes a key that an object of a resourceVersion concerns.
-type wakeFunc func(key cache.ObjectName, version string)
+// wakeFunc wakes a key that an event of an object of a resourceVersion concerns.
+type wakeFunc func(key cache.ObjectName, version, trigger string)
 
 type registered struct {
 	synced []cache.DoneChecker
@@ -64,6 +71,8 @@ func New(name string, sync SyncFunc, opts ...Option) *Loop {
 		sync:        sync,
 		rateLimiter: DefaultRateLimiter,
 		observe:     func(context.Context, Outcome) {},
+		tally:       func(ctx context.Context) (context.Context, func() []Write) { return ctx, func() []Write { return nil } },
+		progress:    newProgress(),
 	}
 	for _, opt := range opts {
 		opt(l)
@@ -74,9 +83,14 @@ func New(name string, sync SyncFunc, opts ...Option) *Loop {
 // Name returns the name of the loop, which is that of its controller.
 func (l *Loop) Name() string { return l.name }
 
+// Loops returns the loop, so that a controller that embeds it tells of its progress.
+func (l *Loop) Loops() []*Loop { return []*Loop{l} }
+
 // Run syncs keys with the given number of workers until ctx ends. Then it stops
 // waking keys, lets each worker finish the sync that it is in, and returns nil.
 // It returns an error only if it could not begin.
+//
+// While what its informers read is not served, it rests: see [WithSources].
 func (l *Loop) Run(ctx context.Context, workers int) error {
 	if workers < 1 {
 		return fmt.Errorf("running %s: %d workers, need at least 1", l.name, workers)
@@ -86,15 +100,32 @@ func (l *Loop) Run(ctx context.Context, workers int) error {
 		logger = klog.LoggerWithValues(logger, "queue", l.queue)
 	}
 	ctx = klog.NewContext(ctx, logger)
+	defer l.progress.rest(nil)
+	for {
+		served, stop, ok := l.whileServed(ctx)
+		if !ok {
+			return nil
+		}
+		err := l.work(served, workers)
+		stop()
+		if err != nil {
+			return err
+		}
+	}
+}
 
+// work syncs keys until ctx ends.
+func (l *Loop) work(ctx context.Context, workers int) error {
 	backlog := newBacklog()
-	queue := newQueue(l.queue, l.rateLimiter(), newOrder(backlog))
+	rateLimiter := l.rateLimiter()
+	queue := newQueue(l.queue, rateLimiter, newOrder(backlog))
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer queue.ShutDown()
 
-	synced, removeAll, err := l.register(ctx, func(key cache.ObjectName, version string) {
+	synced, removeAll, err := l.register(ctx, func(key cache.ObjectName, version, trigger string) {
 		if !backlog.hold(key, version) {
+			l.progress.wake(key, trigger, time.Now())
 			queue.Add(key)
 		}
 	})
@@ -104,18 +135,25 @@ func (l *Loop) Run(ctx context.Context, workers int) error {
 		return err
 	}
 
+	logger := klog.FromContext(ctx)
 	if !cache.WaitFor(klog.NewContext(ctx, logger.V(4)), "informers", synced...) {
 		return nil // ctx ended: nothing was started
 	}
 	logger.Info("Starting workers", "workers", workers)
 	defer logger.Info("Stopping workers")
+	l.progress.work()
+	worker := &worker{Loop: l, queue: queue, rateLimiter: rateLimiter}
 	for range workers {
 		wg.Go(func() {
-			for l.processNext(ctx, queue) {
+			for worker.processNext(ctx) {
 			}
 		})
 	}
-	backlog.release(queue.Add) // to workers that wait: the first key is synced before the last is added
+	// To workers that wait: the first key is synced before the last is added.
+	backlog.release(func(key cache.ObjectName) {
+		l.progress.wake(key, triggerStart, time.Time{})
+		queue.Add(key)
+	})
 	<-ctx.Done()
 	return nil
 }
@@ -143,7 +181,7 @@ func (l *Loop) register(ctx context.Context, wake wakeFunc) ([]cache.DoneChecker
 		}
 	}
 	for _, watch := range l.watches {
-		r, err := watch(ctx, wake)
+		r, err := watch.add(ctx, wake)
 		if err != nil {
 			return nil, removeAll, fmt.Errorf("adding event handler of %s: %w", l.name, err)
 		}
@@ -152,87 +190,3 @@ func (l *Loop) register(ctx context.Context, wake wakeFunc) ([]cache.DoneChecker
 	}
 	return synced, removeAll, nil
 }
-
-// processNext takes one key through one sync. It returns false when the queue
-// is shut down.
-func (l *Loop) processNext(ctx context.Context, queue workqueue.TypedRateLimitingInterface[cache.ObjectName]) bool {
-	key, shutdown := queue.Get()
-	if shutdown {
-		return false
-	}
-	defer queue.Done(key)
-	if ctx.Err() != nil {
-		return true // the backlog of a loop that is stopping is left to its next Run
-	}
-
-	logger := klog.LoggerWithValues(klog.FromContext(ctx), "key", key)
-	// A sync that has begun is let finish: cut off in the middle of a write it
-	// would not know whether the write was made.
-	ctx = klog.NewContext(context.WithoutCancel(ctx), logger)
-	start := time.Now()
-	requeueAfter, err := l.syncSafely(ctx, key)
-	outcome := Outcome{Controller: l.name, Key: key, Err: err, Duration: time.Since(start)}
-
-	switch panicked := (*PanicError)(nil); {
-	case errors.As(err, &panicked):
-		outcome.Result = ResultPanic
-		queue.AddRateLimited(key)
-		logger.Error(err, "Sync panicked, retrying with backoff", "retries", queue.NumRequeues(key), "stack", string(panicked.Stack))
-	case errors.Is(err, ErrStale):
-		outcome.Result = ResultStale
-		queue.AddAfter(key, staleRetry)
-	case apierrors.IsConflict(err):
-		outcome.Result = ResultConflict
-		queue.AddRateLimited(key)
-		logger.V(2).Info("Sync met a conflict, retrying with backoff", "err", err)
-	case errors.Is(err, errTimeout):
-		outcome.Result = ResultTimeout
-		queue.AddRateLimited(key)
-		logger.Error(err, "Sync took too long, retrying with backoff", "timeout", l.timeout, "retries", queue.NumRequeues(key))
-	case err != nil:
-		outcome.Result = ResultError
-		queue.AddRateLimited(key)
-		logger.Error(err, "Sync failed, retrying with backoff", "retries", queue.NumRequeues(key))
-	case requeueAfter > 0:
-		outcome.Result = ResultRequeued
-		queue.Forget(key)
-		queue.AddAfter(key, requeueAfter)
-	default:
-		outcome.Result = ResultSuccess
-		queue.Forget(key)
-	}
-	logger.V(4).Info("Synced", "result", outcome.Result, "duration", outcome.Duration)
-	l.observe(ctx, outcome)
-	return true
-}
-
-// syncSafely bounds a sync in time and turns its panic into an error.
-func (l *Loop) syncSafely(ctx context.Context, key cache.ObjectName) (requeueAfter time.Duration, err error) {
-	if l.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, l.timeout, errTimeout)
-		defer cancel()
-	}
-	defer func() {
-		if value := recover(); value != nil {
-			err = &PanicError{Value: value, Stack: debug.Stack()}
-		} else if err != nil && errors.Is(context.Cause(ctx), errTimeout) {
-			err = fmt.Errorf("%w: %w", errTimeout, err)
-		}
-	}()
-	return l.sync(ctx, key)
-}
-
-// errTimeout is why the context of a sync ended that took too long.
-var errTimeout = errors.New("sync timeout")
-
-// PanicError is the error that a recovered panic of a SyncFunc becomes.
-type PanicError struct {
-	// Value is what was passed to panic.
-	Value any
-	// Stack is the stack of the goroutine that panicked.
-	Stack []byte
-}
-
-// Error implements error.
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }

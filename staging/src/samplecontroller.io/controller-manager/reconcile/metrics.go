@@ -12,12 +12,14 @@ import (
 // Metrics counts and times the syncs of all loops that have its Observe as
 // their observer. Series carry no object names, so their number is constant.
 type Metrics struct {
-	total    *metrics.CounterVec
-	duration *metrics.HistogramVec
+	total       *metrics.CounterVec
+	duration    *metrics.HistogramVec
+	eventToDone *metrics.HistogramVec
 }
 
-// NewMetrics makes the metrics <namespace>_sync_total{controller,result} and
-// <namespace>_sync_duration_seconds{controller} and registers them with
+// NewMetrics makes the metrics <namespace>_sync_total{controller,result},
+// <namespace>_sync_duration_seconds{controller} and
+// <namespace>_event_to_done_seconds{controller} and registers them with
 // register, usually legacyregistry.MustRegister. Call it once in a process.
 func NewMetrics(namespace string, register func(...metrics.Registerable)) *Metrics {
 	m := &Metrics{
@@ -34,8 +36,15 @@ func NewMetrics(namespace string, register func(...metrics.Registerable)) *Metri
 			Buckets:        metrics.ExponentialBuckets(0.0001, 4, 10),
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"controller"}),
+		eventToDone: metrics.NewHistogramVec(&metrics.HistogramOpts{
+			Namespace:      namespace,
+			Name:           "event_to_done_seconds",
+			Help:           "How long it took from an event that woke an object until a sync had settled it, with waiting and all tries, by controller. What is found at the start of a term is no event.",
+			Buckets:        metrics.ExponentialBuckets(0.001, 4, 10),
+			StabilityLevel: metrics.ALPHA,
+		}, []string{"controller"}),
 	}
-	register(m.total, m.duration)
+	register(m.total, m.duration, m.eventToDone)
 	return m
 }
 
@@ -46,10 +55,14 @@ func (m *Metrics) Prepare(controller string) {
 		m.total.WithLabelValues(controller, string(result))
 	}
 	m.duration.WithLabelValues(controller)
+	m.eventToDone.WithLabelValues(controller)
 }
 
 // Observe is the [Observer] that keeps the metrics.
 func (m *Metrics) Observe(_ context.Context, outcome Outcome) {
 	m.total.WithLabelValues(outcome.Controller, string(outcome.Result)).Inc()
 	m.duration.WithLabelValues(outcome.Controller).Observe(outcome.Duration.Seconds())
+	if outcome.EventToDone > 0 {
+		m.eventToDone.WithLabelValues(outcome.Controller).Observe(outcome.EventToDone.Seconds())
+	}
 }

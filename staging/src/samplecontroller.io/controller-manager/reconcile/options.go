@@ -46,6 +46,18 @@ func WithTimeout(timeout time.Duration) Option {
 	return func(l *Loop) { l.timeout = timeout }
 }
 
+// WithSources has the loop rest while what one of its informers reads is not served,
+// because its API is not there or permission is missing. It begins anew, with a full
+// resync, when the informers have caught up.
+func WithSources(sources Sources) Option {
+	return func(l *Loop) { l.sources = sources }
+}
+
+// WithTally has the Outcome of each sync say what it wrote.
+func WithTally(tally Tally) Option {
+	return func(l *Loop) { l.tally = tally }
+}
+
 // DefaultRateLimiter backs off each key by itself, from 5 ms doubling to 5
 // minutes. There is no limit over all keys: the API server's priority and
 // fairness knows better how much it can take.
@@ -79,19 +91,43 @@ func Results() []Result {
 	return []Result{ResultSuccess, ResultRequeued, ResultStale, ResultConflict, ResultTimeout, ResultError, ResultPanic}
 }
 
+// failed tells whether the sync is to be retried because something is wrong, rather
+// than because the cache was late.
+func (r Result) failed() bool {
+	return r == ResultTimeout || r == ResultError || r == ResultPanic
+}
+
 // Outcome is what became of one sync.
 type Outcome struct {
 	// Controller is the name of the loop.
 	Controller string
 	// Key is the object that was synced.
 	Key cache.ObjectName
+	// Trigger is what woke the key: what happened to which kind, or one of "start",
+	// "retry" and "requeue".
+	Trigger string
 	// Result is how the sync ended.
 	Result Result
 	// Err is the error of the results stale, conflict, timeout, error and panic, else nil.
 	Err error
-	// Duration is how long the sync took.
+	// Began is when the sync began, Duration how long it took.
+	Began    time.Time
 	Duration time.Duration
+	// EventToDone is how long it took from the first event that this sync has settled
+	// until its end, with all tries; 0 if it has settled none.
+	EventToDone time.Duration
+	// Writes are what the sync wrote, as told by [WithTally].
+	Writes []Write
 }
+
+// Write is one write of a sync: a verb, a resource, and what became of it.
+type Write struct {
+	Verb, Resource, Result string
+}
+
+// Tally prepares the context of a sync, and returns what tells afterwards what the sync
+// wrote.
+type Tally func(ctx context.Context) (tallied context.Context, written func() []Write)
 
 // Observer is told of each outcome, after the key's next turn has been decided.
 // Several workers call it at once; it must not block.

@@ -227,17 +227,23 @@ func TestTheObserverIsToldAll(t *testing.T) {
 		l := New(loopName, func(context.Context, cache.ObjectName) (time.Duration, error) {
 			time.Sleep(3 * time.Second)
 			return 0, errBroken
-		}, WithObserver(o.observe))
+		}, WithObserver(o.observe), WithTally(func(ctx context.Context) (context.Context, func() []Write) {
+			return ctx, func() []Write { return []Write{{"patch", "configmaps", "written"}} }
+		}))
 		For(l, b.informer)
+		begun := time.Now()
 		stop := b.run(l, 1)
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
 		want := []Outcome{{
 			Controller: loopName,
 			Key:        cache.NewObjectName("default", "foo"),
+			Trigger:    "start",
 			Result:     ResultError,
 			Err:        errBroken,
+			Began:      begun,
 			Duration:   3 * time.Second,
+			Writes:     []Write{{"patch", "configmaps", "written"}},
 		}}
 		if diff := cmp.Diff(want, o.all, cmp.Comparer(func(a, b error) bool { return a == b })); diff != "" {
 			t.Errorf("outcomes (-want +got):\n%s", diff)

@@ -5,6 +5,8 @@ package reconcile
 
 import (
 	"context"
+	"reflect"
+	"runtime/debug"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
@@ -21,15 +23,15 @@ type Object interface {
 // For wakes the key of each object of informer that is added, changed or
 // deleted: the kind that the controller is for.
 func For[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T]) {
-	l.watches = append(l.watches, func(ctx context.Context, wake wakeFunc) (registered, error) {
+	add(l, informer, func(ctx context.Context, e events, wake wakeFunc) (registered, error) {
 		return register(ctx, informer, cache.TypedResourceEventHandlerDetailedFuncs[T]{
-			AddFunc: func(obj T, _ bool) { wake(nameOf(obj), obj.GetResourceVersion()) },
+			AddFunc: func(obj T, _ bool) { wake(nameOf(obj), obj.GetResourceVersion(), e.added) },
 			UpdateFunc: func(oldObj, newObj T) {
 				if delivers(l, oldObj, newObj) {
-					wake(nameOf(newObj), newObj.GetResourceVersion())
+					wake(nameOf(newObj), newObj.GetResourceVersion(), e.changed)
 				}
 			},
-			DeleteFunc: func(deleted cache.DeletedObject[T]) { wake(deleted.GetObjectName(), lastVersion(deleted)) },
+			DeleteFunc: func(deleted cache.DeletedObject[T]) { wake(deleted.GetObjectName(), lastVersion(deleted), e.deleted) },
 		})
 	})
 }
@@ -47,30 +49,34 @@ func Watch[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], keys f
 // WatchChanges is like [Watch], but of updates it minds only those that concerns
 // returns true for. It has to be as pure as keys.
 func WatchChanges[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], concerns func(oldObj, newObj T) bool, keys func(T) []cache.ObjectName) {
-	l.watches = append(l.watches, func(ctx context.Context, wake wakeFunc) (registered, error) {
+	add(l, informer, func(ctx context.Context, e events, wake wakeFunc) (registered, error) {
 		// A key that several objects concern is woken once: a worker may be faster
 		// than the second time.
-		wakeAll := func(version string, objs ...T) {
+		wakeAll := func(version, trigger string, objs ...T) {
 			all := sets.New[cache.ObjectName]()
 			for _, obj := range objs {
 				all.Insert(keys(obj)...)
 			}
 			for key := range all {
-				wake(key, version)
+				wake(key, version, trigger)
 			}
 		}
 		return register(ctx, informer, cache.TypedResourceEventHandlerDetailedFuncs[T]{
-			AddFunc: func(obj T, _ bool) { wakeAll(obj.GetResourceVersion(), obj) },
+			AddFunc: func(obj T, _ bool) {
+				l.safely(ctx, e.added, nameOf(obj), func() { wakeAll(obj.GetResourceVersion(), e.added, obj) })
+			},
 			UpdateFunc: func(oldObj, newObj T) {
-				if delivers(l, oldObj, newObj) && concerns(oldObj, newObj) {
-					wakeAll(newObj.GetResourceVersion(), oldObj, newObj)
-				}
+				l.safely(ctx, e.changed, nameOf(newObj), func() {
+					if delivers(l, oldObj, newObj) && concerns(oldObj, newObj) {
+						wakeAll(newObj.GetResourceVersion(), e.changed, oldObj, newObj)
+					}
+				})
 			},
 			DeleteFunc: func(deleted cache.DeletedObject[T]) {
 				// Without a last state nothing is known of whom to wake. Those
 				// concerned were woken when the object was last seen.
 				if none := *new(T); deleted.OptionalObj != none {
-					wakeAll(lastVersion(deleted), deleted.OptionalObj)
+					l.safely(ctx, e.deleted, nameOf(deleted.OptionalObj), func() { wakeAll(lastVersion(deleted), e.deleted, deleted.OptionalObj) })
 				}
 			},
 		})
@@ -80,17 +86,54 @@ func WatchChanges[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T],
 // WatchDeletions wakes the keys that keys returns for an object that was deleted, in
 // its last known state. It is for what is only known then, so keys may note it.
 func WatchDeletions[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], keys func(T) []cache.ObjectName) {
-	l.watches = append(l.watches, func(ctx context.Context, wake wakeFunc) (registered, error) {
+	add(l, informer, func(ctx context.Context, e events, wake wakeFunc) (registered, error) {
 		return register(ctx, informer, cache.TypedResourceEventHandlerDetailedFuncs[T]{
 			DeleteFunc: func(deleted cache.DeletedObject[T]) {
 				if none := *new(T); deleted.OptionalObj != none {
-					for _, key := range keys(deleted.OptionalObj) {
-						wake(key, lastVersion(deleted))
-					}
+					l.safely(ctx, e.deleted, nameOf(deleted.OptionalObj), func() {
+						for _, key := range keys(deleted.OptionalObj) {
+							wake(key, lastVersion(deleted), e.deleted)
+						}
+					})
 				}
 			},
 		})
 	})
+}
+
+// events are what the events of an informer are called where people read what woke a
+// key.
+type events struct {
+	added, changed, deleted string
+}
+
+// add adds a watch of an informer to the loop.
+func add[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], addHandler func(context.Context, events, wakeFunc) (registered, error)) {
+	l.watches = append(l.watches, watch{
+		store: informer.GetStore(),
+		add: func(ctx context.Context, wake wakeFunc) (registered, error) {
+			what := reflect.TypeFor[T]().String()
+			if l.sources != nil {
+				what = l.sources.Resource(informer.GetStore())
+			}
+			return addHandler(ctx, events{what + " added", what + " changed", what + " deleted"}, wake)
+		},
+	})
+}
+
+// safely handles an event of an object. If that panics, the event is lost: whom it would
+// have woken is not known. No other event is.
+func (l *Loop) safely(ctx context.Context, event string, name cache.ObjectName, handle func()) {
+	defer func() {
+		if value := recover(); value != nil {
+			err := &PanicError{Value: value, Stack: debug.Stack()}
+			l.progress.lose(name, event, err)
+			if ok, _ := l.flood.Allow(name.String(), event+err.Error()); ok {
+				klog.FromContext(ctx).Error(err, "Event handler panicked, the event is lost", "event", event, "object", name, "stack", string(err.Stack))
+			}
+		}
+	}()
+	handle()
 }
 
 // delivers tells whether an update reaches the queue: a resync, which repeats

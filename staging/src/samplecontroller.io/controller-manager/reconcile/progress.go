@@ -1,0 +1,272 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+)
+
+// What is remembered of a loop, however long it runs.
+const (
+	maxRecent   = 100
+	maxFailures = 20
+)
+
+// Triggers of syncs that no event woke.
+const (
+	triggerStart   = "start"   // a Run began
+	triggerRetry   = "retry"   // the last sync failed, or was put off
+	triggerRequeue = "requeue" // the last sync asked for it
+)
+
+// Progress is what a loop is at.
+type Progress struct {
+	// Queue is the name of the loop's queue.
+	Queue string
+	// Working says whether the loop has workers that take keys, Since when that began
+	// or ended. Obstacle is why not, if it was told to run: what it reads is not
+	// served.
+	Working  bool
+	Since    time.Time
+	Obstacle error
+	// Running are the keys that are being synced, Waiting those that wait for a worker,
+	// the longest first; Delayed are those that wait for their time, the next first.
+	Running, Waiting, Delayed Turns
+	// Failing is how many keys have failed last.
+	Failing int
+	// LastSuccess is when a sync last succeeded; zero if none has.
+	LastSuccess time.Time
+	// Lost is how many events were lost because their handler panicked.
+	Lost int
+	// Recent are the last syncs, Failures those that failed, the newest first.
+	Recent, Failures []Outcome
+}
+
+// Turns are keys whose turn has come or will come.
+type Turns struct {
+	// Total is how many there are.
+	Total int
+	// First are as many of them as were asked for.
+	First []Turn
+}
+
+// Turn is a key whose turn has come or will come.
+type Turn struct {
+	Key cache.ObjectName
+	// Trigger is what woke it, as in an [Outcome].
+	Trigger string
+	// Time is since when it is being synced or waits for a worker, or when its time
+	// comes.
+	Time time.Time
+	// Retries is how often it has failed in a row, Err why the last time.
+	Retries int
+	Err     error
+}
+
+// progress keeps account of the keys of a loop. It is asked by several goroutines.
+type progress struct {
+	mutex    sync.Mutex
+	keys     map[cache.ObjectName]*account
+	working  bool
+	since    time.Time
+	obstacle error
+
+	lastSuccess      time.Time
+	lost             int
+	recent, failures ring
+}
+
+// account is that of one key, which is waiting, delayed or being synced.
+type account struct {
+	trigger string
+	event   time.Time // the first that no sync has settled; zero: there is none
+	waiting time.Time // since when; zero: it is not, unless due
+	due     time.Time // when its time comes; zero: never
+	running *Turn     // nil: it is not being synced
+	retries int
+	err     error
+}
+
+func newProgress() *progress {
+	return &progress{since: time.Now(), keys: map[cache.ObjectName]*account{}}
+}
+
+// work notes that workers begin to take keys.
+func (p *progress) work() {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.working, p.since, p.obstacle = true, time.Now(), nil
+}
+
+// rest notes that no worker takes keys, for an obstacle if there is one.
+func (p *progress) rest(obstacle error) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.working || (p.obstacle == nil) != (obstacle == nil) {
+		p.since = time.Now()
+	}
+	p.working, p.obstacle = false, obstacle
+	clear(p.keys)
+}
+
+// of returns the account of a key, which it opens if there is none.
+func (p *progress) of(key cache.ObjectName) *account {
+	a := p.keys[key]
+	if a == nil {
+		a = &account{}
+		p.keys[key] = a
+	}
+	return a
+}
+
+// wake notes what has woken a key; event is zero if no event has.
+func (p *progress) wake(key cache.ObjectName, trigger string, event time.Time) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	a := p.of(key)
+	if a.waiting.IsZero() {
+		a.waiting, a.trigger = time.Now(), trigger
+	}
+	if a.event.IsZero() {
+		a.event = event
+	}
+}
+
+// begin notes that a sync of the key begins, and returns what woke it, and the first
+// event that it is to settle.
+func (p *progress) begin(key cache.ObjectName, now time.Time) (trigger string, event time.Time) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	a := p.of(key)
+	trigger, event = a.trigger, a.event
+	if trigger == "" {
+		trigger = triggerRetry // that comes although another trigger was faster
+	}
+	a.running = &Turn{Key: key, Trigger: trigger, Time: now, Retries: a.retries, Err: a.err}
+	a.trigger, a.event, a.waiting, a.due = "", time.Time{}, time.Time{}, time.Time{}
+	return trigger, event
+}
+
+// end notes how a sync of the key ended, that the key's time comes after another while
+// unless that is 0, and how often it has failed. It returns how long it took to settle
+// the event that the sync began with, 0 if there was none or it is not settled.
+func (p *progress) end(o Outcome, event time.Time, after time.Duration, retries int) (eventToDone time.Duration) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	now := time.Now()
+	a := p.of(o.Key)
+	a.running, a.retries, a.err = nil, retries, nil
+	settled := o.Result == ResultSuccess || o.Result == ResultRequeued
+	switch {
+	case settled:
+		p.lastSuccess = now
+		if !event.IsZero() {
+			eventToDone = now.Sub(event)
+		}
+	case !event.IsZero():
+		a.event = event
+	}
+	if o.Result.failed() {
+		a.err = o.Err
+	}
+	switch {
+	case !a.waiting.IsZero(): // it was woken meanwhile
+	case after > 0:
+		a.due, a.trigger = now.Add(after), triggerRetry
+		if settled {
+			a.trigger = triggerRequeue
+		}
+	default:
+		delete(p.keys, o.Key)
+	}
+	o.EventToDone = eventToDone
+	p.recent.add(o, maxRecent)
+	if o.Result.failed() {
+		p.failures.add(o, maxFailures)
+	}
+	return eventToDone
+}
+
+// lose notes that an event of an object was lost because its handler panicked.
+func (p *progress) lose(object cache.ObjectName, event string, err error) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.lost++
+	p.failures.add(Outcome{Key: object, Trigger: event, Result: ResultPanic, Err: err, Began: time.Now()}, maxFailures)
+}
+
+// Progress returns what the loop is at, with at most limit of its keys, syncs and
+// failures each.
+func (l *Loop) Progress(limit int) Progress {
+	p := l.progress
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	now := time.Now()
+	r := Progress{
+		Queue: l.queue, Working: p.working, Since: p.since, Obstacle: p.obstacle,
+		LastSuccess: p.lastSuccess, Lost: p.lost,
+		Recent: p.recent.newest(limit), Failures: p.failures.newest(limit),
+	}
+	for key, a := range p.keys {
+		if a.err != nil || a.running != nil && a.running.Err != nil {
+			r.Failing++
+		}
+		if a.running != nil {
+			r.Running.add(*a.running, limit)
+		}
+		turn := Turn{Key: key, Trigger: a.trigger, Retries: a.retries, Err: a.err}
+		switch {
+		case !a.waiting.IsZero():
+			turn.Time = a.waiting
+			r.Waiting.add(turn, limit)
+		case a.due.IsZero():
+		case a.due.After(now):
+			turn.Time = a.due
+			r.Delayed.add(turn, limit)
+		default:
+			turn.Time = a.due
+			r.Waiting.add(turn, limit)
+		}
+	}
+	return r
+}
+
+// add counts a turn, and keeps it if it is among the first.
+func (t *Turns) add(turn Turn, limit int) {
+	t.Total++
+	i, _ := slices.BinarySearchFunc(t.First, turn, func(a, b Turn) int { return a.Time.Compare(b.Time) })
+	if i >= limit {
+		return
+	}
+	t.First = slices.Insert(t.First[:min(len(t.First), limit-1)], i, turn)
+}
+
+// ring holds the last outcomes.
+type ring struct {
+	outcomes []Outcome
+	next     int
+}
+
+func (r *ring) add(o Outcome, most int) {
+	if len(r.outcomes) < most {
+		r.outcomes = append(r.outcomes, o)
+		return
+	}
+	r.outcomes[r.next] = o
+	r.next = (r.next + 1) % most
+}
+
+// newest returns the newest outcomes, at most limit.
+func (r *ring) newest(limit int) []Outcome {
+	n := len(r.outcomes)
+	newest := make([]Outcome, 0, min(n, limit))
+	for i := range min(n, limit) {
+		newest = append(newest, r.outcomes[(r.next+n-1-i)%n])
+	}
+	return newest
+}

@@ -1,0 +1,213 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+var (
+	foo = cache.NewObjectName("default", "foo")
+	bar = cache.NewObjectName("default", "bar")
+)
+
+// all is more than any test has of anything.
+const all = 1000
+
+// expectTurns compares turns.
+func expectTurns(t *testing.T, what string, got Turns, want ...Turn) {
+	t.Helper()
+	if got.Total != len(want) {
+		t.Errorf("%s: %d in all, want %d", what, got.Total, len(want))
+	}
+	if diff := cmp.Diff(want, got.First, cmpopts.EquateErrors(), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func TestProgressTellsWhatRunsAndWhatWaits(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		b.start(b.informer)
+		s := syncs{result: func(string, int) (time.Duration, error) { time.Sleep(time.Minute); return 0, nil }}
+		l := New(loopName, s.sync)
+		For(l, b.informer)
+		before := l.Progress(all)
+		if before.Working || before.Obstacle != nil {
+			t.Errorf("before Run: working %t, obstacle %v, want neither", before.Working, before.Obstacle)
+		}
+		stop := b.run(l, 1)
+		began := time.Now()
+		b.server.Add(configMap("foo"))
+		synctest.Wait()
+		time.Sleep(time.Second)
+		b.server.Add(configMap("bar"))
+		b.server.Modify(configMap("foo"))
+		synctest.Wait()
+		time.Sleep(time.Second)
+
+		p := l.Progress(all)
+		if !p.Working || !p.Since.Equal(began) {
+			t.Errorf("working %t since %v, want since %v", p.Working, p.Since, began)
+		}
+		expectTurns(t, "running", p.Running, Turn{Key: foo, Trigger: "*v1.ConfigMap added", Time: began})
+		slices.SortFunc(p.Waiting.First, func(a, b Turn) int { return strings.Compare(a.Key.Name, b.Key.Name) }) // both came at one time
+		expectTurns(t, "waiting", p.Waiting,
+			Turn{Key: bar, Trigger: "*v1.ConfigMap added", Time: began.Add(time.Second)},
+			Turn{Key: foo, Trigger: "*v1.ConfigMap changed", Time: began.Add(time.Second)})
+
+		time.Sleep(5 * time.Minute)
+		p = l.Progress(all)
+		expectTurns(t, "running when all is done", p.Running)
+		expectTurns(t, "waiting when all is done", p.Waiting)
+		expectTurns(t, "delayed when all is done", p.Delayed)
+		if want := began.Add(3 * time.Minute); !p.LastSuccess.Equal(want) {
+			t.Errorf("last success %v, want %v", p.LastSuccess, want)
+		}
+		var recent []string
+		for _, o := range p.Recent {
+			recent = append(recent, fmt.Sprint(o.Key.Name, " by ", o.Trigger, " at ", o.Began.Sub(began), " done after ", o.EventToDone))
+		}
+		want := []string{"foo by *v1.ConfigMap added at 0s done after 1m0s"}
+		if diff := cmp.Diff(want, recent[2:]); diff != "" {
+			t.Errorf("first sync (-want +got):\n%s", diff)
+		}
+		if err := stop(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		if after := l.Progress(all); after.Working || len(after.Recent) != 3 {
+			t.Errorf("after Run: working %t, %d recent syncs, want false and 3", after.Working, len(after.Recent))
+		}
+	})
+}
+
+func TestProgressTellsWhatFailsAndWhenItIsTriedAgain(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		b.start(b.informer)
+		var broken atomic.Bool
+		broken.Store(true)
+		s := syncs{result: func(key string, _ int) (time.Duration, error) {
+			if broken.Load() && key == foo.String() {
+				return 0, errBroken
+			}
+			return 0, nil
+		}}
+		l := New(loopName, s.sync)
+		For(l, b.informer)
+		defer b.run(l, 1)()
+		began := time.Now()
+		b.server.Add(configMap("foo"))
+		b.server.Add(configMap("bar"))
+		time.Sleep(20 * time.Millisecond) // tries at 0, 5 and 15 ms; the next at 35
+
+		p := l.Progress(all)
+		expectTurns(t, "delayed", p.Delayed, Turn{Key: foo, Trigger: "retry", Time: began.Add(35 * time.Millisecond), Retries: 3, Err: errBroken})
+		if p.Failing != 1 || len(p.Failures) != 3 {
+			t.Errorf("%d keys fail, %d failures, want 1 and 3", p.Failing, len(p.Failures))
+		}
+		broken.Store(false)
+		time.Sleep(time.Hour)
+		p = l.Progress(all)
+		expectTurns(t, "delayed when it is mended", p.Delayed)
+		if p.Failing != 0 {
+			t.Errorf("%d keys fail when it is mended, want none", p.Failing)
+		}
+		if got := p.Recent[0]; got.Key != foo || got.Trigger != "retry" || got.EventToDone != 35*time.Millisecond {
+			t.Errorf("last sync: %+v, want a retry of %v, 35ms after the event", got, foo)
+		}
+	})
+}
+
+func TestTheObjectsOfAStartAreNoEvents(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		var o outcomes
+		var s syncs
+		s.result = func(string, int) (time.Duration, error) { time.Sleep(time.Second); return 0, nil }
+		syncOne(b, &s, time.Hour, WithObserver(o.observe))
+		if got := o.all[0]; got.Trigger != "start" || got.EventToDone != 0 {
+			t.Errorf("trigger %q, event to done in %v, want start and 0", got.Trigger, got.EventToDone)
+		}
+	})
+}
+
+func TestProgressIsBounded(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		b.start(b.informer)
+		l := New(loopName, func(context.Context, cache.ObjectName) (time.Duration, error) { return 0, errBroken })
+		For(l, b.informer)
+		stop := b.run(l, 1)
+		began := time.Now()
+		for i := range 500 {
+			b.server.Add(configMap(fmt.Sprint(i)))
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(time.Minute)
+		p := l.Progress(7)
+		if p.Delayed.Total != 500 || len(p.Delayed.First) != 7 || len(p.Recent) != 7 || len(p.Failures) != 7 {
+			t.Errorf("%d delayed, of them %d told, %d recent, %d failures, want 500 and 7 of each",
+				p.Delayed.Total, len(p.Delayed.First), len(p.Recent), len(p.Failures))
+		}
+		for i, turn := range p.Delayed.First {
+			if want := fmt.Sprint(i); turn.Key.Name != want {
+				t.Errorf("delayed %d is %s due %v after the beginning, want %s", i, turn.Key.Name, turn.Time.Sub(began), want)
+			}
+		}
+		if p = l.Progress(all); len(p.Recent) != maxRecent || len(p.Failures) != maxFailures {
+			t.Errorf("%d recent, %d failures are remembered, want %d and %d", len(p.Recent), len(p.Failures), maxRecent, maxFailures)
+		}
+		if err := stop(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+}
+
+// A handler that panics loses its event and no other.
+func TestAHandlerThatPanicsIsAnErrorOfItsObjectAlone(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		b.start(b.informer)
+		var s syncs
+		l := New(loopName, s.sync)
+		Watch(l, b.informer, func(c *corev1.ConfigMap) []cache.ObjectName {
+			if c.Name == "poison" {
+				panic("no owner")
+			}
+			return owners(c)
+		})
+		defer b.run(l, 1)()
+		for range 3 {
+			b.server.Modify(configMap("poison", "a"))
+			b.server.Modify(configMap("good", "b"))
+			expectWoken(t, &s, "by the good one", "default/b")
+		}
+		p := l.Progress(all)
+		if p.Lost == 0 || len(p.Failures) != p.Lost || p.Failures[0].Key.Name != "poison" {
+			t.Errorf("%d events lost, failures %v, want those of poison", p.Lost, p.Failures)
+		}
+		if diff := cmp.Diff([]string{"Event handler panicked, the event is lost"}, b.logged(-1)[:1]); diff != "" {
+			t.Errorf("error log (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestAFailureThatLastsIsLoggedOnceInAnInterval(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		s := syncs{result: func(string, int) (time.Duration, error) { return 0, errBroken }}
+		syncOne(b, &s, 35*time.Second)
+		// 13 tries.
+		if got := b.logged(-1); len(got) != 3 {
+			t.Errorf("%d lines in 35s, want 3: at 0, 10.235 and 20.475s", len(got))
+		}
+	})
+}

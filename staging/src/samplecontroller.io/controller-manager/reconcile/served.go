@@ -1,0 +1,76 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"context"
+
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// Sources tells whether what informers read is served. An *informers.Handle does.
+type Sources interface {
+	// Served returns nil if the informers of all these stores hold what the API server
+	// has, otherwise why one does not, by an error of the API server for which
+	// apierrors.IsNotFound or IsForbidden holds if that is the reason. changed is
+	// closed when the answer may be another.
+	Served(stores ...cache.Store) (err error, changed <-chan struct{})
+	// Resource returns what people call the objects in the store, such as "pods".
+	Resource(store cache.Store) string
+}
+
+// whileServed waits until the loop's informers are served, and returns a context that
+// ends when they are no longer. stop, which must be called, ends it too. It returns
+// false if ctx ended before.
+func (l *Loop) whileServed(ctx context.Context) (served context.Context, stop func(), ok bool) {
+	if l.sources == nil {
+		return ctx, func() {}, ctx.Err() == nil
+	}
+	var stores []cache.Store
+	for _, w := range l.watches {
+		stores = append(stores, w.store)
+	}
+	for ctx.Err() == nil {
+		err, changed := l.sources.Served(stores...)
+		if err == nil {
+			served, stop = l.untilUnserved(ctx, stores, changed)
+			return served, stop, true
+		}
+		l.progress.rest(err)
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
+	return nil, nil, false
+}
+
+// untilUnserved returns a context that ends when the informers of the stores are not
+// served any more.
+func (l *Loop) untilUnserved(ctx context.Context, stores []cache.Store, changed <-chan struct{}) (served context.Context, stop func()) {
+	served, cancel := context.WithCancel(ctx)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-changed:
+			case <-served.Done():
+				return
+			}
+			err, next := l.sources.Served(stores...)
+			if err != nil {
+				klog.FromContext(ctx).Info("Resting until what is read is served again", "reason", err.Error())
+				cancel()
+				return
+			}
+			changed = next
+		}
+	}()
+	return served, func() {
+		cancel()
+		<-stopped
+	}
+}

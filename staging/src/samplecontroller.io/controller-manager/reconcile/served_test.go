@@ -1,0 +1,136 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/tools/cache"
+)
+
+var errAbsent = errors.New("configmaps are not served")
+
+// sources are Sources that a test switches on and off.
+type sources struct {
+	mutex   sync.Mutex
+	err     error
+	changed chan struct{}
+	asked   []cache.Store
+}
+
+func newSources(err error) *sources { return &sources{err: err, changed: make(chan struct{})} }
+
+func (s *sources) Served(stores ...cache.Store) (error, <-chan struct{}) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.asked = stores
+	return s.err, s.changed
+}
+
+func (s *sources) Resource(cache.Store) string { return "configmaps" }
+
+// become changes what the sources say.
+func (s *sources) become(err error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.err = err
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+func TestALoopRestsWhileItsSourcesAreNotServed(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		b.start(b.informer)
+		b.server.Add(configMap("foo"))
+		sources := newSources(errAbsent)
+		var s syncs
+		l := New(loopName, s.sync, WithSources(sources))
+		For(l, b.informer)
+		stop := b.run(l, 1)
+		began := time.Now()
+		expectWoken(t, &s, "before it is served")
+		if p := l.Progress(all); p.Working || p.Obstacle != errAbsent || !p.Since.Equal(began) {
+			t.Errorf("working %t, obstacle %v since %v, want %v since %v", p.Working, p.Obstacle, p.Since, errAbsent, began)
+		}
+		if len(sources.asked) != 1 || sources.asked[0] != b.informer.GetStore() {
+			t.Errorf("asked for %d stores, want that of the informer", len(sources.asked))
+		}
+
+		for range 3 {
+			time.Sleep(time.Minute)
+			sources.become(nil)
+			expectWoken(t, &s, "when it is served: a full resync", "default/foo")
+			if p := l.Progress(all); !p.Working || p.Obstacle != nil || !p.Since.Equal(time.Now()) {
+				t.Errorf("working %t, obstacle %v since %v, want neither obstacle nor past", p.Working, p.Obstacle, p.Since)
+			}
+			b.server.Modify(configMap("foo"))
+			expectWoken(t, &s, "while it is served", "default/foo")
+
+			time.Sleep(time.Minute)
+			sources.become(errAbsent)
+			synctest.Wait()
+			b.server.Modify(configMap("foo"))
+			expectWoken(t, &s, "when it is no longer served")
+			if p := l.Progress(all); p.Working || p.Obstacle != errAbsent || !p.Since.Equal(time.Now()) {
+				t.Errorf("working %t, obstacle %v since %v, want %v since now", p.Working, p.Obstacle, p.Since, errAbsent)
+			}
+		}
+		if err := stop(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+}
+
+// What changes without a reason to rest, or to go on resting, changes nothing.
+func TestALoopMindsOnlyWhetherItsSourcesAreServed(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		b.start(b.informer)
+		b.server.Add(configMap("foo"))
+		sources := newSources(errAbsent)
+		var s syncs
+		l := New(loopName, s.sync, WithSources(sources))
+		For(l, b.informer)
+		stop := b.run(l, 1)
+		sources.become(errBroken)
+		synctest.Wait()
+		if p := l.Progress(all); p.Obstacle != errBroken {
+			t.Errorf("obstacle %v, want %v", p.Obstacle, errBroken)
+		}
+		sources.become(nil)
+		expectWoken(t, &s, "when it is served", "default/foo")
+		sources.become(nil)
+		expectWoken(t, &s, "when it is still served")
+		if err := stop(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+}
+
+func TestATriggerNamesTheResource(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		b.start(b.informer)
+		var s syncs
+		l := New(loopName, s.sync, WithSources(newSources(nil)))
+		For(l, b.informer)
+		defer b.run(l, 1)()
+		b.server.Add(configMap("foo"))
+		synctest.Wait()
+		b.server.Modify(configMap("foo"))
+		synctest.Wait()
+		b.server.Delete(configMap("foo"))
+		synctest.Wait()
+		var triggers []string
+		for _, o := range l.Progress(all).Recent {
+			triggers = append(triggers, o.Trigger)
+		}
+		if diff := cmp.Diff([]string{"configmaps deleted", "configmaps changed", "configmaps added"}, triggers); diff != "" {
+			t.Errorf("triggers (-want +got):\n%s", diff)
+		}
+	})
+}

@@ -1,0 +1,150 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+)
+
+// worker takes keys through syncs. Several goroutines use one.
+type worker struct {
+	*Loop
+	queue       workqueue.TypedRateLimitingInterface[cache.ObjectName]
+	rateLimiter workqueue.TypedRateLimiter[cache.ObjectName]
+}
+
+// processNext takes one key through one sync. It returns false when the queue
+// is shut down.
+func (w *worker) processNext(ctx context.Context) bool {
+	key, shutdown := w.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer w.queue.Done(key)
+	if ctx.Err() != nil {
+		return true // the backlog of a loop that is stopping is left to its next Run
+	}
+
+	logger := klog.LoggerWithValues(klog.FromContext(ctx), "key", key)
+	// A sync that has begun is let finish: cut off in the middle of a write it
+	// would not know whether the write was made.
+	ctx = klog.NewContext(context.WithoutCancel(ctx), logger)
+	start := time.Now()
+	trigger, event := w.progress.begin(key, start)
+	tallied, written := w.tally(ctx)
+	requeueAfter, err := w.syncSafely(tallied, key)
+	outcome := Outcome{
+		Controller: w.name, Key: key, Trigger: trigger, Result: resultOf(requeueAfter, err), Err: err,
+		Began: start, Duration: time.Since(start), Writes: written(),
+	}
+	after := w.next(outcome, requeueAfter)
+	outcome.EventToDone = w.progress.end(outcome, event, after, w.queue.NumRequeues(key))
+	w.log(logger, outcome)
+	w.observe(ctx, outcome)
+	return true
+}
+
+// resultOf tells how a sync ended by what it returned.
+func resultOf(requeueAfter time.Duration, err error) Result {
+	panicked := (*PanicError)(nil)
+	switch {
+	case errors.As(err, &panicked):
+		return ResultPanic
+	case errors.Is(err, ErrStale):
+		return ResultStale
+	case apierrors.IsConflict(err):
+		return ResultConflict
+	case errors.Is(err, errTimeout):
+		return ResultTimeout
+	case err != nil:
+		return ResultError
+	case requeueAfter > 0:
+		return ResultRequeued
+	default:
+		return ResultSuccess
+	}
+}
+
+// next gives the key its next turn, and returns after how long that is; 0: there is none.
+func (w *worker) next(o Outcome, requeueAfter time.Duration) (after time.Duration) {
+	switch o.Result {
+	case ResultSuccess:
+		w.queue.Forget(o.Key)
+		return 0
+	case ResultRequeued:
+		w.queue.Forget(o.Key)
+		after = requeueAfter
+	case ResultStale:
+		after = staleRetry
+	default:
+		after = w.rateLimiter.When(o.Key)
+	}
+	w.queue.AddAfter(o.Key, after)
+	return after
+}
+
+// log tells of a sync. What fails again and again for one cause is told now and then.
+func (w *worker) log(logger klog.Logger, o Outcome) {
+	failed := func(message string, values ...any) {
+		ok, repeated := w.flood.Allow(o.Key.String(), o.Err.Error())
+		if repeated > 0 {
+			values = append(values, "repeated", repeated)
+		}
+		if ok {
+			logger.Error(o.Err, message, append(values, "retries", w.queue.NumRequeues(o.Key))...)
+		}
+	}
+	switch panicked := (*PanicError)(nil); o.Result {
+	case ResultPanic:
+		errors.As(o.Err, &panicked)
+		failed("Sync panicked, retrying with backoff", "stack", string(panicked.Stack))
+	case ResultConflict:
+		logger.V(2).Info("Sync met a conflict, retrying with backoff", "err", o.Err)
+	case ResultTimeout:
+		failed("Sync took too long, retrying with backoff", "timeout", w.timeout)
+	case ResultError:
+		failed("Sync failed, retrying with backoff")
+	}
+	logger.V(4).Info("Synced", "trigger", o.Trigger, "result", o.Result, "duration", o.Duration)
+}
+
+// syncSafely bounds a sync in time and turns its panic into an error.
+func (w *worker) syncSafely(ctx context.Context, key cache.ObjectName) (requeueAfter time.Duration, err error) {
+	if w.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, w.timeout, errTimeout)
+		defer cancel()
+	}
+	defer func() {
+		if value := recover(); value != nil {
+			err = &PanicError{Value: value, Stack: debug.Stack()}
+		} else if err != nil && errors.Is(context.Cause(ctx), errTimeout) {
+			err = fmt.Errorf("%w: %w", errTimeout, err)
+		}
+	}()
+	return w.sync(ctx, key)
+}
+
+// errTimeout is why the context of a sync ended that took too long.
+var errTimeout = errors.New("sync timeout")
+
+// PanicError is the error that a recovered panic of a SyncFunc becomes.
+type PanicError struct {
+	// Value is what was passed to panic.
+	Value any
+	// Stack is the stack of the goroutine that panicked.
+	Stack []byte
+}
+
+// Error implements error.
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }

@@ -135,6 +135,9 @@ func (c *Controller[T]) Run(ctx context.Context) error {
 // run.
 func (c *Controller[T]) Loop() *reconcile.Loop { return c.loop }
 
+// Loops implements supervisor.Looper.
+func (c *Controller[T]) Loops() []*reconcile.Loop { return c.loop.Loops() }
+
 // concerned returns the objects that a Deployment concerns: the one that owns it, and
 // those that name it, which may be waiting for it to go.
 func (c *Controller[T]) concerned(deployment *appsv1.Deployment) []cache.ObjectName {

@@ -94,6 +94,9 @@ func hasOtherOwner(before, now *appsv1.Deployment) bool {
 // Name implements controller.Controller.
 func (c *Controller) Name() string { return ControllerName }
 
+// Loops implements supervisor.Looper.
+func (c *Controller) Loops() []*reconcile.Loop { return c.loops }
+
 // Run implements controller.Controller.
 func (c *Controller) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)

@@ -33,7 +33,8 @@ type Config struct {
 	// it takes over without a gap.
 	WarmStandby bool
 	// Server is what is served. Run adds its checks to the probes: to /healthz one
-	// for each controller, to /readyz the informers, to all three the election.
+	// for each controller, to /readyz the informers, to /livez that no sync is stuck,
+	// to all three the election.
 	Server server.Config
 }
 
@@ -76,11 +77,21 @@ func withProbes(c Config, super *supervisor.Supervisor) server.Config {
 		live = append(live, c.Election)
 	}
 	s := c.Server
-	s.Livez = slices.Concat(live, s.Livez)
+	s.Livez = slices.Concat(live, []healthz.HealthChecker{super.LivenessCheck()}, s.Livez)
 	s.Readyz = slices.Concat(live, []healthz.HealthChecker{c.Informers}, s.Readyz)
 	s.Healthz = slices.Concat(live, super.HealthChecks(), s.Healthz)
-	if c.Election != nil {
-		s.Notes = func() []string { return []string{"leader: " + c.Election.Status().String()} }
-	}
+	s.Notes = func() []string { return notes(c.Election, super) }
 	return s
+}
+
+// notes says who leads and what each controller is doing.
+func notes(election *leadership.Election, super *supervisor.Supervisor) []string {
+	var lines []string
+	if election != nil {
+		lines = append(lines, "leader: "+election.Status().String())
+	}
+	for _, status := range super.Status(0) {
+		lines = append(lines, status.Controller+": "+status.String())
+	}
+	return lines
 }

@@ -202,7 +202,7 @@ func TestEachProbeHasTheChecksThatItIsFor(t *testing.T) {
 			p.config.Election = election
 			got := withProbes(p.config, super)
 			for probe, tc := range map[string]struct{ got, want []string }{
-				"livez":   {names(got.Livez), append(live[:len(live):len(live)], "own-livez")},
+				"livez":   {names(got.Livez), append(live[:len(live):len(live)], "stuck-syncs", "own-livez")},
 				"readyz":  {names(got.Readyz), append(live[:len(live):len(live)], "informer-sync", "own-readyz")},
 				"healthz": {names(got.Healthz), append(live[:len(live):len(live)], "foo-controller", "own-healthz")},
 			} {

@@ -6,6 +6,12 @@
 //
 // [Supervisor.Run] starts them, starts again with backoff one that fails, and at
 // the end of the term waits for all of them. A controller that fails or panics
-// stops no other. Each has a health check that tells its state, the reason and
-// since when.
+// stops no other.
+//
+// [Supervisor.Status] tells what each is doing, since when and why. Of one that is a
+// [Looper] it also tells what its loops do: one that waits for an API is
+// [WaitingForAPI], one that lacks a permission is [Degraded]. Each has a health check
+// that fails while it is degraded and while it runs without progress, by the
+// [Thresholds]; standing by, waiting for an API and having nothing to do are no
+// reasons to.
 package supervisor

@@ -117,7 +117,7 @@ func expectEnd(t *testing.T, end func() error) {
 // states returns the state of each controller.
 func states(s *Supervisor) map[string]State {
 	states := map[string]State{}
-	for _, status := range s.Status() {
+	for _, status := range s.Status(0) {
 		states[status.Controller] = status.State
 	}
 	return states

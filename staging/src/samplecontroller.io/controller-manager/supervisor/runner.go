@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -16,36 +15,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/reconcile"
 )
-
-// State is what a controller is doing.
-type State string
-
-// The states of a controller.
-const (
-	// Standby: not running, because this process does not lead.
-	Standby State = "Standby"
-	// Starting: about to run.
-	Starting State = "Starting"
-	// Running: at work.
-	Running State = "Running"
-	// Degraded: failed, and waiting to be started again.
-	Degraded State = "Degraded"
-	// Stopping: told to stop, and not yet done.
-	Stopping State = "Stopping"
-)
-
-// Status is what one controller is doing, since when and why.
-type Status struct {
-	// Controller is the name of the controller.
-	Controller string
-	// State is what it is doing.
-	State State
-	// Since is when the state began.
-	Since time.Time
-	// Reason says why, for the states that have one.
-	Reason string
-}
 
 // recovered is how long a controller must have run for its next failure to be a
 // new one, whose backoff begins at the beginning.
@@ -54,13 +25,18 @@ const recovered = 5 * time.Minute
 // runner runs one controller.
 type runner struct {
 	controller controller.Controller
+	loops      []*reconcile.Loop // of the controller, if it tells
 
 	mutex  sync.Mutex
-	status Status
+	status Status // without what the loops tell
 }
 
 func newRunner(c controller.Controller) *runner {
-	return &runner{controller: c, status: Status{Controller: c.Name(), State: Standby, Since: time.Now()}}
+	r := &runner{controller: c, status: Status{Controller: c.Name(), State: Standby, Since: time.Now()}}
+	if l, ok := c.(Looper); ok {
+		r.loops = l.Loops()
+	}
+	return r
 }
 
 // run runs the controller for one term, again after each failure.
@@ -137,21 +113,6 @@ func (r *runner) stopped() {
 
 func (r *runner) set(state State, reason string) {
 	r.status.State, r.status.Reason, r.status.Since = state, reason, time.Now()
-}
-
-func (r *runner) current() Status {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	return r.status
-}
-
-// check is the controller's health check.
-func (r *runner) check(*http.Request) error {
-	status := r.current()
-	if status.State != Degraded {
-		return nil
-	}
-	return fmt.Errorf("%s since %s: %s", status.State, status.Since.UTC().Format(time.RFC3339), status.Reason)
 }
 
 // sleep waits for d and returns false if ctx ended before.

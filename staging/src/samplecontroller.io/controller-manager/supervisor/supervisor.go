@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/klog/v2"
 
 	"samplecontroller.io/controller-manager/controller"
@@ -30,12 +29,24 @@ type Options struct {
 	// failed. Its zero value is 1 s, doubling to 1 minute. It begins anew for a
 	// controller that has run well for 5 minutes.
 	Backoff wait.Backoff
+	// Thresholds are from when a controller is unhealthy. Those that are zero are the
+	// defaults.
+	Thresholds Thresholds
+	// Denied returns why a controller may not write what it has to, and since when; a
+	// nil error if it may. nil: nobody knows.
+	Denied func(controller string) (why error, since time.Time)
+	// Disabled are the names of the controllers that are not enabled, for Status to
+	// tell.
+	Disabled []string
+	// Metrics tell what the controllers are doing; nil: nobody does.
+	Metrics *Metrics
 }
 
 // Supervisor runs controllers. Make it with [New].
 type Supervisor struct {
 	options Options
 	runners []*runner
+	since   time.Time
 }
 
 // New returns a supervisor of the given controllers. Nothing runs yet.
@@ -43,10 +54,12 @@ func New(controllers []controller.Controller, options Options) *Supervisor {
 	if options.Backoff == (wait.Backoff{}) {
 		options.Backoff = wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 16, Cap: time.Minute}
 	}
-	s := &Supervisor{options: options}
+	options.Thresholds = options.Thresholds.orDefault()
+	s := &Supervisor{options: options, since: time.Now()}
 	for _, c := range controllers {
 		s.runners = append(s.runners, newRunner(c))
 	}
+	options.Metrics.watch(s)
 	return s
 }
 
@@ -86,32 +99,24 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	}
 }
 
-// HealthChecks returns one check for each controller, under its name. It fails
-// while the controller is degraded.
-func (s *Supervisor) HealthChecks() []healthz.HealthChecker {
-	var checks []healthz.HealthChecker
+// running says which controllers have not returned, and what keeps them.
+func (s *Supervisor) running() []string {
+	var all []string
 	for _, r := range s.runners {
-		checks = append(checks, healthz.NamedCheck(r.controller.Name(), r.check))
+		if status := r.own(); status.State != Standby {
+			all = append(all, r.describe(status.Controller))
+		}
 	}
-	return checks
-}
-
-// Status returns what each controller is doing, sorted by name.
-func (s *Supervisor) Status() []Status {
-	var all []Status
-	for _, r := range s.runners {
-		all = append(all, r.current())
-	}
-	slices.SortFunc(all, func(a, b Status) int { return strings.Compare(a.Controller, b.Controller) })
+	slices.Sort(all)
 	return all
 }
 
-func (s *Supervisor) running() []string {
-	var names []string
-	for _, status := range s.Status() {
-		if status.State != Standby {
-			names = append(names, status.Controller)
+// describe names the controller with the longest of its running syncs.
+func (r *runner) describe(name string) string {
+	for _, p := range r.progress(1) {
+		for _, turn := range p.Running.First {
+			return fmt.Sprintf("%s (syncs %s since %v)", name, turn.Key, time.Since(turn.Time).Round(time.Millisecond))
 		}
 	}
-	return names
+	return name
 }

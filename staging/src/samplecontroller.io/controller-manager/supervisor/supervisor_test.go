@@ -196,7 +196,7 @@ func TestStatusTellsWhatAControllerDoesSinceWhenAndWhy(t *testing.T) {
 			t.Helper()
 			synctest.Wait()
 			want := []Status{{Controller: "foo-controller", State: state, Since: since, Reason: reason}}
-			if diff := cmp.Diff(want, s.Status()); diff != "" {
+			if diff := cmp.Diff(want, s.Status(0)); diff != "" {
 				t.Errorf("status (-want +got):\n%s", diff)
 			}
 			failing := map[string]string{}
@@ -237,7 +237,7 @@ func TestHealthChecksAreNamedAfterTheControllers(t *testing.T) {
 	for _, check := range New(all(newFake("b-controller"), newFake("a-controller")), Options{}).HealthChecks() {
 		names = append(names, check.Name())
 	}
-	if diff := cmp.Diff([]string{"b-controller", "a-controller"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"a-controller", "b-controller"}, names); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
 }
@@ -247,7 +247,7 @@ func TestThePanicOfAControllerIsTheReasonOfItsState(t *testing.T) {
 		c := newFake("foo-controller", func(context.Context, int) error { panic("out of range") })
 		s := New(all(c), Options{Backoff: exactBackoff})
 		end := begin(t, s)
-		if got := s.Status()[0]; got.State != Degraded || got.Reason != "panic: out of range" {
+		if got := s.Status(0)[0]; got.State != Degraded || got.Reason != "panic: out of range" {
 			t.Errorf("status is %s because %q, want %s because %q", got.State, got.Reason, Degraded, "panic: out of range")
 		}
 		expectEnd(t, end)
@@ -263,12 +263,12 @@ func TestAStateThatComesAfterTheEndOfItsTermIsNotShown(t *testing.T) {
 	r.stopping()
 	for _, late := range []State{Running, Degraded} {
 		r.become(ctx, late, "late")
-		if got := r.current().State; got != Stopping {
+		if got := r.own().State; got != Stopping {
 			t.Errorf("state is %s, want %s", got, Stopping)
 		}
 	}
 	r.stopped()
-	if got := r.current().State; got != Standby {
+	if got := r.own().State; got != Standby {
 		t.Errorf("state is %s, want %s", got, Standby)
 	}
 }

@@ -1,0 +1,124 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package supervisor
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"k8s.io/apiserver/pkg/server/healthz"
+
+	"samplecontroller.io/controller-manager/reconcile"
+)
+
+// Thresholds are from when a controller that runs is unhealthy.
+type Thresholds struct {
+	// WaitingKey is how long an object may wait for a worker. Default 5 minutes.
+	WaitingKey time.Duration
+	// RunningSync is how long a sync may take. Default 1 minute: twice the timeout that
+	// syncs usually have.
+	RunningSync time.Duration
+	// StuckSync is how long a sync may take before only a restart can help. Default 5
+	// minutes.
+	StuckSync time.Duration
+	// FailingKeys is how many objects may fail before it is taken for the
+	// controller's fault, if besides nothing has succeeded for NoSuccess. Default 5
+	// objects and 5 minutes.
+	FailingKeys int
+	NoSuccess   time.Duration
+}
+
+func (t Thresholds) orDefault() Thresholds {
+	return Thresholds{
+		WaitingKey:  cmp.Or(t.WaitingKey, 5*time.Minute),
+		RunningSync: cmp.Or(t.RunningSync, time.Minute),
+		StuckSync:   cmp.Or(t.StuckSync, 5*time.Minute),
+		FailingKeys: cmp.Or(t.FailingKeys, 5),
+		NoSuccess:   cmp.Or(t.NoSuccess, 5*time.Minute),
+	}
+}
+
+// HealthChecks returns one check for each controller, under its name, sorted. It fails
+// while the controller is degraded, and while it runs and makes no progress. One that
+// waits for its API, for the lead, or for something to do, is healthy.
+func (s *Supervisor) HealthChecks() []healthz.HealthChecker {
+	var checks []healthz.HealthChecker
+	for _, r := range s.runners {
+		checks = append(checks, healthz.NamedCheck(r.controller.Name(), func(*http.Request) error { return s.check(r) }))
+	}
+	slices.SortFunc(checks, func(a, b healthz.HealthChecker) int { return cmp.Compare(a.Name(), b.Name()) })
+	return checks
+}
+
+// LivenessCheck returns a check that fails while a sync is stuck far beyond its time:
+// the worker that it holds comes back only by a restart.
+func (s *Supervisor) LivenessCheck() healthz.HealthChecker {
+	return healthz.NamedCheck("stuck-syncs", func(*http.Request) error {
+		var errs []error
+		for _, r := range s.runners {
+			for _, p := range r.progress(1) {
+				if err := tooLong(p.Running, s.options.Thresholds.StuckSync, "is being synced"); err != nil {
+					errs = append(errs, fmt.Errorf("%s: %w", r.controller.Name(), err))
+				}
+			}
+		}
+		return errors.Join(errs...)
+	})
+}
+
+func (s *Supervisor) check(r *runner) error {
+	status := s.statusOf(r, 1)
+	switch status.State {
+	case Degraded:
+		return errors.New(status.String())
+	case Running:
+		var errs []error
+		for _, p := range status.Loops {
+			errs = append(errs, s.options.Thresholds.check(p, status.Since))
+		}
+		return errors.Join(errs...)
+	default:
+		return nil
+	}
+}
+
+// check says what is wrong with the progress of a loop of a controller that runs since
+// then.
+func (t Thresholds) check(p reconcile.Progress, since time.Time) error {
+	if err := tooLong(p.Running, t.RunningSync, "is being synced"); err != nil {
+		return err
+	}
+	if err := tooLong(p.Waiting, t.WaitingKey, "waits for a worker"); err != nil {
+		return err
+	}
+	if last := latest(p.LastSuccess, since); p.Failing >= t.FailingKeys && time.Since(last) > t.NoSuccess {
+		err := fmt.Errorf("%d objects fail and none has succeeded since %s", p.Failing, last.UTC().Format(time.RFC3339))
+		if len(p.Failures) > 0 {
+			err = fmt.Errorf("%w; %s: %w", err, p.Failures[0].Key, p.Failures[0].Err)
+		}
+		return err
+	}
+	return nil
+}
+
+// tooLong says which of the keys has had its turn for longer than most.
+func tooLong(turns reconcile.Turns, most time.Duration, what string) error {
+	for _, turn := range turns.First {
+		if time.Since(turn.Time) > most {
+			return fmt.Errorf("%s %s since %s, for more than %v", turn.Key, what, turn.Time.UTC().Format(time.RFC3339), most)
+		}
+	}
+	return nil
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,160 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package supervisor
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"samplecontroller.io/controller-manager/reconcile"
+)
+
+// State is what a controller is doing.
+type State string
+
+// The states of a controller.
+const (
+	// Disabled: not enabled in this process.
+	Disabled State = "Disabled"
+	// Standby: not running, because this process does not lead.
+	Standby State = "Standby"
+	// Starting: about to run.
+	Starting State = "Starting"
+	// WaitingForAPI: told to run, but an API that it reads is not installed.
+	WaitingForAPI State = "WaitingForAPI"
+	// Running: at work.
+	Running State = "Running"
+	// Degraded: failed and waiting to be started again, or without a permission that it
+	// needs.
+	Degraded State = "Degraded"
+	// Stopping: told to stop, and not yet done.
+	Stopping State = "Stopping"
+)
+
+// States returns all states.
+func States() []State {
+	return []State{Disabled, Standby, Starting, WaitingForAPI, Running, Degraded, Stopping}
+}
+
+// Status is what one controller is doing, since when and why.
+type Status struct {
+	// Controller is the name of the controller.
+	Controller string
+	// State is what it is doing.
+	State State
+	// Since is when the state began.
+	Since time.Time
+	// Reason says why, for the states that have one, and of one that is Running what it
+	// does not do.
+	Reason string
+	// Loops are what its loops are at, if it is a [Looper].
+	Loops []reconcile.Progress
+}
+
+// Looper is a controller that is made of loops. What these tell is in its state, its
+// health check and its metrics.
+type Looper interface {
+	Loops() []*reconcile.Loop
+}
+
+// String says it for people: "Running since 2026-01-02T03:04:05Z".
+func (s Status) String() string {
+	text := string(s.State) + " since " + s.Since.UTC().Format(time.RFC3339)
+	if s.Reason != "" {
+		text += ": " + s.Reason
+	}
+	return text
+}
+
+// Status returns what each controller is doing, sorted by name, with at most limit of
+// each list of its loops.
+func (s *Supervisor) Status(limit int) []Status {
+	var all []Status
+	for _, r := range s.runners {
+		all = append(all, s.statusOf(r, limit))
+	}
+	for _, name := range s.options.Disabled {
+		all = append(all, Status{Controller: name, State: Disabled, Since: s.since})
+	}
+	slices.SortFunc(all, func(a, b Status) int { return strings.Compare(a.Controller, b.Controller) })
+	return all
+}
+
+// statusOf puts together what the runner knows of a controller and what others do.
+func (s *Supervisor) statusOf(r *runner, limit int) Status {
+	status := r.own()
+	status.Loops = r.progress(limit)
+	if status.State != Running {
+		return status
+	}
+	if why := denied(status.Loops); why != nil {
+		return status.become(Degraded, why.Obstacle.Error(), why.Since)
+	}
+	if s.options.Denied != nil {
+		if why, since := s.options.Denied(status.Controller); why != nil {
+			return status.become(Degraded, why.Error(), since)
+		}
+	}
+	return status.withObstacles()
+}
+
+// denied returns a loop that may not read what it has to, nil if there is none.
+func denied(loops []reconcile.Progress) *reconcile.Progress {
+	for i := range loops {
+		if apierrors.IsForbidden(loops[i].Obstacle) {
+			return &loops[i]
+		}
+	}
+	return nil
+}
+
+// withObstacles returns the status of a running controller whose loops may rest: all, or
+// some of them.
+func (s Status) withObstacles() Status {
+	var resting []string
+	state, since := Starting, s.Since
+	for _, p := range s.Loops {
+		if p.Since.After(since) {
+			since = p.Since
+		}
+		if p.Obstacle == nil {
+			continue
+		}
+		if apierrors.IsNotFound(p.Obstacle) {
+			state = WaitingForAPI
+		}
+		reason := p.Obstacle.Error()
+		if p.Queue != s.Controller {
+			reason = p.Queue + " rests: " + reason
+		}
+		resting = append(resting, reason)
+	}
+	if len(resting) == 0 || len(resting) < len(s.Loops) {
+		state = Running
+	}
+	return s.become(state, strings.Join(resting, "; "), since)
+}
+
+func (s Status) become(state State, reason string, since time.Time) Status {
+	s.State, s.Reason, s.Since = state, reason, since
+	return s
+}
+
+// own returns what the runner itself knows.
+func (r *runner) own() Status {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.status
+}
+
+func (r *runner) progress(limit int) []reconcile.Progress {
+	var all []reconcile.Progress
+	for _, l := range r.loops {
+		all = append(all, l.Progress(limit))
+	}
+	return all
+}

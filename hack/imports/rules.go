@@ -26,10 +26,11 @@ var rules = []rule{
 	{of: clients, may: []string{api}},
 	{of: library + "/examples/*", may: []string{library}},
 	{of: library + "/manager", may: []string{
-		library + "/controller", library + "/informers", library + "/leadership",
-		library + "/server", library + "/supervisor",
+		library + "/controller", library + "/debug", library + "/informers", library + "/leadership",
+		library + "/reconcile", library + "/server", library + "/supervisor",
 	}},
 	{of: library + "/supervisor", may: []string{library + "/controller", library + "/leadership", library + "/reconcile"}},
+	{of: library + "/debug", may: []string{library + "/controller"}},
 	{of: library + "/*", may: []string{library + "/internal"}},
 	{of: library},
 
@@ -40,7 +41,7 @@ var rules = []rule{
 		root + "/pkg/workload", root + "/pkg/ownership", root + "/pkg/podrecord",
 	}},
 	{of: root + "/pkg/workload",
-		may:     []string{api, library + "/lenient", library + "/reconcile", root + "/pkg/ownership"},
+		may:     []string{api, library + "/controller", library + "/lenient", library + "/reconcile", root + "/pkg/ownership"},
 		inTests: []string{clients, root + "/pkg/controller", root + "/pkg/podrecord"}}, // what it does, it does for each kind
 	{of: root + "/pkg/ownership", may: []string{root + "/pkg/podrecord"}},
 	{of: root + "/pkg/podrecord"},

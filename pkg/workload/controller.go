@@ -40,10 +40,8 @@ type Kind[T Object] interface {
 	Parent(T) Parent
 	// List returns the objects of a namespace as the API server has them.
 	List(ctx context.Context, namespace string, options metav1.ListOptions) ([]T, error)
-	// Selector returns the selector in the object's status.
-	Selector(T) string
-	// Conditions returns the conditions of the object's status.
-	Conditions(T) []metav1.Condition
+	// Status returns what the object's status says.
+	Status(T) Status
 	// SameStatus tells whether what is the controller's of two statuses is the same.
 	SameStatus(a, b T) bool
 	// ApplyStatus has the object's status say what the given one does. It returns

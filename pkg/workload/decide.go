@@ -27,6 +27,14 @@ type View struct {
 	HoldReplicas bool
 }
 
+// own returns the live Deployment if it is the parent's, else nil.
+func (v View) own(p Parent) *appsv1.Deployment {
+	if v.Live != nil && !p.Owns(v.Live) {
+		return nil
+	}
+	return v.Live
+}
+
 // Decision is what to do about a parent's Deployment: at most one of the fields
 // is set. With none there is nothing to do.
 type Decision struct {

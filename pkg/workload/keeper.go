@@ -147,10 +147,8 @@ func (k *Keeper) carryOut(ctx context.Context, p Parent, view View, decision Dec
 		return k.patch(ctx, p, view, decision.Patch)
 	case decision.Delete != nil:
 		return k.delete(ctx, p, view.Live, decision.Delete)
-	case view.Live != nil && !p.Owns(view.Live):
-		return State{Obstacle: decision.Obstacle}, nil
 	default:
-		return State{Deployment: view.Live, Obstacle: decision.Obstacle}, nil
+		return State{Deployment: view.own(p), Obstacle: decision.Obstacle}, nil
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
+	librarycontroller "samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/reconcile"
 
 	"samplecontroller.io/sample-controller-manager/pkg/controller/foo"
@@ -40,6 +41,7 @@ type controller interface {
 	Concerned(*appsv1.Deployment) []cache.ObjectName
 	SetClock(clock.PassiveClock)
 	Confirmed() int
+	Explain(cache.ObjectName) (librarycontroller.Explanation, error)
 }
 
 // kind is what the kinds differ in.

@@ -47,7 +47,7 @@ func (c *Controller[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 	}
 
 	parent := c.kind.Parent(obj)
-	parent.HadDeployment = c.kind.Selector(obj) != ""
+	parent.HadDeployment = c.kind.Status(obj).Selector != ""
 	parent.Confirm = func(ctx context.Context) error { return c.confirm(ctx, key, obj) }
 	state, err := c.keeper.Keep(ctx, parent)
 	if state.Refused != nil {
@@ -126,7 +126,7 @@ func (c *Controller[T]) touched(ctx context.Context, key cache.ObjectName, obj T
 // writeStatus writes the status of this very version of the object, and records an
 // Event if the object thereby became ready or stalled.
 func (c *Controller[T]) writeStatus(ctx context.Context, key cache.ObjectName, obj T, state State) error {
-	parent, before := c.kind.Parent(obj), c.kind.Conditions(obj)
+	parent, before := c.kind.Parent(obj), c.kind.Status(obj).Conditions
 	status := NewStatus(parent, state, before, metav1.NewTime(c.clock.Now()))
 	applied, err := c.kind.ApplyStatus(ctx, obj, status)
 	if err != nil {

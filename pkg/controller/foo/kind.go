@@ -49,9 +49,16 @@ func (k kind) List(ctx context.Context, namespace string, options metav1.ListOpt
 	return foos, nil
 }
 
-func (kind) Selector(foo *samplev1alpha1.Foo) string { return foo.Status.Selector }
-
-func (kind) Conditions(foo *samplev1alpha1.Foo) []metav1.Condition { return foo.Status.Conditions }
+func (kind) Status(foo *samplev1alpha1.Foo) workload.Status {
+	return workload.Status{
+		ObservedGeneration: foo.Status.ObservedGeneration,
+		Replicas:           foo.Status.Replicas,
+		ReadyReplicas:      foo.Status.ReadyReplicas,
+		AvailableReplicas:  foo.Status.AvailableReplicas,
+		Selector:           foo.Status.Selector,
+		Conditions:         workload.OwnConditions(foo.Status.Conditions),
+	}
+}
 
 func (kind) SameStatus(a, b *samplev1alpha1.Foo) bool {
 	return equality.Semantic.DeepEqual(ownStatus(a), ownStatus(b))

@@ -53,10 +53,15 @@ func (k *kind) List(ctx context.Context, namespace string, options metav1.ListOp
 	return icecreams, nil
 }
 
-func (*kind) Selector(icecream *icecreamv1alpha1.Icecream) string { return icecream.Status.Selector }
-
-func (*kind) Conditions(icecream *icecreamv1alpha1.Icecream) []metav1.Condition {
-	return icecream.Status.Conditions
+func (*kind) Status(icecream *icecreamv1alpha1.Icecream) workload.Status {
+	return workload.Status{
+		ObservedGeneration: icecream.Status.ObservedGeneration,
+		Replicas:           icecream.Status.Replicas,
+		ReadyReplicas:      icecream.Status.ReadyReplicas,
+		AvailableReplicas:  icecream.Status.AvailableReplicas,
+		Selector:           icecream.Status.Selector,
+		Conditions:         workload.OwnConditions(icecream.Status.Conditions),
+	}
 }
 
 func (*kind) SameStatus(a, b *icecreamv1alpha1.Icecream) bool {

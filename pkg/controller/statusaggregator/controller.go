@@ -40,8 +40,9 @@ type Options struct {
 // Controller aggregates what Pods say. It has a loop for each kind, so that one whose
 // API is not there keeps no other waiting.
 type Controller struct {
-	loops   []*reconcile.Loop
-	workers int
+	loops    []*reconcile.Loop
+	explains []explain
+	workers  int
 }
 
 // NewController returns the controller. It adds indexes to the informers, so it must
@@ -53,18 +54,19 @@ func NewController(o Options, kinds ...KindOptions) (*Controller, error) {
 	}
 	c := &Controller{workers: o.Workers}
 	for _, kind := range kinds {
-		c.loops = append(c.loops, kind(o, chain))
+		loop, explain := kind(o, chain)
+		c.loops, c.explains = append(c.loops, loop), append(c.explains, explain)
 	}
 	return c, nil
 }
 
 // KindOptions are what the controller is made of for one kind: see [Foos] and
 // [Icecreams].
-type KindOptions func(Options, *ownership.Chain) *reconcile.Loop
+type KindOptions func(Options, *ownership.Chain) (*reconcile.Loop, explain)
 
 // newLoop returns the loop for one kind.
 func newLoop[T object](kind kind[T], objects cache.TypedSharedIndexInformer[T], written *reconcile.Written) KindOptions {
-	return func(o Options, chain *ownership.Chain) *reconcile.Loop {
+	return func(o Options, chain *ownership.Chain) (*reconcile.Loop, explain) {
 		a := &aggregator[T]{
 			kind:    kind,
 			objects: objects.GetTypedIndexer(),
@@ -80,7 +82,7 @@ func newLoop[T object](kind kind[T], objects cache.TypedSharedIndexInformer[T], 
 		reconcile.WatchChanges(loop, o.Informers.Deployments, hasOtherOwner, func(d *appsv1.Deployment) []cache.ObjectName {
 			return ownership.Parent(gvk, d)
 		})
-		return loop
+		return loop, a.explain
 	}
 }
 

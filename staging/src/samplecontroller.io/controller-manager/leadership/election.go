@@ -234,6 +234,9 @@ func (s Status) String() string {
 	return who + " leads since " + s.Since.UTC().Format(time.RFC3339)
 }
 
+// Identity is who this process campaigns as.
+func (e *Election) Identity() string { return e.config.Identity }
+
 // Name is the name of the election's health check, as in kube-controller-manager.
 func (e *Election) Name() string { return "leaderElection" }
 

@@ -203,37 +203,53 @@ func (p *progress) lose(object cache.ObjectName, event string, err error) {
 // Progress returns what the loop is at, with at most limit of its keys, syncs and
 // failures each.
 func (l *Loop) Progress(limit int) Progress {
-	p := l.progress
+	return l.progress.tell(l.queue, limit, func(cache.ObjectName) bool { return true })
+}
+
+// ProgressOf returns what the loop is at with one key: nothing else is in the lists.
+func (l *Loop) ProgressOf(key cache.ObjectName) Progress {
+	return l.progress.tell(l.queue, maxRecent, func(another cache.ObjectName) bool { return another == key })
+}
+
+// tell tells of the keys that are asked for.
+func (p *progress) tell(queue string, limit int, asked func(cache.ObjectName) bool) Progress {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	now := time.Now()
-	r := Progress{
-		Queue: l.queue, Working: p.working, Since: p.since, Obstacle: p.obstacle,
+	told := Progress{
+		Queue: queue, Working: p.working, Since: p.since, Obstacle: p.obstacle,
 		LastSuccess: p.lastSuccess, Lost: p.lost,
-		Recent: p.recent.newest(limit), Failures: p.failures.newest(limit),
+		Recent: p.recent.newest(limit, asked), Failures: p.failures.newest(limit, asked),
 	}
+	now := time.Now()
 	for key, a := range p.keys {
-		if a.err != nil || a.running != nil && a.running.Err != nil {
-			r.Failing++
-		}
-		if a.running != nil {
-			r.Running.add(*a.running, limit)
-		}
-		turn := Turn{Key: key, Trigger: a.trigger, Retries: a.retries, Err: a.err}
-		switch {
-		case !a.waiting.IsZero():
-			turn.Time = a.waiting
-			r.Waiting.add(turn, limit)
-		case a.due.IsZero():
-		case a.due.After(now):
-			turn.Time = a.due
-			r.Delayed.add(turn, limit)
-		default:
-			turn.Time = a.due
-			r.Waiting.add(turn, limit)
+		if asked(key) {
+			told.add(key, a, limit, now)
 		}
 	}
-	return r
+	return told
+}
+
+// add adds a key to the lists that it belongs to.
+func (p *Progress) add(key cache.ObjectName, a *account, limit int, now time.Time) {
+	if a.err != nil || a.running != nil && a.running.Err != nil {
+		p.Failing++
+	}
+	if a.running != nil {
+		p.Running.add(*a.running, limit)
+	}
+	turn := Turn{Key: key, Trigger: a.trigger, Retries: a.retries, Err: a.err}
+	switch {
+	case !a.waiting.IsZero():
+		turn.Time = a.waiting
+		p.Waiting.add(turn, limit)
+	case a.due.IsZero():
+	case a.due.After(now):
+		turn.Time = a.due
+		p.Delayed.add(turn, limit)
+	default:
+		turn.Time = a.due
+		p.Waiting.add(turn, limit)
+	}
 }
 
 // add counts a turn, and keeps it if it is among the first.
@@ -261,12 +277,13 @@ func (r *ring) add(o Outcome, most int) {
 	r.next = (r.next + 1) % most
 }
 
-// newest returns the newest outcomes, at most limit.
-func (r *ring) newest(limit int) []Outcome {
-	n := len(r.outcomes)
-	newest := make([]Outcome, 0, min(n, limit))
-	for i := range min(n, limit) {
-		newest = append(newest, r.outcomes[(r.next+n-1-i)%n])
+// newest returns the newest outcomes of the keys that are asked for, at most limit.
+func (r *ring) newest(limit int, asked func(cache.ObjectName) bool) []Outcome {
+	var newest []Outcome
+	for i, n := 0, len(r.outcomes); i < n && len(newest) < limit; i++ {
+		if o := r.outcomes[(r.next+n-1-i)%n]; asked(o.Key) {
+			newest = append(newest, o)
+		}
 	}
 	return newest
 }

@@ -117,6 +117,14 @@ func TestProgressTellsWhatFailsAndWhenItIsTriedAgain(t *testing.T) {
 		if p.Failing != 1 || len(p.Failures) != 3 {
 			t.Errorf("%d keys fail, %d failures, want 1 and 3", p.Failing, len(p.Failures))
 		}
+		of := l.ProgressOf(foo)
+		expectTurns(t, "delayed, of the one that fails", of.Delayed, p.Delayed.First...)
+		if len(of.Recent) != 3 || len(of.Failures) != 3 {
+			t.Errorf("%d recent syncs, %d failures of the one that fails, want 3 of each", len(of.Recent), len(of.Failures))
+		}
+		if of = l.ProgressOf(bar); of.Delayed.Total != 0 || len(of.Recent) != 1 || len(of.Failures) != 0 {
+			t.Errorf("of the other %d delayed, %d recent syncs, %d failures, want only one recent", of.Delayed.Total, len(of.Recent), len(of.Failures))
+		}
 		broken.Store(false)
 		time.Sleep(time.Hour)
 		p = l.Progress(all)

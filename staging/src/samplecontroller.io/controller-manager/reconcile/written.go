@@ -78,6 +78,13 @@ func (w *Written) Begin(key cache.ObjectName) bool {
 	return true
 }
 
+// Late tells whether a cache has not come to what is remembered for the key.
+func (w *Written) Late(key cache.ObjectName) bool {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return !w.seen(key)
+}
+
 // End ends what a [Written.Begin] of the key that returned true has begun.
 func (w *Written) End(key cache.ObjectName) {
 	w.mutex.Lock()

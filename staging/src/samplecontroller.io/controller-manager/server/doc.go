@@ -9,6 +9,7 @@
 //	/configz                  authenticates and authorises, by TokenReview and
 //	/statusz /flagz           SubjectAccessReview of the path
 //	/debug/pprof
+//	/debug/controllers        what each controller is doing, and why not
 //	/debug/flags/v            PUT sets the log verbosity
 //
 // It is the stack of k8s.io/apiserver and k8s.io/controller-manager, put

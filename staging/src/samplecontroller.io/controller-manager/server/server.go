@@ -26,6 +26,9 @@ import (
 // shutdownTimeout is how long requests that are being answered are waited for.
 const shutdownTimeout = 2 * time.Second
 
+// controllersPath is where controllers tell what they are doing.
+const controllersPath = "/debug/controllers"
+
 // Config says what to serve to whom.
 type Config struct {
 	// Name of the component, as /statusz and /flagz print it.
@@ -45,6 +48,9 @@ type Config struct {
 	// Healthz, Livez and Readyz are the checks behind the three probes. An empty
 	// list answers that the process can answer.
 	Healthz, Livez, Readyz []healthz.HealthChecker
+	// Controllers answers below /debug/controllers, as package debug does; nil: there is
+	// no such page.
+	Controllers http.Handler
 	// Notes are lines for people, added to verbose answers of the probes and to
 	// /statusz; nil: there are none.
 	Notes func() []string
@@ -65,6 +71,10 @@ func Handler(config Config) http.Handler {
 	}
 	if config.Version != nil {
 		statusz.Install(mux, config.Name, statusz.NewRegistry(config.Version, statusz.WithListedPaths(mux.ListedPaths())))
+	}
+	if config.Controllers != nil {
+		mux.Handle(controllersPath, config.Controllers)
+		mux.HandlePrefix(controllersPath+"/", config.Controllers)
 	}
 	return genericcontrollermanager.BuildHandlerChain(withNotes(mux, config.Notes), config.Authorization, config.Authentication)
 }

@@ -1,0 +1,76 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package statusaggregator
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/client-go/tools/cache"
+
+	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/lenient"
+)
+
+// explain tells of the object of one kind, next "" if there is none.
+type explain func(key cache.ObjectName) (facts []controller.Fact, next string, err error)
+
+// Explain implements controller.Explainer. A key may be that of an object of each kind.
+func (c *Controller) Explain(key cache.ObjectName) (controller.Explanation, error) {
+	var e controller.Explanation
+	var nexts []string
+	for _, explain := range c.explains {
+		facts, next, err := explain(key)
+		if err != nil {
+			return controller.Explanation{}, err
+		}
+		if next != "" {
+			e.Facts, nexts = append(e.Facts, facts...), append(nexts, next)
+		}
+	}
+	e.Found, e.Next = len(nexts) > 0, strings.Join(nexts, "; ")
+	if !e.Found {
+		e.Next = fmt.Sprintf("nothing: the cache has no object %q in namespace %q", key.Name, key.Namespace)
+	}
+	return e, nil
+}
+
+func (a *aggregator[T]) explain(key cache.ObjectName) (facts []controller.Fact, next string, err error) {
+	cached, exists, err := a.objects.GetByKey(key.String())
+	if err != nil || !exists {
+		return nil, "", err
+	}
+	obj, kind := cached.(T), a.kind.groupVersionKind.Kind
+	if obj.GetDeletionTimestamp() != nil {
+		return nil, kind + ": nothing, it is being deleted", nil
+	}
+	if lenient.DecodeError(obj) != nil {
+		return nil, kind + ": nothing, it cannot be decoded", nil
+	}
+	pods, err := a.chain.PodsOf(obj.GetNamespace(), obj.GetUID())
+	if err != nil {
+		return nil, "", err
+	}
+	before, now := a.kind.summary(obj), summarize(pods)
+	fact := controller.Fact{Name: "what the Pods of the " + kind + " say", Wanted: now.Summary, Differs: !equality.Semantic.DeepEqual(before, &now)}
+	if before != nil {
+		fact.Actual = before.Summary
+	}
+	wait := a.pace.wait(key, obj.GetUID())
+	switch {
+	case !fact.Differs:
+		next = "nothing, its status says what its Pods say"
+	case a.written.Late(key):
+		next = "nothing until the cache has seen what was last written for it, or 30s have passed; then write its status"
+	case wait > 0:
+		next = fmt.Sprintf("write its status in %v, because it was written just now", wait.Round(time.Millisecond))
+	case before == nil && len(pods) == 0:
+		next = "write its status if it still has no Pods soon after it was seen"
+	default:
+		next = "write its status"
+	}
+	return []controller.Fact{fact}, kind + ": " + next, nil
+}

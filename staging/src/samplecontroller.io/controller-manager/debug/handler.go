@@ -1,0 +1,114 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package debug
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"k8s.io/client-go/tools/cache"
+)
+
+// Path is where the pages are.
+const Path = "/debug/controllers"
+
+// Entries of a list.
+const (
+	defaultLimit = 10
+	maxLimit     = 200
+)
+
+// ErrUnknown is why there is no answer about a controller.
+var ErrUnknown = errors.New("no such controller, or it explains nothing")
+
+// Source knows what to tell. It may be asked by several goroutines.
+type Source interface {
+	// Report tells of all controllers, with at most limit entries of each list.
+	Report(limit int) Report
+	// Explain tells what the named controller does about an object. It returns
+	// [ErrUnknown] if there is no such controller, or it cannot tell.
+	Explain(controller string, key cache.ObjectName) (Explanation, error)
+}
+
+// Handler answers below [Path].
+func Handler(source Source) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			w.Header().Set("Allow", http.MethodGet)
+			http.Error(w, "only GET is answered", http.StatusMethodNotAllowed)
+			return
+		}
+		limit, err := limitOf(r)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		parts := strings.Split(strings.Trim(strings.TrimPrefix(r.URL.Path, Path), "/"), "/")
+		switch {
+		case len(parts) == 1 && parts[0] == "":
+			report := source.Report(limit)
+			answer(w, r, report, func(w io.Writer) { PrintReport(w, report) })
+		case len(parts) == 1:
+			report := source.Report(limit)
+			if report = report.of(parts[0]); len(report.Controllers) == 0 {
+				http.Error(w, fmt.Sprintf("%q: %v", parts[0], ErrUnknown), http.StatusNotFound)
+				return
+			}
+			answer(w, r, report, func(w io.Writer) { PrintController(w, report) })
+		case len(parts) == 3:
+			explanation, err := source.Explain(parts[0], cache.NewObjectName(parts[1], parts[2]))
+			if err != nil {
+				http.Error(w, fmt.Sprintf("%q: %v", parts[0], err), http.StatusNotFound)
+				return
+			}
+			answer(w, r, explanation, func(w io.Writer) { PrintExplanation(w, explanation) })
+		default:
+			http.Error(w, "write "+Path+"[/<controller>[/<namespace>/<object>]]", http.StatusNotFound)
+		}
+	})
+}
+
+// of returns the report with one controller alone.
+func (r Report) of(name string) Report {
+	var one []Controller
+	for _, c := range r.Controllers {
+		if c.Name == name {
+			one = append(one, c)
+		}
+	}
+	r.Controllers = one
+	return r
+}
+
+func limitOf(r *http.Request) (int, error) {
+	given := r.URL.Query().Get("limit")
+	if given == "" {
+		return defaultLimit, nil
+	}
+	limit, err := strconv.Atoi(given)
+	if err != nil || limit < 1 || limit > maxLimit {
+		return 0, fmt.Errorf("limit=%q: must be a number from 1 to %d", given, maxLimit)
+	}
+	return limit, nil
+}
+
+// answer writes JSON or, by default, text.
+func answer(w http.ResponseWriter, r *http.Request, value any, print func(io.Writer)) {
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if r.URL.Query().Get("format") == "json" || strings.Contains(r.Header.Get("Accept"), "application/json") {
+		w.Header().Set("Content-Type", "application/json")
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		_ = encoder.Encode(value) // who asked has gone
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	print(w)
+}

@@ -1,0 +1,224 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package debug
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+)
+
+// PrintReport prints a report as a table for each of its lists, with ages by the clock of
+// the process that it is of.
+func PrintReport(w io.Writer, r Report) {
+	printHead(w, r)
+	table := newTable(w)
+	table.row("CONTROLLER", "STATE", "FOR", "RUNNING", "WAITING", "DELAYED", "FAILING", "LAST SUCCESS", "REASON")
+	for _, c := range r.Controllers {
+		var running, waiting, delayed, failing int
+		var last *time.Time
+		for _, q := range c.Queues {
+			running, waiting, delayed, failing = running+q.Running.Total, waiting+q.Waiting.Total, delayed+q.Delayed.Total, failing+q.Failing
+			if q.LastSuccess != nil && (last == nil || q.LastSuccess.After(*last)) {
+				last = q.LastSuccess
+			}
+		}
+		reason := c.Reason
+		if c.Unhealthy != "" && c.Reason == "" {
+			reason = c.Unhealthy
+		}
+		table.row(c.Name, c.State, age(r.Time, c.Since), running, waiting, delayed, failing, ago(r.Time, last), reason)
+	}
+	table.flush()
+	printResources(w, r)
+	for _, c := range r.Controllers {
+		for _, q := range c.Queues {
+			printQueue(w, r.Time, q, false)
+		}
+	}
+}
+
+// PrintController prints a report of one controller, with its recent syncs.
+func PrintController(w io.Writer, r Report) {
+	printHead(w, r)
+	for _, c := range r.Controllers {
+		fmt.Fprintf(w, "%s: %s for %s\n", c.Name, c.State, age(r.Time, c.Since))
+		for _, reason := range []string{c.Reason, c.Unhealthy} {
+			if reason != "" {
+				fmt.Fprintf(w, "  %s\n", line(reason))
+			}
+		}
+		for _, q := range c.Queues {
+			printQueue(w, r.Time, q, true)
+		}
+	}
+}
+
+// PrintExplanation prints what a controller does about one object.
+func PrintExplanation(w io.Writer, e Explanation) {
+	fmt.Fprintf(w, "%s, by %s, which is %s\n", e.Object, e.Controller, e.State)
+	if !e.Found {
+		fmt.Fprintf(w, "\n%s\n", line(e.Next))
+		return
+	}
+	fmt.Fprintln(w)
+	table := newTable(w)
+	table.row("", "WANTED", "ACTUAL", "")
+	for _, f := range e.Facts {
+		differs := ""
+		if f.Differs {
+			differs = "<- differs"
+		}
+		table.row(f.Name, dash(f.Wanted), dash(f.Actual), differs)
+	}
+	table.flush()
+	fmt.Fprintf(w, "\nNext: %s\n", line(e.Next))
+	if len(e.Running)+len(e.Waiting)+len(e.Delayed) > 0 {
+		fmt.Fprintln(w)
+		table := newTable(w)
+		printKeys(table, e.Time, "running", e.Running)
+		printKeys(table, e.Time, "waiting", e.Waiting)
+		printKeys(table, e.Time, "delayed", e.Delayed)
+		table.flush()
+	}
+	if len(e.Syncs) > 0 {
+		fmt.Fprintln(w, "\nLast syncs:")
+		printSyncs(w, e.Time, e.Syncs)
+	}
+}
+
+func printHead(w io.Writer, r Report) {
+	if r.Process != "" {
+		fmt.Fprintf(w, "Process: %s\n", r.Process)
+	}
+	fmt.Fprintf(w, "Time:    %s\n", r.Time.UTC().Format(time.RFC3339))
+	fmt.Fprintf(w, "Leader:  %s\n\n", r.Leader)
+}
+
+func printResources(w io.Writer, r Report) {
+	if len(r.Resources) == 0 {
+		return
+	}
+	fmt.Fprintln(w)
+	table := newTable(w)
+	table.row("RESOURCE", "SERVED", "FOR", "OBJECTS", "LAST SIGN", "REASON")
+	for _, x := range r.Resources {
+		table.row(x.Name, yesNo(x.Served), age(r.Time, x.Since), x.Objects, ago(r.Time, x.LastSign), x.Reason)
+	}
+	table.flush()
+}
+
+// printQueue prints what a queue holds, if anything, and what has failed or, in full, all
+// recent syncs.
+func printQueue(w io.Writer, now time.Time, q Queue, full bool) {
+	if q.Running.Total+q.Waiting.Total+q.Delayed.Total > 0 {
+		fmt.Fprintf(w, "\nQueue %s: %d running, %d waiting, %d delayed\n", q.Name, q.Running.Total, q.Waiting.Total, q.Delayed.Total)
+		table := newTable(w)
+		printKeys(table, now, "running", q.Running.First)
+		printKeys(table, now, "waiting", q.Waiting.First)
+		printKeys(table, now, "delayed", q.Delayed.First)
+		table.flush()
+	}
+	if len(q.Failures) > 0 {
+		fmt.Fprintf(w, "\nLast failures of %s:\n", q.Name)
+		printSyncs(w, now, q.Failures)
+	}
+	if full && len(q.Recent) > 0 {
+		fmt.Fprintf(w, "\nLast syncs of %s:\n", q.Name)
+		printSyncs(w, now, q.Recent)
+	}
+}
+
+func printKeys(table *table, now time.Time, what string, keys []Key) {
+	for _, k := range keys {
+		when := "for " + age(now, k.Time)
+		if k.Time.After(now) {
+			when = "in " + age(k.Time, now)
+		}
+		retries := ""
+		if k.Retries > 0 {
+			retries = fmt.Sprintf("failed %d times: %s", k.Retries, k.Error)
+		}
+		table.row("  "+what, k.Key, when, k.Trigger, retries)
+	}
+}
+
+func printSyncs(w io.Writer, now time.Time, syncs []Sync) {
+	table := newTable(w)
+	for _, s := range syncs {
+		said := strings.Join(s.Writes, ", ")
+		if s.Error != "" {
+			said = strings.Join(append(s.Writes, s.Error), ", ")
+		}
+		table.row("  "+s.Key, age(now, s.Began)+" ago", s.Duration.Round(10*time.Microsecond), s.Trigger, s.Result, said)
+	}
+	table.flush()
+}
+
+// table aligns columns.
+type table struct{ *tabwriter.Writer }
+
+func newTable(w io.Writer) *table {
+	return &table{tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)}
+}
+
+// row adds a row.
+func (t *table) row(cells ...any) {
+	texts := make([]string, len(cells))
+	for i, cell := range cells {
+		texts[i] = line(fmt.Sprint(cell))
+		if i == 0 && strings.HasPrefix(fmt.Sprint(cell), "  ") {
+			texts[i] = "  " + texts[i]
+		}
+	}
+	fmt.Fprintln(t, strings.TrimRight(strings.Join(texts, "\t"), "\t"))
+}
+
+// line makes text of others one line that does nothing to a terminal.
+func line(text string) string {
+	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, text)), " ")
+}
+
+func (t *table) flush() { _ = t.Flush() } // who reads has gone
+
+func age(now, since time.Time) string {
+	if since.IsZero() {
+		return "-"
+	}
+	if d := now.Sub(since); d < time.Second {
+		return d.Round(time.Millisecond).String()
+	}
+	return duration.HumanDuration(now.Sub(since))
+}
+
+func ago(now time.Time, t *time.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return age(now, *t) + " ago"
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func yesNo(yes bool) string {
+	if yes {
+		return "yes"
+	}
+	return "no"
+}

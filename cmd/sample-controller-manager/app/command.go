@@ -83,7 +83,7 @@ selects from.`,
 		SilenceUsage: true,
 	}
 	command.SetFlagErrorFunc(flagError)
-	command.AddCommand(newControllersCommand(registry))
+	command.AddCommand(newControllersCommand(registry), newStatusCommand(registry))
 	command.CompletionOptions.DisableDefaultCmd = true
 
 	flagSets := o.Flags()

@@ -14,13 +14,10 @@ import (
 	kubeinformers "k8s.io/client-go/informers"
 	kubescheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/component-base/metrics/legacyregistry"
 
 	samplescheme "samplecontroller.io/client-go/clientset/versioned/scheme"
 	sampleinformers "samplecontroller.io/client-go/informers/externalversions"
 	"samplecontroller.io/controller-manager/informers"
-	"samplecontroller.io/controller-manager/leadership"
-	"samplecontroller.io/controller-manager/lenient"
 	"samplecontroller.io/controller-manager/reconcile"
 
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/config"
@@ -88,26 +85,11 @@ func (c *ControllerContext) recorder(component string) record.EventRecorder {
 	return c.events.NewRecorder(scheme(), corev1.EventSource{Component: component})
 }
 
-// syncMetrics are the metrics of all loops of the process.
-var syncMetrics = sync.OnceValue(func() *reconcile.Metrics {
-	return reconcile.NewMetrics("sample_controller_manager", legacyregistry.MustRegister)
-})
-
-// leadershipMetrics are the metrics of the terms of the process.
-var leadershipMetrics = sync.OnceValue(func() *leadership.Metrics {
-	return leadership.NewMetrics("sample_controller_manager", legacyregistry.MustRegister)
-})
-
-// undecodableMetrics are the metrics of what the informers could not decode.
-var undecodableMetrics = sync.OnceValue(func() *lenient.Metrics {
-	return lenient.NewMetrics("sample_controller_manager", legacyregistry.CustomMustRegister)
-})
-
 // loopOptions returns how the loop of the named controller works.
 func (c *ControllerContext) loopOptions(name string) []reconcile.Option {
-	syncMetrics().Prepare(name)
+	processMetrics().syncs.Prepare(name)
 	return []reconcile.Option{
-		reconcile.WithObserver(syncMetrics().Observe),
+		reconcile.WithObserver(processMetrics().syncs.Observe),
 		reconcile.WithResyncs(c.config.MinResyncPeriod > 0),
 		reconcile.WithTimeout(c.config.SyncTimeout),
 	}

@@ -29,7 +29,7 @@ func Run(ctx context.Context, registry *controller.Registry[*ControllerContext],
 		return err
 	}
 	defer removePage()
-	clients := clients{c, c.LeaderElection.Gate(leadershipMetrics())}
+	clients := clients{c, c.LeaderElection.Gate(processMetrics().leadership)}
 	events := newBroadcaster(ctx)
 	defer events.Shutdown()
 	if err := startEvents(events, clients); err != nil {
@@ -43,7 +43,7 @@ func Run(ctx context.Context, registry *controller.Registry[*ControllerContext],
 	if err != nil {
 		return err
 	}
-	election, err := c.LeaderElection.Election(cc.rest("leader-election", noTimeout), cc.gate, cc.recorder(options.ComponentName), leadershipMetrics())
+	election, err := c.LeaderElection.Election(cc.rest("leader-election", noTimeout), cc.gate, cc.recorder(options.ComponentName), processMetrics().leadership)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func workloadOptions[T workload.Object](c *ControllerContext, name string, objec
 	if err != nil {
 		return workload.Options[T]{}, err
 	}
-	if err := undecodableMetrics().Watch(name, objects); err != nil {
+	if err := processMetrics().undecodable.Watch(name, objects); err != nil {
 		return workload.Options[T]{}, err
 	}
 	return workload.Options[T]{

@@ -4,6 +4,7 @@
 package debug
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -162,22 +163,36 @@ func printSyncs(w io.Writer, now time.Time, syncs []Sync) {
 }
 
 // table aligns columns.
-type table struct{ *tabwriter.Writer }
+type table struct {
+	w      io.Writer
+	buffer bytes.Buffer
+	*tabwriter.Writer
+}
 
 func newTable(w io.Writer) *table {
-	return &table{tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)}
+	t := &table{w: w}
+	t.Writer = tabwriter.NewWriter(&t.buffer, 0, 0, 3, ' ', 0)
+	return t
 }
 
 // row adds a row.
 func (t *table) row(cells ...any) {
-	texts := make([]string, len(cells))
 	for i, cell := range cells {
-		texts[i] = line(fmt.Sprint(cell))
-		if i == 0 && strings.HasPrefix(fmt.Sprint(cell), "  ") {
-			texts[i] = "  " + texts[i]
+		text := fmt.Sprint(cell)
+		if i == 0 && strings.HasPrefix(text, "  ") {
+			fmt.Fprint(t, "  ")
 		}
+		fmt.Fprint(t, line(text), "\t")
 	}
-	fmt.Fprintln(t, strings.TrimRight(strings.Join(texts, "\t"), "\t"))
+	fmt.Fprintln(t)
+}
+
+// flush prints the table, without spaces at the ends of its lines.
+func (t *table) flush() {
+	_ = t.Flush() // into memory
+	for row := range strings.Lines(t.buffer.String()) {
+		fmt.Fprintln(t.w, strings.TrimRight(row, " \n"))
+	}
 }
 
 // line makes text of others one line that does nothing to a terminal.
@@ -189,8 +204,6 @@ func line(text string) string {
 		return r
 	}, text)), " ")
 }
-
-func (t *table) flush() { _ = t.Flush() } // who reads has gone
 
 func age(now, since time.Time) string {
 	if since.IsZero() {

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+
+# Copyright The sample-controller-manager Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Generates manifests/metrics.md from the code that registers metrics.
+#
+# Usage: hack/update-metrics.sh
+
+set -o errexit -o nounset -o pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# Not straight into the file: a program that fails would leave it empty.
+table="$(GOWORK=off go run ./hack/metrics)"
+cat >manifests/metrics.md <<<"${table}"

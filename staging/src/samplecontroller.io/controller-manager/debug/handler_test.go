@@ -1,0 +1,227 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package debug
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"samplecontroller.io/controller-manager/controller"
+)
+
+var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func before(d time.Duration) time.Time { return now.Add(-d) }
+
+func ptrTo(t time.Time) *time.Time { return &t }
+
+// source is one controller that is busy and one that waits.
+type source struct{ limit int }
+
+func (s *source) Report(limit int) Report {
+	s.limit = limit
+	return Report{
+		Process: "host_uid", Time: now, Leader: "this process, host_uid, leads since 2026-01-02T03:00:00Z", Leading: true,
+		Controllers: []Controller{
+			{
+				Name: "bar-controller", State: "WaitingForAPI", Since: before(5 * time.Minute), Reason: "bars.example.com are not served",
+				Queues: []Queue{{Name: "bar-controller", Running: Keys{First: []Key{}}, Waiting: Keys{First: []Key{}}, Delayed: Keys{First: []Key{}}, Failures: []Sync{}, Recent: []Sync{}}},
+			},
+			{
+				Name: "foo-controller", State: "Running", Since: before(2 * time.Hour),
+				Queues: []Queue{{
+					Name:    "foo-controller",
+					Running: Keys{Total: 1, First: []Key{{Key: "default/a", Trigger: "foos changed", Time: before(12 * time.Millisecond)}}},
+					Waiting: Keys{Total: 20, First: []Key{{Key: "default/b", Trigger: "deployments changed", Time: before(3 * time.Second)}}},
+					Delayed: Keys{Total: 1, First: []Key{{Key: "default/c", Trigger: "retry", Time: now.Add(90 * time.Second), Retries: 14, Error: "creating Deployment \"c\": \x1b[31mno\nway"}}},
+					Failing: 1, LastSuccess: ptrTo(before(time.Second)),
+					Failures: []Sync{{Key: "default/c", Trigger: "retry", Began: before(time.Minute), Duration: metav1.Duration{Duration: 5 * time.Millisecond}, Result: "error", Error: "creating Deployment \"c\": no way", Writes: []string{"create deployments.apps: failed"}}},
+					Recent:   []Sync{{Key: "default/d", Trigger: "foos added", Began: before(time.Second), Duration: metav1.Duration{Duration: 7 * time.Millisecond}, Result: "success", Writes: []string{"create deployments.apps: written", "patch foos/status: written"}}},
+				}},
+			},
+		},
+		Resources: []Resource{
+			{Name: "bars.example.com", Since: before(5 * time.Minute), Reason: "not served"},
+			{Name: "foos.example.com", Served: true, Since: before(2 * time.Hour), Objects: 23, LastSign: ptrTo(before(4 * time.Second))},
+		},
+	}
+}
+
+func (s *source) Explain(name string, key cache.ObjectName) (Explanation, error) {
+	if name != "foo-controller" {
+		return Explanation{}, ErrUnknown
+	}
+	e := Explanation{Controller: name, Object: key.String(), State: "Running", Time: now}
+	if key.Name != "c" {
+		e.Next = "nothing: the cache has no such Foo"
+		return e, nil
+	}
+	e.Explanation = controller.Explanation{Found: true, Facts: []controller.Fact{
+		controller.NewFact("Deployment", "c", ""),
+		{Name: "its replicas", Wanted: "(left to others)", Actual: "3"},
+	}, Next: "create Deployment \"c\""}
+	e.Delayed = s.Report(1).Controllers[1].Queues[0].Delayed.First
+	e.Syncs = s.Report(1).Controllers[1].Queues[0].Failures
+	return e, nil
+}
+
+func get(t *testing.T, s Source, path string, header ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	request := httptest.NewRequest(http.MethodGet, path, nil)
+	for i := 0; i < len(header); i += 2 {
+		request.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	Handler(s).ServeHTTP(w, request)
+	return w
+}
+
+func TestPagesForPeople(t *testing.T) {
+	for path, want := range map[string]string{
+		"/debug/controllers": `Process: host_uid
+Time:    2026-01-02T03:04:05Z
+Leader:  this process, host_uid, leads since 2026-01-02T03:00:00Z
+
+CONTROLLER       STATE           FOR    RUNNING   WAITING   DELAYED   FAILING   LAST SUCCESS   REASON
+bar-controller   WaitingForAPI   5m     0         0         0         0         -              bars.example.com are not served
+foo-controller   Running         120m   1         20        1         1         1s ago
+
+RESOURCE           SERVED   FOR    OBJECTS   LAST SIGN   REASON
+bars.example.com   no       5m     0         -           not served
+foos.example.com   yes      120m   23        4s ago
+
+Queue foo-controller: 1 running, 20 waiting, 1 delayed
+  running   default/a   for 12ms   foos changed
+  waiting   default/b   for 3s     deployments changed
+  delayed   default/c   in 90s     retry                 failed 14 times: creating Deployment "c": [31mno way
+
+Last failures of foo-controller:
+  default/c   60s ago   5ms   retry   error   create deployments.apps: failed, creating Deployment "c": no way
+`,
+		"/debug/controllers/foo-controller": `Process: host_uid
+Time:    2026-01-02T03:04:05Z
+Leader:  this process, host_uid, leads since 2026-01-02T03:00:00Z
+
+foo-controller: Running for 120m
+
+Queue foo-controller: 1 running, 20 waiting, 1 delayed
+  running   default/a   for 12ms   foos changed
+  waiting   default/b   for 3s     deployments changed
+  delayed   default/c   in 90s     retry                 failed 14 times: creating Deployment "c": [31mno way
+
+Last failures of foo-controller:
+  default/c   60s ago   5ms   retry   error   create deployments.apps: failed, creating Deployment "c": no way
+
+Last syncs of foo-controller:
+  default/d   1s ago   7ms   foos added   success   create deployments.apps: written, patch foos/status: written
+`,
+		"/debug/controllers/foo-controller/default/c": `default/c, by foo-controller, which is Running
+
+               WANTED             ACTUAL
+Deployment     c                  -        <- differs
+its replicas   (left to others)   3
+
+Next: create Deployment "c"
+
+  delayed   default/c   in 90s   retry   failed 14 times: creating Deployment "c": [31mno way
+
+Last syncs:
+  default/c   60s ago   5ms   retry   error   create deployments.apps: failed, creating Deployment "c": no way
+`,
+		"/debug/controllers/foo-controller/default/z": `default/z, by foo-controller, which is Running
+
+nothing: the cache has no such Foo
+`,
+	} {
+		w := get(t, &source{}, path)
+		if w.Code != http.StatusOK || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
+			t.Errorf("%s: %d, %s", path, w.Code, w.Header().Get("Content-Type"))
+		}
+		if diff := cmp.Diff(want, w.Body.String()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", path, diff)
+		}
+	}
+}
+
+// What JSON says is all that text does: the text is made of it, by the status command.
+func TestPagesForPrograms(t *testing.T) {
+	s := &source{}
+	for _, header := range [][]string{{"Accept", "application/json"}, nil} {
+		path := Path
+		if header == nil {
+			path += "?format=json"
+		}
+		w := get(t, s, path, header...)
+		var got Report
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Header().Get("Content-Type") != "application/json" {
+			t.Fatalf("%s: %v\n%s", w.Header().Get("Content-Type"), err, w.Body)
+		}
+		if diff := cmp.Diff(s.Report(1), got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", path, diff)
+		}
+	}
+	w := get(t, s, Path+"/foo-controller/default/c?format=json")
+	var got Explanation
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	want, _ := s.Explain("foo-controller", cache.NewObjectName("default", "c"))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("explanation (-want +got):\n%s", diff)
+	}
+}
+
+func TestListsAreBounded(t *testing.T) {
+	for query, want := range map[string]int{"": 10, "?limit=1": 1, "?limit=200": 200, "?limit=0": 0, "?limit=201": 0, "?limit=x": 0, "?limit=-1": 0} {
+		s := &source{}
+		w := get(t, s, Path+query)
+		if want == 0 {
+			if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "must be a number from 1 to 200") {
+				t.Errorf("%q: %d %s, want 400 and what is right", query, w.Code, w.Body)
+			}
+			continue
+		}
+		if w.Code != http.StatusOK || s.limit != want {
+			t.Errorf("%q: %d, limit %d, want %d", query, w.Code, s.limit, want)
+		}
+	}
+}
+
+func TestWhatIsNotThereIsSaid(t *testing.T) {
+	for path, want := range map[string]string{
+		"/debug/controllers/baz-controller":           `"baz-controller": no such controller`,
+		"/debug/controllers/bar-controller/default/a": `"bar-controller": no such controller, or it explains nothing`,
+		"/debug/controllers/foo-controller/default":   "write /debug/controllers[/<controller>[/<namespace>/<object>]]",
+		"/debug/controllers/a/b/c/d":                  "write /debug/controllers",
+	} {
+		if w := get(t, &source{}, path); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: %d %s, want 404 and %q", path, w.Code, w.Body, want)
+		}
+	}
+	w := httptest.NewRecorder()
+	Handler(&source{}).ServeHTTP(w, httptest.NewRequest(http.MethodPost, Path, nil))
+	if w.Code != http.StatusMethodNotAllowed {
+		t.Errorf("POST: %d, want 405", w.Code)
+	}
+}
+
+func FuzzPaths(f *testing.F) {
+	for _, path := range []string{Path, Path + "/foo-controller", Path + "/foo-controller/default/c", Path + "//", Path + "/%2e%2e/"} {
+		f.Add(path, "1")
+	}
+	f.Fuzz(func(t *testing.T, path, limit string) {
+		request := httptest.NewRequest(http.MethodGet, "/", nil)
+		request.URL.Path, request.URL.RawQuery = Path+path, fmt.Sprintf("limit=%s", limit)
+		Handler(&source{}).ServeHTTP(httptest.NewRecorder(), request)
+	})
+}

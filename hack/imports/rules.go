@@ -37,11 +37,11 @@ var rules = []rule{
 	// The controllers. None knows another, nor how it is started.
 	{of: root + "/pkg/controller/*", may: []string{
 		api, clients,
-		library + "/controller", library + "/lenient", library + "/reconcile",
+		library + "/controller", library + "/lenient", library + "/reconcile", library + "/writes",
 		root + "/pkg/workload", root + "/pkg/ownership", root + "/pkg/podrecord",
 	}},
 	{of: root + "/pkg/workload",
-		may:     []string{api, library + "/controller", library + "/lenient", library + "/reconcile", root + "/pkg/ownership"},
+		may:     []string{api, library + "/controller", library + "/lenient", library + "/reconcile", library + "/writes", root + "/pkg/ownership"},
 		inTests: []string{clients, root + "/pkg/controller", root + "/pkg/podrecord"}}, // what it does, it does for each kind
 	{of: root + "/pkg/ownership", may: []string{root + "/pkg/podrecord"}},
 	{of: root + "/pkg/podrecord"},

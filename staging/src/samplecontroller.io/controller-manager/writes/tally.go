@@ -1,0 +1,56 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package writes
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// maxLines bounds a tally: one sync writes little.
+const maxLines = 8
+
+// Line is one write.
+type Line struct {
+	// Verb is that of RBAC, and Resource one such as deployments.apps.
+	Verb, Resource string
+	// Result is what became of it.
+	Result Result
+}
+
+// Tally is what was written with one context. It may be used by several goroutines.
+type Tally struct {
+	mutex sync.Mutex
+	lines []Line
+}
+
+type tallyKey struct{}
+
+// WithTally returns a context whose writes are put down, usually that of one sync, and
+// where.
+func WithTally(ctx context.Context) (context.Context, *Tally) {
+	tally := &Tally{}
+	return context.WithValue(ctx, tallyKey{}, tally), tally
+}
+
+// Lines returns the first 8 writes, in the order in which they were answered.
+func (t *Tally) Lines() []Line {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return slices.Clone(t.lines)
+}
+
+// putDown adds a write to the tally of the context, if it has one.
+func putDown(ctx context.Context, line Line) {
+	tally, ok := ctx.Value(tallyKey{}).(*Tally)
+	if !ok {
+		return
+	}
+	tally.mutex.Lock()
+	defer tally.mutex.Unlock()
+	if len(tally.lines) < maxLines {
+		tally.lines = append(tally.lines, line)
+	}
+}

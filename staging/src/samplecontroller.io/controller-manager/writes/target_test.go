@@ -1,0 +1,86 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package writes
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+var writing = []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+
+// TestTheTargetIsWhatTheAPIServerSees compares with the API server's own parser.
+func TestTheTargetIsWhatTheAPIServerSees(t *testing.T) {
+	for _, path := range []string{
+		"/apis/apps/v1/namespaces/x/deployments",
+		"/apis/apps/v1/namespaces/x/deployments/web",
+		"/apis/apps/v1/namespaces/x/deployments/web/",
+		"/apis/apps/v1/namespaces/x/deployments/web/scale",
+		"/apis/samplecontroller.k8s.io/v1alpha1/namespaces/x/foos/a/status",
+		"/apis/samplecontroller.k8s.io/v1alpha1/namespaces/x/foos",
+		"/apis/rbac.authorization.k8s.io/v1/clusterroles/admin",
+		"/apis/rbac.authorization.k8s.io/v1/clusterroles",
+		"/apis/apps/v1/namespaces/apis/deployments/apis/status",
+		"/api/v1/namespaces/x/pods",
+		"/api/v1/namespaces/x/pods/p",
+		"/api/v1/namespaces/x/pods/p/eviction",
+		"/api/v1/namespaces/x/pods/p/proxy/a/b",
+		"/api/v1/namespaces/api/pods/v1",
+		"/api/v1/namespaces/status/pods",
+		"/api/v1/namespaces",
+		"/api/v1/namespaces/x",
+		"/api/v1/namespaces/x/status",
+		"/api/v1/namespaces/x/finalize",
+		"/api/v1/nodes/n/status",
+	} {
+		for _, method := range writing {
+			request, err := http.NewRequest(method, "https://api.test"+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			info, err := requestInfos.NewRequestInfo(request)
+			if err != nil || !info.IsResourceRequest {
+				t.Fatalf("%s: %+v, %v", path, info, err)
+			}
+			got, ok := targetOf(request)
+			want := target{name: info.Name}
+			want.verb, want.namespace = info.Verb, info.Namespace
+			want.resource.Group, want.resource.Resource = info.APIGroup, strings.TrimSuffix(info.Resource+"/"+info.Subresource, "/")
+			if !ok || got != want {
+				t.Errorf("%s %s is %+v, want %+v", method, path, got, want)
+			}
+			request.URL.Path = "/clusters/c-1" + path
+			if behind, ok := targetOf(request); !ok || behind != want {
+				t.Errorf("%s %s behind a proxy is %+v, want %+v", method, path, behind, want)
+			}
+		}
+	}
+}
+
+func TestWhatWritesNoResourceHasNoTarget(t *testing.T) {
+	for _, request := range []string{
+		"GET /apis/apps/v1/namespaces/x/deployments", "HEAD /api/v1/pods", "OPTIONS /api/v1/pods",
+		"POST /", "POST /healthz", "POST /apis/", "POST /apis/apps", "POST /apis/apps/v1", "DELETE /api/v1/",
+	} {
+		method, path, _ := strings.Cut(request, " ")
+		r, err := http.NewRequest(method, "https://api.test"+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := targetOf(r); ok {
+			t.Errorf("%s writes %+v, want nothing", request, got)
+		}
+	}
+}
+
+func TestToFindTheTargetCostsLittle(t *testing.T) {
+	r, err := http.NewRequest(http.MethodPatch, "https://api.test/apis/samplecontroller.k8s.io/v1alpha1/namespaces/x/foos/a/status", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := testing.AllocsPerRun(100, func() { targetOf(r) }); got > 1 {
+		t.Errorf("it costs %v allocations, want at most that of the resource's name", got)
+	}
+}

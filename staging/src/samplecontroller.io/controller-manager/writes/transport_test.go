@@ -1,0 +1,264 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package writes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/testutil"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
+)
+
+// expect compares the series of both metrics that are not zero with lines "verb resource
+// result count" and "skipped resource count".
+func expect(t *testing.T, registry metrics.KubeRegistry, want ...string) {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			labels := map[string]string{}
+			for _, label := range metric.GetLabel() {
+				labels[label.GetName()] = label.GetValue()
+			}
+			if labels["controller"] != "a-controller" {
+				t.Errorf("%s has a series of controller %q", family.GetName(), labels["controller"])
+			}
+			line := fmt.Sprintf("%s %s %s %v", labels["verb"], labels["resource"], labels["result"], metric.GetCounter().GetValue())
+			if family.GetName() == "test_writes_skipped_total" {
+				line = fmt.Sprintf("skipped %s %v", labels["resource"], metric.GetCounter().GetValue())
+			}
+			if metric.GetCounter().GetValue() > 0 {
+				got = append(got, line)
+			}
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("unexpected counts (-want +got):\n%s", diff)
+	}
+}
+
+// TestEachWriteIsCountedByItsResult has two clients share a transport.
+func TestEachWriteIsCountedByItsResult(t *testing.T) {
+	registry := metrics.NewKubeRegistry()
+	f := newFixture(t, NewMetrics("test", registry.MustRegister))
+	status := f.transport.Wrap(f.api)
+	do := func(change func(*api)) {
+		t.Helper()
+		f.api.set(func(a *api) { a.error, a.broken = nil, nil })
+		f.api.set(change)
+		_ = f.create(t.Context(), "x")
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, "https://api.test/apis/samplecontroller.k8s.io/v1alpha1/namespaces/x/foos/a/status", strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if response, err := status.RoundTrip(request); err == nil {
+			response.Body.Close()
+		}
+	}
+	do(func(*api) {})
+	do(func(*api) {})
+	do(func(a *api) { a.error = apierrors.NewConflict(deployments, "web", errors.New("changed")) })
+	do(func(a *api) { a.error = apierrors.NewForbidden(deployments, "web", errors.New("exceeded quota")) })
+	do(func(a *api) { a.error = apierrors.NewNotFound(deployments, "web") })
+	do(func(a *api) { a.error = apierrors.NewInternalError(errors.New("etcd")) })
+	do(func(a *api) { a.broken = errors.New("connection refused") })
+	do(func(a *api) { a.broken = fmt.Errorf("the gate: %w", errRefused) })
+	f.api.deny(everything)
+	do(func(*api) {})
+	do(func(*api) {}) // is withheld
+	f.transport.Skip(deployments)
+	var want []string
+	for _, write := range []string{"create deployments.apps", "patch foos/status.samplecontroller.k8s.io"} {
+		want = append(want, write+" written 2", write+" conflict 1", write+" denied 2", write+" failed 3", write+" refused 1", write+" withheld 1")
+	}
+	expect(t, registry, append(want, "skipped deployments.apps 1")...)
+}
+
+func TestSeriesOfAPreparedControllerExistAtZero(t *testing.T) {
+	registry := metrics.NewKubeRegistry()
+	m := NewMetrics("test", registry.MustRegister)
+	m.Prepare("a-controller", Write{"create", "deployments.apps"}, Write{"patch", "deployments.apps"})
+	var want strings.Builder
+	want.WriteString("# HELP test_writes_skipped_total [ALPHA] Number of writes that were not needed, because all was as it should be, by controller and resource.\n" +
+		"# TYPE test_writes_skipped_total counter\n" +
+		"test_writes_skipped_total{controller=\"a-controller\",resource=\"deployments.apps\"} 0\n" +
+		"# HELP test_writes_total [ALPHA] Number of writes by controller, verb, resource and result (written, conflict, refused, denied, withheld, failed). Refused and withheld are not sent to the API server.\n" +
+		"# TYPE test_writes_total counter\n")
+	for _, verb := range []string{"create", "patch"} {
+		for _, result := range []string{"conflict", "denied", "failed", "refused", "withheld", "written"} {
+			fmt.Fprintf(&want, "test_writes_total{controller=\"a-controller\",resource=\"deployments.apps\",result=%q,verb=%q} 0\n", result, verb)
+		}
+	}
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want.String())); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReadsPassUntouched(t *testing.T) {
+	registry := metrics.NewKubeRegistry()
+	f := newFixture(t, NewMetrics("test", registry.MustRegister))
+	f.api.deny(everything)
+	ctx, tally := WithTally(t.Context())
+	for range 3 {
+		if _, err := f.client.AppsV1().Deployments("x").List(ctx, metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+			t.Errorf("listing: %v, want it denied", err)
+		}
+	}
+	f.wantRequests(3)
+	f.wantDenied()
+	expect(t, registry)
+	if got := tally.Lines(); len(got) > 0 {
+		t.Errorf("%v were written, want nothing", got)
+	}
+}
+
+// sent is a body that tells whether it was closed.
+type sent struct {
+	io.Reader
+	closed bool
+}
+
+func (s *sent) Close() error {
+	s.closed = true
+	return nil
+}
+
+func TestTheBodyOfWhatIsWithheldIsClosed(t *testing.T) {
+	f := newFixture(t, nil)
+	f.api.deny(everything)
+	_ = f.create(t.Context(), "x")
+	body := &sent{Reader: strings.NewReader("{}")}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://api.test/apis/apps/v1/namespaces/x/deployments", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := f.transport.Wrap(f.api).RoundTrip(request)
+	if err != nil || response.StatusCode != http.StatusForbidden || response.Request != request {
+		t.Fatalf("%+v, %v, want it withheld", response, err)
+	}
+	response.Body.Close()
+	f.wantRequests(1)
+	if !body.closed {
+		t.Error("its body was not closed")
+	}
+}
+
+func TestATallyHasTheFirstWritesInTheirOrder(t *testing.T) {
+	f := newFixture(t, nil)
+	ctx, tally := WithTally(t.Context())
+	if err := f.create(ctx, "x"); err != nil {
+		t.Fatal(err)
+	}
+	f.api.deny(everything)
+	_, _ = f.patch(ctx, "x", "a", "status"), f.patch(ctx, "x", "b", "status")
+	_ = f.create(t.Context(), "y") // of another sync
+	want := []Line{
+		{"create", "deployments.apps", ResultWritten},
+		{"patch", "deployments/status.apps", ResultDenied},
+		{"patch", "deployments/status.apps", ResultWithheld},
+	}
+	if diff := cmp.Diff(want, tally.Lines()); diff != "" {
+		t.Errorf("unexpected tally (-want +got):\n%s", diff)
+	}
+
+	var patching sync.WaitGroup
+	for range 20 {
+		patching.Go(func() { _ = f.patch(ctx, "x", "c") })
+	}
+	patching.Wait()
+	if got := tally.Lines(); len(got) != maxLines || got[0] != want[0] {
+		t.Errorf("%d lines, the first %v, want %d and %v", len(got), got[0], maxLines, want[0])
+	}
+}
+
+// TestTheLogSaysOnceWhatIsMissing has a permission be taken in 50 namespaces and given
+// back.
+func TestTheLogSaysOnceWhatIsMissing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
+		ctx := klog.NewContext(t.Context(), logger)
+		f := newFixture(t, nil)
+		f.api.deny(everything)
+		for range 60 {
+			for i := range 50 {
+				_ = f.create(ctx, fmt.Sprint(i))
+			}
+			time.Sleep(time.Second)
+		}
+		f.api.deny(nothing)
+		time.Sleep(probeInterval)
+		for i := range 50 {
+			if err := f.create(ctx, fmt.Sprint(i)); err != nil {
+				t.Error(err)
+			}
+		}
+		var got []string
+		for _, entry := range logger.GetSink().(ktesting.Underlier).GetBuffer().Data() {
+			if entry.Verbosity <= 1 { // client-go has its own at 2
+				got = append(got, fmt.Sprint(entry.Type, " ", entry.Message))
+			}
+		}
+		want := []string{"ERROR Permission is missing, writes wait for it", "INFO Permission is granted again"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("unexpected lines (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func BenchmarkPatch(b *testing.B) {
+	m := NewMetrics("test", func(...metrics.Registerable) {})
+	registry := metrics.NewKubeRegistry()
+	registry.MustRegister(m.total, m.skipped)
+	for name, through := range map[string]func(http.RoundTripper) http.RoundTripper{
+		"without": func(next http.RoundTripper) http.RoundTripper { return next },
+		"with":    New("a-controller", m, errRefused).Wrap,
+	} {
+		b.Run(name, func(b *testing.B) {
+			response := &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}
+			transport := through(roundTripper(func(*http.Request) (*http.Response, error) { return response, nil }))
+			request, err := http.NewRequestWithContext(b.Context(), http.MethodPatch, "https://api.test/apis/samplecontroller.k8s.io/v1alpha1/namespaces/x/foos/a/status", nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := transport.RoundTrip(request); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	b.Run("tally", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			ctx, _ := WithTally(context.Background())
+			putDown(ctx, Line{"patch", "deployments.apps", ResultWritten})
+		}
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }

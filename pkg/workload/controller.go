@@ -18,6 +18,7 @@ import (
 
 	"samplecontroller.io/controller-manager/lenient"
 	"samplecontroller.io/controller-manager/reconcile"
+	"samplecontroller.io/controller-manager/writes"
 
 	"samplecontroller.io/sample-controller-manager/pkg/ownership"
 )
@@ -36,6 +37,8 @@ type Object interface {
 type Kind[T Object] interface {
 	// GroupVersionKind returns what the kind is called.
 	GroupVersionKind() schema.GroupVersionKind
+	// StatusResource returns what the statuses of its objects are called in the API.
+	StatusResource() schema.GroupResource
 	// Parent returns the object as the parent of its Deployment.
 	Parent(T) Parent
 	// List returns the objects of a namespace as the API server has them.
@@ -57,6 +60,9 @@ type Options[T Object] struct {
 	Deployments cache.TypedSharedIndexInformer[*appsv1.Deployment]
 	// Client writes Deployments.
 	Client appsv1client.DeploymentsGetter
+	// Writes is what all that the controller writes passes through, and is told of
+	// what it need not write; it may be nil.
+	Writes *writes.Transport
 	// Written is of the objects, and shared by all controllers that write to them.
 	Written *reconcile.Written
 	// Recorder tells of the objects.
@@ -75,6 +81,7 @@ type Controller[T Object] struct {
 	objects  cache.TypedIndexer[T]
 	keeper   *Keeper
 	kept     cache.Store // of Deployments
+	writes   *writes.Transport
 	written  *reconcile.Written
 	recorder record.EventRecorder
 	reporter *lenient.Reporter // of undecodable objects
@@ -98,7 +105,7 @@ func NewController[T Object](name string, kind Kind[T], o Options[T]) (*Controll
 	if err != nil {
 		return nil, fmt.Errorf("indexing by Deployment: %w", err)
 	}
-	keeper, err := NewKeeper(o.Deployments, o.Client, name)
+	keeper, err := NewKeeper(o.Deployments, o.Client, o.Writes, name)
 	if err != nil {
 		return nil, err
 	}
@@ -108,6 +115,7 @@ func NewController[T Object](name string, kind Kind[T], o Options[T]) (*Controll
 		objects:  o.Objects.GetTypedIndexer(),
 		keeper:   keeper,
 		kept:     o.Deployments.GetStore(),
+		writes:   o.Writes,
 		written:  o.Written,
 		recorder: o.Recorder,
 		reporter: lenient.NewReporter(o.Recorder),

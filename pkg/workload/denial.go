@@ -17,11 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
+	"samplecontroller.io/controller-manager/writes"
 )
 
 const (
 	// firstRetry is after how long a denied write is tried again. Each further
-	// denial doubles it, up to lastRetry.
+	// denial doubles it, up to lastRetry, or up to writes.RetryAfter where a
+	// permission is missing: those tries cost next to nothing.
 	firstRetry = 200 * time.Millisecond
 	lastRetry  = 5 * time.Minute
 )
@@ -66,9 +68,10 @@ func (d denial) same(p Parent, next write) bool {
 	return d.generation == p.GetGeneration() && d.write == next
 }
 
-// note notes that a write was denied just now, and returns what to say of it and
-// after how long to try again. There is nothing to say of what may be a hiccup.
-func (d *denials) note(p Parent, denied write, status apierrors.APIStatus, now time.Time) (*Obstacle, time.Duration) {
+// note notes that a write was denied just now with an error of which there is a
+// denialOf, and returns what to say of it and after how long to try again. There is
+// nothing to say of what may be a hiccup.
+func (d *denials) note(p Parent, denied write, err error, now time.Time) (*Obstacle, time.Duration) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	d.sweep(now)
@@ -78,7 +81,11 @@ func (d *denials) note(p Parent, denied write, status apierrors.APIStatus, now t
 	}
 	current.count++
 	wait := min(firstRetry<<min(current.count-1, 20), lastRetry)
-	switch s := status.Status(); {
+	if longest := writes.RetryAfter(); wait > longest && writes.IsMissingPermission(err) {
+		wait = longest
+		current.count-- // what may deny it once it is permitted does not begin with the longest wait
+	}
+	switch s := denialOf(err).Status(); {
 	case isTerminating(s):
 		current.obstacle = &Obstacle{
 			Reason:  workloadv1alpha1.ReasonWaitingForDeletion,

@@ -18,11 +18,13 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/component-base/metrics"
 	testingclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
 	samplefake "samplecontroller.io/client-go/clientset/versioned/fake"
 	sampleinformers "samplecontroller.io/client-go/informers/externalversions"
+	"samplecontroller.io/controller-manager/writes"
 
 	"samplecontroller.io/sample-controller-manager/pkg/ownership"
 	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
@@ -38,6 +40,8 @@ type fixture struct {
 	sample          *samplefake.Clientset
 	events          *record.FakeRecorder
 	clock           *testingclock.FakeClock
+	registry        metrics.KubeRegistry
+	writes          *writes.Transport
 	kubeInformers   kubeinformers.SharedInformerFactory
 	sampleInformers sampleinformers.SharedInformerFactory
 	deployments     cache.TypedSharedIndexInformer[*appsv1.Deployment]
@@ -58,7 +62,10 @@ func newFixture(t *testing.T, kind kind, o object) *fixture {
 		sample: samplefake.NewClientset(o),
 		events: record.NewFakeRecorder(10),
 		clock:  testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),
+
+		registry: metrics.NewKubeRegistry(),
 	}
+	f.writes = writes.New(kind.manager, writes.NewMetrics("test", f.registry.MustRegister), nil)
 	f.kubeInformers = kubeinformers.NewSharedInformerFactory(f.kube, 0)
 	f.sampleInformers = sampleinformers.NewSharedInformerFactory(f.sample, 0)
 	f.deployments = f.kubeInformers.Apps().V1().Deployments().TypedInformer()

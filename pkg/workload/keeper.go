@@ -21,14 +21,20 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"samplecontroller.io/controller-manager/writes"
+
 	"samplecontroller.io/sample-controller-manager/pkg/ownership"
 )
+
+// deploymentResource is what Deployments are called in the API.
+var deploymentResource = appsv1.Resource("deployments")
 
 // Keeper keeps the Deployments of the parents of one controller. It may be used by
 // several goroutines, each for another parent.
 type Keeper struct {
 	deployments  cache.TypedIndexer[*appsv1.Deployment]
 	client       appsv1client.DeploymentsGetter
+	writes       *writes.Transport
 	fieldManager string
 	clock        clock.PassiveClock
 	contests     contests
@@ -37,13 +43,14 @@ type Keeper struct {
 }
 
 // NewKeeper returns a keeper that reads from the informer and writes with the
-// client under the name of fieldManager. It adds an index to the informer, so it
+// client under the name of fieldManager. What the client writes passes through the
+// transport, which may be nil. It adds an index to the informer, so it
 // must be called before that is started; others may have added it before.
-func NewKeeper(deployments cache.TypedSharedIndexInformer[*appsv1.Deployment], client appsv1client.DeploymentsGetter, fieldManager string) (*Keeper, error) {
+func NewKeeper(deployments cache.TypedSharedIndexInformer[*appsv1.Deployment], client appsv1client.DeploymentsGetter, transport *writes.Transport, fieldManager string) (*Keeper, error) {
 	if err := ownership.Index(deployments); err != nil {
 		return nil, fmt.Errorf("Deployments: %w", err)
 	}
-	return &Keeper{deployments: deployments.GetTypedIndexer(), client: client, fieldManager: fieldManager, clock: clock.RealClock{}}, nil
+	return &Keeper{deployments: deployments.GetTypedIndexer(), client: client, writes: transport, fieldManager: fieldManager, clock: clock.RealClock{}}, nil
 }
 
 // Begin begins a term: since the last one, another process may have written. It must not
@@ -93,24 +100,37 @@ func (k *Keeper) Keep(ctx context.Context, p Parent) (State, error) {
 	if obstacle, again := k.denials.of(p, write, k.clock.Now()); obstacle != nil {
 		return State{Deployment: view.Live, Obstacle: obstacle, Again: again}, nil
 	}
+	if decision.nothing() && !view.HoldReplicas {
+		k.writes.Skip(deploymentResource)
+	}
+	if err := k.writes.Withheld(write.verb, deploymentResource, p.GetNamespace(), write.deployment); err != nil {
+		return k.denied(ctx, p, view, write, err) // there is no need to confirm anything for that
+	}
 	// What fails here is no write, so none of it is a denial.
 	if err := k.confirmParent(ctx, p, view, write); err != nil {
 		return State{}, err
 	}
 	state, err := k.carryOut(ctx, p, view, decision)
-	if status := denialOf(err); status != nil {
-		obstacle, again := k.denials.note(p, write, status, k.clock.Now())
-		if obstacle == nil {
-			return State{}, err
-		}
-		klog.FromContext(ctx).V(2).Info("Write was denied, trying again later", "err", err, "after", again)
-		return State{Deployment: view.Live, Obstacle: obstacle, Again: again}, nil
+	if denialOf(err) != nil {
+		return k.denied(ctx, p, view, write, err)
 	}
 	k.denials.forget(p)
 	if err == nil && state.Obstacle == nil {
 		_, state.Obstacle, state.Again = k.contests.of(p, k.clock.Now())
 	}
 	return state, err
+}
+
+// denied returns what became of a parent's Deployment whose write was denied.
+func (k *Keeper) denied(ctx context.Context, p Parent, view View, denied write, err error) (State, error) {
+	obstacle, again := k.denials.note(p, denied, err, k.clock.Now())
+	if obstacle == nil {
+		return State{}, err
+	}
+	if !writes.IsMissingPermission(err) { // of which the log has one line for all parents
+		klog.FromContext(ctx).V(2).Info("Write was denied, trying again later", "err", err, "after", again)
+	}
+	return State{Deployment: view.Live, Obstacle: obstacle, Again: again}, nil
 }
 
 // view returns what the cache holds of the parent's Deployments.

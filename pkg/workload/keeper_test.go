@@ -35,7 +35,7 @@ func newTestKeeper(t *testing.T, cached, stored []*appsv1.Deployment) (*Keeper, 
 		}
 	}
 	deployments := newInformer(client)
-	keeper, err := NewKeeper(deployments, client.AppsV1(), "test-manager")
+	keeper, err := NewKeeper(deployments, client.AppsV1(), nil, "test-manager")
 	if err != nil {
 		t.Fatal(err)
 	}

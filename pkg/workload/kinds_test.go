@@ -126,6 +126,7 @@ func options[T workload.Object](f *fixture, objects cache.TypedSharedIndexInform
 		Objects:     objects,
 		Deployments: f.deployments,
 		Client:      f.kube.AppsV1(),
+		Writes:      f.writes,
 		Written:     &reconcile.Written{},
 		Recorder:    f.events,
 		Workers:     1,

@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"samplecontroller.io/controller-manager/reconcile"
+	"samplecontroller.io/controller-manager/writes"
 )
 
 // An object that was touched while its status was written is waited for this long, and
@@ -63,7 +64,22 @@ func (c *Controller[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 		c.written.Note(key, c.kept, state.Deployment.ResourceVersion)
 		obj = c.latest(key, obj)
 	}
-	return state.Again, c.updateStatus(ctx, key, obj, state)
+	err = c.updateStatus(ctx, key, obj, state)
+	if writes.IsMissingPermission(err) {
+		// What is in the way is told by the transport, once for all objects. It costs
+		// next to nothing to try again, and a backoff would outlast it.
+		klog.FromContext(ctx).V(4).Info("May not write the status, trying again later")
+		return sooner(state.Again, writes.RetryAfter()), nil
+	}
+	return state.Again, err
+}
+
+// sooner returns the shorter of two times after which to look again; 0 is never.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // cached returns the object as the cache has it.
@@ -133,6 +149,7 @@ func (c *Controller[T]) writeStatus(ctx context.Context, key cache.ObjectName, o
 		return fmt.Errorf("applying status of %s: %w", parent, err)
 	}
 	if none := *new(T); applied == none {
+		c.writes.Skip(c.kind.StatusResource())
 		return nil
 	}
 	c.written.Note(key, c.objects, applied.GetResourceVersion())

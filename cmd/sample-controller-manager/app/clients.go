@@ -24,6 +24,7 @@ import (
 	samplev1alpha1client "samplecontroller.io/client-go/clientset/versioned/typed/samplecontroller/v1alpha1"
 	"samplecontroller.io/controller-manager/leadership"
 	"samplecontroller.io/controller-manager/lenient"
+	"samplecontroller.io/controller-manager/writes"
 
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/config"
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/options"
@@ -42,6 +43,12 @@ type clients struct {
 	*config.CompletedConfig
 	// gate lets what controllers write pass while the process leads.
 	gate *leadership.Gate
+	// transports see what controllers write.
+	transports *transports
+}
+
+func newClients(c *config.CompletedConfig, gate *leadership.Gate) clients {
+	return clients{c, gate, &transports{byController: map[string]*writes.Transport{}}}
 }
 
 // kubeClient returns the client with which a controller writes built-in resources.
@@ -127,6 +134,7 @@ func (c lenientClientset) IcecreamV1alpha1() icecreamv1alpha1client.IcecreamV1al
 func (c clients) gated(controller string) *restclient.Config {
 	config := c.rest(controller, c.LeaderElection.WriteTimeout)
 	config.Wrap(c.gate.Wrap)
+	config.Wrap(c.writesOf(controller).Wrap) // outside of the gate: it sees what that refuses
 	return config
 }
 

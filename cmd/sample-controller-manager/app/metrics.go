@@ -13,6 +13,7 @@ import (
 	"samplecontroller.io/controller-manager/lenient"
 	"samplecontroller.io/controller-manager/reconcile"
 	"samplecontroller.io/controller-manager/supervisor"
+	"samplecontroller.io/controller-manager/writes"
 )
 
 // metricsNamespace begins the names of all metrics of the daemon's own.
@@ -25,6 +26,7 @@ type Metrics struct {
 	leadership  *leadership.Metrics
 	syncs       *reconcile.Metrics
 	undecodable *lenient.Metrics
+	writes      *writes.Metrics
 }
 
 // NewMetrics makes all metrics and registers them.
@@ -34,6 +36,7 @@ func NewMetrics(register func(...metrics.Registerable), registerCollectors func(
 		leadership:  leadership.NewMetrics(metricsNamespace, register),
 		syncs:       reconcile.NewMetrics(metricsNamespace, register),
 		undecodable: lenient.NewMetrics(metricsNamespace, registerCollectors),
+		writes:      writes.NewMetrics(metricsNamespace, register),
 	}
 }
 

@@ -29,7 +29,7 @@ func Run(ctx context.Context, registry *controller.Registry[*ControllerContext],
 		return err
 	}
 	defer removePage()
-	clients := clients{c, c.LeaderElection.Gate(processMetrics().leadership)}
+	clients := newClients(c, c.LeaderElection.Gate(processMetrics().leadership))
 	events := newBroadcaster(ctx)
 	defer events.Shutdown()
 	if err := startEvents(events, clients); err != nil {
@@ -39,7 +39,9 @@ func Run(ctx context.Context, registry *controller.Registry[*ControllerContext],
 	if err != nil {
 		return err
 	}
-	controllers, err := registry.Build(ctx, cc, registry.AllowedBy(c.FeatureGates, c.Enabled))
+	allowed := registry.AllowedBy(c.FeatureGates, c.Enabled)
+	prepareWrites(registry, allowed)
+	controllers, err := registry.Build(ctx, cc, allowed)
 	if err != nil {
 		return err
 	}

@@ -42,6 +42,7 @@ func newStatusAggregatorController(_ context.Context, c *ControllerContext) (con
 			Informers: chain,
 			Interval:  c.config.StatusAggregationInterval,
 			Workers:   c.config.Workers[statusaggregator.ControllerName],
+			Writes:    c.writesOf(statusaggregator.ControllerName),
 			Loop:      c.loopOptions(statusaggregator.ControllerName),
 		},
 		statusaggregator.Foos(c.foos(), client.SamplecontrollerV1alpha1(), c.writtenFoos),

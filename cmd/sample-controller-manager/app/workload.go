@@ -25,6 +25,7 @@ func workloadOptions[T workload.Object](c *ControllerContext, name string, objec
 		Objects:     objects,
 		Deployments: c.deployments(),
 		Client:      client.AppsV1(),
+		Writes:      c.writesOf(name),
 		Written:     written,
 		Recorder:    c.recorder(name),
 		Workers:     c.config.Workers[name],

@@ -26,6 +26,8 @@ func (kind) GroupVersionKind() schema.GroupVersionKind {
 	return samplev1alpha1.SchemeGroupVersion.WithKind("Foo")
 }
 
+func (kind) StatusResource() schema.GroupResource { return samplev1alpha1.Resource("foos/status") }
+
 func (k kind) Parent(foo *samplev1alpha1.Foo) workload.Parent {
 	return workload.Parent{
 		Object:         foo,

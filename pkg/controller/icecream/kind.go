@@ -30,6 +30,10 @@ type kind struct {
 
 func (*kind) GroupVersionKind() schema.GroupVersionKind { return groupVersionKind }
 
+func (*kind) StatusResource() schema.GroupResource {
+	return icecreamv1alpha1.Resource("icecreams/status")
+}
+
 func (*kind) Parent(icecream *icecreamv1alpha1.Icecream) workload.Parent {
 	return workload.Parent{
 		Object:         icecream,

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"samplecontroller.io/controller-manager/reconcile"
+	"samplecontroller.io/controller-manager/writes"
 
 	"samplecontroller.io/sample-controller-manager/pkg/ownership"
 	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
@@ -33,6 +34,9 @@ type Options struct {
 	Interval time.Duration
 	// Workers is how many objects of each kind are synced at once.
 	Workers int
+	// Writes is what all that the controller writes passes through, and is told of
+	// what it need not write; it may be nil.
+	Writes *writes.Transport
 	// Loop is how its loops work.
 	Loop []reconcile.Option
 }
@@ -71,6 +75,7 @@ func newLoop[T object](kind kind[T], objects cache.TypedSharedIndexInformer[T], 
 			kind:    kind,
 			objects: objects.GetTypedIndexer(),
 			chain:   chain,
+			writes:  o.Writes,
 			written: written,
 			pace:    &pace{interval: o.Interval, clock: clock.RealClock{}, objects: map[cache.ObjectName]times{}},
 		}

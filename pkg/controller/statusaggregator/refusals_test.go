@@ -4,12 +4,14 @@
 package statusaggregator
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
@@ -87,6 +89,32 @@ func TestAWriteThatFailedIsTriedAgain(t *testing.T) {
 		b.objects.refuseWith(nil)
 		after(5 * ms)
 		b.wantWrites(write{2005 * ms, "1/1 ready on node-1", ""})
+	})
+}
+
+func TestAStatusThatMayNotBeWrittenIsTriedAgainSoon(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.start()
+		after(2 * time.Second)
+		b.objects.made()
+		b.results()
+		gr := schema.GroupResource{Group: "test", Resource: "tests"}
+		b.objects.refuseWith(apierrors.NewForbidden(gr, "example", errors.New(`User "me" cannot patch resource "tests/status" in API group "test" in the namespace "default"`)))
+		b.set(b.pod("a", true))
+		after(10 * time.Minute)
+		// Each 5 to 10 s; not with a backoff, which would have come to 5 minutes.
+		if tries := len(b.objects.made()); tries < 60 || tries > 121 {
+			b.Errorf("tried %d times in 10 minutes, want it each 5 to 10 s", tries)
+		}
+		if results := b.results(); slices.Contains(results, reconcile.ResultError) {
+			b.Errorf("syncs: %v, want no error", results)
+		}
+		b.objects.refuseWith(nil)
+		after(10 * time.Second)
+		writes := b.objects.made()
+		if len(writes) != 1 || writes[0].Err != "" {
+			b.Errorf("written were %v, want the summary once", writes)
+		}
 	})
 }
 

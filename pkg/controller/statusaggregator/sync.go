@@ -10,11 +10,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
 	"samplecontroller.io/controller-manager/lenient"
 	"samplecontroller.io/controller-manager/reconcile"
+	"samplecontroller.io/controller-manager/writes"
 
 	"samplecontroller.io/sample-controller-manager/pkg/ownership"
 )
@@ -24,6 +26,7 @@ type aggregator[T object] struct {
 	kind    kind[T]
 	objects cache.TypedIndexer[T]
 	chain   *ownership.Chain
+	writes  *writes.Transport
 	written *reconcile.Written
 	pace    *pace
 }
@@ -57,6 +60,7 @@ func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 	}
 	before, now := a.kind.summary(obj), summarize(pods)
 	if equality.Semantic.DeepEqual(before, &now) {
+		a.writes.Skip(schema.GroupResource{Group: a.kind.groupVersionKind.Group, Resource: a.kind.resource + "/status"})
 		return 0, nil
 	}
 	if before == nil && len(pods) == 0 {
@@ -70,6 +74,12 @@ func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 	}
 	if apierrors.IsNotFound(err) {
 		return 0, nil // the object is gone, and its status with it
+	}
+	if writes.IsMissingPermission(err) {
+		// What is in the way is told by the transport, once for all objects. It costs
+		// next to nothing to try again, and a backoff would outlast it.
+		klog.FromContext(ctx).V(4).Info("May not write the status, trying again later")
+		return writes.RetryAfter(), nil
 	}
 	if err != nil {
 		return 0, fmt.Errorf("applying what the Pods of %s %q say: %w", a.kind.groupVersionKind.Kind, key.Name, err)

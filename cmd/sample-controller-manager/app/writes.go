@@ -1,0 +1,66 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/leadership"
+	"samplecontroller.io/controller-manager/writes"
+)
+
+// transports are those of the controllers, by their names.
+type transports struct {
+	mutex        sync.Mutex
+	byController map[string]*writes.Transport
+}
+
+// writesOf returns what all that a controller writes passes through, whichever of its
+// clients writes it. It may be called by several goroutines.
+func (c clients) writesOf(controller string) *writes.Transport {
+	c.transports.mutex.Lock()
+	defer c.transports.mutex.Unlock()
+	transport := c.transports.byController[controller]
+	if transport == nil {
+		transport = writes.New(controller, processMetrics().writes, leadership.ErrNotLeading)
+		c.transports.byController[controller] = transport
+	}
+	return transport
+}
+
+// prepareWrites makes the series of what the named controllers write exist.
+func prepareWrites(registry *controller.Registry[*ControllerContext], names []string) {
+	for _, d := range registry.Descriptors() {
+		if slices.Contains(names, d.Name) {
+			processMetrics().writes.Prepare(d.Name, writesAllowedBy(d.Rules)...)
+		}
+	}
+}
+
+// writesAllowedBy returns what the rules allow to write, but for finalizers, which are
+// never requested.
+func writesAllowedBy(rules []rbacv1.PolicyRule) []writes.Write {
+	var allowed []writes.Write
+	for _, rule := range rules {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				if strings.HasSuffix(resource, "/finalizers") {
+					continue
+				}
+				for _, verb := range rule.Verbs {
+					if slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, verb) {
+						allowed = append(allowed, writes.Write{Verb: verb, Resource: schema.GroupResource{Group: group, Resource: resource}.String()})
+					}
+				}
+			}
+		}
+	}
+	return allowed
+}

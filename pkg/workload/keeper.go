@@ -103,7 +103,7 @@ func (k *Keeper) Keep(ctx context.Context, p Parent) (State, error) {
 	if decision.nothing() && !view.HoldReplicas {
 		k.writes.Skip(deploymentResource)
 	}
-	if err := k.writes.Withheld(write.verb, deploymentResource, p.GetNamespace(), write.deployment); err != nil {
+	if err := k.writes.Withheld(ctx, write.verb, deploymentResource, p.GetNamespace(), write.deployment); err != nil {
 		return k.denied(ctx, p, view, write, err) // there is no need to confirm anything for that
 	}
 	// What fails here is no write, so none of it is a denial.

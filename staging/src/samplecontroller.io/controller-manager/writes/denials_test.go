@@ -111,7 +111,7 @@ func TestTheErrorNamesTheObjectThatWasWritten(t *testing.T) {
 		if err := f.patch(t.Context(), "x", name, "status"); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("patching %s: %v, want %s...", name, err, want)
 		}
-		if err := f.transport.Withheld("patch", schema.GroupResource{Group: "apps", Resource: "deployments/status"}, "x", name); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if err := f.transport.Withheld(t.Context(), "patch", schema.GroupResource{Group: "apps", Resource: "deployments/status"}, "x", name); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("Withheld(%s) = %v, want %s...", name, err, want)
 		}
 	}
@@ -305,7 +305,7 @@ func TestTheSummaryNamesOneAndCountsTheOthers(t *testing.T) {
 
 func TestWithoutATransportNothingIsWithheld(t *testing.T) {
 	var none *Transport
-	if err := none.Withheld("create", deployments, "x", "web"); err != nil {
+	if err := none.Withheld(t.Context(), "create", deployments, "x", "web"); err != nil {
 		t.Errorf("Withheld() = %v, want nil", err)
 	}
 	none.Skip(deployments)

@@ -43,9 +43,9 @@ func (t *Transport) Wrap(next http.RoundTripper) http.RoundTripper {
 // resource, verb and namespace.
 func (t *Transport) Denied() []Denial { return t.denials.list(time.Now()) }
 
-// Withheld returns the error of a write that would not be sent now, nil if it would. Who
-// must ask the API server something before a write asks this first.
-func (t *Transport) Withheld(verb string, resource schema.GroupResource, namespace, name string) error {
+// Withheld returns the error of a write that would not be sent now, and counts it, nil if
+// it would be sent. Who must ask the API server something before a write asks this first.
+func (t *Transport) Withheld(ctx context.Context, verb string, resource schema.GroupResource, namespace, name string) error {
 	if t == nil {
 		return nil
 	}
@@ -54,6 +54,7 @@ func (t *Transport) Withheld(verb string, resource schema.GroupResource, namespa
 	if message == "" {
 		return nil
 	}
+	t.count(ctx, target, ResultWithheld)
 	return forbidden(target, message)
 }
 

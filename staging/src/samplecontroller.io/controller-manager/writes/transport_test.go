@@ -88,12 +88,14 @@ func TestEachWriteIsCountedByItsResult(t *testing.T) {
 	f.api.deny(everything)
 	do(func(*api) {})
 	do(func(*api) {}) // is withheld
+	_ = f.transport.Withheld(t.Context(), "create", deployments, "x", "web")
+	_ = f.transport.Withheld(t.Context(), "create", deployments, "y", "web") // would be sent
 	f.transport.Skip(deployments)
 	var want []string
 	for _, write := range []string{"create deployments.apps", "patch foos/status.samplecontroller.k8s.io"} {
-		want = append(want, write+" written 2", write+" conflict 1", write+" denied 2", write+" failed 3", write+" refused 1", write+" withheld 1")
+		want = append(want, write+" written 2", write+" conflict 1", write+" denied 2", write+" failed 3", write+" refused 1")
 	}
-	expect(t, registry, append(want, "skipped deployments.apps 1")...)
+	expect(t, registry, append(want, "create deployments.apps withheld 2", "patch foos/status.samplecontroller.k8s.io withheld 1", "skipped deployments.apps 1")...)
 }
 
 func TestSeriesOfAPreparedControllerExistAtZero(t *testing.T) {

@@ -1,0 +1,302 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+
+	apptesting "samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/testing"
+	"samplecontroller.io/sample-controller-manager/hack/cluster"
+)
+
+const (
+	// deprived is how many Foos want what may not be written, and deprivedFor how long
+	// to watch them.
+	deprived    = 50
+	deprivedFor = 15 * time.Second
+	// mostProbes is how many requests that may cost in that time: one in 5 s.
+	mostProbes = 4
+)
+
+// right is a verb on a resource of an API group.
+type right struct{ verb, group, resource string }
+
+// TestWithoutTheRightToCreateDeploymentsLittleIsAsked takes it from the daemon while that
+// runs, and gives it back.
+func TestWithoutTheRightToCreateDeploymentsLittleIsAsked(t *testing.T) {
+	ns := newNamespace(t)
+	scraper := token(t, newNamespace(t), "sample-controller-manager-metrics-reader")
+	server := startDaemon(t)
+	counts := countWrites(t, server, scraper, "create deployments", foos.controller, "deployments.apps")
+	grant := revoke(t, right{"create", "apps", "deployments"})
+	createDeprived(t, ns)
+	eachDeprived(t, ns, "is Stalled for WriteDenied", func(foo *samplev1alpha1.Foo) error {
+		c := meta.FindStatusCondition(foo.Status.Conditions, "Stalled")
+		if c == nil || c.Reason != "WriteDenied" || !strings.Contains(c.Message, `cannot create resource "deployments" in API group "apps" in the namespace "`+ns+`"`) {
+			return fmt.Errorf("conditions %+v", foo.Status.Conditions)
+		}
+		return nil
+	})
+	wantFewCalls(t, ns, "create deployments", foos.controller)
+	counts.want(t, "withheld", func(got int) bool { return got >= deprived })
+
+	granted := grant()
+	eventually(t, "all have their Deployments", func(ctx context.Context) error {
+		deployments, err := kube.AppsV1().Deployments(ns).List(ctx, metav1.ListOptions{})
+		if err == nil && len(deployments.Items) != deprived {
+			err = fmt.Errorf("%d have", len(deployments.Items))
+		}
+		return err
+	})
+	took := time.Since(granted)
+	eachDeprived(t, ns, "is served", progressing)
+	t.Logf("%d Foos had their Deployments %v after the grant, and their statuses told so after %v", deprived, took.Round(time.Millisecond), time.Since(granted).Round(time.Millisecond))
+	counts.want(t, "written", func(got int) bool { return got >= deprived })
+	counts.wantAsAudited(t)
+	if got := metric(t, server, scraper, `sample_controller_manager_writes_total{controller="foo-controller",resource="deployments.apps",result="failed",verb="delete"}`); got != 0 {
+		t.Errorf("%v deletions failed, want 0", got)
+	}
+
+	// What is as it should be is compared, and counted as that.
+	skipped := func(resource string) float64 {
+		return metric(t, server, scraper, fmt.Sprintf("sample_controller_manager_writes_skipped_total{controller=%q,resource=%q}", foos.controller, resource))
+	}
+	deployments, statuses := skipped("deployments.apps"), skipped("foos/status.samplecontroller.k8s.io")
+	foos.annotate(t, ns, "a-0")
+	eventually(t, "a sync that writes nothing is counted", func(context.Context) error {
+		if skipped("deployments.apps") <= deployments || skipped("foos/status.samplecontroller.k8s.io") <= statuses {
+			return errors.New("nothing was skipped")
+		}
+		return nil
+	})
+}
+
+// TestWithoutTheRightToWriteStatusesLittleIsAsked takes it from both controllers that
+// write them.
+func TestWithoutTheRightToWriteStatusesLittleIsAsked(t *testing.T) {
+	ns := newNamespace(t)
+	scraper := token(t, newNamespace(t), "sample-controller-manager-metrics-reader")
+	server := startDaemon(t)
+	var counts []writeCounts
+	for _, controller := range []string{foos.controller, aggregator} {
+		counts = append(counts, countWrites(t, server, scraper, foos.patchStatus(), controller, "foos/status.samplecontroller.k8s.io"))
+	}
+	grant := revoke(t, right{"patch", foos.group, "foos/status"})
+	createDeprived(t, ns)
+	for i := range deprived {
+		foos.waitReplicas(t, ns, fmt.Sprintf("a-%d", i), 1) // of its Deployment
+	}
+	wantFewCalls(t, ns, foos.patchStatus(), foos.controller, aggregator)
+	eachDeprived(t, ns, "has no status", func(foo *samplev1alpha1.Foo) error {
+		if len(foo.Status.Conditions) > 0 || foo.Status.Pods != nil {
+			return fmt.Errorf("it has %+v", foo.Status)
+		}
+		return nil
+	})
+
+	granted := grant()
+	eachDeprived(t, ns, "says how it is", progressing)
+	took := time.Since(granted)
+	eachDeprived(t, ns, "says that it has no Pods", func(foo *samplev1alpha1.Foo) error {
+		if foo.Status.Pods == nil || foo.Status.Pods.Summary != "none" {
+			return fmt.Errorf("it says %+v", foo.Status.Pods)
+		}
+		return nil
+	})
+	t.Logf("%d Foos had their statuses %v after the grant, and what their Pods say after %v", deprived, took.Round(time.Millisecond), time.Since(granted).Round(time.Millisecond))
+	for _, c := range counts {
+		c.want(t, "written", func(got int) bool { return got >= deprived })
+		c.wantAsAudited(t)
+	}
+}
+
+func createDeprived(t *testing.T, ns string) {
+	t.Helper()
+	for i := range deprived {
+		foos.create(t, ns, fmt.Sprintf("a-%d", i), 1)
+	}
+}
+
+// eachDeprived waits until check returns nil for each of the Foos.
+func eachDeprived(t *testing.T, ns, what string, check func(*samplev1alpha1.Foo) error) {
+	t.Helper()
+	eventually(t, "each Foo "+what, func(ctx context.Context) error {
+		list, err := sample.SamplecontrollerV1alpha1().Foos(ns).List(ctx, metav1.ListOptions{})
+		if err == nil && len(list.Items) != deprived {
+			err = fmt.Errorf("there are %d", len(list.Items))
+		}
+		for i := range list.Items {
+			if err == nil {
+				err = check(&list.Items[i])
+			}
+		}
+		return err
+	})
+}
+
+func progressing(foo *samplev1alpha1.Foo) error {
+	if !meta.IsStatusConditionTrue(foo.Status.Conditions, "Reconciling") {
+		return fmt.Errorf("conditions %+v", foo.Status.Conditions)
+	}
+	return nil
+}
+
+// wantFewCalls counts calls of controllers in a namespace while they are denied.
+func wantFewCalls(t *testing.T, ns, call string, controllers ...string) {
+	t.Helper()
+	before, all := map[string]int{}, map[string]int{}
+	for _, controller := range controllers {
+		before[controller] = callsBy(t, controller, ns)[call]
+	}
+	time.Sleep(deprivedFor)
+	for _, controller := range controllers {
+		all[controller] = callsBy(t, controller, ns)[call]
+		got := all[controller] - before[controller]
+		t.Logf("%d calls %q of %s at first, %d in %v after that", before[controller], call, controller, got, deprivedFor)
+		if got < 1 || got > mostProbes {
+			t.Errorf("%d calls %q of %s for %d Foos in %v, want 1 to %d", got, call, controller, deprived, deprivedFor, mostProbes)
+		}
+		if all[controller] >= deprived {
+			t.Errorf("%d calls %q of %s for %d Foos, want fewer", all[controller], call, controller, deprived)
+		}
+	}
+}
+
+// revoke takes a right from the daemon. It returns how to give it back, which happens at
+// the end of the test at the latest; that returns when it was.
+func revoke(t *testing.T, r right) (grant func() time.Time) {
+	t.Helper()
+	roles := kube.RbacV1().ClusterRoles()
+	role, err := roles.Get(t.Context(), "sample-controller-manager-controllers", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := func(ctx context.Context, rules []rbacv1.PolicyRule) {
+		t.Helper()
+		role, err := roles.Get(ctx, role.Name, metav1.GetOptions{})
+		if err == nil {
+			role.Rules = rules
+			_, err = roles.Update(ctx, role, metav1.UpdateOptions{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var fewer []rbacv1.PolicyRule
+	for _, rule := range role.DeepCopy().Rules {
+		if slices.Contains(rule.APIGroups, r.group) && slices.Contains(rule.Resources, r.resource) {
+			rule.Verbs = slices.DeleteFunc(rule.Verbs, func(verb string) bool { return verb == r.verb })
+		}
+		if len(rule.Verbs) > 0 {
+			fewer = append(fewer, rule)
+		}
+	}
+	t.Cleanup(func() { set(context.WithoutCancel(t.Context()), role.Rules) })
+	set(t.Context(), fewer)
+	r.waitUntilAllowed(t, false)
+	return func() time.Time {
+		t.Helper()
+		set(t.Context(), role.Rules)
+		granted := time.Now()
+		r.waitUntilAllowed(t, true)
+		return granted
+	}
+}
+
+// waitUntilAllowed waits until the API server knows whether the daemon has the right.
+func (r right) waitUntilAllowed(t *testing.T, want bool) {
+	t.Helper()
+	resource, subresource, _ := strings.Cut(r.resource, "/")
+	eventually(t, fmt.Sprintf("%v is %v", r, want), func(ctx context.Context) error {
+		review, err := kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: "system:serviceaccount:" + namespace + ":" + namespace,
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Namespace: "default", Verb: r.verb, Group: r.group, Version: "*", Resource: resource, Subresource: subresource,
+			},
+		}}, metav1.CreateOptions{})
+		if err == nil && review.Status.Allowed != want {
+			err = fmt.Errorf("it is %v: %s", review.Status.Allowed, review.Status.Reason)
+		}
+		return err
+	})
+}
+
+// writeCounts are what a daemon counts of one call of a controller, by result.
+type writeCounts struct {
+	call, controller string
+	begin            time.Time
+	read             func(t *testing.T, result string) int
+	before           map[string]int
+}
+
+// countWrites counts from now on.
+func countWrites(t *testing.T, server *apptesting.Server, scraper, call, controller, resource string) writeCounts {
+	t.Helper()
+	verb, _, _ := strings.Cut(call, " ")
+	c := writeCounts{call: call, controller: controller, begin: time.Now(), before: map[string]int{}}
+	c.read = func(t *testing.T, result string) int {
+		t.Helper()
+		return int(metric(t, server, scraper, fmt.Sprintf("sample_controller_manager_writes_total{controller=%q,resource=%q,result=%q,verb=%q}", controller, resource, result, verb)))
+	}
+	for _, result := range []string{"written", "conflict", "refused", "denied", "withheld", "failed"} {
+		c.before[result] = c.read(t, result)
+	}
+	return c
+}
+
+// want waits until the count of a result is as wanted.
+func (c writeCounts) want(t *testing.T, result string, wanted func(int) bool) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("calls %q of %s are counted as %s", c.call, c.controller, result), func(context.Context) error {
+		if got := c.read(t, result) - c.before[result]; !wanted(got) {
+			return fmt.Errorf("%d are", got)
+		}
+		return nil
+	})
+}
+
+// wantAsAudited compares what was sent with what came to the API server.
+func (c writeCounts) wantAsAudited(t *testing.T) {
+	t.Helper()
+	events, err := testCluster.AuditEvents(cluster.ByUserAgent(c.controller), func(event auditv1.Event) bool {
+		return cluster.Call(event) == c.call && event.RequestReceivedTimestamp.After(c.begin)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int{}
+	for _, event := range events {
+		switch code := event.ResponseStatus.Code; {
+		case code == http.StatusForbidden:
+			want["denied"]++
+		case code == http.StatusConflict:
+			want["conflict"]++
+		case code/100 == 2:
+			want["written"]++
+		default:
+			want["failed"]++
+		}
+	}
+	for _, result := range []string{"written", "conflict", "denied", "failed"} {
+		if got := c.read(t, result) - c.before[result]; got != want[result] {
+			t.Errorf("%d calls %q of %s are counted as %s, the API server has seen %d", got, c.call, c.controller, result, want[result])
+		}
+	}
+	t.Logf("calls %q of %s at the API server by result: %v; %d withheld", c.call, c.controller, want, c.read(t, "withheld")-c.before["withheld"])
+}

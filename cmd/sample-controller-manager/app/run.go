@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/component-base/configz"
 	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
@@ -52,12 +53,24 @@ func Run(ctx context.Context, registry *controller.Registry[*ControllerContext],
 	return manager.Run(ctx, manager.Config{
 		Informers:   cc.Informers,
 		Controllers: controllers,
-		Supervision: supervisor.Options{StartInterval: c.ControllerStartInterval, ShutdownTimeout: c.ControllerShutdownTimeout},
+		Supervision: supervision(c, clients, sets.List(sets.New(registry.Names()...).Delete(allowed...))),
 		Election:    election,
 		Gate:        cc.gate,
 		WarmStandby: c.WarmStandby,
 		Server:      c.Server,
 	})
+}
+
+// supervision returns how controllers are started, stopped and judged.
+func supervision(c *config.CompletedConfig, clients clients, disabled []string) supervisor.Options {
+	return supervisor.Options{
+		StartInterval:   c.ControllerStartInterval,
+		ShutdownTimeout: c.ControllerShutdownTimeout,
+		Thresholds:      supervisor.Thresholds{RunningSync: 2 * c.SyncTimeout, StuckSync: 10 * c.SyncTimeout},
+		Denied:          clients.denied,
+		Disabled:        disabled,
+		Metrics:         processMetrics().controllers,
+	}
 }
 
 // registerConfigz has /configz show the configuration. Pages exist once in a

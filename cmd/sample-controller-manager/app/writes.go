@@ -4,15 +4,19 @@
 package app
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/leadership"
+	"samplecontroller.io/controller-manager/reconcile"
 	"samplecontroller.io/controller-manager/writes"
 )
 
@@ -33,6 +37,28 @@ func (c clients) writesOf(controller string) *writes.Transport {
 		c.transports.byController[controller] = transport
 	}
 	return transport
+}
+
+// denied says which permissions a controller lacks, and since when.
+func (c clients) denied(controller string) (why error, since time.Time) {
+	denials := c.writesOf(controller).Denied()
+	if len(denials) == 0 {
+		return nil, time.Time{}
+	}
+	first := slices.MinFunc(denials, func(a, b writes.Denial) int { return a.Since.Compare(b.Since) })
+	return errors.New(writes.Summary(denials)), first.Since
+}
+
+// tally has each sync tell what it wrote.
+func tally(ctx context.Context) (context.Context, func() []reconcile.Write) {
+	ctx, tally := writes.WithTally(ctx)
+	return ctx, func() []reconcile.Write {
+		var written []reconcile.Write
+		for _, line := range tally.Lines() {
+			written = append(written, reconcile.Write{Verb: line.Verb, Resource: line.Resource, Result: string(line.Result)})
+		}
+		return written
+	}
 }
 
 // prepareWrites makes the series of what the named controllers write exist.

@@ -37,7 +37,7 @@ func TestAMissingPermissionCostsOneRequestInFiveSeconds(t *testing.T) {
 					t.Fatalf("patching: %v, want it denied", err)
 				}
 			}
-			time.Sleep(time.Second)
+			time.Sleep(probeInterval / 2)
 		}
 		f.wantRequests(12)
 		want := []Denial{{"patch", "deployments.apps", "x", begin, `User "system:serviceaccount:\"odd\" cannot &amp; so on" cannot patch resource "deployments" in API group "apps" in the namespace "x"`}}

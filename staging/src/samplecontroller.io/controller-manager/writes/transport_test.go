@@ -203,11 +203,11 @@ func TestTheLogSaysOnceWhatIsMissing(t *testing.T) {
 		ctx := klog.NewContext(t.Context(), logger)
 		f := newFixture(t, nil)
 		f.api.deny(everything)
-		for range 60 {
+		for range 12 {
 			for i := range 50 {
 				_ = f.create(ctx, fmt.Sprint(i))
 			}
-			time.Sleep(time.Second)
+			time.Sleep(probeInterval)
 		}
 		f.api.deny(nothing)
 		time.Sleep(probeInterval)

@@ -12,12 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
-	kubeinformers "k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes/fake"
-	metadatafake "k8s.io/client-go/metadata/fake"
 	"k8s.io/client-go/tools/cache"
-
-	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
 )
 
 // BenchmarkMemory reports what a cached ReplicaSet takes of the live heap, indexes
@@ -46,7 +41,7 @@ func BenchmarkMemory(b *testing.B) {
 					if err := whole.Unmarshal(data); err != nil {
 						b.Fatal(err)
 					}
-					trimmed, err := trim(&whole)
+					trimmed, err := TrimReplicaSet(&whole)
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -64,15 +59,11 @@ func BenchmarkMemory(b *testing.B) {
 
 // newIndexer returns that of the informer, with the chain's index.
 func newIndexer(b *testing.B) cache.Indexer {
-	replicaSets, err := ReplicaSets(NewMetadataFactory(metadatafake.NewSimpleMetadataClient(metadatafake.NewTestScheme()), 0))
-	if err != nil {
+	informers := idleInformers()
+	if _, err := NewChain(informers); err != nil {
 		b.Fatal(err)
 	}
-	factory := kubeinformers.NewSharedInformerFactory(fake.NewClientset(), 0)
-	if _, err := NewChain(Informers{podrecord.NewInformer(factory), replicaSets, factory.Apps().V1().Deployments().TypedInformer()}); err != nil {
-		b.Fatal(err)
-	}
-	return replicaSets.GetIndexer()
+	return informers.ReplicaSets.GetIndexer()
 }
 
 // liveHeap returns how many bytes are reachable.

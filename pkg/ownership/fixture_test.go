@@ -11,10 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	kubeinformers "k8s.io/client-go/informers"
-	kubefake "k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/metadata"
-	metadatafake "k8s.io/client-go/metadata/fake"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
@@ -32,12 +28,7 @@ type caches struct {
 
 func newCaches(t *testing.T, objects ...any) caches {
 	t.Helper()
-	factory := kubeinformers.NewSharedInformerFactory(kubefake.NewClientset(), 0)
-	informers := Informers{
-		Pods:        podrecord.NewInformer(factory),
-		ReplicaSets: replicaSets(t, metadatafake.NewSimpleMetadataClient(metadatafake.NewTestScheme())),
-		Deployments: factory.Apps().V1().Deployments().TypedInformer(),
-	}
+	informers := idleInformers()
 	chain, err := NewChain(informers)
 	if err != nil {
 		t.Fatal(err)
@@ -49,13 +40,13 @@ func newCaches(t *testing.T, objects ...any) caches {
 	return c
 }
 
-func replicaSets(t *testing.T, client metadata.Interface) cache.TypedSharedIndexInformer[*metav1.PartialObjectMetadata] {
-	t.Helper()
-	informer, err := ReplicaSets(NewMetadataFactory(client, 0))
-	if err != nil {
-		t.Fatal(err)
+// idleInformers returns informers that do not run: they have nothing to read.
+func idleInformers() Informers {
+	return Informers{
+		Pods:        cache.NewTypedSharedIndexInformer[*podrecord.Record](cache.NewSharedIndexInformer(&cache.ListWatch{}, &corev1.Pod{}, 0, podrecord.Indexers())),
+		ReplicaSets: cache.NewTypedSharedIndexInformer[*metav1.PartialObjectMetadata](cache.NewSharedIndexInformer(&cache.ListWatch{}, &metav1.PartialObjectMetadata{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})),
+		Deployments: cache.NewTypedSharedIndexInformer[*appsv1.Deployment](cache.NewSharedIndexInformer(&cache.ListWatch{}, &appsv1.Deployment{}, 0, cache.Indexers{})),
 	}
-	return informer
 }
 
 func (c caches) add(object any) {

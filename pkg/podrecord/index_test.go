@@ -10,13 +10,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
-	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 )
 
 // newTypedIndexer returns that of an informer which does not run.
 func newTypedIndexer() cache.TypedIndexer[*Record] {
-	return cache.NewTypedSharedIndexInformer[*Record](newInformer(fake.NewClientset(), 0)).GetTypedIndexer()
+	return cache.NewTypedSharedIndexInformer[*Record](cache.NewSharedIndexInformer(&cache.ListWatch{}, &corev1.Pod{}, 0, Indexers())).GetTypedIndexer()
 }
 
 // fillWithLonePods adds Pods that have a ReplicaSet each, and returns the UIDs of those.

@@ -9,12 +9,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	kubeinformers "k8s.io/client-go/informers"
 	kubefake "k8s.io/client-go/kubernetes/fake"
-	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
@@ -78,10 +78,12 @@ func newFixture(t *testing.T, kind kind, o object) *fixture {
 }
 
 // chain returns informers that never hold anything: there are no Pods.
-func (f *fixture) chain() (ownership.Informers, error) {
-	metadata := metadatafake.NewSimpleMetadataClient(metadatafake.NewTestScheme())
-	replicaSets, err := ownership.ReplicaSets(ownership.NewMetadataFactory(metadata, 0))
-	return ownership.Informers{Pods: podrecord.NewInformer(f.kubeInformers), ReplicaSets: replicaSets, Deployments: f.deployments}, err
+func (f *fixture) chain() ownership.Informers {
+	return ownership.Informers{
+		Pods:        cache.NewTypedSharedIndexInformer[*podrecord.Record](cache.NewSharedIndexInformer(&cache.ListWatch{}, &corev1.Pod{}, 0, podrecord.Indexers())),
+		ReplicaSets: cache.NewTypedSharedIndexInformer[*metav1.PartialObjectMetadata](cache.NewSharedIndexInformer(&cache.ListWatch{}, &metav1.PartialObjectMetadata{}, 0, cache.Indexers{})),
+		Deployments: f.deployments,
+	}
 }
 
 // observe brings the caches up to date with the API server and forgets the calls

@@ -110,11 +110,7 @@ func icecreamKind() kind {
 		},
 		start: func(f *fixture) error {
 			icecreams := f.sampleInformers.Icecream().V1alpha1().Icecreams().TypedInformer()
-			chain, err := f.chain()
-			if err != nil {
-				return err
-			}
-			controller, err := icecream.NewController(f.Context(), f.sample.IcecreamV1alpha1(), options(f, icecreams), chain)
+			controller, err := icecream.NewController(f.Context(), f.sample.IcecreamV1alpha1(), options(f, icecreams), f.chain())
 			f.controller, f.objects = controller, icecreams.GetIndexer()
 			return err
 		},

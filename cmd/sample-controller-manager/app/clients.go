@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"time"
 
-	"k8s.io/client-go/discovery"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
@@ -16,12 +16,8 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/component-base/version"
 
-	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
-	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
 	sampleclientset "samplecontroller.io/client-go/clientset/versioned"
 	samplescheme "samplecontroller.io/client-go/clientset/versioned/scheme"
-	icecreamv1alpha1client "samplecontroller.io/client-go/clientset/versioned/typed/icecream/v1alpha1"
-	samplev1alpha1client "samplecontroller.io/client-go/clientset/versioned/typed/samplecontroller/v1alpha1"
 	"samplecontroller.io/controller-manager/leadership"
 	"samplecontroller.io/controller-manager/lenient"
 	"samplecontroller.io/controller-manager/writes"
@@ -88,45 +84,14 @@ func (c clients) sample(config *restclient.Config) (sampleclientset.Interface, e
 	return client, nil
 }
 
-// lenientSample returns the client of the informers of our resources, to which an
+// lenient returns the client of the informers of a version of our API, to which an
 // object that cannot be decoded is a stand-in: see package lenient.
-func (c clients) lenientSample(name string) (sampleclientset.Interface, error) {
-	config := c.rest(name, noTimeout)
-	strict, err := c.sample(config)
-	if err != nil {
-		return nil, err
-	}
-	foos, err := lenient.RESTClientFor(config, samplev1alpha1.SchemeGroupVersion, samplescheme.Codecs)
+func (c clients) lenient(name string, version schema.GroupVersion) (restclient.Interface, error) {
+	client, err := lenient.RESTClientFor(c.rest(name, noTimeout), version, samplescheme.Codecs)
 	if err != nil {
 		return nil, fmt.Errorf("making lenient client of %s: %w", name, err)
 	}
-	icecreams, err := lenient.RESTClientFor(config, icecreamv1alpha1.SchemeGroupVersion, samplescheme.Codecs)
-	if err != nil {
-		return nil, fmt.Errorf("making lenient client of %s: %w", name, err)
-	}
-	return lenientClientset{
-		discovery: strict.Discovery(),
-		foos:      samplev1alpha1client.New(foos),
-		icecreams: icecreamv1alpha1client.New(icecreams),
-	}, nil
-}
-
-// lenientClientset embeds no clientset: from that, a group that is added later would
-// be inherited with a client that is not lenient.
-type lenientClientset struct {
-	discovery discovery.DiscoveryInterfaces
-	foos      samplev1alpha1client.SamplecontrollerV1alpha1Interface
-	icecreams icecreamv1alpha1client.IcecreamV1alpha1Interface
-}
-
-func (c lenientClientset) Discovery() discovery.DiscoveryInterfaces { return c.discovery }
-
-func (c lenientClientset) SamplecontrollerV1alpha1() samplev1alpha1client.SamplecontrollerV1alpha1Interface {
-	return c.foos
-}
-
-func (c lenientClientset) IcecreamV1alpha1() icecreamv1alpha1client.IcecreamV1alpha1Interface {
-	return c.icecreams
+	return client, nil
 }
 
 // gated returns how a controller reaches the API server: while the process leads.

@@ -11,27 +11,22 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	kubeinformers "k8s.io/client-go/informers"
 	kubescheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/record"
 
 	samplescheme "samplecontroller.io/client-go/clientset/versioned/scheme"
-	sampleinformers "samplecontroller.io/client-go/informers/externalversions"
 	"samplecontroller.io/controller-manager/informers"
 	"samplecontroller.io/controller-manager/reconcile"
 
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/config"
-	"samplecontroller.io/sample-controller-manager/pkg/ownership"
 )
 
 // ControllerContext is what constructors make their controllers from.
 type ControllerContext struct {
-	// Informers is the handle on the factories below, which nobody but the methods
-	// of this type uses: each asks for the one informer of a resource.
-	Informers       *informers.Handle
-	kubeFactory     kubeinformers.SharedInformerFactory
-	metadataFactory ownership.MetadataFactory
-	sampleFactory   sampleinformers.SharedInformerFactory
+	// Informers makes the informers. Nobody but the methods of this type asks it, each
+	// for the one informer of a resource, which reads from the sources.
+	Informers *informers.Handle
+	sources   sources
 
 	// What is written to Foos and to Icecreams, by whichever controller.
 	writtenFoos, writtenIcecreams *reconcile.Written
@@ -44,32 +39,21 @@ type ControllerContext struct {
 // newControllerContext returns the context of a process. Nothing is started.
 func newControllerContext(clients clients, events record.EventBroadcaster) (*ControllerContext, error) {
 	c := clients.CompletedConfig
-	// Informers are shared, so no controller's name fits them.
-	kube, err := clients.kube(clients.rest("informers", noTimeout))
+	sources, err := newSources(clients)
 	if err != nil {
 		return nil, err
 	}
-	sample, err := clients.lenientSample("informers")
-	if err != nil {
-		return nil, err
-	}
-	metadata, err := clients.metadata("informers")
-	if err != nil {
-		return nil, err
-	}
-	resync := resyncPeriod(c.MinResyncPeriod)
-	cc := &ControllerContext{
-		kubeFactory:      kubeinformers.NewSharedInformerFactoryWithOptions(kube, resync, kubeinformers.WithTransform(trim)),
-		metadataFactory:  ownership.NewMetadataFactory(metadata, resync),
-		sampleFactory:    sampleinformers.NewSharedInformerFactoryWithOptions(sample, resync, sampleinformers.WithTransform(trim)),
+	handle := informers.NewHandle(informers.WithResync(resyncPeriod(c.MinResyncPeriod)), informers.WithTransform(trim))
+	processMetrics().informers.Watch(handle)
+	return &ControllerContext{
+		Informers:        handle,
+		sources:          sources,
 		writtenFoos:      &reconcile.Written{},
 		writtenIcecreams: &reconcile.Written{},
 		clients:          clients,
 		events:           events,
 		config:           c,
-	}
-	cc.Informers = informers.NewHandle(cc.kubeFactory, cc.metadataFactory, cc.sampleFactory)
-	return cc, nil
+	}, nil
 }
 
 // scheme knows every kind that an Event may be about.

@@ -36,9 +36,5 @@ func newIcecreamController(ctx context.Context, c *ControllerContext) (controlle
 	if err != nil {
 		return nil, err
 	}
-	chain, err := c.chain()
-	if err != nil {
-		return nil, err
-	}
-	return icecream.NewController(ctx, client.IcecreamV1alpha1(), o, chain)
+	return icecream.NewController(ctx, client.IcecreamV1alpha1(), o, c.chain())
 }

@@ -10,10 +10,15 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 
 	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+	icecreamv1alpha1client "samplecontroller.io/client-go/clientset/versioned/typed/icecream/v1alpha1"
+	samplev1alpha1client "samplecontroller.io/client-go/clientset/versioned/typed/samplecontroller/v1alpha1"
 	"samplecontroller.io/controller-manager/informers"
 
 	"samplecontroller.io/sample-controller-manager/pkg/ownership"
@@ -21,32 +26,61 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
+// sources are what the informers read from. All bear the name of informers in their user
+// agent: they are shared, so no controller's fits.
+type sources struct {
+	kube      kubernetes.Interface
+	metadata  metadata.Interface
+	foos      samplev1alpha1client.FoosGetter
+	icecreams icecreamv1alpha1client.IcecreamsGetter
+}
+
+func newSources(c clients) (sources, error) {
+	const name = "informers"
+	kube, err := c.kube(c.rest(name, noTimeout))
+	if err != nil {
+		return sources{}, err
+	}
+	metadata, err := c.metadata(name)
+	if err != nil {
+		return sources{}, err
+	}
+	foos, err := c.lenient(name, samplev1alpha1.SchemeGroupVersion)
+	if err != nil {
+		return sources{}, err
+	}
+	icecreams, err := c.lenient(name, icecreamv1alpha1.SchemeGroupVersion)
+	if err != nil {
+		return sources{}, err
+	}
+	return sources{kube, metadata, samplev1alpha1client.New(foos), icecreamv1alpha1client.New(icecreams)}, nil
+}
+
 // foos returns the informer of Foos.
 func (c *ControllerContext) foos() cache.TypedSharedIndexInformer[*samplev1alpha1.Foo] {
-	return informers.Ask(c.Informers, c.sampleFactory.Samplecontroller().V1alpha1().Foos().TypedInformer())
+	return informers.Ask[*samplev1alpha1.Foo](c.Informers, samplev1alpha1.SchemeGroupVersion.WithResource("foos"), c.sources.foos.Foos(metav1.NamespaceAll))
 }
 
 // icecreams returns the informer of Icecreams.
 func (c *ControllerContext) icecreams() cache.TypedSharedIndexInformer[*icecreamv1alpha1.Icecream] {
-	return informers.Ask(c.Informers, c.sampleFactory.Icecream().V1alpha1().Icecreams().TypedInformer())
+	return informers.Ask[*icecreamv1alpha1.Icecream](c.Informers, icecreamv1alpha1.SchemeGroupVersion.WithResource("icecreams"), c.sources.icecreams.Icecreams(metav1.NamespaceAll))
 }
 
 // deployments returns the informer of Deployments.
 func (c *ControllerContext) deployments() cache.TypedSharedIndexInformer[*appsv1.Deployment] {
-	return informers.Ask(c.Informers, c.kubeFactory.Apps().V1().Deployments().TypedInformer())
+	return informers.Ask[*appsv1.Deployment](c.Informers, appsv1.SchemeGroupVersion.WithResource("deployments"), c.sources.kube.AppsV1().Deployments(metav1.NamespaceAll))
 }
 
 // chain returns the informers of all that is between an object and its Pods.
-func (c *ControllerContext) chain() (ownership.Informers, error) {
-	replicaSets, err := ownership.ReplicaSets(c.metadataFactory)
-	if err != nil {
-		return ownership.Informers{}, err
-	}
+func (c *ControllerContext) chain() ownership.Informers {
+	replicaSets := appsv1.SchemeGroupVersion.WithResource("replicasets")
 	return ownership.Informers{
-		Pods:        informers.Ask(c.Informers, podrecord.NewInformer(c.kubeFactory)),
-		ReplicaSets: informers.Ask(c.Informers, replicaSets),
+		Pods: informers.Ask[*podrecord.Record](c.Informers, corev1.SchemeGroupVersion.WithResource("pods"), c.sources.kube.CoreV1().Pods(metav1.NamespaceAll),
+			informers.WithSelector(podrecord.Selector), informers.WithIndexers(podrecord.Indexers()), informers.WithTransform(podrecord.Transform)),
+		ReplicaSets: informers.Ask[*metav1.PartialObjectMetadata](c.Informers, replicaSets, c.sources.metadata.Resource(replicaSets),
+			informers.WithSelector(podrecord.Selector), informers.WithTransform(ownership.TrimReplicaSet)),
 		Deployments: c.deployments(),
-	}, nil
+	}
 }
 
 // resyncPeriod returns a period between least and twice least, so that the
@@ -57,12 +91,9 @@ func resyncPeriod(least time.Duration) time.Duration {
 
 // trim drops from cached objects what no controller reads and takes the most room.
 func trim(obj any) (any, error) {
-	switch obj := obj.(type) {
-	case *appsv1.Deployment:
-		workload.Trim(obj)
-		return obj, nil
-	case *corev1.Pod, *podrecord.Record: // a transform may be called twice
-		return podrecord.Transform(obj)
+	if deployment, ok := obj.(*appsv1.Deployment); ok {
+		workload.Trim(deployment)
+		return deployment, nil
 	}
 	if accessor, err := meta.Accessor(obj); err == nil {
 		accessor.SetManagedFields(nil)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
+	"samplecontroller.io/controller-manager/informers"
 	"samplecontroller.io/controller-manager/leadership"
 	"samplecontroller.io/controller-manager/lenient"
 	"samplecontroller.io/controller-manager/reconcile"
@@ -23,6 +24,7 @@ const metricsNamespace = "sample_controller_manager"
 // from this.
 type Metrics struct {
 	controllers *supervisor.Metrics
+	informers   *informers.Metrics
 	leadership  *leadership.Metrics
 	syncs       *reconcile.Metrics
 	undecodable *lenient.Metrics
@@ -33,6 +35,7 @@ type Metrics struct {
 func NewMetrics(register func(...metrics.Registerable), registerCollectors func(...metrics.StableCollector)) *Metrics {
 	return &Metrics{
 		controllers: supervisor.NewMetrics(metricsNamespace, registerCollectors),
+		informers:   informers.NewMetrics(metricsNamespace, registerCollectors),
 		leadership:  leadership.NewMetrics(metricsNamespace, register),
 		syncs:       reconcile.NewMetrics(metricsNamespace, register),
 		undecodable: lenient.NewMetrics(metricsNamespace, registerCollectors),

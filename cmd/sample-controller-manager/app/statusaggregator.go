@@ -33,13 +33,9 @@ func newStatusAggregatorController(_ context.Context, c *ControllerContext) (con
 	if err != nil {
 		return nil, err
 	}
-	chain, err := c.chain()
-	if err != nil {
-		return nil, err
-	}
 	return statusaggregator.NewController(
 		statusaggregator.Options{
-			Informers: chain,
+			Informers: c.chain(),
 			Interval:  c.config.StatusAggregationInterval,
 			Workers:   c.config.Workers[statusaggregator.ControllerName],
 			Writes:    c.writesOf(statusaggregator.ControllerName),

@@ -11,13 +11,18 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubeinformers "k8s.io/client-go/informers"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	metadatafake "k8s.io/client-go/metadata/fake"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
@@ -56,12 +61,14 @@ func TestAPodThatIsPlacedWakesItsIcecream(t *testing.T) {
 		}
 		metadataClient := metadatafake.NewSimpleMetadataClient(scheme)
 		kubeFactory := kubeinformers.NewSharedInformerFactoryWithOptions(kube, 0, kubeinformers.WithTransform(podrecord.Transform))
-		sampleFactory, metadataFactory := sampleinformers.NewSharedInformerFactory(sample, 0), ownership.NewMetadataFactory(metadataClient, 0)
-		replicaSets, err := ownership.ReplicaSets(metadataFactory)
-		if err != nil {
-			t.Fatal(err)
+		sampleFactory, metadataFactory := sampleinformers.NewSharedInformerFactory(sample, 0), metadatainformer.NewSharedInformerFactory(metadataClient, 0)
+		chain := ownership.Informers{
+			Pods: cache.NewTypedSharedIndexInformer[*podrecord.Record](kubeFactory.InformerFor(&podrecord.Record{}, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+				return coreinformers.NewPodInformer(client, metav1.NamespaceAll, resync, podrecord.Indexers())
+			})),
+			ReplicaSets: cache.NewTypedSharedIndexInformer[*metav1.PartialObjectMetadata](metadataFactory.ForResource(appsv1.SchemeGroupVersion.WithResource("replicasets")).Informer()),
+			Deployments: kubeFactory.Apps().V1().Deployments().TypedInformer(),
 		}
-		chain := ownership.Informers{Pods: podrecord.NewInformer(kubeFactory), ReplicaSets: replicaSets, Deployments: kubeFactory.Apps().V1().Deployments().TypedInformer()}
 
 		var log syncedBuffer
 		ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log)))))
@@ -80,7 +87,7 @@ func TestAPodThatIsPlacedWakesItsIcecream(t *testing.T) {
 		}
 		kubeFactory.StartWithContext(ctx)
 		sampleFactory.StartWithContext(ctx)
-		metadataFactory.StartWithContext(ctx)
+		metadataFactory.Start(ctx.Done())
 		done := make(chan error)
 		go func() { done <- controller.Run(ctx) }()
 		defer func() {

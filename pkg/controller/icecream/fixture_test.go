@@ -15,9 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	kubeinformers "k8s.io/client-go/informers"
-	kubefake "k8s.io/client-go/kubernetes/fake"
-	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
@@ -52,17 +49,16 @@ func newFixture(t *testing.T) *fixture {
 	deployment.OwnerReferences[0].APIVersion = groupVersionKind.GroupVersion().String()
 	replicaSet := &metav1.PartialObjectMetadata{ObjectMeta: metadata("web-1", deployment, "Deployment")}
 
-	factory := kubeinformers.NewSharedInformerFactory(kubefake.NewClientset(), 0)
-	replicaSets, err := ownership.ReplicaSets(ownership.NewMetadataFactory(metadatafake.NewSimpleMetadataClient(metadatafake.NewTestScheme()), 0))
-	if err != nil {
-		t.Fatal(err)
+	informers := ownership.Informers{ // which do not run
+		Pods:        cache.NewTypedSharedIndexInformer[*podrecord.Record](cache.NewSharedIndexInformer(&cache.ListWatch{}, &corev1.Pod{}, 0, podrecord.Indexers())),
+		ReplicaSets: cache.NewTypedSharedIndexInformer[*metav1.PartialObjectMetadata](cache.NewSharedIndexInformer(&cache.ListWatch{}, &metav1.PartialObjectMetadata{}, 0, cache.Indexers{})),
+		Deployments: cache.NewTypedSharedIndexInformer[*appsv1.Deployment](cache.NewSharedIndexInformer(&cache.ListWatch{}, &appsv1.Deployment{}, 0, cache.Indexers{})),
 	}
-	informers := ownership.Informers{Pods: podrecord.NewInformer(factory), ReplicaSets: replicaSets, Deployments: factory.Apps().V1().Deployments().TypedInformer()}
 	chain, err := ownership.NewChain(informers)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range []error{informers.Deployments.GetIndexer().Add(deployment), replicaSets.GetIndexer().Add(replicaSet)} {
+	for _, err := range []error{informers.Deployments.GetIndexer().Add(deployment), informers.ReplicaSets.GetIndexer().Add(replicaSet)} {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,8 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	kubeinformers "k8s.io/client-go/informers"
-	kubefake "k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 	cachetesting "k8s.io/client-go/tools/cache/testing"
 	"k8s.io/client-go/util/workqueue"
@@ -111,12 +109,15 @@ type benchmarkCaches struct {
 }
 
 func newBenchmarkCaches(b *testing.B, objects int) benchmarkCaches {
-	factory := kubeinformers.NewSharedInformerFactory(kubefake.NewClientset(), 0)
 	source := cachetesting.NewFakeControllerSource() // of nothing: the informers do not run
 	b.Cleanup(source.Shutdown)
 	foos := cache.NewTypedSharedIndexInformer[*samplev1alpha1.Foo](cache.NewSharedIndexInformer(source, &samplev1alpha1.Foo{}, 0, cache.Indexers{}))
 	replicaSets := cache.NewTypedSharedIndexInformer[*metav1.PartialObjectMetadata](cache.NewSharedIndexInformer(source, &metav1.PartialObjectMetadata{}, 0, cache.Indexers{}))
-	informers := ownership.Informers{Pods: podrecord.NewInformer(factory), ReplicaSets: replicaSets, Deployments: factory.Apps().V1().Deployments().TypedInformer()}
+	informers := ownership.Informers{
+		Pods:        cache.NewTypedSharedIndexInformer[*podrecord.Record](cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, podrecord.Indexers())),
+		ReplicaSets: replicaSets,
+		Deployments: cache.NewTypedSharedIndexInformer[*appsv1.Deployment](cache.NewSharedIndexInformer(source, &appsv1.Deployment{}, 0, cache.Indexers{})),
+	}
 	chain, err := ownership.NewChain(informers)
 	if err != nil {
 		b.Fatal(err)

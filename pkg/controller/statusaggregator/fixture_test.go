@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	kubeinformers "k8s.io/client-go/informers"
+	coreinformers "k8s.io/client-go/informers/core/v1"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 	cachetesting "k8s.io/client-go/tools/cache/testing"
@@ -92,9 +93,13 @@ func newBubble(t *testing.T, gvk schema.GroupVersionKind) *bubble {
 	foos := cache.NewTypedSharedIndexInformer[*samplev1alpha1.Foo](cache.NewSharedIndexInformer(b.foos, &samplev1alpha1.Foo{}, 0, nil))
 	icecreams := cache.NewTypedSharedIndexInformer[*icecreamv1alpha1.Icecream](cache.NewSharedIndexInformer(b.icecreams, &icecreamv1alpha1.Icecream{}, 0, nil))
 	replicaSets := cache.NewTypedSharedIndexInformer[*metav1.PartialObjectMetadata](cache.NewSharedIndexInformer(b.replicaSets, &metav1.PartialObjectMetadata{}, 0, cache.Indexers{}))
-	factory := kubeinformers.NewSharedInformerFactoryWithOptions(b.kube, 0, kubeinformers.WithTransform(podrecord.Transform))
+	pods := coreinformers.NewPodInformer(b.kube, metav1.NamespaceAll, 0, podrecord.Indexers())
+	if err := pods.SetTransform(podrecord.Transform); err != nil {
+		t.Fatal(err)
+	}
+	factory := kubeinformers.NewSharedInformerFactory(b.kube, 0)
 	chain := ownership.Informers{
-		Pods:        podrecord.NewInformer(factory),
+		Pods:        cache.NewTypedSharedIndexInformer[*podrecord.Record](pods),
 		ReplicaSets: replicaSets,
 		Deployments: factory.Apps().V1().Deployments().TypedInformer(),
 	}

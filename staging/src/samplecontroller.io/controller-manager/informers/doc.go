@@ -1,12 +1,30 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package informers holds the shared informer factories of a process behind one
-// handle, so that all controllers share at most one watch for each resource and
-// only what enabled controllers asked for is started.
+// Package informers makes the informers of a process, so that all controllers share at
+// most one watch for each resource, only what enabled controllers asked for is started,
+// and a resource that is not there disturbs nobody.
 //
-// The order is: make the factories, make the [Handle], construct the controllers,
-// each of which asks for its informers, then [Handle.Start], and at the end of
-// the process [Handle.Shutdown]. Informers live as long as the process: a term
-// of leadership begins and ends without them noticing.
+// The order is: make the [Handle], construct the controllers, each of which has [Ask] give
+// it its informers, then [Handle.Start], and at the end of the process [Handle.Shutdown].
+// Informers live as long as the process: a term of leadership begins and ends without them
+// noticing.
+//
+// # What is not served
+//
+// While an API is not installed, or a rule to read it is missing, its informer waits: it
+// tries once a second, logs it once, and keeps what it holds. That can be so from the
+// start, or an API goes and comes back. [Handle.Served] tells what is so, and when it
+// changes. A resource that has come back counts as served when the cache holds what there
+// is of it now. A second or two pass until then, however often it comes and goes.
+//
+// Two things do not show at once:
+//   - A right to watch that is taken away: the API server lets a watch that is open run
+//     to its end, which takes up to ten minutes.
+//   - An API that is replaced quickly by another of the same name. It is served all along,
+//     and the objects of the one give way to those of the other in the cache, where they
+//     may have the same names. Only their UIDs tell them apart.
+//
+// While the API server itself is away, what the informers hold counts as served. That
+// their watches are silent is seen in their age: see [Metrics].
 package informers

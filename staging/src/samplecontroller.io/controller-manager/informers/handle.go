@@ -4,73 +4,41 @@
 package informers
 
 import (
+	"cmp"
 	"context"
-	"fmt"
-	"maps"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
+
+	"samplecontroller.io/controller-manager/internal/flood"
 )
 
-// Factory is what all generated shared informer factories have in common.
-type Factory interface {
-	// StartWithContext starts the informers that were asked for and not yet
-	// started.
-	StartWithContext(ctx context.Context)
-	// Shutdown waits for the informers to stop, once the context that they were
-	// started with has ended.
-	Shutdown()
-}
-
-// Handle is the one handle on all shared informer factories of a process. It may
-// be used by several goroutines.
+// Handle makes the informers of a process, at most one for each resource, and starts and
+// stops them. It may be used by several goroutines.
 type Handle struct {
-	factories []Factory
+	defaults []Option
+	made     time.Time
+	lines    flood.Limiter
+	running  sync.WaitGroup
 
-	mutex   sync.Mutex
-	asked   map[cache.Store]*asked
-	cancels []context.CancelFunc
+	mutex     sync.Mutex
+	informers map[schema.GroupResource]*informer
+	changed   chan struct{} // closed when a resource comes to be served or not, or for another reason not
+	cancels   []context.CancelFunc
+	ended     bool
 }
 
-// asked is one informer that was asked for.
-type asked struct {
-	cache.DoneChecker // of its sync
-	// denied is closed when the API server has said that it does not serve the
-	// resource or does not permit to read it.
-	denied chan struct{}
-}
-
-// NewHandle returns a handle on the given factories.
-func NewHandle(factories ...Factory) *Handle {
-	return &Handle{factories: factories, asked: map[cache.Store]*asked{}}
-}
-
-// Ask tells the handle that informer, made by one of its factories, is wanted,
-// and returns it. An informer may be asked for more than once, but not for the
-// first time after it was started.
-func Ask[T cache.Object](h *Handle, informer cache.TypedSharedIndexInformer[T]) cache.TypedSharedIndexInformer[T] {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	if h.asked[informer.GetStore()] != nil {
-		return informer
-	}
-	a := &asked{DoneChecker: informer.HasSyncedChecker(), denied: make(chan struct{})}
-	h.asked[informer.GetStore()] = a
-	deny := sync.OnceFunc(func() { close(a.denied) })
-	err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
-		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-			deny()
-		}
-		cache.DefaultWatchErrorHandler(ctx, r, err)
-	})
-	if err != nil {
-		panic(fmt.Sprintf("asking for %s: %v", a.Name(), err)) // somebody has started it without the handle
-	}
-	return informer
+// NewHandle returns a handle without informers. The options are those of all that will
+// be asked for.
+func NewHandle(defaults ...Option) *Handle {
+	return &Handle{defaults: defaults, made: time.Now(), informers: map[schema.GroupResource]*informer{}, changed: make(chan struct{})}
 }
 
 // Start starts all informers that were asked for. It does not wait for them.
@@ -79,19 +47,39 @@ func Ask[T cache.Object](h *Handle, informer cache.TypedSharedIndexInformer[T]) 
 func (h *Handle) Start(ctx context.Context) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
+	if h.ended {
+		return
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	h.cancels = append(h.cancels, cancel)
-	for _, factory := range h.factories {
-		factory.StartWithContext(ctx)
+	for _, i := range h.informers {
+		if i.started {
+			continue
+		}
+		i.started = true
+		h.running.Go(func() { i.RunWithContext(ctx) })
+		h.running.Go(func() { i.follow(ctx) })
 	}
+}
+
+// Shutdown stops the informers and returns when all of their goroutines have
+// ended. Nothing can be started on the handle afterwards.
+func (h *Handle) Shutdown() {
+	h.mutex.Lock()
+	h.ended = true
+	for _, cancel := range h.cancels {
+		cancel()
+	}
+	h.mutex.Unlock()
+	h.running.Wait()
 }
 
 // WaitForSync waits until all informers that were asked for hold what the API
 // server had when they were started. It returns false if ctx ended before.
 func (h *Handle) WaitForSync(ctx context.Context) bool {
 	var checkers []cache.DoneChecker
-	for _, a := range h.all() {
-		checkers = append(checkers, a)
+	for _, i := range h.all() {
+		checkers = append(checkers, i.HasSyncedChecker())
 	}
 	return cache.WaitFor(ctx, "", checkers...)
 }
@@ -100,50 +88,60 @@ func (h *Handle) WaitForSync(ctx context.Context) bool {
 // known to wait for its API or for permission, which may take for ever. It returns
 // false if ctx ended before.
 func (h *Handle) WaitUntilSettled(ctx context.Context) bool {
-	for _, a := range h.all() {
+	for {
+		settled, changed := h.settled()
+		if settled {
+			return true
+		}
 		select {
-		case <-a.Done():
-		case <-a.denied:
+		case <-changed:
 		case <-ctx.Done():
 			return false
 		}
 	}
-	return true
 }
 
-// Shutdown stops the informers and returns when all of their goroutines have
-// ended. Nothing can be started on the handle afterwards.
-func (h *Handle) Shutdown() {
+func (h *Handle) settled() (settled bool, changed <-chan struct{}) {
 	h.mutex.Lock()
-	for _, cancel := range h.cancels {
-		cancel()
+	defer h.mutex.Unlock()
+	for _, i := range h.informers {
+		if i.err != nil && !isDenied(i.err) && !i.HasSynced() {
+			return false, h.changed
+		}
 	}
-	h.mutex.Unlock()
-	for _, factory := range h.factories {
-		factory.Shutdown()
-	}
+	return true, nil
 }
 
 // Name is the name of the handle's health check.
 func (h *Handle) Name() string { return "informer-sync" }
 
-// Check fails while an informer that was asked for has not synced, and names it.
+// Check fails while an informer that was asked for has not synced, and names it and the
+// reason. One that waits for an API that is not installed is as it should be, and so
+// is one whose API has gone since it synced: [Handle.Served] tells of them.
 func (h *Handle) Check(*http.Request) error {
-	var waiting []string
-	for _, a := range h.all() {
-		if !cache.IsDone(a) {
-			waiting = append(waiting, a.Name())
+	var problems []string
+	for _, i := range h.all() {
+		h.mutex.Lock()
+		err := i.err
+		h.mutex.Unlock()
+		if err != nil && !apierrors.IsNotFound(err) && !i.HasSynced() {
+			problems = append(problems, err.Error())
 		}
 	}
-	if len(waiting) == 0 {
+	if len(problems) == 0 {
 		return nil
 	}
-	slices.Sort(waiting)
-	return fmt.Errorf("not yet synced: %s", strings.Join(waiting, ", "))
+	return errors.New(strings.Join(problems, "; "))
 }
 
-func (h *Handle) all() []*asked {
+// all returns the informers that were asked for, by name.
+func (h *Handle) all() []*informer {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	return slices.Collect(maps.Values(h.asked))
+	var all []*informer
+	for _, i := range h.informers {
+		all = append(all, i)
+	}
+	slices.SortFunc(all, func(a, b *informer) int { return cmp.Compare(a.name(), b.name()) })
+	return all
 }

@@ -19,13 +19,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	kubeinformers "k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/cache"
-	cachetesting "k8s.io/client-go/tools/cache/testing"
 	"k8s.io/utils/ptr"
 
 	"samplecontroller.io/controller-manager/controller"
@@ -138,16 +134,11 @@ type process struct {
 
 func newProcess(t *testing.T) *process {
 	t.Helper()
-	server := &source{FakeControllerSource: cachetesting.NewFakeControllerSource()}
-	t.Cleanup(server.Shutdown)
-	factory := kubeinformers.NewSharedInformerFactory(nil, 0)
+	server := &source{}
 	p := &process{story: &story{}, source: server}
 	p.leases = &leases{story: p.story, lease: &coordinationv1.Lease{}}
-	p.config.Informers = informers.NewHandle(factory)
-	p.informer = informers.Ask(p.config.Informers, cache.NewTypedSharedIndexInformer[*corev1.ConfigMap](
-		factory.InformerFor(&corev1.ConfigMap{}, func(_ kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
-			return cache.NewSharedIndexInformer(server, &corev1.ConfigMap{}, resync, nil)
-		})))
+	p.config.Informers = informers.NewHandle()
+	p.informer = informers.Ask[*corev1.ConfigMap](p.config.Informers, corev1.SchemeGroupVersion.WithResource("configmaps"), server)
 	election, err := leadership.New(leadership.Config{
 		Namespace: "default", Name: "lease", Identity: "me", Client: p.leases,
 		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
@@ -177,9 +168,8 @@ func (p *process) run(t *testing.T) (stop func() error) {
 	}
 }
 
-// source is where informers list and watch.
+// source is where the informer lists and watches. There are no ConfigMaps.
 type source struct {
-	*cachetesting.FakeControllerSource
 	open chan struct{} // closed while lists are answered
 }
 
@@ -188,11 +178,15 @@ func (s *source) hold() { s.open = make(chan struct{}) }
 
 func (s *source) release() { close(s.open) }
 
-func (s *source) List(options metav1.ListOptions) (runtime.Object, error) {
+func (s *source) List(context.Context, metav1.ListOptions) (*corev1.ConfigMapList, error) {
 	if s.open != nil {
 		<-s.open
 	}
-	return s.FakeControllerSource.List(options)
+	return &corev1.ConfigMapList{}, nil
+}
+
+func (s *source) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
+	return watch.NewRaceFreeFake(), nil
 }
 
 // IsWatchListSemanticsUnSupported has the informer list first, then watch.

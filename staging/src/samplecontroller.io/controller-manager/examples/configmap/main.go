@@ -7,16 +7,16 @@ package main
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"os"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-base/cli"
@@ -39,7 +39,6 @@ var registry = controller.NewRegistry(controller.Descriptor[shared]{Name: contro
 // shared is what controllers are made from.
 type shared struct {
 	client    kubernetes.Interface
-	factory   kubeinformers.SharedInformerFactory
 	informers *informers.Handle
 }
 
@@ -47,12 +46,14 @@ type shared struct {
 type checksums struct {
 	shared
 	*reconcile.Loop
+	lister corelisters.ConfigMapLister
 }
 
 func newChecksums(_ context.Context, s shared) (controller.Controller, error) {
-	c := &checksums{shared: s}
+	configMaps := informers.Ask[*corev1.ConfigMap](s.informers, corev1.SchemeGroupVersion.WithResource("configmaps"), s.client.CoreV1().ConfigMaps(""))
+	c := &checksums{shared: s, lister: corelisters.NewConfigMapLister(configMaps.GetIndexer())}
 	c.Loop = reconcile.New(controllerName, c.sync, reconcile.WithTimeout(10*time.Second))
-	reconcile.For(c.Loop, informers.Ask(s.informers, s.factory.Core().V1().ConfigMaps().TypedInformer()))
+	reconcile.For(c.Loop, configMaps)
 	return c, nil
 }
 
@@ -60,7 +61,7 @@ func (c *checksums) Run(ctx context.Context) error { return c.Loop.Run(ctx, work
 
 // sync compares what is with what should be, and writes only a difference.
 func (c *checksums) sync(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
-	configMap, err := c.factory.Core().V1().ConfigMaps().Lister().ConfigMaps(key.Namespace).Get(key.Name)
+	configMap, err := c.lister.ConfigMaps(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
 		return 0, nil
 	} else if err != nil {
@@ -76,10 +77,9 @@ func (c *checksums) sync(ctx context.Context, key cache.ObjectName) (time.Durati
 	return 0, err
 }
 
-// checksum is a pure function of the data: as JSON, maps are sorted by key.
+// checksum is a pure function of the data: printed, maps are sorted by key.
 func checksum(data ...any) string {
-	encoded, _ := json.Marshal(data)
-	return fmt.Sprintf("%x", sha256.Sum256(encoded))
+	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%q", data)))
 }
 
 // build makes what controllers share, and those that are enabled.
@@ -88,9 +88,8 @@ func build(ctx context.Context, config *rest.Config, enabled []string) (*informe
 	if err != nil {
 		return nil, nil, err
 	}
-	factory := kubeinformers.NewSharedInformerFactory(client, 0)
-	handle := informers.NewHandle(factory)
-	controllers, err := registry.Build(ctx, shared{client, factory, handle}, enabled)
+	handle := informers.NewHandle()
+	controllers, err := registry.Build(ctx, shared{client, handle}, enabled)
 	return handle, controllers, err
 }
 

@@ -15,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
@@ -41,8 +40,7 @@ func settings(label, data string, annotations map[string]string) *corev1.ConfigM
 func inBubble(t *testing.T, objects []runtime.Object, test func(*testing.T, *checksums, *fake.Clientset)) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset(objects...)
-		factory := kubeinformers.NewSharedInformerFactory(client, 0)
-		s := shared{client, factory, informers.NewHandle(factory)}
+		s := shared{client, informers.NewHandle(informers.WithoutWatchList())}
 		built, err := registry.Build(t.Context(), s, registry.Names())
 		if err != nil {
 			t.Fatal(err)

@@ -1,0 +1,235 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package informers
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/testutil"
+)
+
+func TestAllWhoAskShareOneInformer(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		if one, other := b.configMaps(), b.configMaps(WithSelector("ignored")); one != other {
+			b.Error("two informers of one resource")
+		}
+		if b.configMaps().GetStore() == b.secrets().GetStore() {
+			b.Error("one informer of two resources")
+		}
+	})
+}
+
+func TestOptionsOfTheHandleComeBeforeThoseOfWhoAsks(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		mark := func(uid types.UID) cache.TransformFunc {
+			return func(obj any) (any, error) {
+				obj.(*corev1.ConfigMap).UID = uid
+				return obj, nil
+			}
+		}
+		b.handle.defaults = []Option{WithSelector("a=b"), WithTransform(mark("of the handle"))}
+		b.configMapServer.create("a", "1")
+		b.secretServer.create("a", "1")
+		index := func(any) ([]string, error) { return []string{"all"}, nil }
+		configMaps := b.configMaps(WithTransform(mark("of who asks")), WithIndexers(cache.Indexers{"index": index}))
+		secrets := b.secrets()
+		b.handle.Start(b.ctx)
+		b.handle.WaitForSync(b.ctx)
+		synctest.Wait()
+		if got := held(configMaps)["a"]; got != "of who asks" {
+			b.Errorf("the transform is that %s", got)
+		}
+		if got := held(secrets)["a"]; got != "of the handle" {
+			b.Errorf("the transform is that %s", got)
+		}
+		if diff := cmp.Diff(map[string]bool{"a=b": true}, b.configMapServer.selected); diff != "" {
+			b.Errorf("label selectors (-want +got):\n%s", diff)
+		}
+		if objects, err := configMaps.GetIndexer().ByIndex("index", "all"); err != nil || len(objects) != 1 {
+			b.Errorf("by the given index: %v, %v", objects, err)
+		}
+		if configMaps.GetIndexer().GetIndexers()[cache.NamespaceIndex] != nil {
+			b.Error("the index by namespace is there although others were given in its place")
+		}
+		if objects, err := secrets.GetIndexer().ByIndex(cache.NamespaceIndex, "default"); err != nil || len(objects) != 1 {
+			b.Errorf("by namespace: %v, %v", objects, err)
+		}
+	})
+}
+
+func TestAResyncTellsOfAllObjectsAnew(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.configMapServer.create("a", "1")
+		informer := b.configMaps(WithResync(time.Minute))
+		updates := 0
+		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { updates++ }})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.handle.Start(b.ctx)
+		time.Sleep(10*time.Minute + time.Second)
+		b.handle.Shutdown()
+		if updates < 9 || updates > 10 {
+			b.Errorf("told of %d times in 10 minutes, want each minute", updates)
+		}
+	})
+}
+
+func TestAMistakeInAskingPanics(t *testing.T) {
+	type anything struct{ Source[runtime.Object] }
+	for name, ask := range map[string]func(b *bubble){
+		"as another type": func(b *bubble) {
+			Ask[*metav1.PartialObjectMetadata](b.handle, configMaps, b.configMapServer, WithTransform(func(obj any) (any, error) { return obj, nil }))
+		},
+		"in another version": func(b *bubble) {
+			Ask[*corev1.ConfigMap](b.handle, schema.GroupVersionResource{Version: "v2", Resource: "configmaps"}, b.configMapServer)
+		},
+		"as what its source does not list": func(b *bubble) { Ask[*corev1.Secret](b.handle, secrets, b.secretServer) },
+		"of a source that lists anything":  func(b *bubble) { Ask[*corev1.Secret](b.handle, secrets, anything{}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(b *bubble) {
+				b.configMaps()
+				defer func() {
+					if got := fmt.Sprint(recover()); got == "<nil>" || strings.Contains(got, "runtime error") {
+						b.Errorf("panic: %s, want a message", got)
+					}
+				}()
+				ask(b)
+			})
+		})
+	}
+}
+
+func TestClientsAreSources(*testing.T) {
+	_ = func(h *Handle, c kubernetes.Interface, m metadata.Interface, d dynamic.Interface) {
+		Ask[*corev1.ConfigMap](h, configMaps, c.CoreV1().ConfigMaps(""))
+		Ask[*metav1.PartialObjectMetadata](h, configMaps, m.Resource(configMaps))
+		Ask[*unstructured.Unstructured](h, configMaps, d.Resource(configMaps))
+	}
+}
+
+func TestFakeClientsetsAreReadWithoutStreams(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", UID: "1"}})
+		handle := NewHandle(WithoutWatchList())
+		informer := Ask[*corev1.ConfigMap](handle, configMaps, client.CoreV1().ConfigMaps(""))
+		handle.Start(t.Context())
+		defer handle.Shutdown()
+		time.Sleep(time.Second)
+		if err, _ := handle.Served(informer.GetStore()); err != nil {
+			t.Errorf("Served: %v", err)
+		}
+		if diff := cmp.Diff(map[string]types.UID{"a": "1"}, held(informer)); diff != "" {
+			t.Errorf("in the cache (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestTheWorstReasonIsTold(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		others := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "others"}
+		other := Ask[*corev1.ConfigMap](b.handle, others, &apiServer{err: errors.New("connection refused")}).GetStore()
+		b.configMapServer.err, b.secretServer.err = notFound, forbidden
+		configMaps, secrets := b.configMaps().GetStore(), b.secrets().GetStore()
+		stranger := cache.NewStore(cache.MetaNamespaceKeyFunc)
+		b.handle.Start(b.ctx)
+		time.Sleep(time.Second)
+		for _, tc := range []struct {
+			want   error
+			stores []cache.Store
+		}{
+			{nil, nil},
+			{nil, []cache.Store{stranger}},
+			{ErrNotSynced, []cache.Store{other, stranger}},
+			{notFound, []cache.Store{other, configMaps}},
+			{forbidden, []cache.Store{other, configMaps, secrets}},
+			{forbidden, []cache.Store{secrets, configMaps, other}},
+		} {
+			if err, _ := b.handle.Served(tc.stores...); !errors.Is(err, tc.want) {
+				b.Errorf("Served: %v, want %v", err, tc.want)
+			}
+		}
+	})
+}
+
+func TestWhatIsKnownOfResources(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		begin := time.Now()
+		b.secretServer.err = notFound
+		b.configMapServer.create("a", "1")
+		b.configMaps()
+		b.secrets()
+		registry := metrics.NewKubeRegistry()
+		m := NewMetrics("test", registry.CustomMustRegister)
+		expect := func(when string, want []Resource, ages, objects [2]int) {
+			b.Helper()
+			// The cause of an error is told by Served; the moment of a change to the second.
+			got := b.handle.Resources()
+			for i := range got {
+				if (got[i].Err == nil) != (want[i].Err == nil) {
+					b.Errorf("%s %s: %v, want %v", got[i].Name(), when, got[i].Err, want[i].Err)
+				}
+				got[i].Err, want[i].Err = nil, nil
+				got[i].Since = got[i].Since.Truncate(time.Second)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				b.Errorf("resources %s (-want +got):\n%s", when, diff)
+			}
+			text := fmt.Sprintf(`# HELP test_informer_objects [ALPHA] Number of objects of a resource in the cache.
+# TYPE test_informer_objects gauge
+test_informer_objects{resource="configmaps"} %d
+test_informer_objects{resource="secrets"} %d
+# HELP test_watch_age_seconds [ALPHA] Seconds since the watch of a resource last gave a sign of life, which it does at least about once a minute, or if it never did, since the process was set up.
+# TYPE test_watch_age_seconds gauge
+test_watch_age_seconds{resource="configmaps"} %d
+test_watch_age_seconds{resource="secrets"} %d
+`, objects[0], objects[1], ages[0], ages[1])
+			if err := testutil.GatherAndCompare(registry, strings.NewReader(text)); err != nil {
+				b.Errorf("metrics %s: %v", when, err)
+			}
+		}
+		m.Watch(NewHandle()) // of a manager that ran before in the same process
+		m.Watch(b.handle)
+		expect("at first", []Resource{
+			{Resource: configMaps, Err: ErrNotSynced, Since: begin}, {Resource: secrets, Err: ErrNotSynced, Since: begin},
+		}, [2]int{}, [2]int{})
+
+		time.Sleep(10 * time.Second)
+		b.handle.Start(b.ctx)
+		time.Sleep(20 * time.Second)
+		started := begin.Add(10 * time.Second)
+		expect("when one is served", []Resource{
+			{Resource: configMaps, Served: true, Since: started, Objects: 1, LastSign: started}, {Resource: secrets, Err: notFound, Since: started},
+		}, [2]int{20, 30}, [2]int{1, 0})
+
+		b.configMapServer.create("b", "2")
+		event := time.Now()
+		time.Sleep(30 * time.Second)
+		b.configMapServer.answer(notFound)
+		b.configMapServer.close()
+		time.Sleep(10 * time.Second)
+		expect("when it has gone", []Resource{
+			{Resource: configMaps, Err: notFound, Since: event.Add(30 * time.Second), Objects: 2, LastSign: event}, {Resource: secrets, Err: notFound, Since: started},
+		}, [2]int{40, 70}, [2]int{2, 0})
+	})
+}

@@ -1,0 +1,177 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package informers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// catchUpPeriod is how often it is looked whether a cache holds what was listed. Nothing
+// tells when it does, but it takes milliseconds, and is looked at only until then.
+const catchUpPeriod = 5 * time.Millisecond
+
+// informer is an informer, and what is known of the resource that it reads.
+type informer struct {
+	cache.SharedIndexInformer
+	typed    any // the same, as a TypedSharedIndexInformer
+	resource schema.GroupVersionResource
+	handle   *Handle
+	opened   chan struct{} // filled when a watch has been opened that goes on from a list
+	lastSign atomic.Int64  // of its watch, since the handle was made; 0: never
+
+	// What follows is guarded by the handle's mutex.
+
+	started bool
+	// err is why the resource is not served, nil if it is, and since is when that began.
+	err   error
+	since time.Time
+	// listed is the resourceVersion of the last list, once all that is in it has been sent.
+	// The cache must hold it before the resource counts as served. nil: it must be listed.
+	listed *string
+	// said is whether the log has told why the resource is not served.
+	said bool
+}
+
+func (i *informer) name() string { return i.resource.GroupResource().String() }
+
+// sign notes that the watch has given a sign of life.
+func (i *informer) sign() { i.lastSign.Store(max(1, int64(time.Since(i.handle.made)))) }
+
+// answered notes that the resource can be read.
+func (i *informer) answered() {
+	i.handle.mutex.Lock()
+	defer i.handle.mutex.Unlock()
+	if isDenied(i.err) {
+		i.turn(fmt.Errorf("%w: %s", ErrNotSynced, i.name()))
+	}
+}
+
+// denied notes that the resource is not there, or must not be read.
+func (i *informer) denied(ctx context.Context, verb string, err error) {
+	i.handle.mutex.Lock()
+	defer i.handle.mutex.Unlock()
+	reason := fmt.Errorf("no API serves %s: %w", i.name(), err)
+	if apierrors.IsForbidden(err) {
+		reason = fmt.Errorf("not permitted to %s %s: %w", verb, i.name(), err)
+	}
+	i.listed = nil
+	if rank(i.err) != rank(reason) {
+		i.turn(reason)
+		i.said = false
+	}
+	if i.said {
+		return
+	}
+	// One that comes and goes is told of now and then.
+	var heldBack int
+	if i.said, heldBack = i.handle.lines.Allow(i.name(), reason.Error()); !i.said {
+		return
+	}
+	logger := klog.FromContext(ctx)
+	if apierrors.IsForbidden(err) {
+		logger.Error(err, "Not permitted to read", "resource", i.name(), "verb", verb, "heldBack", heldBack)
+	} else {
+		logger.Info("Waiting for API", "resource", i.name(), "version", i.resource.Version, "heldBack", heldBack)
+	}
+}
+
+// setListed notes that the informer has been sent all that there was at that version, or
+// with nil that it must be listed anew.
+func (i *informer) setListed(version *string) {
+	i.handle.mutex.Lock()
+	defer i.handle.mutex.Unlock()
+	i.listed = version
+}
+
+// mustRelist tells whether a watch that goes on from before would leave the cache without
+// what has happened meanwhile.
+func (i *informer) mustRelist() bool {
+	i.handle.mutex.Lock()
+	defer i.handle.mutex.Unlock()
+	return i.listed == nil
+}
+
+// watches notes that a watch has been opened that goes on from a list.
+func (i *informer) watches() {
+	select {
+	case i.opened <- struct{}{}:
+	default: // that it was is not yet known
+	}
+}
+
+// follow keeps up whether the resource is served, until ctx ends.
+func (i *informer) follow(ctx context.Context) {
+	for {
+		select {
+		case <-i.opened:
+		case <-ctx.Done():
+			return
+		}
+		look := time.NewTicker(catchUpPeriod)
+		for !i.caughtUp(ctx) && ctx.Err() == nil {
+			select {
+			case <-look.C:
+			case <-ctx.Done():
+			}
+		}
+		look.Stop()
+	}
+}
+
+// caughtUp notes that the resource is served, if the cache holds what was listed. It
+// returns false if it will.
+func (i *informer) caughtUp(ctx context.Context) bool {
+	i.handle.mutex.Lock()
+	defer i.handle.mutex.Unlock()
+	if i.err == nil || i.listed == nil {
+		return true // nothing was to be caught up, or it has gone again
+	}
+	if !i.HasSynced() {
+		return false
+	}
+	// What cannot be compared is taken for true.
+	if order, err := resourceversion.CompareResourceVersion(i.GetStore().LastStoreSyncResourceVersion(), *i.listed); err == nil && order < 0 {
+		return false
+	}
+	if i.said {
+		klog.FromContext(ctx).Info("API is served", "resource", i.name(), "version", i.resource.Version)
+	}
+	i.said = false
+	i.turn(nil)
+	return true
+}
+
+// turn notes why the resource is not served from now on, or nil if it is.
+func (i *informer) turn(err error) {
+	i.err, i.since = err, time.Now()
+	close(i.handle.changed)
+	i.handle.changed = make(chan struct{})
+}
+
+// failed is told why the informer is to list anew, which it does when this returns, but
+// after a while that is the longer the more often it does.
+func (i *informer) failed(ctx context.Context, r *cache.Reflector, err error) {
+	for errors.Is(err, errMustRelist) {
+		err = r.ListAndWatchWithContext(ctx) // nothing has failed that time would heal
+	}
+	logger := klog.FromContext(ctx)
+	if err == nil || ctx.Err() != nil || errors.Is(err, io.EOF) || isExpired(err) {
+		logger.V(4).Info("Watch ended", "resource", i.name(), "reason", err)
+		return
+	}
+	if ok, heldBack := i.handle.lines.Allow(i.name(), err.Error()); ok {
+		logger.Error(err, "Reading failed", "resource", i.name(), "heldBack", heldBack)
+	}
+}

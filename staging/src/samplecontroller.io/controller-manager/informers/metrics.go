@@ -1,0 +1,68 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package informers
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/component-base/metrics"
+)
+
+// Metrics tells of the caches of a [Handle] and of the watches that fill them. It looks
+// when it is asked. There are series for each resource that was asked for, from then on.
+type Metrics struct {
+	metrics.BaseStableCollector
+	age, objects *metrics.Desc
+
+	mutex  sync.Mutex
+	handle *Handle
+}
+
+// NewMetrics makes the gauges <namespace>_watch_age_seconds{resource} and
+// <namespace>_informer_objects{resource} and registers them with register, usually
+// legacyregistry.CustomMustRegister. Call it once in a process.
+func NewMetrics(namespace string, register func(...metrics.StableCollector)) *Metrics {
+	label := []string{"resource"}
+	m := &Metrics{
+		age: metrics.NewDesc(namespace+"_watch_age_seconds",
+			"Seconds since the watch of a resource last gave a sign of life, which it does at least about once a minute, or if it never did, since the process was set up.",
+			label, nil, metrics.ALPHA, ""),
+		objects: metrics.NewDesc(namespace+"_informer_objects", "Number of objects of a resource in the cache.",
+			label, nil, metrics.ALPHA, ""),
+	}
+	register(m)
+	return m
+}
+
+// Watch has the metrics tell of the handle, in place of an earlier one.
+func (m *Metrics) Watch(h *Handle) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.handle = h
+}
+
+// DescribeWithStability implements metrics.StableCollector.
+func (m *Metrics) DescribeWithStability(descs chan<- *metrics.Desc) {
+	descs <- m.age
+	descs <- m.objects
+}
+
+// CollectWithStability implements metrics.StableCollector.
+func (m *Metrics) CollectWithStability(all chan<- metrics.Metric) {
+	m.mutex.Lock()
+	h := m.handle
+	m.mutex.Unlock()
+	if h == nil {
+		return
+	}
+	for _, r := range h.Resources() {
+		sign := r.LastSign
+		if sign.IsZero() {
+			sign = h.made
+		}
+		all <- metrics.NewLazyConstMetric(m.age, metrics.GaugeValue, time.Since(sign).Seconds(), r.Name())
+		all <- metrics.NewLazyConstMetric(m.objects, metrics.GaugeValue, float64(r.Objects), r.Name())
+	}
+}

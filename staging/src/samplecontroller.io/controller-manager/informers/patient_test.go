@@ -1,0 +1,263 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package informers
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+func TestAnInformerWaitsForItsAPIAsLongAsItTakes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err  error
+		want []string // in the log, at first
+	}{
+		"its CRD is missing":    {notFound, []string{"Waiting for API"}},
+		"permission is missing": {forbidden, []string{"!Not permitted to read"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(b *bubble) {
+				b.configMapServer.err = tc.err
+				informer := b.configMaps()
+				b.handle.Start(b.ctx)
+				time.Sleep(time.Hour)
+				requests := 0
+				for _, n := range b.configMapServer.requested() {
+					requests += n
+				}
+				if requests < 3590 || requests > 3610 {
+					b.Errorf("%d requests in an hour, want one a second", requests)
+				}
+				if diff := cmp.Diff(tc.want, b.logged()); diff != "" {
+					b.Errorf("log while it waits (-want +got):\n%s", diff)
+				}
+				err, changed := b.handle.Served(informer.GetStore())
+				if !errors.Is(err, tc.err) {
+					b.Errorf("Served: %v, want the API server's %v", err, tc.err)
+				}
+
+				begin := time.Now()
+				b.configMapServer.create("a", "1")
+				b.configMapServer.answer(nil)
+				for err != nil {
+					<-changed
+					err, changed = b.handle.Served(informer.GetStore())
+				}
+				if diff := cmp.Diff(map[string]types.UID{"a": "1"}, held(informer)); diff != "" {
+					b.Errorf("in the cache when it counts as served (-want +got):\n%s", diff)
+				}
+				if took := time.Since(begin); took > retryPeriod+10*time.Millisecond {
+					b.Errorf("it is served %v after the API server answers, want within %v", took, retryPeriod)
+				}
+				if diff := cmp.Diff(append(tc.want, "API is served"), b.logged()); diff != "" {
+					b.Errorf("log when it is served (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+func TestAnAPIThatCameBackIsServedWhenTheCacheHoldsWhatThereIs(t *testing.T) {
+	for name, denial := range map[string]error{"its CRD has gone": notFound, "permission has gone": forbidden} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(b *bubble) {
+				b.configMapServer.create("a", "1")
+				informer := b.configMaps()
+				b.handle.Start(b.ctx)
+				time.Sleep(time.Minute)
+				expectServed(b, "at first", nil)
+
+				b.configMapServer.answer(denial)
+				b.configMapServer.close()
+				time.Sleep(time.Hour)
+				expectServed(b, "when it has gone", denial)
+				if diff := cmp.Diff(map[string]types.UID{"a": "1"}, held(informer)); diff != "" {
+					b.Errorf("in the cache meanwhile (-want +got):\n%s", diff)
+				}
+
+				// What there is takes a minute to come.
+				b.configMapServer.replace(map[string]types.UID{"a": "2", "b": "3"})
+				if denial == forbidden {
+					b.configMapServer.oldest = 0 // it could be watched from where it was
+				}
+				b.configMapServer.silent = true
+				b.configMapServer.answer(nil)
+				if !b.configMapServer.lists {
+					time.Sleep(time.Minute)
+					expectServed(b, "while its objects come", ErrNotSynced)
+					b.configMapServer.mutex.Lock()
+					b.configMapServer.send(watch.Bookmark, b.configMapServer.endOfList())
+					b.configMapServer.mutex.Unlock()
+				}
+				begin := time.Now()
+				err, changed := b.handle.Served(informer.GetStore())
+				for err != nil {
+					<-changed
+					err, changed = b.handle.Served(informer.GetStore())
+				}
+				if diff := cmp.Diff(map[string]types.UID{"a": "2", "b": "3"}, held(informer)); diff != "" {
+					b.Errorf("in the cache when it counts as served (-want +got):\n%s", diff)
+				}
+				if took := time.Since(begin); took > retryPeriod+10*time.Millisecond {
+					b.Errorf("it is served after %v", took)
+				}
+				message := "Waiting for API"
+				if denial == forbidden {
+					message = "!Not permitted to read"
+				}
+				if diff := cmp.Diff([]string{message, "API is served"}, b.logged()); diff != "" {
+					b.Errorf("log (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+func TestAnAPIThatIsReplacedQuicklyIsServedAllAlong(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.configMapServer.create("a", "1")
+		informer := b.configMaps()
+		b.handle.Start(b.ctx)
+		time.Sleep(time.Minute)
+		_, changed := b.handle.Served()
+		for _, uid := range []types.UID{"2", "3", "4", "5", "6", "7", "8"} {
+			b.configMapServer.replace(map[string]types.UID{"a": uid})
+			time.Sleep(3 * shortWatch) // however often it is
+			if diff := cmp.Diff(map[string]types.UID{"a": uid}, held(informer)); diff != "" {
+				b.Errorf("in the cache (-want +got):\n%s", diff)
+			}
+			b.configMapServer.create("b", uid)
+			synctest.Wait()
+			if diff := cmp.Diff(map[string]types.UID{"a": uid, "b": uid}, held(informer)); diff != "" {
+				b.Errorf("in the cache after a change (-want +got):\n%s", diff)
+			}
+		}
+		select {
+		case <-changed:
+			b.Error("it was said not to be served meanwhile")
+		default:
+		}
+		if logged := b.logged(); len(logged) > 0 {
+			b.Errorf("logged: %q, want nothing", logged)
+		}
+	})
+}
+
+func TestAnAPIThatComesAndGoesIsServedWithoutDelay(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.configMapServer.create("a", "1")
+		informer := b.configMaps()
+		b.handle.Start(b.ctx)
+		time.Sleep(time.Minute)
+		for _, uid := range []types.UID{"2", "3", "4", "5", "6", "7", "8"} {
+			b.configMapServer.answer(notFound)
+			b.configMapServer.replace(map[string]types.UID{"a": uid})
+			time.Sleep(3500 * time.Millisecond)
+			expectServed(b, "when it has gone", notFound)
+			b.configMapServer.answer(nil)
+			time.Sleep(retryPeriod) // however often it is
+			expectServed(b, "when it is back", nil)
+			if diff := cmp.Diff(map[string]types.UID{"a": uid}, held(informer)); diff != "" {
+				b.Errorf("in the cache (-want +got):\n%s", diff)
+			}
+		}
+	})
+}
+
+// An API server that is restarted while a resource is denied leaves the informer with an
+// error and a watch that it wants to go on with.
+func TestADenialIsNotForgottenOverAnotherError(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.configMapServer.create("a", "1")
+		informer := b.configMaps()
+		b.handle.Start(b.ctx)
+		time.Sleep(time.Minute)
+		b.configMapServer.answer(forbidden)
+		b.configMapServer.close()
+		time.Sleep(time.Minute)
+		b.configMapServer.answer(apierrors.NewTooManyRequests("just started", 1)) // the watch is tried again
+		time.Sleep(time.Minute)
+		expectServed(b, "while the API server starts", forbidden)
+		b.configMapServer.objects["a"] = "2"
+		b.configMapServer.version++
+		b.configMapServer.answer(nil)
+		time.Sleep(5 * time.Minute)
+		expectServed(b, "at last", nil)
+		if diff := cmp.Diff(map[string]types.UID{"a": "2"}, held(informer)); diff != "" {
+			b.Errorf("in the cache (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestTheLogIsNotFlooded(t *testing.T) {
+	for name, tc := range map[string]struct {
+		trouble func(b *bubble) // each second
+		want    int             // at most, in an hour
+	}{
+		"the API server is down": {func(b *bubble) {
+			b.configMapServer.answer(errors.New("dial tcp 127.0.0.1:6443: connect: connection refused"))
+			b.configMapServer.close()
+		}, 360},
+		"a CRD comes and goes": {func(b *bubble) {
+			b.configMapServer.answer(notFound)
+			b.configMapServer.close()
+			time.Sleep(4 * time.Second)
+			b.configMapServer.answer(nil)
+			time.Sleep(4 * time.Second)
+		}, 720},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(b *bubble) {
+				b.configMaps()
+				b.handle.Start(b.ctx)
+				time.Sleep(time.Minute)
+				for begin := time.Now(); time.Since(begin) < time.Hour; time.Sleep(time.Second) {
+					tc.trouble(b)
+				}
+				if logged := b.logged(); len(logged) == 0 || len(logged) > tc.want {
+					b.Errorf("%d lines were logged in an hour, want some, and at most %d", len(logged), tc.want)
+				}
+			})
+		})
+	}
+}
+
+func TestNothingIsTriedAfterTheEnd(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.configMapServer.err = notFound
+		b.configMaps()
+		b.handle.Start(b.ctx)
+		time.Sleep(time.Minute + time.Second/2)
+		begin := time.Now()
+		b.handle.Shutdown()
+		if took := time.Since(begin); took > 0 {
+			b.Errorf("Shutdown took %v, want none", took)
+		}
+		b.configMapServer.requested()
+		time.Sleep(time.Minute)
+		if got := b.configMapServer.requested(); len(got) > 0 {
+			b.Errorf("%v after the end, want nothing", got)
+		}
+		if diff := cmp.Diff([]string{"Waiting for API"}, b.logged()); diff != "" {
+			b.Errorf("log (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// expectServed expects the resource of ConfigMaps to be served, or not for that reason.
+func expectServed(b *bubble, when string, want error) {
+	b.Helper()
+	synctest.Wait()
+	time.Sleep(2 * catchUpPeriod)
+	if err, _ := b.handle.Served(b.configMaps().GetStore()); !errors.Is(err, want) {
+		b.Errorf("Served %s: %v, want %v", when, err, want)
+	}
+}

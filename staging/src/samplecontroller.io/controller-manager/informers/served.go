@@ -1,0 +1,85 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package informers
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+)
+
+// ErrNotSynced is why a resource does not count as served whose objects are not yet in
+// the cache.
+var ErrNotSynced = errors.New("not yet synced")
+
+// Served tells whether the informers of the stores, which are what their GetStore returns,
+// hold what the API server serves. Stores that are not of the handle are passed over.
+//
+// The error is nil if all do. Else it is the reason of one that does not: the API server's
+// answer that it must not be read, for which [apierrors.IsForbidden] holds, before the
+// answer that there is no such resource, [apierrors.IsNotFound], before [ErrNotSynced]. The
+// channel is closed when the answer may be another.
+func (h *Handle) Served(stores ...cache.Store) (err error, changed <-chan struct{}) {
+	all := h.all()
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	for _, i := range all {
+		if rank(i.err) > rank(err) && slices.Contains(stores, cache.Store(i.GetIndexer())) {
+			err = i.err
+		}
+	}
+	return err, h.changed
+}
+
+// rank orders the reasons why a resource is not served: what must be done about the one
+// of higher rank comes first.
+func rank(err error) int {
+	switch {
+	case err == nil:
+		return 0
+	case apierrors.IsForbidden(err):
+		return 3
+	case apierrors.IsNotFound(err):
+		return 2
+	}
+	return 1
+}
+
+// Resource is what a [Handle] knows of a resource that an informer reads.
+type Resource struct {
+	Resource schema.GroupVersionResource
+	// Served tells whether the informer holds what the API server serves, Err why it does
+	// not, as [Handle.Served] does, and Since is when that began.
+	Served bool
+	Err    error
+	Since  time.Time
+	// Objects is how many are in the cache.
+	Objects int
+	// LastSign is when the watch last gave a sign of life: when it was opened, sent an
+	// event or, about once a minute, a bookmark. Zero: it never did.
+	LastSign time.Time
+}
+
+// Name is the name of the resource and its API group, such as deployments.apps.
+func (r Resource) Name() string { return r.Resource.GroupResource().String() }
+
+// Resources returns what is known of all resources that were asked for, by name.
+func (h *Handle) Resources() []Resource {
+	var resources []Resource
+	for _, i := range h.all() {
+		r := Resource{Resource: i.resource, Objects: len(i.GetStore().ListKeys())}
+		if sign := i.lastSign.Load(); sign > 0 {
+			r.LastSign = h.made.Add(time.Duration(sign))
+		}
+		h.mutex.Lock()
+		r.Served, r.Err, r.Since = i.err == nil, i.err, i.since
+		h.mutex.Unlock()
+		resources = append(resources, r)
+	}
+	return resources
+}

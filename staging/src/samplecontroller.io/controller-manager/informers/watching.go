@@ -1,0 +1,89 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package informers
+
+import (
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
+)
+
+// shortWatch is how long a watch must last that sends nothing. A shorter one the informer
+// takes for one that has failed, and backs off.
+const shortWatch = time.Second
+
+// watching is a watch of which the informer's state learns when it gives a sign of life,
+// and when it has sent all that there was.
+type watching struct {
+	watch.Interface
+	informer *informer
+	results  chan watch.Event
+	stopped  chan struct{}
+	stop     func() // closes stopped
+}
+
+// newWatching passes on what w sends, until w ends or is stopped.
+func newWatching(w watch.Interface, i *informer, listsFirst bool) *watching {
+	watching := &watching{Interface: w, informer: i, results: make(chan watch.Event), stopped: make(chan struct{})}
+	watching.stop = sync.OnceFunc(func() { close(watching.stopped) })
+	i.sign()
+	if !listsFirst {
+		i.watches()
+	}
+	go watching.run(listsFirst, time.Now())
+	return watching
+}
+
+// run passes on events. Where it would end the informer's watch with an error or too early,
+// the informer would back off. So it has it end well, and watch again: then it learns what
+// is so.
+func (w *watching) run(listing bool, begin time.Time) {
+	defer close(w.results)
+	for event := range w.Interface.ResultChan() {
+		w.informer.sign()
+		switch {
+		case event.Type == watch.Bookmark && listing:
+			if object, err := meta.Accessor(event.Object); err == nil && object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
+				listing = false
+				begin = time.Now().Add(shortWatch / 2) // when the informer has stored what was listed
+				w.informer.setListed(ptr.To(object.GetResourceVersion()))
+				w.informer.watches()
+			}
+		case event.Type == watch.Error && !listing && isExpired(apierrors.FromObject(event.Object)):
+			w.informer.setListed(nil)
+			w.wait(begin.Add(shortWatch))
+			return
+		}
+		w.results <- event
+	}
+	if !listing {
+		w.wait(begin.Add(shortWatch))
+	}
+}
+
+// wait waits until that time, or until nobody watches any more.
+func (w *watching) wait(until time.Time) {
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-w.stopped:
+	}
+}
+
+// ResultChan implements watch.Interface.
+func (w *watching) ResultChan() <-chan watch.Event { return w.results }
+
+// Stop implements watch.Interface. It returns when nothing is sent any more.
+func (w *watching) Stop() {
+	w.stop()
+	w.Interface.Stop()
+	for range w.results { // what was on its way
+	}
+}

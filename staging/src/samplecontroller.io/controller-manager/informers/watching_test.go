@@ -1,0 +1,122 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package informers
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+func newIdleInformer() *informer {
+	return &informer{resource: configMaps, handle: NewHandle(), opened: make(chan struct{}, 1)}
+}
+
+func TestAWatchCanBeStoppedWhileItSends(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := watch.NewFake() // whose sender waits until the event is taken
+		w := newWatching(source, newIdleInformer(), false)
+		sent := make(chan struct{})
+		go func() {
+			defer close(sent)
+			source.Add(&corev1.ConfigMap{})
+		}()
+		synctest.Wait() // until the event waits to be passed on
+		w.Stop()
+		w.Stop() // a second time is no mistake
+		<-sent
+		if _, ok := <-w.ResultChan(); ok {
+			t.Error("an event after Stop has returned")
+		}
+	})
+}
+
+func TestAWatchThatCannotGoOnCanBeStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := watch.NewRaceFreeFake()
+		source.Error(&metav1.Status{Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired})
+		i := newIdleInformer()
+		i.setListed(new(string))
+		w := newWatching(source, i, false)
+		synctest.Wait()
+		begin := time.Now()
+		w.Stop()
+		if took := time.Since(begin); took > 0 {
+			t.Errorf("Stop took %v, want none", took)
+		}
+		if !i.mustRelist() {
+			t.Error("the informer does not list anew")
+		}
+	})
+}
+
+func TestAWatchEndsWithItsSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := watch.NewRaceFreeFake()
+		source.Add(&corev1.ConfigMap{})
+		source.Stop()
+		w := newWatching(source, newIdleInformer(), false)
+		if event := <-w.ResultChan(); event.Type != watch.Added {
+			t.Errorf("the first event is %q, want what was sent", event.Type)
+		}
+		if event, ok := <-w.ResultChan(); ok {
+			t.Errorf("another event: %q", event.Type)
+		}
+		w.Stop()
+	})
+}
+
+func TestEachEventIsASignOfLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i := newIdleInformer()
+		source := watch.NewRaceFreeFake()
+		time.Sleep(time.Hour)
+		expect := func(when string) {
+			t.Helper()
+			if got, want := time.Duration(i.lastSign.Load()), time.Since(i.handle.made); got != want {
+				t.Errorf("the last sign of life %s is of %v, want %v", when, got, want)
+			}
+		}
+		w := newWatching(source, i, false)
+		expect("when it is opened")
+		for _, event := range []watch.EventType{watch.Added, watch.Modified, watch.Deleted, watch.Bookmark} {
+			time.Sleep(time.Minute)
+			source.Action(event, &corev1.ConfigMap{})
+			<-w.ResultChan()
+			expect(string(event))
+		}
+		w.Stop()
+	})
+}
+
+// BenchmarkWatching compares a watch with the same one whose signs of life are noted.
+func BenchmarkWatching(b *testing.B) {
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}}
+	for name, wrap := range map[string]func(watch.Interface) watch.Interface{
+		"bare":  func(w watch.Interface) watch.Interface { return w },
+		"noted": func(w watch.Interface) watch.Interface { return newWatching(w, newIdleInformer(), true) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			source := watch.NewFake()
+			w := wrap(source)
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				for range b.N {
+					source.Modify(object)
+				}
+			}()
+			for range b.N {
+				<-w.ResultChan()
+			}
+			<-done
+			w.Stop()
+		})
+	}
+}

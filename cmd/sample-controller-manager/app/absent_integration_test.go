@@ -1,0 +1,237 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	apptesting "samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/testing"
+	"samplecontroller.io/sample-controller-manager/hack/cluster"
+)
+
+// logged is a test that remembers what is logged to it.
+type logged struct {
+	testing.TB
+	mutex sync.Mutex
+	lines []string
+}
+
+func (l *logged) Log(args ...any) {
+	l.Helper()
+	l.TB.Log(args...)
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.lines = append(l.lines, fmt.Sprint(args...))
+}
+
+// about returns the lines that contain all of the texts.
+func (l *logged) about(texts ...string) []string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return slices.DeleteFunc(slices.Clone(l.lines), func(line string) bool {
+		return slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(line, text) })
+	})
+}
+
+// wantLines wants so many lines with that message about the kind.
+func (l *logged) wantLines(k kind, message string, want int) {
+	l.Helper()
+	if got := l.about(message, k.crd()); len(got) != want {
+		l.Errorf("%q was logged %d times about %s, want %d: %q", message, len(got), k.resource, want, got)
+	}
+}
+
+// startLogged is like startDaemon, but does not wait, and remembers the log.
+func startLogged(t *testing.T) (*apptesting.Server, *logged) {
+	t.Helper()
+	kubeconfig, err := testCluster.ServiceAccountKubeconfig(t.Context(), namespace, namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := &logged{TB: t}
+	return apptesting.Start(log, daemonFlags(kubeconfig)...), log
+}
+
+// waitReadyz waits until the check of the informers answers so, with all of the texts.
+func waitReadyz(t *testing.T, server *apptesting.Server, want int, texts ...string) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("informer-sync answers %d %q", want, texts), func(ctx context.Context) error {
+		code, body, err := server.Get(ctx, "/readyz/informer-sync", "")
+		if err == nil && (code != want || slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(body, text) })) {
+			err = fmt.Errorf("%d %s", code, body)
+		}
+		return err
+	})
+}
+
+// install installs the CRDs, and returns when the kind was established, to the second.
+func (k kind) install(t *testing.T) time.Time {
+	t.Helper()
+	if err := testCluster.Install(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	at := kubectl(t, "get", "crd", k.crd(), "-o", `jsonpath={.status.conditions[?(@.type=="Established")].lastTransitionTime}`)
+	established, err := time.Parse(time.RFC3339, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return established
+}
+
+// uninstall deletes the CRD with its objects and returns when it has gone.
+func (k kind) uninstall(t *testing.T) {
+	t.Helper()
+	kubectl(t, "delete", "crd", k.crd())
+}
+
+// serveNew creates an object as soon as the API server accepts it, waits until it is
+// served, and logs how long after since that was.
+func (k kind) serveNew(t *testing.T, ns, name string, since time.Time) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%s %s is accepted", k.name, name), func(ctx context.Context) error {
+		_, err := k.tryStore(ctx, ns, k.new(name, 1))
+		return err
+	})
+	created := time.Now()
+	k.waitCondition(t, ns, name, "Reconciling", "Progressing")
+	events, err := testCluster.AuditEvents(cluster.ByUserAgent(k.controller), func(event auditv1.Event) bool {
+		return event.ObjectRef != nil && event.ObjectRef.Resource == "deployments" && event.Verb == "create" && event.ObjectRef.Name == name
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(events) == 0 {
+		t.Fatalf("no request of the Deployment of %s", name)
+	}
+	after := func(t time.Time) time.Duration { return t.Sub(since).Round(time.Millisecond) }
+	t.Logf("%s: accepted %v after the API, first write %v, Deployment %v", name, after(created),
+		after(events[0].RequestReceivedTimestamp.Time), after(events[len(events)-1].RequestReceivedTimestamp.Time))
+}
+
+func TestACRDMayComeAndGo(t *testing.T) {
+	ownCluster(t)
+	ns := newNamespace(t)
+	icecreams.uninstall(t)
+
+	server, log := startLogged(t)
+	waitReadyz(t, server, 200)
+	foos.create(t, ns, "first", 1)
+	foos.waitCondition(t, ns, "first", "Reconciling", "Progressing")
+	log.wantLines(icecreams, "Waiting for API", 1)
+
+	icecreams.serveNew(t, ns, "installed", icecreams.install(t))
+	log.wantLines(icecreams, "API is served", 1)
+
+	icecreams.uninstall(t)
+	eventually(t, "it is told that the API has gone", func(context.Context) error {
+		if len(log.about("Waiting for API", icecreams.crd())) < 2 {
+			return fmt.Errorf("it was told once")
+		}
+		return nil
+	})
+	foos.create(t, ns, "second", 1)
+	foos.waitCondition(t, ns, "second", "Reconciling", "Progressing")
+	waitReadyz(t, server, 200)
+	time.Sleep(5 * time.Second) // in which it is asked for in vain
+	icecreams.serveNew(t, ns, "slowly", icecreams.install(t))
+	log.wantLines(icecreams, "API is served", 2)
+
+	// At once: whether anybody notices that it was gone depends on luck.
+	for i := range 3 {
+		icecreams.uninstall(t)
+		icecreams.serveNew(t, ns, fmt.Sprintf("quickly-%d", i), icecreams.install(t))
+	}
+	for _, message := range []string{"Waiting for API", "API is served"} {
+		if got := log.about(message, icecreams.crd()); len(got) > 5 {
+			t.Errorf("%q was logged %d times in 5 outages", message, len(got))
+		}
+	}
+	if failed := log.about("Reading failed"); len(failed) > 0 {
+		t.Errorf("logged: %q", failed)
+	}
+	waitReadyz(t, server, 200)
+}
+
+func TestARightToReadMayBeMissing(t *testing.T) {
+	ownCluster(t)
+	ns := newNamespace(t)
+	restore := revoke(t, icecreams)
+
+	server, log := startLogged(t)
+	waitReadyz(t, server, 500, "not permitted to watch "+icecreams.crd())
+	foos.create(t, ns, "first", 1)
+	foos.waitCondition(t, ns, "first", "Reconciling", "Progressing")
+	log.wantLines(icecreams, "Not permitted to read", 1)
+	granted := time.Now()
+	restore()
+	waitReadyz(t, server, 200)
+	icecreams.serveNew(t, ns, "granted", granted)
+
+	// A watch that is open goes on, until something else ends it.
+	restore = revoke(t, icecreams)
+	tighten := icecreams.loosen(t, ns)
+	defer tighten()
+	eventually(t, "it is told that the right has gone", func(context.Context) error {
+		if len(log.about("Not permitted to read", icecreams.crd())) < 2 {
+			return fmt.Errorf("it was told once")
+		}
+		return nil
+	})
+	waitReadyz(t, server, 200) // it has synced
+	icecreams.create(t, ns, "meanwhile", 1)
+	granted = time.Now()
+	restore()
+	icecreams.serveNew(t, ns, "again", granted)
+	icecreams.waitCondition(t, ns, "meanwhile", "Reconciling", "Progressing")
+	log.wantLines(icecreams, "API is served", 2)
+}
+
+// revoke takes the right to read the kind from the daemon, until restore is called.
+func revoke(t *testing.T, k kind) (restore func()) {
+	t.Helper()
+	roles := kube.RbacV1().ClusterRoles()
+	role, err := roles.Get(t.Context(), "sample-controller-manager-controllers", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := role.DeepCopy()
+	for i := range role.Rules {
+		if slices.Contains(role.Rules[i].Resources, k.resource) {
+			role.Rules[i].Resources = slices.DeleteFunc(role.Rules[i].Resources, func(resource string) bool { return resource == k.resource })
+		}
+	}
+	role.Rules = slices.DeleteFunc(role.Rules, func(rule rbacv1.PolicyRule) bool { return len(rule.Resources) == 0 })
+	revoked, err := roles.Update(t.Context(), role, metav1.UpdateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	may := func(want bool) {
+		t.Helper()
+		eventually(t, fmt.Sprintf("the daemon may watch %s: %t", k.resource, want), func(ctx context.Context) error {
+			out, err := testCluster.Kubectl(ctx, "auth", "can-i", "watch", k.crd(), "--all-namespaces", "--as=system:serviceaccount:"+namespace+":"+namespace)
+			if got := strings.HasPrefix(out, "yes"); got != want {
+				return fmt.Errorf("%q, %v", out, err)
+			}
+			return nil
+		})
+	}
+	may(false)
+	return func() {
+		t.Helper()
+		whole.ResourceVersion = revoked.ResourceVersion
+		if _, err := roles.Update(t.Context(), whole, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

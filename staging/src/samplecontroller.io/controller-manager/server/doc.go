@@ -10,7 +10,7 @@
 //	/statusz /flagz           SubjectAccessReview of the path
 //	/debug/pprof
 //	/debug/controllers        what each controller is doing, and why not
-//	/debug/flags/v            PUT sets the log verbosity
+//	/debug/flags/v            PUT sets the log verbosity, at most to 7
 //
 // It is the stack of k8s.io/apiserver and k8s.io/controller-manager, put
 // together once.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/server/flagz"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/apiserver/pkg/server/mux"
+	"k8s.io/apiserver/pkg/server/routes"
 	"k8s.io/apiserver/pkg/server/statusz"
 	"k8s.io/component-base/compatibility"
 	componentbaseconfig "k8s.io/component-base/config"
@@ -26,8 +27,12 @@ import (
 // shutdownTimeout is how long requests that are being answered are waited for.
 const shutdownTimeout = 2 * time.Second
 
-// controllersPath is where controllers tell what they are doing.
-const controllersPath = "/debug/controllers"
+// controllersPath is where controllers tell what they are doing, verbosityPath where the
+// log verbosity is set, by PUT.
+const (
+	controllersPath = "/debug/controllers"
+	verbosityPath   = "/debug/flags/v"
+)
 
 // Config says what to serve to whom.
 type Config struct {
@@ -39,7 +44,8 @@ type Config struct {
 	// allowed.
 	Authentication *apiserver.AuthenticationInfo
 	Authorization  *apiserver.AuthorizationInfo
-	// Debugging switches profiling and the setting of the log verbosity.
+	// Debugging switches profiling and the setting of the log verbosity, which goes
+	// to [MaxVerbosity].
 	Debugging componentbaseconfig.DebuggingConfiguration
 	// Flags are shown by /flagz; nil: there is no /flagz.
 	Flags flagz.Reader
@@ -62,6 +68,10 @@ func Handler(config Config) http.Handler {
 	healthzMux := mux.NewPathRecorderMux("healthz")
 	healthz.InstallHandler(healthzMux, config.Healthz...)
 	mux := genericcontrollermanager.NewBaseHandler(&config.Debugging, healthzMux)
+	if config.Debugging.EnableProfiling {
+		mux.Unregister(verbosityPath) // which sets whatever it is told to
+		mux.UnlistedHandleFunc(verbosityPath, routes.StringFlagPutHandler(setVerbosity))
+	}
 	mux.HandlePrefix("/healthz/", healthzMux) // the base handler has no single checks
 	healthz.InstallLivezHandler(mux, config.Livez...)
 	healthz.InstallReadyzHandler(mux, config.Readyz...)

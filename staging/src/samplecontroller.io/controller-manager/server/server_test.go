@@ -17,6 +17,8 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/compatibility"
 	componentbaseconfig "k8s.io/component-base/config"
+	"k8s.io/component-base/logs"
+	"k8s.io/klog/v2"
 )
 
 // all returns a configuration with all endpoints that there are.
@@ -70,6 +72,39 @@ func TestTheLogVerbosityIsSetOnlyByTheAuthorised(t *testing.T) {
 		if err != nil || code != want {
 			t.Errorf("PUT as %q: %d, want %d: %s, %v", user, code, want, body, err)
 		}
+	}
+}
+
+func TestTheLogVerbosityHasAnEnd(t *testing.T) {
+	t.Cleanup(func() {
+		if _, err := logs.GlogSetter("0"); err != nil {
+			t.Error(err)
+		}
+	})
+	server := start(t, all(t))
+	for value, want := range map[string]struct {
+		code   int
+		answer string
+		level  klog.Level // the highest that is logged
+	}{
+		"3":       {http.StatusOK, "successfully set klog.logging.verbosity to 3\n", 3},
+		"7":       {http.StatusOK, "successfully set klog.logging.verbosity to 7\n", 7},
+		"8":       {http.StatusOK, "successfully set klog.logging.verbosity to 7, not to 8: above 7 the log would show objects and tokens\n", 7},
+		"1000000": {http.StatusOK, "successfully set klog.logging.verbosity to 7, not to 1000000: above 7 the log would show objects and tokens\n", 7},
+		"much":    {http.StatusBadRequest, "strconv.ParseUint: parsing \"much\": invalid syntax\n", 0},
+	} {
+		t.Run(value, func(t *testing.T) {
+			if _, err := logs.GlogSetter("0"); err != nil {
+				t.Fatal(err)
+			}
+			code, answer, err := server.do(http.MethodPut, "/debug/flags/v", "admin", value)
+			if err != nil || code != want.code || answer != want.answer {
+				t.Errorf("PUT: %d %q, %v, want %d %q", code, answer, err, want.code, want.answer)
+			}
+			if !klog.V(want.level).Enabled() || klog.V(want.level+1).Enabled() {
+				t.Errorf("V(%d) enabled: %v, V(%d): %v, want only the first", want.level, klog.V(want.level).Enabled(), want.level+1, klog.V(want.level+1).Enabled())
+			}
+		})
 	}
 }
 

@@ -65,8 +65,11 @@ selects from.`,
 			if err := manager.NoticeDeadConnections(); err != nil {
 				return err
 			}
-			config, err := o.Config()
+			config, err := o.Config(cmd.Context())
 			if err != nil {
+				if cmd.Context().Err() != nil {
+					return nil // told to end before
+				}
 				return err
 			}
 			if err := logsapi.ValidateAndApply(o.Logs, o.FeatureGates); err != nil {

@@ -4,6 +4,8 @@
 package options
 
 import (
+	"context"
+
 	"k8s.io/apiserver/pkg/server/flagz"
 	"k8s.io/component-base/compatibility"
 	"k8s.io/component-base/metrics"
@@ -14,8 +16,9 @@ import (
 )
 
 // Config validates the options and returns what they come to. It reads the files
-// that they name and opens the port, but starts nothing.
-func (o *Options) Config() (*config.Config, error) {
+// that they name, opens the port and asks the API server how to authenticate, which is
+// given up when ctx ends; but it starts nothing.
+func (o *Options) Config(ctx context.Context) (*config.Config, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
@@ -27,7 +30,7 @@ func (o *Options) Config() (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	serving, err := o.Server.Config(o.Client.Connection.Kubeconfig)
+	serving, err := o.Server.Config(ctx, o.Client.Connection.Kubeconfig)
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func Start(t testing.TB, flags ...string) *Server {
 	}
 	o.Server.SecureServing.Listener = listener
 	o.Server.SecureServing.BindPort = listener.Addr().(*net.TCPAddr).Port
-	config, err := o.Config()
+	config, err := o.Config(t.Context())
 	if err != nil {
 		t.Fatalf("configuring the daemon: %v", err)
 	}

@@ -83,7 +83,10 @@ func (o *Options) run(ctx context.Context, build Build) error {
 	if c.Informers, c.Controllers, err = build(ctx, gated, enabled); err != nil {
 		return err
 	}
-	if c.Server, err = o.Server.Config(o.Kubeconfig); err != nil {
+	if c.Server, err = o.Server.Config(ctx, o.Kubeconfig); err != nil {
+		if ctx.Err() != nil {
+			return nil // told to end before
+		}
 		return err
 	}
 	return Run(ctx, c)

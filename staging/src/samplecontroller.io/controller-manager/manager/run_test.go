@@ -225,7 +225,7 @@ func TestTheServerAnswersUntilAllElseHasEnded(t *testing.T) {
 	options := NewOptions("test-manager", 0, controller.NewRegistry[struct{}]()).Server
 	options.SecureServing.Listener = listener
 	t.Setenv("KUBERNETES_SERVICE_HOST", "") // there is no cluster
-	if p.config.Server, err = options.Config(""); err != nil {
+	if p.config.Server, err = options.Config(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
 	url := "https://" + listener.Addr().String()

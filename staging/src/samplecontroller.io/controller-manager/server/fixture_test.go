@@ -96,7 +96,7 @@ func newOptions(t *testing.T) *Options {
 // startAPIServer.
 func newConfig(t *testing.T) Config {
 	t.Helper()
-	config, err := newOptions(t).Config(startAPIServer(t))
+	config, err := newOptions(t).Config(t.Context(), startAPIServer(t))
 	if err != nil {
 		t.Fatal(err)
 	}

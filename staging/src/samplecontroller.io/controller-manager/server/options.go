@@ -4,6 +4,7 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"net"
 
@@ -62,8 +63,10 @@ func (o *Options) Validate() []error {
 
 // Config returns what the options come to. It reads the files that they name and
 // opens the port, but serves nothing yet. Who asks is looked up in the cluster of
-// kubeconfig unless the options name another; empty: in that of the Pod.
-func (o *Options) Config(kubeconfig string) (Config, error) {
+// kubeconfig unless the options name another; empty: in that of the Pod. That may take
+// 10 seconds if the cluster does not answer, and is given up when ctx ends: then the
+// error is why that did.
+func (o *Options) Config(ctx context.Context, kubeconfig string) (Config, error) {
 	c := Config{Name: o.Name, Debugging: *o.Debugging.DebuggingConfiguration}
 	if err := o.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
 		return Config{}, fmt.Errorf("making a self-signed certificate: %w", err)
@@ -74,7 +77,7 @@ func (o *Options) Config(kubeconfig string) (Config, error) {
 	if c.SecureServing == nil {
 		return c, nil
 	}
-	if err := o.delegate(&c, kubeconfig); err != nil {
+	if err := o.delegate(ctx, &c, kubeconfig); err != nil {
 		c.SecureServing.Listener.Close()
 		return Config{}, err
 	}
@@ -82,7 +85,7 @@ func (o *Options) Config(kubeconfig string) (Config, error) {
 }
 
 // delegate has the API server decide who asks and what they may.
-func (o *Options) delegate(c *Config, kubeconfig string) error {
+func (o *Options) delegate(ctx context.Context, c *Config, kubeconfig string) error {
 	authentication, authorization := *o.Authentication, *o.Authorization
 	for _, file := range []*string{&authentication.RemoteKubeConfigFile, &authorization.RemoteKubeConfigFile} {
 		if *file == "" {
@@ -90,9 +93,15 @@ func (o *Options) delegate(c *Config, kubeconfig string) error {
 		}
 	}
 	c.Authentication, c.Authorization = &apiserver.AuthenticationInfo{}, &apiserver.AuthorizationInfo{}
+	lookups := &lookups{}
+	authentication.WithCustomRoundTripper(lookups.boundTo(ctx))
 	if err := authentication.ApplyTo(c.Authentication, c.SecureServing, nil); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx) // what failed because of that would say nothing
+		}
 		return fmt.Errorf("setting up delegated authentication: %w", err)
 	}
+	lookups.over.Store(true)
 	if err := authorization.ApplyTo(c.Authorization); err != nil {
 		return fmt.Errorf("setting up delegated authorization: %w", err)
 	}

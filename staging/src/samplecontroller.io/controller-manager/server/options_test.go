@@ -64,7 +64,7 @@ func TestOptionsThatAreWrong(t *testing.T) {
 }
 
 func TestPortZeroServesNothing(t *testing.T) {
-	config, err := NewOptions("test-manager", 0).Config("")
+	config, err := NewOptions("test-manager", 0).Config(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestPortZeroServesNothing(t *testing.T) {
 func TestConfigThatFailsLeavesThePortFree(t *testing.T) {
 	o := newOptions(t)
 	address := o.SecureServing.Listener.Addr().String()
-	if _, err := o.Config(missing(t)); err == nil || !strings.Contains(err.Error(), "authentication") {
+	if _, err := o.Config(t.Context(), missing(t)); err == nil || !strings.Contains(err.Error(), "authentication") {
 		t.Errorf("Config with a kubeconfig that does not exist: error %v, want one about authentication", err)
 	}
 	listener, err := net.Listen("tcp", address)
@@ -91,7 +91,7 @@ func TestKubeconfigsOfTheirOwnComeBeforeTheCommonOne(t *testing.T) {
 	o := newOptions(t)
 	o.Authentication.RemoteKubeConfigFile = kubeconfig
 	o.Authorization.RemoteKubeConfigFile = kubeconfig
-	config, err := o.Config(missing(t))
+	config, err := o.Config(t.Context(), missing(t))
 	if err != nil {
 		t.Fatalf("Config: %v", err)
 	}
@@ -103,7 +103,7 @@ func TestKubeconfigsOfTheirOwnComeBeforeTheCommonOne(t *testing.T) {
 
 func TestConfigDoesNotChangeTheOptions(t *testing.T) {
 	o := newOptions(t)
-	if _, err := o.Config(startAPIServer(t)); err != nil {
+	if _, err := o.Config(t.Context(), startAPIServer(t)); err != nil {
 		t.Fatal(err)
 	}
 	if o.Authentication.RemoteKubeConfigFile != "" || o.Authorization.RemoteKubeConfigFile != "" {
@@ -114,7 +114,7 @@ func TestConfigDoesNotChangeTheOptions(t *testing.T) {
 // Without a cluster to ask, the probes answer and nothing else does.
 func TestWithoutAKubeconfigNobodyIsAuthorised(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	config, err := newOptions(t).Config("")
+	config, err := newOptions(t).Config(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}

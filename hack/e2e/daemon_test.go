@@ -47,14 +47,19 @@ func startBuild(t *testing.T, path, kubeconfig string, flags ...string) *replica
 	t.Helper()
 	port := freePort(t)
 	return &replica{
-		url: fmt.Sprintf("https://127.0.0.1:%d", port),
-		program: startProgram(t, path, append([]string{
-			"--kubeconfig=" + kubeconfig,
-			"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
-			"--leader-elect-resource-namespace=" + daemonName,
-			"--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=200ms",
-			"-v=2",
-		}, flags...)...),
+		url:     fmt.Sprintf("https://127.0.0.1:%d", port),
+		program: startProgram(t, path, append(replicaFlags(kubeconfig, port), flags...)...),
+	}
+}
+
+// replicaFlags are the flags that every replica has.
+func replicaFlags(kubeconfig string, port int) []string {
+	return []string{
+		"--kubeconfig=" + kubeconfig,
+		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
+		"--leader-elect-resource-namespace=" + daemonName,
+		"--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=200ms",
+		"-v=2",
 	}
 }
 

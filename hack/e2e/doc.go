@@ -15,6 +15,9 @@
 //	placement_test.go  the line for each Pod that is placed, through kills
 //	churn_test.go      statuses and placements while much happens at once
 //	lifecycle_test.go  signals, leadership, exit codes
+//	signal_test.go     SIGTERM at any moment of a process's life
+//	shutdown_test.go   how controllers are started and waited for
+//	liveness_test.go   what fails a liveness probe, and what does not
 //	fleet_test.go      several replicas, each with a network of its own that can fail
 //	sharpness_test.go  what is found in client-go's own leaders, so that nothing found counts
 //	command_test.go    the command line, without a cluster

@@ -6,6 +6,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -13,6 +14,9 @@ import (
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/utils/ptr"
 
@@ -62,6 +66,71 @@ func TestAMissingAPIDelaysNoElection(t *testing.T) {
 	foos.create(t, ns, "a", 1)
 	foos.waitReady(t, ns, "a", 1)
 	r.stop()
+}
+
+// TestAMissingPermissionDelaysNoElection starts the daemon before it may read anything:
+// it leads, and serves Foos as soon as it is let, without a restart.
+func TestAMissingPermissionDelaysNoElection(t *testing.T) {
+	t.Cleanup(func() { denialsExcused = time.Now() }) // when the replica has ended
+	freeLease(t)
+	ns := newNamespace(t)
+	grant := takeControllersRights(t)
+	r := startReplica(t)
+	r.waitLog(`"Leading"`)
+	waitUntil(t, "the replica says what it waits for", func(ctx context.Context) error {
+		code, body, err := r.get(ctx, "/readyz")
+		if err == nil && (code != http.StatusInternalServerError || !strings.Contains(body, "[-]informer-sync")) {
+			err = fmt.Errorf("%d %s", code, body)
+		}
+		return err
+	})
+	foos.create(t, ns, "a", 1)
+	grant(t.Context())
+	foos.waitReady(t, ns, "a", 1)
+	r.ready().stop()
+}
+
+// takeControllersRights takes from the daemon all that its controllers may do, until the
+// returned function is called or the test ends.
+func takeControllersRights(t *testing.T) (restore func(context.Context)) {
+	t.Helper()
+	const name = daemonName + "-controllers"
+	bindings := kube.RbacV1().ClusterRoleBindings()
+	binding, err := bindings.Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := bindings.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	binding.ObjectMeta = metav1.ObjectMeta{Name: binding.Name, Labels: binding.Labels, Annotations: binding.Annotations}
+	restore = func(ctx context.Context) {
+		if _, err := bindings.Create(ctx, binding, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Error(err)
+		}
+		waitAllowed(t, ctx, true)
+	}
+	t.Cleanup(func() { restore(context.WithoutCancel(t.Context())) })
+	waitAllowed(t, t.Context(), false)
+	return restore
+}
+
+// waitAllowed waits until the API server has learnt whether the daemon may list Foos.
+func waitAllowed(t *testing.T, ctx context.Context, want bool) {
+	t.Helper()
+	question := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User:               "system:serviceaccount:" + daemonName + ":" + daemonName,
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Group: foos.Group, Resource: foos.resource, Verb: "list"},
+	}}
+	for {
+		answer, err := kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, question, metav1.CreateOptions{})
+		if err != nil {
+			t.Error(err)
+		}
+		if err != nil || answer.Status.Allowed == want {
+			return
+		}
+	}
 }
 
 func TestAStandbyTakesOver(t *testing.T) {

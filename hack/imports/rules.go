@@ -26,8 +26,8 @@ var rules = []rule{
 	{of: clients, may: []string{api}},
 	{of: library + "/examples/*", may: []string{library}},
 	{of: library + "/manager", may: []string{
-		library + "/controller", library + "/debug", library + "/informers", library + "/leadership",
-		library + "/reconcile", library + "/server", library + "/supervisor",
+		library + "/controller", library + "/debug", library + "/informers", library + "/internal",
+		library + "/leadership", library + "/reconcile", library + "/server", library + "/supervisor",
 	}},
 	{of: library + "/supervisor", may: []string{library + "/controller", library + "/leadership", library + "/reconcile"}},
 	{of: library + "/debug", may: []string{library + "/controller"}},

@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/term"
-	"k8s.io/klog/v2"
 
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/informers"
@@ -56,14 +55,14 @@ func NewCommand(o *Options, build Build) *cobra.Command {
 
 // run makes all that the options ask for, then runs it.
 func (o *Options) run(ctx context.Context, build Build) error {
-	// Without it, which is how k8s.io/component-base/logs leaves it, log lines would
-	// not say which controller and key they are about.
-	klog.EnableContextualLogging(true)
 	if err := NoticeDeadConnections(); err != nil {
 		return err
 	}
 	if errs := o.Validate(); len(errs) > 0 {
 		return utilerrors.NewAggregate(errs)
+	}
+	if err := ApplyLogs(ctx, o.Logs, nil); err != nil {
+		return err
 	}
 	enabled, err := o.registry.Enabled(o.Selection)
 	if err != nil {

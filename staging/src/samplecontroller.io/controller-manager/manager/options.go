@@ -9,6 +9,7 @@ import (
 	"time"
 
 	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/logs"
 
 	"samplecontroller.io/controller-manager/leadership"
 	"samplecontroller.io/controller-manager/server"
@@ -43,6 +44,8 @@ type Options struct {
 	WarmStandby bool
 	// Server says what to serve to whom.
 	Server *server.Options
+	// Logs says what is logged, and how.
+	Logs *logs.Options
 
 	registry Registry
 }
@@ -57,6 +60,7 @@ func NewOptions(name string, port int, registry Registry) *Options {
 		LeaderElection: leadership.NewOptions(name),
 		WarmStandby:    true,
 		Server:         server.NewOptions(name, port),
+		Logs:           logs.NewOptions(),
 		registry:       registry,
 	}
 }
@@ -76,6 +80,7 @@ func (o *Options) AddFlags(sections *cliflag.NamedFlagSets) {
 		"All controllers: "+strings.Join(o.registry.Names(), ", ")+"\nDisabled-by-default controllers: "+disabled)
 	o.LeaderElection.AddFlags(sections.FlagSet("leader election"))
 	o.Server.AddFlags(sections)
+	AddLogFlags(o.Logs, sections.FlagSet("logs"))
 }
 
 // Validate returns all that is wrong.

@@ -1,0 +1,58 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/pflag"
+	"k8s.io/component-base/featuregate"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/klog/v2"
+
+	"samplecontroller.io/controller-manager/server"
+)
+
+// AddLogFlags adds the flags of the log. For --logging-format=json the program must
+// import k8s.io/component-base/logs/json/register.
+func AddLogFlags(o *logs.Options, fs *pflag.FlagSet) {
+	logsapi.AddFlags(o, fs)
+	for _, name := range []string{"v", "vmodule"} {
+		fs.Lookup(name).Usage += fmt.Sprintf("; a level above %d counts as %d: the log would show objects and tokens", server.MaxVerbosity, server.MaxVerbosity)
+	}
+}
+
+// ApplyLogs has the process log as the options say, but at most at
+// [server.MaxVerbosity], to which it lowers them. Whoever logs, the libraries too: errors
+// of one cause about one object are logged once in 10 s, of an object only its name,
+// and of a value that the API server finds invalid only its field.
+//
+// It must be called once in a process, before anything is started, with a context
+// without a logger. gates may be nil.
+func ApplyLogs(ctx context.Context, o *logs.Options, gates featuregate.FeatureGate) error {
+	lowered := lower(&o.Verbosity)
+	for i := range o.VModule {
+		lowered = lower(&o.VModule[i].Verbosity) || lowered
+	}
+	if err := logsapi.ValidateAndApply(o, gates); err != nil {
+		return err
+	}
+	logger := guarded(klog.FromContext(ctx))
+	klog.SetLoggerWithOptions(logger, klog.ContextualLogger(true))
+	if lowered {
+		logger.Info("Verbosity of the log is lowered: above it the log would show objects and tokens", "verbosity", server.MaxVerbosity)
+	}
+	return nil
+}
+
+// lower lowers a level to what is allowed, and tells whether it was above that.
+func lower(level *logsapi.VerbosityLevel) bool {
+	if *level <= server.MaxVerbosity {
+		return false
+	}
+	*level = server.MaxVerbosity
+	return true
+}

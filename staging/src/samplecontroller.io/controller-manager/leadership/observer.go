@@ -8,13 +8,17 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
+
+	"samplecontroller.io/controller-manager/internal/flood"
 )
 
 // releasedSeconds is the duration in a Lease that its holder has released, as
@@ -40,6 +44,8 @@ type observer struct {
 	takeable  time.Time
 	changed   chan struct{} // closed at the next change
 	notifying sync.Mutex
+
+	repeats flood.Limiter // of what is logged at each try
 }
 
 func newObserver(client coordinationv1client.LeaseInterface, name, identity string, timeout time.Duration, notify func(context.Context, *coordinationv1.Lease)) *observer {
@@ -161,6 +167,20 @@ func (o *observer) waitTakeable(ctx context.Context) (lease *coordinationv1.Leas
 		case <-timer.C:
 		}
 		timer.Stop()
+	}
+}
+
+// seldom returns the logger for a line that may recur at each try: one that logs
+// nothing where such a line was just logged.
+func (o *observer) seldom(logger klog.Logger, cause string) klog.Logger {
+	ok, heldBack := o.repeats.Allow(o.name, cause)
+	switch {
+	case !ok:
+		return logr.Discard()
+	case heldBack > 0:
+		return klog.LoggerWithValues(logger, "repeated", heldBack)
+	default:
+		return logger
 	}
 }
 

@@ -176,7 +176,7 @@ func (p Parent) patch(live *appsv1.Deployment, holdReplicas bool) []byte {
 	if p.replicasDiffer(live) && !holdReplicas {
 		spec["replicas"] = *p.Replicas
 	}
-	if p.Image != "" && p.Image != imageOf(live) {
+	if p.imageDiffers(live) {
 		containers := []map[string]any{{"name": containerName, "image": p.Image}}
 		spec["template"] = map[string]any{"spec": map[string]any{"containers": containers}}
 	}
@@ -196,6 +196,11 @@ func (p Parent) patch(live *appsv1.Deployment, holdReplicas bool) []byte {
 // replicasDiffer tells whether the Deployment has other replicas than declared.
 func (p Parent) replicasDiffer(live *appsv1.Deployment) bool {
 	return p.Replicas != nil && *p.Replicas != replicasOf(live)
+}
+
+// imageDiffers tells whether the Deployment has another image than declared.
+func (p Parent) imageDiffers(live *appsv1.Deployment) bool {
+	return p.Image != "" && p.Image != imageOf(live)
 }
 
 // replicasOf returns how many replicas the Deployment asks for.

@@ -201,10 +201,11 @@ func (k *Keeper) patch(ctx context.Context, p Parent, view View, patch []byte) (
 	if err != nil {
 		return State{}, fmt.Errorf("patching Deployment %q of %s: %w", live.Name, p, err)
 	}
-	if p.replicasDiffer(live) && !view.HoldReplicas {
+	replicas := p.replicasDiffer(live) && !view.HoldReplicas
+	if replicas {
 		k.contests.corrected(p, live, k.fieldManager, k.clock.Now())
 	}
-	klog.FromContext(ctx).V(2).Info("Patched Deployment", "deployment", klog.KObj(patched), "patch", string(patch))
+	klog.FromContext(ctx).V(2).Info("Patched Deployment", "deployment", klog.KObj(patched), "replicas", replicas, "image", p.imageDiffers(live))
 	return State{Deployment: patched, Written: true}, nil
 }
 

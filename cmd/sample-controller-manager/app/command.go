@@ -18,7 +18,6 @@ import (
 	"k8s.io/component-base/cli"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/logs"
-	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/component-base/term"
 	"k8s.io/component-base/version/verflag"
 	"k8s.io/klog/v2"
@@ -65,14 +64,19 @@ selects from.`,
 			if err := manager.NoticeDeadConnections(); err != nil {
 				return err
 			}
+			if err := o.Validate(); err != nil {
+				return err
+			}
+			// Before anything else may log, or make a client, which logs its requests if
+			// that was wanted when it was made.
+			if err := manager.ApplyLogs(cmd.Context(), o.Logs, o.FeatureGates); err != nil {
+				return err
+			}
 			config, err := o.Config(cmd.Context())
 			if err != nil {
 				if cmd.Context().Err() != nil {
 					return nil // told to end before
 				}
-				return err
-			}
-			if err := logsapi.ValidateAndApply(o.Logs, o.FeatureGates); err != nil {
 				return err
 			}
 			cliflag.PrintFlags(cmd.Flags())

@@ -13,6 +13,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	kubescheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2"
 
 	samplescheme "samplecontroller.io/client-go/clientset/versioned/scheme"
 	"samplecontroller.io/controller-manager/informers"
@@ -86,13 +87,19 @@ func newBroadcaster(ctx context.Context) record.EventBroadcaster {
 	return record.NewBroadcaster(record.WithContext(context.WithoutCancel(ctx)))
 }
 
-// startEvents has the broadcaster write its Events to the log and to the API.
-func startEvents(events record.EventBroadcaster, c clients) error {
+// startEvents has the broadcaster write its Events to the log and to the API. The log
+// goes without their messages, which are for those who may read the object: they may
+// quote it.
+func startEvents(ctx context.Context, events record.EventBroadcaster, c clients) error {
 	client, err := c.kube(c.rest("events", requestTimeout))
 	if err != nil {
 		return fmt.Errorf("starting Events: %w", err)
 	}
-	events.StartStructuredLogging(0)
+	logger := klog.FromContext(ctx)
+	events.StartEventWatcher(func(e *corev1.Event) {
+		object := klog.KRef(e.InvolvedObject.Namespace, e.InvolvedObject.Name)
+		logger.Info("Event occurred", "kind", e.InvolvedObject.Kind, "object", object, "type", e.Type, "reason", e.Reason)
+	})
 	events.StartRecordingToSink(eventSink(client))
 	return nil
 }

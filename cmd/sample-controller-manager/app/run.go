@@ -33,7 +33,7 @@ func Run(ctx context.Context, registry *controller.Registry[*ControllerContext],
 	clients := newClients(c, c.LeaderElection.Gate(processMetrics().leadership))
 	events := newBroadcaster(ctx)
 	defer events.Shutdown()
-	if err := startEvents(events, clients); err != nil {
+	if err := startEvents(ctx, events, clients); err != nil {
 		return err
 	}
 	cc, err := newControllerContext(clients, events)

@@ -86,6 +86,6 @@ func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 	}
 	a.written.Note(key, a.objects, applied.GetResourceVersion())
 	a.pace.wrote(key, obj.GetUID())
-	klog.FromContext(ctx).V(4).Info("Updated status", "pods", now.Summary)
+	klog.FromContext(ctx).V(4).Info("Updated status", "pods", now.Total, "ready", now.Ready)
 	return 0, nil
 }

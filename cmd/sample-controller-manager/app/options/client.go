@@ -70,6 +70,8 @@ func (o *ClientOptions) config() (*restclient.Config, error) {
 	}
 	// Responses are small and the API server's CPU is dearer than the network.
 	config.DisableCompression = true
+	// Warnings are for people who write by hand, and may quote what is written.
+	config.WarningHandlerWithContext = restclient.NoWarnings{}
 	config.QPS = o.Connection.QPS
 	config.Burst = int(o.Connection.Burst)
 	return config, nil

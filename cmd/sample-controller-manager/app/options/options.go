@@ -23,6 +23,7 @@ import (
 	zpagesfeatures "k8s.io/component-base/zpages/features"
 
 	"samplecontroller.io/controller-manager/leadership"
+	"samplecontroller.io/controller-manager/manager"
 	"samplecontroller.io/controller-manager/server"
 )
 
@@ -110,7 +111,7 @@ func (o *Options) Flags() *cliflag.NamedFlagSets {
 	o.StatusAggregator.addFlags(o.flags.FlagSet("status-aggregator-controller"))
 	o.Server.AddFlags(&o.flags)
 	o.Metrics.AddFlags(o.flags.FlagSet("metrics"))
-	logsapi.AddFlags(o.Logs, o.flags.FlagSet("logs"))
+	manager.AddLogFlags(o.Logs, o.flags.FlagSet("logs"))
 	o.Client.addAddressFlags(o.flags.FlagSet("misc"))
 	verflag.AddFlags(o.flags.FlagSet("global"))
 	globalflag.AddGlobalFlags(o.flags.FlagSet("global"), ComponentName, logs.SkipLoggingConfigurationFlags())

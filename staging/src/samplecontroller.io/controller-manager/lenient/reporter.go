@@ -5,6 +5,7 @@ package lenient
 
 import (
 	"context"
+	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,12 +19,16 @@ import (
 // decoded.
 const ReasonUndecodable = "Undecodable"
 
+// errUndecodable is what the log says: why may quote what the object holds.
+var errUndecodable = errors.New("its Event says why")
+
 // maxReported bounds how many objects a Reporter remembers.
 const maxReported = 4096
 
 // Reporter tells people of undecodable objects: of each version once, by a Warning
-// Event and by a line in the log. Of more than 4096 objects at a time it may tell
-// more often. It may be used by several goroutines, each for another object.
+// Event and by a line in the log, which leaves it to the Event to say why. Of more than
+// 4096 objects at a time it may tell more often. It may be used by several goroutines,
+// each for another object.
 type Reporter struct {
 	recorder record.EventRecorder
 	reported *lru.Cache // the last version by UID
@@ -49,7 +54,7 @@ func (r *Reporter) Report(ctx context.Context, obj Object) (undecodable bool) {
 	}
 	if last, _ := r.reported.Get(obj.GetUID()); last != obj.GetResourceVersion() {
 		r.reported.Add(obj.GetUID(), obj.GetResourceVersion())
-		klog.FromContext(ctx).Error(err, "Object cannot be decoded and is left alone", "resourceVersion", obj.GetResourceVersion())
+		klog.FromContext(ctx).Error(errUndecodable, "Object cannot be decoded and is left alone", "resourceVersion", obj.GetResourceVersion())
 		r.recorder.Eventf(obj, corev1.EventTypeWarning, ReasonUndecodable,
 			"Cannot be decoded, so nothing is done for it: %v. Correct it, for example by kubectl edit, or delete it.", err)
 	}

@@ -49,6 +49,9 @@ func TestReporterTellsOfEachVersionOnce(t *testing.T) {
 		t.Errorf("unexpected Events (-want +got):\n%s", diff)
 	}
 	log := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
+	if strings.Contains(log, badMessage) {
+		t.Errorf("the log says why, which may quote the object:\n%s", log)
+	}
 	if got := strings.Count(log, "Object cannot be decoded and is left alone"); got != len(want) {
 		t.Errorf("%d lines in the log, want %d:\n%s", got, len(want), log)
 	}

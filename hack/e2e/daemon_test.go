@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -88,7 +89,12 @@ func (r *replica) get(ctx context.Context, path string) (code int, body string, 
 
 // getAs requests a path with a bearer token, unless that is empty.
 func (r *replica) getAs(ctx context.Context, token, path string) (code int, body string, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url+path, nil)
+	return r.doAs(ctx, http.MethodGet, token, path, "")
+}
+
+// doAs sends a request with a bearer token, unless that is empty.
+func (r *replica) doAs(ctx context.Context, method, token, path, content string) (code int, body string, err error) {
+	request, err := http.NewRequestWithContext(ctx, method, r.url+path, strings.NewReader(content))
 	if err != nil {
 		return 0, "", err
 	}
@@ -102,8 +108,8 @@ func (r *replica) getAs(ctx context.Context, token, path string) (code int, body
 		return 0, "", err
 	}
 	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
-	return response.StatusCode, string(content), err
+	answer, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(answer), err
 }
 
 // lease returns the daemon's Lease, empty if there is none.

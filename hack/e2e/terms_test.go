@@ -99,7 +99,8 @@ func number(t *testing.T, text, prefix string) float64 {
 	return 0
 }
 
-// debugger returns a token of somebody who may see all that the daemon serves.
+// debugger returns a token of somebody who may see all that the daemon serves, and set
+// what can be set.
 func debugger(t *testing.T, ns string) string {
 	t.Helper()
 	meta := metav1.ObjectMeta{Namespace: ns, Name: "debugger"}
@@ -108,7 +109,7 @@ func debugger(t *testing.T, ns string) string {
 	}
 	role := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: ns + "-debugger"},
-		Rules:      []rbacv1.PolicyRule{{NonResourceURLs: []string{"*"}, Verbs: []string{"get"}}},
+		Rules:      []rbacv1.PolicyRule{{NonResourceURLs: []string{"*"}, Verbs: []string{"get", "put"}}},
 	}
 	if _, err := kube.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

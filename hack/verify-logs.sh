@@ -4,7 +4,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Checks that the product logs through the logger of its context and not through
-# klog's global functions: only so does a line say which controller it is from.
+# klog's global functions: only so does a line say which controller it is from. And
+# that messages begin with a capital and keys are lowerCamelCase, so that one can search
+# for them.
 #
 # Usage: hack/verify-logs.sh
 
@@ -20,5 +22,17 @@ uses="$(working_tree 'cmd/*.go' 'pkg/*.go' 'staging/*.go' | grep -z -v '_test\.g
 if [[ -n "${uses}" ]]; then
   echo "${uses}" >&2
   echo "Use the methods of klog.FromContext(ctx) instead." >&2
+  exit 1
+fi
+
+call='\.(Info\(|Error\([^,"]+, )"'
+message="${call}[^A-Z]"
+key="(${call}[^\"]*\",|WithValues\().*\"(?![a-z][A-Za-z]*\")[^\"]*\", "
+
+uses="$(working_tree 'cmd/*.go' 'pkg/*.go' 'staging/*.go' | grep -z -v '_test\.go$' |
+  xargs -0 --no-run-if-empty grep -n -P -e "${message}|${key}" || true)"
+if [[ -n "${uses}" ]]; then
+  echo "${uses}" >&2
+  echo "Begin messages with a capital, and write keys in lowerCamelCase." >&2
   exit 1
 fi

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	apptesting "samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/testing"
@@ -166,20 +164,19 @@ func TestACRDMayComeAndGo(t *testing.T) {
 func TestARightToReadMayBeMissing(t *testing.T) {
 	ownCluster(t)
 	ns := newNamespace(t)
-	restore := revoke(t, icecreams)
+	grant := revoke(t, icecreams.toRead()...)
 
 	server, log := startLogged(t)
 	waitReadyz(t, server, 500, "not permitted to watch "+icecreams.crd())
 	foos.create(t, ns, "first", 1)
 	foos.waitCondition(t, ns, "first", "Reconciling", "Progressing")
 	log.wantLines(icecreams, "Not permitted to read", 1)
-	granted := time.Now()
-	restore()
+	granted := grant()
 	waitReadyz(t, server, 200)
 	icecreams.serveNew(t, ns, "granted", granted)
 
 	// A watch that is open goes on, until something else ends it.
-	restore = revoke(t, icecreams)
+	grant = revoke(t, icecreams.toRead()...)
 	tighten := icecreams.loosen(t, ns)
 	defer tighten()
 	eventually(t, "it is told that the right has gone", func(context.Context) error {
@@ -190,48 +187,8 @@ func TestARightToReadMayBeMissing(t *testing.T) {
 	})
 	waitReadyz(t, server, 200) // it has synced
 	icecreams.create(t, ns, "meanwhile", 1)
-	granted = time.Now()
-	restore()
+	granted = grant()
 	icecreams.serveNew(t, ns, "again", granted)
 	icecreams.waitCondition(t, ns, "meanwhile", "Reconciling", "Progressing")
 	log.wantLines(icecreams, "API is served", 2)
-}
-
-// revoke takes the right to read the kind from the daemon, until restore is called.
-func revoke(t *testing.T, k kind) (restore func()) {
-	t.Helper()
-	roles := kube.RbacV1().ClusterRoles()
-	role, err := roles.Get(t.Context(), "sample-controller-manager-controllers", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	whole := role.DeepCopy()
-	for i := range role.Rules {
-		if slices.Contains(role.Rules[i].Resources, k.resource) {
-			role.Rules[i].Resources = slices.DeleteFunc(role.Rules[i].Resources, func(resource string) bool { return resource == k.resource })
-		}
-	}
-	role.Rules = slices.DeleteFunc(role.Rules, func(rule rbacv1.PolicyRule) bool { return len(rule.Resources) == 0 })
-	revoked, err := roles.Update(t.Context(), role, metav1.UpdateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	may := func(want bool) {
-		t.Helper()
-		eventually(t, fmt.Sprintf("the daemon may watch %s: %t", k.resource, want), func(ctx context.Context) error {
-			out, err := testCluster.Kubectl(ctx, "auth", "can-i", "watch", k.crd(), "--all-namespaces", "--as=system:serviceaccount:"+namespace+":"+namespace)
-			if got := strings.HasPrefix(out, "yes"); got != want {
-				return fmt.Errorf("%q, %v", out, err)
-			}
-			return nil
-		})
-	}
-	may(false)
-	return func() {
-		t.Helper()
-		whole.ResourceVersion = revoked.ResourceVersion
-		if _, err := roles.Update(t.Context(), whole, metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
 }

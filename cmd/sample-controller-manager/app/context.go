@@ -77,6 +77,7 @@ func (c *ControllerContext) loopOptions(name string) []reconcile.Option {
 		reconcile.WithObserver(processMetrics().syncs.Observe),
 		reconcile.WithResyncs(c.config.MinResyncPeriod > 0),
 		reconcile.WithTimeout(c.config.SyncTimeout),
+		reconcile.WithSources(c.Informers),
 		reconcile.WithTally(tally),
 	}
 }

@@ -8,13 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
@@ -33,9 +30,6 @@ const (
 	// mostProbes is how many requests that may cost in that time: one in 5 s.
 	mostProbes = 4
 )
-
-// right is a verb on a resource of an API group.
-type right struct{ verb, group, resource string }
 
 // TestWithoutTheRightToCreateDeploymentsLittleIsAsked takes it from the daemon while that
 // runs, and gives it back.
@@ -176,65 +170,6 @@ func wantFewCalls(t *testing.T, ns, call string, controllers ...string) {
 			t.Errorf("%d calls %q of %s for %d Foos, want fewer", all[controller], call, controller, deprived)
 		}
 	}
-}
-
-// revoke takes a right from the daemon. It returns how to give it back, which happens at
-// the end of the test at the latest; that returns when it was.
-func revoke(t *testing.T, r right) (grant func() time.Time) {
-	t.Helper()
-	roles := kube.RbacV1().ClusterRoles()
-	role, err := roles.Get(t.Context(), "sample-controller-manager-controllers", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	set := func(ctx context.Context, rules []rbacv1.PolicyRule) {
-		t.Helper()
-		role, err := roles.Get(ctx, role.Name, metav1.GetOptions{})
-		if err == nil {
-			role.Rules = rules
-			_, err = roles.Update(ctx, role, metav1.UpdateOptions{})
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	var fewer []rbacv1.PolicyRule
-	for _, rule := range role.DeepCopy().Rules {
-		if slices.Contains(rule.APIGroups, r.group) && slices.Contains(rule.Resources, r.resource) {
-			rule.Verbs = slices.DeleteFunc(rule.Verbs, func(verb string) bool { return verb == r.verb })
-		}
-		if len(rule.Verbs) > 0 {
-			fewer = append(fewer, rule)
-		}
-	}
-	t.Cleanup(func() { set(context.WithoutCancel(t.Context()), role.Rules) })
-	set(t.Context(), fewer)
-	r.waitUntilAllowed(t, false)
-	return func() time.Time {
-		t.Helper()
-		set(t.Context(), role.Rules)
-		granted := time.Now()
-		r.waitUntilAllowed(t, true)
-		return granted
-	}
-}
-
-// waitUntilAllowed waits until the API server knows whether the daemon has the right.
-func (r right) waitUntilAllowed(t *testing.T, want bool) {
-	t.Helper()
-	resource, subresource, _ := strings.Cut(r.resource, "/")
-	eventually(t, fmt.Sprintf("%v is %v", r, want), func(ctx context.Context) error {
-		review, err := kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-			User: "system:serviceaccount:" + namespace + ":" + namespace,
-			ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Namespace: "default", Verb: r.verb, Group: r.group, Version: "*", Resource: resource, Subresource: subresource,
-			},
-		}}, metav1.CreateOptions{})
-		if err == nil && review.Status.Allowed != want {
-			err = fmt.Errorf("it is %v: %s", review.Status.Allowed, review.Status.Reason)
-		}
-		return err
-	})
 }
 
 // writeCounts are what a daemon counts of one call of a controller, by result.

@@ -36,6 +36,17 @@ func (h *Handle) Served(stores ...cache.Store) (err error, changed <-chan struct
 	return err, h.changed
 }
 
+// Resource returns the name of the resource whose objects are in the store, empty if no
+// informer of the handle fills it.
+func (h *Handle) Resource(store cache.Store) string {
+	for _, i := range h.all() {
+		if store == cache.Store(i.GetIndexer()) {
+			return i.resource.Resource
+		}
+	}
+	return ""
+}
+
 // rank orders the reasons why a resource is not served: what must be done about the one
 // of higher rank comes first.
 func rank(err error) int {

@@ -12,6 +12,9 @@
 //  3. Controllers run while the process leads. When it is told to end they finish
 //     what they are at; only then is the Lease released; then informers stop.
 //
+// What the process is doing, it tells by its probes, in /statusz, and at
+// /debug/controllers: see package debug.
+//
 // [Options] and [NewCommand] are for a program that needs no flags but those that
 // every controller manager has. One with options of its own combines those of
 // packages leadership and server with them, and calls [Run] itself.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 
 	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/debug"
 	"samplecontroller.io/controller-manager/informers"
 	"samplecontroller.io/controller-manager/leadership"
 	"samplecontroller.io/controller-manager/server"
@@ -80,6 +81,7 @@ func withProbes(c Config, super *supervisor.Supervisor) server.Config {
 	s.Livez = slices.Concat(live, []healthz.HealthChecker{super.LivenessCheck()}, s.Livez)
 	s.Readyz = slices.Concat(live, []healthz.HealthChecker{c.Informers}, s.Readyz)
 	s.Healthz = slices.Concat(live, super.HealthChecks(), s.Healthz)
+	s.Controllers = debug.Handler(reporter{c, super})
 	s.Notes = func() []string { return notes(c.Election, super) }
 	return s
 }

@@ -96,12 +96,8 @@ func (w *worker) next(o Outcome, requeueAfter time.Duration) (after time.Duratio
 // log tells of a sync. What fails again and again for one cause is told now and then.
 func (w *worker) log(logger klog.Logger, o Outcome) {
 	failed := func(message string, values ...any) {
-		ok, repeated := w.flood.Allow(o.Key.String(), o.Err.Error())
-		if repeated > 0 {
-			values = append(values, "repeated", repeated)
-		}
-		if ok {
-			logger.Error(o.Err, message, append(values, "retries", w.queue.NumRequeues(o.Key))...)
+		if ok, heldBack := w.flood.Allow(o.Key.String(), o.Err.Error()); ok {
+			logger.Error(o.Err, message, append(values, "retries", w.queue.NumRequeues(o.Key), "heldBack", heldBack)...)
 		}
 	}
 	switch panicked := (*PanicError)(nil); o.Result {

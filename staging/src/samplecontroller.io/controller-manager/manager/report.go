@@ -1,0 +1,144 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/debug"
+	"samplecontroller.io/controller-manager/reconcile"
+	"samplecontroller.io/controller-manager/supervisor"
+)
+
+// maxError is how much of an error is told.
+const maxError = 500
+
+// reporter tells what a process is doing.
+type reporter struct {
+	Config
+	super *supervisor.Supervisor
+}
+
+var _ debug.Source = reporter{}
+
+// Report implements debug.Source.
+func (r reporter) Report(limit int) debug.Report {
+	report := debug.Report{Time: time.Now(), Leader: "this process, without an election", Leading: true}
+	if r.Election != nil {
+		status := r.Election.Status()
+		report.Process, report.Leader, report.Leading = r.Election.Identity(), status.String(), status.Leading
+	}
+	unhealthy := map[string]string{}
+	for _, check := range r.super.HealthChecks() {
+		if err := check.Check(nil); err != nil {
+			unhealthy[check.Name()] = text(err)
+		}
+	}
+	for _, status := range r.super.Status(limit) {
+		report.Controllers = append(report.Controllers, debug.Controller{
+			Name: status.Controller, State: string(status.State), Since: status.Since, Reason: bounded(status.Reason),
+			Unhealthy: unhealthy[status.Controller], Queues: queues(status.Loops),
+		})
+	}
+	for _, resource := range r.Informers.Resources() {
+		report.Resources = append(report.Resources, debug.Resource{
+			Name: resource.Name(), Served: resource.Served, Since: resource.Since, Reason: text(resource.Err),
+			Objects: resource.Objects, LastSign: timeOf(resource.LastSign),
+		})
+	}
+	return report
+}
+
+// Explain implements debug.Source.
+func (r reporter) Explain(name string, key cache.ObjectName) (debug.Explanation, error) {
+	for _, c := range r.Controllers {
+		explainer, ok := c.(controller.Explainer)
+		if !ok || c.Name() != name {
+			continue
+		}
+		explanation, err := explainer.Explain(key)
+		if err != nil {
+			return debug.Explanation{}, err
+		}
+		e := debug.Explanation{Controller: name, Object: key.String(), Time: time.Now(), Explanation: explanation}
+		for _, status := range r.super.Status(0) {
+			if status.Controller == name {
+				e.State = string(status.State)
+			}
+		}
+		if looper, ok := c.(supervisor.Looper); ok {
+			for _, loop := range looper.Loops() {
+				p := loop.ProgressOf(key)
+				e.Running = append(e.Running, keys(p.Running).First...)
+				e.Waiting = append(e.Waiting, keys(p.Waiting).First...)
+				e.Delayed = append(e.Delayed, keys(p.Delayed).First...)
+				e.Syncs = append(e.Syncs, syncs(p.Recent)...)
+			}
+		}
+		return e, nil
+	}
+	return debug.Explanation{}, debug.ErrUnknown
+}
+
+func queues(loops []reconcile.Progress) []debug.Queue {
+	var all []debug.Queue
+	for _, p := range loops {
+		all = append(all, debug.Queue{
+			Name: p.Queue, Running: keys(p.Running), Waiting: keys(p.Waiting), Delayed: keys(p.Delayed),
+			Failing: p.Failing, LostEvents: p.Lost, LastSuccess: timeOf(p.LastSuccess),
+			Failures: syncs(p.Failures), Recent: syncs(p.Recent),
+		})
+	}
+	return all
+}
+
+func keys(turns reconcile.Turns) debug.Keys {
+	k := debug.Keys{Total: turns.Total, First: []debug.Key{}}
+	for _, turn := range turns.First {
+		k.First = append(k.First, debug.Key{Key: turn.Key.String(), Trigger: turn.Trigger, Time: turn.Time, Retries: turn.Retries, Error: text(turn.Err)})
+	}
+	return k
+}
+
+func syncs(outcomes []reconcile.Outcome) []debug.Sync {
+	all := []debug.Sync{}
+	for _, o := range outcomes {
+		s := debug.Sync{
+			Key: o.Key.String(), Trigger: o.Trigger, Began: o.Began, Duration: metav1.Duration{Duration: o.Duration},
+			Result: string(o.Result), Error: text(o.Err),
+		}
+		for _, w := range o.Writes {
+			s.Writes = append(s.Writes, w.Verb+" "+w.Resource+": "+w.Result)
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// text returns what an error says, "" if there is none.
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return bounded(err.Error())
+}
+
+func bounded(text string) string {
+	if len(text) <= maxError {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxError], "") + "..."
+}
+
+func timeOf(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}

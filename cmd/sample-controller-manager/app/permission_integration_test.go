@@ -20,6 +20,7 @@ import (
 
 	apptesting "samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/testing"
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
 const (
@@ -31,14 +32,18 @@ const (
 	mostProbes = 4
 )
 
+// patient has a daemon give no write up that a busy machine only delays: one that is made
+// after all would be counted as failed.
+var patient = []string{"--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=40s", "--write-timeout=20s"}
+
 // TestWithoutTheRightToCreateDeploymentsLittleIsAsked takes it from the daemon while that
 // runs, and gives it back.
 func TestWithoutTheRightToCreateDeploymentsLittleIsAsked(t *testing.T) {
 	ns := newNamespace(t)
 	scraper := token(t, newNamespace(t), "sample-controller-manager-metrics-reader")
-	server := startDaemon(t)
+	server := startDaemon(t, patient...)
 	counts := countWrites(t, server, scraper, "create deployments", foos.controller, "deployments.apps")
-	grant := revoke(t, right{"create", "apps", "deployments"})
+	grant := revoke(t, clustertest.Right{Verb: "create", Group: "apps", Resource: "deployments"})
 	createDeprived(t, ns)
 	eachDeprived(t, ns, "is Stalled for WriteDenied", func(foo *samplev1alpha1.Foo) error {
 		c := meta.FindStatusCondition(foo.Status.Conditions, "Stalled")
@@ -86,12 +91,12 @@ func TestWithoutTheRightToCreateDeploymentsLittleIsAsked(t *testing.T) {
 func TestWithoutTheRightToWriteStatusesLittleIsAsked(t *testing.T) {
 	ns := newNamespace(t)
 	scraper := token(t, newNamespace(t), "sample-controller-manager-metrics-reader")
-	server := startDaemon(t)
+	server := startDaemon(t, patient...)
 	var counts []writeCounts
 	for _, controller := range []string{foos.controller, aggregator} {
 		counts = append(counts, countWrites(t, server, scraper, foos.patchStatus(), controller, "foos/status.samplecontroller.k8s.io"))
 	}
-	grant := revoke(t, right{"patch", foos.group, "foos/status"})
+	grant := revoke(t, clustertest.Right{Verb: "patch", Group: foos.group, Resource: "foos/status"})
 	createDeprived(t, ns)
 	for i := range deprived {
 		foos.waitReplicas(t, ns, fmt.Sprintf("a-%d", i), 1) // of its Deployment

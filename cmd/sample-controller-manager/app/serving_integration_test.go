@@ -26,7 +26,7 @@ func TestProbesAreOpenAndTellEachCheck(t *testing.T) {
 	server := startDaemon(t)
 	for path, checks := range map[string][]string{
 		"/healthz": {"foo-controller", "icecream-controller", "status-aggregator-controller", "leaderElection", "ping"},
-		"/livez":   {"leaderElection", "ping"},
+		"/livez":   {"leaderElection", "ping", "stuck-syncs"},
 		"/readyz":  {"informer-sync", "leaderElection", "ping"},
 	} {
 		body := get(t, server, path+"?verbose", "", http.StatusOK)

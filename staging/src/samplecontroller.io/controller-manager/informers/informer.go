@@ -81,9 +81,9 @@ func (i *informer) denied(ctx context.Context, verb string, err error) {
 	}
 	logger := klog.FromContext(ctx)
 	if apierrors.IsForbidden(err) {
-		logger.Error(err, "Not permitted to read", "resource", i.name(), "verb", verb, "heldBack", heldBack)
+		logger.Error(err, "Not permitted to read", "resource", i.name(), "verb", verb, "repeated", heldBack)
 	} else {
-		logger.Info("Waiting for API", "resource", i.name(), "version", i.resource.Version, "heldBack", heldBack)
+		logger.Info("Waiting for API", "resource", i.name(), "version", i.resource.Version, "repeated", heldBack)
 	}
 }
 
@@ -172,6 +172,6 @@ func (i *informer) failed(ctx context.Context, r *cache.Reflector, err error) {
 		return
 	}
 	if ok, heldBack := i.handle.lines.Allow(i.name(), err.Error()); ok {
-		logger.Error(err, "Reading failed", "resource", i.name(), "heldBack", heldBack)
+		logger.Error(err, "Reading failed", "resource", i.name(), "repeated", heldBack)
 	}
 }

@@ -97,7 +97,7 @@ func (w *worker) next(o Outcome, requeueAfter time.Duration) (after time.Duratio
 func (w *worker) log(logger klog.Logger, o Outcome) {
 	failed := func(message string, values ...any) {
 		if ok, heldBack := w.flood.Allow(o.Key.String(), o.Err.Error()); ok {
-			logger.Error(o.Err, message, append(values, "retries", w.queue.NumRequeues(o.Key), "heldBack", heldBack)...)
+			logger.Error(o.Err, message, append(values, "retries", w.queue.NumRequeues(o.Key), "repeated", heldBack)...)
 		}
 	}
 	switch panicked := (*PanicError)(nil); o.Result {

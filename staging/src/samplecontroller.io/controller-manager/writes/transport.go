@@ -160,7 +160,7 @@ func (t *Transport) count(ctx context.Context, target target, result Result) {
 func (t *Transport) tellMissing(ctx context.Context, p permission, message string) {
 	if ok, heldBack := t.lines.Allow(p.what(), "missing"); ok {
 		klog.FromContext(ctx).Error(errors.New(message), "Permission is missing, writes wait for it",
-			"verb", p.verb, "resource", p.resource.String(), "namespace", p.namespace, "heldBack", heldBack)
+			"verb", p.verb, "resource", p.resource.String(), "namespace", p.namespace, "repeated", heldBack)
 	}
 }
 
@@ -168,6 +168,6 @@ func (t *Transport) tellMissing(ctx context.Context, p permission, message strin
 func (t *Transport) tellGranted(ctx context.Context, p permission) {
 	if ok, heldBack := t.lines.Allow(p.what(), "granted"); ok {
 		klog.FromContext(ctx).Info("Permission is granted again",
-			"verb", p.verb, "resource", p.resource.String(), "namespace", p.namespace, "heldBack", heldBack)
+			"verb", p.verb, "resource", p.resource.String(), "namespace", p.namespace, "repeated", heldBack)
 	}
 }

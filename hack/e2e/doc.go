@@ -26,4 +26,5 @@
 //	takeover_test.go   from Kubernetes' sample-controller to us, and back
 //	ownership_test.go  what others own survives our writes
 //	upgrade_test.go    from one build to the next, and back
+//	faults_test.go     the table of faults: what each does to us and to a peer
 package e2e

@@ -77,7 +77,8 @@ func run(m *testing.M) (code int, err error) {
 	if err := build(ctx, binary); err != nil {
 		return 0, err
 	}
-	return m.Run(), nil
+	code = m.Run()
+	return code, printFaults(os.Stdout)
 }
 
 // build builds the daemon with the race detector, and with these variables of

@@ -35,6 +35,10 @@ test: ## Run all tests; what they need of a cluster is built first.
 test-integration: ## Run only the tests that start a cluster.
 	hack/test.sh integration
 
+.PHONY: test-faults
+test-faults: ## Do bad things to the daemon, and to Kubernetes' sample-controller, and print what came of it.
+	hack/test.sh faults
+
 .PHONY: verify
 verify: ## Check that generated files, formatting, imports, modules and more are as they should be.
 	hack/verify.sh

@@ -3,23 +3,28 @@
 # Copyright The sample-controller-manager Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Runs the tests of all modules, or only those that start a cluster. Says at the end
-# what failed and why.
+# Runs the tests of all modules, or only those that start a cluster, or of these only those
+# that do something bad to processes. Says at the end what faults did, and what failed and
+# why.
 #
-# Usage: hack/test.sh [integration]
+# Usage: hack/test.sh [integration|faults]
 
 set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source hack/lib/modules.sh
 
-if (($# > 1)) || [[ "${1:-integration}" != integration ]]; then
+what="${1:-all}"
+if (($# > 1)) || [[ "${what}" != @(all|integration|faults) ]]; then
   grep '^# Usage' "${BASH_SOURCE[0]}" >&2
   exit 2
 fi
 
 mkdir -p _output
 report=_output/testreport failures=_output/failures.txt
+FAULTS_TABLE="${PWD}/_output/faults.txt"
+export FAULTS_TABLE
+rm -f "${FAULTS_TABLE}"
 go build -o "${report}" ./hack/testreport
 : >"${failures}"
 
@@ -39,7 +44,7 @@ run() {
 # What the cluster of the tests runs takes minutes to build the first time.
 go run ./hack/binaries
 
-if (($# == 0)); then
+if [[ "${what}" == all ]]; then
   for module in $(product_modules); do
     if [[ "${module}" != . ]]; then
       run go -C "${module}" test -json -race -timeout 10m ./...
@@ -47,11 +52,18 @@ if (($# == 0)); then
   done
   run go test -json -race -timeout 10m ./pkg/...
 fi
-run go test -json -race -timeout 15m ./cmd/...
-
 # The race detector would find nothing in a harness, but slow the cluster down.
 # One package at a time, because each may start a cluster; -v shows its progress.
-run go test -json -v -p 1 -timeout 30m ./hack/...
+if [[ "${what}" == faults ]]; then
+  run go test -json -v -timeout 30m -run '^TestFault' ./hack/e2e
+else
+  run go test -json -race -timeout 15m ./cmd/...
+  run go test -json -v -p 1 -timeout 30m ./hack/...
+fi
+
+if [[ -s "${FAULTS_TABLE}" ]]; then
+  cat "${FAULTS_TABLE}"
+fi
 
 if [[ -s "${failures}" ]]; then
   {

@@ -132,7 +132,7 @@ func stockWithoutAPI(t *testing.T) string {
 	p.waitBackedOff()
 	served := foos.installCRD(t)
 	foos.create(t, ns, "a", 1)
-	return stockServes(t, p, ns, "a", served)
+	return stockServes(t, p, ns, "a", "the CRD is served", served)
 }
 
 // waitBackedOff waits until sample-controller has tried to read Foos a few times: its tries
@@ -152,12 +152,13 @@ func (p *program) waitBackedOff() {
 	})
 }
 
-// stockServes says how long after a moment sample-controller makes the Deployment of a Foo.
-func stockServes(t *testing.T, p *program, ns, name string, since time.Time) string {
+// stockServes says how long after something has happened sample-controller makes the
+// Deployment of a Foo.
+func stockServes(t *testing.T, p *program, ns, name, what string, since time.Time) string {
 	t.Helper()
 	select {
 	case <-p.done:
-		return "ends: " + p.cmd.ProcessState.String()
+		return "sample-controller ends: " + p.cmd.ProcessState.String()
 	default:
 	}
 	waitDeployment(t, ns, name)
@@ -165,7 +166,7 @@ func stockServes(t *testing.T, p *program, ns, name string, since time.Time) str
 	errs := strings.Count(p.log.String(), "\nE")
 	p.signal(syscall.SIGKILL)
 	<-p.done
-	return fmt.Sprintf("serves %s after it is served; %d error lines", seconds(took), errs)
+	return fmt.Sprintf("sample-controller serves %s after %s; %d error lines", seconds(took), what, errs)
 }
 
 // TestFaultAnAPIIsDeletedAndRecreated takes the CRD of 100 Foos away from a running daemon
@@ -345,5 +346,5 @@ func stockLosesAPI(t *testing.T) string {
 	p.waitBackedOff()
 	served := foos.installCRD(t)
 	foos.create(t, ns, "b", 0)
-	return stockServes(t, p, ns, "b", served)
+	return stockServes(t, p, ns, "b", "the CRD is served", served)
 }

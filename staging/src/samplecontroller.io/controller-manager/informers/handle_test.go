@@ -29,6 +29,9 @@ func TestOnlyWhatWasAskedForIsStartedAndOnlyOnce(t *testing.T) {
 		if got := b.secretServer.requested(); len(got) > 0 {
 			b.Errorf("Secrets were requested %v, want never: nobody asked for them", got)
 		}
+		if logged := b.logged(); len(logged) > 0 {
+			b.Errorf("logged: %q, want nothing", logged)
+		}
 	})
 }
 

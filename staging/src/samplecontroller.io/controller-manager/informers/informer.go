@@ -148,7 +148,6 @@ func (i *informer) caughtUp(ctx context.Context) bool {
 	if i.said {
 		klog.FromContext(ctx).Info("API is served", "resource", i.name(), "version", i.resource.Version)
 	}
-	i.said = false
 	i.turn(nil)
 	return true
 }

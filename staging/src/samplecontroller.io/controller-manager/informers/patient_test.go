@@ -5,6 +5,7 @@ package informers
 
 import (
 	"errors"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -172,6 +173,33 @@ func TestAnAPIThatComesAndGoesIsServedWithoutDelay(t *testing.T) {
 	})
 }
 
+func TestAWatchThatEndsAtOnceIsNoFailure(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.configMapServer.create("a", "1")
+		store := func(obj any) (any, error) {
+			time.Sleep(shortWatch / 3) // takes its time
+			return obj, nil
+		}
+		informer := b.configMaps(WithTransform(store))
+		b.handle.Start(b.ctx)
+		b.handle.WaitForSync(b.ctx)
+		synctest.Wait()
+		for range 5 {
+			b.configMapServer.close()
+			time.Sleep(2 * shortWatch)
+			begin, want := time.Now(), b.configMapServer.version+1
+			b.configMapServer.create("a", "2")
+			time.Sleep(shortWatch)
+			if got := informer.GetStore().LastStoreSyncResourceVersion(); got != strconv.Itoa(want) {
+				b.Errorf("version %d is not in the cache after %v", want, time.Since(begin))
+			}
+		}
+		if logged := b.logged(); len(logged) > 0 {
+			b.Errorf("logged: %q, want nothing", logged)
+		}
+	})
+}
+
 // An API server that is restarted while a resource is denied leaves the informer with an
 // error and a watch that it wants to go on with.
 func TestADenialIsNotForgottenOverAnotherError(t *testing.T) {
@@ -200,30 +228,31 @@ func TestADenialIsNotForgottenOverAnotherError(t *testing.T) {
 func TestTheLogIsNotFlooded(t *testing.T) {
 	for name, tc := range map[string]struct {
 		trouble func(b *bubble) // each second
-		want    int             // at most, in an hour
+		during  time.Duration
+		want    int // at most
 	}{
 		"the API server is down": {func(b *bubble) {
 			b.configMapServer.answer(errors.New("dial tcp 127.0.0.1:6443: connect: connection refused"))
 			b.configMapServer.close()
-		}, 360},
+		}, 20 * time.Second, 3}, // then client-go backs off
 		"a CRD comes and goes": {func(b *bubble) {
 			b.configMapServer.answer(notFound)
 			b.configMapServer.close()
 			time.Sleep(4 * time.Second)
 			b.configMapServer.answer(nil)
 			time.Sleep(4 * time.Second)
-		}, 720},
+		}, time.Hour, 720},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(b *bubble) {
 				b.configMaps()
 				b.handle.Start(b.ctx)
 				time.Sleep(time.Minute)
-				for begin := time.Now(); time.Since(begin) < time.Hour; time.Sleep(time.Second) {
+				for begin := time.Now(); time.Since(begin) < tc.during; time.Sleep(time.Second) {
 					tc.trouble(b)
 				}
 				if logged := b.logged(); len(logged) == 0 || len(logged) > tc.want {
-					b.Errorf("%d lines were logged in an hour, want some, and at most %d", len(logged), tc.want)
+					b.Errorf("%d lines were logged in %v, want some, and at most %d", len(logged), tc.during, tc.want)
 				}
 			})
 		})

@@ -47,24 +47,32 @@ func (w *watching) run(listing bool, begin time.Time) {
 	defer close(w.results)
 	for event := range w.Interface.ResultChan() {
 		w.informer.sign()
-		switch {
-		case event.Type == watch.Bookmark && listing:
-			if object, err := meta.Accessor(event.Object); err == nil && object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
-				listing = false
-				begin = time.Now().Add(shortWatch / 2) // when the informer has stored what was listed
-				w.informer.setListed(ptr.To(object.GetResourceVersion()))
-				w.informer.watches()
-			}
-		case event.Type == watch.Error && !listing && isExpired(apierrors.FromObject(event.Object)):
+		if !listing && event.Type == watch.Error && isExpired(apierrors.FromObject(event.Object)) {
 			w.informer.setListed(nil)
-			w.wait(begin.Add(shortWatch))
-			return
+			w.Interface.Stop()
+			continue
 		}
+		listed := listing && event.Type == watch.Bookmark && w.endsList(event)
 		w.results <- event
+		if listed {
+			listing = false
+			begin = time.Now().Add(shortWatch / 2) // when the informer has stored what was listed
+		}
 	}
 	if !listing {
 		w.wait(begin.Add(shortWatch))
 	}
+}
+
+// endsList tells whether the bookmark comes after all that there was, and notes it.
+func (w *watching) endsList(bookmark watch.Event) bool {
+	object, err := meta.Accessor(bookmark.Object)
+	if err != nil || object.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true" {
+		return false
+	}
+	w.informer.setListed(ptr.To(object.GetResourceVersion()))
+	w.informer.watches()
+	return true
 }
 
 // wait waits until that time, or until nobody watches any more.

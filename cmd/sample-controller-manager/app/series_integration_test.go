@@ -1,0 +1,87 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/workqueue"
+
+	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+)
+
+// seriesObjects is how many objects there are in the end. With 10,000 it takes a minute.
+var seriesObjects = flag.Int("series-objects", 1000, "how many objects TestTheNumberOfSeriesIsThatOfNoObjects makes")
+
+// TestTheNumberOfSeriesIsThatOfNoObjects compares the series of 10 objects with those of
+// many. They all want one Deployment, which belongs to nobody, so that each is an object in
+// trouble, of which there would be most to tell.
+func TestTheNumberOfSeriesIsThatOfNoObjects(t *testing.T) {
+	ns := newNamespace(t)
+	kubectl(t, "-n", ns, "create", "deployment", "taken", "--image=httpd")
+	server := startDaemon(t)
+	admin := token(t, newNamespace(t), clusterRole(t, everything))
+	made := 0
+	create := func(count int) {
+		t.Helper()
+		errs := make([]error, count)
+		workqueue.ParallelizeUntil(t.Context(), 16, count-made, func(i int) {
+			_, errs[i] = sample.SamplecontrollerV1alpha1().Foos(ns).Create(t.Context(), &samplev1alpha1.Foo{
+				ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("foo-%d", made+i)},
+				Spec:       samplev1alpha1.FooSpec{DeploymentName: "taken"},
+			}, metav1.CreateOptions{})
+		})
+		for _, err := range errs {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		made = count
+		eventually(t, fmt.Sprintf("%d Foos are Stalled", count), func(ctx context.Context) error {
+			list, err := sample.SamplecontrollerV1alpha1().Foos(ns).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+			if err != nil {
+				return err
+			}
+			for _, foo := range list.Items {
+				if len(foo.Status.Conditions) == 0 {
+					return fmt.Errorf("%s has no status", foo.Name)
+				}
+			}
+			return nil
+		})
+	}
+
+	create(10)
+	few := series(t, get(t, server, "/metrics", admin, http.StatusOK))
+	create(*seriesObjects)
+	many := series(t, get(t, server, "/metrics", admin, http.StatusOK))
+	if diff := cmp.Diff(sets.List(few), sets.List(many)); diff != "" {
+		t.Errorf("series of 10 and of %d objects (-10 +%d):\n%s", made, made, diff)
+	}
+	if few.Len() < 100 {
+		t.Errorf("%d series: are they all there?", few.Len())
+	}
+	t.Logf("%d series of our own with 10 and with %d objects", few.Len(), made)
+}
+
+// series returns the names and labels of our own series, and of those of the queues.
+func series(t *testing.T, metrics string) sets.Set[string] {
+	t.Helper()
+	all := sets.New[string]()
+	for line := range strings.Lines(metrics) {
+		name, _, ok := strings.Cut(line, " ")
+		if ok && (strings.HasPrefix(name, "sample_controller_manager_") || strings.HasPrefix(name, "workqueue_")) {
+			all.Insert(name)
+		}
+	}
+	return all
+}

@@ -25,7 +25,7 @@ var everything = rbacv1.PolicyRule{NonResourceURLs: []string{"*"}, Verbs: []stri
 func TestProbesAreOpenAndTellEachCheck(t *testing.T) {
 	server := startDaemon(t)
 	for path, checks := range map[string][]string{
-		"/healthz": {"foo-controller", "icecream-controller", "status-aggregator-controller", "leaderElection", "ping"},
+		"/healthz": {"foo-controller", "icecream-controller", "status-aggregator-controller", "informer-watch", "leaderElection", "ping"},
 		"/livez":   {"leaderElection", "ping", "stuck-syncs"},
 		"/readyz":  {"informer-sync", "leaderElection", "ping"},
 	} {

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/tools/cache"
 
 	"samplecontroller.io/controller-manager/internal/flood"
@@ -132,6 +134,27 @@ func (h *Handle) Check(*http.Request) error {
 		return nil
 	}
 	return errors.New(strings.Join(problems, "; "))
+}
+
+// maxSilence is how long a watch may say nothing. The API server says about once a minute
+// that nothing has changed, and the transport breaks a connection that is dead.
+const maxSilence = 3 * time.Minute
+
+// WatchCheck returns a check that fails while a watch has given no sign of life for 3
+// minutes, so that its cache may be old. A resource that is not served has no watch.
+func (h *Handle) WatchCheck() healthz.HealthChecker {
+	return healthz.NamedCheck("informer-watch", func(*http.Request) error {
+		var silent []string
+		for _, r := range h.Resources() {
+			if r.Served && time.Since(r.LastSign) > maxSilence {
+				silent = append(silent, fmt.Sprintf("the watch of %s has been silent since %s", r.Name(), r.LastSign.UTC().Format(time.RFC3339)))
+			}
+		}
+		if len(silent) == 0 {
+			return nil
+		}
+		return errors.New(strings.Join(silent, "; "))
+	})
 }
 
 // all returns the informers that were asked for, by name.

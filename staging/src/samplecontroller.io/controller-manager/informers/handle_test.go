@@ -6,6 +6,7 @@ package informers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -231,4 +232,35 @@ func TestReadinessMindsWhatMustNotBeReadButNotWhatIsNotThere(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestAWatchThatIsSilentForLongIsUnhealthy(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.secretServer.err = notFound // which has no watch that could be silent
+		b.configMaps()
+		b.secrets()
+		b.handle.Start(b.ctx)
+		check := b.handle.WatchCheck()
+		expect := func(when string, healthy bool) {
+			b.Helper()
+			switch err := check.Check(nil); {
+			case healthy && err != nil:
+				b.Errorf("%s: %v", when, err)
+			case !healthy && (err == nil || !strings.HasPrefix(err.Error(), "the watch of configmaps has been silent since ")):
+				b.Errorf("%s: %v, want it to name configmaps", when, err)
+			}
+		}
+		expect("before it is served", true)
+		for i := range 10 {
+			time.Sleep(3 * time.Minute)
+			expect("while it says something in time", true)
+			b.configMapServer.create(fmt.Sprint(i), "1")
+			synctest.Wait()
+		}
+		time.Sleep(3*time.Minute + time.Second)
+		expect("after 3 minutes of silence", false)
+		b.configMapServer.create("again", "1")
+		synctest.Wait()
+		expect("when it says something again", true)
+	})
 }

@@ -34,8 +34,8 @@ type Config struct {
 	// it takes over without a gap.
 	WarmStandby bool
 	// Server is what is served. Run adds its checks to the probes: to /healthz one
-	// for each controller, to /readyz the informers, to /livez that no sync is stuck,
-	// to all three the election.
+	// for each controller and one for the watches, to /readyz that the caches are filled,
+	// to /livez that no sync is stuck, to all three the election.
 	Server server.Config
 }
 
@@ -80,7 +80,7 @@ func withProbes(c Config, super *supervisor.Supervisor) server.Config {
 	s := c.Server
 	s.Livez = slices.Concat(live, []healthz.HealthChecker{super.LivenessCheck()}, s.Livez)
 	s.Readyz = slices.Concat(live, []healthz.HealthChecker{c.Informers}, s.Readyz)
-	s.Healthz = slices.Concat(live, super.HealthChecks(), s.Healthz)
+	s.Healthz = slices.Concat(live, []healthz.HealthChecker{c.Informers.WatchCheck()}, super.HealthChecks(), s.Healthz)
 	s.Controllers = debug.Handler(reporter{c, super})
 	s.Notes = func() []string { return notes(c.Election, super) }
 	return s

@@ -204,7 +204,7 @@ func TestEachProbeHasTheChecksThatItIsFor(t *testing.T) {
 			for probe, tc := range map[string]struct{ got, want []string }{
 				"livez":   {names(got.Livez), append(live[:len(live):len(live)], "stuck-syncs", "own-livez")},
 				"readyz":  {names(got.Readyz), append(live[:len(live):len(live)], "informer-sync", "own-readyz")},
-				"healthz": {names(got.Healthz), append(live[:len(live):len(live)], "foo-controller", "own-healthz")},
+				"healthz": {names(got.Healthz), append(live[:len(live):len(live)], "informer-watch", "foo-controller", "own-healthz")},
 			} {
 				if diff := cmp.Diff(tc.want, tc.got); diff != "" {
 					t.Errorf("checks of %s (-want +got):\n%s", probe, diff)

@@ -52,7 +52,7 @@ type checksums struct {
 func newChecksums(_ context.Context, s shared) (controller.Controller, error) {
 	configMaps := informers.Ask[*corev1.ConfigMap](s.informers, corev1.SchemeGroupVersion.WithResource("configmaps"), s.client.CoreV1().ConfigMaps(""))
 	c := &checksums{shared: s, lister: corelisters.NewConfigMapLister(configMaps.GetIndexer())}
-	c.Loop = reconcile.New(controllerName, c.sync, reconcile.WithTimeout(10*time.Second))
+	c.Loop = reconcile.New(controllerName, c.sync, reconcile.WithTimeout(10*time.Second), reconcile.WithSources(s.informers))
 	reconcile.For(c.Loop, configMaps)
 	return c, nil
 }

@@ -17,5 +17,5 @@ import (
 func main() {
 	// First of all, so that a signal at any later moment ends the process in order.
 	ctx := genericapiserver.SetupSignalContext()
-	os.Exit(app.Execute(ctx, os.Args[1:]))
+	os.Exit(app.Execute(ctx, app.NewRegistry(), os.Args[1:]))
 }

@@ -20,6 +20,7 @@ import (
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+	"samplecontroller.io/sample-controller-manager/hack/faulty"
 )
 
 // The cluster that the tests share, with clients of its admin, and the daemon's
@@ -33,6 +34,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	faulty.Main()
 	if len(os.Args) > 1 && os.Args[1] == stockLeader {
 		runStockLeader(os.Args[2:]) // as a replica, for which there is no other program
 	}

@@ -22,6 +22,7 @@ import (
 	"k8s.io/component-base/version/verflag"
 	"k8s.io/klog/v2"
 
+	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/manager"
 
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/options"
@@ -30,10 +31,11 @@ import (
 // errLogged stands for an error that has been logged where it occurred.
 var errLogged = errors.New("already logged")
 
-// Execute runs the command with the given arguments until it is done or ctx ends.
-// It returns the exit code: 0, or 1 after an error that it has reported.
-func Execute(ctx context.Context, args []string) int {
-	command := NewCommand()
+// Execute runs the command of a daemon that hosts the registered controllers, with the
+// given arguments, until it is done or ctx ends. It returns the exit code: 0, or 1 after
+// an error that it has reported.
+func Execute(ctx context.Context, registry *controller.Registry[*ControllerContext], args []string) int {
+	command := NewCommand(registry)
 	command.SetArgs(args)
 	command.SetContext(ctx)
 	err := cli.RunNoErrOutput(command)
@@ -46,9 +48,9 @@ func Execute(ctx context.Context, args []string) int {
 	return 1
 }
 
-// NewCommand returns the command of the daemon. Its context must be set.
-func NewCommand() *cobra.Command {
-	registry := NewRegistry()
+// NewCommand returns the command of a daemon that hosts the registered controllers. Its
+// context must be set.
+func NewCommand(registry *controller.Registry[*ControllerContext]) *cobra.Command {
 	o := options.NewOptions(registry)
 	command := &cobra.Command{
 		Use: options.ComponentName,

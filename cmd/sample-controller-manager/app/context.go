@@ -24,8 +24,9 @@ import (
 
 // ControllerContext is what constructors make their controllers from.
 type ControllerContext struct {
-	// Informers makes the informers. Nobody but the methods of this type asks it, each
-	// for the one informer of a resource, which reads from the sources.
+	// Informers makes the informers. Of Foos, Icecreams, Deployments and what is between
+	// these and their Pods only the methods of this type ask it, for they read from the
+	// sources.
 	Informers *informers.Handle
 	sources   sources
 
@@ -70,8 +71,9 @@ func (c *ControllerContext) recorder(component string) record.EventRecorder {
 	return c.events.NewRecorder(scheme(), corev1.EventSource{Component: component})
 }
 
-// loopOptions returns how the loop of the named controller works.
-func (c *ControllerContext) loopOptions(name string) []reconcile.Option {
+// LoopOptions returns how each loop of the named controller is to work: counted, bounded
+// in time, at rest while what it reads is not served.
+func (c *ControllerContext) LoopOptions(name string) []reconcile.Option {
 	processMetrics().syncs.Prepare(name)
 	return []reconcile.Option{
 		reconcile.WithObserver(processMetrics().syncs.Observe),

@@ -34,7 +34,7 @@ func newFooController(_ context.Context, c *ControllerContext) (controller.Contr
 	if err != nil {
 		return nil, err
 	}
-	o, err := workloadOptions(c, foo.ControllerName, c.foos(), c.writtenFoos)
+	o, err := workloadOptions(c, foo.ControllerName, c.Foos(), c.writtenFoos)
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ func newIcecreamController(ctx context.Context, c *ControllerContext) (controlle
 	if err != nil {
 		return nil, err
 	}
-	o, err := workloadOptions(c, icecream.ControllerName, c.icecreams(), c.writtenIcecreams)
+	o, err := workloadOptions(c, icecream.ControllerName, c.Icecreams(), c.writtenIcecreams)
 	if err != nil {
 		return nil, err
 	}

@@ -56,18 +56,18 @@ func newSources(c clients) (sources, error) {
 	return sources{kube, metadata, samplev1alpha1client.New(foos), icecreamv1alpha1client.New(icecreams)}, nil
 }
 
-// foos returns the informer of Foos.
-func (c *ControllerContext) foos() cache.TypedSharedIndexInformer[*samplev1alpha1.Foo] {
+// Foos returns the informer of Foos.
+func (c *ControllerContext) Foos() cache.TypedSharedIndexInformer[*samplev1alpha1.Foo] {
 	return informers.Ask[*samplev1alpha1.Foo](c.Informers, samplev1alpha1.SchemeGroupVersion.WithResource("foos"), c.sources.foos.Foos(metav1.NamespaceAll))
 }
 
-// icecreams returns the informer of Icecreams.
-func (c *ControllerContext) icecreams() cache.TypedSharedIndexInformer[*icecreamv1alpha1.Icecream] {
+// Icecreams returns the informer of Icecreams.
+func (c *ControllerContext) Icecreams() cache.TypedSharedIndexInformer[*icecreamv1alpha1.Icecream] {
 	return informers.Ask[*icecreamv1alpha1.Icecream](c.Informers, icecreamv1alpha1.SchemeGroupVersion.WithResource("icecreams"), c.sources.icecreams.Icecreams(metav1.NamespaceAll))
 }
 
-// deployments returns the informer of Deployments.
-func (c *ControllerContext) deployments() cache.TypedSharedIndexInformer[*appsv1.Deployment] {
+// Deployments returns the informer of Deployments.
+func (c *ControllerContext) Deployments() cache.TypedSharedIndexInformer[*appsv1.Deployment] {
 	return informers.Ask[*appsv1.Deployment](c.Informers, appsv1.SchemeGroupVersion.WithResource("deployments"), c.sources.kube.AppsV1().Deployments(metav1.NamespaceAll))
 }
 
@@ -79,7 +79,7 @@ func (c *ControllerContext) chain() ownership.Informers {
 			informers.WithSelector(podrecord.Selector), informers.WithIndexers(podrecord.Indexers()), informers.WithTransform(podrecord.Transform)),
 		ReplicaSets: informers.Ask[*metav1.PartialObjectMetadata](c.Informers, replicaSets, c.sources.metadata.Resource(replicaSets),
 			informers.WithSelector(podrecord.Selector), informers.WithTransform(ownership.TrimReplicaSet)),
-		Deployments: c.deployments(),
+		Deployments: c.Deployments(),
 	}
 }
 

@@ -39,9 +39,9 @@ func newStatusAggregatorController(_ context.Context, c *ControllerContext) (con
 			Interval:  c.config.StatusAggregationInterval,
 			Workers:   c.config.Workers[statusaggregator.ControllerName],
 			Writes:    c.writesOf(statusaggregator.ControllerName),
-			Loop:      c.loopOptions(statusaggregator.ControllerName),
+			Loop:      c.LoopOptions(statusaggregator.ControllerName),
 		},
-		statusaggregator.Foos(c.foos(), client.SamplecontrollerV1alpha1(), c.writtenFoos),
-		statusaggregator.Icecreams(c.icecreams(), client.IcecreamV1alpha1(), c.writtenIcecreams),
+		statusaggregator.Foos(c.Foos(), client.SamplecontrollerV1alpha1(), c.writtenFoos),
+		statusaggregator.Icecreams(c.Icecreams(), client.IcecreamV1alpha1(), c.writtenIcecreams),
 	)
 }

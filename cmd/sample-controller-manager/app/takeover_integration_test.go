@@ -30,7 +30,7 @@ const anotherDaemon = "another-daemon"
 func runAnotherDaemon(args []string) {
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer cancel()
-	os.Exit(app.Execute(ctx, args))
+	os.Exit(app.Execute(ctx, app.NewRegistry(), args))
 }
 
 // startAnotherDaemon starts the daemon as a process of its own. The returned function

@@ -23,13 +23,13 @@ func workloadOptions[T workload.Object](c *ControllerContext, name string, objec
 	}
 	return workload.Options[T]{
 		Objects:     objects,
-		Deployments: c.deployments(),
+		Deployments: c.Deployments(),
 		Client:      client.AppsV1(),
 		Writes:      c.writesOf(name),
 		Written:     written,
 		Recorder:    c.recorder(name),
 		Workers:     c.config.Workers[name],
-		Loop:        c.loopOptions(name),
+		Loop:        c.LoopOptions(name),
 	}, nil
 }
 

@@ -1,0 +1,148 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faulty
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/informers"
+	"samplecontroller.io/controller-manager/reconcile"
+
+	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
+)
+
+// ControllerName is the name of the controller.
+const ControllerName = "faulty-controller"
+
+// Fault is both the key of the data of a ConfigMap and the annotation of a Foo that say
+// what to do.
+const Fault = "fault"
+
+// Served is what is logged, with the key and the version of the ConfigMap, by an ordinary
+// sync of one whose data has a key of that name.
+const Served = "served"
+
+// Delay is how long a slow event handler takes for an event.
+const Delay = time.Second
+
+// Descriptor returns the controller as data.
+func Descriptor() controller.Descriptor[*app.ControllerContext] {
+	return controller.Descriptor[*app.ControllerContext]{
+		Name:    ControllerName,
+		New:     newController,
+		Workers: 10,
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list", "watch"}},
+			{APIGroups: []string{samplev1alpha1.GroupName}, Resources: []string{"foos"}, Verbs: []string{"list", "watch"}},
+		},
+	}
+}
+
+// faulty is the controller.
+type faulty struct {
+	*reconcile.Loop
+	configMaps corelisters.ConfigMapLister
+	workers    int
+	ends       chan func() error // what Run is to end with
+}
+
+func newController(_ context.Context, c *app.ControllerContext) (controller.Controller, error) {
+	client, err := kubernetes.NewForConfig(c.Kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("making client of %s: %w", ControllerName, err)
+	}
+	configMaps := informers.Ask[*corev1.ConfigMap](c.Informers, corev1.SchemeGroupVersion.WithResource("configmaps"), client.CoreV1().ConfigMaps(metav1.NamespaceAll))
+	f := &faulty{configMaps: corelisters.NewConfigMapLister(configMaps.GetIndexer()), workers: c.Workers[ControllerName], ends: make(chan func() error)}
+	f.Loop = reconcile.New(ControllerName, f.sync, c.LoopOptions(ControllerName)...)
+	reconcile.For(f.Loop, configMaps)
+	reconcile.Watch(f.Loop, c.Foos(), onFoo)
+	return f, nil
+}
+
+// onFoo is the faulty event handler. A Foo concerns the ConfigMap of its name.
+func onFoo(foo *samplev1alpha1.Foo) []cache.ObjectName {
+	switch foo.Annotations[Fault] {
+	case "panic":
+		panic("the event handler panics for " + foo.Name)
+	case "slow":
+		time.Sleep(Delay)
+	}
+	return []cache.ObjectName{{Namespace: foo.Namespace, Name: foo.Name}}
+}
+
+// Run implements controller.Controller.
+func (f *faulty) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error)
+	go func() { ended <- f.Loop.Run(ctx, f.workers) }()
+	select {
+	case err := <-ended:
+		return err
+	case end := <-f.ends:
+		cancel()
+		<-ended
+		return end()
+	}
+}
+
+func (f *faulty) sync(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
+	configMap, err := f.configMaps.ConfigMaps(key.Namespace).Get(key.Name)
+	if apierrors.IsNotFound(err) {
+		return 0, nil
+	} else if err != nil {
+		return 0, err
+	}
+	switch configMap.Data[Fault] {
+	case "panic":
+		panic("the sync panics for " + key.Name)
+	case "hang":
+		<-ctx.Done()
+		return 0, fmt.Errorf("waiting: %w", ctx.Err())
+	case "stuck":
+		f.stick(key)
+	case "fail":
+		return 0, f.end(ctx, func() error { return errors.New("the controller fails") })
+	case "crash":
+		return 0, f.end(ctx, func() error { panic("the controller crashes") })
+	}
+	if _, wanted := configMap.Data[Served]; wanted {
+		klog.FromContext(ctx).Info(Served, "configMap", klog.KObj(configMap), "version", configMap.Data[Served])
+	}
+	return 0, nil
+}
+
+// stick returns when the ConfigMap is not to be stuck any more.
+func (f *faulty) stick(key cache.ObjectName) {
+	for {
+		configMap, err := f.configMaps.ConfigMaps(key.Namespace).Get(key.Name)
+		if err != nil || configMap.Data[Fault] != "stuck" {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// end has Run end.
+func (f *faulty) end(ctx context.Context, how func() error) error {
+	select {
+	case f.ends <- how:
+	case <-ctx.Done(): // another was faster
+	}
+	return nil
+}

@@ -1,0 +1,28 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faulty
+
+import (
+	"os"
+
+	genericapiserver "k8s.io/apiserver/pkg/server"
+
+	"samplecontroller.io/controller-manager/controller"
+
+	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
+)
+
+// Argument is the first of a program that is to be the daemon with the faulty controller.
+const Argument = "faulty-daemon"
+
+// Main is the daemon, if the program has been given the argument: then it does not
+// return. It is the first thing that the program does.
+func Main() {
+	if len(os.Args) < 2 || os.Args[1] != Argument {
+		return
+	}
+	ctx := genericapiserver.SetupSignalContext()
+	registry := controller.NewRegistry(append(app.NewRegistry().Descriptors(), Descriptor())...)
+	os.Exit(app.Execute(ctx, registry, os.Args[2:]))
+}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,6 +27,9 @@ const (
 	// permission is missing: those tries cost next to nothing.
 	firstRetry = 200 * time.Millisecond
 	lastRetry  = 5 * time.Minute
+	// unknownRetry is after how long at most a write is tried again that is denied only
+	// for a moment.
+	unknownRetry = time.Second
 )
 
 // write is what a Decision asks of the API server; the zero value asks nothing.
@@ -93,12 +97,26 @@ func (d *denials) note(p Parent, denied write, err error, now time.Time) (*Obsta
 			Passes:  true,
 		}
 		wait = lastRetry
+	case isUnknownKind(s):
+		current.obstacle = &Obstacle{
+			Reason:  workloadv1alpha1.ReasonProgressing,
+			Message: fmt.Sprintf("the API server does not yet know %s everywhere, whose CRD was just installed: %s", p.Kind.Kind, s.Message),
+			Passes:  true,
+		}
+		wait = min(wait, unknownRetry)
 	case s.Code != http.StatusInternalServerError || current.count > 1:
 		current.obstacle = &Obstacle{Reason: workloadv1alpha1.ReasonWriteDenied, Message: s.Message}
 	}
 	current.again = now.Add(wait)
 	d.byParent[p.GetUID()] = current
 	return current.obstacle, wait
+}
+
+// isUnknownKind tells whether the admission plugin OwnerReferencesPermissionEnforcement
+// denied the owner reference because it has not yet heard of a new CRD, which takes it
+// seconds.
+func isUnknownKind(status metav1.Status) bool {
+	return strings.Contains(status.Message, "cannot set blockOwnerDeletion in this case because cannot find RESTMapping")
 }
 
 // isTerminating tells whether the write was denied because its namespace is being

@@ -169,6 +169,27 @@ func TestNothingIsMadeInANamespaceThatIsBeingDeleted(t *testing.T) {
 	}
 }
 
+// TestANewKindIsWaitedForEachSecond has the API server's admission not yet know the kind
+// of the owner, as after the first installation of its CRD.
+func TestANewKindIsWaitedForEachSecond(t *testing.T) {
+	clock := testingclock.NewFakeClock(time.Now())
+	keeper, client := newTestKeeper(t, nil, nil)
+	keeper.clock = clock
+	refuse(client, "create", apierrors.NewForbidden(appsv1.Resource("deployments"), "web", errors.New(
+		`cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion samplecontroller.k8s.io/v1alpha1 Kind Foo: no matches for kind "Foo" in version "samplecontroller.k8s.io/v1alpha1"`)))
+	begin := clock.Now()
+	for clock.Since(begin) < 30*time.Second {
+		state, err := keeper.Keep(t.Context(), parent())
+		if err != nil || state.Obstacle == nil || state.Obstacle.Reason != "Progressing" || !state.Obstacle.Passes || state.Again > time.Second {
+			t.Fatalf("Keep() = %+v, %v, want it to be on its way and looked at again within a second", state, err)
+		}
+		clock.Step(state.Again)
+	}
+	if got := len(client.Actions()); got > 35 {
+		t.Errorf("%d writes in 30s, want about one a second", got)
+	}
+}
+
 func TestDenialHoldsForWhatWasDenied(t *testing.T) {
 	later := parent()
 	later.Object = &metav1.ObjectMeta{Name: "a", Namespace: "default", UID: "uid-a", Generation: 5}

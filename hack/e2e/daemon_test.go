@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -110,6 +111,22 @@ func (r *replica) doAs(ctx context.Context, method, token, path, content string)
 	defer response.Body.Close()
 	answer, err := io.ReadAll(response.Body)
 	return response.StatusCode, string(answer), err
+}
+
+// metric returns the value of one of our series. token is that of somebody who may see it.
+func (r *replica) metric(token, series string) int {
+	r.t.Helper()
+	code, body, err := r.getAs(r.t.Context(), token, "/metrics")
+	if err != nil || code != http.StatusOK {
+		r.t.Fatalf("/metrics: %d %.200s, %v", code, body, err)
+	}
+	_, value, found := strings.Cut(body, "\nsample_controller_manager_"+series+" ")
+	value, _, _ = strings.Cut(value, "\n")
+	n, err := strconv.ParseFloat(value, 64)
+	if !found || err != nil {
+		r.t.Fatalf("there is no series %s: %v", series, err)
+	}
+	return int(n)
 }
 
 // lease returns the daemon's Lease, empty if there is none.

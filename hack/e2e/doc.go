@@ -22,6 +22,7 @@
 //	sharpness_test.go  what is found in client-go's own leaders, so that nothing found counts
 //	command_test.go    the command line, without a cluster
 //	manifests_test.go  what the manifests install
+//	badobjects_test.go an object that cannot be decoded, or that nobody can mean
 //	isolation_test.go  one controller does what it must not: what that does to the others
 //	faulty_test.go     a replica that hosts such a controller
 //	fence_test.go      the optional fence: what it refuses, and its hazards

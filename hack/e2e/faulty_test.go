@@ -186,30 +186,14 @@ func (r *replica) wantHealthy() {
 	}
 }
 
-// metric returns the value of a series.
-func (r *faultyReplica) metric(series string) int {
-	r.t.Helper()
-	code, body, err := r.getAs(r.t.Context(), r.token, "/metrics")
-	if err != nil || code != http.StatusOK {
-		r.t.Fatalf("/metrics: %d %.200s, %v", code, body, err)
-	}
-	_, value, found := strings.Cut(body, "\nsample_controller_manager_"+series+" ")
-	value, _, _ = strings.Cut(value, "\n")
-	n, err := strconv.ParseFloat(value, 64)
-	if !found || err != nil {
-		r.t.Fatalf("there is no series %s: %v", series, err)
-	}
-	return int(n)
-}
-
 // syncs returns how many syncs of the faulty controller have ended so.
 func (r *faultyReplica) syncs(result string) int {
 	r.t.Helper()
-	return r.metric(fmt.Sprintf("sync_total{controller=%q,result=%q}", faulty.ControllerName, result))
+	return r.metric(r.token, fmt.Sprintf("sync_total{controller=%q,result=%q}", faulty.ControllerName, result))
 }
 
 // failingObjects returns how many objects of the faulty controller fail.
 func (r *faultyReplica) failingObjects() int {
 	r.t.Helper()
-	return r.metric(fmt.Sprintf("failing_objects{controller=%q}", faulty.ControllerName))
+	return r.metric(r.token, fmt.Sprintf("failing_objects{controller=%q}", faulty.ControllerName))
 }

@@ -25,7 +25,8 @@ if [[ -n "${uses}" ]]; then
   exit 1
 fi
 
-call='\.(Info\(|Error\([^,"]+, )"'
+# http.Error answers a request.
+call='\.(Info\(|(?<!http\.)Error\([^,")]+, )"'
 message="${call}[^A-Z]"
 key="(${call}[^\"]*\",|WithValues\().*\"(?![a-z][A-Za-z]*\")[^\"]*\", "
 

@@ -13,6 +13,11 @@
 //
 // One part of it alone is -bench Handover/standby, Handover/SIGTERM or Handover/kill.
 //
+// BenchmarkIsolation measures what faults in one controller cost another. Each of its
+// rounds takes about 20 seconds for each fault:
+//
+//	go test -run '^$' -bench Isolation -benchtime 10x -timeout 60m ./hack/bench
+//
 //	handover_test.go  the benchmark: what is done, and what it may take
 //	round_test.go     one handover, and what the audit log says of it
 //	fleet_test.go     two replicas of a program
@@ -20,4 +25,7 @@
 //	stock_test.go     a program that elects a leader as client-go has it
 //	lab_test.go       the cluster and its 5,000 Foos
 //	table_test.go     figures for people
+//
+//	isolation_test.go the benchmark: the faults, and what they may cost
+//	work_test.go      how fast Foos are served
 package bench

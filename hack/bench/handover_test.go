@@ -4,6 +4,7 @@
 package bench
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"testing"
@@ -31,14 +32,8 @@ var (
 // what a standby asks of the API server, beside a peer on client-go's elector on the
 // same machine at the same time. See the comment of the package.
 func BenchmarkHandover(b *testing.B) {
-	l, err := startLab(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		if err := l.stop(); err != nil {
-			b.Error(err)
-		}
+	l := newLab(b, func(l *lab, ctx context.Context) error {
+		return errors.Join(l.allowStock(ctx), l.createFoos(ctx))
 	})
 	var t table
 	b.Run("standby", func(b *testing.B) { benchmarkStandby(b, l, &t) })

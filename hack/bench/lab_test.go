@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,8 +42,8 @@ const (
 	patience = 5 * time.Minute
 )
 
-// lab is an API server with Foos. There is no kube-controller-manager: Deployments
-// never become available, which takes nobody's time.
+// lab is an API server. There is no kube-controller-manager: Deployments never become
+// available, which takes nobody's time.
 type lab struct {
 	cluster *cluster.Cluster
 	kube    kubernetes.Interface
@@ -54,19 +55,36 @@ type lab struct {
 	started atomic.Int32   // replicas so far
 }
 
-func startLab(ctx context.Context) (*lab, error) {
+// startLab starts a lab and furnishes it.
+func startLab(ctx context.Context, furnish func(*lab, context.Context) error) (*lab, error) {
 	c, err := cluster.Start(ctx, cluster.Options{AuditLog: true, Progress: os.Stderr})
 	if err != nil {
 		return nil, err
 	}
-	l := &lab{cluster: c, foos: make(chan string, fooCount)}
-	for _, i := range rand.Perm(fooCount) {
-		l.foos <- fooName(i)
+	l := &lab{cluster: c}
+	err = l.prepare(ctx)
+	if err == nil {
+		err = furnish(l, ctx)
 	}
-	if err := l.prepare(ctx); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, l.stop())
 	}
 	return l, nil
+}
+
+// newLab starts a lab for a benchmark.
+func newLab(b *testing.B, furnish func(*lab, context.Context) error) *lab {
+	b.Helper()
+	l, err := startLab(b.Context(), furnish)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := l.stop(); err != nil {
+			b.Error(err)
+		}
+	})
+	return l
 }
 
 func (l *lab) prepare(ctx context.Context) (err error) {
@@ -90,13 +108,7 @@ func (l *lab) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	_, err = l.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
-	if err != nil {
-		return err
-	}
-	if err := l.allowStock(ctx); err != nil {
-		return err
-	}
-	return l.createFoos(ctx)
+	return err
 }
 
 // build builds the daemon as for production, without the race detector.
@@ -114,6 +126,10 @@ func build(ctx context.Context, path string) error {
 }
 
 func (l *lab) createFoos(ctx context.Context) error {
+	l.foos = make(chan string, fooCount)
+	for _, i := range rand.Perm(fooCount) {
+		l.foos <- fooName(i)
+	}
 	errs := make([]error, fooCount)
 	workqueue.ParallelizeUntil(ctx, 16, fooCount, func(i int) {
 		_, errs[i] = l.sample.SamplecontrollerV1alpha1().Foos(namespace).Create(ctx, &samplev1alpha1.Foo{

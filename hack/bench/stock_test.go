@@ -30,6 +30,8 @@ import (
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
 	sampleclientset "samplecontroller.io/client-go/clientset/versioned"
 	sampleinformers "samplecontroller.io/client-go/informers/externalversions"
+
+	"samplecontroller.io/sample-controller-manager/hack/faulty"
 )
 
 const (
@@ -43,6 +45,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	faulty.Main()
 	if len(os.Args) > 1 && os.Args[1] == stockLeader {
 		runStockLeader(os.Args[2:]) // as a replica, for which there is no other program
 	}

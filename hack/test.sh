@@ -55,7 +55,7 @@ fi
 # The race detector would find nothing in a harness, but slow the cluster down.
 # One package at a time, because each may start a cluster; -v shows its progress.
 if [[ "${what}" == faults ]]; then
-  run go test -json -v -timeout 30m -run '^TestFault' ./hack/e2e
+  FAULTS_PEERS=1 run go test -json -v -timeout 30m -run '^TestFault' ./hack/e2e
 else
   run go test -json -race -timeout 15m ./cmd/...
   run go test -json -v -p 1 -timeout 30m ./hack/...

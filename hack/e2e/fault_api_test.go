@@ -87,7 +87,7 @@ func seconds(d time.Duration) string { return fmt.Sprintf("%.1fs", d.Seconds()) 
 
 // TestFaultAnAPIIsAbsentAtStart starts the daemon before a CRD is there.
 func TestFaultAnAPIIsAbsentAtStart(t *testing.T) {
-	peer := stockWithoutAPI(t)
+	peer := ofPeer(t, stockWithoutAPI)
 
 	freeLease(t)
 	ns := newNamespace(t)
@@ -172,7 +172,7 @@ func stockServes(t *testing.T, p *program, ns, name, what string, since time.Tim
 // TestFaultAnAPIIsDeletedAndRecreated takes the CRD of 100 Foos away from a running daemon
 // and brings it back, after a while and at once.
 func TestFaultAnAPIIsDeletedAndRecreated(t *testing.T) {
-	peer := stockLosesAPI(t)
+	peer := ofPeer(t, stockLosesAPI)
 
 	freeLease(t)
 	restoreCRDs(t)

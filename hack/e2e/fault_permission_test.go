@@ -37,7 +37,7 @@ func revokeFromDaemon(t *testing.T, rights ...clustertest.Right) (grant func() t
 // TestFaultAPermissionIsMissing takes the right to read a kind from the daemon, before it
 // starts and while it runs, then the right to write its status.
 func TestFaultAPermissionIsMissing(t *testing.T) {
-	peer := stockWithoutPermission(t)
+	peer := ofPeer(t, stockWithoutPermission)
 
 	freeLease(t)
 	ns := newNamespace(t)

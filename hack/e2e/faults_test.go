@@ -46,6 +46,16 @@ func reportFault(t *testing.T, row faultRow) {
 	faultTable.rows = append(faultTable.rows, row)
 }
 
+// ofPeer says what a fault does to a peer, which is found out only where FAULTS_PEERS is
+// set: it proves nothing about us, and takes time.
+func ofPeer(t *testing.T, find func(*testing.T) string) string {
+	t.Helper()
+	if os.Getenv("FAULTS_PEERS") == "" {
+		return "not looked at; make test-faults does"
+	}
+	return find(t)
+}
+
 // printFaults prints the table of faults, if there is something in it, also to the file
 // that FAULTS_TABLE names.
 func printFaults(out io.Writer) (err error) {

@@ -71,6 +71,16 @@ func (r *Registry[C]) DisabledByDefault() []string {
 	return r.collect(func(d Descriptor[C]) bool { return d.DisabledByDefault })
 }
 
+// Resolve returns the name of the controller that has this name or alias. If there is
+// none, the error says which there are.
+func (r *Registry[C]) Resolve(given string) (name string, err error) {
+	name, ok := r.names[given]
+	if !ok {
+		return "", r.unknown(given)
+	}
+	return name, nil
+}
+
 // Workers returns how many syncs the named controller runs at once by default.
 func (r *Registry[C]) Workers(name string) int {
 	d, _ := r.descriptor(name)

@@ -242,3 +242,17 @@ func TestEditDistance(t *testing.T) {
 		})
 	}
 }
+
+func TestANameOrAliasResolves(t *testing.T) {
+	r := selectable()
+	for given, want := range map[string]string{"foo": "foo-controller", "foo-controller": "foo-controller", "ice": "icecream-controller", "off": "off-controller"} {
+		if got, err := r.Resolve(given); got != want || err != nil {
+			t.Errorf("Resolve(%q) = %q, %v, want %q", given, got, err, want)
+		}
+	}
+	for given, want := range map[string]string{"fo": `did you mean "foo"?`, "*": "known: ", "": "known: "} {
+		if got, err := r.Resolve(given); got != "" || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Resolve(%q) = %q, %v, want an error with %q", given, got, err, want)
+		}
+	}
+}

@@ -41,7 +41,7 @@ func Handler(source Source) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {
 			w.Header().Set("Allow", http.MethodGet)
-			http.Error(w, "only GET is answered", http.StatusMethodNotAllowed)
+			http.Error(w, "Only GET is answered", http.StatusMethodNotAllowed)
 			return
 		}
 		limit, err := limitOf(r)
@@ -69,7 +69,7 @@ func Handler(source Source) http.Handler {
 			}
 			answer(w, r, explanation, func(w io.Writer) { PrintExplanation(w, explanation) })
 		default:
-			http.Error(w, "write "+Path+"[/<controller>[/<namespace>/<object>]]", http.StatusNotFound)
+			http.Error(w, "Write "+Path+"[/<controller>[/<namespace>/<object>]]", http.StatusNotFound)
 		}
 	})
 }

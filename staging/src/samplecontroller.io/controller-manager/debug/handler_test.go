@@ -62,6 +62,9 @@ func (s *source) Explain(name string, key cache.ObjectName) (Explanation, error)
 		return Explanation{}, ErrUnknown
 	}
 	e := Explanation{Controller: name, Object: key.String(), State: "Running", Time: now}
+	if key.Name == "s" {
+		e.State, e.Reason = "Standby", "another leads"
+	}
 	if key.Name != "c" {
 		e.Next = "nothing: the cache has no such Foo"
 		return e, nil
@@ -101,12 +104,15 @@ bars.example.com   no       5m     0         -           not served
 foos.example.com   yes      120m   23        4s ago
 
 Queue foo-controller: 1 running, 20 waiting, 1 delayed
-  running   default/a   for 12ms   foos changed
-  waiting   default/b   for 3s     deployments changed
-  delayed   default/c   in 90s     retry                 failed 14 times: creating Deployment "c": [31mno way
+  QUEUED    OBJECT        TIME       WOKEN BY              LAST FAILURE
+  running   default/a     for 12ms   foos changed
+  waiting   default/b     for 3s     deployments changed
+  waiting   and 19 more
+  delayed   default/c     in 90s     retry                 failed 14 times: creating Deployment "c": [31mno way
 
 Last failures of foo-controller:
-  default/c   60s ago   5ms   retry   error   create deployments.apps: failed, creating Deployment "c": no way
+  OBJECT      BEGAN     TOOK   WOKEN BY   RESULT   WRITES AND ERRORS
+  default/c   60s ago   5ms    retry      error    create deployments.apps: failed, creating Deployment "c": no way
 `,
 		"/debug/controllers/foo-controller": `Process: host_uid
 Time:    2026-01-02T03:04:05Z
@@ -115,15 +121,19 @@ Leader:  this process, host_uid, leads since 2026-01-02T03:00:00Z
 foo-controller: Running for 120m
 
 Queue foo-controller: 1 running, 20 waiting, 1 delayed
-  running   default/a   for 12ms   foos changed
-  waiting   default/b   for 3s     deployments changed
-  delayed   default/c   in 90s     retry                 failed 14 times: creating Deployment "c": [31mno way
+  QUEUED    OBJECT        TIME       WOKEN BY              LAST FAILURE
+  running   default/a     for 12ms   foos changed
+  waiting   default/b     for 3s     deployments changed
+  waiting   and 19 more
+  delayed   default/c     in 90s     retry                 failed 14 times: creating Deployment "c": [31mno way
 
 Last failures of foo-controller:
-  default/c   60s ago   5ms   retry   error   create deployments.apps: failed, creating Deployment "c": no way
+  OBJECT      BEGAN     TOOK   WOKEN BY   RESULT   WRITES AND ERRORS
+  default/c   60s ago   5ms    retry      error    create deployments.apps: failed, creating Deployment "c": no way
 
 Last syncs of foo-controller:
-  default/d   1s ago   7ms   foos added   success   create deployments.apps: written, patch foos/status: written
+  OBJECT      BEGAN    TOOK   WOKEN BY     RESULT    WRITES AND ERRORS
+  default/d   1s ago   7ms    foos added   success   create deployments.apps: written, patch foos/status: written
 `,
 		"/debug/controllers/foo-controller/default/c": `default/c, by foo-controller, which is Running
 
@@ -133,12 +143,18 @@ its replicas   (left to others)   3
 
 Next: create Deployment "c"
 
-  delayed   default/c   in 90s   retry   failed 14 times: creating Deployment "c": [31mno way
+  QUEUED    OBJECT      TIME     WOKEN BY   LAST FAILURE
+  delayed   default/c   in 90s   retry      failed 14 times: creating Deployment "c": [31mno way
 
 Last syncs:
-  default/c   60s ago   5ms   retry   error   create deployments.apps: failed, creating Deployment "c": no way
+  OBJECT      BEGAN     TOOK   WOKEN BY   RESULT   WRITES AND ERRORS
+  default/c   60s ago   5ms    retry      error    create deployments.apps: failed, creating Deployment "c": no way
 `,
 		"/debug/controllers/foo-controller/default/z": `default/z, by foo-controller, which is Running
+
+nothing: the cache has no such Foo
+`,
+		"/debug/controllers/foo-controller/default/s": `default/s, by foo-controller, which is Standby: another leads
 
 nothing: the cache has no such Foo
 `,
@@ -201,8 +217,8 @@ func TestWhatIsNotThereIsSaid(t *testing.T) {
 	for path, want := range map[string]string{
 		"/debug/controllers/baz-controller":           `"baz-controller": no such controller`,
 		"/debug/controllers/bar-controller/default/a": `"bar-controller": no such controller, or it explains nothing`,
-		"/debug/controllers/foo-controller/default":   "write /debug/controllers[/<controller>[/<namespace>/<object>]]",
-		"/debug/controllers/a/b/c/d":                  "write /debug/controllers",
+		"/debug/controllers/foo-controller/default":   "Write /debug/controllers[/<controller>[/<namespace>/<object>]]",
+		"/debug/controllers/a/b/c/d":                  "Write /debug/controllers",
 	} {
 		if w := get(t, &source{}, path); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%s: %d %s, want 404 and %q", path, w.Code, w.Body, want)

@@ -106,8 +106,9 @@ type Resource struct {
 type Explanation struct {
 	Controller string `json:"controller"`
 	Object     string `json:"object"`
-	// State is that of the controller: if it does not run, nothing is done.
-	State string `json:"state"`
+	// State is that of the controller, Reason why: if it does not run, nothing is done.
+	State  string `json:"state"`
+	Reason string `json:"reason,omitempty"`
 	// Time is when this was so.
 	Time time.Time `json:"time"`
 	// Explanation is what the controller says.

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -63,30 +64,32 @@ func PrintController(w io.Writer, r Report) {
 
 // PrintExplanation prints what a controller does about one object.
 func PrintExplanation(w io.Writer, e Explanation) {
-	fmt.Fprintf(w, "%s, by %s, which is %s\n", e.Object, e.Controller, e.State)
+	fmt.Fprintf(w, "%s, by %s, which is %s", e.Object, e.Controller, e.State)
+	if e.Reason != "" {
+		fmt.Fprintf(w, ": %s", line(e.Reason))
+	}
+	fmt.Fprintln(w)
 	if !e.Found {
 		fmt.Fprintf(w, "\n%s\n", line(e.Next))
 		return
 	}
-	fmt.Fprintln(w)
-	table := newTable(w)
-	table.row("", "WANTED", "ACTUAL", "")
-	for _, f := range e.Facts {
-		differs := ""
-		if f.Differs {
-			differs = "<- differs"
+	if len(e.Facts) > 0 {
+		fmt.Fprintln(w)
+		table := newTable(w)
+		table.row("", "WANTED", "ACTUAL", "")
+		for _, f := range e.Facts {
+			differs := ""
+			if f.Differs {
+				differs = "<- differs"
+			}
+			table.row(f.Name, dash(f.Wanted), dash(f.Actual), differs)
 		}
-		table.row(f.Name, dash(f.Wanted), dash(f.Actual), differs)
+		table.flush()
 	}
-	table.flush()
 	fmt.Fprintf(w, "\nNext: %s\n", line(e.Next))
 	if len(e.Running)+len(e.Waiting)+len(e.Delayed) > 0 {
 		fmt.Fprintln(w)
-		table := newTable(w)
-		printKeys(table, e.Time, "running", e.Running)
-		printKeys(table, e.Time, "waiting", e.Waiting)
-		printKeys(table, e.Time, "delayed", e.Delayed)
-		table.flush()
+		printKeys(w, e.Time, Keys{First: e.Running}, Keys{First: e.Waiting}, Keys{First: e.Delayed})
 	}
 	if len(e.Syncs) > 0 {
 		fmt.Fprintln(w, "\nLast syncs:")
@@ -120,11 +123,7 @@ func printResources(w io.Writer, r Report) {
 func printQueue(w io.Writer, now time.Time, q Queue, full bool) {
 	if q.Running.Total+q.Waiting.Total+q.Delayed.Total > 0 {
 		fmt.Fprintf(w, "\nQueue %s: %d running, %d waiting, %d delayed\n", q.Name, q.Running.Total, q.Waiting.Total, q.Delayed.Total)
-		table := newTable(w)
-		printKeys(table, now, "running", q.Running.First)
-		printKeys(table, now, "waiting", q.Waiting.First)
-		printKeys(table, now, "delayed", q.Delayed.First)
-		table.flush()
+		printKeys(w, now, q.Running, q.Waiting, q.Delayed)
 	}
 	if len(q.Failures) > 0 {
 		fmt.Fprintf(w, "\nLast failures of %s:\n", q.Name)
@@ -136,26 +135,44 @@ func printQueue(w io.Writer, now time.Time, q Queue, full bool) {
 	}
 }
 
-func printKeys(table *table, now time.Time, what string, keys []Key) {
-	for _, k := range keys {
-		when := "for " + age(now, k.Time)
-		if k.Time.After(now) {
-			when = "in " + age(k.Time, now)
+func printKeys(w io.Writer, now time.Time, running, waiting, delayed Keys) {
+	table := newTable(w)
+	table.row("  QUEUED", "OBJECT", "TIME", "WOKEN BY", "LAST FAILURE")
+	for i, keys := range []Keys{running, waiting, delayed} {
+		where := [...]string{"running", "waiting", "delayed"}[i]
+		for _, k := range keys.First {
+			when := "for " + age(now, k.Time)
+			if k.Time.After(now) {
+				when = "in " + age(k.Time, now)
+			}
+			table.row("  "+where, k.Key, when, k.Trigger, failed(k))
 		}
-		retries := ""
-		if k.Retries > 0 {
-			retries = fmt.Sprintf("failed %d times: %s", k.Retries, k.Error)
+		if more := keys.Total - len(keys.First); more > 0 {
+			table.row("  "+where, fmt.Sprintf("and %d more", more), "", "", "")
 		}
-		table.row("  "+what, k.Key, when, k.Trigger, retries)
+	}
+	table.flush()
+}
+
+// failed says how often a key has failed in a row, and why the last time.
+func failed(k Key) string {
+	switch {
+	case k.Retries == 0:
+		return ""
+	case k.Retries == 1:
+		return "failed once: " + k.Error
+	default:
+		return fmt.Sprintf("failed %d times: %s", k.Retries, k.Error)
 	}
 }
 
 func printSyncs(w io.Writer, now time.Time, syncs []Sync) {
 	table := newTable(w)
+	table.row("  OBJECT", "BEGAN", "TOOK", "WOKEN BY", "RESULT", "WRITES AND ERRORS")
 	for _, s := range syncs {
 		said := strings.Join(s.Writes, ", ")
 		if s.Error != "" {
-			said = strings.Join(append(s.Writes, s.Error), ", ")
+			said = strings.Join(append(slices.Clone(s.Writes), s.Error), ", ")
 		}
 		table.row("  "+s.Key, age(now, s.Began)+" ago", s.Duration.Round(10*time.Microsecond), s.Trigger, s.Result, said)
 	}

@@ -4,6 +4,7 @@
 package manager
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -16,8 +17,11 @@ import (
 	"samplecontroller.io/controller-manager/supervisor"
 )
 
-// maxError is how much of an error is told.
-const maxError = 500
+// Bounds of what is told: bytes of a text, and facts of an object.
+const (
+	maxText  = 500
+	maxFacts = 50
+)
 
 // reporter tells what a process is doing.
 type reporter struct {
@@ -57,6 +61,19 @@ func (r reporter) Report(limit int) debug.Report {
 
 // Explain implements debug.Source.
 func (r reporter) Explain(name string, key cache.ObjectName) (debug.Explanation, error) {
+	e := debug.Explanation{Controller: name, Object: key.String(), Time: time.Now()}
+	for _, status := range r.super.Status(0) {
+		if status.Controller == name {
+			e.State, e.Reason = string(status.State), bounded(status.Reason)
+		}
+	}
+	if e.State == string(supervisor.Standby) && r.Election != nil {
+		e.Reason = r.Election.Status().String()
+	}
+	if e.State == string(supervisor.Disabled) {
+		e.Next = "nothing: this process was started without " + name
+		return e, nil
+	}
 	for _, c := range r.Controllers {
 		explainer, ok := c.(controller.Explainer)
 		if !ok || c.Name() != name {
@@ -66,11 +83,9 @@ func (r reporter) Explain(name string, key cache.ObjectName) (debug.Explanation,
 		if err != nil {
 			return debug.Explanation{}, err
 		}
-		e := debug.Explanation{Controller: name, Object: key.String(), Time: time.Now(), Explanation: explanation}
-		for _, status := range r.super.Status(0) {
-			if status.Controller == name {
-				e.State = string(status.State)
-			}
+		e.Explanation = boundedExplanation(explanation)
+		if e.Found && !atWork(supervisor.State(e.State)) {
+			e.Next = "nothing while " + name + " is " + e.State + "; when it runs: " + e.Next
 		}
 		if looper, ok := c.(supervisor.Looper); ok {
 			for _, loop := range looper.Loops() {
@@ -84,6 +99,27 @@ func (r reporter) Explain(name string, key cache.ObjectName) (debug.Explanation,
 		return e, nil
 	}
 	return debug.Explanation{}, debug.ErrUnknown
+}
+
+// atWork tells whether a controller in the state may write. One that is Degraded may, if it
+// is for something else that it lacks a permission.
+func atWork(state supervisor.State) bool {
+	return state == supervisor.Running || state == supervisor.Degraded
+}
+
+// boundedExplanation returns what a controller says with each text and the number of
+// facts bounded.
+func boundedExplanation(e controller.Explanation) controller.Explanation {
+	bounds := controller.Explanation{Found: e.Found, Next: bounded(e.Next)}
+	for i, f := range e.Facts {
+		if i == maxFacts {
+			bounds.Facts = append(bounds.Facts, controller.Fact{Name: fmt.Sprintf("and %d more", len(e.Facts)-i)})
+			break
+		}
+		f.Wanted, f.Actual = bounded(f.Wanted), bounded(f.Actual)
+		bounds.Facts = append(bounds.Facts, f)
+	}
+	return bounds
 }
 
 func queues(loops []reconcile.Progress) []debug.Queue {
@@ -121,19 +157,20 @@ func syncs(outcomes []reconcile.Outcome) []debug.Sync {
 	return all
 }
 
-// text returns what an error says, "" if there is none.
+// text returns what an error says, "" if there is none. As in the log, it quotes no value
+// of an object.
 func text(err error) string {
 	if err == nil {
 		return ""
 	}
-	return bounded(err.Error())
+	return bounded(withoutValues(err).Error())
 }
 
 func bounded(text string) string {
-	if len(text) <= maxError {
+	if len(text) <= maxText {
 		return text
 	}
-	return strings.ToValidUTF8(text[:maxError], "") + "..."
+	return strings.ToValidUTF8(text[:maxText], "") + "..."
 }
 
 func timeOf(t time.Time) *time.Time {

@@ -1,0 +1,48 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+)
+
+// BenchmarkProgress tells of a loop that has 10,000 keys, for which it holds the lock
+// that each sync needs.
+func BenchmarkProgress(b *testing.B) {
+	const keys = 10_000
+	l := New(loopName, nil)
+	now, err := time.Now(), errors.New("no")
+	for i := range keys {
+		key := cache.NewObjectName("default", fmt.Sprintf("foo-%d", i))
+		a := l.progress.of(key)
+		switch i % 3 {
+		case 0:
+			a.waiting = now.Add(-time.Duration(i) * time.Millisecond) // each is among the first
+		case 1:
+			a.due, a.retries, a.err = now.Add(time.Hour-time.Duration(i)*time.Millisecond), 3, err
+		default:
+			a.due, a.retries, a.err = now.Add(time.Hour+time.Duration(i*7919%keys)*time.Millisecond), 3, err
+		}
+	}
+	for _, limit := range []int{10, 200} {
+		b.Run(fmt.Sprintf("limit=%d", limit), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				l.Progress(limit)
+			}
+		})
+	}
+	b.Run("one", func(b *testing.B) {
+		key := cache.NewObjectName("default", "foo-7777")
+		b.ReportAllocs()
+		for b.Loop() {
+			l.ProgressOf(key)
+		}
+	})
+}

@@ -75,6 +75,8 @@ type Obstacle struct {
 	Message string
 	// Passes says that it goes by itself; otherwise somebody must mend it.
 	Passes bool
+	// Quotes says that the message may quote what the object holds.
+	Quotes bool
 }
 
 // Decide decides what to do for the parent. It changes nothing that it is given.

@@ -105,7 +105,7 @@ func (d *denials) note(p Parent, denied write, err error, now time.Time) (*Obsta
 		}
 		wait = min(wait, unknownRetry)
 	case s.Code != http.StatusInternalServerError || current.count > 1:
-		current.obstacle = &Obstacle{Reason: workloadv1alpha1.ReasonWriteDenied, Message: s.Message}
+		current.obstacle = &Obstacle{Reason: workloadv1alpha1.ReasonWriteDenied, Message: s.Message, Quotes: s.Code == http.StatusUnprocessableEntity}
 	}
 	current.again = now.Add(wait)
 	d.byParent[p.GetUID()] = current

@@ -4,8 +4,9 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -16,6 +17,13 @@ import (
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/lenient"
 )
+
+// KindExplainer is a [Kind] whose controller writes more than what has become of a
+// Deployment.
+type KindExplainer[T Object] interface {
+	// Facts returns what else is to be written of the object.
+	Facts(T) ([]controller.Fact, error)
+}
 
 // Explain implements controller.Explainer.
 func (c *Controller[T]) Explain(key cache.ObjectName) (controller.Explanation, error) {
@@ -28,7 +36,8 @@ func (c *Controller[T]) Explain(key cache.ObjectName) (controller.Explanation, e
 		return controller.Explanation{Next: fmt.Sprintf("nothing: the cache has no %s %q in namespace %q", kind, key.Name, key.Namespace)}, nil
 	}
 	if err := lenient.DecodeError(obj); err != nil {
-		return controller.Explanation{Found: true, Next: fmt.Sprintf("nothing, because what it wants is not known: it cannot be decoded: %v", err)}, nil
+		// Why may quote what the object holds.
+		return controller.Explanation{Found: true, Next: "nothing, because what it wants is not known: it cannot be decoded, and its Event says why"}, nil
 	}
 	if obj.GetDeletionTimestamp() != nil {
 		return controller.Explanation{Found: true, Next: fmt.Sprintf("nothing: the %s is being deleted, and its Deployment goes by garbage collection", kind)}, nil
@@ -40,6 +49,16 @@ func (c *Controller[T]) Explain(key cache.ObjectName) (controller.Explanation, e
 	}
 	facts := parent.facts(view)
 	next, state := c.keeper.foresee(parent, view)
+	if explainer, ok := c.kind.(KindExplainer[T]); ok {
+		more, err := explainer.Facts(obj)
+		if err != nil {
+			return controller.Explanation{}, err
+		}
+		facts = append(facts, more...)
+		if next == nothing && slices.ContainsFunc(more, func(f controller.Fact) bool { return f.Differs }) {
+			next = "write the status"
+		}
+	}
 	if state != nil {
 		wanted, actual := NewStatus(parent, *state, c.kind.Status(obj).Conditions, metav1.NewTime(c.clock.Now())), c.kind.Status(obj)
 		fact := controller.NewFact("status", wanted.summary(), actual.summary())
@@ -60,26 +79,29 @@ const nothing = "nothing: all is as it is wanted"
 
 // facts returns what the parent wants and what the view shows.
 func (p Parent) facts(view View) []controller.Fact {
-	live := view.Live
-	if live == nil {
-		live = &appsv1.Deployment{}
+	var facts []controller.Fact
+	own := view.own(p)
+	if view.Live == nil {
+		facts = append(facts, controller.NewFact("Deployment", p.DeploymentName, ""))
+	} else {
+		there := view.Live.Name
+		if view.Live.DeletionTimestamp != nil {
+			there += ", being deleted"
+		}
+		wanted, actual := p.owners(view.Live)
+		facts = append(facts, controller.NewFact("Deployment", p.DeploymentName, there), controller.NewFact("its owner", wanted, actual))
 	}
-	owner := ""
-	if ref := metav1.GetControllerOf(live); ref != nil {
-		owner = fmt.Sprintf("%s %q, UID %s", ref.Kind, ref.Name, ref.UID)
-	}
-	replicas, present := "", ""
-	if p.Replicas != nil {
-		replicas = fmt.Sprint(*p.Replicas)
-	}
-	if view.Live != nil {
-		present = fmt.Sprint(replicasOf(live))
-	}
-	facts := []controller.Fact{
-		controller.NewFact("Deployment", p.DeploymentName, live.Name),
-		{Name: "its owner", Wanted: fmt.Sprintf("%s, UID %s", p, p.GetUID()), Actual: owner, Differs: view.Live != nil && !p.Owns(live)},
-		{Name: "its replicas", Wanted: orWhatever(replicas), Actual: present, Differs: view.Live != nil && p.replicasDiffer(live)},
-		{Name: "its image", Wanted: orWhatever(p.Image), Actual: imageOf(live), Differs: view.Live != nil && p.Image != "" && p.Image != imageOf(live)},
+	if own != nil || view.Live == nil { // those of another's do not matter
+		replicas := controller.Fact{Name: "its replicas", Wanted: leftToOthers}
+		image := controller.Fact{Name: "its image", Wanted: cmp.Or(p.Image, leftToOthers)}
+		if p.Replicas != nil {
+			replicas.Wanted = fmt.Sprint(*p.Replicas)
+		}
+		if own != nil {
+			replicas.Actual, replicas.Differs = fmt.Sprint(replicasOf(own)), p.replicasDiffer(own)
+			image.Actual, image.Differs = imageOf(own), p.imageDiffers(own)
+		}
+		facts = append(facts, replicas, image)
 	}
 	for _, former := range view.Former {
 		facts = append(facts, controller.Fact{Name: "former Deployment", Wanted: "none", Actual: former.Name, Differs: true})
@@ -87,12 +109,22 @@ func (p Parent) facts(view View) []controller.Fact {
 	return facts
 }
 
-// orWhatever says what is wanted of a field that the parent may leave to others.
-func orWhatever(wanted string) string {
-	if wanted == "" {
-		return "(left to others)"
+// leftToOthers is what is wanted of a field that the parent does not declare.
+const leftToOthers = "(left to others)"
+
+// owners says who should own the Deployment and who does, with their UIDs where nothing
+// else tells them apart.
+func (p Parent) owners(live *appsv1.Deployment) (wanted, actual string) {
+	wanted = p.String()
+	owner := metav1.GetControllerOf(live)
+	if owner == nil {
+		return wanted, ""
 	}
-	return wanted
+	actual = fmt.Sprintf("%s %q", owner.Kind, owner.Name)
+	if actual == wanted && owner.UID != p.GetUID() {
+		wanted, actual = fmt.Sprintf("%s, UID %s", wanted, p.GetUID()), fmt.Sprintf("%s, UID %s", actual, owner.UID)
+	}
+	return wanted, actual
 }
 
 // foresee says what would be written for the parent now, or why nothing would, and the
@@ -104,7 +136,11 @@ func (k *Keeper) foresee(p Parent, view View) (next string, state *State) {
 	decision := Decide(p, view)
 	write := decision.write(p)
 	if obstacle, wait := k.denials.of(p, write, now); obstacle != nil {
-		return fmt.Sprintf("%s Deployment %q in %v: it was denied: %s", write.verb, write.deployment, wait.Round(time.Millisecond), obstacle.Message),
+		why := obstacle.Message
+		if obstacle.Quotes {
+			why = "its condition says why"
+		}
+		return fmt.Sprintf("%s Deployment %q in %v: it was denied: %s", write.verb, write.deployment, wait.Round(time.Millisecond), why),
 			&State{Deployment: view.Live, Obstacle: obstacle}
 	}
 	switch {
@@ -119,14 +155,16 @@ func (k *Keeper) foresee(p Parent, view View) (next string, state *State) {
 	}
 }
 
-// summary says in one line what a status says.
+// summary says in one line what a status says: the condition that is True, and counts.
 func (s Status) summary() string {
-	var parts []string
+	if len(s.Conditions) == 0 {
+		return ""
+	}
+	verdict := "no condition is True"
 	for _, c := range s.Conditions {
-		parts = append(parts, fmt.Sprintf("%s=%s", c.Type, c.Status))
+		if c.Status == metav1.ConditionTrue {
+			verdict = c.Type + ", " + c.Reason
+		}
 	}
-	if len(s.Conditions) > 0 {
-		parts = append(parts, s.Conditions[0].Reason)
-	}
-	return strings.Join(append(parts, fmt.Sprintf("%d available of %d, generation %d", s.AvailableReplicas, s.Replicas, s.ObservedGeneration)), ", ")
+	return fmt.Sprintf("%s, %d of %d available, generation %d", verdict, s.AvailableReplicas, s.Replicas, s.ObservedGeneration)
 }

@@ -8,10 +8,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 )
@@ -55,6 +57,32 @@ func TestWhatIsExplainedIsWhatIsDone(t *testing.T) {
 			given: func(f *fixture) { f.update(func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 0 }) },
 			next:  "write the status", differs: []string{"status"},
 			calls: []string{"patch objects/status"},
+		},
+		"an earlier one's Deployment": {
+			given: func(f *fixture) { f.update(func(d *appsv1.Deployment) { d.OwnerReferences[0].UID = "uid-earlier" }) },
+			next:  "nothing: WaitingForDeletion: ", differs: []string{"its owner", "status"},
+			calls: []string{"patch objects/status"},
+		},
+		"a Deployment that is being deleted": {
+			given: func(f *fixture) {
+				f.update(func(d *appsv1.Deployment) {
+					d.DeletionTimestamp, d.Finalizers = &metav1.Time{Time: time.Now()}, []string{"example.com/stay"}
+				})
+			},
+			next: `nothing: WaitingForDeletion: Deployment "example-web" is being deleted`, differs: []string{"Deployment", "status"},
+			calls: []string{"patch objects/status"},
+		},
+		"a former Deployment": {
+			given: func(f *fixture) {
+				former := f.deployment()
+				former.Name, former.UID = "former", "uid-former"
+				if _, err := f.kube.AppsV1().Deployments(key.Namespace).Create(f.Context(), former, metav1.CreateOptions{}); err != nil {
+					f.Fatal(err)
+				}
+				f.forget()
+			},
+			next: `delete Deployment "former"`, differs: []string{"former Deployment"},
+			calls: []string{"list deployments", "delete deployments", "list objects"},
 		},
 	}
 	for name, tc := range tests {
@@ -103,6 +131,62 @@ func TestADeniedWriteIsExplained(t *testing.T) {
 		}
 		if want := regexp.MustCompile(`^create Deployment "example-web" in [0-9]+ms: it was denied: `); !want.MatchString(e.Next) {
 			t.Errorf("next: %q, want %s", e.Next, want)
+		}
+	})
+}
+
+// What the API server finds invalid it quotes, and the condition has it.
+func TestADenialThatQuotesIsNotRepeated(t *testing.T) {
+	overKinds(t, func(t *testing.T, kind kind) {
+		f := newFixture(t, kind, kind.example())
+		f.refuseDeployments("create", apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), deploymentName,
+			field.ErrorList{field.Invalid(field.NewPath("spec", "image"), "c4n4ry", "must be another")}))
+		if _, err := f.controller.Sync(f.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+		f.observe()
+		e, err := f.controller.Explain(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(e.Next, ": it was denied: its condition says why") {
+			t.Errorf("next: %q, want it not to say why", e.Next)
+		}
+	})
+}
+
+func TestContestedReplicasAreExplained(t *testing.T) {
+	overKinds(t, func(t *testing.T, kind kind) {
+		f := newFixture(t, kind, kind.example())
+		f.serve()
+		for range 5 {
+			f.update(func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](7) })
+			f.observe()
+			if _, err := f.controller.Sync(f.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.update(func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](7) })
+		f.observe()
+		e, err := f.controller.Explain(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := regexp.MustCompile(`^nothing for [0-9.]+m?s: spec.replicas of Deployment "example-web" is also set by `); !want.MatchString(e.Next) {
+			t.Errorf("next: %q, want %s", e.Next, want)
+		}
+	})
+}
+
+func TestWhatCannotBeDecodedIsNotQuoted(t *testing.T) {
+	overKinds(t, func(t *testing.T, kind kind) {
+		f := newFixture(t, kind, kind.example())
+		if err := f.objects.Update(kind.standIn("2")); err != nil {
+			t.Fatal(err)
+		}
+		e, err := f.controller.Explain(key)
+		if err != nil || !e.Found || e.Next != "nothing, because what it wants is not known: it cannot be decoded, and its Event says why" {
+			t.Errorf("%+v, %v, want it to point to the Event", e, err)
 		}
 	})
 }

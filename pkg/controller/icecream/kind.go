@@ -14,6 +14,7 @@ import (
 	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
 	icecreamv1alpha1apply "samplecontroller.io/client-go/applyconfiguration/icecream/v1alpha1"
 	icecreamv1alpha1client "samplecontroller.io/client-go/clientset/versioned/typed/icecream/v1alpha1"
+	"samplecontroller.io/controller-manager/controller"
 
 	"samplecontroller.io/sample-controller-manager/pkg/ownership"
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
@@ -101,6 +102,26 @@ func (k *kind) ApplyStatus(ctx context.Context, icecream *icecreamv1alpha1.Icecr
 	}
 	k.log.recorded(icecream, placed, records)
 	return applied, nil
+}
+
+// Facts implements [workload.KindExplainer]: which placements are recorded.
+func (k *kind) Facts(icecream *icecreamv1alpha1.Icecream) ([]controller.Fact, error) {
+	pods, err := k.chain.PodsOf(icecream.Namespace, icecream.UID)
+	if err != nil {
+		return nil, fmt.Errorf("reading Pods: %w", err)
+	}
+	current, currentOmitted := icecream.Status.Placements, icecream.Status.PlacementsOmitted
+	records, omitted, _ := place(current, currentOmitted, pods)
+	fact := controller.NewFact("recorded placements", count(records, omitted), count(current, currentOmitted))
+	fact.Differs = omitted != currentOmitted || !equality.Semantic.DeepEqual(records, current)
+	return []controller.Fact{fact}, nil
+}
+
+func count(records []icecreamv1alpha1.Placement, omitted int32) string {
+	if omitted > 0 {
+		return fmt.Sprintf("%d, and %d older ones left out", len(records), omitted)
+	}
+	return fmt.Sprint(len(records))
 }
 
 // ownStatus returns what is the controller's of the Icecream's status: neither what

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
+	"samplecontroller.io/controller-manager/controller"
 
 	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
 )
@@ -157,4 +158,28 @@ func manyPods(first, end int) []*podrecord.Record {
 		pods = append(pods, newPod(podName(i), "node-1", i/3))
 	}
 	return pods
+}
+
+func TestWhatIsToBeRecordedIsExplained(t *testing.T) {
+	f := newFixture(t)
+	f.sync()
+	explain := func(wanted, actual string) {
+		t.Helper()
+		facts, err := f.kind.Facts(f.icecream())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]controller.Fact{controller.NewFact("recorded placements", wanted, actual)}, facts); diff != "" {
+			t.Errorf("facts (-want +got):\n%s", diff)
+		}
+	}
+	explain("0", "0")
+	f.add(newPod("a", "node-1", 1))
+	explain("1", "0")
+	f.sync()
+	explain("1", "1")
+	for i := range maxPlacements {
+		f.add(newPod(fmt.Sprintf("later-%d", i), "node-2", i+2))
+	}
+	explain("500, and 1 older ones left out", "1")
 }

@@ -43,6 +43,12 @@ func TestWhatIsWrittenNextIsExplained(t *testing.T) {
 		b.wantWrites(write{1000 * ms, "0/1 ready on node-1", ""})
 		expect("nothing, its status says what its Pods say", "0/1 ready on node-1", "0/1 ready on node-1")
 
+		after(interval)
+		b.objects.setLate(true)
+		b.set(b.pod("a", true))
+		b.wantWrites(write{2000 * ms, "1/1 ready on node-1", ""})
+		expect("nothing until the cache has seen what was last written for it, or 30s have passed; then write its status", "1/1 ready on node-1", "0/1 ready on node-1")
+
 		e, err := b.controller.Explain(cache.NewObjectName("default", "unknown"))
 		if err != nil || e.Found || e.Next != `nothing: the cache has no object "unknown" in namespace "default"` {
 			b.Errorf("of an unknown object: %+v, %v", e, err)

@@ -9,7 +9,9 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/httpstream"
@@ -17,6 +19,7 @@ import (
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/options"
@@ -53,47 +56,76 @@ func (o *statusOptions) podToAsk(ctx context.Context, config *restclient.Config)
 	return pod, nil
 }
 
-// forward forwards a free port of this machine to the secure port of a Pod, until stop
-// is called.
-func forward(ctx context.Context, config *restclient.Config, namespace, pod string) (address string, stop func(), err error) {
+// forwarding is a free port of this machine that is forwarded to the secure port of a
+// Pod, until stop is called.
+type forwarding struct {
+	address string
+	stop    func()
+	failure *failure
+}
+
+func forward(ctx context.Context, config *restclient.Config, namespace, pod string) (*forwarding, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	target := client.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("portforward").URL()
 	transport, upgrader, err := spdy.RoundTripperFor(config)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	websocket, err := portforward.NewSPDYOverWebsocketDialer(target, config)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	// As kubectl does.
 	dialer := portforward.NewFallbackDialer(websocket, spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, target),
 		func(err error) bool { return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err) })
-	stopped, ready, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	forwarder, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", options.DefaultPort)}, stopped, ready, io.Discard, io.Discard)
+	failure, ready, ended := &failure{}, make(chan struct{}), make(chan error, 1)
+	ctx, cancel := context.WithCancel(klog.NewContext(ctx, logr.New(failure)))
+	forwarder, err := portforward.NewOnAddressesWithContext(ctx, dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", options.DefaultPort)}, ready, io.Discard, io.Discard)
 	if err != nil {
-		return "", nil, err
+		cancel()
+		return nil, err
 	}
 	go func() { ended <- forwarder.ForwardPorts() }()
-	stop = func() {
-		close(stopped)
+	stop := func() {
+		cancel()
 		<-ended
 	}
 	select {
 	case <-ready:
 	case err := <-ended:
-		return "", nil, err
+		cancel()
+		return nil, err
 	case <-ctx.Done():
-		stop()
-		return "", nil, ctx.Err()
+		cancel() // it hears of that once it is connected, which may be never
+		return nil, ctx.Err()
 	}
 	ports, err := forwarder.GetPorts()
 	if err != nil {
 		stop()
-		return "", nil, err
+		return nil, err
 	}
-	return fmt.Sprintf("127.0.0.1:%d", ports[0].Local), stop, nil
+	return &forwarding{fmt.Sprintf("127.0.0.1:%d", ports[0].Local), stop, failure}, nil
 }
+
+// failure is where a forwarding logs why a connection failed: the error that it last had.
+type failure struct{ last atomic.Value }
+
+// because returns the error with why there was nobody to answer, if that is known.
+func (f *failure) because(err error) error {
+	if why, ok := f.last.Load().(string); ok {
+		return fmt.Errorf("%w: %s", err, why)
+	}
+	return err
+}
+
+func (f *failure) Error(err error, msg string, _ ...any) {
+	f.last.Store(fmt.Sprintf("%s: %v", msg, err))
+}
+func (*failure) Init(logr.RuntimeInfo)            {}
+func (*failure) Enabled(int) bool                 { return false }
+func (*failure) Info(int, string, ...any)         {}
+func (f *failure) WithValues(...any) logr.LogSink { return f }
+func (f *failure) WithName(string) logr.LogSink   { return f }

@@ -5,6 +5,7 @@ package app
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/klog/v2"
 
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/debug"
@@ -25,8 +27,8 @@ import (
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/options"
 )
 
-// statusTimeout is how long a replica is waited for.
-const statusTimeout = 30 * time.Second
+// defaultStatusTimeout is how long a replica is waited for.
+const defaultStatusTimeout = 30 * time.Second
 
 // statusOptions say which replica to ask, and how.
 type statusOptions struct {
@@ -34,12 +36,30 @@ type statusOptions struct {
 	certificateAuthority               string
 	insecure                           bool
 	output                             string
+	timeout                            time.Duration
+}
+
+// validate returns the first mistake.
+func (o *statusOptions) validate() error {
+	switch {
+	case o.output != "text" && o.output != "json":
+		return fmt.Errorf("--output: %q is not known, must be text or json", o.output)
+	case o.server != "" && o.pod != "":
+		return errors.New("--pod and --server exclude each other: each names the replica to ask")
+	case o.server != "" && !strings.HasPrefix(o.server, "https://"):
+		return fmt.Errorf("--server: %q must begin with https://", o.server)
+	case o.insecure && o.certificateAuthority != "":
+		return errors.New("--certificate-authority and --insecure-skip-tls-verify exclude each other")
+	case o.timeout <= 0:
+		return fmt.Errorf("--timeout: %v must be more than 0", o.timeout)
+	}
+	return nil
 }
 
 // newStatusCommand returns the subcommand that prints what the controllers of a replica
 // are doing.
 func newStatusCommand(registry *controller.Registry[*ControllerContext]) *cobra.Command {
-	o := statusOptions{namespace: options.ComponentName, output: "text"}
+	o := statusOptions{namespace: options.ComponentName, output: "text", timeout: defaultStatusTimeout}
 	command := &cobra.Command{
 		Use: "status [controller [namespace/object]]",
 		Long: `Print what the controllers are doing: all of them, one with its last syncs, or what
@@ -48,7 +68,7 @@ one does about an object and why.
 It asks the leader's Pod, by a port-forward, if there is one in --namespace, otherwise
 the secure port of this machine. --pod asks another replica, --server another address.
 Who asks is authenticated by the kubeconfig, and needs the ClusterRole
-sample-controller-manager-status-reader.`,
+sample-controller-manager-status-reader. A token gets to be seen by who is asked.`,
 		Example: `  sample-controller-manager status
   sample-controller-manager status foo
   sample-controller-manager status foo default/example-foo
@@ -59,7 +79,10 @@ sample-controller-manager-status-reader.`,
 			if err != nil {
 				return err
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), statusTimeout)
+			if err := o.validate(); err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeoutCause(cmd.Context(), o.timeout, fmt.Errorf("no answer within %v", o.timeout))
 			defer cancel()
 			return o.run(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr(), path)
 		},
@@ -73,6 +96,7 @@ sample-controller-manager-status-reader.`,
 	fs.StringVar(&o.certificateAuthority, "certificate-authority", "", "Path to the certificate of the authority that signed the certificate of --server.")
 	fs.BoolVar(&o.insecure, "insecure-skip-tls-verify", false, "Do not verify the certificate of --server. Whoever answers there gets to see the credentials.")
 	fs.StringVarP(&o.output, "output", "o", o.output, "text or json.")
+	fs.DurationVar(&o.timeout, "timeout", o.timeout, "How long to wait for the answer.")
 	command.Flags().AddFlagSet(fs)
 	cliflag.SetUsageAndHelpFunc(command, flags, 0)
 	return command
@@ -83,11 +107,11 @@ func statusPath(registry *controller.Registry[*ControllerContext], args []string
 	if len(args) == 0 {
 		return debug.Path, nil
 	}
-	names, err := registry.Enabled(args[:1]) // by an alias, too
+	controller, err := registry.Resolve(args[0])
 	if err != nil {
 		return "", err
 	}
-	path := debug.Path + "/" + names[0]
+	path := debug.Path + "/" + controller
 	if len(args) == 1 {
 		return path, nil
 	}
@@ -98,64 +122,70 @@ func statusPath(registry *controller.Registry[*ControllerContext], args []string
 	return path + "/" + url.PathEscape(namespace) + "/" + url.PathEscape(name), nil
 }
 
+// run asks the replica for a page and prints the answer to out. To progress goes which
+// replica that is, unless the user has named it.
 func (o *statusOptions) run(ctx context.Context, out, progress io.Writer, path string) error {
-	if o.output != "text" && o.output != "json" {
-		return fmt.Errorf("--output: %q is not known, must be text or json", o.output)
-	}
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
 	if err != nil {
 		return fmt.Errorf("--kubeconfig: %w", err)
 	}
-	server, insecure := o.server, o.insecure
-	if server == "" {
-		pod, err := o.podToAsk(ctx, config)
-		if err != nil {
-			return err
-		}
-		if pod == "" {
-			server = fmt.Sprintf("https://127.0.0.1:%d", options.DefaultPort)
-			fmt.Fprintf(progress, "No Pod of namespace %q leads, asking %s\n", o.namespace, server)
-		} else {
-			fmt.Fprintf(progress, "Asking Pod %s/%s\n", o.namespace, pod)
-			address, stop, err := forward(ctx, config, o.namespace, pod)
-			if err != nil {
-				return fmt.Errorf("forwarding a port to Pod %s/%s: %w", o.namespace, pod, err)
-			}
-			defer stop()
-			// The API server vouches for the other end.
-			server, insecure = "https://"+address, true
-		}
+	if o.server != "" {
+		return o.ask(ctx, config, out, o.server, path, o.insecure)
 	}
-	content, err := o.get(ctx, config, server, path, insecure)
+	pod, err := o.podToAsk(ctx, config)
 	if err != nil {
-		return err
+		return because(ctx, err)
 	}
-	if o.output == "json" {
-		_, err = out.Write(content)
-		return err
+	if pod == "" {
+		server := fmt.Sprintf("https://127.0.0.1:%d", options.DefaultPort)
+		fmt.Fprintf(progress, "No Pod of namespace %s leads, asking %s\n", o.namespace, server)
+		return o.ask(ctx, config, out, server, path, o.insecure)
 	}
-	return print(out, path, content)
+	fmt.Fprintf(progress, "Asking Pod %s/%s\n", o.namespace, pod)
+	klog.EnableContextualLogging(true) // as for the daemon: what fails is told once, with the error
+	forwarding, err := forward(ctx, config, o.namespace, pod)
+	if err != nil {
+		return fmt.Errorf("forwarding a port to Pod %s/%s: %w", o.namespace, pod, because(ctx, err))
+	}
+	defer forwarding.stop()
+	// The API server and the Pod's node vouch for the other end; who runs the Pod sees
+	// what it is sent in any case.
+	if err := o.ask(ctx, config, out, "https://"+forwarding.address, path, true); err != nil {
+		return forwarding.failure.because(err)
+	}
+	return nil
+}
+
+// ask asks a replica for a page and prints the answer to out.
+func (o *statusOptions) ask(ctx context.Context, config *restclient.Config, out io.Writer, server, path string, insecure bool) error {
+	content, err := o.get(ctx, config, strings.TrimSuffix(server, "/"), path, insecure)
+	if err != nil {
+		return because(ctx, err)
+	}
+	return o.print(out, path, content)
 }
 
 // get asks a replica for a page.
 func (o *statusOptions) get(ctx context.Context, config *restclient.Config, server, path string, insecure bool) ([]byte, error) {
-	if !strings.HasPrefix(server, "https://") {
-		return nil, fmt.Errorf("--server: %q must begin with https://", server)
-	}
 	config = restclient.CopyConfig(config)
-	config.Host, config.APIPath = server, ""
-	config.CAData, config.CAFile, config.ServerName = nil, o.certificateAuthority, ""
-	config.Insecure = insecure
+	// All else that the kubeconfig says of the way there is of that to the API server.
+	config.Host, config.APIPath, config.Proxy = server, "", nil
+	config.Insecure, config.CAData, config.CAFile, config.ServerName = insecure, nil, "", ""
+	if !insecure {
+		config.CAFile = o.certificateAuthority
+	}
 	client, err := restclient.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client for %s: %w", server, err)
 	}
 	defer client.CloseIdleConnections()
+	// The credentials are for this server, and no other that it may name.
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server+path, nil)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--server: %w", err)
 	}
 	request.Header.Set("Accept", "application/json")
 	response, err := client.Do(request)
@@ -170,42 +200,53 @@ func (o *statusOptions) get(ctx context.Context, config *restclient.Config, serv
 	switch response.StatusCode {
 	case http.StatusOK:
 		return content, nil
-	case http.StatusUnauthorized, http.StatusForbidden:
+	case http.StatusUnauthorized:
+		return nil, fmt.Errorf("%s answers %s: it does not accept the credentials of the kubeconfig", server, response.Status)
+	case http.StatusForbidden:
 		return nil, fmt.Errorf("%s answers %s: who asks must be bound to the ClusterRole sample-controller-manager-status-reader", server, response.Status)
 	default:
-		return nil, fmt.Errorf("%s answers %s: %s", server, response.Status, strings.TrimSpace(string(content)))
+		return nil, fmt.Errorf("%s answers %s: %.500s", server, response.Status, strings.Join(strings.Fields(string(content)), " "))
 	}
 }
 
 // explain says what to write where the certificate of the server is not trusted.
 func explain(err error) error {
-	if strings.Contains(err.Error(), "x509: ") {
+	if errors.As(err, new(*tls.CertificateVerificationError)) {
 		return fmt.Errorf("%w; write --certificate-authority=<file>, or --insecure-skip-tls-verify if you know who answers there", err)
 	}
 	return err
 }
 
-// print prints the answer for a page for people.
-func print(out io.Writer, path string, content []byte) error {
-	unreadable := func(err error) error {
-		return errors.Join(errors.New("the answer is not that of a "+options.ComponentName), err)
+// because says that the time is over, if that is why there is an error.
+func because(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return err
 	}
-	if strings.Count(path, "/") > strings.Count(debug.Path, "/")+1 {
-		var e debug.Explanation
-		if err := json.Unmarshal(content, &e); err != nil {
-			return unreadable(err)
-		}
-		debug.PrintExplanation(out, e)
-		return nil
-	}
-	var r debug.Report
-	if err := json.Unmarshal(content, &r); err != nil {
-		return unreadable(err)
-	}
-	if path == debug.Path {
-		debug.PrintReport(out, r)
+	return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+}
+
+// print prints the answer for a page: for people, or for programs as it came.
+func (o *statusOptions) print(out io.Writer, path string, content []byte) error {
+	var report debug.Report
+	var explanation debug.Explanation
+	explained := strings.Count(path, "/") > strings.Count(debug.Path, "/")+1
+	var err error
+	if explained {
+		err = json.Unmarshal(content, &explanation)
 	} else {
-		debug.PrintController(out, r)
+		err = json.Unmarshal(content, &report)
 	}
-	return nil
+	switch {
+	case err != nil:
+		return fmt.Errorf("the answer is not that of a %s: %w", options.ComponentName, err)
+	case o.output == "json":
+		_, err = out.Write(content)
+	case explained:
+		debug.PrintExplanation(out, explanation)
+	case path == debug.Path:
+		debug.PrintReport(out, report)
+	default:
+		debug.PrintController(out, report)
+	}
+	return err
 }

@@ -1,0 +1,227 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/debug"
+
+	apptesting "samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/testing"
+)
+
+// statusReader is the ClusterRole for those who may see what the controllers do.
+const statusReader = "sample-controller-manager-status-reader"
+
+func TestStatusIsForItsReaders(t *testing.T) {
+	ns := newNamespace(t)
+	foos.create(t, ns, "a", 1)
+	server := startDaemon(t)
+	foos.waitCondition(t, ns, "a", "Reconciling", "Progressing")
+	for who, test := range map[string]struct {
+		token string
+		want  int
+	}{
+		"nobody":               {"", http.StatusForbidden},
+		"an invalid token":     {"c4n4ry", http.StatusUnauthorized},
+		"who has no role":      {token(t, newNamespace(t)), http.StatusForbidden},
+		"who scrapes metrics":  {token(t, newNamespace(t), "sample-controller-manager-metrics-reader"), http.StatusForbidden},
+		"who may read objects": {token(t, newNamespace(t), "view"), http.StatusForbidden},
+		"a reader":             {token(t, newNamespace(t), statusReader), http.StatusOK},
+	} {
+		for _, path := range []string{"", "/foo-controller", "/foo-controller/" + ns + "/a"} {
+			for _, format := range []string{"", "?format=json"} {
+				body := get(t, server, debug.Path+path+format, test.token, test.want)
+				if test.want != http.StatusOK {
+					if strings.Contains(body, "Running") {
+						t.Errorf("%s is told %q", who, body)
+					}
+					continue
+				}
+				if isJSON := json.Valid([]byte(body)); isJSON != (format != "") || !strings.Contains(body, "foo-controller") {
+					t.Errorf("%s%s answers\n%s", path, format, body)
+				}
+			}
+		}
+		if test.want == http.StatusOK {
+			for path, want := range map[string]int{"/bar-controller": http.StatusNotFound, "/bar-controller/a/b": http.StatusNotFound, "/foo-controller/a": http.StatusNotFound, "?limit=201": http.StatusBadRequest} {
+				get(t, server, debug.Path+path, test.token, want)
+			}
+			get(t, server, "/statusz", test.token, http.StatusOK)
+			get(t, server, "/metrics", test.token, http.StatusForbidden)
+		}
+	}
+	// What is not in the role, for who may do everything.
+	admin := token(t, newNamespace(t), clusterRole(t, everything))
+	get(t, server, debug.Path, admin, http.StatusOK)
+	if code, body, err := server.Put(t.Context(), debug.Path, admin, ""); err != nil || code != http.StatusMethodNotAllowed {
+		t.Errorf("PUT answers %d %s, %v, want 405", code, body, err)
+	}
+}
+
+// viewer asks a daemon for its status.
+type viewer struct {
+	t      *testing.T
+	server *apptesting.Server
+	token  string
+}
+
+func newViewer(t *testing.T, server *apptesting.Server) viewer {
+	t.Helper()
+	return viewer{t, server, token(t, newNamespace(t), statusReader)}
+}
+
+// page returns a page as text and as JSON, which it decodes.
+func (v viewer) page(path string, into any) string {
+	v.t.Helper()
+	body := get(v.t, v.server, debug.Path+path+"?format=json", v.token, http.StatusOK)
+	if err := json.Unmarshal([]byte(body), into); err != nil {
+		v.t.Fatal(err)
+	}
+	return get(v.t, v.server, debug.Path+path, v.token, http.StatusOK)
+}
+
+// waitExplained waits until the explanation of an object satisfies check.
+func (v viewer) waitExplained(controller, ns, name, what string, check func(debug.Explanation) bool) {
+	v.t.Helper()
+	path := "/" + controller + "/" + ns + "/" + name
+	eventually(v.t, what, func(context.Context) error {
+		var e debug.Explanation
+		if text := v.page(path, &e); !check(e) {
+			return errors.New(text)
+		}
+		return nil
+	})
+}
+
+func TestStatusExplainsObjects(t *testing.T) {
+	ownCluster(t) // because it changes the CRD
+	ns, full := newNamespace(t), newNamespace(t)
+	exhaustQuota(t, full)
+	createDeployment(t, ns, "foreign", map[string]string{"app": "foreign"}, nil)
+	server := startDaemon(t)
+	v := newViewer(t, server)
+	differing := func(e debug.Explanation) (names []string) {
+		for _, fact := range e.Facts {
+			if fact.Differs {
+				names = append(names, fact.Name)
+			}
+		}
+		return names
+	}
+
+	foos.create(t, ns, "served", 2)
+	v.waitExplained(foos.controller, ns, "served", "all is well", func(e debug.Explanation) bool {
+		return e.State == "Running" && e.Next == "nothing: all is as it is wanted" && len(e.Facts) == 5 && len(differing(e)) == 0 && e.Facts[2].Wanted == "2" && e.Facts[2].Actual == "2"
+	})
+	var e debug.Explanation
+	v.page("/foo-controller/"+ns+"/served", &e)
+	if first := e.Syncs[len(e.Syncs)-1]; first.Trigger != "foos added" || first.Result != "success" || first.Duration.Duration <= 0 ||
+		!slices.Equal(first.Writes, []string{"create deployments.apps: written", "patch foos/status.samplecontroller.k8s.io: written"}) {
+		t.Errorf("first sync %+v, want one for the Foo, with its two writes", first)
+	}
+	triggers := map[string]bool{}
+	for _, s := range e.Syncs {
+		triggers[s.Trigger] = true
+	}
+	if !triggers["deployments added"] && !triggers["deployments changed"] {
+		t.Errorf("syncs %+v, want one that its Deployment woke", e.Syncs)
+	}
+
+	conflict := foos.new("conflict", 1)
+	conflict.Spec.DeploymentName = "foreign"
+	foos.store(t, ns, conflict)
+	v.waitExplained(foos.controller, ns, "conflict", "the conflict is told", func(e debug.Explanation) bool {
+		return strings.HasPrefix(e.Next, `nothing: DeploymentConflict: Deployment "foreign" exists and is not owned by Foo "conflict"`) && slices.Equal(differing(e), []string{"its owner"})
+	})
+
+	foos.create(t, full, "denied", 1)
+	v.waitExplained(foos.controller, full, "denied", "the denial is told", func(e debug.Explanation) bool {
+		return strings.HasPrefix(e.Next, `create Deployment "denied" in `) && strings.Contains(e.Next, "it was denied: ") && strings.Contains(e.Next, "exceeded quota: none") &&
+			slices.Equal(differing(e), []string{"Deployment"}) && len(e.Delayed)+len(e.Running)+len(e.Waiting) > 0 &&
+			slices.ContainsFunc(e.Syncs, func(s debug.Sync) bool { return slices.Contains(s.Writes, "create deployments.apps: denied") })
+	})
+
+	v.waitExplained(foos.controller, ns, "unknown", "what is not there", func(e debug.Explanation) bool {
+		return !e.Found && e.Next == fmt.Sprintf("nothing: the cache has no Foo %q in namespace %q", "unknown", ns) && len(e.Syncs) == 0
+	})
+
+	tighten := foos.loosen(t, ns)
+	foos.storeBad(t, ns, "bad")
+	tighten()
+	v.waitExplained(foos.controller, ns, "bad", "what cannot be decoded", func(e debug.Explanation) bool {
+		return e.Found && len(e.Facts) == 0 && strings.Contains(e.Next, "it cannot be decoded")
+	})
+	v.waitExplained(aggregator, ns, "bad", "the aggregator leaves it alone", func(e debug.Explanation) bool {
+		return e.Found && e.Next == "Foo: nothing, it cannot be decoded"
+	})
+
+	rs := icecreams.createServed(t, ns, "scoops")
+	createPod(t, ns, "scoops-1", "node-1", icecreams.labels("scoops"), controlledBy(rs))
+	v.waitExplained(icecreams.controller, ns, "scoops", "its placement is recorded", func(e debug.Explanation) bool {
+		return slices.ContainsFunc(e.Facts, func(f controller.Fact) bool {
+			return f.Name == "recorded placements" && f.Wanted == "1" && f.Actual == "1"
+		})
+	})
+	v.waitExplained(aggregator, ns, "scoops", "what its Pods say is told", func(e debug.Explanation) bool {
+		return e.Next == "Icecream: nothing, its status says what its Pods say" && e.Facts[0].Wanted == "1/1 ready on node-1"
+	})
+}
+
+func TestStatusTellsOfControllersThatDoNotRun(t *testing.T) {
+	ownCluster(t)
+	ns := newNamespace(t)
+	foos.create(t, ns, "a", 1)
+	icecreams.uninstall(t)
+	stop := startAnotherDaemon(t)
+	foos.waitCondition(t, ns, "a", "Reconciling", "Progressing")
+	v := newViewer(t, startDaemon(t, "--controllers=*,-foo-controller"))
+
+	// states returns what the controllers do, by name.
+	states := func(r debug.Report) map[string]debug.Controller {
+		all := map[string]debug.Controller{}
+		for _, c := range r.Controllers {
+			all[c.Name] = c
+		}
+		return all
+	}
+	var r debug.Report
+	text := v.page("", &r)
+	if r.Leading || r.Process == "" || strings.Contains(r.Leader, r.Process) || !strings.Contains(r.Leader, " leads since ") || !strings.Contains(text, "\nLeader:  "+r.Leader+"\n") {
+		t.Errorf("a standby says of who leads %q, leading %t:\n%s", r.Leader, r.Leading, text)
+	}
+	if all := states(r); all[foos.controller].State != "Disabled" || all[icecreams.controller].State != "Standby" {
+		t.Errorf("a standby says\n%s", text)
+	}
+	var e debug.Explanation
+	v.page("/foo-controller/"+ns+"/a", &e)
+	if e.State != "Disabled" || e.Next != "nothing: this process was started without foo-controller" {
+		t.Errorf("a disabled controller explains %+v", e)
+	}
+	v.page("/"+aggregator+"/"+ns+"/a", &e)
+	if e.State != "Standby" || e.Reason != r.Leader || !e.Found || !strings.HasPrefix(e.Next, "nothing while status-aggregator-controller is Standby; when it runs: Foo: ") {
+		t.Errorf("a standby explains %+v", e)
+	}
+
+	stop()
+	eventually(t, "the other leads, and waits for an API", func(context.Context) error {
+		var r debug.Report
+		text := v.page("", &r)
+		all := states(r)
+		waiting, aggregating := all[icecreams.controller], all[aggregator]
+		unserved := slices.ContainsFunc(r.Resources, func(x debug.Resource) bool { return x.Name == icecreams.crd() && !x.Served && x.Reason != "" })
+		if !r.Leading || waiting.State != "WaitingForAPI" || !strings.Contains(waiting.Reason, icecreams.crd()) || aggregating.State != "Running" || !unserved {
+			return errors.New(text)
+		}
+		return nil
+	})
+}

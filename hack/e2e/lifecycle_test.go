@@ -47,8 +47,8 @@ func TestASecondSignalEndsTheDaemonAtOnce(t *testing.T) {
 	freeLease(t)
 	link := clustertest.StartLink(t, testCluster)
 	r := startReplicaWith(t, link.Kubeconfig(t, testCluster, daemonName, daemonName), "--leader-elect-renew-deadline=5s").ready()
-	r.waitLog("Starting controller") // it may hold the Lease and not know it yet
-	link.Hold(clustertest.Both)      // the Lease cannot be released
+	r.waitLog("Starting workers") // it may hold the Lease and not know it yet
+	link.Hold(clustertest.Both)   // the Lease cannot be released
 	r.signal(syscall.SIGTERM)
 	r.waitLog("All controllers have stopped")
 	r.signal(syscall.SIGTERM)

@@ -123,7 +123,7 @@ func TestStatusAsksTheServerThatIsNamed(t *testing.T) {
 
 	// By an alias, with a client certificate, a slash too many.
 	byCertificate := []string{"--server=" + r.url + "/", "--kubeconfig=" + testCluster.Kubeconfig, "--insecure-skip-tls-verify"}
-	if stdout, _ := waitStatus(t, append(byCertificate, "foo")...); !strings.Contains(stdout, "\nfoo-controller: Running for ") || !regexp.MustCompile(`\nLast syncs of foo-controller:\n  OBJECT .*\n.* (foos|deployments) (added|changed) +success`).MatchString(stdout) {
+	if stdout, _ := waitStatus(t, append(byCertificate, "foo")...); !strings.Contains(stdout, "\nfoo-controller: Running for ") || !regexp.MustCompile(`\nLast syncs of foo-controller:\n  OBJECT .*\n(?s:.*) (foos|deployments) (added|changed) +success`).MatchString(stdout) {
 		t.Errorf("of one controller it prints\n%s", stdout)
 	}
 	stdout, _ = waitStatus(t, append(byToken, "foo", ns+"/b")...)

@@ -47,7 +47,7 @@ func TestAShutdownThatTakesTooLongNamesTheStragglers(t *testing.T) {
 	if took := time.Since(told); took < timeout || took > timeout+endsWithin {
 		t.Errorf("it ended after %v, want %v and a little", took, timeout)
 	}
-	if want := "controllers still running 2s after they were told to stop: foo-controller\""; !strings.Contains(r.log.String(), want) {
+	if want := "controllers still running 2s after they were told to stop: foo-controller (syncs "; !strings.Contains(r.log.String(), want) {
 		t.Errorf("the log lacks %q", want)
 	}
 	wantHeldLease(t)

@@ -42,6 +42,10 @@ func TestCheck(t *testing.T) {
 		},
 		"the library imports our API": {
 			packages: []goPackage{{ImportPath: library + "/server", Imports: []string{api + "/workload/v1alpha1"}}},
+			want:     []string{library + "/server imports " + api + "/workload/v1alpha1"},
+		},
+		"the API imports the library": {
+			packages: []goPackage{{ImportPath: api + "/workload/v1alpha1", Imports: []string{library + "/server"}}},
 			want:     []string{"of our packages it may import none"},
 		},
 		"packages of the library import one another": {

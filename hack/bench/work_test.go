@@ -86,11 +86,6 @@ func (l *lab) measure(ctx context.Context, prefix string) (w work, err error) {
 // serve makes Foos and returns when each has a status.
 func (l *lab) serve(ctx context.Context, prefix string) error {
 	foos := l.sample.SamplecontrollerV1alpha1().Foos(namespace)
-	w, err := l.sample.SamplecontrollerV1alpha1().Foos(namespace).Watch(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	defer w.Stop()
 	errs := make([]error, served)
 	var making sync.WaitGroup
 	defer making.Wait()
@@ -105,17 +100,34 @@ func (l *lab) serve(ctx context.Context, prefix string) error {
 	})
 	done := map[string]bool{}
 	for len(done) < served {
+		if err := l.noteServed(ctx, prefix, done); err != nil {
+			return fmt.Errorf("of %d Foos %d were served: %w", served, len(done), err)
+		}
+	}
+	making.Wait()
+	return errors.Join(errs...)
+}
+
+// noteServed notes which Foos have a status until all have, or until the watch of them
+// ends, as the API server ends each when the CRD has been changed.
+func (l *lab) noteServed(ctx context.Context, prefix string, done map[string]bool) error {
+	// It begins with what there is.
+	w, err := l.sample.SamplecontrollerV1alpha1().Foos(namespace).Watch(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	for len(done) < served {
 		event, ok := <-w.ResultChan()
 		if !ok {
-			return fmt.Errorf("of %d Foos %d were served", served, len(done))
+			return ctx.Err()
 		}
 		foo, ok := event.Object.(*samplev1alpha1.Foo)
 		if ok && strings.HasPrefix(foo.Name, prefix+"-") && foo.Status.ObservedGeneration == foo.Generation {
 			done[foo.Name] = true
 		}
 	}
-	making.Wait()
-	return errors.Join(errs...)
+	return nil
 }
 
 // change changes a Foo and returns when its Deployment has been.

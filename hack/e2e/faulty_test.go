@@ -156,10 +156,11 @@ var failed = regexp.MustCompile(`(?m)^\[-\](\S+) `)
 func (r *replica) waitFailing(path string, want ...string) {
 	r.t.Helper()
 	waitUntil(r.t, fmt.Sprintf("the failing checks of %s are %q", path, want), func(ctx context.Context) error {
-		if got, err := r.failing(ctx, path); err != nil || !slices.Equal(got, want) {
-			return fmt.Errorf("%q fail, %w", got, err)
+		got, err := r.failing(ctx, path)
+		if err == nil && !slices.Equal(got, want) {
+			err = fmt.Errorf("%q fail", got)
 		}
-		return nil
+		return err
 	})
 }
 

@@ -123,10 +123,7 @@ func (h *Handle) Name() string { return "informer-sync" }
 func (h *Handle) Check(*http.Request) error {
 	var problems []string
 	for _, i := range h.all() {
-		h.mutex.Lock()
-		err := i.err
-		h.mutex.Unlock()
-		if err != nil && !apierrors.IsNotFound(err) && !i.HasSynced() {
+		if err := i.state().Err; err != nil && !apierrors.IsNotFound(err) && !i.HasSynced() {
 			problems = append(problems, err.Error())
 		}
 	}
@@ -145,8 +142,8 @@ const maxSilence = 3 * time.Minute
 func (h *Handle) WatchCheck() healthz.HealthChecker {
 	return healthz.NamedCheck("informer-watch", func(*http.Request) error {
 		var silent []string
-		for _, r := range h.Resources() {
-			if r.Served && time.Since(r.LastSign) > maxSilence {
+		for _, i := range h.all() {
+			if r := i.state(); r.Served && time.Since(r.LastSign) > maxSilence {
 				silent = append(silent, fmt.Sprintf("the watch of %s has been silent since %s", r.Name(), r.LastSign.UTC().Format(time.RFC3339)))
 			}
 		}

@@ -83,14 +83,22 @@ func (r Resource) Name() string { return r.Resource.GroupResource().String() }
 func (h *Handle) Resources() []Resource {
 	var resources []Resource
 	for _, i := range h.all() {
-		r := Resource{Resource: i.resource, Objects: len(i.GetStore().ListKeys())}
-		if sign := i.lastSign.Load(); sign > 0 {
-			r.LastSign = h.made.Add(time.Duration(sign))
-		}
-		h.mutex.Lock()
-		r.Served, r.Err, r.Since = i.err == nil, i.err, i.since
-		h.mutex.Unlock()
+		r := i.state()
+		r.Objects = len(i.GetStore().ListKeys())
 		resources = append(resources, r)
 	}
 	return resources
+}
+
+// state returns what is known of the informer's resource but for the number of objects,
+// which takes the longer to tell the more there are.
+func (i *informer) state() Resource {
+	r := Resource{Resource: i.resource}
+	if sign := i.lastSign.Load(); sign > 0 {
+		r.LastSign = i.handle.made.Add(time.Duration(sign))
+	}
+	i.handle.mutex.Lock()
+	defer i.handle.mutex.Unlock()
+	r.Served, r.Err, r.Since = i.err == nil, i.err, i.since
+	return r
 }

@@ -77,7 +77,7 @@ func TestErrorsDoNotFloodTheLog(t *testing.T) {
 	if errors == 0 {
 		t.Error("nothing went wrong")
 	}
-	if most := 10 * int(stormLasts/time.Second); len(lines) > most {
+	if most := 4 * int(stormLasts/time.Second); len(lines) > most {
 		t.Errorf("%d lines in %v, want at most %d", len(lines), stormLasts, most)
 	}
 	r.ready()

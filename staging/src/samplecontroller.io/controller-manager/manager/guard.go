@@ -45,9 +45,19 @@ func (g guard) Init(logr.RuntimeInfo) {}
 // Enabled implements logr.LogSink.
 func (g guard) Enabled(level int) bool { return g.sink.Enabled(level) }
 
-// Info implements logr.LogSink.
+// Info implements logr.LogSink. A line that has an error among its values counts as one
+// of an error: so client-go tells of watches that end.
 func (g guard) Info(level int, msg string, keysAndValues ...any) {
-	g.sink.Info(level, msg, withoutContent(keysAndValues)...)
+	keysAndValues = withoutContent(keysAndValues)
+	for _, value := range keysAndValues {
+		if err, ok := value.(error); ok {
+			if keysAndValues, ok = g.allow(msg+err.Error(), keysAndValues); !ok {
+				return
+			}
+			break
+		}
+	}
+	g.sink.Info(level, msg, keysAndValues...)
 }
 
 // Error implements logr.LogSink.
@@ -57,21 +67,27 @@ func (g guard) Error(err error, msg string, keysAndValues ...any) {
 		err = withoutValues(err)
 		cause += err.Error()
 	}
-	ok, heldBack := g.limit.Allow(g.about+objects(keysAndValues), cause)
-	if !ok {
-		return
+	keysAndValues, ok := g.allow(cause, withoutContent(keysAndValues))
+	if ok {
+		g.sink.Error(err, msg, keysAndValues...)
 	}
-	keysAndValues = withoutContent(keysAndValues)
+}
+
+// allow tells whether a line of the cause may be logged now, and its values with how
+// many like it were held back.
+func (g guard) allow(cause string, keysAndValues []any) ([]any, bool) {
+	ok, heldBack := g.limit.Allow(g.about+objects(keysAndValues), cause)
 	if heldBack > 0 {
 		keysAndValues = append(keysAndValues, "repeated", heldBack)
 	}
-	g.sink.Error(err, msg, keysAndValues...)
+	return keysAndValues, ok
 }
 
 // WithValues implements logr.LogSink.
 func (g guard) WithValues(keysAndValues ...any) logr.LogSink {
+	keysAndValues = withoutContent(keysAndValues)
 	g.about += objects(keysAndValues)
-	g.sink = g.sink.WithValues(withoutContent(keysAndValues)...)
+	g.sink = g.sink.WithValues(keysAndValues...)
 	return g
 }
 
@@ -94,12 +110,12 @@ func deeper(sink logr.LogSink, depth int) logr.LogSink {
 	return sink
 }
 
-// objects returns the names among the values, by which lines about one object are told
+// objects returns the names among values without content, by which lines about one object are told
 // from those about another.
 func objects(keysAndValues []any) string {
 	var all strings.Builder
 	for i := 1; i < len(keysAndValues); i += 2 {
-		switch value := withoutContentOf(keysAndValues[i]).(type) {
+		switch value := keysAndValues[i].(type) {
 		case klog.ObjectRef, cache.ObjectName, types.NamespacedName:
 			fmt.Fprintf(&all, "%v ", value)
 		case string:

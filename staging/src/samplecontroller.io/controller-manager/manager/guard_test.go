@@ -76,6 +76,7 @@ func TestErrorsOfOneCauseDoNotFloodTheLog(t *testing.T) {
 			logger.Error(refused, "Failed", "retries", i)
 			logger.Error(refused, "Failed", "key", cache.NewObjectName("default", "a"), "stack", fmt.Sprintf("goroutine %d\n", i))
 			logger.WithValues("key", "default/b").Error(refused, "Failed")
+			logger.Info("Watch ended", "err", refused)
 			logger.Info("Told")
 			time.Sleep(100 * time.Millisecond)
 		}
@@ -83,8 +84,9 @@ func TestErrorsOfOneCauseDoNotFloodTheLog(t *testing.T) {
 			`"Failed" err="connection refused" retries`: 3,
 			`key="default/a"`: 3,
 			`"Failed" err="connection refused" key="default/b"`: 3,
-			`repeated=99`: 6,
-			`"Told"`:      250,
+			`"Watch ended" err="connection refused"`:            3,
+			`repeated=99`:                                       8,
+			`"Told"`:                                            250,
 		} {
 			if got := strings.Count(log.String(), text); got != want {
 				t.Errorf("%d lines have %s, want %d", got, text, want)

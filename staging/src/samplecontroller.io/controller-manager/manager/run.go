@@ -5,6 +5,8 @@ package manager
 
 import (
 	"context"
+	"maps"
+	"net/http"
 	"slices"
 
 	"k8s.io/apiserver/pkg/server/healthz"
@@ -33,7 +35,7 @@ type Config struct {
 	// WarmStandby has the process campaign only when its caches are filled, so that
 	// it takes over without a gap.
 	WarmStandby bool
-	// Server is what is served. Run adds its checks to the probes: to /healthz one
+	// Server is what is served. Run adds the page of package debug, and its checks to the probes: to /healthz one
 	// for each controller and one for the watches, to /readyz that the caches are filled,
 	// to /livez that no sync is stuck, to all three the election.
 	Server server.Config
@@ -48,7 +50,7 @@ func Run(ctx context.Context, c Config) error {
 	// What serves the controllers outlives them: it ends when Run returns.
 	serviceCtx, stopServices := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServices()
-	waitForServer, err := server.Start(serviceCtx, withProbes(c, super))
+	waitForServer, err := server.Start(serviceCtx, withReports(c, super))
 	if err != nil {
 		return err
 	}
@@ -70,8 +72,8 @@ func Run(ctx context.Context, c Config) error {
 	return c.Election.Run(ctx, lead)
 }
 
-// withProbes returns what to serve with the checks of the process added.
-func withProbes(c Config, super *supervisor.Supervisor) server.Config {
+// withReports returns what to serve with what the process tells of itself added.
+func withReports(c Config, super *supervisor.Supervisor) server.Config {
 	// Liveness fails only for what a restart cures.
 	live := []healthz.HealthChecker{healthz.PingHealthz}
 	if c.Election != nil {
@@ -81,7 +83,11 @@ func withProbes(c Config, super *supervisor.Supervisor) server.Config {
 	s.Livez = slices.Concat(live, []healthz.HealthChecker{super.LivenessCheck()}, s.Livez)
 	s.Readyz = slices.Concat(live, []healthz.HealthChecker{c.Informers}, s.Readyz)
 	s.Healthz = slices.Concat(live, []healthz.HealthChecker{c.Informers.WatchCheck()}, super.HealthChecks(), s.Healthz)
-	s.Controllers = debug.Handler(reporter{c, super})
+	s.Pages = maps.Clone(s.Pages)
+	if s.Pages == nil {
+		s.Pages = map[string]http.Handler{}
+	}
+	s.Pages[debug.Path] = debug.Handler(reporter{c, super})
 	s.Notes = func() []string { return notes(c.Election, super) }
 	return s
 }

@@ -200,7 +200,7 @@ func TestEachProbeHasTheChecksThatItIsFor(t *testing.T) {
 				live = append(live, "leaderElection")
 			}
 			p.config.Election = election
-			got := withProbes(p.config, super)
+			got := withReports(p.config, super)
 			for probe, tc := range map[string]struct{ got, want []string }{
 				"livez":   {names(got.Livez), append(live[:len(live):len(live)], "stuck-syncs", "own-livez")},
 				"readyz":  {names(got.Readyz), append(live[:len(live):len(live)], "informer-sync", "own-readyz")},

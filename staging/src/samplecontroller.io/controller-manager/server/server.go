@@ -27,12 +27,8 @@ import (
 // shutdownTimeout is how long requests that are being answered are waited for.
 const shutdownTimeout = 2 * time.Second
 
-// controllersPath is where controllers tell what they are doing, verbosityPath where the
-// log verbosity is set, by PUT.
-const (
-	controllersPath = "/debug/controllers"
-	verbosityPath   = "/debug/flags/v"
-)
+// verbosityPath is where the log verbosity is set, by PUT.
+const verbosityPath = "/debug/flags/v"
 
 // Config says what to serve to whom.
 type Config struct {
@@ -54,9 +50,8 @@ type Config struct {
 	// Healthz, Livez and Readyz are the checks behind the three probes. An empty
 	// list answers that the process can answer.
 	Healthz, Livez, Readyz []healthz.HealthChecker
-	// Controllers answers below /debug/controllers, as package debug does; nil: there is
-	// no such page.
-	Controllers http.Handler
+	// Pages are further handlers, each of a path and of all below it.
+	Pages map[string]http.Handler
 	// Notes are lines for people, added to verbose answers of the probes and to
 	// /statusz; nil: there are none.
 	Notes func() []string
@@ -82,9 +77,9 @@ func Handler(config Config) http.Handler {
 	if config.Version != nil {
 		statusz.Install(mux, config.Name, statusz.NewRegistry(config.Version, statusz.WithListedPaths(mux.ListedPaths())))
 	}
-	if config.Controllers != nil {
-		mux.Handle(controllersPath, config.Controllers)
-		mux.HandlePrefix(controllersPath+"/", config.Controllers)
+	for path, page := range config.Pages {
+		mux.Handle(path, page)
+		mux.HandlePrefix(path+"/", page)
 	}
 	return genericcontrollermanager.BuildHandlerChain(withNotes(mux, config.Notes), config.Authorization, config.Authentication)
 }

@@ -47,31 +47,36 @@ func (c *Controller[T]) Explain(key cache.ObjectName) (controller.Explanation, e
 	if err != nil {
 		return controller.Explanation{}, fmt.Errorf("reading Deployments of %s: %w", parent, err)
 	}
-	facts := parent.facts(view)
 	next, state := c.keeper.foresee(parent, view)
+	status, err := c.statusFacts(obj, parent, state)
+	if err != nil {
+		return controller.Explanation{}, err
+	}
+	if next == nothing && slices.ContainsFunc(status, func(f controller.Fact) bool { return f.Differs }) {
+		next = "write the status"
+	}
+	if late := c.written.Late(key); late != "" {
+		next = late + "; then: " + next
+	}
+	return controller.Explanation{Found: true, Facts: slices.Concat(parent.facts(view), status), Next: next}, nil
+}
+
+// statusFacts returns what the status of the parent should say and what it says. With no
+// state that depends on what comes of a write.
+func (c *Controller[T]) statusFacts(obj T, parent Parent, state *State) (facts []controller.Fact, err error) {
 	if explainer, ok := c.kind.(KindExplainer[T]); ok {
-		more, err := explainer.Facts(obj)
-		if err != nil {
-			return controller.Explanation{}, err
-		}
-		facts = append(facts, more...)
-		if next == nothing && slices.ContainsFunc(more, func(f controller.Fact) bool { return f.Differs }) {
-			next = "write the status"
+		if facts, err = explainer.Facts(obj); err != nil {
+			return nil, err
 		}
 	}
-	if state != nil {
-		wanted, actual := NewStatus(parent, *state, c.kind.Status(obj).Conditions, metav1.NewTime(c.clock.Now())), c.kind.Status(obj)
-		fact := controller.NewFact("status", wanted.summary(), actual.summary())
-		fact.Differs = !equality.Semantic.DeepEqual(wanted, actual)
-		facts = append(facts, fact)
-		if fact.Differs && next == nothing {
-			next = "write the status"
-		}
+	if state == nil {
+		return facts, nil
 	}
-	if c.written.Late(key) {
-		next = "nothing until the cache has seen what was last written for it, or 30s have passed; then: " + next
-	}
-	return controller.Explanation{Found: true, Facts: facts, Next: next}, nil
+	actual := c.kind.Status(obj)
+	wanted := NewStatus(parent, *state, actual.Conditions, metav1.NewTime(c.clock.Now()))
+	fact := controller.NewFact("status", wanted.summary(), actual.summary())
+	fact.Differs = !equality.Semantic.DeepEqual(wanted, actual)
+	return append(facts, fact), nil
 }
 
 // nothing is what is next for a parent that has what it wants.

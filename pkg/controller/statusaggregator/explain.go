@@ -59,12 +59,12 @@ func (a *aggregator[T]) explain(key cache.ObjectName) (facts []controller.Fact, 
 	if before != nil {
 		fact.Actual = before.Summary
 	}
-	wait := a.pace.wait(key, obj.GetUID())
+	wait, late := a.pace.wait(key, obj.GetUID()), a.written.Late(key)
 	switch {
 	case !fact.Differs:
 		next = "nothing, its status says what its Pods say"
-	case a.written.Late(key):
-		next = "nothing until the cache has seen what was last written for it, or 30s have passed; then write its status"
+	case late != "":
+		next = late + "; then write its status"
 	case wait > 0:
 		next = fmt.Sprintf("write its status in %v, because it was written just now", wait.Round(time.Millisecond))
 	case before == nil && len(pods) == 0:

@@ -5,6 +5,7 @@ package reconcile
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -78,11 +79,15 @@ func (w *Written) Begin(key cache.ObjectName) bool {
 	return true
 }
 
-// Late tells whether a cache has not come to what is remembered for the key.
-func (w *Written) Late(key cache.ObjectName) bool {
+// Late says for people what the next sync of the key waits for; "" if a cache has come
+// to what is remembered for it.
+func (w *Written) Late(key cache.ObjectName) string {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	return !w.seen(key)
+	if w.seen(key) {
+		return ""
+	}
+	return fmt.Sprintf("nothing until the cache has seen what was last written for it, or %v have passed", staleLimit)
 }
 
 // End ends what a [Written.Begin] of the key that returned true has begun.

@@ -62,11 +62,6 @@ func (d Decision) write(p Parent) write {
 	}
 }
 
-// nothing tells whether all is as it should be.
-func (d Decision) nothing() bool {
-	return d.Create == nil && d.Patch == nil && d.Delete == nil && d.Obstacle == nil
-}
-
 // Obstacle is what keeps a parent from having its Deployment as it declares it.
 type Obstacle struct {
 	// Reason is one of the reasons of the API.

@@ -100,7 +100,7 @@ func (k *Keeper) Keep(ctx context.Context, p Parent) (State, error) {
 	if obstacle, again := k.denials.of(p, write, k.clock.Now()); obstacle != nil {
 		return State{Deployment: view.Live, Obstacle: obstacle, Again: again}, nil
 	}
-	if decision.nothing() && !view.HoldReplicas {
+	if write.verb == "" && decision.Obstacle == nil && !view.HoldReplicas {
 		k.writes.Skip(deploymentResource)
 	}
 	if err := k.writes.Withheld(ctx, write.verb, deploymentResource, p.GetNamespace(), write.deployment); err != nil {

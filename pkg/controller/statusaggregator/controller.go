@@ -12,6 +12,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
@@ -71,15 +72,16 @@ type KindOptions func(Options, *ownership.Chain) (*reconcile.Loop, explain)
 // newLoop returns the loop for one kind.
 func newLoop[T object](kind kind[T], objects cache.TypedSharedIndexInformer[T], written *reconcile.Written) KindOptions {
 	return func(o Options, chain *ownership.Chain) (*reconcile.Loop, explain) {
-		a := &aggregator[T]{
-			kind:    kind,
-			objects: objects.GetTypedIndexer(),
-			chain:   chain,
-			writes:  o.Writes,
-			written: written,
-			pace:    &pace{interval: o.Interval, clock: clock.RealClock{}, objects: map[cache.ObjectName]times{}},
-		}
 		gvk := kind.groupVersionKind
+		a := &aggregator[T]{
+			kind:     kind,
+			statuses: schema.GroupResource{Group: gvk.Group, Resource: kind.resource + "/status"},
+			objects:  objects.GetTypedIndexer(),
+			chain:    chain,
+			writes:   o.Writes,
+			written:  written,
+			pace:     &pace{interval: o.Interval, clock: clock.RealClock{}, objects: map[cache.ObjectName]times{}},
+		}
 		loop := reconcile.New(ControllerName, a.sync, slices.Concat(o.Loop, []reconcile.Option{reconcile.WithQueue(ControllerName + "-" + kind.resource)})...)
 		reconcile.For(loop, objects)
 		reconcile.WatchChanges(loop, o.Informers.Pods, saysOther, chain.OfPod(gvk))

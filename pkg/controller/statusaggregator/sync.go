@@ -23,12 +23,13 @@ import (
 
 // aggregator brings the summaries in the statuses of one kind up to date.
 type aggregator[T object] struct {
-	kind    kind[T]
-	objects cache.TypedIndexer[T]
-	chain   *ownership.Chain
-	writes  *writes.Transport
-	written *reconcile.Written
-	pace    *pace
+	kind     kind[T]
+	statuses schema.GroupResource // what is written
+	objects  cache.TypedIndexer[T]
+	chain    *ownership.Chain
+	writes   *writes.Transport
+	written  *reconcile.Written
+	pace     *pace
 }
 
 // sync writes what the Pods of one object say, if that is not what its status has.
@@ -60,7 +61,7 @@ func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 	}
 	before, now := a.kind.summary(obj), summarize(pods)
 	if equality.Semantic.DeepEqual(before, &now) {
-		a.writes.Skip(schema.GroupResource{Group: a.kind.groupVersionKind.Group, Resource: a.kind.resource + "/status"})
+		a.writes.Skip(a.statuses)
 		return 0, nil
 	}
 	if before == nil && len(pods) == 0 {

@@ -62,38 +62,21 @@ func (kind) Status(foo *samplev1alpha1.Foo) workload.Status {
 	}
 }
 
-func (kind) SameStatus(a, b *samplev1alpha1.Foo) bool {
-	return equality.Semantic.DeepEqual(ownStatus(a), ownStatus(b))
+func (k kind) SameStatus(a, b *samplev1alpha1.Foo) bool {
+	return equality.Semantic.DeepEqual(k.Status(a), k.Status(b))
 }
 
-func (k kind) ApplyStatus(ctx context.Context, foo *samplev1alpha1.Foo, s workload.Status) (*samplev1alpha1.Foo, error) {
-	status := samplev1alpha1.FooStatus{
-		ObservedGeneration: s.ObservedGeneration,
-		Replicas:           s.Replicas,
-		ReadyReplicas:      s.ReadyReplicas,
-		AvailableReplicas:  s.AvailableReplicas,
-		Selector:           s.Selector,
-		Conditions:         s.Conditions,
-	}
-	if equality.Semantic.DeepEqual(ownStatus(foo), status) {
+func (k kind) ApplyStatus(ctx context.Context, foo *samplev1alpha1.Foo, status workload.Status) (*samplev1alpha1.Foo, error) {
+	if equality.Semantic.DeepEqual(k.Status(foo), status) {
 		return nil, nil
 	}
 	return k.client.Foos(foo.Namespace).ApplyStatus(ctx, applyStatus(foo, status), metav1.ApplyOptions{FieldManager: ControllerName, Force: true})
 }
 
-// ownStatus returns what is the controller's of the Foo's status: neither what the
-// aggregator writes nor conditions that others have added.
-func ownStatus(foo *samplev1alpha1.Foo) samplev1alpha1.FooStatus {
-	own := foo.Status
-	own.Pods = nil
-	own.Conditions = workload.OwnConditions(own.Conditions)
-	return own
-}
-
 // applyStatus returns the apply configuration of the status, bound to the very
 // version of the Foo that it was computed from: applied late, it must not land on
 // a Foo that was created anew under the same name.
-func applyStatus(foo *samplev1alpha1.Foo, status samplev1alpha1.FooStatus) *samplev1alpha1apply.FooApplyConfiguration {
+func applyStatus(foo *samplev1alpha1.Foo, status workload.Status) *samplev1alpha1apply.FooApplyConfiguration {
 	return samplev1alpha1apply.Foo(foo.Name, foo.Namespace).
 		WithResourceVersion(foo.ResourceVersion).
 		WithStatus(samplev1alpha1apply.FooStatus().

@@ -69,11 +69,12 @@ func (*kind) Status(icecream *icecreamv1alpha1.Icecream) workload.Status {
 	}
 }
 
-func (*kind) SameStatus(a, b *icecreamv1alpha1.Icecream) bool {
-	return equality.Semantic.DeepEqual(ownStatus(a), ownStatus(b))
+func (k *kind) SameStatus(a, b *icecreamv1alpha1.Icecream) bool {
+	return equality.Semantic.DeepEqual(k.Status(a), k.Status(b)) &&
+		samePlacements(a.Status, b.Status.Placements, b.Status.PlacementsOmitted)
 }
 
-func (k *kind) ApplyStatus(ctx context.Context, icecream *icecreamv1alpha1.Icecream, s workload.Status) (*icecreamv1alpha1.Icecream, error) {
+func (k *kind) ApplyStatus(ctx context.Context, icecream *icecreamv1alpha1.Icecream, status workload.Status) (*icecreamv1alpha1.Icecream, error) {
 	pods, err := k.chain.PodsOf(icecream.Namespace, icecream.UID)
 	if err != nil {
 		return nil, fmt.Errorf("reading Pods: %w", err)
@@ -81,22 +82,12 @@ func (k *kind) ApplyStatus(ctx context.Context, icecream *icecreamv1alpha1.Icecr
 	current, currentOmitted := icecream.Status.Placements, icecream.Status.PlacementsOmitted
 	records, omitted, placed := place(current, currentOmitted, pods)
 	placed = append(unrecorded(current, currentOmitted, k.log.departed(icecream.UID)), placed...)
-	status := icecreamv1alpha1.IcecreamStatus{
-		ObservedGeneration: s.ObservedGeneration,
-		Replicas:           s.Replicas,
-		ReadyReplicas:      s.ReadyReplicas,
-		AvailableReplicas:  s.AvailableReplicas,
-		Selector:           s.Selector,
-		Conditions:         s.Conditions,
-		Placements:         records,
-		PlacementsOmitted:  omitted,
-	}
 	k.log.tell(icecream, placed)
-	if equality.Semantic.DeepEqual(ownStatus(icecream), status) {
+	if equality.Semantic.DeepEqual(k.Status(icecream), status) && samePlacements(icecream.Status, records, omitted) {
 		k.log.recorded(icecream, placed, records)
 		return nil, nil
 	}
-	applied, err := k.client.Icecreams(icecream.Namespace).ApplyStatus(ctx, applyStatus(icecream, status), metav1.ApplyOptions{FieldManager: ControllerName, Force: true})
+	applied, err := k.client.Icecreams(icecream.Namespace).ApplyStatus(ctx, applyStatus(icecream, status, records, omitted), metav1.ApplyOptions{FieldManager: ControllerName, Force: true})
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +104,7 @@ func (k *kind) Facts(icecream *icecreamv1alpha1.Icecream) ([]controller.Fact, er
 	current, currentOmitted := icecream.Status.Placements, icecream.Status.PlacementsOmitted
 	records, omitted, _ := place(current, currentOmitted, pods)
 	fact := controller.NewFact("recorded placements", count(records, omitted), count(current, currentOmitted))
-	fact.Differs = omitted != currentOmitted || !equality.Semantic.DeepEqual(records, current)
+	fact.Differs = !samePlacements(icecream.Status, records, omitted)
 	return []controller.Fact{fact}, nil
 }
 
@@ -124,19 +115,15 @@ func count(records []icecreamv1alpha1.Placement, omitted int32) string {
 	return fmt.Sprint(len(records))
 }
 
-// ownStatus returns what is the controller's of the Icecream's status: neither what
-// the aggregator writes nor conditions that others have added.
-func ownStatus(icecream *icecreamv1alpha1.Icecream) icecreamv1alpha1.IcecreamStatus {
-	own := icecream.Status
-	own.Pods = nil
-	own.Conditions = workload.OwnConditions(own.Conditions)
-	return own
+// samePlacements tells whether the status records these placements.
+func samePlacements(status icecreamv1alpha1.IcecreamStatus, records []icecreamv1alpha1.Placement, omitted int32) bool {
+	return status.PlacementsOmitted == omitted && equality.Semantic.DeepEqual(status.Placements, records)
 }
 
 // applyStatus returns the apply configuration of the status, bound to the very
 // version of the Icecream that it was computed from: applied late, it must not land
 // on an Icecream that was created anew under the same name.
-func applyStatus(icecream *icecreamv1alpha1.Icecream, status icecreamv1alpha1.IcecreamStatus) *icecreamv1alpha1apply.IcecreamApplyConfiguration {
+func applyStatus(icecream *icecreamv1alpha1.Icecream, status workload.Status, records []icecreamv1alpha1.Placement, omitted int32) *icecreamv1alpha1apply.IcecreamApplyConfiguration {
 	apply := icecreamv1alpha1apply.IcecreamStatus().
 		WithObservedGeneration(status.ObservedGeneration).
 		WithReplicas(status.Replicas).
@@ -144,8 +131,8 @@ func applyStatus(icecream *icecreamv1alpha1.Icecream, status icecreamv1alpha1.Ic
 		WithAvailableReplicas(status.AvailableReplicas).
 		WithSelector(status.Selector).
 		WithConditions(workload.ApplyConditions(status.Conditions)...).
-		WithPlacementsOmitted(status.PlacementsOmitted)
-	for _, p := range status.Placements {
+		WithPlacementsOmitted(omitted)
+	for _, p := range records {
 		apply.WithPlacements(icecreamv1alpha1apply.Placement().WithPodUID(p.PodUID).WithPod(p.Pod).WithNode(p.Node).WithTime(p.Time))
 	}
 	return icecreamv1alpha1apply.Icecream(icecream.Name, icecream.Namespace).

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+
+# Copyright The sample-controller-manager Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Generates manifests/flags.md from the code that defines flags.
+#
+# Usage: hack/update-flags.sh
+
+set -o errexit -o nounset -o pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# Not straight into the file: a program that fails would leave it empty.
+table="$(GOWORK=off go run ./hack/flags)"
+cat >manifests/flags.md <<<"${table}"

@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -70,6 +72,27 @@ func TestEverythingElseIsForTheAuthorised(t *testing.T) {
 		code, body, err := server.Put(t.Context(), "/debug/flags/v", who, "0")
 		if err != nil || code != want {
 			t.Errorf("PUT /debug/flags/v answers %d %s %v, want %d", code, body, err, want)
+		}
+	}
+}
+
+// TestTheManualTellsOfEachEndpoint compares the manual with what the daemon says of itself.
+func TestTheManualTellsOfEachEndpoint(t *testing.T) {
+	manual, err := os.ReadFile("../../../manifests/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := startDaemon(t)
+	admin := token(t, newNamespace(t), clusterRole(t, everything))
+	_, listed, _ := strings.Cut(get(t, server, "/statusz", admin, http.StatusOK), "\nPaths")
+	listed, _, _ = strings.Cut(listed, "\n")
+	paths := regexp.MustCompile(`/\w+`).FindAllString(listed, -1)
+	if len(paths) < 3 {
+		t.Errorf("/statusz lists %q", listed)
+	}
+	for _, path := range append(paths, "/healthz", "/livez", "/readyz", "/statusz", "/flagz", "/debug/pprof", "/debug/flags/v", "/debug/controllers") {
+		if !strings.Contains(string(manual), "`"+path) {
+			t.Errorf("manifests/README.md does not tell of %s", path)
 		}
 	}
 }

@@ -33,6 +33,8 @@ type sources struct {
 	metadata  metadata.Interface
 	foos      samplev1alpha1client.FoosGetter
 	icecreams icecreamv1alpha1client.IcecreamsGetter
+	// namespace is the one that is read, empty for all.
+	namespace string
 }
 
 func newSources(c clients) (sources, error) {
@@ -53,31 +55,31 @@ func newSources(c clients) (sources, error) {
 	if err != nil {
 		return sources{}, err
 	}
-	return sources{kube, metadata, samplev1alpha1client.New(foos), icecreamv1alpha1client.New(icecreams)}, nil
+	return sources{kube, metadata, samplev1alpha1client.New(foos), icecreamv1alpha1client.New(icecreams), c.Namespace}, nil
 }
 
 // Foos returns the informer of Foos.
 func (c *ControllerContext) Foos() cache.TypedSharedIndexInformer[*samplev1alpha1.Foo] {
-	return informers.Ask[*samplev1alpha1.Foo](c.Informers, samplev1alpha1.SchemeGroupVersion.WithResource("foos"), c.sources.foos.Foos(metav1.NamespaceAll))
+	return informers.Ask[*samplev1alpha1.Foo](c.Informers, samplev1alpha1.SchemeGroupVersion.WithResource("foos"), c.sources.foos.Foos(c.sources.namespace))
 }
 
 // Icecreams returns the informer of Icecreams.
 func (c *ControllerContext) Icecreams() cache.TypedSharedIndexInformer[*icecreamv1alpha1.Icecream] {
-	return informers.Ask[*icecreamv1alpha1.Icecream](c.Informers, icecreamv1alpha1.SchemeGroupVersion.WithResource("icecreams"), c.sources.icecreams.Icecreams(metav1.NamespaceAll))
+	return informers.Ask[*icecreamv1alpha1.Icecream](c.Informers, icecreamv1alpha1.SchemeGroupVersion.WithResource("icecreams"), c.sources.icecreams.Icecreams(c.sources.namespace))
 }
 
 // Deployments returns the informer of Deployments.
 func (c *ControllerContext) Deployments() cache.TypedSharedIndexInformer[*appsv1.Deployment] {
-	return informers.Ask[*appsv1.Deployment](c.Informers, appsv1.SchemeGroupVersion.WithResource("deployments"), c.sources.kube.AppsV1().Deployments(metav1.NamespaceAll))
+	return informers.Ask[*appsv1.Deployment](c.Informers, appsv1.SchemeGroupVersion.WithResource("deployments"), c.sources.kube.AppsV1().Deployments(c.sources.namespace))
 }
 
 // chain returns the informers of all that is between an object and its Pods.
 func (c *ControllerContext) chain() ownership.Informers {
 	replicaSets := appsv1.SchemeGroupVersion.WithResource("replicasets")
 	return ownership.Informers{
-		Pods: informers.Ask[*podrecord.Record](c.Informers, corev1.SchemeGroupVersion.WithResource("pods"), c.sources.kube.CoreV1().Pods(metav1.NamespaceAll),
+		Pods: informers.Ask[*podrecord.Record](c.Informers, corev1.SchemeGroupVersion.WithResource("pods"), c.sources.kube.CoreV1().Pods(c.sources.namespace),
 			informers.WithSelector(podrecord.Selector), informers.WithIndexers(podrecord.Indexers()), informers.WithTransform(podrecord.Transform)),
-		ReplicaSets: informers.Ask[*metav1.PartialObjectMetadata](c.Informers, replicaSets, c.sources.metadata.Resource(replicaSets),
+		ReplicaSets: informers.Ask[*metav1.PartialObjectMetadata](c.Informers, replicaSets, c.sources.metadata.Resource(replicaSets).Namespace(c.sources.namespace),
 			informers.WithSelector(podrecord.Selector), informers.WithTransform(ownership.TrimReplicaSet)),
 		Deployments: c.Deployments(),
 	}

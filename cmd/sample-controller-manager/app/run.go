@@ -57,6 +57,7 @@ func Run(ctx context.Context, registry *controller.Registry[*ControllerContext],
 		Election:    election,
 		Gate:        cc.gate,
 		WarmStandby: c.WarmStandby,
+		Namespace:   c.Namespace,
 		Server:      c.Server,
 	})
 }

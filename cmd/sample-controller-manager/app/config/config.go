@@ -24,6 +24,9 @@ type Config struct {
 	// Server is what is served to whom, but for the probes' checks.
 	Server server.Config
 
+	// Namespace is the one that the controllers serve, empty for all.
+	Namespace string
+
 	// Enabled are the names of the enabled controllers, sorted; Workers is how
 	// many syncs each runs at once.
 	Enabled      []string

@@ -22,6 +22,8 @@ type Configuration struct {
 	Generic cmconfigv1alpha1.GenericControllerManagerConfiguration `json:"generic"`
 	// ConcurrentSyncs is how many syncs each controller runs at once.
 	ConcurrentSyncs map[string]int `json:"concurrentSyncs"`
+	// Namespace is the one that the controllers serve, empty for all.
+	Namespace string `json:"namespace"`
 	// ControllerShutdownTimeout is how long controllers are waited for at the end.
 	ControllerShutdownTimeout metav1.Duration `json:"controllerShutdownTimeout"`
 	// StatusAggregationInterval is the least time between two writes of what the
@@ -73,6 +75,7 @@ func (c *Config) Configz() *Configuration {
 			},
 		},
 		ConcurrentSyncs:           c.Workers,
+		Namespace:                 c.Namespace,
 		ControllerShutdownTimeout: metav1.Duration{Duration: c.ControllerShutdownTimeout},
 		StatusAggregationInterval: metav1.Duration{Duration: c.StatusAggregationInterval},
 		SyncTimeout:               metav1.Duration{Duration: c.SyncTimeout},

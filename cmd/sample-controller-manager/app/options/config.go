@@ -44,6 +44,7 @@ func (o *Options) Config(ctx context.Context) (*config.Config, error) {
 		Kubeconfig:                kubeconfig,
 		ContentType:               o.Client.Connection.ContentType,
 		Server:                    serving,
+		Namespace:                 o.Generic.Namespace,
 		Enabled:                   enabled,
 		Workers:                   map[string]int{},
 		FeatureGates:              o.FeatureGates,

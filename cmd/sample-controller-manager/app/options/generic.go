@@ -4,18 +4,22 @@
 package options
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // GenericOptions say which controllers run and how they are started and stopped.
 type GenericOptions struct {
 	// Selection is the value of --controllers.
 	Selection []string
+	// Namespace is the one to serve, empty for all.
+	Namespace string
 	// MinResyncPeriod of the informers; 0: no resync.
 	MinResyncPeriod time.Duration
 	// ControllerStartInterval is how long to wait before each controller.
@@ -49,6 +53,8 @@ func (o *GenericOptions) addFlags(fs *pflag.FlagSet) {
 		"'*' enables all on-by-default controllers, 'foo' enables the controller named 'foo', '-foo' disables the controller named 'foo'. "+
 		"The first item that names a controller decides.\n"+
 		"All controllers: "+strings.Join(o.controllers.Names(), ", ")+"\nDisabled-by-default controllers: "+disabled)
+	fs.StringVar(&o.Namespace, "namespace", o.Namespace,
+		"The one namespace to serve: no other is looked at, and no permission in another is needed. Empty: all namespaces.")
 	fs.DurationVar(&o.MinResyncPeriod, "min-resync-period", o.MinResyncPeriod,
 		"The resync period in reflectors will be random between MinResyncPeriod and 2*MinResyncPeriod. 0 means no resync: what the controllers own is watched.")
 	fs.DurationVar(&o.SyncTimeout, "sync-timeout", o.SyncTimeout, "Time that the sync of one object may take before it is given up and tried again with backoff.")
@@ -66,11 +72,29 @@ func (o *GenericOptions) validate() []error {
 			errs = append(errs, fmt.Errorf("--controllers: %w", err))
 		}
 	}
+	errs = append(errs, validateNamespace(o.Namespace)...)
 	errs = append(errs, atLeast("min-resync-period", o.MinResyncPeriod, 0)...)
 	errs = append(errs, atLeast("controller-start-interval", o.ControllerStartInterval, 0)...)
 	errs = append(errs, atLeast("sync-timeout", o.SyncTimeout, time.Second)...)
 	errs = append(errs, atLeast("controller-shutdown-timeout", o.ControllerShutdownTimeout, 0)...)
 	return errs
+}
+
+// validateNamespace checks the value of --namespace, of which people expect what similar
+// flags of other programs take.
+func validateNamespace(namespace string) []error {
+	switch {
+	case namespace == "":
+		return nil
+	case namespace == "*":
+		return []error{errors.New("--namespace: write nothing for all namespaces, rather than *")}
+	case strings.ContainsAny(namespace, ", "):
+		return []error{fmt.Errorf("--namespace: %q is more than one: write one, or nothing for all; for some of them, run a daemon for each", namespace)}
+	}
+	if why := validation.IsDNS1123Label(namespace); len(why) > 0 {
+		return []error{fmt.Errorf("--namespace: %q cannot be the name of a namespace: %s", namespace, strings.Join(why, "; "))}
+	}
+	return nil
 }
 
 // flatten returns the errors that err is made of.

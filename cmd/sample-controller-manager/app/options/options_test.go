@@ -61,6 +61,9 @@ func TestEachMistakeNamesItsFlag(t *testing.T) {
 		want string
 	}{
 		"selection":              {[]string{"--controllers=bad"}, "--controllers: bad selection"},
+		"namespaces":             {[]string{"--namespace=a,b"}, `--namespace: "a,b" is more than one: write one, or nothing for all`},
+		"any namespace":          {[]string{"--namespace=*"}, "--namespace: write nothing for all namespaces"},
+		"no namespace":           {[]string{"--namespace=Team_A"}, `--namespace: "Team_A" cannot be the name of a namespace: a lowercase RFC 1123 label must`},
 		"resync":                 {[]string{"--min-resync-period=-1s"}, "--min-resync-period: -1s is too short"},
 		"start interval":         {[]string{"--controller-start-interval=-1s"}, "--controller-start-interval: -1s"},
 		"shutdown timeout":       {[]string{"--controller-shutdown-timeout=-1s"}, "--controller-shutdown-timeout: -1s"},

@@ -169,6 +169,14 @@ nothing: the cache has no such Foo
 	}
 }
 
+func TestTheOneNamespaceThatIsServedIsTold(t *testing.T) {
+	var text strings.Builder
+	PrintReport(&text, Report{Process: "host_uid", Namespace: "team-a", Leader: "nobody", Time: now})
+	if want := "\nTime:    2026-01-02T03:04:05Z\nServes:  namespace team-a alone\nLeader:  nobody\n"; !strings.Contains(text.String(), want) {
+		t.Errorf("got\n%s\nwant in it\n%s", text.String(), want)
+	}
+}
+
 // What JSON says is all that text does: the text is made of it, by the status command.
 func TestPagesForPrograms(t *testing.T) {
 	s := &source{}

@@ -16,6 +16,8 @@ type Report struct {
 	// Process is who tells: the identity by which it campaigns. Time is when.
 	Process string    `json:"process"`
 	Time    time.Time `json:"time"`
+	// Namespace is the only one that it serves, empty if it serves all.
+	Namespace string `json:"namespace,omitempty"`
 	// Leader says who leads, for people; Leading whether the process does.
 	Leader  string `json:"leader"`
 	Leading bool   `json:"leading"`

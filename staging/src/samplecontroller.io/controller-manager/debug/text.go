@@ -102,6 +102,9 @@ func printHead(w io.Writer, r Report) {
 		fmt.Fprintf(w, "Process: %s\n", r.Process)
 	}
 	fmt.Fprintf(w, "Time:    %s\n", r.Time.UTC().Format(time.RFC3339))
+	if r.Namespace != "" {
+		fmt.Fprintf(w, "Serves:  namespace %s alone\n", r.Namespace)
+	}
 	fmt.Fprintf(w, "Leader:  %s\n\n", r.Leader)
 }
 

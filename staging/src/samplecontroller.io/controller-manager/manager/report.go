@@ -33,7 +33,7 @@ var _ debug.Source = reporter{}
 
 // Report implements debug.Source.
 func (r reporter) Report(limit int) debug.Report {
-	report := debug.Report{Time: time.Now(), Leader: "this process, without an election", Leading: true}
+	report := debug.Report{Time: time.Now(), Namespace: r.Namespace, Leader: "this process, without an election", Leading: true}
 	if r.Election != nil {
 		status := r.Election.Status()
 		report.Process, report.Leader, report.Leading = r.Election.Identity(), status.String(), status.Leading
@@ -72,6 +72,10 @@ func (r reporter) Explain(name string, key cache.ObjectName) (debug.Explanation,
 	}
 	if e.State == string(supervisor.Disabled) {
 		e.Next = "nothing: this process was started without " + name
+		return e, nil
+	}
+	if r.Namespace != "" && key.Namespace != r.Namespace {
+		e.Next = fmt.Sprintf("nothing: this process serves namespace %q alone", r.Namespace)
 		return e, nil
 	}
 	for _, c := range r.Controllers {

@@ -35,6 +35,9 @@ type Config struct {
 	// WarmStandby has the process campaign only when its caches are filled, so that
 	// it takes over without a gap.
 	WarmStandby bool
+	// Namespace is the one that the controllers serve, empty for all. It is only told:
+	// what the informers read decides.
+	Namespace string
 	// Server is what is served. Run adds the page of package debug, and its checks to the probes: to /healthz one
 	// for each controller and one for the watches, to /readyz that the caches are filled,
 	// to /livez that no sync is stuck, to all three the election.

@@ -3,8 +3,8 @@
 # Copyright The sample-controller-manager Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Generates manifests/rbac/clusterrole.yaml from the rules in the controllers'
-# descriptors.
+# Generates from the rules in the controllers' descriptors the ClusterRole in
+# manifests/rbac, and the Role in manifests/components/single-namespace.
 #
 # Usage: hack/update-rbac.sh
 
@@ -12,6 +12,10 @@ set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# Not straight into the file: a program that fails would leave it empty.
-clusterrole="$(GOWORK=off go run ./hack/rbac)"
+export GOWORK=off
+
+# Not straight into the files: a program that fails would leave them empty.
+clusterrole="$(go run ./hack/rbac)"
+role="$(go run ./hack/rbac -namespace=default)"
 cat >manifests/rbac/clusterrole.yaml <<<"${clusterrole}"
+cat >manifests/components/single-namespace/role.yaml <<<"${role}"

@@ -1,12 +1,14 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command rbac prints the ClusterRole that the controllers need, made from the
-// rules in their descriptors; see hack/update-rbac.sh.
+// Command rbac prints the ClusterRole that the controllers need, or the Role that they
+// need in the one namespace that is served, made from the rules in their descriptors; see
+// hack/update-rbac.sh.
 package main
 
 import (
 	"cmp"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -19,6 +21,8 @@ import (
 )
 
 func main() {
+	namespace := flag.String("namespace", "", "The namespace of the Role. Empty: a ClusterRole.")
+	flag.Parse()
 	needs := needs{}
 	for _, d := range app.NewRegistry().Descriptors() {
 		for _, rule := range d.Rules {
@@ -28,7 +32,7 @@ func main() {
 			}
 		}
 	}
-	write(os.Stdout, needs.rules())
+	write(os.Stdout, *namespace, needs.rules())
 }
 
 // permission is to do one thing to the objects of one resource.
@@ -99,15 +103,20 @@ func (r *rule) compare(other *rule) int {
 	)
 }
 
-func write(w io.Writer, rules []*rule) {
-	fmt.Fprint(w, `# What the controllers need, each rule with those that need it. Generated from the
+// write writes the rules as a Role of the namespace, or a ClusterRole if that is empty.
+func write(w io.Writer, namespace string, rules []*rule) {
+	kind, in := "ClusterRole", ""
+	if namespace != "" {
+		kind, in = "Role", "  namespace: "+namespace+"\n"
+	}
+	fmt.Fprintf(w, `# What the controllers need, each rule with those that need it. Generated from the
 # descriptors in cmd/sample-controller-manager/app: run hack/update-rbac.sh.
 apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
+kind: %s
 metadata:
   name: sample-controller-manager-controllers
-rules:
-`)
+%srules:
+`, kind, in)
 	for _, r := range rules {
 		fmt.Fprintf(w, "# %s\n- apiGroups: [%q]\n  resources: [%q]\n  verbs: [\"%s\"]\n",
 			r.controllers, r.group, r.resource, strings.Join(r.verbs, `", "`))

@@ -25,8 +25,6 @@ func TestRules(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var got strings.Builder
-	write(&got, needs.rules())
 	want := `rules:
 # b-controller
 - apiGroups: [""]
@@ -45,8 +43,14 @@ func TestRules(t *testing.T) {
   resources: ["deployments/scale"]
   verbs: ["list", "patch", "watch"]
 `
-	if !strings.HasSuffix(got.String(), want) {
-		t.Errorf("got\n%s\nwant at its end\n%s", got.String(), want)
+	for namespace, want := range map[string]string{
+		"":       "kind: ClusterRole\nmetadata:\n  name: sample-controller-manager-controllers\n" + want,
+		"team-a": "kind: Role\nmetadata:\n  name: sample-controller-manager-controllers\n  namespace: team-a\n" + want,
+	} {
+		var got strings.Builder
+		if write(&got, namespace, needs.rules()); !strings.HasSuffix(got.String(), want) {
+			t.Errorf("namespace %q: got\n%s\nwant at its end\n%s", namespace, got.String(), want)
+		}
 	}
 }
 

@@ -22,6 +22,8 @@
 //	sharpness_test.go  what is found in client-go's own leaders, so that nothing found counts
 //	command_test.go    the command line, without a cluster
 //	manifests_test.go  what the manifests install
+//	install_test.go    what the optional components of the manifests promise
+//	privileges_test.go over all tests: no right is missing, and none is for nothing
 //	badobjects_test.go an object that cannot be decoded, or that nobody can mean
 //	isolation_test.go  one controller does what it must not: what that does to the others
 //	faulty_test.go     a replica that hosts such a controller

@@ -6,12 +6,15 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/utils/ptr"
 
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
@@ -30,8 +33,13 @@ func (k kind) may(verb, subresource string) clustertest.Right {
 // revokeFromDaemon takes rights from the daemon until it is told to give them back.
 func revokeFromDaemon(t *testing.T, rights ...clustertest.Right) (grant func() time.Time) {
 	t.Helper()
-	t.Cleanup(func() { denialsExcused = time.Now() }) // once they are given back
-	return clustertest.Revoke(t, kube, daemonName+"-controllers", "system:serviceaccount:"+daemonName+":"+daemonName, rights...)
+	provokeDenials(t, func(event auditv1.Event) bool {
+		return event.ObjectRef != nil && slices.ContainsFunc(rights, func(r clustertest.Right) bool {
+			resource := strings.TrimSuffix(event.ObjectRef.Resource+"/"+event.ObjectRef.Subresource, "/")
+			return r == clustertest.Right{Verb: event.Verb, Group: event.ObjectRef.APIGroup, Resource: resource}
+		})
+	})
+	return clustertest.Revoke(t, kube, daemonName+"-controllers", daemonUser, rights...)
 }
 
 // TestFaultAPermissionIsMissing takes the right to read a kind from the daemon, before it

@@ -19,6 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/client-go/rest"
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
@@ -224,6 +225,9 @@ func TestAFenceInstalledAnewIsBlind(t *testing.T) {
 // names of the daemon's two Pods.
 func behindFence(t *testing.T, test func(a, b string)) {
 	t.Helper()
+	provokeDenials(t, func(event auditv1.Event) bool {
+		return strings.Contains(event.ResponseStatus.Message, "does not hold the Lease")
+	})
 	defer switchFenceOff(t)
 	installFence(t)
 	pods, err := kube.CoreV1().Pods(daemonName).List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + daemonName})

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -71,7 +70,7 @@ func TestAMissingAPIDelaysNoElection(t *testing.T) {
 // TestAMissingPermissionDelaysNoElection starts the daemon before it may read anything:
 // it leads, and serves Foos as soon as it is let, without a restart.
 func TestAMissingPermissionDelaysNoElection(t *testing.T) {
-	t.Cleanup(func() { denialsExcused = time.Now() }) // when the replica has ended
+	provokeDenials(t, cluster.Unauthorized)
 	freeLease(t)
 	ns := newNamespace(t)
 	grant := takeControllersRights(t)
@@ -119,7 +118,7 @@ func takeControllersRights(t *testing.T) (restore func(context.Context)) {
 func waitAllowed(t *testing.T, ctx context.Context, want bool) {
 	t.Helper()
 	question := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User:               "system:serviceaccount:" + daemonName + ":" + daemonName,
+		User:               daemonUser,
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Group: foos.Group, Resource: foos.resource, Verb: "list"},
 	}}
 	for {
@@ -215,21 +214,4 @@ func writesBy(t *testing.T, controller, ns string, conditions ...func(auditv1.Ev
 		}
 	}
 	return calls
-}
-
-// denialsExcused is until when the daemon was denied what a test had taken from it.
-var denialsExcused time.Time
-
-// wantNoDenials checks that the manifests granted all that the daemon asked for.
-func wantNoDenials(t *testing.T) {
-	t.Helper()
-	denied, err := testCluster.AuditEvents(func(event auditv1.Event) bool {
-		return event.RequestReceivedTimestamp.After(denialsExcused) && strings.HasPrefix(event.UserAgent, daemonName+"/") && cluster.Unauthorized(event)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, event := range denied {
-		t.Errorf("%s was denied: %s", cluster.Call(event), event.ResponseStatus.Message)
-	}
 }

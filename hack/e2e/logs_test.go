@@ -146,6 +146,7 @@ func (k kind) workOnCanaries(t *testing.T, ns string) {
 	})
 
 	// Refused.
+	provokeDenialsIn(ns)
 	kubectl(t, "-n", ns, "create", "quota", "none", "--hard=count/deployments.apps=0")
 	waitUntil(t, "the quota is in force", func(ctx context.Context) error {
 		quota, err := kube.CoreV1().ResourceQuotas(ns).Get(ctx, "none", metav1.GetOptions{})

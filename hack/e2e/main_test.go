@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -80,7 +81,7 @@ func run(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	code = m.Run()
-	return code, printFaults(os.Stdout)
+	return code, errors.Join(checkPrivileges(code == 0 && allTestsRun()), printFaults(os.Stdout))
 }
 
 // build builds the daemon with the race detector, and with these variables of

@@ -168,10 +168,19 @@ func manifests(t *testing.T, dir string) string {
 	return filepath.Join(root, "manifests", dir)
 }
 
-// granted returns what a ServiceAccount in the daemon's namespace may do in a
-// namespace, spelt as [grants] does.
+// granted is grantedTo for a test.
 func granted(t *testing.T, serviceAccount, namespace string) sets.Set[string] {
 	t.Helper()
+	all, err := grantedTo(serviceAccount, namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// grantedTo returns what a ServiceAccount in the daemon's namespace may do in a
+// namespace, spelt as [grants] does.
+func grantedTo(serviceAccount, namespace string) (sets.Set[string], error) {
 	config := testCluster.Config()
 	config.Impersonate = rest.ImpersonationConfig{
 		UserName: "system:serviceaccount:" + daemonName + ":" + serviceAccount,
@@ -179,11 +188,11 @@ func granted(t *testing.T, serviceAccount, namespace string) sets.Set[string] {
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}
-	if review, err = client.AuthorizationV1().SelfSubjectRulesReviews().Create(t.Context(), review, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
+	if review, err = client.AuthorizationV1().SelfSubjectRulesReviews().Create(context.Background(), review, metav1.CreateOptions{}); err != nil {
+		return nil, err
 	}
 	all := sets.New[string]()
 	for _, rule := range review.Status.ResourceRules {
@@ -192,7 +201,7 @@ func granted(t *testing.T, serviceAccount, namespace string) sets.Set[string] {
 	for _, rule := range review.Status.NonResourceRules {
 		all.Insert(grants([]string{""}, rule.NonResourceURLs, nil, rule.Verbs)...)
 	}
-	return all
+	return all, nil
 }
 
 // grants spells a rule out, with a string for each thing that it allows: "list

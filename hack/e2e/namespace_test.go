@@ -21,6 +21,7 @@ func TestTerminatingNamespaceGoesQuietly(t *testing.T) {
 func terminateNamespace(t *testing.T, k kind, log fmt.Stringer) {
 	const count = 20
 	ns := newNamespace(t)
+	provokeDenialsIn(ns)
 	for i := range count {
 		k.create(t, ns, fmt.Sprintf("x-%d", i), 1)
 	}

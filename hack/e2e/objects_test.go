@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
 func applyManifest(t *testing.T, ns, manifest string) {
@@ -29,6 +30,11 @@ func applyManifest(t *testing.T, ns, manifest string) {
 
 // restoreCRDs installs our CRDs again at the end of a test that changes them.
 func restoreCRDs(t *testing.T) {
+	// For some seconds after a kind has come back, admission cannot tell who may block the
+	// deletion of its objects, and refuses. That may be after the test.
+	declareDenials(func(event auditv1.Event) bool {
+		return strings.Contains(event.ResponseStatus.Message, "cannot find RESTMapping")
+	})
 	t.Cleanup(func() {
 		if err := testCluster.Install(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)

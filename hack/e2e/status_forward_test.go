@@ -17,6 +17,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/utils/ptr"
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
@@ -66,7 +67,7 @@ func TestStatusAsksTheLeadersPod(t *testing.T) {
 		})
 	}
 	waitStatus(t, kubeconfig)
-	denialsExcused = time.Now() // until the roles are known
+	known := time.Now() // are the roles
 	for name, args := range map[string][]string{host: nil, "standby": {"--pod=standby"}} {
 		stdout, stderr := waitStatus(t, append(args, kubeconfig)...)
 		if want := fmt.Sprintf("Asking Pod sample-controller-manager/%s\n", name); stderr != want {
@@ -90,7 +91,17 @@ func TestStatusAsksTheLeadersPod(t *testing.T) {
 	if lines := strings.Split(stderr, "\n"); code != 1 || len(lines) != 3 || !strings.Contains(lines[1], "connection refused") {
 		t.Errorf("of a Pod in which nothing runs it exits %d and prints %q, want one line that says why", code, stderr)
 	}
-	wantNoDenials(t)
+
+	// The roles grant all that it asked for.
+	denied, err := testCluster.AuditEvents(cluster.Unauthorized, func(event auditv1.Event) bool {
+		return event.RequestReceivedTimestamp.After(known) && strings.HasPrefix(event.UserAgent, daemonName+"/")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, event := range denied {
+		t.Errorf("%s was denied: %s", cluster.Call(event), event.ResponseStatus.Message)
+	}
 }
 
 // startKubelet adds a Node, to which nothing is scheduled, with a kubelet that forwards

@@ -125,6 +125,7 @@ func TestMetricsThatOperatorsLiveBy(t *testing.T) {
 		`sample_controller_manager_leadership_handover_duration_seconds_count `,
 		`sample_controller_manager_informer_objects{resource="foos.samplecontroller.k8s.io"} `,
 		`sample_controller_manager_informer_objects{resource="pods"} `,
+		`sample_controller_manager_resource_served{resource="icecreams.controller.nicoleh.io"} `,
 		`sample_controller_manager_watch_age_seconds{resource="icecreams.controller.nicoleh.io"} `,
 		`process_resident_memory_bytes `,
 		`go_goroutines `,

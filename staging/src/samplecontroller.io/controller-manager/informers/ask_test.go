@@ -185,7 +185,11 @@ func TestWhatIsKnownOfResources(t *testing.T) {
 			b.Helper()
 			// The cause of an error is told by Served; the moment of a change to the second.
 			got := b.handle.Resources()
+			var served [2]int
 			for i := range got {
+				if want[i].Served {
+					served[i] = 1
+				}
 				if (got[i].Err == nil) != (want[i].Err == nil) {
 					b.Errorf("%s %s: %v, want %v", got[i].Name(), when, got[i].Err, want[i].Err)
 				}
@@ -199,11 +203,15 @@ func TestWhatIsKnownOfResources(t *testing.T) {
 # TYPE test_informer_objects gauge
 test_informer_objects{resource="configmaps"} %d
 test_informer_objects{resource="secrets"} %d
+# HELP test_resource_served [ALPHA] 1 if the cache holds what the API server serves of a resource, 0 if it does not serve it, or it may not be read, or was not read yet.
+# TYPE test_resource_served gauge
+test_resource_served{resource="configmaps"} %d
+test_resource_served{resource="secrets"} %d
 # HELP test_watch_age_seconds [ALPHA] Seconds since the watch of a resource last gave a sign of life, which it does at least about once a minute, or if it never did, since the process was set up.
 # TYPE test_watch_age_seconds gauge
 test_watch_age_seconds{resource="configmaps"} %d
 test_watch_age_seconds{resource="secrets"} %d
-`, objects[0], objects[1], ages[0], ages[1])
+`, objects[0], objects[1], served[0], served[1], ages[0], ages[1])
 			if err := testutil.GatherAndCompare(registry, strings.NewReader(text)); err != nil {
 				b.Errorf("metrics %s: %v", when, err)
 			}

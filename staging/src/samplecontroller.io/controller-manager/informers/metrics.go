@@ -14,15 +14,16 @@ import (
 // when it is asked. There are series for each resource that was asked for, from then on.
 type Metrics struct {
 	metrics.BaseStableCollector
-	age, objects *metrics.Desc
+	age, objects, served *metrics.Desc
 
 	mutex  sync.Mutex
 	handle *Handle
 }
 
-// NewMetrics makes the gauges <namespace>_watch_age_seconds{resource} and
-// <namespace>_informer_objects{resource} and registers them with register, usually
-// legacyregistry.CustomMustRegister. Call it once in a process.
+// NewMetrics makes the gauges <namespace>_watch_age_seconds{resource},
+// <namespace>_informer_objects{resource} and <namespace>_resource_served{resource} and
+// registers them with register, usually legacyregistry.CustomMustRegister. Call it once in
+// a process.
 func NewMetrics(namespace string, register func(...metrics.StableCollector)) *Metrics {
 	label := []string{"resource"}
 	m := &Metrics{
@@ -30,6 +31,9 @@ func NewMetrics(namespace string, register func(...metrics.StableCollector)) *Me
 			"Seconds since the watch of a resource last gave a sign of life, which it does at least about once a minute, or if it never did, since the process was set up.",
 			label, nil, metrics.ALPHA, ""),
 		objects: metrics.NewDesc(namespace+"_informer_objects", "Number of objects of a resource in the cache.",
+			label, nil, metrics.ALPHA, ""),
+		served: metrics.NewDesc(namespace+"_resource_served",
+			"1 if the cache holds what the API server serves of a resource, 0 if it does not serve it, or it may not be read, or was not read yet.",
 			label, nil, metrics.ALPHA, ""),
 	}
 	register(m)
@@ -47,6 +51,7 @@ func (m *Metrics) Watch(h *Handle) {
 func (m *Metrics) DescribeWithStability(descs chan<- *metrics.Desc) {
 	descs <- m.age
 	descs <- m.objects
+	descs <- m.served
 }
 
 // CollectWithStability implements metrics.StableCollector.
@@ -64,5 +69,10 @@ func (m *Metrics) CollectWithStability(all chan<- metrics.Metric) {
 		}
 		all <- metrics.NewLazyConstMetric(m.age, metrics.GaugeValue, time.Since(sign).Seconds(), r.Name())
 		all <- metrics.NewLazyConstMetric(m.objects, metrics.GaugeValue, float64(r.Objects), r.Name())
+		served := 0.0
+		if r.Served {
+			served = 1
+		}
+		all <- metrics.NewLazyConstMetric(m.served, metrics.GaugeValue, served, r.Name())
 	}
 }

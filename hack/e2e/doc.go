@@ -24,6 +24,8 @@
 //	manifests_test.go  what the manifests install
 //	install_test.go    what the optional components of the manifests promise
 //	privileges_test.go over all tests: no right is missing, and none is for nothing
+//	monitoring_test.go what a real Prometheus makes of manifests/monitoring
+//	prometheus_test.go such a Prometheus
 //	badobjects_test.go an object that cannot be decoded, or that nobody can mean
 //	isolation_test.go  one controller does what it must not: what that does to the others
 //	faulty_test.go     a replica that hosts such a controller

@@ -190,11 +190,11 @@ func TestStatusKeepsTheTokenToItself(t *testing.T) {
 	}
 }
 
-// signed returns the files of a certificate for this machine, of its key, and of the
-// authority that signed it.
-func signed(t *testing.T) (certificate, key, authority string) {
+// signed returns the files of a certificate for this machine and these names, of its key,
+// and of the authority that signed it.
+func signed(t *testing.T, names ...string) (certificate, key, authority string) {
 	t.Helper()
-	bundle, keyPEM, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
+	bundle, keyPEM, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, names)
 	if err != nil {
 		t.Fatal(err)
 	}

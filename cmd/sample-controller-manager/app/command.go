@@ -35,7 +35,7 @@ var errLogged = errors.New("already logged")
 // given arguments, until it is done or ctx ends. It returns the exit code: 0, or 1 after
 // an error that it has reported.
 func Execute(ctx context.Context, registry *controller.Registry[*ControllerContext], args []string) int {
-	command := NewCommand(registry)
+	command := NewCommand(registry, options.NewOptions(registry))
 	command.SetArgs(args)
 	command.SetContext(ctx)
 	err := cli.RunNoErrOutput(command)
@@ -48,10 +48,9 @@ func Execute(ctx context.Context, registry *controller.Registry[*ControllerConte
 	return 1
 }
 
-// NewCommand returns the command of a daemon that hosts the registered controllers. Its
-// context must be set.
-func NewCommand(registry *controller.Registry[*ControllerContext]) *cobra.Command {
-	o := options.NewOptions(registry)
+// NewCommand returns the command of a daemon that hosts the registered controllers. It
+// parses its arguments into the options. Its context must be set.
+func NewCommand(registry *controller.Registry[*ControllerContext], o *options.Options) *cobra.Command {
 	command := &cobra.Command{
 		Use: options.ComponentName,
 		Long: `The sample controller manager is a daemon that hosts several controllers in one

@@ -4,7 +4,9 @@
 package options
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 
 	"github.com/spf13/pflag"
 	restclient "k8s.io/client-go/rest"
@@ -48,6 +50,9 @@ func (o *ClientOptions) addLimitFlags(fs *pflag.FlagSet) {
 
 func (o *ClientOptions) validate() []error {
 	var errs []error
+	if qps := float64(o.Connection.QPS); math.IsNaN(qps) || math.IsInf(qps, 0) {
+		errs = append(errs, fmt.Errorf("--kube-api-qps: %v is no number of requests; write -1 for no limit", qps))
+	}
 	if o.Connection.QPS == 0 {
 		errs = append(errs, fmt.Errorf("--kube-api-qps: must not be 0; write -1 for no limit"))
 	}
@@ -66,6 +71,18 @@ func (o *ClientOptions) validate() []error {
 func (o *ClientOptions) config() (*restclient.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags(o.Master, o.Connection.Kubeconfig)
 	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig: %w", err)
+	}
+	// What is wrong with the address or with the files that are named would else come up
+	// when a client is made, without the name of a flag.
+	if _, _, err := restclient.DefaultServerUrlFor(config); err != nil {
+		flag := "--kubeconfig"
+		if o.Master != "" {
+			flag = "--master"
+		}
+		return nil, fmt.Errorf("%s: %q: %w", flag, cmp.Or(o.Master, config.Host), err)
+	}
+	if _, err := restclient.TLSConfigFor(config); err != nil {
 		return nil, fmt.Errorf("--kubeconfig: %w", err)
 	}
 	// Responses are small and the API server's CPU is dearer than the network.

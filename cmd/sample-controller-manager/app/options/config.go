@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apiserver/pkg/server/flagz"
 	"k8s.io/component-base/compatibility"
-	"k8s.io/component-base/metrics"
 	metricsfeatures "k8s.io/component-base/metrics/features"
 	zpagesfeatures "k8s.io/component-base/zpages/features"
 
@@ -62,17 +61,4 @@ func (o *Options) Config(ctx context.Context) (*config.Config, error) {
 	metricsfeatures.ApplyFeatureGates(o.FeatureGates)
 	o.applyMetrics()
 	return c, nil
-}
-
-// applyMetrics applies the metrics flags that were given: the library would log an
-// error for lists of allowed labels that were not.
-func (o *Options) applyMetrics() {
-	if o.Metrics.AllowListMapping != nil || o.Metrics.AllowListMappingManifest != "" {
-		o.Metrics.Apply()
-		return
-	}
-	metrics.SetDisabledMetrics(o.Metrics.DisabledMetrics)
-	if o.Metrics.ShowHiddenMetricsForVersion != "" {
-		metrics.SetShowHidden()
-	}
 }

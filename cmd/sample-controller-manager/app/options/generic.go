@@ -73,10 +73,10 @@ func (o *GenericOptions) validate() []error {
 		}
 	}
 	errs = append(errs, validateNamespace(o.Namespace)...)
-	errs = append(errs, atLeast("min-resync-period", o.MinResyncPeriod, 0)...)
-	errs = append(errs, atLeast("controller-start-interval", o.ControllerStartInterval, 0)...)
-	errs = append(errs, atLeast("sync-timeout", o.SyncTimeout, time.Second)...)
-	errs = append(errs, atLeast("controller-shutdown-timeout", o.ControllerShutdownTimeout, 0)...)
+	errs = append(errs, between("min-resync-period", o.MinResyncPeriod, 0)...)
+	errs = append(errs, between("controller-start-interval", o.ControllerStartInterval, 0)...)
+	errs = append(errs, between("sync-timeout", o.SyncTimeout, time.Second)...)
+	errs = append(errs, between("controller-shutdown-timeout", o.ControllerShutdownTimeout, 0)...)
 	return errs
 }
 
@@ -105,10 +105,18 @@ func flatten(err error) []error {
 	return []error{err}
 }
 
-// atLeast checks the value of a duration flag.
-func atLeast(flag string, value, least time.Duration) []error {
-	if value >= least {
+// longest is what no duration may exceed: some are multiplied, and a year, or what is
+// meant to be for ever, is far from where that overflows.
+const longest = 365 * 24 * time.Hour
+
+// between checks the value of a duration flag, which may be up to [longest].
+func between(flag string, value, least time.Duration) []error {
+	switch {
+	case value < least:
+		return []error{fmt.Errorf("--%s: %v is too short, must be at least %v", flag, value, least)}
+	case value > longest:
+		return []error{fmt.Errorf("--%s: %v is too long, must be at most %v", flag, value, longest)}
+	default:
 		return nil
 	}
-	return []error{fmt.Errorf("--%s: %v is too short, must be at least %v", flag, value, least)}
 }

@@ -7,8 +7,6 @@
 package options
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/util/version"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -127,9 +125,7 @@ func (o *Options) Validate() error {
 	mistakes = append(mistakes, o.Workers.validate()...)
 	mistakes = append(mistakes, o.StatusAggregator.validate()...)
 	mistakes = append(mistakes, o.Server.Validate()...)
-	mistakes = append(mistakes, o.Metrics.Validate()...)
-	for _, err := range logsapi.Validate(o.Logs, o.FeatureGates, nil) {
-		mistakes = append(mistakes, fmt.Errorf("--logging-%w", err))
-	}
+	mistakes = append(mistakes, o.validateMetrics()...)
+	mistakes = append(mistakes, manager.ValidateLogs(o.Logs, o.FeatureGates)...)
 	return mistakes.asError()
 }

@@ -25,5 +25,5 @@ func (o *StatusAggregatorOptions) addFlags(fs *pflag.FlagSet) {
 }
 
 func (o *StatusAggregatorOptions) validate() []error {
-	return atLeast("status-aggregation-interval", o.Interval, 0)
+	return between("status-aggregation-interval", o.Interval, 0)
 }

@@ -40,11 +40,18 @@ func (o *WorkersOptions) addFlags(fss *cliflag.NamedFlagSets) {
 	}
 }
 
+// most is how many workers of a controller there may be: each is a goroutine, and many
+// times as many as connections to the API server do not help.
+const most = 10_000
+
 func (o *WorkersOptions) validate() []error {
 	var errs []error
 	for _, name := range o.controllers.Names() {
-		if count := *o.Counts[name]; count < 1 {
+		switch count := *o.Counts[name]; {
+		case count < 1:
 			errs = append(errs, fmt.Errorf("--%s: %d is too few, must be at least 1; to switch the controller off write --controllers=*,-%s", o.flag(name), count, name))
+		case count > most:
+			errs = append(errs, fmt.Errorf("--%s: %d is too many, must be at most %d", o.flag(name), count, most))
 		}
 	}
 	return errs

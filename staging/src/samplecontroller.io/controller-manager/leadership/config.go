@@ -6,6 +6,7 @@ package leadership
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -80,6 +81,9 @@ type durationNames struct {
 	lease, renew, retry, write string
 }
 
+// longestLease is as many seconds as a Lease can keep.
+const longestLease = math.MaxInt32 * time.Second
+
 // margin is for what a write that was given up needs to be forgotten, and for
 // clocks that do not run alike.
 func (d durations) margin() time.Duration { return min(time.Second, d.lease/10) }
@@ -98,7 +102,9 @@ func (d durations) mistakes(name durationNames) []error {
 	}
 	check(d.lease >= time.Second && d.lease%time.Second == 0,
 		"%s: %v must be whole seconds, at least 1s: the Lease keeps no fractions", name.lease, d.lease)
+	check(d.lease <= longestLease, "%s: %v must be at most %v: the Lease keeps no more", name.lease, d.lease, longestLease)
 	check(d.retry >= time.Millisecond, "%s: %v is too short, must be at least 1ms", name.retry, d.retry)
+	check(d.retry <= longestLease, "%s: %v is too long, must be shorter than %s (%v)", name.retry, d.retry, name.renew, d.renew)
 	check(d.write >= 0, "%s: %v must not be negative", name.write, d.write)
 	if len(errs) == 0 {
 		check(d.validity() > 2*d.retry,
@@ -106,7 +112,7 @@ func (d durations) mistakes(name durationNames) []error {
 			name.write, d.write, name.lease, d.lease, d.lease, d.write, d.margin(), d.validity(), 2*d.retry, name.retry, d.retry)
 	}
 	check(d.renew < d.lease, "%s: %v must be shorter than %s (%v)", name.renew, d.renew, name.lease, d.lease)
-	leastRenew := time.Duration(leaderelection.JitterFactor * float64(d.retry))
+	leastRenew := time.Duration(leaderelection.JitterFactor * float64(min(d.retry, longestLease))) // of more it would overflow
 	check(d.renew > leastRenew, "%s: %v must be longer than %v, which is %v times %s (%v)",
 		name.renew, d.renew, leastRenew, leaderelection.JitterFactor, name.retry, d.retry)
 	return errs

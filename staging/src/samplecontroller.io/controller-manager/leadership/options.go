@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	restclient "k8s.io/client-go/rest"
@@ -89,6 +90,12 @@ func (o *Options) Validate() []error {
 		"--leader-elect-resource-lock: %q is not supported, must be leases", o.ResourceLock)
 	check(o.ResourceName != "", "--leader-elect-resource-name: must not be empty")
 	check(o.ResourceNamespace != "", "--leader-elect-resource-namespace: must not be empty")
+	if problems := content.IsDNS1123Subdomain(o.ResourceName); o.ResourceName != "" && len(problems) > 0 {
+		errs = append(errs, fmt.Errorf("--leader-elect-resource-name: %q is no valid name: %s", o.ResourceName, problems[0]))
+	}
+	if problems := content.IsDNS1123Label(o.ResourceNamespace); o.ResourceNamespace != "" && len(problems) > 0 {
+		errs = append(errs, fmt.Errorf("--leader-elect-resource-namespace: %q is no valid name: %s", o.ResourceNamespace, problems[0]))
+	}
 	return errs
 }
 

@@ -6,6 +6,7 @@ package manager
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/pflag"
 	"k8s.io/component-base/featuregate"
@@ -22,6 +23,39 @@ func AddLogFlags(o *logs.Options, fs *pflag.FlagSet) {
 	logsapi.AddFlags(o, fs)
 	for _, name := range []string{"v", "vmodule"} {
 		fs.Lookup(name).Usage += fmt.Sprintf("; a level above %d counts as %d: the log would show objects and tokens", server.MaxVerbosity, server.MaxVerbosity)
+	}
+}
+
+// ValidateLogs returns what is wrong with the options, by the names of the flags. gates
+// may be nil.
+func ValidateLogs(o *logs.Options, gates featuregate.FeatureGate) []error {
+	var errs []error
+	for _, invalid := range logsapi.Validate(o, gates, nil) {
+		errs = append(errs, fmt.Errorf("%s: %s", logFlag(invalid.Field), invalid.ErrorBody()))
+	}
+	return errs
+}
+
+// logFlag returns the flag of a field of the options.
+func logFlag(field string) string {
+	field, _, _ = strings.Cut(field, "[") // one of a list
+	switch field {
+	case "flushFrequency":
+		return "--" + logsapi.LogFlushFreqFlagName
+	case "verbosity":
+		return "--v"
+	case "vmodule":
+		return "--vmodule"
+	case "options.text.splitStream":
+		return "--log-text-split-stream"
+	case "options.text.infoBufferSize":
+		return "--log-text-info-buffer-size"
+	case "options.json.splitStream":
+		return "--log-json-split-stream"
+	case "options.json.infoBufferSize":
+		return "--log-json-info-buffer-size"
+	default:
+		return "--logging-" + field
 	}
 }
 

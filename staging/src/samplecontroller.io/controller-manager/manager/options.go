@@ -90,5 +90,6 @@ func (o *Options) Validate() []error {
 		errs = append(errs, fmt.Errorf("--controllers: %w", err))
 	}
 	errs = append(errs, o.LeaderElection.Validate()...)
-	return append(errs, o.Server.Validate()...)
+	errs = append(errs, o.Server.Validate()...)
+	return append(errs, ValidateLogs(o.Logs, nil)...)
 }

@@ -53,12 +53,13 @@ func (o *Options) AddFlags(sections *cliflag.NamedFlagSets) {
 	o.Authorization.AddFlags(sections.FlagSet("authorization"))
 }
 
-// Validate returns all that is wrong.
+// Validate returns all that is wrong, by the names of the flags.
 func (o *Options) Validate() []error {
 	errs := o.Debugging.Validate()
 	errs = append(errs, o.SecureServing.Validate()...)
 	errs = append(errs, o.Authentication.Validate()...)
-	return append(errs, o.Authorization.Validate()...)
+	errs = append(errs, o.Authorization.Validate()...)
+	return append(errs, o.mistakes()...)
 }
 
 // Config returns what the options come to. It reads the files that they name and
@@ -68,11 +69,18 @@ func (o *Options) Validate() []error {
 // error is why that did.
 func (o *Options) Config(ctx context.Context, kubeconfig string) (Config, error) {
 	c := Config{Name: o.Name, Debugging: *o.Debugging.DebuggingConfiguration}
+	if o.SecureServing.BindPort == 0 && o.SecureServing.Listener == nil {
+		return c, nil
+	}
 	if err := o.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
-		return Config{}, fmt.Errorf("making a self-signed certificate: %w", err)
+		return Config{}, fmt.Errorf("--cert-dir: making a self-signed certificate: %w", err)
+	}
+	if err := o.checkFiles(); err != nil {
+		return Config{}, err
 	}
 	if err := o.SecureServing.ApplyTo(&c.SecureServing); err != nil {
-		return Config{}, fmt.Errorf("--secure-port: %w", err)
+		// All else that it may find wrong has been checked.
+		return Config{}, fmt.Errorf("--bind-address, --secure-port: %w", err)
 	}
 	if c.SecureServing == nil {
 		return c, nil
@@ -87,10 +95,12 @@ func (o *Options) Config(ctx context.Context, kubeconfig string) (Config, error)
 // delegate has the API server decide who asks and what they may.
 func (o *Options) delegate(ctx context.Context, c *Config, kubeconfig string) error {
 	authentication, authorization := *o.Authentication, *o.Authorization
-	for _, file := range []*string{&authentication.RemoteKubeConfigFile, &authorization.RemoteKubeConfigFile} {
-		if *file == "" {
-			*file = kubeconfig
-		}
+	authenticationFlag, authorizationFlag := "--authentication-kubeconfig", "--authorization-kubeconfig"
+	if authentication.RemoteKubeConfigFile == "" {
+		authentication.RemoteKubeConfigFile, authenticationFlag = kubeconfig, "--kubeconfig"
+	}
+	if authorization.RemoteKubeConfigFile == "" {
+		authorization.RemoteKubeConfigFile, authorizationFlag = kubeconfig, "--kubeconfig"
 	}
 	c.Authentication, c.Authorization = &apiserver.AuthenticationInfo{}, &apiserver.AuthorizationInfo{}
 	lookups := &lookups{}
@@ -99,11 +109,11 @@ func (o *Options) delegate(ctx context.Context, c *Config, kubeconfig string) er
 		if ctx.Err() != nil {
 			err = context.Cause(ctx) // what failed because of that would say nothing
 		}
-		return fmt.Errorf("setting up delegated authentication: %w", err)
+		return fmt.Errorf("%s: setting up delegated authentication: %w", authenticationFlag, err)
 	}
 	lookups.over.Store(true)
 	if err := authorization.ApplyTo(c.Authorization); err != nil {
-		return fmt.Errorf("setting up delegated authorization: %w", err)
+		return fmt.Errorf("%s: setting up delegated authorization: %w", authorizationFlag, err)
 	}
 	return nil
 }

@@ -1,0 +1,207 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commandlines
+
+import (
+	"errors"
+	"io"
+	"math/rand/v2"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
+	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/options"
+)
+
+// lines is how many command lines are tried, seed what they are made from.
+const (
+	lines = 100_000
+	seed  = 14
+)
+
+// Of random command lines none makes the command panic, each with a value that must be
+// refused is refused, and each refusal names a flag that was given.
+func TestRandomCommandLines(t *testing.T) {
+	// Each command line leaves much garbage, and nothing else.
+	defer debug.SetGCPercent(debug.SetGCPercent(1000))
+	places := newPlaces(t)
+	generator := newGenerator(rand.New(rand.NewPCG(seed, 0)), places)
+	var accepted, refused, complaints int
+	for i := range lines {
+		args, culprit := generator.line(i%50 == 0)
+		err := places.complete(t, args)
+		if err == nil {
+			accepted++
+		} else {
+			refused++
+		}
+		complaint := complaintAbout(args, err)
+		// Unless something else is wrong, which may have been noticed before.
+		if culprit != "" && !mentions(err, culprit) && (err == nil || places.complete(t, args[:len(args)-1]) == nil) {
+			complaint = "must be refused, with the name of " + culprit
+		}
+		if complaint != "" {
+			t.Errorf("command line %d %q: %s\nerror: %v", i, args, complaint, err)
+			if complaints++; complaints == 20 {
+				t.FailNow() // enough to mend
+			}
+		}
+	}
+	t.Logf("seed %d: %d command lines accepted, %d refused", seed, accepted, refused)
+	if accepted < lines/10 || refused < lines/10 {
+		t.Errorf("%d accepted, %d refused: too few of either to say anything", accepted, refused)
+	}
+}
+
+// Alone, too, each value that must be refused is.
+func TestWrongValues(t *testing.T) {
+	places := newPlaces(t)
+	for _, arg := range newGenerator(nil, places).wrong {
+		args := append(places.base(false), arg)
+		if err := places.complete(t, args); !mentions(err, nameOf(arg)) || complaintAbout(args, err) != "" {
+			t.Errorf("%.200q must be refused, with its name: %v", arg, err)
+		}
+	}
+}
+
+// FuzzCommandLine tries arguments that are separated by line ends.
+func FuzzCommandLine(f *testing.F) {
+	places := newPlaces(f)
+	generator := newGenerator(rand.New(rand.NewPCG(seed, 1)), places)
+	for range 50 {
+		args, _ := generator.line(false)
+		// Without the files, which are elsewhere each time.
+		f.Add(strings.Join(args[len(places.base(false)):], "\n"))
+	}
+	for _, args := range []string{"", "-kubeconfig=x", "--", "foo", "-vh", "--v=3\n-v\n-3", "-", "---", "--=", "--controllers", "-h", "help\nstatus", "__complete\n--"} {
+		f.Add(args)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		args := append(places.base(false), strings.Split(line, "\n")...)
+		if complaint := complaintAbout(args, places.complete(t, args)); complaint != "" {
+			t.Errorf("%q: %s", args, complaint)
+		}
+	})
+}
+
+// complete does what the command does with its arguments before it starts anything.
+func (p places) complete(t *testing.T, args []string) error {
+	t.Helper()
+	registry := app.NewRegistry()
+	o := options.NewOptions(registry)
+	command := app.NewCommand(registry, o)
+	command.RemoveCommand(command.Commands()...) // they have flags of their own
+	command.SilenceErrors = true
+	command.SetOut(io.Discard)
+	command.SetErr(io.Discard)
+	command.SetArgs(args)
+	command.SetContext(t.Context())
+	command.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := o.Validate(); err != nil || endless(o) {
+			return err
+		}
+		if serving := o.Server.SecureServing; serving.BindPort != 0 {
+			serving.Listener = listener{} // without the port, all is as it would be
+			if key := &serving.ServerCert.CertKey; key.CertFile == "" {
+				key.CertFile, key.KeyFile = p.file("tls.crt"), p.file("tls.key") // instead of making one
+			}
+		}
+		config, err := o.Config(cmd.Context())
+		if err != nil {
+			return err
+		}
+		return show(config)
+	}
+	return command.Execute()
+}
+
+// complaintAbout says what is wrong with a refusal, "" if nothing is. What is refused was
+// given, since the defaults are valid.
+func complaintAbout(args []string, err error) string {
+	if err == nil {
+		return ""
+	}
+	refusals := []error{err}
+	if mistakes := (options.Mistakes)(nil); errors.As(err, &mistakes) {
+		refusals = mistakes
+	}
+	for _, refusal := range refusals {
+		if refusal.Error() == "" {
+			return "refused without a reason"
+		}
+		named := strings.Contains(refusal.Error(), "takes no arguments")
+		for _, arg := range args {
+			named = named || mentions(refusal, nameOf(arg)) || mentionsLetter(refusal, arg)
+		}
+		if !named {
+			return "names no flag that was given: " + strconv.Quote(refusal.Error())
+		}
+	}
+	return ""
+}
+
+// nameOf returns the name in an argument that is a flag, with its dashes, else "".
+func nameOf(arg string) string {
+	name, _, _ := strings.Cut(arg, "=")
+	if !strings.HasPrefix(name, "-") {
+		return ""
+	}
+	return name
+}
+
+// mentions tells whether the error has the name of a flag as a word, be it quoted and
+// without its dashes.
+func mentions(err error, flag string) bool {
+	if err == nil || flag == "" {
+		return false
+	}
+	if strings.Trim(flag, "-") == "" {
+		return strings.Contains(err.Error(), flag)
+	}
+	name := strings.TrimLeft(flag, "-")
+	if strings.Contains(err.Error(), strconv.Quote(name)) || strings.Contains(err.Error(), strconv.Quote(flag)) {
+		return true
+	}
+	for rest := err.Error(); ; {
+		_, after, found := strings.Cut(rest, "-"+name)
+		if !found {
+			break
+		}
+		if after == "" || !strings.Contains("abcdefghijklmnopqrstuvwxyz0123456789-", after[:1]) {
+			return true
+		}
+		rest = after
+	}
+	return false
+}
+
+// mentionsLetter tells whether the error has the name of one of the flags in a row of
+// letters, or the row.
+func mentionsLetter(err error, arg string) bool {
+	row, found := strings.CutPrefix(nameOf(arg), "-")
+	if !found || row == "" || row[0] == '-' {
+		return false
+	}
+	for _, letter := range row {
+		if mentions(err, "-"+string(letter)) {
+			return true
+		}
+	}
+	return strings.Contains(err.Error(), " in -"+row)
+}
+
+// flagsOf returns the flags of the command.
+func flagsOf() []*pflag.Flag {
+	registry := app.NewRegistry()
+	var flags []*pflag.Flag
+	app.NewCommand(registry, options.NewOptions(registry)).Flags().VisitAll(func(flag *pflag.Flag) {
+		flags = append(flags, flag)
+	})
+	return flags
+}

@@ -1,0 +1,135 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commandlines
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/keyutil"
+	"k8s.io/klog/v2"
+
+	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/config"
+	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/options"
+)
+
+// places are files that command lines name.
+type places struct {
+	directory string
+}
+
+func newPlaces(t testing.TB) places {
+	t.Helper()
+	klog.SetLogger(logr.Discard()) // the libraries warn of much that is odd
+	t.Cleanup(klog.ClearLogger)
+	p := places{t.TempDir()}
+	// It keeps nothing about how to authenticate, but it answers.
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"extension-apiserver-authentication","namespace":"kube-system"}}`)
+	}))
+	t.Cleanup(server.Close)
+	kubeconfig := clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{"test": {Server: server.URL}},
+		Contexts:       map[string]*clientcmdapi.Context{"test": {Cluster: "test"}},
+		CurrentContext: "test",
+	}
+	if err := clientcmd.WriteToFile(kubeconfig, p.file("kubeconfig")); err != nil {
+		t.Fatal(err)
+	}
+	certificate, key := newCertificate(t)
+	for name, content := range map[string][]byte{"tls.crt": certificate, "tls.key": key, "labels": []byte("a_b,c: d\n"), "garbage": []byte("\x00{")} {
+		if err := os.WriteFile(p.file(name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+func (p places) file(name string) string { return filepath.Join(p.directory, name) }
+
+// base returns the flags that all command lines begin with.
+func (p places) base(serves bool) []string {
+	args := []string{"--kubeconfig=" + p.file("kubeconfig")}
+	if serves {
+		return append(args, "--secure-port=10261", "--tls-cert-file="+p.file("tls.crt"), "--tls-private-key-file="+p.file("tls.key"))
+	}
+	return append(args, "--secure-port=0")
+}
+
+// of returns a file for a flag that names one, else "".
+func (p places) of(flag string) string {
+	switch flag {
+	case "kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig":
+		return p.file("kubeconfig")
+	case "tls-cert-file", "client-ca-file", "requestheader-client-ca-file":
+		return p.file("tls.crt")
+	case "tls-private-key-file":
+		return p.file("tls.key")
+	case "tls-sni-cert-key":
+		return p.file("tls.crt") + "," + p.file("tls.key")
+	case "allow-metric-labels-manifest":
+		return p.file("labels")
+	default:
+		return ""
+	}
+}
+
+// newCertificate returns one, and its key, that is quickly made and quickly read.
+func newCertificate(t testing.TB) (certificate, key []byte) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true, DNSNames: []string{"localhost"}, NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key, err = keyutil.MarshalPrivateKeyToPEM(private); err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), key
+}
+
+// endless tells whether one of the kubeconfigs may have no end, such as a device.
+func endless(o *options.Options) bool {
+	for _, file := range []string{o.Client.Connection.Kubeconfig, o.Server.Authentication.RemoteKubeConfigFile, o.Server.Authorization.RemoteKubeConfigFile} {
+		if info, err := os.Stat(file); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+			return true
+		}
+	}
+	return false
+}
+
+// show makes what /configz shows of a configuration.
+func show(c *config.Config) error {
+	if _, err := json.Marshal(c.Configz()); err != nil {
+		return fmt.Errorf("/configz: %w", err)
+	}
+	return nil
+}
+
+// listener is of the port 10261, which it does not open.
+type listener struct{ net.Listener }
+
+func (listener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 10261} }
+func (listener) Close() error   { return nil }

@@ -57,6 +57,9 @@ type Config struct {
 	Notes func() []string
 }
 
+// maxBody is how long a request may be after its head. What is told by one is a number.
+const maxBody = 1 << 10
+
 // Handler returns the handler of all endpoints, behind authentication and
 // authorisation.
 func Handler(config Config) http.Handler {
@@ -81,7 +84,8 @@ func Handler(config Config) http.Handler {
 		mux.Handle(path, page)
 		mux.HandlePrefix(path+"/", page)
 	}
-	return genericcontrollermanager.BuildHandlerChain(withNotes(mux, config.Notes), config.Authorization, config.Authentication)
+	handler := http.MaxBytesHandler(withNotes(mux, config.Notes), maxBody)
+	return genericcontrollermanager.BuildHandlerChain(handler, config.Authorization, config.Authentication)
 }
 
 // Start serves until ctx ends. The returned function waits until nothing is

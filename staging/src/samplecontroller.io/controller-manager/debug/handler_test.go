@@ -5,7 +5,6 @@ package debug
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -239,13 +238,30 @@ func TestWhatIsNotThereIsSaid(t *testing.T) {
 	}
 }
 
-func FuzzPaths(f *testing.F) {
-	for _, path := range []string{Path, Path + "/foo-controller", Path + "/foo-controller/default/c", Path + "//", Path + "/%2e%2e/"} {
-		f.Add(path, "1")
+// FuzzHandler asks for anything by any means.
+func FuzzHandler(f *testing.F) {
+	for _, path := range []string{"", "/foo-controller", "/foo-controller/default/c", "/foo-controller/default/s", "//", "/../", "/a\x00b", "/foo-controller/default/c/"} {
+		for _, query := range []string{"", "limit=1", "limit=99999999999999999999", "format=json&format=x", ";", "%"} {
+			f.Add(http.MethodGet, path, query, "application/json")
+		}
 	}
-	f.Fuzz(func(t *testing.T, path, limit string) {
+	f.Add(http.MethodHead, "", "", "*/*")
+	f.Add("\x00", "/foo-controller", "limit=200", "")
+	f.Fuzz(func(t *testing.T, method, path, query, accept string) {
 		request := httptest.NewRequest(http.MethodGet, "/", nil)
-		request.URL.Path, request.URL.RawQuery = Path+path, fmt.Sprintf("limit=%s", limit)
-		Handler(&source{}).ServeHTTP(httptest.NewRecorder(), request)
+		request.Method, request.URL.Path, request.URL.RawQuery = method, Path+path, query
+		request.Header.Set("Accept", accept)
+		w := httptest.NewRecorder()
+		Handler(&source{}).ServeHTTP(w, request)
+		if w.Code >= 500 || w.Code == http.StatusOK && method != http.MethodGet {
+			t.Errorf("%s %q?%s: %d", method, path, query, w.Code)
+		}
+		// It quotes what was asked for, but no more.
+		if most := 10_000 + 10*len(path+query); w.Body.Len() > most {
+			t.Errorf("%q?%s: an answer of %d bytes", path, query, w.Body.Len())
+		}
+		if body := w.Body.String(); strings.Contains(body, "\x1b") || strings.Contains(w.Header().Get("Content-Type"), "html") {
+			t.Errorf("%q?%s: an answer that a terminal or a browser would act on: %q", path, query, body)
+		}
 	})
 }

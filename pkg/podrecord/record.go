@@ -4,6 +4,7 @@
 package podrecord
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -83,7 +84,7 @@ func New(pod *corev1.Pod) *Record {
 		switch c := &pod.Status.Conditions[i]; {
 		case c.Type == corev1.PodReady:
 			r.ready = c.Status == corev1.ConditionTrue
-		case c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue && pod.Spec.NodeName != "":
+		case c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue && pod.Spec.NodeName != "" && !c.LastTransitionTime.IsZero():
 			r.placed = c.LastTransitionTime.Unix()
 		}
 	}
@@ -182,12 +183,13 @@ func phaseOf(reported corev1.PodPhase) phase {
 	return 0
 }
 
-func restartsOf(pod *corev1.Pod) (restarts int32) {
-	for i := range pod.Status.InitContainerStatuses {
-		restarts += pod.Status.InitContainerStatuses[i].RestartCount
+// restartsOf adds up, to what a record can hold, what the kubelet says: whatever that is.
+func restartsOf(pod *corev1.Pod) int32 {
+	var restarts int64
+	for _, containers := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range containers {
+			restarts += int64(max(containers[i].RestartCount, 0))
+		}
 	}
-	for i := range pod.Status.ContainerStatuses {
-		restarts += pod.Status.ContainerStatuses[i].RestartCount
-	}
-	return restarts
+	return int32(min(restarts, math.MaxInt32))
 }

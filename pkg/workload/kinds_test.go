@@ -146,3 +146,11 @@ func statusOf(o object) status {
 	s := &o.(*icecreamv1alpha1.Icecream).Status
 	return status{&s.ObservedGeneration, &s.AvailableReplicas, &s.Selector, &s.Conditions, &s.Pods}
 }
+
+// deploymentNameOf returns the name of the Deployment that the object is to have.
+func deploymentNameOf(o object) string {
+	if foo, ok := o.(*samplev1alpha1.Foo); ok {
+		return foo.Spec.DeploymentName
+	}
+	return o.(*icecreamv1alpha1.Icecream).Spec.DeploymentName
+}

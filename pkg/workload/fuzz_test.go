@@ -1,0 +1,282 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload_test
+
+import (
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/kubernetes/scheme"
+	clienttesting "k8s.io/client-go/testing"
+
+	samplescheme "samplecontroller.io/client-go/clientset/versioned/scheme"
+	"samplecontroller.io/controller-manager/lenient"
+
+	"samplecontroller.io/sample-controller-manager/pkg/workload"
+)
+
+// FuzzSync has each controller sync an object among Deployments, all of which the API
+// server may have stored, until it comes to rest. What it does on the way must be right.
+func FuzzSync(f *testing.F) {
+	for _, seed := range fuzzSeeds {
+		f.Add([]byte(seed.object), []byte(seed.deployments))
+	}
+	f.Fuzz(func(t *testing.T, object, deployments []byte) {
+		for _, kind := range []kind{fooKind(), icecreamKind()} {
+			o, ok := decodeObject(kind, object)
+			if !ok {
+				continue
+			}
+			f := newFixture(t, kind, o)
+			f.kube.ClearActions()
+			for _, d := range decodeDeployments(deployments) {
+				// The same name twice is refused.
+				_ = f.kube.Tracker().Create(appsv1.SchemeGroupVersion.WithResource("deployments"), d, d.Namespace)
+			}
+			f.observe()
+			if lenient.DecodeError(o) != nil {
+				f.sync()
+				f.wantCalls()
+				continue
+			}
+			f.untilQuiet("as found")
+			f.servePods()
+			f.untilQuiet("with all Pods available")
+		}
+	})
+}
+
+// decodeObject decodes an object as the informer's client does. It returns false for what
+// no API server would have stored.
+func decodeObject(kind kind, data []byte) (object, bool) {
+	serializer := lenient.NegotiatedSerializer(samplescheme.Codecs.WithoutConversion())
+	info, _ := runtime.SerializerInfoForMediaType(serializer.SupportedMediaTypes(), runtime.ContentTypeJSON)
+	gvk := kind.GroupVersionKind
+	decoded, _, err := serializer.DecoderToVersion(info.Serializer, gvk.GroupVersion()).Decode(data, &gvk, nil)
+	if err != nil {
+		return nil, false
+	}
+	o, ok := decoded.(object)
+	if !ok || reflect.TypeOf(o) != reflect.TypeOf(kind.example()) {
+		return nil, false
+	}
+	o.SetNamespace(key.Namespace)
+	o.SetName(key.Name)
+	o.SetManagedFields(nil) // which the fake API server manages
+	if o.GetUID() == "" {
+		o.SetUID("uid-example")
+	}
+	if o.GetResourceVersion() == "" {
+		o.SetResourceVersion("1")
+	}
+	types := sets.New[string]()
+	for _, condition := range *statusOf(o).conditions {
+		if types.Has(condition.Type) {
+			return nil, false // of a list that is a map
+		}
+		types.Insert(condition.Type)
+	}
+	stored := o.DeepCopyObject().(object)
+	delete(stored.GetAnnotations(), lenient.AnnotationDecodeError) // which is in memory only
+	return o, storable(stored)
+}
+
+// decodeDeployments decodes a list of Deployments as a client does, without those that no
+// API server would have stored.
+func decodeDeployments(data []byte) (deployments []*appsv1.Deployment) {
+	decoded, _, err := scheme.Codecs.UniversalDeserializer().Decode(data, nil, nil)
+	list, ok := decoded.(*appsv1.DeploymentList)
+	if err != nil || !ok {
+		return nil
+	}
+	for i := range list.Items {
+		d := &list.Items[i]
+		d.Namespace = key.Namespace
+		d.ManagedFields = nil
+		if d.UID == "" || d.Spec.Selector == nil || !storable(d) || len(metav1validation.ValidateLabelSelector(d.Spec.Selector, metav1validation.LabelSelectorValidationOptions{}, nil)) > 0 {
+			continue
+		}
+		deployments = append(deployments, d)
+	}
+	return deployments
+}
+
+// storable tells whether the API server accepts the metadata.
+func storable(o metav1.Object) bool {
+	return len(apivalidation.ValidateObjectMetaAccessor(o, true, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))) == 0
+}
+
+// servePods has kube-controller-manager make the Pods of all Deployments available.
+func (f *fixture) servePods() {
+	f.Helper()
+	for _, d := range f.allDeployments() {
+		ready(d)
+		if _, err := f.kube.AppsV1().Deployments(d.Namespace).Update(f.Context(), d, metav1.UpdateOptions{}); err != nil {
+			f.Fatal(err)
+		}
+	}
+	f.observe()
+}
+
+func (f *fixture) allDeployments() map[string]*appsv1.Deployment {
+	f.Helper()
+	list, err := f.kube.AppsV1().Deployments(key.Namespace).List(f.Context(), metav1.ListOptions{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	all := map[string]*appsv1.Deployment{}
+	for i := range list.Items {
+		all[list.Items[i].Name] = &list.Items[i]
+	}
+	return all
+}
+
+// untilQuiet syncs until that writes nothing any more, each time with caches that are up
+// to date.
+func (f *fixture) untilQuiet(when string) {
+	f.Helper()
+	most := 3 + len(f.allDeployments()) // the Deployment, the status, each former Deployment, and nothing
+	for range most {
+		before := f.allDeployments()
+		if _, err := f.controller.Sync(f.Context(), key); err != nil {
+			f.Fatalf("%s: sync() = %v", when, err)
+		}
+		wrote := f.checkWrites(before)
+		f.observe()
+		f.checkStatus()
+		if !wrote {
+			return
+		}
+	}
+	f.Fatalf("%s: still writing after %d syncs", when, most)
+}
+
+// checkWrites checks what a sync has written, and tells whether it has.
+func (f *fixture) checkWrites(before map[string]*appsv1.Deployment) (wrote bool) {
+	f.Helper()
+	now, parent := f.allDeployments(), f.object()
+	wanted := deploymentNameOf(parent)
+	for _, action := range append(f.kube.Actions(), f.sample.Actions()...) {
+		switch a := action.(type) {
+		case clienttesting.CreateAction:
+			wrote = true
+			created := a.GetObject().(*appsv1.Deployment)
+			if created.Name != wanted || before[wanted] != nil {
+				f.Errorf("created Deployment %q, want only %q, and only if there is none", created.Name, wanted)
+			}
+			f.checkDeployment(now[wanted], parent)
+		case clienttesting.PatchAction:
+			wrote = true
+			if a.GetResource() == f.kind.resources() {
+				if a.GetName() != key.Name || a.GetSubresource() != "status" {
+					f.Errorf("patched %s %s of %q", a.GetResource().Resource, a.GetSubresource(), a.GetName())
+				}
+				continue
+			}
+			if live := before[a.GetName()]; live == nil || a.GetName() != wanted || !metav1.IsControlledBy(live, parent) || live.DeletionTimestamp != nil {
+				f.Errorf("patched Deployment %q, which is not to be written", a.GetName())
+			}
+		case clienttesting.DeleteActionImpl:
+			wrote = true
+			former := before[a.GetName()]
+			if former == nil || a.GetName() == wanted || !metav1.IsControlledBy(former, parent) {
+				f.Errorf("deleted Deployment %q, which is not a former one", a.GetName())
+				continue
+			}
+			if p := a.DeleteOptions.Preconditions; p == nil || p.UID == nil || *p.UID != former.UID || p.ResourceVersion == nil {
+				f.Errorf("deleted Deployment %q without the preconditions that it is still the same", a.GetName())
+			}
+		default:
+			if !slices.Contains([]string{"list", "get"}, action.GetVerb()) {
+				f.Errorf("unexpected request: %s %s", action.GetVerb(), action.GetResource().Resource)
+			}
+		}
+	}
+	for name, d := range before {
+		if !metav1.IsControlledBy(d, parent) && !equality.Semantic.DeepEqual(d, now[name]) {
+			f.Errorf("Deployment %q of others was changed (-before +now):\n%s", name, cmp.Diff(d, now[name]))
+		}
+	}
+	return wrote
+}
+
+// checkDeployment checks that a Deployment which was created is what an API server takes.
+func (f *fixture) checkDeployment(d *appsv1.Deployment, parent object) {
+	f.Helper()
+	if d == nil || !storable(d) {
+		f.Fatalf("created a Deployment that cannot be stored: %v", d)
+	}
+	if !metav1.IsControlledBy(d, parent) || len(d.OwnerReferences) != 1 {
+		f.Errorf("created a Deployment of %v, want %q alone", d.OwnerReferences, parent.GetUID())
+	}
+	if errs := metav1validation.ValidateLabels(d.Spec.Template.Labels, nil); len(errs) > 0 {
+		f.Errorf("created a Deployment with bad labels: %v", errs)
+	}
+	selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
+	if err != nil || selector.Empty() || !selector.Matches(labels.Set(d.Spec.Template.Labels)) {
+		f.Errorf("created a Deployment whose selector %v does not match its Pods' labels %v: %v", d.Spec.Selector, d.Spec.Template.Labels, err)
+	}
+	if d.Spec.Replicas != nil && *d.Spec.Replicas < 0 {
+		f.Errorf("created a Deployment with %d replicas", *d.Spec.Replicas)
+	}
+	containers := d.Spec.Template.Spec.Containers
+	if len(containers) != 1 || containers[0].Image == "" {
+		f.Errorf("created a Deployment with containers %v", containers)
+	}
+	if pod := d.Spec.Template.Spec; pod.ServiceAccountName != "" || pod.HostNetwork || pod.HostPID || len(pod.Volumes) > 0 {
+		f.Errorf("created a Deployment with more than an image: %v", pod)
+	}
+}
+
+// reasons are what the API server takes for reasons of conditions.
+var reasons = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
+
+// checkStatus checks that what the status says fits together, and what is there.
+func (f *fixture) checkStatus() {
+	f.Helper()
+	o := f.object()
+	if o.GetDeletionTimestamp() != nil {
+		return // nothing new is said of it
+	}
+	status := statusOf(o)
+	if *status.observedGeneration != o.GetGeneration() {
+		f.Errorf("status observes generation %d, want %d", *status.observedGeneration, o.GetGeneration())
+	}
+	own := workload.OwnConditions(*status.conditions)
+	if len(own) != 3 {
+		f.Fatalf("conditions are %v, want Ready, Reconciling and Stalled", own)
+	}
+	var isTrue []string
+	for _, c := range own {
+		if c.Status == metav1.ConditionTrue {
+			isTrue = append(isTrue, c.Type)
+		}
+		if !reasons.MatchString(c.Reason) || len(c.Message) > 2100 || c.LastTransitionTime.IsZero() || strings.ToValidUTF8(c.Message, "") != c.Message {
+			f.Errorf("the API server refuses, or cuts, condition %v", c)
+		}
+	}
+	if len(isTrue) != 1 {
+		f.Errorf("conditions that are True: %v, want one", isTrue)
+	}
+	if own[0].Status != metav1.ConditionTrue {
+		return
+	}
+	d := f.allDeployments()[deploymentNameOf(o)]
+	if d == nil || !metav1.IsControlledBy(d, o) || d.Status.ObservedGeneration < d.Generation || d.Status.Replicas != d.Status.AvailableReplicas || d.Status.UpdatedReplicas != d.Status.Replicas {
+		f.Errorf("Ready, with Deployment %v", d)
+	}
+}

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+
+# Copyright The sample-controller-manager Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Runs the fuzz targets of all modules, or those whose name matches a pattern, one after
+# the other. What one finds is kept in testdata/fuzz of its package: mend the code, and
+# commit the file, with which `go test` tries it again each time.
+#
+# Usage: hack/fuzz.sh [PATTERN]
+#
+# Environment:
+#   FUZZTIME  how long each is run (default 1m)
+
+set -o errexit -o nounset -o pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source hack/lib/modules.sh
+
+failed=()
+while IFS=: read -r file target; do
+  package="$(dirname "${file}")"
+  echo "+ ${target} in ${package}"
+  # Elsewhere than in the package's own module, go would not find it.
+  go -C "${package}" test -run '^$' -fuzz "^${target}\$" -fuzztime "${FUZZTIME:-1m}" . || failed+=("${target} in ${package}")
+done < <(
+  git grep --untracked --extended-regexp --only-matching '^func Fuzz\w+' -- '*_test.go' |
+    sed 's/func //' | grep -E "${1:-.}" | LC_ALL=C sort
+)
+
+if ((${#failed[@]})); then
+  printf 'Failed: %s\n' "${failed[@]}" >&2
+  exit 1
+fi

@@ -39,6 +39,10 @@ test-integration: ## Run only the tests that start a cluster.
 test-faults: ## Do bad things to the daemon, and to Kubernetes' sample-controller, and print what came of it.
 	hack/test.sh faults
 
+.PHONY: fuzz
+fuzz: ## Run each fuzz target, each for a minute: FUZZTIME=<duration>.
+	FUZZTIME='$(FUZZTIME)' hack/fuzz.sh
+
 .PHONY: verify
 verify: ## Check that generated files, formatting, imports, modules and more are as they should be.
 	hack/verify.sh
@@ -52,8 +56,12 @@ update: ## Generate anew all that is generated, tidy the modules, format the cod
 	hack/update.sh
 
 .PHONY: image
-image: ## Build the container image.
+image: ## Build the container image for all its platforms, and its bills of materials.
 	hack/image/build.sh
+
+.PHONY: verify-image
+verify-image: ## Build the image in two places, and check that each byte of it is the same.
+	hack/image/verify.sh
 
 .PHONY: clean
 clean: ## Remove what was built in this directory.

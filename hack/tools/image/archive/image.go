@@ -1,0 +1,95 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"io"
+	"os"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+const binaryPath = "sample-controller-manager"
+
+// image returns an image with the binary and the licences of what it is made of, and
+// nothing else: the binary is static, writes no files, and finds the certificates that it
+// trusts beside the credentials that its Pod is given.
+func (o options) image(platform v1.Platform, binary string) (v1.Image, error) {
+	content, err := o.layer(binary)
+	if err != nil {
+		return nil, err
+	}
+	opener := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }
+	layer, err := tarball.LayerFromOpener(opener, tarball.WithMediaType(types.OCILayer))
+	if err != nil {
+		return nil, err
+	}
+	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
+	if image, err = mutate.Append(image, mutate.Addendum{Layer: layer, History: v1.History{Created: v1.Time{Time: o.created}, CreatedBy: "hack/image/build.sh"}}); err != nil {
+		return nil, err
+	}
+	config, err := image.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	config = config.DeepCopy()
+	config.OS, config.Architecture, config.Variant = platform.OS, platform.Architecture, platform.Variant
+	config.Created = v1.Time{Time: o.created}
+	config.Config = v1.Config{
+		// By number: there is no /etc/passwd, and runAsNonRoot must see that it is not 0.
+		User:         "65532:65532",
+		Entrypoint:   []string{"/" + binaryPath},
+		ExposedPorts: map[string]struct{}{"10261/tcp": {}},
+		Labels:       o.labels(),
+	}
+	return mutate.ConfigFile(image, config)
+}
+
+// labels returns what tools look for in an image.
+func (o options) labels() map[string]string {
+	return map[string]string{
+		"org.opencontainers.image.title":    "sample-controller-manager",
+		"org.opencontainers.image.version":  o.version,
+		"org.opencontainers.image.revision": o.revision,
+		"org.opencontainers.image.licenses": "Apache-2.0",
+	}
+}
+
+// layer returns the layer as a tar. All in it is root's, and nobody may write to it.
+func (o options) layer(binary string) ([]byte, error) {
+	var buffer bytes.Buffer
+	w := tar.NewWriter(&buffer)
+	for _, file := range []struct {
+		path, from string
+		mode       int64
+	}{{"licenses.txt", o.licenses, 0o444}, {binaryPath, binary, 0o555}} {
+		content, err := os.ReadFile(file.from)
+		if err != nil {
+			return nil, err
+		}
+		if err := writeFile(w, file.path, content, file.mode, o.created); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return buffer.Bytes(), nil
+}
+
+func writeFile(w *tar.Writer, path string, content []byte, mode int64, modified time.Time) error {
+	header := &tar.Header{Typeflag: tar.TypeReg, Name: path, Size: int64(len(content)), Mode: mode, ModTime: modified, Format: tar.FormatUSTAR}
+	if err := w.WriteHeader(header); err != nil {
+		return err
+	}
+	_, err := w.Write(content)
+	return err
+}

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+
+# Copyright The sample-controller-manager Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Generates hack/image/licenses.md: the modules that are linked into the daemon, and their
+# licences, as they are in the module cache. Fails if one is not allowed.
+#
+# Usage: hack/update-licenses.sh
+
+set -o errexit -o nounset -o pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+tool="$(mktemp -d)"
+trap 'rm -rf "${tool}"' EXIT
+GOWORK=off go build -C hack/tools/image -o "${tool}" ./licenses
+# Not straight into the file: a program that fails would leave it empty.
+table="$("${tool}/licenses")"
+cat >hack/image/licenses.md <<<"${table}"

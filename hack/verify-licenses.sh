@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+
+# Copyright The sample-controller-manager Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Checks that the licences of what is linked into the daemon are allowed, and that
+# hack/image/licenses.md lists them as hack/update-licenses.sh does.
+#
+# Usage: hack/verify-licenses.sh
+
+set -o errexit -o nounset -o pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source hack/lib/verify-generated.sh
+
+verify_generated hack/update-licenses.sh

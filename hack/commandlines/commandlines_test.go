@@ -182,18 +182,18 @@ func mentions(err error, flag string) bool {
 }
 
 // mentionsLetter tells whether the error has the name of one of the flags in a row of
-// letters, or the row.
+// letters, or the row, without those that are well.
 func mentionsLetter(err error, arg string) bool {
 	row, found := strings.CutPrefix(nameOf(arg), "-")
 	if !found || row == "" || row[0] == '-' {
 		return false
 	}
-	for _, letter := range row {
-		if mentions(err, "-"+string(letter)) {
+	for i, letter := range row {
+		if mentions(err, "-"+string(letter)) || strings.Contains(err.Error(), " in -"+row[i:]) {
 			return true
 		}
 	}
-	return strings.Contains(err.Error(), " in -"+row)
+	return false
 }
 
 // flagsOf returns the flags of the command.

@@ -52,7 +52,8 @@ func run(version, binary string) error {
 		return err
 	}
 	encoder := cdx.NewBOMEncoder(os.Stdout, cdx.BOMFileFormatJSON)
-	return encoder.SetPretty(true).SetEscapeHTML(false).Encode(bom)
+	// Of the latest version few programs that read one know.
+	return encoder.SetPretty(true).SetEscapeHTML(false).EncodeVersion(bom, cdx.SpecVersion1_6)
 }
 
 func setting(info *debug.BuildInfo, key string) string {

@@ -64,7 +64,7 @@ func PrintController(w io.Writer, r Report) {
 
 // PrintExplanation prints what a controller does about one object.
 func PrintExplanation(w io.Writer, e Explanation) {
-	fmt.Fprintf(w, "%s, by %s, which is %s", e.Object, e.Controller, e.State)
+	fmt.Fprintf(w, "%s, by %s, which is %s", line(e.Object), e.Controller, e.State)
 	if e.Reason != "" {
 		fmt.Fprintf(w, ": %s", line(e.Reason))
 	}
@@ -99,13 +99,13 @@ func PrintExplanation(w io.Writer, e Explanation) {
 
 func printHead(w io.Writer, r Report) {
 	if r.Process != "" {
-		fmt.Fprintf(w, "Process: %s\n", r.Process)
+		fmt.Fprintf(w, "Process: %s\n", line(r.Process))
 	}
 	fmt.Fprintf(w, "Time:    %s\n", r.Time.UTC().Format(time.RFC3339))
 	if r.Namespace != "" {
 		fmt.Fprintf(w, "Serves:  namespace %s alone\n", r.Namespace)
 	}
-	fmt.Fprintf(w, "Leader:  %s\n\n", r.Leader)
+	fmt.Fprintf(w, "Leader:  %s\n\n", line(r.Leader))
 }
 
 func printResources(w io.Writer, r Report) {

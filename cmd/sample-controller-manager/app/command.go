@@ -65,6 +65,7 @@ selects from.`,
 			if err := manager.NoticeDeadConnections(); err != nil {
 				return err
 			}
+			manager.FollowClientCertificates()
 			if err := o.Validate(); err != nil {
 				return err
 			}

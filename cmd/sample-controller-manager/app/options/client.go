@@ -12,6 +12,8 @@ import (
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	componentbaseconfig "k8s.io/component-base/config"
+
+	"samplecontroller.io/controller-manager/manager"
 )
 
 // ClientOptions say how to reach the API server.
@@ -83,6 +85,9 @@ func (o *ClientOptions) config() (*restclient.Config, error) {
 		return nil, fmt.Errorf("%s: %q: %w", flag, cmp.Or(o.Master, config.Host), err)
 	}
 	if _, err := restclient.TLSConfigFor(config); err != nil {
+		return nil, fmt.Errorf("--kubeconfig: %w", err)
+	}
+	if err := manager.FollowCredentials(config); err != nil {
 		return nil, fmt.Errorf("--kubeconfig: %w", err)
 	}
 	// Responses are small and the API server's CPU is dearer than the network.

@@ -58,6 +58,7 @@ func (o *Options) run(ctx context.Context, build Build) error {
 	if err := NoticeDeadConnections(); err != nil {
 		return err
 	}
+	FollowClientCertificates()
 	if errs := o.Validate(); len(errs) > 0 {
 		return utilerrors.NewAggregate(errs)
 	}
@@ -70,6 +71,9 @@ func (o *Options) run(ctx context.Context, build Build) error {
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
 	if err != nil {
+		return fmt.Errorf("--kubeconfig: %w", err)
+	}
+	if err := FollowCredentials(config); err != nil {
 		return fmt.Errorf("--kubeconfig: %w", err)
 	}
 	config.QPS = -1 // the API server's priority and fairness decides

@@ -13,5 +13,5 @@
 //	/debug/flags/v            PUT sets the log verbosity, at most to 7
 //
 // It is the stack of k8s.io/apiserver and k8s.io/controller-manager, put
-// together once.
+// together once, with bounds of its own to what callers may cost: see limits.go.
 package server

@@ -35,6 +35,7 @@ func NewOptions(name string, port int) *Options {
 		Debugging:      cmoptions.RecommendedDebuggingOptions(),
 	}
 	o.SecureServing.BindPort = port
+	o.SecureServing.HTTP2MaxStreamsPerConnection = maxStreams
 	// Without a directory a self-signed certificate stays in memory.
 	o.SecureServing.ServerCert.CertDirectory = ""
 	o.SecureServing.ServerCert.PairName = name
@@ -85,6 +86,7 @@ func (o *Options) Config(ctx context.Context, kubeconfig string) (Config, error)
 	if c.SecureServing == nil {
 		return c, nil
 	}
+	c.SecureServing.Listener = newCrowd(c.SecureServing.Listener, maxConnections)
 	if err := o.delegate(ctx, &c, kubeconfig); err != nil {
 		c.SecureServing.Listener.Close()
 		return Config{}, err

@@ -61,7 +61,7 @@ type Config struct {
 const maxBody = 1 << 10
 
 // Handler returns the handler of all endpoints, behind authentication and
-// authorisation.
+// authorisation, and behind limits of what callers may cost.
 func Handler(config Config) http.Handler {
 	healthzMux := mux.NewPathRecorderMux("healthz")
 	healthz.InstallHandler(healthzMux, config.Healthz...)
@@ -84,8 +84,10 @@ func Handler(config Config) http.Handler {
 		mux.Handle(path, page)
 		mux.HandlePrefix(path+"/", page)
 	}
-	handler := http.MaxBytesHandler(withNotes(mux, config.Notes), maxBody)
-	return genericcontrollermanager.BuildHandlerChain(handler, config.Authorization, config.Authentication)
+	served := http.MaxBytesHandler(withNotes(mux, config.Notes), maxBody)
+	served = withTurns(withTimeForProfiles(served), ofAll())
+	served = genericcontrollermanager.BuildHandlerChain(served, config.Authorization, config.Authentication)
+	return withTimeouts(withTurns(served, perHost()))
 }
 
 // Start serves until ctx ends. The returned function waits until nothing is

@@ -34,4 +34,6 @@
 //	ownership_test.go  what others own survives our writes
 //	upgrade_test.go    from one build to the next, and back
 //	faults_test.go     the table of faults: what each does to us and to a peer
+//	fault_*_test.go    what fails: an API, a permission, a token, a certificate, callers
+//	loner_test.go      a replica whose credentials a test may spoil beside other tests
 package e2e

@@ -18,6 +18,11 @@
 //
 //	go test -run '^$' -bench Isolation -benchtime 10x -timeout 60m ./hack/bench
 //
+// BenchmarkHammer measures what callers cost that ask for the daemon's pages without end.
+// Its rounds take as long:
+//
+//	go test -run '^$' -bench Hammer -benchtime 10x -timeout 60m ./hack/bench
+//
 //	handover_test.go  the benchmark: what is done, and what it may take
 //	round_test.go     one handover, and what the audit log says of it
 //	fleet_test.go     two replicas of a program
@@ -28,4 +33,6 @@
 //
 //	isolation_test.go the benchmark: the faults, and what they may cost
 //	work_test.go      how fast Foos are served
+//
+//	scrape_test.go    the benchmark: who asks for what, and what that may cost
 package bench

@@ -40,7 +40,7 @@ func TestFaultNobodyCanBeLookedUp(t *testing.T) {
 	admin := debugger(t, l.ns)
 	tokens := map[string]string{"nobody": "", "a stranger": "nonsense", "an expired": expired(t, admin), "a user without the role": l.token(t, nil), "an admin": admin}
 	want := map[string]int{
-		"nobody": http.StatusForbidden, "a stranger": http.StatusUnauthorized, "an expired": http.StatusUnauthorized,
+		"nobody": http.StatusUnauthorized, "a stranger": http.StatusUnauthorized, "an expired": http.StatusUnauthorized,
 		"a user without the role": http.StatusForbidden, "an admin": http.StatusOK,
 	}
 	for path, method := range guarded {

@@ -57,7 +57,7 @@ func TestEverythingElseIsForTheAuthorised(t *testing.T) {
 		"/flagz":                         "leader-elect-lease-duration",
 		"/debug/pprof/goroutine?debug=1": "goroutine profile",
 	} {
-		get(t, server, path, "", http.StatusForbidden)
+		get(t, server, path, "", http.StatusUnauthorized)
 		get(t, server, path, "no-token-at-all", http.StatusUnauthorized)
 		get(t, server, path, nobody, http.StatusForbidden)
 		if body := get(t, server, path, admin, http.StatusOK); !strings.Contains(body, want) {
@@ -68,7 +68,7 @@ func TestEverythingElseIsForTheAuthorised(t *testing.T) {
 	get(t, server, "/metrics/slis", scraper, http.StatusOK)
 	get(t, server, "/configz", scraper, http.StatusForbidden)
 
-	for who, want := range map[string]int{"": http.StatusForbidden, nobody: http.StatusForbidden, scraper: http.StatusForbidden, admin: http.StatusOK} {
+	for who, want := range map[string]int{"": http.StatusUnauthorized, nobody: http.StatusForbidden, scraper: http.StatusForbidden, admin: http.StatusOK} {
 		code, body, err := server.Put(t.Context(), "/debug/flags/v", who, "0")
 		if err != nil || code != want {
 			t.Errorf("PUT /debug/flags/v answers %d %s %v, want %d", code, body, err, want)

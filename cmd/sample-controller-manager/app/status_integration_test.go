@@ -31,7 +31,7 @@ func TestStatusIsForItsReaders(t *testing.T) {
 		token string
 		want  int
 	}{
-		"nobody":               {"", http.StatusForbidden},
+		"nobody":               {"", http.StatusUnauthorized},
 		"an invalid token":     {"c4n4ry", http.StatusUnauthorized},
 		"who has no role":      {token(t, newNamespace(t)), http.StatusForbidden},
 		"who scrapes metrics":  {token(t, newNamespace(t), "sample-controller-manager-metrics-reader"), http.StatusForbidden},

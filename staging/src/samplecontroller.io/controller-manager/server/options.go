@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 
+	"k8s.io/apiserver/pkg/authorization/path"
 	apiserver "k8s.io/apiserver/pkg/server"
 	apiserveroptions "k8s.io/apiserver/pkg/server/options"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -114,6 +115,11 @@ func (o *Options) delegate(ctx context.Context, c *Config, kubeconfig string) er
 		return fmt.Errorf("%s: setting up delegated authentication: %w", authenticationFlag, err)
 	}
 	lookups.over.Store(true)
+	open, err := path.NewAuthorizer(authorization.AlwaysAllowPaths)
+	if err != nil {
+		return fmt.Errorf("--authorization-always-allow-paths: %w", err)
+	}
+	c.Authentication.Authenticator = named{c.Authentication.Authenticator, open}
 	if err := authorization.ApplyTo(c.Authorization); err != nil {
 		return fmt.Errorf("%s: setting up delegated authorization: %w", authorizationFlag, err)
 	}

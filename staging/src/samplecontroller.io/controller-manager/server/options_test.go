@@ -119,7 +119,7 @@ func TestWithoutAKubeconfigNobodyIsAuthorised(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := start(t, config)
-	for path, want := range map[string]int{"/healthz": 200, "/livez/ping": 200, "/readyz": 200, "/metrics": 403, "/debug/pprof/": 403} {
+	for path, want := range map[string]int{"/healthz": 200, "/livez/ping": 200, "/readyz": 200, "/metrics": 401, "/debug/pprof/": 401} {
 		if code, _ := server.get(path, ""); code != want {
 			t.Errorf("%s: %d, want %d", path, code, want)
 		}

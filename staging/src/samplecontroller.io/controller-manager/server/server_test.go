@@ -45,15 +45,15 @@ func TestWhoMaySeeWhat(t *testing.T) {
 		"/livez/ping":             {ok, unauthorized, ok, ok},
 		"/readyz":                 {ok, unauthorized, ok, ok},
 		"/readyz/ping":            {ok, unauthorized, ok, ok},
-		"/metrics":                {forbidden, unauthorized, forbidden, ok},
-		"/metrics/slis":           {forbidden, unauthorized, forbidden, ok},
-		"/configz":                {forbidden, unauthorized, forbidden, ok},
-		"/statusz":                {forbidden, unauthorized, forbidden, ok},
-		"/flagz":                  {forbidden, unauthorized, forbidden, ok},
-		"/debug/pprof/":           {forbidden, unauthorized, forbidden, ok},
-		"/debug/pprof/goroutine":  {forbidden, unauthorized, forbidden, ok},
-		"/":                       {forbidden, unauthorized, forbidden, absent},
-		"/unknown":                {forbidden, unauthorized, forbidden, absent},
+		"/metrics":                {unauthorized, unauthorized, forbidden, ok},
+		"/metrics/slis":           {unauthorized, unauthorized, forbidden, ok},
+		"/configz":                {unauthorized, unauthorized, forbidden, ok},
+		"/statusz":                {unauthorized, unauthorized, forbidden, ok},
+		"/flagz":                  {unauthorized, unauthorized, forbidden, ok},
+		"/debug/pprof/":           {unauthorized, unauthorized, forbidden, ok},
+		"/debug/pprof/goroutine":  {unauthorized, unauthorized, forbidden, ok},
+		"/":                       {unauthorized, unauthorized, forbidden, absent},
+		"/unknown":                {unauthorized, unauthorized, forbidden, absent},
 	}
 	for path, tc := range tests {
 		for user, want := range map[string]int{"": tc.anonymous, "stranger": tc.stranger, "guest": tc.guest, "admin": tc.admin} {
@@ -66,7 +66,7 @@ func TestWhoMaySeeWhat(t *testing.T) {
 
 func TestTheLogVerbosityIsSetOnlyByTheAuthorised(t *testing.T) {
 	server := start(t, all(t))
-	for user, want := range map[string]int{"": http.StatusForbidden, "guest": http.StatusForbidden, "admin": http.StatusOK} {
+	for user, want := range map[string]int{"": http.StatusUnauthorized, "guest": http.StatusForbidden, "admin": http.StatusOK} {
 		// 0 is what it is already.
 		code, body, err := server.do(http.MethodPut, "/debug/flags/v", user, "0")
 		if err != nil || code != want {

@@ -101,9 +101,9 @@ func (b build) check(base build) []string {
 		case *rbacv1.Role:
 			checkGrants(o.Rules, complain)
 		case *rbacv1.ClusterRoleBinding:
-			b.checkRole(o.RoleRef, "", complain)
+			b.checkRole(base, o.RoleRef, "", complain)
 		case *rbacv1.RoleBinding:
-			b.checkRole(o.RoleRef, o.Namespace, complain)
+			b.checkRole(base, o.RoleRef, o.Namespace, complain)
 		}
 	}
 	if b.whole {
@@ -139,15 +139,16 @@ func checkGrants(rules []rbacv1.PolicyRule, complain func(string, ...any)) {
 // foreignRoles are those of Kubernetes that may be bound.
 var foreignRoles = sets.New("system:auth-delegator", "extension-apiserver-authentication-reader")
 
-// checkRole checks that a role that is bound is looked through by these checks, too.
-func (b build) checkRole(ref rbacv1.RoleRef, namespace string, complain func(string, ...any)) {
+// checkRole checks that a role that is bound is looked through by these checks, too: here,
+// or in the base beside which a part is installed.
+func (b build) checkRole(base build, ref rbacv1.RoleRef, namespace string, complain func(string, ...any)) {
 	if foreignRoles.Has(ref.Name) {
 		return
 	}
 	if ref.Kind == "ClusterRole" {
 		namespace = ""
 	}
-	for _, o := range b.objects {
+	for _, o := range slices.Concat(b.objects, base.objects) {
 		if o.GetObjectKind().GroupVersionKind().Kind == ref.Kind && o.GetName() == ref.Name && o.GetNamespace() == namespace {
 			return
 		}

@@ -250,7 +250,7 @@ func (o *observation) draw() {
 	dashboard := o.config.Manifests.Dashboard
 	svg, err := monitoring.Picture{
 		Dashboard: dashboard, Over: o.over(), Window: rateWindow(), Marks: o.marks,
-		Caption: "Drawn by TestMonitoring in hack/e2e from the queries in dashboard.json, as a real Prometheus answers them, and not by Grafana: " +
+		Caption: "Drawn by TestMonitoring in hack/e2e from the queries in dashboard.json, as a real Prometheus answers them, and not by Grafana:\n" +
 			"three replicas with the race detector, 20 Foos and 20 Icecreams, of which ten in a second are scaled.",
 	}.SVG(o.t.Context(), o.api)
 	if err != nil {

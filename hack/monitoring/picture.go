@@ -30,7 +30,7 @@ type Picture struct {
 	Over      promv1.Range
 	Window    time.Duration // what rates are taken over
 	Marks     []Mark
-	Caption   string
+	Caption   string // its lines
 }
 
 // The measures of a picture: of a column, a row and a heading of the dashboard's grid, and
@@ -65,7 +65,7 @@ func (p Picture) SVG(ctx context.Context, prometheus promv1.API) ([]byte, error)
 		p.draw(&body, panel, lines, panel.GridPos.X*columnWidth, top)
 		below = max(below, top+panel.GridPos.H*rowHeight)
 	}
-	caption := []string{p.Caption}
+	caption := strings.Split(p.Caption, "\n")
 	for i, mark := range p.Marks {
 		caption = append(caption, fmt.Sprintf("%d: %s", i+1, mark.Text))
 	}

@@ -7,7 +7,7 @@
 # what the module cache holds. The product's modules agree on one Go version and
 # one minor version of Kubernetes, and find each other in the staging directory
 # by relative replace directives. There is no go.work: modules must build as they
-# are published. Modules under hack/tools may pin other versions.
+# are published. Modules under hack may pin other versions.
 #
 # Usage: hack/verify-modules.sh
 

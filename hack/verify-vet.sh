@@ -13,7 +13,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source hack/lib/modules.sh
 
 failed=()
-for module in $(product_modules) hack/tools/codegen hack/tools/image; do
+for module in $(product_modules) hack/tools/codegen hack/tools/image hack/bench; do
   go -C "${module}" vet ./... || failed+=("${module}")
 done
 if ((${#failed[@]})); then

@@ -9,14 +9,14 @@
 // BenchmarkHandover repeats each fault as often as -benchtime says. Ten times take about
 // five minutes, and want the machine for themselves:
 //
-//	go test -run '^$' -bench Handover -benchtime 10x -timeout 30m ./hack/bench
+//	go -C hack/bench test -run '^$' -bench Handover -benchtime 10x -timeout 30m .
 //
 // One part of it alone is -bench Handover/standby, Handover/SIGTERM or Handover/kill.
 //
 // BenchmarkIsolation measures what faults in one controller cost another. Each of its
 // rounds takes about 20 seconds for each fault:
 //
-//	go test -run '^$' -bench Isolation -benchtime 10x -timeout 60m ./hack/bench
+//	go -C hack/bench test -run '^$' -bench Isolation -benchtime 10x -timeout 60m .
 //
 // BenchmarkHammer measures what callers cost that ask for the daemon's pages without end.
 // Its rounds take as long:

@@ -14,7 +14,8 @@ product_modules() {
     xargs -0 -n 1 dirname | LC_ALL=C sort
 }
 
-# tools_modules prints the directory of each module that only pins tools.
+# tools_modules prints the directory of each module that is no part of the product:
+# those that pin tools, and the benchmarks.
 tools_modules() {
-  find hack/tools -name go.mod -print0 | xargs -0 -n 1 dirname | LC_ALL=C sort
+  find hack -name go.mod -print0 | xargs -0 -n 1 dirname | LC_ALL=C sort
 }

@@ -11,6 +11,11 @@ ifeq ($(origin CLUSTER),command line)
   RUN_FLAGS := --cluster='$(CLUSTER)'
 endif
 
+# Nor does what else in the environment is called N: $(call given,VARIABLE,-flag).
+given = $(if $(findstring command,$(origin $(1))),$(2)='$($(1))')
+BENCH_FLAGS = $(call given,BENCH,-load) $(call given,N,-n) $(call given,ROUNDS,-rounds) \
+  $(call given,PATIENCE,-patience) $(call given,CONTESTANTS,-contestants)
+
 .PHONY: help
 help: ## Show this help.
 	@sed -n -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
@@ -42,6 +47,10 @@ test-faults: ## Do bad things to the daemon, and to Kubernetes' sample-controlle
 .PHONY: fuzz
 fuzz: ## Run each fuzz target, each for a minute: FUZZTIME=<duration>.
 	FUZZTIME='$(FUZZTIME)' hack/fuzz.sh
+
+.PHONY: bench
+bench: ## Put the daemon beside its peers: BENCH=<load> N=<Foos> ROUNDS=<times>; see hack/bench/README.md.
+	@go -C hack/bench build -o ../../bin/bench ./peers && exec bin/bench $(BENCH_FLAGS)
 
 .PHONY: verify
 verify: ## Check that generated files, formatting, imports, modules and more are as they should be.

@@ -59,6 +59,7 @@ if [[ "${what}" == faults ]]; then
 else
   run go test -json -race -timeout 15m ./cmd/...
   run go test -json -v -p 1 -timeout 30m ./hack/...
+  run go -C hack/bench test -json -v -p 1 -timeout 10m ./... # of the benchmarks, which it does not run
 fi
 
 if [[ -s "${FAULTS_TABLE}" ]]; then

@@ -35,4 +35,6 @@
 //	work_test.go      how fast Foos are served
 //
 //	scrape_test.go    the benchmark: who asks for what, and what that may cost
+//
+// What compares the daemon with its peers on Foos is a program: package peers.
 package bench

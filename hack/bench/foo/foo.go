@@ -1,0 +1,72 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package foo says what a Foo wants, and what its status says of its Deployment. The
+// twin and the floor have it in common, so that they write the same as the daemon does,
+// and what they differ in is how often they write and what that costs them.
+package foo
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
+)
+
+// Workers is how many Foos each contestant serves at once that can be told.
+const Workers = 10
+
+// Kind is what an owner reference calls a Foo.
+var Kind = samplev1alpha1.SchemeGroupVersion.WithKind("Foo")
+
+// Fill makes a new Deployment what the Foo wants. Of one that exists it sets the
+// replicas only.
+func Fill(deployment *appsv1.Deployment, foo *samplev1alpha1.Foo) {
+	if deployment.ResourceVersion == "" {
+		labels := map[string]string{"app": "nginx", "controller": foo.Name}
+		deployment.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
+		deployment.Spec.Template = corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: labels},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "nginx", Image: "nginx:latest"}}},
+		}
+	}
+	deployment.Spec.Replicas = foo.Spec.Replicas
+}
+
+// Status returns what the status of the Foo has to be. It is the present one if nothing
+// has changed.
+func Status(foo *samplev1alpha1.Foo, deployment *appsv1.Deployment) samplev1alpha1.FooStatus {
+	status := *foo.Status.DeepCopy()
+	status.ObservedGeneration = foo.Generation
+	status.Replicas = deployment.Status.Replicas
+	status.ReadyReplicas = deployment.Status.ReadyReplicas
+	status.AvailableReplicas = deployment.Status.AvailableReplicas
+	status.Selector = metav1.FormatLabelSelector(deployment.Spec.Selector)
+
+	wanted := ptr.Deref(deployment.Spec.Replicas, 1)
+	is, reason := workloadv1alpha1.ConditionReconciling, workloadv1alpha1.ReasonProgressing
+	message := fmt.Sprintf("Deployment %q has %d of %d replicas available", deployment.Name, deployment.Status.AvailableReplicas, wanted)
+	switch {
+	case deployment.Status.ObservedGeneration < deployment.Generation:
+		message = fmt.Sprintf("Deployment %q is not yet observed by its controller", deployment.Name)
+	case deployment.Status.Replicas == wanted && deployment.Status.UpdatedReplicas == wanted && deployment.Status.AvailableReplicas == wanted:
+		is, reason = workloadv1alpha1.ConditionReady, workloadv1alpha1.ReasonAvailable
+	}
+	for _, conditionType := range []string{workloadv1alpha1.ConditionReady, workloadv1alpha1.ConditionReconciling, workloadv1alpha1.ConditionStalled} {
+		condition := metav1.Condition{Type: conditionType, Status: metav1.ConditionFalse, Reason: reason, ObservedGeneration: foo.Generation}
+		if conditionType == is {
+			condition.Status = metav1.ConditionTrue
+		}
+		if conditionType != workloadv1alpha1.ConditionStalled {
+			condition.Message = message
+		}
+		meta.SetStatusCondition(&status.Conditions, condition)
+	}
+	return status
+}

@@ -21,7 +21,14 @@
 // BenchmarkHammer measures what callers cost that ask for the daemon's pages without end.
 // Its rounds take as long:
 //
-//	go test -run '^$' -bench Hammer -benchtime 10x -timeout 60m ./hack/bench
+//	go -C hack/bench test -run '^$' -bench Hammer -benchtime 10x -timeout 60m .
+//
+// BenchmarkChurn changes Pods all the time, 500 of 20,000 of 100 Foos each second for half a
+// minute in each round, and measures what it takes the daemon to say so. To make the Pods takes
+// minutes. With fewer it shows how it works:
+//
+//	go -C hack/bench test -run '^$' -bench Churn -benchtime 5x -timeout 60m .
+//	go -C hack/bench test -run '^$' -bench Churn -benchtime 1x . -churn-pods=400 -churn-foos=20 -churn-rate=50
 //
 //	handover_test.go  the benchmark: what is done, and what it may take
 //	round_test.go     one handover, and what the audit log says of it
@@ -35,6 +42,10 @@
 //	work_test.go      how fast Foos are served
 //
 //	scrape_test.go    the benchmark: who asks for what, and what that may cost
+//
+//	churn_test.go     the benchmark: what it takes, and what it may
+//	pods_test.go      Pods that change, and what statuses tell of them
+//	decoder_test.go   a program that is told of Pods and does nothing
 //
 // What compares the daemon with its peers on Foos is a program: package peers.
 package bench

@@ -53,6 +53,8 @@ type lab struct {
 	daemon  string         // the path of its binary
 	foos    chan string    // the Foos that nobody has changed yet, in any order
 	started atomic.Int32   // replicas so far
+
+	restarts []atomic.Int32 // of the container of each Pod
 }
 
 // startLab starts a lab and furnishes it.

@@ -52,6 +52,10 @@ fuzz: ## Run each fuzz target, each for a minute: FUZZTIME=<duration>.
 bench: ## Put the daemon beside its peers: BENCH=<load> N=<Foos> ROUNDS=<times>; see hack/bench/README.md.
 	@go -C hack/bench build -o ../../bin/bench ./peers && exec bin/bench $(BENCH_FLAGS)
 
+.PHONY: bench-compare
+bench-compare: ## Compare the hot paths with those of another commit: BASE=<commit>.
+	hack/bench-compare.sh '$(BASE)'
+
 .PHONY: verify
 verify: ## Check that generated files, formatting, imports, modules and more are as they should be.
 	hack/verify.sh

@@ -33,7 +33,7 @@ import (
 // fixture is a controller whose informers do not run: the test is the cache, and
 // moves what the API server holds into it with observe.
 type fixture struct {
-	*testing.T
+	testing.TB
 	kind            kind
 	controller      controller
 	kube            *kubefake.Clientset
@@ -53,10 +53,10 @@ var key = cache.NewObjectName("default", "example")
 
 const deploymentName = "example-web"
 
-func newFixture(t *testing.T, kind kind, o object) *fixture {
+func newFixture(t testing.TB, kind kind, o object) *fixture {
 	t.Helper()
 	f := &fixture{
-		T:      t,
+		TB:     t,
 		kind:   kind,
 		kube:   kubefake.NewClientset(),
 		sample: samplefake.NewClientset(o),

@@ -122,11 +122,7 @@ func TestFaultTheClientCertificateIsRotated(t *testing.T) {
 	leads := max(0, l.waitRenewal(given).Sub(given))
 	wantSoon(t, "to lead again with a new certificate", leads, certificateReadAgain)
 	icecreams.waitReady(t, l.ns, "meanwhile", 1)
-	for name, n := range l.created(t) {
-		if n != 1 {
-			t.Errorf("Deployment %s was created %d times", name, n)
-		}
-	}
+	l.wantCreatedOnce(t)
 	l.stop()
 	reportFault(t, faultRow{
 		ID: "D8", Fault: "the client certificate is replaced, in time and late",

@@ -229,11 +229,7 @@ func TestFaultTheTokenIsLost(t *testing.T) {
 		wantSoon(t, "to lead again with a new token", leads, soon)
 		figures = append(figures, fmt.Sprintf("%s: leads %s after it has a new one, object ready after %s", loss.what, seconds(leads), seconds(ready)))
 	}
-	for name, n := range l.created(t) {
-		if n != 1 {
-			t.Errorf("Deployment %s was created %d times", name, n)
-		}
-	}
+	l.wantCreatedOnce(t)
 	l.stop()
 	reportFault(t, faultRow{
 		ID: "D7b", Fault: "the leader's token expires or is revoked, and comes late",
@@ -264,6 +260,16 @@ func (l *loner) boundToken(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return l.token(t, &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID})
+}
+
+// wantCreatedOnce wants each Deployment of the replica to have been created once.
+func (l *loner) wantCreatedOnce(t *testing.T) {
+	t.Helper()
+	for name, n := range l.created(t) {
+		if n != 1 {
+			t.Errorf("Deployment %s was created %d times", name, n)
+		}
+	}
 }
 
 // created counts how often the replica made each Deployment.

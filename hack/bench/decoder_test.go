@@ -25,23 +25,7 @@ const decoder = "decoder"
 
 // allowDecoder grants the decoder what it needs.
 func (l *lab) allowDecoder(ctx context.Context) error {
-	name := metav1.ObjectMeta{Namespace: namespace, Name: decoder}
-	_, err := l.kube.CoreV1().ServiceAccounts(namespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: name}, metav1.CreateOptions{})
-	if err != nil {
-		return err
-	}
-	_, err = l.kube.RbacV1().Roles(namespace).Create(ctx, &rbacv1.Role{ObjectMeta: name, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}},
-	}}, metav1.CreateOptions{})
-	if err != nil {
-		return err
-	}
-	_, err = l.kube.RbacV1().RoleBindings(namespace).Create(ctx, &rbacv1.RoleBinding{
-		ObjectMeta: name,
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name.Name},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name.Name}},
-	}, metav1.CreateOptions{})
-	return err
+	return l.allow(ctx, decoder, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}})
 }
 
 // runDecoder does not return.

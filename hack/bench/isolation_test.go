@@ -59,26 +59,31 @@ func BenchmarkIsolation(b *testing.B) {
 	var t isolationTable
 	for _, trouble := range troubles {
 		b.Run(strings.ReplaceAll(trouble.name, " ", "-"), func(b *testing.B) {
-			var without, with []work
-			for round := 0; b.Loop(); round++ {
-				// By turns, so that what gets slower or faster with time cancels out.
-				for i := range 2 {
-					fault := (round+i)%2 == 1
-					w, err := l.measureWith(b.Context(), trouble, fault)
-					if err != nil {
-						b.Fatal(err)
-					}
-					if fault {
-						with = append(with, w)
-					} else {
-						without = append(without, w)
-					}
-				}
-			}
+			without, with := l.compare(b, trouble)
 			t.add(b, trouble.name, without, with)
 			b.Log(&t)
 		})
 	}
+}
+
+// compare measures without and with a trouble, by turns, so that what gets slower or
+// faster with time cancels out.
+func (l *lab) compare(b *testing.B, trouble trouble) (without, with []work) {
+	for round := 0; b.Loop(); round++ {
+		for i := range 2 {
+			fault := (round+i)%2 == 1
+			w, err := l.measureWith(b.Context(), trouble, fault)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if fault {
+				with = append(with, w)
+			} else {
+				without = append(without, w)
+			}
+		}
+	}
+	return without, with
 }
 
 // measureWith measures a daemon of its own.

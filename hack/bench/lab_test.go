@@ -17,6 +17,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -169,6 +170,25 @@ func (l *lab) waitQuiet(ctx context.Context) error {
 		}
 		return err
 	})
+}
+
+// allow makes a ServiceAccount, and grants it rules in the namespace of the Foos.
+func (l *lab) allow(ctx context.Context, account string, rules ...rbacv1.PolicyRule) error {
+	name := metav1.ObjectMeta{Namespace: namespace, Name: account}
+	_, err := l.kube.CoreV1().ServiceAccounts(namespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: name}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	_, err = l.kube.RbacV1().Roles(namespace).Create(ctx, &rbacv1.Role{ObjectMeta: name, Rules: rules}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	_, err = l.kube.RbacV1().RoleBindings(namespace).Create(ctx, &rbacv1.RoleBinding{
+		ObjectMeta: name,
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name.Name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name.Name}},
+	}, metav1.CreateOptions{})
+	return err
 }
 
 // await waits until check returns nil.

@@ -54,21 +54,7 @@ func BenchmarkHammer(b *testing.B) {
 	} {
 		b.Run(strings.ReplaceAll(strings.Trim(target.name, "/"), " ", "-"), func(b *testing.B) {
 			h := &hammer{path: target.path, token: target.token, admin: token}
-			var without, with []work
-			for round := 0; b.Loop(); round++ {
-				for i := range 2 {
-					fault := (round+i)%2 == 1
-					w, err := l.measureWith(b.Context(), trouble{target.name, h.swing}, fault)
-					if err != nil {
-						b.Fatal(err)
-					}
-					if fault {
-						with = append(with, w)
-					} else {
-						without = append(without, w)
-					}
-				}
-			}
+			without, with := l.compare(b, trouble{target.name, h.swing})
 			t.add(b, target.name, without, with)
 			b.Logf("%s\n%s", &t, h)
 			if more := h.memory[true] - h.memory[false]; more > memoryBudget {

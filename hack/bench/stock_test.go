@@ -85,25 +85,10 @@ func (l *lab) stock() peer {
 
 // allowStock grants the stock peer what it needs.
 func (l *lab) allowStock(ctx context.Context) error {
-	name := metav1.ObjectMeta{Namespace: namespace, Name: "stock"}
-	_, err := l.kube.CoreV1().ServiceAccounts(namespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: name}, metav1.CreateOptions{})
-	if err != nil {
-		return err
-	}
-	_, err = l.kube.RbacV1().Roles(namespace).Create(ctx, &rbacv1.Role{ObjectMeta: name, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "create", "update"}},
-		{APIGroups: []string{samplev1alpha1.SchemeGroupVersion.Group}, Resources: []string{"foos"}, Verbs: []string{"list", "watch"}},
-		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create", "patch"}},
-	}}, metav1.CreateOptions{})
-	if err != nil {
-		return err
-	}
-	_, err = l.kube.RbacV1().RoleBindings(namespace).Create(ctx, &rbacv1.RoleBinding{
-		ObjectMeta: name,
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name.Name},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name.Name}},
-	}, metav1.CreateOptions{})
-	return err
+	return l.allow(ctx, "stock",
+		rbacv1.PolicyRule{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "create", "update"}},
+		rbacv1.PolicyRule{APIGroups: []string{samplev1alpha1.SchemeGroupVersion.Group}, Resources: []string{"foos"}, Verbs: []string{"list", "watch"}},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create", "patch"}})
 }
 
 // runStockLeader does not return.

@@ -14,7 +14,7 @@ endif
 # Nor does what else in the environment is called N: $(call given,VARIABLE,-flag).
 given = $(if $(findstring command,$(origin $(1))),$(2)='$($(1))')
 BENCH_FLAGS = $(call given,BENCH,-load) $(call given,N,-n) $(call given,ROUNDS,-rounds) \
-  $(call given,PATIENCE,-patience) $(call given,CONTESTANTS,-contestants)
+  $(call given,PATIENCE,-patience) $(call given,CONTESTANTS,-contestants) $(call given,PROFILE,-profile)
 
 .PHONY: help
 help: ## Show this help.

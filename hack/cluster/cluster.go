@@ -43,6 +43,9 @@ type Options struct {
 	// request's metadata, and the bodies of requests for leases. A request's
 	// line is in the file before its response is sent.
 	AuditLog bool
+	// AuditPolicy says what is in it, if that is to be something else; what
+	// [Cluster.AuditEvents] returns has to be in it from the time that it is received.
+	AuditPolicy []byte
 	// APIServerFlags are added to kube-apiserver's flags, or replace them;
 	// named without leading dashes.
 	APIServerFlags map[string]string

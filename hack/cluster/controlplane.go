@@ -113,8 +113,11 @@ func (c *Cluster) configureAPIServer(o Options) error {
 		return err
 	}
 	if o.AuditLog {
-		policy := filepath.Join(c.Dir, "audit-policy.yaml")
-		if err := os.WriteFile(policy, auditPolicy, 0o600); err != nil {
+		policy, content := filepath.Join(c.Dir, "audit-policy.yaml"), auditPolicy
+		if o.AuditPolicy != nil {
+			content = o.AuditPolicy
+		}
+		if err := os.WriteFile(policy, content, 0o600); err != nil {
 			return fmt.Errorf("writing the audit policy: %w", err)
 		}
 		c.AuditLog = filepath.Join(c.Dir, "audit.log")

@@ -47,10 +47,10 @@ type Kind[T Object] interface {
 	Status(T) Status
 	// SameStatus tells whether what is the controller's of two statuses is the same.
 	SameStatus(a, b T) bool
-	// ApplyStatus has the object's status say what the given one does. It returns
-	// the object as it was written, nil if its status says so already. It must not
-	// write to another version of the object than the given one.
-	ApplyStatus(context.Context, T, Status) (T, error)
+	// ApplyStatus has the object's status, which says what current does, say what wanted
+	// does. It returns the object as it was written, nil if nothing was to be. It must
+	// not write to another version of the object than the given one.
+	ApplyStatus(ctx context.Context, obj T, current, wanted Status) (T, error)
 }
 
 // Options are what a controller is made of, whatever its kind.

@@ -14,7 +14,7 @@
 //
 // What the parent declares is kept: replicas and image, where it sets them.
 // Everything else about the Deployment belongs to others once it is created, so
-// writes are strategic merge patches of just the fields that differ. Each carries
+// writes are merge patches of just the fields that differ. Each carries
 // the resourceVersion of the Deployment that it was decided on: a decision made
 // on a stale cache is refused by the API server.
 //

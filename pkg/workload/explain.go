@@ -10,7 +10,6 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
@@ -75,7 +74,7 @@ func (c *Controller[T]) statusFacts(obj T, parent Parent, state *State) (facts [
 	actual := c.kind.Status(obj)
 	wanted := NewStatus(parent, *state, actual.Conditions, metav1.NewTime(c.clock.Now()))
 	fact := controller.NewFact("status", wanted.summary(), actual.summary())
-	fact.Differs = !equality.Semantic.DeepEqual(wanted, actual)
+	fact.Differs = !wanted.Equal(actual)
 	return append(facts, fact), nil
 }
 

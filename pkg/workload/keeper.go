@@ -15,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/types"
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -189,9 +188,9 @@ func (k *Keeper) create(ctx context.Context, p Parent, deployment *appsv1.Deploy
 	return State{Deployment: created, Written: true}, nil
 }
 
-func (k *Keeper) patch(ctx context.Context, p Parent, view View, patch []byte) (State, error) {
+func (k *Keeper) patch(ctx context.Context, p Parent, view View, patch *Patch) (State, error) {
 	live := view.Live
-	patched, err := k.client.Deployments(live.Namespace).Patch(ctx, live.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: k.fieldManager})
+	patched, err := k.client.Deployments(live.Namespace).Patch(ctx, live.Name, patch.Type, patch.Data, metav1.PatchOptions{FieldManager: k.fieldManager})
 	if apierrors.IsNotFound(err) {
 		err = stale(live.Name, err)
 	}

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	metav1apply "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
@@ -31,16 +32,29 @@ type Status struct {
 	Conditions []metav1.Condition
 }
 
+// Equal tells whether two statuses say the same.
+func (s Status) Equal(other Status) bool {
+	return s.ObservedGeneration == other.ObservedGeneration &&
+		s.Replicas == other.Replicas && s.ReadyReplicas == other.ReadyReplicas && s.AvailableReplicas == other.AvailableReplicas &&
+		s.Selector == other.Selector && slices.EqualFunc(s.Conditions, other.Conditions, sameCondition)
+}
+
+func sameCondition(a, b metav1.Condition) bool {
+	sameTime := a.LastTransitionTime.Equal(&b.LastTransitionTime)
+	a.LastTransitionTime = b.LastTransitionTime // which may be the same in another zone
+	return sameTime && a == b
+}
+
 // NewStatus returns the status of the parent whose Deployment is in the given
 // state. The times of the conditions in current are kept where nothing changed;
 // where something did, it is now.
 func NewStatus(p Parent, state State, current []metav1.Condition, now metav1.Time) Status {
-	status := Status{ObservedGeneration: p.GetGeneration()}
+	status := Status{ObservedGeneration: p.GetGeneration(), Conditions: make([]metav1.Condition, 0, len(conditionTypes))}
 	if d := state.Deployment; d != nil {
 		status.Replicas = d.Status.Replicas
 		status.ReadyReplicas = d.Status.ReadyReplicas
 		status.AvailableReplicas = d.Status.AvailableReplicas
-		status.Selector = metav1.FormatLabelSelector(d.Spec.Selector)
+		status.Selector = formatSelector(d.Spec.Selector)
 	}
 	verdict := judge(p, state)
 	for _, conditionType := range conditionTypes {
@@ -65,9 +79,18 @@ func NewStatus(p Parent, state State, current []metav1.Condition, now metav1.Tim
 	return status
 }
 
+// formatSelector is [metav1.FormatLabelSelector], which parses what it writes, and nearly
+// all selectors are plain labels.
+func formatSelector(selector *metav1.LabelSelector) string {
+	if selector == nil || len(selector.MatchLabels) == 0 || len(selector.MatchExpressions) > 0 {
+		return metav1.FormatLabelSelector(selector)
+	}
+	return labels.FormatLabels(selector.MatchLabels)
+}
+
 // OwnConditions returns those of the conditions that a Status has, in its order.
 func OwnConditions(conditions []metav1.Condition) []metav1.Condition {
-	var own []metav1.Condition
+	own := make([]metav1.Condition, 0, len(conditionTypes))
 	for _, conditionType := range conditionTypes {
 		if c := meta.FindStatusCondition(conditions, conditionType); c != nil {
 			own = append(own, *c)

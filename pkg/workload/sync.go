@@ -48,7 +48,6 @@ func (c *Controller[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 	}
 
 	parent := c.kind.Parent(obj)
-	parent.HadDeployment = c.kind.Status(obj).Selector != ""
 	parent.Confirm = func(ctx context.Context) error { return c.confirm(ctx, key, obj) }
 	state, err := c.keeper.Keep(ctx, parent)
 	if state.Refused != nil {
@@ -142,9 +141,9 @@ func (c *Controller[T]) touched(ctx context.Context, key cache.ObjectName, obj T
 // writeStatus writes the status of this very version of the object, and records an
 // Event if the object thereby became ready or stalled.
 func (c *Controller[T]) writeStatus(ctx context.Context, key cache.ObjectName, obj T, state State) error {
-	parent, before := c.kind.Parent(obj), c.kind.Status(obj).Conditions
-	status := NewStatus(parent, state, before, metav1.NewTime(c.clock.Now()))
-	applied, err := c.kind.ApplyStatus(ctx, obj, status)
+	parent, current := c.kind.Parent(obj), c.kind.Status(obj)
+	status := NewStatus(parent, state, current.Conditions, metav1.NewTime(c.clock.Now()))
+	applied, err := c.kind.ApplyStatus(ctx, obj, current, status)
 	if err != nil {
 		return fmt.Errorf("applying status of %s: %w", parent, err)
 	}
@@ -154,7 +153,7 @@ func (c *Controller[T]) writeStatus(ctx context.Context, key cache.ObjectName, o
 	}
 	c.written.Note(key, c.objects, applied.GetResourceVersion())
 	klog.FromContext(ctx).V(2).Info("Updated status", "reason", status.Conditions[0].Reason)
-	if event := NewEvent(parent, before, status.Conditions); event != nil {
+	if event := NewEvent(parent, current.Conditions, status.Conditions); event != nil {
 		c.recorder.Event(obj, event.Type, event.Reason, event.Message)
 	}
 	return nil

@@ -21,6 +21,8 @@ import (
 
 const daemonName = "sample-controller-manager"
 
+const securePort = "--secure-port="
+
 // contestant is a program that serves Foos.
 type contestant struct {
 	name  string
@@ -119,8 +121,18 @@ func daemonFlags(kubeconfig string, more ...string) ([]string, error) {
 	return append([]string{
 		"--kubeconfig=" + kubeconfig,
 		"--leader-elect-resource-namespace=" + daemonName,
-		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", listener.Addr().(*net.TCPAddr).Port),
+		"--bind-address=127.0.0.1", fmt.Sprintf("%s%d", securePort, listener.Addr().(*net.TCPAddr).Port),
 	}, more...), nil
+}
+
+// secureAddress is where a daemon with these flags serves, "" where none does.
+func secureAddress(flags []string) string {
+	for _, flag := range flags {
+		if port, ok := strings.CutPrefix(flag, securePort); ok {
+			return net.JoinHostPort("127.0.0.1", port)
+		}
+	}
+	return ""
 }
 
 // buildDaemon builds the daemon as a user does.

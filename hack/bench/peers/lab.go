@@ -29,6 +29,9 @@ import (
 // peersNamespace has the ServiceAccounts of all but the daemon.
 const peersNamespace = "peers"
 
+// heads has the audit log tell who asks for what, and when, at the same cost of each.
+var heads = []byte(`{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Metadata"}]}`)
+
 const poll = 200 * time.Millisecond
 
 // lab is an API server, with or without the rest of a cluster, that contestants use one
@@ -42,20 +45,24 @@ type lab struct {
 	dir      string            // of the group
 	binaries map[string]string // from the name of a contestant
 	patience time.Duration
+	profiler profiler
 	runs     int
+	// secureAddress is where the daemon that was started last serves; "" if it was
+	// another contestant.
+	secureAddress string
 }
 
 // startLab starts a lab for these contestants.
-func startLab(ctx context.Context, nodes int, binaries map[string]string, patience time.Duration) (*lab, error) {
+func (o options) startLab(ctx context.Context, nodes int, binaries map[string]string) (*lab, error) {
 	c, err := cluster.Start(ctx, cluster.Options{
-		Nodes: nodes, AuditLog: true, Progress: os.Stderr,
+		Nodes: nodes, AuditLog: true, AuditPolicy: heads, Progress: os.Stderr,
 		// Nobody is to win because of how the API server shares itself out.
 		APIServerFlags: map[string]string{"enable-priority-and-fairness": "false"},
 	})
 	if err != nil {
 		return nil, err
 	}
-	l := &lab{cluster: c, binaries: binaries, patience: patience}
+	l := &lab{cluster: c, binaries: binaries, patience: o.patience, profiler: profiler{o.output, o.profile}}
 	if err := l.furnish(ctx); err != nil {
 		return nil, errors.Join(err, l.stop())
 	}
@@ -131,6 +138,7 @@ func (l *lab) start(ctx context.Context, c contestant) (*process.Process, error)
 	if err != nil {
 		return nil, err
 	}
+	l.secureAddress = secureAddress(flags)
 	l.runs++
 	return l.group.Start(fmt.Sprintf("%s-%d", c.name, l.runs), nil, l.binaries[c.name], flags...)
 }

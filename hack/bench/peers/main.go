@@ -15,6 +15,7 @@
 //	metric.go      what is compared
 //	report.go      the table and the JSON
 //	picture.go     the picture
+//	profile.go     what a daemon spends it on
 package main
 
 import (
@@ -41,6 +42,7 @@ type options struct {
 	foos        int // 0: as many as the load says
 	rounds      int
 	patience    time.Duration
+	profile     time.Duration // 0: none
 	output      string
 }
 
@@ -104,11 +106,12 @@ func parse(args []string) (options, error) {
 	foos := flags.Int("n", 0, "the number of Foos; 0: as many as are usual for the load")
 	rounds := flags.Int("rounds", 5, "how often each contestant meets each load")
 	patience := flags.Duration("patience", 2*time.Minute, "when a contestant is given up")
+	profile := flags.Duration("profile", 0, "write profiles of the daemon: of its CPU for so long, of its memory at the end; it then takes a little more of both")
 	output := flags.String("output", "", "the directory for JSON and pictures (default _output/bench of the repository)")
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
 	}
-	o := options{foos: *foos, rounds: *rounds, patience: *patience, output: *output}
+	o := options{foos: *foos, rounds: *rounds, patience: *patience, profile: *profile, output: *output}
 	var loadsErr, namesErr error
 	o.loads, loadsErr = chooseLoads(*loadNames)
 	o.contestants, namesErr = choose(*names)
@@ -155,7 +158,7 @@ func (o options) bench(ctx context.Context, l load, binaries map[string]string) 
 
 // round has an API server of its own, so that none gets old.
 func (o options) round(ctx context.Context, r *report, round int, binaries map[string]string, gaveUp map[string]bool) (err error) {
-	lab, err := startLab(ctx, r.load.nodes, binaries, o.patience)
+	lab, err := o.startLab(ctx, r.load.nodes, binaries)
 	if err != nil {
 		return err
 	}

@@ -81,6 +81,9 @@ func (t *trial) measure(ctx context.Context, begin func() error) (result, error)
 		return r, err
 	}
 	r.LoadAverage = usage.LoadAverage()
+	if err := t.profiles.finish(); err != nil {
+		return r, err
+	}
 	r.read(answers, t.load, since, t.lab.patience)
 	return r, gaveUp
 }

@@ -38,6 +38,7 @@ type trial struct {
 	foos       int
 	namespace  string
 	process    *process.Process // nil if none runs
+	profiles   profiles
 }
 
 // try has a contestant meet a load. With errGaveUp there is a result nonetheless.
@@ -67,7 +68,10 @@ func (l *lab) try(ctx context.Context, c contestant, load load, foos int) (r res
 				return t.never(err)
 			}
 		}
-		return t.measure(ctx, func() error { return t.makeChanges(ctx) })
+		return t.measure(ctx, func() error {
+			t.profiles.begin(ctx, t)
+			return t.makeChanges(ctx)
+		})
 	}
 	if load.served {
 		// That it has something to do is to be because of the changes.
@@ -81,7 +85,11 @@ func (l *lab) try(ctx context.Context, c contestant, load load, foos int) (r res
 	if err := t.makeChanges(ctx); err != nil {
 		return r, err
 	}
-	return t.measure(ctx, func() error { return t.start(ctx) })
+	return t.measure(ctx, func() error {
+		err := t.start(ctx)
+		t.profiles.begin(ctx, t)
+		return err
+	})
 }
 
 // never is the result of a contestant that was not ready in time.

@@ -6,7 +6,6 @@ package foo
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -36,6 +35,7 @@ func (k kind) Parent(foo *samplev1alpha1.Foo) workload.Parent {
 		DeploymentName: foo.Spec.DeploymentName,
 		Replicas:       foo.Spec.Replicas,
 		Image:          foo.Spec.Image,
+		HadDeployment:  foo.Status.Selector != "",
 	}
 }
 
@@ -63,14 +63,14 @@ func (kind) Status(foo *samplev1alpha1.Foo) workload.Status {
 }
 
 func (k kind) SameStatus(a, b *samplev1alpha1.Foo) bool {
-	return equality.Semantic.DeepEqual(k.Status(a), k.Status(b))
+	return k.Status(a).Equal(k.Status(b))
 }
 
-func (k kind) ApplyStatus(ctx context.Context, foo *samplev1alpha1.Foo, status workload.Status) (*samplev1alpha1.Foo, error) {
-	if equality.Semantic.DeepEqual(k.Status(foo), status) {
+func (k kind) ApplyStatus(ctx context.Context, foo *samplev1alpha1.Foo, current, wanted workload.Status) (*samplev1alpha1.Foo, error) {
+	if current.Equal(wanted) {
 		return nil, nil
 	}
-	return k.client.Foos(foo.Namespace).ApplyStatus(ctx, applyStatus(foo, status), metav1.ApplyOptions{FieldManager: ControllerName, Force: true})
+	return k.client.Foos(foo.Namespace).ApplyStatus(ctx, applyStatus(foo, wanted), metav1.ApplyOptions{FieldManager: ControllerName, Force: true})
 }
 
 // applyStatus returns the apply configuration of the status, bound to the very

@@ -83,11 +83,16 @@ func (f *fixture) restart() {
 // sync writes the status, and tells whether anything was written.
 func (f *fixture) sync() (written bool) {
 	f.Helper()
-	applied, err := f.kind.ApplyStatus(f.Context(), f.icecream(), f.workload)
+	applied, err := f.apply()
 	if err != nil {
 		f.Fatal(err)
 	}
 	return applied != nil
+}
+
+func (f *fixture) apply() (*icecreamv1alpha1.Icecream, error) {
+	icecream := f.icecream()
+	return f.kind.ApplyStatus(f.Context(), icecream, f.kind.Status(icecream), f.workload)
 }
 
 func (f *fixture) icecream() *icecreamv1alpha1.Icecream {

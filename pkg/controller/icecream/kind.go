@@ -43,6 +43,7 @@ func (*kind) Parent(icecream *icecreamv1alpha1.Icecream) workload.Parent {
 		DeploymentName: icecream.Spec.DeploymentName,
 		Replicas:       icecream.Spec.Replicas,
 		Image:          icecream.Spec.Image,
+		HadDeployment:  icecream.Status.Selector != "",
 	}
 }
 
@@ -70,24 +71,24 @@ func (*kind) Status(icecream *icecreamv1alpha1.Icecream) workload.Status {
 }
 
 func (k *kind) SameStatus(a, b *icecreamv1alpha1.Icecream) bool {
-	return equality.Semantic.DeepEqual(k.Status(a), k.Status(b)) &&
+	return k.Status(a).Equal(k.Status(b)) &&
 		samePlacements(a.Status, b.Status.Placements, b.Status.PlacementsOmitted)
 }
 
-func (k *kind) ApplyStatus(ctx context.Context, icecream *icecreamv1alpha1.Icecream, status workload.Status) (*icecreamv1alpha1.Icecream, error) {
+func (k *kind) ApplyStatus(ctx context.Context, icecream *icecreamv1alpha1.Icecream, current, wanted workload.Status) (*icecreamv1alpha1.Icecream, error) {
 	pods, err := k.chain.PodsOf(icecream.Namespace, icecream.UID)
 	if err != nil {
 		return nil, fmt.Errorf("reading Pods: %w", err)
 	}
-	current, currentOmitted := icecream.Status.Placements, icecream.Status.PlacementsOmitted
-	records, omitted, placed := place(current, currentOmitted, pods)
-	placed = append(unrecorded(current, currentOmitted, k.log.departed(icecream.UID)), placed...)
+	recorded, recordedOmitted := icecream.Status.Placements, icecream.Status.PlacementsOmitted
+	records, omitted, placed := place(recorded, recordedOmitted, pods)
+	placed = append(unrecorded(recorded, recordedOmitted, k.log.departed(icecream.UID)), placed...)
 	k.log.tell(icecream, placed)
-	if equality.Semantic.DeepEqual(k.Status(icecream), status) && samePlacements(icecream.Status, records, omitted) {
+	if current.Equal(wanted) && samePlacements(icecream.Status, records, omitted) {
 		k.log.recorded(icecream, placed, records)
 		return nil, nil
 	}
-	applied, err := k.client.Icecreams(icecream.Namespace).ApplyStatus(ctx, applyStatus(icecream, status, records, omitted), metav1.ApplyOptions{FieldManager: ControllerName, Force: true})
+	applied, err := k.client.Icecreams(icecream.Namespace).ApplyStatus(ctx, applyStatus(icecream, wanted, records, omitted), metav1.ApplyOptions{FieldManager: ControllerName, Force: true})
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ func TestARefusedRecordIsNotLoggedAgain(t *testing.T) {
 	f.add(newPod("a", "node-1", 1))
 	try := func() {
 		t.Helper()
-		if _, err := f.kind.ApplyStatus(t.Context(), f.icecream(), f.workload); !errors.Is(err, conflict) {
+		if _, err := f.apply(); !errors.Is(err, conflict) {
 			t.Fatalf("ApplyStatus() = %v, want %v", err, conflict)
 		}
 	}

@@ -86,6 +86,7 @@ type Controller[T Object] struct {
 	recorder record.EventRecorder
 	reporter *lenient.Reporter // of undecodable objects
 	clock    clock.PassiveClock
+	statuses string // what they are called in metrics
 	loop     *reconcile.Loop
 	workers  int
 }
@@ -121,6 +122,7 @@ func NewController[T Object](name string, kind Kind[T], o Options[T]) (*Controll
 		reporter: lenient.NewReporter(o.Recorder),
 		clock:    clock.RealClock{},
 		workers:  o.Workers,
+		statuses: kind.StatusResource().String(),
 	}
 	c.loop = reconcile.New(name, c.sync, o.Loop...)
 	reconcile.For(c.loop, o.Objects)

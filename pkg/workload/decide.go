@@ -112,6 +112,9 @@ func (p Parent) create(former []*appsv1.Deployment) *appsv1.Deployment {
 // obsolete returns a former Deployment that may go: one that serves nobody, or any
 // once the present one serves. There is nil if none may.
 func (p Parent) obsolete(view View) *appsv1.Deployment {
+	if len(view.Former) == 0 {
+		return nil
+	}
 	served := judge(p, State{Deployment: view.Live}).conditionType == workloadv1alpha1.ConditionReady
 	for _, former := range view.Former {
 		if former.DeletionTimestamp == nil && (served || former.Status.AvailableReplicas == 0) {

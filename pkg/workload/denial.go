@@ -154,6 +154,9 @@ func (d *denials) sweep(now time.Time) {
 // merits, for a quota, an admission policy or a missing permission. It returns nil
 // for a write that failed otherwise.
 func denialOf(err error) apierrors.APIStatus {
+	if err == nil {
+		return nil
+	}
 	status := apierrors.APIStatus(nil)
 	if !errors.As(err, &status) || apierrors.IsServerTimeout(err) {
 		return nil

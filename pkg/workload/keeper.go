@@ -26,7 +26,10 @@ import (
 )
 
 // deploymentResource is what Deployments are called in the API.
-var deploymentResource = appsv1.Resource("deployments")
+var (
+	deploymentResource   = appsv1.Resource("deployments")
+	deploymentsInMetrics = deploymentResource.String()
+)
 
 // Keeper keeps the Deployments of the parents of one controller. It may be used by
 // several goroutines, each for another parent.
@@ -100,7 +103,7 @@ func (k *Keeper) Keep(ctx context.Context, p Parent) (State, error) {
 		return State{Deployment: view.Live, Obstacle: obstacle, Again: again}, nil
 	}
 	if write.verb == "" && decision.Obstacle == nil && !view.HoldReplicas {
-		k.writes.Skip(deploymentResource)
+		k.writes.Skip(deploymentsInMetrics)
 	}
 	if err := k.writes.Withheld(ctx, write.verb, deploymentResource, p.GetNamespace(), write.deployment); err != nil {
 		return k.denied(ctx, p, view, write, err) // there is no need to confirm anything for that

@@ -48,7 +48,7 @@ func (p Parent) String() string { return fmt.Sprintf("%s %q", p.Kind.Kind, p.Get
 
 // Owns tells whether the Deployment is the parent's.
 func (p Parent) Owns(deployment *appsv1.Deployment) bool {
-	return metav1.IsControlledBy(deployment, p)
+	return metav1.IsControlledBy(deployment, p.Object)
 }
 
 // invalid returns what is wrong with the spec and what to write instead, or "".

@@ -106,6 +106,9 @@ func (c *Controller[T]) latest(key cache.ObjectName, obj T) T {
 // updateStatus writes the object's status if it differs from what it should be.
 func (c *Controller[T]) updateStatus(ctx context.Context, key cache.ObjectName, obj T, state State) error {
 	err := c.writeStatus(ctx, key, obj, state)
+	if err == nil {
+		return nil
+	}
 	if apierrors.IsConflict(err) {
 		// It may have been changed in what does not matter here, an annotation for
 		// example. Without a second try, one that is changed all the time would be
@@ -148,7 +151,7 @@ func (c *Controller[T]) writeStatus(ctx context.Context, key cache.ObjectName, o
 		return fmt.Errorf("applying status of %s: %w", parent, err)
 	}
 	if none := *new(T); applied == none {
-		c.writes.Skip(c.kind.StatusResource())
+		c.writes.Skip(c.statuses)
 		return nil
 	}
 	c.written.Note(key, c.objects, applied.GetResourceVersion())

@@ -75,7 +75,7 @@ func newLoop[T object](kind kind[T], objects cache.TypedSharedIndexInformer[T], 
 		gvk := kind.groupVersionKind
 		a := &aggregator[T]{
 			kind:     kind,
-			statuses: schema.GroupResource{Group: gvk.Group, Resource: kind.resource + "/status"},
+			statuses: schema.GroupResource{Group: gvk.Group, Resource: kind.resource + "/status"}.String(),
 			objects:  objects.GetTypedIndexer(),
 			chain:    chain,
 			writes:   o.Writes,

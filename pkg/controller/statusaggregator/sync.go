@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -24,7 +23,7 @@ import (
 // aggregator brings the summaries in the statuses of one kind up to date.
 type aggregator[T object] struct {
 	kind     kind[T]
-	statuses schema.GroupResource // what is written
+	statuses string // what is written, as metrics call it
 	objects  cache.TypedIndexer[T]
 	chain    *ownership.Chain
 	writes   *writes.Transport

@@ -56,6 +56,12 @@ func (w *worker) processNext(ctx context.Context) bool {
 
 // resultOf tells how a sync ended by what it returned.
 func resultOf(requeueAfter time.Duration, err error) Result {
+	if err == nil {
+		if requeueAfter > 0 {
+			return ResultRequeued
+		}
+		return ResultSuccess
+	}
 	panicked := (*PanicError)(nil)
 	switch {
 	case errors.As(err, &panicked):
@@ -66,12 +72,8 @@ func resultOf(requeueAfter time.Duration, err error) Result {
 		return ResultConflict
 	case errors.Is(err, errTimeout):
 		return ResultTimeout
-	case err != nil:
-		return ResultError
-	case requeueAfter > 0:
-		return ResultRequeued
 	default:
-		return ResultSuccess
+		return ResultError
 	}
 }
 
@@ -100,8 +102,9 @@ func (w *worker) log(logger klog.Logger, o Outcome) {
 			logger.Error(o.Err, message, append(values, "retries", w.queue.NumRequeues(o.Key), "repeated", heldBack)...)
 		}
 	}
-	switch panicked := (*PanicError)(nil); o.Result {
+	switch o.Result {
 	case ResultPanic:
+		panicked := (*PanicError)(nil)
 		errors.As(o.Err, &panicked)
 		failed("Sync panicked, retrying with backoff", "stack", string(panicked.Stack))
 	case ResultConflict:
@@ -111,7 +114,9 @@ func (w *worker) log(logger klog.Logger, o Outcome) {
 	case ResultError:
 		failed("Sync failed, retrying with backoff")
 	}
-	logger.V(4).Info("Synced", "trigger", o.Trigger, "result", o.Result, "duration", o.Duration)
+	if logger := logger.V(4); logger.Enabled() { // else nothing is to be made of the values
+		logger.Info("Synced", "trigger", o.Trigger, "result", o.Result, "duration", o.Duration)
+	}
 }
 
 // syncSafely bounds a sync in time and turns its panic into an error.

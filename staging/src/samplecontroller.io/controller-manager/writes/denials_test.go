@@ -308,7 +308,7 @@ func TestWithoutATransportNothingIsWithheld(t *testing.T) {
 	if err := none.Withheld(t.Context(), "create", deployments, "x", "web"); err != nil {
 		t.Errorf("Withheld() = %v, want nil", err)
 	}
-	none.Skip(deployments)
+	none.Skip(deployments.String())
 }
 
 func TestRetriesAreSpreadAndSoon(t *testing.T) {

@@ -32,6 +32,9 @@ func RetryAfter() time.Duration { return retryInterval/2 + rand.N(retryInterval/
 // IsMissingPermission tells whether the API server's authorizer has denied a request,
 // rather than admission.
 func IsMissingPermission(err error) bool {
+	if err == nil {
+		return false
+	}
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && reasonOf(status.Status()) != nil
 }

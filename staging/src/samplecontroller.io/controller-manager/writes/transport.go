@@ -58,11 +58,11 @@ func (t *Transport) Withheld(ctx context.Context, verb string, resource schema.G
 	return forbidden(target, message)
 }
 
-// Skip counts a write of the resource that was not needed: what is there was compared
-// with what should be, and was equal.
-func (t *Transport) Skip(resource schema.GroupResource) {
+// Skip counts a write that was not needed: what is there was compared with what should
+// be, and was equal. The resource is called as in a [Write].
+func (t *Transport) Skip(resource string) {
 	if t != nil {
-		t.metrics.skip(t.controller, resource.String())
+		t.metrics.skip(t.controller, resource)
 	}
 }
 

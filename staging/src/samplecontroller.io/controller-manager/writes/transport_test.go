@@ -90,7 +90,7 @@ func TestEachWriteIsCountedByItsResult(t *testing.T) {
 	do(func(*api) {}) // is withheld
 	_ = f.transport.Withheld(t.Context(), "create", deployments, "x", "web")
 	_ = f.transport.Withheld(t.Context(), "create", deployments, "y", "web") // would be sent
-	f.transport.Skip(deployments)
+	f.transport.Skip(deployments.String())
 	var want []string
 	for _, write := range []string{"create deployments.apps", "patch foos/status.samplecontroller.k8s.io"} {
 		want = append(want, write+" written 2", write+" conflict 1", write+" denied 2", write+" failed 3", write+" refused 1")

@@ -117,6 +117,20 @@ func (k kind) mustGet(t *testing.T, ns, name string) *samplev1alpha1.Foo {
 	return object
 }
 
+// count returns how many objects of the kind there are.
+func (k kind) count(t *testing.T) int {
+	t.Helper()
+	var list metav1.PartialObjectMetadataList
+	body, err := k.client().Get().Resource(k.resource).Do(t.Context()).Raw()
+	if err == nil {
+		err = json.Unmarshal(body, &list)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list.Items)
+}
+
 // patch patches an object without decoding the answer.
 func (k kind) patch(ctx context.Context, ns, name, patch string, subresources ...string) error {
 	return k.client().Patch(types.MergePatchType).Namespace(ns).Resource(k.resource).Name(name).SubResource(subresources...).Body([]byte(patch)).Do(ctx).Error()

@@ -49,7 +49,7 @@ fuzz: ## Run each fuzz target, each for a minute: FUZZTIME=<duration>.
 	FUZZTIME='$(FUZZTIME)' hack/fuzz.sh
 
 .PHONY: bench
-bench: ## Put the daemon beside its peers: BENCH=<load> N=<Foos> ROUNDS=<times>; see hack/bench/README.md.
+bench: ## Put the daemon beside its peers: BENCH=<load> N=<Foos> ROUNDS=<times> PROFILE=<duration>; see hack/bench/README.md.
 	@go -C hack/bench build -o ../../bin/bench ./peers && exec bin/bench $(BENCH_FLAGS)
 
 .PHONY: bench-compare

@@ -11,6 +11,7 @@
 #   OUTPUT         the file to write (default bin/sample-controller-manager)
 #   RELEASE        if 1, static and the same wherever it is built
 #   RACE           if 1, with the race detector; needs a C compiler
+#   LDFLAGS        more flags of the linker
 #   BUILD_VERSION  the version to stamp (default that of the commit)
 
 set -o errexit -o nounset -o pipefail
@@ -35,5 +36,5 @@ fi
 # running process knows. The linker then keeps every exported method of every type, and
 # the binary, and what of it is resident, is half as large again.
 GOWORK=off go build "${flags[@]}" -buildvcs=false -tags grpcnotrace \
-  -ldflags "-s -w $(version_ldflags)" -o "${output}" ./cmd/sample-controller-manager
+  -ldflags "-s -w $(version_ldflags) ${LDFLAGS:-}" -o "${output}" ./cmd/sample-controller-manager
 echo "${output}"

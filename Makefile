@@ -13,7 +13,7 @@ endif
 
 # Nor does what else in the environment is called N: $(call given,VARIABLE,-flag).
 given = $(if $(findstring command,$(origin $(1))),$(2)='$($(1))')
-BENCH_FLAGS = $(call given,BENCH,-load) $(call given,N,-n) $(call given,ROUNDS,-rounds) \
+BENCH_FLAGS = $(call given,N,-n) $(call given,ROUNDS,-rounds) \
   $(call given,PATIENCE,-patience) $(call given,CONTESTANTS,-contestants) $(call given,PROFILE,-profile)
 
 .PHONY: help
@@ -49,8 +49,8 @@ fuzz: ## Run each fuzz target, each for a minute: FUZZTIME=<duration>.
 	FUZZTIME='$(FUZZTIME)' hack/fuzz.sh
 
 .PHONY: bench
-bench: ## Put the daemon beside its peers: BENCH=<load> N=<Foos> ROUNDS=<times> PROFILE=<duration>; see hack/bench/README.md.
-	@go -C hack/bench build -o ../../bin/bench ./peers && exec bin/bench $(BENCH_FLAGS)
+bench: ## Put the daemon beside its peers: BENCH=<what> N=<Foos> ROUNDS=<times> PROFILE=<duration>; see hack/bench/README.md.
+	@exec hack/bench.sh $(if $(findstring command,$(origin BENCH)),'$(BENCH)',all) $(BENCH_FLAGS)
 
 .PHONY: bench-compare
 bench-compare: ## Compare the hot paths with those of another commit: BASE=<commit>.

@@ -19,8 +19,9 @@ import (
 // The Deployment is made as Kubernetes' sample-controller makes it, so that
 // either controller takes over from the other without a new ReplicaSet.
 const (
-	containerName = "nginx"
-	defaultImage  = "nginx:latest"
+	containerName   = "nginx"
+	defaultImage    = "nginx:latest"
+	controllerLabel = "controller" // has the name of the parent
 )
 
 // Parent is an object that a Deployment is kept for, reduced to what the kinds
@@ -93,7 +94,7 @@ func (p Parent) newDeployment() *appsv1.Deployment {
 
 // labels returns the labels by which the Deployment selects its Pods.
 func (p Parent) labels() map[string]string {
-	return map[string]string{"app": p.App, "controller": labelValue(p.GetName())}
+	return map[string]string{"app": p.App, controllerLabel: labelValue(p.GetName())}
 }
 
 // labelValue returns a label value for the name of an object. A name may be

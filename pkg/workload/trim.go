@@ -7,24 +7,39 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
 )
 
-// Trim drops from a Deployment that is to be cached what is never looked at. Of one
-// that no object of ours controls, it leaves what tells whose it is. It may be called
-// again.
+// Trim leaves of a Deployment that is to be cached what is looked at: that is little, and of
+// one that no object of ours controls, no more than whose it is. It may be called again.
 func Trim(d *appsv1.Deployment) {
-	d.Annotations = nil
+	d.Labels, d.Annotations, d.Finalizers = nil, nil, nil
 	if !isOurs(d) {
-		d.ManagedFields, d.Finalizers = nil, nil
-		d.Spec = appsv1.DeploymentSpec{Selector: d.Spec.Selector}
+		d.ManagedFields = nil
+		d.Spec = appsv1.DeploymentSpec{Selector: selectorForUs(d.Spec.Selector)}
 		d.Status = appsv1.DeploymentStatus{}
 		return
 	}
 	trimManagedFields(d)
+	spec := appsv1.DeploymentSpec{Replicas: d.Spec.Replicas, Selector: d.Spec.Selector}
+	if image := imageOf(d); image != "" {
+		spec.Template.Spec.Containers = []corev1.Container{{Name: containerName, Image: image}}
+	}
+	d.Spec = spec
+	trimConditions(d)
+}
+
+// selectorForUs returns the selector if the Deployment may have been made for an object of
+// ours, of which nothing else tells once the owner reference has been taken away.
+func selectorForUs(selector *metav1.LabelSelector) *metav1.LabelSelector {
+	if selector == nil || selector.MatchLabels[controllerLabel] == "" {
+		return nil
+	}
+	return selector
 }
 
 func isOurs(d *appsv1.Deployment) bool {
@@ -43,4 +58,13 @@ func trimManagedFields(d *appsv1.Deployment) {
 		kept[i].FieldsV1 = nil
 	}
 	d.ManagedFields = slices.Clip(kept)
+}
+
+// trimConditions leaves those that tell of trouble.
+func trimConditions(d *appsv1.Deployment) {
+	kept := slices.DeleteFunc(d.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
+		return (c.Type != appsv1.DeploymentProgressing || c.Status != corev1.ConditionFalse) &&
+			(c.Type != appsv1.DeploymentReplicaFailure || c.Status != corev1.ConditionTrue)
+	})
+	d.Status.Conditions = slices.Clip(kept)
 }

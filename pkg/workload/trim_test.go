@@ -4,10 +4,12 @@
 package workload
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -34,13 +36,17 @@ func TestTrimKeepsWhoManagesReplicas(t *testing.T) {
 	}
 }
 
-// What is decided about a Deployment, and said of it, does not depend on what is
-// trimmed.
+// What is decided about a Deployment, and said of it in a status, does not depend on what
+// is trimmed.
 func TestTrimChangesNoDecision(t *testing.T) {
 	replicaSet := owner("apps/v1", "ReplicaSet", "other", "uid-other")
 	for name, d := range map[string]*appsv1.Deployment{
 		"ours":                    deployment(),
 		"ours, with other":        deployment(withImage("other"), withStatus(3, 2, 1)),
+		"ours, with a sidecar":    deployment(withSidecar),
+		"ours, available":         deployment(withConditions("Available", "True", "", "Progressing", "True", "NewReplicaSetAvailable")),
+		"ours, too late":          deployment(withStatus(3, 2, 1), withConditions("Available", "False", "", "Progressing", "False", "ProgressDeadlineExceeded")),
+		"ours, denied Pods":       deployment(withStatus(3, 2, 1), withConditions("Progressing", "True", "", "ReplicaFailure", "True", "FailedCreate")),
 		"another Foo's":           deployment(withOwner(owner(fooKind.GroupVersion().String(), "Foo", "b", "uid-b"))),
 		"an Icecream's":           deployment(withOwner(owner("controller.nicoleh.io/v1alpha1", "Icecream", "b", "uid-b"))),
 		"a dead namesake's":       deployment(withOwner(owner(fooKind.GroupVersion().String(), "Foo", "a", "uid-dead"))),
@@ -52,15 +58,37 @@ func TestTrimChangesNoDecision(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := parent(wantImage("nginx:1.29"))
 			trimmed := d.DeepCopy()
+			trimmed.Labels = map[string]string{"a": "b"}
 			trimmed.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}"}
 			trimmed.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
 			Trim(trimmed)
 			if diff := cmp.Diff(Decide(p, View{Live: d}), Decide(p, View{Live: trimmed})); diff != "" {
 				t.Errorf("another decision (-whole +trimmed):\n%s", diff)
 			}
-			if !isOurs(d) && (len(trimmed.Spec.Template.Spec.Containers) > 0 || len(trimmed.Annotations) > 0 || len(trimmed.ManagedFields) > 0) {
+			status := func(d *appsv1.Deployment) Status { return NewStatus(p, State{Deployment: d}, nil, metav1.Time{}) }
+			if diff := cmp.Diff(status(d), status(trimmed)); isOurs(d) && diff != "" {
+				t.Errorf("another status (-whole +trimmed):\n%s", diff)
+			}
+			containers := len(trimmed.Spec.Template.Spec.Containers)
+			if len(trimmed.Labels)+len(trimmed.Annotations) > 0 || containers > 1 || !isOurs(d) && containers+len(trimmed.ManagedFields) > 0 {
 				t.Errorf("left is %+v", trimmed)
 			}
+			again := trimmed.DeepCopy()
+			Trim(again)
+			if diff := cmp.Diff(trimmed, again); diff != "" {
+				t.Errorf("trimmed twice (-once +twice):\n%s", diff)
+			}
 		})
+	}
+}
+
+// withConditions has a type, a status and a reason for each.
+func withConditions(words ...string) func(*appsv1.Deployment) {
+	return func(d *appsv1.Deployment) {
+		for c := range slices.Chunk(words, 3) {
+			d.Status.Conditions = append(d.Status.Conditions, appsv1.DeploymentCondition{
+				Type: appsv1.DeploymentConditionType(c[0]), Status: corev1.ConditionStatus(c[1]), Reason: c[2], Message: "for some reason",
+			})
+		}
 	}
 }

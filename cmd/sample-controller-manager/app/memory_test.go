@@ -33,7 +33,9 @@ func BenchmarkMemory(b *testing.B) {
 	b.Run("icecream", func(b *testing.B) { benchmarkMemory(b, "icecream", func(*icecreamv1alpha1.Icecream) {}) })
 	b.Run("deployment", func(b *testing.B) { benchmarkMemory(b, "deployment", func(*appsv1.Deployment) {}) })
 	b.Run("deployment of others", func(b *testing.B) {
-		benchmarkMemory(b, "deployment", func(d *appsv1.Deployment) { d.OwnerReferences = nil })
+		benchmarkMemory(b, "deployment", func(d *appsv1.Deployment) {
+			d.OwnerReferences, d.Spec.Selector.MatchLabels = nil, map[string]string{"app": "other"}
+		})
 	})
 }
 

@@ -5,6 +5,7 @@ package ownership
 
 import (
 	"fmt"
+	"hash/maphash"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,8 +13,18 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// byController is the index of objects by the UID of their controller.
-const byController = "controller-uid"
+// byController is the index of objects by a hash of the UID of their controller.
+const byController = "controller-uid-hash"
+
+// hashes is how many different hashes there are: as for Pods, whose package tells why, an
+// entry of an index is dear, and here most controllers own one object.
+const hashes = 2048
+
+var seed = maphash.MakeSeed()
+
+func hashOf(uid types.UID) string {
+	return string(rune(maphash.String(seed, string(uid)) % hashes))
+}
 
 // Object is what is owned.
 type Object interface {
@@ -29,7 +40,7 @@ func Index[T Object](informer cache.TypedSharedIndexInformer[T]) error {
 	}
 	err := informer.AddTypedIndexers(cache.TypedIndexers[T]{byController: func(obj T) ([]string, error) {
 		if owner := metav1.GetControllerOfNoCopy(obj); owner != nil {
-			return []string{string(owner.UID)}, nil
+			return []string{hashOf(owner.UID)}, nil
 		}
 		return nil, nil
 	}})
@@ -40,11 +51,15 @@ func Index[T Object](informer cache.TypedSharedIndexInformer[T]) error {
 }
 
 // Owned returns the objects of an [Index]ed informer in a namespace whose controller
-// has the UID. One in another namespace would be somebody's forgery.
+// has the UID. One in another namespace would be somebody's forgery. It passes over one in
+// 2,048 of all other objects.
 func Owned[T Object](objects cache.TypedIndexer[T], namespace string, uid types.UID) ([]T, error) {
-	all, err := objects.ByTypedIndex(byController, string(uid))
+	all, err := objects.ByTypedIndex(byController, hashOf(uid))
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(all, func(obj T) bool { return obj.GetNamespace() != namespace }), nil
+	return slices.DeleteFunc(all, func(obj T) bool {
+		owner := metav1.GetControllerOfNoCopy(obj)
+		return obj.GetNamespace() != namespace || owner == nil || owner.UID != uid
+	}), nil
 }

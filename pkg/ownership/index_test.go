@@ -1,0 +1,31 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ownership
+
+import (
+	"fmt"
+	"testing"
+)
+
+func TestWhatIsOwnedIsFoundAmongThoseOfTheSameHash(t *testing.T) {
+	const deployments = 3 * hashes
+	c := newCaches(t)
+	for i := range deployments {
+		c.add(replicaSet(fmt.Sprintf("web-%d-1", i), by("Deployment", fmt.Sprintf("web-%d", i))))
+		c.add(replicaSet(fmt.Sprintf("web-%d-alone", i)))
+	}
+	for i := range deployments {
+		owner := by("Deployment", fmt.Sprintf("web-%d", i))
+		found, err := Owned(c.replicaSets, "default", owner.UID)
+		if want := owner.Name + "-1"; err != nil || len(found) != 1 || found[0].Name != want {
+			t.Fatalf("of Deployment %s are %v, %v, want %s", owner.Name, found, err, want)
+		}
+		if found, err := Owned(c.replicaSets, "another", owner.UID); err != nil || len(found) > 0 {
+			t.Fatalf("in another namespace are %v, %v", found, err)
+		}
+	}
+	if entries := c.replicaSets.ListIndexFuncValues(byController); len(entries) > hashes || len(entries) < hashes/2 {
+		t.Errorf("the index has %d entries, want %d or some fewer", len(entries), hashes)
+	}
+}

@@ -30,6 +30,13 @@
 //	go -C hack/bench test -run '^$' -bench Churn -benchtime 5x -timeout 60m .
 //	go -C hack/bench test -run '^$' -bench Churn -benchtime 1x . -churn-pods=400 -churn-foos=20 -churn-rate=50
 //
+// BenchmarkMemory has the daemon cache objects of one sort after the other, up to 100,000 Pods,
+// and measures how much larger its live heap is for each; then it starts a fresh daemon on all
+// of them. It takes about ten minutes. With fewer it shows how it works:
+//
+//	go -C hack/bench test -run '^$' -bench Memory -benchtime 1x -timeout 60m .
+//	go -C hack/bench test -run '^$' -bench Memory -benchtime 1x . -memory-pods=2000 -memory-foos=100 -memory-others=500 -memory-unlabelled-pods=500
+//
 //	handover_test.go  the benchmark: what is done, and what it may take
 //	round_test.go     one handover, and what the audit log says of it
 //	fleet_test.go     two replicas of a program
@@ -46,6 +53,10 @@
 //	churn_test.go     the benchmark: what it takes, and what it may
 //	pods_test.go      Pods that change, and what statuses tell of them
 //	decoder_test.go   a program that is told of Pods and does nothing
+//
+//	memory_test.go    the benchmark: what it has the daemon take, and what it may
+//	objects_test.go   what is cached, and what is not
+//	observed_test.go  a daemon that is asked what it takes
 //
 // What compares the daemon with its peers on Foos is a program: package peers.
 package bench

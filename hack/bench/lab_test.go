@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -55,7 +56,8 @@ type lab struct {
 	foos    chan string    // the Foos that nobody has changed yet, in any order
 	started atomic.Int32   // replicas so far
 
-	restarts []atomic.Int32 // of the container of each Pod
+	restarts    []atomic.Int32 // of the container of each Pod
+	replicaSets sync.Map       // of each Foo of BenchmarkMemory, by its number
 }
 
 // startLab starts a lab and furnishes it.

@@ -19,7 +19,9 @@ import (
 type Usage struct {
 	CPU       time.Duration
 	Peak      uint64 // the most that was resident, in bytes, with what is mapped of its binary
-	Anonymous uint64 // what is resident by now without that
+	Resident  uint64 // what is resident by now
+	Anonymous uint64 // of that, what is not mapped of a file
+	Received  uint64 // bytes that were read, from the network above all
 }
 
 // Of returns what a process has taken that a process.Group runs in dir. The rusage of an
@@ -46,7 +48,15 @@ func Of(dir, name string) (Usage, error) {
 	if err != nil {
 		return Usage{}, err
 	}
-	return Usage{CPU: time.Duration(stat.CPUTime() * float64(time.Second)), Peak: status.VmHWM, Anonymous: status.RssAnon}, nil
+	io, err := p.IO()
+	if err != nil {
+		return Usage{}, err
+	}
+	return Usage{
+		CPU:  time.Duration(stat.CPUTime() * float64(time.Second)),
+		Peak: status.VmHWM, Resident: status.VmRSS, Anonymous: status.RssAnon,
+		Received: io.RChar,
+	}, nil
 }
 
 // LoadAverage is how busy the machine was in the last minute.

@@ -19,8 +19,8 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"samplecontroller.io/sample-controller-manager/hack/bench/usage"
-	"samplecontroller.io/sample-controller-manager/hack/cluster"
 	"samplecontroller.io/sample-controller-manager/hack/cluster/process"
+	"samplecontroller.io/sample-controller-manager/hack/leaders"
 )
 
 // residentBudget is what the whole process may have resident with 100,000 Pods of ours.
@@ -143,16 +143,15 @@ func (l *lab) measureStart(ctx context.Context, setting string) (s started, err 
 	return s, errors.Join(err, daemon.Stop(stopGrace))
 }
 
-// listed returns how the daemons have asked for Pods: all watches of them that were opened.
+// listed returns how often the daemons have asked for Pods, by verb and label selector.
 func (l *lab) listed() (selectors map[string]int, err error) {
-	pods := func(event auditv1.Event) bool {
-		return cluster.ByUserAgent(daemonName)(event) && event.ObjectRef != nil && event.ObjectRef.Resource == "pods"
-	}
-	watches, err := l.cluster.AuditWatches(pods)
+	pods := func(event auditv1.Event) bool { return event.ObjectRef != nil && event.ObjectRef.Resource == "pods" }
+	daemon := leaders.ServiceAccount(daemonName, daemonName)
+	watches, err := l.cluster.AuditWatches(daemon, pods)
 	if err != nil {
 		return nil, err
 	}
-	requests, err := l.cluster.AuditEvents(pods)
+	requests, err := l.cluster.AuditEvents(daemon, pods)
 	selectors = map[string]int{}
 	for _, event := range append(watches, requests...) {
 		if event.Verb == "watch" && event.Stage == auditv1.StageResponseComplete {

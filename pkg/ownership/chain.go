@@ -115,7 +115,11 @@ func (c *Chain) deploymentOfReplicaSet(rs *metav1.PartialObjectMetadata) *appsv1
 // owner reference names, if it names one.
 func Parent(kind schema.GroupVersionKind, obj metav1.Object) []cache.ObjectName {
 	owner := metav1.GetControllerOfNoCopy(obj)
-	if owner == nil || owner.Kind != kind.Kind || owner.APIVersion != kind.GroupVersion().String() {
+	if owner == nil || owner.Kind != kind.Kind {
+		return nil
+	}
+	// Parsed, not put together: this is done for each event of a Pod.
+	if version, err := schema.ParseGroupVersion(owner.APIVersion); err != nil || version != kind.GroupVersion() {
 		return nil
 	}
 	return []cache.ObjectName{cache.NewObjectName(obj.GetNamespace(), owner.Name)}

@@ -17,10 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	cachetesting "k8s.io/client-go/tools/cache/testing"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 	"samplecontroller.io/controller-manager/reconcile"
 
 	"samplecontroller.io/sample-controller-manager/pkg/ownership"
@@ -29,10 +29,9 @@ import (
 
 var fooKind = schema.GroupVersionKind{Group: "samplecontroller.k8s.io", Version: "v1alpha1", Kind: "Foo"}
 
-// BenchmarkPodEvent measures what one change of a Pod costs, from its decoded form to
-// a worker that is done with its key: transform, cache and indexes, whose it is,
-// queue, and a sync that finds the object's interval not yet over. All but the write
-// of an interval, which costs as much as the object has Pods.
+// BenchmarkPodEvent measures what one change of a Pod costs, from its decoded form until
+// it is known that its object rests and so whom it wakes: transform, cache and indexes,
+// whose it is. All but the look at the object when it has rested: [BenchmarkLook].
 //
 //	go test -run '^$' -bench PodEvent ./pkg/controller/statusaggregator
 //
@@ -47,18 +46,8 @@ func BenchmarkPodEvent(b *testing.B) {
 
 func benchmarkPodEvent(b *testing.B, pods, objects int) {
 	c := newBenchmarkCaches(b, objects)
-	keys := c.chain.OfPod(fooKind)
-	queue := workqueue.NewTypedRateLimitingQueue(reconcile.DefaultRateLimiter())
-	defer queue.ShutDown()
-
-	all := make([]*corev1.Pod, pods)
-	for i := range all {
-		all[i] = benchmarkPod(i, i%objects)
-		record := podrecord.New(all[i])
-		if err := c.pods.GetIndexer().Add(record); err != nil {
-			b.Fatal(err)
-		}
-	}
+	ofPod := c.chain.OfPod(fooKind)
+	all := c.fill(b, pods, objects)
 	version := pods
 	b.ReportAllocs()
 	for b.Loop() {
@@ -84,20 +73,46 @@ func benchmarkPodEvent(b *testing.B, pods, objects int) {
 			b.Fatal("the Pod says nothing else")
 		}
 		for _, record := range []*podrecord.Record{before, now} {
-			for _, key := range keys(record) {
-				queue.Add(key)
+			if woken := c.aggregator.restless(ofPod(record)); len(woken) > 0 {
+				b.Fatalf("%v were woken, which rest", woken)
 			}
 		}
-		if queue.Len() != 1 {
-			b.Fatalf("%d keys were woken, want 1", queue.Len())
+	}
+	for i := range objects {
+		if owners := ofPod(podrecord.New(benchmarkPod(i, i))); len(owners) != 1 {
+			b.Fatalf("a Pod is there for %v, want one object", owners)
 		}
-		key, _ := queue.Get()
-		if wait, err := c.aggregator.sync(b.Context(), key); err != nil || wait <= 0 {
-			b.Fatalf("sync() = %v, %v, want to wait for the end of the interval", wait, err)
-		}
-		queue.Forget(key)
-		queue.AddAfter(key, time.Hour)
-		queue.Done(key)
+	}
+}
+
+// BenchmarkLook measures a look at an object with so many Pods whose status says already
+// what they say.
+func BenchmarkLook(b *testing.B) {
+	for _, pods := range []int{1, 200, 10_000} {
+		b.Run(fmt.Sprintf("%d Pods", pods), func(b *testing.B) {
+			c := newBenchmarkCaches(b, 1)
+			c.fill(b, pods, 1)
+			c.aggregator.pace.interval = 0
+			key := cache.NewObjectName("default", "foo-0")
+			cached, _, err := c.aggregator.objects.GetByKey(key.String())
+			if err != nil {
+				b.Fatal(err)
+			}
+			foo := cached.(*samplev1alpha1.Foo)
+			found, err := c.chain.PodsOf(foo.Namespace, foo.UID)
+			if err != nil || len(found) != pods {
+				b.Fatalf("PodsOf() = %d Pods, %v, want %d", len(found), err, pods)
+			}
+			summary := summarize(found)
+			foo.Status.Pods = &summary
+			c.aggregator.pace.wrote(key, foo.UID) // long ago, as the interval is over at once
+			b.ReportAllocs()
+			for b.Loop() {
+				if wait, err := c.aggregator.sync(b.Context(), key); err != nil || wait != 0 {
+					b.Fatalf("sync() = %v, %v, want nothing to do", wait, err)
+				}
+			}
+		})
 	}
 }
 
@@ -106,6 +121,18 @@ type benchmarkCaches struct {
 	pods       cache.TypedSharedIndexInformer[*podrecord.Record]
 	chain      *ownership.Chain
 	aggregator *aggregator[*samplev1alpha1.Foo]
+}
+
+// fill caches Pods, one of each object after the other, and returns them.
+func (c benchmarkCaches) fill(b *testing.B, pods, objects int) []*corev1.Pod {
+	all := make([]*corev1.Pod, pods)
+	for i := range all {
+		all[i] = benchmarkPod(i, i%objects)
+		if err := c.pods.GetIndexer().Add(podrecord.New(all[i])); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return all
 }
 
 func newBenchmarkCaches(b *testing.B, objects int) benchmarkCaches {
@@ -123,7 +150,10 @@ func newBenchmarkCaches(b *testing.B, objects int) benchmarkCaches {
 		b.Fatal(err)
 	}
 	a := &aggregator[*samplev1alpha1.Foo]{
-		kind:    kind[*samplev1alpha1.Foo]{groupVersionKind: fooKind},
+		kind: kind[*samplev1alpha1.Foo]{
+			groupVersionKind: fooKind,
+			summary:          func(foo *samplev1alpha1.Foo) *workloadv1alpha1.PodSummary { return foo.Status.Pods },
+		},
 		objects: foos.GetTypedIndexer(),
 		chain:   chain,
 		written: &reconcile.Written{},

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/tools/cache"
 
 	"samplecontroller.io/controller-manager/controller"
@@ -55,7 +54,7 @@ func (a *aggregator[T]) explain(key cache.ObjectName) (facts []controller.Fact, 
 		return nil, "", err
 	}
 	before, now := a.kind.summary(obj), summarize(pods)
-	fact := controller.Fact{Name: "what the Pods of the " + kind + " say", Wanted: now.Summary, Differs: !equality.Semantic.DeepEqual(before, &now)}
+	fact := controller.Fact{Name: "what the Pods of the " + kind + " say", Wanted: now.Summary, Differs: !same(before, &now)}
 	if before != nil {
 		fact.Actual = before.Summary
 	}

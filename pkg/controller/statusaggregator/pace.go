@@ -12,8 +12,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// pace keeps the writes of each object an interval apart. It may be used by several
-// goroutines.
+// pace keeps the writes of each object an interval apart. After a write an object rests
+// for the interval; who has noted one has it looked at again when that is over. It may be
+// used by several goroutines.
 type pace struct {
 	interval time.Duration
 	clock    clock.PassiveClock
@@ -37,13 +38,22 @@ func (p *pace) wait(key cache.ObjectName, uid types.UID) time.Duration {
 	return p.of(key, uid).next.Sub(p.clock.Now())
 }
 
-// wrote begins the interval after a write.
-func (p *pace) wrote(key cache.ObjectName, uid types.UID) {
+// wrote begins the interval after a write, and returns how long it is.
+func (p *pace) wrote(key cache.ObjectName, uid types.UID) time.Duration {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	t := p.of(key, uid)
 	t.next = p.clock.Now().Add(p.interval)
 	p.objects[key] = t
+	return p.interval
+}
+
+// rests tells whether the interval after a write is not yet over. An object that was made
+// anew meanwhile rests with it.
+func (p *pace) rests(key cache.ObjectName) bool {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.objects[key].next.After(p.clock.Now())
 }
 
 // patience returns how long an object that has no Pods is still given to get some: an

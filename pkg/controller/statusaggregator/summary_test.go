@@ -6,6 +6,7 @@ package statusaggregator
 import (
 	"fmt"
 	"math/rand"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -159,5 +160,32 @@ func TestSummarizeHasBounds(t *testing.T) {
 				t.Errorf("summary %q, want %q", s.Summary, test.wantSummary)
 			}
 		})
+	}
+}
+
+// A field that were not compared would never be written when it alone has changed.
+func TestEachFieldOfASummaryMatters(t *testing.T) {
+	if a, b := (workloadv1alpha1.PodSummary{}), (workloadv1alpha1.PodSummary{Nodes: []workloadv1alpha1.NodeSummary{}}); !same(&a, &b) {
+		t.Error("no nodes are not the same as none")
+	}
+	if one := (workloadv1alpha1.PodSummary{}); same(nil, &one) || same(&one, nil) || !same(nil, nil) {
+		t.Error("no summary is the same as an empty one")
+	}
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[workloadv1alpha1.PodSummary]()) {
+		var a, b workloadv1alpha1.PodSummary
+		value := reflect.ValueOf(&a).Elem().FieldByIndex(field.Index)
+		switch field.Type.Kind() {
+		case reflect.String:
+			value.SetString("x")
+		case reflect.Int32, reflect.Int64:
+			value.SetInt(1)
+		case reflect.Slice:
+			value.Set(reflect.MakeSlice(field.Type, 1, 1))
+		default:
+			t.Errorf("no value for field %s of type %v", field.Name, field.Type)
+		}
+		if same(&a, &b) {
+			t.Errorf("summaries that differ in %s are the same", field.Name)
+		}
 	}
 }

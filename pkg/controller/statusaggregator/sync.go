@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -59,7 +58,7 @@ func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 		return 0, err
 	}
 	before, now := a.kind.summary(obj), summarize(pods)
-	if equality.Semantic.DeepEqual(before, &now) {
+	if same(before, &now) {
 		a.writes.Skip(a.statuses)
 		return 0, nil
 	}
@@ -85,7 +84,6 @@ func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 		return 0, fmt.Errorf("applying what the Pods of %s %q say: %w", a.kind.groupVersionKind.Kind, key.Name, err)
 	}
 	a.written.Note(key, a.objects, applied.GetResourceVersion())
-	a.pace.wrote(key, obj.GetUID())
 	klog.FromContext(ctx).V(4).Info("Updated status", "pods", now.Total, "ready", now.Ready)
-	return 0, nil
+	return a.pace.wrote(key, obj.GetUID()), nil // what changes meanwhile does not wake it
 }

@@ -4,6 +4,7 @@
 package statusaggregator
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -40,6 +41,63 @@ func TestWhatIsBetweenAnObjectAndItsPodsWakesIt(t *testing.T) {
 		after(1 * time.Second)
 		b.set(&appsv1.Deployment{ObjectMeta: b.metadata("api")})
 		b.wantWrites(write{7000 * ms, "none", ""})
+	})
+}
+
+// However often the Pods of an object change, it costs one sync for each write.
+func TestWhatChangesWhileAnObjectRestsCostsNoSync(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.set(b.pod("a", true))
+		b.start()
+		b.wantWrites(write{0, "1/1 ready on node-1", ""})
+		b.results()
+		for i := range 9 {
+			after(100 * ms)
+			b.set(b.pod("a", i%2 == 1))
+			b.set(b.pod("b", true))
+		}
+		// Another manager takes the summary away, too.
+		b.change(true, func(o testObject) { *podsOf(o) = nil })
+		if results := b.results(); len(results) > 0 {
+			b.Errorf("syncs before the interval was over: %v, want none", results)
+		}
+		after(100 * ms)
+		b.wantWrites(write{1000 * ms, "1/2 ready on node-1 (2)", ""})
+		after(time.Hour)
+		// That of the write, and one when the object has rested again.
+		if results := b.results(); len(results) != 2 {
+			b.Errorf("syncs: %v, want two", results)
+		}
+		b.wantWrites()
+	})
+}
+
+// Who no longer leads forgets what it was going to look at.
+func TestTheNextRunLooksAtWhatRested(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.set(b.pod("a", true))
+		b.startInformers()
+		run := func(during func()) {
+			ctx, cancel := context.WithCancel(b.Context())
+			done := make(chan error, 1)
+			go func() { done <- b.controller.Run(ctx) }()
+			during()
+			cancel()
+			if err := <-done; err != nil {
+				b.Errorf("Run() = %v, want nil", err)
+			}
+		}
+		run(func() {
+			b.wantWrites(write{0, "1/1 ready on node-1", ""})
+			after(200 * ms)
+			b.set(b.pod("a", false))
+			after(200 * ms)
+		})
+		b.wantWrites()
+		run(func() {
+			after(time.Hour)
+			b.wantWrites(write{1000 * ms, "0/1 ready on node-1", ""})
+		})
 	})
 }
 

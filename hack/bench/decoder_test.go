@@ -36,20 +36,27 @@ func runDecoder(kubeconfig string) {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	factory := informers.NewSharedInformerFactoryWithOptions(kubernetes.NewForConfigOrDie(config), 0,
-		informers.WithNamespace(namespace),
-		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = "controller" }),
-		informers.WithTransform(func(object any) (any, error) {
-			if pod, ok := object.(*corev1.Pod); ok {
-				object = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, ResourceVersion: pod.ResourceVersion}}
-			}
-			return object, nil
-		}),
-	)
+	factory := podsOf(kubernetes.NewForConfigOrDie(config), func(pod *corev1.Pod) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, ResourceVersion: pod.ResourceVersion}}
+	})
 	informer := factory.Core().V1().Pods().Informer()
 	factory.StartWithContext(ctx)
 	cache.WaitForCacheSync(ctx.Done(), informer.HasSynced)
 	fmt.Println(standsBy)
 	<-ctx.Done()
 	os.Exit(0)
+}
+
+// podsOf returns the informers of the daemon's Pods, which keep something of each.
+func podsOf(client kubernetes.Interface, keep func(*corev1.Pod) *corev1.Pod) informers.SharedInformerFactory {
+	return informers.NewSharedInformerFactoryWithOptions(client, 0,
+		informers.WithNamespace(namespace),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = "controller" }),
+		informers.WithTransform(func(object any) (any, error) {
+			if pod, ok := object.(*corev1.Pod); ok {
+				object = keep(pod)
+			}
+			return object, nil
+		}),
+	)
 }

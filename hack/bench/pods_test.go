@@ -27,7 +27,10 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 )
 
-const clients = 32 // that make or change Pods at once
+const (
+	clients = 32       // that make or change Pods at once
+	podNode = "node-1" // of all Pods
+)
 
 // createPods creates Foos with as many Pods each, and what is between, as
 // kube-controller-manager would.
@@ -44,7 +47,7 @@ func (l *lab) createPodsOf(ctx context.Context, name string, each int) error {
 	labels := map[string]string{"app": "nginx", "controller": name}
 	template := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: labels},
-		Spec:       corev1.PodSpec{NodeName: "node-1", Containers: []corev1.Container{{Name: "nginx", Image: "nginx:latest"}}},
+		Spec:       corev1.PodSpec{NodeName: podNode, Containers: []corev1.Container{{Name: "nginx", Image: "nginx:latest"}}},
 	}
 	selector := &metav1.LabelSelector{MatchLabels: labels}
 	owned := func(name string, owner metav1.Object, kind schema.GroupVersionKind) metav1.ObjectMeta {
@@ -80,6 +83,18 @@ func podName(foo string, i int) string { return fmt.Sprintf("%s-%05d", foo, i) }
 
 // fooOfPod is the inverse of podName.
 func fooOfPod(pod string) string { return pod[:len(pod)-len("-00000")] }
+
+// forgetTold makes all statuses say nothing of Pods, so that who writes them next shows
+// that it works.
+func (l *lab) forgetTold(ctx context.Context, foos int) error {
+	for i := range foos {
+		_, err := l.sample.SamplecontrollerV1alpha1().Foos(namespace).Patch(ctx, fooName(i), types.MergePatchType, []byte(`{"status":{"pods":null}}`), metav1.PatchOptions{}, "status")
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // waitTold waits until each Foo says how many Pods it has.
 func (l *lab) waitTold(ctx context.Context, foos, each int) error {

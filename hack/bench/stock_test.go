@@ -49,8 +49,13 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == stockLeader {
 		runStockLeader(os.Args[2:]) // as a replica, for which there is no other program
 	}
-	if len(os.Args) > 2 && os.Args[1] == decoder {
-		runDecoder(os.Args[2])
+	if len(os.Args) > 2 {
+		switch os.Args[1] {
+		case decoder:
+			runDecoder(os.Args[2])
+		case teller:
+			runTeller(os.Args[2])
+		}
 	}
 	os.Exit(m.Run())
 }

@@ -123,8 +123,8 @@ func (l *lab) churn(ctx context.Context, i int, decoding *process.Process) (c ch
 		return c, err
 	}
 	c.perSecond = float64(made) / time.Since(since).Seconds()
-	// The last state is written when the interval is over.
-	time.Sleep(2 * aggregationInterval)
+	// The last state is written when the interval is over. Where none comes, the log says so.
+	_ = l.waitLastTold(ctx, *churnFoos)
 	after, err := l.usages(p, decoding)
 	if err != nil {
 		return c, err

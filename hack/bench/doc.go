@@ -24,8 +24,9 @@
 //	go -C hack/bench test -run '^$' -bench Hammer -benchtime 10x -timeout 60m .
 //
 // BenchmarkChurn changes Pods all the time, 500 of 20,000 of 100 Foos each second for half a
-// minute in each round, and measures what it takes the daemon to say so. To make the Pods takes
-// minutes. With fewer it shows how it works:
+// minute in each round, and measures what it takes the daemon to say so, and what it takes who
+// cannot do with less. To make the Pods takes minutes. With fewer it shows how it works, and
+// with -churn-profile=<dir> what the daemon does:
 //
 //	go -C hack/bench test -run '^$' -bench Churn -benchtime 5x -timeout 60m .
 //	go -C hack/bench test -run '^$' -bench Churn -benchtime 1x . -churn-pods=400 -churn-foos=20 -churn-rate=50
@@ -53,6 +54,8 @@
 //	churn_test.go     the benchmark: what it takes, and what it may
 //	pods_test.go      Pods that change, and what statuses tell of them
 //	decoder_test.go   a program that is told of Pods and does nothing
+//	teller_test.go    a program that makes the writes that cannot be avoided
+//	profile_test.go   profiles of the daemon
 //
 //	memory_test.go    the benchmark: what it has the daemon take, and what it may
 //	objects_test.go   what is cached, and what is not

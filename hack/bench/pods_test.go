@@ -23,6 +23,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 )
@@ -98,14 +99,27 @@ func (l *lab) forgetTold(ctx context.Context, foos int) error {
 
 // waitTold waits until each Foo says how many Pods it has.
 func (l *lab) waitTold(ctx context.Context, foos, each int) error {
+	return l.awaitTold(ctx, foos, func(_ int, pods *workloadv1alpha1.PodSummary) bool { return int(pods.Total) == each })
+}
+
+// waitLastTold waits until each Foo tells of all restarts that were made.
+func (l *lab) waitLastTold(ctx context.Context, foos int) error {
+	restarts := make([]int64, foos)
+	for n := range l.restarts {
+		restarts[n%foos] += int64(l.restarts[n].Load())
+	}
+	return l.awaitTold(ctx, foos, func(foo int, pods *workloadv1alpha1.PodSummary) bool { return pods.Restarts == restarts[foo] })
+}
+
+func (l *lab) awaitTold(ctx context.Context, foos int, tells func(foo int, pods *workloadv1alpha1.PodSummary) bool) error {
 	return await(ctx, "all statuses tell of the Pods", time.Second, func() error {
 		list, err := l.sample.SamplecontrollerV1alpha1().Foos(namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
 		}
 		told := 0
-		for _, foo := range list.Items {
-			if foo.Status.Pods != nil && int(foo.Status.Pods.Total) == each {
+		for i, foo := range list.Items { // by name, as they are numbered
+			if foo.Status.Pods != nil && tells(i, foo.Status.Pods) {
 				told++
 			}
 		}

@@ -1,0 +1,108 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+)
+
+// TestAnEditWaitsForASyncNotForTheBacklog has ten workers begin with 5,000 keys that
+// take 20 ms each, while a user changes one every 50 ms. It does so, too, with keys taken as
+// they come, which is what a queue does by default: that is what the order is for.
+func TestAnEditWaitsForASyncNotForTheBacklog(t *testing.T) {
+	const keys, workers, takes, every = 5000, 10, 20 * time.Millisecond, 50 * time.Millisecond
+	alone := keys / workers * takes // how long it takes when nobody changes anything
+
+	waits, lasted := editsDuringBacklog(t, func(b *backlog) workqueue.Queue[cache.ObjectName] { return newOrder(b) }, keys, workers, takes, every)
+	t.Logf("in order: %d edits waited %v in the median and at most %v; the backlog took %v, and %v without them", len(waits), waits[len(waits)/2], waits[len(waits)-1], lasted, alone)
+	if most := waits[len(waits)-1]; most > takes {
+		t.Errorf("an edit waited %v, want at most %v, which is one sync", most, takes)
+	}
+	if most := alone + time.Duration(len(waits)+workers)*takes/workers; lasted > most {
+		t.Errorf("the backlog took %v, want at most %v: no longer than the edits are work", lasted, most)
+	}
+
+	waits, lasted = editsDuringBacklog(t, func(*backlog) workqueue.Queue[cache.ObjectName] { return workqueue.DefaultQueue[cache.ObjectName]() }, keys, workers, takes, every)
+	t.Logf("as they come: %d edits waited %v in the median and at most %v; the backlog took %v", len(waits), waits[len(waits)/2], waits[len(waits)-1], lasted)
+	if got := waits[len(waits)/2]; got < 100*takes {
+		t.Errorf("taken as they come, an edit waited %v in the median: the order is not needed", got)
+	}
+}
+
+// editsDuringBacklog returns how long edits waited, sorted, that were made while workers
+// went through a backlog, and how long that took.
+func editsDuringBacklog(t *testing.T, order func(*backlog) workqueue.Queue[cache.ObjectName], keys, workers int, takes, every time.Duration) (waits []time.Duration, lasted time.Duration) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		key := func(i int) cache.ObjectName { return cache.NewObjectName("default", fmt.Sprintf("foo-%04d", i)) }
+		var mutex sync.Mutex
+		edited := map[cache.ObjectName]time.Time{}
+		left := map[cache.ObjectName]bool{} // of the backlog
+		finished := make(chan struct{})
+		look := func(_ context.Context, key cache.ObjectName) (time.Duration, error) {
+			mutex.Lock()
+			if at, ok := edited[key]; ok {
+				waits = append(waits, time.Since(at))
+				delete(edited, key)
+			}
+			if delete(left, key); len(left) == 0 {
+				select {
+				case <-finished:
+				default:
+					close(finished)
+				}
+			}
+			mutex.Unlock()
+			time.Sleep(takes)
+			return 0, nil
+		}
+		l := New(loopName, look)
+		l.progress.work()
+		backlog, rateLimiter := newBacklog(), l.rateLimiter()
+		w := &worker{Loop: l, queue: newQueue("", rateLimiter, order(backlog)), rateLimiter: rateLimiter}
+		for i := range keys {
+			left[key(i)] = true
+			backlog.hold(key(i), fmt.Sprint(i+1))
+		}
+		began := time.Now()
+		backlog.release(w.queue.Add)
+		var all sync.WaitGroup
+		for range workers {
+			all.Go(func() {
+				for w.processNext(t.Context()) {
+				}
+			})
+		}
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for i := 0; ; i++ {
+			select {
+			case <-tick.C:
+				name := key(i * 7919 % keys) // none twice, and in no order
+				mutex.Lock()
+				edited[name] = time.Now()
+				mutex.Unlock()
+				w.queue.Add(name)
+				continue
+			case <-finished:
+			}
+			break
+		}
+		lasted = time.Since(began) + takes
+		time.Sleep(time.Minute) // in which what is left is synced
+		w.queue.ShutDown()
+		all.Wait()
+		slices.Sort(waits)
+	})
+	return waits, lasted
+}

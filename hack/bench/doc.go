@@ -37,6 +37,13 @@
 //
 //	go -C hack/bench test -run '^$' -bench Memory -benchtime 1x -timeout 60m .
 //	go -C hack/bench test -run '^$' -bench Memory -benchtime 1x . -memory-pods=2000 -memory-foos=100 -memory-others=500 -memory-unlabelled-pods=500
+
+// BenchmarkTakeover has a user edit Foos while the daemon goes through all after its start,
+// when these are as they should be and when each is to be written. Each of its rounds takes
+// some minutes:
+//
+//	go -C hack/bench test -run '^$' -bench Takeover -benchtime 3x -timeout 60m .
+//	go -C hack/bench test -run '^$' -bench Takeover/settled -benchtime 5x .
 //
 //	handover_test.go  the benchmark: what is done, and what it may take
 //	round_test.go     one handover, and what the audit log says of it
@@ -60,6 +67,10 @@
 //	memory_test.go    the benchmark: what it has the daemon take, and what it may
 //	objects_test.go   what is cached, and what is not
 //	observed_test.go  a daemon that is asked what it takes
+//
+//	takeover_test.go  the benchmark: what is found, who takes over, and how long edits may wait
+//	resync_test.go    one take-over
+//	user_test.go      who edits Foos meanwhile, and what became of that
 //
 // What compares the daemon with its peers on Foos is a program: package peers.
 package bench

@@ -58,6 +58,7 @@ type lab struct {
 
 	restarts    []atomic.Int32 // of the container of each Pod
 	replicaSets sync.Map       // of each Foo of BenchmarkMemory, by its number
+	replicas    int            // that a Foo was given last; each number is given once
 }
 
 // startLab starts a lab and furnishes it.

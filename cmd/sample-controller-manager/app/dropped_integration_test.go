@@ -1,0 +1,295 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/client-go/util/workqueue"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster"
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+)
+
+// dropped are the resources whose watches end.
+var dropped = []string{"foos", "deployments"}
+
+// TestWatchesThatAreDroppedLoseNothing ends the watches that Foos are served by, while
+// Foos are made and scaled, and Deployments drift, and others are touched all the time. All
+// is written that there is to be written, once.
+func TestWatchesThatAreDroppedLoseNothing(t *testing.T) {
+	for _, how := range []struct {
+		name   string
+		drop   func(t *testing.T, ns string)
+		goesOn bool // from where it was; or what there is must be listed anew
+	}{
+		{"by an API server that is read too slowly", dropByLoad, true},
+		{"by an API server that forgets what it has told", dropByRestart, false},
+	} {
+		t.Run(how.name, func(t *testing.T) {
+			ns := newNamespace(t)
+			proxy := startUnread(t)
+			startDaemon(t, "--kubeconfig="+proxy.Kubeconfig(t, namespace, namespace), "--controllers="+foos.controller,
+				"--leader-elect=false") // so that nothing but a watch tells what is to be done
+			for i := range changesOfDrop {
+				for _, when := range []string{"early", "late"} {
+					foos.create(t, ns, fmt.Sprintf("scaled-%s-%d", when, i), 1)
+					foos.create(t, ns, fmt.Sprintf("drifted-%s-%d", when, i), 1)
+				}
+				foos.create(t, ns, bulk(i), 1)
+			}
+			waitAllWritten(t, ns, 5*changesOfDrop)
+			foos.keepTouching(t, ns, []string{bulk(0), bulk(1), bulk(2), bulk(3), bulk(4)})
+
+			began := time.Now()
+			read := proxy.leaveUnread()
+			changeBy(t, ns, "early")
+			how.drop(t, ns)
+			changeBy(t, ns, "late")
+			if writes := writesFor(t, ns, began); len(writes) > 0 {
+				t.Fatalf("while nothing was read, there were the writes %v", writes)
+			}
+			read()
+			waitAllWritten(t, ns, 7*changesOfDrop)
+
+			time.Sleep(2 * time.Second) // in which nothing more is to be written
+			if diff := cmp.Diff(writesOfDrop(), writesFor(t, ns, began)); diff != "" {
+				t.Errorf("unexpected writes (-want +got):\n%s", diff)
+			}
+			wantWatched(t, began, how.goesOn)
+		})
+	}
+}
+
+// changesOfDrop is how many objects meet each change.
+const changesOfDrop = 20
+
+// bulk is the name of a Foo, and of its Deployment, that is changed in nothing that is to be
+// acted upon.
+func bulk(i int) string { return fmt.Sprintf("bulk-%d", i) }
+
+// changeBy makes some changes of each kind.
+func changeBy(t *testing.T, ns, when string) {
+	t.Helper()
+	for i := range changesOfDrop {
+		foos.create(t, ns, fmt.Sprintf("made-%s-%d", when, i), 1)
+		if err := foos.patch(t.Context(), ns, fmt.Sprintf("scaled-%s-%d", when, i), `{"spec":{"replicas":2}}`); err != nil {
+			t.Fatal(err)
+		}
+		drifted, drift := fmt.Sprintf("drifted-%s-%d", when, i), []byte(`{"spec":{"replicas":5}}`)
+		if _, err := kube.AppsV1().Deployments(ns).Patch(t.Context(), drifted, types.MergePatchType, drift, metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// writesOfDrop are the writes for all that.
+func writesOfDrop() map[string]int {
+	want := map[string]int{}
+	for i := range changesOfDrop {
+		for _, when := range []string{"early", "late"} {
+			want[fmt.Sprintf("create deployments made-%s-%d: 201", when, i)] = 1
+			want[fmt.Sprintf("patch foos/status made-%s-%d: 200", when, i)] = 1
+			want[fmt.Sprintf("patch deployments scaled-%s-%d: 200", when, i)] = 1
+			want[fmt.Sprintf("patch foos/status scaled-%s-%d: 200", when, i)] = 1
+			want[fmt.Sprintf("patch deployments drifted-%s-%d: 200", when, i)] = 1
+		}
+	}
+	return want
+}
+
+// writesFor returns what the controller has written since, with what came of it.
+func writesFor(t *testing.T, ns string, since time.Time) map[string]int {
+	t.Helper()
+	events, err := testCluster.AuditEvents(cluster.ByUserAgent(foos.controller), cluster.InNamespace(ns), isWrite, func(event auditv1.Event) bool {
+		return event.RequestReceivedTimestamp.After(since)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	writes := map[string]int{}
+	for _, event := range events {
+		writes[fmt.Sprintf("%s %s: %d", cluster.Call(event), event.ObjectRef.Name, event.ResponseStatus.Code)]++
+	}
+	return writes
+}
+
+// waitAllWritten waits until there are so many Foos, each with the Deployment that it asks
+// for and a status that says so.
+func waitAllWritten(t *testing.T, ns string, count int) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%d Foos are served", count), func(ctx context.Context) error {
+		all, err := sample.SamplecontrollerV1alpha1().Foos(ns).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		deployments, err := kube.AppsV1().Deployments(ns).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		if len(all.Items) != count || len(deployments.Items) != count {
+			return fmt.Errorf("there are %d Foos and %d Deployments", len(all.Items), len(deployments.Items))
+		}
+		replicas := map[string]int32{}
+		for _, d := range deployments.Items {
+			replicas[d.Name] = *d.Spec.Replicas
+		}
+		for _, foo := range all.Items {
+			if *foo.Spec.Replicas != replicas[foo.Name] || foo.Status.ObservedGeneration != foo.Generation ||
+				!meta.IsStatusConditionTrue(foo.Status.Conditions, "Reconciling") {
+				return fmt.Errorf("%s asks for %d replicas in generation %d, its Deployment has %d, its status is %+v", foo.Name, *foo.Spec.Replicas, foo.Generation, replicas[foo.Name], foo.Status)
+			}
+		}
+		return nil
+	})
+}
+
+// wantWatched checks that the watches that ended were resumed, and whether what there was
+// had to be listed anew for that.
+func wantWatched(t *testing.T, since time.Time, goesOn bool) {
+	t.Helper()
+	watches, err := testCluster.AuditWatches(func(event auditv1.Event) bool {
+		return strings.HasPrefix(event.UserAgent, "sample-controller-manager/") && event.RequestReceivedTimestamp.After(since)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, resource := range dropped {
+		resumed, listed := 0, 0
+		for _, event := range watches {
+			if event.ObjectRef.Resource != resource {
+				continue
+			}
+			uri, err := url.ParseRequestURI(event.RequestURI)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if uri.Query().Get("sendInitialEvents") == "true" {
+				listed++
+			} else {
+				resumed++
+			}
+		}
+		if goesOn && (resumed == 0 || listed > 0) || !goesOn && listed == 0 {
+			t.Errorf("the watch of %s went on %d times and began anew %d times; it could go on: %v", resource, resumed, listed, goesOn)
+		}
+		t.Logf("the watch of %s went on %d times and began anew %d times", resource, resumed, listed)
+	}
+}
+
+// dropByLoad changes objects, big ones, as fast as it can until the API server no longer
+// keeps what it cannot send.
+func dropByLoad(t *testing.T, ns string) {
+	t.Helper()
+	before := closedWatches(t)
+	changes := 0
+	eventually(t, "the API server ends watches that are not read", func(ctx context.Context) error {
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{"ballast":"%d %s"}}}`, changes, strings.Repeat("x", 200_000))
+		errs := make([]error, changesOfDrop)
+		workqueue.ParallelizeUntil(ctx, 16, changesOfDrop, func(i int) {
+			_, err := kube.AppsV1().Deployments(ns).Patch(ctx, bulk(i), types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+			errs[i] = errors.Join(err, foos.patch(ctx, ns, bulk(i), patch))
+		})
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+		changes += changesOfDrop
+		now := closedWatches(t)
+		for _, resource := range dropped {
+			if now[resource] == before[resource] {
+				return fmt.Errorf("not that of %s, after %d changes", resource, changes)
+			}
+		}
+		return nil
+	})
+	t.Logf("it ended watches after %d changes of Foos, and as many of Deployments, of 200 kB", changes)
+}
+
+// dropByRestart has the API server be started anew. What has happened before it then does
+// not know.
+func dropByRestart(t *testing.T, _ string) {
+	t.Helper()
+	if err := testCluster.RestartAPIServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// closedWatch is a line of the API server's metrics.
+var closedWatch = regexp.MustCompile(`(?m)^apiserver_terminated_watchers_total\{group="[^"]*",resource="([a-z]+)[^"]*"\} (\S+)$`)
+
+// closedWatches returns how many watches the API server has ended by resource, as it says
+// itself, because they were read too slowly.
+func closedWatches(t *testing.T) map[string]string {
+	t.Helper()
+	metrics, err := kube.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := map[string]string{}
+	for _, match := range closedWatch.FindAllStringSubmatch(string(metrics), -1) {
+		closed[match[1]] = match[2]
+	}
+	return closed
+}
+
+// unread is a proxy before the API server that can leave unread what watches tell.
+type unread struct {
+	*clustertest.Proxy
+	reading atomic.Pointer[chan struct{}] // closed while they are read
+}
+
+func startUnread(t *testing.T) *unread {
+	t.Helper()
+	u := &unread{}
+	u.leaveUnread()()
+	u.Proxy = clustertest.StartProxy(t, testCluster, func(next http.Handler) http.Handler { return next }, func(response *http.Response) error {
+		r := response.Request
+		if path := strings.Split(r.URL.Path, "/"); r.URL.Query().Get("watch") == "true" && slices.Contains(dropped, path[len(path)-1]) {
+			response.Body = &unreadBody{response.Body, r.Context(), u}
+		}
+		return nil
+	})
+	return u
+}
+
+// leaveUnread leaves unread what comes, until read is called.
+func (u *unread) leaveUnread() (read func()) {
+	reading := make(chan struct{})
+	u.reading.Store(&reading)
+	return func() { close(reading) }
+}
+
+// unreadBody is the body of the answer to a watch. What is not read of it fills the
+// network's buffers, then those of the API server.
+type unreadBody struct {
+	io.ReadCloser
+	ctx   context.Context // of the request: the client may go meanwhile
+	proxy *unread
+}
+
+func (b *unreadBody) Read(buffer []byte) (int, error) {
+	n, err := b.ReadCloser.Read(buffer) // which may have waited for something since before
+	select {
+	case <-*b.proxy.reading.Load():
+		return n, err
+	case <-b.ctx.Done():
+		return 0, b.ctx.Err()
+	}
+}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -23,32 +24,57 @@ import (
 // That a Deployment is as cached, each write makes sure of by its resourceVersion. But
 // the cache of objects may be behind that of Deployments, since each has a watch of its
 // own: to a new leader, what the one before has done for a newer version of an object
-// would then be drift. So each object is looked at once in a term, before the first write
-// that would undo something. If it is as cached, the cache has come as far as all who led
-// before, and from then on only this process writes, from a cache that never goes back.
-// Before a deletion it is looked at each time.
+// would then be drift. So an object is looked at before the first write that would undo
+// something. If it is as cached, the cache has come as far as all who led before, and from
+// then on only this process writes, from a cache that never goes back. Before a deletion
+// it is looked at each time.
+//
+// Each look tells how far the API server has come, too, which is further than all who led
+// before. Once the cache has come to that, with the next event of any object, none is
+// looked at any more.
 type confirmations struct {
-	mutex sync.Mutex
-	byKey map[cache.ObjectName]types.UID
+	parents  reconcile.VersionedStore // the cache of objects
+	mutex    sync.Mutex
+	byKey    map[cache.ObjectName]types.UID
+	version  string // that the first look in this term told; empty before
+	caughtUp bool   // the cache has come to it
 }
 
 // begin forgets all: a term begins.
 func (c *confirmations) begin() {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	c.byKey = nil
+	c.byKey, c.version, c.caughtUp = nil, "", false
 }
 
 func (c *confirmations) has(p Parent) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
+	if !c.caughtUp && c.version != "" {
+		order, err := resourceversion.CompareResourceVersion(c.parents.LastStoreSyncResourceVersion(), c.version)
+		if c.caughtUp = err == nil && order >= 0; c.caughtUp {
+			c.byKey = nil
+		}
+	}
 	uid, ok := c.byKey[cache.MetaObjectToName(p)]
-	return ok && uid == p.GetUID()
+	return c.caughtUp || ok && uid == p.GetUID()
+}
+
+// look notes which version of all objects a look at one told.
+func (c *confirmations) look(version string) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.version == "" {
+		c.version = version
+	}
 }
 
 func (c *confirmations) add(p Parent) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
+	if c.caughtUp {
+		return
+	}
 	if c.byKey == nil {
 		c.byKey = map[cache.ObjectName]types.UID{}
 	}
@@ -80,7 +106,9 @@ func (k *Keeper) confirmParent(ctx context.Context, p Parent, view View, next wr
 		// confirmed each time: the user may name a former Deployment again.
 		return nil
 	}
-	if err := p.Confirm(ctx); err != nil {
+	version, err := p.Confirm(ctx)
+	k.confirmed.look(version)
+	if err != nil {
 		return err
 	}
 	k.confirmed.add(p)
@@ -89,26 +117,27 @@ func (k *Keeper) confirmParent(ctx context.Context, p Parent, view View, next wr
 
 // confirm returns [reconcile.ErrStale] unless the object is as the cache has it, but for
 // what asks for nothing, such as its status; it rests then until the cache knows better.
-func (c *Controller[T]) confirm(ctx context.Context, key cache.ObjectName, obj T) error {
+// The version is that of all objects at that time, empty if nothing could be learnt.
+func (c *Controller[T]) confirm(ctx context.Context, key cache.ObjectName, obj T) (version string, err error) {
 	// To list one is to get it, by a verb that is granted anyway.
-	found, err := c.kind.List(ctx, key.Namespace, metav1.ListOptions{
+	found, version, err := c.kind.List(ctx, key.Namespace, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String(),
 	})
 	if err != nil {
-		return fmt.Errorf("confirming %s: %w", c.kind.Parent(obj), err)
+		return "", fmt.Errorf("confirming %s: %w", c.kind.Parent(obj), err)
 	}
 	for _, now := range found {
 		if now.GetName() != key.Name {
 			continue
 		}
 		if now.GetUID() == obj.GetUID() && now.GetGeneration() == obj.GetGeneration() && now.GetDeletionTimestamp() == nil {
-			return nil
+			return version, nil
 		}
 		klog.FromContext(ctx).V(2).Info("Not writing, the object is no longer as cached", "generation", now.GetGeneration(), "cachedGeneration", obj.GetGeneration())
 		c.written.Note(key, c.objects, now.GetResourceVersion())
-		return reconcile.ErrStale
+		return version, reconcile.ErrStale
 	}
 	klog.FromContext(ctx).V(2).Info("Not writing, the object is gone")
 	c.written.Refused(key, c.objects, obj)
-	return reconcile.ErrStale
+	return version, reconcile.ErrStale
 }

@@ -10,6 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
@@ -74,6 +75,44 @@ func TestTheFirstPatchOfATermReadsTheObject(t *testing.T) {
 			f.drift()
 			f.sync()
 			f.wantCalls("patch deployments")
+		}
+	})
+}
+
+func TestOnceTheCacheHasAllFromBeforeTheTermNothingIsRead(t *testing.T) {
+	overKinds(t, func(t *testing.T, kind kind) {
+		for version, calls := range map[string][]string{
+			"99":  {"patch deployments", "list objects"},
+			"100": {"patch deployments"},
+		} {
+			t.Run(version, func(t *testing.T) {
+				f := newFixture(t, kind, kind.example())
+				f.serve()
+				f.sample.PrependReactor("list", kind.resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+					list, err := f.sample.Tracker().List(kind.resources(), kind.GroupVersionKind, "")
+					if err == nil {
+						err = meta.NewAccessor().SetResourceVersion(list, "100")
+					}
+					return true, list, err
+				})
+				f.newTerm()
+				f.drift()
+				f.sync()
+				f.wantCalls("patch deployments", "list objects")
+
+				f.change(func(o object) { o.SetUID("uid-another") })
+				f.update(func(d *appsv1.Deployment) { d.OwnerReferences[0].UID = "uid-another" })
+				f.drift()
+				f.objects.Bookmark(version)
+				f.sync()
+				f.wantCalls(calls...)
+
+				f.newTerm()
+				f.drift()
+				f.objects.Bookmark(version)
+				f.sync()
+				f.wantCalls("patch deployments", "list objects")
+			})
 		}
 	})
 }

@@ -41,8 +41,9 @@ type Kind[T Object] interface {
 	StatusResource() schema.GroupResource
 	// Parent returns the object as the parent of its Deployment.
 	Parent(T) Parent
-	// List returns the objects of a namespace as the API server has them.
-	List(ctx context.Context, namespace string, options metav1.ListOptions) ([]T, error)
+	// List returns the objects of a namespace as the API server has them, and at which
+	// version.
+	List(ctx context.Context, namespace string, options metav1.ListOptions) (objects []T, version string, err error)
 	// Status returns what the object's status says.
 	Status(T) Status
 	// SameStatus tells whether what is the controller's of two statuses is the same.
@@ -106,7 +107,7 @@ func NewController[T Object](name string, kind Kind[T], o Options[T]) (*Controll
 	if err != nil {
 		return nil, fmt.Errorf("indexing by Deployment: %w", err)
 	}
-	keeper, err := NewKeeper(o.Deployments, o.Client, o.Writes, name)
+	keeper, err := NewKeeper(o.Objects.GetTypedIndexer(), o.Deployments, o.Client, o.Writes, name)
 	if err != nil {
 		return nil, err
 	}

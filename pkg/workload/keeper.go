@@ -20,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"samplecontroller.io/controller-manager/reconcile"
 	"samplecontroller.io/controller-manager/writes"
 
 	"samplecontroller.io/sample-controller-manager/pkg/ownership"
@@ -44,15 +45,15 @@ type Keeper struct {
 	confirmed    confirmations
 }
 
-// NewKeeper returns a keeper that reads from the informer and writes with the
-// client under the name of fieldManager. What the client writes passes through the
-// transport, which may be nil. It adds an index to the informer, so it
-// must be called before that is started; others may have added it before.
-func NewKeeper(deployments cache.TypedSharedIndexInformer[*appsv1.Deployment], client appsv1client.DeploymentsGetter, transport *writes.Transport, fieldManager string) (*Keeper, error) {
+// NewKeeper returns a keeper that reads from the informer and writes with the client under
+// the name of fieldManager. What the client writes passes through the transport, which may
+// be nil. The parents that it is given come from the store. It adds an index to the
+// informer, so it must be called before that is started; others may have added it before.
+func NewKeeper(parents reconcile.VersionedStore, deployments cache.TypedSharedIndexInformer[*appsv1.Deployment], client appsv1client.DeploymentsGetter, transport *writes.Transport, fieldManager string) (*Keeper, error) {
 	if err := ownership.Index(deployments); err != nil {
 		return nil, fmt.Errorf("Deployments: %w", err)
 	}
-	return &Keeper{deployments: deployments.GetTypedIndexer(), client: client, writes: transport, fieldManager: fieldManager, clock: clock.RealClock{}}, nil
+	return &Keeper{deployments: deployments.GetTypedIndexer(), client: client, writes: transport, fieldManager: fieldManager, clock: clock.RealClock{}, confirmed: confirmations{parents: parents}}, nil
 }
 
 // Begin begins a term: since the last one, another process may have written. It must not

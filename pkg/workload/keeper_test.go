@@ -35,7 +35,7 @@ func newTestKeeper(t *testing.T, cached, stored []*appsv1.Deployment) (*Keeper, 
 		}
 	}
 	deployments := newInformer(client)
-	keeper, err := NewKeeper(deployments, client.AppsV1(), nil, "test-manager")
+	keeper, err := NewKeeper(cache.NewStore(cache.MetaNamespaceKeyFunc), deployments, client.AppsV1(), nil, "test-manager")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestKeepAsksForConfirmationOfWhatMayUndoSomething(t *testing.T) {
 				asked := 0
 				state, err := keeper.Keep(t.Context(), parent(func(p *Parent) {
 					p.HadDeployment = test.had
-					p.Confirm = func(context.Context) error { asked++; return confirmed }
+					p.Confirm = func(context.Context) (string, error) { asked++; return "", confirmed }
 				}))
 				writes, wantAsked, wantErr := []string(nil), 0, error(nil)
 				for _, action := range client.Actions() {

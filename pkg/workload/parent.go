@@ -40,8 +40,9 @@ type Parent struct {
 	// HadDeployment says that there has been a Deployment: the object's status tells.
 	HadDeployment bool
 	// Confirm, if set, returns [reconcile.ErrStale] if the object wants something else
-	// by now, or is gone or being deleted. Writes that rely on it ask before.
-	Confirm func(context.Context) error
+	// by now, or is gone or being deleted. Writes that rely on it ask before. The version
+	// is that of all objects when it looked, empty if that is not known.
+	Confirm func(context.Context) (version string, err error)
 }
 
 // String names the parent in messages: its kind and its name in quotes.

@@ -129,7 +129,7 @@ func TestTwoKeepersShareOneIndex(t *testing.T) {
 	_, client := newTestKeeper(t, nil, nil)
 	informer := newInformer(client)
 	for range 2 {
-		if _, err := NewKeeper(informer, client.AppsV1(), nil, "test"); err != nil {
+		if _, err := NewKeeper(informer.GetStore(), informer, client.AppsV1(), nil, "test"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -48,7 +48,7 @@ func (c *Controller[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 	}
 
 	parent := c.kind.Parent(obj)
-	parent.Confirm = func(ctx context.Context) error { return c.confirm(ctx, key, obj) }
+	parent.Confirm = func(ctx context.Context) (string, error) { return c.confirm(ctx, key, obj) }
 	state, err := c.keeper.Keep(ctx, parent)
 	if state.Refused != nil {
 		c.written.Refused(key, c.kept, state.Refused)

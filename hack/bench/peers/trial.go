@@ -63,11 +63,6 @@ func (l *lab) try(ctx context.Context, c contestant, load load, foos int) (r res
 		if err := t.startAndRest(ctx); err != nil {
 			return t.never(err)
 		}
-		if load.rehearsed {
-			if err := t.rehearse(ctx); err != nil {
-				return t.never(err)
-			}
-		}
 		return t.measure(ctx, func() error {
 			t.profiles.begin(ctx, t)
 			return t.makeChanges(ctx)
@@ -107,13 +102,6 @@ func (t *trial) serve(ctx context.Context) error {
 	return errors.Join(floor.makeAndAwait(ctx), floor.stop())
 }
 
-// rehearse has the contestant answer other changes before.
-func (t *trial) rehearse(ctx context.Context) error {
-	before := *t
-	before.load = rehearsal
-	return errors.Join(before.makeAndAwait(ctx), t.rest(ctx))
-}
-
 // makeAndAwait makes all changes and returns when they are answered.
 func (t *trial) makeAndAwait(ctx context.Context) error {
 	since := time.Now()
@@ -147,8 +135,23 @@ func (t *trial) startAndRest(ctx context.Context) error {
 	if err := create(ctx, t.lab, t.namespace, probe); err != nil {
 		return err
 	}
-	err := t.lab.await(ctx, t.contestant.name+" serves a Foo", func(ctx context.Context) error {
-		_, err := t.lab.kube.AppsV1().Deployments(t.namespace).Get(ctx, probe, metav1.GetOptions{})
+	if err := t.awaitProbe(ctx, 1); err != nil {
+		return err
+	}
+	// What it asks for only before it first changes something is asked for by then.
+	if err := scaleTo(2)(ctx, t.lab, t.namespace, probe); err != nil {
+		return err
+	}
+	return errors.Join(t.awaitProbe(ctx, 2), t.rest(ctx))
+}
+
+// awaitProbe waits until the contestant has given the Deployment of the probe its replicas.
+func (t *trial) awaitProbe(ctx context.Context, replicas int32) error {
+	err := t.lab.await(ctx, fmt.Sprintf("%s serves a Foo of %d replicas", t.contestant.name, replicas), func(ctx context.Context) error {
+		d, err := t.lab.kube.AppsV1().Deployments(t.namespace).Get(ctx, probe, metav1.GetOptions{})
+		if err == nil && *d.Spec.Replicas != replicas {
+			err = fmt.Errorf("there are %d", *d.Spec.Replicas)
+		}
 		return err
 	})
 	if t.process.Err() != nil {
@@ -157,7 +160,7 @@ func (t *trial) startAndRest(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(errGaveUp, err)
 	}
-	return t.rest(ctx)
+	return nil
 }
 
 // rest returns when the contestant has written nothing for a while, or after some time if

@@ -39,16 +39,16 @@ func (k kind) Parent(foo *samplev1alpha1.Foo) workload.Parent {
 	}
 }
 
-func (k kind) List(ctx context.Context, namespace string, options metav1.ListOptions) ([]*samplev1alpha1.Foo, error) {
+func (k kind) List(ctx context.Context, namespace string, options metav1.ListOptions) ([]*samplev1alpha1.Foo, string, error) {
 	list, err := k.client.Foos(namespace).List(ctx, options)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	var foos []*samplev1alpha1.Foo
 	for i := range list.Items {
 		foos = append(foos, &list.Items[i])
 	}
-	return foos, nil
+	return foos, list.ResourceVersion, nil
 }
 
 func (kind) Status(foo *samplev1alpha1.Foo) workload.Status {

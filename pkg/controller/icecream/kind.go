@@ -47,16 +47,16 @@ func (*kind) Parent(icecream *icecreamv1alpha1.Icecream) workload.Parent {
 	}
 }
 
-func (k *kind) List(ctx context.Context, namespace string, options metav1.ListOptions) ([]*icecreamv1alpha1.Icecream, error) {
+func (k *kind) List(ctx context.Context, namespace string, options metav1.ListOptions) ([]*icecreamv1alpha1.Icecream, string, error) {
 	list, err := k.client.Icecreams(namespace).List(ctx, options)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	var icecreams []*icecreamv1alpha1.Icecream
 	for i := range list.Items {
 		icecreams = append(icecreams, &list.Items[i])
 	}
-	return icecreams, nil
+	return icecreams, list.ResourceVersion, nil
 }
 
 func (*kind) Status(icecream *icecreamv1alpha1.Icecream) workload.Status {

@@ -231,9 +231,23 @@ func dropByLoad(t *testing.T, ns string) {
 // not know.
 func dropByRestart(t *testing.T, _ string) {
 	t.Helper()
+	began := time.Now()
 	if err := testCluster.RestartAPIServer(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	restarts = append(restarts, period{began, time.Now()})
+}
+
+// restarts are when the API server was started anew. Until it knows all roles, it denies
+// what is granted.
+var restarts []period
+
+type period struct{ from, to time.Time }
+
+// duringRestart matches requests that were received while the API server was started anew.
+func duringRestart(event auditv1.Event) bool {
+	received := event.RequestReceivedTimestamp.Time
+	return slices.ContainsFunc(restarts, func(p period) bool { return received.After(p.from) && received.Before(p.to) })
 }
 
 // closedWatch is a line of the API server's metrics.

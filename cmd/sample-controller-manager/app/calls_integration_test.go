@@ -22,73 +22,89 @@ import (
 // TestChangesCostTheirWritesAndNothingElse counts what each thing that may happen to 30
 // objects costs while nobody else writes.
 func TestChangesCostTheirWritesAndNothingElse(t *testing.T) {
-	overKinds(t, func(t *testing.T, k kind) {
-		const count = 30
-		ns := newNamespace(t)
-		forEach := func(do func(name string)) {
+	const count = 30
+	all := sideBySide(t)
+	forEach := func(do func(k inNamespace, name string)) {
+		for _, k := range all {
 			for i := range count {
-				do(fmt.Sprintf("a-%d", i))
+				do(k, fmt.Sprintf("a-%d", i))
 			}
 		}
-		calls := map[string]int{}
-		costs := func(what string, each ...string) {
-			t.Helper()
-			time.Sleep(2 * time.Second) // in which nothing more is to be asked for
-			for _, call := range each {
-				calls[call] += count
+	}
+	calls := map[string]map[string]int{} // by kind
+	for _, k := range all {
+		calls[k.name] = map[string]int{}
+	}
+	costs := func(what string, each func(k inNamespace) []string) {
+		t.Helper()
+		time.Sleep(2 * time.Second) // in which nothing more is to be asked for
+		for _, k := range all {
+			for _, call := range each(k) {
+				calls[k.name][call] += count
 			}
-			if diff := cmp.Diff(calls, k.calls(t, ns)); diff != "" {
+			if diff := cmp.Diff(calls[k.name], k.calls(t, k.ns)); diff != "" {
 				t.Fatalf("unexpected calls of %s by then: %s (-want +got):\n%s", k.controller, what, diff)
 			}
 		}
-		scale := func(name string, replicas int32) {
-			if err := k.patch(t.Context(), ns, name, fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		waitScaled := func(name string, replicas int32) {
-			k.waitReplicas(t, ns, name, replicas)
-			k.waitCondition(t, ns, name, "Reconciling", "Progressing")
-		}
-
-		daemon := startDaemon(t, "--controllers="+k.controller)
-		forEach(func(name string) { k.create(t, ns, name, 1) })
-		forEach(func(name string) { k.waitCondition(t, ns, name, "Reconciling", "Progressing") })
-		costs("create", "create deployments", k.patchStatus())
-		scale("a-0", 2)
-		waitScaled("a-0", 2)
-		calls["list "+k.resource]++ // the first one in a term: has the cache all from before?
-		forEach(func(name string) { scale(name, 3) })
-		forEach(func(name string) { waitScaled(name, 3) })
-		calls["patch deployments"], calls[k.patchStatus()] = 1, calls[k.patchStatus()]+1
-		costs("scale", "patch deployments", k.patchStatus())
-		forEach(func(name string) {
-			if _, err := kube.AppsV1().Deployments(ns).Patch(t.Context(), name, types.MergePatchType, []byte(`{"spec":{"replicas":9}}`), metav1.PatchOptions{}); err != nil {
-				t.Fatal(err)
-			}
-		})
-		forEach(func(name string) { k.waitReplicas(t, ns, name, 3) })
-		costs("drift", "patch deployments")
-
-		if err := daemon.Stop(); err != nil {
+	}
+	nothing := func(inNamespace) []string { return nil }
+	scale := func(k inNamespace, name string, replicas int32) {
+		if err := k.patch(t.Context(), k.ns, name, fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)); err != nil {
 			t.Fatal(err)
 		}
-		// All objects, also those of other tests, are looked at now and each second.
-		daemon = startDaemon(t, "--controllers="+k.controller, "--min-resync-period=1s")
+	}
+	waitScaled := func(k inNamespace, name string, replicas int32) {
+		k.waitReplicas(t, k.ns, name, replicas)
+		k.waitCondition(t, k.ns, name, "Reconciling", "Progressing")
+	}
+	const keepers = "--controllers=foo,icecream"
+
+	daemon := startDaemon(t, keepers)
+	forEach(func(k inNamespace, name string) { k.create(t, k.ns, name, 1) })
+	forEach(func(k inNamespace, name string) { k.waitCondition(t, k.ns, name, "Reconciling", "Progressing") })
+	costs("create", func(k inNamespace) []string { return []string{"create deployments", k.patchStatus()} })
+	for _, k := range all {
+		scale(k, "a-0", 2)
+		waitScaled(k, "a-0", 2)
+		calls[k.name]["patch deployments"]++
+		calls[k.name][k.patchStatus()]++
+		calls[k.name]["list "+k.resource]++ // once in a term: has the cache all from before?
+	}
+	forEach(func(k inNamespace, name string) { scale(k, name, 3) })
+	forEach(func(k inNamespace, name string) { waitScaled(k, name, 3) })
+	costs("scale", func(k inNamespace) []string { return []string{"patch deployments", k.patchStatus()} })
+	forEach(func(k inNamespace, name string) {
+		if _, err := kube.AppsV1().Deployments(k.ns).Patch(t.Context(), name, types.MergePatchType, []byte(`{"spec":{"replicas":9}}`), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	forEach(func(k inNamespace, name string) { k.waitReplicas(t, k.ns, name, 3) })
+	costs("drift", func(inNamespace) []string { return []string{"patch deployments"} })
+
+	if err := daemon.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	// All objects, also those of other tests, are looked at now and each second.
+	daemon = startDaemon(t, keepers, "--min-resync-period=1s")
+	admin := token(t, newNamespace(t), clusterRole(t, everything))
+	for _, k := range all {
 		synced := fmt.Sprintf(`sample_controller_manager_sync_total{controller=%q,result="success"}`, k.controller)
-		admin := token(t, newNamespace(t), clusterRole(t, everything))
-		before, all := metric(t, daemon, admin, synced), k.count(t)
+		before, objects := metric(t, daemon, admin, synced), k.count(t)
 		eventually(t, "all is looked at again and again", func(context.Context) error {
-			if syncs := metric(t, daemon, admin, synced) - before; int(syncs) < 4*all {
-				return fmt.Errorf("%.0f syncs of %d objects", syncs, all)
+			if syncs := metric(t, daemon, admin, synced) - before; int(syncs) < 4*objects {
+				return fmt.Errorf("%.0f syncs of %d objects", syncs, objects)
 			}
 			return nil
 		})
-		costs("restart and resync")
-		kubectl(t, "-n", ns, "delete", k.arg(), "--all")
-		costs("delete")
+	}
+	costs("restart and resync", nothing)
+	for _, k := range all {
+		kubectl(t, "-n", k.ns, "delete", k.arg(), "--all")
+	}
+	costs("delete", nothing)
 
-		events, err := testCluster.AuditEvents(cluster.ByUserAgent(k.controller), cluster.InNamespace(ns))
+	for _, k := range all {
+		events, err := testCluster.AuditEvents(cluster.ByUserAgent(k.controller), cluster.InNamespace(k.ns))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +113,7 @@ func TestChangesCostTheirWritesAndNothingElse(t *testing.T) {
 				t.Errorf("%s of %s was refused with %d", cluster.Call(event), event.ObjectRef.Name, code)
 			}
 		}
-	})
+	}
 }
 
 // TestNewObjectCostsThreeWritesOfTheWholeDaemon counts what it costs with all

@@ -79,7 +79,7 @@ func TestWatchesThatAreDroppedLoseNothing(t *testing.T) {
 }
 
 // changesOfDrop is how many objects meet each change.
-const changesOfDrop = 20
+const changesOfDrop = 10
 
 // bulk is the name of a Foo, and of its Deployment, that is changed in nothing that is to be
 // acted upon.

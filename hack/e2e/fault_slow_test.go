@@ -140,30 +140,43 @@ func TestFaultSlowClients(t *testing.T) {
 				t.Parallel()
 				l := startServing(t)
 				address := strings.TrimPrefix(l.url, "https://")
-				probes := l.probe()
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 				defer cancel()
 				took, errs := make([]time.Duration, slowClients), make([]error, slowClients)
 				var replaced atomic.Int32
-				var clients sync.WaitGroup
+				var begun, clients sync.WaitGroup
+				begun.Add(slowClients)
 				for i := range slowClients {
 					clients.Go(func() {
+						began := sync.OnceFunc(begun.Done)
+						defer began()
 						for {
 							connection, rest, err := way.begin(address)
 							if err == nil {
+								began()
 								defer connection.Close()
 								took[i] = waitGone(ctx, connection, rest)
 								return
 							}
-							// With so many connections each probe's takes the place of one.
+							// With so many connections each new one takes the place of one.
 							if !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, io.EOF) {
 								errs[i] = err
 								return
 							}
 							replaced.Add(1)
+							select { // all at once would turn away each other, and the probes, for as long as they like
+							case <-ctx.Done():
+								errs[i] = err
+								return
+							case <-time.After(time.Second):
+							}
 						}
 					})
 				}
+				// While so many connect in one moment, a probe that came just before is
+				// the oldest, and the first to go.
+				begun.Wait()
+				probes := l.probe()
 				clients.Wait()
 				for i := range slowClients {
 					if errs[i] != nil {

@@ -8,14 +8,23 @@ package main
 
 import (
 	"os"
+	"runtime/debug"
 
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
 )
 
+// gcPercent is by how much the heap grows before it is collected, unless GOGC says
+// otherwise. Nearly all of it are caches, which stay, and little is allocated: Go's own
+// 100 would take a third more memory to save a few percent of little CPU.
+const gcPercent = 50
+
 func main() {
 	// First of all, so that a signal at any later moment ends the process in order.
 	ctx := genericapiserver.SetupSignalContext()
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	os.Exit(app.Execute(ctx, app.NewRegistry(), os.Args[1:]))
 }

@@ -35,7 +35,7 @@ var (
 )
 
 // settings are environments that a daemon starts in, on all that there is.
-var settings = []string{"", "GOGC=50", "GOMEMLIMIT=100MiB"}
+var settings = []string{"", "GOGC=100", "GOMEMLIMIT=100MiB"}
 
 // step makes objects of one sort and waits until the daemon has them.
 type step struct {

@@ -5,26 +5,18 @@ package ownership
 
 import (
 	"fmt"
-	"hash/maphash"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+
+	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
 )
 
-// byController is the index of objects by a hash of the UID of their controller.
+// byController is the index of objects by a hash of the UID of their controller: as for
+// Pods, an entry of an index is dear, and here most controllers own one object.
 const byController = "controller-uid-hash"
-
-// hashes is how many different hashes there are: as for Pods, whose package tells why, an
-// entry of an index is dear, and here most controllers own one object.
-const hashes = 2048
-
-var seed = maphash.MakeSeed()
-
-func hashOf(uid types.UID) string {
-	return string(rune(maphash.String(seed, string(uid)) % hashes))
-}
 
 // Object is what is owned.
 type Object interface {
@@ -40,7 +32,7 @@ func Index[T Object](informer cache.TypedSharedIndexInformer[T]) error {
 	}
 	err := informer.AddTypedIndexers(cache.TypedIndexers[T]{byController: func(obj T) ([]string, error) {
 		if owner := metav1.GetControllerOfNoCopy(obj); owner != nil {
-			return []string{hashOf(owner.UID)}, nil
+			return []string{podrecord.HashOf(owner.UID)}, nil
 		}
 		return nil, nil
 	}})
@@ -54,7 +46,7 @@ func Index[T Object](informer cache.TypedSharedIndexInformer[T]) error {
 // has the UID. One in another namespace would be somebody's forgery. It passes over one in
 // 2,048 of all other objects.
 func Owned[T Object](objects cache.TypedIndexer[T], namespace string, uid types.UID) ([]T, error) {
-	all, err := objects.ByTypedIndex(byController, hashOf(uid))
+	all, err := objects.ByTypedIndex(byController, podrecord.HashOf(uid))
 	if err != nil {
 		return nil, err
 	}

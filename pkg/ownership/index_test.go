@@ -6,10 +6,12 @@ package ownership
 import (
 	"fmt"
 	"testing"
+
+	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
 )
 
 func TestWhatIsOwnedIsFoundAmongThoseOfTheSameHash(t *testing.T) {
-	const deployments = 3 * hashes
+	const deployments = 3 * podrecord.Hashes
 	c := newCaches(t)
 	for i := range deployments {
 		c.add(replicaSet(fmt.Sprintf("web-%d-1", i), by("Deployment", fmt.Sprintf("web-%d", i))))
@@ -25,7 +27,7 @@ func TestWhatIsOwnedIsFoundAmongThoseOfTheSameHash(t *testing.T) {
 			t.Fatalf("in another namespace are %v, %v", found, err)
 		}
 	}
-	if entries := c.replicaSets.ListIndexFuncValues(byController); len(entries) > hashes || len(entries) < hashes/2 {
-		t.Errorf("the index has %d entries, want %d or some fewer", len(entries), hashes)
+	if entries := c.replicaSets.ListIndexFuncValues(byController); len(entries) > podrecord.Hashes || len(entries) < podrecord.Hashes/2 {
+		t.Errorf("the index has %d entries, want %d or some fewer", len(entries), podrecord.Hashes)
 	}
 }

@@ -14,21 +14,22 @@ import (
 // byController is the index of records by a hash of the UID of their [Controller].
 const byController = "controller-uid-hash"
 
-// hashes is how many different hashes there are. An entry of a client-go index takes 300
+// Hashes is how many different hashes there are. An entry of a client-go index takes 300
 // bytes for its first Pod, nearly as much as the Pod itself. So ReplicaSets with a Pod
 // each share entries, which take 600 kB at most all together. The price is that who reads
 // an entry looks at Pods of others: one in so many as there are hashes.
-const hashes = 2048
+const Hashes = 2048
 
 var seed = maphash.MakeSeed()
 
-func hashOf(uid packedUID) string {
-	return string(rune(maphash.String(seed, string(uid)) % hashes))
+// HashOf returns what stands for a UID in an index whose entries are shared.
+func HashOf[T ~string](uid T) string {
+	return string(rune(maphash.String(seed, string(uid)) % Hashes))
 }
 
 func controllerHash(obj any) ([]string, error) {
 	if uid := obj.(*Record).controllerUID; uid != "" {
-		return []string{hashOf(uid)}, nil
+		return []string{HashOf(uid)}, nil
 	}
 	return nil, nil
 }
@@ -38,7 +39,7 @@ func controllerHash(obj any) ([]string, error) {
 // 2,048 of all other records.
 func ControlledBy(pods cache.TypedIndexer[*Record], namespace string, uid types.UID) ([]*Record, error) {
 	packed := pack(uid)
-	found, err := pods.ByTypedIndex(byController, hashOf(packed))
+	found, err := pods.ByTypedIndex(byController, HashOf(packed))
 	if err != nil {
 		return nil, err
 	}

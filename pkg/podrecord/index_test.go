@@ -36,7 +36,7 @@ func fillWithLonePods(tb testing.TB, indexer cache.Indexer, pods int) []types.UI
 }
 
 func TestPodsAreFoundAmongThoseOfTheSameHash(t *testing.T) {
-	const pods = 5 * hashes
+	const pods = 5 * Hashes
 	indexer := newTypedIndexer()
 	for i, owner := range fillWithLonePods(t, indexer, pods) {
 		found, err := ControlledBy(indexer, "default", owner)
@@ -45,16 +45,16 @@ func TestPodsAreFoundAmongThoseOfTheSameHash(t *testing.T) {
 		}
 	}
 	entries := indexer.ListIndexFuncValues(byController)
-	if len(entries) > hashes || len(entries) < hashes/2 {
-		t.Errorf("the index has %d entries, want %d or some fewer", len(entries), hashes)
+	if len(entries) > Hashes || len(entries) < Hashes/2 {
+		t.Errorf("the index has %d entries, want %d or some fewer", len(entries), Hashes)
 	}
 	for _, entry := range entries {
 		keys, err := indexer.IndexKeys(byController, entry)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(keys) > 10*pods/hashes {
-			t.Errorf("an entry has %d Pods, while there are %d for each", len(keys), pods/hashes)
+		if len(keys) > 10*pods/Hashes {
+			t.Errorf("an entry has %d Pods, while there are %d for each", len(keys), pods/Hashes)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,26 +14,17 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/client-go/rest"
-
+	"samplecontroller.io/sample-controller-manager/hack/bench/page"
 	"samplecontroller.io/sample-controller-manager/hack/bench/usage"
 )
 
-// ask returns a page of the daemon. The admin of the cluster is allowed everything, by the
-// daemon too, whose own certificate nobody has signed.
-func (o *observed) ask(ctx context.Context, page string) (string, error) {
-	config := o.lab.cluster.Config()
-	config.CAData, config.CAFile, config.Insecure = nil, "", true
-	client, err := rest.HTTPClientFor(config)
+// ask returns a page of the daemon.
+func (o *observed) ask(ctx context.Context, path string) (string, error) {
+	content, err := page.Get(ctx, o.lab.cluster.Config(), o.url+path)
 	if err != nil {
-		return "", err
+		return "", errors.Join(err, o.Err())
 	}
-	defer client.CloseIdleConnections()
-	code, body := scrape(ctx, client, o.url+page, "")
-	if code != http.StatusOK {
-		return "", errors.Join(fmt.Errorf("%s: %d %.200s", page, code, body), o.Err())
-	}
-	return body, nil
+	return string(content), nil
 }
 
 // heapAlloc is the line of a heap profile that tells how much of the heap is in use.

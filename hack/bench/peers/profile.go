@@ -7,15 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/rest"
+
+	"samplecontroller.io/sample-controller-manager/hack/bench/page"
 )
 
 // profiler writes profiles of a daemon that meets a load.
@@ -39,9 +37,9 @@ func (p *profiles) begin(ctx context.Context, t *trial) {
 	if profiler.length == 0 || address == "" {
 		return
 	}
-	fetch := func(page, kind string) error {
+	fetch := func(path, kind string) error {
 		name := fmt.Sprintf("%s-%d-%s.%s.pprof", t.load.name, t.foos, t.contestant.name, kind)
-		return profiler.fetch(ctx, t.lab, "https://"+address+"/debug/pprof/"+page, name)
+		return profiler.fetch(ctx, t.lab, "https://"+address+"/debug/pprof/"+path, name)
 	}
 	p.cpu = make(chan error, 1)
 	go func() { p.cpu <- fetch(fmt.Sprintf("profile?seconds=%.0f", profiler.length.Seconds()), "cpu") }()
@@ -58,19 +56,10 @@ func (p *profiles) finish() error {
 
 // fetch writes a profile into a file. A daemon that was only just started is waited for.
 func (p profiler) fetch(ctx context.Context, l *lab, url, name string) error {
-	// The admin of the cluster is allowed everything, by the daemon too, whose own
-	// certificate nobody has signed.
-	config := l.cluster.Config()
-	config.CAData, config.CAFile, config.Insecure = nil, "", true
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return err
-	}
-	defer client.CloseIdleConnections()
 	var content []byte
 	var last error
-	err = wait.PollUntilContextTimeout(ctx, poll/20, l.patience, true, func(ctx context.Context) (bool, error) {
-		content, last = get(ctx, client, url)
+	err := wait.PollUntilContextTimeout(ctx, poll/20, l.patience, true, func(ctx context.Context) (bool, error) {
+		content, last = page.Get(ctx, l.cluster.Config(), url)
 		return last == nil, nil
 	})
 	if err != nil {
@@ -80,21 +69,4 @@ func (p profiler) fetch(ctx context.Context, l *lab, url, name string) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(p.dir, name), content, 0o644)
-}
-
-func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s: %s", url, response.Status, strings.TrimSpace(string(content)))
-	}
-	return content, err
 }

@@ -6,6 +6,7 @@ package workload
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -31,6 +32,7 @@ const (
 type contests struct {
 	mutex    sync.Mutex
 	byParent map[types.UID]contest
+	swept    time.Time
 }
 
 // contest is what is remembered of one parent.
@@ -72,14 +74,7 @@ func (c *contests) of(p Parent, now time.Time) (hold bool, obstacle *Obstacle, a
 func (c *contests) corrected(p Parent, live *appsv1.Deployment, fieldManager string, now time.Time) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if c.byParent == nil {
-		c.byParent = map[types.UID]contest{}
-	}
-	for uid, contest := range c.byParent {
-		if now.Sub(contest.last) >= 2*contestPeriod {
-			delete(c.byParent, uid)
-		}
-	}
+	c.sweep(now)
 	contest := c.byParent[p.GetUID()]
 	if contest.over(p, now) {
 		contest.count = 0
@@ -87,6 +82,18 @@ func (c *contests) corrected(p Parent, live *appsv1.Deployment, fieldManager str
 	contest.generation, contest.last, contest.rival = p.GetGeneration(), now, rivalOf(live, fieldManager)
 	contest.count++
 	c.byParent[p.GetUID()] = contest
+}
+
+// sweep forgets now and then those that are over.
+func (c *contests) sweep(now time.Time) {
+	if c.byParent == nil {
+		c.byParent = map[types.UID]contest{}
+	}
+	if now.Sub(c.swept) < 2*contestPeriod {
+		return
+	}
+	c.swept = now
+	maps.DeleteFunc(c.byParent, func(_ types.UID, contest contest) bool { return now.Sub(contest.last) >= 2*contestPeriod })
 }
 
 // rivalOf names the field manager, other than ours, that set the Deployment's

@@ -4,12 +4,14 @@
 package workload
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
 	testingclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -116,7 +118,19 @@ func TestSlowCorrectionsAreNoContest(t *testing.T) {
 		}
 		clock.Step(2 * contestPeriod)
 	}
-	if n := len(keeper.contests.byParent); n != 1 {
+}
+
+func TestContestsThatAreOverAreForgotten(t *testing.T) {
+	var contests contests
+	now := time.Now()
+	for i := range 100 { // one after the other, each once
+		p := parent()
+		p.SetUID(types.UID(strconv.Itoa(i)))
+		contests.corrected(p, contested(), "test-manager", now)
+		now = now.Add(contestPeriod)
+	}
+	// Those that are not over, and those that came to be since the last sweep.
+	if n := len(contests.byParent); n > 4 {
 		t.Errorf("%d contests are remembered", n)
 	}
 }

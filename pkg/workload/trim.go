@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/lru"
 
 	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
@@ -27,10 +28,23 @@ func Trim(d *appsv1.Deployment) {
 	trimManagedFields(d)
 	spec := appsv1.DeploymentSpec{Replicas: d.Spec.Replicas, Selector: d.Spec.Selector}
 	if image := imageOf(d); image != "" {
-		spec.Template.Spec.Containers = []corev1.Container{{Name: containerName, Image: image}}
+		spec.Template.Spec.Containers = containersOf(image)
 	}
 	d.Spec = spec
 	trimConditions(d)
+}
+
+// containersByImage are those of cached Deployments. Most have an image in common, and each
+// container takes 400 bytes.
+var containersByImage = lru.New(100)
+
+func containersOf(image string) []corev1.Container {
+	if shared, ok := containersByImage.Get(image); ok {
+		return shared.([]corev1.Container)
+	}
+	containers := []corev1.Container{{Name: containerName, Image: image}}
+	containersByImage.Add(image, containers)
+	return containers
 }
 
 // selectorForUs returns the selector if the Deployment may have been made for an object of

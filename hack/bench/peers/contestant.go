@@ -27,6 +27,7 @@ const securePort = "--secure-port="
 type contestant struct {
 	name  string
 	about string
+	slow  bool // it takes minutes to serve Foos that it is only to begin with
 	// build returns the path of its binary; dir is where it may build it.
 	build func(ctx context.Context, root, dir string) (string, error)
 	flags func(kubeconfig string) ([]string, error)
@@ -51,6 +52,7 @@ var contestants = []contestant{
 	{
 		name:  "sample-controller",
 		about: "Kubernetes' own, as released: 2 workers, 5 requests a second",
+		slow:  true,
 		build: func(ctx context.Context, _, _ string) (string, error) {
 			paths, err := cluster.Binaries(ctx, os.Stderr, "sample-controller")
 			return paths["sample-controller"], err

@@ -145,7 +145,7 @@ func (l *lab) written(replicas int, since time.Time) (foos int, from, to time.Ti
 func (l *lab) writes(since time.Time) ([]auditv1.Event, error) {
 	events, err := l.cluster.AuditEvents(cluster.InNamespace(namespace), func(event auditv1.Event) bool {
 		call := cluster.Call(event)
-		return event.RequestReceivedTimestamp.After(since) && (call == "patch deployments" || call == "patch foos") && event.ResponseStatus.Code/100 == 2
+		return event.RequestReceivedTimestamp.After(since) && (call == "update deployments/scale" || call == "patch foos") && event.ResponseStatus.Code/100 == 2
 	})
 	slices.SortFunc(events, func(a, b auditv1.Event) int {
 		return a.RequestReceivedTimestamp.Compare(b.RequestReceivedTimestamp.Time)

@@ -146,7 +146,8 @@ func (l *lab) allowFloor(ctx context.Context) error {
 	_, err = l.kube.RbacV1().ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: name, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{samplev1alpha1.GroupName}, Resources: []string{"foos"}, Verbs: []string{"list", "watch"}},
 		{APIGroups: []string{samplev1alpha1.GroupName}, Resources: []string{"foos/status"}, Verbs: []string{"update"}},
-		{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"list", "watch", "patch"}},
+		{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"list", "watch"}},
+		{APIGroups: []string{"apps"}, Resources: []string{"deployments/scale"}, Verbs: []string{"update"}},
 	}}, metav1.CreateOptions{})
 	if err != nil {
 		return err

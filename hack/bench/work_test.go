@@ -156,7 +156,7 @@ func (l *lab) change(ctx context.Context, name string) error {
 // Deployment was written.
 func (l *lab) latencies(prefix string, since time.Time) ([]time.Duration, error) {
 	events, err := l.cluster.AuditEvents(cluster.InNamespace(namespace), func(event auditv1.Event) bool {
-		return event.RequestReceivedTimestamp.After(since) && event.Verb == "patch" && strings.HasPrefix(event.ObjectRef.Name, prefix+"-")
+		return event.RequestReceivedTimestamp.After(since) && (event.Verb == "patch" || event.Verb == "update") && strings.HasPrefix(event.ObjectRef.Name, prefix+"-")
 	})
 	if err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func (l *lab) latencies(prefix string, since time.Time) ([]time.Duration, error)
 		switch began, ok := at[name]; {
 		case cluster.Call(event) == "patch foos":
 			at[name] = event.RequestReceivedTimestamp.Time
-		case cluster.Call(event) == "patch deployments" && ok && latencies[name] == 0:
+		case cluster.Call(event) == "update deployments/scale" && ok && latencies[name] == 0:
 			latencies[name] = event.RequestReceivedTimestamp.Sub(began)
 		}
 	}

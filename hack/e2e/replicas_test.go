@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -47,7 +48,7 @@ func replicasAbsent(t *testing.T, k kind, ns string) {
 	}
 	k.patch(t, ns, "a", `{"spec":{"image":"nginx:1.29"}}`) // a write of ours
 	k.waitReady(t, ns, "a", 2)
-	k.wantPatches(t, ns, 1)
+	k.wantCorrections(t, ns, 1)
 }
 
 func replicasRemoved(t *testing.T, k kind, ns string) {
@@ -57,14 +58,14 @@ func replicasRemoved(t *testing.T, k kind, ns string) {
 	k.waitReady(t, ns, "a", 3)
 	kubectl(t, "-n", ns, "scale", "deployment/a", "--replicas=4")
 	k.waitReady(t, ns, "a", 4)
-	k.wantPatches(t, ns, 0)
+	k.wantCorrections(t, ns, 0)
 
 	k.patch(t, ns, "a", `{"spec":{"replicas":1}}`)
 	k.waitReady(t, ns, "a", 1)
 	k.patch(t, ns, "a", `{"spec":{"replicas":null,"image":"nginx:1.29"}}`)
 	k.waitReady(t, ns, "a", 1)
 	k.wantPods(t, ns, "a", 1)
-	k.wantPatches(t, ns, 2)
+	k.wantCorrections(t, ns, 2)
 }
 
 func replicasByScale(t *testing.T, k kind, ns string) {
@@ -76,7 +77,7 @@ func replicasByScale(t *testing.T, k kind, ns string) {
 		k.wantPods(t, ns, "a", replicas)
 	}
 	kubectl(t, "-n", ns, "scale", "deployment/a", "--replicas=5")
-	k.waitPatches(t, ns, 4) // three wishes, one correction
+	k.waitCorrections(t, ns, 4) // three wishes, one correction
 	k.waitReady(t, ns, "a", 3)
 	kubectl(t, "-n", ns, "scale", k.singular+"/a", "--current-replicas=3", "--replicas=1")
 	k.waitReady(t, ns, "a", 1)
@@ -91,7 +92,7 @@ func autoscaled(t *testing.T, k kind, ns string) {
 	k.waitReady(t, ns, "a", 2)
 	k.wantPods(t, ns, "a", 2)
 	waitContent(t, ns, "a", 2)
-	k.wantPatches(t, ns, 2)
+	k.wantCorrections(t, ns, 2)
 }
 
 func autoscaledDeployment(t *testing.T, k kind, ns string) {
@@ -104,7 +105,7 @@ func autoscaledDeployment(t *testing.T, k kind, ns string) {
 	k.patch(t, ns, "a", `{"spec":{"image":"nginx:1.29"}}`) // a write of ours
 	k.waitReady(t, ns, "a", 2)
 	k.wantPods(t, ns, "a", 2)
-	k.wantPatches(t, ns, 1)
+	k.wantCorrections(t, ns, 1)
 }
 
 // contestedReplicas has the object want two replicas and an autoscaler four.
@@ -115,16 +116,16 @@ func contestedReplicas(t *testing.T, k kind, ns string) {
 	autoscale(t, ns, "a", deploymentKind, "a", 4, 6)
 	message := fmt.Sprintf(`spec.replicas of Deployment "a" is also set by field manager "kube-controller-manager": leave spec.replicas of %s "a" out, or stop the other writer`, k.Kind)
 	k.waitMessage(t, ns, "a", "Reconciling", "ReplicasContested", message)
-	if corrections := k.patches(t, ns); len(corrections) != quick {
+	if corrections := k.corrections(t, ns); len(corrections) != quick {
 		t.Errorf("%d corrections when it first says that its replicas are contested, want %d", len(corrections), quick)
 	}
-	k.waitPatches(t, ns, quick+2)
+	k.waitCorrections(t, ns, quick+2)
 	k.waitMessage(t, ns, "a", "Reconciling", "ReplicasContested", message)
 
 	kubectl(t, "-n", ns, "delete", "hpa", "a")
 	k.waitReady(t, ns, "a", 2)
 	k.wantPods(t, ns, "a", 2)
-	corrections := k.patches(t, ns)
+	corrections := k.corrections(t, ns)
 	for i := 1; i < len(corrections); i++ {
 		gap := corrections[i].RequestReceivedTimestamp.Sub(corrections[i-1].RequestReceivedTimestamp.Time)
 		t.Logf("correction %d came %v after the one before", i+1, gap)
@@ -135,7 +136,7 @@ func contestedReplicas(t *testing.T, k kind, ns string) {
 
 	// What was contested is forgotten.
 	kubectl(t, "-n", ns, "scale", "deployment/a", "--replicas=5")
-	k.waitPatches(t, ns, len(corrections)+1)
+	k.waitCorrections(t, ns, len(corrections)+1)
 	k.waitReady(t, ns, "a", 2)
 }
 
@@ -153,19 +154,19 @@ func image(t *testing.T, k kind, ns string) {
 	want("nginx:latest")
 	set("nginx:1.28")
 	want("nginx:1.28")
-	k.wantPatches(t, ns, 0)
+	k.wantCorrections(t, ns, 0)
 
 	k.patch(t, ns, "a", `{"spec":{"image":"nginx:1.29"}}`)
 	want("nginx:1.29")
 	set("nginx:1.28")
-	k.waitPatches(t, ns, 2)
+	k.waitCorrections(t, ns, 2)
 	want("nginx:1.29")
 
 	k.patch(t, ns, "a", `{"spec":{"image":null}}`)
 	want("nginx:1.29")
 	set("nginx:1.30")
 	want("nginx:1.30")
-	k.wantPatches(t, ns, 2)
+	k.wantCorrections(t, ns, 2)
 }
 
 // startAutoscaler starts a second autoscaler beside the cluster's own. That one
@@ -228,12 +229,12 @@ func waitContent(t *testing.T, ns, autoscaler string, replicas int32) {
 	})
 }
 
-// patches returns the patches of Deployments that the controller of the kind has made
+// corrections returns the changes of Deployments that the controller of the kind has made
 // in a namespace, without those that were refused.
-func (k kind) patches(t *testing.T, ns string) []auditv1.Event {
+func (k kind) corrections(t *testing.T, ns string) []auditv1.Event {
 	t.Helper()
 	events, err := testCluster.AuditEvents(cluster.ByUserAgent(k.controller), cluster.InNamespace(ns), func(event auditv1.Event) bool {
-		return cluster.Call(event) == "patch deployments" && event.ResponseStatus.Code == 200
+		return slices.Contains([]string{"update deployments/scale", "patch deployments"}, cluster.Call(event)) && event.ResponseStatus.Code == 200
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -241,18 +242,18 @@ func (k kind) patches(t *testing.T, ns string) []auditv1.Event {
 	return events
 }
 
-func (k kind) wantPatches(t *testing.T, ns string, want int) {
+func (k kind) wantCorrections(t *testing.T, ns string, want int) {
 	t.Helper()
-	if got := len(k.patches(t, ns)); got != want {
-		t.Errorf("%s has patched Deployments %d times, want %d", k.controller, got, want)
+	if got := len(k.corrections(t, ns)); got != want {
+		t.Errorf("%s has changed Deployments %d times, want %d", k.controller, got, want)
 	}
 }
 
-// waitPatches waits until the controller has patched Deployments so many times.
-func (k kind) waitPatches(t *testing.T, ns string, want int) {
+// waitCorrections waits until the controller has changed Deployments so many times.
+func (k kind) waitCorrections(t *testing.T, ns string, want int) {
 	t.Helper()
-	waitUntil(t, fmt.Sprintf("%s has patched Deployments %d times", k.controller, want), func(context.Context) error {
-		if got := len(k.patches(t, ns)); got < want {
+	waitUntil(t, fmt.Sprintf("%s has changed Deployments %d times", k.controller, want), func(context.Context) error {
+		if got := len(k.corrections(t, ns)); got < want {
 			return fmt.Errorf("it has %d times", got)
 		}
 		return nil

@@ -38,7 +38,7 @@ func TestExamplesBecomeRunningPods(t *testing.T) {
 		// Drift is undone, and what is not declared stays.
 		kubectl(t, "-n", ns, "annotate", "deployment/"+example, "team=blue")
 		kubectl(t, "-n", ns, "scale", "deployment/"+example, "--replicas=5")
-		k.waitPatches(t, ns, 4) // three wishes, one correction
+		k.waitCorrections(t, ns, 4) // three wishes, one correction
 		k.waitReady(t, ns, example, 2)
 		if got := kubectl(t, "-n", ns, "get", "deployment/"+example, "-o", "jsonpath={.metadata.annotations.team} {.spec.replicas}"); got != "blue 2" {
 			t.Errorf("annotation and replicas = %q, want blue 2", got)

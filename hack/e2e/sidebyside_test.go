@@ -49,7 +49,7 @@ func TestNamesakesDoNotMeet(t *testing.T) {
 
 	for _, k := range kinds {
 		waitScalingActive(t, autoscalers, "x-"+k.singular, "FailedGetResourceMetric") // it has looked, and there are no metrics
-		k.wantPatches(t, ns, 3)
+		k.wantCorrections(t, ns, 3)
 		k.wantOwned(t, ns, "x", "x-"+k.singular)
 		for _, c := range statuses[k].told() {
 			s := c.object.Status

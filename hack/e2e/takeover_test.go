@@ -66,10 +66,10 @@ func TestTakeover(t *testing.T) {
 	replicas["sidecar"] = 3
 	waitServed(t, ns, replicas)
 	wantGrown(t, "our scaling", ns, before)
-	if got := foos.writes(t, ns)["patch deployments"]; got != 1 {
-		t.Errorf("%d patches of Deployments, want 1: that of the one that was scaled", got)
+	if got := foos.writes(t, ns)["update deployments/scale"]; got != 1 {
+		t.Errorf("Deployments were scaled %d times, want 1: that of the one that was scaled", got)
 	}
-	if got, want := managedBy(deployment(t, ns, "sidecar").ManagedFields, "foo-controller", ""), `{"f:spec":{"f:replicas":{}}}`; got != want {
+	if got, want := managedBy(deployment(t, ns, "sidecar").ManagedFields, "foo-controller", "scale"), `{"f:spec":{"f:replicas":{}}}`; got != want {
 		t.Errorf("of the Deployment that we have scaled we manage %s, want %s", got, want)
 	}
 	ours.stop()

@@ -79,8 +79,8 @@ func TestRollingUpgrade(t *testing.T) {
 		return nil
 	})
 	all := requests(t, scaled)
-	if got := all["patch deployments"]; got != scalings {
-		t.Errorf("%d patches of Deployments for %d scalings, want one for each", got, scalings)
+	if got := all["update deployments/scale"]; got != scalings {
+		t.Errorf("Deployments were scaled %d times for %d scalings, want one for each", got, scalings)
 	}
 	t.Logf("requests for %d scalings: %v", scalings, all)
 	stdout, _, _ := runCommand(t, "--version")

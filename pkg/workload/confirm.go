@@ -101,8 +101,8 @@ func (k *Keeper) confirmParent(ctx context.Context, p Parent, view View, next wr
 		if !p.HadDeployment && len(view.Former) == 0 {
 			return nil
 		}
-	case next.verb == "patch" && k.confirmed.has(p):
-		// What is patched wrongly is patched back. A deletion stays, so for that it is
+	case next.verb != "create" && next.verb != "delete" && k.confirmed.has(p):
+		// What is written wrongly is written back. A deletion stays, so for that it is
 		// confirmed each time: the user may name a former Deployment again.
 		return nil
 	}

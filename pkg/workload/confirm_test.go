@@ -63,18 +63,18 @@ func want(deployment string, replicas int32) func(object) {
 	}
 }
 
-func TestTheFirstPatchOfATermReadsTheObject(t *testing.T) {
+func TestTheFirstCorrectionOfATermReadsTheObject(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		f.serve()
-		for range 2 {
+		for _, status := range [][]string{{"patch objects/status"}, nil} { // which tells once that not all is served
 			f.newTerm()
 			f.drift()
 			f.sync()
-			f.wantCalls("patch deployments", "list objects")
+			f.wantCalls(append([]string{"update deployments/scale", "list objects"}, status...)...)
 			f.drift()
 			f.sync()
-			f.wantCalls("patch deployments")
+			f.wantCalls("update deployments/scale")
 		}
 	})
 }
@@ -82,8 +82,8 @@ func TestTheFirstPatchOfATermReadsTheObject(t *testing.T) {
 func TestOnceTheCacheHasAllFromBeforeTheTermNothingIsRead(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		for version, calls := range map[string][]string{
-			"99":  {"patch deployments", "list objects"},
-			"100": {"patch deployments"},
+			"99":  {"update deployments/scale", "list objects"},
+			"100": {"update deployments/scale"},
 		} {
 			t.Run(version, func(t *testing.T) {
 				f := newFixture(t, kind, kind.example())
@@ -98,7 +98,7 @@ func TestOnceTheCacheHasAllFromBeforeTheTermNothingIsRead(t *testing.T) {
 				f.newTerm()
 				f.drift()
 				f.sync()
-				f.wantCalls("patch deployments", "list objects")
+				f.wantCalls("update deployments/scale", "list objects", "patch objects/status")
 
 				f.change(func(o object) { o.SetUID("uid-another") })
 				f.update(func(d *appsv1.Deployment) { d.OwnerReferences[0].UID = "uid-another" })
@@ -111,7 +111,7 @@ func TestOnceTheCacheHasAllFromBeforeTheTermNothingIsRead(t *testing.T) {
 				f.drift()
 				f.objects.Bookmark(version)
 				f.sync()
-				f.wantCalls("patch deployments", "list objects")
+				f.wantCalls("update deployments/scale", "list objects")
 			})
 		}
 	})
@@ -133,7 +133,7 @@ func TestATermInWhichNothingDiffersReadsNothing(t *testing.T) {
 
 // Whoever led before has scaled the Deployment as the object wants it, or somebody else
 // has, and the cache knows of the Deployment only.
-func TestNothingIsPatchedForAnObjectThatIsNotAsCached(t *testing.T) {
+func TestNothingIsCorrectedForAnObjectThatIsNotAsCached(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		for name, change := range map[string]func(f *fixture){
 			"scaled": func(f *fixture) { f.change(want(deploymentName, 7)) },
@@ -183,7 +183,7 @@ func TestAnObjectIsConfirmedOnceTheCacheHasCaughtUp(t *testing.T) {
 		f.wantStale()
 		f.observe()
 		f.sync()
-		f.wantCalls("patch deployments", "list objects", "patch objects/status")
+		f.wantCalls("update deployments/scale", "list objects", "patch objects/status")
 		if got := *f.deployment().Spec.Replicas; got != 3 {
 			t.Errorf("the Deployment asks for %d replicas, want 3", got)
 		}
@@ -199,7 +199,7 @@ func TestAnObjectThatWasTouchedIsAsCached(t *testing.T) {
 		f.drift()
 		f.change(func(o object) { o.SetAnnotations(map[string]string{"touched": "true"}) })
 		f.sync()
-		f.wantCalls("patch deployments", "list objects")
+		f.wantCalls("update deployments/scale", "list objects", "patch objects/status")
 	})
 }
 
@@ -287,7 +287,7 @@ func TestAnObjectThatCannotBeReadIsTriedAgain(t *testing.T) {
 				fails = false
 				f.forget()
 				f.sync()
-				f.wantCalls("patch deployments", "list objects")
+				f.wantCalls("update deployments/scale", "list objects", "patch objects/status")
 			})
 		}
 	})
@@ -308,7 +308,7 @@ func TestAnObjectThatIsGoneIsForgotten(t *testing.T) {
 		f.update(func(d *appsv1.Deployment) { d.OwnerReferences[0].UID = "uid-another" })
 		f.drift()
 		f.sync()
-		f.wantCalls("patch deployments", "list objects")
+		f.wantCalls("update deployments/scale", "list objects")
 
 		if err := f.objects.Replace(nil, ""); err != nil {
 			t.Fatal(err)

@@ -9,9 +9,9 @@ import (
 	"maps"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 )
@@ -41,29 +41,30 @@ func (v View) own(p Parent) *appsv1.Deployment {
 type Decision struct {
 	// Create is the Deployment to create.
 	Create *appsv1.Deployment
-	// Patch is what to change in the Deployment that was seen.
-	Patch *Patch
+	// Scale is what to give the Deployment that was seen its replicas by, where nothing
+	// else differs: that costs the API server a tenth less than a patch, and its answer
+	// is short.
+	Scale *autoscalingv1.Scale
+	// Patch is a strategic merge patch of the fields of the Deployment that differ, with the
+	// resourceVersion that it is for.
+	Patch []byte
 	// Delete is the former Deployment to delete.
 	Delete *appsv1.Deployment
 	// Obstacle is why nothing can be done now.
 	Obstacle *Obstacle
 }
 
-// Patch has just the fields that differ, and the resourceVersion that it is for.
-type Patch struct {
-	Type types.PatchType
-	Data []byte
-}
-
 // write returns what the decision about the parent asks of the API server.
 func (d Decision) write(p Parent) write {
 	switch {
 	case d.Create != nil:
-		return write{"create", d.Create.Name}
+		return write{"create", deploymentResource, d.Create.Name}
+	case d.Scale != nil:
+		return write{"update", scaleResource, p.DeploymentName}
 	case d.Patch != nil:
-		return write{"patch", p.DeploymentName}
+		return write{"patch", deploymentResource, p.DeploymentName}
 	case d.Delete != nil:
-		return write{"delete", d.Delete.Name}
+		return write{"delete", deploymentResource, d.Delete.Name}
 	default:
 		return write{}
 	}
@@ -92,8 +93,12 @@ func Decide(p Parent, view View) Decision {
 	if obstacle := p.obstructedBy(view.Live); obstacle != nil {
 		return Decision{Obstacle: obstacle}
 	}
-	if patch := p.patch(view.Live, view.HoldReplicas); patch != nil {
-		return Decision{Patch: patch}
+	replicas, image := p.replicasDiffer(view.Live) && !view.HoldReplicas, p.imageDiffers(view.Live)
+	switch {
+	case image:
+		return Decision{Patch: p.patch(view.Live, replicas)}
+	case replicas:
+		return Decision{Scale: p.scale(view.Live)}
 	}
 	return Decision{Delete: p.obsolete(view)}
 }
@@ -176,32 +181,29 @@ func groupOf(owner *metav1.OwnerReference) string {
 	return gv.Group
 }
 
-// patch returns what brings back what the parent declares, or nil if live has it.
-func (p Parent) patch(live *appsv1.Deployment, holdReplicas bool) *Patch {
-	replicas, image := p.replicasDiffer(live) && !holdReplicas, p.imageDiffers(live)
-	if !replicas && !image {
-		return nil
+// scale returns what brings back the replicas of live.
+func (p Parent) scale(live *appsv1.Deployment) *autoscalingv1.Scale {
+	return &autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{Name: live.Name, Namespace: live.Namespace, UID: live.UID, ResourceVersion: live.ResourceVersion},
+		Spec:       autoscalingv1.ScaleSpec{Replicas: *p.Replicas},
 	}
-	spec := map[string]any{}
+}
+
+// patch returns what brings back the image of live, and its replicas if they differ, too.
+func (p Parent) patch(live *appsv1.Deployment, replicas bool) []byte {
+	containers := []map[string]any{{"name": containerName, "image": p.Image}}
+	spec := map[string]any{"template": map[string]any{"spec": map[string]any{"containers": containers}}}
 	if replicas {
 		spec["replicas"] = *p.Replicas
 	}
-	// Of two patches that say the same, a strategic one costs the API server a fifth more:
-	// it is for the list of containers only.
-	patchType := types.MergePatchType
-	if image {
-		patchType = types.StrategicMergePatchType
-		containers := []map[string]any{{"name": containerName, "image": p.Image}}
-		spec["template"] = map[string]any{"spec": map[string]any{"containers": containers}}
-	}
-	data, err := json.Marshal(map[string]any{
+	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"resourceVersion": live.ResourceVersion},
 		"spec":     spec,
 	})
 	if err != nil {
 		panic(err) // strings and numbers in maps always marshal
 	}
-	return &Patch{Type: patchType, Data: data}
+	return patch
 }
 
 // replicasDiffer tells whether the Deployment has other replicas than declared.

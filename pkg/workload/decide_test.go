@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -11,7 +12,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 )
 
@@ -50,17 +50,17 @@ func TestDecideCreatesWhatIsDeclared(t *testing.T) {
 	}
 }
 
-func TestDecidePatchesOnlyWhatIsDeclaredAndDiffers(t *testing.T) {
+func TestDecideChangesOnlyWhatIsDeclaredAndDiffers(t *testing.T) {
 	for name, test := range map[string]struct {
 		parent Parent
 		live   *appsv1.Deployment
 		want   string
 	}{
 		"nothing differs":                     {parent(), deployment(), ""},
-		"replicas differ":                     {parent(), deployment(withReplicas(ptr.To[int32](5))), `{"metadata":{"resourceVersion":"7"},"spec":{"replicas":3}}`},
-		"replicas unset on the Deployment":    {parent(), deployment(withReplicas(nil)), `{"metadata":{"resourceVersion":"7"},"spec":{"replicas":3}}`},
+		"replicas differ":                     {parent(), deployment(withReplicas(ptr.To[int32](5))), "scale to 3"},
+		"replicas unset on the Deployment":    {parent(), deployment(withReplicas(nil)), "scale to 3"},
 		"one replica is the default":          {parent(wantReplicas(ptr.To[int32](1))), deployment(withReplicas(nil)), ""},
-		"replicas to zero":                    {parent(wantReplicas(ptr.To[int32](0))), deployment(), `{"metadata":{"resourceVersion":"7"},"spec":{"replicas":0}}`},
+		"replicas to zero":                    {parent(wantReplicas(ptr.To[int32](0))), deployment(), "scale to 0"},
 		"replicas absent: hands off":          {parent(wantReplicas(nil)), deployment(withReplicas(ptr.To[int32](9))), ""},
 		"image absent: hands off":             {parent(), deployment(withImage("httpd")), ""},
 		"image declared and the same":         {parent(wantImage("nginx:latest")), deployment(), ""},
@@ -75,16 +75,15 @@ func TestDecidePatchesOnlyWhatIsDeclaredAndDiffers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := test.live.DeepCopy()
 			decision := Decide(test.parent, View{Live: test.live})
-			var want *Patch
-			if test.want != "" {
-				// Only a list needs to be merged by what its items are called.
-				want = &Patch{Type: types.MergePatchType, Data: []byte(test.want)}
-				if strings.Contains(test.want, "containers") {
-					want.Type = types.StrategicMergePatchType
+			got := string(decision.Patch)
+			if scale := decision.Scale; scale != nil {
+				got += fmt.Sprintf("scale to %d", scale.Spec.Replicas)
+				if scale.Name != "web" || scale.Namespace != "default" || scale.ResourceVersion != "7" || scale.UID != test.live.UID {
+					t.Errorf("%+v is not bound to what was seen", scale)
 				}
 			}
-			if diff := cmp.Diff(want, decision.Patch); diff != "" {
-				t.Errorf("unexpected patch (-want +got):\n%s", diff)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("unexpected change (-want +got):\n%s", diff)
 			}
 			if decision.Create != nil || decision.Obstacle != nil {
 				t.Errorf("unexpected decision: %+v", decision)
@@ -116,7 +115,7 @@ func TestDecideTouchesNoDeploymentOfOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			withReplicas(ptr.To[int32](9))(test.live) // a difference that would be patched
 			decision := Decide(parent(), View{Live: test.live})
-			if decision.Create != nil || decision.Patch != nil || decision.Obstacle == nil {
+			if decision.Create != nil || decision.Scale != nil || decision.Patch != nil || decision.Obstacle == nil {
 				t.Fatalf("unexpected decision: %+v", decision)
 			}
 			o := decision.Obstacle

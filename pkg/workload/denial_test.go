@@ -50,7 +50,7 @@ func TestKeepTellsADeniedWriteFromAFailedOne(t *testing.T) {
 		served := deployment()
 		for verb, view := range map[string][]*appsv1.Deployment{
 			"create": nil,
-			"patch":  list(deployment(withReplicas(ptr.To[int32](9)))),
+			"update": list(deployment(withReplicas(ptr.To[int32](9)))),
 			"delete": list(served, deployment(named("former"))),
 		} {
 			t.Run(name+" "+verb, func(t *testing.T) {
@@ -227,7 +227,7 @@ func TestDenialsOfTheGoneAreForgotten(t *testing.T) {
 	for i := range 100 {
 		p := parent()
 		p.Object = &metav1.ObjectMeta{UID: types.UID(fmt.Sprint(i))}
-		d.note(p, write{"create", "web"}, exceededQuota, now.Add(time.Duration(i)*time.Hour))
+		d.note(p, write{"create", deploymentResource, "web"}, exceededQuota, now.Add(time.Duration(i)*time.Hour))
 	}
 	if len(d.byParent) != 1 {
 		t.Errorf("%d are remembered, want the last", len(d.byParent))

@@ -14,7 +14,7 @@
 //
 // What the parent declares is kept: replicas and image, where it sets them.
 // Everything else about the Deployment belongs to others once it is created, so
-// writes are merge patches of just the fields that differ. Each carries
+// writes are of just the fields that differ. Each carries
 // the resourceVersion of the Deployment that it was decided on: a decision made
 // on a stale cache is refused by the API server.
 //
@@ -32,7 +32,7 @@
 //
 // The cache of parents may be behind that of Deployments. To a process that has just
 // come to lead, what the one before has done for a newer version of a parent would then
-// be drift. So before the first patch or deletion for a parent in a term, that is one
+// be drift. So before the first correction or deletion for a parent in a term, that is one
 // call of [Controller.Run], the API server is asked for the parent once: if it wants
 // something else than cached, nothing is written until the cache has caught up. The
 // answer also tells how far the cache has to come to have all from before the term. Once

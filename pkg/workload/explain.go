@@ -144,14 +144,14 @@ func (k *Keeper) foresee(p Parent, view View) (next string, state *State) {
 		if obstacle.Quotes {
 			why = "its condition says why"
 		}
-		return fmt.Sprintf("%s Deployment %q in %v: it was denied: %s", write.verb, write.deployment, wait.Round(time.Millisecond), why),
+		return fmt.Sprintf("%s Deployment %q in %v: it was denied: %s", write.doing(), write.deployment, wait.Round(time.Millisecond), why),
 			&State{Deployment: view.Live, Obstacle: obstacle}
 	}
 	switch {
 	case decision.Obstacle != nil:
 		return fmt.Sprintf("nothing: %s: %s", decision.Obstacle.Reason, decision.Obstacle.Message), &State{Deployment: view.own(p), Obstacle: decision.Obstacle}
 	case write.verb != "":
-		return fmt.Sprintf("%s Deployment %q", write.verb, write.deployment), nil
+		return fmt.Sprintf("%s Deployment %q", write.doing(), write.deployment), nil
 	case contest != nil && hold:
 		return fmt.Sprintf("nothing for %v: %s", again.Round(time.Millisecond), contest.Message), &State{Deployment: view.Live, Obstacle: contest}
 	default:

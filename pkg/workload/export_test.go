@@ -8,6 +8,10 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 )
@@ -30,3 +34,19 @@ func (c *Controller[T]) SetClock(clock clock.PassiveClock) { c.clock = clock }
 
 // Confirmed returns how many objects are remembered as confirmed.
 func (c *Controller[T]) Confirmed() int { return len(c.keeper.confirmed.byKey) }
+
+// ServeScale has the client serve the scale of Deployments, which it takes for Deployments.
+func ServeScale(client *fake.Clientset) {
+	client.PrependReactor("update", "deployments/scale", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		scale := action.(clienttesting.UpdateAction).GetObject().(*autoscalingv1.Scale)
+		deployments := appsv1.SchemeGroupVersion.WithResource("deployments")
+		stored, err := client.Tracker().Get(deployments, action.GetNamespace(), scale.Name)
+		if err != nil {
+			return true, nil, err
+		}
+		d := stored.DeepCopyObject().(*appsv1.Deployment)
+		d.Spec.Replicas = &scale.Spec.Replicas
+		d.Generation++
+		return true, scale, client.Tracker().Update(deployments, d, d.Namespace)
+	})
+}

@@ -28,6 +28,7 @@ import (
 
 	"samplecontroller.io/sample-controller-manager/pkg/ownership"
 	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
+	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
 // fixture is a controller whose informers do not run: the test is the cache, and
@@ -65,6 +66,7 @@ func newFixture(t testing.TB, kind kind, o object) *fixture {
 
 		registry: metrics.NewKubeRegistry(),
 	}
+	workload.ServeScale(f.kube)
 	f.writes = writes.New(kind.manager, writes.NewMetrics("test", f.registry.MustRegister), nil)
 	f.kubeInformers = kubeinformers.NewSharedInformerFactory(f.kube, 0)
 	f.sampleInformers = sampleinformers.NewSharedInformerFactory(f.sample, 0)

@@ -12,9 +12,11 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -26,9 +28,10 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/ownership"
 )
 
-// deploymentResource is what Deployments are called in the API.
+// What Deployments are called in the API, and what is written to scale them.
 var (
 	deploymentResource   = appsv1.Resource("deployments")
+	scaleResource        = appsv1.Resource("deployments/scale")
 	deploymentsInMetrics = deploymentResource.String()
 )
 
@@ -106,7 +109,7 @@ func (k *Keeper) Keep(ctx context.Context, p Parent) (State, error) {
 	if write.verb == "" && decision.Obstacle == nil && !view.HoldReplicas {
 		k.writes.Skip(deploymentsInMetrics)
 	}
-	if err := k.writes.Withheld(ctx, write.verb, deploymentResource, p.GetNamespace(), write.deployment); err != nil {
+	if err := k.writes.Withheld(ctx, write.verb, write.resource, p.GetNamespace(), write.deployment); err != nil {
 		return k.denied(ctx, p, view, write, err) // there is no need to confirm anything for that
 	}
 	// What fails here is no write, so none of it is a denial.
@@ -166,6 +169,8 @@ func (k *Keeper) carryOut(ctx context.Context, p Parent, view View, decision Dec
 	switch {
 	case decision.Create != nil:
 		return k.create(ctx, p, decision.Create)
+	case decision.Scale != nil:
+		return k.scale(ctx, p, view.Live, decision.Scale)
 	case decision.Patch != nil:
 		return k.patch(ctx, p, view, decision.Patch)
 	case decision.Delete != nil:
@@ -192,24 +197,44 @@ func (k *Keeper) create(ctx context.Context, p Parent, deployment *appsv1.Deploy
 	return State{Deployment: created, Written: true}, nil
 }
 
-func (k *Keeper) patch(ctx context.Context, p Parent, view View, patch *Patch) (State, error) {
+// scale gives live its replicas.
+func (k *Keeper) scale(ctx context.Context, p Parent, live *appsv1.Deployment, scale *autoscalingv1.Scale) (State, error) {
+	scaled, err := k.client.Deployments(live.Namespace).UpdateScale(ctx, live.Name, scale, metav1.UpdateOptions{FieldManager: k.fieldManager})
+	if err != nil {
+		return notWritten(p, "scaling", live, err)
+	}
+	k.contests.corrected(p, live, k.fieldManager, k.clock.Now())
+	klog.FromContext(ctx).V(2).Info("Scaled Deployment", "deployment", klog.KObj(live), "replicas", scaled.Spec.Replicas)
+	// It was just as cached, and differs now by its replicas, with which it has a new
+	// generation.
+	d := *live
+	d.ResourceVersion, d.Generation, d.Spec.Replicas = scaled.ResourceVersion, live.Generation+1, &scaled.Spec.Replicas
+	return State{Deployment: &d, Written: true}, nil
+}
+
+func (k *Keeper) patch(ctx context.Context, p Parent, view View, patch []byte) (State, error) {
 	live := view.Live
-	patched, err := k.client.Deployments(live.Namespace).Patch(ctx, live.Name, patch.Type, patch.Data, metav1.PatchOptions{FieldManager: k.fieldManager})
+	patched, err := k.client.Deployments(live.Namespace).Patch(ctx, live.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: k.fieldManager})
+	if err != nil {
+		return notWritten(p, "patching", live, err)
+	}
+	replicas := p.replicasDiffer(live) && !view.HoldReplicas
+	if replicas {
+		k.contests.corrected(p, live, k.fieldManager, k.clock.Now())
+	}
+	klog.FromContext(ctx).V(2).Info("Patched Deployment", "deployment", klog.KObj(patched), "replicas", replicas)
+	return State{Deployment: patched, Written: true}, nil
+}
+
+// notWritten returns what an error in changing live says.
+func notWritten(p Parent, doing string, live *appsv1.Deployment, err error) (State, error) {
 	if apierrors.IsNotFound(err) {
 		err = stale(live.Name, err)
 	}
 	if apierrors.IsConflict(err) {
 		return State{Refused: live}, err
 	}
-	if err != nil {
-		return State{}, fmt.Errorf("patching Deployment %q of %s: %w", live.Name, p, err)
-	}
-	replicas := p.replicasDiffer(live) && !view.HoldReplicas
-	if replicas {
-		k.contests.corrected(p, live, k.fieldManager, k.clock.Now())
-	}
-	klog.FromContext(ctx).V(2).Info("Patched Deployment", "deployment", klog.KObj(patched), "replicas", replicas, "image", p.imageDiffers(live))
-	return State{Deployment: patched, Written: true}, nil
+	return State{}, fmt.Errorf("%s Deployment %q of %s: %w", doing, live.Name, p, err)
 }
 
 // delete deletes a former Deployment, if it is still the one that was looked at.

@@ -48,7 +48,7 @@ func TestAFormerDeploymentGoesWhenItMay(t *testing.T) {
 		"one serves and one does not":            {deployment(withStatus(3, 3, 0)), list(serving, idle), "idle"},
 		"it is going":                            {deployment(), list(going), ""},
 		"the new name is taken":                  {deployment(withOwner(nil)), list(serving, idle), ""},
-		"the new one is to be patched first":     {deployment(withReplicas(ptr.To[int32](9))), list(idle), ""},
+		"the new one is to be scaled first":      {deployment(withReplicas(ptr.To[int32](9))), list(idle), ""},
 		"there is no new one yet: create first":  {nil, list(idle), ""},
 		"the earlier name's Deployment is going": {deployment(deleted), list(serving), ""},
 	} {

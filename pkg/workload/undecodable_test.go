@@ -57,7 +57,7 @@ func TestSyncLeavesAnUndecodableObjectAlone(t *testing.T) {
 
 		f.observe() // the object is mended
 		f.sync()
-		f.wantCalls("patch deployments", "list objects")
+		f.wantCalls("update deployments/scale", "list objects", "patch objects/status")
 		f.wantEvents()
 	})
 }

@@ -163,7 +163,7 @@ func TestRequestsNameWhomTheyServe(t *testing.T) {
 	}
 	keepers := []string{foos.controller, icecreams.controller}
 	want := map[string][]string{
-		"create deployments": keepers, "patch deployments": keepers,
+		"create deployments": keepers, "update deployments/scale": keepers,
 		foos.patchStatus(): {foos.controller, aggregator}, icecreams.patchStatus(): {icecreams.controller, aggregator},
 		"watch deployments": {"informers"}, "watch foos": {"informers"}, "watch icecreams": {"informers"},
 		"watch replicasets": {"informers"}, "watch pods": {"informers"},

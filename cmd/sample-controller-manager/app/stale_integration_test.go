@@ -116,7 +116,7 @@ func TestRefusedWriteIsNotRepeatedThroughALateWatch(t *testing.T) {
 		}
 	}
 	for _, k := range all {
-		k.wantWritten(t, k.ns, names, map[string]int{"create deployments": 1, "refused: patch deployments": 1, "patch deployments": 1, k.patchStatus(): 3})
+		k.wantWritten(t, k.ns, names, map[string]int{"create deployments": 1, "refused: update deployments/scale": 1, "update deployments/scale": 1, k.patchStatus(): 3})
 	}
 }
 
@@ -191,8 +191,8 @@ func (k kind) wantWritten(t *testing.T, ns string, names []string, want map[stri
 			written[name] = map[string]int{}
 		}
 		switch code := event.ResponseStatus.Code; {
-		case code == http.StatusConflict && event.Verb == "patch":
-			refused[fmt.Sprintf("%s %s for version %s", call, name, patchedVersion(t, event))]++
+		case code == http.StatusConflict && (event.Verb == "patch" || event.Verb == "update"):
+			refused[fmt.Sprintf("%s %s for version %s", call, name, writtenVersion(t, event))]++
 			if call != k.patchStatus() {
 				written[name]["refused: "+call]++
 			}
@@ -207,25 +207,25 @@ func (k kind) wantWritten(t *testing.T, ns string, names []string, want map[stri
 			t.Errorf("unexpected writes for %s (-want +got):\n%s", name, diff)
 		}
 	}
-	for patch, times := range refused {
+	for write, times := range refused {
 		if times > 1 {
-			t.Errorf("%s was refused %d times", patch, times)
+			t.Errorf("%s was refused %d times", write, times)
 		}
 	}
 	t.Logf("refused: %q", slices.Sorted(maps.Keys(refused)))
 }
 
-// patchedVersion returns the version of the object that a patch is for.
-func patchedVersion(t *testing.T, event auditv1.Event) string {
+// writtenVersion returns the version of the object that a write is for.
+func writtenVersion(t *testing.T, event auditv1.Event) string {
 	t.Helper()
 	if event.RequestObject == nil {
 		t.Fatalf("the audit log does not tell what %s %s was", cluster.Call(event), event.ObjectRef.Name)
 	}
-	var patch struct{ Metadata metav1.ObjectMeta }
-	if err := json.Unmarshal(event.RequestObject.Raw, &patch); err != nil || patch.Metadata.ResourceVersion == "" {
+	var object struct{ Metadata metav1.ObjectMeta }
+	if err := json.Unmarshal(event.RequestObject.Raw, &object); err != nil || object.Metadata.ResourceVersion == "" {
 		t.Fatalf("%s %s is for no version: %v", cluster.Call(event), event.ObjectRef.Name, err)
 	}
-	return patch.Metadata.ResourceVersion
+	return object.Metadata.ResourceVersion
 }
 
 // staleSyncs returns how many syncs were put off, since the process began, because a

@@ -18,7 +18,7 @@ func TestWhatTheRulesAllowToWriteIsCounted(t *testing.T) {
 	for _, d := range NewRegistry().Descriptors() {
 		got[d.Name] = writesAllowedBy(d.Rules)
 	}
-	deployments := []writes.Write{{Verb: "create", Resource: "deployments.apps"}, {Verb: "patch", Resource: "deployments.apps"}, {Verb: "delete", Resource: "deployments.apps"}}
+	deployments := []writes.Write{{Verb: "create", Resource: "deployments.apps"}, {Verb: "patch", Resource: "deployments.apps"}, {Verb: "delete", Resource: "deployments.apps"}, {Verb: "update", Resource: "deployments/scale.apps"}}
 	fooStatus := writes.Write{Verb: "patch", Resource: "foos/status.samplecontroller.k8s.io"}
 	icecreamStatus := writes.Write{Verb: "patch", Resource: "icecreams/status.controller.nicoleh.io"}
 	want := map[string][]writes.Write{

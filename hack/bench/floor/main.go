@@ -16,10 +16,10 @@ import (
 	"syscall"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -155,14 +155,30 @@ func (f *floor) serve(ctx context.Context, key cache.ObjectName) error {
 		foo.Fill(deployment, object)
 		deployment, err = f.kube.AppsV1().Deployments(key.Namespace).Create(ctx, deployment, metav1.CreateOptions{})
 	case *deployment.Spec.Replicas != *object.Spec.Replicas:
-		patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, *object.Spec.Replicas)
-		deployment, err = f.kube.AppsV1().Deployments(key.Namespace).Patch(ctx, deployment.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		deployment, err = f.scale(ctx, deployment, *object.Spec.Replicas)
+	}
+	if apierrors.IsConflict(err) {
+		return nil // it comes again as it was changed just now
 	}
 	if err != nil {
 		return err
 	}
 	written.deployment = deployment.ResourceVersion
 	return f.tell(ctx, object, deployment, &written)
+}
+
+// scale gives the Deployment replicas.
+func (f *floor) scale(ctx context.Context, deployment *appsv1.Deployment, replicas int32) (*appsv1.Deployment, error) {
+	scale, err := f.kube.AppsV1().Deployments(deployment.Namespace).UpdateScale(ctx, deployment.Name, &autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{Name: deployment.Name, Namespace: deployment.Namespace, ResourceVersion: deployment.ResourceVersion},
+		Spec:       autoscalingv1.ScaleSpec{Replicas: replicas},
+	}, metav1.UpdateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	scaled := *deployment
+	scaled.ResourceVersion, scaled.Generation, scaled.Spec.Replicas = scale.ResourceVersion, deployment.Generation+1, &scale.Spec.Replicas
+	return &scaled, nil
 }
 
 // tell writes the Foo's status if it differs.

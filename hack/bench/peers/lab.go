@@ -103,6 +103,7 @@ func (l *lab) allowPeers(ctx context.Context) error {
 		{APIGroups: []string{group}, Resources: []string{"foos/status"}, Verbs: []string{"update", "patch"}},
 		{APIGroups: []string{group}, Resources: []string{"foos/finalizers"}, Verbs: []string{"update"}},
 		{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get", "list", "watch", "create", "update", "patch"}},
+		{APIGroups: []string{"apps"}, Resources: []string{"deployments/scale"}, Verbs: []string{"update"}},
 		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 	}}, metav1.CreateOptions{})
 	if err != nil {

@@ -75,14 +75,12 @@ type lateWrite struct {
 	release func() (code int)
 }
 
-// holdScaling changes a Foo's replicas, holds the leader's patch of its Deployment, and
+// holdScaling changes a Foo's replicas, holds the leader's scaling of its Deployment, and
 // changes them again so that the next leader has that to do.
 func (d *daemonFleet) holdScaling(ns, name string, first, then int) lateWrite {
 	d.t.Helper()
 	leader := d.waitLeader()
-	hold := leader.proxy.Hold(func(r *http.Request, _ []byte) bool {
-		return r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/namespaces/"+ns+"/deployments/"+name)
-	})
+	hold := leader.proxy.Hold(scales(ns, name))
 	foos.patch(d.t, ns, name, fmt.Sprintf(`{"spec":{"replicas":%d}}`, first))
 	waitClosed(d.t, "the leader writes", hold.Arrived())
 	leader.freeze()
@@ -99,5 +97,12 @@ func (d *daemonFleet) holdScaling(ns, name string, first, then int) lateWrite {
 			}
 			return code
 		},
+	}
+}
+
+// scales matches the request by which the daemon scales a Deployment.
+func scales(ns, name string) func(r *http.Request, body []byte) bool {
+	return func(r *http.Request, _ []byte) bool {
+		return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/namespaces/"+ns+"/deployments/"+name+"/scale")
 	}
 }

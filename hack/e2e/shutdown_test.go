@@ -66,9 +66,7 @@ func startHeld(t *testing.T, flags ...string) (*replica, *clustertest.Hold) {
 	}, flags...)...).ready()
 	foos.create(t, ns, "a", 1)
 	foos.waitReady(t, ns, "a", 1)
-	hold := proxy.Hold(func(r *http.Request, _ []byte) bool {
-		return r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/namespaces/"+ns+"/deployments/a")
-	})
+	hold := proxy.Hold(scales(ns, "a"))
 	foos.patch(t, ns, "a", `{"spec":{"replicas":2}}`)
 	waitClosed(t, "the leader writes", hold.Arrived())
 	return r, hold

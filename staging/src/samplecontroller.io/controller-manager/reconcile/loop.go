@@ -6,6 +6,7 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -146,6 +147,10 @@ func (l *Loop) work(ctx context.Context, workers int) error {
 	for range workers {
 		wg.Go(func() {
 			for worker.processNext(ctx) {
+				// A sync that only looks at caches never blocks, and a resync is
+				// thousands of them. Without this, who delivers an event would wait
+				// for the 10 ms that Go lets a goroutine run on.
+				runtime.Gosched()
 			}
 		})
 	}

@@ -64,7 +64,7 @@ func FuzzSync(f *testing.F) {
 // decodeObject decodes an object as the informer's client does. It returns false for what
 // no API server would have stored.
 func decodeObject(kind kind, data []byte) (object, bool) {
-	serializer := lenient.NegotiatedSerializer(samplescheme.Codecs.WithoutConversion())
+	serializer := lenient.NegotiatedSerializer(samplescheme.Scheme)
 	info, _ := runtime.SerializerInfoForMediaType(serializer.SupportedMediaTypes(), runtime.ContentTypeJSON)
 	gvk := kind.GroupVersionKind
 	decoded, _, err := serializer.DecoderToVersion(info.Serializer, gvk.GroupVersion()).Decode(data, &gvk, nil)

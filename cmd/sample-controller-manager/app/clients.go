@@ -87,7 +87,7 @@ func (c clients) sample(config *restclient.Config) (sampleclientset.Interface, e
 // lenient returns the client of the informers of a version of our API, to which an
 // object that cannot be decoded is a stand-in: see package lenient.
 func (c clients) lenient(name string, version schema.GroupVersion) (restclient.Interface, error) {
-	client, err := lenient.RESTClientFor(c.rest(name, noTimeout), version, samplescheme.Codecs)
+	client, err := lenient.RESTClientFor(c.rest(name, noTimeout), version, samplescheme.Scheme)
 	if err != nil {
 		return nil, fmt.Errorf("making lenient client of %s: %w", name, err)
 	}

@@ -28,7 +28,7 @@ func Example() {
 	}))
 	defer server.Close()
 
-	client, err := lenient.RESTClientFor(&rest.Config{Host: server.URL}, corev1.SchemeGroupVersion, scheme.Codecs)
+	client, err := lenient.RESTClientFor(&rest.Config{Host: server.URL}, corev1.SchemeGroupVersion, scheme.Scheme)
 	if err != nil {
 		fmt.Println(err)
 		return

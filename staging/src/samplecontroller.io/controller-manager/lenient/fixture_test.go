@@ -64,7 +64,6 @@ func (l *ThingList) DeepCopyObject() runtime.Object {
 var (
 	version = schema.GroupVersion{Group: "example.com", Version: "v1"}
 	scheme  = runtime.NewScheme()
-	codecs  = serializer.NewCodecFactory(scheme)
 )
 
 func init() {
@@ -79,10 +78,12 @@ func jsonDecoder(s runtime.NegotiatedSerializer) runtime.Decoder {
 	return s.DecoderToVersion(info.Serializer, nil)
 }
 
-func strictDecoder() runtime.Decoder { return jsonDecoder(codecs.WithoutConversion()) }
+func strictDecoder() runtime.Decoder {
+	return jsonDecoder(serializer.NewCodecFactory(scheme).WithoutConversion())
+}
 
 func lenientDecoder() runtime.Decoder {
-	return jsonDecoder(NegotiatedSerializer(codecs.WithoutConversion()))
+	return jsonDecoder(NegotiatedSerializer(scheme))
 }
 
 const (

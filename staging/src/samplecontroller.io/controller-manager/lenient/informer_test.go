@@ -94,7 +94,7 @@ func (s *apiServer) informer(t *testing.T) cache.TypedSharedIndexInformer[*Thing
 	t.Helper()
 	server := httptest.NewServer(s)
 	config := &rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeProtobuf, AcceptContentTypes: runtime.ContentTypeProtobuf}}
-	client, err := RESTClientFor(config, version, codecs)
+	client, err := RESTClientFor(config, version, scheme)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,28 +8,29 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/rest"
+
+	"samplecontroller.io/controller-manager/internal/frugal"
 )
 
 // RESTClientFor returns a client of one version of an API group that decodes
-// leniently, with the codecs of a scheme that knows its types. It is for the New
-// function of a generated client:
+// leniently, for a scheme that knows its types. It is for the New function of a
+// generated client:
 //
-//	client, err := lenient.RESTClientFor(config, v1alpha1.SchemeGroupVersion, scheme.Codecs)
+//	client, err := lenient.RESTClientFor(config, v1alpha1.SchemeGroupVersion, scheme.Scheme)
 //	foos := typedv1alpha1.New(client).Foos("")
 //
 // NewForConfig is not: it puts a serializer of its own in place. The config is not
 // changed.
-func RESTClientFor(config *rest.Config, version schema.GroupVersion, codecs serializer.CodecFactory) (*rest.RESTClient, error) {
+func RESTClientFor(config *rest.Config, version schema.GroupVersion, scheme *runtime.Scheme) (*rest.RESTClient, error) {
 	config = rest.CopyConfig(config)
 	config.GroupVersion = &version
 	config.APIPath = "/apis"
 	if version.Group == "" {
 		config.APIPath = "/api"
 	}
-	config.NegotiatedSerializer = NegotiatedSerializer(codecs.WithoutConversion())
+	config.NegotiatedSerializer = NegotiatedSerializer(scheme)
 	config.AcceptContentTypes = runtime.ContentTypeJSON // nothing else can be mended
 	if config.UserAgent == "" {
 		config.UserAgent = rest.DefaultKubernetesUserAgent()
@@ -37,10 +38,11 @@ func RESTClientFor(config *rest.Config, version schema.GroupVersion, codecs seri
 	return rest.RESTClientFor(config)
 }
 
-// NegotiatedSerializer returns s with decoders that yield a stand-in for an object
-// that cannot be decoded, by itself or in a list.
-func NegotiatedSerializer(s runtime.NegotiatedSerializer) runtime.NegotiatedSerializer {
-	return negotiatedSerializer{s}
+// NegotiatedSerializer returns serializers for the types of a scheme, which convert
+// nothing and whose decoders yield a stand-in for an object that cannot be decoded, by
+// itself or in a list.
+func NegotiatedSerializer(scheme *runtime.Scheme) runtime.NegotiatedSerializer {
+	return negotiatedSerializer{frugal.NegotiatedSerializer(scheme)}
 }
 
 type negotiatedSerializer struct{ runtime.NegotiatedSerializer }

@@ -71,7 +71,7 @@ func trimManagedFields(d *appsv1.Deployment) {
 	for i := range kept {
 		kept[i].FieldsV1 = nil
 	}
-	d.ManagedFields = slices.Clip(kept)
+	d.ManagedFields = exact(kept)
 }
 
 // trimConditions leaves those that tell of trouble.
@@ -80,5 +80,9 @@ func trimConditions(d *appsv1.Deployment) {
 		return (c.Type != appsv1.DeploymentProgressing || c.Status != corev1.ConditionFalse) &&
 			(c.Type != appsv1.DeploymentReplicaFailure || c.Status != corev1.ConditionTrue)
 	})
-	d.Status.Conditions = slices.Clip(kept)
+	d.Status.Conditions = exact(kept)
 }
+
+// exact returns the elements without the room that others of their array have left, nil if
+// there are none.
+func exact[T any](kept []T) []T { return append([]T(nil), kept...) }

@@ -65,6 +65,9 @@ func TestTrimChangesNoDecision(t *testing.T) {
 			if diff := cmp.Diff(Decide(p, View{Live: d}), Decide(p, View{Live: trimmed})); diff != "" {
 				t.Errorf("another decision (-whole +trimmed):\n%s", diff)
 			}
+			if conditions := trimmed.Status.Conditions; conditions != nil && len(conditions) == 0 {
+				t.Error("the room of conditions that are gone is kept")
+			}
 			status := func(d *appsv1.Deployment) Status { return NewStatus(p, State{Deployment: d}, nil, metav1.Time{}) }
 			if diff := cmp.Diff(status(d), status(trimmed)); isOurs(d) && diff != "" {
 				t.Errorf("another status (-whole +trimmed):\n%s", diff)

@@ -105,7 +105,7 @@ func BenchmarkLook(b *testing.B) {
 			}
 			summary := summarize(found)
 			foo.Status.Pods = &summary
-			c.aggregator.pace.wrote(key, foo.UID) // long ago, as the interval is over at once
+			c.aggregator.pace.end(key, foo.UID, true) // long ago, as the interval is over at once
 			b.ReportAllocs()
 			for b.Loop() {
 				if wait, err := c.aggregator.sync(b.Context(), key); err != nil || wait != 0 {
@@ -168,7 +168,7 @@ func newBenchmarkCaches(b *testing.B, objects int) benchmarkCaches {
 				b.Fatal(err)
 			}
 		}
-		a.pace.wrote(cache.MetaObjectToName(foo), foo.UID)
+		a.pace.end(cache.MetaObjectToName(foo), foo.UID, true)
 	}
 	return benchmarkCaches{informers.Pods, chain, a}
 }

@@ -12,9 +12,10 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// pace keeps the writes of each object an interval apart. After a write an object rests
-// for the interval; who has noted one has it looked at again when that is over. It may be
-// used by several goroutines.
+// pace keeps the writes of each object an interval apart. While it is written and for the
+// interval after that an object rests; who has written it has it looked at again when that
+// is over, and who has failed to when it is time to try again. It may be used by several
+// goroutines.
 type pace struct {
 	interval time.Duration
 	clock    clock.PassiveClock
@@ -25,7 +26,8 @@ type pace struct {
 
 // times are those of one object.
 type times struct {
-	uid types.UID
+	uid     types.UID
+	writing bool
 	// next is when it may be written again; patience is until when it is given time
 	// to get Pods. They are zero before it was first written, or seen without any.
 	next, patience time.Time
@@ -38,22 +40,35 @@ func (p *pace) wait(key cache.ObjectName, uid types.UID) time.Duration {
 	return p.of(key, uid).next.Sub(p.clock.Now())
 }
 
-// wrote begins the interval after a write, and returns how long it is.
-func (p *pace) wrote(key cache.ObjectName, uid types.UID) time.Duration {
+// begin begins a write. What it changes may be cached before it is answered.
+func (p *pace) begin(key cache.ObjectName, uid types.UID) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	t := p.of(key, uid)
-	t.next = p.clock.Now().Add(p.interval)
+	t.writing = true
+	p.objects[key] = t
+}
+
+// end ends a write. If it was made, the interval begins, and end returns how long that is.
+func (p *pace) end(key cache.ObjectName, uid types.UID, made bool) time.Duration {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	t := p.of(key, uid)
+	t.writing = false
+	if made {
+		t.next = p.clock.Now().Add(p.interval)
+	}
 	p.objects[key] = t
 	return p.interval
 }
 
-// rests tells whether the interval after a write is not yet over. An object that was made
-// anew meanwhile rests with it.
+// rests tells whether an object is being written, or the interval after that is not yet
+// over. One that was made anew meanwhile rests with it.
 func (p *pace) rests(key cache.ObjectName) bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	return p.objects[key].next.After(p.clock.Now())
+	t := p.objects[key]
+	return t.writing || t.next.After(p.clock.Now())
 }
 
 // patience returns how long an object that has no Pods is still given to get some: an

@@ -78,6 +78,25 @@ func TestAnObjectThatIsGoneIsNotWrittenAgain(t *testing.T) {
 	})
 }
 
+// The informer tells of one that was deleted and made anew as of one that was changed.
+func TestAnObjectThatIsMadeAnewWhileItIsWrittenIsLookedAt(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.objects.delay = 10 * ms
+		b.start()
+		after(3 * time.Second)
+		b.objects.made()
+		anew := b.objects.object("default", "example")
+		b.objects.DeleteDropWatch(anew.DeepCopyObject())
+		b.set(b.pod("a", true))
+		b.wantWrites(write{3000 * ms, "1/1 ready on node-1", metav1.StatusReasonNotFound})
+		anew.SetUID("uid-anew")
+		*podsOf(anew) = nil
+		b.objects.Add(anew)
+		after(time.Hour)
+		b.wantWrites(write{5010 * ms, "none", ""}) // which it was given time to get
+	})
+}
+
 func TestAWriteThatFailedIsTriedAgain(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.start()

@@ -42,6 +42,7 @@ type server struct {
 	refuse error         // each write, if set
 	late   bool          // the watch does not tell of writes
 	slow   time.Duration // how long a write takes, set before the first
+	delay  time.Duration // how long it is from then to its answer, set before the first
 }
 
 // write is one write of a status, whether or not it was refused.
@@ -77,6 +78,7 @@ func (s *server) object(namespace, name string) testObject {
 // apply is a write of the Pods of an object's status.
 func (s *server) apply(namespace, name, resourceVersion string, pods *workloadv1alpha1.PodSummary, options metav1.ApplyOptions) (testObject, error) {
 	time.Sleep(s.slow)
+	defer time.Sleep(s.delay) // after all else
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	o, err := s.answer(namespace, name, resourceVersion, options)

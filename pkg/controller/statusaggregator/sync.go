@@ -67,12 +67,14 @@ func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 			return patience, nil // they may be about to come
 		}
 	}
+	a.pace.begin(key, obj.GetUID())
 	applied, err := a.kind.apply(ctx, obj, now)
+	rest := a.pace.end(key, obj.GetUID(), err == nil)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		a.written.Refused(key, a.objects, obj)
 	}
 	if apierrors.IsNotFound(err) {
-		return 0, nil // the object is gone, and its status with it
+		return rest, nil // the object is gone, and one made anew meanwhile was not woken
 	}
 	if writes.IsMissingPermission(err) {
 		// What is in the way is told by the transport, once for all objects. It costs
@@ -85,5 +87,5 @@ func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 	}
 	a.written.Note(key, a.objects, applied.GetResourceVersion())
 	klog.FromContext(ctx).V(4).Info("Updated status", "pods", now.Total, "ready", now.Ready)
-	return a.pace.wrote(key, obj.GetUID()), nil // what changes meanwhile does not wake it
+	return rest, nil // what changes meanwhile does not wake it
 }

@@ -72,6 +72,21 @@ func TestWhatChangesWhileAnObjectRestsCostsNoSync(t *testing.T) {
 	})
 }
 
+// What a write changes is cached before the write is answered.
+func TestTheEventOfItsOwnWriteCostsNoSync(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.objects.delay = 10 * ms
+		b.set(b.pod("a", true))
+		b.start()
+		b.wantWrites(write{0, "1/1 ready on node-1", ""})
+		after(time.Hour)
+		// That of the write, and one when the object has rested.
+		if results := b.results(); len(results) != 2 {
+			b.Errorf("syncs: %v, want two", results)
+		}
+	})
+}
+
 // Who no longer leads forgets what it was going to look at.
 func TestTheNextRunLooksAtWhatRested(t *testing.T) {
 	inBubble(t, func(b *bubble) {

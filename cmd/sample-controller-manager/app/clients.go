@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
@@ -16,8 +15,11 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/component-base/version"
 
-	sampleclientset "samplecontroller.io/client-go/clientset/versioned"
+	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
+	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
 	samplescheme "samplecontroller.io/client-go/clientset/versioned/scheme"
+	icecreamv1alpha1client "samplecontroller.io/client-go/clientset/versioned/typed/icecream/v1alpha1"
+	samplev1alpha1client "samplecontroller.io/client-go/clientset/versioned/typed/samplecontroller/v1alpha1"
 	"samplecontroller.io/controller-manager/leadership"
 	"samplecontroller.io/controller-manager/lenient"
 	"samplecontroller.io/controller-manager/writes"
@@ -52,11 +54,6 @@ func (c clients) kubeClient(controller string) (kubernetes.Interface, error) {
 	return c.kube(c.gated(controller))
 }
 
-// sampleClient returns the client with which a controller writes our resources.
-func (c clients) sampleClient(controller string) (sampleclientset.Interface, error) {
-	return c.sample(c.gated(controller))
-}
-
 func (c clients) kube(config *restclient.Config) (kubernetes.Interface, error) {
 	config.ContentType = c.ContentType
 	client, err := kubernetes.NewForConfig(config)
@@ -75,23 +72,22 @@ func (c clients) metadata(name string) (metadata.Interface, error) {
 	return client, nil
 }
 
-// sample leaves the content type as it is generated: custom resources are JSON.
-func (c clients) sample(config *restclient.Config) (sampleclientset.Interface, error) {
-	client, err := sampleclientset.NewForConfig(config)
+// foos returns the client of Foos. To it, as to that of Icecreams, an object that cannot be
+// decoded is a stand-in: see package lenient.
+func foos(config *restclient.Config) (samplev1alpha1client.FoosGetter, error) {
+	client, err := lenient.RESTClientFor(config, samplev1alpha1.SchemeGroupVersion, samplescheme.Scheme)
 	if err != nil {
 		return nil, fmt.Errorf("making client %s: %w", config.UserAgent, err)
 	}
-	return client, nil
+	return samplev1alpha1client.New(client), nil
 }
 
-// lenient returns the client of the informers of a version of our API, to which an
-// object that cannot be decoded is a stand-in: see package lenient.
-func (c clients) lenient(name string, version schema.GroupVersion) (restclient.Interface, error) {
-	client, err := lenient.RESTClientFor(c.rest(name, noTimeout), version, samplescheme.Scheme)
+func icecreams(config *restclient.Config) (icecreamv1alpha1client.IcecreamsGetter, error) {
+	client, err := lenient.RESTClientFor(config, icecreamv1alpha1.SchemeGroupVersion, samplescheme.Scheme)
 	if err != nil {
-		return nil, fmt.Errorf("making lenient client of %s: %w", name, err)
+		return nil, fmt.Errorf("making client %s: %w", config.UserAgent, err)
 	}
-	return client, nil
+	return icecreamv1alpha1client.New(client), nil
 }
 
 // gated returns how a controller reaches the API server: while the process leads.

@@ -31,7 +31,7 @@ func fooDescriptor() controller.Descriptor[*ControllerContext] {
 }
 
 func newFooController(_ context.Context, c *ControllerContext) (controller.Controller, error) {
-	client, err := c.sampleClient(foo.ControllerName)
+	client, err := foos(c.gated(foo.ControllerName))
 	if err != nil {
 		return nil, err
 	}
@@ -39,5 +39,5 @@ func newFooController(_ context.Context, c *ControllerContext) (controller.Contr
 	if err != nil {
 		return nil, err
 	}
-	return foo.NewController(client.SamplecontrollerV1alpha1(), o)
+	return foo.NewController(client, o)
 }

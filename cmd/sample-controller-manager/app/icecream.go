@@ -29,7 +29,7 @@ func icecreamDescriptor() controller.Descriptor[*ControllerContext] {
 }
 
 func newIcecreamController(ctx context.Context, c *ControllerContext) (controller.Controller, error) {
-	client, err := c.sampleClient(icecream.ControllerName)
+	client, err := icecreams(c.gated(icecream.ControllerName))
 	if err != nil {
 		return nil, err
 	}
@@ -37,5 +37,5 @@ func newIcecreamController(ctx context.Context, c *ControllerContext) (controlle
 	if err != nil {
 		return nil, err
 	}
-	return icecream.NewController(ctx, client.IcecreamV1alpha1(), o, c.chain())
+	return icecream.NewController(ctx, client, o, c.chain())
 }

@@ -47,15 +47,15 @@ func newSources(c clients) (sources, error) {
 	if err != nil {
 		return sources{}, err
 	}
-	foos, err := c.lenient(name, samplev1alpha1.SchemeGroupVersion)
+	foos, err := foos(c.rest(name, noTimeout))
 	if err != nil {
 		return sources{}, err
 	}
-	icecreams, err := c.lenient(name, icecreamv1alpha1.SchemeGroupVersion)
+	icecreams, err := icecreams(c.rest(name, noTimeout))
 	if err != nil {
 		return sources{}, err
 	}
-	return sources{kube, metadata, samplev1alpha1client.New(foos), icecreamv1alpha1client.New(icecreams), c.Namespace}, nil
+	return sources{kube, metadata, foos, icecreams, c.Namespace}, nil
 }
 
 // Foos returns the informer of Foos.

@@ -29,7 +29,11 @@ func statusAggregatorDescriptor() controller.Descriptor[*ControllerContext] {
 }
 
 func newStatusAggregatorController(_ context.Context, c *ControllerContext) (controller.Controller, error) {
-	client, err := c.sampleClient(statusaggregator.ControllerName)
+	foos, err := foos(c.gated(statusaggregator.ControllerName))
+	if err != nil {
+		return nil, err
+	}
+	icecreams, err := icecreams(c.gated(statusaggregator.ControllerName))
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +45,7 @@ func newStatusAggregatorController(_ context.Context, c *ControllerContext) (con
 			Writes:    c.writesOf(statusaggregator.ControllerName),
 			Loop:      c.LoopOptions(statusaggregator.ControllerName),
 		},
-		statusaggregator.Foos(c.Foos(), client.SamplecontrollerV1alpha1(), c.writtenFoos),
-		statusaggregator.Icecreams(c.Icecreams(), client.IcecreamV1alpha1(), c.writtenIcecreams),
+		statusaggregator.Foos(c.Foos(), foos, c.writtenFoos),
+		statusaggregator.Icecreams(c.Icecreams(), icecreams, c.writtenIcecreams),
 	)
 }

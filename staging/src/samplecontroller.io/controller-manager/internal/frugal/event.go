@@ -21,14 +21,16 @@ var (
 	closeBrace  = []byte("}")
 )
 
-// events decodes events of a watch.
+// events decodes events of a watch. The object of one is a part of the data: it has to be
+// decoded before more is read, as [k8s.io/client-go/rest/watch.Decoder] does, and what is
+// decoded keeps nothing of it.
 type events struct{ runtime.Serializer }
 
 // Decode implements runtime.Decoder.
 func (e events) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	if event, ok := into.(*metav1.WatchEvent); ok {
 		if eventType, object, ok := split(data); ok {
-			*event = metav1.WatchEvent{Type: eventType, Object: runtime.RawExtension{Raw: bytes.Clone(object)}}
+			*event = metav1.WatchEvent{Type: eventType, Object: runtime.RawExtension{Raw: object}}
 			return event, &schema.GroupVersionKind{}, nil
 		}
 	}

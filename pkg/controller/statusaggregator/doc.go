@@ -15,8 +15,9 @@
 // When the summary differs from what the status has: the first time at once, then at
 // most once in each interval, and always the last state. While it is written and for the
 // interval after that an object rests: what changes wakes nobody, and when it is over the
-// object is looked at once. Then a Pod that changes wakes its object at once again. Only to look at an object
-// costs as much as it has Pods. Nothing is written just to say when it was looked at.
+// object is looked at once. Then a Pod that changes wakes its object at once again. Only to
+// look at an object costs as much as it has Pods. Nothing is written just to say when it
+// was looked at.
 //
 // An object that has no Pods yet is given one interval to get them before its status
 // says that it has none.

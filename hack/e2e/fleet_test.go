@@ -176,3 +176,15 @@ func (f *fleet) waitLeader(but ...*member) *member {
 	})
 	return leader
 }
+
+// waitWrites waits until the replicas have made so many more writes.
+func (f *fleet) waitWrites(more int) {
+	f.t.Helper()
+	before := f.check().Writes
+	waitUntil(f.t, "a leader writes", func(context.Context) error {
+		if n := f.check().Writes; n < before+more {
+			return fmt.Errorf("there are %d writes, of which %d are new", n, n-before)
+		}
+		return nil
+	})
+}

@@ -4,8 +4,6 @@
 package e2e
 
 import (
-	"context"
-	"fmt"
 	"net/http"
 	"slices"
 	"testing"
@@ -40,6 +38,9 @@ func TestStockLeaders(t *testing.T) {
 			t.Parallel()
 			f := startStockFleet(t, 3, tc.releaseOnCancel, false)
 			for range attempts {
+				// Else it may be one that was started just now, to whom the Lease of the one
+				// before it was ascribed, and which is not even listening to signals.
+				f.waitWrites(1)
 				leader := f.waitLeader()
 				tc.fault(f, leader)
 				leader.waitEnd()
@@ -91,13 +92,7 @@ func TestStockLeadersThatDoRight(t *testing.T) {
 			f := startStockFleet(t, 2, false, true)
 			leader := f.waitLeader()
 			held := tc.fault(f, leader)
-			before := f.check().Writes
-			waitUntil(t, "the next leader writes", func(context.Context) error {
-				if n := f.check().Writes; n < before+10 {
-					return fmt.Errorf("there are %d writes", n)
-				}
-				return nil
-			})
+			f.waitWrites(10)
 			f.waitLeader(leader).kill()
 			r := f.check()
 			t.Logf("found:\n%s", r)

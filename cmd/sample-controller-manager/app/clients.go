@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
@@ -72,22 +73,24 @@ func (c clients) metadata(name string) (metadata.Interface, error) {
 	return client, nil
 }
 
-// foos returns the client of Foos. To it, as to that of Icecreams, an object that cannot be
-// decoded is a stand-in: see package lenient.
-func foos(config *restclient.Config) (samplev1alpha1client.FoosGetter, error) {
-	client, err := lenient.RESTClientFor(config, samplev1alpha1.SchemeGroupVersion, samplescheme.Scheme)
-	if err != nil {
-		return nil, fmt.Errorf("making client %s: %w", config.UserAgent, err)
-	}
-	return samplev1alpha1client.New(client), nil
+// fooClient returns the client of Foos.
+func fooClient(config *restclient.Config) (samplev1alpha1client.FoosGetter, error) {
+	return ours(config, samplev1alpha1.SchemeGroupVersion, samplev1alpha1client.New)
 }
 
-func icecreams(config *restclient.Config) (icecreamv1alpha1client.IcecreamsGetter, error) {
-	client, err := lenient.RESTClientFor(config, icecreamv1alpha1.SchemeGroupVersion, samplescheme.Scheme)
+// icecreamClient returns the client of Icecreams.
+func icecreamClient(config *restclient.Config) (icecreamv1alpha1client.IcecreamsGetter, error) {
+	return ours(config, icecreamv1alpha1.SchemeGroupVersion, icecreamv1alpha1client.New)
+}
+
+// ours returns the client of a version of our API. To it an object that cannot be decoded is
+// a stand-in: see package lenient.
+func ours[C any](config *restclient.Config, version schema.GroupVersion, newClient func(restclient.Interface) C) (client C, err error) {
+	rest, err := lenient.RESTClientFor(config, version, samplescheme.Scheme)
 	if err != nil {
-		return nil, fmt.Errorf("making client %s: %w", config.UserAgent, err)
+		return client, fmt.Errorf("making client %s: %w", config.UserAgent, err)
 	}
-	return icecreamv1alpha1client.New(client), nil
+	return newClient(rest), nil
 }
 
 // gated returns how a controller reaches the API server: while the process leads.

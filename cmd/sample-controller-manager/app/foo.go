@@ -31,7 +31,7 @@ func fooDescriptor() controller.Descriptor[*ControllerContext] {
 }
 
 func newFooController(_ context.Context, c *ControllerContext) (controller.Controller, error) {
-	client, err := foos(c.gated(foo.ControllerName))
+	client, err := fooClient(c.gated(foo.ControllerName))
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func icecreamDescriptor() controller.Descriptor[*ControllerContext] {
 }
 
 func newIcecreamController(ctx context.Context, c *ControllerContext) (controller.Controller, error) {
-	client, err := icecreams(c.gated(icecream.ControllerName))
+	client, err := icecreamClient(c.gated(icecream.ControllerName))
 	if err != nil {
 		return nil, err
 	}

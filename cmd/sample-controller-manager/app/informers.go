@@ -47,11 +47,11 @@ func newSources(c clients) (sources, error) {
 	if err != nil {
 		return sources{}, err
 	}
-	foos, err := foos(c.rest(name, noTimeout))
+	foos, err := fooClient(c.rest(name, noTimeout))
 	if err != nil {
 		return sources{}, err
 	}
-	icecreams, err := icecreams(c.rest(name, noTimeout))
+	icecreams, err := icecreamClient(c.rest(name, noTimeout))
 	if err != nil {
 		return sources{}, err
 	}

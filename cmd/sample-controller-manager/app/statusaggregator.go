@@ -29,11 +29,11 @@ func statusAggregatorDescriptor() controller.Descriptor[*ControllerContext] {
 }
 
 func newStatusAggregatorController(_ context.Context, c *ControllerContext) (controller.Controller, error) {
-	foos, err := foos(c.gated(statusaggregator.ControllerName))
+	foos, err := fooClient(c.gated(statusaggregator.ControllerName))
 	if err != nil {
 		return nil, err
 	}
-	icecreams, err := icecreams(c.gated(statusaggregator.ControllerName))
+	icecreams, err := icecreamClient(c.gated(statusaggregator.ControllerName))
 	if err != nil {
 		return nil, err
 	}

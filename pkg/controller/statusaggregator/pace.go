@@ -49,7 +49,8 @@ func (p *pace) begin(key cache.ObjectName, uid types.UID) {
 	p.objects[key] = t
 }
 
-// end ends a write. If it was made, the interval begins, and end returns how long that is.
+// end ends a write. If it was made, the interval begins. How long that is is returned in any
+// case.
 func (p *pace) end(key cache.ObjectName, uid types.UID, made bool) time.Duration {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

@@ -6,7 +6,6 @@ package e2e
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -56,13 +55,7 @@ func startDaemons(t *testing.T, replicas int, proxied bool) *daemonFleet {
 // anything that must not be.
 func (d *daemonFleet) waitServed() {
 	d.t.Helper()
-	before := d.check().Writes
-	waitUntil(d.t, "a leader writes", func(context.Context) error {
-		if n := d.check().Writes - before; n < 5 {
-			return fmt.Errorf("there are %d writes", n)
-		}
-		return nil
-	})
+	d.waitWrites(5)
 	if r := d.check(); len(r.Violations) > 0 {
 		d.t.Fatalf("violations:\n%s", r)
 	}

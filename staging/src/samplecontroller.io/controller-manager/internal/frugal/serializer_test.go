@@ -12,13 +12,14 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/scheme"
 	restwatch "k8s.io/client-go/rest/watch"
 )
 
@@ -30,13 +31,13 @@ type event struct {
 
 // standard is what a generated client decodes with.
 func standard() runtime.NegotiatedSerializer {
-	return serializer.NewCodecFactory(scheme).WithoutConversion()
+	return serializer.NewCodecFactory(scheme.Scheme).WithoutConversion()
 }
 
 // decode returns what a client decodes of a stream, and the error that it ends with.
 func decode(t testing.TB, s runtime.NegotiatedSerializer, stream io.Reader) (events []event, err error) {
 	t.Helper()
-	objects, serializer, framer, err := runtime.NewClientNegotiator(s, version).StreamDecoder(runtime.ContentTypeJSON, nil)
+	objects, serializer, framer, err := runtime.NewClientNegotiator(s, appsv1.SchemeGroupVersion).StreamDecoder(runtime.ContentTypeJSON, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,7 @@ func TestAStreamIsDecodedAsEver(t *testing.T) {
 		"nothing":                              {"", 0},
 		"events as API servers write them":     {added + "\n" + modified + "\n", 2},
 		"larger than any buffer":               {added + "\n" + `{"type":"MODIFIED","object":` + object("b", 3000) + "}\n" + added + "\n", 3},
-		"a bookmark":                           {`{"type":"BOOKMARK","object":{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"resourceVersion":"7"},"parts":null}}` + "\n", 1},
+		"a bookmark":                           {`{"type":"BOOKMARK","object":{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"resourceVersion":"7"},"spec":null}}` + "\n", 1},
 		"an error":                             {`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","reason":"Expired","code":410}}` + "\n", 1},
 		"an error, and more":                   {`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","reason":"Expired","code":410}}` + "\n" + added + "\n", 2},
 		"cut off within":                       {added + "\n" + modified[:100], 1},
@@ -71,14 +72,14 @@ func TestAStreamIsDecodedAsEver(t *testing.T) {
 		"something between type and object":    {`{"type":"ADDED","more":"x","object":` + one + "}\n" + modified + "\n", 2},
 		"no object":                            {`{"type":"ADDED"}` + "\n", 0},
 		"an object of no kind":                 {`{"type":"ADDED","object":{"metadata":{}}}` + "\n", 0},
-		"an object of no known kind":           {`{"type":"ADDED","object":` + strings.Replace(one, "Thing", "Other", 1) + "}\n", 0},
-		"an object of the kind of no group":    {`{"type":"ADDED","object":` + strings.Replace(one, "example.com/v1", "a/b/c", 1) + "}\n", 0},
-		"a kind that is no string":             {`{"type":"ADDED","object":` + strings.Replace(one, `"Thing"`, `1`, 1) + "}\n", 0},
+		"an object of no known kind":           {`{"type":"ADDED","object":` + strings.Replace(one, "Deployment", "Other", 1) + "}\n", 0},
+		"an object of the kind of no group":    {`{"type":"ADDED","object":` + strings.Replace(one, "apps/v1", "a/b/c", 1) + "}\n", 0},
+		"a kind that is no string":             {`{"type":"ADDED","object":` + strings.Replace(one, `"Deployment"`, `1`, 1) + "}\n", 0},
 		"an unknown type":                      {strings.Replace(added, "ADDED", "OTHER", 1) + "\n", 0},
 		"a type that is escaped":               {strings.Replace(added, "ADDED", `\u0041DDED`, 1) + "\n", 1},
-		"a kind that is escaped":               {strings.Replace(added, "Thing", `\u0054hing`, 1) + "\n", 1},
-		"the kind first":                       {strings.Replace(added, `"apiVersion":"example.com/v1","kind":"Thing"`, `"kind":"Thing","apiVersion":"example.com/v1"`, 1) + "\n", 1},
-		"the kind last":                        {`{"type":"ADDED","object":{"metadata":{"name":"a"},"apiVersion":"example.com/v1","kind":"Thing"}}` + "\n", 1},
+		"a kind that is escaped":               {strings.Replace(added, "Deployment", `\u0044eployment`, 1) + "\n", 1},
+		"the kind first":                       {strings.Replace(added, `"apiVersion":"apps/v1","kind":"Deployment"`, `"kind":"Deployment","apiVersion":"apps/v1"`, 1) + "\n", 1},
+		"the kind last":                        {`{"type":"ADDED","object":{"metadata":{"name":"a"},"apiVersion":"apps/v1","kind":"Deployment"}}` + "\n", 1},
 		"spaces":                               {`{ "type": "ADDED", "object": ` + one + " }\n" + modified + "\n", 2},
 		"spaces that begin with a later event": {added + "\n" + `{ "type": "ADDED", "object": ` + one + " }\n" + modified + "\n", 3},
 		"several lines for an event":           {"{\n\"type\":\"ADDED\",\n\"object\":" + one + "}\n" + modified + "\n", 2},
@@ -99,7 +100,7 @@ func TestAStreamIsDecodedAsEver(t *testing.T) {
 				"with its end":  iotest.DataErrReader(strings.NewReader(test.stream)),
 				"half by halfs": iotest.HalfReader(strings.NewReader(test.stream)),
 			} {
-				got, err := decode(t, NegotiatedSerializer(scheme), reader)
+				got, err := decode(t, NegotiatedSerializer(scheme.Scheme), reader)
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("%s: unexpected events (-want +got):\n%s", how, diff)
 				}
@@ -118,7 +119,7 @@ func TestABrokenConnectionIsTold(t *testing.T) {
 	stream := strings.Repeat(`{"type":"ADDED","object":`+object("a", 1)+"}\n", 2)
 	broken := errors.New("connection reset by peer")
 	for n := range len(stream) + 1 {
-		got, err := decode(t, NegotiatedSerializer(scheme), io.MultiReader(strings.NewReader(stream[:n]), iotest.ErrReader(broken)))
+		got, err := decode(t, NegotiatedSerializer(scheme.Scheme), io.MultiReader(strings.NewReader(stream[:n]), iotest.ErrReader(broken)))
 		if want := strings.Count(stream[:n], "\n"); len(got) != want || !errors.Is(err, broken) {
 			t.Fatalf("after %d bytes %d events and %v, want %d and %v", n, len(got), err, want, broken)
 		}
@@ -128,7 +129,7 @@ func TestABrokenConnectionIsTold(t *testing.T) {
 // TestAnEventIsToldOnceItIsThere has nothing come after it.
 func TestAnEventIsToldOnceItIsThere(t *testing.T) {
 	reader, writer := io.Pipe()
-	info, _ := runtime.SerializerInfoForMediaType(NegotiatedSerializer(scheme).SupportedMediaTypes(), runtime.ContentTypeJSON)
+	info, _ := runtime.SerializerInfoForMediaType(NegotiatedSerializer(scheme.Scheme).SupportedMediaTypes(), runtime.ContentTypeJSON)
 	frames := info.StreamSerializer.Framer.NewFrameReader(reader)
 	for range 3 {
 		want := `{"type":"ADDED","object":` + object("a", 1) + "}\n"
@@ -151,13 +152,13 @@ func TestInterpret(t *testing.T) {
 	for name, data := range map[string]string{
 		"an object":             object("a", 1),
 		"of the core group":     `{"apiVersion":"v1","kind":"Pod"}`,
-		"of no version":         `{"apiVersion":"","kind":"Thing"}`,
+		"of no version":         `{"apiVersion":"","kind":"Deployment"}`,
 		"of no kind":            `{"apiVersion":"v1","kind":""}`,
-		"the kind first":        `{"kind":"Thing","apiVersion":"v1"}`,
-		"something between":     `{"apiVersion":"v1","metadata":{"name":"a","kind":"b"},"kind":"Thing"}`,
+		"the kind first":        `{"kind":"Deployment","apiVersion":"v1"}`,
+		"something between":     `{"apiVersion":"v1","metadata":{"name":"a","kind":"b"},"kind":"Deployment"}`,
 		"a kind within":         `{"apiVersion":"v1","metadata":{"apiVersion":"x","kind":"b"}}`,
-		"escaped":               `{"apiVersion":"v1","kind":"\u0054hing"}`,
-		"what is no group":      `{"apiVersion":"a/b/c","kind":"Thing"}`,
+		"escaped":               `{"apiVersion":"v1","kind":"\u0044eployment"}`,
+		"what is no group":      `{"apiVersion":"a/b/c","kind":"Deployment"}`,
 		"a kind without an end": `{"apiVersion":"v1","kind":"Thing`,
 		"not UTF-8":             "{\"apiVersion\":\"v1\",\"kind\":\"\xff\"}",
 		"nothing":               ``,
@@ -182,7 +183,7 @@ func FuzzEvent(f *testing.F) {
 	f.Add("ADDED", `{}}{`, "")
 	f.Add(`A","object":{},"x":"`, `""`, "")
 	f.Add(`\u0041`, ` 1 `, " ")
-	standard := json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{})
+	standard := json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme.Scheme, scheme.Scheme, json.SerializerOptions{})
 	f.Fuzz(func(t *testing.T, eventType, object, more string) {
 		frame := fmt.Sprintf(`{"type":"%s","object":%s%s}`+"\n", eventType, object, more)
 		if strings.Contains(object+more, `"type"`) || strings.Contains(object+more, `"object"`) {
@@ -206,7 +207,7 @@ func FuzzEvent(f *testing.F) {
 // BenchmarkWatch is what an event of a custom resource of the size of a Foo costs.
 func BenchmarkWatch(b *testing.B) {
 	stream := strings.Repeat(`{"type":"MODIFIED","object":`+object("a", 15)+"}\n", 1000)
-	for name, s := range map[string]runtime.NegotiatedSerializer{"standard": standard(), "frugal": NegotiatedSerializer(scheme)} {
+	for name, s := range map[string]runtime.NegotiatedSerializer{"standard": standard(), "frugal": NegotiatedSerializer(scheme.Scheme)} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(stream) / 1000))
@@ -219,41 +220,10 @@ func BenchmarkWatch(b *testing.B) {
 	}
 }
 
-// Thing is an object of the tests.
-type Thing struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata"`
-
-	Parts []Part `json:"parts"`
-}
-
-// Part is as large as a condition.
-type Part struct {
-	Name, Message string
-	Size          int32
-}
-
-// DeepCopyObject implements runtime.Object.
-func (t *Thing) DeepCopyObject() runtime.Object {
-	c := &Thing{TypeMeta: t.TypeMeta, Parts: append([]Part(nil), t.Parts...)}
-	t.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
-	return c
-}
-
-// object returns the JSON of a Thing as an API server writes it, with so many parts.
-func object(name string, parts int) string {
-	part := `{"Message":"{\"of\":[\"what\\\\\"]}, and a \n newline","Name":"part","Size":1}`
-	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":%q,"resourceVersion":"1"},"parts":[%s]}`,
-		name, strings.TrimSuffix(strings.Repeat(part+",", parts), ","))
-}
-
-var (
-	version = schema.GroupVersion{Group: "example.com", Version: "v1"}
-	scheme  = runtime.NewScheme()
-)
-
-func init() {
-	scheme.AddKnownTypes(version, &Thing{})
-	metav1.AddToGroupVersion(scheme, version)
-	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+// object returns the JSON of a Deployment as an API server writes a custom resource, with so
+// many conditions.
+func object(name string, conditions int) string {
+	condition := `{"message":"{\"of\":[\"what\\\\\"]}, and a \n newline","reason":"part","status":"True","type":"Available"}`
+	return fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":%q,"resourceVersion":"1"},"status":{"conditions":[%s]}}`,
+		name, strings.TrimSuffix(strings.Repeat(condition+",", conditions), ","))
 }

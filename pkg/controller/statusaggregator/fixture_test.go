@@ -61,7 +61,10 @@ type bubble struct {
 }
 
 // inBubble runs a test for an object of each kind called default/example.
-func inBubble(t *testing.T, test func(*bubble)) {
+func inBubble(t *testing.T, test func(*bubble)) { inBubbleOf(t, interval, test) }
+
+// inBubbleOf is like inBubble, with another interval.
+func inBubbleOf(t *testing.T, interval time.Duration, test func(*bubble)) {
 	for _, example := range []testObject{
 		&samplev1alpha1.Foo{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "example", UID: "uid-example"}},
 		&icecreamv1alpha1.Icecream{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "example", UID: "uid-example"}},
@@ -72,7 +75,7 @@ func inBubble(t *testing.T, test func(*bubble)) {
 		}
 		t.Run(gvk.Kind, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBubble(t, gvk)
+				b := newBubble(t, gvk, interval)
 				b.owner = *metav1.NewControllerRef(example, gvk)
 				b.objects.Add(example.DeepCopyObject())
 				b.set(&appsv1.Deployment{ObjectMeta: b.metadata("web", b.owner)})
@@ -83,7 +86,7 @@ func inBubble(t *testing.T, test func(*bubble)) {
 	}
 }
 
-func newBubble(t *testing.T, gvk schema.GroupVersionKind) *bubble {
+func newBubble(t *testing.T, gvk schema.GroupVersionKind, interval time.Duration) *bubble {
 	newServer := func() *server {
 		s := &server{FakeControllerSource: cachetesting.NewFakeControllerSource(), begin: time.Now()}
 		t.Cleanup(s.Shutdown)

@@ -40,12 +40,13 @@ func (p *pace) wait(key cache.ObjectName, uid types.UID) time.Duration {
 	return p.of(key, uid).next.Sub(p.clock.Now())
 }
 
-// begin begins a write. What it changes may be cached before it is answered.
+// begin begins a write. What it changes may be cached before it is answered. Without an
+// interval the object does not rest, since nobody looks at it when that is over.
 func (p *pace) begin(key cache.ObjectName, uid types.UID) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	t := p.of(key, uid)
-	t.writing = true
+	t.writing = p.interval > 0
 	p.objects[key] = t
 }
 

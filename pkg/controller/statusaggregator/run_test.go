@@ -54,7 +54,7 @@ func TestRunEndsOnlyAfterItsSyncs(t *testing.T) {
 
 func TestALoopThatCannotBeginEndsTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBubble(t, samplev1alpha1.SchemeGroupVersion.WithKind("Foo"))
+		b := newBubble(t, samplev1alpha1.SchemeGroupVersion.WithKind("Foo"), interval)
 		b.startInformers()
 		b.stopFoos() // no handler can be added any more
 		synctest.Wait()

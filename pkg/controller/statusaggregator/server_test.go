@@ -45,6 +45,9 @@ type server struct {
 	delay  time.Duration // how long it is from then to its answer, set before the first
 }
 
+// errPanics has a write panic if it is refused with it.
+var errPanics = errors.New("panics")
+
 // write is one write of a status, whether or not it was refused.
 type write struct {
 	// After is when, since the controller was started.
@@ -98,6 +101,9 @@ func (s *server) apply(namespace, name, resourceVersion string, pods *workloadv1
 func (s *server) answer(namespace, name, resourceVersion string, options metav1.ApplyOptions) (testObject, error) {
 	if options.FieldManager != "status-aggregator-controller" || !options.Force {
 		return nil, apierrors.NewBadRequest("not forced by status-aggregator-controller")
+	}
+	if s.refuse == errPanics {
+		panic(s.refuse)
 	}
 	if s.refuse != nil {
 		return nil, s.refuse

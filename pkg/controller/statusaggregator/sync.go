@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 	"samplecontroller.io/controller-manager/lenient"
 	"samplecontroller.io/controller-manager/reconcile"
 	"samplecontroller.io/controller-manager/writes"
@@ -67,9 +68,7 @@ func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 			return patience, nil // they may be about to come
 		}
 	}
-	a.pace.begin(key, obj.GetUID())
-	applied, err := a.kind.apply(ctx, obj, now)
-	rest := a.pace.end(key, obj.GetUID(), err == nil)
+	applied, rest, err := a.write(ctx, key, obj, now)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		a.written.Refused(key, a.objects, obj)
 	}
@@ -88,4 +87,15 @@ func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 	a.written.Note(key, a.objects, applied.GetResourceVersion())
 	klog.FromContext(ctx).V(4).Info("Updated status", "pods", now.Total, "ready", now.Ready)
 	return rest, nil // what changes meanwhile does not wake it
+}
+
+// write applies what the Pods of an object say, and returns how long it is to rest.
+func (a *aggregator[T]) write(ctx context.Context, key cache.ObjectName, obj T, now workloadv1alpha1.PodSummary) (applied T, rest time.Duration, err error) {
+	made := false
+	a.pace.begin(key, obj.GetUID())
+	// Even if it panics: an object that rests for ever is woken by nothing.
+	defer func() { rest = a.pace.end(key, obj.GetUID(), made) }()
+	applied, err = a.kind.apply(ctx, obj, now)
+	made = err == nil
+	return applied, 0, err
 }

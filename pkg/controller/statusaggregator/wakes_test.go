@@ -6,6 +6,7 @@ package statusaggregator
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -84,6 +85,37 @@ func TestTheEventOfItsOwnWriteCostsNoSync(t *testing.T) {
 		if results := b.results(); len(results) != 2 {
 			b.Errorf("syncs: %v, want two", results)
 		}
+	})
+}
+
+// Without an interval nobody looks at an object again that was written.
+func TestWhatChangesDuringAWriteIsNotLostWithoutAnInterval(t *testing.T) {
+	inBubbleOf(t, 0, func(b *bubble) {
+		b.objects.delay = 100 * ms
+		b.set(b.pod("a", false))
+		b.start()
+		after(50 * ms)
+		b.set(b.pod("a", true))
+		after(time.Hour)
+		b.wantWrites(write{0, "0/1 ready on node-1", ""}, write{100 * ms, "1/1 ready on node-1", ""})
+	})
+}
+
+func TestAnObjectDoesNotRestForEverAfterAPanic(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.set(b.pod("a", true))
+		b.start()
+		after(time.Hour)
+		b.objects.made()
+		b.objects.refuseWith(errPanics)
+		b.set(b.pod("a", false))
+		synctest.Wait()
+		b.objects.refuseWith(nil)
+		b.set(b.pod("a", true)) // so that there is nothing to write
+		after(time.Hour)
+		b.objects.made()
+		b.set(b.pod("a", false))
+		b.wantWrites(write{2 * time.Hour, "0/1 ready on node-1", ""})
 	})
 }
 

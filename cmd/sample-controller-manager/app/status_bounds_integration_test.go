@@ -81,11 +81,14 @@ func TestStatusTellsNoSecrets(t *testing.T) {
 	foos.waitCondition(t, ns, "a", "Reconciling", "Progressing")
 	kubectl(t, "-n", ns, "patch", "deployment", "a", "-p", `{"metadata":{"annotations":{"note":"c4n4ry"}},"spec":{"template":{"metadata":{"annotations":{"note":"c4n4ry"}},"spec":{"containers":[
 		{"name":"nginx","env":[{"name":"PASSWORD","value":"c4n4ry"}]},{"name":"sidecar","image":"c4n4ry/sidecar","args":["--token=c4n4ry"]}]}}}}`)
-	annotation := fmt.Sprintf(`{"metadata":{"annotations":{"note":%q}}}`, canary+canary)
-	if _, err := kube.AppsV1().Deployments(ns).Patch(t.Context(), "a", types.MergePatchType, []byte(annotation), metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "it was synced for its Deployment", func(context.Context) error {
+	// Each time anew: of many syncs only the last are known.
+	times := 0
+	eventually(t, "it was synced for its Deployment", func(ctx context.Context) error {
+		times++
+		annotation := fmt.Sprintf(`{"metadata":{"annotations":{"note":"%s%d"}}}`, canary, times)
+		if _, err := kube.AppsV1().Deployments(ns).Patch(ctx, "a", types.MergePatchType, []byte(annotation), metav1.PatchOptions{}); err != nil {
+			return err
+		}
 		var e debug.Explanation
 		if text := v.page("/foo-controller/"+ns+"/a", &e); !slices.ContainsFunc(e.Syncs, func(s debug.Sync) bool { return s.Trigger == "deployments changed" }) {
 			return errors.New(text)

@@ -140,6 +140,9 @@ func (l *lab) measureStart(ctx context.Context, setting string) (s started, err 
 	if s.usage, err = usage.Of(l.dir, daemon.Name()); err == nil {
 		s.live, err = daemon.liveHeap(ctx)
 	}
+	if err == nil && *memoryProfiles != "" {
+		err = daemon.profile(ctx, *memoryProfiles, strings.TrimSpace("started on all "+setting))
+	}
 	return s, errors.Join(err, daemon.Stop(stopGrace))
 }
 

@@ -75,7 +75,7 @@ func BenchmarkMemory(b *testing.B) {
 			b.Fatal(fmt.Errorf("%s: %w", s.name, err))
 		}
 		after, err := daemon.atRest(ctx)
-		if err == nil && *memoryProfiles != "" {
+		if err == nil {
 			err = daemon.profile(ctx, *memoryProfiles, s.name)
 		}
 		if err != nil {
@@ -140,7 +140,7 @@ func (l *lab) measureStart(ctx context.Context, setting string) (s started, err 
 	if s.usage, err = usage.Of(l.dir, daemon.Name()); err == nil {
 		s.live, err = daemon.liveHeap(ctx)
 	}
-	if err == nil && *memoryProfiles != "" {
+	if err == nil {
 		err = daemon.profile(ctx, *memoryProfiles, strings.TrimSpace("started on all "+setting))
 	}
 	return s, errors.Join(err, daemon.Stop(stopGrace))

@@ -50,9 +50,8 @@ func (p *pace) begin(key cache.ObjectName, uid types.UID) {
 	p.objects[key] = t
 }
 
-// end ends a write. If it was made, the interval begins. How long that is is returned in any
-// case.
-func (p *pace) end(key cache.ObjectName, uid types.UID, made bool) time.Duration {
+// end ends a write. If it was made, the interval begins.
+func (p *pace) end(key cache.ObjectName, uid types.UID, made bool) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	t := p.of(key, uid)
@@ -61,7 +60,6 @@ func (p *pace) end(key cache.ObjectName, uid types.UID, made bool) time.Duration
 		t.next = p.clock.Now().Add(p.interval)
 	}
 	p.objects[key] = t
-	return p.interval
 }
 
 // rests tells whether an object is being written, or the interval after that is not yet

@@ -68,12 +68,12 @@ func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 			return patience, nil // they may be about to come
 		}
 	}
-	applied, rest, err := a.write(ctx, key, obj, now)
+	applied, err := a.write(ctx, key, obj, now)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		a.written.Refused(key, a.objects, obj)
 	}
 	if apierrors.IsNotFound(err) {
-		return rest, nil // the object is gone, and one made anew meanwhile was not woken
+		return a.pace.interval, nil // the object is gone, and one made anew meanwhile was not woken
 	}
 	if writes.IsMissingPermission(err) {
 		// What is in the way is told by the transport, once for all objects. It costs
@@ -86,16 +86,17 @@ func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 	}
 	a.written.Note(key, a.objects, applied.GetResourceVersion())
 	klog.FromContext(ctx).V(4).Info("Updated status", "pods", now.Total, "ready", now.Ready)
-	return rest, nil // what changes meanwhile does not wake it
+	return a.pace.interval, nil // what changes meanwhile does not wake it
 }
 
-// write applies what the Pods of an object say, and returns how long it is to rest.
-func (a *aggregator[T]) write(ctx context.Context, key cache.ObjectName, obj T, now workloadv1alpha1.PodSummary) (applied T, rest time.Duration, err error) {
+// write applies what the Pods of an object say. The object rests meanwhile and, once that is
+// made, for the interval.
+func (a *aggregator[T]) write(ctx context.Context, key cache.ObjectName, obj T, now workloadv1alpha1.PodSummary) (applied T, err error) {
 	made := false
 	a.pace.begin(key, obj.GetUID())
 	// Even if it panics: an object that rests for ever is woken by nothing.
-	defer func() { rest = a.pace.end(key, obj.GetUID(), made) }()
+	defer func() { a.pace.end(key, obj.GetUID(), made) }()
 	applied, err = a.kind.apply(ctx, obj, now)
 	made = err == nil
-	return applied, 0, err
+	return applied, err
 }

@@ -11,10 +11,15 @@ ifeq ($(origin CLUSTER),command line)
   RUN_FLAGS := --cluster='$(CLUSTER)'
 endif
 
+# The minor version of Kubernetes that tests run on, such as 1.36.
+ifeq ($(origin KUBERNETES),command line)
+  export KUBERNETES
+endif
+
 # Nor does what else in the environment is called N: $(call given,VARIABLE,-flag).
 given = $(if $(findstring command,$(origin $(1))),$(2)='$($(1))')
-BENCH_FLAGS = $(call given,N,-n) $(call given,ROUNDS,-rounds) \
-  $(call given,PATIENCE,-patience) $(call given,CONTESTANTS,-contestants) $(call given,PROFILE,-profile)
+BENCH_FLAGS = $(call given,BENCH,-load) $(call given,N,-n) $(call given,ROUNDS,-rounds) \
+  $(call given,GIVE_UP_AFTER,-give-up-after) $(call given,CANDIDATES,-candidates) $(call given,PROFILE,-profile)
 
 .PHONY: help
 help: ## Show this help.
@@ -29,16 +34,22 @@ build: ## Build bin/sample-controller-manager.
 
 .PHONY: run
 run: ## Run it on a local cluster made for it, or on an existing one: CLUSTER=<kubeconfig>.
-	@# Not by `go run`, which exits 1 after Ctrl-C and keeps other signals to itself.
-	@go build -o bin/run ./hack/run && exec bin/run $(RUN_FLAGS)
+	@echo 'Building hack/run, the first time a minute'
+	@# Not by `go run`, which exits 1 after Ctrl-C and keeps other signals to itself. With
+	@# the flags of hack/cluster, which then compiles nothing twice.
+	@go build -trimpath -gcflags=all=-dwarf=false -o bin/run ./hack/run && exec bin/run $(RUN_FLAGS)
 
 .PHONY: test
-test: ## Run all tests; what they need of a cluster is built first.
-	hack/test.sh
+test: ## Run the short tests, which show each promise once: KUBERNETES=<minor version>.
+	hack/test.sh short
 
-.PHONY: test-integration
-test-integration: ## Run only the tests that start a cluster.
-	hack/test.sh integration
+.PHONY: test-all
+test-all: ## Run all tests: also long faults, storms and combinations.
+	hack/test.sh all
+
+.PHONY: test-matrix
+test-matrix: ## Run a core set of end-to-end tests on each minor version of Kubernetes that is supported.
+	hack/test.sh matrix
 
 .PHONY: test-faults
 test-faults: ## Do bad things to the daemon, and to Kubernetes' sample-controller, and print what came of it.
@@ -49,12 +60,16 @@ fuzz: ## Run each fuzz target, each for a minute: FUZZTIME=<duration>.
 	FUZZTIME='$(FUZZTIME)' hack/fuzz.sh
 
 .PHONY: bench
-bench: ## Put the daemon beside its peers: BENCH=<what> N=<Foos> ROUNDS=<times> PROFILE=<duration>; see hack/bench/README.md.
-	@exec hack/bench.sh $(if $(findstring command,$(origin BENCH)),'$(BENCH)',all) $(BENCH_FLAGS)
+bench: ## Compare the daemon with its peers: BENCH=<loads> N=<number> ROUNDS=<times>; see hack/bench/README.md.
+	@go -C hack/bench build -o ../../bin/bench . && exec bin/bench $(BENCH_FLAGS)
 
 .PHONY: bench-compare
 bench-compare: ## Compare the hot paths with those of another commit: BASE=<commit>.
 	hack/bench-compare.sh '$(BASE)'
+
+.PHONY: mutate
+mutate: ## Change one critical line at a time, and list what no test notices: PKG=<directory>/... N=<sample> SEED=<number>.
+	hack/mutate.sh $(call given,N,-n) $(call given,SEED,-seed) $(if $(findstring command,$(origin PKG)),$(PKG))
 
 .PHONY: verify
 verify: ## Check that generated files, formatting, imports, modules and more are as they should be.
@@ -62,7 +77,7 @@ verify: ## Check that generated files, formatting, imports, modules and more are
 
 .PHONY: lint
 lint: ## The checks of verify that only read the code.
-	hack/verify.sh boilerplate gofmt imports logs shellcheck vet
+	hack/verify.sh boilerplate gofmt lint shell
 
 .PHONY: update
 update: ## Generate anew all that is generated, tidy the modules, format the code.

@@ -4,8 +4,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Runs the Go benchmarks of the hot paths at another commit and in the working tree, by
-# turns, and prints what got faster or slower, and by how many allocations. What both
-# have in common is compared.
+# turns, and prints what got faster or slower, and by how many allocations. Compares the
+# benchmarks that both have.
 #
 # Usage: hack/bench-compare.sh COMMIT
 #
@@ -18,6 +18,7 @@ set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 export GOWORK=off
+benchstat=golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 
 if (($# != 1)) || ! base="$(git rev-parse --verify --quiet "$1^{commit}")"; then
   echo "Name the commit to compare with: hack/bench-compare.sh COMMIT, or make bench-compare BASE=<commit>" >&2
@@ -31,7 +32,7 @@ trap 'git worktree remove --force "${dir}/base" || true; rm -rf "${dir}"' EXIT
 git worktree add --quiet --detach "${dir}/base" "${base}"
 ln -s "${PWD}" "${dir}/here"
 
-# build builds the benchmarks of a tree; not those in hack, which are of the whole.
+# build builds the benchmarks of a tree.
 build() { # TREE
   local package
   cd "${dir}/$1"
@@ -59,4 +60,4 @@ for round in $(seq "${count}"); do
   done
 done
 mkdir -p _output
-go -C hack/tools/benchstat tool benchstat "${1}=${dir}/base.txt" "here=${dir}/here.txt" | tee _output/bench-compare.txt
+go run "${benchstat}" "${1}=${dir}/base.txt" "here=${dir}/here.txt" | tee _output/bench-compare.txt

@@ -3,76 +3,102 @@
 # Copyright The sample-controller-manager Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Runs the tests of all modules, or only those that start a cluster, or of these only those
-# that do something bad to processes. Says at the end what faults did, and what failed and
-# why.
+# Runs the tests of all modules: short ones, which show each promise once, or all of them,
+# or only those that do something bad to what the daemon depends on, or a few end-to-end
+# tests on each minor version of Kubernetes. The end-to-end tests run side by side, each
+# folder on a cluster of its own.
 #
-# Usage: hack/test.sh [integration|faults]
+# Usage: hack/test.sh [short|all|faults|matrix]
 
 set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source hack/lib/modules.sh
 
-what="${1:-all}"
-if (($# > 1)) || [[ "${what}" != @(all|integration|faults) ]]; then
+what="${1:-short}"
+if (($# > 1)) || [[ "${what}" != @(short|all|faults|matrix) ]]; then
   grep '^# Usage' "${BASH_SOURCE[0]}" >&2
   exit 2
 fi
 
-mkdir -p _output
-report=_output/testreport failures=_output/failures.txt
-FAULTS_TABLE="${PWD}/_output/faults.txt"
-export FAULTS_TABLE
-rm -f "${FAULTS_TABLE}"
-go build -o "${report}" ./hack/testreport
-: >"${failures}"
+output="${PWD}/_output/tests"
+rm -rf "${output}"
+mkdir -p "${output}/privileges"
+FAULTS_TABLE="${output}/faults.txt" E2E_PRIVILEGES="${output}/privileges"
+export FAULTS_TABLE E2E_PRIVILEGES
+gotestsum="${PWD}/_output/gotestsum"
+go -C hack/tools/test build -o "${gotestsum}" gotest.tools/gotestsum
 
-# run runs `go test -json`, which may have a -v.
-run() {
-  echo "+ $*"
-  local flags=() before
-  if [[ " $* " == *" -v "* ]]; then
-    flags=(-v)
-  fi
-  before="$(wc -l <"${failures}")"
-  if ! "$@" | "${report}" "${flags[@]}" "${failures}" && (("$(wc -l <"${failures}")" == before)); then
-    echo "Failed: $*" >>"${failures}" # above is why
-  fi
+short=()
+if [[ "${what}" == @(short|matrix) ]]; then
+  short=(-short)
+fi
+# The core set covers examples, installation, writes, roles, elections and the migration
+# from sample-controller.
+core='^Test(ExamplesAreValid|ExamplesRun|BaseIsAdmitted|WritesFollowChanges|ReplicasAndImage|Rename|Deletion|DaemonRights|FenceAdmitsOnlyHolder|StandbyTakesOver|SIGTERMAtAnyMoment|Takeover)$'
+
+# Counts the steps, to show how many are left.
+step=0 failed=()
+case "${what}" in
+  faults) steps=1 ;;
+  matrix)
+    read -r -a minors < <(go run ./hack/binaries -minors)
+    steps="${#minors[@]}"
+    ;;
+  all) steps=$(($(product_modules | wc -l) + 3)) ;;
+  *) steps=$(($(product_modules | wc -l) + 2)) ;;
+esac
+
+# run runs the tests of packages in a module.
+run() { # NAME MODULE ARGUMENT...
+  local name="$1" module="$2"
+  shift 2
+  step=$((step + 1))
+  echo
+  echo "Step ${step} of ${steps} after ${SECONDS} s: ${name}"
+  (cd "${module}" && "${gotestsum}" --format pkgname-and-test-fails --hide-summary skipped \
+    --jsonfile "${output}/${step}.json" -- "${short[@]}" "$@") || failed+=("${name}")
 }
 
-# What the cluster of the tests runs takes minutes to build the first time.
-go run ./hack/binaries
-
-if [[ "${what}" == all ]]; then
-  for module in $(product_modules); do
-    if [[ "${module}" != . ]]; then
-      run go -C "${module}" test -json -race -timeout 10m ./...
+# The control plane takes minutes to build the first time, so it is built before the tests.
+if [[ "${what}" == matrix ]]; then
+  for minor in "${minors[@]}"; do
+    export KUBERNETES="${minor}"
+    if go run ./hack/binaries; then
+      run "a core set on Kubernetes ${minor}" . -count 1 -p 3 -timeout 40m -run "${core}" ./hack/e2e/...
+    else
+      step=$((step + 1))
+      failed+=("building Kubernetes ${minor}")
     fi
   done
-  run go test -json -race -timeout 10m ./pkg/...
-fi
-# The race detector would find nothing in a harness, but slow the cluster down.
-# One package at a time, because each may start a cluster; -v shows its progress.
-if [[ "${what}" == faults ]]; then
-  FAULTS_PEERS=1 run go test -json -v -timeout 30m -run '^TestFault' ./hack/e2e
+elif [[ "${what}" == faults ]]; then
+  go run ./hack/binaries
+  FAULTS_PEERS=1 run "faults" . -count 1 -p 2 -timeout 40m -run '^TestFault' ./hack/e2e/...
 else
-  run go test -json -race -timeout 15m ./cmd/...
-  run go test -json -v -p 1 -timeout 30m ./hack/...
-  run go -C hack/bench test -json -v -p 1 -timeout 10m ./... # of the benchmarks, which it does not run
+  go run ./hack/binaries
+  for module in $(product_modules); do
+    if [[ "${module}" != . ]]; then
+      run "unit tests of ${module#./}" "${module}" -race -timeout 15m ./...
+    fi
+  done
+  run "unit tests of pkg" . -race -timeout 15m ./pkg/...
+  # These wait more than they work.
+  run "the daemon with an API server, the whole on clusters, and the tools" . -race -count 1 -p 4 -timeout 40m ./cmd/... ./hack/...
+  run "one small load of the benchmarks" hack/bench -timeout 20m ./...
+  if [[ "${what}" == all ]]; then
+    run "the linters" hack/tools/lint -timeout 20m ./...
+  fi
 fi
 
+if [[ "${what}" == all ]] && ! go run ./hack/e2e/unused "${E2E_PRIVILEGES}"; then
+  failed+=("no right is granted for nothing")
+fi
 if [[ -s "${FAULTS_TABLE}" ]]; then
   cat "${FAULTS_TABLE}"
 fi
-
-if [[ -s "${failures}" ]]; then
-  {
-    echo
-    cat "${failures}"
-    # Once more in short: the reasons may be long.
-    echo
-    grep '^Failed: ' "${failures}"
-  } >&2
+if ((${#failed[@]})); then
+  printf '\nFailed after %d s; the reasons are above, and all output in %s:\n' "${SECONDS}" "${output}" >&2
+  printf '    %s\n' "${failed[@]}" >&2
   exit 1
 fi
+printf '\nPassed after %d s.\n' "${SECONDS}"

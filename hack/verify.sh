@@ -7,7 +7,7 @@
 #
 # Usage: hack/verify.sh [NAME...]
 #
-# For example: hack/verify.sh gofmt vet
+# For example: hack/verify.sh gofmt lint
 
 set -o errexit -o nounset -o pipefail
 

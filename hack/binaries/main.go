@@ -1,27 +1,46 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command binaries builds the programs of the local cluster that are not in the
-// cache yet, and says what it does. Tests would build them as well, but could
-// not say why that takes long.
+// Command binaries builds the programs of a control plane that are not in the cache yet,
+// and reports progress. Given names of programs, it builds those instead and prints their
+// paths. Tests would build them as well, but could not show why that takes long.
 package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	_, err := cluster.Binaries(ctx, os.Stderr)
-	stop()
-	if err != nil {
+	minors := flag.Bool("minors", false, "Print the minor versions of Kubernetes that the environment variable KUBERNETES can name, and build nothing.")
+	flag.Parse()
+	if err := run(*minors, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+}
+
+func run(minors bool, names []string) error {
+	if minors {
+		all, err := cluster.Minors()
+		fmt.Println(strings.Join(all, " "))
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	paths, err := cluster.Binaries(ctx, os.Stderr, names...)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		fmt.Println(paths[name])
+	}
+	return nil
 }

@@ -5,47 +5,101 @@ package cluster
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
-func TestLocate(t *testing.T) {
-	cache, assets := t.TempDir(), t.TempDir()
-	for _, path := range []string{
-		filepath.Join(cache, "etcd"),
-		filepath.Join(cache, "kube-apiserver"),
-		filepath.Join(cache, "kubectl.partial"),
-		filepath.Join(assets, "kube-apiserver"),
-	} {
-		if err := os.WriteFile(path, nil, 0o755); err != nil {
-			t.Fatal(err)
-		}
+// TestAssetsArePreferred has one program in the directory of the variable.
+func TestAssetsArePreferred(t *testing.T) {
+	assets := t.TempDir()
+	etcd := filepath.Join(assets, "etcd")
+	if err := os.WriteFile(etcd, nil, 0o755); err != nil {
+		t.Fatal(err)
 	}
-	wanted, err := wantedTools([]string{"etcd", "kube-apiserver", "kubectl"})
+	t.Setenv(assetsVariable, assets)
+	paths, err := Binaries(t.Context(), os.Stderr, "etcd", "kubectl")
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, missing := locate(wanted, cache, assets)
-	if got, want := found["etcd"], filepath.Join(cache, "etcd"); got != want {
-		t.Errorf("etcd: %q, want %q: the assets have none", got, want)
-	}
-	if got, want := found["kube-apiserver"], filepath.Join(assets, "kube-apiserver"); got != want {
-		t.Errorf("kube-apiserver: %q, want %q: the assets come first", got, want)
-	}
-	if len(missing) != 1 || missing[0].name != "kubectl" {
-		t.Errorf("missing: %v, want kubectl: it is half built", missing)
+	if paths["etcd"] != etcd || filepath.Dir(paths["kubectl"]) == assets {
+		t.Errorf("%v, want etcd from %s and kubectl from the cache", paths, assets)
 	}
 }
 
-func TestWantedToolsRefusesUnknown(t *testing.T) {
-	if _, err := wantedTools([]string{"etcd", "kubelet"}); err == nil || !strings.Contains(err.Error(), `"kubelet"`) {
+func TestUnknownProgram(t *testing.T) {
+	if _, err := Binaries(t.Context(), os.Stderr, "kubelet"); err == nil || !strings.Contains(err.Error(), `"kubelet"`) {
 		t.Errorf("got %v, want an error that names kubelet", err)
+	}
+}
+
+func TestUnusedSetsAreRemoved(t *testing.T) {
+	cache := t.TempDir()
+	var want []string
+	for i := range setsKept + 3 {
+		name := fmt.Sprintf("set-%02d", i)
+		dir := filepath.Join(cache, name)
+		if err := os.MkdirAll(filepath.Join(dir, "files"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(dir, time.Time{}, time.Now().Add(time.Duration(i-100)*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		if i >= 4 {
+			want = append(want, name)
+		}
+	}
+	if err := markUsed(filepath.Join(cache, "set-00")); err != nil {
+		t.Fatal(err)
+	}
+	want = append([]string{"set-00"}, want...)
+	if err := removeUnused(cache); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, entry := range entries {
+		got = append(got, entry.Name())
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("sets in the cache (-want +got):\n%s", diff)
+	}
+}
+
+// TestBuildWithAnEmptyModuleCache builds sample-controller, whose CRD is a file
+// of its module, with an empty module cache.
+func TestBuildWithAnEmptyModuleCache(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: runs in make test-all")
+	}
+	t.Setenv(assetsVariable, "")
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	modules := "GOMODCACHE=" + t.TempDir()
+	t.Setenv("GOMODCACHE", strings.TrimPrefix(modules, "GOMODCACHE="))
+	t.Cleanup(func() { // its directories are read-only
+		clean := exec.Command("go", "clean", "-modcache")
+		clean.Env = append(os.Environ(), modules)
+		if output, err := clean.CombinedOutput(); err != nil {
+			t.Errorf("removing the module cache: %v\n%s", err, output)
+		}
+	})
+	paths, err := Binaries(t.Context(), os.Stderr, "sample-controller")
+	if err != nil {
+		t.Fatal(err)
+	}
+	crd, err := os.ReadFile(filepath.Join(filepath.Dir(paths["sample-controller"]), SampleControllerCRD))
+	if err != nil || !strings.Contains(string(crd), "maximum: 10") {
+		t.Errorf("the CRD beside it: %v, %q", err, crd)
 	}
 }
 
@@ -64,8 +118,8 @@ func TestBinaries(t *testing.T) {
 	if progress.Len() > 0 {
 		t.Errorf("progress of a cached build: %q", progress.String())
 	}
-	if len(paths) != len(tools) {
-		t.Errorf("%d programs, want %d", len(paths), len(tools))
+	if len(paths) != len(controlPlane.programs) {
+		t.Errorf("%d programs, want %d", len(paths), len(controlPlane.programs))
 	}
 	for _, name := range []string{"kubectl", "kube-apiserver", "kube-scheduler"} {
 		args := []string{"--version"}
@@ -76,7 +130,7 @@ func TestBinaries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := pinnedKubernetes(t); !strings.Contains(string(output), want) {
+		if want := wantedKubernetes(t); !strings.Contains(string(output), want) {
 			t.Errorf("%s says %q, want %s", name, output, want)
 		}
 	}
@@ -85,6 +139,9 @@ func TestBinaries(t *testing.T) {
 // TestPeersAreBuiltForThoseWhoNameThem looks at the only peer. That it is not a
 // program of the cluster shows in their number, in TestBinaries.
 func TestPeersAreBuiltForThoseWhoNameThem(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: runs in make test-all")
+	}
 	t.Setenv(assetsVariable, "")
 	paths, err := Binaries(t.Context(), os.Stderr, "sample-controller", "kubectl")
 	if err != nil {
@@ -106,33 +163,37 @@ func TestPeersAreBuiltForThoseWhoNameThem(t *testing.T) {
 	}
 }
 
-// pinnedKubernetes returns the version of Kubernetes in the tools module.
-func pinnedKubernetes(t *testing.T) string {
+// wantedKubernetes returns the version that the control plane is to have.
+func wantedKubernetes(t *testing.T) string {
 	t.Helper()
 	root, err := RepositoryRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	content, err := os.ReadFile(filepath.Join(toolsModule(root, "kubernetes"), "go.mod"))
+	all, err := sets(root, os.Getenv(versionVariable))
 	if err != nil {
 		t.Fatal(err)
 	}
-	match := regexp.MustCompile(`\sk8s\.io/kubernetes (v\S+)`).FindSubmatch(content)
-	if match == nil {
-		t.Fatal("the kubernetes tools module pins no k8s.io/kubernetes")
+	version, err := pinnedVersion(root, all[0])
+	if err != nil {
+		t.Fatal(err)
 	}
-	return string(match[1])
+	return version
 }
 
-func TestReportEvery(t *testing.T) {
+func TestBuildProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		reports := 0
-		stop := reportEvery(15*time.Second, func() { reports++ })
-		time.Sleep(40 * time.Second)
+		var out bytes.Buffer
+		p := newBuildProgress(&out, 10)
+		stop := p.start()
+		time.Sleep(progressInterval - time.Second)
+		fmt.Fprint(p, "go: downloading x v1.0.0\nx/a\n")
+		fmt.Fprint(p, "x/b\n")
+		time.Sleep(progressInterval)
 		stop()
 		time.Sleep(time.Minute)
-		if reports != 2 {
-			t.Errorf("%d reports in 40 s, want 2 and none after the end", reports)
+		if want := "  compiled 2 of 10 packages after 15s\n"; out.String() != want {
+			t.Errorf("reports %q, want %q and none after the end", out.String(), want)
 		}
 	})
 }

@@ -141,8 +141,8 @@ func TestClusterRunsPods(t *testing.T) {
 			t.Errorf("the audit log does not name %s", want)
 		}
 	}
-	if version, err := client.Discovery().ServerVersion(); err != nil || os.Getenv(assetsVariable) == "" && version.GitVersion != pinnedKubernetes(t) {
-		t.Errorf("server version %v, %v; want %s", version, err, pinnedKubernetes(t))
+	if version, err := client.Discovery().ServerVersion(); err != nil || os.Getenv(assetsVariable) == "" && version.GitVersion != wantedKubernetes(t) {
+		t.Errorf("server version %v, %v; want %s", version, err, wantedKubernetes(t))
 	}
 }
 

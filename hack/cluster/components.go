@@ -7,8 +7,30 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 )
+
+// controllers are those of kube-controller-manager that objects of ours, or tests, have to
+// do with. The others would only watch.
+var controllers = []string{
+	"clusterrole-aggregation-controller",
+	"deployment-controller",
+	"disruption-controller",
+	"endpointslice-controller",
+	"garbage-collector-controller",
+	"horizontal-pod-autoscaler-controller",
+	"namespace-controller",
+	"node-lifecycle-controller",
+	"pod-garbage-collector-controller",
+	"replicaset-controller",
+	"resourcequota-controller",
+	"root-ca-certificate-publisher-controller",
+	"serviceaccount-controller",
+	"taint-eviction-controller",
+	"validatingadmissionpolicy-status-controller",
+}
 
 // startComponents starts what makes an API server a cluster. It does not wait:
 // whether they work shows in the objects that [Cluster.waitReady] looks at.
@@ -17,6 +39,14 @@ func (c *Cluster) startComponents() error {
 	rootCA := filepath.Join(c.Dir, "root-ca.crt")
 	if err := os.WriteFile(rootCA, c.config.CAData, 0o600); err != nil {
 		return fmt.Errorf("writing the root certificate: %w", err)
+	}
+	stages := filepath.Join(c.Dir, "kwok-stages.yaml")
+	content, err := exec.Command(c.paths[kwokStages]).Output()
+	if err != nil {
+		return fmt.Errorf("printing kwok's stages: %w", err)
+	}
+	if err := os.WriteFile(stages, content, 0o600); err != nil {
+		return fmt.Errorf("writing kwok's stages: %w", err)
 	}
 	for _, component := range []struct {
 		name   string
@@ -37,6 +67,7 @@ func (c *Cluster) startComponents() error {
 				"--secure-port=0",
 				"--kube-api-qps=500",
 				"--kube-api-burst=1000",
+				"--controllers=" + strings.Join(controllers, ","),
 			},
 		},
 		{
@@ -54,7 +85,7 @@ func (c *Cluster) startComponents() error {
 			user:   "kwok",
 			groups: []string{"system:masters"},
 			args: []string{
-				"--config=" + filepath.Join(filepath.Dir(c.paths["kwok"]), kwokStages),
+				"--config=" + stages,
 				"--manage-all-nodes",
 				// Without Leases kube-controller-manager takes Nodes for dead after
 				// 50 seconds.

@@ -1,7 +1,7 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package commandlines tries the daemon's command with command lines that nobody writes
-// in good faith, made at random from its own flags, up to where it would start something.
-// Each run tries the same ones.
+// Package commandlines tests how the daemon's command refuses wrong command lines, up to
+// where it would start something. FuzzCommandLine looks for one that makes it panic, or
+// that it refuses without naming the flag.
 package commandlines

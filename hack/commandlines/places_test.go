@@ -55,7 +55,7 @@ func newPlaces(t testing.TB) places {
 		t.Fatal(err)
 	}
 	certificate, key := newCertificate(t)
-	for name, content := range map[string][]byte{"tls.crt": certificate, "tls.key": key, "labels": []byte("a_b,c: d\n"), "garbage": []byte("\x00{")} {
+	for name, content := range map[string][]byte{"tls.crt": certificate, "tls.key": key} {
 		if err := os.WriteFile(p.file(name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -66,30 +66,8 @@ func newPlaces(t testing.TB) places {
 func (p places) file(name string) string { return filepath.Join(p.directory, name) }
 
 // base returns the flags that all command lines begin with.
-func (p places) base(serves bool) []string {
-	args := []string{"--kubeconfig=" + p.file("kubeconfig")}
-	if serves {
-		return append(args, "--secure-port=10261", "--tls-cert-file="+p.file("tls.crt"), "--tls-private-key-file="+p.file("tls.key"))
-	}
-	return append(args, "--secure-port=0")
-}
-
-// of returns a file for a flag that names one, else "".
-func (p places) of(flag string) string {
-	switch flag {
-	case "kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig":
-		return p.file("kubeconfig")
-	case "tls-cert-file", "client-ca-file", "requestheader-client-ca-file":
-		return p.file("tls.crt")
-	case "tls-private-key-file":
-		return p.file("tls.key")
-	case "tls-sni-cert-key":
-		return p.file("tls.crt") + "," + p.file("tls.key")
-	case "allow-metric-labels-manifest":
-		return p.file("labels")
-	default:
-		return ""
-	}
+func (p places) base() []string {
+	return []string{"--kubeconfig=" + p.file("kubeconfig"), "--secure-port=0"}
 }
 
 // newCertificate returns one, and its key, that is quickly made and quickly read.

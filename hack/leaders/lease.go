@@ -54,8 +54,8 @@ func leaseWrites(events []auditv1.Event, o Options) ([]leaseWrite, error) {
 	slices.SortStableFunc(writes, func(a, b leaseWrite) int { return cmp.Compare(a.version, b.version) })
 	for _, d := range deletions {
 		// A deletion has no version, but whose it was has none after it.
-		for i := len(writes) - 1; i >= 0; i-- {
-			if writes[i].uid == d.uid {
+		for i, w := range slices.Backward(writes) {
+			if w.uid == d.uid {
 				writes = slices.Insert(writes, i+1, d)
 				break
 			}

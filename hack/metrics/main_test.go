@@ -19,7 +19,7 @@ func TestAllMetricsAreDescribed(t *testing.T) {
 		if !strings.HasPrefix(r.name, "sample_controller_manager_") || !strings.HasSuffix(r.help, ".") || strings.Contains(r.help, "|") {
 			t.Errorf("%s: %q: want a name with our prefix, and help that is a sentence and fits into a table", r.name, r.help)
 		}
-		for _, label := range strings.Split(r.labels, ",") {
+		for label := range strings.SplitSeq(r.labels, ",") {
 			switch label {
 			case "", "controller", "result", "state", "end", "verb", "resource":
 			default:

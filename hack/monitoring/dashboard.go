@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,10 +24,8 @@ type Dashboard struct {
 
 // Panel is a chart, or the heading of those below it, which has no targets.
 type Panel struct {
-	Type, Title string
-	GridPos     struct{ X, Y, W, H int } // the width of all is 24
-	FieldConfig struct{ Defaults struct{ Unit string } }
-	Targets     []Query
+	Title   string
+	Targets []Query
 }
 
 // Query is what a panel shows.
@@ -38,58 +37,38 @@ func (q Query) PromQL(window time.Duration) string {
 	return strings.ReplaceAll(q.Expr, "$__rate_interval", fmt.Sprintf("%ds", int(window.Seconds())))
 }
 
-// Line is a named course of values.
-type Line struct {
-	Name   string
-	Points []model.SamplePair
-}
-
 var placeholder = regexp.MustCompile(`\{\{(\w+)\}\}`)
 
-// Lines evaluates a query over a time. Nothing found is an error, and so is a label that
+// Check evaluates a query over a time. Nothing found is an error, and so is a label that
 // is wanted for the legend and not there.
-func (q Query) Lines(ctx context.Context, prometheus promv1.API, window time.Duration, over promv1.Range) ([]Line, error) {
+func (q Query) Check(ctx context.Context, prometheus promv1.API, window time.Duration, over promv1.Range) error {
 	value, _, err := prometheus.QueryRange(ctx, q.PromQL(window), over)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", q.Expr, err)
+		return fmt.Errorf("%s: %w", q.Expr, err)
 	}
-	var lines []Line
+	found := false
 	for _, stream := range value.(model.Matrix) {
-		var missing []string
-		line := Line{Name: placeholder.ReplaceAllStringFunc(q.LegendFormat, func(p string) string {
-			label := model.LabelName(strings.Trim(p, "{}"))
-			if stream.Metric[label] == "" {
-				missing = append(missing, p)
-			}
-			return string(stream.Metric[label])
-		})}
-		if len(missing) > 0 {
-			return nil, fmt.Errorf("%s: the legend wants %v, and there is only %s", q.Expr, missing, stream.Metric)
-		}
-		for _, point := range stream.Values {
-			if !math.IsNaN(float64(point.Value)) && !math.IsInf(float64(point.Value), 0) {
-				line.Points = append(line.Points, point)
+		for _, match := range placeholder.FindAllStringSubmatch(q.LegendFormat, -1) {
+			if stream.Metric[model.LabelName(match[1])] == "" {
+				return fmt.Errorf("%s: the legend wants %s, and there is only %s", q.Expr, match[0], stream.Metric)
 			}
 		}
-		if len(line.Points) > 0 {
-			lines = append(lines, line)
-		}
+		found = found || slices.ContainsFunc(stream.Values, func(point model.SamplePair) bool {
+			return !math.IsNaN(float64(point.Value)) && !math.IsInf(float64(point.Value), 0)
+		})
 	}
-	if len(lines) == 0 {
-		return nil, fmt.Errorf("%s: there are no data", q.Expr)
+	if !found {
+		return fmt.Errorf("%s: there are no data", q.Expr)
 	}
-	return lines, nil
+	return nil
 }
 
-// Lines evaluates all that the panel shows.
-func (p Panel) Lines(ctx context.Context, prometheus promv1.API, window time.Duration, over promv1.Range) ([]Line, error) {
-	var all []Line
+// Check evaluates all that the panel shows.
+func (p Panel) Check(ctx context.Context, prometheus promv1.API, window time.Duration, over promv1.Range) error {
 	for _, query := range p.Targets {
-		lines, err := query.Lines(ctx, prometheus, window, over)
-		if err != nil {
-			return nil, fmt.Errorf("panel %q: %w", p.Title, err)
+		if err := query.Check(ctx, prometheus, window, over); err != nil {
+			return fmt.Errorf("panel %q: %w", p.Title, err)
 		}
-		all = append(all, lines...)
 	}
-	return all, nil
+	return nil
 }

@@ -45,11 +45,17 @@ type runner struct {
 
 // up brings the example Foo to life and says what can be done with it.
 func (r *runner) up(ctx context.Context, kubeconfig string) error {
-	r.screen.line("Building the daemon; the first time takes minutes")
+	// The control plane comes first: the daemon consists of a part of the same code, which
+	// is then compiled already.
+	paths, err := cluster.Binaries(ctx, r.screen.out, r.programs(kubeconfig)...)
+	if err != nil {
+		return err
+	}
+	r.kubectlPath = paths["kubectl"]
+	r.screen.line("Building the daemon; the first time usually takes a minute")
 	if err := r.build(ctx); err != nil {
 		return err
 	}
-	var err error
 	if r.dir, err = os.MkdirTemp("", daemonName+"-run-"); err != nil {
 		return err
 	}
@@ -106,6 +112,14 @@ func (r *runner) stop() error {
 	return errors.Join(errs...)
 }
 
+// programs names what is needed of a control plane; none stands for all.
+func (r *runner) programs(kubeconfig string) []string {
+	if kubeconfig != "" {
+		return []string{"kubectl"}
+	}
+	return nil
+}
+
 func (r *runner) build(ctx context.Context) error {
 	cmd := exec.CommandContext(ctx, filepath.Join("hack", "build.sh"))
 	cmd.Dir = r.root
@@ -118,14 +132,10 @@ func (r *runner) build(ctx context.Context) error {
 // connect starts a local cluster or, given a kubeconfig, uses an existing one.
 func (r *runner) connect(ctx context.Context, kubeconfig string) error {
 	if kubeconfig != "" {
-		paths, err := cluster.Binaries(ctx, r.screen.out, "kubectl")
-		if err != nil {
-			return err
-		}
+		var err error
 		if r.admin, err = filepath.Abs(kubeconfig); err != nil {
 			return err
 		}
-		r.kubectlPath = paths["kubectl"]
 		server, err := r.kubectl(ctx, "config", "view", "--minify", "-o", "jsonpath={.clusters[0].cluster.server}")
 		if err != nil {
 			return err
@@ -138,6 +148,6 @@ func (r *runner) connect(ctx context.Context, kubeconfig string) error {
 	if err != nil {
 		return err
 	}
-	r.local, r.kubectlPath, r.admin = local, local.KubectlPath, local.Kubeconfig
+	r.local, r.admin = local, local.Kubeconfig
 	return nil
 }

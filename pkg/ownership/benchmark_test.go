@@ -88,7 +88,7 @@ func encodedReplicaSets(b *testing.B, n, ofOne int) [][]byte {
 		rs := replicaSet(fmt.Sprintf("%s-%010x", owner.Name, i), owner)
 		rs.Namespace, rs.UID, rs.ResourceVersion = fmt.Sprintf("team-%d", i%50), uuid.NewUUID(), fmt.Sprint(10_000_000+i)
 		rs.Annotations = map[string]string{"deployment.kubernetes.io/revision": fmt.Sprint(i % ofOne)}
-		rs.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kube-controller-manager", FieldsV1: &metav1.FieldsV1{Raw: []byte(strings.Repeat("x", 2000))}}}
+		rs.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kube-controller-manager", FieldsV1: metav1.NewFieldsV1(strings.Repeat("x", 2000))}}
 		data, err := rs.Marshal()
 		if err != nil {
 			b.Fatal(err)

@@ -71,7 +71,7 @@ func TestTheFirstCorrectionOfATermReadsTheObject(t *testing.T) {
 			f.newTerm()
 			f.drift()
 			f.sync()
-			f.wantCalls(append([]string{"update deployments/scale", "list objects"}, status...)...)
+			f.wantCalls(append([]string{"list objects", "update deployments/scale"}, status...)...)
 			f.drift()
 			f.sync()
 			f.wantCalls("update deployments/scale")
@@ -82,13 +82,13 @@ func TestTheFirstCorrectionOfATermReadsTheObject(t *testing.T) {
 func TestOnceTheCacheHasAllFromBeforeTheTermNothingIsRead(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		for version, calls := range map[string][]string{
-			"99":  {"update deployments/scale", "list objects"},
+			"99":  {"list objects", "update deployments/scale"},
 			"100": {"update deployments/scale"},
 		} {
 			t.Run(version, func(t *testing.T) {
 				f := newFixture(t, kind, kind.example())
 				f.serve()
-				f.sample.PrependReactor("list", kind.resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+				f.react(&f.sample.Fake, "list", kind.resource, func(clienttesting.Action) (bool, runtime.Object, error) {
 					list, err := f.sample.Tracker().List(kind.resources(), kind.GroupVersionKind, "")
 					if err == nil {
 						err = meta.NewAccessor().SetResourceVersion(list, "100")
@@ -98,7 +98,7 @@ func TestOnceTheCacheHasAllFromBeforeTheTermNothingIsRead(t *testing.T) {
 				f.newTerm()
 				f.drift()
 				f.sync()
-				f.wantCalls("update deployments/scale", "list objects", "patch objects/status")
+				f.wantCalls("list objects", "update deployments/scale", "patch objects/status")
 
 				f.change(func(o object) { o.SetUID("uid-another") })
 				f.update(func(d *appsv1.Deployment) { d.OwnerReferences[0].UID = "uid-another" })
@@ -111,7 +111,7 @@ func TestOnceTheCacheHasAllFromBeforeTheTermNothingIsRead(t *testing.T) {
 				f.drift()
 				f.objects.Bookmark(version)
 				f.sync()
-				f.wantCalls("update deployments/scale", "list objects")
+				f.wantCalls("list objects", "update deployments/scale")
 			})
 		}
 	})
@@ -183,7 +183,7 @@ func TestAnObjectIsConfirmedOnceTheCacheHasCaughtUp(t *testing.T) {
 		f.wantStale()
 		f.observe()
 		f.sync()
-		f.wantCalls("update deployments/scale", "list objects", "patch objects/status")
+		f.wantCalls("list objects", "update deployments/scale", "patch objects/status")
 		if got := *f.deployment().Spec.Replicas; got != 3 {
 			t.Errorf("the Deployment asks for %d replicas, want 3", got)
 		}
@@ -199,7 +199,7 @@ func TestAnObjectThatWasTouchedIsAsCached(t *testing.T) {
 		f.drift()
 		f.change(func(o object) { o.SetAnnotations(map[string]string{"touched": "true"}) })
 		f.sync()
-		f.wantCalls("update deployments/scale", "list objects", "patch objects/status")
+		f.wantCalls("list objects", "update deployments/scale", "patch objects/status")
 	})
 }
 
@@ -241,7 +241,7 @@ func TestNothingIsDeletedForAnObjectThatIsNotAsCached(t *testing.T) {
 					return
 				}
 				f.sync()
-				f.wantCalls("list deployments", "delete deployments", "list objects", "patch objects/status")
+				f.wantCalls("list objects", "list deployments", "delete deployments", "patch objects/status")
 			})
 		}
 	})
@@ -276,7 +276,7 @@ func TestAnObjectThatCannotBeReadIsTriedAgain(t *testing.T) {
 				f.newTerm()
 				f.drift()
 				fails := true
-				f.sample.PrependReactor("list", kind.resource, func(clienttesting.Action) (bool, runtime.Object, error) { return fails, nil, failure })
+				f.react(&f.sample.Fake, "list", kind.resource, func(clienttesting.Action) (bool, runtime.Object, error) { return fails, nil, failure })
 				for range 2 {
 					f.forget()
 					if _, err := f.controller.Sync(t.Context(), key); !errors.Is(err, failure) {
@@ -287,7 +287,7 @@ func TestAnObjectThatCannotBeReadIsTriedAgain(t *testing.T) {
 				fails = false
 				f.forget()
 				f.sync()
-				f.wantCalls("update deployments/scale", "list objects", "patch objects/status")
+				f.wantCalls("list objects", "update deployments/scale", "patch objects/status")
 			})
 		}
 	})
@@ -308,7 +308,7 @@ func TestAnObjectThatIsGoneIsForgotten(t *testing.T) {
 		f.update(func(d *appsv1.Deployment) { d.OwnerReferences[0].UID = "uid-another" })
 		f.drift()
 		f.sync()
-		f.wantCalls("update deployments/scale", "list objects")
+		f.wantCalls("list objects", "update deployments/scale")
 
 		if err := f.objects.Replace(nil, ""); err != nil {
 			t.Fatal(err)

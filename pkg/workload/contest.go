@@ -117,5 +117,5 @@ func managesReplicas(entry metav1.ManagedFieldsEntry) bool {
 		return false // there is a status.replicas too
 	}
 	// What Trim has left is one that does.
-	return entry.FieldsV1 == nil || bytes.Contains(entry.FieldsV1.Raw, []byte(`"f:replicas":{}`))
+	return entry.FieldsV1 == nil || bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:replicas":{}`))
 }

@@ -19,7 +19,7 @@ import (
 
 func managed(manager, subresource, fields string, second int) metav1.ManagedFieldsEntry {
 	at := metav1.Unix(int64(second), 0)
-	return metav1.ManagedFieldsEntry{Manager: manager, Subresource: subresource, Time: &at, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+	return metav1.ManagedFieldsEntry{Manager: manager, Subresource: subresource, Time: &at, FieldsV1: metav1.NewFieldsV1(fields)}
 }
 
 // contested is our Deployment as an autoscaler has left it.

@@ -35,7 +35,7 @@ func TestWhatIsExplainedIsWhatIsDone(t *testing.T) {
 		"another replica count": {
 			given: func(f *fixture) { f.update(func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](7) }) },
 			next:  `scale Deployment "example-web"`, differs: []string{"its replicas"},
-			calls: []string{"update deployments/scale", "list objects", "patch objects/status"},
+			calls: []string{"list objects", "update deployments/scale", "patch objects/status"},
 		},
 		"no Deployment": {
 			given: func(f *fixture) {
@@ -44,7 +44,7 @@ func TestWhatIsExplainedIsWhatIsDone(t *testing.T) {
 				}
 			},
 			next: `create Deployment "example-web"`, differs: []string{"Deployment"},
-			calls: []string{"create deployments", "list objects", "patch objects/status"},
+			calls: []string{"list objects", "create deployments", "patch objects/status"},
 		},
 		"another's Deployment": {
 			given: func(f *fixture) {
@@ -82,7 +82,7 @@ func TestWhatIsExplainedIsWhatIsDone(t *testing.T) {
 				f.forget()
 			},
 			next: `delete Deployment "former"`, differs: []string{"former Deployment"},
-			calls: []string{"list deployments", "delete deployments", "list objects"},
+			calls: []string{"list objects", "list deployments", "delete deployments"},
 		},
 	}
 	for name, tc := range tests {

@@ -4,6 +4,7 @@
 package workload_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -47,6 +48,7 @@ type fixture struct {
 	sampleInformers sampleinformers.SharedInformerFactory
 	deployments     cache.TypedSharedIndexInformer[*appsv1.Deployment]
 	objects         cache.Indexer
+	made            []clienttesting.Action // by both clients, in the order of their calls
 }
 
 // key is that of the example, and deploymentName what it names.
@@ -67,6 +69,12 @@ func newFixture(t testing.TB, kind kind, o object) *fixture {
 		registry: metrics.NewKubeRegistry(),
 	}
 	workload.ServeScale(f.kube)
+	for _, client := range []*clienttesting.Fake{&f.kube.Fake, &f.sample.Fake} {
+		client.PrependReactor("*", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			f.made = append(f.made, action)
+			return false, nil, nil
+		})
+	}
 	f.writes = writes.New(kind.manager, writes.NewMetrics("test", f.registry.MustRegister), nil)
 	f.kubeInformers = kubeinformers.NewSharedInformerFactory(f.kube, 0)
 	f.sampleInformers = sampleinformers.NewSharedInformerFactory(f.sample, 0)
@@ -131,13 +139,19 @@ func (f *fixture) sync() {
 func (f *fixture) forget() {
 	f.sample.ClearActions()
 	f.kube.ClearActions()
+	f.made = nil
 }
 
-// calls returns the API calls since they were last forgotten, as verb and resource.
+// react has a client answer calls, which are still recorded.
+func (f *fixture) react(client *clienttesting.Fake, verb, resource string, reaction clienttesting.ReactionFunc) {
+	client.ReactionChain = slices.Insert(client.ReactionChain, 1, clienttesting.Reactor(&clienttesting.SimpleReactor{Verb: verb, Resource: resource, Reaction: reaction}))
+}
+
+// calls returns the API calls since they were last forgotten, in their order, as verb and resource.
 // The resource of the kind is called "objects".
 func (f *fixture) calls() []string {
 	var calls []string
-	for _, action := range append(f.kube.Actions(), f.sample.Actions()...) {
+	for _, action := range f.made {
 		resource := action.GetResource().Resource
 		if action.GetResource() == f.kind.resources() {
 			resource = "objects"
@@ -204,12 +218,12 @@ func (f *fixture) serve() {
 
 // refuseStatus makes the API server refuse statuses while the condition holds.
 func (f *fixture) refuseStatus(while *bool, err error) {
-	f.sample.PrependReactor("patch", f.kind.resource, func(clienttesting.Action) (bool, runtime.Object, error) { return *while, nil, err })
+	f.react(&f.sample.Fake, "patch", f.kind.resource, func(clienttesting.Action) (bool, runtime.Object, error) { return *while, nil, err })
 }
 
 // refuseDeployments makes the API server refuse a verb on Deployments.
 func (f *fixture) refuseDeployments(verb string, err error) {
-	f.kube.PrependReactor(verb, "deployments", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
+	f.react(&f.kube.Fake, verb, "deployments", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
 }
 
 func (f *fixture) wantEvents(want ...string) {

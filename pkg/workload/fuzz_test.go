@@ -171,16 +171,16 @@ func (f *fixture) checkWrites(before map[string]*appsv1.Deployment) (wrote bool)
 	f.Helper()
 	now, parent := f.allDeployments(), f.object()
 	wanted := deploymentNameOf(parent)
-	for _, action := range append(f.kube.Actions(), f.sample.Actions()...) {
+	for _, action := range f.made {
 		switch a := action.(type) {
-		case clienttesting.CreateAction:
+		case clienttesting.CreateActionImpl:
 			wrote = true
 			created := a.GetObject().(*appsv1.Deployment)
 			if created.Name != wanted || before[wanted] != nil {
 				f.Errorf("created Deployment %q, want only %q, and only if there is none", created.Name, wanted)
 			}
 			f.checkDeployment(now[wanted], parent)
-		case clienttesting.UpdateAction:
+		case clienttesting.UpdateActionImpl:
 			wrote = true
 			scale, ok := a.GetObject().(*autoscalingv1.Scale)
 			if !ok {
@@ -190,7 +190,7 @@ func (f *fixture) checkWrites(before map[string]*appsv1.Deployment) (wrote bool)
 			if live := before[scale.Name]; live == nil || scale.Name != wanted || !metav1.IsControlledBy(live, parent) || live.DeletionTimestamp != nil {
 				f.Errorf("scaled Deployment %q, which is not to be written", scale.Name)
 			}
-		case clienttesting.PatchAction:
+		case clienttesting.PatchActionImpl:
 			wrote = true
 			if a.GetResource() == f.kind.resources() {
 				if a.GetName() != key.Name || a.GetSubresource() != "status" {

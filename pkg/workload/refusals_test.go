@@ -73,7 +73,7 @@ func TestSyncRestsOnceTheCacheIsKnownToBeLate(t *testing.T) {
 				if _, err := f.controller.Sync(t.Context(), key); err != nil && !apierrors.IsConflict(err) {
 					t.Fatalf("sync() = %v, want nil or a conflict", err)
 				}
-				f.wantCalls("create deployments", "list objects", "patch objects/status")
+				f.wantCalls("list objects", "create deployments", "patch objects/status")
 
 				f.collect()
 				f.wantStale()
@@ -88,7 +88,7 @@ func TestSyncRestsOnceTheCacheIsKnownToBeLate(t *testing.T) {
 				}
 				f.collect()
 				f.sync()
-				f.wantCalls("create deployments", "list objects", "patch objects/status")
+				f.wantCalls("list objects", "create deployments", "patch objects/status")
 			})
 		}
 	})
@@ -130,7 +130,7 @@ func TestSyncTellsAnObjectThatIsTouchedAllTheTime(t *testing.T) {
 				touched.SetResourceVersion(touched.GetResourceVersion() + "0")
 				test.change(touched)
 				left := test.refusals
-				f.sample.PrependReactor("patch", kind.resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+				f.react(&f.sample.Fake, "patch", kind.resource, func(clienttesting.Action) (bool, runtime.Object, error) {
 					left--
 					if err := f.objects.Update(touched); err != nil { // so it is when the write is refused, or soon after
 						t.Error(err)
@@ -227,7 +227,7 @@ func TestSyncRestsOnceADeploymentIsKnownToBeLate(t *testing.T) {
 		if _, err := f.controller.Sync(t.Context(), key); !apierrors.IsConflict(err) {
 			t.Errorf("sync() = %v, want a conflict", err)
 		}
-		f.wantCalls("update deployments/scale", "list objects")
+		f.wantCalls("list objects", "update deployments/scale")
 		f.wantStale()
 	})
 }

@@ -16,6 +16,7 @@ import (
 
 	apptesting "samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/testing"
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
 // logged is a test that remembers what is logged to it.
@@ -45,15 +46,15 @@ func (l *logged) about(texts ...string) []string {
 // wantLines wants so many lines with that message about the kind.
 func (l *logged) wantLines(k kind, message string, want int) {
 	l.Helper()
-	if got := l.about(message, k.crd()); len(got) != want {
-		l.Errorf("%q was logged %d times about %s, want %d: %q", message, len(got), k.resource, want, got)
+	if got := l.about(message, k.CRD()); len(got) != want {
+		l.Errorf("%q was logged %d times about %s, want %d: %q", message, len(got), k.Resource, want, got)
 	}
 }
 
 // startLogged is like startDaemon, but does not wait, and remembers the log.
 func startLogged(t *testing.T) (*apptesting.Server, *logged) {
 	t.Helper()
-	kubeconfig, err := testCluster.ServiceAccountKubeconfig(t.Context(), namespace, namespace)
+	kubeconfig, err := shared.Cluster().ServiceAccountKubeconfig(t.Context(), namespace, namespace)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,7 @@ func startLogged(t *testing.T) (*apptesting.Server, *logged) {
 // waitReadyz waits until the check of the informers answers so, with all of the texts.
 func waitReadyz(t *testing.T, server *apptesting.Server, want int, texts ...string) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("informer-sync answers %d %q", want, texts), func(ctx context.Context) error {
+	clustertest.WaitUntil(t, fmt.Sprintf("informer-sync answers %d %q", want, texts), func(ctx context.Context) error {
 		code, body, err := server.Get(ctx, "/readyz/informer-sync", "")
 		if err == nil && (code != want || slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(body, text) })) {
 			err = fmt.Errorf("%d %s", code, body)
@@ -76,10 +77,10 @@ func waitReadyz(t *testing.T, server *apptesting.Server, want int, texts ...stri
 // install installs the CRDs, and returns when the kind was established, to the second.
 func (k kind) install(t *testing.T) time.Time {
 	t.Helper()
-	if err := testCluster.Install(t.Context()); err != nil {
+	if err := shared.Cluster().Install(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	at := kubectl(t, "get", "crd", k.crd(), "-o", `jsonpath={.status.conditions[?(@.type=="Established")].lastTransitionTime}`)
+	at := kubectl(t, "get", "crd", k.CRD(), "-o", `jsonpath={.status.conditions[?(@.type=="Established")].lastTransitionTime}`)
 	established, err := time.Parse(time.RFC3339, at)
 	if err != nil {
 		t.Fatal(err)
@@ -90,20 +91,20 @@ func (k kind) install(t *testing.T) time.Time {
 // uninstall deletes the CRD with its objects and returns when it has gone.
 func (k kind) uninstall(t *testing.T) {
 	t.Helper()
-	kubectl(t, "delete", "crd", k.crd())
+	kubectl(t, "delete", "crd", k.CRD())
 }
 
 // serveNew creates an object as soon as the API server accepts it, waits until it is
 // served, and logs how long after since that was.
 func (k kind) serveNew(t *testing.T, ns, name string, since time.Time) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("%s %s is accepted", k.name, name), func(ctx context.Context) error {
-		_, err := k.tryStore(ctx, ns, k.new(name, 1))
+	clustertest.WaitUntil(t, fmt.Sprintf("%s %s is accepted", k.Kind, name), func(ctx context.Context) error {
+		_, err := k.TryStore(ctx, ns, k.New(name, 1))
 		return err
 	})
 	created := time.Now()
 	k.waitCondition(t, ns, name, "Reconciling", "Progressing")
-	events, err := testCluster.AuditEvents(cluster.ByUserAgent(k.controller), func(event auditv1.Event) bool {
+	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent(k.Controller), func(event auditv1.Event) bool {
 		return event.ObjectRef != nil && event.ObjectRef.Resource == "deployments" && event.Verb == "create" && event.ObjectRef.Name == name
 	})
 	if err != nil {
@@ -124,7 +125,7 @@ func TestACRDMayComeAndGo(t *testing.T) {
 
 	server, log := startLogged(t)
 	waitReadyz(t, server, 200)
-	foos.create(t, ns, "first", 1)
+	foos.Create(t, ns, "first", 1)
 	foos.waitCondition(t, ns, "first", "Reconciling", "Progressing")
 	log.wantLines(icecreams, "Waiting for API", 1)
 
@@ -132,13 +133,13 @@ func TestACRDMayComeAndGo(t *testing.T) {
 	log.wantLines(icecreams, "API is served", 1)
 
 	icecreams.uninstall(t)
-	eventually(t, "it is told that the API has gone", func(context.Context) error {
-		if len(log.about("Waiting for API", icecreams.crd())) < 2 {
+	clustertest.WaitUntil(t, "it is told that the API has gone", func(context.Context) error {
+		if len(log.about("Waiting for API", icecreams.CRD())) < 2 {
 			return fmt.Errorf("it was told once")
 		}
 		return nil
 	})
-	foos.create(t, ns, "second", 1)
+	foos.Create(t, ns, "second", 1)
 	foos.waitCondition(t, ns, "second", "Reconciling", "Progressing")
 	waitReadyz(t, server, 200)
 	time.Sleep(5 * time.Second) // in which it is asked for in vain
@@ -151,7 +152,7 @@ func TestACRDMayComeAndGo(t *testing.T) {
 		icecreams.serveNew(t, ns, fmt.Sprintf("quickly-%d", i), icecreams.install(t))
 	}
 	for _, message := range []string{"Waiting for API", "API is served"} {
-		if got := log.about(message, icecreams.crd()); len(got) > 5 {
+		if got := log.about(message, icecreams.CRD()); len(got) > 5 {
 			t.Errorf("%q was logged %d times in 5 outages", message, len(got))
 		}
 	}
@@ -167,8 +168,8 @@ func TestARightToReadMayBeMissing(t *testing.T) {
 	grant := revoke(t, icecreams.toRead()...)
 
 	server, log := startLogged(t)
-	waitReadyz(t, server, 500, "not permitted to watch "+icecreams.crd())
-	foos.create(t, ns, "first", 1)
+	waitReadyz(t, server, 500, "not permitted to watch "+icecreams.CRD())
+	foos.Create(t, ns, "first", 1)
 	foos.waitCondition(t, ns, "first", "Reconciling", "Progressing")
 	log.wantLines(icecreams, "Not permitted to read", 1)
 	granted := grant()
@@ -179,14 +180,14 @@ func TestARightToReadMayBeMissing(t *testing.T) {
 	grant = revoke(t, icecreams.toRead()...)
 	tighten := icecreams.loosen(t, ns)
 	defer tighten()
-	eventually(t, "it is told that the right has gone", func(context.Context) error {
-		if len(log.about("Not permitted to read", icecreams.crd())) < 2 {
+	clustertest.WaitUntil(t, "it is told that the right has gone", func(context.Context) error {
+		if len(log.about("Not permitted to read", icecreams.CRD())) < 2 {
 			return fmt.Errorf("it was told once")
 		}
 		return nil
 	})
 	waitReadyz(t, server, 200) // it has synced
-	icecreams.create(t, ns, "meanwhile", 1)
+	icecreams.Create(t, ns, "meanwhile", 1)
 	granted = grant()
 	icecreams.serveNew(t, ns, "again", granted)
 	icecreams.waitCondition(t, ns, "meanwhile", "Reconciling", "Progressing")

@@ -17,6 +17,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
 // TestChangesCostTheirWritesAndNothingElse counts what each thing that may happen to 30
@@ -33,23 +34,23 @@ func TestChangesCostTheirWritesAndNothingElse(t *testing.T) {
 	}
 	calls := map[string]map[string]int{} // by kind
 	for _, k := range all {
-		calls[k.name] = map[string]int{}
+		calls[k.Kind] = map[string]int{}
 	}
 	costs := func(what string, each func(k inNamespace) []string) {
 		t.Helper()
 		time.Sleep(2 * time.Second) // in which nothing more is to be asked for
 		for _, k := range all {
 			for _, call := range each(k) {
-				calls[k.name][call] += count
+				calls[k.Kind][call] += count
 			}
-			if diff := cmp.Diff(calls[k.name], k.calls(t, k.ns)); diff != "" {
-				t.Fatalf("unexpected calls of %s by then: %s (-want +got):\n%s", k.controller, what, diff)
+			if diff := cmp.Diff(calls[k.Kind], k.calls(t, k.ns)); diff != "" {
+				t.Fatalf("unexpected calls of %s by then: %s (-want +got):\n%s", k.Controller, what, diff)
 			}
 		}
 	}
 	nothing := func(inNamespace) []string { return nil }
 	scale := func(k inNamespace, name string, replicas int32) {
-		if err := k.patch(t.Context(), k.ns, name, fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)); err != nil {
+		if err := k.TryPatch(t.Context(), k.ns, name, fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -60,21 +61,21 @@ func TestChangesCostTheirWritesAndNothingElse(t *testing.T) {
 	const keepers = "--controllers=foo,icecream"
 
 	daemon := startDaemon(t, keepers)
-	forEach(func(k inNamespace, name string) { k.create(t, k.ns, name, 1) })
+	forEach(func(k inNamespace, name string) { k.Create(t, k.ns, name, 1) })
 	forEach(func(k inNamespace, name string) { k.waitCondition(t, k.ns, name, "Reconciling", "Progressing") })
 	costs("create", func(k inNamespace) []string { return []string{"create deployments", k.patchStatus()} })
 	for _, k := range all {
 		scale(k, "a-0", 2)
 		waitScaled(k, "a-0", 2)
-		calls[k.name]["update deployments/scale"]++
-		calls[k.name][k.patchStatus()]++
-		calls[k.name]["list "+k.resource]++ // once in a term: has the cache all from before?
+		calls[k.Kind]["update deployments/scale"]++
+		calls[k.Kind][k.patchStatus()]++
+		calls[k.Kind]["list "+k.Resource]++ // once in a term: has the cache all from before?
 	}
 	forEach(func(k inNamespace, name string) { scale(k, name, 3) })
 	forEach(func(k inNamespace, name string) { waitScaled(k, name, 3) })
 	costs("scale", func(k inNamespace) []string { return []string{"update deployments/scale", k.patchStatus()} })
 	forEach(func(k inNamespace, name string) {
-		if _, err := kube.AppsV1().Deployments(k.ns).Patch(t.Context(), name, types.MergePatchType, []byte(`{"spec":{"replicas":9}}`), metav1.PatchOptions{}); err != nil {
+		if _, err := shared.Kube().AppsV1().Deployments(k.ns).Patch(t.Context(), name, types.MergePatchType, []byte(`{"spec":{"replicas":9}}`), metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -88,9 +89,9 @@ func TestChangesCostTheirWritesAndNothingElse(t *testing.T) {
 	daemon = startDaemon(t, keepers, "--min-resync-period=1s")
 	admin := token(t, newNamespace(t), clusterRole(t, everything))
 	for _, k := range all {
-		synced := fmt.Sprintf(`sample_controller_manager_sync_total{controller=%q,result="success"}`, k.controller)
+		synced := fmt.Sprintf(`sample_controller_manager_sync_total{controller=%q,result="success"}`, k.Controller)
 		before, objects := metric(t, daemon, admin, synced), k.count(t)
-		eventually(t, "all is looked at again and again", func(context.Context) error {
+		clustertest.WaitUntil(t, "all is looked at again and again", func(context.Context) error {
 			if syncs := metric(t, daemon, admin, synced) - before; int(syncs) < 4*objects {
 				return fmt.Errorf("%.0f syncs of %d objects", syncs, objects)
 			}
@@ -99,12 +100,12 @@ func TestChangesCostTheirWritesAndNothingElse(t *testing.T) {
 	}
 	costs("restart and resync", nothing)
 	for _, k := range all {
-		kubectl(t, "-n", k.ns, "delete", k.arg(), "--all")
+		kubectl(t, "-n", k.ns, "delete", k.Singular, "--all")
 	}
 	costs("delete", nothing)
 
 	for _, k := range all {
-		events, err := testCluster.AuditEvents(cluster.ByUserAgent(k.controller), cluster.InNamespace(k.ns))
+		events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent(k.Controller), cluster.InNamespace(k.ns))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +125,7 @@ func TestNewObjectCostsThreeWritesOfTheWholeDaemon(t *testing.T) {
 	startDaemon(t)
 	for _, k := range all {
 		for i := range count {
-			k.create(t, k.ns, fmt.Sprintf("a-%d", i), 1)
+			k.Create(t, k.ns, fmt.Sprintf("a-%d", i), 1)
 		}
 	}
 	for _, k := range all {
@@ -137,11 +138,11 @@ func TestNewObjectCostsThreeWritesOfTheWholeDaemon(t *testing.T) {
 	for _, k := range all {
 		want := map[string]int{}
 		for i := range count {
-			want[fmt.Sprintf("create deployments a-%d by %s: 201", i, k.controller)] = 1
-			want[fmt.Sprintf("%s a-%d by %s: 200", k.patchStatus(), i, k.controller)] = 1
+			want[fmt.Sprintf("create deployments a-%d by %s: 201", i, k.Controller)] = 1
+			want[fmt.Sprintf("%s a-%d by %s: 200", k.patchStatus(), i, k.Controller)] = 1
 			want[fmt.Sprintf("%s a-%d by %s: 200", k.patchStatus(), i, aggregator)] = 1
 		}
-		events, err := testCluster.AuditEvents(cluster.InNamespace(k.ns), isWrite, func(event auditv1.Event) bool {
+		events, err := shared.Cluster().AuditEvents(cluster.InNamespace(k.ns), isWrite, func(event auditv1.Event) bool {
 			return strings.HasPrefix(event.UserAgent, "sample-controller-manager/")
 		})
 		if err != nil {
@@ -153,7 +154,7 @@ func TestNewObjectCostsThreeWritesOfTheWholeDaemon(t *testing.T) {
 			got[fmt.Sprintf("%s %s by %s: %d", cluster.Call(event), event.ObjectRef.Name, by, event.ResponseStatus.Code)]++
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("unexpected writes for %s (-want +got):\n%s", k.resource, diff)
+			t.Errorf("unexpected writes for %s (-want +got):\n%s", k.Resource, diff)
 		}
 	}
 }
@@ -164,13 +165,13 @@ func TestTerminatingNamespaceIsLeftAlone(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
 		startDaemon(t)
-		k.create(t, ns, "a", 1)
+		k.Create(t, ns, "a", 1)
 		k.waitCondition(t, ns, "a", "Reconciling", "Progressing")
 		beReady(t, ns, "a")
 		k.waitCondition(t, ns, "a", "Ready", "Available")
 		k.wantEvents(t, ns, "Normal Synced")
 		kubectl(t, "delete", "namespace", ns, "--wait=false")
-		eventually(t, "nothing can be created", func(ctx context.Context) error {
+		clustertest.WaitUntil(t, "nothing can be created", func(ctx context.Context) error {
 			if err := tryDeployment(ctx, ns); err == nil {
 				return fmt.Errorf("a Deployment can")
 			}
@@ -180,12 +181,12 @@ func TestTerminatingNamespaceIsLeftAlone(t *testing.T) {
 		kubectl(t, "-n", ns, "delete", "deployment", "a")
 		k.waitCondition(t, ns, "a", "Reconciling", "WaitingForDeletion")
 		for i := range 5 {
-			if err := k.patch(t.Context(), ns, "a", fmt.Sprintf(`{"metadata":{"annotations":{"touched":"%d"}}}`, i)); err != nil {
+			if err := k.TryPatch(t.Context(), ns, "a", fmt.Sprintf(`{"metadata":{"annotations":{"touched":"%d"}}}`, i)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		time.Sleep(2 * time.Second)  // in which nothing more is to be written
-		before["list "+k.resource]++ // is it there?
+		before["list "+k.Resource]++ // is it there?
 		before["create deployments"]++
 		before[k.patchStatus()]++
 		k.wantCounts(t, ns, before)

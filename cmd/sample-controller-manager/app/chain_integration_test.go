@@ -30,12 +30,12 @@ func TestPodsCountThroughTheChainOfOwners(t *testing.T) {
 
 		// None of these is the object's.
 		namesake := kinds[0]
-		if k.name == namesake.name {
+		if k.Kind == namesake.Kind {
 			namesake = kinds[1]
 		}
-		namesakes := namesake.new("a", 1)
+		namesakes := namesake.New("a", 1)
 		namesakes.Spec.DeploymentName = "b"
-		namesake.store(t, ns, namesakes)
+		namesake.Store(t, ns, namesakes)
 		namesake.waitReplicas(t, ns, "b", 1)
 		stale := d.DeepCopy()
 		stale.UID = "00000000-0000-0000-0000-000000000000"
@@ -51,7 +51,7 @@ func TestPodsCountThroughTheChainOfOwners(t *testing.T) {
 			"of-a-deployment-before":    controlledBy(createReplicaSet(t, ns, "before", labels, controlledBy(stale))),
 			"of-a-replicaset-not-ruled": controlledBy(createReplicaSet(t, ns, "not-ruled", labels, onlyOwned)),
 			"of-the-deployment-itself":  controlledBy(d),
-			"of-the-object-itself":      k.controlledBy(k.mustGet(t, ns, "a")),
+			"of-the-object-itself":      k.controlledBy(k.MustGet(t, ns, "a")),
 			"of-another-namespace":      controlledBy(elsewhere),
 		}
 		for name, owner := range strangers {
@@ -96,12 +96,12 @@ func TestPodsCountThroughTheChainOfOwners(t *testing.T) {
 // setOwner sets the one owner reference of a ReplicaSet, or none.
 func setOwner(t *testing.T, rs *appsv1.ReplicaSet, owner *metav1.OwnerReference) {
 	t.Helper()
-	rs, err := kube.AppsV1().ReplicaSets(rs.Namespace).Get(t.Context(), rs.Name, metav1.GetOptions{})
+	rs, err := shared.Kube().AppsV1().ReplicaSets(rs.Namespace).Get(t.Context(), rs.Name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	rs.OwnerReferences = owned(rs.Name, nil, owner).OwnerReferences
-	if _, err := kube.AppsV1().ReplicaSets(rs.Namespace).Update(t.Context(), rs, metav1.UpdateOptions{}); err != nil {
+	if _, err := shared.Kube().AppsV1().ReplicaSets(rs.Namespace).Update(t.Context(), rs, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -116,8 +116,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 
 // flagError explains a flag that cannot be parsed.
 func flagError(cmd *cobra.Command, err error) error {
-	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		// -kubeconfig, as sample-controller takes it, is a row of one-letter flags here.
 		if name, _, _ := strings.Cut(unknown.GetSpecifiedShortnames(), "="); len(name) > 1 && cmd.Flags().Lookup(name) != nil {
 			return fmt.Errorf("unknown flag -%s: write it with two dashes, --%s", name, name)

@@ -32,7 +32,7 @@ func startDelayer(t *testing.T, paths ...string) *delayer {
 	t.Helper()
 	d := &delayer{}
 	justPass := func(next http.Handler) http.Handler { return next }
-	d.Proxy = clustertest.StartProxy(t, testCluster, justPass, func(response *http.Response) error {
+	d.Proxy = clustertest.StartProxy(t, shared.Cluster(), justPass, func(response *http.Response) error {
 		r := response.Request
 		watch := r.URL.Query().Get("watch") == "true"
 		if watch {

@@ -28,7 +28,7 @@ import (
 // exhaustQuota allows no Deployments.
 func exhaustQuota(t *testing.T, ns string) (lift func()) {
 	t.Helper()
-	quotas := kube.CoreV1().ResourceQuotas(ns)
+	quotas := shared.Kube().CoreV1().ResourceQuotas(ns)
 	// kube-controller-manager would write the status.
 	allow := func(quota *corev1.ResourceQuota, count string) {
 		t.Helper()
@@ -64,7 +64,7 @@ func exhaustQuota(t *testing.T, ns string) (lift func()) {
 func denyByPolicy(operation admissionregistrationv1.OperationType) func(t *testing.T, ns string) (lift func()) {
 	return func(t *testing.T, ns string) (lift func()) {
 		t.Helper()
-		admission := kube.AdmissionregistrationV1()
+		admission := shared.Kube().AdmissionregistrationV1()
 		policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
 			ObjectMeta: metav1.ObjectMeta{Name: ns},
 			Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
@@ -111,7 +111,7 @@ func denyByWebhook(path string) func(t *testing.T, ns string) (lift func()) {
 		if path == "/hang" {
 			timeout = 1
 		}
-		configurations := kube.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+		configurations := shared.Kube().AdmissionregistrationV1().ValidatingWebhookConfigurations()
 		configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{
 			ObjectMeta: metav1.ObjectMeta{Name: ns},
 			Webhooks: []admissionregistrationv1.ValidatingWebhook{{

@@ -15,6 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
 // TestDeniedDeploymentIsToldAndTriedAgain has the API server deny the Deployment
@@ -43,11 +45,11 @@ func TestDeniedDeploymentIsToldAndTriedAgain(t *testing.T) {
 		"webhook of which nothing is left": {denyByWebhook(""), "failed calling webhook", true},
 	} {
 		for _, k := range kinds {
-			t.Run(k.name+", "+name, func(t *testing.T) {
+			t.Run(k.Kind+", "+name, func(t *testing.T) {
 				t.Parallel()
 				ns := newNamespace(t)
 				lift := test.deny(t, ns)
-				eventually(t, "Deployments are denied", func(ctx context.Context) error {
+				clustertest.WaitUntil(t, "Deployments are denied", func(ctx context.Context) error {
 					if err := tryDeployment(ctx, ns); err == nil || !strings.Contains(err.Error(), test.want) {
 						return fmt.Errorf("creating one: %v, want %q", err, test.want)
 					}
@@ -55,7 +57,7 @@ func TestDeniedDeploymentIsToldAndTriedAgain(t *testing.T) {
 				})
 
 				begin := time.Now()
-				k.create(t, ns, "a", 1)
+				k.Create(t, ns, "a", 1)
 				object := k.waitCondition(t, ns, "a", "Stalled", "WriteDenied")
 				if message := meta.FindStatusCondition(object.Status.Conditions, "Stalled").Message; !strings.Contains(message, test.want) {
 					t.Errorf("message %q, want one with the API server's reason, %q", message, test.want)
@@ -71,7 +73,7 @@ func TestDeniedDeploymentIsToldAndTriedAgain(t *testing.T) {
 				k.wantEvents(t, ns, "Warning WriteDenied")
 
 				lift()
-				eventually(t, "Deployments are allowed", func(ctx context.Context) error { return tryDeployment(ctx, ns) })
+				clustertest.WaitUntil(t, "Deployments are allowed", func(ctx context.Context) error { return tryDeployment(ctx, ns) })
 				lifted := time.Now()
 				k.waitCondition(t, ns, "a", "Reconciling", "Progressing")
 				took, denied := time.Since(lifted), lifted.Sub(begin)
@@ -94,19 +96,19 @@ func TestDeniedCorrectionIsTold(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
 		startDaemon(t)
-		k.create(t, ns, "a", 1)
+		k.Create(t, ns, "a", 1)
 		k.waitCondition(t, ns, "a", "Reconciling", "Progressing")
 		beReady(t, ns, "a")
 		k.waitCondition(t, ns, "a", "Ready", "Available")
 		lift := denyByPolicy("UPDATE")(t, ns)
-		eventually(t, "changes are denied", func(ctx context.Context) error {
-			_, err := testCluster.Kubectl(ctx, "-n", ns, "annotate", "deployment", "a", "try=it", "--dry-run=server", "--overwrite")
+		clustertest.WaitUntil(t, "changes are denied", func(ctx context.Context) error {
+			_, err := shared.Cluster().Kubectl(ctx, "-n", ns, "annotate", "deployment", "a", "try=it", "--dry-run=server", "--overwrite")
 			if err == nil {
 				return errors.New("they are not")
 			}
 			return nil
 		})
-		kubectl(t, "-n", ns, "scale", k.arg(), "a", "--replicas=3")
+		kubectl(t, "-n", ns, "scale", k.Singular, "a", "--replicas=3")
 		object := k.waitCondition(t, ns, "a", "Stalled", "WriteDenied")
 		if c := meta.FindStatusCondition(object.Status.Conditions, "Ready"); c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "no Deployments on Fridays") {
 			t.Errorf("Ready = %+v, want False with the API server's reason", c)
@@ -124,7 +126,7 @@ func TestDeniedCorrectionIsTold(t *testing.T) {
 // tryDeployment asks whether a Deployment could be created.
 func tryDeployment(ctx context.Context, ns string) error {
 	labels := map[string]string{"app": "try"}
-	_, err := kube.AppsV1().Deployments(ns).Create(ctx, &appsv1.Deployment{
+	_, err := shared.Kube().AppsV1().Deployments(ns).Create(ctx, &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "try"},
 		Spec: appsv1.DeploymentSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: labels},

@@ -17,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/retry"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
 // TestTwoControllersShareAStatus has each of the two write while the other has its
@@ -29,18 +31,18 @@ func TestTwoControllersShareAStatus(t *testing.T) {
 		k.waitPods(t, ns, "a", "1/1 ready on node-1")
 		beReady(t, ns, "a")
 		object := k.waitCondition(t, ns, "a", "Ready", "Available")
-		if k.name == "Icecream" {
+		if k.Kind == "Icecream" {
 			waitPlacements(t, ns, "a", 1)
-			object = k.mustGet(t, ns, "a")
+			object = k.MustGet(t, ns, "a")
 		}
 		keepers := []string{"availableReplicas", "conditions", "observedGeneration", "readyReplicas", "replicas", "selector"}
-		if k.name == "Icecream" {
+		if k.Kind == "Icecream" {
 			keepers = append(keepers, "placements", "placementsOmitted")
 			slices.Sort(keepers)
 		}
 		wantFields := func(object metav1.Object) {
 			t.Helper()
-			want := map[string][]string{k.controller: keepers, aggregator: {"pods"}}
+			want := map[string][]string{k.Controller: keepers, aggregator: {"pods"}}
 			if diff := cmp.Diff(want, statusFields(t, object)); diff != "" {
 				t.Errorf("fields of the status by their managers (-want +got):\n%s", diff)
 			}
@@ -51,16 +53,16 @@ func TestTwoControllersShareAStatus(t *testing.T) {
 		keepersStatus := object.Status
 		setPod(t, pod, restarted(3))
 		pods := k.waitRestarts(t, ns, "a", 3)
-		object = k.mustGet(t, ns, "a")
+		object = k.MustGet(t, ns, "a")
 		keepersStatus.Pods = pods
 		if diff := cmp.Diff(keepersStatus, object.Status); diff != "" {
 			t.Errorf("the aggregator changed more than its own (-want +got):\n%s", diff)
 		}
 		wantFields(object)
-		kubectl(t, "-n", ns, "scale", k.arg(), "a", "--replicas=2")
+		kubectl(t, "-n", ns, "scale", k.Singular, "a", "--replicas=2")
 		object = k.waitCondition(t, ns, "a", "Reconciling", "Progressing")
 		if diff := cmp.Diff(pods, object.Status.Pods); diff != "" {
-			t.Errorf("%s changed what is the aggregator's (-want +got):\n%s", k.controller, diff)
+			t.Errorf("%s changed what is the aggregator's (-want +got):\n%s", k.Controller, diff)
 		}
 		wantFields(object)
 	})
@@ -77,7 +79,7 @@ func TestForeignStatusIsPutRight(t *testing.T) {
 		k.waitPods(t, ns, "a", "2/2 ready on node-1, node-2")
 		beReady(t, ns, "a")
 		k.waitCondition(t, ns, "a", "Ready", "Available")
-		if k.name == "Icecream" {
+		if k.Kind == "Icecream" {
 			waitPlacements(t, ns, "a", 2)
 		}
 		want := k.status(t, ns, "a")
@@ -105,7 +107,7 @@ func TestForeignStatusIsPutRight(t *testing.T) {
 			"no conditions":      func(status map[string]any) { delete(status, "conditions") },
 			"nothing at all":     func(status map[string]any) { clear(status) },
 		}
-		if k.name == "Icecream" {
+		if k.Kind == "Icecream" {
 			edits["a placement"] = func(status map[string]any) {
 				status["placements"] = append(status["placements"].([]any), map[string]any{"podUID": "x", "pod": "x", "node": "x"})
 			}
@@ -114,7 +116,7 @@ func TestForeignStatusIsPutRight(t *testing.T) {
 		for _, name := range slices.Sorted(maps.Keys(edits)) {
 			t.Run(name, func(t *testing.T) {
 				k.editStatus(t, ns, "a", edits[name])
-				eventually(t, "it is put right", func(context.Context) error {
+				clustertest.WaitUntil(t, "it is put right", func(context.Context) error {
 					if diff := cmp.Diff(want, k.status(t, ns, "a")); diff != "" {
 						return errors.New(diff)
 					}
@@ -162,7 +164,7 @@ func (k kind) status(t *testing.T, ns, name string) map[string]any {
 
 func (k kind) raw(t *testing.T, ns, name string) map[string]any {
 	t.Helper()
-	body, err := k.client().Get().Namespace(ns).Resource(k.resource).Name(name).Do(t.Context()).Raw()
+	body, err := k.client().Get().Namespace(ns).Resource(k.Resource).Name(name).Do(t.Context()).Raw()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +186,7 @@ func (k kind) editStatus(t *testing.T, ns, name string, edit func(status map[str
 		if err != nil {
 			return err
 		}
-		return k.client().Put().Namespace(ns).Resource(k.resource).Name(name).SubResource("status").
+		return k.client().Put().Namespace(ns).Resource(k.Resource).Name(name).SubResource("status").
 			Param("fieldManager", "kubectl-edit").SetHeader("Content-Type", "application/json").Body(body).Do(t.Context()).Error()
 	})
 	if err != nil {
@@ -195,8 +197,8 @@ func (k kind) editStatus(t *testing.T, ns, name string, edit func(status map[str
 // waitPlacements waits until the status of an Icecream has so many placements.
 func waitPlacements(t *testing.T, ns, name string, count int) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("%d placements are recorded", count), func(ctx context.Context) error {
-		icecream, err := sample.IcecreamV1alpha1().Icecreams(ns).Get(ctx, name, metav1.GetOptions{})
+	clustertest.WaitUntil(t, fmt.Sprintf("%d placements are recorded", count), func(ctx context.Context) error {
+		icecream, err := shared.Sample().IcecreamV1alpha1().Icecreams(ns).Get(ctx, name, metav1.GetOptions{})
 		if err == nil && len(icecream.Status.Placements) != count {
 			err = fmt.Errorf("there are %d", len(icecream.Status.Placements))
 		}

@@ -14,12 +14,12 @@ import (
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/kubernetes"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
 	"k8s.io/klog/v2"
+	"k8s.io/streaming/pkg/httpstream"
 	"k8s.io/utils/ptr"
 
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/options"
@@ -74,7 +74,7 @@ func forward(ctx context.Context, config *restclient.Config, namespace, pod stri
 	if err != nil {
 		return nil, err
 	}
-	websocket, err := portforward.NewSPDYOverWebsocketDialer(target, config)
+	websocket, err := portforward.NewSPDYOverWebsocketDialerWithLogger(klog.FromContext(ctx), target, config)
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ import (
 	"samplecontroller.io/controller-manager/reconcile"
 
 	apptesting "samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/testing"
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
 // TestInvalidObjectFromBeforeValidation has objects stored that the API server refuses
@@ -42,10 +43,10 @@ func TestInvalidObjectFromBeforeValidation(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := testCluster.Install(t.Context()); err != nil {
+		if err := shared.Cluster().Install(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the validation is back", func(ctx context.Context) error {
+		clustertest.WaitUntil(t, "the validation is back", func(ctx context.Context) error {
 			if err := k.createRaw(ctx, ns, "try", `{}`, metav1.DryRunAll); !apierrors.IsInvalid(err) {
 				return fmt.Errorf("the API server says %v", err)
 			}
@@ -67,10 +68,10 @@ func TestInvalidObjectFromBeforeValidation(t *testing.T) {
 				k.annotate(t, ns, name)
 			}
 		}
-		k.create(t, ns, "valid", 1)
+		k.Create(t, ns, "valid", 1)
 		k.waitCondition(t, ns, "valid", "Reconciling", "Progressing")
 		var total int
-		eventually(t, "the daemon rests", func(context.Context) error {
+		clustertest.WaitUntil(t, "the daemon rests", func(context.Context) error {
 			before := k.syncs(t, server, scraper)
 			time.Sleep(2 * time.Second)
 			if total = k.syncs(t, server, scraper); total != before {
@@ -87,7 +88,7 @@ func TestInvalidObjectFromBeforeValidation(t *testing.T) {
 		k.wantEvents(t, ns, "Warning InvalidSpec", "Warning InvalidSpec", "Warning InvalidSpec", "Warning InvalidSpec")
 
 		for name := range invalid {
-			kubectl(t, "-n", ns, "patch", k.arg(), name, "--type=merge", "-p", fmt.Sprintf(`{"spec":{"deploymentName":%q,"replicas":2}}`, name))
+			kubectl(t, "-n", ns, "patch", k.Singular, name, "--type=merge", "-p", fmt.Sprintf(`{"spec":{"deploymentName":%q,"replicas":2}}`, name))
 			k.waitReplicas(t, ns, name, 2)
 			k.waitCondition(t, ns, name, "Reconciling", "Progressing")
 		}
@@ -98,18 +99,18 @@ func TestInvalidObjectFromBeforeValidation(t *testing.T) {
 // nothing.
 func (k kind) allowAnySpec(t *testing.T, ns string) {
 	t.Helper()
-	kubectl(t, "patch", "crd", k.crd(), "--type=json",
+	kubectl(t, "patch", "crd", k.CRD(), "--type=json",
 		`--patch=[{"op":"replace","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec","value":{"type":"object","x-kubernetes-preserve-unknown-fields":true}},
 			{"op":"remove","path":"/spec/versions/0/subresources/scale"}]`)
-	eventually(t, "any spec is allowed", func(ctx context.Context) error {
+	clustertest.WaitUntil(t, "any spec is allowed", func(ctx context.Context) error {
 		return k.createRaw(ctx, ns, "try", `{"replicas":-1}`, metav1.DryRunAll)
 	})
 }
 
 // createRaw creates an object with a spec that the Go type may not be able to say.
 func (k kind) createRaw(ctx context.Context, ns, name, spec string, dryRun ...string) error {
-	object := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q},"spec":%s}`, k.apiVersion(), k.name, name, spec)
-	request := k.client().Post().Namespace(ns).Resource(k.resource).SetHeader("Content-Type", "application/json").Body([]byte(object))
+	object := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q},"spec":%s}`, k.apiVersion(), k.Kind, name, spec)
+	request := k.client().Post().Namespace(ns).Resource(k.Resource).SetHeader("Content-Type", "application/json").Body([]byte(object))
 	for _, value := range dryRun {
 		request.Param("dryRun", value)
 	}
@@ -121,7 +122,7 @@ func (k kind) createRaw(ctx context.Context, ns, name, spec string, dryRun ...st
 func (k kind) syncs(t *testing.T, server *apptesting.Server, token string) (total int) {
 	t.Helper()
 	body := get(t, server, "/metrics", token, http.StatusOK)
-	series := regexp.MustCompile(`(?m)^sample_controller_manager_sync_total\{controller="`+k.controller+`",result="(.*)"\} (\d+)$`).FindAllStringSubmatch(body, -1)
+	series := regexp.MustCompile(`(?m)^sample_controller_manager_sync_total\{controller="`+k.Controller+`",result="(.*)"\} (\d+)$`).FindAllStringSubmatch(body, -1)
 	if len(series) == 0 {
 		t.Fatal(errors.New("no syncs are counted"))
 	}

@@ -20,12 +20,13 @@ import (
 
 	apptesting "samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/testing"
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
 func TestLeaseIsReleasedAfterTheLastWrite(t *testing.T) {
 	ns := newNamespace(t)
 	server := startDaemon(t)
-	foos.create(t, ns, "a", 1)
+	foos.Create(t, ns, "a", 1)
 	foos.waitCondition(t, ns, "a", "Reconciling", "Progressing")
 	if holder := ptr.Deref(lease(t).Spec.HolderIdentity, ""); holder == "" {
 		t.Error("the Lease has no holder while the daemon leads")
@@ -36,7 +37,7 @@ func TestLeaseIsReleasedAfterTheLastWrite(t *testing.T) {
 	if holder := ptr.Deref(lease(t).Spec.HolderIdentity, ""); holder != "" {
 		t.Errorf("the Lease is held by %q after the daemon has stopped", holder)
 	}
-	events, err := testCluster.AuditEvents(func(event auditv1.Event) bool {
+	events, err := shared.Cluster().AuditEvents(func(event auditv1.Event) bool {
 		return strings.HasPrefix(event.UserAgent, "sample-controller-manager/") && isWrite(event)
 	})
 	if err != nil {
@@ -58,20 +59,20 @@ func TestLeaseIsReleasedAfterTheLastWrite(t *testing.T) {
 func TestALostLeaseCostsNeitherTheProcessNorARelist(t *testing.T) {
 	ns := newNamespace(t)
 	server := startDaemon(t)
-	foos.create(t, ns, "before", 1)
+	foos.Create(t, ns, "before", 1)
 	foos.waitCondition(t, ns, "before", "Reconciling", "Progressing")
 	admin := token(t, newNamespace(t), clusterRole(t, everything))
 	terms := metric(t, server, admin, lostTerms)
 
 	t.Cleanup(func() { // the next test is not to wait for the usurper
-		err := kube.CoordinationV1().Leases(namespace).Delete(context.WithoutCancel(t.Context()), namespace, metav1.DeleteOptions{})
+		err := shared.Kube().CoordinationV1().Leases(namespace).Delete(context.WithoutCancel(t.Context()), namespace, metav1.DeleteOptions{})
 		if err != nil {
 			t.Error(err)
 		}
 	})
 	patchLease(t, `{"spec":{"holderIdentity":"usurper","leaseDurationSeconds":3600}}`)
 	lost := metav1.NowMicro()
-	eventually(t, "the loss is counted", func(context.Context) error {
+	clustertest.WaitUntil(t, "the loss is counted", func(context.Context) error {
 		if got := metric(t, server, admin, lostTerms); got != terms+1 {
 			return fmt.Errorf("%v terms were lost, before it were %v", got, terms)
 		}
@@ -81,7 +82,7 @@ func TestALostLeaseCostsNeitherTheProcessNorARelist(t *testing.T) {
 		t.Errorf("/readyz?verbose does not say that the usurper leads:\n%s", body)
 	}
 	get(t, server, "/livez", "", http.StatusOK)
-	foos.create(t, ns, "meanwhile", 1)
+	foos.Create(t, ns, "meanwhile", 1)
 	kept := lease(t)
 	if holder := ptr.Deref(kept.Spec.HolderIdentity, ""); holder != "usurper" {
 		t.Errorf("the Lease is held by %q: that of another was overwritten", holder)
@@ -93,7 +94,7 @@ func TestALostLeaseCostsNeitherTheProcessNorARelist(t *testing.T) {
 	if body := get(t, server, "/statusz", admin, http.StatusOK); !strings.Contains(body, "\nleader: this process, ") {
 		t.Errorf("/statusz does not say that this process leads:\n%s", body)
 	}
-	events, err := testCluster.AuditEvents(func(event auditv1.Event) bool {
+	events, err := shared.Cluster().AuditEvents(func(event auditv1.Event) bool {
 		return strings.HasPrefix(event.UserAgent, "sample-controller-manager/") && !event.RequestReceivedTimestamp.Before(&lost)
 	})
 	if err != nil {
@@ -132,7 +133,7 @@ func metric(t *testing.T, server *apptesting.Server, token, series string) float
 // patchLease changes the daemon's Lease by hand.
 func patchLease(t *testing.T, patch string) {
 	t.Helper()
-	if _, err := kube.CoordinationV1().Leases(namespace).Patch(t.Context(), namespace, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+	if _, err := shared.Kube().CoordinationV1().Leases(namespace).Patch(t.Context(), namespace, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -141,7 +142,7 @@ func TestWithoutElectionThereIsNoLease(t *testing.T) {
 	before := lease(t)
 	ns := newNamespace(t)
 	startDaemon(t, "--leader-elect=false")
-	foos.create(t, ns, "a", 1)
+	foos.Create(t, ns, "a", 1)
 	foos.waitCondition(t, ns, "a", "Reconciling", "Progressing")
 	if after := lease(t); after.ResourceVersion != before.ResourceVersion {
 		t.Error("the Lease was written")
@@ -151,20 +152,20 @@ func TestWithoutElectionThereIsNoLease(t *testing.T) {
 func TestRequestsNameWhomTheyServe(t *testing.T) {
 	startDaemon(t)
 	for _, k := range sideBySide(t) {
-		k.create(t, k.ns, "a", 1)
+		k.Create(t, k.ns, "a", 1)
 		k.waitCondition(t, k.ns, "a", "Reconciling", "Progressing")
 		k.waitPods(t, k.ns, "a", "none")
 	}
-	events, err := testCluster.AuditEvents(func(event auditv1.Event) bool {
+	events, err := shared.Cluster().AuditEvents(func(event auditv1.Event) bool {
 		return strings.HasPrefix(event.User.Username, "system:serviceaccount:"+namespace+":")
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	keepers := []string{foos.controller, icecreams.controller}
+	keepers := []string{foos.Controller, icecreams.Controller}
 	want := map[string][]string{
 		"create deployments": keepers, "update deployments/scale": keepers,
-		foos.patchStatus(): {foos.controller, aggregator}, icecreams.patchStatus(): {icecreams.controller, aggregator},
+		foos.patchStatus(): {foos.Controller, aggregator}, icecreams.patchStatus(): {icecreams.Controller, aggregator},
 		"watch deployments": {"informers"}, "watch foos": {"informers"}, "watch icecreams": {"informers"},
 		"watch replicasets": {"informers"}, "watch pods": {"informers"},
 		"get leases": {"leader-election"}, "watch leases": {"leader-election"}, "create leases": {"leader-election"}, "update leases": {"leader-election"},
@@ -213,7 +214,7 @@ func isWork(event auditv1.Event) bool {
 // lease returns the daemon's Lease, empty if there is none.
 func lease(t *testing.T) *coordinationv1.Lease {
 	t.Helper()
-	lease, err := kube.CoordinationV1().Leases(namespace).Get(t.Context(), namespace, metav1.GetOptions{})
+	lease, err := shared.Kube().CoordinationV1().Leases(namespace).Get(t.Context(), namespace, metav1.GetOptions{})
 	if err != nil {
 		return &coordinationv1.Lease{}
 	}

@@ -13,7 +13,7 @@ func TestNoGoroutineOutlivesTheDaemon(t *testing.T) {
 	ns := newNamespace(t)
 	before := goleak.IgnoreCurrent()
 	server := startDaemon(t)
-	foos.create(t, ns, "a", 1)
+	foos.Create(t, ns, "a", 1)
 	foos.waitCondition(t, ns, "a", "Reconciling", "Progressing")
 	if err := server.Stop(); err != nil {
 		t.Fatal(err)

@@ -19,6 +19,8 @@ import (
 
 	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
 // podState is where a Pod is and what is wrong with it.
@@ -80,7 +82,7 @@ func TestStatusListsKeepTheirOrder(t *testing.T) {
 				return nil
 			})
 		}
-		if k.name == icecreams.name {
+		if k.Kind == icecreams.Kind {
 			wantPlacementsInOrder(t, k.ns, "a", len(states))
 		}
 	}
@@ -89,14 +91,14 @@ func TestStatusListsKeepTheirOrder(t *testing.T) {
 	writes := func() map[string]int {
 		counts := map[string]int{}
 		for _, k := range all {
-			for _, by := range []string{k.controller, aggregator} {
-				counts[by+" of "+k.resource] = callsBy(t, by, k.ns)[k.patchStatus()]
+			for _, by := range []string{k.Controller, aggregator} {
+				counts[by+" of "+k.Resource] = callsBy(t, by, k.ns)[k.patchStatus()]
 			}
 		}
 		return counts
 	}
 	var before map[string]int
-	eventually(t, "the audit log tells of all that was written", func(context.Context) error {
+	clustertest.WaitUntil(t, "the audit log has all writes", func(context.Context) error {
 		first := writes()
 		time.Sleep(500 * time.Millisecond) // a write is told after it was made
 		before = writes()
@@ -108,11 +110,11 @@ func TestStatusListsKeepTheirOrder(t *testing.T) {
 	for i := range 3 {
 		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":"%d"}}}`, i)
 		for _, k := range all {
-			if err := k.patch(t.Context(), k.ns, "a", string(patch)); err != nil {
+			if err := k.TryPatch(t.Context(), k.ns, "a", string(patch)); err != nil {
 				t.Fatal(err)
 			}
 			for j := range 12 {
-				if _, err := kube.CoreV1().Pods(k.ns).Patch(t.Context(), fmt.Sprintf("p-%02d", j), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+				if _, err := shared.Kube().CoreV1().Pods(k.ns).Patch(t.Context(), fmt.Sprintf("p-%02d", j), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -148,7 +150,7 @@ func listsOf(states map[string]podState) (nodes, problems []string) {
 func wantPlacementsInOrder(t *testing.T, ns, name string, count int) {
 	t.Helper()
 	waitPlacements(t, ns, name, count)
-	icecream, err := sample.IcecreamV1alpha1().Icecreams(ns).Get(t.Context(), name, metav1.GetOptions{})
+	icecream, err := shared.Sample().IcecreamV1alpha1().Icecreams(ns).Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,11 +9,6 @@ import (
 	"fmt"
 	"os"
 	"testing"
-	"time"
-
-	"k8s.io/client-go/kubernetes"
-
-	sampleclientset "samplecontroller.io/client-go/clientset/versioned"
 
 	apptesting "samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/testing"
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
@@ -23,63 +18,34 @@ import (
 // namespace is that of the daemon, its ServiceAccount and its Lease.
 const namespace = "sample-controller-manager"
 
-// An API server shared by all tests of the package, without
-// kube-controller-manager: a test plays its part where it needs one.
-var (
-	testCluster *cluster.Cluster
-	kube        kubernetes.Interface
-	sample      sampleclientset.Interface
-)
+// shared is an API server for all tests of the package, without kube-controller-manager:
+// a test plays its part where it needs one.
+var shared = newCluster()
+
+func newCluster() *clustertest.Shared {
+	return clustertest.NewShared(cluster.Options{AuditLog: true, Progress: os.Stderr})
+}
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == anotherDaemon {
 		runAnotherDaemon(os.Args[2:]) // as a process of its own: in this one there can be one at a time
 	}
-	code, err := run(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func run(m *testing.M) (code int, err error) {
 	// What runs in parallel waits most of the time, however few processors there are.
 	if err := flag.Set("test.parallel", "20"); err != nil {
-		return 0, err
+		panic(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute) // the first time, the binaries are built
-	defer cancel()
-	testCluster, err = cluster.Start(ctx, cluster.Options{AuditLog: true, Progress: os.Stderr})
-	if err != nil {
-		return 0, err
-	}
-	defer func() {
-		if stopErr := testCluster.Stop(); err == nil {
-			err = stopErr
-		}
-	}()
-	if err := testCluster.Install(ctx); err != nil {
-		return 0, err
-	}
-	if kube, err = kubernetes.NewForConfig(testCluster.Config()); err != nil {
-		return 0, err
-	}
-	if sample, err = sampleclientset.NewForConfig(testCluster.Config()); err != nil {
-		return 0, err
-	}
-	return m.Run(), nil
+	shared.Main(m)
 }
 
 // startDaemon starts the daemon as its ServiceAccount and waits until it is ready.
 func startDaemon(t *testing.T, flags ...string) *apptesting.Server {
 	t.Helper()
-	kubeconfig, err := testCluster.ServiceAccountKubeconfig(t.Context(), namespace, namespace)
+	kubeconfig, err := shared.Cluster().ServiceAccountKubeconfig(t.Context(), namespace, namespace)
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := apptesting.Start(t, append(daemonFlags(kubeconfig), flags...)...)
-	eventually(t, "the daemon is ready", func(ctx context.Context) error {
+	clustertest.WaitUntil(t, "the daemon is ready", func(ctx context.Context) error {
 		code, body, err := server.Get(ctx, "/readyz?verbose", "")
 		if err == nil && code != 200 {
 			err = fmt.Errorf("%d %s", code, body)
@@ -101,11 +67,5 @@ func daemonFlags(kubeconfig string) []string {
 // newNamespace makes a namespace that only this test uses.
 func newNamespace(t *testing.T) string {
 	t.Helper()
-	return clustertest.NewNamespace(t, kube)
-}
-
-// eventually waits until check returns nil.
-func eventually(t *testing.T, what string, check func(ctx context.Context) error) {
-	t.Helper()
-	clustertest.WaitUntil(t, what, check)
+	return clustertest.NewNamespace(t, shared.Kube())
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
 // TestNamesOfAnyLength gives objects names that do, and that do not, fit into the
@@ -29,12 +31,12 @@ func TestNamesOfAnyLength(t *testing.T) {
 			b(252) + "c": b(52) + "_6b329cb096",
 		}
 		for name := range names {
-			k.create(t, ns, name, 1)
+			k.Create(t, ns, name, 1)
 		}
 		for name, value := range names {
 			k.waitCondition(t, ns, name, "Reconciling", "Progressing")
 			d := getDeployment(t, ns, name)
-			want := map[string]string{"app": k.app, "controller": value}
+			want := map[string]string{"app": k.App, "controller": value}
 			if diff := cmp.Diff(want, d.Spec.Selector.MatchLabels); diff != "" {
 				t.Errorf("selector of %s (-want +got):\n%s", name, diff)
 			}
@@ -43,11 +45,11 @@ func TestNamesOfAnyLength(t *testing.T) {
 			}
 			beReady(t, ns, name)
 			foo := k.waitCondition(t, ns, name, "Ready", "Available")
-			if want := "app=" + k.app + ",controller=" + value; foo.Status.Selector != want {
+			if want := "app=" + k.App + ",controller=" + value; foo.Status.Selector != want {
 				t.Errorf("status.selector of %s is %q, want %q", name, foo.Status.Selector, want)
 			}
-			eventually(t, "the Event is there", func(ctx context.Context) error {
-				events, err := kube.CoreV1().Events(ns).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=" + k.name + ",involvedObject.name=" + name})
+			clustertest.WaitUntil(t, "the Event is there", func(ctx context.Context) error {
+				events, err := shared.Kube().CoreV1().Events(ns).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=" + k.Kind + ",involvedObject.name=" + name})
 				if err == nil && (len(events.Items) != 1 || events.Items[0].Reason != "Synced") {
 					err = fmt.Errorf("Events of %s: %v, want one Synced", name, events.Items)
 				}
@@ -62,8 +64,8 @@ func TestNamesOfAnyLength(t *testing.T) {
 func TestInvalidChangeIsRefusedWithHelp(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
-		k.create(t, ns, "a", 1)
-		nameHelp := `must be a valid Deployment name, for example "example-` + k.arg() + `": lower case letters, digits, '-' and '.', with a letter or digit first and last, at most 253 characters`
+		k.Create(t, ns, "a", 1)
+		nameHelp := `must be a valid Deployment name, for example "example-` + k.Singular + `": lower case letters, digits, '-' and '.', with a letter or digit first and last, at most 253 characters`
 		for name, test := range map[string]struct {
 			patch string
 			want  []string
@@ -81,7 +83,7 @@ func TestInvalidChangeIsRefusedWithHelp(t *testing.T) {
 			"image with white space":   {`{"spec":{"image":"nginx latest"}}`, []string{"spec.image", `must be an image reference without white space, for example "nginx:1.29"`}, nil},
 		} {
 			t.Run(name, func(t *testing.T) {
-				_, err := testCluster.Kubectl(t.Context(), append(append([]string{"-n", ns, "patch", k.arg(), "a", "--type=merge", "-p", test.patch}, test.flags...), "--dry-run=server")...)
+				_, err := shared.Cluster().Kubectl(t.Context(), append(append([]string{"-n", ns, "patch", k.Singular, "a", "--type=merge", "-p", test.patch}, test.flags...), "--dry-run=server")...)
 				if err == nil {
 					t.Fatal("it was accepted")
 				}

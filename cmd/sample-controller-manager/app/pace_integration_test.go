@@ -29,34 +29,34 @@ func TestSummaryIsWrittenAtMostOnceAnInterval(t *testing.T) {
 	pods := map[string]*corev1.Pod{}
 	for _, k := range all {
 		rs := k.createServed(t, k.ns, "a")
-		pods[k.name] = createPod(t, k.ns, "a", "node-1", k.labels("a"), controlledBy(rs))
+		pods[k.Kind] = createPod(t, k.ns, "a", "node-1", k.labels("a"), controlledBy(rs))
 	}
 	var restarts int32
 	for begin := time.Now(); time.Since(begin) < 2*interval+interval/2; time.Sleep(50 * time.Millisecond) {
 		restarts++
 		for _, k := range all {
-			pods[k.name] = setPod(t, pods[k.name], restarted(restarts))
+			pods[k.Kind] = setPod(t, pods[k.Kind], restarted(restarts))
 		}
 	}
 	written := map[string]int{}
 	for _, k := range all {
 		k.waitRestarts(t, k.ns, "a", restarts)
 		changes, writes := podChanges(t, k.ns, "a"), k.summaryWrites(t, k.ns, "a")
-		written[k.name] = len(writes)
+		written[k.Kind] = len(writes)
 		first, last := changes[0], changes[len(changes)-1]
-		t.Logf("%s: written at %v, %d changes of the Pod in %v", k.name, after(first, writes), len(changes), last.Sub(first))
+		t.Logf("%s: written at %v, %d changes of the Pod in %v", k.Kind, after(first, writes), len(changes), last.Sub(first))
 		// The first at once, one at the end of each interval, the last of which ends
 		// after the last change.
 		if took := writes[0].Sub(first); took > slack {
-			t.Errorf("the first change of the %s was written after %v, want at once", k.name, took)
+			t.Errorf("the first change of the %s was written after %v, want at once", k.Kind, took)
 		}
 		for i, at := range writes[1:] {
 			if gap := at.Sub(writes[i]); gap < interval || gap > interval+slack {
-				t.Errorf("two writes of the %s came within %v, want them about %v apart", k.name, gap, interval)
+				t.Errorf("two writes of the %s came within %v, want them about %v apart", k.Kind, gap, interval)
 			}
 		}
 		if took := writes[len(writes)-1].Sub(last); took > interval+slack {
-			t.Errorf("the last change of the %s was written after %v", k.name, took)
+			t.Errorf("the last change of the %s was written after %v", k.Kind, took)
 		}
 	}
 
@@ -65,7 +65,7 @@ func TestSummaryIsWrittenAtMostOnceAnInterval(t *testing.T) {
 		for _, k := range all {
 			k.annotate(t, k.ns, "a")
 			patch := []byte(`{"metadata":{"annotations":{"touched":"true"}}}`)
-			if _, err := kube.CoreV1().Pods(k.ns).Patch(t.Context(), "a", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			if _, err := shared.Kube().CoreV1().Pods(k.ns).Patch(t.Context(), "a", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -78,8 +78,8 @@ func TestSummaryIsWrittenAtMostOnceAnInterval(t *testing.T) {
 	touch()
 	time.Sleep(interval + time.Second) // in which nothing is to be written
 	for _, k := range all {
-		if more := len(k.summaryWrites(t, k.ns, "a")) - written[k.name]; more > 0 {
-			t.Errorf("the status of the %s was written %d times though its Pods say the same", k.name, more)
+		if more := len(k.summaryWrites(t, k.ns, "a")) - written[k.Kind]; more > 0 {
+			t.Errorf("the status of the %s was written %d times though its Pods say the same", k.Kind, more)
 		}
 		k.wantNoTimes(t, k.ns, "a")
 		// It is alive.
@@ -109,7 +109,7 @@ func TestEachChangeIsWrittenWithoutAnInterval(t *testing.T) {
 		if got := len(k.summaryWrites(t, k.ns, "a")) - before; got != changes {
 			t.Errorf("%d changes were written %d times", changes, got)
 		}
-		t.Logf("%s: %d changes were written within %v", k.name, changes, time.Since(begin))
+		t.Logf("%s: %d changes were written within %v", k.Kind, changes, time.Since(begin))
 	}
 }
 
@@ -117,7 +117,7 @@ func TestEachChangeIsWrittenWithoutAnInterval(t *testing.T) {
 // must not have been refused.
 func (k kind) summaryWrites(t *testing.T, ns, name string) (at []time.Time) {
 	t.Helper()
-	events, err := testCluster.AuditEvents(cluster.ByUserAgent(aggregator), cluster.InNamespace(ns), func(event auditv1.Event) bool {
+	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent(aggregator), cluster.InNamespace(ns), func(event auditv1.Event) bool {
 		return cluster.Call(event) == k.patchStatus() && event.ObjectRef.Name == name
 	})
 	if err != nil {
@@ -125,7 +125,7 @@ func (k kind) summaryWrites(t *testing.T, ns, name string) (at []time.Time) {
 	}
 	for _, event := range events {
 		if event.ResponseStatus.Code != http.StatusOK {
-			t.Errorf("a write of the status of %s %s was refused with %d", k.name, name, event.ResponseStatus.Code)
+			t.Errorf("a write of the status of %s %s was refused with %d", k.Kind, name, event.ResponseStatus.Code)
 		}
 		at = append(at, event.RequestReceivedTimestamp.Time)
 	}
@@ -136,7 +136,7 @@ func (k kind) summaryWrites(t *testing.T, ns, name string) (at []time.Time) {
 // Pod.
 func podChanges(t *testing.T, ns, name string) (at []time.Time) {
 	t.Helper()
-	events, err := testCluster.AuditEvents(cluster.InNamespace(ns), func(event auditv1.Event) bool {
+	events, err := shared.Cluster().AuditEvents(cluster.InNamespace(ns), func(event auditv1.Event) bool {
 		return cluster.Call(event) == "update pods/status" && event.ObjectRef.Name == name
 	})
 	if err != nil {
@@ -151,7 +151,7 @@ func podChanges(t *testing.T, ns, name string) (at []time.Time) {
 // wantNoTimes looks for times in what the status says of Pods.
 func (k kind) wantNoTimes(t *testing.T, ns, name string) {
 	t.Helper()
-	pods := kubectl(t, "-n", ns, "get", k.arg(), name, "-o", "jsonpath={.status.pods}")
+	pods := kubectl(t, "-n", ns, "get", k.Singular, name, "-o", "jsonpath={.status.pods}")
 	if pods == "" || regexp.MustCompile(`(?i)\d\d:\d\d:\d\d|time`).MatchString(pods) {
 		t.Errorf("status.pods = %s, want no times in it", pods)
 	}
@@ -166,7 +166,7 @@ func after(begin time.Time, times []time.Time) (passed []time.Duration) {
 
 func getPod(t *testing.T, ns, name string) *corev1.Pod {
 	t.Helper()
-	pod, err := kube.CoreV1().Pods(ns).Get(t.Context(), name, metav1.GetOptions{})
+	pod, err := shared.Kube().CoreV1().Pods(ns).Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func TestWithoutTheRightToCreateDeploymentsLittleIsAsked(t *testing.T) {
 	ns := newNamespace(t)
 	scraper := token(t, newNamespace(t), "sample-controller-manager-metrics-reader")
 	server := startDaemon(t, patient...)
-	counts := countWrites(t, server, scraper, "create deployments", foos.controller, "deployments.apps")
+	counts := countWrites(t, server, scraper, "create deployments", foos.Controller, "deployments.apps")
 	grant := revoke(t, clustertest.Right{Verb: "create", Group: "apps", Resource: "deployments"})
 	createDeprived(t, ns)
 	eachDeprived(t, ns, "is Stalled for WriteDenied", func(foo *samplev1alpha1.Foo) error {
@@ -52,12 +52,12 @@ func TestWithoutTheRightToCreateDeploymentsLittleIsAsked(t *testing.T) {
 		}
 		return nil
 	})
-	wantFewCalls(t, ns, "create deployments", foos.controller)
+	wantFewCalls(t, ns, "create deployments", foos.Controller)
 	counts.want(t, "withheld", func(got int) bool { return got >= deprived })
 
 	granted := grant()
-	eventually(t, "all have their Deployments", func(ctx context.Context) error {
-		deployments, err := kube.AppsV1().Deployments(ns).List(ctx, metav1.ListOptions{})
+	clustertest.WaitUntil(t, "all have their Deployments", func(ctx context.Context) error {
+		deployments, err := shared.Kube().AppsV1().Deployments(ns).List(ctx, metav1.ListOptions{})
 		if err == nil && len(deployments.Items) != deprived {
 			err = fmt.Errorf("%d have", len(deployments.Items))
 		}
@@ -74,11 +74,11 @@ func TestWithoutTheRightToCreateDeploymentsLittleIsAsked(t *testing.T) {
 
 	// What is as it should be is compared, and counted as that.
 	skipped := func(resource string) float64 {
-		return metric(t, server, scraper, fmt.Sprintf("sample_controller_manager_writes_skipped_total{controller=%q,resource=%q}", foos.controller, resource))
+		return metric(t, server, scraper, fmt.Sprintf("sample_controller_manager_writes_skipped_total{controller=%q,resource=%q}", foos.Controller, resource))
 	}
 	deployments, statuses := skipped("deployments.apps"), skipped("foos/status.samplecontroller.k8s.io")
 	foos.annotate(t, ns, "a-0")
-	eventually(t, "a sync that writes nothing is counted", func(context.Context) error {
+	clustertest.WaitUntil(t, "a sync that writes nothing is counted", func(context.Context) error {
 		if skipped("deployments.apps") <= deployments || skipped("foos/status.samplecontroller.k8s.io") <= statuses {
 			return errors.New("nothing was skipped")
 		}
@@ -89,19 +89,20 @@ func TestWithoutTheRightToCreateDeploymentsLittleIsAsked(t *testing.T) {
 // TestWithoutTheRightToWriteStatusesLittleIsAsked takes it from both controllers that
 // write them.
 func TestWithoutTheRightToWriteStatusesLittleIsAsked(t *testing.T) {
+	clustertest.Long(t)
 	ns := newNamespace(t)
 	scraper := token(t, newNamespace(t), "sample-controller-manager-metrics-reader")
 	server := startDaemon(t, patient...)
 	var counts []writeCounts
-	for _, controller := range []string{foos.controller, aggregator} {
+	for _, controller := range []string{foos.Controller, aggregator} {
 		counts = append(counts, countWrites(t, server, scraper, foos.patchStatus(), controller, "foos/status.samplecontroller.k8s.io"))
 	}
-	grant := revoke(t, clustertest.Right{Verb: "patch", Group: foos.group, Resource: "foos/status"})
+	grant := revoke(t, clustertest.Right{Verb: "patch", Group: foos.Group, Resource: "foos/status"})
 	createDeprived(t, ns)
 	for i := range deprived {
 		foos.waitReplicas(t, ns, fmt.Sprintf("a-%d", i), 1) // of its Deployment
 	}
-	wantFewCalls(t, ns, foos.patchStatus(), foos.controller, aggregator)
+	wantFewCalls(t, ns, foos.patchStatus(), foos.Controller, aggregator)
 	eachDeprived(t, ns, "has no status", func(foo *samplev1alpha1.Foo) error {
 		if len(foo.Status.Conditions) > 0 || foo.Status.Pods != nil {
 			return fmt.Errorf("it has %+v", foo.Status)
@@ -128,15 +129,15 @@ func TestWithoutTheRightToWriteStatusesLittleIsAsked(t *testing.T) {
 func createDeprived(t *testing.T, ns string) {
 	t.Helper()
 	for i := range deprived {
-		foos.create(t, ns, fmt.Sprintf("a-%d", i), 1)
+		foos.Create(t, ns, fmt.Sprintf("a-%d", i), 1)
 	}
 }
 
 // eachDeprived waits until check returns nil for each of the Foos.
 func eachDeprived(t *testing.T, ns, what string, check func(*samplev1alpha1.Foo) error) {
 	t.Helper()
-	eventually(t, "each Foo "+what, func(ctx context.Context) error {
-		list, err := sample.SamplecontrollerV1alpha1().Foos(ns).List(ctx, metav1.ListOptions{})
+	clustertest.WaitUntil(t, "each Foo "+what, func(ctx context.Context) error {
+		list, err := shared.Sample().SamplecontrollerV1alpha1().Foos(ns).List(ctx, metav1.ListOptions{})
 		if err == nil && len(list.Items) != deprived {
 			err = fmt.Errorf("there are %d", len(list.Items))
 		}
@@ -195,7 +196,7 @@ func countWrites(t *testing.T, server *apptesting.Server, scraper, call, control
 		return int(metric(t, server, scraper, fmt.Sprintf("sample_controller_manager_writes_total{controller=%q,resource=%q,result=%q,verb=%q}", controller, resource, result, verb)))
 	}
 	// Foos that other tests have left may be tried again just then.
-	eventually(t, "nothing is written while the counts are read", func(context.Context) error {
+	clustertest.WaitUntil(t, "nothing is written while the counts are read", func(context.Context) error {
 		c.begin = time.Now()
 		for _, result := range []string{"written", "conflict", "refused", "denied", "withheld", "failed"} {
 			c.before[result] = c.read(t, result)
@@ -211,7 +212,7 @@ func countWrites(t *testing.T, server *apptesting.Server, scraper, call, control
 // want waits until the count of a result is as wanted.
 func (c writeCounts) want(t *testing.T, result string, wanted func(int) bool) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("calls %q of %s are counted as %s", c.call, c.controller, result), func(context.Context) error {
+	clustertest.WaitUntil(t, fmt.Sprintf("calls %q of %s are counted as %s", c.call, c.controller, result), func(context.Context) error {
 		if got := c.read(t, result) - c.before[result]; !wanted(got) {
 			return fmt.Errorf("%d are", got)
 		}
@@ -223,7 +224,7 @@ func (c writeCounts) want(t *testing.T, result string, wanted func(int) bool) {
 // is not yet in both.
 func (c writeCounts) wantAsAudited(t *testing.T) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("calls %q of %s are counted as the API server has seen them", c.call, c.controller), func(context.Context) error {
+	clustertest.WaitUntil(t, fmt.Sprintf("calls %q of %s are counted as the API server has seen them", c.call, c.controller), func(context.Context) error {
 		seen := c.audited(t)
 		for _, result := range []string{"written", "conflict", "denied", "failed"} {
 			if got := c.read(t, result) - c.before[result]; got != seen[result] {
@@ -238,7 +239,7 @@ func (c writeCounts) wantAsAudited(t *testing.T) {
 // audited counts the calls by result as the API server has seen them.
 func (c writeCounts) audited(t *testing.T) map[string]int {
 	t.Helper()
-	events, err := testCluster.AuditEvents(cluster.ByUserAgent(c.controller), func(event auditv1.Event) bool {
+	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent(c.controller), func(event auditv1.Event) bool {
 		return cluster.Call(event) == c.call && event.RequestReceivedTimestamp.After(c.begin)
 	})
 	if err != nil {

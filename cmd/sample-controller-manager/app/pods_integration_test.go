@@ -16,6 +16,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
 // What kube-controller-manager, kube-scheduler and kubelets would do.
@@ -31,18 +33,18 @@ func controlledBy(object metav1.Object) *metav1.OwnerReference {
 
 // controlledBy is the owner reference of what an object of the kind controls.
 func (k kind) controlledBy(object metav1.Object) *metav1.OwnerReference {
-	return metav1.NewControllerRef(object, schema.FromAPIVersionAndKind(k.apiVersion(), k.name))
+	return metav1.NewControllerRef(object, schema.FromAPIVersionAndKind(k.apiVersion(), k.Kind))
 }
 
 // labels are those of the Pods of an object.
 func (k kind) labels(name string) map[string]string {
-	return map[string]string{"app": k.app, "controller": name}
+	return map[string]string{"app": k.App, "controller": name}
 }
 
 // createDeployment makes one as the kind's controller does.
 func createDeployment(t *testing.T, ns, name string, labels map[string]string, owner *metav1.OwnerReference) *appsv1.Deployment {
 	t.Helper()
-	d, err := kube.AppsV1().Deployments(ns).Create(t.Context(), &appsv1.Deployment{
+	d, err := shared.Kube().AppsV1().Deployments(ns).Create(t.Context(), &appsv1.Deployment{
 		ObjectMeta: owned(name, nil, owner),
 		Spec: appsv1.DeploymentSpec{
 			Replicas: ptr.To[int32](1),
@@ -58,7 +60,7 @@ func createDeployment(t *testing.T, ns, name string, labels map[string]string, o
 
 func createReplicaSet(t *testing.T, ns, name string, labels map[string]string, owner *metav1.OwnerReference) *appsv1.ReplicaSet {
 	t.Helper()
-	rs, err := kube.AppsV1().ReplicaSets(ns).Create(t.Context(), &appsv1.ReplicaSet{
+	rs, err := shared.Kube().AppsV1().ReplicaSets(ns).Create(t.Context(), &appsv1.ReplicaSet{
 		ObjectMeta: owned(name, labels, owner),
 		Spec: appsv1.ReplicaSetSpec{
 			Replicas: ptr.To[int32](1),
@@ -77,7 +79,7 @@ func createPod(t *testing.T, ns, name, node string, labels map[string]string, ow
 	t.Helper()
 	pod := template(labels)
 	pod.Spec.NodeName = node
-	created, err := kube.CoreV1().Pods(ns).Create(t.Context(), &corev1.Pod{ObjectMeta: owned(name, labels, owner), Spec: pod.Spec}, metav1.CreateOptions{})
+	created, err := shared.Kube().CoreV1().Pods(ns).Create(t.Context(), &corev1.Pod{ObjectMeta: owned(name, labels, owner), Spec: pod.Spec}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +94,7 @@ func setPod(t *testing.T, pod *corev1.Pod, set func(*corev1.PodStatus)) *corev1.
 	t.Helper()
 	pod = pod.DeepCopy()
 	set(&pod.Status)
-	pod, err := kube.CoreV1().Pods(pod.Namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{})
+	pod, err := shared.Kube().CoreV1().Pods(pod.Namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +111,7 @@ func restarted(times int32) func(*corev1.PodStatus) {
 // deletePod deletes a Pod as the kubelet does once it has stopped.
 func deletePod(t *testing.T, ns, name string) {
 	t.Helper()
-	if err := kube.CoreV1().Pods(ns).Delete(t.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
+	if err := shared.Kube().CoreV1().Pods(ns).Delete(t.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -133,7 +135,7 @@ func template(labels map[string]string) corev1.PodTemplateSpec {
 // make for it: a Deployment and a ReplicaSet of the same name, but no Pod.
 func (k kind) createServed(t *testing.T, ns, name string) *appsv1.ReplicaSet {
 	t.Helper()
-	k.create(t, ns, name, 1)
+	k.Create(t, ns, name, 1)
 	k.waitReplicas(t, ns, name, 1)
 	return createReplicaSet(t, ns, name, k.labels(name), controlledBy(getDeployment(t, ns, name)))
 }
@@ -143,8 +145,8 @@ func (k kind) createServed(t *testing.T, ns, name string) *appsv1.ReplicaSet {
 func (k kind) waitSummary(t *testing.T, ns, name, what string, check func(*workloadv1alpha1.PodSummary) error) *workloadv1alpha1.PodSummary {
 	t.Helper()
 	var pods *workloadv1alpha1.PodSummary
-	eventually(t, fmt.Sprintf("the status of %s %s tells %s", k.name, name, what), func(ctx context.Context) error {
-		object, err := k.get(ctx, ns, name)
+	clustertest.WaitUntil(t, fmt.Sprintf("the status of %s %s tells %s", k.Kind, name, what), func(ctx context.Context) error {
+		object, err := k.Get(ctx, ns, name)
 		if err != nil {
 			return err
 		}

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
 // TestNothingIsWrittenFromAnEmptyCache deletes the CRD of Foos and creates it, and
@@ -44,13 +46,13 @@ func TestNothingIsWrittenFromAnEmptyCache(t *testing.T) {
 	icecreams.waitCondition(t, ns, "untouched", "Reconciling", "Progressing")
 	untouched := icecreams.status(t, ns, "untouched")
 
-	kubectl(t, "delete", "crd", foos.crd())
-	if err := testCluster.Install(t.Context()); err != nil {
+	kubectl(t, "delete", "crd", foos.CRD())
+	if err := shared.Cluster().Install(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	var first *samplev1alpha1.Foo
-	eventually(t, "Foos are served again", func(ctx context.Context) (err error) {
-		first, err = foos.tryStore(ctx, ns, foos.new(names[0], 1))
+	clustertest.WaitUntil(t, "Foos are served again", func(ctx context.Context) (err error) {
+		first, err = foos.TryStore(ctx, ns, foos.New(names[0], 1))
 		if apierrors.IsAlreadyExists(err) {
 			t.Fatal("the CRD was deleted and the Foos are still there")
 		}
@@ -60,10 +62,10 @@ func TestNothingIsWrittenFromAnEmptyCache(t *testing.T) {
 	for i, name := range names {
 		foo := first
 		if i > 0 {
-			foo = foos.create(t, ns, name, 1)
+			foo = foos.Create(t, ns, name, 1)
 		}
 		patch := fmt.Appendf(nil, `{"metadata":{"ownerReferences":[{"apiVersion":%q,"kind":"Foo","name":%q,"uid":%q,"controller":true,"blockOwnerDeletion":true}]}}`, foos.apiVersion(), name, foo.UID)
-		if _, err := kube.AppsV1().Deployments(ns).Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		if _, err := shared.Kube().AppsV1().Deployments(ns).Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -73,7 +75,7 @@ func TestNothingIsWrittenFromAnEmptyCache(t *testing.T) {
 		foos.waitCondition(t, ns, name, "Reconciling", "Progressing")
 	}
 	t.Logf("all is told again %v after it was there", time.Since(begin))
-	eventually(t, "all that was written is seen", func(context.Context) error {
+	clustertest.WaitUntil(t, "all that was written is seen", func(context.Context) error {
 		if got := told(); len(got) < count {
 			return fmt.Errorf("that of %d Foos", len(got))
 		}
@@ -95,7 +97,7 @@ func TestNothingIsWrittenFromAnEmptyCache(t *testing.T) {
 // the totals of Pods that the status of each has had.
 func watchSummaries(t *testing.T, ns, resourceVersion string) func() map[string][]int32 {
 	t.Helper()
-	w, err := sample.SamplecontrollerV1alpha1().Foos(ns).Watch(t.Context(), metav1.ListOptions{ResourceVersion: resourceVersion})
+	w, err := shared.Sample().SamplecontrollerV1alpha1().Foos(ns).Watch(t.Context(), metav1.ListOptions{ResourceVersion: resourceVersion})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,11 +12,11 @@ import (
 
 // toRead are the rights to read a kind.
 func (k kind) toRead() []clustertest.Right {
-	return []clustertest.Right{{Verb: "list", Group: k.group, Resource: k.resource}, {Verb: "watch", Group: k.group, Resource: k.resource}}
+	return []clustertest.Right{k.May("list", ""), k.May("watch", "")}
 }
 
 // revoke takes rights from the daemon until it is told to give them back.
 func revoke(t *testing.T, rights ...clustertest.Right) (grant func() time.Time) {
 	t.Helper()
-	return clustertest.Revoke(t, kube, "sample-controller-manager-controllers", "system:serviceaccount:"+namespace+":"+namespace, rights...)
+	return clustertest.Revoke(t, shared.Kube(), "sample-controller-manager-controllers", "system:serviceaccount:"+namespace+":"+namespace, rights...)
 }

@@ -21,18 +21,19 @@ import (
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
 // controllers are all that there are, with what each needs to watch.
 var controllers = map[string][]string{
-	foos.controller:      {"watch foos", "watch deployments"},
-	icecreams.controller: {"watch icecreams", "watch deployments", "watch replicasets?labelSelector=controller", "watch pods?labelSelector=controller"},
+	foos.Controller:      {"watch foos", "watch deployments"},
+	icecreams.Controller: {"watch icecreams", "watch deployments", "watch replicasets?labelSelector=controller", "watch pods?labelSelector=controller"},
 	aggregator:           {"watch foos", "watch icecreams", "watch deployments", "watch replicasets?labelSelector=controller", "watch pods?labelSelector=controller"},
 }
 
 // TestOnlyWhatIsNeededIsWatched starts the daemon with every selection of controllers.
 func TestOnlyWhatIsNeededIsWatched(t *testing.T) {
-	a, b, c := foos.controller, icecreams.controller, aggregator
+	a, b, c := foos.Controller, icecreams.Controller, aggregator
 	selections := map[string][]string{
 		"*":         {a, b, c},
 		a:           {a},
@@ -67,7 +68,7 @@ func TestOnlyWhatIsNeededIsWatched(t *testing.T) {
 			return err
 		}
 		// A watch is in the log once it has ended.
-		eventually(t, "with --controllers="+selection+" just what is needed is watched", func(context.Context) error { return checks[selection]() })
+		clustertest.WaitUntil(t, "with --controllers="+selection+" just what is needed is watched", func(context.Context) error { return checks[selection]() })
 	}
 	for selection, check := range checks {
 		if err := check(); err != nil {
@@ -93,7 +94,7 @@ func TestDisablingOneLeavesTheOthersRight(t *testing.T) {
 	server := startDaemon(t, "--status-aggregation-interval=100ms")
 	pods := func(name string, count int) {
 		for _, k := range all {
-			rs, err := kube.AppsV1().ReplicaSets(k.ns).Get(t.Context(), name, metav1.GetOptions{})
+			rs, err := shared.Kube().AppsV1().ReplicaSets(k.ns).Get(t.Context(), name, metav1.GetOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -114,17 +115,17 @@ func TestDisablingOneLeavesTheOthersRight(t *testing.T) {
 		}
 		calls := map[string]map[string]int{}
 		for _, k := range all {
-			calls[k.name] = callsBy(t, disabled, k.ns)
+			calls[k.Kind] = callsBy(t, disabled, k.ns)
 		}
 		server = startDaemon(t, "--status-aggregation-interval=100ms", "--controllers=*,-"+disabled)
 		count++
 		added := fmt.Sprintf("new-%d", count)
 		for _, k := range all {
-			if err := k.patch(t.Context(), k.ns, "a", fmt.Sprintf(`{"spec":{"replicas":%d}}`, count)); err != nil {
+			if err := k.TryPatch(t.Context(), k.ns, "a", fmt.Sprintf(`{"spec":{"replicas":%d}}`, count)); err != nil {
 				t.Fatal(err)
 			}
-			object := k.create(t, k.ns, added, 1)
-			if k.controller == disabled {
+			object := k.Create(t, k.ns, added, 1)
+			if k.Controller == disabled {
 				createDeployment(t, k.ns, added, k.labels(added), k.controlledBy(object))
 			}
 			k.waitReplicas(t, k.ns, added, 1)
@@ -133,7 +134,7 @@ func TestDisablingOneLeavesTheOthersRight(t *testing.T) {
 		pods("a", count)
 		pods(added, 1)
 		for _, k := range all {
-			if k.controller != disabled {
+			if k.Controller != disabled {
 				k.waitReplicas(t, k.ns, "a", int32(count))
 				k.waitCondition(t, k.ns, "a", "Reconciling", "Progressing")
 				k.waitCondition(t, k.ns, added, "Reconciling", "Progressing")
@@ -143,31 +144,31 @@ func TestDisablingOneLeavesTheOthersRight(t *testing.T) {
 				k.waitTotal(t, k.ns, added, 1)
 			}
 		}
-		if disabled != icecreams.controller {
+		if disabled != icecreams.Controller {
 			waitPlacements(t, all[1].ns, "a", count)
 			waitPlacements(t, all[1].ns, added, 1)
 		}
 
 		// What is the disabled one's is as it was.
 		for _, k := range all {
-			if diff := cmp.Diff(calls[k.name], callsBy(t, disabled, k.ns)); diff != "" {
+			if diff := cmp.Diff(calls[k.Kind], callsBy(t, disabled, k.ns)); diff != "" {
 				t.Errorf("%s was disabled and made calls (-before +after):\n%s", disabled, diff)
 			}
-			object, created := k.mustGet(t, k.ns, "a"), k.mustGet(t, k.ns, added)
+			object, created := k.MustGet(t, k.ns, "a"), k.MustGet(t, k.ns, added)
 			switch disabled {
 			case aggregator:
 				if p := object.Status.Pods; p == nil || int(p.Total) != count-1 {
-					t.Errorf("status.pods of the %s is %+v without the aggregator, want it left alone", k.name, p)
+					t.Errorf("status.pods of the %s is %+v without the aggregator, want it left alone", k.Kind, p)
 				}
 				if p := created.Status.Pods; p != nil {
-					t.Errorf("status.pods of a new %s is %+v without the aggregator, want none", k.name, p)
+					t.Errorf("status.pods of a new %s is %+v without the aggregator, want none", k.Kind, p)
 				}
-			case k.controller:
+			case k.Controller:
 				if got := *getDeployment(t, k.ns, "a").Spec.Replicas; got != int32(count-1) {
-					t.Errorf("the Deployment of the %s asks for %d replicas without %s, want the %d from before", k.name, got, disabled, count-1)
+					t.Errorf("the Deployment of the %s asks for %d replicas without %s, want the %d from before", k.Kind, got, disabled, count-1)
 				}
 				if object.Status.ObservedGeneration != object.Generation-1 || created.Status.ObservedGeneration > 0 {
-					t.Errorf("the conditions of the %s were written without %s", k.name, disabled)
+					t.Errorf("the conditions of the %s were written without %s", k.Kind, disabled)
 				}
 			}
 		}
@@ -187,7 +188,7 @@ func (k kind) waitTotal(t *testing.T, ns, name string, total int) {
 // readsBetween counts the requests of informers that came in a certain time and have
 // ended.
 func readsBetween(begin, end time.Time) (map[string]int, error) {
-	events, err := testCluster.AuditEvents(cluster.ByUserAgent("informers"), func(event auditv1.Event) bool {
+	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent("informers"), func(event auditv1.Event) bool {
 		at := event.RequestReceivedTimestamp.Time
 		return at.After(begin) && at.Before(end)
 	})

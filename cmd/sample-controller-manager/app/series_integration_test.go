@@ -17,6 +17,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
 // seriesObjects is how many objects there are in the end. With 10,000 it takes a minute.
@@ -38,7 +40,7 @@ func TestTheNumberOfSeriesIsThatOfNoObjects(t *testing.T) {
 		t.Helper()
 		errs := make([]error, count)
 		workqueue.ParallelizeUntil(t.Context(), 16, count-made, func(i int) {
-			_, errs[i] = sample.SamplecontrollerV1alpha1().Foos(ns).Create(t.Context(), &samplev1alpha1.Foo{
+			_, errs[i] = shared.Sample().SamplecontrollerV1alpha1().Foos(ns).Create(t.Context(), &samplev1alpha1.Foo{
 				ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("foo-%d", made+i)},
 				Spec:       samplev1alpha1.FooSpec{DeploymentName: "taken"},
 			}, metav1.CreateOptions{})
@@ -49,7 +51,7 @@ func TestTheNumberOfSeriesIsThatOfNoObjects(t *testing.T) {
 			}
 		}
 		made = count
-		eventually(t, fmt.Sprintf("%d statuses are written", count), func(context.Context) error {
+		clustertest.WaitUntil(t, fmt.Sprintf("%d statuses are written", count), func(context.Context) error {
 			if written := metric(t, server, admin, writtenStatuses) - before; int(written) < count {
 				return fmt.Errorf("%v are", written)
 			}

@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	apptesting "samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/testing"
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
 // everything is a rule for all that the daemon serves.
@@ -101,7 +102,7 @@ func TestMetricsThatOperatorsLiveBy(t *testing.T) {
 	ns := newNamespace(t)
 	server := startDaemon(t)
 	admin := token(t, newNamespace(t), clusterRole(t, everything))
-	foos.create(t, ns, "a", 1)
+	foos.Create(t, ns, "a", 1)
 	foos.waitCondition(t, ns, "a", "Reconciling", "Progressing")
 	body := get(t, server, "/metrics", admin, http.StatusOK)
 	for _, series := range []string{
@@ -163,7 +164,7 @@ func TestConfigzTellsTheConfiguration(t *testing.T) {
 func get(t *testing.T, server *apptesting.Server, path, token string, want int) string {
 	t.Helper()
 	var body string
-	eventually(t, fmt.Sprintf("%s answers %d", path, want), func(ctx context.Context) error {
+	clustertest.WaitUntil(t, fmt.Sprintf("%s answers %d", path, want), func(ctx context.Context) error {
 		code, got, err := server.Get(ctx, path, token)
 		body = got
 		if err == nil && code != want {
@@ -177,7 +178,7 @@ func get(t *testing.T, server *apptesting.Server, path, token string, want int) 
 // token returns a token of a new ServiceAccount that the ClusterRoles are bound to.
 func token(t *testing.T, ns string, roles ...string) string {
 	t.Helper()
-	account, err := kube.CoreV1().ServiceAccounts(ns).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "user"}}, metav1.CreateOptions{})
+	account, err := shared.Kube().CoreV1().ServiceAccounts(ns).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "user"}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,11 +188,11 @@ func token(t *testing.T, ns string, roles ...string) string {
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 			Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: ns, Name: account.Name}},
 		}
-		if _, err := kube.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		if _, err := shared.Kube().RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	request, err := kube.CoreV1().ServiceAccounts(ns).CreateToken(t.Context(), account.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	request, err := shared.Kube().CoreV1().ServiceAccounts(ns).CreateToken(t.Context(), account.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +202,7 @@ func token(t *testing.T, ns string, roles ...string) string {
 // clusterRole makes a ClusterRole with one rule and returns its name.
 func clusterRole(t *testing.T, rule rbacv1.PolicyRule) string {
 	t.Helper()
-	role, err := kube.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{
+	role, err := shared.Kube().RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"},
 		Rules:      []rbacv1.PolicyRule{rule},
 	}, metav1.CreateOptions{})

@@ -52,12 +52,12 @@ func TestOwnWritesAreReadThroughALateWatch(t *testing.T) {
 	names := []string{"a", "b", "c"} // of each kind
 	before := map[string]int{}
 	for _, k := range all {
-		before[k.name] = k.staleSyncs(t, server, scraper)
+		before[k.Kind] = k.staleSyncs(t, server, scraper)
 	}
 	delayer.by(late)
 	for _, k := range all {
 		for _, name := range names {
-			k.create(t, k.ns, name, 1)
+			k.Create(t, k.ns, name, 1)
 		}
 		k.keepTouching(t, k.ns, names)
 	}
@@ -78,11 +78,11 @@ func TestOwnWritesAreReadThroughALateWatch(t *testing.T) {
 	}
 	for _, k := range all {
 		k.wantWritten(t, k.ns, names, map[string]int{"create deployments": 1, k.patchStatus(): 2})
-		stale := k.staleSyncs(t, server, scraper) - before[k.name]
+		stale := k.staleSyncs(t, server, scraper) - before[k.Kind]
 		if stale < len(names) {
-			t.Errorf("%d syncs were put off for a late cache, want at least one for each %s", stale, k.name)
+			t.Errorf("%d syncs were put off for a late cache, want at least one for each %s", stale, k.Kind)
 		}
-		t.Logf("%s: %d syncs were put off", k.name, stale)
+		t.Logf("%s: %d syncs were put off", k.Kind, stale)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestRefusedWriteIsNotRepeatedThroughALateWatch(t *testing.T) {
 	names := []string{"a", "b", "c"} // of each kind
 	for _, k := range all {
 		for _, name := range names {
-			k.create(t, k.ns, name, 1)
+			k.Create(t, k.ns, name, 1)
 			k.waitCondition(t, k.ns, name, "Reconciling", "Progressing")
 			beReady(t, k.ns, name)
 			k.waitCondition(t, k.ns, name, "Ready", "Available") // the cache has its Deployment
@@ -106,7 +106,7 @@ func TestRefusedWriteIsNotRepeatedThroughALateWatch(t *testing.T) {
 	for _, k := range all {
 		for _, name := range names {
 			kubectl(t, "-n", k.ns, "label", "deployment", name, "team=blue")
-			kubectl(t, "-n", k.ns, "scale", k.arg(), name, "--replicas=3")
+			kubectl(t, "-n", k.ns, "scale", k.Singular, name, "--replicas=3")
 		}
 	}
 	for _, k := range all {
@@ -126,31 +126,31 @@ func TestGoneObjectIsGivenNothingThroughALateWatch(t *testing.T) {
 	all := sideBySide(t)
 	var paths []string
 	for _, k := range all {
-		paths = append(paths, "/apis/"+k.apiVersion()+"/"+k.resource)
+		paths = append(paths, "/apis/"+k.apiVersion()+"/"+k.Resource)
 	}
 	delayer := startDelayer(t, paths...)
 	startDaemon(t, "--kubeconfig="+delayer.Kubeconfig(t, namespace, namespace))
 	for _, k := range all {
-		k.create(t, k.ns, "a", 1)
+		k.Create(t, k.ns, "a", 1)
 		k.waitCondition(t, k.ns, "a", "Reconciling", "Progressing")
 		beReady(t, k.ns, "a")
 		k.waitCondition(t, k.ns, "a", "Ready", "Available")
 		k.waitPods(t, k.ns, "a", "none")
-		k.create(t, k.ns, "later", 1) // when it is served, the cache has all that there was before
+		k.Create(t, k.ns, "later", 1) // when it is served, the cache has all that there was before
 		k.waitCondition(t, k.ns, "later", "Reconciling", "Progressing")
 	}
 	delayer.by(late)
 	for _, k := range all {
-		kubectl(t, "-n", k.ns, "delete", k.arg(), "a")
+		kubectl(t, "-n", k.ns, "delete", k.Singular, "a")
 		kubectl(t, "-n", k.ns, "delete", "deployment", "a")
-		k.create(t, k.ns, "last", 1) // when it is served, the cache has that as well
+		k.Create(t, k.ns, "last", 1) // when it is served, the cache has that as well
 	}
 	for _, k := range all {
 		k.waitCondition(t, k.ns, "last", "Reconciling", "Progressing")
 		k.wantCalls(t, k.ns,
 			"create deployments", k.patchStatus(), k.patchStatus(),
 			"create deployments", k.patchStatus(),
-			"list "+k.resource, "create deployments", k.patchStatus())
+			"list "+k.Resource, "create deployments", k.patchStatus())
 	}
 }
 
@@ -163,8 +163,8 @@ func (k kind) keepTouching(t *testing.T, ns string, names []string) {
 	for _, name := range names {
 		touching.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
-				_ = k.patch(ctx, ns, name, fmt.Sprintf(`{"metadata":{"annotations":{"touched":"%d"}}}`, i)) // only that it wakes matters
-				time.Sleep(100 * time.Millisecond)                                                          // not a ticker, which would make up for slow calls by quick ones
+				_ = k.Touch(ctx, ns, name, fmt.Sprint(i)) // only that it wakes matters
+				time.Sleep(100 * time.Millisecond)        // not a ticker, which would make up for slow calls by quick ones
 			}
 		})
 	}
@@ -180,7 +180,7 @@ func (k kind) keepTouching(t *testing.T, ns string, names []string) {
 // version for which one was refused.
 func (k kind) wantWritten(t *testing.T, ns string, names []string, want map[string]int) {
 	t.Helper()
-	events, err := testCluster.AuditEvents(cluster.ByUserAgent(k.controller), cluster.InNamespace(ns), isWrite)
+	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent(k.Controller), cluster.InNamespace(ns), isWrite)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func writtenVersion(t *testing.T, event auditv1.Event) string {
 func (k kind) staleSyncs(t *testing.T, server *apptesting.Server, token string) int {
 	t.Helper()
 	body := get(t, server, "/metrics", token, http.StatusOK)
-	match := regexp.MustCompile(`(?m)^sample_controller_manager_sync_total\{controller="` + k.controller + `",result="stale"\} (\d+)$`).FindStringSubmatch(body)
+	match := regexp.MustCompile(`(?m)^sample_controller_manager_sync_total\{controller="` + k.Controller + `",result="stale"\} (\d+)$`).FindStringSubmatch(body)
 	if match == nil {
 		t.Fatal("they are not counted")
 	}

@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"samplecontroller.io/controller-manager/debug"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
 // TestStatusIsBounded has many objects fail and more be in conflict.
@@ -32,11 +34,11 @@ func TestStatusIsBounded(t *testing.T) {
 	for creator := range creators {
 		wg.Go(func() {
 			for i := creator; i < failing+conflicting; i += creators {
-				object, in := foos.new(fmt.Sprintf("%s-%d", strings.Repeat("f", 200), i), 1), full
+				object, in := foos.New(fmt.Sprintf("%s-%d", strings.Repeat("f", 200), i), 1), full
 				if i < conflicting {
 					object.Spec.DeploymentName, in = strings.Repeat("d", 200), ns
 				}
-				if _, err := foos.tryStore(t.Context(), in, object); err != nil {
+				if _, err := foos.TryStore(t.Context(), in, object); err != nil {
 					t.Error(err)
 				}
 			}
@@ -44,7 +46,7 @@ func TestStatusIsBounded(t *testing.T) {
 	}
 	wg.Wait()
 	v := newViewer(t, startDaemon(t))
-	eventually(t, "all are known", func(context.Context) error {
+	clustertest.WaitUntil(t, "all are known", func(context.Context) error {
 		var r debug.Report
 		text := v.page("/foo-controller", &r)
 		if q := r.Controllers[0].Queues[0]; q.Delayed.Total+q.Waiting.Total+q.Running.Total < failing || len(q.Recent) < 10 {
@@ -75,18 +77,18 @@ func TestStatusTellsNoSecrets(t *testing.T) {
 	const canary = "c4n4ry"
 	ns := newNamespace(t)
 	v := newViewer(t, startDaemon(t))
-	foo := foos.new("a", 1)
+	foo := foos.New("a", 1)
 	foo.Annotations, foo.Labels = map[string]string{"note": canary}, map[string]string{"note": canary}
-	foos.store(t, ns, foo)
+	foos.Store(t, ns, foo)
 	foos.waitCondition(t, ns, "a", "Reconciling", "Progressing")
 	kubectl(t, "-n", ns, "patch", "deployment", "a", "-p", `{"metadata":{"annotations":{"note":"c4n4ry"}},"spec":{"template":{"metadata":{"annotations":{"note":"c4n4ry"}},"spec":{"containers":[
 		{"name":"nginx","env":[{"name":"PASSWORD","value":"c4n4ry"}]},{"name":"sidecar","image":"c4n4ry/sidecar","args":["--token=c4n4ry"]}]}}}}`)
 	// Each time anew: of many syncs only the last are known.
 	times := 0
-	eventually(t, "it was synced for its Deployment", func(ctx context.Context) error {
+	clustertest.WaitUntil(t, "it was synced for its Deployment", func(ctx context.Context) error {
 		times++
 		annotation := fmt.Sprintf(`{"metadata":{"annotations":{"note":"%s%d"}}}`, canary, times)
-		if _, err := kube.AppsV1().Deployments(ns).Patch(ctx, "a", types.MergePatchType, []byte(annotation), metav1.PatchOptions{}); err != nil {
+		if _, err := shared.Kube().AppsV1().Deployments(ns).Patch(ctx, "a", types.MergePatchType, []byte(annotation), metav1.PatchOptions{}); err != nil {
 			return err
 		}
 		var e debug.Explanation

@@ -17,6 +17,7 @@ import (
 	"samplecontroller.io/controller-manager/debug"
 
 	apptesting "samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/testing"
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
 // statusReader is the ClusterRole for those who may see what the controllers do.
@@ -24,7 +25,7 @@ const statusReader = "sample-controller-manager-status-reader"
 
 func TestStatusIsForItsReaders(t *testing.T) {
 	ns := newNamespace(t)
-	foos.create(t, ns, "a", 1)
+	foos.Create(t, ns, "a", 1)
 	server := startDaemon(t)
 	foos.waitCondition(t, ns, "a", "Reconciling", "Progressing")
 	for who, test := range map[string]struct {
@@ -94,7 +95,7 @@ func (v viewer) page(path string, into any) string {
 func (v viewer) waitExplained(controller, ns, name, what string, check func(debug.Explanation) bool) {
 	v.t.Helper()
 	path := "/" + controller + "/" + ns + "/" + name
-	eventually(v.t, what, func(context.Context) error {
+	clustertest.WaitUntil(v.t, what, func(context.Context) error {
 		var e debug.Explanation
 		if text := v.page(path, &e); !check(e) {
 			return errors.New(text)
@@ -119,15 +120,16 @@ func TestStatusExplainsObjects(t *testing.T) {
 		return names
 	}
 
-	foos.create(t, ns, "served", 2)
-	v.waitExplained(foos.controller, ns, "served", "all is well", func(e debug.Explanation) bool {
+	foos.Create(t, ns, "served", 2)
+	v.waitExplained(foos.Controller, ns, "served", "all is well", func(e debug.Explanation) bool {
 		return e.State == "Running" && e.Next == "nothing: all is as it is wanted" && len(e.Facts) == 5 && len(differing(e)) == 0 && e.Facts[2].Wanted == "2" && e.Facts[2].Actual == "2"
 	})
 	var e debug.Explanation
 	v.page("/foo-controller/"+ns+"/served", &e)
-	// Any of them may have met a late cache, because the aggregator writes as well.
+	// Any of them may have met a late cache, because the aggregator writes as well. The
+	// workers may have started after the Foo was there.
 	for what, satisfied := range map[string]func(debug.Sync) bool{
-		"a sync for the Foo":        func(s debug.Sync) bool { return s.Trigger == "foos added" },
+		"a sync for the Foo":        func(s debug.Sync) bool { return s.Trigger == "foos added" || s.Trigger == "start" },
 		"a sync for its Deployment": func(s debug.Sync) bool { return strings.HasPrefix(s.Trigger, "deployments ") },
 		"a sync that made the Deployment": func(s debug.Sync) bool {
 			return s.Result == "success" && s.Duration.Duration > 0 && slices.Contains(s.Writes, "create deployments.apps: written")
@@ -141,28 +143,28 @@ func TestStatusExplainsObjects(t *testing.T) {
 		}
 	}
 
-	conflict := foos.new("conflict", 1)
+	conflict := foos.New("conflict", 1)
 	conflict.Spec.DeploymentName = "foreign"
-	foos.store(t, ns, conflict)
-	v.waitExplained(foos.controller, ns, "conflict", "the conflict is told", func(e debug.Explanation) bool {
+	foos.Store(t, ns, conflict)
+	v.waitExplained(foos.Controller, ns, "conflict", "the conflict is told", func(e debug.Explanation) bool {
 		return strings.HasPrefix(e.Next, `nothing: DeploymentConflict: Deployment "foreign" exists and is not owned by Foo "conflict"`) && slices.Equal(differing(e), []string{"its owner"})
 	})
 
-	foos.create(t, full, "denied", 1)
-	v.waitExplained(foos.controller, full, "denied", "the denial is told", func(e debug.Explanation) bool {
+	foos.Create(t, full, "denied", 1)
+	v.waitExplained(foos.Controller, full, "denied", "the denial is told", func(e debug.Explanation) bool {
 		return strings.HasPrefix(e.Next, `create Deployment "denied" in `) && strings.Contains(e.Next, "it was denied: ") && strings.Contains(e.Next, "exceeded quota: none") &&
 			slices.Equal(differing(e), []string{"Deployment"}) && len(e.Delayed)+len(e.Running)+len(e.Waiting) > 0 &&
 			slices.ContainsFunc(e.Syncs, func(s debug.Sync) bool { return slices.Contains(s.Writes, "create deployments.apps: denied") })
 	})
 
-	v.waitExplained(foos.controller, ns, "unknown", "what is not there", func(e debug.Explanation) bool {
+	v.waitExplained(foos.Controller, ns, "unknown", "what is not there", func(e debug.Explanation) bool {
 		return !e.Found && e.Next == fmt.Sprintf("nothing: the cache has no Foo %q in namespace %q", "unknown", ns) && len(e.Syncs) == 0
 	})
 
 	tighten := foos.loosen(t, ns)
 	foos.storeBad(t, ns, "bad")
 	tighten()
-	v.waitExplained(foos.controller, ns, "bad", "what cannot be decoded", func(e debug.Explanation) bool {
+	v.waitExplained(foos.Controller, ns, "bad", "what cannot be decoded", func(e debug.Explanation) bool {
 		return e.Found && len(e.Facts) == 0 && strings.Contains(e.Next, "it cannot be decoded")
 	})
 	v.waitExplained(aggregator, ns, "bad", "the aggregator leaves it alone", func(e debug.Explanation) bool {
@@ -171,7 +173,7 @@ func TestStatusExplainsObjects(t *testing.T) {
 
 	rs := icecreams.createServed(t, ns, "scoops")
 	createPod(t, ns, "scoops-1", "node-1", icecreams.labels("scoops"), controlledBy(rs))
-	v.waitExplained(icecreams.controller, ns, "scoops", "its placement is recorded", func(e debug.Explanation) bool {
+	v.waitExplained(icecreams.Controller, ns, "scoops", "its placement is recorded", func(e debug.Explanation) bool {
 		return slices.ContainsFunc(e.Facts, func(f controller.Fact) bool {
 			return f.Name == "recorded placements" && f.Wanted == "1" && f.Actual == "1"
 		})
@@ -184,7 +186,7 @@ func TestStatusExplainsObjects(t *testing.T) {
 func TestStatusTellsOfControllersThatDoNotRun(t *testing.T) {
 	ownCluster(t)
 	ns := newNamespace(t)
-	foos.create(t, ns, "a", 1)
+	foos.Create(t, ns, "a", 1)
 	icecreams.uninstall(t)
 	stop := startAnotherDaemon(t)
 	foos.waitCondition(t, ns, "a", "Reconciling", "Progressing")
@@ -203,7 +205,7 @@ func TestStatusTellsOfControllersThatDoNotRun(t *testing.T) {
 	if r.Leading || r.Process == "" || strings.Contains(r.Leader, r.Process) || !strings.Contains(r.Leader, " leads since ") || !strings.Contains(text, "\nLeader:  "+r.Leader+"\n") {
 		t.Errorf("a standby says of who leads %q, leading %t:\n%s", r.Leader, r.Leading, text)
 	}
-	if all := states(r); all[foos.controller].State != "Disabled" || all[icecreams.controller].State != "Standby" {
+	if all := states(r); all[foos.Controller].State != "Disabled" || all[icecreams.Controller].State != "Standby" {
 		t.Errorf("a standby says\n%s", text)
 	}
 	var e debug.Explanation
@@ -217,13 +219,13 @@ func TestStatusTellsOfControllersThatDoNotRun(t *testing.T) {
 	}
 
 	stop()
-	eventually(t, "the other leads, and waits for an API", func(context.Context) error {
+	clustertest.WaitUntil(t, "the other leads, and waits for an API", func(context.Context) error {
 		var r debug.Report
 		text := v.page("", &r)
 		all := states(r)
-		waiting, aggregating := all[icecreams.controller], all[aggregator]
-		unserved := slices.ContainsFunc(r.Resources, func(x debug.Resource) bool { return x.Name == icecreams.crd() && !x.Served && x.Reason != "" })
-		if !r.Leading || waiting.State != "WaitingForAPI" || !strings.Contains(waiting.Reason, icecreams.crd()) || aggregating.State != "Running" || !unserved {
+		waiting, aggregating := all[icecreams.Controller], all[aggregator]
+		unserved := slices.ContainsFunc(r.Resources, func(x debug.Resource) bool { return x.Name == icecreams.CRD() && !x.Served && x.Reason != "" })
+		if !r.Leading || waiting.State != "WaitingForAPI" || !strings.Contains(waiting.Reason, icecreams.CRD()) || aggregating.State != "Running" || !unserved {
 			return errors.New(text)
 		}
 		return nil

@@ -22,6 +22,7 @@ import (
 
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
 // anotherDaemon is the first argument with which the program of the tests is the daemon.
@@ -37,7 +38,7 @@ func runAnotherDaemon(args []string) {
 // asks it to end and wants it to, in order.
 func startAnotherDaemon(t *testing.T) (stop func()) {
 	t.Helper()
-	kubeconfig, err := testCluster.ServiceAccountKubeconfig(t.Context(), namespace, namespace)
+	kubeconfig, err := shared.Cluster().ServiceAccountKubeconfig(t.Context(), namespace, namespace)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,13 +82,13 @@ func TestALateLeaderUndoesNothing(t *testing.T) {
 	all := sideBySide(t)
 	var paths []string
 	for _, k := range all {
-		paths = append(paths, "/apis/"+k.apiVersion()+"/"+k.resource)
+		paths = append(paths, "/apis/"+k.apiVersion()+"/"+k.Resource)
 	}
 	stop := startAnotherDaemon(t)
 	for _, k := range all {
-		k.create(t, k.ns, "scaled", 1)
-		k.create(t, k.ns, "renamed", 1)
-		k.create(t, k.ns, "back", 2)
+		k.Create(t, k.ns, "scaled", 1)
+		k.Create(t, k.ns, "renamed", 1)
+		k.Create(t, k.ns, "back", 2)
 		for _, name := range []string{"scaled", "renamed", "back"} {
 			k.waitCondition(t, k.ns, name, "Reconciling", "Progressing")
 		}
@@ -99,7 +100,7 @@ func TestALateLeaderUndoesNothing(t *testing.T) {
 	}
 	delayer := startDelayer(t, paths...)
 	// Without the aggregator: were a status refused to that, nobody would look at the object.
-	startDaemon(t, "--kubeconfig="+delayer.Kubeconfig(t, namespace, namespace), "--controllers="+foos.controller+","+icecreams.controller,
+	startDaemon(t, "--kubeconfig="+delayer.Kubeconfig(t, namespace, namespace), "--controllers="+foos.Controller+","+icecreams.Controller,
 		foos.oneWorker(), icecreams.oneWorker())
 
 	release := delayer.hold()
@@ -112,18 +113,18 @@ func TestALateLeaderUndoesNothing(t *testing.T) {
 		k.waitDeployment(t, "other", true)
 		k.waitDeployment(t, "renamed", false)
 		k.waitAvailable(t, "back", 3)
-		before[k.name] = k.looks(t)
+		before[k.Kind] = k.looks(t)
 	}
 	stop()
 	for _, k := range all {
 		beReady(t, k.ns, "there") // so that "back" would be what a rename has left
 	}
 	for _, k := range all {
-		eventually(t, "the daemon has found its cache of each "+k.name+" late", func(context.Context) error {
+		clustertest.WaitUntil(t, "the daemon has found its cache of each "+k.Kind+" late", func(context.Context) error {
 			looks := k.looks(t)
 			for _, name := range []string{"scaled", "renamed", "back"} {
-				if looks[name] == before[k.name][name] {
-					return fmt.Errorf("not that of %s: %v, before %v", name, looks, before[k.name])
+				if looks[name] == before[k.Kind][name] {
+					return fmt.Errorf("not that of %s: %v, before %v", name, looks, before[k.Kind])
 				}
 			}
 			return nil
@@ -131,7 +132,7 @@ func TestALateLeaderUndoesNothing(t *testing.T) {
 	}
 	release()
 	for _, k := range all {
-		k.create(t, k.ns, "last", 1) // when it is served, the cache has all that there was before
+		k.Create(t, k.ns, "last", 1) // when it is served, the cache has all that there was before
 		k.waitCondition(t, k.ns, "last", "Reconciling", "Progressing")
 	}
 	time.Sleep(time.Second) // in which nothing more is to be written
@@ -143,7 +144,7 @@ func TestALateLeaderUndoesNothing(t *testing.T) {
 			"create last": 1,
 		})
 		if got := getDeployment(t, k.ns, "scaled").Generation; got != 2 {
-			t.Errorf("the Deployment of a %s that was scaled once is in generation %d, want 2", k.name, got)
+			t.Errorf("the Deployment of a %s that was scaled once is in generation %d, want 2", k.Kind, got)
 		}
 		k.wish(t, "scaled", `{"replicas":5}`)
 		k.waitReplicas(t, k.ns, "scaled", 5)
@@ -153,7 +154,7 @@ func TestALateLeaderUndoesNothing(t *testing.T) {
 // wish changes the spec of an object.
 func (k inNamespace) wish(t *testing.T, name, spec string) {
 	t.Helper()
-	if err := k.patch(t.Context(), k.ns, name, `{"spec":`+spec+`}`); err != nil {
+	if err := k.TryPatch(t.Context(), k.ns, name, `{"spec":`+spec+`}`); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -164,7 +165,7 @@ func (k inNamespace) serveOne(t *testing.T, name, deployment string, generation 
 	t.Helper()
 	d := getDeployment(t, k.ns, deployment)
 	status := fmt.Appendf(nil, `{"status":{"observedGeneration":%d,"replicas":2,"updatedReplicas":2,"readyReplicas":1,"availableReplicas":1}}`, d.Generation)
-	if _, err := kube.AppsV1().Deployments(k.ns).Patch(t.Context(), deployment, types.MergePatchType, status, metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := shared.Kube().AppsV1().Deployments(k.ns).Patch(t.Context(), deployment, types.MergePatchType, status, metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
 	k.waitAvailable(t, name, generation)
@@ -174,8 +175,8 @@ func (k inNamespace) serveOne(t *testing.T, name, deployment string, generation 
 // replica is available.
 func (k inNamespace) waitAvailable(t *testing.T, name string, generation int64) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("one replica of %s %s is available", k.name, name), func(ctx context.Context) error {
-		object, err := k.get(ctx, k.ns, name)
+	clustertest.WaitUntil(t, fmt.Sprintf("one replica of %s %s is available", k.Kind, name), func(ctx context.Context) error {
+		object, err := k.Get(ctx, k.ns, name)
 		if err == nil && (object.Status.AvailableReplicas != 1 || object.Status.ObservedGeneration != generation) {
 			err = fmt.Errorf("status %+v", object.Status)
 		}
@@ -186,8 +187,8 @@ func (k inNamespace) waitAvailable(t *testing.T, name string, generation int64) 
 // waitDeployment waits until a Deployment is there, or is not.
 func (k inNamespace) waitDeployment(t *testing.T, name string, there bool) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("Deployment %s is there: %v", name, there), func(ctx context.Context) error {
-		_, err := kube.AppsV1().Deployments(k.ns).Get(ctx, name, metav1.GetOptions{})
+	clustertest.WaitUntil(t, fmt.Sprintf("Deployment %s is there: %v", name, there), func(ctx context.Context) error {
+		_, err := shared.Kube().AppsV1().Deployments(k.ns).Get(ctx, name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err) && !there:
 			return nil
@@ -203,13 +204,13 @@ func (k inNamespace) waitDeployment(t *testing.T, name string, there bool) {
 // cache.
 func (k inNamespace) looks(t *testing.T) map[string]int {
 	t.Helper()
-	events, err := testCluster.AuditEvents(cluster.ByUserAgent(k.controller), cluster.InNamespace(k.ns))
+	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent(k.Controller), cluster.InNamespace(k.ns))
 	if err != nil {
 		t.Fatal(err)
 	}
 	looks := map[string]int{}
 	for _, event := range events {
-		if cluster.Call(event) == "list "+k.resource {
+		if cluster.Call(event) == "list "+k.Resource {
 			looks[event.ObjectRef.Name]++
 		}
 	}
@@ -220,7 +221,7 @@ func (k inNamespace) looks(t *testing.T) map[string]int {
 // Deployment, by verb and name.
 func (k inNamespace) wantDeploymentWrites(t *testing.T, want map[string]int) {
 	t.Helper()
-	events, err := testCluster.AuditEvents(cluster.ByUserAgent(k.controller), cluster.InNamespace(k.ns), isWrite)
+	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent(k.Controller), cluster.InNamespace(k.ns), isWrite)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,6 +232,6 @@ func (k inNamespace) wantDeploymentWrites(t *testing.T, want map[string]int) {
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("unexpected writes by %s (-want +got):\n%s", k.controller, diff)
+		t.Errorf("unexpected writes by %s (-want +got):\n%s", k.Controller, diff)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -16,13 +15,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
-	"k8s.io/client-go/kubernetes"
 
-	sampleclientset "samplecontroller.io/client-go/clientset/versioned"
 	"samplecontroller.io/controller-manager/lenient"
 
 	apptesting "samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/testing"
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
 func TestUndecodableObjectBlocksNoOther(t *testing.T) {
@@ -30,7 +28,7 @@ func TestUndecodableObjectBlocksNoOther(t *testing.T) {
 		ownCluster(t) // because it changes the CRD
 		ns := newNamespace(t)
 		admin := token(t, newNamespace(t), clusterRole(t, everything))
-		k.create(t, ns, "before", 1)
+		k.Create(t, ns, "before", 1)
 		tighten := k.loosen(t, ns)
 		k.storeBad(t, ns, "stored")
 		k.storeBad(t, ns, "doomed")
@@ -39,43 +37,43 @@ func TestUndecodableObjectBlocksNoOther(t *testing.T) {
 		// With one worker an object that is made later is served later.
 		server := startDaemon(t, k.oneWorker())
 		k.waitCondition(t, ns, "before", "Reconciling", "Progressing")
-		k.create(t, ns, "after", 1)
+		k.Create(t, ns, "after", 1)
 		k.waitCondition(t, ns, "after", "Reconciling", "Progressing")
 		k.waitUndecodable(t, server, admin, 2)
 		k.waitReported(t, ns, "stored", 1)
 		k.waitReported(t, ns, "doomed", 1)
 
 		// Mended it is served, deleted it is forgotten.
-		if err := k.patch(t.Context(), ns, "stored", `{"spec":{"deploymentName":"stored"}}`); err != nil {
+		if err := k.TryPatch(t.Context(), ns, "stored", `{"spec":{"deploymentName":"stored"}}`); err != nil {
 			t.Fatal(err)
 		}
 		k.waitCondition(t, ns, "stored", "Reconciling", "Progressing")
 		k.waitUndecodable(t, server, admin, 1)
-		kubectl(t, "-n", ns, "delete", k.arg(), "doomed")
+		kubectl(t, "-n", ns, "delete", k.Singular, "doomed")
 		k.waitUndecodable(t, server, admin, 0)
 
 		// While the daemon runs, one is stored and one that was served turns bad.
 		watches := len(k.endedReads(t))
 		tighten = k.loosen(t, ns)
-		eventually(t, "the watch that knew the old validation has ended", func(context.Context) error {
+		clustertest.WaitUntil(t, "the watch that knew the old validation has ended", func(context.Context) error {
 			if len(k.endedReads(t)) == watches {
-				return fmt.Errorf("%d watches of %s have ended", watches, k.resource)
+				return fmt.Errorf("%d watches of %s have ended", watches, k.Resource)
 			}
 			return nil
 		})
-		k.create(t, ns, "watched", 1)
+		k.Create(t, ns, "watched", 1)
 		k.waitCondition(t, ns, "watched", "Reconciling", "Progressing")
 		reads := k.endedReads(t)
 
 		k.storeBad(t, ns, "live")
 		k.waitReported(t, ns, "live", 1)
-		if err := k.patch(t.Context(), ns, "before", `{"spec":{"deploymentName":["before"]}}`); err != nil {
+		if err := k.TryPatch(t.Context(), ns, "before", `{"spec":{"deploymentName":["before"]}}`); err != nil {
 			t.Fatal(err)
 		}
 		k.waitReported(t, ns, "before", 1)
 		k.waitUndecodable(t, server, admin, 2)
 		for version := range 5 {
-			if err := k.patch(t.Context(), ns, "live", fmt.Sprintf(`{"metadata":{"annotations":{"version":"%d"}}}`, version)); err != nil {
+			if err := k.TryPatch(t.Context(), ns, "live", fmt.Sprintf(`{"metadata":{"annotations":{"version":"%d"}}}`, version)); err != nil {
 				t.Fatal(err)
 			}
 			k.waitReported(t, ns, "live", 2+version)
@@ -83,14 +81,14 @@ func TestUndecodableObjectBlocksNoOther(t *testing.T) {
 		// Its Deployment is left as it is, drift included.
 		kubectl(t, "-n", ns, "scale", "deployment", "before", "--replicas=5")
 		drifted := getDeployment(t, ns, "before")
-		k.create(t, ns, "later", 1)
+		k.Create(t, ns, "later", 1)
 		k.waitCondition(t, ns, "later", "Reconciling", "Progressing")
 		if diff := cmp.Diff(drifted, getDeployment(t, ns, "before")); diff != "" {
 			t.Errorf("the Deployment of an undecodable object was changed:\n%s", diff)
 		}
 		k.waitReported(t, ns, "before", 1) // woken by its Deployment, it is not reported again
 		if diff := cmp.Diff(reads, k.endedReads(t)); diff != "" {
-			t.Errorf("%s were listed or watched anew though their watch was served (-before +after):\n%s", k.resource, diff)
+			t.Errorf("%s were listed or watched again although their watch worked (-before +after):\n%s", k.Resource, diff)
 		}
 		tighten()
 
@@ -100,21 +98,21 @@ func TestUndecodableObjectBlocksNoOther(t *testing.T) {
 		}
 		server = startDaemon(t, k.oneWorker())
 		k.waitUndecodable(t, server, admin, 2)
-		k.create(t, ns, "last", 1)
+		k.Create(t, ns, "last", 1)
 		k.waitCondition(t, ns, "last", "Reconciling", "Progressing")
 		if diff := cmp.Diff(drifted, getDeployment(t, ns, "before")); diff != "" {
 			t.Errorf("the Deployment of an undecodable object was changed:\n%s", diff)
 		}
-		if err := k.patch(t.Context(), ns, "before", `{"spec":{"deploymentName":"before"}}`); err != nil {
+		if err := k.TryPatch(t.Context(), ns, "before", `{"spec":{"deploymentName":"before"}}`); err != nil {
 			t.Fatal(err)
 		}
 		k.waitReplicas(t, ns, "before", 1)
-		kubectl(t, "-n", ns, "delete", k.arg(), "live")
+		kubectl(t, "-n", ns, "delete", k.Singular, "live")
 		k.waitUndecodable(t, server, admin, 0)
 
 		// Start, restart, and three changes of the CRD end a watch each.
 		if reads := k.endedReads(t); len(reads) > 10 {
-			t.Errorf("%s were listed or watched %d times: %q", k.resource, len(reads), reads)
+			t.Errorf("%s were listed or watched %d times: %q", k.Resource, len(reads), reads)
 		}
 	})
 }
@@ -122,42 +120,29 @@ func TestUndecodableObjectBlocksNoOther(t *testing.T) {
 func TestNobodyCanPassAnObjectOffAsUndecodable(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
-		k.create(t, ns, "a", 1)
+		k.Create(t, ns, "a", 1)
 		annotation, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{lenient.AnnotationDecodeError: "forged"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := k.patch(t.Context(), ns, "a", string(annotation)); !apierrors.IsInvalid(err) {
+		if err := k.TryPatch(t.Context(), ns, "a", string(annotation)); !apierrors.IsInvalid(err) {
 			t.Errorf("error of storing the annotation %q = %v, want it refused as invalid", lenient.AnnotationDecodeError, err)
 		}
 	})
 }
 
-// ownCluster has the test use a cluster that no other test uses. None runs
-// meanwhile: there is one daemon at a time.
+// ownCluster makes the test use a cluster that no other test uses. No other test runs at
+// the same time, because a process can have one daemon at a time.
 func ownCluster(t *testing.T) {
 	t.Helper()
-	own, err := cluster.Start(t.Context(), cluster.Options{AuditLog: true, Progress: os.Stderr})
-	if err != nil {
-		t.Fatal(err)
-	}
-	shared, sharedKube, sharedSample := testCluster, kube, sample
+	theirs, own := shared, newCluster()
+	shared = own
 	t.Cleanup(func() {
-		testCluster, kube, sample = shared, sharedKube, sharedSample
+		shared = theirs
 		if err := own.Stop(); err != nil {
 			t.Error(err)
 		}
 	})
-	testCluster = own
-	if err := own.Install(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if kube, err = kubernetes.NewForConfig(own.Config()); err != nil {
-		t.Fatal(err)
-	}
-	if sample, err = sampleclientset.NewForConfig(own.Config()); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // loosen has the API server store any spec.deploymentName, as one would whose CRD
@@ -167,17 +152,17 @@ func (k kind) loosen(t *testing.T, ns string) (tighten func()) {
 	const path = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/deploymentName"
 	replace := func(schema string) {
 		t.Helper()
-		kubectl(t, "patch", "crd", k.crd(), "--type=json", fmt.Sprintf(`--patch=[{"op":"replace","path":%q,"value":%s}]`, path, schema))
+		kubectl(t, "patch", "crd", k.CRD(), "--type=json", fmt.Sprintf(`--patch=[{"op":"replace","path":%q,"value":%s}]`, path, schema))
 	}
-	strict := kubectl(t, "get", "crd", k.crd(), "-o", "jsonpath={"+strings.ReplaceAll(strings.Replace(path, "/0/", "[0]/", 1), "/", ".")+"}")
+	strict := kubectl(t, "get", "crd", k.CRD(), "-o", "jsonpath={"+strings.ReplaceAll(strings.Replace(path, "/0/", "[0]/", 1), "/", ".")+"}")
 	replace(`{"x-kubernetes-preserve-unknown-fields":true}`)
-	eventually(t, "a deploymentName may be anything", func(ctx context.Context) error {
+	clustertest.WaitUntil(t, "a deploymentName may be anything", func(ctx context.Context) error {
 		return k.createBad(ctx, ns, "try", metav1.DryRunAll)
 	})
 	return func() {
 		t.Helper()
 		replace(strict)
-		eventually(t, "a deploymentName must be a string", func(ctx context.Context) error {
+		clustertest.WaitUntil(t, "a deploymentName must be a string", func(ctx context.Context) error {
 			if err := k.createBad(ctx, ns, "try", metav1.DryRunAll); !apierrors.IsInvalid(err) {
 				return fmt.Errorf("the API server says %v", err)
 			}
@@ -195,8 +180,8 @@ func (k kind) storeBad(t *testing.T, ns, name string) {
 }
 
 func (k kind) createBad(ctx context.Context, ns, name string, dryRun ...string) error {
-	object := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q},"spec":{"deploymentName":[%[3]q]}}`, k.apiVersion(), k.name, name)
-	request := k.client().Post().Namespace(ns).Resource(k.resource).SetHeader("Content-Type", "application/json").Body([]byte(object))
+	object := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q},"spec":{"deploymentName":[%[3]q]}}`, k.apiVersion(), k.Kind, name)
+	request := k.client().Post().Namespace(ns).Resource(k.Resource).SetHeader("Content-Type", "application/json").Body([]byte(object))
 	for _, value := range dryRun {
 		request.Param("dryRun", value)
 	}
@@ -206,8 +191,8 @@ func (k kind) createBad(ctx context.Context, ns, name string, dryRun ...string) 
 // waitUndecodable waits until the daemon counts so many undecodable objects.
 func (k kind) waitUndecodable(t *testing.T, server *apptesting.Server, token string, want int) {
 	t.Helper()
-	series := fmt.Sprintf("\n"+`sample_controller_manager_undecodable_objects{controller=%q} %d`+"\n", k.controller, want)
-	eventually(t, fmt.Sprintf("%d undecodable %s are counted", want, k.resource), func(ctx context.Context) error {
+	series := fmt.Sprintf("\n"+`sample_controller_manager_undecodable_objects{controller=%q} %d`+"\n", k.Controller, want)
+	clustertest.WaitUntil(t, fmt.Sprintf("%d undecodable %s are counted", want, k.Resource), func(ctx context.Context) error {
 		code, body, err := server.Get(ctx, "/metrics", token)
 		if err == nil && !strings.Contains(body, series) {
 			_, got, _ := strings.Cut(body, "\nsample_controller_manager_undecodable_objects")
@@ -221,8 +206,8 @@ func (k kind) waitUndecodable(t *testing.T, server *apptesting.Server, token str
 // must not be more.
 func (k kind) waitReported(t *testing.T, ns, name string, want int) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("%s %s is reported %d times", k.name, name, want), func(ctx context.Context) error {
-		events, err := kube.CoreV1().Events(ns).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=" + k.name + ",involvedObject.name=" + name + ",reason=Undecodable"})
+	clustertest.WaitUntil(t, fmt.Sprintf("%s %s is reported %d times", k.Kind, name, want), func(ctx context.Context) error {
+		events, err := shared.Kube().CoreV1().Events(ns).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=" + k.Kind + ",involvedObject.name=" + name + ",reason=Undecodable"})
 		if err != nil {
 			return err
 		}
@@ -234,7 +219,7 @@ func (k kind) waitReported(t *testing.T, ns, name string, want int) {
 			}
 		}
 		if got > want {
-			t.Fatalf("%s %s was reported %d times, want %d", k.name, name, got, want)
+			t.Fatalf("%s %s was reported %d times, want %d", k.Kind, name, got, want)
 		}
 		if got < want {
 			return fmt.Errorf("it was reported %d times", got)
@@ -246,8 +231,8 @@ func (k kind) waitReported(t *testing.T, ns, name string, want int) {
 // endedReads returns the lists and the ended watches of the objects by the daemon.
 func (k kind) endedReads(t *testing.T) []string {
 	t.Helper()
-	events, err := testCluster.AuditEvents(cluster.ByUserAgent("informers"), func(event auditv1.Event) bool {
-		return event.ObjectRef != nil && event.ObjectRef.Resource == k.resource
+	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent("informers"), func(event auditv1.Event) bool {
+		return event.ObjectRef != nil && event.ObjectRef.Resource == k.Resource
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
 func TestObjectIsServedWithTheFewestCalls(t *testing.T) {
@@ -25,7 +27,7 @@ func TestObjectIsServedWithTheFewestCalls(t *testing.T) {
 		ns := newNamespace(t)
 		// With one worker an object that is made later is served later.
 		server := startDaemon(t, k.oneWorker())
-		k.create(t, ns, "a", 2)
+		k.Create(t, ns, "a", 2)
 		k.waitCondition(t, ns, "a", "Reconciling", "Progressing")
 		k.wantCalls(t, ns, "create deployments", k.patchStatus())
 
@@ -35,7 +37,7 @@ func TestObjectIsServedWithTheFewestCalls(t *testing.T) {
 
 		// A sync that finds nothing to do makes no call, however it was woken.
 		k.annotate(t, ns, "a")
-		k.create(t, ns, "later", 1)
+		k.Create(t, ns, "later", 1)
 		k.waitCondition(t, ns, "later", "Reconciling", "Progressing")
 		k.wantCalls(t, ns, "create deployments", k.patchStatus(), k.patchStatus(), "create deployments", k.patchStatus())
 
@@ -44,17 +46,17 @@ func TestObjectIsServedWithTheFewestCalls(t *testing.T) {
 			t.Fatal(err)
 		}
 		startDaemon(t, k.oneWorker())
-		k.create(t, ns, "last", 1)
+		k.Create(t, ns, "last", 1)
 		k.waitCondition(t, ns, "last", "Reconciling", "Progressing")
 		k.wantCalls(t, ns, "create deployments", k.patchStatus(), k.patchStatus(), "create deployments", k.patchStatus(), "create deployments", k.patchStatus())
 
-		events, err := kube.CoreV1().Events(ns).List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.kind=" + k.name})
+		events, err := shared.Kube().CoreV1().Events(ns).List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.kind=" + k.Kind})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(events.Items) != 1 || events.Items[0].Reason != "Synced" || events.Items[0].Type != corev1.EventTypeNormal ||
-			events.Items[0].InvolvedObject.Name != "a" || events.Items[0].Source.Component != k.controller {
-			t.Errorf("Events = %+v, want one Synced of a by %s", events.Items, k.controller)
+			events.Items[0].InvolvedObject.Name != "a" || events.Items[0].Source.Component != k.Controller {
+			t.Errorf("Events = %+v, want one Synced of a by %s", events.Items, k.Controller)
 		}
 	})
 }
@@ -63,14 +65,14 @@ func TestObjectIsScaled(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
 		startDaemon(t)
-		k.create(t, ns, "a", 1)
+		k.Create(t, ns, "a", 1)
 		for _, replicas := range []int32{3, 1, 0, 2} {
-			kubectl(t, "-n", ns, "scale", k.arg(), "a", fmt.Sprintf("--replicas=%d", replicas))
+			kubectl(t, "-n", ns, "scale", k.Singular, "a", fmt.Sprintf("--replicas=%d", replicas))
 			k.waitReplicas(t, ns, "a", replicas)
 			beReady(t, ns, "a")
-			kubectl(t, "-n", ns, "wait", k.arg()+"/a", "--for=condition=Ready", "--timeout=30s")
-			eventually(t, "the status tells the counts", func(ctx context.Context) error {
-				foo, err := k.get(ctx, ns, "a")
+			kubectl(t, "-n", ns, "wait", k.Singular+"/a", "--for=condition=Ready", "--timeout=30s")
+			clustertest.WaitUntil(t, "the status tells the counts", func(ctx context.Context) error {
+				foo, err := k.Get(ctx, ns, "a")
 				if err != nil {
 					return err
 				}
@@ -80,10 +82,10 @@ func TestObjectIsScaled(t *testing.T) {
 				return nil
 			})
 		}
-		if got := kubectl(t, "-n", ns, "get", k.arg(), "a", "-o", `jsonpath={.status.selector}`); got != "app="+k.app+",controller=a" {
+		if got := kubectl(t, "-n", ns, "get", k.Singular, "a", "-o", `jsonpath={.status.selector}`); got != "app="+k.App+",controller=a" {
 			t.Errorf("selector = %q", got)
 		}
-		table := strings.Split(strings.TrimSpace(kubectl(t, "-n", ns, "get", k.arg())), "\n")
+		table := strings.Split(strings.TrimSpace(kubectl(t, "-n", ns, "get", k.Singular)), "\n")
 		if got := strings.Join(strings.Fields(table[0]), " "); got != "NAME DEPLOYMENT DESIRED AVAILABLE READY REASON PODS AGE" {
 			t.Errorf("columns = %q", got)
 		}
@@ -97,9 +99,9 @@ func TestDriftOfWhatIsDeclaredIsUndone(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
 		startDaemon(t)
-		foo := k.new("a", 2)
+		foo := k.New("a", 2)
 		foo.Spec.Image = "nginx:1.29"
-		k.store(t, ns, foo)
+		k.Store(t, ns, foo)
 		k.waitReplicas(t, ns, "a", 2)
 
 		kubectl(t, "-n", ns, "scale", "deployment", "a", "--replicas=5")
@@ -107,8 +109,8 @@ func TestDriftOfWhatIsDeclaredIsUndone(t *testing.T) {
 		kubectl(t, "-n", ns, "label", "deployment", "a", "team=blue")
 		kubectl(t, "-n", ns, "set", "resources", "deployment", "a", "--limits=cpu=1")
 		kubectl(t, "-n", ns, "set", "image", "deployment/a", "nginx=httpd")
-		eventually(t, "the image is back", func(ctx context.Context) error {
-			d, err := kube.AppsV1().Deployments(ns).Get(ctx, "a", metav1.GetOptions{})
+		clustertest.WaitUntil(t, "the image is back", func(ctx context.Context) error {
+			d, err := shared.Kube().AppsV1().Deployments(ns).Get(ctx, "a", metav1.GetOptions{})
 			if err != nil {
 				return err
 			}
@@ -130,13 +132,13 @@ func TestForeignDeploymentIsLeftAlone(t *testing.T) {
 		startDaemon(t)
 		kubectl(t, "-n", ns, "create", "deployment", "a", "--image=httpd")
 		before := getDeployment(t, ns, "a")
-		k.create(t, ns, "a", 3)
+		k.Create(t, ns, "a", 3)
 		foo := k.waitCondition(t, ns, "a", "Stalled", "DeploymentConflict")
 		if ready := meta.FindStatusCondition(foo.Status.Conditions, "Ready"); ready.Status != metav1.ConditionFalse || !strings.Contains(ready.Message, `Deployment "a"`) {
 			t.Errorf("Ready = %+v, want False and a message that names the Deployment", ready)
 		}
-		eventually(t, "the Event ErrResourceExists is there", func(ctx context.Context) error {
-			events, err := kube.CoreV1().Events(ns).List(ctx, metav1.ListOptions{FieldSelector: "reason=ErrResourceExists,type=Warning"})
+		clustertest.WaitUntil(t, "the Event ErrResourceExists is there", func(ctx context.Context) error {
+			events, err := shared.Kube().CoreV1().Events(ns).List(ctx, metav1.ListOptions{FieldSelector: "reason=ErrResourceExists,type=Warning"})
 			if err == nil && len(events.Items) != 1 {
 				err = fmt.Errorf("%d Events", len(events.Items))
 			}
@@ -159,15 +161,15 @@ func TestInvalidObjectIsRefusedWithHelp(t *testing.T) {
 			spec samplev1alpha1.FooSpec
 			want string
 		}{
-			"empty deploymentName":     {samplev1alpha1.FooSpec{}, `must be a valid Deployment name, for example "example-` + k.arg() + `"`},
-			"malformed deploymentName": {samplev1alpha1.FooSpec{DeploymentName: "My_App"}, `must be a valid Deployment name, for example "example-` + k.arg() + `"`},
+			"empty deploymentName":     {samplev1alpha1.FooSpec{}, `must be a valid Deployment name, for example "example-` + k.Singular + `"`},
+			"malformed deploymentName": {samplev1alpha1.FooSpec{DeploymentName: "My_App"}, `must be a valid Deployment name, for example "example-` + k.Singular + `"`},
 			"negative replicas":        {samplev1alpha1.FooSpec{DeploymentName: "a", Replicas: ptr.To[int32](-1)}, "should be greater than or equal to 0"},
 			"image with white space":   {samplev1alpha1.FooSpec{DeploymentName: "a", Image: "nginx latest"}, "must be an image reference without white space"},
 		} {
 			t.Run(name, func(t *testing.T) {
-				object := k.new("a", 1)
+				object := k.New("a", 1)
 				object.Spec = test.spec
-				_, err := k.tryStore(t.Context(), ns, object)
+				_, err := k.TryStore(t.Context(), ns, object)
 				if err == nil || !strings.Contains(err.Error(), test.want) {
 					t.Errorf("error = %v, want one with %q", err, test.want)
 				}
@@ -179,7 +181,7 @@ func TestInvalidObjectIsRefusedWithHelp(t *testing.T) {
 func TestObjectThatNobodyLookedAtIsNotReady(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t) // no daemon runs
-		foo := k.create(t, ns, "a", 1)
+		foo := k.Create(t, ns, "a", 1)
 		if foo.Status.ObservedGeneration != -1 || foo.Status.Conditions != nil {
 			t.Errorf("status = %+v, want generation -1 and no conditions", foo.Status)
 		}
@@ -188,7 +190,7 @@ func TestObjectThatNobodyLookedAtIsNotReady(t *testing.T) {
 
 func getDeployment(t *testing.T, ns, name string) *appsv1.Deployment {
 	t.Helper()
-	d, err := kube.AppsV1().Deployments(ns).Get(t.Context(), name, metav1.GetOptions{})
+	d, err := shared.Kube().AppsV1().Deployments(ns).Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,14 +205,14 @@ func beReady(t *testing.T, ns, name string) {
 	n := *d.Spec.Replicas
 	// Counts of zero are spelt out, which the type would omit.
 	status := fmt.Appendf(nil, `{"status":{"observedGeneration":%d,"replicas":%d,"updatedReplicas":%d,"readyReplicas":%d,"availableReplicas":%d}}`, d.Generation, n, n, n, n)
-	if _, err := kube.AppsV1().Deployments(ns).Patch(t.Context(), name, types.MergePatchType, status, metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := shared.Kube().AppsV1().Deployments(ns).Patch(t.Context(), name, types.MergePatchType, status, metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func kubectl(t *testing.T, args ...string) string {
 	t.Helper()
-	out, err := testCluster.Kubectl(t.Context(), args...)
+	out, err := shared.Cluster().Kubectl(t.Context(), args...)
 	if err != nil {
 		t.Fatal(err)
 	}

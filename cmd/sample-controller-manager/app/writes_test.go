@@ -33,10 +33,11 @@ func TestWhatTheRulesAllowToWriteIsCounted(t *testing.T) {
 
 func TestTheClientsOfAControllerShareATransport(t *testing.T) {
 	c := newClients(&config.CompletedConfig{}, nil)
-	if c.writesOf("a-controller") != c.writesOf("a-controller") {
+	first := c.writesOf("a-controller")
+	if c.writesOf("a-controller") != first {
 		t.Error("a controller has two transports, want one")
 	}
-	if c.writesOf("a-controller") == c.writesOf("b-controller") {
+	if c.writesOf("b-controller") == first {
 		t.Error("two controllers share a transport")
 	}
 }

@@ -1,9 +1,9 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package foo says what a Foo wants, and what its status says of its Deployment. The
-// twin and the floor have it in common, so that they write the same as the daemon does,
-// and what they differ in is how often they write and what that costs them.
+// Package foo computes what a Foo wants, and its status. The programs that are compared
+// with the daemon use it, so that they write the same as the daemon, and differ only in
+// how often they write and what that costs them.
 package foo
 
 import (
@@ -19,14 +19,13 @@ import (
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 )
 
-// Workers is how many Foos each contestant serves at once that can be told.
+// Workers is how many Foos each program syncs at once that has a setting for it.
 const Workers = 10
 
-// Kind is what an owner reference calls a Foo.
+// Kind is that of owner references to Foos.
 var Kind = samplev1alpha1.SchemeGroupVersion.WithKind("Foo")
 
-// Fill makes a new Deployment what the Foo wants. Of one that exists it sets the
-// replicas only.
+// Fill fills in a new Deployment for a Foo. Of one that exists it sets only the replicas.
 func Fill(deployment *appsv1.Deployment, foo *samplev1alpha1.Foo) {
 	if deployment.ResourceVersion == "" {
 		labels := map[string]string{"app": "nginx", "controller": foo.Name}
@@ -39,8 +38,8 @@ func Fill(deployment *appsv1.Deployment, foo *samplev1alpha1.Foo) {
 	deployment.Spec.Replicas = foo.Spec.Replicas
 }
 
-// Status returns what the status of the Foo has to be. It is the present one if nothing
-// has changed.
+// Status returns the wanted status of the Foo, equal to the present one if nothing has
+// changed.
 func Status(foo *samplev1alpha1.Foo, deployment *appsv1.Deployment) samplev1alpha1.FooStatus {
 	status := *foo.Status.DeepCopy()
 	status.ObservedGeneration = foo.Generation

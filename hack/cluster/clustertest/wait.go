@@ -14,25 +14,40 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// patience is for a machine that is busy with other things: what is waited for takes
+// waitTimeout is for a machine that is busy with other things: what tests wait for takes
 // seconds.
-const patience = 2 * time.Minute
+const waitTimeout = 2 * time.Minute
 
-// WaitUntil waits until check returns nil, and fails the test with its last error if
-// patience ends. An error that came only because of that would say nothing: the one
-// before does.
+// WaitUntil waits until check returns nil. After two minutes it fails the test with the
+// last error of check, and says when that was first returned. The error of a check that
+// ran out of time is left out, because it would hide the one before.
 func WaitUntil(t *testing.T, what string, check func(ctx context.Context) error) {
 	t.Helper()
+	began := time.Now()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	var since time.Time
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, waitTimeout, true, func(ctx context.Context) (bool, error) {
 		err := check(ctx)
-		if err == nil || last == nil || ctx.Err() == nil {
-			last = err
+		if err == nil {
+			return true, nil
 		}
-		return err == nil, nil
+		if last == nil || ctx.Err() == nil && err.Error() != last.Error() {
+			last, since = err, time.Now()
+		}
+		return false, nil
 	})
 	if err != nil {
-		t.Fatalf("waiting until %s: %v", what, last)
+		now := time.Now()
+		t.Fatalf("waiting until %s: not so %v after %s; since %s: %v", what,
+			now.Sub(began).Round(time.Second), began.Format(time.TimeOnly), since.Format(time.TimeOnly), last)
+	}
+}
+
+// Long skips a test in short mode.
+func Long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("long: runs in make test-all")
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
@@ -166,19 +167,40 @@ func TestWhatIsNotToBeWritten(t *testing.T) {
 	}
 }
 
-func TestAnObjectThatIsGoneIsForgotten(t *testing.T) {
+// recreate deletes the object, and later adds another of its name, whose Pods are summarized
+// as given.
+func (b *bubble) recreate(gap time.Duration, pods *workloadv1alpha1.PodSummary) {
+	next := b.objects.object("default", "example")
+	b.objects.Delete(next.DeepCopyObject())
+	after(gap)
+	next.SetUID("uid-another")
+	*podsOf(next) = pods
+	b.objects.Add(next)
+}
+
+func TestRestOfADeletedObject(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.set(b.pod("a", true))
+		b.start()
+		b.wantWrites(write{0, "1/1 ready on node-1", ""})
+		after(100 * ms)
+		b.recreate(100*ms, &workloadv1alpha1.PodSummary{Summary: "none"}) // as restored from a backup
+		after(100 * ms)
+		b.wantWrites()
+
+		// The next object of that name does not rest because the last one was written.
+		b.owner.UID = "uid-another"
+		b.set(&appsv1.Deployment{ObjectMeta: b.metadata("web", b.owner)})
+		b.wantWrites(write{300 * ms, "1/1 ready on node-1", ""})
+	})
+}
+
+func TestNextObjectOfANameIsGivenAnIntervalToGetPods(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.start()
 		after(1 * time.Second)
 		b.wantWrites(write{1000 * ms, "none", ""})
-		gone := b.objects.object("default", "example")
-		b.objects.Delete(gone.DeepCopyObject())
-		after(10 * ms)
-
-		// The next of that name has an interval to get Pods, as has any other.
-		gone.SetUID("uid-another")
-		*podsOf(gone) = nil
-		b.objects.Add(gone)
+		b.recreate(10*ms, nil)
 		after(999 * ms)
 		b.wantWrites()
 		after(1 * ms)

@@ -113,7 +113,7 @@ func TestFlagsAreThoseOfTheOptions(t *testing.T) {
 	if *o.Workers.Counts["foo-controller"] != 3 || o.LeaderElection.LeaseDuration.Duration != 30*time.Second || o.Client.Connection.QPS != 7 {
 		t.Errorf("flags did not reach the options: %+v", o)
 	}
-	if o.Flags() != o.Flags() {
+	if flags := o.Flags(); o.Flags() != flags {
 		t.Error("Flags() makes new flag sets at each call: /flagz would show others than were parsed")
 	}
 }

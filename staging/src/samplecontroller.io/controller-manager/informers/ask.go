@@ -119,7 +119,7 @@ func itemOf[L runtime.Object]() runtime.Object {
 	list := reflect.TypeFor[L]()
 	if list.Kind() == reflect.Pointer && list.Elem().Kind() == reflect.Struct {
 		if items, ok := list.Elem().FieldByName("Items"); ok && items.Type.Kind() == reflect.Slice {
-			if item, ok := reflect.New(items.Type.Elem()).Interface().(runtime.Object); ok {
+			if item, ok := reflect.TypeAssert[runtime.Object](reflect.New(items.Type.Elem())); ok {
 				return item
 			}
 		}

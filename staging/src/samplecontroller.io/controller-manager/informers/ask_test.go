@@ -120,12 +120,11 @@ func TestAMistakeInAskingPanics(t *testing.T) {
 	}
 }
 
-func TestClientsAreSources(*testing.T) {
-	_ = func(h *Handle, c kubernetes.Interface, m metadata.Interface, d dynamic.Interface) {
-		Ask[*corev1.ConfigMap](h, configMaps, c.CoreV1().ConfigMaps(""))
-		Ask[*metav1.PartialObjectMetadata](h, configMaps, m.Resource(configMaps))
-		Ask[*unstructured.Unstructured](h, configMaps, d.Resource(configMaps))
-	}
+// The clients of client-go implement the source interface.
+var _ = func(h *Handle, c kubernetes.Interface, m metadata.Interface, d dynamic.Interface) {
+	Ask[*corev1.ConfigMap](h, configMaps, c.CoreV1().ConfigMaps(""))
+	Ask[*metav1.PartialObjectMetadata](h, configMaps, m.Resource(configMaps))
+	Ask[*unstructured.Unstructured](h, configMaps, d.Resource(configMaps))
 }
 
 func TestFakeClientsetsAreReadWithoutStreams(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -229,6 +230,38 @@ func TestAHealedPartitionDoesNotEraseTheNewLeadersLease(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The elector renews without reading, so a write must not carry the resourceVersion of a
+// Lease that only the watch has seen.
+func TestRenewalDoesNotEraseALeaseThatOnlyTheWatchHasSeen(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *apiServer) {
+		a := newCandidate(t, server, "a")
+		var work campaigns
+		a.run(work.lead)
+		pass(time.Minute)
+		a.client.cutOff()
+		pass(validity + retryPeriod) // the term is lost
+		var failed atomic.Bool
+		a.client.beforeEach(func(_ context.Context, verb string) error {
+			if verb == "update" && failed.CompareAndSwap(false, true) {
+				return errUnreachable
+			}
+			return nil
+		})
+		for !failed.Load() {
+			pass(10 * time.Millisecond)
+		}
+		server.put("b")
+		for range 30 {
+			pass(retryPeriod)
+			if holder := server.holder(); holder != "b" {
+				t.Fatalf("the Lease is held by %q, want b", holder)
+			}
+			server.put("b") // renews
+		}
+		a.end(t)
+	})
 }
 
 // The Lease was not renewed in time, but has not expired when the work has drained and

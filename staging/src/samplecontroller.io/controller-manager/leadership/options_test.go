@@ -4,13 +4,21 @@
 package leadership
 
 import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	restclient "k8s.io/client-go/rest"
 )
 
@@ -156,5 +164,42 @@ func TestTheElectionDoesNotChangeTheConfigurationOfOthersClients(t *testing.T) {
 	}
 	if config.QPS != before.QPS || config.Timeout != before.Timeout || config.UserAgent != before.UserAgent {
 		t.Errorf("configuration is %v, was %v", config, before)
+	}
+}
+
+// A renewal must not wait behind the work on a shared HTTP/2 connection.
+func TestConnectionOfTheElectionIsItsOwn(t *testing.T) {
+	var connections atomic.Int32
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{"name":"lease"}}`)
+	}))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	config := &restclient.Config{Host: server.URL, TLSClientConfig: restclient.TLSClientConfig{Insecure: true}}
+	work, err := coordinationv1client.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	election, err := parse(t).Election(config, nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, client := range []coordinationv1client.LeasesGetter{work, election.config.Client, work, election.config.Client} {
+		if _, err := client.Leases("default").Get(t.Context(), "lease", metav1.GetOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := connections.Load(); got != 2 {
+		t.Errorf("%d connections, want one of the work and one of the election", got)
+	}
+	for _, client := range []coordinationv1client.LeasesGetter{work, election.config.Client} {
+		utilnet.CloseIdleConnectionsFor(client.(*coordinationv1client.CoordinationV1Client).RESTClient().(*restclient.RESTClient).Client.Transport)
 	}
 }

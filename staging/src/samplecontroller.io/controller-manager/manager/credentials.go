@@ -103,8 +103,7 @@ func (t *trusting) WrappedRoundTripper() http.RoundTripper { return t.transport(
 // RoundTrip implements http.RoundTripper.
 func (t *trusting) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := t.transport(t.own).RoundTrip(request)
-	var distrust *tls.CertificateVerificationError
-	if errors.As(err, &distrust) {
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		if again := t.readAgain(klog.FromContext(request.Context())); again != nil {
 			err = fmt.Errorf("%w; reading %s again: %w", err, t.config.TLS.CAFile, again)
 		}

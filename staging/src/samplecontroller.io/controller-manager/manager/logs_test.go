@@ -38,7 +38,7 @@ func TestVerbosityIsLowered(t *testing.T) {
 			if !strings.Contains(got.Usage, "above 7 counts as 7") {
 				t.Errorf("the help of --%s does not say so: %s", want.flag, got.Usage)
 			}
-			if klog.FromContext(t.Context()).V(8).Enabled() {
+			if logger := klog.FromContext(t.Context()).V(8); logger.Enabled() {
 				t.Error("V(8) is logged")
 			}
 			if _, ok := klog.FromContext(t.Context()).GetSink().(guard); !ok {

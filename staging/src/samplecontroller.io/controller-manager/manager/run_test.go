@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -202,9 +203,9 @@ func TestEachProbeHasTheChecksThatItIsFor(t *testing.T) {
 			p.config.Election = election
 			got := withReports(p.config, super)
 			for probe, tc := range map[string]struct{ got, want []string }{
-				"livez":   {names(got.Livez), append(live[:len(live):len(live)], "stuck-syncs", "own-livez")},
-				"readyz":  {names(got.Readyz), append(live[:len(live):len(live)], "informer-sync", "own-readyz")},
-				"healthz": {names(got.Healthz), append(live[:len(live):len(live)], "informer-watch", "foo-controller", "own-healthz")},
+				"livez":   {names(got.Livez), slices.Concat(live, []string{"stuck-syncs", "own-livez"})},
+				"readyz":  {names(got.Readyz), slices.Concat(live, []string{"informer-sync", "own-readyz"})},
+				"healthz": {names(got.Healthz), slices.Concat(live, []string{"informer-watch", "foo-controller", "own-healthz"})},
 			} {
 				if diff := cmp.Diff(tc.want, tc.got); diff != "" {
 					t.Errorf("checks of %s (-want +got):\n%s", probe, diff)

@@ -119,6 +119,21 @@ func TestAKeyWaitsForAllItsWritesInAllCaches(t *testing.T) {
 	}
 }
 
+func TestEarlierWriteIsWaitedForWhenTheLastIsSeen(t *testing.T) {
+	var w Written
+	key := cache.NewObjectName("default", "foo")
+	parents, children := store("10"), store("12")
+	w.Note(key, &parents, "11")
+	w.Note(key, &children, "12")
+	if begins(&w, key) {
+		t.Error("Begin while the cache of the first write is late = true, want false")
+	}
+	parents = "11"
+	if !begins(&w, key) {
+		t.Error("Begin when all caches have come as far = false, want true")
+	}
+}
+
 func TestARefusedWriteIsSeenWhenTheCacheHasAnotherVersion(t *testing.T) {
 	object := func(version string) *metav1.PartialObjectMetadata {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "child", ResourceVersion: version}}

@@ -76,7 +76,7 @@ func FuzzHandler(f *testing.F) {
 		if size := response.Body.Len(); size > maxAnswer {
 			t.Errorf("%s %s: answer of %d bytes", request.Method, request.URL, size)
 		}
-		if klog.V(MaxVerbosity + 1).Enabled() {
+		if verbose := klog.V(MaxVerbosity + 1); verbose.Enabled() {
 			t.Errorf("%s %s: the log has more than verbosity %d", request.Method, request.URL, MaxVerbosity)
 		}
 	})

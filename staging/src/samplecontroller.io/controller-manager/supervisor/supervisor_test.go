@@ -132,7 +132,7 @@ func TestStartIntervalSpreadsTheStarts(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		const interval = 10 * time.Second
 		var fakes []*fake
-		for _, letter := range strings.Split("abcdefghij", "") {
+		for letter := range strings.SplitSeq("abcdefghij", "") {
 			fakes = append(fakes, newFake(letter+"-controller"))
 		}
 		s := New(all(fakes...), Options{StartInterval: interval})

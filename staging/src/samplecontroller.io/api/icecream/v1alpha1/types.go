@@ -28,12 +28,15 @@ import (
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="The reason for a person"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Icecream struct {
-	metav1.TypeMeta   `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard metadata of an object.
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what is wanted.
+	// spec is the desired state.
+	// +required
 	Spec IcecreamSpec `json:"spec"`
-	// Status is what is there, as last observed. Users do not write it.
+	// status is the observed state. Users do not write it.
 	//
 	// Its default tells an object that no controller has looked at yet (-1)
 	// from one that is ready.
@@ -44,21 +47,22 @@ type Icecream struct {
 
 // IcecreamSpec is what is wanted of an Icecream. What it does not declare belongs to others.
 type IcecreamSpec struct {
-	// DeploymentName is the name of the Deployment to keep, in the namespace of
+	// deploymentName is the name of the Deployment to keep, in the namespace of
 	// the Icecream. If a Deployment of this name exists and is not owned by the
 	// Icecream, it is not touched and the Icecream is Stalled.
+	// +required
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="!format.dns1123Subdomain().validate(self).hasValue()",message="must be a valid Deployment name, for example \"example-icecream\": lower case letters, digits, '-' and '.', with a letter or digit first and last, at most 253 characters"
 	DeploymentName string `json:"deploymentName"`
 
-	// Replicas is how many Pods the Deployment shall have. Where it is absent,
+	// replicas is how many Pods the Deployment shall have. Where it is absent,
 	// the Deployment is created with one and its replicas are left to others,
 	// for example to a HorizontalPodAutoscaler.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// Image is the image of the Deployment's container "nginx". Where it is
+	// image is the image of the Deployment's container "nginx". Where it is
 	// absent, the Deployment is created with nginx:latest and its image is left
 	// to others.
 	// +optional
@@ -70,41 +74,41 @@ type IcecreamSpec struct {
 
 // IcecreamStatus is what is there, as last observed.
 type IcecreamStatus struct {
-	// ObservedGeneration is the metadata.generation that the rest of the status
+	// observedGeneration is the metadata.generation that the rest of the status
 	// speaks of; -1 before the first observation.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration"`
-	// Replicas of the Deployment, of whatever version and state.
+	// replicas is the number of replicas of the Deployment, of whatever version and state.
 	// +optional
 	Replicas int32 `json:"replicas"`
-	// ReadyReplicas are the replicas whose Pods are ready.
+	// readyReplicas is the number of replicas whose Pods are ready.
 	// +optional
 	ReadyReplicas int32 `json:"readyReplicas"`
-	// AvailableReplicas are the replicas that have been ready for the
+	// availableReplicas is the number of replicas that have been ready for the
 	// Deployment's minReadySeconds.
 	// +optional
 	AvailableReplicas int32 `json:"availableReplicas"`
-	// Selector of the Deployment's Pods, in the form that the scale subresource
+	// selector is the selector of the Deployment's Pods, in the form that the scale subresource
 	// and a HorizontalPodAutoscaler on the Icecream read.
 	// +optional
 	Selector string `json:"selector,omitempty"`
-	// Conditions are Ready, Reconciling and Stalled, in the kstatus convention.
+	// conditions are Ready, Reconciling and Stalled, in the kstatus convention.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// Pods says what the Pods say. It is written by
+	// pods summarizes the object's Pods. It is written by
 	// status-aggregator-controller and absent where that is disabled.
 	// +optional
 	Pods *workloadv1alpha1.PodSummary `json:"pods,omitempty"`
-	// Placements records the nodes that Pods were placed on: for each Pod that
+	// placements records the nodes that Pods were placed on: for each Pod that
 	// exists, one record, ordered by time and Pod UID. The newest 500 are kept. It is
 	// written as a whole.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=500
 	Placements []Placement `json:"placements,omitempty"`
-	// PlacementsOmitted is how many further Pods that exist are older than the
+	// placementsOmitted is how many further Pods that exist are older than the
 	// oldest record and left out of placements.
 	// +optional
 	PlacementsOmitted int32 `json:"placementsOmitted"`
@@ -112,15 +116,16 @@ type IcecreamStatus struct {
 
 // Placement records that a Pod was placed on a node.
 type Placement struct {
-	// PodUID is the UID of the Pod: a Pod that is created anew has a new one.
+	// podUID is the UID of the Pod: a Pod that is created again has a new one.
+	// +required
 	PodUID types.UID `json:"podUID"`
-	// Pod is the name of the Pod.
+	// pod is the name of the Pod.
 	// +optional
 	Pod string `json:"pod,omitempty"`
-	// Node is the name of the node.
+	// node is the name of the node.
 	// +optional
 	Node string `json:"node,omitempty"`
-	// Time is when the Pod was placed: the transition of its condition
+	// time is when the Pod was placed: the transition of its condition
 	// PodScheduled to True.
 	// +optional
 	Time metav1.Time `json:"time,omitempty"`

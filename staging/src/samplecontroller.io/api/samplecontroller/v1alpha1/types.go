@@ -28,12 +28,15 @@ import (
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="The reason for a person"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Foo struct {
-	metav1.TypeMeta   `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard metadata of an object.
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what is wanted.
+	// spec is the desired state.
+	// +required
 	Spec FooSpec `json:"spec"`
-	// Status is what is there, as last observed. Users do not write it.
+	// status is the observed state. Users do not write it.
 	//
 	// Its default tells an object that no controller has looked at yet (-1)
 	// from one that is ready.
@@ -44,21 +47,22 @@ type Foo struct {
 
 // FooSpec is what is wanted of a Foo. What it does not declare belongs to others.
 type FooSpec struct {
-	// DeploymentName is the name of the Deployment to keep, in the namespace of
+	// deploymentName is the name of the Deployment to keep, in the namespace of
 	// the Foo. If a Deployment of this name exists and is not owned by the
 	// Foo, it is not touched and the Foo is Stalled.
+	// +required
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="!format.dns1123Subdomain().validate(self).hasValue()",message="must be a valid Deployment name, for example \"example-foo\": lower case letters, digits, '-' and '.', with a letter or digit first and last, at most 253 characters"
 	DeploymentName string `json:"deploymentName"`
 
-	// Replicas is how many Pods the Deployment shall have. Where it is absent,
+	// replicas is how many Pods the Deployment shall have. Where it is absent,
 	// the Deployment is created with one and its replicas are left to others,
 	// for example to a HorizontalPodAutoscaler.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// Image is the image of the Deployment's container "nginx". Where it is
+	// image is the image of the Deployment's container "nginx". Where it is
 	// absent, the Deployment is created with nginx:latest and its image is left
 	// to others.
 	// +optional
@@ -70,30 +74,30 @@ type FooSpec struct {
 
 // FooStatus is what is there, as last observed.
 type FooStatus struct {
-	// ObservedGeneration is the metadata.generation that the rest of the status
+	// observedGeneration is the metadata.generation that the rest of the status
 	// speaks of; -1 before the first observation.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration"`
-	// Replicas of the Deployment, of whatever version and state.
+	// replicas is the number of replicas of the Deployment, of whatever version and state.
 	// +optional
 	Replicas int32 `json:"replicas"`
-	// ReadyReplicas are the replicas whose Pods are ready.
+	// readyReplicas is the number of replicas whose Pods are ready.
 	// +optional
 	ReadyReplicas int32 `json:"readyReplicas"`
-	// AvailableReplicas are the replicas that have been ready for the
+	// availableReplicas is the number of replicas that have been ready for the
 	// Deployment's minReadySeconds.
 	// +optional
 	AvailableReplicas int32 `json:"availableReplicas"`
-	// Selector of the Deployment's Pods, in the form that the scale subresource
+	// selector is the selector of the Deployment's Pods, in the form that the scale subresource
 	// and a HorizontalPodAutoscaler on the Foo read.
 	// +optional
 	Selector string `json:"selector,omitempty"`
-	// Conditions are Ready, Reconciling and Stalled, in the kstatus convention.
+	// conditions are Ready, Reconciling and Stalled, in the kstatus convention.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// Pods says what the Pods say. It is written by
+	// pods summarizes the object's Pods. It is written by
 	// status-aggregator-controller and absent where that is disabled.
 	// +optional
 	Pods *workloadv1alpha1.PodSummary `json:"pods,omitempty"`

@@ -3,52 +3,53 @@
 
 package v1alpha1
 
-// PodSummary says what the Pods of an object say. A Pod belongs to the object
+// PodSummary summarizes the Pods of an object. A Pod belongs to the object
 // if, and only if, controller owner references lead from it by UID to the
 // object: Pod, ReplicaSet, Deployment, object.
 type PodSummary struct {
-	// Summary is all of this in one line for a person: how many Pods are ready,
+	// summary is all of this in one line for a person: how many Pods are ready,
 	// the nodes with the most of them, and what is wrong.
 	// +optional
 	Summary string `json:"summary,omitempty"`
 
-	// Total number of Pods, whatever their phase.
+	// total is the number of Pods, whatever their phase.
 	// +optional
 	Total int32 `json:"total"`
-	// Pods whose phase is Pending: not yet placed, or their containers not yet started.
+	// pending is the number of Pods whose phase is Pending: not yet placed, or their
+	// containers not yet started.
 	// +optional
 	Pending int32 `json:"pending"`
-	// Pods whose phase is Running.
+	// running is the number of Pods whose phase is Running.
 	// +optional
 	Running int32 `json:"running"`
-	// Pods whose condition Ready is True.
+	// ready is the number of Pods whose condition Ready is True.
 	// +optional
 	Ready int32 `json:"ready"`
-	// Pods whose phase is Succeeded.
+	// succeeded is the number of Pods whose phase is Succeeded.
 	// +optional
 	Succeeded int32 `json:"succeeded"`
-	// Pods whose phase is Failed.
+	// failed is the number of Pods whose phase is Failed.
 	// +optional
 	Failed int32 `json:"failed"`
-	// Pods whose phase is Unknown, or not reported.
+	// unknown is the number of Pods whose phase is Unknown, or not reported.
 	// +optional
 	Unknown int32 `json:"unknown"`
-	// Restarts of all containers of all Pods that exist now, added up.
+	// restarts is the sum of the restarts of all containers of all Pods that exist now.
 	// +optional
 	Restarts int64 `json:"restarts"`
 
-	// Where the Pods run: at most 100 nodes, those with the most Pods first. It is
-	// written as a whole.
+	// nodes is where the Pods run: at most 100 nodes, those with the most Pods first.
+	// It is written as a whole.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
 	Nodes []NodeSummary `json:"nodes"`
-	// How many further nodes with Pods are left out of nodes.
+	// nodesOmitted is how many further nodes with Pods are left out of nodes.
 	// +optional
 	NodesOmitted int32 `json:"nodesOmitted"`
 
-	// The Pods that are worst off, the worst first: at most five. It is written as a
-	// whole.
+	// problems are the Pods that are worst off, the worst first: at most five. It is
+	// written as a whole.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=5
@@ -57,25 +58,27 @@ type PodSummary struct {
 
 // NodeSummary counts the Pods of an object on one node.
 type NodeSummary struct {
-	// Name of the node.
+	// name is the name of the node.
+	// +required
 	Name string `json:"name"`
-	// Pods of the object on this node.
+	// pods is the number of Pods of the object on this node.
 	// +optional
 	Pods int32 `json:"pods"`
-	// Those of them that are ready.
+	// ready is how many of them are ready.
 	// +optional
 	Ready int32 `json:"ready"`
 }
 
 // PodProblem says what is wrong with one Pod.
 type PodProblem struct {
-	// Name of the Pod.
+	// pod is the name of the Pod.
+	// +required
 	Pod string `json:"pod"`
-	// Reason in one word, as the kubelet or the scheduler gives it: for example
+	// reason is what is wrong in one word, as the kubelet or the scheduler gives it: for example
 	// CrashLoopBackOff, ImagePullBackOff or Unschedulable.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// Message for a person, cut to 256 characters.
+	// message is for a person, cut to 256 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Message string `json:"message,omitempty"`

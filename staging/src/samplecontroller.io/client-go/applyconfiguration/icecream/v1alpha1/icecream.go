@@ -21,11 +21,12 @@ import (
 // Deployment named in spec.deploymentName, keeps what the spec declares, and
 // says in the status what has become of it.
 type IcecreamApplyConfiguration struct {
-	v1.TypeMetaApplyConfiguration    `json:""`
+	v1.TypeMetaApplyConfiguration `json:""`
+	// metadata is the standard metadata of an object.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// Spec is what is wanted.
+	// spec is the desired state.
 	Spec *IcecreamSpecApplyConfiguration `json:"spec,omitempty"`
-	// Status is what is there, as last observed. Users do not write it.
+	// status is the observed state. Users do not write it.
 	//
 	// Its default tells an object that no controller has looked at yet (-1)
 	// from one that is ready.

@@ -10,15 +10,15 @@ package v1alpha1
 //
 // IcecreamSpec is what is wanted of an Icecream. What it does not declare belongs to others.
 type IcecreamSpecApplyConfiguration struct {
-	// DeploymentName is the name of the Deployment to keep, in the namespace of
+	// deploymentName is the name of the Deployment to keep, in the namespace of
 	// the Icecream. If a Deployment of this name exists and is not owned by the
 	// Icecream, it is not touched and the Icecream is Stalled.
 	DeploymentName *string `json:"deploymentName,omitempty"`
-	// Replicas is how many Pods the Deployment shall have. Where it is absent,
+	// replicas is how many Pods the Deployment shall have. Where it is absent,
 	// the Deployment is created with one and its replicas are left to others,
 	// for example to a HorizontalPodAutoscaler.
 	Replicas *int32 `json:"replicas,omitempty"`
-	// Image is the image of the Deployment's container "nginx". Where it is
+	// image is the image of the Deployment's container "nginx". Where it is
 	// absent, the Deployment is created with nginx:latest and its image is left
 	// to others.
 	Image *string `json:"image,omitempty"`

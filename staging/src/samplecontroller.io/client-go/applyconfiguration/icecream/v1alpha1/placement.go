@@ -15,13 +15,13 @@ import (
 //
 // Placement records that a Pod was placed on a node.
 type PlacementApplyConfiguration struct {
-	// PodUID is the UID of the Pod: a Pod that is created anew has a new one.
+	// podUID is the UID of the Pod: a Pod that is created again has a new one.
 	PodUID *types.UID `json:"podUID,omitempty"`
-	// Pod is the name of the Pod.
+	// pod is the name of the Pod.
 	Pod *string `json:"pod,omitempty"`
-	// Node is the name of the node.
+	// node is the name of the node.
 	Node *string `json:"node,omitempty"`
-	// Time is when the Pod was placed: the transition of its condition
+	// time is when the Pod was placed: the transition of its condition
 	// PodScheduled to True.
 	Time *v1.Time `json:"time,omitempty"`
 }

@@ -15,22 +15,22 @@ import (
 //
 // FooStatus is what is there, as last observed.
 type FooStatusApplyConfiguration struct {
-	// ObservedGeneration is the metadata.generation that the rest of the status
+	// observedGeneration is the metadata.generation that the rest of the status
 	// speaks of; -1 before the first observation.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// Replicas of the Deployment, of whatever version and state.
+	// replicas is the number of replicas of the Deployment, of whatever version and state.
 	Replicas *int32 `json:"replicas,omitempty"`
-	// ReadyReplicas are the replicas whose Pods are ready.
+	// readyReplicas is the number of replicas whose Pods are ready.
 	ReadyReplicas *int32 `json:"readyReplicas,omitempty"`
-	// AvailableReplicas are the replicas that have been ready for the
+	// availableReplicas is the number of replicas that have been ready for the
 	// Deployment's minReadySeconds.
 	AvailableReplicas *int32 `json:"availableReplicas,omitempty"`
-	// Selector of the Deployment's Pods, in the form that the scale subresource
+	// selector is the selector of the Deployment's Pods, in the form that the scale subresource
 	// and a HorizontalPodAutoscaler on the Foo read.
 	Selector *string `json:"selector,omitempty"`
-	// Conditions are Ready, Reconciling and Stalled, in the kstatus convention.
+	// conditions are Ready, Reconciling and Stalled, in the kstatus convention.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// Pods says what the Pods say. It is written by
+	// pods summarizes the object's Pods. It is written by
 	// status-aggregator-controller and absent where that is disabled.
 	Pods *workloadv1alpha1.PodSummary `json:"pods,omitempty"`
 }

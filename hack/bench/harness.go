@@ -1,0 +1,168 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	sampleclientset "samplecontroller.io/client-go/clientset/versioned"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster"
+	"samplecontroller.io/sample-controller-manager/hack/cluster/process"
+)
+
+// auditPolicy logs no bodies, so that a write costs the API server the same whatever
+// its verb.
+var auditPolicy = []byte(`{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Metadata"}]}`)
+
+const (
+	poll      = 200 * time.Millisecond
+	stopGrace = 20 * time.Second
+)
+
+// harness is an API server that candidates use one after the other.
+type harness struct {
+	*options
+	cluster  *cluster.Cluster
+	kube     kubernetes.Interface
+	sample   sampleclientset.Interface
+	group    *process.Group // of the candidates
+	dir      string         // of the group
+	binaries string         // the directory of the candidates' binaries
+	runs     int
+}
+
+func (o *options) startHarness(ctx context.Context, binaries string) (*harness, error) {
+	c, err := cluster.Start(ctx, cluster.Options{
+		AuditLog: true, AuditPolicy: auditPolicy, Progress: os.Stderr,
+		// How the API server shares itself out must not decide who wins.
+		APIServerFlags: map[string]string{"enable-priority-and-fairness": "false"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	h := &harness{options: o, cluster: c, binaries: binaries}
+	if err = h.furnish(ctx); err != nil {
+		err = errors.Join(err, h.stop())
+	}
+	return h, err
+}
+
+func (h *harness) furnish(ctx context.Context) (err error) {
+	if h.dir, err = os.MkdirTemp("", "bench-"); err != nil {
+		return err
+	}
+	if h.group, err = process.NewGroup(h.dir); err != nil {
+		return err
+	}
+	h.kube, h.sample = kubernetes.NewForConfigOrDie(h.cluster.Config()), sampleclientset.NewForConfigOrDie(h.cluster.Config())
+	if err := h.cluster.Install(ctx); err != nil {
+		return err
+	}
+	// Authorized by RBAC like the daemon: an admin's requests cost the API server less.
+	commands := [][]string{
+		{"create", "namespace", peers},
+		{"create", "clusterrolebinding", peers, "--clusterrole=cluster-admin", "--group=system:serviceaccounts:" + peers},
+	}
+	for _, c := range candidates {
+		if namespace, name := c.serviceAccount(); namespace == peers {
+			commands = append(commands, []string{"create", "serviceaccount", "--namespace=" + namespace, name})
+		}
+	}
+	return h.kubectl(ctx, commands...)
+}
+
+func (h *harness) kubectl(ctx context.Context, commands ...[]string) error {
+	for _, args := range commands {
+		if _, err := h.cluster.Kubectl(ctx, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// running is a candidate that was started.
+type running struct {
+	*process.Process
+	harness *harness
+	url     string // where a daemon serves its pages; empty for others
+}
+
+// kubeconfig returns the path of one with new credentials of a candidate.
+func (h *harness) kubeconfig(ctx context.Context, c candidate) (path string, err error) {
+	namespace, name := c.serviceAccount()
+	return h.cluster.ServiceAccountKubeconfig(ctx, namespace, name)
+}
+
+// start starts a candidate.
+func (h *harness) start(c candidate, kubeconfig string) (r *running, err error) {
+	path := filepath.Join(h.binaries, c.binary)
+	r = &running{harness: h}
+	var args []string
+	if c.env != "" {
+		args, path = []string{c.env, path}, "/usr/bin/env"
+	}
+	args = append(args, "--kubeconfig="+kubeconfig)
+	if c.daemon {
+		listener, err := net.Listen("tcp", "127.0.0.1:0") // the usual port may be taken
+		if err != nil {
+			return nil, err
+		}
+		_ = listener.Close()
+		address := listener.Addr().(*net.TCPAddr)
+		r.url = "https://" + address.String()
+		args = append(args, "--leader-elect-resource-namespace="+daemonName, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", address.Port))
+	}
+	h.runs++
+	r.Process, err = h.group.Start(fmt.Sprintf("%s-%d", c.name, h.runs), nil, path, append(args, c.flags...)...)
+	return r, err
+}
+
+// clear deletes the Foos and Deployments of a namespace.
+func (h *harness) clear(ctx context.Context, namespace string) error {
+	return errors.Join(
+		h.sample.SamplecontrollerV1alpha1().Foos(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}),
+		h.kube.AppsV1().Deployments(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
+}
+
+// await waits until check returns nil.
+func (h *harness) await(ctx context.Context, what string, check func(context.Context) error) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, poll, h.giveUpAfter, true, func(ctx context.Context) (bool, error) {
+		last = check(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting until %s: %w", what, errors.Join(last, err))
+	}
+	return nil
+}
+
+// stop stops everything that was started, and nothing else.
+func (h *harness) stop() error {
+	var errs []error
+	if h.group != nil {
+		errs = append(errs, h.group.Close())
+	}
+	return errors.Join(append(errs, h.cluster.Stop(), os.RemoveAll(h.dir))...)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

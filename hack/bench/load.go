@@ -1,0 +1,146 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"syscall"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+)
+
+// load is what candidates are compared under.
+type load struct {
+	name       string
+	about      string // with a place for n
+	n          int    // unless the command line says otherwise
+	candidates string // unless the command line says otherwise
+	budgets    []budget
+	// prepare runs once a round, before the first candidate. May be nil.
+	prepare func(ctx context.Context, h *harness, n int) error
+	// run runs one candidate.
+	run func(ctx context.Context, t *trial) (result, error)
+}
+
+// changes is a load of changes, whose effects are read from the audit log.
+type changes struct {
+	served bool // all Foos have a Deployment and a status to begin with
+	before bool // the changes are made before the candidate starts; time runs from its start
+	// count returns how many of the Foos are changed.
+	count func(n int) int
+	// change changes a Foo or its Deployment; call is that in the audit log.
+	change func(ctx context.Context, h *harness, namespace, name string) error
+	call   string
+	name   func(i int) string // of what is changed; nil: the names of the Foos
+	every  time.Duration      // between two changes; 0: as fast as 16 clients can
+	answer answerOf
+	hold   time.Duration // how long to measure if nothing is changed
+}
+
+const usual = "daemon,controller-runtime,lower-bound"
+
+var throughput = []budget{
+	{untilDone, "daemon", "lower-bound", 1.15},
+	{ownCPU, "daemon", "lower-bound", 1.4},
+	{ownCPU, "daemon", "controller-runtime", 0.8},
+	{peakMemory, "daemon", "controller-runtime", 0.7},
+	{writes, "daemon", "lower-bound", 1},
+}
+
+// creation also warms API servers up, and makes the Foos that other loads start with.
+var creation = load{
+	name: "create", about: "%d Foos are created", n: 1000, candidates: usual, budgets: throughput,
+	run: creating().run,
+}
+
+func creating() changes {
+	return changes{count: all, change: create, call: "create foos", answer: statusAnswer}
+}
+
+var loads = []load{
+	creation,
+	{
+		name: "scale", about: "each of %d Foos is scaled", n: 1000, candidates: usual, budgets: throughput,
+		run: changes{served: true, count: all, change: scaleTo(2), call: "patch foos", answer: statusAnswer}.run,
+	},
+	{
+		name: "drift", about: "somebody else scales the Deployment of each of %d Foos", n: 1000, candidates: usual, budgets: throughput,
+		run: changes{served: true, count: all, change: drift, call: "patch deployments"}.run,
+	},
+	{
+		name: "steady", about: "of %d Foos 40 are scaled each second, for at most 30 s", n: 1000, candidates: usual,
+		run: changes{
+			served: true, count: func(n int) int { return min(n, 30*40) }, every: time.Second / 40,
+			change: scaleTo(2), call: "patch foos", answer: statusAnswer,
+		}.run,
+	},
+	{
+		name: "idle", about: "nothing happens to %d Foos for a minute", n: 1000, candidates: usual,
+		run: changes{served: true, count: func(int) int { return 0 }, hold: time.Minute}.run,
+	},
+	{
+		name: "backlog", about: "the candidate starts on %d Foos that nobody has served", n: 1000, candidates: usual, budgets: throughput,
+		run: changes{before: true, count: all, change: create, call: "create foos", answer: statusAnswer}.run,
+	},
+	{
+		name: "restart", about: "the candidate starts on %d Foos that it has served; one was scaled in between", n: 1000, candidates: usual,
+		run: changes{
+			served: true, before: true, count: func(int) int { return 1 }, change: scaleTo(2), call: "patch foos", answer: statusAnswer,
+		}.run,
+	},
+	{
+		name: "handover", about: "the leader of two replicas gets SIGTERM, with %d Foos cached", n: 5000,
+		candidates: "all-controllers,client-go-elector", run: handover(syscall.SIGTERM),
+	},
+	{
+		name: "kill", about: "the leader of two replicas is killed, with %d Foos cached", n: 1000,
+		candidates: "all-controllers,client-go-elector", run: handover(syscall.SIGKILL),
+	},
+	{
+		name: "memory", about: "the daemon starts on %d Pods, 100 of each Foo", n: 100_000,
+		candidates: "all-controllers,gogc-100,gomemlimit-100MiB", prepare: preparePods, run: measureStart,
+	},
+	{
+		name: "churn", about: "of %d Pods, 100 of each Foo, 500 change each second, for at most 30 s", n: 20_000,
+		candidates: "aggregator", prepare: preparePods, run: churn,
+	},
+}
+
+func all(n int) int { return n }
+
+func fooName(i int) string { return fmt.Sprintf("foo-%05d", i) }
+
+func newFoo(name string, replicas int) *samplev1alpha1.Foo {
+	return &samplev1alpha1.Foo{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       samplev1alpha1.FooSpec{DeploymentName: name, Replicas: ptr.To(int32(replicas))},
+	}
+}
+
+func create(ctx context.Context, h *harness, namespace, name string) error {
+	_, err := h.sample.SamplecontrollerV1alpha1().Foos(namespace).Create(ctx, newFoo(name, 1), metav1.CreateOptions{})
+	return err
+}
+
+func scaleTo(replicas int) func(ctx context.Context, h *harness, namespace, name string) error {
+	return func(ctx context.Context, h *harness, namespace, name string) error {
+		_, err := h.sample.SamplecontrollerV1alpha1().Foos(namespace).Patch(ctx, name, types.MergePatchType, replicasPatch(replicas), metav1.PatchOptions{})
+		return err
+	}
+}
+
+func drift(ctx context.Context, h *harness, namespace, name string) error {
+	_, err := h.kube.AppsV1().Deployments(namespace).Patch(ctx, name, types.MergePatchType, replicasPatch(5), metav1.PatchOptions{})
+	return err
+}
+
+func replicasPatch(replicas int) []byte {
+	return fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
+}

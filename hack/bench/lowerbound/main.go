@@ -1,0 +1,249 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command lowerbound serves Foos with the writes that cannot be avoided and does nothing
+// else: no Events, no metrics, hardly a retry, no other owners. It shows what every
+// client-go program needs. With a namespace for a Lease it elects a leader by client-go's
+// elector, at its best: the caches are filled before, and a standby knows what to write.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	appslisters "k8s.io/client-go/listers/apps/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/util/workqueue"
+
+	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+	sampleclientset "samplecontroller.io/client-go/clientset/versioned"
+	sampleinformers "samplecontroller.io/client-go/informers/externalversions"
+	samplelisters "samplecontroller.io/client-go/listers/samplecontroller/v1alpha1"
+
+	"samplecontroller.io/sample-controller-manager/hack/bench/foo"
+)
+
+func main() {
+	kubeconfig := flag.String("kubeconfig", "", "How to reach the API server.")
+	leaseNamespace := flag.String("leader-elect-resource-namespace", "", "The namespace of the Lease. (default no leader election)")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *kubeconfig, *leaseNamespace); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// lowerBound keeps the Deployments of Foos.
+type lowerBound struct {
+	kube        kubernetes.Interface
+	sample      sampleclientset.Interface
+	foos        samplelisters.FooLister
+	deployments appslisters.DeploymentLister
+	queue       workqueue.TypedInterface[cache.ObjectName]
+	written     sync.Map      // from the key of a Foo to versions
+	leads       chan struct{} // closed when it leads
+}
+
+// versions are those of the last writes for a Foo. An older cache is not acted upon.
+type versions struct{ foo, deployment string }
+
+func run(ctx context.Context, kubeconfig, leaseNamespace string) error {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return err
+	}
+	config.QPS = -1
+	kube, sample := kubernetes.NewForConfigOrDie(config), sampleclientset.NewForConfigOrDie(config)
+	kubeFactory := informers.NewSharedInformerFactory(kube, 0)
+	sampleFactory := sampleinformers.NewSharedInformerFactory(sample, 0)
+	deployments, foos := kubeFactory.Apps().V1().Deployments(), sampleFactory.Samplecontroller().V1alpha1().Foos()
+	f := &lowerBound{
+		kube: kube, sample: sample, foos: foos.Lister(), deployments: deployments.Lister(),
+		queue: workqueue.NewTyped[cache.ObjectName](), leads: make(chan struct{}),
+	}
+	// Each Deployment is named after its Foo here.
+	for _, informer := range []cache.SharedIndexInformer{foos.Informer(), deployments.Informer()} {
+		if _, err := informer.AddEventHandler(f); err != nil {
+			return err
+		}
+	}
+	kubeFactory.Start(ctx.Done())
+	sampleFactory.Start(ctx.Done())
+	cache.WaitForCacheSync(ctx.Done(), foos.Informer().HasSynced, deployments.Informer().HasSynced)
+
+	var workers sync.WaitGroup
+	for range foo.Workers {
+		workers.Go(func() { f.work(ctx) })
+	}
+	if leaseNamespace == "" {
+		close(f.leads)
+	} else {
+		f.elect(ctx, leaseNamespace)
+	}
+	<-ctx.Done()
+	f.queue.ShutDown()
+	workers.Wait()
+	return nil
+}
+
+// elect returns when ctx is done; it ends the program when another one leads.
+func (f *lowerBound) elect(ctx context.Context, namespace string) {
+	leaderelection.RunOrDie(ctx, leaderelection.LeaderElectionConfig{
+		Lock: &resourcelock.LeaseLock{
+			LeaseMeta:  metav1.ObjectMeta{Namespace: namespace, Name: "lowerbound"},
+			Client:     f.kube.CoordinationV1(),
+			LockConfig: resourcelock.ResourceLockConfig{Identity: string(uuid.NewUUID())},
+		},
+		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second, // the daemon's
+		ReleaseOnCancel: true,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(context.Context) { close(f.leads) },
+			OnStoppedLeading: func() { os.Exit(0) },
+		},
+	})
+}
+
+// waitToLead returns when it may write, or never will.
+func (f *lowerBound) waitToLead(ctx context.Context) {
+	select {
+	case <-f.leads:
+	case <-ctx.Done():
+	}
+}
+
+// OnAdd queues the Foo, or that of the Deployment.
+func (f *lowerBound) OnAdd(object any, _ bool) {
+	f.queue.Add(cache.MetaObjectToName(object.(metav1.Object)))
+}
+
+// OnUpdate queues the Foo, or that of the Deployment.
+func (f *lowerBound) OnUpdate(_, object any) { f.OnAdd(object, false) }
+
+// OnDelete does nothing: the garbage collector does.
+func (f *lowerBound) OnDelete(any) {}
+
+func (f *lowerBound) work(ctx context.Context) {
+	for {
+		key, shutDown := f.queue.Get()
+		if shutDown {
+			return
+		}
+		err := f.serve(ctx, key)
+		f.queue.Done(key)
+		if err != nil && ctx.Err() == nil {
+			fmt.Fprintln(os.Stderr, err)
+			f.queue.Add(key)
+		}
+	}
+}
+
+// serve brings one Foo's Deployment to where it should be, then its status.
+func (f *lowerBound) serve(ctx context.Context, key cache.ObjectName) error {
+	object, err := f.foos.Foos(key.Namespace).Get(key.Name)
+	if err != nil {
+		return ignoreNotFound(err)
+	}
+	deployment, err := f.deployments.Deployments(key.Namespace).Get(object.Spec.DeploymentName)
+	if ignoreNotFound(err) != nil {
+		return err
+	}
+	var written versions
+	if v, ok := f.written.Load(key); ok {
+		written = v.(versions)
+	}
+	if before(object.ResourceVersion, written.foo) || written.deployment != "" && (deployment == nil || before(deployment.ResourceVersion, written.deployment)) {
+		return nil // the cache is late: an event will come
+	}
+	defer func() { f.written.Store(key, written) }()
+
+	switch {
+	case deployment == nil:
+		deployment = &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
+			Name: object.Spec.DeploymentName, OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(object, foo.Kind)},
+		}}
+		foo.Fill(deployment, object)
+		f.waitToLead(ctx)
+		deployment, err = f.kube.AppsV1().Deployments(key.Namespace).Create(ctx, deployment, metav1.CreateOptions{})
+	case *deployment.Spec.Replicas != *object.Spec.Replicas:
+		deployment, err = f.scale(ctx, deployment, *object.Spec.Replicas)
+	}
+	if apierrors.IsConflict(err) {
+		return nil // it has just changed: an event will come
+	}
+	if err != nil {
+		return err
+	}
+	written.deployment = deployment.ResourceVersion
+	return f.writeStatus(ctx, object, deployment, &written)
+}
+
+// scale sets the replicas of the Deployment.
+func (f *lowerBound) scale(ctx context.Context, deployment *appsv1.Deployment, replicas int32) (*appsv1.Deployment, error) {
+	f.waitToLead(ctx)
+	scale, err := f.kube.AppsV1().Deployments(deployment.Namespace).UpdateScale(ctx, deployment.Name, &autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{Name: deployment.Name, Namespace: deployment.Namespace, ResourceVersion: deployment.ResourceVersion},
+		Spec:       autoscalingv1.ScaleSpec{Replicas: replicas},
+	}, metav1.UpdateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	scaled := *deployment
+	scaled.ResourceVersion, scaled.Generation, scaled.Spec.Replicas = scale.ResourceVersion, deployment.Generation+1, &scale.Spec.Replicas
+	return &scaled, nil
+}
+
+// writeStatus writes the Foo's status if it differs.
+func (f *lowerBound) writeStatus(ctx context.Context, object *samplev1alpha1.Foo, deployment *appsv1.Deployment, written *versions) error {
+	status := foo.Status(object, deployment)
+	if equality.Semantic.DeepEqual(object.Status, status) {
+		return nil
+	}
+	f.waitToLead(ctx)
+	object = object.DeepCopy()
+	object.Status = status
+	updated, err := f.sample.SamplecontrollerV1alpha1().Foos(object.Namespace).UpdateStatus(ctx, object, metav1.UpdateOptions{})
+	if apierrors.IsConflict(err) {
+		return nil // it has just changed: an event will come
+	}
+	if err != nil {
+		return err
+	}
+	written.foo = updated.ResourceVersion
+	return nil
+}
+
+// before returns whether a version is older than another, which may be empty.
+func before(version, other string) bool {
+	if other == "" {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(version, other)
+	return err == nil && order < 0
+}
+
+func ignoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

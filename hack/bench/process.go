@@ -1,0 +1,109 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/procfs"
+	"k8s.io/client-go/rest"
+)
+
+// usage is what a process has used since its start, as the kernel counts it: bytes, and
+// seconds of CPU. The peak is the most that was ever resident, with the mapped binary;
+// anonymous memory is not mapped from files.
+type usage struct {
+	cpu                       float64
+	peak, resident, anonymous uint64
+	received                  uint64 // that were read, most of them from the network
+}
+
+// usageOf returns the usage of a process that a process.Group runs in dir. The rusage of
+// a child that has ended would not do: its peak is never below that of its parent.
+func usageOf(dir, name string) (u usage, err error) {
+	content, err := os.ReadFile(filepath.Join(dir, name+".pid"))
+	if err != nil {
+		return u, fmt.Errorf("%s does not run: %w", name, err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(content)))
+	if err != nil {
+		return u, fmt.Errorf("reading the process ID of %s: %w", name, err)
+	}
+	p, err := procfs.NewProc(pid)
+	if err != nil {
+		return u, err
+	}
+	stat, statErr := p.Stat()
+	status, statusErr := p.NewStatus()
+	io, ioErr := p.IO()
+	return usage{stat.CPUTime(), status.VmHWM, status.VmRSS, status.RssAnon, io.RChar}, errors.Join(statErr, statusErr, ioErr)
+}
+
+func (r *running) usage() (usage, error) { return usageOf(r.harness.dir, r.Name()) }
+
+// loadAverage is how busy the machine was in the last minute; 0 if that is unknown.
+func loadAverage() (load float64) {
+	content, _ := os.ReadFile("/proc/loadavg")
+	_, _ = fmt.Sscan(string(content), &load)
+	return load
+}
+
+// page returns a page of a daemon.
+func (r *running) page(ctx context.Context, path string) ([]byte, error) {
+	config := r.harness.cluster.Config()
+	// The daemon's own certificate is signed by nobody.
+	config.CAData, config.CAFile, config.Insecure = nil, "", true
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	defer client.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, errors.Join(err, r.Err())
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s: %.200s", path, response.Status, content)
+	}
+	return content, err
+}
+
+// profile starts to profile the CPU of a daemon, if the command line says so. The
+// returned function waits for that profile and adds those of the memory.
+func (t *trial) profile(ctx context.Context) (finish func() error) {
+	if t.options.profile == 0 || t.process == nil || t.process.url == "" {
+		return func() error { return nil }
+	}
+	fetch := func(path, kind string) error {
+		// The daemon may have been started just now.
+		return t.await(ctx, "the daemon serves profiles", func(ctx context.Context) error {
+			content, err := t.process.page(ctx, "/debug/pprof/"+path)
+			if err == nil {
+				err = os.MkdirAll(t.output, 0o755)
+			}
+			if err != nil {
+				return err
+			}
+			name := fmt.Sprintf("%s-%d-%s.%s.pprof", t.load.name, t.n, t.candidate.name, kind)
+			return os.WriteFile(filepath.Join(t.output, name), content, 0o644)
+		})
+	}
+	cpu := make(chan error, 1)
+	go func() { cpu <- fetch(fmt.Sprintf("profile?seconds=%.0f", t.options.profile.Seconds()), "cpu") }()
+	return func() error { return errors.Join(<-cpu, fetch("heap", "heap"), fetch("allocs", "allocs")) }
+}

@@ -1,0 +1,173 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// result is what one trial measured.
+type result struct {
+	Candidate   string  `json:"candidate"`
+	Round       int     `json:"round"`
+	Values      []value `json:"values"`
+	LoadAverage float64 `json:"loadAverage"`
+}
+
+// value is of a metric. Of all metrics, less is better.
+type value struct {
+	Metric string  `json:"metric"`
+	Value  float64 `json:"value"`
+}
+
+// budget is what a metric of a candidate may be, as a multiple of another's.
+type budget struct {
+	metric, candidate, of string
+	most                  float64
+}
+
+// report is everything that was measured under one load.
+type report struct {
+	Load       string    `json:"load"`
+	N          int       `json:"n"`
+	Rounds     int       `json:"rounds"`
+	Taken      time.Time `json:"taken"`
+	CPUs       int       `json:"cpus"`
+	Results    []result  `json:"results"`
+	load       load
+	candidates []candidate
+}
+
+// write writes the report as JSON and returns the path.
+func (r *report) write(dir string) (path string, err error) {
+	r.Load, r.Taken, r.CPUs = r.load.name, time.Now(), runtime.NumCPU()
+	content, err := json.MarshalIndent(r, "", "  ")
+	if err == nil {
+		err = os.MkdirAll(dir, 0o755)
+	}
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(dir, fmt.Sprintf("%s-%d.json", r.Load, r.N))
+	return path, os.WriteFile(path, content, 0o644)
+}
+
+// values returns those of a metric and a candidate in all rounds.
+func (r *report) values(metric, candidate string) (all []float64) {
+	for _, result := range r.Results {
+		for _, v := range result.Values {
+			if result.Candidate == candidate && v.Metric == metric {
+				all = append(all, v.Value)
+			}
+		}
+	}
+	return all
+}
+
+// String returns the table.
+func (r *report) String() string {
+	var s strings.Builder
+	var busy []float64
+	var metrics []string
+	for _, result := range r.Results {
+		busy = append(busy, result.LoadAverage)
+		for _, v := range result.Values {
+			if !slices.Contains(metrics, v.Metric) {
+				metrics = append(metrics, v.Metric)
+			}
+		}
+	}
+	first := r.candidates[0].name
+	fmt.Fprintf(&s, "%s: %s\n", r.load.name, fmt.Sprintf(r.load.about, r.N))
+	fmt.Fprintf(&s, "median (least-most) of %d rounds, and how many times that of %s; %d CPUs, load average %s\n", r.Rounds, first, runtime.NumCPU(), figure(busy))
+	w := tabwriter.NewWriter(&s, 0, 0, 2, ' ', 0)
+	for _, c := range r.candidates {
+		fmt.Fprintf(w, "\t%s\t", strings.ToUpper(c.name))
+	}
+	fmt.Fprintln(w)
+	for _, metric := range metrics {
+		fmt.Fprint(w, metric)
+		for _, c := range r.candidates {
+			times := ""
+			if ratio, ok := r.ratio(metric, c.name, first); ok && c.name != first {
+				times = digits(ratio) + "x"
+			}
+			fmt.Fprintf(w, "\t%s\t%s", figure(r.values(metric, c.name)), times)
+		}
+		fmt.Fprintln(w)
+	}
+	_ = w.Flush() // to a strings.Builder, which cannot fail
+	for _, b := range r.load.budgets {
+		if times, ok := r.ratio(b.metric, b.candidate, b.of); ok {
+			verdict := "kept"
+			if times > b.most {
+				verdict = "OVER"
+			}
+			fmt.Fprintf(&s, "budget: %s: %s has %.2f times that of %s, at most %.2f: %s\n", b.metric, b.candidate, times, b.of, b.most, verdict)
+		}
+	}
+	return s.String()
+}
+
+// ratio returns false if there is none.
+func (r *report) ratio(metric, candidate, of string) (float64, bool) {
+	a, b := r.values(metric, candidate), r.values(metric, of)
+	if len(a) == 0 || len(b) == 0 || median(b) <= 0 {
+		return 0, false
+	}
+	return median(a) / median(b), true
+}
+
+// figure formats the values of all rounds.
+func figure(all []float64) string {
+	if len(all) == 0 {
+		return "-"
+	}
+	least, most := slices.Min(all), slices.Max(all)
+	if least == most {
+		return digits(least)
+	}
+	return fmt.Sprintf("%s (%s-%s)", digits(median(all)), digits(least), digits(most))
+}
+
+func digits(v float64) string {
+	switch {
+	case v == math.Trunc(v), v >= 100:
+		return fmt.Sprintf("%.0f", v)
+	case v >= 10:
+		return fmt.Sprintf("%.1f", v)
+	default:
+		return fmt.Sprintf("%.2f", v)
+	}
+}
+
+func median[T cmp.Ordered](all []T) T { return percentile(all, 50) }
+
+// percentile returns the least value that so many percent of all do not exceed.
+func percentile[T cmp.Ordered](all []T, percent float64) T {
+	sorted := slices.Sorted(slices.Values(all))
+	return sorted[int(math.Ceil(float64(len(sorted))*percent/100))-1]
+}
+
+// percentiles returns the p50 and the p99 of what is measured in milliseconds, if anything.
+func percentiles(metric string, all []time.Duration) []value {
+	if len(all) == 0 {
+		return nil
+	}
+	return []value{{metric + " p50, ms", milliseconds(percentile(all, 50))}, {metric + " p99, ms", milliseconds(percentile(all, 99))}}
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func mebibytes(n uint64) float64 { return float64(n) / (1 << 20) }

@@ -1,0 +1,205 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// SampleControllerCRD lies beside sample-controller: its CRD, as it publishes it.
+const SampleControllerCRD = "sample-controller-crd.yaml"
+
+// builder builds a set of the checkout at root into dir, which lock guards.
+type builder struct {
+	root, dir string
+	set       programSet
+	lock      *os.File
+	progress  io.Writer
+}
+
+// build makes the set's programs appear in dir, each only when it is complete.
+func (b builder) build(ctx context.Context) error {
+	version, err := pinnedVersion(b.root, b.set)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b.progress, "Building %s (%s %s): once, usually about %s on 2 idle cores; then kept in %s\n",
+		b.set.name, b.set.source, version, b.set.duration, b.dir)
+	module := moduleDir(b.root, b.set)
+	if b.set.version != "" {
+		module = filepath.Join(b.dir, "module")
+		defer os.RemoveAll(module)
+		if err := b.writeModule(ctx, module); err != nil {
+			return err
+		}
+	}
+	partial := filepath.Join(b.dir, "partial")
+	if err := errors.Join(os.RemoveAll(partial), os.Mkdir(partial, 0o755)); err != nil {
+		return err
+	}
+	defer os.RemoveAll(partial)
+	if err := b.compile(ctx, module, partial, version); err != nil {
+		return err
+	}
+	// The file comes before the program, by which the set is known to be complete.
+	if b.set.module == sampleController.module {
+		if err := b.copyFromModule(ctx, module, "artifacts/examples/crd-status-subresource.yaml", filepath.Join(b.dir, SampleControllerCRD)); err != nil {
+			return err
+		}
+	}
+	return b.publish(partial)
+}
+
+// compile builds the set's packages into a directory.
+func (b builder) compile(ctx context.Context, module, output, version string) error {
+	shared := append(slices.Clone(buildFlags), "-tags="+b.set.tags)
+	if b.set.version != "" {
+		shared = append(shared, "-mod=mod") // go.sum is filled as the checksum database says
+	}
+	// To list the packages downloads their modules.
+	packages, err := b.goCommand(ctx, module, newBuildProgress(b.progress, 0), slices.Concat([]string{"list", "-deps"}, shared, b.set.packages)...)
+	if err != nil {
+		return err
+	}
+	progress := newBuildProgress(b.progress, strings.Count(packages, "\n"))
+	_, err = b.goCommand(ctx, module, progress, slices.Concat([]string{"build", "-v"}, shared,
+		[]string{"-ldflags", b.set.ldflags(version), "-o", output + string(filepath.Separator)}, b.set.packages)...)
+	return err
+}
+
+// publish moves what was built to where it is looked for. A program of a set that is one
+// executable becomes a link to it.
+func (b builder) publish(partial string) error {
+	built, err := os.ReadDir(partial)
+	if err != nil {
+		return err
+	}
+	for _, file := range built {
+		if err := os.Rename(filepath.Join(partial, file.Name()), filepath.Join(b.dir, file.Name())); err != nil {
+			return err
+		}
+	}
+	for _, name := range b.set.programs {
+		if path := filepath.Join(b.dir, name); !isFile(path) {
+			if err := errors.Join(os.RemoveAll(path), os.Symlink(built[0].Name(), path)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// writeModule writes a copy of the set's module that requires the set's version of its
+// source, and nothing else: what else is required, and in which version, is then as that
+// version has it.
+func (b builder) writeModule(ctx context.Context, dir string) error {
+	if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o755)); err != nil {
+		return err
+	}
+	files, err := filepath.Glob(filepath.Join(moduleDir(b.root, b.set), "*.go"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(file)), content, 0o644); err != nil {
+			return err
+		}
+	}
+	source, err := b.download(ctx, b.root, b.set.source+"@"+b.set.version)
+	if err != nil {
+		return err
+	}
+	theirs, err := os.ReadFile(source.GoMod)
+	if err != nil {
+		return err
+	}
+	var module bytes.Buffer
+	fmt.Fprintf(&module, "module x\ngo 1.26.0\ngodebug default=go1.26\nrequire %s %s\n", b.set.source, b.set.version)
+	staged := map[string]bool{}
+	for _, match := range regexp.MustCompile(`(?m)(k8s\.io/[a-z-]+) v0\.0\.0(?:\s|$)`).FindAllStringSubmatch(string(theirs), -1) {
+		if !staged[match[1]] { // Kubernetes' staging modules have its version, with a 0 for the 1
+			fmt.Fprintf(&module, "replace %s => %[1]s v0%s\n", match[1], strings.TrimPrefix(b.set.version, "v1"))
+		}
+		staged[match[1]] = true
+	}
+	return os.WriteFile(filepath.Join(dir, "go.mod"), module.Bytes(), 0o644)
+}
+
+// copyFromModule copies a file of the set's source.
+func (b builder) copyFromModule(ctx context.Context, module, name, to string) error {
+	source, err := b.download(ctx, module, b.set.source)
+	if err != nil {
+		return err
+	}
+	content, err := os.ReadFile(filepath.Join(source.Dir, filepath.FromSlash(name)))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, content, 0o644)
+}
+
+// download returns where a module lies in the module cache, and downloads it if it is
+// missing. `go list -m` would return an empty directory for a missing module.
+func (b builder) download(ctx context.Context, dir, module string) (result struct{ Dir, GoMod string }, err error) {
+	output, err := b.goCommand(ctx, dir, nil, "mod", "download", "-json", module)
+	if err != nil {
+		return result, err
+	}
+	return result, json.Unmarshal([]byte(output), &result)
+}
+
+// goCommand runs the go command in dir and returns its output. An interrupt, unlike a
+// kill, lets it remove its own temporary files. What it writes to standard error goes to
+// progress, too, if that is not nil.
+func (b builder) goCommand(ctx context.Context, dir string, progress *buildProgress, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), buildEnv...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	// If this process is killed, the build may go on; it must not meet the next.
+	cmd.ExtraFiles = []*os.File{b.lock}
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if progress != nil {
+		defer progress.start()()
+		cmd.Stderr = io.MultiWriter(&stderr, progress)
+	}
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	if errors.Is(err, exec.ErrNotFound) {
+		return "", fmt.Errorf("%w: the go command must be on the PATH", err)
+	}
+	if err != nil {
+		return "", fmt.Errorf("go %s: %w\n%s", args[0], err, complaints(stderr.String()))
+	}
+	return stdout.String(), nil
+}
+
+// complaints returns the last lines that the go command wrote to standard error, without
+// its progress: the modules that it downloads and the packages that it compiles.
+func complaints(stderr string) string {
+	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(stderr), "\n"), func(line string) bool {
+		return strings.HasPrefix(line, "go: downloading ") || !strings.Contains(line, " ")
+	})
+	return strings.Join(lines[max(0, len(lines)-50):], "\n")
+}

@@ -1,0 +1,307 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/utils/ptr"
+
+	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster"
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
+)
+
+const (
+	// soon is within what a controller is right again after its API has come.
+	soon = 5 * time.Second
+)
+
+// installCRD installs our CRDs, and returns when the API server serves the kind.
+func installCRD(t *testing.T, k framework.Kind) (served time.Time) {
+	t.Helper()
+	framework.Kubectl(t, "apply", "-k", framework.Manifests(t, "crds"))
+	clustertest.WaitUntil(t, k.CRD()+" is served", func(ctx context.Context) error {
+		_, err := k.In(metav1.NamespaceAll).List(ctx, metav1.ListOptions{Limit: 1})
+		return err
+	})
+	return time.Now()
+}
+
+// TestFaultAPIAbsentAtStart starts the daemon before a CRD is there.
+func TestFaultAPIAbsentAtStart(t *testing.T) {
+	peer := framework.OfPeer(t, stockWithoutAPI)
+
+	framework.FreeLease(t)
+	ns := framework.NewNamespace(t)
+	framework.RestoreCRDs(t)
+	framework.Kubectl(t, "delete", "crd", framework.Icecreams.CRD(), "--wait", "--timeout=60s")
+	started := time.Now()
+	r := framework.StartReplica(t)
+	framework.Foos.Create(t, ns, "a", 1)
+	framework.Foos.WaitReady(t, ns, "a", 1)
+	framework.Foos.WaitPodsReported(t, ns, "a", 1) // by the aggregator, too
+	others := time.Since(started)
+	r.WaitState(framework.Icecreams.Controller, "WaitingForAPI", framework.Icecreams.CRD())
+	r.WaitState(framework.Foos.Controller, "Running")
+	r.WaitState(framework.Aggregator, "Running", "icecreams rests", framework.Icecreams.CRD())
+	r.Ready()
+
+	served := installCRD(t, framework.Icecreams)
+	took := max(0, r.WaitState(framework.Icecreams.Controller, "Running").Sub(served))
+	framework.WantSoon(t, "to run after the CRD was served", took, soon)
+	framework.Icecreams.Create(t, ns, "b", 1)
+	framework.Icecreams.WaitReady(t, ns, "b", 1)
+	framework.Icecreams.WaitPodsReported(t, ns, "b", 1)
+	if lines := strings.Count(r.Log.String(), `"Waiting for API"`); lines != 1 {
+		t.Errorf("%d lines in the log say that an API is waited for, want 1", lines)
+	}
+	r.Stop()
+	framework.ReportFault(t, framework.FaultRow{
+		ID: "O1", Fault: "a CRD is absent at start",
+		Ours: fmt.Sprintf("others ready after %s; WaitingForAPI; runs %s after the CRD is served", framework.Seconds(others), framework.Seconds(took)),
+		Peer: peer,
+	})
+}
+
+// stockWithoutAPI has sample-controller start before its CRD is there, and says what comes
+// of it.
+func stockWithoutAPI(t *testing.T) string {
+	t.Helper()
+	ns := framework.NewNamespace(t)
+	framework.RestoreCRDs(t)
+	framework.Kubectl(t, "delete", "crd", framework.Foos.CRD(), "--wait", "--timeout=60s")
+	p := framework.StartSampleController(t)
+	waitBackedOff(p)
+	served := installCRD(t, framework.Foos)
+	framework.Foos.Create(t, ns, "a", 1)
+	return stockServes(t, p, ns, "a", "the CRD is served", served)
+}
+
+// waitBackedOff waits until sample-controller has tried to read Foos a few times: its tries
+// are the further apart the longer it lasts.
+func waitBackedOff(p *framework.Program) {
+	p.T.Helper()
+	clustertest.WaitUntil(p.T, "sample-controller has tried 5 times", func(context.Context) error {
+		select {
+		case <-p.Done:
+			return nil
+		default:
+		}
+		if n := strings.Count(p.Log.String(), "Failed to watch"); n < 5 {
+			return fmt.Errorf("%d times", n)
+		}
+		return nil
+	})
+}
+
+// stockServes says how long after something has happened sample-controller makes the
+// Deployment of a Foo.
+func stockServes(t *testing.T, p *framework.Program, ns, name, what string, since time.Time) string {
+	t.Helper()
+	select {
+	case <-p.Done:
+		return "sample-controller ends: " + p.Cmd.ProcessState.String()
+	default:
+	}
+	framework.WaitDeployment(t, ns, name)
+	took := time.Since(since)
+	errs := strings.Count(p.Log.String(), "\nE")
+	p.Signal(syscall.SIGKILL)
+	<-p.Done
+	return fmt.Sprintf("sample-controller serves %s after %s; %d error lines", framework.Seconds(took), what, errs)
+}
+
+// TestFaultAPIRecreated takes the CRD of 100 Foos away from a running daemon
+// and brings it back, after a while and at once.
+func TestFaultAPIRecreated(t *testing.T) {
+	peer := framework.OfPeer(t, stockLosesAPI)
+
+	framework.FreeLease(t)
+	framework.RestoreCRDs(t)
+	r := framework.StartReplica(t).Ready()
+	ns := framework.NewNamespace(t)
+	manyFoos(t, ns)
+	other := framework.NewNamespace(t)
+	var figures []string
+	for _, quick := range []bool{false, true} {
+		before := len(r.Log.String())
+		began := time.Now()
+		var served time.Time
+		if quick {
+			framework.Kubectl(t, "delete", "crd", framework.Foos.CRD(), "--wait=false")
+			clustertest.WaitUntil(t, "the CRD can be created again", func(ctx context.Context) error {
+				_, err := framework.Dynamic().Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).Get(ctx, framework.Foos.CRD(), metav1.GetOptions{})
+				if err == nil {
+					return errors.New("it is still there")
+				}
+				if !apierrors.IsNotFound(err) {
+					return err
+				}
+				return nil
+			})
+			served = installCRD(t, framework.Foos)
+		} else {
+			framework.Kubectl(t, "delete", "crd", framework.Foos.CRD(), "--wait", "--timeout=60s")
+			r.WaitState(framework.Foos.Controller, "WaitingForAPI", framework.Foos.CRD())
+			framework.Icecreams.Create(t, other, "meanwhile", 1)
+			framework.Icecreams.WaitReady(t, other, "meanwhile", 1)
+			served = installCRD(t, framework.Foos)
+		}
+		running := max(0, r.WaitState(framework.Foos.Controller, "Running").Sub(served))
+		framework.WantSoon(t, "to run after the CRD was served", running, soon)
+
+		uids := createMany(t, ns)
+		created := time.Now()
+		waitTruth(t, ns, uids)
+		right := time.Since(created)
+		framework.WantSoon(t, "to tell the truth about all objects", right, soon)
+		// What is of the old objects goes by garbage collection, which needs up to 30 s to
+		// learn of a new CRD.
+		waitReadyAll(t, ns, uids)
+		wantNothingWrong(t, ns, began)
+		lines, took := errorLines(r.Log.String()[before:]), time.Since(began)
+		if most := 1 + int(took/(10*time.Second)); lines > most {
+			t.Errorf("%d error lines in %v, want at most %d", lines, took, most)
+		}
+		what := "slowly"
+		if quick {
+			what = "at once"
+		}
+		figures = append(figures, fmt.Sprintf("%s: runs after %s, 100 statuses true %s after the last was made, %d error lines", what, framework.Seconds(running), framework.Seconds(right), lines))
+	}
+	r.Stop()
+	framework.ReportFault(t, framework.FaultRow{ID: "O2", Fault: "a CRD is deleted and re-created, with 100 objects", Ours: strings.Join(figures, "; "), Peer: peer})
+}
+
+// manyFoos makes the Foos of a fault, and waits until they are ready.
+func manyFoos(t *testing.T, ns string) {
+	t.Helper()
+	waitReadyAll(t, ns, createMany(t, ns))
+}
+
+// createMany makes the Foos of a fault, and returns their UIDs by name.
+func createMany(t *testing.T, ns string) map[string]types.UID {
+	t.Helper()
+	uids := map[string]types.UID{}
+	for i := range framework.Count(100, 20) {
+		name := fmt.Sprintf("foo-%d", i)
+		clustertest.WaitUntil(t, "a Foo can be made", func(ctx context.Context) error { // a new CRD accepts none at first
+			foo, err := framework.Foos.TryDeclare(ctx, ns, name, samplev1alpha1.FooSpec{DeploymentName: name, Replicas: ptr.To[int32](0)})
+			if err == nil {
+				uids[name] = foo.UID
+			}
+			return err
+		})
+	}
+	return uids
+}
+
+// waitTruth waits until the status of each Foo says something true: that it is ready, or
+// that a Deployment of an earlier Foo is in its way.
+func waitTruth(t *testing.T, ns string, uids map[string]types.UID) {
+	t.Helper()
+	waitEach(t, ns, uids, "tells the truth", func(ready, reason string) bool {
+		return ready == "True" || reason == "WaitingForDeletion" || reason == "Progressing"
+	})
+}
+
+func waitReadyAll(t *testing.T, ns string, uids map[string]types.UID) {
+	t.Helper()
+	waitEach(t, ns, uids, "is ready", func(ready, _ string) bool { return ready == "True" })
+}
+
+// waitEach waits until the condition Ready of each Foo, for its present generation, is as
+// it should be.
+func waitEach(t *testing.T, ns string, uids map[string]types.UID, what string, is func(ready, reason string) bool) {
+	t.Helper()
+	clustertest.WaitUntil(t, "each Foo "+what, func(ctx context.Context) error {
+		list, err := framework.Sample().SamplecontrollerV1alpha1().Foos(ns).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		if len(list.Items) != len(uids) {
+			return fmt.Errorf("there are %d Foos, want %d", len(list.Items), len(uids))
+		}
+		for _, foo := range list.Items {
+			if foo.UID != uids[foo.Name] {
+				return fmt.Errorf("%s has the UID %s, want %s", foo.Name, foo.UID, uids[foo.Name])
+			}
+			if foo.Status.ObservedGeneration != foo.Generation || len(foo.Status.Conditions) == 0 {
+				return fmt.Errorf("%s has no status", foo.Name)
+			}
+			if c := foo.Status.Conditions[0]; !is(string(c.Status), c.Reason) {
+				return fmt.Errorf("%s: %s=%s for %s: %s", foo.Name, c.Type, c.Status, c.Reason, c.Message)
+			}
+		}
+		return nil
+	})
+}
+
+// wantNothingWrong checks that the controller made each Deployment at most once since a
+// moment, and changed or deleted none.
+func wantNothingWrong(t *testing.T, ns string, since time.Time) {
+	t.Helper()
+	events, err := framework.Cluster().AuditEvents(cluster.ByUserAgent(framework.Foos.Controller), cluster.InNamespace(ns), func(event auditv1.Event) bool {
+		return event.RequestReceivedTimestamp.After(since)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	created := map[string]int{}
+	for _, event := range events {
+		switch call := cluster.Call(event); {
+		case event.ResponseStatus == nil || event.ResponseStatus.Code >= 300:
+		case call == "create deployments":
+			created[event.ObjectRef.Name]++
+		case call == "update deployments/scale" || call == "patch deployments" || call == "delete deployments":
+			t.Errorf("%s %s", call, event.ObjectRef.Name)
+		}
+	}
+	for name, n := range created {
+		if n > 1 {
+			t.Errorf("Deployment %s was created %d times", name, n)
+		}
+	}
+}
+
+// errorLines counts the lines of errors.
+func errorLines(log string) int {
+	n := 0
+	for line := range strings.Lines(log) {
+		if line[0] == 'E' {
+			n++
+		}
+	}
+	return n
+}
+
+// stockLosesAPI has sample-controller lose its CRD and get it back, and says what comes of
+// it.
+func stockLosesAPI(t *testing.T) string {
+	t.Helper()
+	ns := framework.NewNamespace(t)
+	framework.RestoreCRDs(t)
+	p := framework.StartSampleController(t)
+	framework.Foos.Create(t, ns, "a", 0)
+	framework.WaitDeployment(t, ns, "a")
+	framework.Kubectl(t, "delete", "crd", framework.Foos.CRD(), "--wait", "--timeout=60s")
+	waitBackedOff(p)
+	served := installCRD(t, framework.Foos)
+	framework.Foos.Create(t, ns, "b", 0)
+	return stockServes(t, p, ns, "b", "the CRD is served", served)
+}

@@ -1,0 +1,230 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
+)
+
+// certificateReadAgain is how often the files of a client certificate are read again, and
+// a little.
+const certificateReadAgain = 35 * time.Second
+
+// clientAuthority returns an authority whose client certificates the API server accepts.
+func clientAuthority(t *testing.T) *framework.Authority {
+	t.Helper()
+	a := framework.NewAuthority(t, "another-client-ca")
+	path := filepath.Join(framework.Cluster().Dir, "kube-apiserver", "client-cert-auth-ca.crt")
+	bundle, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	framework.ReplaceFile(t, path, append(bundle, a.Pem()...)) // the API server watches it
+	t.Cleanup(func() { framework.ReplaceFile(t, path, bundle) })
+	mine := a.Sign(t, "somebody", time.Now().Add(time.Hour))
+	clustertest.WaitUntil(t, "the API server accepts certificates of the authority", func(ctx context.Context) error {
+		config := rest.AnonymousClientConfig(framework.Cluster().Config())
+		config.CertData, config.KeyData = mine.Certificate, mine.Key
+		client, err := rest.HTTPClientFor(config)
+		if err != nil {
+			return err
+		}
+		defer client.CloseIdleConnections()
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+"/api", nil)
+		if err != nil {
+			return err
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("status %s", response.Status)
+		}
+		return nil
+	})
+	return a
+}
+
+// TestFaultClientCertificateRotated replaces the certificate by which the daemon is
+// known to the API server, first while the old one is good, then when that has expired.
+func TestFaultClientCertificateRotated(t *testing.T) {
+	t.Parallel()
+	l := framework.NewIsolated(t)
+	a := clientAuthority(t)
+	var certificateFile, keyFile string
+	write := func(p framework.Pair) time.Time {
+		framework.ReplaceFile(t, keyFile, p.Key)
+		framework.ReplaceFile(t, certificateFile, p.Certificate)
+		return time.Now()
+	}
+	kubeconfig := l.Kubeconfig(t, func(dir string, _ *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) {
+		certificateFile, keyFile = filepath.Join(dir, "client.crt"), filepath.Join(dir, "client.key")
+		user.ClientCertificate, user.ClientKey = certificateFile, keyFile
+		write(a.Sign(t, l.User(), time.Now().Add(time.Hour)))
+	})
+	l.Start(t, kubeconfig, "--controllers=icecream")
+	framework.Icecreams.Create(t, l.Namespace, "before", 1)
+	framework.Icecreams.WaitReady(t, l.Namespace, "before", 1)
+	if ids := l.Credentials(t); len(ids) != 1 || !strings.HasPrefix(ids[0], "X509SHA256=") {
+		t.Fatalf("credentials %q, want one certificate", ids)
+	}
+	waitCredentials := func(n int) {
+		clustertest.WaitUntil(t, "the new certificate is used", func(context.Context) error {
+			if ids := l.Credentials(t); len(ids) != n {
+				return fmt.Errorf("credentials %q", ids)
+			}
+			return nil
+		})
+	}
+
+	expiry := time.Now().Add(certificateReadAgain + 25*time.Second) // still good when it is found
+	rotated := write(a.Sign(t, l.User(), expiry))
+	waitCredentials(2)
+	took := time.Since(rotated)
+	framework.WantSoon(t, "to use the new certificate", took, certificateReadAgain)
+	framework.Icecreams.Create(t, l.Namespace, "rotated", 1)
+	framework.Icecreams.WaitReady(t, l.Namespace, "rotated", 1)
+	if n := l.Unauthenticated(t); n > 0 {
+		t.Errorf("%d requests were refused while there was a good certificate, want none", n)
+	}
+	gap := l.LongestGap(t)
+
+	clustertest.WaitUntil(t, "the lead is lost, because the certificate has expired", func(context.Context) error {
+		if !strings.Contains(l.Log.String(), `"Lost the lease,`) {
+			return fmt.Errorf("not yet, it expires at %v", expiry)
+		}
+		return nil
+	})
+	framework.Icecreams.Create(t, l.Namespace, "meanwhile", 1)
+	given := write(a.Sign(t, l.User(), time.Now().Add(time.Hour)))
+	leads := max(0, l.WaitRenewal(given).Sub(given))
+	framework.WantSoon(t, "to lead again with a new certificate", leads, certificateReadAgain)
+	framework.Icecreams.WaitReady(t, l.Namespace, "meanwhile", 1)
+	wantCreatedOnce(t, l)
+	l.Stop()
+	framework.ReportFault(t, framework.FaultRow{
+		ID: "D8", Fault: "the client certificate is replaced, in time and late",
+		Ours: fmt.Sprintf("in time: used after %s, 0 requests refused, longest time without a renewal %s; late: leads %s after it has a new one", framework.Seconds(took), framework.Seconds(gap), framework.Seconds(leads)),
+		Peer: "none: client-go alone looks each 5 min",
+	})
+}
+
+// frontend is a server before the API server whose certificate can be replaced.
+type frontend struct {
+	*httptest.Server
+	served atomic.Pointer[tls.Certificate]
+}
+
+func startFrontend(t *testing.T, p framework.Pair) *frontend {
+	t.Helper()
+	target, err := url.Parse(framework.Cluster().Config().Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(framework.Cluster().Config().CAData)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}
+	f := &frontend{}
+	f.served.Store(p.Load(t))
+	f.Server = httptest.NewUnstartedServer(&httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport:     transport,
+		FlushInterval: -1,
+		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	})
+	f.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that are meant to fail
+	f.EnableHTTP2 = true
+	f.TLS = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		return &tls.Config{Certificates: []tls.Certificate{*f.served.Load()}, NextProtos: []string{"h2", "http/1.1"}}, nil
+	}}
+	f.StartTLS()
+	t.Cleanup(func() {
+		f.CloseClientConnections()
+		f.Close()
+		transport.CloseIdleConnections()
+	})
+	return f
+}
+
+// serve has new connections see another certificate, and ends the others, as a restart
+// does.
+func (f *frontend) serve(t *testing.T, p framework.Pair) time.Time {
+	t.Helper()
+	f.served.Store(p.Load(t))
+	f.CloseClientConnections()
+	return time.Now()
+}
+
+// TestFaultServerCARotated has the certificate of the API server signed by another
+// authority: first one that the daemon's file already names beside the old one, then one
+// that the file is late to name.
+func TestFaultServerCARotated(t *testing.T) {
+	t.Parallel()
+	l := framework.NewIsolated(t)
+	year := time.Now().AddDate(1, 0, 0)
+	first, second, third := framework.NewAuthority(t, "first-ca"), framework.NewAuthority(t, "second-ca"), framework.NewAuthority(t, "third-ca")
+	server := startFrontend(t, first.Sign(t, "api", year))
+	var bundle string
+	kubeconfig := l.Kubeconfig(t, func(dir string, cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) {
+		bundle = filepath.Join(dir, "ca.crt")
+		framework.ReplaceFile(t, bundle, first.Pem())
+		cluster.Server, cluster.CertificateAuthority, cluster.CertificateAuthorityData = server.URL, bundle, nil
+		user.TokenFile = filepath.Join(dir, "token")
+		framework.ReplaceFile(t, user.TokenFile, []byte(l.Token(t, nil)))
+	})
+	l.Start(t, kubeconfig, "--controllers=status-aggregator")
+	lost := func() int { return strings.Count(l.Log.String(), `"Lost the lease,`) }
+
+	framework.ReplaceFile(t, bundle, slices.Concat(first.Pem(), second.Pem()))
+	switched := server.serve(t, second.Sign(t, "api", year))
+	inTime := max(0, l.WaitRenewal(switched).Sub(switched))
+	if n := lost(); n > 0 {
+		t.Errorf("the lead was lost %d times although the file named the authority in time", n)
+	}
+
+	server.serve(t, third.Sign(t, "api", year))
+	clustertest.WaitUntil(t, "the lead is lost, because the API server is not trusted", func(context.Context) error {
+		if lost() == 0 {
+			return fmt.Errorf("not yet")
+		}
+		return nil
+	})
+	if code, body, err := l.Get(t.Context(), "/livez"); err != nil || code != http.StatusOK {
+		t.Errorf("/livez while the API server is not trusted: %d %s %v", code, body, err)
+	}
+	framework.ReplaceFile(t, bundle, third.Pem())
+	given := time.Now()
+	late := max(0, l.WaitRenewal(given).Sub(given))
+	framework.WantSoon(t, "to lead again with the authority", late, soon)
+	l.Stop()
+	framework.ReportFault(t, framework.FaultRow{
+		ID: "D8b", Fault: "the API server's certificate is signed by another authority; the file names it in time, and late",
+		Ours: fmt.Sprintf("in time: next renewal after %s; late: leads %s after it is named", framework.Seconds(inTime), framework.Seconds(late)),
+		Peer: "none: client-go alone reads the file again each 5 min",
+	})
+}

@@ -1,0 +1,86 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
+)
+
+// varying is what tells one line from the next of the same cause.
+var varying = regexp.MustCompile(`[0-9a-fA-F]*[0-9][0-9a-fA-F.]*|repeated=\S+|(retries|milliseconds|after)=\S+`)
+
+// TestErrorsDoNotFloodLog takes the API server away from a leader while its port is
+// probed, and while people whom nobody can identify ask for metrics.
+func TestErrorsDoNotFloodLog(t *testing.T) {
+	const floodLasts = 35 * time.Second // how long everything goes wrong at once
+	framework.FreeLease(t)
+	link := clustertest.StartLink(t, framework.Cluster())
+	// In a namespace without objects: those of other tests would be causes of their own.
+	r := framework.StartReplicaWith(t, link.Kubeconfig(t, framework.Cluster(), framework.DaemonName, framework.DaemonName),
+		"--namespace="+framework.NewNamespace(t)).Ready()
+	r.WaitLog("Starting workers")
+	admin := framework.DebuggerToken(t, framework.NewNamespace(t))
+	before := len(r.Log.String())
+
+	ctx, cancel := context.WithTimeout(t.Context(), floodLasts)
+	defer cancel()
+	var all sync.WaitGroup
+	for period, happen := range map[time.Duration]func(i int){
+		10 * time.Millisecond: func(int) { // a probe that speaks no TLS
+			if connection, err := net.Dial("tcp", strings.TrimPrefix(r.URL, "https://")); err == nil {
+				fmt.Fprint(connection, "GET / HTTP/1.0\r\n\r\n")
+				connection.Close()
+			}
+		},
+		50 * time.Millisecond:  func(int) { link.Cut() },
+		100 * time.Millisecond: func(i int) { _, _, _ = r.GetAs(ctx, fmt.Sprintf("%s%d", admin, i), "/metrics") },
+		time.Second:            func(int) { _, _, _ = r.GetAs(ctx, admin, "/metrics") },
+	} {
+		all.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				happen(i)
+				select {
+				case <-ctx.Done():
+				case <-time.After(period):
+				}
+			}
+		})
+	}
+	all.Wait()
+
+	lines := strings.Split(strings.TrimSpace(r.Log.String()[before:]), "\n")
+	causes := map[string]int{}
+	for _, line := range lines {
+		if _, text, ok := strings.Cut(line, "] "); ok && line[0] == 'E' {
+			causes[varying.ReplaceAllString(text, "#")]++
+		}
+	}
+	most := 1 + int(floodLasts/(10*time.Second))
+	errors := 0
+	for cause, count := range causes {
+		errors += count
+		if count > most {
+			t.Errorf("%d lines in %v, want at most %d, of: %s", count, floodLasts, most, cause)
+		}
+	}
+	t.Logf("%d lines in %v, of them %d errors of %d causes", len(lines), floodLasts, errors, len(causes))
+	if errors == 0 {
+		t.Error("nothing went wrong")
+	}
+	if most := 4 * int(floodLasts/time.Second); len(lines) > most {
+		t.Errorf("%d lines in %v, want at most %d", len(lines), floodLasts, most)
+	}
+	r.Ready()
+	r.Stop()
+}

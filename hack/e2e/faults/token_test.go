@@ -1,0 +1,233 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
+)
+
+// tokenReadAgain is how often client-go reads the file of a token, and a little.
+const tokenReadAgain = 65 * time.Second
+
+// waitRefused waits until the API server accepts a token no more, which it may have in a
+// cache.
+func waitRefused(t *testing.T, token string) {
+	t.Helper()
+	config := rest.AnonymousClientConfig(framework.Cluster().Config())
+	config.BearerToken = token
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clustertest.WaitUntil(t, "the token is refused", func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+"/version", nil)
+		if err != nil {
+			return err
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			return err
+		}
+		response.Body.Close()
+		if response.StatusCode != http.StatusUnauthorized {
+			return errors.New(response.Status)
+		}
+		return nil
+	})
+}
+
+// inPod is a script that runs a program as the kubelet starts it in a Pod, with the
+// directory of a ServiceAccount's files where client-go looks for it. All else is as
+// outside.
+const inPod = `set -e
+run="$(readlink -f /var/run)"
+mount -t tmpfs tmpfs "${run}"
+mkdir -p "${run}/secrets/kubernetes.io/serviceaccount"
+mount --bind "$1" "${run}/secrets/kubernetes.io/serviceaccount"
+export KUBERNETES_SERVICE_HOST="$2" KUBERNETES_SERVICE_PORT="$3"
+shift 3
+exec "$@"`
+
+// startInPod starts the process with a directory of a ServiceAccount's files, and returns
+// when it leads.
+func startInPod(t *testing.T, l *framework.Isolated, dir string, flags ...string) *framework.Isolated {
+	t.Helper()
+	host, port, _ := strings.Cut(strings.TrimPrefix(framework.Cluster().Config().Host, "https://"), ":")
+	args := []string{"--mount"}
+	if os.Geteuid() != 0 {
+		args = append(args, "--map-root-user")
+	}
+	args = append(args, "sh", "-c", inPod, "sh", dir, host, port, framework.Binary())
+	servingPort := framework.FreePort(t)
+	flags = append(framework.ReplicaFlags("", servingPort), append(flags, "--leader-elect-resource-namespace="+l.Namespace)...)
+	l.Replica = &framework.Replica{URL: fmt.Sprintf("https://127.0.0.1:%d", servingPort), Program: framework.StartProgram(t, "unshare", append(args, flags...)...)}
+	l.Ready()
+	l.WaitRenewal(time.Now())
+	return l
+}
+
+// TestFaultTokenRotated replaces the token of a Pod while the old one is good.
+func TestFaultTokenRotated(t *testing.T) {
+	t.Parallel()
+	l := framework.NewIsolated(t)
+	dir := t.TempDir()
+	files := func() map[string][]byte {
+		return map[string][]byte{"token": []byte(l.Token(t, nil)), "ca.crt": framework.Cluster().Config().CAData, "namespace": []byte(l.Namespace)}
+	}
+	framework.AsKubelet(t, dir, files())
+	startInPod(t, l, dir, "--controllers=status-aggregator")
+	if ids := l.Credentials(t); len(ids) != 1 {
+		t.Fatalf("credentials %q, want one", ids)
+	}
+
+	framework.AsKubelet(t, dir, files())
+	rotated := time.Now()
+	clustertest.WaitUntil(t, "the new token is used", func(context.Context) error {
+		if ids := l.Credentials(t); len(ids) != 2 {
+			return fmt.Errorf("credentials %q", ids)
+		}
+		return nil
+	})
+	took := time.Since(rotated)
+	framework.WantSoon(t, "to use the new token", took, tokenReadAgain)
+	l.WaitRenewal(time.Now())
+	if n := l.Unauthenticated(t); n > 0 {
+		t.Errorf("%d requests were refused, want none", n)
+	}
+	l.Stop()
+	framework.ReportFault(t, framework.FaultRow{
+		ID: "D7", Fault: "a Pod's token is rotated in time",
+		Ours: fmt.Sprintf("the new one is used after %s; 0 requests refused; longest time without a renewal %s", framework.Seconds(took), framework.Seconds(l.LongestGap(t))),
+		Peer: "none: client-go reads the file again each minute, for all alike",
+	})
+}
+
+// TestFaultTokenLost has the leader's token expire or be revoked, so that nobody
+// leads, and then gives it a new one.
+func TestFaultTokenLost(t *testing.T) {
+	t.Parallel()
+	l := framework.NewIsolated(t)
+	// The API server lets a token live for a minute longer than it says.
+	first := shortLived(t, l, time.Now().Add(-50*time.Second))
+	kubeconfig, file := l.TokenKubeconfig(t, first)
+	l.Start(t, kubeconfig, "--controllers=foo")
+	framework.Foos.Create(t, l.Namespace, "before", 1)
+	framework.Foos.WaitReady(t, l.Namespace, "before", 1)
+
+	var figures []string
+	for i, loss := range []struct {
+		what   string
+		revoke func(token string) (next func() string) // returns when the token is as good as lost
+	}{
+		{"expired", func(string) func() string { return func() string { return podToken(t, l) } }},
+		{"its Pod deleted", func(string) func() string {
+			if err := framework.Kube().CoreV1().Pods(l.Namespace).Delete(t.Context(), "bound", metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
+				t.Fatal(err)
+			}
+			return func() string { return l.Token(t, nil) }
+		}},
+		{"its ServiceAccount deleted and created again", func(string) func() string {
+			if err := framework.Kube().CoreV1().ServiceAccounts(l.Namespace).Delete(t.Context(), framework.IsolatedAccount, metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			l.CreateAccount(t)
+			return func() string { return l.Token(t, nil) }
+		}},
+	} {
+		token, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := loss.revoke(string(token))
+		waitRefused(t, string(token))
+		clustertest.WaitUntil(t, "the lead is lost", func(context.Context) error {
+			if n := strings.Count(l.Log.String(), `"Lost the lease,`); n < i+1 {
+				return fmt.Errorf("%d times so far", n)
+			}
+			return nil
+		})
+		// What is wanted meanwhile is done later, and once.
+		name := fmt.Sprintf("meanwhile-%d", i)
+		framework.Foos.Create(t, l.Namespace, name, 1)
+		if code, body, err := l.Get(t.Context(), "/livez"); err != nil || code != http.StatusOK {
+			t.Errorf("/livez while the token is bad: %d %s %v", code, body, err)
+		}
+		framework.ReplaceFile(t, file, []byte(next()))
+		given := time.Now()
+		leads := max(0, l.WaitRenewal(given).Sub(given))
+		framework.Foos.WaitReady(t, l.Namespace, name, 1)
+		ready := time.Since(given)
+		framework.WantSoon(t, "to lead again with a new token", leads, soon)
+		figures = append(figures, fmt.Sprintf("%s: leads %s after it has a new one, object ready after %s", loss.what, framework.Seconds(leads), framework.Seconds(ready)))
+	}
+	wantCreatedOnce(t, l)
+	l.Stop()
+	framework.ReportFault(t, framework.FaultRow{
+		ID: "D7b", Fault: "the leader's token expires or is revoked, and comes late",
+		Ours: strings.Join(figures, "; "),
+		Peer: "none: client-go alone reads the file again after 50 s at most, refused or not",
+	})
+}
+
+// shortLived returns a token of the replica's ServiceAccount that says to expire at a
+// moment.
+func shortLived(t *testing.T, l *framework.Isolated, expiry time.Time) string {
+	t.Helper()
+	parts := strings.Split(l.Token(t, nil), ".")
+	claims := map[string]any{}
+	framework.DecodePart(t, parts[1], &claims)
+	claims["exp"] = expiry.Unix()
+	return framework.SignToken(t, parts[0]+"."+framework.EncodePart(t, claims))
+}
+
+// podToken returns a token that is good as long as there is a Pod.
+func podToken(t *testing.T, l *framework.Isolated) string {
+	t.Helper()
+	pod, err := framework.Kube().CoreV1().Pods(l.Namespace).Create(t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "bound"},
+		Spec:       corev1.PodSpec{ServiceAccountName: framework.IsolatedAccount, Containers: []corev1.Container{{Name: "main", Image: "none"}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l.Token(t, &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID})
+}
+
+// wantCreatedOnce wants each Deployment of the replica to have been created once.
+func wantCreatedOnce(t *testing.T, l *framework.Isolated) {
+	t.Helper()
+	for name, n := range created(t, l) {
+		if n != 1 {
+			t.Errorf("Deployment %s was created %d times", name, n)
+		}
+	}
+}
+
+// created counts how often the replica made each Deployment.
+func created(t *testing.T, l *framework.Isolated) map[string]int {
+	t.Helper()
+	created := map[string]int{}
+	for _, event := range l.Requests(t) {
+		if event.Verb == "create" && event.ObjectRef != nil && event.ObjectRef.Resource == "deployments" && event.ResponseStatus.Code < 300 {
+			created[event.ObjectRef.Namespace+"/"+event.ObjectRef.Name]++
+		}
+	}
+	return created
+}

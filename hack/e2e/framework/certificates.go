@@ -1,0 +1,92 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
+)
+
+// Authority signs certificates.
+type Authority struct {
+	certificate *x509.Certificate
+	key         crypto.Signer
+}
+
+// Pair is a certificate with its key, both as in files.
+type Pair struct{ Certificate, Key []byte }
+
+// NewAuthority returns an authority with a key of its own.
+func NewAuthority(t *testing.T, name string) *Authority {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := cert.NewSelfSignedCACert(cert.Config{CommonName: name}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Authority{certificate, key}
+}
+
+// Pem returns the authority's certificate as in a file.
+func (a *Authority) Pem() []byte { return encodeCertificate(a.certificate.Raw) }
+
+// Sign returns a certificate of a user, or of a server at 127.0.0.1, that ends at a moment.
+func (a *Authority) Sign(t *testing.T, name string, end time.Time) Pair {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      pkix.Name{CommonName: name},
+		NotBefore:    time.Now().Add(-time.Hour),
+		NotAfter:     end,
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
+	}, a.certificate, key.Public(), a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := keyutil.MarshalPrivateKeyToPEM(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Pair{encodeCertificate(raw), encoded}
+}
+
+// Load returns the certificate as a server or a client uses it.
+func (p Pair) Load(t *testing.T) *tls.Certificate {
+	t.Helper()
+	certificate, err := tls.X509KeyPair(p.Certificate, p.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &certificate
+}
+
+func encodeCertificate(raw []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: raw})
+}

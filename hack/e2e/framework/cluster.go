@@ -1,0 +1,128 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	sampleclientset "samplecontroller.io/client-go/clientset/versioned"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster"
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+)
+
+var shared = clustertest.NewShared(cluster.Options{Nodes: 3, AuditLog: true, Progress: os.Stderr})
+
+// Main runs the tests of a package in a cluster of their own and exits. It fails if the
+// daemon was denied something that no test expected.
+func Main(m *testing.M) {
+	// Tests wait more than they work. The command line may say otherwise: it is parsed
+	// after this.
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		panic(err)
+	}
+	shared.Main(m, checkPrivileges, func() error { return printFaults(os.Stdout) })
+}
+
+// Cluster returns the cluster of the package.
+func Cluster() *cluster.Cluster { return shared.Cluster() }
+
+// Kube returns a client of a cluster admin.
+func Kube() kubernetes.Interface { return shared.Kube() }
+
+// Sample returns a client of a cluster admin for Foos and Icecreams.
+func Sample() sampleclientset.Interface { return shared.Sample() }
+
+// Dynamic returns a client of a cluster admin for objects of any kind.
+func Dynamic() dynamic.Interface { return shared.Dynamic() }
+
+// NewNamespace makes a namespace that only this test uses, and returns its name.
+func NewNamespace(t *testing.T) string {
+	t.Helper()
+	return clustertest.NewNamespace(t, Kube())
+}
+
+// Kubectl runs kubectl as a cluster admin and returns what it prints.
+func Kubectl(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := Cluster().Kubectl(t.Context(), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Long skips a test in short mode.
+func Long(t *testing.T) {
+	t.Helper()
+	clustertest.Long(t)
+}
+
+// Count returns how much of something a test does: full, or short in short mode.
+func Count(full, short int) int {
+	if testing.Short() {
+		return short
+	}
+	return full
+}
+
+// Binary returns the path of the daemon, built with the race detector: a process that saw
+// a race exits with 66. All packages share the file. The process ends if the build fails.
+var Binary = sync.OnceValue(func() string {
+	path, err := buildShared()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	return path
+})
+
+// buildShared builds the daemon into _output/e2e. One package builds while the others
+// wait; then go finds it up to date, which takes them less than a second.
+func buildShared() (path string, err error) {
+	root, err := cluster.RepositoryRoot()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(root, "_output", "e2e")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	lock, err := os.Create(filepath.Join(dir, "lock"))
+	if err != nil {
+		return "", err
+	}
+	defer lock.Close() // which unlocks
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return "", fmt.Errorf("locking %s: %w", lock.Name(), err)
+	}
+	path = filepath.Join(dir, DaemonName)
+	return path, Build(context.Background(), path)
+}
+
+// Build builds the daemon with the race detector, and with these variables of
+// hack/build.sh.
+func Build(ctx context.Context, path string, variables ...string) error {
+	root, err := cluster.RepositoryRoot()
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, filepath.Join(root, "hack", "build.sh"))
+	cmd.Env = append(append(os.Environ(), "RACE=1", "OUTPUT="+path), variables...)
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("building the daemon: %w\n%s", err, output)
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// slack is what a busy machine may add to the time that something takes.
+const slack = 30 * time.Second
+
+// WantSoon checks that something took no longer than it may, on a busy machine. The table
+// of faults says how long it took.
+func WantSoon(t *testing.T, what string, took, most time.Duration) {
+	t.Helper()
+	if took > most+slack {
+		t.Errorf("%s took %v, want at most %v and %v for a busy machine", what, took, most, slack)
+	}
+}
+
+// Seconds formats a duration for the table.
+func Seconds(d time.Duration) string { return fmt.Sprintf("%.1fs", d.Seconds()) }
+
+// FaultRow is what a fault does to the daemon, and to a peer, in figures.
+type FaultRow struct {
+	// ID orders the rows: a letter for what fails, and a number.
+	ID    string
+	Fault string
+	Ours  string
+	// Peer begins with the peer's name, or says why there is none.
+	Peer string
+}
+
+var faultTable struct {
+	mutex sync.Mutex
+	rows  []FaultRow
+}
+
+// ReportFault adds a row to the table of faults, unless the test has failed. Tests that
+// call it are named TestFault..., so that -run '^TestFault' prints the whole table.
+func ReportFault(t *testing.T, row FaultRow) {
+	t.Helper()
+	if t.Failed() {
+		return
+	}
+	faultTable.mutex.Lock()
+	defer faultTable.mutex.Unlock()
+	faultTable.rows = append(faultTable.rows, row)
+}
+
+// OfPeer says what a fault does to a peer. It tries only if FAULTS_PEERS is set: that takes
+// time and proves nothing about the daemon.
+func OfPeer(t *testing.T, find func(*testing.T) string) string {
+	t.Helper()
+	if os.Getenv("FAULTS_PEERS") == "" {
+		return "not tried; make test-faults does"
+	}
+	return find(t)
+}
+
+// printFaults prints the rows of the package, and appends them to the file that
+// FAULTS_TABLE names, in one write: packages run side by side.
+func printFaults(out io.Writer) (err error) {
+	faultTable.mutex.Lock()
+	defer faultTable.mutex.Unlock()
+	slices.SortStableFunc(faultTable.rows, func(a, b FaultRow) int { return cmp.Compare(a.ID, b.ID) })
+	var table bytes.Buffer
+	for _, row := range faultTable.rows {
+		fmt.Fprintf(&table, "\n%-4s %s\n     ours: %s\n     peer: %s\n", row.ID, row.Fault, row.Ours, row.Peer)
+	}
+	if table.Len() == 0 {
+		return nil
+	}
+	fmt.Fprintf(out, "\nFaults\n%s", table.String())
+	path := os.Getenv("FAULTS_TABLE")
+	if path == "" {
+		return nil
+	}
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("opening the table of faults: %w", err)
+	}
+	_, err = file.Write(table.Bytes())
+	return errors.Join(err, file.Close())
+}

@@ -1,0 +1,148 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+)
+
+// History is what a watch on one resource in one namespace has told, in its order.
+// That order is the API server's: what is never seen in between never was.
+type History[T metav1.Object] struct {
+	mutex   sync.Mutex
+	changes []change[T]
+}
+
+type change[T metav1.Object] struct {
+	Object  T
+	deleted bool
+}
+
+// Record begins a history with what there is now.
+func Record[T metav1.Object](t *testing.T, start func(context.Context, metav1.ListOptions) (watch.Interface, error)) *History[T] {
+	t.Helper()
+	watcher, err := start(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &History[T]{}
+	ctx, stop := context.WithCancel(t.Context())
+	var recording sync.WaitGroup
+	recording.Go(func() {
+		for h.follow(watcher) && ctx.Err() == nil {
+			// The API server ends watches when it likes; the next goes on from there.
+			next := metav1.ListOptions{}
+			if told := h.Changes(); len(told) > 0 {
+				next.ResourceVersion = told[len(told)-1].Object.GetResourceVersion()
+			}
+			if watcher, err = start(ctx, next); err != nil {
+				return
+			}
+		}
+	})
+	t.Cleanup(func() {
+		stop()
+		recording.Wait()
+	})
+	return h
+}
+
+// follow records what a watch tells until it ends. It returns false if the watch told
+// of an error: the history ends there, and what is waited for is not told.
+func (h *History[T]) follow(watcher watch.Interface) bool {
+	defer watcher.Stop()
+	for event := range watcher.ResultChan() {
+		object, ok := event.Object.(T)
+		if !ok {
+			return false
+		}
+		h.mutex.Lock()
+		h.changes = append(h.changes, change[T]{object, event.Type == watch.Deleted})
+		h.mutex.Unlock()
+	}
+	return true
+}
+
+// Changes returns all changes so far.
+func (h *History[T]) Changes() []change[T] {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return slices.Clone(h.changes)
+}
+
+// present returns what there was after the last of the changes.
+func present[T metav1.Object](changes []change[T]) map[types.UID]T {
+	objects := map[types.UID]T{}
+	for _, c := range changes {
+		objects[c.Object.GetUID()] = c.Object
+		if c.deleted {
+			delete(objects, c.Object.GetUID())
+		}
+	}
+	return objects
+}
+
+// WaitFor waits until the history has come to where all that there is satisfies
+// check.
+func (h *History[T]) WaitFor(t *testing.T, what string, check func(objects []T) error) {
+	t.Helper()
+	clustertest.WaitUntil(t, what, func(context.Context) error {
+		return check(slices.Collect(maps.Values(present(h.Changes()))))
+	})
+}
+
+// WantNeverFewer checks that from when the counts of all objects first added up to
+// want they were never fewer.
+func (h *History[T]) WantNeverFewer(t *testing.T, what string, want int, count func(T) int) {
+	t.Helper()
+	counts := map[types.UID]int{}
+	reached := false
+	for _, c := range h.Changes() {
+		counts[c.Object.GetUID()] = count(c.Object)
+		if c.deleted {
+			delete(counts, c.Object.GetUID())
+		}
+		sum := 0
+		for _, n := range counts {
+			sum += n
+		}
+		if reached && sum < want {
+			t.Errorf("there were %d %s when %s changed (deleted: %v), want never fewer than %d", sum, what, c.Object.GetName(), c.deleted, want)
+			return
+		}
+		reached = reached || sum >= want
+	}
+	if !reached {
+		t.Errorf("there were never %d %s", want, what)
+	}
+}
+
+// Watch returns what starts a watch on the objects of the kind in a namespace.
+func (k Kind) Watch(ns string) func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+	return func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+		watcher, err := k.In(ns).Watch(ctx, options)
+		if err != nil {
+			return nil, err
+		}
+		return watch.Filter(watcher, func(event watch.Event) (watch.Event, bool) {
+			if object, ok := event.Object.(*unstructured.Unstructured); ok {
+				if foo, err := k.Read(object); err == nil { // whoever records tells that it is none
+					event.Object = foo
+				}
+			}
+			return event, true
+		}), nil
+	}
+}

@@ -1,0 +1,283 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster"
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+	"samplecontroller.io/sample-controller-manager/hack/leaders"
+)
+
+// Token returns a new token of the replica's ServiceAccount, bound to an object unless
+// that is nil.
+func (l *Isolated) Token(t *testing.T, bound *authenticationv1.BoundObjectReference) string {
+	t.Helper()
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: bound}}
+	request, err := Kube().CoreV1().ServiceAccounts(l.Namespace).CreateToken(t.Context(), IsolatedAccount, request, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return request.Status.Token
+}
+
+// TokenKubeconfig returns the path of a kubeconfig and that of the file that its token is
+// in.
+func (l *Isolated) TokenKubeconfig(t *testing.T, token string) (kubeconfig, file string) {
+	t.Helper()
+	return l.Kubeconfig(t, func(dir string, _ *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) {
+		file = filepath.Join(dir, "token")
+		ReplaceFile(t, file, []byte(token))
+		user.TokenFile = file
+	}), file
+}
+
+// AsKubelet replaces the files of a ServiceAccount as the kubelet does: they are links
+// into a directory that is a link, which is replaced.
+func AsKubelet(t *testing.T, dir string, files map[string][]byte) {
+	t.Helper()
+	data, err := os.MkdirTemp(dir, "..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, _ := os.Readlink(filepath.Join(dir, "..data")) // there is none at first
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(data, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(filepath.Join("..data", name), filepath.Join(dir, name)); err != nil && !os.IsExist(err) {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(filepath.Base(data), filepath.Join(dir, "..data_tmp")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(dir, "..data_tmp"), filepath.Join(dir, "..data")); err != nil {
+		t.Fatal(err)
+	}
+	if old != "" {
+		if err := os.RemoveAll(filepath.Join(dir, old)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Isolated is a replica whose ServiceAccount and Lease are in a namespace that only its test
+// uses. Tests can run several at a time, with different controllers.
+type Isolated struct {
+	*Replica
+	Namespace string
+	began     time.Time
+}
+
+// IsolatedAccount is the name of its ServiceAccount.
+const IsolatedAccount = "isolated"
+
+// NewIsolated makes the ServiceAccount with all its rights. It starts no process.
+func NewIsolated(t *testing.T) *Isolated {
+	t.Helper()
+	ns := NewNamespace(t)
+	l := &Isolated{Namespace: ns, began: time.Now()}
+	l.CreateAccount(t)
+	subject := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: ns, Name: IsolatedAccount}
+	for _, role := range []string{DaemonName + "-controllers", DaemonName + "-events", "system:auth-delegator"} {
+		binding := &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: ns + "-" + role},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+			Subjects:   []rbacv1.Subject{subject},
+		}
+		if _, err := Kube().RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = Kube().RbacV1().ClusterRoleBindings().Delete(context.WithoutCancel(t.Context()), binding.Name, metav1.DeleteOptions{})
+		})
+	}
+	leases := &rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Name: IsolatedAccount},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "create", "update", "watch"}}},
+	}
+	if _, err := Kube().RbacV1().Roles(ns).Create(t.Context(), leases, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for in, role := range map[string]string{ns: IsolatedAccount, metav1.NamespaceSystem: "extension-apiserver-authentication-reader"} {
+		binding := &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: ns},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role},
+			Subjects:   []rbacv1.Subject{subject},
+		}
+		if _, err := Kube().RbacV1().RoleBindings(in).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = Kube().RbacV1().RoleBindings(in).Delete(context.WithoutCancel(t.Context()), ns, metav1.DeleteOptions{})
+		})
+	}
+	l.waitAllowed(t)
+	return l
+}
+
+// CreateAccount makes the ServiceAccount, for the first time or again.
+func (l *Isolated) CreateAccount(t *testing.T) {
+	t.Helper()
+	_, err := Kube().CoreV1().ServiceAccounts(l.Namespace).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: IsolatedAccount}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// User is the name by which the API server knows the ServiceAccount.
+func (l *Isolated) User() string {
+	return "system:serviceaccount:" + l.Namespace + ":" + IsolatedAccount
+}
+
+// waitAllowed waits until the API server knows of the rights that were granted first and
+// last.
+func (l *Isolated) waitAllowed(t *testing.T) {
+	t.Helper()
+	for _, right := range []authorizationv1.ResourceAttributes{
+		{Verb: "watch", Group: Foos.Group, Resource: Foos.Resource},
+		{Verb: "create", Group: "coordination.k8s.io", Resource: "leases", Namespace: l.Namespace},
+		{Verb: "list", Resource: "configmaps", Namespace: metav1.NamespaceSystem, Name: "extension-apiserver-authentication"},
+	} {
+		clustertest.WaitUntil(t, "the rights are known", func(ctx context.Context) error {
+			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+				User: l.User(), Groups: []string{"system:serviceaccounts", "system:authenticated"}, ResourceAttributes: &right,
+			}}
+			review, err := Kube().AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+			if err == nil && !review.Status.Allowed {
+				err = fmt.Errorf("not allowed: %s %s", right.Verb, right.Resource)
+			}
+			return err
+		})
+	}
+}
+
+// Kubeconfig returns the path of a kubeconfig for the user, in a directory of its own
+// together with the other files that it names.
+func (l *Isolated) Kubeconfig(t *testing.T, change func(dir string, cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo)) (path string) {
+	t.Helper()
+	dir := t.TempDir()
+	config := clientcmdapi.NewConfig()
+	config.Clusters["cluster"] = &clientcmdapi.Cluster{Server: Cluster().Config().Host, CertificateAuthorityData: Cluster().Config().CAData}
+	config.AuthInfos["user"] = &clientcmdapi.AuthInfo{}
+	config.Contexts["isolated"] = &clientcmdapi.Context{Cluster: "cluster", AuthInfo: "user"}
+	config.CurrentContext = "isolated"
+	change(dir, config.Clusters["cluster"], config.AuthInfos["user"])
+	path = filepath.Join(dir, "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Start starts the process and returns when it leads.
+func (l *Isolated) Start(t *testing.T, kubeconfig string, flags ...string) *Isolated {
+	t.Helper()
+	l.Replica = StartReplicaWith(t, kubeconfig, append(flags, "--leader-elect-resource-namespace="+l.Namespace)...)
+	l.Ready()
+	l.WaitRenewal(time.Now())
+	return l
+}
+
+// WaitRenewal waits until the replica has renewed its Lease after a moment, and returns
+// when it did.
+func (l *Isolated) WaitRenewal(after time.Time) (renewed time.Time) {
+	l.T.Helper()
+	clustertest.WaitUntil(l.T, "the replica renews its Lease", func(ctx context.Context) error {
+		l.mustRun()
+		lease, err := Kube().CoordinationV1().Leases(l.Namespace).Get(ctx, DaemonName, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if lease.Spec.RenewTime == nil || !lease.Spec.RenewTime.After(after) {
+			return errors.New("not yet")
+		}
+		renewed = lease.Spec.RenewTime.Time
+		return nil
+	})
+	return renewed
+}
+
+// Requests returns what the replica was answered since it was made, in the order in which
+// it was. What was refused with 401 is nobody's, and not among it.
+func (l *Isolated) Requests(t *testing.T) []auditv1.Event {
+	t.Helper()
+	events, err := Cluster().AuditEvents(leaders.ServiceAccount(l.Namespace, IsolatedAccount))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events
+}
+
+// Unauthenticated returns how many requests for its Lease were refused with 401.
+func (l *Isolated) Unauthenticated(t *testing.T) int {
+	t.Helper()
+	events, err := Cluster().AuditEvents(cluster.InNamespace(l.Namespace), func(event auditv1.Event) bool {
+		return event.ResponseStatus != nil && event.ResponseStatus.Code == 401
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(events)
+}
+
+// Credentials returns the credentials that requests were answered for, in the order of
+// their first use.
+func (l *Isolated) Credentials(t *testing.T) []string {
+	t.Helper()
+	var ids []string
+	seen := map[string]bool{}
+	for _, event := range l.Requests(t) {
+		if id := leaders.Credential(event); id != "" && !seen[id] {
+			seen[id] = true
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// LongestGap returns the longest time between two renewals of the Lease, up to now.
+func (l *Isolated) LongestGap(t *testing.T) (longest time.Duration) {
+	t.Helper()
+	var last time.Time
+	for _, event := range l.Requests(t) {
+		if cluster.Call(event) != "update leases" || event.ResponseStatus.Code >= 300 {
+			continue
+		}
+		at := event.RequestReceivedTimestamp.Time
+		if !last.IsZero() {
+			longest = max(longest, at.Sub(last))
+		}
+		last = at
+	}
+	return longest
+}
+
+// ReplaceFile replaces a file, which never holds a part of its content.
+func ReplaceFile(t *testing.T, path string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(path+".partial", content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".partial", path); err != nil {
+		t.Fatal(err)
+	}
+}

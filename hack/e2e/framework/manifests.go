@@ -1,0 +1,50 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster"
+)
+
+// Manifests returns the path of a directory of the manifests.
+func Manifests(t *testing.T, dir string) string {
+	t.Helper()
+	root, err := cluster.RepositoryRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(root, "manifests", dir)
+}
+
+// ApplyManifest applies the content of a manifest in a namespace.
+func ApplyManifest(t *testing.T, ns, manifest string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "manifest.yaml")
+	if err := os.WriteFile(path, []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	Kubectl(t, "-n", ns, "apply", "-f", path)
+}
+
+// RestoreCRDs installs our CRDs again at the end of a test that changes them.
+func RestoreCRDs(t *testing.T) {
+	// For some seconds after a kind has come back, admission cannot tell who may block the
+	// deletion of its objects, and refuses. That may be after the test.
+	expect(func(event auditv1.Event) bool {
+		return strings.Contains(event.ResponseStatus.Message, "cannot find RESTMapping")
+	})
+	t.Cleanup(func() {
+		if err := Cluster().Install(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+}

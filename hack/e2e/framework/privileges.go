@@ -1,0 +1,170 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster"
+)
+
+// expectation is what a test expects the daemon to be denied.
+type expectation struct {
+	from, to time.Time // to is zero while it lasts
+	matches  []func(auditv1.Event) bool
+}
+
+var expectations struct {
+	sync.Mutex
+	all []*expectation
+}
+
+// ExpectDenials says that until the end of the test the daemon is denied requests that
+// match all conditions. Call it before the test starts a replica or takes rights away.
+func ExpectDenials(t *testing.T, matches ...func(auditv1.Event) bool) {
+	t.Helper()
+	p := expect(matches...)
+	t.Cleanup(func() {
+		expectations.Lock()
+		defer expectations.Unlock()
+		p.to = time.Now()
+	})
+}
+
+// ExpectDenialsIn says that the daemon is denied requests in a namespace of the test, also
+// after the test: retries go on.
+func ExpectDenialsIn(ns string) { expect(cluster.InNamespace(ns)) }
+
+func expect(matches ...func(auditv1.Event) bool) *expectation {
+	p := &expectation{from: time.Now(), matches: matches}
+	expectations.Lock()
+	defer expectations.Unlock()
+	expectations.all = append(expectations.all, p)
+	return p
+}
+
+// expected reports whether a test expects the request to be denied.
+func expected(event auditv1.Event) bool {
+	expectations.Lock()
+	defer expectations.Unlock()
+	return slices.ContainsFunc(expectations.all, func(p *expectation) bool {
+		at := event.RequestReceivedTimestamp.Time
+		return !at.Before(p.from) && (p.to.IsZero() || at.Before(p.to)) &&
+			!slices.ContainsFunc(p.matches, func(matches func(auditv1.Event) bool) bool { return !matches(event) })
+	})
+}
+
+// ByDaemon matches requests of the daemon.
+func ByDaemon(event auditv1.Event) bool { return event.User.Username == DaemonUser }
+
+// Denied matches requests that RBAC or admission denied.
+func Denied(event auditv1.Event) bool {
+	return event.ResponseStatus != nil && event.ResponseStatus.Code == http.StatusForbidden
+}
+
+// unexpected returns which of the requests were denied although no test expected it, and
+// how often.
+func unexpected(events []auditv1.Event) (denials []error) {
+	counts, first := map[string]int{}, map[string]string{}
+	for _, event := range events {
+		if Denied(event) && !expected(event) {
+			what := cluster.Call(event) + ": " + event.ResponseStatus.Message
+			if counts[what]++; counts[what] == 1 {
+				first[what] = event.RequestReceivedTimestamp.Format(time.TimeOnly)
+			}
+		}
+	}
+	for _, what := range slices.Sorted(maps.Keys(counts)) {
+		denials = append(denials, fmt.Errorf("the daemon was denied %d times, first at %s: %s", counts[what], first[what], what))
+	}
+	return denials
+}
+
+// WantNoDenials checks that so far the manifests granted all that the daemon asked for.
+func WantNoDenials(t *testing.T) {
+	t.Helper()
+	events, err := Cluster().AuditEvents(ByDaemon, Denied)
+	if err := errors.Join(append(unexpected(events), err)...); err != nil {
+		t.Error(err)
+	}
+}
+
+// checkPrivileges reports what the daemon was denied in the tests of the package, other
+// than what tests expected. To the directory that E2E_PRIVILEGES names, it writes what the
+// daemon was granted and what it used: hack/e2e/unused compares that over all packages.
+func checkPrivileges() error {
+	events, err := Cluster().AuditEvents(ByDaemon)
+	if err != nil {
+		return err
+	}
+	used, refused := sets.New[string](), 0
+	for _, event := range events {
+		if Denied(event) {
+			refused++
+		} else {
+			used.Insert(uses(event)...)
+		}
+	}
+	problems := unexpected(events)
+	fmt.Printf("privileges: %d requests of the daemon, %d denied, all as tests expected: %t\n", len(events), refused, len(problems) == 0)
+	if dir := os.Getenv("E2E_PRIVILEGES"); dir != "" {
+		problems = append(problems, writePrivileges(dir, used))
+	}
+	return errors.Join(problems...)
+}
+
+// writePrivileges writes what the daemon was granted, beyond what anybody is, and used.
+func writePrivileges(dir string, used sets.Set[string]) error {
+	granted := sets.New[string]()
+	for _, namespace := range []string{metav1.NamespaceDefault, DaemonName, metav1.NamespaceSystem} {
+		all, err := grantedTo(DaemonName, namespace)
+		if err != nil {
+			return err
+		}
+		anybody, err := grantedTo("default", namespace)
+		if err != nil {
+			return err
+		}
+		granted = granted.Union(all.Difference(anybody))
+	}
+	folder, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	for extension, all := range map[string]sets.Set[string]{"granted": granted, "used": used} {
+		path := filepath.Join(dir, filepath.Base(folder)+"."+extension)
+		if err := os.WriteFile(path, []byte(strings.Join(sets.List(all), "\n")+"\n"), 0o644); err != nil {
+			return fmt.Errorf("writing what the daemon may do: %w", err)
+		}
+	}
+	return nil
+}
+
+// uses returns the grants that may have allowed a request, spelt as [Grants] does.
+func uses(event auditv1.Event) []string {
+	ref := event.ObjectRef
+	if ref == nil {
+		return nil
+	}
+	resource := ref.Resource
+	if ref.Subresource != "" {
+		resource += "/" + ref.Subresource
+	}
+	return append(Grants([]string{ref.APIGroup}, []string{resource}, nil, []string{event.Verb}),
+		Grants([]string{ref.APIGroup}, []string{resource}, []string{ref.Name}, []string{event.Verb})...)
+}

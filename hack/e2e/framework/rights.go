@@ -1,0 +1,89 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+)
+
+// RevokeFromDaemon takes rights from the daemon until it is told to give them back.
+func RevokeFromDaemon(t *testing.T, rights ...clustertest.Right) (grant func() time.Time) {
+	t.Helper()
+	ExpectDenials(t, func(event auditv1.Event) bool {
+		return event.ObjectRef != nil && slices.ContainsFunc(rights, func(r clustertest.Right) bool {
+			resource := strings.TrimSuffix(event.ObjectRef.Resource+"/"+event.ObjectRef.Subresource, "/")
+			return r == clustertest.Right{Verb: event.Verb, Group: event.ObjectRef.APIGroup, Resource: resource}
+		})
+	})
+	return clustertest.Revoke(t, Kube(), DaemonName+"-controllers", DaemonUser, rights...)
+}
+
+// Granted is grantedTo for a test.
+func Granted(t *testing.T, serviceAccount, namespace string) sets.Set[string] {
+	t.Helper()
+	all, err := grantedTo(serviceAccount, namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// grantedTo returns what a ServiceAccount in the daemon's namespace may do in a
+// namespace, spelt as [Grants] does.
+func grantedTo(serviceAccount, namespace string) (sets.Set[string], error) {
+	config := Cluster().Config()
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:" + DaemonName + ":" + serviceAccount,
+		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + DaemonName, "system:authenticated"},
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}
+	if review, err = client.AuthorizationV1().SelfSubjectRulesReviews().Create(context.Background(), review, metav1.CreateOptions{}); err != nil {
+		return nil, err
+	}
+	all := sets.New[string]()
+	for _, rule := range review.Status.ResourceRules {
+		all.Insert(Grants(rule.APIGroups, rule.Resources, rule.ResourceNames, rule.Verbs)...)
+	}
+	for _, rule := range review.Status.NonResourceRules {
+		all.Insert(Grants([]string{""}, rule.NonResourceURLs, nil, rule.Verbs)...)
+	}
+	return all, nil
+}
+
+// Grants spells a rule out, with a string for each thing that it allows: "list
+// pods", "get leases.coordination.k8s.io/name", "get /healthz".
+func Grants(groups, resources, names, verbs []string) []string {
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	var all []string
+	for _, group := range groups {
+		for _, resource := range resources {
+			for _, name := range names {
+				for _, verb := range verbs {
+					what := strings.TrimSuffix(resource+"."+group, ".")
+					all = append(all, verb+" "+strings.TrimSuffix(what+"/"+name, "/"))
+				}
+			}
+		}
+	}
+	return all
+}

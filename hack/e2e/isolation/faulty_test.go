@@ -1,0 +1,202 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package isolation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
+	"samplecontroller.io/sample-controller-manager/hack/faulty"
+)
+
+// faultyReplica is a replica of the daemon with a controller more, that does as the
+// ConfigMaps of a namespace say.
+type faultyReplica struct {
+	*framework.Replica
+	ns    string
+	token string // of somebody who may see its pages
+}
+
+// allowFaulty grants the daemon what the faulty controller needs, until the end of the
+// test.
+func allowFaulty(t *testing.T) {
+	t.Helper()
+	meta := metav1.ObjectMeta{Name: faulty.ControllerName}
+	_, err := framework.Kube().RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: faulty.Descriptor().Rules}, metav1.CreateOptions{})
+	if err == nil {
+		_, err = framework.Kube().RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+			ObjectMeta: meta,
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: framework.DaemonName, Name: framework.DaemonName}},
+		}, metav1.CreateOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		err := framework.Kube().RbacV1().ClusterRoleBindings().Delete(ctx, meta.Name, metav1.DeleteOptions{})
+		if err := errors.Join(err, framework.Kube().RbacV1().ClusterRoles().Delete(ctx, meta.Name, metav1.DeleteOptions{})); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func startFaulty(t *testing.T, ns, token string, flags ...string) *faultyReplica {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig, err := framework.Cluster().ServiceAccountKubeconfig(t.Context(), framework.DaemonName, framework.DaemonName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := framework.FreePort(t)
+	args := slices.Concat([]string{faulty.Argument}, framework.ReplicaFlags(kubeconfig, port), flags)
+	r := &framework.Replica{URL: fmt.Sprintf("https://127.0.0.1:%d", port), Program: framework.StartProgram(t, self, args...)}
+	return &faultyReplica{r.Ready(), ns, token}
+}
+
+// in returns the replica as one that a subtest uses.
+func (r *faultyReplica) in(t *testing.T) *faultyReplica {
+	p := *r.Program
+	p.T = t
+	return &faultyReplica{&framework.Replica{Program: &p, URL: r.URL}, r.ns, r.token}
+}
+
+// poison has the faulty controller do something for a ConfigMap, which is made if there
+// is none of that name.
+func (r *faultyReplica) poison(name, fault string) {
+	r.T.Helper()
+	r.apply(name, map[string]string{faulty.Fault: fault})
+}
+
+// repair takes the fault of a ConfigMap away, or makes one without, and returns how long it
+// took until the controller had served it.
+func (r *faultyReplica) repair(name string) time.Duration {
+	r.T.Helper()
+	began := time.Now()
+	version := strconv.FormatInt(began.UnixNano(), 10)
+	r.apply(name, map[string]string{faulty.Served: version})
+	clustertest.WaitUntil(r.T, "the faulty controller has served "+name, func(context.Context) error {
+		if !strings.Contains(r.Log.String(), strconv.Quote(version)) {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	return time.Since(began)
+}
+
+func (r *faultyReplica) apply(name string, data map[string]string) {
+	r.T.Helper()
+	_, err := framework.Kube().CoreV1().ConfigMaps(r.ns).Apply(r.T.Context(), corev1apply.ConfigMap(name, r.ns).WithData(data), metav1.ApplyOptions{FieldManager: "test"})
+	if err != nil {
+		r.T.Fatal(err)
+	}
+}
+
+// serveOne has the faulty controller serve one more ConfigMap, and returns how long that
+// took.
+func (r *faultyReplica) serveOne() time.Duration {
+	r.T.Helper()
+	return r.repair(fmt.Sprintf("good-%d", time.Now().UnixNano()))
+}
+
+// othersServe has each of the other controllers serve a new object, and returns how long
+// it took until both were ready.
+func (r *faultyReplica) othersServe() time.Duration {
+	r.T.Helper()
+	began := time.Now()
+	name := fmt.Sprintf("other-%d-", began.UnixNano())
+	for _, k := range framework.Kinds {
+		k.Create(r.T, r.ns, name+k.Singular, 1)
+	}
+	for _, k := range framework.Kinds {
+		k.WaitReady(r.T, r.ns, name+k.Singular, 1)
+		k.WaitPodsReported(r.T, r.ns, name+k.Singular, 1)
+	}
+	return time.Since(began)
+}
+
+// failing returns the names of the checks of a path that fail.
+func failing(ctx context.Context, r *framework.Replica, path string) ([]string, error) {
+	code, body, err := r.Get(ctx, path+"?verbose")
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, match := range failed.FindAllStringSubmatch(body, -1) {
+		names = append(names, match[1])
+	}
+	if (code == http.StatusOK) != (len(names) == 0) || !strings.Contains(body, "[+]") {
+		return nil, fmt.Errorf("%s answers %d and says: %s", path, code, body)
+	}
+	return names, nil
+}
+
+// failed matches a check that fails.
+var failed = regexp.MustCompile(`(?m)^\[-\](\S+) `)
+
+// waitFailing waits until just these checks of a path fail.
+func waitFailing(r *framework.Replica, path string, want ...string) {
+	r.T.Helper()
+	clustertest.WaitUntil(r.T, fmt.Sprintf("the failing checks of %s are %q", path, want), func(ctx context.Context) error {
+		got, err := failing(ctx, r, path)
+		if err == nil && !slices.Equal(got, want) {
+			err = fmt.Errorf("%q fail", got)
+		}
+		return err
+	})
+}
+
+// WaitPodsReported waits until the page of the faulty controller tells something.
+func (r *faultyReplica) waitTold(what string) {
+	r.T.Helper()
+	clustertest.WaitUntil(r.T, fmt.Sprintf("the page of the controller tells %q", what), func(ctx context.Context) error {
+		code, body, err := r.GetAs(ctx, r.token, "/debug/controllers/"+faulty.ControllerName)
+		if err == nil && !strings.Contains(body, what) {
+			err = fmt.Errorf("%d %s", code, body)
+		}
+		return err
+	})
+}
+
+// wantHealthy checks that no check of the replica fails.
+func wantHealthy(r *framework.Replica) {
+	r.T.Helper()
+	for _, path := range []string{"/healthz", "/livez", "/readyz"} {
+		failing, err := failing(r.T.Context(), r, path)
+		if err != nil || len(failing) > 0 {
+			r.T.Errorf("of %s fail %q, %v, want none", path, failing, err)
+		}
+	}
+}
+
+// syncs returns how many syncs of the faulty controller have ended so.
+func (r *faultyReplica) syncs(result string) int {
+	r.T.Helper()
+	return r.Metric(r.token, fmt.Sprintf("sync_total{controller=%q,result=%q}", faulty.ControllerName, result))
+}
+
+// failingObjects returns how many objects of the faulty controller fail.
+func (r *faultyReplica) failingObjects() int {
+	r.T.Helper()
+	return r.Metric(r.token, fmt.Sprintf("failing_objects{controller=%q}", faulty.ControllerName))
+}

@@ -1,0 +1,288 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leadership
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster"
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
+	"samplecontroller.io/sample-controller-manager/hack/leaders"
+)
+
+// shortFaults are durations that make faults short, with those that every replica has.
+var shortFaults = []string{"--leader-elect-retry-period=1s", "--write-timeout=1s"}
+
+// daemonFleet is replicas of the daemon, each of which answers on a port of its own.
+type daemonFleet struct {
+	*fleet
+	replicas map[*framework.Program]*framework.Replica
+}
+
+// startDaemons starts replicas of the daemon, with durations that make faults short,
+// and waits until they are ready.
+func startDaemons(t *testing.T, replicas int, proxied bool) *daemonFleet {
+	t.Helper()
+	framework.FreeLease(t)
+	d := &daemonFleet{replicas: map[*framework.Program]*framework.Replica{}}
+	name := types.NamespacedName{Namespace: framework.DaemonName, Name: framework.DaemonName}
+	d.fleet = startFleet(t, fleetOptions{
+		replicas: replicas, lease: name, serviceAccount: name, proxied: proxied,
+		start: func(t *testing.T, kubeconfig string) *framework.Program {
+			r := framework.StartReplicaWith(t, kubeconfig, shortFaults...)
+			d.replicas[r.Program] = r
+			return r.Program
+		},
+	})
+	for _, m := range d.members {
+		d.replicas[m.Program].Ready()
+	}
+	return d
+}
+
+// waitServed waits until somebody leads and writes, and fails the test if there was
+// anything that must not be.
+func (d *daemonFleet) waitServed() {
+	d.t.Helper()
+	d.waitWrites(5)
+	if r := d.check(); len(r.Violations) > 0 {
+		d.t.Fatalf("violations:\n%s", r)
+	}
+}
+
+// waitDemoted waits until a replica says that it does not lead.
+func (d *daemonFleet) waitDemoted(m *member) {
+	d.t.Helper()
+	clustertest.WaitUntil(d.t, "the replica leads no more", func(ctx context.Context) error {
+		_, body, err := d.replicas[m.Program].Get(ctx, "/readyz?verbose")
+		if err == nil && strings.Contains(body, "leader: this process") {
+			err = errors.New(body)
+		}
+		return err
+	})
+}
+
+// faults are what leaders and their Lease meet, in this order, while Foos change. After
+// each somebody must lead, and nobody may have written who did not.
+var faults = []struct {
+	name   string
+	short  bool // also in short mode
+	happen func(d *daemonFleet, leader *member)
+}{
+	{"a leader that was suspended", true, func(d *daemonFleet, leader *member) { zombie(d.fleet, leader) }},
+	// What is on its way when the network goes is lost here, because nobody knows when
+	// it was sent; TestLateWritesAreUndone has it arrive.
+	{"a partition that heals just after expiry", true, func(d *daemonFleet, leader *member) {
+		leader.partition()
+		d.waitLeader(leader)
+		leader.link.Cut()
+		leader.heal()
+	}},
+	{"answers that do not come", false, func(d *daemonFleet, leader *member) {
+		leader.link.Hold(clustertest.Answers)
+		d.waitLeader(leader)
+		leader.heal()
+	}},
+	{"a blackhole in which connections die", false, func(d *daemonFleet, leader *member) {
+		leader.partition()
+		d.waitLeader(leader)
+		d.waitServed()
+		clustertest.WaitUntil(d.t, "the replica notices", func(context.Context) error {
+			if !strings.Contains(leader.Log.String(), "client connection lost") {
+				return errors.New("it has not")
+			}
+			return nil
+		})
+		leader.link.Cut()
+		leader.heal()
+		d.replicas[leader.Program].Ready()
+	}},
+	{"kill -9", true, func(d *daemonFleet, leader *member) {
+		leader.kill()
+		d.waitLeader(leader)
+		leader.start()
+		d.replicas[leader.Program].Ready()
+	}},
+	{"SIGTERM during syncs", false, func(d *daemonFleet, leader *member) {
+		leader.Stop()
+		d.waitLeader(leader)
+		leader.start()
+		d.replicas[leader.Program].Ready()
+	}},
+	{"the Lease deleted", false, func(d *daemonFleet, _ *member) { framework.FreeLease(d.t) }},
+	{"the Lease given to another", true, func(d *daemonFleet, leader *member) {
+		d.patchLease(`{"spec":{"holderIdentity":"usurper"}}`)
+		d.waitDemoted(leader)
+	}},
+	{"the Lease emptied", false, func(d *daemonFleet, _ *member) { d.patchLease(`{"spec":{"holderIdentity":""}}`) }},
+	{"the right to the Lease revoked", false, revoked},
+	{"a restart of the API server", false, func(d *daemonFleet, _ *member) {
+		if err := framework.Cluster().RestartAPIServer(d.t.Context()); err != nil {
+			d.t.Fatal(err)
+		}
+	}},
+	{"a second process with the same configuration", false, func(d *daemonFleet, leader *member) {
+		second := framework.StartReplicaWith(d.t, leader.kubeconfig, shortFaults...).Ready()
+		d.waitServed()
+		if strings.Contains(second.Log.String(), `"Leading"`) {
+			d.t.Error("a process with the leader's configuration leads beside it")
+		}
+		second.Stop()
+	}},
+}
+
+// revoked takes the right to its Lease away from the daemon until nobody leads.
+func revoked(d *daemonFleet, leader *member) {
+	const name = framework.DaemonName + "-leader-election"
+	bindings := framework.Kube().RbacV1().RoleBindings(framework.DaemonName)
+	binding, err := bindings.Get(d.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if err := bindings.Delete(d.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		d.t.Fatal(err)
+	}
+	binding.ObjectMeta = metav1.ObjectMeta{Name: binding.Name, Labels: binding.Labels, Annotations: binding.Annotations}
+	restore := func(ctx context.Context) {
+		if _, err := bindings.Create(ctx, binding, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			d.t.Error(err)
+		}
+	}
+	d.t.Cleanup(func() { restore(context.WithoutCancel(d.t.Context())) })
+	d.waitDemoted(leader)
+	restore(d.t.Context())
+}
+
+// patchLease changes the Lease by hand.
+func (d *daemonFleet) patchLease(patch string) {
+	d.t.Helper()
+	if _, err := framework.Kube().CoordinationV1().Leases(framework.DaemonName).Patch(d.t.Context(), framework.DaemonName, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// TestLeadersUnderFaults has three replicas meet one fault after another while 200 Foos
+// change. No write is sent outside a term, no Lease is overwritten, no process ends
+// that was not told to, and in the end all is as it should be.
+func TestLeadersUnderFaults(t *testing.T) {
+	// Of the Lease, and of all while an API server starts and does not yet know the roles.
+	framework.ExpectDenials(t, cluster.Unauthorized)
+	ns := framework.NewNamespace(t)
+	d := startDaemons(t, 3, false)
+	flapping := framework.StartFlapping(t, ns, framework.Count(200, 30))
+	for _, fault := range faults {
+		if testing.Short() && !fault.short {
+			continue
+		}
+		began := time.Now()
+		fault.happen(d, d.waitLeader())
+		d.waitServed()
+		t.Logf("%-50s %5.1fs", fault.name, time.Since(began).Seconds())
+	}
+	for _, m := range d.members {
+		select {
+		case <-m.Done:
+			t.Errorf("a replica has ended: %v", m.Cmd.ProcessState)
+		default:
+		}
+		if code, body, err := d.replicas[m.Program].Get(t.Context(), "/livez"); code != http.StatusOK {
+			t.Errorf("/livez: %d %s %v", code, body, err)
+		}
+	}
+	flapping.End(t)
+	t.Logf("found:\n%s", d.check())
+	for _, m := range d.members {
+		m.Stop()
+	}
+	if r := d.check(); len(r.Violations) > 0 {
+		t.Errorf("violations:\n%s", r)
+	}
+}
+
+// TestRollingUpdateIsSeamless replaces three replicas one by one, as their Deployment
+// does, while Foos change.
+func TestRollingUpdateIsSeamless(t *testing.T) {
+	ns := framework.NewNamespace(t)
+	d := startDaemons(t, 3, false)
+	flapping := framework.StartFlapping(t, ns, framework.Count(50, 20))
+	for _, old := range d.members[:3] {
+		d.replicas[d.add().Program].Ready()
+		old.Stop()
+		d.waitServed()
+	}
+	flapping.End(t)
+	r := d.check()
+	t.Logf("found:\n%s", r)
+	if len(r.Violations) > 0 {
+		t.Error("there are violations")
+	}
+	// A Lease that expires leaves the cluster without a leader for seconds, one that is
+	// released for an instant.
+	if slices.ContainsFunc(r.Epochs, func(e leaders.Epoch) bool { return e.End != leaders.Released && e.End != leaders.Lasts }) || len(r.Handovers) == 0 {
+		t.Errorf("%d handovers in terms %+v, want each to begin with a release of the Lease", len(r.Handovers), r.Epochs)
+	}
+	for _, m := range d.members[3:] {
+		m.Stop()
+	}
+	d.wantNoRelist()
+}
+
+// wantNoRelist checks that no replica listed or watched anything once it led: it goes
+// on from what it has cached as a standby. All must have ended: a watch is in the audit
+// log when it is over.
+func (d *daemonFleet) wantNoRelist() {
+	d.t.Helper()
+	firstLed := map[string]time.Time{}
+	for _, e := range d.check().Epochs {
+		if _, ok := firstLed[e.Credential]; !ok {
+			firstLed[e.Credential] = e.From
+		}
+	}
+	events, err := framework.Cluster().AuditEvents(cluster.ByUserAgent("informers"), func(event auditv1.Event) bool {
+		return event.RequestReceivedTimestamp.After(d.began)
+	})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	standbys := 0
+	for _, event := range events {
+		led, ok := firstLed[leaders.Credential(event)]
+		if !ok {
+			continue
+		}
+		standbys++
+		if event.RequestReceivedTimestamp.After(led) {
+			d.t.Errorf("%s %s after its replica began to lead", cluster.Call(event), event.RequestReceivedTimestamp.Sub(led))
+		}
+	}
+	if standbys == 0 {
+		d.t.Error("no request of informers in the audit log: this test would not see a relist")
+	}
+}
+
+// zombie freezes a leader until another leads.
+func zombie(f *fleet, leader *member) {
+	leader.freeze()
+	f.waitLeader(leader)
+	leader.thaw()
+}
+
+// healed keeps a leader from the API server until another leads.
+func healed(f *fleet, leader *member) {
+	leader.partition()
+	f.waitLeader(leader)
+	leader.heal()
+}

@@ -1,0 +1,303 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leadership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/client-go/rest"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster"
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
+)
+
+const (
+	fence     = framework.DaemonName + "-fence"
+	unbound   = "unbound" // a token of the daemon's that is bound to no Pod
+	admin     = "admin"
+	elsewhere = "elsewhere_5b2ae4a2" // a holder of the Lease that is no Pod of ours
+)
+
+// TestFenceAdmitsOnlyHolder installs manifests/fence beside the base and
+// writes as the daemon does, with the tokens of its Pods.
+func TestFenceAdmitsOnlyHolder(t *testing.T) {
+	behindFence(t, func(a, b string) {
+		ns := framework.NewNamespace(t)
+		writers := map[string]*writer{
+			a: newWriter(t, ns, boundToken(t, a)), b: newWriter(t, ns, boundToken(t, b)), unbound: newWriter(t, ns, boundToken(t, "")),
+			admin: {client: framework.Dynamic(), ns: ns},
+		}
+		createTargets(t, ns)
+		// wantWrites compares who may make each of the daemon's writes, and wants those
+		// refused that may not to be told so.
+		wantWrites := func(state string, may ...string) {
+			t.Helper()
+			for who, w := range writers {
+				for what, err := range w.writes(t.Context()) {
+					if slices.Contains(may, who) {
+						if err != nil {
+							t.Errorf("%s: %s by %s: %v", state, what, who, err)
+						}
+					} else if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "does not hold the Lease "+framework.DaemonName+"/"+framework.DaemonName) {
+						t.Errorf("%s: %s by %s: %v, want it to be refused for the Lease", state, what, who, err)
+					}
+				}
+			}
+		}
+
+		setHolder(t, a+"_5b2ae4a2")
+		writers[b].waitUntilMay(t, false)
+		writers[a].waitUntilMay(t, true)
+		wantWrites("a leads", a, admin)
+		// What a standby writes is not fenced.
+		for _, who := range []string{a, b, unbound} {
+			writers[who].wantUnfenced(t)
+		}
+
+		began := time.Now()
+		setHolder(t, b+"_c0ffee00")
+		for writers[b].create(t.Context()) != nil && t.Context().Err() == nil {
+		}
+		t.Logf("the new holder's writes passed %v after it took the Lease", time.Since(began))
+		writers[a].waitUntilMay(t, false)
+		wantWrites("b leads", b, admin)
+
+		// A Pod whose name begins like that of the holder is another.
+		setHolder(t, b+"x_c0ffee00")
+		writers[b].waitUntilMay(t, false)
+		wantWrites("another leads", admin)
+
+		setHolder(t, "")
+		wantWrites("the Lease is released", admin)
+
+		// Without a Lease there is no fence.
+		framework.FreeLease(t)
+		writers[a].waitUntilMay(t, true)
+		wantWrites("there is no Lease", a, b, unbound, admin)
+	})
+}
+
+// TestFenceDenyingWithoutLease is why manifests/fence does not.
+// It does so in one namespace: in all, nothing would create a Deployment any more.
+func TestFenceDenyingWithoutLease(t *testing.T) {
+	behindFence(t, func(a, _ string) {
+		ns := framework.NewNamespace(t)
+		createTargets(t, ns)
+		stranger := &writer{client: framework.Dynamic(), ns: ns}
+		patchFence(t, fmt.Sprintf(`{"paramRef":{"parameterNotFoundAction":"Deny"},"matchResources":{"namespaceSelector":{"matchLabels":{%q:%q}}}}`, corev1.LabelMetadataName, ns))
+
+		framework.FreeLease(t)
+		stranger.waitUntilMay(t, false)
+		for what, err := range stranger.writes(t.Context()) {
+			if !refused(err) {
+				t.Errorf("%s by the admin while there is no Lease: %v, want it to be refused", what, err)
+			}
+		}
+		setHolder(t, a+"_5b2ae4a2")
+		stranger.waitUntilMay(t, true)
+	})
+}
+
+// TestDaemonBehindFence runs a daemon that takes itself for the leader, as
+// one may that was suspended, while the Lease is another's, and then its Pod's.
+func TestDaemonBehindFence(t *testing.T) {
+	behindFence(t, func(a, _ string) {
+		token := boundToken(t, a)
+		newWriter(t, framework.NewNamespace(t), token).waitUntilMay(t, false)
+
+		r := framework.StartReplicaWith(t, tokenKubeconfig(t, token), "--leader-elect=false").Ready()
+		namespaces := map[framework.Kind]string{}
+		for _, k := range framework.Kinds {
+			namespaces[k] = framework.NewNamespace(t)
+			k.Create(t, namespaces[k], "web", 1)
+		}
+		r.WaitLog("does not hold the Lease")
+		for k, ns := range namespaces {
+			deployments, err := framework.Kube().AppsV1().Deployments(ns).List(t.Context(), metav1.ListOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if object := k.MustGet(t, ns, "web"); len(deployments.Items) > 0 || object.Status.ObservedGeneration > 0 {
+				t.Errorf("through the fence came %d Deployments and the status %+v", len(deployments.Items), object.Status)
+			}
+		}
+
+		setHolder(t, a+"_5b2ae4a2")
+		for k, ns := range namespaces {
+			k.WaitReady(t, ns, "web", 1)
+			k.WaitPodsReported(t, ns, "web", 1)
+			k.Patch(t, ns, "web", `{"spec":{"replicas":2}}`)
+			k.WaitReady(t, ns, "web", 2)
+			k.Patch(t, ns, "web", `{"spec":{"deploymentName":"other"}}`)
+			k.WaitReady(t, ns, "web", 2)
+			clustertest.WaitUntil(t, "the former Deployment is deleted", func(ctx context.Context) error {
+				_, err := framework.Kube().AppsV1().Deployments(ns).Get(ctx, "web", metav1.GetOptions{})
+				if !apierrors.IsNotFound(err) {
+					return errors.Join(errors.New("it is there"), err)
+				}
+				return nil
+			})
+		}
+		r.Stop()
+	})
+}
+
+// TestReinstalledFenceIsBlind is why the manual says never to delete it for a
+// while. The API server stops to watch Leases when no policy asks for them, and does
+// not begin again: https://github.com/kubernetes/kubernetes/issues/130887.
+func TestReinstalledFenceIsBlind(t *testing.T) {
+	own, err := cluster.Start(t.Context(), cluster.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := own.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := own.Install(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) {
+		t.Helper()
+		if _, err := own.Kubectl(t.Context(), args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	setHolder := func(pod string) {
+		t.Helper()
+		file := filepath.Join(t.TempDir(), "lease.yaml")
+		lease := fmt.Sprintf("apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata:\n  name: %s\nspec:\n  holderIdentity: %s_5b2ae4a2\n", framework.DaemonName, pod)
+		if err := os.WriteFile(file, []byte(lease), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		run("apply", "-n", framework.DaemonName, "-f", file)
+	}
+	inPod := func(pod string) *writer {
+		config := own.Config()
+		config.Impersonate = rest.ImpersonationConfig{
+			UserName: "system:serviceaccount:" + framework.DaemonName + ":" + framework.DaemonName,
+			Extra:    map[string][]string{"authentication.kubernetes.io/pod-name": {pod}},
+		}
+		return newWriterWith(t, metav1.NamespaceDefault, config)
+	}
+	before, after := inPod("before"), inPod("after")
+
+	setHolder("before")
+	run("apply", "-k", framework.Manifests(t, "fence"))
+	after.waitUntilMay(t, false)
+	before.waitUntilMay(t, true)
+
+	run("delete", "-k", framework.Manifests(t, "fence"))
+	after.waitUntilMay(t, true)
+	time.Sleep(3 * time.Second) // policies are looked at once in a second
+	setHolder("after")
+	run("apply", "-k", framework.Manifests(t, "fence"))
+	clustertest.WaitUntil(t, "the fence takes the former holder for the present one", func(ctx context.Context) error {
+		if err := after.create(ctx); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "before_5b2ae4a2 does") {
+			return fmt.Errorf("the holder's write: %v", err)
+		}
+		return before.create(ctx)
+	})
+
+	if err := own.RestartAPIServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	after.waitUntilMay(t, true)
+	before.waitUntilMay(t, false)
+}
+
+// behindFence installs manifests/base and manifests/fence and runs a test with the
+// names of the daemon's two Pods.
+func behindFence(t *testing.T, test func(a, b string)) {
+	t.Helper()
+	framework.ExpectDenials(t, func(event auditv1.Event) bool {
+		return strings.Contains(event.ResponseStatus.Message, "does not hold the Lease")
+	})
+	defer switchFenceOff(t)
+	installFence(t)
+	pods, err := framework.Kube().CoreV1().Pods(framework.DaemonName).List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + framework.DaemonName})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, pod := range pods.Items {
+		if pod.DeletionTimestamp == nil {
+			names = append(names, pod.Name)
+		}
+	}
+	if len(names) != 2 {
+		t.Fatalf("the Pods are %q, want two", names)
+	}
+	test(names[0], names[1])
+}
+
+// installFence returns when the fence refuses and its expressions are checked.
+func installFence(t *testing.T) {
+	t.Helper()
+	framework.Kubectl(t, "apply", "--warnings-as-errors", "-k", framework.Manifests(t, "base"))
+	framework.Kubectl(t, "rollout", "status", "-n", framework.DaemonName, "deployment/"+framework.DaemonName, "--timeout=60s")
+	setHolder(t, elsewhere)
+	framework.Kubectl(t, "apply", "--warnings-as-errors", "-k", framework.Manifests(t, "fence"))
+	newWriter(t, framework.NewNamespace(t), boundToken(t, "")).waitUntilMay(t, false)
+	clustertest.WaitUntil(t, "the expressions of the fence are checked", func(ctx context.Context) error {
+		policy, err := framework.Kube().AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(ctx, fence, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if policy.Status.ObservedGeneration != policy.Generation || policy.Status.TypeChecking == nil {
+			return errors.New("not yet")
+		}
+		if warnings := policy.Status.TypeChecking.ExpressionWarnings; len(warnings) > 0 {
+			t.Errorf("the fence has warnings: %v", warnings)
+		}
+		return nil
+	})
+}
+
+// switchFenceOff lets the daemons of other tests, which run in no Pod, write. It does
+// not delete the fence: installed anew it would be blind.
+func switchFenceOff(t *testing.T) {
+	t.Helper()
+	setHolder(t, elsewhere)
+	patchFence(t, `{"validationActions":["Audit"],"paramRef":{"parameterNotFoundAction":"Allow"},"matchResources":{"namespaceSelector":null}}`)
+	newWriter(t, framework.NewNamespace(t), boundToken(t, "")).waitUntilMay(t, true)
+	framework.Kubectl(t, "delete", "-n", framework.DaemonName, "deployment,service,pdb", framework.DaemonName)
+	framework.FreeLease(t)
+}
+
+// patchFence changes the spec of the fence's binding.
+func patchFence(t *testing.T, spec string) {
+	t.Helper()
+	framework.Kubectl(t, "patch", "validatingadmissionpolicybinding", fence, "--type=merge", "-p", `{"spec":`+spec+`}`)
+}
+
+// setHolder writes the Lease, held by the given identity, as if it had taken it.
+func setHolder(t *testing.T, holder string) {
+	t.Helper()
+	leases := framework.Kube().CoordinationV1().Leases(framework.DaemonName)
+	_, err := leases.Patch(t.Context(), framework.DaemonName, types.MergePatchType, fmt.Appendf(nil, `{"spec":{"holderIdentity":%q}}`, holder), metav1.PatchOptions{})
+	if apierrors.IsNotFound(err) {
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: framework.DaemonName}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}}
+		_, err = leases.Create(t.Context(), lease, metav1.CreateOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,98 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leadership
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
+)
+
+// TestLateWritesAreUndone holds a write of a leader until another leads, and then lets
+// it go: no client can take back what it has sent. If the next leader has written the
+// same object, the API server refuses it; if not, it is made, seen and undone.
+func TestLateWritesAreUndone(t *testing.T) {
+	ns := framework.NewNamespace(t)
+	d := startDaemons(t, 2, true)
+	framework.Foos.Create(t, ns, "a", 1)
+	framework.Foos.WaitReady(t, ns, "a", 1)
+
+	late := d.holdScaling(ns, "a", 2, 3)
+	if code := late.release(); code != http.StatusConflict {
+		t.Errorf("a late write of what the next leader has written is answered with %d, want 409", code)
+	}
+	framework.Foos.WaitReady(t, ns, "a", 3)
+	late.leader.thaw()
+	d.replicas[late.leader.Program].Ready()
+
+	late = d.holdScaling(ns, "a", 5, 3)
+	began := time.Now()
+	if code := late.release(); code != http.StatusOK {
+		t.Errorf("a late write of what nobody has written is answered with %d, want 200", code)
+	}
+	clustertest.WaitUntil(t, "the late write is undone", func(context.Context) error {
+		if got := *framework.Deployment(t, ns, "a").Spec.Replicas; got != 3 {
+			return fmt.Errorf("the Deployment has %d replicas", got)
+		}
+		return nil
+	})
+	t.Logf("the late write was undone after %v", time.Since(began))
+	framework.Foos.WaitReady(t, ns, "a", 3)
+	late.leader.thaw()
+
+	flapping := framework.StartFlapping(t, framework.NewNamespace(t), 20)
+	leader := d.waitLeader()
+	healed(d.fleet, leader)
+	d.waitServed()
+	flapping.End(t)
+	r := d.check()
+	t.Logf("found:\n%s", r)
+	if len(r.Violations) > 0 {
+		t.Error("there are violations")
+	}
+	if !slices.ContainsFunc(r.Held, func(event auditv1.Event) bool { return event.AuditID == late.id }) {
+		t.Error("the late write is not counted")
+	}
+}
+
+// lateWrite is a write of a former leader that is still on its way.
+type lateWrite struct {
+	leader  *member
+	id      types.UID // in the audit log
+	release func() (code int)
+}
+
+// holdScaling changes a Foo's replicas, holds the leader's scaling of its Deployment, and
+// changes them again so that the next leader has that to do.
+func (d *daemonFleet) holdScaling(ns, name string, first, then int) lateWrite {
+	d.t.Helper()
+	leader := d.waitLeader()
+	hold := leader.proxy.Hold(framework.ScalesDeployment(ns, name))
+	framework.Foos.Patch(d.t, ns, name, fmt.Sprintf(`{"spec":{"replicas":%d}}`, first))
+	framework.WaitClosed(d.t, "the leader writes", hold.Arrived())
+	leader.freeze()
+	framework.Foos.Patch(d.t, ns, name, fmt.Sprintf(`{"spec":{"replicas":%d}}`, then))
+	d.waitLeader(leader)
+	framework.Foos.WaitReady(d.t, ns, name, then)
+	return lateWrite{
+		leader: leader,
+		id:     hold.AuditID(),
+		release: func() int {
+			code, err := hold.Release(d.t.Context())
+			if err != nil {
+				d.t.Fatal(err)
+			}
+			return code
+		},
+	}
+}

@@ -1,0 +1,98 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leadership
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
+	"samplecontroller.io/sample-controller-manager/hack/leaders"
+)
+
+// TestManyTermsLeakNothing takes the Lease away from a process 260 times. Each time it
+// leads again, and the later 200 terms leave nothing behind.
+func TestManyTermsLeakNothing(t *testing.T) {
+	framework.Long(t)
+	ns := framework.NewNamespace(t)
+	framework.Foos.Create(t, ns, "a", 1)
+	d := startDaemons(t, 1, false)
+	r, token := d.replicas[d.members[0].Program], framework.DebuggerToken(t, ns)
+	framework.Foos.WaitReady(t, ns, "a", 1)
+	terms := 0
+	lose := func(more int) {
+		for range more {
+			d.waitLeader()
+			terms++
+			// Deleted, it would be another object each time, and client-go remembers the last
+			// 4096 that there were Events of.
+			d.patchLease(`{"spec":{"holderIdentity":"","leaseDurationSeconds":1}}`)
+			clustertest.WaitUntil(t, "the process leads again", func(context.Context) error {
+				epochs := d.check().Epochs
+				if len(epochs) <= terms || epochs[len(epochs)-1].End != leaders.Lasts {
+					return fmt.Errorf("there are %d terms", len(epochs))
+				}
+				return nil
+			})
+		}
+	}
+	lose(60) // until what grows once has grown
+	before := usageOf(r, token)
+	lose(200)
+	after := usageOf(r, token)
+	t.Logf("after %d terms %.0f goroutines and %.1f MB of heap, after %d %.0f and %.1f",
+		terms-200, before.goroutines, before.heap/1e6, terms, after.goroutines, after.heap/1e6)
+	if after.goroutines > before.goroutines*1.05 || after.heap > before.heap*1.05 {
+		t.Error("want at most 5 % more")
+	}
+	framework.Foos.Patch(t, ns, "a", `{"spec":{"replicas":2}}`)
+	framework.Foos.WaitReady(t, ns, "a", 2)
+	d.members[0].Stop()
+	d.wantNoRelist()
+}
+
+// usage is what a process takes.
+type usage struct{ goroutines, heap float64 }
+
+// usageOf returns what the replica takes after garbage was collected.
+func usageOf(r *framework.Replica, token string) usage {
+	r.T.Helper()
+	get := func(path string) string {
+		code, body, err := r.GetAs(r.T.Context(), token, path)
+		if err != nil || code != http.StatusOK {
+			r.T.Fatalf("%s: %d %v", path, code, err)
+		}
+		return body
+	}
+	// What has a finalizer, or is in a pool, goes later, and what is being worked on
+	// comes and goes: the least is what stays.
+	u := usage{heap: math.Inf(1)}
+	for range 5 {
+		u.heap = min(u.heap, number(r.T, get("/debug/pprof/heap?gc=1&debug=1"), "# HeapAlloc = "))
+	}
+	u.goroutines = number(r.T, get("/metrics"), "go_goroutines ")
+	return u
+}
+
+// number returns the number that follows a prefix of a line.
+func number(t *testing.T, text, prefix string) float64 {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(line, prefix); ok {
+			number, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return number
+		}
+	}
+	t.Fatalf("no line %q", prefix)
+	return 0
+}

@@ -1,0 +1,81 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
+)
+
+func TestVersionFromGit(t *testing.T) {
+	stdout, _, code := framework.RunCommand(t, "--version")
+	if code != 0 || !regexp.MustCompile(`^sample-controller-manager v\d+\.\d+\.\d+\S*\n$`).MatchString(stdout) {
+		t.Errorf("--version printed %q and exited %d", stdout, code)
+	}
+}
+
+func TestControllersNeedsNoCluster(t *testing.T) {
+	stdout, _, code := framework.RunCommand(t, "controllers")
+	want := `
+NAME                           ALIASES             DEFAULT   WORKERS   RESOURCES
+foo-controller                 foo                 on        10        foos.samplecontroller.k8s.io,deployments.apps
+icecream-controller            icecream            on        10        icecreams.controller.nicoleh.io,deployments.apps,replicasets.apps,pods
+status-aggregator-controller   status-aggregator   on        10        foos.samplecontroller.k8s.io,icecreams.controller.nicoleh.io,deployments.apps,replicasets.apps,pods
+`
+	if code != 0 || stdout != want[1:] {
+		t.Errorf("controllers printed\n%s and exited %d, want\n%s", stdout, code, want)
+	}
+}
+
+func TestHelpSections(t *testing.T) {
+	stdout, _, code := framework.RunCommand(t, "--help")
+	if code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	var sections []string
+	for _, match := range regexp.MustCompile(`(?m)^(\S.*) flags:$`).FindAllStringSubmatch(stdout, -1) {
+		sections = append(sections, match[1])
+	}
+	want := "Generic, Foo-controller, Icecream-controller, Status-aggregator-controller, Debugging, Secure serving, Authentication, Authorization, Metrics, Logs, Misc, Global"
+	if got := strings.Join(sections, ", "); got != want {
+		t.Errorf("sections %s, want %s", got, want)
+	}
+}
+
+func TestInvalidFlags(t *testing.T) {
+	for name, test := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"unknown flag":        {[]string{"--bogus"}, []string{"unknown flag: --bogus"}},
+		"one dash":            {[]string{"-kubeconfig=x"}, []string{"write it with two dashes, --kubeconfig"}},
+		"positional argument": {[]string{"start"}, []string{`takes no arguments, got ["start"]`}},
+		"unknown controller":  {[]string{"--controllers=fooo-controller"}, []string{`--controllers: "fooo-controller" is not a known controller, did you mean "foo-controller"?`}},
+		"nothing enabled":     {[]string{"--controllers=-foo"}, []string{"enables no controller", "*,-foo"}},
+		"named both ways":     {[]string{"--controllers=foo,-foo-controller"}, []string{"foo-controller is both enabled and disabled"}},
+		"no kubeconfig":       {[]string{"--kubeconfig=/does/not/exist"}, []string{"--kubeconfig: ", "/does/not/exist"}},
+		"all of them together": {
+			[]string{"--controllers=bar", "--kube-api-qps=0", "--leader-elect-lease-duration=1500ms", "--write-timeout=0", "--concurrent-foo-syncs=-1", "--concurrent-icecream-syncs=0", "--status-aggregation-interval=-1s", "--min-resync-period=-1s", "--logging-format=xml", "--secure-port=70000"},
+			[]string{"has 11 mistakes", "--controllers", "--kube-api-qps", "--leader-elect-lease-duration", "--leader-elect-renew-deadline", "--write-timeout", "--concurrent-foo-syncs", "--concurrent-icecream-syncs", "--status-aggregation-interval", "--min-resync-period", "--logging-format", "--secure-port"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stdout, stderr, code := framework.RunCommand(t, test.args...)
+			if code != 1 || stdout != "" {
+				t.Errorf("exit code %d, want 1; standard output %q, want none", code, stdout)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(stderr, want) {
+					t.Errorf("%q is not in:\n%s", want, stderr)
+				}
+			}
+			if strings.Contains(stderr, "goroutine ") || strings.Contains(stderr, "Usage:") {
+				t.Errorf("the mistake is hidden in:\n%s", stderr)
+			}
+		})
+	}
+}

@@ -1,0 +1,289 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
+	"samplecontroller.io/sample-controller-manager/hack/leaders"
+)
+
+const (
+	// signalledWithin of their starts processes are told to end, at moments that lie evenly.
+	signalledWithin = 2 * time.Second
+	// signalLanes is how many run at once: one leads, the others stand by or start.
+	signalLanes = 4
+	// endsWithin is how soon a process ends: after that, a kubelet would kill it.
+	endsWithin = 30 * time.Second
+	// unlucky is how many of them may be killed between the last package's initialisation
+	// and the first thing that main does: on a busy machine an instant can be long.
+	unlucky = 2
+)
+
+// TestSIGTERMAtAnyMoment tells processes to end, each at another
+// moment of its life, while they hand the Lease on and Foos change. Each ends soon and
+// with exit code 0, releases the Lease if it has it, and writes nothing after that. The
+// signal may kill it only before it listens to signals, which it does first of all: no
+// Go program can while its packages are initialised. It runs as users run it, without
+// the race detector, with which few come to lead in that time.
+func TestSIGTERMAtAnyMoment(t *testing.T) {
+	signalTries := framework.Count(200, 40) // a multiple of signalLanes
+	framework.FreeLease(t)
+	certificate := "--cert-dir=" + t.TempDir() // made once: it would be most of what they do
+	first := framework.StartReplica(t, certificate).Ready()
+	flapping := framework.StartFlapping(t, framework.NewNamespace(t), 50)
+	first.Stop()
+
+	path := filepath.Join(t.TempDir(), framework.DaemonName)
+	if err := framework.Build(t.Context(), path, "RACE=0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GODEBUG", "inittrace=1") // has the runtime tell what it has initialised
+	last := lastInit(t, path)
+	began := time.Now()
+	var tries []*try
+	for i := range signalTries {
+		tries = append(tries, &try{after: time.Duration(i) * signalledWithin / time.Duration(signalTries-1)})
+	}
+	var lanes sync.WaitGroup
+	for lane := range signalLanes {
+		port := framework.FreePort(t)
+		lanes.Go(func() {
+			for i := range signalTries / signalLanes {
+				// Those that run at once are in different parts of their lives.
+				part := (i + lane) % signalLanes * (signalTries / signalLanes)
+				if err := tries[part+i].run(t.Context(), path, port, certificate); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	lanes.Wait()
+	if t.Failed() {
+		return
+	}
+	leading, late := 0, 0
+	for _, p := range tries {
+		if p.took > endsWithin || p.code != 0 && (!p.killed || p.listened) {
+			t.Errorf("told to end %v after its start, when it was %s, a process ended after %v with code %d, killed by the signal: %t; want the end within %v and code 0. Its log:\n%s",
+				p.after, p.was, p.took, p.code, p.killed, endsWithin, &p.log)
+		}
+		log := p.log.String()
+		if strings.Contains(log, `"Leading"`) {
+			leading++
+		}
+		if p.killed && strings.Contains(log, last) {
+			late++
+		}
+	}
+	if late > unlucky {
+		t.Errorf("%d processes were killed by the signal although main had begun, want at most %d", late, unlucky)
+	}
+	t.Logf("%d processes in %v, %d led:\n%s", len(tries), time.Since(began).Round(time.Second), leading, summarize(tries))
+	wantReleased(t, began, leading, len(tries))
+
+	next := framework.StartReplica(t).Ready()
+	flapping.End(t)
+	next.Stop()
+}
+
+// TestSIGTERMWithoutAPIServer tells a process to end that waits for the API
+// server, for how to authenticate and for its caches.
+func TestSIGTERMWithoutAPIServer(t *testing.T) {
+	link := clustertest.StartLink(t, framework.Cluster())
+	link.Hold(clustertest.Both)
+	kubeconfig := link.Kubeconfig(t, framework.Cluster(), framework.DaemonName, framework.DaemonName)
+	for name, tc := range map[string]struct{ flag, logged string }{
+		"while it is configured":    {"--authentication-skip-lookup=false", "Generated self-signed cert"},
+		"while it fills its caches": {"--authentication-skip-lookup", "Serving securely"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := framework.StartReplicaWith(t, kubeconfig, tc.flag)
+			r.WaitLog(tc.logged)
+			told := time.Now()
+			r.Stop()
+			if took := time.Since(told); took > endsWithin {
+				t.Errorf("it ended after %v, want at most %v", took, endsWithin)
+			}
+		})
+	}
+}
+
+// lastInit returns what the runtime prints when the last package of a program is
+// initialised, just before main begins.
+func lastInit(t *testing.T, path string) string {
+	t.Helper()
+	output, err := exec.CommandContext(t.Context(), path, "--version").CombinedOutput()
+	i := strings.LastIndex(string(output), "\ninit ")
+	if err != nil || i < 0 {
+		t.Fatalf("the runtime does not tell what it initialises: %v\n%s", err, output)
+	}
+	line, _, _ := strings.Cut(string(output[i:]), "@")
+	return line
+}
+
+// try is a process that is told to end.
+type try struct {
+	after    time.Duration // its start
+	listened bool          // to signals then
+	was      string        // what it was doing then
+	took     time.Duration // from then to its end
+	code     int
+	killed   bool // by the signal
+	log      framework.SyncBuffer
+}
+
+// run runs the process, with credentials of its own.
+func (p *try) run(ctx context.Context, path string, port int, flags ...string) error {
+	kubeconfig, err := framework.Cluster().ServiceAccountKubeconfig(ctx, framework.DaemonName, framework.DaemonName)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.after+time.Minute)
+	defer cancel()
+	// SIGINT, which the Go runtime leaves ignored, is then caught when the program begins
+	// to listen to it. Of SIGTERM, to which it begins to listen in the same breath, this
+	// cannot be seen: the runtime catches it in any case.
+	args := slices.Concat([]string{"-c", `trap "" INT && exec "$@"`, "sh", path}, framework.ReplicaFlags(kubeconfig, port), flags)
+	cmd := exec.CommandContext(ctx, "/bin/sh", args...)
+	cmd.Stdout, cmd.Stderr = &p.log, &p.log
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	time.Sleep(p.after)
+	if p.listened, err = listens(cmd.Process.Pid); err != nil {
+		return fmt.Errorf("%w; its log:\n%s", err, &p.log)
+	}
+	p.was = p.stage()
+	told := time.Now()
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return fmt.Errorf("signalling a process %v after its start: %w; its log:\n%s", p.after, err, &p.log)
+	}
+	if err := cmd.Wait(); err != nil && !errors.As(err, new(*exec.ExitError)) {
+		return err
+	}
+	p.took, p.code = time.Since(told), cmd.ProcessState.ExitCode()
+	p.killed = cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() == syscall.SIGTERM
+	return nil
+}
+
+// listens tells whether the daemon, as which the process has yet to be executed by a
+// shell, listens to signals.
+func listens(pid int) (bool, error) {
+	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	if err != nil || filepath.Base(exe) != framework.DaemonName {
+		return false, err
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return false, err
+	}
+	_, mask, _ := strings.Cut(string(status), "\nSigCgt:\t")
+	mask, _, _ = strings.Cut(mask, "\n")
+	caught, err := strconv.ParseUint(mask, 16, 64)
+	return caught&(1<<(syscall.SIGINT-1)) != 0, err
+}
+
+// stages are what a process does, and what it has logged by then.
+var stages = []struct{ name, logged string }{
+	{"loading", ""},
+	{"being configured", ""},
+	{"filling its caches", `"Starting sample-controller-manager"`},
+	{"campaigning", `"Campaigning for the lease"`},
+	{"standing by", `"Another process leads"`},
+	{"leading", `"Leading"`},
+}
+
+func (p *try) stage() string {
+	if !p.listened {
+		return stages[0].name
+	}
+	log := p.log.String()
+	i := len(stages) - 1
+	for !strings.Contains(log, stages[i].logged) {
+		i--
+	}
+	return stages[i].name
+}
+
+// summarize says what became of processes, by what they were doing.
+func summarize(tries []*try) string {
+	var b strings.Builder
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "it was\tfirst at\tlast at\tcode 0\tkilled\t<50ms\t<100ms\t<200ms\t<500ms\t<1s\t<2s\t<5s\tlongest\t")
+	for _, s := range stages {
+		var of []*try
+		killed, counts := 0, make([]int, 7)
+		for _, p := range tries {
+			if p.was != s.name {
+				continue
+			}
+			of = append(of, p)
+			if p.killed {
+				killed++
+			}
+			for i, limit := range []time.Duration{50, 100, 200, 500, 1000, 2000, 5000} {
+				if p.took < limit*time.Millisecond {
+					counts[i]++
+					break
+				}
+			}
+		}
+		if len(of) == 0 {
+			continue
+		}
+		longest := slices.MaxFunc(of, func(a, b *try) int { return cmp.Compare(a.took, b.took) })
+		fmt.Fprintf(table, "%s\t%v\t%v\t%d\t%d", s.name, of[0].after.Round(time.Millisecond), of[len(of)-1].after.Round(time.Millisecond), len(of)-killed, killed)
+		for _, n := range counts {
+			fmt.Fprintf(table, "\t%d", n)
+		}
+		fmt.Fprintf(table, "\t%v\t\n", longest.took.Round(time.Millisecond))
+	}
+	_ = table.Flush() // to a strings.Builder, which cannot fail
+	return b.String()
+}
+
+// wantReleased checks that each replica that led since then has released the Lease and
+// written nothing afterwards.
+func wantReleased(t *testing.T, began time.Time, leading, tries int) {
+	t.Helper()
+	events, err := framework.Cluster().AuditEvents(func(event auditv1.Event) bool { return event.RequestReceivedTimestamp.After(began) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := leaders.Check(events, leaders.Options{
+		Lease:   types.NamespacedName{Namespace: framework.DaemonName, Name: framework.DaemonName},
+		Replica: leaders.ServiceAccount(framework.DaemonName, framework.DaemonName),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d writes in %d terms, nobody led for %v", r.Writes, len(r.Epochs), r.Leaderless)
+	kept := slices.ContainsFunc(r.Epochs, func(e leaders.Epoch) bool { return e.End != leaders.Released })
+	if len(r.Violations) > 0 || kept {
+		t.Errorf("want no violations, and each Lease released:\n%s", r)
+	}
+	if leading < tries/20 || r.Writes < leading {
+		t.Errorf("%d processes led and wrote %d times: this test would not see much", leading, r.Writes)
+	}
+}

@@ -1,0 +1,271 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package objects
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/utils/ptr"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster"
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
+)
+
+// hold is a finalizer that nobody removes but the test.
+const hold = "example.com/hold"
+
+// promptly is how long a controller may take from when the way is free to its
+// first step. What it misses altogether would take for ever, and what it retries
+// with backoff, minutes.
+const promptly = 10 * time.Second
+
+func placeForeign(t *testing.T, _ framework.Kind, ns string) {
+	t.Helper()
+	framework.Kubectl(t, "-n", ns, "create", "deployment", "web", "--image=nginx")
+	framework.Kubectl(t, "-n", ns, "rollout", "status", "deployment/web", "--timeout=60s")
+}
+
+func placeOfConfigMap(t *testing.T, k framework.Kind, ns string) {
+	t.Helper()
+	placeOwned(t, k, ns, createKeeper(t, ns))
+	framework.Kubectl(t, "-n", ns, "rollout", "status", "deployment/web", "--timeout=60s")
+}
+
+// createKeeper makes a ConfigMap and returns it as an owner.
+func createKeeper(t *testing.T, ns string) metav1.OwnerReference {
+	t.Helper()
+	keeper, err := framework.Kube().CoreV1().ConfigMaps(ns).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "keeper"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: keeper.Name, UID: keeper.UID}
+}
+
+func placeOfFirst(t *testing.T, k framework.Kind, ns string) {
+	t.Helper()
+	k.CreateNaming(t, ns, "first", "web")
+	k.WaitReady(t, ns, "first", 1)
+}
+
+func placeOwn(t *testing.T, k framework.Kind, ns string) {
+	t.Helper()
+	k.CreateNaming(t, ns, "a", "web")
+	k.WaitReady(t, ns, "a", 1)
+}
+
+// placeOfOtherKind places that of an object of the same name but the other kind.
+func placeOfOtherKind(t *testing.T, k framework.Kind, ns string) {
+	t.Helper()
+	placeOwn(t, k.Other(), ns)
+}
+
+// placeDisowned places the object's own with another owner instead of it, which is
+// not its controller.
+func placeDisowned(t *testing.T, k framework.Kind, ns string) {
+	t.Helper()
+	placeOwn(t, k, ns)
+	keeper := createKeeper(t, ns)
+	framework.Kubectl(t, "-n", ns, "patch", "deployment", "web", "--type=merge",
+		fmt.Sprintf(`-p={"metadata":{"ownerReferences":[{"apiVersion":%q,"kind":%q,"name":%q,"uid":%q}]}}`, keeper.APIVersion, keeper.Kind, keeper.Name, keeper.UID))
+}
+
+// deadNamesake is an earlier object "a" as an owner.
+func deadNamesake(k framework.Kind, version string) metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: k.Group + "/" + version, Kind: k.Kind, Name: "a", UID: "00000000-0000-4000-8000-000000000000"}
+}
+
+// placeOfDeadNamesake places what the garbage collector has not come to yet: it
+// does not find the version of its owner's API.
+func placeOfDeadNamesake(t *testing.T, k framework.Kind, ns string) {
+	t.Helper()
+	placeOwned(t, k, ns, deadNamesake(k, "v1"))
+	framework.Kubectl(t, "-n", ns, "rollout", "status", "deployment/web", "--timeout=60s")
+}
+
+// placeOfDeadNamesakeInDeletion places what the garbage collector has come to, but
+// cannot finish.
+func placeOfDeadNamesakeInDeletion(t *testing.T, k framework.Kind, ns string) {
+	t.Helper()
+	placeOwned(t, k, ns, deadNamesake(k, "v1alpha1"), hold)
+	waitHeld(t, ns)
+}
+
+// placeOwned places a Deployment with no replicas and with a controller.
+func placeOwned(t *testing.T, k framework.Kind, ns string, owner metav1.OwnerReference, finalizers ...string) {
+	t.Helper()
+	owner.Controller = ptr.To(true)
+	labels := map[string]string{"app": k.App, "controller": "a"}
+	_, err := framework.Kube().AppsV1().Deployments(ns).Create(t.Context(), &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", OwnerReferences: []metav1.OwnerReference{owner}, Finalizers: finalizers},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To[int32](0),
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "nginx", Image: "nginx"}}},
+			},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// deleteButHold deletes the Deployment, which stays until [release].
+func deleteButHold(t *testing.T, ns string) {
+	t.Helper()
+	framework.Kubectl(t, "-n", ns, "patch", "deployment", "web", "--type=merge", fmt.Sprintf(`-p={"metadata":{"finalizers":[%q]}}`, hold))
+	framework.Kubectl(t, "-n", ns, "delete", "deployment", "web", "--wait=false")
+	waitHeld(t, ns)
+}
+
+// waitHeld waits until the Deployment is in deletion and its controller has nothing
+// more to say about it.
+func waitHeld(t *testing.T, ns string) {
+	t.Helper()
+	last, since := "", time.Now()
+	clustertest.WaitUntil(t, "the Deployment is in deletion and at rest", func(ctx context.Context) error {
+		d, err := framework.Kube().AppsV1().Deployments(ns).Get(ctx, "web", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if d.ResourceVersion != last {
+			last, since = d.ResourceVersion, time.Now()
+		}
+		if d.DeletionTimestamp == nil || d.Status.ObservedGeneration != d.Generation || time.Since(since) < 2*time.Second {
+			return fmt.Errorf("deleted at %v, unchanged since %v, generation %d, status %+v", d.DeletionTimestamp, since, d.Generation, d.Status)
+		}
+		return nil
+	})
+}
+
+func release(t *testing.T, _ framework.Kind, ns string) {
+	t.Helper()
+	framework.Kubectl(t, "-n", ns, "patch", "deployment", "web", "--type=merge", `-p={"metadata":{"finalizers":null}}`)
+}
+
+// followAdvice runs the command that the object's message ends with, as a user does
+// who pastes it into a shell.
+func followAdvice(t *testing.T, k framework.Kind, ns string) {
+	t.Helper()
+	message := framework.Kubectl(t, "-n", ns, "get", k.Singular, "a", "-o", `jsonpath={.status.conditions[?(@.type=="Stalled")].message}`)
+	_, command, found := strings.Cut(message, "give it to this one: ")
+	if !found {
+		t.Fatalf("there is no advice in %q", message)
+	}
+	shell := exec.CommandContext(t.Context(), "sh", "-c", command)
+	shell.Env = append(os.Environ(),
+		"PATH="+filepath.Dir(framework.Cluster().KubectlPath)+string(os.PathListSeparator)+os.Getenv("PATH"),
+		"KUBECONFIG="+framework.Cluster().Kubeconfig, "KUBERC=off")
+	if output, err := shell.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v: %s", command, err, output)
+	}
+	owners := strings.Fields(framework.Kubectl(t, "-n", ns, "get", "deployment", "web", "-o", "jsonpath={.metadata.ownerReferences[*].kind}"))
+	if slices.Sort(owners); !slices.Equal(owners, []string{"ConfigMap", k.Kind}) {
+		t.Errorf("the owners are %v, want the one that there was and the %s", owners, k.Kind)
+	}
+}
+
+// inFull returns all of a Deployment as the API server has it.
+func inFull(t *testing.T, ns, name string) string {
+	t.Helper()
+	return framework.Kubectl(t, "-n", ns, "get", "deployment", name, "--show-managed-fields", "-o", "json")
+}
+
+// deploymentCalls counts the calls of the controller about Deployments in a namespace,
+// refused ones too.
+func deploymentCalls(t *testing.T, k framework.Kind, ns string) map[string]int {
+	t.Helper()
+	calls := k.Writes(t, ns)
+	for call := range calls {
+		if !strings.HasSuffix(call, " deployments") {
+			delete(calls, call)
+		}
+	}
+	return calls
+}
+
+// wantOwned checks that the Deployment is the object's.
+func wantOwned(t *testing.T, k framework.Kind, ns, owner, name string) {
+	t.Helper()
+	object := k.MustGet(t, ns, owner)
+	if d := framework.Deployment(t, ns, name); !metav1.IsControlledBy(d, object) {
+		t.Errorf("Deployment %s has owners %+v, want %s %s of UID %s", name, d.OwnerReferences, k.Kind, owner, object.UID)
+	}
+}
+
+// wantWarning waits until there is one Warning about an object, for the given reason,
+// or checks that there is none.
+func wantWarning(t *testing.T, k framework.Kind, ns, name, reason string) {
+	t.Helper()
+	want := map[string]int32{}
+	if reason != "" {
+		want[reason] = 1
+	}
+	clustertest.WaitUntil(t, "the Warnings are there", func(ctx context.Context) error {
+		events, err := framework.Kube().CoreV1().Events(ns).List(ctx, metav1.ListOptions{
+			FieldSelector: "type=Warning,involvedObject.kind=" + k.Kind + ",involvedObject.name=" + name,
+		})
+		if err != nil {
+			return err
+		}
+		got := map[string]int32{}
+		for _, event := range events.Items {
+			got[event.Reason] += event.Count
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			return errors.New(diff)
+		}
+		return nil
+	})
+}
+
+// wantPromptly compares how long it took the controller from the request of others
+// that cleared the way for the object to its own first one.
+func wantPromptly(t *testing.T, k framework.Kind, ns, owner, name string) {
+	t.Helper()
+	events, err := framework.Cluster().AuditEvents(cluster.InNamespace(ns), func(event auditv1.Event) bool {
+		return event.ResponseStatus.Code < 300 && event.User.Username != "system:serviceaccount:kube-system:deployment-controller"
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	byUs := cluster.ByUserAgent(k.Controller)
+	var freed, first, last *auditv1.Event
+	for _, event := range events {
+		ofDeployment := event.ObjectRef.Resource == "deployments" && event.ObjectRef.Name == name
+		switch call := cluster.Call(event); {
+		case ofDeployment && (call == "delete deployments" || call == "patch deployments" && !byUs(event)):
+			freed, first = &event, nil
+		case freed != nil && byUs(event) && (ofDeployment || event.ObjectRef.Name == owner):
+			if last = &event; first == nil {
+				first = last
+			}
+		}
+	}
+	if freed == nil || first == nil {
+		t.Fatalf("the audit log does not tell: freed by %+v, first step %+v", freed, first)
+	}
+	took := first.RequestReceivedTimestamp.Sub(freed.StageTimestamp.Time)
+	t.Logf("%v from %q to %q, %v until all was done",
+		took, cluster.Call(*freed), cluster.Call(*first), last.StageTimestamp.Sub(freed.StageTimestamp.Time))
+	if took > promptly {
+		t.Errorf("it took %v, want at most %v", took, promptly)
+	}
+}

@@ -1,0 +1,28 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package objects
+
+import (
+	"testing"
+
+	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
+)
+
+// onOneReplica runs tests side by side, each for each kind in a namespace of its own,
+// while one replica serves them all. Each of its controllers has one worker, so that
+// [kind.WaitIdle] can be used.
+func onOneReplica(t *testing.T, tests map[string]func(t *testing.T, k framework.Kind, ns string)) {
+	framework.FreeLease(t)
+	r := framework.StartReplica(t, framework.OneWorker...).Ready()
+	framework.OverKinds(t, func(t *testing.T, k framework.Kind) {
+		for name, test := range tests {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				test(t, k, framework.NewNamespace(t))
+			})
+		}
+	})
+	r.Stop()
+	framework.WantNoDenials(t)
+}

@@ -1,0 +1,274 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package objects
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
+)
+
+// editsByOthers returns what others do to Deployments of ours, as commands for
+// EditDeployment, each under the name of the object that it is tried on.
+func editsByOthers(t *testing.T, ns string) map[string]string {
+	t.Helper()
+	owner := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","name":"kube-root-ca.crt","uid":%q}`,
+		framework.Kubectl(t, "-n", ns, "get", "configmap", "kube-root-ca.crt", "-o", "jsonpath={.metadata.uid}"))
+	applied := filepath.Join(t.TempDir(), "applied.yaml")
+	manifest := `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"applied"},"spec":{"template":{"spec":{"terminationGracePeriodSeconds":5}}}}`
+	if err := os.WriteFile(applied, []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	template := func(spec string) string { return `patch DEPLOYMENT -p={"spec":{"template":` + spec + `}}` }
+	return map[string]string{
+		"labelled":    "label DEPLOYMENT team=blue",
+		"annotated":   "annotate DEPLOYMENT team=blue",
+		"owned":       `patch DEPLOYMENT -p={"metadata":{"ownerReferences":[` + owner + `]}}`,
+		"environment": "set env DEPLOYMENT -c=nginx LEVEL=debug",
+		"resources":   "set resources DEPLOYMENT -c=nginx --limits=cpu=200m,memory=1Gi --requests=cpu=100m",
+		"restarted":   "rollout restart DEPLOYMENT",
+		"sidecar":     template(`{"spec":{"containers":[{"name":"sidecar","image":"busybox"}]}}`),
+		"first": `patch DEPLOYMENT --type=json ` +
+			`-p=[{"op":"add","path":"/spec/template/spec/containers/0","value":{"name":"first","image":"busybox"}}]`,
+		"init":       template(`{"spec":{"initContainers":[{"name":"init","image":"busybox"}]}}`),
+		"tolerating": template(`{"spec":{"tolerations":[{"key":"dedicated","operator":"Exists"}],"nodeSelector":{"kubernetes.io/os":"linux"}}}`),
+		"secured":    template(`{"spec":{"serviceAccountName":"default","securityContext":{"runAsNonRoot":true,"runAsUser":1}}}`),
+		"mounted": template(`{"spec":{"volumes":[{"name":"tmp","emptyDir":{}}],` +
+			`"containers":[{"name":"nginx","volumeMounts":[{"name":"tmp","mountPath":"/tmp"}],"ports":[{"containerPort":80}]}]}}`),
+		"probed":  template(`{"spec":{"containers":[{"name":"nginx","imagePullPolicy":"Never","readinessProbe":{"httpGet":{"path":"/","port":80}}}]}}`),
+		"marked":  template(`{"metadata":{"labels":{"team":"blue"},"annotations":{"scrape":"true"}}}`),
+		"rolling": `patch DEPLOYMENT -p={"spec":{"revisionHistoryLimit":3,"progressDeadlineSeconds":90,"strategy":{"rollingUpdate":{"maxSurge":2}}}}`,
+		// By force, as GitOps tools do: whoever creates an object owns its defaults.
+		"applied": "apply --server-side --force-conflicts --field-manager=gitops -f " + applied,
+	}
+}
+
+// ourWrites are the ways in which we write a Deployment, in the order in which they
+// are tried on an object that begins with one replica of nginx:1.28.
+var ourWrites = []struct {
+	name     string
+	cause    func(t *testing.T, k framework.Kind, ns, name string)
+	replicas int32
+	image    string
+}{
+	{"scaling", func(t *testing.T, k framework.Kind, ns, name string) {
+		k.Patch(t, ns, name, `{"spec":{"replicas":2}}`)
+	}, 2, "nginx:1.28"},
+	{"another image", func(t *testing.T, k framework.Kind, ns, name string) {
+		k.Patch(t, ns, name, `{"spec":{"image":"nginx:1.29"}}`)
+	}, 2, "nginx:1.29"},
+	{"both", func(t *testing.T, k framework.Kind, ns, name string) {
+		k.Patch(t, ns, name, `{"spec":{"replicas":1,"image":"nginx:1.30"}}`)
+	}, 1, "nginx:1.30"},
+	{"undoing another's scaling", func(t *testing.T, _ framework.Kind, ns, name string) {
+		framework.EditDeployment(t, ns, name, "scale DEPLOYMENT --replicas=3")
+	}, 1, "nginx:1.30"},
+	{"undoing another's image", func(t *testing.T, _ framework.Kind, ns, name string) {
+		framework.EditDeployment(t, ns, name, "set image DEPLOYMENT nginx=other:1")
+	}, 1, "nginx:1.30"},
+}
+
+// TestForeignFieldsSurvive lets others edit Deployments of ours, then has us write
+// them in every way that we do.
+func TestForeignFieldsSurvive(t *testing.T) {
+	framework.FreeLease(t)
+	r := framework.StartReplica(t).Ready()
+	framework.OverKinds(t, foreignFieldsSurvive)
+	r.Stop()
+	framework.WantNoDenials(t)
+}
+
+func foreignFieldsSurvive(t *testing.T, k framework.Kind) {
+	ns := framework.NewNamespace(t)
+	clustertest.WaitUntil(t, "the namespace is furnished", func(ctx context.Context) error {
+		_, err := framework.Kube().CoreV1().ConfigMaps(ns).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
+		return err
+	})
+	edits := editsByOthers(t, ns)
+	theirs := map[string]appsv1.Deployment{}
+	ours := map[string]sets.Set[string]{} // the fields that we manage
+	for name := range edits {
+		framework.ApplyManifest(t, ns, k.Manifest(name, name, 1)+"  image: nginx:1.28\n")
+	}
+	for name, edit := range edits {
+		k.WaitReady(t, ns, name, 1)
+		made := framework.Deployment(t, ns, name)
+		framework.EditDeployment(t, ns, name, edit)
+		edited := framework.Deployment(t, ns, name)
+		if cmp.Equal(ofOthers(made), ofOthers(edited)) {
+			t.Errorf("%q changes nothing", edit)
+		}
+		theirs[name], ours[name] = ofOthers(edited), fieldsOf(t, made.ManagedFields, k.Controller, "")
+	}
+	for _, write := range ourWrites {
+		t.Run(write.name, func(t *testing.T) {
+			for name := range edits {
+				write.cause(t, k, ns, name)
+			}
+			for name, edit := range edits {
+				waitWritten(t, k, ns, name, write.replicas, write.image)
+				got := framework.Deployment(t, ns, name)
+				if diff := cmp.Diff(theirs[name], ofOthers(got)); diff != "" {
+					t.Errorf("after %q we changed (-before +after):\n%s", edit, diff)
+				}
+				if more := fieldsOf(t, got.ManagedFields, k.Controller, "").Difference(ours[name]); more.Len() > 0 {
+					t.Errorf("after %q we manage more than we have made: %v", edit, sets.List(more))
+				}
+			}
+		})
+	}
+}
+
+// ofOthers returns of a Deployment what we do not declare and what does not change
+// by itself.
+func ofOthers(d *appsv1.Deployment) appsv1.Deployment {
+	d = d.DeepCopy()
+	d.ResourceVersion, d.Generation, d.ManagedFields, d.Status = "", 0, nil, appsv1.DeploymentStatus{}
+	delete(d.Annotations, "deployment.kubernetes.io/revision")
+	d.Spec.Replicas = nil
+	for i, container := range d.Spec.Template.Spec.Containers {
+		if container.Name == "nginx" {
+			d.Spec.Template.Spec.Containers[i].Image = ""
+		}
+	}
+	return *d
+}
+
+// waitWritten waits until the Deployment is as declared and the object says so.
+func waitWritten(t *testing.T, k framework.Kind, ns, name string, replicas int32, image string) {
+	t.Helper()
+	clustertest.WaitUntil(t, fmt.Sprintf("Deployment %s has %d replicas of %s", name, replicas, image), func(ctx context.Context) error {
+		d, err := framework.Kube().AppsV1().Deployments(ns).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, container := range d.Spec.Template.Spec.Containers {
+			if container.Name == "nginx" && container.Image == image && *d.Spec.Replicas == replicas {
+				return nil
+			}
+		}
+		return fmt.Errorf("it has %d replicas of %v", *d.Spec.Replicas, d.Spec.Template.Spec.Containers)
+	})
+	k.WaitReady(t, ns, name, int(replicas))
+}
+
+// fieldsOf returns the paths of the fields that a field manager has, spelt
+// "f:spec/f:replicas".
+func fieldsOf(t *testing.T, entries []metav1.ManagedFieldsEntry, manager, subresource string) sets.Set[string] {
+	t.Helper()
+	paths := sets.New[string]()
+	var walk func(prefix string, fields map[string]any)
+	walk = func(prefix string, fields map[string]any) {
+		for name, below := range fields {
+			if below := below.(map[string]any); len(below) > 0 {
+				walk(prefix+name+"/", below)
+				continue
+			}
+			paths.Insert(prefix + name)
+		}
+	}
+	if raw := framework.ManagedBy(entries, manager, subresource); raw != "" {
+		fields := map[string]any{}
+		if err := json.Unmarshal([]byte(raw), &fields); err != nil {
+			t.Fatal(err)
+		}
+		walk("", fields)
+	}
+	return paths
+}
+
+// TestUnknownFieldsSurvive has newer CRDs, with fields that our types do not
+// have, and a condition of somebody else's.
+func TestUnknownFieldsSurvive(t *testing.T) {
+	framework.FreeLease(t)
+	framework.RestoreCRDs(t)
+	const schema = "/spec/versions/0/schema/openAPIV3Schema/properties/"
+	const note = `{"type":"string"}`
+	for _, k := range framework.Kinds {
+		framework.Kubectl(t, "patch", "crd", k.Resource+"."+k.Group, "--type=json", fmt.Sprintf(
+			`-p=[{"op":"add","path":"%sspec/properties/note","value":%s},{"op":"add","path":"%sstatus/properties/note","value":%s}]`, schema, note, schema, note))
+	}
+	namespaces := map[framework.Kind]string{}
+	for _, k := range framework.Kinds {
+		namespaces[k] = framework.NewNamespace(t)
+		annotateWithUnknown(t, k, namespaces[k])
+	}
+	r := framework.StartReplica(t).Ready()
+	framework.OverKinds(t, func(t *testing.T, k framework.Kind) { unknownFieldsSurvive(t, k, namespaces[k]) })
+	r.Stop()
+	framework.WantNoDenials(t)
+}
+
+// annotateWithUnknown makes an object "a" with a note in its spec and in its status,
+// and with a condition of an auditor's.
+func annotateWithUnknown(t *testing.T, k framework.Kind, ns string) {
+	t.Helper()
+	k.Create(t, ns, "a", 1)
+	patch := []string{"-n", ns, "patch", k.Singular + "/a", "--type=merge"}
+	clustertest.WaitUntil(t, "the CRD is served", func(ctx context.Context) error {
+		got, err := framework.Cluster().Kubectl(ctx, append(patch, `-p={"spec":{"note":"spec"}}`, "-o", "jsonpath={.spec.note}")...)
+		if err == nil && got != "spec" {
+			err = fmt.Errorf("spec.note is %q", got)
+		}
+		return err
+	})
+	framework.Kubectl(t, append(patch, "--subresource=status", `-p={"status":{"note":"status"}}`)...)
+	audited := map[string]any{"type": "Audited", "status": "True", "reason": "Seen", "message": "", "lastTransitionTime": metav1.Now().UTC().Format(time.RFC3339)}
+	object := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{audited}}}}
+	object.SetGroupVersionKind(k.GroupVersionKind)
+	object.SetName("a")
+	if _, err := k.In(ns).ApplyStatus(t.Context(), "a", object, metav1.ApplyOptions{FieldManager: "auditor"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func unknownFieldsSurvive(t *testing.T, k framework.Kind, ns string) {
+	for _, replicas := range []int{1, 3, 0} {
+		k.Patch(t, ns, "a", fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas))
+		k.WaitReady(t, ns, "a", replicas)
+		k.WaitPodsReported(t, ns, "a", replicas)
+		got := framework.Kubectl(t, "-n", ns, "get", k.Singular+"/a", "-o", `jsonpath={.spec.note} {.status.note} {.status.conditions[?(@.type=="Audited")].reason}`)
+		if want := "spec status Seen"; got != want {
+			t.Errorf("with %d replicas there is %q, want %q", replicas, got, want)
+		}
+	}
+
+	object := k.MustGet(t, ns, "a")
+	want := sets.New("f:status/f:observedGeneration", "f:status/f:replicas", "f:status/f:readyReplicas", "f:status/f:availableReplicas", "f:status/f:selector")
+	if k == framework.Icecreams {
+		want.Insert("f:status/f:placementsOmitted")
+	}
+	for _, condition := range []string{"Ready", "Reconciling", "Stalled"} {
+		for _, field := range []string{".", "f:type", "f:status", "f:observedGeneration", "f:lastTransitionTime", "f:reason", "f:message"} {
+			want.Insert(fmt.Sprintf("f:status/f:conditions/k:{%q:%q}/%s", "type", condition, field))
+		}
+	}
+	if diff := cmp.Diff(sets.List(want), sets.List(fieldsOf(t, object.ManagedFields, k.Controller, "status"))); diff != "" {
+		t.Errorf("fields of the status that %s manages (-want +got):\n%s", k.Controller, diff)
+	}
+	for field := range fieldsOf(t, object.ManagedFields, framework.Aggregator, "status") {
+		if !strings.HasPrefix(field, "f:status/f:pods/") {
+			t.Errorf("%s manages %s, want what is below status.pods alone", framework.Aggregator, field)
+		}
+	}
+	for _, manager := range []string{k.Controller, framework.Aggregator} {
+		if got := framework.ManagedBy(object.ManagedFields, manager, ""); got != "" {
+			t.Errorf("%s manages %s of the %s itself, want nothing", manager, got, k.Kind)
+		}
+	}
+}

@@ -1,0 +1,218 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package objects
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
+)
+
+// TestPlacementsSurviveKills kills the daemon at every point on the way from a Pod
+// that is placed to its record. Only between line and record may the line come twice.
+func TestPlacementsSurviveKills(t *testing.T) {
+	for _, point := range []struct {
+		name  string
+		stop  func(*placementProxy)
+		lines int
+	}{
+		{"before the line", nil, 1},
+		{"between line and record", func(p *placementProxy) { p.before.Store(true) }, 2},
+		{"before it is known to be recorded", func(p *placementProxy) { p.between.Store(true) }, 1},
+	} {
+		t.Run(point.name, func(t *testing.T) {
+			ns := framework.NewNamespace(t)
+			framework.FreeLease(t)
+			proxy := startPlacementProxy(t)
+			logs := []*framework.Replica{framework.StartReplicaWith(t, proxy.Kubeconfig(t, framework.DaemonName, framework.DaemonName)).Ready()}
+			framework.WaitLeader(t, "")
+			createIcecream(t, ns, "a", 0)
+			waitIcecream(t, ns, "a", 0)
+			if point.stop == nil {
+				logs[0].Kill()
+			} else {
+				point.stop(proxy)
+			}
+			scaleIcecreamPods(t, ns, "a", 1)
+			if point.stop != nil {
+				<-proxy.stopped
+				logs[0].Kill()
+			}
+
+			for range 2 { // the second finds nothing to say
+				framework.FreeLease(t)
+				r := framework.StartReplica(t, "--concurrent-icecream-syncs=1").Ready()
+				logs = append(logs, r)
+				waitIcecream(t, ns, "a", 1)
+				waitBarrier(t)
+				r.Stop()
+			}
+			wantLines(t, logs, ns, point.lines)
+		})
+	}
+}
+
+// TestRecordedPlacementsLoggedOnce has informers resync, connections break and
+// another replica take over.
+func TestRecordedPlacementsLoggedOnce(t *testing.T) {
+	ns := framework.NewNamespace(t)
+	framework.FreeLease(t)
+	proxy := startPlacementProxy(t)
+	first := framework.StartReplicaWith(t, proxy.Kubeconfig(t, framework.DaemonName, framework.DaemonName), "--min-resync-period=1s", "--concurrent-icecream-syncs=1").Ready()
+	holder := framework.WaitLeader(t, "")
+	createIcecream(t, ns, "a", 3)
+	waitIcecream(t, ns, "a", 3)
+	for range 3 {
+		proxy.CloseClientConnections()
+		waitBarrier(t)
+	}
+	second := framework.StartReplica(t, "--concurrent-icecream-syncs=1").Ready()
+	first.Stop()
+	framework.WaitLeader(t, holder)
+	waitBarrier(t)
+	second.Stop()
+	wantLines(t, []*framework.Replica{first, second}, ns, 1)
+}
+
+// TestPlacementLimit runs 600 Pods. The newest 500 are recorded, and the next replica has
+// only that record.
+func TestPlacementLimit(t *testing.T) {
+	framework.Long(t)
+	const pods, recorded = 600, 500
+	ns := framework.NewNamespace(t)
+	framework.FreeLease(t)
+	first := framework.StartReplica(t).Ready()
+	createIcecream(t, ns, "a", pods)
+	waitIcecream(t, ns, "a", pods)
+	icecream := getIcecream(t, ns, "a")
+	if s := icecream.Status; len(s.Placements) != recorded || s.PlacementsOmitted != pods-recorded {
+		t.Errorf("%d placements and %d omitted, want %d and %d", len(s.Placements), s.PlacementsOmitted, recorded, pods-recorded)
+	}
+	first.Stop()
+	second := framework.StartReplica(t, "--concurrent-icecream-syncs=1").Ready()
+	waitBarrier(t)
+	// The record is written anew, and with it what was left out.
+	scaleIcecreamPods(t, ns, "a", pods-50)
+	waitIcecream(t, ns, "a", pods-50)
+	second.Stop()
+	wantLines(t, []*framework.Replica{first, second}, ns, 1)
+}
+
+func createIcecream(t *testing.T, ns, name string, replicas int32) {
+	t.Helper()
+	icecream := &icecreamv1alpha1.Icecream{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: icecreamv1alpha1.IcecreamSpec{DeploymentName: name, Replicas: &replicas}}
+	if _, err := framework.Sample().IcecreamV1alpha1().Icecreams(ns).Create(t.Context(), icecream, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func getIcecream(t *testing.T, ns, name string) *icecreamv1alpha1.Icecream {
+	t.Helper()
+	icecream, err := framework.Sample().IcecreamV1alpha1().Icecreams(ns).Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return icecream
+}
+
+// scaleIcecreamPods changes the replicas of an Icecream and of its Deployment, as if
+// the daemon had, and waits until the Pods are placed. It may not be running.
+func scaleIcecreamPods(t *testing.T, ns, name string, replicas int32) {
+	t.Helper()
+	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
+	if _, err := framework.Sample().IcecreamV1alpha1().Icecreams(ns).Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := framework.Kube().AppsV1().Deployments(ns).Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	clustertest.WaitUntil(t, "the Pods are placed", func(ctx context.Context) error {
+		pods, err := placedPods(ctx, ns)
+		if err == nil && len(pods) != int(replicas) {
+			err = fmt.Errorf("%d are", len(pods))
+		}
+		return err
+	})
+}
+
+func placedPods(ctx context.Context, ns string) (map[types.UID]corev1.Pod, error) {
+	list, err := framework.Kube().CoreV1().Pods(ns).List(ctx, metav1.ListOptions{LabelSelector: "app=icecream"})
+	if err != nil {
+		return nil, err
+	}
+	placed := map[types.UID]corev1.Pod{}
+	for _, pod := range list.Items {
+		if pod.Spec.NodeName != "" {
+			placed[pod.UID] = pod
+		}
+	}
+	return placed, nil
+}
+
+// waitIcecream waits until the Icecream says that so many Pods are available, and
+// each of them is recorded or counted as omitted.
+func waitIcecream(t *testing.T, ns, name string, pods int) {
+	t.Helper()
+	clustertest.WaitUntil(t, fmt.Sprintf("Icecream %s has recorded %d Pods", name, pods), func(ctx context.Context) error {
+		placed, err := placedPods(ctx, ns)
+		if err != nil {
+			return err
+		}
+		icecream, err := framework.Sample().IcecreamV1alpha1().Icecreams(ns).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		s := icecream.Status
+		if s.ObservedGeneration != icecream.Generation || int(s.AvailableReplicas) != pods || len(placed) != pods || len(s.Placements)+int(s.PlacementsOmitted) != pods {
+			return fmt.Errorf("%d Pods are placed, %d available, %d recorded, %d omitted", len(placed), s.AvailableReplicas, len(s.Placements), s.PlacementsOmitted)
+		}
+		for _, p := range s.Placements {
+			if pod := placed[p.PodUID]; pod.Name != p.Pod || pod.Spec.NodeName != p.Node {
+				return fmt.Errorf("recorded is %+v", p)
+			}
+		}
+		return nil
+	})
+}
+
+// waitBarrier waits until the replica that leads, with one worker for Icecreams, has
+// been through all that there was to do: it has served one more.
+func waitBarrier(t *testing.T) {
+	t.Helper()
+	ns := framework.NewNamespace(t)
+	createIcecream(t, ns, "barrier", 1)
+	waitIcecream(t, ns, "barrier", 1)
+}
+
+// wantLines checks how many lines the replicas have logged of each Pod of a namespace
+// that was ever recorded.
+func wantLines(t *testing.T, replicas []*framework.Replica, ns string, want int) {
+	t.Helper()
+	lines := map[string]int{}
+	for _, r := range replicas {
+		for line := range strings.Lines(r.Log.String()) {
+			if _, said, ok := strings.Cut(line, `] "Pod scheduled" icecream=`); ok && strings.Contains(said, `pod="`+ns+"/") {
+				lines[strings.TrimSpace(said)]++
+			}
+		}
+	}
+	if len(lines) == 0 {
+		t.Error("no line was logged")
+	}
+	for line, n := range lines {
+		if n != want {
+			t.Errorf("%d lines %s, want %d", n, line, want)
+		}
+	}
+}

@@ -1,0 +1,263 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package objects
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/utils/ptr"
+
+	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster"
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
+)
+
+// TestReplicasAndImage is about who owns the replicas and the image of a Deployment.
+func TestReplicasAndImage(t *testing.T) {
+	startAutoscaler(t)
+	onOneReplica(t, map[string]func(t *testing.T, k framework.Kind, ns string){
+		"replicas absent":                              replicasAbsent,
+		"replicas removed":                             replicasRemoved,
+		"replicas by kubectl scale":                    replicasByScale,
+		"replicas by an autoscaler on the object":      autoscaled,
+		"replicas by an autoscaler on the Deployment":  autoscaledDeployment,
+		"replicas declared, and by an autoscaler, too": contestedReplicas,
+		"image absent, declared and removed":           image,
+	})
+}
+
+func replicasAbsent(t *testing.T, k framework.Kind, ns string) {
+	k.Declare(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "a"})
+	k.WaitReady(t, ns, "a", 1)
+	for _, replicas := range []int{3, 0, 2} {
+		framework.Kubectl(t, "-n", ns, "scale", "deployment/a", fmt.Sprintf("--replicas=%d", replicas))
+		k.WaitReady(t, ns, "a", replicas)
+		k.WantPods(t, ns, "a", replicas)
+	}
+	k.Patch(t, ns, "a", `{"spec":{"image":"nginx:1.29"}}`) // a write of ours
+	k.WaitReady(t, ns, "a", 2)
+	wantCorrections(t, k, ns, 1)
+}
+
+func replicasRemoved(t *testing.T, k framework.Kind, ns string) {
+	k.Declare(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "a", Replicas: ptr.To[int32](3)})
+	k.WaitReady(t, ns, "a", 3)
+	k.Patch(t, ns, "a", `{"spec":{"replicas":null}}`)
+	k.WaitReady(t, ns, "a", 3)
+	framework.Kubectl(t, "-n", ns, "scale", "deployment/a", "--replicas=4")
+	k.WaitReady(t, ns, "a", 4)
+	wantCorrections(t, k, ns, 0)
+
+	k.Patch(t, ns, "a", `{"spec":{"replicas":1}}`)
+	k.WaitReady(t, ns, "a", 1)
+	k.Patch(t, ns, "a", `{"spec":{"replicas":null,"image":"nginx:1.29"}}`)
+	k.WaitReady(t, ns, "a", 1)
+	k.WantPods(t, ns, "a", 1)
+	wantCorrections(t, k, ns, 2)
+}
+
+func replicasByScale(t *testing.T, k framework.Kind, ns string) {
+	k.Declare(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "a"})
+	k.WaitReady(t, ns, "a", 1)
+	for _, replicas := range []int{2, 0, 3} { // the first declares them
+		framework.Kubectl(t, "-n", ns, "scale", k.Singular+"/a", fmt.Sprintf("--replicas=%d", replicas))
+		k.WaitReady(t, ns, "a", replicas)
+		k.WantPods(t, ns, "a", replicas)
+	}
+	framework.Kubectl(t, "-n", ns, "scale", "deployment/a", "--replicas=5")
+	waitCorrections(t, k, ns, 4) // three wishes, one correction
+	k.WaitReady(t, ns, "a", 3)
+	framework.Kubectl(t, "-n", ns, "scale", k.Singular+"/a", "--current-replicas=3", "--replicas=1")
+	k.WaitReady(t, ns, "a", 1)
+}
+
+func autoscaled(t *testing.T, k framework.Kind, ns string) {
+	k.Declare(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "a", Replicas: ptr.To[int32](1)})
+	k.WaitReady(t, ns, "a", 1)
+	autoscale(t, ns, "a", k.GroupVersionKind, "a", 3, 5)
+	k.WaitReady(t, ns, "a", 3)
+	bound(t, ns, "a", 1, 2)
+	k.WaitReady(t, ns, "a", 2)
+	k.WantPods(t, ns, "a", 2)
+	waitContent(t, ns, "a", 2)
+	wantCorrections(t, k, ns, 2)
+}
+
+func autoscaledDeployment(t *testing.T, k framework.Kind, ns string) {
+	k.Declare(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "a"})
+	k.WaitReady(t, ns, "a", 1)
+	autoscale(t, ns, "a", deploymentKind, "a", 3, 5)
+	k.WaitReady(t, ns, "a", 3)
+	bound(t, ns, "a", 1, 2)
+	k.WaitReady(t, ns, "a", 2)
+	k.Patch(t, ns, "a", `{"spec":{"image":"nginx:1.29"}}`) // a write of ours
+	k.WaitReady(t, ns, "a", 2)
+	k.WantPods(t, ns, "a", 2)
+	wantCorrections(t, k, ns, 1)
+}
+
+// contestedReplicas has the object want two replicas and an autoscaler four.
+func contestedReplicas(t *testing.T, k framework.Kind, ns string) {
+	const quick, period = 5, 10 * time.Second
+	k.Declare(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "a", Replicas: ptr.To[int32](2)})
+	k.WaitReady(t, ns, "a", 2)
+	autoscale(t, ns, "a", deploymentKind, "a", 4, 6)
+	message := fmt.Sprintf(`spec.replicas of Deployment "a" is also set by field manager "kube-controller-manager": leave spec.replicas of %s "a" out, or stop the other writer`, k.Kind)
+	k.WaitMessage(t, ns, "a", "Reconciling", "ReplicasContested", message)
+	if corrections := corrections(t, k, ns); len(corrections) != quick {
+		t.Errorf("%d corrections when it first says that its replicas are contested, want %d", len(corrections), quick)
+	}
+	waitCorrections(t, k, ns, quick+2)
+	k.WaitMessage(t, ns, "a", "Reconciling", "ReplicasContested", message)
+
+	framework.Kubectl(t, "-n", ns, "delete", "hpa", "a")
+	k.WaitReady(t, ns, "a", 2)
+	k.WantPods(t, ns, "a", 2)
+	corrections := corrections(t, k, ns)
+	for i := 1; i < len(corrections); i++ {
+		gap := corrections[i].RequestReceivedTimestamp.Sub(corrections[i-1].RequestReceivedTimestamp.Time)
+		t.Logf("correction %d came %v after the one before", i+1, gap)
+		if i >= quick && gap < period {
+			t.Errorf("correction %d came %v after the one before, want %v at least after the first %d", i+1, gap, period, quick)
+		}
+	}
+
+	// What was contested is forgotten.
+	framework.Kubectl(t, "-n", ns, "scale", "deployment/a", "--replicas=5")
+	waitCorrections(t, k, ns, len(corrections)+1)
+	k.WaitReady(t, ns, "a", 2)
+}
+
+func image(t *testing.T, k framework.Kind, ns string) {
+	// want waits until the object is ready with this image in the Deployment.
+	want := func(image string) {
+		t.Helper()
+		waitWritten(t, k, ns, "a", 1, image)
+	}
+	set := func(image string) {
+		t.Helper()
+		framework.Kubectl(t, "-n", ns, "set", "image", "deployment/a", "nginx="+image)
+	}
+	k.Declare(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "a", Replicas: ptr.To[int32](1)})
+	want("nginx:latest")
+	set("nginx:1.28")
+	want("nginx:1.28")
+	wantCorrections(t, k, ns, 0)
+
+	k.Patch(t, ns, "a", `{"spec":{"image":"nginx:1.29"}}`)
+	want("nginx:1.29")
+	set("nginx:1.28")
+	waitCorrections(t, k, ns, 2)
+	want("nginx:1.29")
+
+	k.Patch(t, ns, "a", `{"spec":{"image":null}}`)
+	want("nginx:1.29")
+	set("nginx:1.30")
+	want("nginx:1.30")
+	wantCorrections(t, k, ns, 2)
+}
+
+// startAutoscaler starts a second autoscaler beside the cluster's own. That one
+// looks four times a minute, which is too slow for the tests.
+func startAutoscaler(t *testing.T) {
+	t.Helper()
+	const name = "kube-controller-manager"
+	paths, err := cluster.Binaries(t.Context(), os.Stderr, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	framework.StartProgram(t, paths[name], "--kubeconfig="+framework.Cluster().Kubeconfig, "--leader-elect=false", "--secure-port=0",
+		"--controllers=horizontal-pod-autoscaler-controller", "--horizontal-pod-autoscaler-sync-period=1s")
+}
+
+// deploymentKind is what an autoscaler scales that passes us over.
+var deploymentKind = appsv1.SchemeGroupVersion.WithKind("Deployment")
+
+// autoscale makes an autoscaler for the named object of a kind. It has no metrics to
+// go by, only its bounds.
+func autoscale(t *testing.T, ns, autoscaler string, target schema.GroupVersionKind, name string, least, most int32) {
+	t.Helper()
+	_, err := framework.Kube().AutoscalingV2().HorizontalPodAutoscalers(ns).Create(t.Context(), &autoscalingv2.HorizontalPodAutoscaler{
+		ObjectMeta: metav1.ObjectMeta{Name: autoscaler},
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: target.GroupVersion().String(), Kind: target.Kind, Name: name},
+			MinReplicas:    &least,
+			MaxReplicas:    most,
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// bound gives an autoscaler other bounds.
+func bound(t *testing.T, ns, autoscaler string, least, most int32) {
+	t.Helper()
+	patch := fmt.Appendf(nil, `{"spec":{"minReplicas":%d,"maxReplicas":%d}}`, least, most)
+	if _, err := framework.Kube().AutoscalingV2().HorizontalPodAutoscalers(ns).Patch(t.Context(), autoscaler, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// waitContent waits until an autoscaler sees and wants so many replicas, and has
+// nothing to complain of but that it has no metrics.
+func waitContent(t *testing.T, ns, autoscaler string, replicas int32) {
+	t.Helper()
+	clustertest.WaitUntil(t, "autoscaler "+autoscaler+" is content", func(ctx context.Context) error {
+		hpa, err := framework.Kube().AutoscalingV2().HorizontalPodAutoscalers(ns).Get(ctx, autoscaler, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, c := range hpa.Status.Conditions {
+			if c.Type == autoscalingv2.AbleToScale && c.Status == "True" && hpa.Status.CurrentReplicas == replicas && hpa.Status.DesiredReplicas == replicas {
+				return nil
+			}
+		}
+		return fmt.Errorf("status %+v", hpa.Status)
+	})
+}
+
+// corrections returns the changes of Deployments that the controller of the kind has made
+// in a namespace, without those that were refused.
+func corrections(t *testing.T, k framework.Kind, ns string) []auditv1.Event {
+	t.Helper()
+	events, err := framework.Cluster().AuditEvents(cluster.ByUserAgent(k.Controller), cluster.InNamespace(ns), func(event auditv1.Event) bool {
+		return slices.Contains([]string{"update deployments/scale", "patch deployments"}, cluster.Call(event)) && event.ResponseStatus.Code == 200
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events
+}
+
+func wantCorrections(t *testing.T, k framework.Kind, ns string, want int) {
+	t.Helper()
+	if got := len(corrections(t, k, ns)); got != want {
+		t.Errorf("%s has changed Deployments %d times, want %d", k.Controller, got, want)
+	}
+}
+
+// waitCorrections waits until the controller has changed Deployments so many times.
+func waitCorrections(t *testing.T, k framework.Kind, ns string, want int) {
+	t.Helper()
+	clustertest.WaitUntil(t, fmt.Sprintf("%s has changed Deployments %d times", k.Controller, want), func(context.Context) error {
+		if got := len(corrections(t, k, ns)); got < want {
+			return fmt.Errorf("it has %d times", got)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,80 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package objects
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
+)
+
+// TestStalledRollouts has a Deployment not come to its Pods, for what others do, and
+// one that might not for its name.
+func TestStalledRollouts(t *testing.T) {
+	onOneReplica(t, map[string]func(t *testing.T, k framework.Kind, ns string){
+		"no Node fits":    rolloutWithoutNode,
+		"Pods are denied": rolloutWithoutPods,
+		"no ReplicaSet":   rolloutWithoutReplicaSet,
+		"longest name":    longName,
+	})
+}
+
+func rolloutWithoutNode(t *testing.T, k framework.Kind, ns string) {
+	k.Create(t, ns, "a", 2)
+	k.WaitReady(t, ns, "a", 2)
+	framework.Kubectl(t, "-n", ns, "patch", "deployment", "a", "-p",
+		`{"spec":{"progressDeadlineSeconds":3,"template":{"spec":{"nodeSelector":{"is":"nowhere"}}}}}`)
+	k.WaitSays(t, ns, "a", "Stalled", "ProgressDeadlineExceeded", "has timed out progressing")
+	wantWarning(t, k, ns, "a", "ProgressDeadlineExceeded")
+	framework.Kubectl(t, "-n", ns, "patch", "deployment", "a", "-p", `{"spec":{"template":{"spec":{"nodeSelector":null}}}}`)
+	k.WaitReady(t, ns, "a", 2)
+	wantWarning(t, k, ns, "a", "ProgressDeadlineExceeded")
+	if got := framework.Kubectl(t, "-n", ns, "get", "deployment", "a", "-o", "jsonpath={.spec.progressDeadlineSeconds}"); got != "3" {
+		t.Errorf("progressDeadlineSeconds = %s, want the 3 of whoever set it", got)
+	}
+}
+
+func rolloutWithoutPods(t *testing.T, k framework.Kind, ns string) {
+	const reason = `violates PodSecurity "restricted:latest"`
+	framework.Kubectl(t, "label", "namespace", ns, "pod-security.kubernetes.io/enforce=restricted")
+	k.Create(t, ns, "a", 2)
+	k.WaitSays(t, ns, "a", "Reconciling", "Progressing", reason)
+	framework.Kubectl(t, "-n", ns, "patch", "deployment", "a", "-p", `{"spec":{"progressDeadlineSeconds":1}}`)
+	k.WaitSays(t, ns, "a", "Stalled", "ProgressDeadlineExceeded", reason)
+	wantWarning(t, k, ns, "a", "ProgressDeadlineExceeded")
+	framework.Kubectl(t, "label", "namespace", ns, "pod-security.kubernetes.io/enforce-")
+	k.WaitReady(t, ns, "a", 2)
+}
+
+func rolloutWithoutReplicaSet(t *testing.T, k framework.Kind, ns string) {
+	framework.Kubectl(t, "-n", ns, "create", "quota", "none", "--hard=count/replicasets.apps=0")
+	clustertest.WaitUntil(t, "the quota is in force", func(ctx context.Context) error {
+		quota, err := framework.Kube().CoreV1().ResourceQuotas(ns).Get(ctx, "none", metav1.GetOptions{})
+		if err == nil && len(quota.Status.Used) == 0 {
+			err = errors.New("nothing is counted")
+		}
+		return err
+	})
+	k.Create(t, ns, "a", 1)
+	k.WaitSays(t, ns, "a", "Reconciling", "Progressing", "exceeded quota: none")
+	framework.Kubectl(t, "-n", ns, "delete", "quota", "none")
+	k.WaitReady(t, ns, "a", 1)
+	wantWarning(t, k, ns, "a", "")
+}
+
+func longName(t *testing.T, k framework.Kind, ns string) {
+	name := strings.Repeat("x", 253)
+	k.CreateNaming(t, ns, name, "a")
+	k.WaitReady(t, ns, name, 1)
+	object := k.MustGet(t, ns, name)
+	if got := strings.Count(framework.Kubectl(t, "-n", ns, "get", "pods", "-l", object.Status.Selector, "-o", "name"), "pod/"); got != 1 {
+		t.Errorf("%d Pods are selected by %q, want 1", got, object.Status.Selector)
+	}
+}

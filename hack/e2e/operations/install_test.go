@@ -1,0 +1,280 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operations
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/utils/ptr"
+
+	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
+	"samplecontroller.io/sample-controller-manager/hack/cluster"
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
+)
+
+// install installs the base with components, as a kustomization in the root of the
+// repository says, in whose restricted namespace nothing may deserve a warning. What is
+// returned takes away again what the other tests have no use for.
+func install(t *testing.T, kustomization string) (remove func()) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Symlink(framework.Manifests(t, ""), filepath.Join(dir, "manifests")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(kustomization), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	remove = func() {
+		t.Helper()
+		framework.Kubectl(t, "delete", "--ignore-not-found", "-n", framework.DaemonName, "deployment,service,pdb,networkpolicy", framework.DaemonName)
+		framework.Kubectl(t, "delete", "--ignore-not-found", "-n", framework.DaemonName, "role,rolebinding", framework.DaemonName+"-events")
+		framework.Kubectl(t, "delete", "--ignore-not-found", "priorityclass", framework.DaemonName)
+	}
+	if out, err := framework.Cluster().Kubectl(t.Context(), "apply", "--warnings-as-errors", "-k", dir); err != nil {
+		remove()
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return remove
+}
+
+// TestHighAvailabilitySpread adds Nodes so that most are in one zone:
+// who minds only Nodes has all replicas there.
+func TestHighAvailabilitySpread(t *testing.T) {
+	zones := map[string]string{}
+	for i, zone := range []string{"a", "a", "a", "a", "a", "a", "b", "c"} {
+		zones[addNode(t, fmt.Sprintf("node-zone-%s-%d", zone, i), zone)] = zone
+	}
+	for node := range zones {
+		clustertest.WaitUntil(t, node+" is ready", func(ctx context.Context) error {
+			is, err := framework.Kube().CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+			if err == nil && len(is.Spec.Taints) > 0 {
+				err = fmt.Errorf("it has taints: %v", is.Spec.Taints)
+			}
+			return err
+		})
+	}
+	defer install(t, "resources: [manifests/base]\ncomponents: [manifests/components/high-availability, manifests/components/network-policy]\n")()
+	framework.Kubectl(t, "rollout", "status", "-n", framework.DaemonName, "deployment/"+framework.DaemonName, "--timeout=120s")
+
+	pods, err := framework.Kube().CoreV1().Pods(framework.DaemonName).List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + framework.DaemonName})
+	if err != nil {
+		t.Fatal(err)
+	}
+	onNodes, inZones := sets.New[string](), sets.New[string]()
+	for _, pod := range pods.Items {
+		onNodes.Insert(pod.Spec.NodeName)
+		inZones.Insert(zones[pod.Spec.NodeName])
+		if ptr.Deref(pod.Spec.Priority, 0) != 1000000 {
+			t.Errorf("Pod %s has the priority %d", pod.Name, ptr.Deref(pod.Spec.Priority, 0))
+		}
+	}
+	if len(pods.Items) != 3 || len(onNodes) != 3 || !inZones.Equal(sets.New("a", "b", "c")) {
+		t.Errorf("%d replicas are on the Nodes %q in the zones %q, want 3 on as many in as many", len(pods.Items), sets.List(onNodes), sets.List(inZones))
+	}
+	clustertest.WaitUntil(t, "one replica may be evicted", func(ctx context.Context) error {
+		budget, err := framework.Kube().PolicyV1().PodDisruptionBudgets(framework.DaemonName).Get(ctx, framework.DaemonName, metav1.GetOptions{})
+		if err == nil && (budget.Status.ExpectedPods != 3 || budget.Status.DisruptionsAllowed != 1) {
+			err = fmt.Errorf("of %d Pods %d may be", budget.Status.ExpectedPods, budget.Status.DisruptionsAllowed)
+		}
+		return err
+	})
+}
+
+// addNode adds a Node, played by kwok as the others are, until the end of the test.
+func addNode(t *testing.T, name, zone string) string {
+	t.Helper()
+	capacity := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("32"), corev1.ResourceMemory: resource.MustParse("256Gi"), corev1.ResourcePods: resource.MustParse("1000")}
+	_, err := framework.Kube().CoreV1().Nodes().Create(t.Context(), &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelTopologyZone: zone, "type": "kwok"}},
+		Status:     corev1.NodeStatus{Capacity: capacity, Allocatable: capacity},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := framework.Kube().CoreV1().Nodes().Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	return name
+}
+
+// TestOneNamespaceRoles installs what the manual says for one
+// namespace, and runs the daemon with no other rights.
+func TestOneNamespaceRoles(t *testing.T) {
+	ns, elsewhere := framework.NewNamespace(t), framework.NewNamespace(t)
+	framework.FreeLease(t)
+	defer installForOne(t, ns)()
+	wantGrantedForOne(t, ns)
+
+	for _, k := range framework.Kinds {
+		k.Create(t, elsewhere, k.Singular, 1)
+	}
+	began := time.Now()
+	r := framework.StartReplica(t, "--namespace="+ns).Ready()
+	for _, k := range framework.Kinds {
+		k.Create(t, ns, k.Singular, 2)
+	}
+	for _, k := range framework.Kinds {
+		k.WaitReady(t, ns, k.Singular, 2)
+		k.WaitPodsReported(t, ns, k.Singular, 2)
+		if status := k.MustGet(t, elsewhere, k.Singular).Status; status.ObservedGeneration != -1 {
+			t.Errorf("the status of the %s in another namespace is %+v", k.Kind, status)
+		}
+	}
+	token := framework.DebuggerToken(t, framework.NewNamespace(t))
+	for path, want := range map[string]string{
+		"/debug/controllers": "\nServes:  namespace " + ns + " alone\n",
+		"/debug/controllers/foo-controller/" + ns + "/foo":                      "\nDeployment     foo ",
+		"/debug/controllers/foo-controller/" + elsewhere + "/foo":               fmt.Sprintf("\nnothing: this process serves namespace %q alone\n", ns),
+		"/debug/controllers/" + framework.Aggregator + "/" + ns + "/foo":        "its status says what its Pods say",
+		"/debug/controllers/" + framework.Aggregator + "/" + elsewhere + "/foo": fmt.Sprintf("\nnothing: this process serves namespace %q alone\n", ns),
+	} {
+		clustertest.WaitUntil(t, path+" says so", func(ctx context.Context) error {
+			if code, body, err := r.GetAs(ctx, token, path); err != nil || code != http.StatusOK || !strings.Contains(body, want) {
+				return fmt.Errorf("%d %v, want in it %q:\n%s", code, err, want, body)
+			}
+			return nil
+		})
+	}
+	stdout, _ := waitStatus(t, "--server="+r.URL, "--kubeconfig="+framework.Cluster().Kubeconfig, "--insecure-skip-tls-verify")
+	if !strings.Contains(stdout, "\nServes:  namespace "+ns+" alone\n") {
+		t.Errorf("status prints\n%s", stdout)
+	}
+	r.Stop() // and with it, its watches
+	wantOnlyIn(t, ns, began)
+
+	// What is missing is said with the namespace in which it is.
+	framework.ExpectDenialsIn(ns)
+	framework.Kubectl(t, "delete", "-n", ns, "rolebinding", framework.DaemonName+"-controllers")
+	waitGranted(t, ns, "list pods", false)
+	r = framework.StartReplica(t, "--namespace="+ns)
+	for _, controller := range []string{framework.Foos.Controller, framework.Icecreams.Controller, framework.Aggregator} {
+		r.WaitState(controller, "Degraded", "not permitted to watch ", fmt.Sprintf("in the namespace %q", ns))
+	}
+	r.Stop()
+}
+
+// installForOne has the daemon installed to serve one namespace, by the kustomization
+// that the manual shows, and takes from it what it may do everywhere. What is returned
+// restores that.
+func installForOne(t *testing.T, ns string) (restore func()) {
+	t.Helper()
+	manual, err := os.ReadFile(framework.Manifests(t, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kustomization string
+	for _, block := range regexp.MustCompile("(?s)```yaml\n# kustomization.yaml\n(.*?)```").FindAllStringSubmatch(string(manual), -1) {
+		if strings.Contains(block[1], "components/single-namespace") {
+			kustomization = strings.ReplaceAll(block[1], "team-a", ns)
+		}
+	}
+	if kustomization == "" {
+		t.Fatal("the manual shows no kustomization for one namespace")
+	}
+	remove := install(t, kustomization)
+	framework.Kubectl(t, "delete", "clusterrolebinding", framework.DaemonName+"-controllers", framework.DaemonName+"-events")
+	waitGranted(t, metav1.NamespaceDefault, "create events", false)
+	return func() {
+		remove()
+		if err := framework.Cluster().Install(t.Context()); err != nil {
+			t.Error(err)
+		}
+		waitGranted(t, metav1.NamespaceDefault, "create events", true)
+		waitGranted(t, metav1.NamespaceDefault, "list pods", true)
+	}
+}
+
+// waitGranted waits until the API server knows whether the daemon may do something.
+func waitGranted(t *testing.T, ns, grant string, want bool) {
+	t.Helper()
+	clustertest.WaitUntil(t, fmt.Sprintf("that the daemon may %s in %s is %t", grant, ns, want), func(context.Context) error {
+		if all := framework.Granted(t, framework.DaemonName, ns); all.Has(grant) != want {
+			return fmt.Errorf("it may %q", sets.List(all))
+		}
+		return nil
+	})
+}
+
+// wantGrantedForOne checks that the daemon may do in the namespace what it may do
+// everywhere else, and elsewhere only what it cannot do without.
+func wantGrantedForOne(t *testing.T, ns string) {
+	t.Helper()
+	there, reviews := sets.New("create events", "patch events"), sets.New("create tokenreviews.authentication.k8s.io", "create subjectaccessreviews.authorization.k8s.io")
+	for _, d := range app.NewRegistry().Descriptors() {
+		for _, rule := range d.Rules {
+			there.Insert(framework.Grants(rule.APIGroups, rule.Resources, rule.ResourceNames, rule.Verbs)...)
+		}
+	}
+	lease := "leases.coordination.k8s.io"
+	for namespace, want := range map[string]sets.Set[string]{
+		ns:                      there,
+		metav1.NamespaceDefault: nil,
+		metav1.NamespaceSystem:  sets.New(framework.Grants([]string{""}, []string{"configmaps"}, []string{"extension-apiserver-authentication"}, []string{"get", "list", "watch"})...),
+		framework.DaemonName:    sets.New("create events", "patch events", "create "+lease, "get "+lease+"/"+framework.DaemonName, "update "+lease+"/"+framework.DaemonName, "watch "+lease+"/"+framework.DaemonName),
+	} {
+		got := framework.Granted(t, framework.DaemonName, namespace).Difference(framework.Granted(t, "default", namespace))
+		if want = want.Union(reviews); !got.Equal(want) {
+			t.Errorf("in %s: lacks %q, may %q without need", namespace, sets.List(want.Difference(got)), sets.List(got.Difference(want)))
+		}
+	}
+}
+
+// wantOnlyIn checks that the daemon looked at no other namespace, but for its Lease and
+// who may ask it, and was denied nothing.
+func wantOnlyIn(t *testing.T, ns string, since time.Time) {
+	t.Helper()
+	events, err := framework.Cluster().AuditEvents(framework.ByDaemon, func(event auditv1.Event) bool { return event.RequestReceivedTimestamp.After(since) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := sets.New[string]()
+	for _, event := range events {
+		call := cluster.Call(event)
+		if framework.Denied(event) {
+			t.Errorf("%s was denied: %s", call, event.ResponseStatus.Message)
+		}
+		if event.ObjectRef == nil {
+			t.Errorf("%s: what for?", call)
+			continue
+		}
+		if event.ObjectRef.Namespace == ns {
+			seen.Insert(call)
+			continue
+		}
+		switch call + " in " + event.ObjectRef.Namespace {
+		case "create tokenreviews in ", "create subjectaccessreviews in ",
+			"get configmaps in kube-system", "list configmaps in kube-system", "watch configmaps in kube-system",
+			"get leases in " + framework.DaemonName, "watch leases in " + framework.DaemonName, "create leases in " + framework.DaemonName, "update leases in " + framework.DaemonName,
+			"create events in " + framework.DaemonName, "patch events in " + framework.DaemonName:
+			seen.Insert(call + " for itself")
+		default:
+			t.Errorf("%s in namespace %q, though it is to serve %q alone", call, event.ObjectRef.Namespace, ns)
+		}
+	}
+	for _, call := range []string{
+		"watch foos", "watch icecreams", "watch deployments", "watch replicasets", "watch pods",
+		"create deployments", "create events", "patch foos/status", "patch icecreams/status",
+		"watch leases for itself", "create events for itself", "create subjectaccessreviews for itself",
+	} {
+		if !seen.Has(call) {
+			t.Errorf("no request %q in the audit log: this test would not see one of another namespace", call)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operations
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
+)
+
+// TestBaseIsAdmitted installs manifests/base as an operator does. Its namespace is
+// restricted: what violates that shows in a warning when the Deployment is applied,
+// and in Pods that are never created.
+func TestBaseIsAdmitted(t *testing.T) {
+	framework.Kubectl(t, "apply", "--warnings-as-errors", "-k", framework.Manifests(t, "base"))
+	framework.Kubectl(t, "rollout", "status", "-n", framework.DaemonName, "deployment/"+framework.DaemonName, "--timeout=60s")
+	t.Cleanup(func() {
+		// The other tests need the rest of the base.
+		if _, err := framework.Cluster().Kubectl(context.WithoutCancel(t.Context()), "delete", "-n", framework.DaemonName, "deployment,service,pdb", framework.DaemonName); err != nil {
+			t.Error(err)
+		}
+	})
+
+	// That selectors and names fit shows in what others make of them.
+	clustertest.WaitUntil(t, "the PodDisruptionBudget covers the Pods", func(ctx context.Context) error {
+		budget, err := framework.Kube().PolicyV1().PodDisruptionBudgets(framework.DaemonName).Get(ctx, framework.DaemonName, metav1.GetOptions{})
+		if err == nil && budget.Status.ExpectedPods != 2 {
+			err = fmt.Errorf("it covers %d, want 2", budget.Status.ExpectedPods)
+		}
+		return err
+	})
+	clustertest.WaitUntil(t, "the Service leads to the Pods", func(ctx context.Context) error {
+		slices, err := framework.Kube().DiscoveryV1().EndpointSlices(framework.DaemonName).List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + framework.DaemonName})
+		if err != nil {
+			return err
+		}
+		if len(slices.Items) != 1 || len(slices.Items[0].Ports) != 1 || len(slices.Items[0].Endpoints) != 2 {
+			return fmt.Errorf("its endpoints are %v, want one port of 2 Pods", slices.Items)
+		}
+		return nil
+	})
+
+	_, err := framework.Cluster().Kubectl(t.Context(), "run", "intruder", "-n", framework.DaemonName, "--image=none", "--dry-run=server")
+	if err == nil || !strings.Contains(err.Error(), `violates PodSecurity "restricted:latest"`) {
+		t.Errorf("a Pod without a security context: %v, want it to be refused", err)
+	}
+}
+
+func TestExamplesAreValid(t *testing.T) {
+	framework.Kubectl(t, "apply", "--warnings-as-errors", "--dry-run=server", "-n", framework.NewNamespace(t), "-f", framework.Manifests(t, "examples"))
+}

@@ -1,0 +1,60 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operations
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster"
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
+)
+
+// installSampleControllerCRD puts the CRD of sample-controller in the place of
+// ours until [installCRDs] or the end of the test. The Foos that other tests have
+// left go first: they would use up sample-controller's rate limit.
+func installSampleControllerCRD(t *testing.T) {
+	t.Helper()
+	framework.Kubectl(t, "delete", "foos", "--all", "--all-namespaces", "--wait=false") // which would be for one after another
+	clustertest.WaitUntil(t, "there are no Foos", func(ctx context.Context) error {
+		left, err := framework.Sample().SamplecontrollerV1alpha1().Foos(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+		if err == nil && len(left.Items) > 0 {
+			err = fmt.Errorf("there are %d", len(left.Items))
+		}
+		return err
+	})
+	framework.RestoreCRDs(t)
+	framework.Kubectl(t, "replace", "-f", filepath.Join(filepath.Dir(framework.SampleController(t)), cluster.SampleControllerCRD))
+	waitCRD(t, false)
+}
+
+// installCRDs installs our CRDs over whatever is there.
+func installCRDs(t *testing.T) {
+	t.Helper()
+	framework.Kubectl(t, "apply", "-k", framework.Manifests(t, "crds"))
+	waitCRD(t, true)
+}
+
+// waitCRD waits until the API server goes by a CRD of Foos that has been changed:
+// to ours, which has spec.image, or to sample-controller's.
+func waitCRD(t *testing.T, ours bool) {
+	t.Helper()
+	clustertest.WaitUntil(t, "the CRD is served", func(ctx context.Context) error {
+		foo, err := framework.Sample().SamplecontrollerV1alpha1().Foos(metav1.NamespaceDefault).Create(ctx, &samplev1alpha1.Foo{
+			ObjectMeta: metav1.ObjectMeta{Name: "probe"},
+			Spec:       samplev1alpha1.FooSpec{DeploymentName: "probe", Image: "probe"},
+		}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationIgnore})
+		if err == nil && (foo.Spec.Image != "") != ours {
+			err = fmt.Errorf("a Foo has the image %q", foo.Spec.Image)
+		}
+		return err
+	})
+}

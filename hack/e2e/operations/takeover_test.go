@@ -1,0 +1,212 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operations
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
+)
+
+// wantWrites compares all that the controller has written in a namespace, by call.
+func wantWrites(t *testing.T, k framework.Kind, ns string, want map[string]int) {
+	t.Helper()
+	if diff := cmp.Diff(want, k.Writes(t, ns)); diff != "" {
+		t.Errorf("calls of %s (-want +got):\n%s", k.Controller, diff)
+	}
+}
+
+// inherited are the Foos that sample-controller has served before we do.
+var inherited = []struct {
+	name     string
+	declared int    // replicas, 0 for none
+	edit     string // what somebody has done to its Deployment, as in EditDeployment
+	replicas int    // after that
+}{
+	{"plain", 2, "", 2},
+	{"labelled", 1, "label DEPLOYMENT team=blue", 1},
+	{"annotated", 1, "annotate DEPLOYMENT team=blue", 1},
+	{"sidecar", 2, `patch DEPLOYMENT -p={"spec":{"template":{"spec":{"containers":[{"name":"sidecar","image":"busybox"}]}}}}`, 2},
+	{"limited", 1, "set resources DEPLOYMENT -c=nginx --limits=cpu=200m", 1},
+	{"pinned", 1, "set image DEPLOYMENT nginx=nginx:1.29", 1},
+	{"restarted", 1, "rollout restart DEPLOYMENT", 1},
+	{"scaled", 0, "scale DEPLOYMENT --replicas=3", 3},
+}
+
+// unserved are Foos that sample-controller takes and can do nothing for: the name of
+// the Deployment is somebody else's, or there is none.
+var unserved = []string{"obstructed", "unnamed"}
+
+// TestTakeover changes from sample-controller to us, back, and to us again, as the
+// README tells to. What runs does not notice.
+func TestTakeover(t *testing.T) {
+	framework.FreeLease(t)
+	ns := framework.NewNamespace(t)
+	installSampleControllerCRD(t)
+	theirs := framework.StartSampleController(t)
+	replicas := inherit(t, ns)
+	theirs.Stop()
+	before := framework.TakeSnapshot(t, ns)
+
+	installCRDs(t)
+	ours := framework.StartReplica(t, framework.OneWorker...).Ready()
+	waitServed(t, ns, replicas)
+	for _, name := range unserved {
+		framework.Foos.WaitStalled(t, ns, name)
+	}
+	framework.Foos.WaitIdle(t)
+	framework.WantSameSnapshot(t, "the takeover", ns, before)
+	wantWrites(t, framework.Foos, ns, map[string]int{"patch foos/status": len(inherited) + len(unserved)}) // one for each
+
+	// To declare what is there changes nothing; to declare something else, just that.
+	framework.Foos.Patch(t, ns, "pinned", `{"spec":{"image":"nginx:1.29"}}`)
+	waitServed(t, ns, replicas)
+	framework.WantSameSnapshot(t, "an image that it has", ns, before)
+	framework.Foos.Patch(t, ns, "sidecar", `{"spec":{"replicas":3}}`)
+	replicas["sidecar"] = 3
+	waitServed(t, ns, replicas)
+	wantGrown(t, "our scaling", ns, before)
+	if got := framework.Foos.Writes(t, ns)["update deployments/scale"]; got != 1 {
+		t.Errorf("Deployments were scaled %d times, want 1: that of the one that was scaled", got)
+	}
+	if got, want := framework.ManagedBy(framework.Deployment(t, ns, "sidecar").ManagedFields, "foo-controller", "scale"), `{"f:spec":{"f:replicas":{}}}`; got != want {
+		t.Errorf("of the Deployment that we have scaled we manage %s, want %s", got, want)
+	}
+	ours.Stop()
+	before = framework.TakeSnapshot(t, ns)
+	written := framework.Foos.Writes(t, ns)
+
+	theirs = framework.StartSampleController(t)
+	waitServedBySampleController(t, ns, replicas)
+	framework.WantSameSnapshot(t, "the way back", ns, before)
+	framework.Foos.Patch(t, ns, "plain", `{"spec":{"replicas":3}}`)
+	replicas["plain"] = 3
+	waitServedBySampleController(t, ns, replicas)
+	wantGrown(t, "sample-controller's scaling", ns, before)
+	theirs.Stop()
+	before = framework.TakeSnapshot(t, ns)
+
+	ours = framework.StartReplica(t, framework.OneWorker...).Ready()
+	waitServed(t, ns, replicas)
+	framework.Foos.WaitIdle(t)
+	framework.WantSameSnapshot(t, "the second takeover", ns, before)
+	written["patch foos/status"] += len(inherited) // of the others sample-controller writes no status
+	wantWrites(t, framework.Foos, ns, written)
+	ours.Stop()
+	framework.WantNoDenials(t)
+}
+
+// TestTakeoverAfterRename: sample-controller forgets a Deployment when
+// its Foo names another. It still belongs to the Foo, and we end it.
+func TestTakeoverAfterRename(t *testing.T) {
+	framework.Long(t)
+	framework.FreeLease(t)
+	ns := framework.NewNamespace(t)
+	installSampleControllerCRD(t)
+	theirs := framework.StartSampleController(t)
+	framework.ApplyManifest(t, ns, framework.Foos.Manifest("renamed", "first", 2))
+	framework.WaitDeployment(t, ns, "first")
+	framework.Foos.Patch(t, ns, "renamed", `{"spec":{"deploymentName":"second"}}`)
+	for _, name := range []string{"first", "second"} {
+		framework.WaitDeployment(t, ns, name)
+		framework.Kubectl(t, "-n", ns, "rollout", "status", "deployment/"+name, "--timeout=60s")
+	}
+	theirs.Stop()
+	second := framework.Deployment(t, ns, "second")
+
+	installCRDs(t)
+	ours := framework.StartReplica(t, framework.OneWorker...).Ready()
+	clustertest.WaitUntil(t, "the Deployment of the former name is gone", func(ctx context.Context) error {
+		_, err := framework.Kube().AppsV1().Deployments(ns).Get(ctx, "first", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("it is there: %w", err)
+	})
+	framework.Foos.WaitReady(t, ns, "renamed", 2)
+	framework.Foos.WantPods(t, ns, "renamed", 2)
+	if got := framework.Deployment(t, ns, "second"); got.UID != second.UID || got.Generation != second.Generation {
+		t.Errorf("the present Deployment was %s in generation %d, is %s in %d", second.UID, second.Generation, got.UID, got.Generation)
+	}
+	ours.Stop()
+	framework.WantNoDenials(t)
+}
+
+// inherit makes the inherited and the unserved Foos while sample-controller runs,
+// and returns how many replicas each of the inherited has in the end.
+func inherit(t *testing.T, ns string) (replicas map[string]int) {
+	t.Helper()
+	var manifest strings.Builder
+	for _, foo := range inherited {
+		manifest.WriteString(framework.Foos.Manifest(foo.name, foo.name, foo.declared))
+	}
+	framework.Kubectl(t, "-n", ns, "create", "deployment", "foreign", "--image=nginx")
+	manifest.WriteString(framework.Foos.Manifest("obstructed", "foreign", 2))
+	manifest.WriteString(framework.Foos.Manifest("unnamed", `""`, 2))
+	framework.ApplyManifest(t, ns, manifest.String())
+	replicas = map[string]int{}
+	for _, foo := range inherited {
+		framework.WaitDeployment(t, ns, foo.name)
+		if foo.edit != "" {
+			framework.EditDeployment(t, ns, foo.name, foo.edit)
+		}
+		replicas[foo.name] = foo.replicas
+	}
+	waitServedBySampleController(t, ns, replicas)
+	framework.Kubectl(t, "-n", ns, "rollout", "status", "deployment/foreign", "--timeout=60s")
+	return replicas
+}
+
+// waitServed waits until all of these Foos are ready and what they had before,
+// if anything, is gone.
+func waitServed(t *testing.T, ns string, replicas map[string]int) {
+	t.Helper()
+	for name, want := range replicas {
+		framework.Foos.WaitReady(t, ns, name, want)
+		framework.Foos.WantPods(t, ns, name, want)
+	}
+}
+
+// waitServedBySampleController waits until sample-controller says of these Foos
+// that all replicas are available, and there is no other. Its write of the status
+// has dropped what it does not know.
+func waitServedBySampleController(t *testing.T, ns string, replicas map[string]int) {
+	t.Helper()
+	for name, want := range replicas {
+		clustertest.WaitUntil(t, fmt.Sprintf("sample-controller gives %d replicas to Foo %s", want, name), func(ctx context.Context) error {
+			foo, err := framework.Sample().SamplecontrollerV1alpha1().Foos(ns).Get(ctx, name, metav1.GetOptions{})
+			if err == nil && (int(foo.Status.AvailableReplicas) != want || len(foo.Status.Conditions) > 0) {
+				err = fmt.Errorf("status %+v", foo.Status)
+			}
+			return err
+		})
+		framework.Kubectl(t, "-n", ns, "rollout", "status", "deployment/"+name, "--timeout=60s")
+		framework.Foos.WantPods(t, ns, name, want)
+	}
+}
+
+// wantGrown compares what runs with what did, after Deployments have been scaled up:
+// there are more Pods, and nothing else is new or gone.
+func wantGrown(t *testing.T, what, ns string, before framework.Snapshot) {
+	t.Helper()
+	now := framework.TakeSnapshot(t, ns)
+	for name, d := range now.Deployments {
+		d.Generation, d.Spec.Replicas = before.Deployments[name].Generation, before.Deployments[name].Spec.Replicas
+		now.Deployments[name] = d
+	}
+	maps.DeleteFunc(now.Pods, func(name string, _ types.UID) bool { _, was := before.Pods[name]; return !was })
+	if diff := cmp.Diff(before, now); diff != "" {
+		t.Errorf("%s changed (-before +after):\n%s", what, diff)
+	}
+}

@@ -1,0 +1,111 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package security
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
+)
+
+// guarded are the pages that are not for everybody, with the method to ask for them.
+var guarded = map[string]string{
+	"/metrics": http.MethodGet, "/metrics/slis": http.MethodGet,
+	"/configz": http.MethodGet, "/flagz": http.MethodGet, "/statusz": http.MethodGet,
+	"/debug/pprof/": http.MethodGet, "/debug/pprof/goroutine": http.MethodGet,
+	"/debug/controllers": http.MethodGet,
+	"/debug/flags/v":     http.MethodPut,
+}
+
+// TestFaultAuthenticationUnavailable asks for each page as everybody, first while the API server
+// says who they are, then while it is away: then nobody may see anything but the probes.
+func TestFaultAuthenticationUnavailable(t *testing.T) {
+	t.Parallel()
+	l := framework.NewIsolated(t)
+	link := clustertest.StartLink(t, framework.Cluster())
+	kubeconfig := l.Kubeconfig(t, func(dir string, cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) {
+		cluster.Server = link.URL()
+		user.TokenFile = dir + "/token"
+		framework.ReplaceFile(t, user.TokenFile, []byte(l.Token(t, nil)))
+	})
+	l.Start(t, kubeconfig, "--controllers=status-aggregator")
+	admin := framework.DebuggerToken(t, l.Namespace)
+	tokens := map[string]string{"nobody": "", "a stranger": "nonsense", "an expired": expired(t, admin), "a user without the role": l.Token(t, nil), "an admin": admin}
+	want := map[string]int{
+		"nobody": http.StatusUnauthorized, "a stranger": http.StatusUnauthorized, "an expired": http.StatusUnauthorized,
+		"a user without the role": http.StatusForbidden, "an admin": http.StatusOK,
+	}
+	for path, method := range guarded {
+		for who, token := range tokens {
+			clustertest.WaitUntil(t, "the role is known", func(ctx context.Context) error {
+				code, body, err := l.DoAs(ctx, method, token, path, "2")
+				if err == nil && code != want[who] {
+					err = fmt.Errorf("%s %s as %s answers %d, want %d: %.200s", method, path, who, code, want[who], body)
+				}
+				return err
+			})
+		}
+	}
+
+	link.Hold(clustertest.Both)
+	gone := time.Now()
+	// What was decided a moment ago is good for some seconds.
+	clustertest.WaitUntil(t, "what was decided before is forgotten", func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		if code, _, err := l.GetAs(ctx, admin, "/metrics"); err == nil && code == http.StatusOK {
+			return fmt.Errorf("an admin is shown the metrics")
+		}
+		return nil
+	})
+	forgotten := time.Since(gone)
+	probes := probePage(l, "/livez")
+	answers := map[string]int{}
+	var mutex sync.Mutex
+	var asking sync.WaitGroup
+	for path, method := range guarded {
+		for who, token := range tokens {
+			asking.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+				defer cancel()
+				code, body, err := l.DoAs(ctx, method, token, path, "2")
+				mutex.Lock()
+				defer mutex.Unlock()
+				switch {
+				case ctx.Err() != nil:
+					t.Errorf("%s %s as %s is not answered while the API server is away", method, path, who)
+				case err != nil:
+					answers["the connection was closed"]++
+				case code < 400:
+					t.Errorf("%s %s as %s answers %d while the API server is away: %.200s", method, path, who, code, body)
+				default:
+					answers[fmt.Sprint(code)]++
+				}
+			})
+		}
+	}
+	asking.Wait()
+	n, slowest := probes()
+	link.Release()
+	link.Cut()
+	l.WaitRenewal(time.Now())
+	if code, body, err := l.GetAs(t.Context(), admin, "/metrics"); err != nil || code != http.StatusOK {
+		t.Errorf("/metrics as an admin after the API server has come again: %d %.200s, %v", code, body, err)
+	}
+	l.Stop()
+	framework.ReportFault(t, framework.FaultRow{
+		ID: "D13", Fault: "the API server, which says who may see the metrics, does not answer",
+		Ours: fmt.Sprintf("%d pages, 5 callers: right while it answers; %s after it is away nobody sees one any more: %v; %d probes answered meanwhile, the slowest in %d ms",
+			len(guarded), framework.Seconds(forgotten), answers, n, slowest.Milliseconds()),
+		Peer: "none: kube-controller-manager asks by the same library",
+	})
+}

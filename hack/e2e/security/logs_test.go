@@ -1,0 +1,230 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package security
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/ptr"
+
+	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
+)
+
+// What must not be in a log: canary is part of what objects hold, and badCount is a
+// value that cannot be decoded.
+const (
+	canary   = "c4n4ry"
+	badCount = "4242424242421"
+)
+
+// TestLogsHoldNoSecrets makes the daemon log as much as it can, while
+// it works and while people with and without permission ask for its pages.
+func TestLogsHoldNoSecrets(t *testing.T) {
+	framework.RestoreCRDs(t)
+	for _, format := range []string{"text", "json"} {
+		t.Run(format, func(t *testing.T) {
+			framework.FreeLease(t)
+			kubeconfig, err := framework.Cluster().ServiceAccountKubeconfig(t.Context(), framework.DaemonName, framework.DaemonName)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := framework.StartReplicaWith(t, kubeconfig, "-v=10", "--logging-format="+format).Ready()
+			ns := framework.NewNamespace(t)
+			admin := framework.DebuggerToken(t, ns)
+			tokens := map[string]string{
+				"the admin's":  admin,
+				"an expired":   expired(t, admin),
+				"an invalid":   "c4n4ry-of-nobody",
+				"the daemon's": tokenOf(t, kubeconfig),
+			}
+			pages := see(t, r, tokens)
+			for _, k := range framework.Kinds {
+				workOnCanaries(t, k, framework.NewNamespace(t))
+			}
+			if code, answer, err := r.DoAs(t.Context(), http.MethodPut, admin, "/debug/flags/v", "10"); err != nil || code != http.StatusOK || !strings.Contains(answer, "to 7, not to 10") {
+				t.Errorf("PUT of the verbosity answers %d %s, %v, want it to be 7", code, answer, err)
+			}
+			for _, k := range framework.Kinds {
+				workOnCanaries(t, k, framework.NewNamespace(t))
+			}
+			pages += see(t, r, tokens)
+			r.Stop()
+
+			log := r.Log.String()
+			for _, want := range []string{"Verbosity of the log is lowered", "Updated status", "tokenreviews", "masked", "Event occurred", "Undecodable", "Write was denied", "Patched Deployment"} {
+				if !strings.Contains(log, want) {
+					t.Errorf("the log lacks %q: it shows less than it may, or less has happened than should", want)
+				}
+			}
+			for what, token := range tokens {
+				wantAbsent(t, "the log", log, what+" token", token)
+				wantAbsent(t, "a page", pages, what+" token", token)
+				wantAbsent(t, "the log", log, "the signature of "+what+" token", token[strings.LastIndex(token, ".")+1:])
+			}
+			wantAbsent(t, "the log", log, "content of an object", canary)
+			wantAbsent(t, "the log", log, "a value that cannot be decoded", badCount)
+			wantAbsent(t, "a page", pages, "content of an object", canary)
+			if format == "json" {
+				wantJSONLines(t, log)
+			}
+		})
+	}
+}
+
+// see asks for each page with each of the tokens, and returns what the first may see.
+func see(t *testing.T, r *framework.Replica, tokens map[string]string) (pages string) {
+	t.Helper()
+	for _, page := range []string{"/metrics", "/statusz", "/flagz", "/configz"} {
+		for who, token := range tokens {
+			want := map[string]int{"the admin's": http.StatusOK, "the daemon's": http.StatusForbidden}[who]
+			if want == 0 {
+				want = http.StatusUnauthorized
+			}
+			clustertest.WaitUntil(t, page+" answers "+who+" token", func(ctx context.Context) error {
+				code, body, err := r.GetAs(ctx, token, page)
+				if err == nil && code != want {
+					err = fmt.Errorf("%d, want %d: %.200s", code, want, body)
+				}
+				pages += body
+				return err
+			})
+		}
+	}
+	return pages
+}
+
+// workOnCanaries has the daemon create, change, report, be refused and delete, with
+// canaries in all that is not a name.
+func workOnCanaries(t *testing.T, k framework.Kind, ns string) {
+	t.Helper()
+	_, err := framework.Kube().CoreV1().Secrets(ns).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "secret"}, StringData: map[string]string{"password": canary}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.Declare(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "a", Replicas: ptr.To[int32](1), Image: canary + "/nginx:1"})
+	k.Patch(t, ns, "a", `{"metadata":{"annotations":{"note":"c4n4ry"},"labels":{"note":"c4n4ry"}}}`)
+	k.WaitReady(t, ns, "a", 1)
+	framework.Kubectl(t, "-n", ns, "patch", "deployment", "a", "-p", `{"metadata":{"annotations":{"note":"c4n4ry"},"labels":{"note":"c4n4ry"}},
+		"spec":{"template":{"metadata":{"annotations":{"note":"c4n4ry"}},"spec":{"containers":[
+		{"name":"nginx","env":[{"name":"PASSWORD","value":"c4n4ry"}]},
+		{"name":"sidecar","image":"c4n4ry/sidecar","args":["--token=c4n4ry"]}]}}}}`)
+	k.Patch(t, ns, "a", `{"spec":{"replicas":2,"image":"c4n4ry/nginx:2"}}`)
+	k.WaitReady(t, ns, "a", 2)
+
+	// Stalled, by a Deployment of somebody else.
+	framework.Kubectl(t, "-n", ns, "create", "deployment", "foreign", "--image=c4n4ry/foreign")
+	k.CreateNaming(t, ns, "b", "foreign")
+	k.WaitStalled(t, ns, "b")
+
+	// Undecodable.
+	k.Create(t, ns, "bad", 1)
+	k.WaitReady(t, ns, "bad", 1)
+	const count = "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/readyReplicas"
+	framework.Kubectl(t, "patch", "crd", k.Resource+"."+k.Group, "--type=json", `--patch=[{"op":"replace","path":"`+count+`","value":{"x-kubernetes-preserve-unknown-fields":true}}]`)
+	clustertest.WaitUntil(t, "a count that is none is stored", func(ctx context.Context) error {
+		_, err := k.In(ns).Patch(ctx, "bad", types.MergePatchType, []byte(`{"status":{"readyReplicas":`+badCount+`}}`), metav1.PatchOptions{}, "status")
+		return err
+	})
+	clustertest.WaitUntil(t, "its Event quotes the value", func(ctx context.Context) error {
+		events, err := framework.Kube().CoreV1().Events(ns).List(ctx, metav1.ListOptions{FieldSelector: "reason=Undecodable"})
+		if err == nil && (len(events.Items) == 0 || !strings.Contains(events.Items[0].Message, badCount)) {
+			err = fmt.Errorf("Events: %v", events.Items)
+		}
+		return err
+	})
+
+	// Refused.
+	framework.ExpectDenialsIn(ns)
+	framework.Kubectl(t, "-n", ns, "create", "quota", "none", "--hard=count/deployments.apps=0")
+	clustertest.WaitUntil(t, "the quota is in force", func(ctx context.Context) error {
+		quota, err := framework.Kube().CoreV1().ResourceQuotas(ns).Get(ctx, "none", metav1.GetOptions{})
+		if err == nil && len(quota.Status.Used) == 0 {
+			err = errors.New("nothing is counted")
+		}
+		return err
+	})
+	k.Declare(t, ns, "c", samplev1alpha1.FooSpec{DeploymentName: "c", Image: canary + "/nginx:3"})
+	k.WaitStalled(t, ns, "c")
+
+	framework.Kubectl(t, "-n", ns, "delete", k.Resource+"."+k.Group, "--all")
+}
+
+// expired returns a token like the given one whose time is over.
+func expired(t *testing.T, token string) string {
+	t.Helper()
+	parts := strings.Split(token, ".")
+	claims := map[string]any{}
+	framework.DecodePart(t, parts[1], &claims)
+	claims["exp"], claims["iat"], claims["nbf"] = 1700000000, 1600000000, 1600000000
+	return framework.SignToken(t, parts[0]+"."+framework.EncodePart(t, claims))
+}
+
+// tokenOf returns the token in a kubeconfig's file.
+func tokenOf(t *testing.T, kubeconfig string) string {
+	t.Helper()
+	config, err := clientcmd.LoadFromFile(kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, user := range config.AuthInfos {
+		token, err := os.ReadFile(user.TokenFile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(token)
+	}
+	t.Fatalf("%s has no user", kubeconfig)
+	return ""
+}
+
+// wantAbsent complains of the first lines that have what they must not.
+func wantAbsent(t *testing.T, where, text, what, forbidden string) {
+	t.Helper()
+	found := 0
+	for line := range strings.Lines(text) {
+		if at := strings.Index(line, forbidden); at >= 0 {
+			if found++; found <= 5 {
+				t.Errorf("%s has %s: ...%s", where, what, line[max(0, at-300):min(len(line), at+100)])
+			}
+		}
+	}
+	if found > 5 {
+		t.Errorf("%s has %s in %d lines more", where, what, found-5)
+	}
+}
+
+// wantJSONLines wants each line to be an object that says when, what and how grave.
+func wantJSONLines(t *testing.T, log string) {
+	t.Helper()
+	for line := range strings.Lines(log) {
+		if strings.Contains(line, "Data race detection enabled") {
+			continue // of the build of this test only, before the format is known
+		}
+		var entry struct {
+			TS  *float64
+			Msg *string
+			V   *int
+			Err *string
+		}
+		if err := json.Unmarshal([]byte(line), &entry); err != nil || entry.TS == nil || entry.Msg == nil {
+			t.Errorf("a line is not JSON with ts and msg: %v: %.300s", err, line)
+		} else if entry.V == nil && entry.Err == nil {
+			t.Errorf("a line has neither v nor err: %.300s", line)
+		}
+	}
+}

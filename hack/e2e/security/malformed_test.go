@@ -1,0 +1,367 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package security
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
+)
+
+const (
+	// resetConnections is how many connections have their requests taken back at once.
+	resetConnections = 10
+	// closedWithin is how long a server may take to end a connection that it has reason to.
+	closedWithin = time.Minute
+)
+
+// TestFaultMalformedRequests sends what no client should, and wants it to be refused, the
+// daemon to go on, and nothing to be left of it.
+func TestFaultMalformedRequests(t *testing.T) {
+	t.Parallel()
+	l := startServing(t)
+	resets := framework.Count(20000, 5000) // requests made and taken back at once, on each connection
+	address := strings.TrimPrefix(l.URL, "https://")
+	probes := probe(l)
+
+	t.Run("headers", func(t *testing.T) { wantHeadersRefused(t, l) })
+	t.Run("HTTP1", func(t *testing.T) { wantHTTP1Refused(t, address) })
+	t.Run("frames", func(t *testing.T) { wantFramesRefused(t, address) })
+	// After one answer to who has no token, the server ends a connection by HTTP/2.
+	token := hpack.HeaderField{Name: "authorization", Value: "Bearer " + l.Token(t, nil)}
+	var answered, most int
+	t.Run("rapid reset", func(t *testing.T) { answered = wantResetsRefused(t, address, token, resets) })
+	t.Run("streams", func(t *testing.T) { most = wantStreamsRefused(t, address, token) })
+	t.Run("fuzz", func(t *testing.T) { fuzz(t, address) })
+
+	n, slowest := probes()
+	if log := l.Log.String(); strings.Contains(log, "panic") {
+		t.Error("the log tells of a panic")
+	}
+	l.WaitRenewal(time.Now())
+	l.Stop() // in order: nothing is left that would have to be waited for
+	framework.ReportFault(t, framework.FaultRow{
+		ID: "D12", Fault: "malformed requests: headers, HTTP/1, frames of HTTP/2, rapid reset, too many streams, random bytes",
+		Ours: fmt.Sprintf("each refused, no panic; %d of %d requests taken back were begun to be answered before the connection was ended; %d streams at once; %d probes answered meanwhile, the slowest in %d ms",
+			answered, resets*resetConnections, most, n, slowest.Milliseconds()),
+		Peer: "none: it is Go's server, as Kubernetes configures it",
+	})
+}
+
+// wantHeadersRefused sends headers of more than 1 MiB.
+func wantHeadersRefused(t *testing.T, l *framework.Isolated) {
+	t.Helper()
+	for _, protocol := range []string{"http/1.1", http2.NextProtoTLS} {
+		transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: protocol == http2.NextProtoTLS}
+		for size, want := range map[int]int{1 << 19: http.StatusOK, 1<<20 + 1<<16: http.StatusRequestHeaderFieldsTooLarge} {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, l.URL+"/healthz", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range size >> 12 { // no single field is too large
+				request.Header.Set(fmt.Sprintf("X-Large-%d", i), strings.Repeat("x", 1<<12-40))
+			}
+			response, err := transport.RoundTrip(request)
+			if err != nil && want != http.StatusOK && protocol == http2.NextProtoTLS {
+				continue // the connection may be ended instead
+			}
+			if err != nil {
+				t.Errorf("%s: a header of %d bytes: %v, want an answer", protocol, size, err)
+				continue
+			}
+			response.Body.Close()
+			if response.StatusCode != want {
+				t.Errorf("%s: a header of %d bytes is answered with %d, want %d", protocol, size, response.StatusCode, want)
+			}
+		}
+		transport.CloseIdleConnections()
+	}
+}
+
+// wantHTTP1Refused sends what looks like HTTP/1 and is not.
+func wantHTTP1Refused(t *testing.T, address string) {
+	t.Helper()
+	for what, request := range map[string]string{
+		"no request":           "\x00\x01\x02\r\n\r\n",
+		"no version":           "GET /healthz\r\n\r\n",
+		"another version":      "GET /healthz HTTP/9.9\r\n\r\n",
+		"no host":              "GET /healthz HTTP/1.1\r\n\r\n",
+		"two hosts":            "GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+		"a bad field":          "GET /healthz HTTP/1.1\r\nHost: a\r\nbad field: b\r\n\r\n",
+		"a bad length":         "POST /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
+		"two lengths":          "POST /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx",
+		"an unknown encoding":  "POST /healthz HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: none\r\n\r\n",
+		"a URL that is no URL": "GET %zz HTTP/1.1\r\nHost: a\r\n\r\n",
+	} {
+		connection, err := dialTLS(address, "http/1.1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = connection.SetDeadline(time.Now().Add(closedWithin))
+		_, _ = io.WriteString(connection, request)
+		response, err := http.ReadResponse(bufio.NewReader(connection), nil)
+		if err != nil {
+			t.Errorf("%s: %v, want an answer", what, err)
+		} else if response.StatusCode < 400 || response.StatusCode >= 600 {
+			t.Errorf("%s is answered with %s, want 4xx or 5xx", what, response.Status)
+		}
+		connection.Close()
+	}
+	connection, err := net.Dial("tcp", address) // without TLS
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	_ = connection.SetDeadline(time.Now().Add(closedWithin))
+	_, _ = io.WriteString(connection, "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+	response, err := http.ReadResponse(bufio.NewReader(connection), nil)
+	if err != nil || response.StatusCode != http.StatusBadRequest {
+		t.Errorf("HTTP without TLS: %v, %v, want 400", response, err)
+	}
+}
+
+// client2 is one end of a connection by HTTP/2, which may send any frame.
+type client2 struct {
+	*http2.Framer
+	connection *tls.Conn
+}
+
+func dial2(t *testing.T, address string, settings ...http2.Setting) *client2 {
+	t.Helper()
+	connection, err := dialTLS(address, http2.NextProtoTLS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { connection.Close() })
+	_ = connection.SetDeadline(time.Now().Add(closedWithin))
+	c := &client2{http2.NewFramer(connection, connection), connection}
+	c.AllowIllegalWrites, c.AllowIllegalReads = true, true
+	if _, err := io.WriteString(connection, http2.ClientPreface); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.WriteSettings(settings...); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// get asks for a probe's answer on a stream.
+func (c *client2) get(stream uint32, fields ...hpack.HeaderField) error {
+	return c.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: headerBlock(http.MethodGet, "/healthz", fields...), EndStream: true, EndHeaders: true})
+}
+
+// refused reads until the server has ended the connection or a stream for a fault, or has
+// refused a request, and returns what it gave as the reason. err says why it did not.
+func (c *client2) refused() (reason string, err error) {
+	for {
+		frame, err := c.ReadFrame()
+		if err != nil {
+			if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
+				return "", err
+			}
+			return "the connection was closed", nil
+		}
+		switch frame := frame.(type) {
+		case *http2.GoAwayFrame:
+			if frame.ErrCode != http2.ErrCodeNo {
+				return frame.ErrCode.String(), nil
+			}
+		case *http2.RSTStreamFrame:
+			return frame.ErrCode.String(), nil
+		case *http2.HeadersFrame:
+			fields, err := hpack.NewDecoder(4096, nil).DecodeFull(frame.HeaderBlockFragment())
+			if err == nil && fields[0].Name == ":status" && fields[0].Value >= "400" {
+				return fields[0].Value, nil
+			}
+		}
+	}
+}
+
+// wantFramesRefused sends frames of HTTP/2 that are wrong.
+func wantFramesRefused(t *testing.T, address string) {
+	t.Helper()
+	block := headerBlock(http.MethodGet, "/healthz")
+	long := strings.Repeat("x", 1<<14)
+	for what, send := range map[string]func(c *client2) error{
+		"data on stream 0":             func(c *client2) error { return c.WriteData(0, true, []byte("x")) },
+		"data on a stream that is not": func(c *client2) error { return c.WriteData(1, true, []byte("x")) },
+		"a stream of the server's":     func(c *client2) error { return c.get(2) },
+		"a stream that goes back": func(c *client2) error {
+			if err := c.get(5); err != nil {
+				return err
+			}
+			return c.get(3)
+		},
+		"settings of 5 bytes":            func(c *client2) error { return c.WriteRawFrame(http2.FrameSettings, 0, 0, []byte("12345")) },
+		"settings that are none":         func(c *client2) error { return c.WriteSettings(http2.Setting{ID: http2.SettingMaxFrameSize, Val: 1}) },
+		"a window that grows by nothing": func(c *client2) error { return c.WriteRawFrame(http2.FrameWindowUpdate, 0, 0, []byte{0, 0, 0, 0}) },
+		"a window that is too large":     func(c *client2) error { return c.WriteWindowUpdate(0, 1<<31-1) },
+		"a continuation of nothing":      func(c *client2) error { return c.WriteContinuation(1, true, block) },
+		"a promise": func(c *client2) error {
+			return c.WritePushPromise(http2.PushPromiseParam{StreamID: 1, PromiseID: 2, BlockFragment: block, EndHeaders: true})
+		},
+		"a frame that is too large": func(c *client2) error { return c.WriteRawFrame(http2.FrameData, 0, 1, make([]byte, 1<<20)) },
+		"a ping of 3 bytes":         func(c *client2) error { return c.WriteRawFrame(http2.FramePing, 0, 0, []byte("123")) },
+		"a header that cannot be decoded": func(c *client2) error {
+			return c.WriteRawFrame(http2.FrameHeaders, http2.FlagHeadersEndHeaders, 1, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
+		},
+		"a header without a path": func(c *client2) error {
+			return c.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: headerBlock(http.MethodGet, ""), EndStream: true, EndHeaders: true})
+		},
+		"a field in capitals": func(c *client2) error {
+			return c.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: headerBlock(http.MethodGet, "/healthz", hpack.HeaderField{Name: "X-Capital", Value: "x"}), EndStream: true, EndHeaders: true})
+		},
+		"continuations without end": func(c *client2) error { // CVE-2023-45288
+			if err := c.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: block, EndStream: true}); err != nil {
+				return err
+			}
+			for range 200 {
+				if err := c.WriteContinuation(1, false, headerBlock("", "", hpack.HeaderField{Name: "x", Value: long})); err != nil {
+					return nil // it was closed
+				}
+			}
+			return nil
+		},
+	} {
+		c := dial2(t, address)
+		_ = send(c) // a connection that is closed while it is written to is refused
+		if reason, err := c.refused(); err != nil {
+			t.Errorf("%s: %v, want it to be refused", what, err)
+		} else {
+			t.Logf("%s: %s", what, reason)
+		}
+		c.connection.Close()
+	}
+}
+
+// wantResetsRefused makes requests and takes each back at once, on several connections
+// (CVE-2023-44487), half of them with a token, and returns how many the server began to
+// answer.
+func wantResetsRefused(t *testing.T, address string, token hpack.HeaderField, resets int) (answered int) {
+	t.Helper()
+	counts := make([]int, resetConnections)
+	refused := make([]bool, resetConnections)
+	var clients sync.WaitGroup
+	for i := range resetConnections {
+		c := dial2(t, address)
+		fields := []hpack.HeaderField{token}[:i%2]
+		clients.Go(func() {
+			for n := range uint32(resets) {
+				if c.get(2*n+1, fields...) != nil || c.WriteRSTStream(2*n+1, http2.ErrCodeCancel) != nil {
+					return // it was closed
+				}
+			}
+		})
+		clients.Go(func() {
+			for {
+				frame, err := c.ReadFrame()
+				if err != nil {
+					timeout, ok := err.(net.Error)
+					refused[i] = refused[i] || !ok || !timeout.Timeout()
+					return
+				}
+				switch frame := frame.(type) {
+				case *http2.HeadersFrame:
+					counts[i]++
+				case *http2.GoAwayFrame:
+					refused[i] = refused[i] || frame.ErrCode == http2.ErrCodeEnhanceYourCalm
+				}
+			}
+		})
+	}
+	clients.Wait()
+	for i := range resetConnections {
+		answered += counts[i]
+		if !refused[i] {
+			t.Errorf("connection %d was not ended", i)
+		}
+	}
+	return answered
+}
+
+// wantStreamsRefused opens more streams at once than the server says it takes, none of
+// whose answers it lets be sent, and returns how many it takes.
+func wantStreamsRefused(t *testing.T, address string, token hpack.HeaderField) (most int) {
+	t.Helper()
+	c := dial2(t, address, http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
+	frame, err := c.ReadFrame()
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings, ok := frame.(*http2.SettingsFrame)
+	if !ok {
+		t.Fatalf("the first frame is a %v, want settings", frame.Header())
+	}
+	value, ok := settings.Value(http2.SettingMaxConcurrentStreams)
+	if !ok || value > 100 {
+		t.Fatalf("the server takes %d streams at once, want it to say at most 100", value)
+	}
+	for n := range value + 1 {
+		if err := c.get(2*n+1, token); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if reason, err := c.refused(); err != nil || reason != http2.ErrCodeRefusedStream.String() {
+		t.Errorf("one stream too many: %s, %v, want %v", reason, err, http2.ErrCodeRefusedStream)
+	}
+	return int(value)
+}
+
+// fuzz sends random bytes, as TLS, as HTTP/1 and as frames of HTTP/2, and cares only that
+// the connections end when they are closed.
+func fuzz(t *testing.T, address string) {
+	t.Helper()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	ctx, cancel := context.WithTimeout(t.Context(), closedWithin)
+	defer cancel()
+	for i := range framework.Count(500, 100) {
+		if ctx.Err() != nil {
+			t.Fatalf("%d connections took more than %v", i, closedWithin)
+		}
+		content := make([]byte, random.IntN(2000))
+		for i := range content {
+			content[i] = byte(random.Uint32())
+		}
+		var connection net.Conn
+		var err error
+		switch i % 4 {
+		case 0:
+			if connection, err = net.Dial("tcp", address); err == nil && i%8 == 0 {
+				_, err = connection.Write([]byte{22, 3, 1, byte(len(content) >> 8), byte(len(content))}) // a record
+			}
+		case 1:
+			connection, err = dialTLS(address, "http/1.1")
+		default:
+			connection, err = dialTLS(address, http2.NextProtoTLS)
+			if err == nil {
+				_, err = io.WriteString(connection, http2.ClientPreface)
+			}
+			if len(content) > 9 && i%4 == 3 { // a frame as it should be, but for what is in it
+				n := len(content) - 9
+				copy(content, []byte{0, byte(n >> 8), byte(n), byte(random.IntN(12)), content[4], 0, 0, 0, byte(random.IntN(4))})
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = connection.Write(content) // it may be closed by now
+		connection.Close()
+	}
+}

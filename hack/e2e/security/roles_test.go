@@ -1,0 +1,130 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package security
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
+)
+
+// TestDaemonRights compares what the daemon's ServiceAccount may do,
+// in each namespace that matters, with what it has a use for.
+func TestDaemonRights(t *testing.T) {
+	everywhere := sets.New(
+		"create events", "patch events",
+		"create tokenreviews.authentication.k8s.io",
+		"create subjectaccessreviews.authorization.k8s.io",
+	)
+	for _, d := range app.NewRegistry().Descriptors() {
+		for _, rule := range d.Rules {
+			everywhere.Insert(framework.Grants(rule.APIGroups, rule.Resources, rule.ResourceNames, rule.Verbs)...)
+		}
+	}
+	for namespace, more := range map[string]sets.Set[string]{
+		metav1.NamespaceDefault: nil,
+		framework.DaemonName: sets.New(
+			"create leases.coordination.k8s.io",
+			"get leases.coordination.k8s.io/"+framework.DaemonName,
+			"update leases.coordination.k8s.io/"+framework.DaemonName,
+			"watch leases.coordination.k8s.io/"+framework.DaemonName,
+		),
+		metav1.NamespaceSystem: sets.New(
+			"get configmaps/extension-apiserver-authentication",
+			"list configmaps/extension-apiserver-authentication",
+			"watch configmaps/extension-apiserver-authentication",
+		),
+	} {
+		t.Run(namespace, func(t *testing.T) {
+			// What any ServiceAccount may do is not of our making.
+			got := framework.Granted(t, framework.DaemonName, namespace).Difference(framework.Granted(t, "default", namespace))
+			want := everywhere.Union(more)
+			for _, grant := range sets.List(want.Difference(got)) {
+				t.Errorf("may not %s", grant)
+			}
+			for _, grant := range sets.List(got.Difference(want)) {
+				t.Errorf("may %s, and has no use for it", grant)
+			}
+			for _, grant := range sets.List(got) {
+				if strings.Contains(grant, "*") || strings.Contains(grant, "secrets") {
+					t.Errorf("may %s: too much, whatever the use", grant)
+				}
+			}
+		})
+	}
+}
+
+// TestAggregatedRoles checks what is granted to users, by way of Kubernetes' own
+// roles, and to a scraper of metrics.
+func TestAggregatedRoles(t *testing.T) {
+	ns := framework.NewNamespace(t)
+	framework.Kubectl(t, "create", "rolebinding", "viewer", "-n", ns, "--clusterrole=view", "--user=viewer")
+	framework.Kubectl(t, "create", "rolebinding", "editor", "-n", ns, "--clusterrole=edit", "--user=editor")
+	framework.Kubectl(t, "create", "clusterrolebinding", "scraper", "--clusterrole="+framework.DaemonName+"-metrics-reader", "--user=scraper")
+
+	const foos, icecreams = "samplecontroller.k8s.io/foos", "controller.nicoleh.io/icecreams"
+	for _, test := range []struct {
+		user, verb, what string
+		may              bool
+	}{
+		{"viewer", "list", foos, true},
+		{"viewer", "watch", icecreams, true},
+		{"viewer", "get", foos + "/status", true},
+		{"viewer", "get", icecreams + "/scale", true},
+		{"viewer", "patch", foos, false},
+		{"viewer", "patch", icecreams + "/scale", false},
+		{"editor", "get", foos, true},
+		{"editor", "create", icecreams, true},
+		{"editor", "delete", foos, true},
+		{"editor", "patch", foos + "/scale", true},
+		{"editor", "patch", foos + "/status", false},
+		{"editor", "update", icecreams + "/status", false},
+		{"scraper", "get", "/metrics", true},
+		{"scraper", "get", "/metrics/slis", true},
+		{"scraper", "get", "/configz", false},
+		{"scraper", "get", "/debug/pprof/heap", false},
+		{"scraper", "list", foos, false},
+	} {
+		t.Run(fmt.Sprintf("%s %s %s", test.user, test.verb, test.what), func(t *testing.T) {
+			// kube-controller-manager aggregates roles in its own time: what is
+			// allowed may come late. What is not stands after it in the table.
+			clustertest.WaitUntil(t, "the API server says so", func(ctx context.Context) error {
+				may, err := allowed(ctx, ns, test.user, test.verb, test.what)
+				if err == nil && may != test.may {
+					err = fmt.Errorf("allowed: %v, want %v", may, test.may)
+				}
+				return err
+			})
+		})
+	}
+}
+
+// allowed asks the API server whether a user may do something to
+// "group/resource/subresource" in a namespace, or to a path.
+func allowed(ctx context.Context, namespace, user, verb, what string) (bool, error) {
+	spec := authorizationv1.SubjectAccessReviewSpec{User: user}
+	if strings.HasPrefix(what, "/") {
+		spec.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Verb: verb, Path: what}
+	} else {
+		parts := append(strings.Split(what, "/"), "")
+		spec.ResourceAttributes = &authorizationv1.ResourceAttributes{
+			Namespace: namespace, Verb: verb, Group: parts[0], Resource: parts[1], Subresource: parts[2],
+		}
+	}
+	review := &authorizationv1.SubjectAccessReview{Spec: spec}
+	review, err := framework.Kube().AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return false, err
+	}
+	return review.Status.Allowed, nil
+}

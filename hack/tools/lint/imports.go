@@ -1,0 +1,123 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"strings"
+
+	"github.com/OpenPeeDeeP/depguard/v2"
+	"golang.org/x/tools/go/analysis"
+)
+
+const (
+	api     = "samplecontroller.io/api"
+	clients = "samplecontroller.io/client-go"
+	library = "samplecontroller.io/controller-manager"
+	root    = "samplecontroller.io/sample-controller-manager"
+	app     = root + "/cmd/sample-controller-manager/app"
+
+	inAPI     = "**/staging/src/" + api + "/**"
+	inClients = "**/staging/src/" + clients + "/**"
+	inLibrary = "**/staging/src/" + library + "/**"
+	inApp     = "**/cmd/sample-controller-manager/app/"
+)
+
+// importRules says which packages may import which, as lists of depguard. Each list that
+// matches a file applies to it.
+//
+// In lists made by ours, a package may import itself and what is below it, and of the
+// rest of our packages only those named. So two controllers, or two packages of the
+// library, cannot import each other unless a list says so.
+var importRules = depguard.LinterSettings{
+	// Strangers import the API, the clients and the library. The API needs nothing of
+	// ours, and the library knows nothing of our API.
+	"api":     ours("The API must not need other code of ours.", in(inAPI), api),
+	"clients": ours("The clients are generated from the API alone.", in(inClients), api, clients),
+
+	// Each package of the library can be used alone, but for a few. The package manager
+	// puts them together.
+	"library": ours("Packages of the library are to be used one without the other.", in(inLibrary,
+		"!**/controller-manager/manager/**", "!**/controller-manager/supervisor/**",
+		"!**/controller-manager/debug/**", "!**/controller-manager/examples/**"),
+		library+"/internal"),
+	"library/manager": ours("Package manager puts together only what every program needs.", in("**/controller-manager/manager/**"),
+		library+"/controller", library+"/debug", library+"/informers", library+"/internal",
+		library+"/leadership", library+"/reconcile", library+"/server", library+"/supervisor"),
+	"library/supervisor": ours("Package supervisor runs controllers, whatever starts it.", in("**/controller-manager/supervisor/**"),
+		library+"/controller", library+"/reconcile"),
+	"library/debug": ours("Package debug shows what controllers say about themselves.", in("**/controller-manager/debug/**"),
+		library+"/controller"),
+	"library/examples": ours("Examples are what a stranger can write.", in("**/controller-manager/examples/**"), library),
+
+	// A controller knows no other controller, nor how it is started.
+	"controllers": ours("Controllers share code by way of pkg/workload, and get from the command what they need.", in("**/pkg/controller/**"),
+		api, clients,
+		library+"/controller", library+"/lenient", library+"/reconcile", library+"/writes",
+		root+"/pkg/workload", root+"/pkg/ownership", root+"/pkg/podrecord"),
+	"workload": ours("Package workload does for every kind what it does.", in("**/pkg/workload/**", "!$test"), workload...),
+	"workload/tests": ours("Package workload does for every kind what it does.", in("**/pkg/workload/*_test.go"),
+		append([]string{clients, root + "/pkg/controller", root + "/pkg/podrecord"}, workload...)...),
+	"ownership": ours("Package ownership only follows owner references.", in("**/pkg/ownership/**"), root+"/pkg/podrecord"),
+	"podrecord": ours("Package podrecord only keeps what is needed of a Pod.", in("**/pkg/podrecord/**")),
+
+	// The command. Only its package app puts everything together.
+	"app": ours("Production code needs no test server and no cluster.", in(inApp+"**", "!$test", "!"+inApp+"testing/**"),
+		api, clients, library, root+"/pkg", app+"$", app+"/config", app+"/options"),
+	"app/tests": ours("Tests of package app run it on a cluster, and nothing else of hack.", in(inApp+"**_test.go"),
+		api, clients, library, root+"/pkg", app, root+"/hack/cluster"),
+	"app/testing": ours("The test server starts package app for tests.", in(inApp+"testing/**"),
+		api, clients, library, root+"/pkg", app),
+	"main": ours("The command only starts package app.", in("**/cmd/*/*.go"), app),
+
+	// Code that judges replicas by the audit log must not know how they work.
+	"leaders": ours("What judges replicas must not know how they work.", in("**/hack/leaders/**")),
+
+	// What ships stands on client-go alone.
+	"product": {
+		Files: in("**/cmd/**", "**/pkg/**", "**/staging/**", "!**/hack/**"),
+		Deny: map[string]string{
+			"sigs.k8s.io/controller-runtime": "What ships stands on client-go alone.",
+			"k8s.io/kubernetes":              "It is not made to be imported.",
+		},
+	},
+
+	// The rest is as in hack/golangci.yaml of Kubernetes.
+	"all": {
+		Deny: map[string]string{"k8s.io/utils/pointer": "Use k8s.io/utils/ptr."},
+	},
+	"not tests": {
+		Files: in("$all", "!$test", "!**/hack/e2e/framework/**"),
+		Deny: map[string]string{
+			"github.com/google/go-cmp/cmp": "It panics when it sees what it does not know; only tests may.",
+			"html/template":                "It calls methods by name, so that the linker keeps all methods of all types.",
+		},
+	},
+}
+
+var workload = []string{api, library + "/controller", library + "/lenient", library + "/reconcile", library + "/writes", root + "/pkg/ownership"}
+
+func in(files ...string) []string { return files }
+
+// ours makes a list of those of our packages that files may import.
+func ours(why string, files []string, packages ...string) *depguard.List {
+	return &depguard.List{ListMode: "lax", Files: files, Allow: packages, Deny: map[string]string{"samplecontroller.io/": why}}
+}
+
+// imports returns depguard with the lists above.
+func imports() *analysis.Analyzer {
+	guard := *depguard.NewUncompiledAnalyzer(&depguard.LinterSettings{}).Analyzer
+	guard.Run = func(pass *analysis.Pass) (any, error) {
+		self := strings.TrimSuffix(pass.Pkg.Path(), "_test")
+		settings := depguard.LinterSettings{}
+		for name, list := range importRules {
+			l := *list
+			if l.ListMode == "lax" {
+				l.Allow = append([]string{self}, l.Allow...)
+			}
+			settings[name] = &l
+		}
+		return depguard.NewUncompiledAnalyzer(&settings).Analyzer.Run(pass)
+	}
+	return &guard
+}

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,6 +36,7 @@ func TestErrorsDoNotFloodLog(t *testing.T) {
 
 	ctx, cancel := context.WithTimeout(t.Context(), floodLasts)
 	defer cancel()
+	var happened atomic.Int64
 	var all sync.WaitGroup
 	for period, happen := range map[time.Duration]func(i int){
 		10 * time.Millisecond: func(int) { // a probe that speaks no TLS
@@ -50,6 +52,7 @@ func TestErrorsDoNotFloodLog(t *testing.T) {
 		all.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
 				happen(i)
+				happened.Add(1)
 				select {
 				case <-ctx.Done():
 				case <-time.After(period):
@@ -74,12 +77,13 @@ func TestErrorsDoNotFloodLog(t *testing.T) {
 			t.Errorf("%d lines in %v, want at most %d, of: %s", count, floodLasts, most, cause)
 		}
 	}
-	t.Logf("%d lines in %v, of them %d errors of %d causes", len(lines), floodLasts, errors, len(causes))
+	t.Logf("%d faults, %d lines in %v, of them %d errors of %d causes", happened.Load(), len(lines), floodLasts, errors, len(causes))
 	if errors == 0 {
 		t.Error("nothing went wrong")
 	}
-	if most := 4 * int(floodLasts/time.Second); len(lines) > most {
-		t.Errorf("%d lines in %v, want at most %d", len(lines), floodLasts, most)
+	// Not in so much time: how often the lead is lost and taken again is up to the machine.
+	if most := int(happened.Load() / 10); len(lines) > most {
+		t.Errorf("%d lines of %d faults, want at most %d", len(lines), happened.Load(), most)
 	}
 	r.Ready()
 	r.Stop()

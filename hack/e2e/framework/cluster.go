@@ -78,8 +78,8 @@ func Count(full, short int) int {
 	return full
 }
 
-// Binary returns the path of the daemon, built with the race detector: a process that saw
-// a race exits with 66. All packages share the file. The process ends if the build fails.
+// Binary returns the path of the daemon. All packages share the file. The process ends if
+// the build fails.
 var Binary = sync.OnceValue(func() string {
 	path, err := buildShared()
 	if err != nil {
@@ -112,15 +112,15 @@ func buildShared() (path string, err error) {
 	return path, Build(context.Background(), path)
 }
 
-// Build builds the daemon with the race detector, and with these variables of
-// hack/build.sh.
+// Build builds the daemon with these variables of hack/build.sh. Except in short mode, it
+// has the race detector: a process in which a race was seen exits with 66.
 func Build(ctx context.Context, path string, variables ...string) error {
 	root, err := cluster.RepositoryRoot()
 	if err != nil {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, filepath.Join(root, "hack", "build.sh"))
-	cmd.Env = append(append(os.Environ(), "RACE=1", "OUTPUT="+path), variables...)
+	cmd.Env = append(append(os.Environ(), fmt.Sprintf("RACE=%d", Count(1, 0)), "OUTPUT="+path), variables...)
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("building the daemon: %w\n%s", err, output)
 	}

@@ -14,7 +14,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
-	"samplecontroller.io/sample-controller-manager/hack/leaders"
+	"samplecontroller.io/sample-controller-manager/hack/e2e/leaders"
 )
 
 const (

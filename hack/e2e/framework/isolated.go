@@ -23,7 +23,7 @@ import (
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
-	"samplecontroller.io/sample-controller-manager/hack/leaders"
+	"samplecontroller.io/sample-controller-manager/hack/e2e/leaders"
 )
 
 // Token returns a new token of the replica's ServiceAccount, bound to an object unless

@@ -20,7 +20,7 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
-	"samplecontroller.io/sample-controller-manager/hack/leaders"
+	"samplecontroller.io/sample-controller-manager/hack/e2e/leaders"
 )
 
 // shortFaults are durations that make faults short, with those that every replica has.
@@ -231,8 +231,8 @@ func TestRollingUpdateIsSeamless(t *testing.T) {
 	}
 	// A Lease that expires leaves the cluster without a leader for seconds, one that is
 	// released for an instant.
-	if slices.ContainsFunc(r.Epochs, func(e leaders.Epoch) bool { return e.End != leaders.Released && e.End != leaders.Lasts }) || len(r.Handovers) == 0 {
-		t.Errorf("%d handovers in terms %+v, want each to begin with a release of the Lease", len(r.Handovers), r.Epochs)
+	if slices.ContainsFunc(r.Epochs, func(e leaders.Epoch) bool { return e.End != leaders.Released && e.End != leaders.Lasts }) || r.Handovers == 0 {
+		t.Errorf("%d handovers in terms %+v, want each to begin with a release of the Lease", r.Handovers, r.Epochs)
 	}
 	for _, m := range d.members[3:] {
 		m.Stop()

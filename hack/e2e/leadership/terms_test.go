@@ -14,7 +14,7 @@ import (
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
-	"samplecontroller.io/sample-controller-manager/hack/leaders"
+	"samplecontroller.io/sample-controller-manager/hack/e2e/leaders"
 )
 
 // TestManyTermsLeakNothing takes the Lease away from a process 260 times. Each time it

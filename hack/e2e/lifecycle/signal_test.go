@@ -25,7 +25,7 @@ import (
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
-	"samplecontroller.io/sample-controller-manager/hack/leaders"
+	"samplecontroller.io/sample-controller-manager/hack/e2e/leaders"
 )
 
 const (

@@ -36,8 +36,6 @@ type Epoch struct {
 	Credential string
 	// From is when the write by which it took the Lease was answered.
 	From time.Time
-	// ResourceVersion is that of the Lease then.
-	ResourceVersion uint64
 	// To is when it had the Lease no longer, by its own act, that of another, or because
 	// the duration since the last renewal was over; zero if it Lasts.
 	To time.Time
@@ -71,9 +69,7 @@ func (e *Epoch) expiry(until time.Time) time.Time {
 	return last.received.Add(last.duration)
 }
 
-func (e *Epoch) end(how End, at, lost time.Time) {
-	e.End, e.To, e.lost = how, at, lost
-}
+func (e *Epoch) end(how End, at, lost time.Time) { e.End, e.To, e.lost = how, at, lost }
 
 // history makes epochs of the writes of the Lease, and notes what was wrong with them.
 type history struct {
@@ -152,7 +148,7 @@ func (h *history) change(w leaseWrite) {
 		}
 	}
 	h.current = &Epoch{
-		Holder: w.holder, Credential: w.credential, From: w.committed(), ResourceVersion: w.version, End: Lasts,
+		Holder: w.holder, Credential: w.credential, From: w.committed(), End: Lasts,
 		uid: w.uid, renewals: []renewal{{w.received(), w.duration}},
 	}
 	h.epochs = append(h.epochs, h.current)

@@ -344,27 +344,6 @@ func compare(t *testing.T, r *Report, want figures) {
 	}
 }
 
-func TestHandovers(t *testing.T) {
-	l := &fakeLog{t: t}
-	l.takes(0, "a")
-	l.writes(100, "a")
-	l.releases(1000, "a")
-	l.takes(1010, "b")
-	l.writes(1040, "b")
-	l.writes(1030, "b")
-	l.takes(8010, "c")
-	l.takes(14010, "a")
-	l.writes(14100, "c")
-	want := []Handover{
-		{From: "id-a", To: "id-b", How: Released, Gap: 10 * ms, FirstWrite: 28 * ms},
-		{From: "id-b", To: "id-c", How: Expired, Gap: 1002 * ms},
-		{From: "id-c", To: "id-a", How: Expired, Gap: 2 * ms},
-	}
-	if diff := cmp.Diff(want, l.check().Handovers); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 // TestWhatTheLogMustHave checks that what cannot be judged is an error, and no peace.
 func TestWhatTheLogMustHave(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -422,7 +401,6 @@ write outside term  1        12:00:06.300  patch configmaps system/x   0.298s af
 write outside term  1        12:00:06.400  patch configmaps system/x   0.398s after id-b held the Lease
 write outside term  1        12:00:06.500  patch configmaps system/x   0.498s after id-b held the Lease
 overwrite           1        12:00:07.000  update leases system/leader emptied the Lease of id-b, which it did not hold
-write outside term                         and 1 more
 `
 	// Columns stay apart by two spaces, however wide.
 	squeeze := func(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -53,25 +53,11 @@ func newViolation(kind Kind, credential string, event auditv1.Event, why string)
 	}
 }
 
-// Handover is what lies between the epochs of two replicas, or of one that held the
-// Lease again.
-type Handover struct {
-	From, To string // holders
-	// How the earlier epoch ended.
-	How End
-	// Gap is from the end of the earlier epoch to the beginning of the later.
-	Gap time.Duration
-	// FirstWrite is from the end of the earlier epoch to the first write in the later; 0
-	// if there was none.
-	FirstWrite time.Duration
-}
-
 // Report is what [Check] found.
 type Report struct {
 	Lease types.NamespacedName
 	// Epochs are those of all holders, replicas or not, in their order.
 	Epochs     []Epoch
-	Handovers  []Handover
 	Violations []Violation
 
 	// Writes is how many writes of replicas succeeded, Leases and Events and the like
@@ -95,7 +81,9 @@ type Report struct {
 	// DualWindow is the longest time for which one replica held the Lease and another
 	// wrote.
 	DualWindow time.Duration
-	// Leaderless is the sum of the handovers' gaps.
+	// Handovers is how often a replica took the Lease after another, or again after
+	// itself. Leaderless is the total time between those terms.
+	Handovers  int
 	Leaderless time.Duration
 }
 
@@ -110,7 +98,7 @@ func (r *Report) Count(kind Kind) int {
 	return n
 }
 
-// shown is how many violations of each kind the text shows.
+// shown limits the violations of each kind that the text lists. Its counts are complete.
 const shown = 5
 
 // String is the report for people.
@@ -146,7 +134,7 @@ func (r *Report) writeCounts(table *tabwriter.Writer) {
 	fmt.Fprintf(table, "%s, not taken\t%d\n", afterExpiry, r.AfterExpiry)
 	fmt.Fprintf(table, "%s\t%d\tthe last %s after it\n", afterEdit, r.AfterEdit, seconds(r.Notice))
 	fmt.Fprintf(table, "dual window\t%s\n", seconds(r.DualWindow))
-	fmt.Fprintf(table, "without a leader\t%s\tin %d handovers\n", seconds(r.Leaderless), len(r.Handovers))
+	fmt.Fprintf(table, "without a leader\t%s\tin %d handovers\n", seconds(r.Leaderless), r.Handovers)
 }
 
 func (r *Report) writeViolations(table *tabwriter.Writer, names map[string]string) {
@@ -155,11 +143,6 @@ func (r *Report) writeViolations(table *tabwriter.Writer, names map[string]strin
 	for _, v := range r.Violations {
 		if seen[v.Kind]++; seen[v.Kind] <= shown {
 			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", v.Kind, names[v.Credential], clock(v.At), v.What, v.Why)
-		}
-	}
-	for _, kind := range []Kind{WriteOutsideTerm, WriteAfterRelease, Overwrite} {
-		if more := seen[kind] - shown; more > 0 {
-			fmt.Fprintf(table, "%s\t\t\tand %d more\n", kind, more)
 		}
 	}
 }

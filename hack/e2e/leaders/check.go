@@ -65,7 +65,6 @@ func Check(events []auditv1.Event, o Options) (*Report, error) {
 	}
 	h := newHistory(leases)
 	r := &Report{Lease: o.Lease, Violations: h.violations}
-	writes := map[string][]time.Time{} // in which they were received, by replica
 	for _, event := range events {
 		if !isWrite(event) || isOverhead(event) {
 			continue
@@ -79,14 +78,13 @@ func Check(events []auditv1.Event, o Options) (*Report, error) {
 		}
 		if succeeded(event) {
 			r.Writes++
-			writes[credential] = append(writes[credential], event.RequestReceivedTimestamp.Time)
 		}
 		r.judge(h, o, credential, event)
 	}
 	for _, e := range h.epochs {
 		r.Epochs = append(r.Epochs, *e)
 	}
-	r.addHandovers(writes)
+	r.addHandovers()
 	slices.SortStableFunc(r.Violations, func(a, b Violation) int { return a.At.Compare(b.At) })
 	return r, nil
 }
@@ -165,8 +163,8 @@ func (h *history) sentInTime(o Options, credential string, event auditv1.Event) 
 	return ok && h.verdict(credential, at).kind == ""
 }
 
-// addHandovers adds what lies between the epochs of replicas.
-func (r *Report) addHandovers(writes map[string][]time.Time) {
+// addHandovers counts the handovers between replicas and adds up their gaps.
+func (r *Report) addHandovers() {
 	var last *Epoch
 	for i := range r.Epochs {
 		e := &r.Epochs[i]
@@ -174,14 +172,8 @@ func (r *Report) addHandovers(writes map[string][]time.Time) {
 			continue
 		}
 		if last != nil {
-			handover := Handover{From: last.Holder, To: e.Holder, How: last.End, Gap: max(0, e.From.Sub(last.To))}
-			received := slices.SortedFunc(slices.Values(writes[e.Credential]), time.Time.Compare)
-			first, _ := slices.BinarySearchFunc(received, e.From, time.Time.Compare)
-			if first < len(received) && (e.lost.IsZero() || !received[first].After(e.lost)) {
-				handover.FirstWrite = max(0, received[first].Sub(last.To))
-			}
-			r.Handovers = append(r.Handovers, handover)
-			r.Leaderless += handover.Gap
+			r.Handovers++
+			r.Leaderless += max(0, e.From.Sub(last.To))
 		}
 		last = e
 	}

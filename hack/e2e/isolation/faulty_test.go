@@ -22,7 +22,7 @@ import (
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
-	"samplecontroller.io/sample-controller-manager/hack/faulty"
+	"samplecontroller.io/sample-controller-manager/hack/e2e/isolation/faulty"
 )
 
 // faultyReplica is a replica of the daemon with a controller more, that does as the

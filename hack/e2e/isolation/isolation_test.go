@@ -13,7 +13,7 @@ import (
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
-	"samplecontroller.io/sample-controller-manager/hack/faulty"
+	"samplecontroller.io/sample-controller-manager/hack/e2e/isolation/faulty"
 )
 
 // With a timeout of a second a sync is too long after two, and stuck after ten.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
-	"samplecontroller.io/sample-controller-manager/hack/faulty"
+	"samplecontroller.io/sample-controller-manager/hack/e2e/isolation/faulty"
 )
 
 func TestMain(m *testing.M) {

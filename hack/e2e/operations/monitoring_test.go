@@ -18,7 +18,7 @@ import (
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
-	"samplecontroller.io/sample-controller-manager/hack/monitoring"
+	"samplecontroller.io/sample-controller-manager/hack/e2e/monitoring"
 )
 
 // rateScrapes is over how many scrapes rates are taken.

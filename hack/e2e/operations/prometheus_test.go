@@ -23,7 +23,7 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
-	"samplecontroller.io/sample-controller-manager/hack/monitoring"
+	"samplecontroller.io/sample-controller-manager/hack/e2e/monitoring"
 )
 
 // scrapeInterval is how often a Prometheus of a test scrapes.
@@ -55,7 +55,7 @@ func installMonitoring(t *testing.T, components ...string) *monitoring.Manifests
 	}
 
 	// Alerts and ServiceMonitor are checked against the kinds as prometheus-operator has them.
-	crds := filepath.Join(framework.Manifests(t, ".."), "hack", "monitoring", "testdata", "monitoring.coreos.com_")
+	crds := filepath.Join(framework.Manifests(t, ".."), "hack", "e2e", "monitoring", "testdata", "monitoring.coreos.com_")
 	install := []string{"apply", "--server-side", "-f", crds + "servicemonitors.yaml", "-f", crds + "prometheusrules.yaml"}
 	framework.Kubectl(t, install...)
 	t.Cleanup(func() {

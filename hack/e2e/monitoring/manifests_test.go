@@ -42,7 +42,7 @@ func TestEachAlertIsExplained(t *testing.T) {
 	for _, heading := range regexp.MustCompile(`(?m)^### (SampleControllerManager\w+)$`).FindAllStringSubmatch(read(t, page), -1) {
 		headings.Insert(heading[1])
 	}
-	tests := read(t, "hack", "monitoring", "alerts", "leadership.yaml") + read(t, "hack", "monitoring", "alerts", "troubles.yaml")
+	tests := read(t, "hack", "e2e", "monitoring", "alerts", "leadership.yaml") + read(t, "hack", "e2e", "monitoring", "alerts", "troubles.yaml")
 	for _, a := range m.Alerts.All() {
 		if !headings.Has(a.Alert) {
 			t.Errorf("%s does not explain %s under a heading of the third order", page, a.Alert)
@@ -61,7 +61,7 @@ func TestEachAlertIsExplained(t *testing.T) {
 			t.Errorf("%s reads nothing: %s", a.Alert, a.Expr)
 		}
 		if !strings.Contains(tests, `{alertname="`+a.Alert+`"}`) {
-			t.Errorf("no test in hack/monitoring/alerts has %s fire", a.Alert)
+			t.Errorf("no test in hack/e2e/monitoring/alerts has %s fire", a.Alert)
 		}
 	}
 	for heading := range headings {

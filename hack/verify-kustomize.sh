@@ -3,9 +3,9 @@
 # Copyright The sample-controller-manager Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Checks that every kustomization of the manifests, and each choice of the components, can
-# be built, that what comes of them is valid and grants no more than it may, and that it
-# is what the components promise.
+# Checks that every kustomization of the manifests, with each selection of components, can
+# be built, that its objects are valid and grant no more than they may, and that they keep
+# the promises which no end-to-end test can show.
 #
 # Usage: hack/verify-kustomize.sh
 

@@ -23,54 +23,45 @@ func TestWhatIsBrokenIsFound(t *testing.T) {
 	}
 	kubectl := func(k kustomization) string {
 		t.Helper()
-		b, err := k.output(t.Context(), paths["kubectl"], root)
+		b, err := k.build(t.Context(), paths["kubectl"], root)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return b
 	}
-	components := []string{"high-availability", "network-policy", "single-namespace"}
-	whole := kubectl(kustomization{content: []byte(fmt.Sprintf("resources: [%s]\ncomponents: [manifests/components/%s]", basePath, strings.Join(components, ", manifests/components/")))})
+	whole := kubectl(kustomization{content: []byte("resources: [manifests/base]\ncomponents: [manifests/components/high-availability, manifests/components/network-policy]")})
 	base := kubectl(kustomization{name: basePath})
 
 	check := func(t *testing.T, text string) (problems []string, err error) {
 		t.Helper()
-		objects, err := decode([]byte(text))
+		objects, err := decode(text)
 		if err != nil {
 			return nil, err
 		}
-		of, err := decode([]byte(base))
+		of, err := decode(base)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return build{objects, components, true}.check(build{objects: of}), nil
+		return objects.check(of), nil
 	}
 	if problems, err := check(t, whole); err != nil || len(problems) > 0 {
 		t.Fatalf("before anything is broken: %v, %q", err, problems)
 	}
 	for name, tc := range map[string]struct{ old, new, want string }{
-		"an unknown field":           {"  replicas: 3", "  replicas: 3\n  replica: 3", `unknown field "spec.replica"`},
-		"a field given twice":        {"  replicas: 3", "  replicas: 3\n  replicas: 3", `"replicas" already set`},
-		"no label":                   {"kind: Service\nmetadata:\n  labels:\n    app.kubernetes.io/name: ", "kind: Service\nmetadata:\n  labels:\n    name: ", "lacks the label"},
-		"no namespace":               {"  namespace: sample-controller-manager\nspec:\n  clusterIP", "spec:\n  clusterIP", `is in namespace ""`},
-		"any verb":                   {"  - deployments\n  verbs:\n  - create", "  - deployments\n  verbs:\n  - '*'", "grants the verb *"},
-		"secrets":                    {"  - foos/status\n  verbs", "  - secrets\n  verbs", "grants the resource secrets"},
-		"all groups":                 {"  - samplecontroller.k8s.io\n", "  - '*'\n", "grants all API groups"},
-		"another's role":             {"  name: system:auth-delegator", "  name: cluster-admin", "binds ClusterRole cluster-admin, which is not"},
-		"more in the one namespace":  {"  - foos/status\n  verbs:\n  - patch", "  - foos/status\n  verbs:\n  - update", "grants another than the ClusterRole"},
-		"another namespace":          {"--namespace=default", "--namespace=other", "bound to its ServiceAccount are"},
-		"no namespace to serve":      {"- --namespace=default", "- --v=2", "it has no --namespace"},
-		"two replicas":               {"  replicas: 3", "  replicas: 2", "not three replicas"},
-		"spread if it is convenient": {"whenUnsatisfiable: DoNotSchedule", "whenUnsatisfiable: ScheduleAnyway", "its replicas are spread by"},
-		"not spread by zones":        {"topologyKey: topology.kubernetes.io/zone", "topologyKey: rack", "its replicas are spread by"},
-		"of no priority":             {"priorityClassName: sample-controller-manager", "priorityClassName: high", "its priority class"},
-		"no standby in an update":    {"maxUnavailable: 0", "maxUnavailable: 1", "an update stops replicas"},
-		"an unknown kind":            {"kind: PodDisruptionBudget", "kind: PodDisruption", `no kind "PodDisruption"`},
-		"a budget of two":            {"  maxUnavailable: 1\n", "  maxUnavailable: 2\n", "no PodDisruptionBudget keeps"},
-		"no limit":                   {"          limits:\n            memory: 512Mi\n", "", "lacks requests, or a limit"},
-		"a soft limit beyond":        {"460MiB", "600MiB", "GOMEMLIMIT is 600 MiB"},
-		"another port":               {"port: 10261\n      protocol", "port: 443\n      protocol", "may be reached on [TCP 443]"},
-		"any port":                   {"  - ports:\n    - port: 443\n", "  - {}\n  - ports:\n    - port: 443\n", "may reach [all"},
+		"an unknown field":        {"  replicas: 3", "  replicas: 3\n  replica: 3", `unknown field "spec.replica"`},
+		"a field given twice":     {"  replicas: 3", "  replicas: 3\n  replicas: 3", `"replicas" already set`},
+		"no label":                {"kind: Service\nmetadata:\n  labels:\n    app.kubernetes.io/name: ", "kind: Service\nmetadata:\n  labels:\n    name: ", "lacks the label"},
+		"no namespace":            {"  namespace: sample-controller-manager\nspec:\n  clusterIP", "spec:\n  clusterIP", `is in namespace ""`},
+		"any verb":                {"  - deployments\n  verbs:\n  - create", "  - deployments\n  verbs:\n  - '*'", "grants the verb *"},
+		"secrets":                 {"  - foos/status\n  verbs", "  - secrets\n  verbs", "grants the resource secrets"},
+		"all groups":              {"  - samplecontroller.k8s.io\n", "  - '*'\n", "grants all API groups"},
+		"another's role":          {"  name: system:auth-delegator", "  name: cluster-admin", "binds ClusterRole cluster-admin, which is not"},
+		"no standby in an update": {"maxUnavailable: 0", "maxUnavailable: 1", "an update stops replicas"},
+		"an unknown kind":         {"kind: PodDisruptionBudget", "kind: PodDisruption", `no kind "PodDisruption"`},
+		"no limit":                {"          limits:\n            memory: 512Mi\n", "", "lacks requests, or a limit"},
+		"a soft limit beyond":     {"460MiB", "600MiB", "GOMEMLIMIT is 600 MiB"},
+		"another port":            {"port: 10261\n      protocol", "port: 443\n      protocol", "may be reached on [TCP 443]"},
+		"any port":                {"  - ports:\n    - port: 443\n", "  - {}\n  - ports:\n    - port: 443\n", "may reach [all"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			broken := strings.ReplaceAll(whole, tc.old, tc.new)

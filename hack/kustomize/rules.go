@@ -5,13 +5,14 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,13 +30,8 @@ import (
 // nameLabel is what is installed bears, so that it can be found, and what it selects by.
 const nameLabel, daemon = "app.kubernetes.io/name", "sample-controller-manager"
 
-// build is what came of a kustomization.
-type build struct {
-	objects    []object
-	components []string
-	// whole says that it installs the daemon, not a part of what that needs.
-	whole bool
-}
+// build is the objects of a kustomization.
+type build []object
 
 type object interface {
 	runtime.Object
@@ -50,14 +46,14 @@ var clusterScoped = sets.New(
 
 // decode decodes objects strictly: no field may be unknown or given twice. Kinds of others,
 // of which no type is known here, are left as they are.
-func decode(stream []byte) ([]object, error) {
+func decode(stream string) (build, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{kubescheme.AddToScheme, samplescheme.AddToScheme, apiextensionsv1.AddToScheme} {
 		utilruntime.Must(add(scheme))
 	}
 	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
-	var objects []object
-	for reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(stream))); ; {
+	var objects build
+	for reader := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(stream))); ; {
 		document, err := reader.Read()
 		if errors.Is(err, io.EOF) {
 			return objects, nil
@@ -84,7 +80,7 @@ func decode(stream []byte) ([]object, error) {
 // check returns what is wrong with the build. base is the one without components.
 func (b build) check(base build) []string {
 	var problems []string
-	for _, o := range b.objects {
+	for _, o := range b {
 		kind := o.GetObjectKind().GroupVersionKind().Kind
 		complain := func(format string, args ...any) {
 			problems = append(problems, kind+" "+strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/")+" "+fmt.Sprintf(format, args...))
@@ -106,8 +102,11 @@ func (b build) check(base build) []string {
 			b.checkRole(base, o.RoleRef, o.Namespace, complain)
 		}
 	}
-	if b.whole {
-		problems = append(problems, b.checkPromises(base)...)
+	for _, d := range all[*appsv1.Deployment](b) {
+		problems = append(problems, checkDeployment(d)...)
+		for _, policy := range all[*networkingv1.NetworkPolicy](b) {
+			problems = append(problems, checkNetworkPolicy(policy, d)...)
+		}
 	}
 	return problems
 }
@@ -148,7 +147,7 @@ func (b build) checkRole(base build, ref rbacv1.RoleRef, namespace string, compl
 	if ref.Kind == "ClusterRole" {
 		namespace = ""
 	}
-	for _, o := range slices.Concat(b.objects, base.objects) {
+	for _, o := range slices.Concat(b, base) {
 		if o.GetObjectKind().GroupVersionKind().Kind == ref.Kind && o.GetName() == ref.Name && o.GetNamespace() == namespace {
 			return
 		}
@@ -159,7 +158,7 @@ func (b build) checkRole(base build, ref rbacv1.RoleRef, namespace string, compl
 // all returns the objects of one type.
 func all[T object](b build) []T {
 	var found []T
-	for _, o := range b.objects {
+	for _, o := range b {
 		if typed, ok := o.(T); ok {
 			found = append(found, typed)
 		}

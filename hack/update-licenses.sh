@@ -14,7 +14,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 tool="$(mktemp -d)"
 trap 'rm -rf "${tool}"' EXIT
-GOWORK=off go build -C hack/tools/image -o "${tool}" ./licenses
+GOWORK=off go build -C hack/tools/image -o "${tool}/image" .
 # Not straight into the file: a program that fails would leave it empty.
-table="$("${tool}/licenses")"
+table="$("${tool}/image" licenses)"
 cat >hack/image/licenses.md <<<"${table}"

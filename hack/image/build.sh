@@ -5,8 +5,7 @@
 
 # Builds the container image for all its platforms, as an OCI archive, and beside it a
 # bill of materials of each binary. A commit always builds to the same bytes, wherever,
-# whenever and by whom. Nothing is needed but Go: no container engine, no root. Where a
-# Docker engine answers, the image for its platform is loaded into that too.
+# whenever and by whom. Nothing is needed but Go: no container engine, no root.
 #
 # Usage: hack/image/build.sh
 #
@@ -27,9 +26,9 @@ read -r -a platforms <<<"${PLATFORMS:-linux/amd64 linux/arm64}"
 
 tmp="$(mktemp -d)"
 trap 'rm -rf "${tmp}"' EXIT
-mkdir -p "$(dirname "${archive}")" "${tmp}/tools"
-GOWORK=off go build -C hack/tools/image -o "${tmp}/tools" ./archive ./licenses ./sbom
-"${tmp}/tools/licenses" -texts >"${tmp}/licenses.txt"
+mkdir -p "$(dirname "${archive}")"
+GOWORK=off go build -C hack/tools/image -o "${tmp}/image" .
+"${tmp}/image" texts >"${tmp}/licenses.txt"
 
 binaries=()
 for platform in "${platforms[@]}"; do
@@ -38,29 +37,13 @@ for platform in "${platforms[@]}"; do
   GOOS="${os}" GOARCH="${architecture}" RELEASE=1 OUTPUT="${binary}" hack/build.sh >/dev/null
   binaries+=("${platform}=${binary}")
   bom="${archive%.tar}-${os}-${architecture}.cdx.json"
-  "${tmp}/tools/sbom" -version "${version}" "${binary}" >"${tmp}/bom"
+  "${tmp}/image" sbom -version "${version}" "${binary}" >"${tmp}/bom"
   mv "${tmp}/bom" "${bom}"
   echo "${bom} says what the binary for ${platform} is made of"
 done
 
-# make_image makes an archive of the given binaries.
-make_image() { # OUTPUT ARGUMENT...
-  local output="$1"
-  shift
-  "${tmp}/tools/archive" -name "${image}" -version "${version}" -licenses "${tmp}/licenses.txt" -output "${output}" \
-    -created "$(git log -1 --format=%ct 2>/dev/null || echo 0)" \
-    -revision "$(git rev-parse --verify HEAD 2>/dev/null || echo unknown)" "$@"
-}
-
-digest="$(make_image "${tmp}/archive" "${binaries[@]}")"
+digest="$("${tmp}/image" archive -name "${image}" -version "${version}" -licenses "${tmp}/licenses.txt" -output "${tmp}/archive" \
+  -created "$(git log -1 --format=%ct 2>/dev/null || echo 0)" \
+  -revision "$(git rev-parse --verify HEAD 2>/dev/null || echo unknown)" "${binaries[@]}")"
 mv "${tmp}/archive" "${archive}"
 echo "${image} (${platforms[*]}) is in ${archive}: ${digest}, $(wc -c <"${archive}") bytes"
-
-if engine="$(docker version --format '{{.Server.Os}}/{{.Server.Arch}}' 2>/dev/null)"; then
-  for binary in "${binaries[@]}"; do
-    if [[ "${binary}" == "${engine}="* ]]; then
-      make_image "${tmp}/docker" -docker "${binary}"
-      docker load --quiet --input "${tmp}/docker"
-    fi
-  done
-fi

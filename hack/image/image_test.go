@@ -31,7 +31,7 @@ func makeArchive(t *testing.T, tool, umask string) []byte {
 			t.Fatal(err)
 		}
 	}
-	command := exec.Command("bash", "-c", `umask "$0" && exec "$@"`, umask, tool,
+	command := exec.Command("bash", "-c", `umask "$0" && exec "$@"`, umask, tool, "archive",
 		"-name=sample-controller-manager:latest", "-version=v1.2.3", "-revision=abc", "-created=1700000000",
 		"-licenses=licenses.txt", "-output=archive", "linux/amd64=amd64", "linux/arm64=arm64")
 	command.Dir = directory
@@ -48,8 +48,8 @@ func makeArchive(t *testing.T, tool, umask string) []byte {
 // buildTool builds the program that makes the image.
 func buildTool(t *testing.T) string {
 	t.Helper()
-	tool := filepath.Join(t.TempDir(), "archive")
-	command := exec.Command("go", "build", "-C", "../tools/image", "-o", tool, "./archive")
+	tool := filepath.Join(t.TempDir(), "image")
+	command := exec.Command("go", "build", "-C", "../tools/image", "-o", tool, ".")
 	command.Env = append(os.Environ(), "GOWORK=off")
 	if output, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", command, err, output)

@@ -19,9 +19,8 @@ import (
 
 const binaryPath = "sample-controller-manager"
 
-// image returns an image with the binary and the licences of what it is made of, and
-// nothing else: the binary is static, writes no files, and finds the certificates that it
-// trusts beside the credentials that its Pod is given.
+// image returns an image with only the binary and the licenses. The binary is static,
+// writes no files, and finds the certificates that it trusts beside its Pod's credentials.
 func (o options) image(platform v1.Platform, binary string) (v1.Image, error) {
 	content, err := o.layer(binary)
 	if err != nil {
@@ -48,22 +47,17 @@ func (o options) image(platform v1.Platform, binary string) (v1.Image, error) {
 		User:         "65532:65532",
 		Entrypoint:   []string{"/" + binaryPath},
 		ExposedPorts: map[string]struct{}{"10261/tcp": {}},
-		Labels:       o.labels(),
+		Labels: map[string]string{
+			"org.opencontainers.image.title":    "sample-controller-manager",
+			"org.opencontainers.image.version":  o.version,
+			"org.opencontainers.image.revision": o.revision,
+			"org.opencontainers.image.licenses": "Apache-2.0",
+		},
 	}
 	return mutate.ConfigFile(image, config)
 }
 
-// labels returns what tools look for in an image.
-func (o options) labels() map[string]string {
-	return map[string]string{
-		"org.opencontainers.image.title":    "sample-controller-manager",
-		"org.opencontainers.image.version":  o.version,
-		"org.opencontainers.image.revision": o.revision,
-		"org.opencontainers.image.licenses": "Apache-2.0",
-	}
-}
-
-// layer returns the layer as a tar. All in it is root's, and nobody may write to it.
+// layer returns the layer as a tar of files that belong to root and are read-only.
 func (o options) layer(binary string) ([]byte, error) {
 	var buffer bytes.Buffer
 	w := tar.NewWriter(&buffer)

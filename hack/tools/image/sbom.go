@@ -1,40 +1,23 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The program sbom prints the bill of materials of a binary of the daemon, in CycloneDX's
-// JSON: what its build info says that it is made of, with licences. It is the same for
-// the same binary. It is to be run in the root of the repository.
 package main
 
 import (
 	"crypto/sha256"
 	"debug/buildinfo"
 	"encoding/hex"
-	"flag"
 	"fmt"
 	"os"
 	"runtime/debug"
 	"strings"
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
-
-	"samplecontroller.io/sample-controller-manager/hack/tools/image/modules"
 )
 
-func main() {
-	version := flag.String("version", "", "version of the daemon")
-	flag.Parse()
-	if flag.NArg() != 1 {
-		fmt.Fprintln(os.Stderr, "Usage: sbom -version VERSION BINARY")
-		os.Exit(2)
-	}
-	if err := run(*version, flag.Arg(0)); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
-func run(version, binary string) error {
+// printBOM prints what the build info of a binary says that it is made of, with licenses,
+// as CycloneDX JSON.
+func printBOM(version, binary string) error {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
 		return err
@@ -43,7 +26,7 @@ func run(version, binary string) error {
 	if err != nil {
 		return err
 	}
-	linked, err := modules.Linked(".", setting(info, "GOARCH"))
+	linked, err := linkedModules(setting(info, "GOARCH"))
 	if err != nil {
 		return err
 	}
@@ -52,7 +35,7 @@ func run(version, binary string) error {
 		return err
 	}
 	encoder := cdx.NewBOMEncoder(os.Stdout, cdx.BOMFileFormatJSON)
-	// Of the latest version few programs that read one know.
+	// Few programs read the latest version of the format yet.
 	return encoder.SetPretty(true).SetEscapeHTML(false).EncodeVersion(bom, cdx.SpecVersion1_6)
 }
 
@@ -65,28 +48,28 @@ func setting(info *debug.BuildInfo, key string) string {
 	return ""
 }
 
-// newBOM returns the bill of materials. What the binary says of itself and what the source
-// says must agree.
-func newBOM(version string, info *debug.BuildInfo, sum [sha256.Size]byte, linked []modules.Module) (*cdx.BOM, error) {
+// newBOM returns the bill of materials. The modules in the binary and those of the source
+// must be the same.
+func newBOM(version string, info *debug.BuildInfo, sum [sha256.Size]byte, linked []module) (*cdx.BOM, error) {
 	licenses := map[string][]string{}
 	for _, m := range linked {
-		licenses[m.Path+"@"+m.Version] = m.Licenses
+		licenses[m.path+"@"+m.version] = m.licenses
 	}
-	std := component(modules.Std, strings.TrimPrefix(info.GoVersion, "go"), "", licenses[modules.Std+"@"])
-	components, references := []cdx.Component{std}, []string{std.BOMRef}
+	library := component(std, strings.TrimPrefix(info.GoVersion, "go"), "", licenses[std+"@"])
+	components, references := []cdx.Component{library}, []string{library.BOMRef}
 	for _, m := range info.Deps {
-		if m.Replace != nil || strings.HasPrefix(m.Path, modules.Own) {
+		if m.Replace != nil || strings.HasPrefix(m.Path, own) {
 			continue // a part of the daemon
 		}
 		found, ok := licenses[m.Path+"@"+m.Version]
 		if !ok {
-			return nil, fmt.Errorf("the binary has %s %s, the source has not: build it anew", m.Path, m.Version)
+			return nil, fmt.Errorf("the binary has %s %s, the source has not: build it again", m.Path, m.Version)
 		}
 		c := component(m.Path, m.Version, m.Sum, found)
 		components, references = append(components, c), append(references, c.BOMRef)
 	}
 	if len(components) != len(linked) {
-		return nil, fmt.Errorf("the binary has %d modules, the source has %d: build it anew", len(components), len(linked))
+		return nil, fmt.Errorf("the binary has %d modules, the source has %d: build it again", len(components), len(linked))
 	}
 	daemon := component(info.Main.Path, version, "", []string{"Apache-2.0"})
 	daemon.Type = cdx.ComponentTypeApplication

@@ -5,9 +5,11 @@ package main
 
 import (
 	"archive/tar"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -16,40 +18,52 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 )
 
-// platformImage is an image for one platform.
-type platformImage struct {
-	platform v1.Platform
-	image    v1.Image
-}
-
-// writeArchive writes an OCI archive with the images under one index, and returns the
-// digest of that.
-func (o options) writeArchive(tag name.Tag, images []platformImage) (v1.Hash, error) {
+// writeArchive writes an OCI archive with an image for each binary, given as
+// linux/amd64=FILE, and prints the digest of their index.
+func (o options) writeArchive(binaries []string) error {
+	tag, err := name.NewTag(o.name)
+	if err != nil {
+		return err
+	}
 	var index v1.ImageIndex = empty.Index
-	for _, i := range images {
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: i.image, Descriptor: v1.Descriptor{Platform: &i.platform}})
+	for _, given := range binaries {
+		platform, file, _ := strings.Cut(given, "=")
+		parsed, err := v1.ParsePlatform(platform)
+		if err != nil {
+			return err
+		}
+		image, err := o.image(*parsed, file)
+		if err != nil {
+			return fmt.Errorf("making the image for %s: %w", platform, err)
+		}
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: parsed}})
 	}
 	directory, err := os.MkdirTemp("", "image")
 	if err != nil {
-		return v1.Hash{}, err
+		return err
 	}
 	defer os.RemoveAll(directory)
 	path, err := layout.Write(directory, empty.Index)
 	if err != nil {
-		return v1.Hash{}, err
+		return err
 	}
-	// By the first containerd knows the image, by the second who follows the standard.
+	// The first is for containerd, the second is the standard.
 	names := layout.WithAnnotations(map[string]string{
 		"io.containerd.image.name":          qualified(tag),
 		"org.opencontainers.image.ref.name": qualified(tag),
 	})
 	if err := path.AppendIndex(index, names); err != nil {
-		return v1.Hash{}, err
+		return err
 	}
 	if err := o.tar(directory); err != nil {
-		return v1.Hash{}, err
+		return err
 	}
-	return index.Digest()
+	digest, err := index.Digest()
+	if err != nil {
+		return err
+	}
+	fmt.Println(digest)
+	return nil
 }
 
 // qualified returns the name that container runtimes make of a short one, or they would

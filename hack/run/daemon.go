@@ -5,10 +5,8 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
@@ -18,13 +16,8 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/process"
 )
 
-const (
-	// readyTimeout bounds the wait for the daemon's caches to be filled.
-	readyTimeout = 60 * time.Second
-
-	// stopGrace is longer than the daemon itself gives its controllers.
-	stopGrace = 30 * time.Second
-)
+// stopGrace is longer than the daemon itself gives its controllers.
+const stopGrace = 30 * time.Second
 
 // daemon is the running sample-controller-manager. Its log goes to our standard
 // error.
@@ -67,65 +60,23 @@ func startDaemon(ctx context.Context, root, dir string, group *process.Group, ad
 	return d, nil
 }
 
-// during calls work with a context that also ends when the daemon does, and
-// returns the daemon's end, if it came by itself, rather than work's failure.
+// during calls work with a context that also ends when the daemon does. If the daemon has
+// ended, it returns how.
 func (d *daemon) during(ctx context.Context, work func(context.Context) error) error {
-	working, cancel := context.WithCancel(ctx)
-	var watch sync.WaitGroup
-	watch.Go(func() {
-		defer cancel()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
 		select {
 		case <-d.process.Done():
-		case <-working.Done():
-		}
-	})
-	err := work(working)
-	cancel()
-	watch.Wait()
-	select {
-	case <-d.process.Done():
-		return fmt.Errorf("%w; its log above tells why", d.process.Err())
-	default:
-		return err
-	}
-}
-
-// waitReady waits until the daemon's /readyz answers with OK.
-func (d *daemon) waitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
-	defer cancel()
-	// The certificate is self-signed, and the address our own.
-	client := &http.Client{Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
-	}}
-	defer client.CloseIdleConnections()
-	for {
-		err := d.ready(ctx, client)
-		if err == nil {
-			return nil
-		}
-		select {
+			cancel()
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for the daemon to be ready: %w", err)
-		case <-time.After(50 * time.Millisecond):
 		}
+	}()
+	err := work(ctx)
+	if ended := d.process.Err(); ended != nil {
+		return fmt.Errorf("%w; its log above tells why", ended)
 	}
-}
-
-func (d *daemon) ready(ctx context.Context, client *http.Client) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, d.url+"/readyz", nil)
-	if err != nil {
-		return err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", request.URL, response.Status)
-	}
-	return nil
+	return err
 }
 
 // stop ends the daemon, unless it has ended, and waits for it.

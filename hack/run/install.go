@@ -12,22 +12,9 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 )
 
-// What is installed, in this order, and uninstalled in the opposite one.
-const (
-	crds        = "manifests/crds"
-	rbac        = "manifests/rbac"
-	exampleFile = "manifests/examples/foo.yaml"
-)
-
-// install applies CRDs and RBAC.
-func (r *runner) install(ctx context.Context) error {
-	r.installed = true
-	return cluster.Install(ctx, r.root, r.kubectl)
-}
-
 // applyExample applies the example Foo and waits until it is Ready.
 func (r *runner) applyExample(ctx context.Context) error {
-	if _, err := r.kubectl(ctx, "apply", "-n", "default", "-f", r.path(exampleFile)); err != nil {
+	if _, err := r.kubectl(ctx, "apply", "-n", "default", "-f", filepath.Join(r.root, exampleFile)); err != nil {
 		return err
 	}
 	_, err := r.kubectl(ctx, "wait", "-n", "default", "--for=condition=Ready", "--timeout=120s", "foo/"+example)
@@ -76,18 +63,14 @@ func (r *runner) farewell() {
 	}
 	kubectl += " --kubeconfig=" + r.admin
 	r.screen.line("Stopped; the cluster still holds what was installed. To remove it, every Foo and Icecream included:")
-	r.screen.text("  %s delete --ignore-not-found -f %s", kubectl, exampleFile)
-	r.screen.text("  %s delete --ignore-not-found -k %s", kubectl, rbac)
-	r.screen.text("  %s delete --ignore-not-found -k %s", kubectl, crds)
+	for _, what := range []string{"-f " + exampleFile, "-k manifests/rbac", "-k manifests/crds"} {
+		r.screen.text("  %s delete --ignore-not-found %s", kubectl, what)
+	}
 }
 
 // kubectl runs kubectl as admin.
 func (r *runner) kubectl(ctx context.Context, args ...string) (stdout string, err error) {
 	return cluster.Kubectl(ctx, r.kubectlPath, r.admin, r.dir, args...)
-}
-
-func (r *runner) path(relative string) string {
-	return filepath.Join(r.root, filepath.FromSlash(relative))
 }
 
 func kubectlOnPath() bool {

@@ -23,7 +23,8 @@ const (
 	// ServiceAccount.
 	daemonName = "sample-controller-manager"
 
-	// example is the Foo of manifests/examples/foo.yaml and its Deployment.
+	exampleFile = "manifests/examples/foo.yaml"
+	// example is the name of the Foo in exampleFile and of its Deployment.
 	example = "example-foo"
 )
 
@@ -47,7 +48,11 @@ type runner struct {
 func (r *runner) up(ctx context.Context, kubeconfig string) error {
 	// The control plane comes first: the daemon consists of a part of the same code, which
 	// is then compiled already.
-	paths, err := cluster.Binaries(ctx, r.screen.out, r.programs(kubeconfig)...)
+	var programs []string // all of a control plane
+	if kubeconfig != "" {
+		programs = []string{"kubectl"}
+	}
+	paths, err := cluster.Binaries(ctx, r.screen.out, programs...)
 	if err != nil {
 		return err
 	}
@@ -66,7 +71,8 @@ func (r *runner) up(ctx context.Context, kubeconfig string) error {
 		return err
 	}
 	r.screen.line("Installing CRDs and RBAC")
-	if err := r.install(ctx); err != nil {
+	r.installed = true
+	if err := cluster.Install(ctx, r.root, r.kubectl); err != nil {
 		return err
 	}
 	r.screen.line("Starting the daemon as ServiceAccount %[1]s/%[1]s", daemonName)
@@ -74,10 +80,7 @@ func (r *runner) up(ctx context.Context, kubeconfig string) error {
 		return err
 	}
 	return r.daemon.during(ctx, func(ctx context.Context) error {
-		if err := r.daemon.waitReady(ctx); err != nil {
-			return err
-		}
-		r.screen.line("Applying manifests/examples/foo.yaml")
+		r.screen.line("Applying " + exampleFile)
 		if err := r.applyExample(ctx); err != nil {
 			return err
 		}
@@ -110,14 +113,6 @@ func (r *runner) stop() error {
 		errs = append(errs, r.group.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// programs names what is needed of a control plane; none stands for all.
-func (r *runner) programs(kubeconfig string) []string {
-	if kubeconfig != "" {
-		return []string{"kubectl"}
-	}
-	return nil
 }
 
 func (r *runner) build(ctx context.Context) error {

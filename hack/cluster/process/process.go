@@ -85,16 +85,6 @@ func (p *Process) ExitCode() int {
 	}
 }
 
-// CPUTime returns how much time of processors the process has used, 0 while it runs.
-func (p *Process) CPUTime() time.Duration {
-	select {
-	case <-p.done:
-		return p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
-	default:
-		return 0
-	}
-}
-
 // Signal sends a signal to the process.
 func (p *Process) Signal(signal os.Signal) error {
 	if err := p.cmd.Process.Signal(signal); err != nil {

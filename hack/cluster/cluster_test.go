@@ -158,11 +158,11 @@ func TestServiceAccountKubeconfig(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	credentials, err := NewCredentials(ctx, c.Kubeconfig, c.Dir, "default", "reader")
+	kubeconfig, err := c.ServiceAccountKubeconfig(ctx, "default", "reader")
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := loadConfig(credentials.Kubeconfig)
+	config, err := loadConfig(kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,21 +178,11 @@ func TestServiceAccountKubeconfig(t *testing.T) {
 		t.Errorf("listing Secrets: %v, want it to be forbidden to the ServiceAccount", err)
 	}
 
-	first, err := os.ReadFile(credentials.tokenFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := credentials.Renew(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if second, err := os.ReadFile(credentials.tokenFile); err != nil || string(second) == string(first) {
-		t.Errorf("renewing left the token as it was (%v)", err)
-	}
 	other, err := c.ServiceAccountKubeconfig(ctx, "default", "reader")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if other == credentials.Kubeconfig {
+	if other == kubeconfig {
 		t.Error("two replicas share one kubeconfig")
 	}
 	if _, err := c.ServiceAccountKubeconfig(ctx, "default", "nobody"); !apierrors.IsNotFound(err) {

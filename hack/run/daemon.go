@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
@@ -24,14 +23,12 @@ const stopGrace = 30 * time.Second
 type daemon struct {
 	process *process.Process
 	url     string
-
-	stopRenewal context.CancelFunc
-	renewal     sync.WaitGroup
 }
 
-// startDaemon starts the daemon that was built, as its own ServiceAccount.
+// startDaemon starts the daemon that was built, as its own ServiceAccount. Its token is
+// valid for a day, unless the cluster grants less.
 func startDaemon(ctx context.Context, root, dir string, group *process.Group, adminKubeconfig string) (*daemon, error) {
-	credentials, err := cluster.NewCredentials(ctx, adminKubeconfig, dir, daemonName, daemonName)
+	kubeconfig, err := cluster.ServiceAccountKubeconfig(ctx, adminKubeconfig, dir, daemonName, daemonName)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +37,7 @@ func startDaemon(ctx context.Context, root, dir string, group *process.Group, ad
 		return nil, err
 	}
 	p, err := group.Start(daemonName, os.Stderr, filepath.Join(root, "bin", daemonName),
-		"--kubeconfig="+credentials.Kubeconfig,
+		"--kubeconfig="+kubeconfig,
 		"--leader-elect-resource-namespace="+daemonName,
 		"--bind-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", port),
@@ -48,16 +45,7 @@ func startDaemon(ctx context.Context, root, dir string, group *process.Group, ad
 	if err != nil {
 		return nil, err
 	}
-	d := &daemon{process: p, url: fmt.Sprintf("https://127.0.0.1:%d", port)}
-	// Until the daemon has ended, whatever becomes of ctx.
-	renewal, stop := context.WithCancel(context.WithoutCancel(ctx))
-	d.stopRenewal = stop
-	d.renewal.Go(func() {
-		credentials.KeepFresh(renewal, func(err error) {
-			fmt.Fprintf(os.Stderr, "renewing the daemon's token, to be tried again: %v\n", err)
-		})
-	})
-	return d, nil
+	return &daemon{process: p, url: fmt.Sprintf("https://127.0.0.1:%d", port)}, nil
 }
 
 // during calls work with a context that also ends when the daemon does. If the daemon has
@@ -81,8 +69,6 @@ func (d *daemon) during(ctx context.Context, work func(context.Context) error) e
 
 // stop ends the daemon, unless it has ended, and waits for it.
 func (d *daemon) stop() error {
-	defer d.renewal.Wait()
-	defer d.stopRenewal()
 	select {
 	case <-d.process.Done():
 		return nil

@@ -179,7 +179,6 @@ func (b builder) goCommand(ctx context.Context, dir string, progress *buildProgr
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if progress != nil {
-		defer progress.start()()
 		cmd.Stderr = io.MultiWriter(&stderr, progress)
 	}
 	err := cmd.Run()

@@ -7,33 +7,28 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 )
 
-// progressInterval is how often a build that takes long says so.
+// progressInterval is how often a build that takes long reports progress.
 const progressInterval = 15 * time.Second
 
-// buildProgress reads what `go list` or `go build -v` writes to standard error, and
-// reports how far it is.
+// buildProgress counts what `go list` or `go build -v` writes to standard error, and
+// reports the counts at intervals.
 type buildProgress struct {
-	out      io.Writer
-	packages int // to compile at most: what is in the build cache is not compiled
-	started  time.Time
-
-	mutex                sync.Mutex
+	out                  io.Writer
+	packages             int // to compile at most, without those in the build cache; 0: none
 	downloaded, compiled int
+	started, reported    time.Time
 }
 
-// newBuildProgress reports to out. 0 packages stands for a command that compiles nothing.
 func newBuildProgress(out io.Writer, packages int) *buildProgress {
-	return &buildProgress{out: out, packages: packages}
+	now := time.Now()
+	return &buildProgress{out: out, packages: packages, started: now, reported: now}
 }
 
 // Write counts modules and packages, which have a line each.
 func (p *buildProgress) Write(output []byte) (int, error) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
 	for line := range bytes.Lines(output) {
 		if bytes.HasPrefix(line, []byte("go: downloading ")) {
 			p.downloaded++
@@ -41,39 +36,16 @@ func (p *buildProgress) Write(output []byte) (int, error) {
 			p.compiled++
 		}
 	}
-	return len(output), nil
-}
-
-func (p *buildProgress) String() string {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	after := time.Since(p.started).Round(time.Second)
+	now := time.Now()
+	if now.Sub(p.reported) < progressInterval {
+		return len(output), nil
+	}
+	p.reported = now
+	after := now.Sub(p.started).Round(time.Second)
 	if p.packages == 0 {
-		return fmt.Sprintf("  downloaded %d modules after %s", p.downloaded, after)
+		fmt.Fprintf(p.out, "  downloaded %d modules after %s\n", p.downloaded, after)
+	} else {
+		fmt.Fprintf(p.out, "  compiled %d of %d packages after %s\n", p.compiled, p.packages, after)
 	}
-	return fmt.Sprintf("  compiled %d of %d packages after %s", p.compiled, p.packages, after)
-}
-
-// start reports at intervals until the returned function is called, which waits for a
-// report under way.
-func (p *buildProgress) start() (stop func()) {
-	p.started = time.Now()
-	quit, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		ticker := time.NewTicker(progressInterval)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C:
-				fmt.Fprintln(p.out, p)
-			case <-quit:
-				return
-			}
-		}
-	}()
-	return func() {
-		close(quit)
-		<-done
-	}
+	return len(output), nil
 }

@@ -23,8 +23,8 @@ type Paths map[string]string
 
 // Binaries returns the named programs, or those of a control plane if none is named, and
 // builds those that are missing: etcd, kube-apiserver, kubectl, kube-controller-manager,
-// kube-scheduler, kwok. Kubernetes' sample-controller (with [SampleControllerCRD] beside
-// it), prometheus and promtool are built only for callers that name them.
+// kube-scheduler, kwok. Kubernetes' sample-controller, prometheus and promtool are built
+// only for callers that name them.
 //
 // Built programs are kept in the user's cache directory under a key of the pinned
 // versions, and programs of versions that nobody has used for long are removed. A file

@@ -19,9 +19,6 @@ import (
 	"time"
 )
 
-// SampleControllerCRD lies beside sample-controller: its CRD, as it publishes it.
-const SampleControllerCRD = "sample-controller-crd.yaml"
-
 // builder builds a set of the checkout at root into dir, which lock guards.
 type builder struct {
 	root, dir string
@@ -53,12 +50,6 @@ func (b builder) build(ctx context.Context) error {
 	defer os.RemoveAll(partial)
 	if err := b.compile(ctx, module, partial, version); err != nil {
 		return err
-	}
-	// The file comes before the program, by which the set is known to be complete.
-	if b.set.module == sampleController.module {
-		if err := b.copyFromModule(ctx, module, "artifacts/examples/crd-status-subresource.yaml", filepath.Join(b.dir, SampleControllerCRD)); err != nil {
-			return err
-		}
 	}
 	return b.publish(partial)
 }
@@ -122,8 +113,12 @@ func (b builder) writeModule(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	source, err := b.download(ctx, b.root, b.set.source+"@"+b.set.version)
+	downloaded, err := b.goCommand(ctx, b.root, nil, "mod", "download", "-json", b.set.source+"@"+b.set.version)
 	if err != nil {
+		return err
+	}
+	var source struct{ GoMod string }
+	if err := json.Unmarshal([]byte(downloaded), &source); err != nil {
 		return err
 	}
 	theirs, err := os.ReadFile(source.GoMod)
@@ -140,29 +135,6 @@ func (b builder) writeModule(ctx context.Context, dir string) error {
 		staged[match[1]] = true
 	}
 	return os.WriteFile(filepath.Join(dir, "go.mod"), module.Bytes(), 0o644)
-}
-
-// copyFromModule copies a file of the set's source.
-func (b builder) copyFromModule(ctx context.Context, module, name, to string) error {
-	source, err := b.download(ctx, module, b.set.source)
-	if err != nil {
-		return err
-	}
-	content, err := os.ReadFile(filepath.Join(source.Dir, filepath.FromSlash(name)))
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(to, content, 0o644)
-}
-
-// download returns where a module lies in the module cache, and downloads it if it is
-// missing. `go list -m` would return an empty directory for a missing module.
-func (b builder) download(ctx context.Context, dir, module string) (result struct{ Dir, GoMod string }, err error) {
-	output, err := b.goCommand(ctx, dir, nil, "mod", "download", "-json", module)
-	if err != nil {
-		return result, err
-	}
-	return result, json.Unmarshal([]byte(output), &result)
 }
 
 // goCommand runs the go command in dir and returns its output. An interrupt, unlike a

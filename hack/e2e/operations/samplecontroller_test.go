@@ -5,7 +5,9 @@ package operations
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -13,7 +15,6 @@ import (
 
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
 
-	"samplecontroller.io/sample-controller-manager/hack/cluster"
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
@@ -32,8 +33,25 @@ func installSampleControllerCRD(t *testing.T) {
 		return err
 	})
 	framework.RestoreCRDs(t)
-	framework.Kubectl(t, "replace", "-f", filepath.Join(filepath.Dir(framework.SampleController(t)), cluster.SampleControllerCRD))
+	framework.Kubectl(t, "replace", "-f", sampleControllerCRD(t))
 	waitCRD(t, false)
+}
+
+// sampleControllerCRD returns the path of the CRD in sample-controller's module.
+func sampleControllerCRD(t *testing.T) string {
+	t.Helper()
+	// Unlike `go list -m`, it downloads a module that is not in the cache.
+	command := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", "k8s.io/sample-controller")
+	command.Dir = framework.Manifests(t, "../hack/tools/samplecontroller")
+	output, err := command.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", command, err, output)
+	}
+	var module struct{ Dir string }
+	if err := json.Unmarshal(output, &module); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(module.Dir, "artifacts", "examples", "crd-status-subresource.yaml")
 }
 
 // installCRDs installs our CRDs over whatever is there.

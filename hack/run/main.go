@@ -93,7 +93,7 @@ func (s screen) line(format string, args ...any) {
 	fmt.Fprintf(s.out, "%6.1fs  %s\n", time.Since(s.start).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// text prints as it is.
+// text prints a line without the time.
 func (s screen) text(format string, args ...any) {
 	fmt.Fprintf(s.out, format+"\n", args...)
 }

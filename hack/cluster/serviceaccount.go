@@ -24,7 +24,7 @@ import (
 )
 
 // tokenLifetime is how long a token is valid, unless the API server grants less.
-const tokenLifetime = 24 * time.Hour
+const tokenLifetime = 30 * 24 * time.Hour
 
 // ServiceAccountKubeconfig is the function [ServiceAccountKubeconfig] for this cluster.
 func (c *Cluster) ServiceAccountKubeconfig(ctx context.Context, namespace, name string) (path string, err error) {

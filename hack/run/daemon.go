@@ -25,8 +25,7 @@ type daemon struct {
 	url     string
 }
 
-// startDaemon starts the daemon that was built, as its own ServiceAccount. Its token is
-// valid for a day, unless the cluster grants less.
+// startDaemon starts the daemon that was built, as its own ServiceAccount.
 func startDaemon(ctx context.Context, root, dir string, group *process.Group, adminKubeconfig string) (*daemon, error) {
 	kubeconfig, err := cluster.ServiceAccountKubeconfig(ctx, adminKubeconfig, dir, daemonName, daemonName)
 	if err != nil {

@@ -10,10 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
@@ -27,6 +23,9 @@ func TestExamplesRun(t *testing.T) {
 		framework.Kubectl(t, "-n", ns, "apply", "-f", filepath.Join(framework.Manifests(t, "examples"), k.Singular+".yaml"))
 		framework.Kubectl(t, "-n", ns, "wait", object, "--for=condition=Ready", "--timeout=60s")
 		k.WantPods(t, ns, example, 1)
+		if k == framework.Icecreams {
+			wantPlacementTold(t, r.Log, ns, example)
+		}
 
 		for _, replicas := range []int{3, 0, 2} {
 			framework.Kubectl(t, "-n", ns, "scale", object, fmt.Sprintf("--replicas=%d", replicas))
@@ -51,70 +50,30 @@ func TestExamplesRun(t *testing.T) {
 		}
 
 		framework.Kubectl(t, "-n", ns, "delete", object, "--wait")
-		clustertest.WaitUntil(t, "the garbage collector has taken the Deployment", func(ctx context.Context) error {
-			_, err := framework.Kube().AppsV1().Deployments(ns).Get(ctx, example, metav1.GetOptions{})
-			if apierrors.IsNotFound(err) {
-				return nil
-			}
-			return fmt.Errorf("it is there: %w", err)
-		})
+		waitDeployments(t, ns) // the garbage collector has taken it
 	})
 	r.Stop()
 	framework.WantNoDenials(t)
 }
 
-func TestRestartWritesNothing(t *testing.T) {
-	const count, replicas = 10, 2
-	framework.FreeLease(t)
-	first := framework.StartReplica(t).Ready()
-	namespaces := map[framework.Kind]string{}
-	for _, k := range framework.Kinds {
-		namespaces[k] = framework.NewNamespace(t)
-		for i := range count {
-			k.Create(t, namespaces[k], fmt.Sprintf("x-%d", i), replicas)
-		}
+// wantPlacementTold checks that the daemon tells on which Node the one Pod of an Icecream
+// runs: in the log, by kubectl and in an Event.
+func wantPlacementTold(t *testing.T, log fmt.Stringer, ns, name string) {
+	t.Helper()
+	waitIcecream(t, ns, name, 1)
+	p := getIcecream(t, ns, name).Status.Placements[0]
+	line := fmt.Sprintf(`] "Pod scheduled" icecream=%q pod=%q node=%q`, ns+"/"+name, ns+"/"+p.Pod, p.Node)
+	if !strings.Contains(log.String(), line) {
+		t.Errorf("the log does not say %s", line)
 	}
-	before := map[framework.Kind]map[string]int{}
-	for k, ns := range namespaces {
-		for i := range count {
-			k.WaitReady(t, ns, fmt.Sprintf("x-%d", i), replicas)
-			k.WaitPodsReported(t, ns, fmt.Sprintf("x-%d", i), replicas)
+	clustertest.WaitUntil(t, "kubectl and one Event say where the Pod runs", func(context.Context) error {
+		if out := framework.Kubectl(t, "-n", ns, "get", "icecream"); !strings.Contains(out, "1/1 ready on "+p.Node) {
+			return fmt.Errorf("%s", out)
 		}
-		before[k] = k.Writes(t, ns)
-		for _, perObject := range []string{"create deployments", "patch " + k.Resource + "/status"} {
-			if got := before[k][perObject]; got < count {
-				t.Errorf("%d calls %q for %d %ss: the audit log does not tell all", got, perObject, count, k.Kind)
-			}
+		out := framework.Kubectl(t, "-n", ns, "get", "events", "--field-selector=reason=PodsScheduled", "--no-headers", "-o", "custom-columns=M:.message,C:.count")
+		if want := fmt.Sprintf("Pod %s was placed on %s 1", p.Pod, p.Node); strings.Join(strings.Fields(out), " ") != want {
+			return fmt.Errorf("%q", out)
 		}
-		if got := before[k]["create deployments"]; got != count {
-			t.Errorf("%d Deployments were created for %d %ss", got, count, k.Kind)
-		}
-		for call, n := range framework.WritesBy(t, framework.Aggregator, ns) {
-			before[k][framework.Aggregator+": "+call] = n
-		}
-	}
-
-	// Leave the Lease to the next and wait until it has served one more object of each
-	// kind: with one worker each it has then been through all that were there.
-	holder := framework.WaitLeader(t, "")
-	next := framework.StartReplica(t, append([]string{"--concurrent-status-aggregator-syncs=1"}, framework.OneWorker...)...).Ready()
-	first.Stop()
-	framework.WaitLeader(t, holder)
-	other := framework.NewNamespace(t)
-	for _, k := range framework.Kinds {
-		k.Create(t, other, "barrier-"+k.Singular, 1)
-		k.WaitReady(t, other, "barrier-"+k.Singular, 1)
-		k.WaitPodsReported(t, other, "barrier-"+k.Singular, 1)
-	}
-	for k, ns := range namespaces {
-		after := k.Writes(t, ns)
-		for call, n := range framework.WritesBy(t, framework.Aggregator, ns) {
-			after[framework.Aggregator+": "+call] = n
-		}
-		if diff := cmp.Diff(before[k], after); diff != "" {
-			t.Errorf("writes for %ss (-before +after the restart):\n%s", k.Kind, diff)
-		}
-	}
-	next.Stop()
-	framework.WantNoDenials(t)
+		return nil
+	})
 }

@@ -19,21 +19,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/utils/ptr"
 
-	"samplecontroller.io/sample-controller-manager/hack/cluster"
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
-
-// hold is a finalizer that nobody removes but the test.
-const hold = "example.com/hold"
-
-// promptly is how long a controller may take from when the way is free to its
-// first step. What it misses altogether would take for ever, and what it retries
-// with backoff, minutes.
-const promptly = 10 * time.Second
 
 func placeForeign(t *testing.T, _ framework.Kind, ns string) {
 	t.Helper()
@@ -85,34 +75,21 @@ func placeDisowned(t *testing.T, k framework.Kind, ns string) {
 		fmt.Sprintf(`-p={"metadata":{"ownerReferences":[{"apiVersion":%q,"kind":%q,"name":%q,"uid":%q}]}}`, keeper.APIVersion, keeper.Kind, keeper.Name, keeper.UID))
 }
 
-// deadNamesake is an earlier object "a" as an owner.
-func deadNamesake(k framework.Kind, version string) metav1.OwnerReference {
-	return metav1.OwnerReference{APIVersion: k.Group + "/" + version, Kind: k.Kind, Name: "a", UID: "00000000-0000-4000-8000-000000000000"}
-}
-
-// placeOfDeadNamesake places what the garbage collector has not come to yet: it
-// does not find the version of its owner's API.
+// placeOfDeadNamesake places the Deployment of an earlier object "a". The garbage collector
+// does not come to it: it does not find the version of its owner's API.
 func placeOfDeadNamesake(t *testing.T, k framework.Kind, ns string) {
 	t.Helper()
-	placeOwned(t, k, ns, deadNamesake(k, "v1"))
+	placeOwned(t, k, ns, metav1.OwnerReference{APIVersion: k.Group + "/v1", Kind: k.Kind, Name: "a", UID: "00000000-0000-4000-8000-000000000000"})
 	framework.Kubectl(t, "-n", ns, "rollout", "status", "deployment/web", "--timeout=60s")
 }
 
-// placeOfDeadNamesakeInDeletion places what the garbage collector has come to, but
-// cannot finish.
-func placeOfDeadNamesakeInDeletion(t *testing.T, k framework.Kind, ns string) {
-	t.Helper()
-	placeOwned(t, k, ns, deadNamesake(k, "v1alpha1"), hold)
-	waitHeld(t, ns)
-}
-
 // placeOwned places a Deployment with no replicas and with a controller.
-func placeOwned(t *testing.T, k framework.Kind, ns string, owner metav1.OwnerReference, finalizers ...string) {
+func placeOwned(t *testing.T, k framework.Kind, ns string, owner metav1.OwnerReference) {
 	t.Helper()
 	owner.Controller = ptr.To(true)
 	labels := map[string]string{"app": k.App, "controller": "a"}
 	_, err := framework.Kube().AppsV1().Deployments(ns).Create(t.Context(), &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: "web", OwnerReferences: []metav1.OwnerReference{owner}, Finalizers: finalizers},
+		ObjectMeta: metav1.ObjectMeta{Name: "web", OwnerReferences: []metav1.OwnerReference{owner}},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: ptr.To[int32](0),
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
@@ -127,12 +104,20 @@ func placeOwned(t *testing.T, k framework.Kind, ns string, owner metav1.OwnerRef
 	}
 }
 
-// deleteButHold deletes the Deployment, which stays until [release].
-func deleteButHold(t *testing.T, ns string) {
+// inDeletion places a Deployment and deletes it, but it stays until [release].
+func inDeletion(place func(t *testing.T, k framework.Kind, ns string)) func(t *testing.T, k framework.Kind, ns string) {
+	return func(t *testing.T, k framework.Kind, ns string) {
+		t.Helper()
+		place(t, k, ns)
+		framework.Kubectl(t, "-n", ns, "patch", "deployment", "web", "--type=merge", `-p={"metadata":{"finalizers":["example.com/hold"]}}`)
+		framework.Kubectl(t, "-n", ns, "delete", "deployment", "web", "--wait=false")
+		waitHeld(t, ns)
+	}
+}
+
+func deleteWeb(t *testing.T, _ framework.Kind, ns string) {
 	t.Helper()
-	framework.Kubectl(t, "-n", ns, "patch", "deployment", "web", "--type=merge", fmt.Sprintf(`-p={"metadata":{"finalizers":[%q]}}`, hold))
-	framework.Kubectl(t, "-n", ns, "delete", "deployment", "web", "--wait=false")
-	waitHeld(t, ns)
+	framework.Kubectl(t, "-n", ns, "delete", "deployment", "web")
 }
 
 // waitHeld waits until the Deployment is in deletion and its controller has nothing
@@ -234,38 +219,4 @@ func wantWarning(t *testing.T, k framework.Kind, ns, name, reason string) {
 		}
 		return nil
 	})
-}
-
-// wantPromptly compares how long it took the controller from the request of others
-// that cleared the way for the object to its own first one.
-func wantPromptly(t *testing.T, k framework.Kind, ns, owner, name string) {
-	t.Helper()
-	events, err := framework.Cluster().AuditEvents(cluster.InNamespace(ns), func(event auditv1.Event) bool {
-		return event.ResponseStatus.Code < 300 && event.User.Username != "system:serviceaccount:kube-system:deployment-controller"
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	byUs := cluster.ByUserAgent(k.Controller)
-	var freed, first, last *auditv1.Event
-	for _, event := range events {
-		ofDeployment := event.ObjectRef.Resource == "deployments" && event.ObjectRef.Name == name
-		switch call := cluster.Call(event); {
-		case ofDeployment && (call == "delete deployments" || call == "patch deployments" && !byUs(event)):
-			freed, first = &event, nil
-		case freed != nil && byUs(event) && (ofDeployment || event.ObjectRef.Name == owner):
-			if last = &event; first == nil {
-				first = last
-			}
-		}
-	}
-	if freed == nil || first == nil {
-		t.Fatalf("the audit log does not tell: freed by %+v, first step %+v", freed, first)
-	}
-	took := first.RequestReceivedTimestamp.Sub(freed.StageTimestamp.Time)
-	t.Logf("%v from %q to %q, %v until all was done",
-		took, cluster.Call(*freed), cluster.Call(*first), last.StageTimestamp.Sub(freed.StageTimestamp.Time))
-	if took > promptly {
-		t.Errorf("it took %v, want at most %v", took, promptly)
-	}
 }

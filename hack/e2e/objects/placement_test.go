@@ -4,8 +4,10 @@
 package objects
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -19,48 +21,56 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
 
-// TestPlacementsSurviveKills kills the daemon at every point on the way from a Pod
-// that is placed to its record. Only between line and record may the line come twice.
+// TestPlacementsSurviveKills kills the daemon at every point on the way from a Pod that is
+// placed to its record. Only between line and record may the line come twice.
 func TestPlacementsSurviveKills(t *testing.T) {
 	for _, point := range []struct {
-		name  string
-		stop  func(*placementProxy)
-		lines int
+		name           string
+		held, recorded bool // the record is held, and made once the daemon is dead
+		lines          int
 	}{
-		{"before the line", nil, 1},
-		{"between line and record", func(p *placementProxy) { p.before.Store(true) }, 2},
-		{"before it is known to be recorded", func(p *placementProxy) { p.between.Store(true) }, 1},
+		{"before the line", false, false, 1},
+		{"between line and record", true, false, 2},
+		{"before it is known to be recorded", true, true, 1},
 	} {
 		t.Run(point.name, func(t *testing.T) {
 			ns := framework.NewNamespace(t)
 			framework.FreeLease(t)
-			proxy := startPlacementProxy(t)
-			logs := []*framework.Replica{framework.StartReplicaWith(t, proxy.Kubeconfig(t, framework.DaemonName, framework.DaemonName)).Ready()}
+			proxy := clustertest.StartHoldingProxy(t, framework.Cluster(), nil)
+			// The record is of a version of the object that no other controller replaces.
+			first := framework.StartReplicaWith(t, proxy.Kubeconfig(t, framework.DaemonName, framework.DaemonName), "--controllers=icecream").Ready()
 			framework.WaitLeader(t, "")
 			createIcecream(t, ns, "a", 0)
 			waitIcecream(t, ns, "a", 0)
-			if point.stop == nil {
-				logs[0].Kill()
+			if point.held {
+				record := proxy.Hold(recordsPlacements)
+				scaleIcecreamPods(t, ns, "a", 1)
+				framework.WaitClosed(t, "the placement is about to be recorded", record.Arrived())
+				first.Kill()
+				if point.recorded {
+					if code, err := record.Release(t.Context()); err != nil || code != http.StatusOK {
+						t.Errorf("the record is answered with %d, %v, want 200", code, err)
+					}
+				}
 			} else {
-				point.stop(proxy)
-			}
-			scaleIcecreamPods(t, ns, "a", 1)
-			if point.stop != nil {
-				<-proxy.stopped
-				logs[0].Kill()
+				first.Kill()
+				scaleIcecreamPods(t, ns, "a", 1)
 			}
 
-			for range 2 { // the second finds nothing to say
-				framework.FreeLease(t)
-				r := framework.StartReplica(t, "--concurrent-icecream-syncs=1").Ready()
-				logs = append(logs, r)
-				waitIcecream(t, ns, "a", 1)
-				waitBarrier(t)
-				r.Stop()
-			}
-			wantLines(t, logs, ns, point.lines)
+			framework.FreeLease(t)
+			second := framework.StartReplica(t, "--concurrent-icecream-syncs=1").Ready()
+			waitIcecream(t, ns, "a", 1)
+			waitBarrier(t)
+			second.Stop()
+			wantLines(t, []*framework.Replica{first, second}, ns, point.lines)
 		})
 	}
+}
+
+// recordsPlacements matches writes of an Icecream's status with placements.
+func recordsPlacements(r *http.Request, body []byte) bool {
+	return r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/status") && strings.Contains(r.URL.Path, "/icecreams/") &&
+		bytes.Contains(body, []byte(`"placements":`))
 }
 
 // TestRecordedPlacementsLoggedOnce has informers resync, connections break and
@@ -68,7 +78,7 @@ func TestPlacementsSurviveKills(t *testing.T) {
 func TestRecordedPlacementsLoggedOnce(t *testing.T) {
 	ns := framework.NewNamespace(t)
 	framework.FreeLease(t)
-	proxy := startPlacementProxy(t)
+	proxy := clustertest.StartHoldingProxy(t, framework.Cluster(), nil)
 	first := framework.StartReplicaWith(t, proxy.Kubeconfig(t, framework.DaemonName, framework.DaemonName), "--min-resync-period=1s", "--concurrent-icecream-syncs=1").Ready()
 	holder := framework.WaitLeader(t, "")
 	createIcecream(t, ns, "a", 3)
@@ -81,30 +91,6 @@ func TestRecordedPlacementsLoggedOnce(t *testing.T) {
 	first.Stop()
 	framework.WaitLeader(t, holder)
 	waitBarrier(t)
-	second.Stop()
-	wantLines(t, []*framework.Replica{first, second}, ns, 1)
-}
-
-// TestPlacementLimit runs 600 Pods. The newest 500 are recorded, and the next replica has
-// only that record.
-func TestPlacementLimit(t *testing.T) {
-	framework.Long(t)
-	const pods, recorded = 600, 500
-	ns := framework.NewNamespace(t)
-	framework.FreeLease(t)
-	first := framework.StartReplica(t).Ready()
-	createIcecream(t, ns, "a", pods)
-	waitIcecream(t, ns, "a", pods)
-	icecream := getIcecream(t, ns, "a")
-	if s := icecream.Status; len(s.Placements) != recorded || s.PlacementsOmitted != pods-recorded {
-		t.Errorf("%d placements and %d omitted, want %d and %d", len(s.Placements), s.PlacementsOmitted, recorded, pods-recorded)
-	}
-	first.Stop()
-	second := framework.StartReplica(t, "--concurrent-icecream-syncs=1").Ready()
-	waitBarrier(t)
-	// The record is written anew, and with it what was left out.
-	scaleIcecreamPods(t, ns, "a", pods-50)
-	waitIcecream(t, ns, "a", pods-50)
 	second.Stop()
 	wantLines(t, []*framework.Replica{first, second}, ns, 1)
 }

@@ -23,20 +23,20 @@ import (
 )
 
 // TestRename changes spec.deploymentName of an object "a" whose Deployment is "one"
-// and has three replicas, declared by the object or set by somebody else.
+// and has three replicas, which the object declares or somebody else has set.
 func TestRename(t *testing.T) {
-	tests := map[string]func(t *testing.T, k framework.Kind, ns string){"to a name that is taken": renameToATakenName}
-	for declared, replicas := range map[string]*int32{"replicas set": ptr.To[int32](3), "replicas absent": nil} {
-		for name, test := range map[string]func(t *testing.T, k framework.Kind, ns string, replicas *int32){
-			"while available":     renameWhileAvailable,
-			"while not available": renameWhileNotAvailable,
-			"never available":     renameNeverAvailable,
-			"in quick succession": renameInQuickSuccession,
-		} {
-			tests[declared+", "+name] = func(t *testing.T, k framework.Kind, ns string) { test(t, k, ns, replicas) }
-		}
+	declared, absent := ptr.To[int32](3), (*int32)(nil)
+	with := func(replicas *int32, test func(t *testing.T, k framework.Kind, ns string, replicas *int32)) func(t *testing.T, k framework.Kind, ns string) {
+		return func(t *testing.T, k framework.Kind, ns string) { test(t, k, ns, replicas) }
 	}
-	onOneReplica(t, tests)
+	onOneReplica(t, map[string]func(t *testing.T, k framework.Kind, ns string){
+		"while available, replicas set":        with(declared, renameWhileAvailable),
+		"while available, replicas absent":     with(absent, renameWhileAvailable),
+		"while not available, replicas absent": with(absent, renameWhileNotAvailable),
+		"never available, replicas set":        with(declared, renameNeverAvailable),
+		"in quick succession, replicas absent": with(absent, renameInQuickSuccession),
+		"to a name that is taken":              renameToATakenName,
+	})
 }
 
 // renameWhileAvailable renames once, and back when that has ended.
@@ -98,10 +98,6 @@ func renameWhileNotAvailable(t *testing.T, k framework.Kind, ns string, replicas
 func renameNeverAvailable(t *testing.T, k framework.Kind, ns string, replicas *int32) {
 	blockPods(t, ns)
 	k.Declare(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "one", Replicas: replicas})
-	framework.WaitDeployment(t, ns, "one")
-	if replicas == nil {
-		framework.Kubectl(t, "-n", ns, "scale", "deployment/one", "--replicas=3")
-	}
 	waitPending(t, k, ns, 3, "one")
 	for _, name := range []string{"two", "three", "one"} {
 		rename(t, k, ns, name)

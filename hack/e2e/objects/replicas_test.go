@@ -29,13 +29,13 @@ import (
 // TestReplicasAndImage is about who owns the replicas and the image of a Deployment.
 func TestReplicasAndImage(t *testing.T) {
 	startAutoscaler(t)
+	shared := framework.NewNamespace(t)
 	onOneReplica(t, map[string]func(t *testing.T, k framework.Kind, ns string){
 		"replicas absent":                              replicasAbsent,
 		"replicas removed":                             replicasRemoved,
-		"replicas by kubectl scale":                    replicasByScale,
 		"replicas by an autoscaler on the object":      autoscaled,
-		"replicas by an autoscaler on the Deployment":  autoscaledDeployment,
 		"replicas declared, and by an autoscaler, too": contestedReplicas,
+		"namesakes with an autoscaler each":            func(t *testing.T, k framework.Kind, _ string) { autoscaledNamesake(t, k, shared) },
 		"image absent, declared and removed":           image,
 	})
 }
@@ -70,21 +70,6 @@ func replicasRemoved(t *testing.T, k framework.Kind, ns string) {
 	wantCorrections(t, k, ns, 2)
 }
 
-func replicasByScale(t *testing.T, k framework.Kind, ns string) {
-	k.Declare(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "a"})
-	k.WaitReady(t, ns, "a", 1)
-	for _, replicas := range []int{2, 0, 3} { // the first declares them
-		framework.Kubectl(t, "-n", ns, "scale", k.Singular+"/a", fmt.Sprintf("--replicas=%d", replicas))
-		k.WaitReady(t, ns, "a", replicas)
-		k.WantPods(t, ns, "a", replicas)
-	}
-	framework.Kubectl(t, "-n", ns, "scale", "deployment/a", "--replicas=5")
-	waitCorrections(t, k, ns, 4) // three wishes, one correction
-	k.WaitReady(t, ns, "a", 3)
-	framework.Kubectl(t, "-n", ns, "scale", k.Singular+"/a", "--current-replicas=3", "--replicas=1")
-	k.WaitReady(t, ns, "a", 1)
-}
-
 func autoscaled(t *testing.T, k framework.Kind, ns string) {
 	k.Declare(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "a", Replicas: ptr.To[int32](1)})
 	k.WaitReady(t, ns, "a", 1)
@@ -97,17 +82,44 @@ func autoscaled(t *testing.T, k framework.Kind, ns string) {
 	wantCorrections(t, k, ns, 2)
 }
 
-func autoscaledDeployment(t *testing.T, k framework.Kind, ns string) {
-	k.Declare(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "a"})
-	k.WaitReady(t, ns, "a", 1)
-	autoscale(t, ns, "a", deploymentKind, "a", 3, 5)
-	k.WaitReady(t, ns, "a", 3)
-	bound(t, ns, "a", 1, 2)
-	k.WaitReady(t, ns, "a", 2)
-	k.Patch(t, ns, "a", `{"spec":{"image":"nginx:1.29"}}`) // a write of ours
-	k.WaitReady(t, ns, "a", 2)
-	k.WantPods(t, ns, "a", 2)
+// autoscaledNamesake has an autoscaler scale an object "x" beside one of the other kind in
+// the same namespace. Neither autoscaler finds the Pods of the other, as a third one does
+// that is meant to.
+func autoscaledNamesake(t *testing.T, k framework.Kind, ns string) {
+	replicas := map[framework.Kind]int32{framework.Foos: 2, framework.Icecreams: 3}[k]
+	name := "x-" + k.Singular
+	k.Declare(t, ns, "x", samplev1alpha1.FooSpec{DeploymentName: name, Replicas: ptr.To[int32](1)})
+	k.WaitReady(t, ns, "x", 1)
+	autoscale(t, ns, name, k.GroupVersionKind, "x", replicas, replicas)
+	k.WaitReady(t, ns, "x", int(replicas))
+	k.WantPods(t, ns, "x", int(replicas))
+	k.WaitPodsReported(t, ns, "x", int(replicas))
+	waitContent(t, ns, name, replicas)
+	k.Other().WaitReady(t, ns, "x", int(5-replicas))
+	waitScalingActive(t, ns, name, "FailedGetResourceMetric") // it has looked, and there are no metrics
 	wantCorrections(t, k, ns, 1)
+	if k == framework.Foos {
+		autoscale(t, ns, "intruder", deploymentKind, name, 1, 2)
+		waitScalingActive(t, ns, "intruder", "AmbiguousSelector")
+	}
+}
+
+// waitScalingActive waits until an autoscaler gives a reason for its condition
+// ScalingActive.
+func waitScalingActive(t *testing.T, ns, autoscaler, reason string) {
+	t.Helper()
+	clustertest.WaitUntil(t, fmt.Sprintf("autoscaler %s says %s", autoscaler, reason), func(ctx context.Context) error {
+		hpa, err := framework.Kube().AutoscalingV2().HorizontalPodAutoscalers(ns).Get(ctx, autoscaler, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, c := range hpa.Status.Conditions {
+			if c.Type == autoscalingv2.ScalingActive && c.Reason == reason {
+				return nil
+			}
+		}
+		return fmt.Errorf("status %+v", hpa.Status)
+	})
 }
 
 // contestedReplicas has the object want two replicas and an autoscaler four.
@@ -135,11 +147,6 @@ func contestedReplicas(t *testing.T, k framework.Kind, ns string) {
 			t.Errorf("correction %d came %v after the one before, want %v at least after the first %d", i+1, gap, period, quick)
 		}
 	}
-
-	// What was contested is forgotten.
-	framework.Kubectl(t, "-n", ns, "scale", "deployment/a", "--replicas=5")
-	waitCorrections(t, k, ns, len(corrections)+1)
-	k.WaitReady(t, ns, "a", 2)
 }
 
 func image(t *testing.T, k framework.Kind, ns string) {

@@ -4,14 +4,9 @@
 package objects
 
 import (
-	"context"
-	"errors"
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
 
@@ -21,7 +16,6 @@ func TestStalledRollouts(t *testing.T) {
 	onOneReplica(t, map[string]func(t *testing.T, k framework.Kind, ns string){
 		"no Node fits":    rolloutWithoutNode,
 		"Pods are denied": rolloutWithoutPods,
-		"no ReplicaSet":   rolloutWithoutReplicaSet,
 		"longest name":    longName,
 	})
 }
@@ -51,22 +45,6 @@ func rolloutWithoutPods(t *testing.T, k framework.Kind, ns string) {
 	wantWarning(t, k, ns, "a", "ProgressDeadlineExceeded")
 	framework.Kubectl(t, "label", "namespace", ns, "pod-security.kubernetes.io/enforce-")
 	k.WaitReady(t, ns, "a", 2)
-}
-
-func rolloutWithoutReplicaSet(t *testing.T, k framework.Kind, ns string) {
-	framework.Kubectl(t, "-n", ns, "create", "quota", "none", "--hard=count/replicasets.apps=0")
-	clustertest.WaitUntil(t, "the quota is in force", func(ctx context.Context) error {
-		quota, err := framework.Kube().CoreV1().ResourceQuotas(ns).Get(ctx, "none", metav1.GetOptions{})
-		if err == nil && len(quota.Status.Used) == 0 {
-			err = errors.New("nothing is counted")
-		}
-		return err
-	})
-	k.Create(t, ns, "a", 1)
-	k.WaitSays(t, ns, "a", "Reconciling", "Progressing", "exceeded quota: none")
-	framework.Kubectl(t, "-n", ns, "delete", "quota", "none")
-	k.WaitReady(t, ns, "a", 1)
-	wantWarning(t, k, ns, "a", "")
 }
 
 func longName(t *testing.T, k framework.Kind, ns string) {

@@ -41,7 +41,7 @@ if [[ "${what}" == @(short|matrix) ]]; then
 fi
 # The core set covers examples, installation, writes, roles, elections and the migration
 # from sample-controller.
-core='^Test(ExamplesAreValid|ExamplesRun|BaseIsAdmitted|WritesFollowChanges|ReplicasAndImage|Rename|Deletion|DaemonRights|FenceAdmitsOnlyHolder|StandbyTakesOver|SIGTERMAtAnyMoment|Takeover)$'
+core='^Test(ExamplesAreValid|ExamplesRun|BaseIsAdmitted|WritesFollowChanges|ReplicasAndImage|Rename|Deletion|DaemonRights|FenceAdmitsOnlyHolder|RollingUpgrade|SIGTERMAtAnyMoment|Takeover)$'
 
 # Counts the steps, to show how many are left.
 step=0 failed=()

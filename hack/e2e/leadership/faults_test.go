@@ -6,12 +6,14 @@ package leadership
 import (
 	"context"
 	"errors"
-	"net/http"
+	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,51 +25,11 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/e2e/leaders"
 )
 
-// shortFaults are durations that make faults short, with those that every replica has.
-var shortFaults = []string{"--leader-elect-retry-period=1s", "--write-timeout=1s"}
-
-// daemonFleet is replicas of the daemon, each of which answers on a port of its own.
-type daemonFleet struct {
-	*fleet
-	replicas map[*framework.Program]*framework.Replica
-}
-
-// startDaemons starts replicas of the daemon, with durations that make faults short,
-// and waits until they are ready.
-func startDaemons(t *testing.T, replicas int, proxied bool) *daemonFleet {
-	t.Helper()
-	framework.FreeLease(t)
-	d := &daemonFleet{replicas: map[*framework.Program]*framework.Replica{}}
-	name := types.NamespacedName{Namespace: framework.DaemonName, Name: framework.DaemonName}
-	d.fleet = startFleet(t, fleetOptions{
-		replicas: replicas, lease: name, serviceAccount: name, proxied: proxied,
-		start: func(t *testing.T, kubeconfig string) *framework.Program {
-			r := framework.StartReplicaWith(t, kubeconfig, shortFaults...)
-			d.replicas[r.Program] = r
-			return r.Program
-		},
-	})
-	for _, m := range d.members {
-		d.replicas[m.Program].Ready()
-	}
-	return d
-}
-
-// waitServed waits until somebody leads and writes, and fails the test if there was
-// anything that must not be.
-func (d *daemonFleet) waitServed() {
-	d.t.Helper()
-	d.waitWrites(5)
-	if r := d.check(); len(r.Violations) > 0 {
-		d.t.Fatalf("violations:\n%s", r)
-	}
-}
-
 // waitDemoted waits until a replica says that it does not lead.
-func (d *daemonFleet) waitDemoted(m *member) {
+func (d *fleet) waitDemoted(m *member) {
 	d.t.Helper()
 	clustertest.WaitUntil(d.t, "the replica leads no more", func(ctx context.Context) error {
-		_, body, err := d.replicas[m.Program].Get(ctx, "/readyz?verbose")
+		_, body, err := m.Get(ctx, "/readyz?verbose")
 		if err == nil && strings.Contains(body, "leader: this process") {
 			err = errors.New(body)
 		}
@@ -80,23 +42,27 @@ func (d *daemonFleet) waitDemoted(m *member) {
 var faults = []struct {
 	name   string
 	short  bool // also in short mode
-	happen func(d *daemonFleet, leader *member)
+	happen func(d *fleet, leader *member)
 }{
-	{"a leader that was suspended", true, func(d *daemonFleet, leader *member) { zombie(d.fleet, leader) }},
+	{"a leader that was suspended", true, func(d *fleet, leader *member) {
+		leader.freeze()
+		d.waitLeader(leader)
+		leader.thaw()
+	}},
 	// What is on its way when the network goes is lost here, because nobody knows when
 	// it was sent; TestLateWritesAreUndone has it arrive.
-	{"a partition that heals just after expiry", true, func(d *daemonFleet, leader *member) {
+	{"a partition that heals just after expiry", true, func(d *fleet, leader *member) {
 		leader.partition()
 		d.waitLeader(leader)
 		leader.link.Cut()
 		leader.heal()
 	}},
-	{"answers that do not come", false, func(d *daemonFleet, leader *member) {
+	{"answers that do not come", false, func(d *fleet, leader *member) {
 		leader.link.Hold(clustertest.Answers)
 		d.waitLeader(leader)
 		leader.heal()
 	}},
-	{"a blackhole in which connections die", false, func(d *daemonFleet, leader *member) {
+	{"a blackhole in which connections die", false, func(d *fleet, leader *member) {
 		leader.partition()
 		d.waitLeader(leader)
 		d.waitServed()
@@ -108,33 +74,33 @@ var faults = []struct {
 		})
 		leader.link.Cut()
 		leader.heal()
-		d.replicas[leader.Program].Ready()
+		leader.Ready()
 	}},
-	{"kill -9", true, func(d *daemonFleet, leader *member) {
-		leader.kill()
+	{"kill -9", true, func(d *fleet, leader *member) {
+		leader.Kill()
 		d.waitLeader(leader)
 		leader.start()
-		d.replicas[leader.Program].Ready()
+		leader.Ready()
 	}},
-	{"SIGTERM during syncs", false, func(d *daemonFleet, leader *member) {
+	{"SIGTERM during syncs", false, func(d *fleet, leader *member) {
 		leader.Stop()
 		d.waitLeader(leader)
 		leader.start()
-		d.replicas[leader.Program].Ready()
+		leader.Ready()
 	}},
-	{"the Lease deleted", false, func(d *daemonFleet, _ *member) { framework.FreeLease(d.t) }},
-	{"the Lease given to another", true, func(d *daemonFleet, leader *member) {
+	{"the Lease deleted", false, func(d *fleet, _ *member) { framework.FreeLease(d.t) }},
+	{"the Lease given to another", true, func(d *fleet, leader *member) {
 		d.patchLease(`{"spec":{"holderIdentity":"usurper"}}`)
 		d.waitDemoted(leader)
 	}},
-	{"the Lease emptied", false, func(d *daemonFleet, _ *member) { d.patchLease(`{"spec":{"holderIdentity":""}}`) }},
+	{"the Lease emptied", false, func(d *fleet, _ *member) { d.patchLease(`{"spec":{"holderIdentity":""}}`) }},
 	{"the right to the Lease revoked", false, revoked},
-	{"a restart of the API server", false, func(d *daemonFleet, _ *member) {
+	{"a restart of the API server", false, func(d *fleet, _ *member) {
 		if err := framework.Cluster().RestartAPIServer(d.t.Context()); err != nil {
 			d.t.Fatal(err)
 		}
 	}},
-	{"a second process with the same configuration", false, func(d *daemonFleet, leader *member) {
+	{"a second process with the same configuration", false, func(d *fleet, leader *member) {
 		second := framework.StartReplicaWith(d.t, leader.kubeconfig, shortFaults...).Ready()
 		d.waitServed()
 		if strings.Contains(second.Log.String(), `"Leading"`) {
@@ -145,7 +111,7 @@ var faults = []struct {
 }
 
 // revoked takes the right to its Lease away from the daemon until nobody leads.
-func revoked(d *daemonFleet, leader *member) {
+func revoked(d *fleet, leader *member) {
 	const name = framework.DaemonName + "-leader-election"
 	bindings := framework.Kube().RbacV1().RoleBindings(framework.DaemonName)
 	binding, err := bindings.Get(d.t.Context(), name, metav1.GetOptions{})
@@ -167,7 +133,7 @@ func revoked(d *daemonFleet, leader *member) {
 }
 
 // patchLease changes the Lease by hand.
-func (d *daemonFleet) patchLease(patch string) {
+func (d *fleet) patchLease(patch string) {
 	d.t.Helper()
 	if _, err := framework.Kube().CoordinationV1().Leases(framework.DaemonName).Patch(d.t.Context(), framework.DaemonName, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		d.t.Fatal(err)
@@ -181,7 +147,7 @@ func TestLeadersUnderFaults(t *testing.T) {
 	// Of the Lease, and of all while an API server starts and does not yet know the roles.
 	framework.ExpectDenials(t, cluster.Unauthorized)
 	ns := framework.NewNamespace(t)
-	d := startDaemons(t, 3, false)
+	d := startFleet(t, 3, false)
 	flapping := framework.StartFlapping(t, ns, framework.Count(200, 30))
 	for _, fault := range faults {
 		if testing.Short() && !fault.short {
@@ -198,43 +164,71 @@ func TestLeadersUnderFaults(t *testing.T) {
 			t.Errorf("a replica has ended: %v", m.Cmd.ProcessState)
 		default:
 		}
-		if code, body, err := d.replicas[m.Program].Get(t.Context(), "/livez"); code != http.StatusOK {
-			t.Errorf("/livez: %d %s %v", code, body, err)
-		}
+		m.WantLive(t.Context())
 	}
 	flapping.End(t)
 	t.Logf("found:\n%s", d.check())
 	for _, m := range d.members {
 		m.Stop()
 	}
-	if r := d.check(); len(r.Violations) > 0 {
-		t.Errorf("violations:\n%s", r)
-	}
+	d.wantNoViolations()
 }
 
-// TestRollingUpdateIsSeamless replaces three replicas one by one, as their Deployment
-// does, while Foos change.
-func TestRollingUpdateIsSeamless(t *testing.T) {
-	ns := framework.NewNamespace(t)
-	d := startDaemons(t, 3, false)
+// nextVersion is the version of a build that stands for the next release.
+const nextVersion = "v99.0.0"
+
+// TestRollingUpgrade replaces three replicas one by one, as their Deployment does, while
+// Foos change; in the long tests by the next build, and back. Nobody is without a leader for
+// longer than a handover, and nothing is written for Foos that nobody touches.
+func TestRollingUpgrade(t *testing.T) {
+	builds := []string{framework.Binary()}
+	if !testing.Short() {
+		next := filepath.Join(framework.Cluster().Dir, "next", framework.DaemonName)
+		if err := framework.Build(t.Context(), next, "BUILD_VERSION="+nextVersion); err != nil {
+			t.Fatal(err)
+		}
+		builds = []string{next, framework.Binary()}
+	}
+	const count = 5
+	ns, untouched := framework.NewNamespace(t), framework.NewNamespace(t)
+	d := startFleet(t, 3, false)
+	for i := range count {
+		framework.Foos.Create(t, untouched, fmt.Sprintf("foo-%d", i), 2)
+	}
+	for i := range count {
+		framework.Foos.WaitReady(t, untouched, fmt.Sprintf("foo-%d", i), 2)
+		framework.Foos.WaitPodsReported(t, untouched, fmt.Sprintf("foo-%d", i), 2)
+	}
+	var before map[string]int
+	clustertest.WaitUntil(t, "all is said of the Foos that nobody touches", func(context.Context) error {
+		if before = framework.Requests(t, untouched); before["create deployments"] != count || before["create events"] != count {
+			return fmt.Errorf("requests for %d Foos are %v", count, before)
+		}
+		return nil
+	})
 	flapping := framework.StartFlapping(t, ns, framework.Count(50, 20))
-	for _, old := range d.members[:3] {
-		d.replicas[d.add().Program].Ready()
-		old.Stop()
-		d.waitServed()
+	for _, d.build = range builds {
+		for _, old := range slices.Clone(d.members[len(d.members)-3:]) {
+			d.add().Ready()
+			old.Stop()
+			d.waitServed()
+		}
 	}
 	flapping.End(t)
-	r := d.check()
+	r := d.wantNoViolations()
 	t.Logf("found:\n%s", r)
-	if len(r.Violations) > 0 {
-		t.Error("there are violations")
-	}
 	// A Lease that expires leaves the cluster without a leader for seconds, one that is
 	// released for an instant.
 	if slices.ContainsFunc(r.Epochs, func(e leaders.Epoch) bool { return e.End != leaders.Released && e.End != leaders.Lasts }) || r.Handovers == 0 {
 		t.Errorf("%d handovers in terms %+v, want each to begin with a release of the Lease", r.Handovers, r.Epochs)
 	}
-	for _, m := range d.members[3:] {
+	if diff := cmp.Diff(before, framework.Requests(t, untouched)); diff != "" {
+		t.Errorf("requests for Foos that nobody touched (-before +after):\n%s", diff)
+	}
+	if len(builds) > 1 && !slices.ContainsFunc(framework.DaemonEvents(t, ns), func(event auditv1.Event) bool { return strings.Contains(event.UserAgent, nextVersion) }) {
+		t.Error("the next build has written nothing")
+	}
+	for _, m := range d.members[len(d.members)-3:] {
 		m.Stop()
 	}
 	d.wantNoRelist()
@@ -243,7 +237,7 @@ func TestRollingUpdateIsSeamless(t *testing.T) {
 // wantNoRelist checks that no replica listed or watched anything once it led: it goes
 // on from what it has cached as a standby. All must have ended: a watch is in the audit
 // log when it is over.
-func (d *daemonFleet) wantNoRelist() {
+func (d *fleet) wantNoRelist() {
 	d.t.Helper()
 	firstLed := map[string]time.Time{}
 	for _, e := range d.check().Epochs {
@@ -271,18 +265,4 @@ func (d *daemonFleet) wantNoRelist() {
 	if standbys == 0 {
 		d.t.Error("no request of informers in the audit log: this test would not see a relist")
 	}
-}
-
-// zombie freezes a leader until another leads.
-func zombie(f *fleet, leader *member) {
-	leader.freeze()
-	f.waitLeader(leader)
-	leader.thaw()
-}
-
-// healed keeps a leader from the API server until another leads.
-func healed(f *fleet, leader *member) {
-	leader.partition()
-	f.waitLeader(leader)
-	leader.heal()
 }

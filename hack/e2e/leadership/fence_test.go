@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -20,7 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
-	"k8s.io/client-go/rest"
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
@@ -162,65 +159,32 @@ func TestDaemonBehindFence(t *testing.T) {
 // while. The API server stops to watch Leases when no policy asks for them, and does
 // not begin again: https://github.com/kubernetes/kubernetes/issues/130887.
 func TestReinstalledFenceIsBlind(t *testing.T) {
-	own, err := cluster.Start(t.Context(), cluster.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := own.Stop(); err != nil {
-			t.Error(err)
-		}
-	}()
-	if err := own.Install(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	run := func(args ...string) {
-		t.Helper()
-		if _, err := own.Kubectl(t.Context(), args...); err != nil {
+	framework.ExpectDenials(t, cluster.Unauthorized) // while the API server starts and does not know the roles
+	behindFence(t, func(a, b string) {
+		ns := framework.NewNamespace(t)
+		before, after := newWriter(t, ns, boundToken(t, a)), newWriter(t, ns, boundToken(t, b))
+		setHolder(t, a+"_5b2ae4a2")
+		after.waitUntilMay(t, false)
+		before.waitUntilMay(t, true)
+
+		framework.Kubectl(t, "delete", "-k", framework.Manifests(t, "fence"))
+		after.waitUntilMay(t, true)
+		time.Sleep(3 * time.Second) // policies are looked at once in a second
+		setHolder(t, b+"_5b2ae4a2")
+		framework.Kubectl(t, "apply", "-k", framework.Manifests(t, "fence"))
+		clustertest.WaitUntil(t, "the fence takes the former holder for the present one", func(ctx context.Context) error {
+			if err := after.create(ctx); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), a+"_5b2ae4a2 does") {
+				return fmt.Errorf("the holder's write: %v", err)
+			}
+			return before.create(ctx)
+		})
+
+		if err := framework.Cluster().RestartAPIServer(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-	}
-	setHolder := func(pod string) {
-		t.Helper()
-		file := filepath.Join(t.TempDir(), "lease.yaml")
-		lease := fmt.Sprintf("apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata:\n  name: %s\nspec:\n  holderIdentity: %s_5b2ae4a2\n", framework.DaemonName, pod)
-		if err := os.WriteFile(file, []byte(lease), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		run("apply", "-n", framework.DaemonName, "-f", file)
-	}
-	inPod := func(pod string) *writer {
-		config := own.Config()
-		config.Impersonate = rest.ImpersonationConfig{
-			UserName: "system:serviceaccount:" + framework.DaemonName + ":" + framework.DaemonName,
-			Extra:    map[string][]string{"authentication.kubernetes.io/pod-name": {pod}},
-		}
-		return newWriterWith(t, metav1.NamespaceDefault, config)
-	}
-	before, after := inPod("before"), inPod("after")
-
-	setHolder("before")
-	run("apply", "-k", framework.Manifests(t, "fence"))
-	after.waitUntilMay(t, false)
-	before.waitUntilMay(t, true)
-
-	run("delete", "-k", framework.Manifests(t, "fence"))
-	after.waitUntilMay(t, true)
-	time.Sleep(3 * time.Second) // policies are looked at once in a second
-	setHolder("after")
-	run("apply", "-k", framework.Manifests(t, "fence"))
-	clustertest.WaitUntil(t, "the fence takes the former holder for the present one", func(ctx context.Context) error {
-		if err := after.create(ctx); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "before_5b2ae4a2 does") {
-			return fmt.Errorf("the holder's write: %v", err)
-		}
-		return before.create(ctx)
+		after.waitUntilMay(t, true)
+		before.waitUntilMay(t, false)
 	})
-
-	if err := own.RestartAPIServer(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	after.waitUntilMay(t, true)
-	before.waitUntilMay(t, false)
 }
 
 // behindFence installs manifests/base and manifests/fence and runs a test with the

@@ -75,11 +75,6 @@ func newWriter(t *testing.T, ns, token string) *writer {
 	t.Helper()
 	config := rest.AnonymousClientConfig(framework.Cluster().Config())
 	config.BearerToken = token
-	return newWriterWith(t, ns, config)
-}
-
-func newWriterWith(t *testing.T, ns string, config *rest.Config) *writer {
-	t.Helper()
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)

@@ -21,31 +21,28 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/e2e/leaders"
 )
 
-// fleetOptions say what replicas are wanted.
-type fleetOptions struct {
-	replicas       int
-	lease          types.NamespacedName // by which they elect their leader
-	serviceAccount types.NamespacedName // which they all are, each with a token of its own
+// daemon is the name of the daemon's Lease, and of its ServiceAccount.
+var daemon = types.NamespacedName{Namespace: framework.DaemonName, Name: framework.DaemonName}
+
+// shortFaults are durations that make faults short, with those that every replica has.
+var shortFaults = []string{"--leader-elect-retry-period=1s", "--write-timeout=1s"}
+
+// fleet is replicas of the daemon that elect a leader.
+type fleet struct {
+	t     *testing.T
+	began time.Time
 	// proxied puts a proxy before each replica's link, which can hold single writes and
 	// knows when each was sent. The replica then has its connections with the proxy, and
 	// does not see those over the link fail.
 	proxied bool
-	// start starts a replica.
-	start func(t *testing.T, kubeconfig string) *framework.Program
-}
-
-// fleet is replicas of one program that elect a leader by a Lease.
-type fleet struct {
-	fleetOptions
-	t       *testing.T
-	began   time.Time
+	build   string // of replicas that are started
 	members []*member
 }
 
 // member is a replica with credentials and a network of its own, which stay when its
 // process is started again.
 type member struct {
-	*framework.Program
+	*framework.Replica
 	fleet      *fleet
 	link       *clustertest.Link
 	proxy      *clustertest.HoldingProxy // nil unless the fleet is proxied
@@ -53,13 +50,17 @@ type member struct {
 	credential string // its ID in the audit log
 }
 
-// startFleet starts all replicas. What happened to the Lease before is left out of
-// account.
-func startFleet(t *testing.T, o fleetOptions) *fleet {
+// startFleet starts replicas and waits until they are ready. What happened to the Lease
+// before is left out of account.
+func startFleet(t *testing.T, replicas int, proxied bool) *fleet {
 	t.Helper()
-	f := &fleet{fleetOptions: o, t: t, began: time.Now()}
-	for range o.replicas {
+	framework.FreeLease(t)
+	f := &fleet{t: t, began: time.Now(), proxied: proxied, build: framework.Binary()}
+	for range replicas {
 		f.add()
+	}
+	for _, m := range f.members {
+		m.Ready()
 	}
 	return f
 }
@@ -70,9 +71,9 @@ func (f *fleet) add() *member {
 	m := &member{fleet: f, link: clustertest.StartLink(f.t, framework.Cluster())}
 	if f.proxied {
 		m.proxy = clustertest.StartHoldingProxy(f.t, framework.Cluster(), m.link)
-		m.kubeconfig = m.proxy.Kubeconfig(f.t, f.serviceAccount.Namespace, f.serviceAccount.Name)
+		m.kubeconfig = m.proxy.Kubeconfig(f.t, daemon.Namespace, daemon.Name)
 	} else {
-		m.kubeconfig = m.link.Kubeconfig(f.t, framework.Cluster(), f.serviceAccount.Namespace, f.serviceAccount.Name)
+		m.kubeconfig = m.link.Kubeconfig(f.t, framework.Cluster(), daemon.Namespace, daemon.Name)
 	}
 	var err error
 	if m.credential, err = cluster.CredentialID(m.kubeconfig); err != nil {
@@ -84,18 +85,14 @@ func (f *fleet) add() *member {
 }
 
 // start starts the replica's process, for the first time or after the last has ended.
-func (m *member) start() { m.Program = m.fleet.fleetOptions.start(m.fleet.t, m.kubeconfig) }
+func (m *member) start() {
+	m.Replica = framework.StartBuild(m.fleet.t, m.fleet.build, m.kubeconfig, shortFaults...)
+}
 
 // freeze stops the process where it is; thaw lets it go on.
 func (m *member) freeze() { m.Signal(syscall.SIGSTOP) }
 
 func (m *member) thaw() { m.Signal(syscall.SIGCONT) }
-
-// kill ends the process as nothing can prepare for.
-func (m *member) kill() {
-	m.Signal(syscall.SIGKILL)
-	<-m.Done
-}
 
 // partition takes the replica's network down, so that it neither gets through nor
 // learns so; heal brings what was sent meanwhile.
@@ -114,14 +111,14 @@ func (f *fleet) check() *leaders.Report {
 }
 
 func (f *fleet) tryCheck() (*leaders.Report, error) {
-	replica, near := leaders.ServiceAccount(f.serviceAccount.Namespace, f.serviceAccount.Name), cluster.InNamespace(f.lease.Namespace)
+	replica, near := leaders.ServiceAccount(daemon.Namespace, daemon.Name), cluster.InNamespace(daemon.Namespace)
 	events, err := framework.Cluster().AuditEvents(func(event auditv1.Event) bool {
 		return event.RequestReceivedTimestamp.After(f.began) && (replica(event) || near(event))
 	})
 	if err != nil {
 		return nil, err
 	}
-	return leaders.Check(events, leaders.Options{Lease: f.lease, Replica: replica, Sent: f.sent})
+	return leaders.Check(events, leaders.Options{Lease: daemon, Replica: replica, Sent: f.sent})
 }
 
 // sent says when a write was sent, if it came through a proxy of the fleet.
@@ -137,7 +134,7 @@ func (f *fleet) sent(event auditv1.Event) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// WaitLeader waits until a replica other than these holds the Lease, and returns it.
+// waitLeader waits until a replica other than these holds the Lease, and returns it.
 // Whether it lives is another matter: name those that were killed.
 func (f *fleet) waitLeader(but ...*member) *member {
 	f.t.Helper()
@@ -161,14 +158,26 @@ func (f *fleet) waitLeader(but ...*member) *member {
 	return leader
 }
 
-// waitWrites waits until the replicas have made so many more writes.
-func (f *fleet) waitWrites(more int) {
+// wantNoViolations fails the test if there was anything that must not be.
+func (f *fleet) wantNoViolations() *leaders.Report {
+	f.t.Helper()
+	r := f.check()
+	if len(r.Violations) > 0 {
+		f.t.Fatalf("violations:\n%s", r)
+	}
+	return r
+}
+
+// waitServed waits until somebody leads and has made five more writes, and fails the test
+// if there was anything that must not be.
+func (f *fleet) waitServed() {
 	f.t.Helper()
 	before := f.check().Writes
 	clustertest.WaitUntil(f.t, "a leader writes", func(context.Context) error {
-		if n := f.check().Writes; n < before+more {
+		if n := f.check().Writes; n < before+5 {
 			return fmt.Errorf("there are %d writes, of which %d are new", n, n-before)
 		}
 		return nil
 	})
+	f.wantNoViolations()
 }

@@ -23,7 +23,7 @@ import (
 // same object, the API server refuses it; if not, it is made, seen and undone.
 func TestLateWritesAreUndone(t *testing.T) {
 	ns := framework.NewNamespace(t)
-	d := startDaemons(t, 2, true)
+	d := startFleet(t, 2, true)
 	framework.Foos.Create(t, ns, "a", 1)
 	framework.Foos.WaitReady(t, ns, "a", 1)
 
@@ -33,7 +33,7 @@ func TestLateWritesAreUndone(t *testing.T) {
 	}
 	framework.Foos.WaitReady(t, ns, "a", 3)
 	late.leader.thaw()
-	d.replicas[late.leader.Program].Ready()
+	late.leader.Ready()
 
 	late = d.holdScaling(ns, "a", 5, 3)
 	began := time.Now()
@@ -52,14 +52,13 @@ func TestLateWritesAreUndone(t *testing.T) {
 
 	flapping := framework.StartFlapping(t, framework.NewNamespace(t), 20)
 	leader := d.waitLeader()
-	healed(d.fleet, leader)
+	leader.partition()
+	d.waitLeader(leader)
+	leader.heal()
 	d.waitServed()
 	flapping.End(t)
-	r := d.check()
+	r := d.wantNoViolations()
 	t.Logf("found:\n%s", r)
-	if len(r.Violations) > 0 {
-		t.Error("there are violations")
-	}
 	if !slices.ContainsFunc(r.Held, func(event auditv1.Event) bool { return event.AuditID == late.id }) {
 		t.Error("the late write is not counted")
 	}
@@ -74,7 +73,7 @@ type lateWrite struct {
 
 // holdScaling changes a Foo's replicas, holds the leader's scaling of its Deployment, and
 // changes them again so that the next leader has that to do.
-func (d *daemonFleet) holdScaling(ns, name string, first, then int) lateWrite {
+func (d *fleet) holdScaling(ns, name string, first, then int) lateWrite {
 	d.t.Helper()
 	leader := d.waitLeader()
 	hold := leader.proxy.Hold(framework.ScalesDeployment(ns, name))

@@ -23,8 +23,8 @@ func TestManyTermsLeakNothing(t *testing.T) {
 	framework.Long(t)
 	ns := framework.NewNamespace(t)
 	framework.Foos.Create(t, ns, "a", 1)
-	d := startDaemons(t, 1, false)
-	r, token := d.replicas[d.members[0].Program], framework.DebuggerToken(t, ns)
+	d := startFleet(t, 1, false)
+	r, token := d.members[0].Replica, framework.DebuggerToken(t, ns)
 	framework.Foos.WaitReady(t, ns, "a", 1)
 	terms := 0
 	lose := func(more int) {

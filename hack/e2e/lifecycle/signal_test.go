@@ -4,7 +4,6 @@
 package lifecycle
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +16,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"text/tabwriter"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -82,8 +80,9 @@ func TestSIGTERMAtAnyMoment(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	leading, late := 0, 0
+	leading, late, were := 0, 0, map[string]int{}
 	for _, p := range tries {
+		were[p.was]++
 		if p.took > endsWithin || p.code != 0 && (!p.killed || p.listened) {
 			t.Errorf("told to end %v after its start, when it was %s, a process ended after %v with code %d, killed by the signal: %t; want the end within %v and code 0. Its log:\n%s",
 				p.after, p.was, p.took, p.code, p.killed, endsWithin, &p.log)
@@ -99,7 +98,7 @@ func TestSIGTERMAtAnyMoment(t *testing.T) {
 	if late > unlucky {
 		t.Errorf("%d processes were killed by the signal although main had begun, want at most %d", late, unlucky)
 	}
-	t.Logf("%d processes in %v, %d led:\n%s", len(tries), time.Since(began).Round(time.Second), leading, summarize(tries))
+	t.Logf("%d processes in %v, %d led; when they were told to end, they were: %v", len(tries), time.Since(began).Round(time.Second), leading, were)
 	wantReleased(t, began, leading, len(tries))
 
 	next := framework.StartReplica(t).Ready()
@@ -127,6 +126,18 @@ func TestSIGTERMWithoutAPIServer(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestSecondSignalExitsAtOnce(t *testing.T) {
+	framework.FreeLease(t)
+	link := clustertest.StartLink(t, framework.Cluster())
+	r := framework.StartReplicaWith(t, link.Kubeconfig(t, framework.Cluster(), framework.DaemonName, framework.DaemonName), "--leader-elect-renew-deadline=5s").Ready()
+	r.WaitLog("Starting workers") // it may hold the Lease and not know it yet
+	link.Hold(clustertest.Both)   // the Lease cannot be released
+	r.Signal(syscall.SIGTERM)
+	r.WaitLog("All controllers have stopped")
+	r.Signal(syscall.SIGTERM)
+	r.WantExit(1)
 }
 
 // lastInit returns what the runtime prints when the last package of a program is
@@ -224,43 +235,6 @@ func (p *try) stage() string {
 		i--
 	}
 	return stages[i].name
-}
-
-// summarize says what became of processes, by what they were doing.
-func summarize(tries []*try) string {
-	var b strings.Builder
-	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "it was\tfirst at\tlast at\tcode 0\tkilled\t<50ms\t<100ms\t<200ms\t<500ms\t<1s\t<2s\t<5s\tlongest\t")
-	for _, s := range stages {
-		var of []*try
-		killed, counts := 0, make([]int, 7)
-		for _, p := range tries {
-			if p.was != s.name {
-				continue
-			}
-			of = append(of, p)
-			if p.killed {
-				killed++
-			}
-			for i, limit := range []time.Duration{50, 100, 200, 500, 1000, 2000, 5000} {
-				if p.took < limit*time.Millisecond {
-					counts[i]++
-					break
-				}
-			}
-		}
-		if len(of) == 0 {
-			continue
-		}
-		longest := slices.MaxFunc(of, func(a, b *try) int { return cmp.Compare(a.took, b.took) })
-		fmt.Fprintf(table, "%s\t%v\t%v\t%d\t%d", s.name, of[0].after.Round(time.Millisecond), of[len(of)-1].after.Round(time.Millisecond), len(of)-killed, killed)
-		for _, n := range counts {
-			fmt.Fprintf(table, "\t%d", n)
-		}
-		fmt.Fprintf(table, "\t%v\t\n", longest.took.Round(time.Millisecond))
-	}
-	_ = table.Flush() // to a strings.Builder, which cannot fail
-	return b.String()
 }
 
 // wantReleased checks that each replica that led since then has released the Lease and

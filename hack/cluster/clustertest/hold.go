@@ -47,7 +47,7 @@ func StartHoldingProxy(t *testing.T, c *cluster.Cluster, link *Link) *HoldingPro
 	if link != nil {
 		target = link.URL()
 	}
-	p.Proxy = startProxy(t, c, target, p.wrap, nil)
+	p.Proxy = startProxy(t, c, target, nil, p.wrap, nil)
 	t.Cleanup(func() { close(p.ended) }) // before the proxy, which waits for its handlers
 	return p
 }

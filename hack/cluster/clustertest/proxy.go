@@ -7,6 +7,8 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -31,11 +33,21 @@ type Proxy struct {
 // for the one that just does, and responses through modify. It ends with the test.
 func StartProxy(t *testing.T, c *cluster.Cluster, wrap func(next http.Handler) http.Handler, modify func(*http.Response) error) *Proxy {
 	t.Helper()
-	return startProxy(t, c, c.Config().Host, wrap, modify)
+	return startProxy(t, c, c.Config().Host, nil, wrap, modify)
+}
+
+// StartProxyAs starts a proxy that shows the certificate that a function returns, to each
+// connection anew.
+func StartProxyAs(t *testing.T, c *cluster.Cluster, certificate func() *tls.Certificate) *Proxy {
+	t.Helper()
+	config := &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		return &tls.Config{Certificates: []tls.Certificate{*certificate()}}, nil
+	}}
+	return startProxy(t, c, c.Config().Host, config, func(next http.Handler) http.Handler { return next }, nil)
 }
 
 // startProxy starts one that finds the API server at a URL.
-func startProxy(t *testing.T, c *cluster.Cluster, host string, wrap func(next http.Handler) http.Handler, modify func(*http.Response) error) *Proxy {
+func startProxy(t *testing.T, c *cluster.Cluster, host string, config *tls.Config, wrap func(next http.Handler) http.Handler, modify func(*http.Response) error) *Proxy {
 	t.Helper()
 	target, err := url.Parse(host)
 	if err != nil {
@@ -44,7 +56,7 @@ func startProxy(t *testing.T, c *cluster.Cluster, host string, wrap func(next ht
 	authority := x509.NewCertPool()
 	authority.AppendCertsFromPEM(c.Config().CAData)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority}}
-	server := httptest.NewTLSServer(wrap(&httputil.ReverseProxy{
+	server := httptest.NewUnstartedServer(wrap(&httputil.ReverseProxy{
 		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:      transport,
 		FlushInterval:  -1,
@@ -52,6 +64,9 @@ func startProxy(t *testing.T, c *cluster.Cluster, host string, wrap func(next ht
 		// The client is to see what it would see without a proxy, and not an answer.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}))
+	server.TLS = config
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // of clients that do not trust it
+	server.StartTLS()
 	t.Cleanup(func() {
 		server.CloseClientConnections()
 		server.Close()

@@ -6,14 +6,8 @@ package faults
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
-	"io"
-	"log"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -134,52 +128,6 @@ func TestFaultClientCertificateRotated(t *testing.T) {
 	})
 }
 
-// frontend is a server before the API server whose certificate can be replaced.
-type frontend struct {
-	*httptest.Server
-	served atomic.Pointer[tls.Certificate]
-}
-
-func startFrontend(t *testing.T, p framework.Pair) *frontend {
-	t.Helper()
-	target, err := url.Parse(framework.Cluster().Config().Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(framework.Cluster().Config().CAData)
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}
-	f := &frontend{}
-	f.served.Store(p.Load(t))
-	f.Server = httptest.NewUnstartedServer(&httputil.ReverseProxy{
-		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		Transport:     transport,
-		FlushInterval: -1,
-		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
-	})
-	f.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that are meant to fail
-	f.EnableHTTP2 = true
-	f.TLS = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-		return &tls.Config{Certificates: []tls.Certificate{*f.served.Load()}, NextProtos: []string{"h2", "http/1.1"}}, nil
-	}}
-	f.StartTLS()
-	t.Cleanup(func() {
-		f.CloseClientConnections()
-		f.Close()
-		transport.CloseIdleConnections()
-	})
-	return f
-}
-
-// serve has new connections see another certificate, and ends the others, as a restart
-// does.
-func (f *frontend) serve(t *testing.T, p framework.Pair) time.Time {
-	t.Helper()
-	f.served.Store(p.Load(t))
-	f.CloseClientConnections()
-	return time.Now()
-}
-
 // TestFaultServerCARotated has the certificate of the API server signed by another
 // authority: first one that the daemon's file already names beside the old one, then one
 // that the file is late to name.
@@ -188,7 +136,14 @@ func TestFaultServerCARotated(t *testing.T) {
 	l := framework.NewIsolated(t)
 	year := time.Now().AddDate(1, 0, 0)
 	first, second, third := framework.NewAuthority(t, "first-ca"), framework.NewAuthority(t, "second-ca"), framework.NewAuthority(t, "third-ca")
-	server := startFrontend(t, first.Sign(t, "api", year))
+	var served atomic.Pointer[tls.Certificate]
+	served.Store(first.Sign(t, "api", year).Load(t))
+	server := clustertest.StartProxyAs(t, framework.Cluster(), served.Load)
+	serve := func(a *framework.Authority) time.Time {
+		served.Store(a.Sign(t, "api", year).Load(t))
+		server.CloseClientConnections() // as a restart does
+		return time.Now()
+	}
 	var bundle string
 	kubeconfig := l.Kubeconfig(t, func(dir string, cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) {
 		bundle = filepath.Join(dir, "ca.crt")
@@ -201,22 +156,20 @@ func TestFaultServerCARotated(t *testing.T) {
 	lost := func() int { return strings.Count(l.Log.String(), `"Lost the lease,`) }
 
 	framework.ReplaceFile(t, bundle, slices.Concat(first.Pem(), second.Pem()))
-	switched := server.serve(t, second.Sign(t, "api", year))
+	switched := serve(second)
 	inTime := max(0, l.WaitRenewal(switched).Sub(switched))
 	if n := lost(); n > 0 {
 		t.Errorf("the lead was lost %d times although the file named the authority in time", n)
 	}
 
-	server.serve(t, third.Sign(t, "api", year))
+	serve(third)
 	clustertest.WaitUntil(t, "the lead is lost, because the API server is not trusted", func(context.Context) error {
 		if lost() == 0 {
 			return fmt.Errorf("not yet")
 		}
 		return nil
 	})
-	if code, body, err := l.Get(t.Context(), "/livez"); err != nil || code != http.StatusOK {
-		t.Errorf("/livez while the API server is not trusted: %d %s %v", code, body, err)
-	}
+	l.WantLive(t.Context())
 	framework.ReplaceFile(t, bundle, third.Pem())
 	given := time.Now()
 	late := max(0, l.WaitRenewal(given).Sub(given))

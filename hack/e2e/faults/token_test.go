@@ -166,9 +166,7 @@ func TestFaultTokenLost(t *testing.T) {
 		// What is wanted meanwhile is done later, and once.
 		name := fmt.Sprintf("meanwhile-%d", i)
 		framework.Foos.Create(t, l.Namespace, name, 1)
-		if code, body, err := l.Get(t.Context(), "/livez"); err != nil || code != http.StatusOK {
-			t.Errorf("/livez while the token is bad: %d %s %v", code, body, err)
-		}
+		l.WantLive(t.Context())
 		framework.ReplaceFile(t, file, []byte(next()))
 		given := time.Now()
 		leads := max(0, l.WaitRenewal(given).Sub(given))

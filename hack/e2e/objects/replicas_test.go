@@ -140,12 +140,16 @@ func contestedReplicas(t *testing.T, k framework.Kind, ns string) {
 	k.WaitReady(t, ns, "a", 2)
 	k.WantPods(t, ns, "a", 2)
 	corrections := corrections(t, k, ns)
+	count := 1
 	for i := 1; i < len(corrections); i++ {
 		gap := corrections[i].RequestReceivedTimestamp.Sub(corrections[i-1].RequestReceivedTimestamp.Time)
-		t.Logf("correction %d came %v after the one before", i+1, gap)
-		if i >= quick && gap < period {
+		if gap >= 2*period { // on a busy machine the autoscaler may pause so long that the contest is over
+			count = 0
+		}
+		if count >= quick && gap < period {
 			t.Errorf("correction %d came %v after the one before, want %v at least after the first %d", i+1, gap, period, quick)
 		}
+		count++
 	}
 }
 

@@ -130,25 +130,21 @@ func checkPrivileges() error {
 
 // writePrivileges writes what the daemon was granted, beyond what anybody is, and used.
 func writePrivileges(dir string, used sets.Set[string]) error {
-	granted := sets.New[string]()
+	all := sets.New[string]()
 	for _, namespace := range []string{metav1.NamespaceDefault, DaemonName, metav1.NamespaceSystem} {
-		all, err := grantedTo(DaemonName, namespace)
+		there, err := granted(namespace)
 		if err != nil {
 			return err
 		}
-		anybody, err := grantedTo("default", namespace)
-		if err != nil {
-			return err
-		}
-		granted = granted.Union(all.Difference(anybody))
+		all = all.Union(there)
 	}
 	folder, err := os.Getwd()
 	if err != nil {
 		return err
 	}
-	for extension, all := range map[string]sets.Set[string]{"granted": granted, "used": used} {
+	for extension, lines := range map[string]sets.Set[string]{"granted": all, "used": used} {
 		path := filepath.Join(dir, filepath.Base(folder)+"."+extension)
-		if err := os.WriteFile(path, []byte(strings.Join(sets.List(all), "\n")+"\n"), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(strings.Join(sets.List(lines), "\n")+"\n"), 0o644); err != nil {
 			return fmt.Errorf("writing what the daemon may do: %w", err)
 		}
 	}

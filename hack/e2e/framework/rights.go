@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
@@ -32,14 +33,61 @@ func RevokeFromDaemon(t *testing.T, rights ...clustertest.Right) (grant func() t
 	return clustertest.Revoke(t, Kube(), DaemonName+"-controllers", DaemonUser, rights...)
 }
 
-// Granted is grantedTo for a test.
-func Granted(t *testing.T, serviceAccount, namespace string) sets.Set[string] {
+// Granted returns what the daemon may do in a namespace and not any ServiceAccount may,
+// spelt as [Grants] does.
+func Granted(t *testing.T, namespace string) sets.Set[string] {
 	t.Helper()
-	all, err := grantedTo(serviceAccount, namespace)
+	rights, err := granted(namespace)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return all
+	return rights
+}
+
+func granted(namespace string) (sets.Set[string], error) {
+	daemon, err := grantedTo(DaemonName, namespace)
+	if err != nil {
+		return nil, err
+	}
+	anybody, err := grantedTo("default", namespace)
+	return daemon.Difference(anybody), err
+}
+
+// ControllerRights are what the controllers need where there are objects that they serve.
+func ControllerRights() sets.Set[string] {
+	rights := sets.New("create events", "patch events")
+	for _, d := range app.NewRegistry().Descriptors() {
+		for _, rule := range d.Rules {
+			rights.Insert(Grants(rule.APIGroups, rule.Resources, rule.ResourceNames, rule.Verbs)...)
+		}
+	}
+	return rights
+}
+
+// WantGranted checks that the daemon may do in its own namespace, in kube-system and
+// elsewhere what it needs, given what its controllers need there, and no more.
+func WantGranted(t *testing.T, namespace string, controllers sets.Set[string]) {
+	t.Helper()
+	want := controllers.Union(sets.New("create tokenreviews.authentication.k8s.io", "create subjectaccessreviews.authorization.k8s.io"))
+	switch namespace {
+	case DaemonName:
+		want.Insert("create events", "patch events", "create leases.coordination.k8s.io")
+		want.Insert(Grants([]string{"coordination.k8s.io"}, []string{"leases"}, []string{DaemonName}, []string{"get", "update", "watch"})...)
+	case metav1.NamespaceSystem:
+		want.Insert(Grants([]string{""}, []string{"configmaps"}, []string{"extension-apiserver-authentication"}, []string{"get", "list", "watch"})...)
+	}
+	got := Granted(t, namespace)
+	for grant := range want.Difference(got) {
+		t.Errorf("in %s the daemon may not %s", namespace, grant)
+	}
+	for grant := range got.Difference(want) {
+		t.Errorf("in %s the daemon may %s, and has no use for it", namespace, grant)
+	}
+	for grant := range got {
+		if strings.Contains(grant, "*") || strings.Contains(grant, "secrets") {
+			t.Errorf("in %s the daemon may %s: too much, whatever the use", namespace, grant)
+		}
+	}
 }
 
 // grantedTo returns what a ServiceAccount in the daemon's namespace may do in a

@@ -21,7 +21,6 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/utils/ptr"
 
-	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
@@ -120,7 +119,10 @@ func TestOneNamespaceRoles(t *testing.T) {
 	ns, elsewhere := framework.NewNamespace(t), framework.NewNamespace(t)
 	framework.FreeLease(t)
 	defer installForOne(t, ns)()
-	wantGrantedForOne(t, ns)
+	framework.WantGranted(t, ns, framework.ControllerRights())
+	for _, other := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, framework.DaemonName} {
+		framework.WantGranted(t, other, nil)
+	}
 
 	for _, k := range framework.Kinds {
 		k.Create(t, elsewhere, k.Singular, 1)
@@ -205,35 +207,11 @@ func installForOne(t *testing.T, ns string) (restore func()) {
 func waitGranted(t *testing.T, ns, grant string, want bool) {
 	t.Helper()
 	clustertest.WaitUntil(t, fmt.Sprintf("that the daemon may %s in %s is %t", grant, ns, want), func(context.Context) error {
-		if all := framework.Granted(t, framework.DaemonName, ns); all.Has(grant) != want {
+		if all := framework.Granted(t, ns); all.Has(grant) != want {
 			return fmt.Errorf("it may %q", sets.List(all))
 		}
 		return nil
 	})
-}
-
-// wantGrantedForOne checks that the daemon may do in the namespace what it may do
-// everywhere else, and elsewhere only what it cannot do without.
-func wantGrantedForOne(t *testing.T, ns string) {
-	t.Helper()
-	there, reviews := sets.New("create events", "patch events"), sets.New("create tokenreviews.authentication.k8s.io", "create subjectaccessreviews.authorization.k8s.io")
-	for _, d := range app.NewRegistry().Descriptors() {
-		for _, rule := range d.Rules {
-			there.Insert(framework.Grants(rule.APIGroups, rule.Resources, rule.ResourceNames, rule.Verbs)...)
-		}
-	}
-	lease := "leases.coordination.k8s.io"
-	for namespace, want := range map[string]sets.Set[string]{
-		ns:                      there,
-		metav1.NamespaceDefault: nil,
-		metav1.NamespaceSystem:  sets.New(framework.Grants([]string{""}, []string{"configmaps"}, []string{"extension-apiserver-authentication"}, []string{"get", "list", "watch"})...),
-		framework.DaemonName:    sets.New("create events", "patch events", "create "+lease, "get "+lease+"/"+framework.DaemonName, "update "+lease+"/"+framework.DaemonName, "watch "+lease+"/"+framework.DaemonName),
-	} {
-		got := framework.Granted(t, framework.DaemonName, namespace).Difference(framework.Granted(t, "default", namespace))
-		if want = want.Union(reviews); !got.Equal(want) {
-			t.Errorf("in %s: lacks %q, may %q without need", namespace, sets.List(want.Difference(got)), sets.List(got.Difference(want)))
-		}
-	}
 }
 
 // wantOnlyIn checks that the daemon looked at no other namespace, but for its Lease and

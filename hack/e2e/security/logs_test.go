@@ -53,15 +53,11 @@ func TestLogsHoldNoSecrets(t *testing.T) {
 				"the daemon's": tokenOf(t, kubeconfig),
 			}
 			pages := see(t, r, tokens)
-			for _, k := range framework.Kinds {
-				workOnCanaries(t, k, framework.NewNamespace(t))
-			}
+			workOnCanaries(t, framework.Foos, framework.NewNamespace(t))
 			if code, answer, err := r.DoAs(t.Context(), http.MethodPut, admin, "/debug/flags/v", "10"); err != nil || code != http.StatusOK || !strings.Contains(answer, "to 7, not to 10") {
 				t.Errorf("PUT of the verbosity answers %d %s, %v, want it to be 7", code, answer, err)
 			}
-			for _, k := range framework.Kinds {
-				workOnCanaries(t, k, framework.NewNamespace(t))
-			}
+			workOnCanaries(t, framework.Icecreams, framework.NewNamespace(t))
 			pages += see(t, r, tokens)
 			r.Stop()
 

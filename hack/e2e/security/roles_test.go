@@ -11,9 +11,7 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 
-	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
@@ -21,46 +19,8 @@ import (
 // TestDaemonRights compares what the daemon's ServiceAccount may do,
 // in each namespace that matters, with what it has a use for.
 func TestDaemonRights(t *testing.T) {
-	everywhere := sets.New(
-		"create events", "patch events",
-		"create tokenreviews.authentication.k8s.io",
-		"create subjectaccessreviews.authorization.k8s.io",
-	)
-	for _, d := range app.NewRegistry().Descriptors() {
-		for _, rule := range d.Rules {
-			everywhere.Insert(framework.Grants(rule.APIGroups, rule.Resources, rule.ResourceNames, rule.Verbs)...)
-		}
-	}
-	for namespace, more := range map[string]sets.Set[string]{
-		metav1.NamespaceDefault: nil,
-		framework.DaemonName: sets.New(
-			"create leases.coordination.k8s.io",
-			"get leases.coordination.k8s.io/"+framework.DaemonName,
-			"update leases.coordination.k8s.io/"+framework.DaemonName,
-			"watch leases.coordination.k8s.io/"+framework.DaemonName,
-		),
-		metav1.NamespaceSystem: sets.New(
-			"get configmaps/extension-apiserver-authentication",
-			"list configmaps/extension-apiserver-authentication",
-			"watch configmaps/extension-apiserver-authentication",
-		),
-	} {
-		t.Run(namespace, func(t *testing.T) {
-			// What any ServiceAccount may do is not of our making.
-			got := framework.Granted(t, framework.DaemonName, namespace).Difference(framework.Granted(t, "default", namespace))
-			want := everywhere.Union(more)
-			for _, grant := range sets.List(want.Difference(got)) {
-				t.Errorf("may not %s", grant)
-			}
-			for _, grant := range sets.List(got.Difference(want)) {
-				t.Errorf("may %s, and has no use for it", grant)
-			}
-			for _, grant := range sets.List(got) {
-				if strings.Contains(grant, "*") || strings.Contains(grant, "secrets") {
-					t.Errorf("may %s: too much, whatever the use", grant)
-				}
-			}
-		})
+	for _, namespace := range []string{metav1.NamespaceDefault, framework.DaemonName, metav1.NamespaceSystem} {
+		framework.WantGranted(t, namespace, framework.ControllerRights())
 	}
 }
 

@@ -123,17 +123,18 @@ func (c *caller) hearsNothing() {
 
 func TestLinkHolds(t *testing.T) {
 	for name, tc := range map[string]struct {
-		direction Direction
-		heard     bool
+		first, then Direction
+		heard       bool
 	}{
-		"requests": {Requests, false},
-		"answers":  {Answers, true},
-		"both":     {Both, false},
+		"requests":          {Requests, Requests, false}, // once more changes nothing
+		"answers":           {Answers, Answers, true},
+		"both":              {Both, Both, false},
+		"answers, and both": {Answers, Both, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			link, c := call(t)
-			link.Hold(tc.direction)
-			link.Hold(tc.direction) // once more changes nothing
+			link.Hold(tc.first)
+			link.Hold(tc.then)
 			c.says("held")
 			if tc.heard {
 				c.isHeard("held")
@@ -152,18 +153,6 @@ func TestLinkHolds(t *testing.T) {
 			c.hears("free")
 		})
 	}
-}
-
-// TestLinkHoldsMore has a link hold the other direction while it holds one.
-func TestLinkHoldsMore(t *testing.T) {
-	link, c := call(t)
-	link.Hold(Answers)
-	link.Hold(Both)
-	c.says("held")
-	c.isNotHeard()
-	link.Release()
-	c.isHeard("held")
-	c.hears("held")
 }
 
 // TestLinkHoldsEnds has a client end while the link holds, as when it is killed: the

@@ -37,14 +37,19 @@ func ApplyManifest(t *testing.T, ns, manifest string) {
 
 // RestoreCRDs installs our CRDs again at the end of a test that changes them.
 func RestoreCRDs(t *testing.T) {
-	// For some seconds after a kind has come back, admission cannot tell who may block the
-	// deletion of its objects, and refuses. That may be after the test.
-	expect(func(event auditv1.Event) bool {
-		return strings.Contains(event.ResponseStatus.Message, "cannot find RESTMapping")
-	})
+	ExpectUnknownKinds()
 	t.Cleanup(func() {
 		if err := Cluster().Install(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
+	})
+}
+
+// ExpectUnknownKinds says that the daemon is denied requests while admission cannot tell who
+// may block the deletion of its objects: for some seconds after a kind, or the API server,
+// has come back. That may be after the test.
+func ExpectUnknownKinds() {
+	expect(func(event auditv1.Event) bool {
+		return strings.Contains(event.ResponseStatus.Message, "cannot find RESTMapping")
 	})
 }

@@ -147,7 +147,7 @@ func TestLeadersUnderFaults(t *testing.T) {
 	// Of the Lease, and of all while an API server starts and does not yet know the roles.
 	framework.ExpectDenials(t, cluster.Unauthorized)
 	ns := framework.NewNamespace(t)
-	d := startFleet(t, 3, false)
+	d := startFleet(t, 3, false, shortFaults...)
 	flapping := framework.StartFlapping(t, ns, framework.Count(200, 30))
 	for _, fault := range faults {
 		if testing.Short() && !fault.short {
@@ -191,7 +191,7 @@ func TestRollingUpgrade(t *testing.T) {
 	}
 	const count = 5
 	ns, untouched := framework.NewNamespace(t), framework.NewNamespace(t)
-	d := startFleet(t, 3, false)
+	d := startFleet(t, 3, false, unhurried...)
 	for i := range count {
 		framework.Foos.Create(t, untouched, fmt.Sprintf("foo-%d", i), 2)
 	}

@@ -160,6 +160,7 @@ func TestDaemonBehindFence(t *testing.T) {
 // not begin again: https://github.com/kubernetes/kubernetes/issues/130887.
 func TestReinstalledFenceIsBlind(t *testing.T) {
 	framework.ExpectDenials(t, cluster.Unauthorized) // while the API server starts and does not know the roles
+	framework.ExpectUnknownKinds()
 	behindFence(t, func(a, b string) {
 		ns := framework.NewNamespace(t)
 		before, after := newWriter(t, ns, boundToken(t, a)), newWriter(t, ns, boundToken(t, b))

@@ -24,8 +24,10 @@ import (
 // daemon is the name of the daemon's Lease, and of its ServiceAccount.
 var daemon = types.NamespacedName{Namespace: framework.DaemonName, Name: framework.DaemonName}
 
-// shortFaults are durations that make faults short, with those that every replica has.
-var shortFaults = []string{"--leader-elect-retry-period=1s", "--write-timeout=1s"}
+// shortFaults are durations that make faults short, with those that every replica has;
+// unhurried, by which no machine is too busy to keep the lead.
+var shortFaults, unhurried = []string{"--leader-elect-retry-period=1s", "--write-timeout=1s"},
+	[]string{"--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=40s", "--write-timeout=10s"}
 
 // fleet is replicas of the daemon that elect a leader.
 type fleet struct {
@@ -36,6 +38,7 @@ type fleet struct {
 	// does not see those over the link fail.
 	proxied bool
 	build   string // of replicas that are started
+	flags   []string
 	members []*member
 }
 
@@ -52,10 +55,10 @@ type member struct {
 
 // startFleet starts replicas and waits until they are ready. What happened to the Lease
 // before is left out of account.
-func startFleet(t *testing.T, replicas int, proxied bool) *fleet {
+func startFleet(t *testing.T, replicas int, proxied bool, flags ...string) *fleet {
 	t.Helper()
 	framework.FreeLease(t)
-	f := &fleet{t: t, began: time.Now(), proxied: proxied, build: framework.Binary()}
+	f := &fleet{t: t, began: time.Now(), proxied: proxied, build: framework.Binary(), flags: flags}
 	for range replicas {
 		f.add()
 	}
@@ -86,7 +89,7 @@ func (f *fleet) add() *member {
 
 // start starts the replica's process, for the first time or after the last has ended.
 func (m *member) start() {
-	m.Replica = framework.StartBuild(m.fleet.t, m.fleet.build, m.kubeconfig, shortFaults...)
+	m.Replica = framework.StartBuild(m.fleet.t, m.fleet.build, m.kubeconfig, m.fleet.flags...)
 }
 
 // freeze stops the process where it is; thaw lets it go on.

@@ -23,7 +23,7 @@ import (
 // same object, the API server refuses it; if not, it is made, seen and undone.
 func TestLateWritesAreUndone(t *testing.T) {
 	ns := framework.NewNamespace(t)
-	d := startFleet(t, 2, true)
+	d := startFleet(t, 2, true, shortFaults...)
 	framework.Foos.Create(t, ns, "a", 1)
 	framework.Foos.WaitReady(t, ns, "a", 1)
 

@@ -23,7 +23,7 @@ func TestManyTermsLeakNothing(t *testing.T) {
 	framework.Long(t)
 	ns := framework.NewNamespace(t)
 	framework.Foos.Create(t, ns, "a", 1)
-	d := startFleet(t, 1, false)
+	d := startFleet(t, 1, false, shortFaults...)
 	r, token := d.members[0].Replica, framework.DebuggerToken(t, ns)
 	framework.Foos.WaitReady(t, ns, "a", 1)
 	terms := 0

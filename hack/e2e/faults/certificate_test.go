@@ -39,27 +39,14 @@ func clientAuthority(t *testing.T) *framework.Authority {
 	framework.ReplaceFile(t, path, append(bundle, a.Pem()...)) // the API server watches it
 	t.Cleanup(func() { framework.ReplaceFile(t, path, bundle) })
 	mine := a.Sign(t, "somebody", time.Now().Add(time.Hour))
+	config := rest.AnonymousClientConfig(framework.Cluster().Config())
+	config.CertData, config.KeyData = mine.Certificate, mine.Key
 	clustertest.WaitUntil(t, "the API server accepts certificates of the authority", func(ctx context.Context) error {
-		config := rest.AnonymousClientConfig(framework.Cluster().Config())
-		config.CertData, config.KeyData = mine.Certificate, mine.Key
-		client, err := rest.HTTPClientFor(config)
-		if err != nil {
-			return err
+		code, err := ask(ctx, config)
+		if err == nil && code != http.StatusOK {
+			err = fmt.Errorf("status %d", code)
 		}
-		defer client.CloseIdleConnections()
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+"/api", nil)
-		if err != nil {
-			return err
-		}
-		response, err := client.Do(request)
-		if err != nil {
-			return err
-		}
-		defer response.Body.Close()
-		if response.StatusCode != http.StatusOK {
-			return fmt.Errorf("status %s", response.Status)
-		}
-		return nil
+		return err
 	})
 	return a
 }

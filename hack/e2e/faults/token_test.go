@@ -5,7 +5,6 @@ package faults
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -26,30 +25,37 @@ import (
 // tokenReadAgain is how often client-go reads the file of a token, and a little.
 const tokenReadAgain = 65 * time.Second
 
+// ask asks the API server something by the credentials of the configuration, with a
+// connection of its own, and returns the status of the answer.
+func ask(ctx context.Context, config *rest.Config) (code int, err error) {
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return 0, err
+	}
+	defer client.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+"/api", nil)
+	if err != nil {
+		return 0, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	return response.StatusCode, response.Body.Close()
+}
+
 // waitRefused waits until the API server accepts a token no more, which it may have in a
 // cache.
 func waitRefused(t *testing.T, token string) {
 	t.Helper()
 	config := rest.AnonymousClientConfig(framework.Cluster().Config())
 	config.BearerToken = token
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
 	clustertest.WaitUntil(t, "the token is refused", func(ctx context.Context) error {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+"/version", nil)
-		if err != nil {
-			return err
+		code, err := ask(ctx, config)
+		if err == nil && code != http.StatusUnauthorized {
+			err = fmt.Errorf("status %d", code)
 		}
-		response, err := client.Do(request)
-		if err != nil {
-			return err
-		}
-		response.Body.Close()
-		if response.StatusCode != http.StatusUnauthorized {
-			return errors.New(response.Status)
-		}
-		return nil
+		return err
 	})
 }
 
@@ -147,7 +153,7 @@ func TestFaultTokenLost(t *testing.T) {
 			if err := framework.Kube().CoreV1().ServiceAccounts(l.Namespace).Delete(t.Context(), framework.IsolatedAccount, metav1.DeleteOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			l.CreateAccount(t)
+			framework.CreateAccount(t, l.Namespace, framework.IsolatedAccount)
 			return func() string { return l.Token(t, nil) }
 		}},
 	} {

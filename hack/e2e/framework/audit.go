@@ -25,14 +25,7 @@ func ScalesDeployment(ns, name string) func(r *http.Request, body []byte) bool {
 // that matches the conditions. What the aggregator wrote is not among it.
 func (k Kind) Writes(t *testing.T, ns string, conditions ...func(auditv1.Event) bool) map[string]int {
 	t.Helper()
-	return WritesBy(t, k.Controller, ns, conditions...)
-}
-
-// WritesBy counts what a controller wrote in a namespace, by call, of all that matches the
-// conditions.
-func WritesBy(t *testing.T, controller, ns string, conditions ...func(auditv1.Event) bool) map[string]int {
-	t.Helper()
-	events, err := Cluster().AuditEvents(append(conditions, cluster.ByUserAgent(controller), cluster.InNamespace(ns))...)
+	events, err := Cluster().AuditEvents(append(conditions, cluster.ByUserAgent(k.Controller), cluster.InNamespace(ns))...)
 	if err != nil {
 		t.Fatal(err)
 	}

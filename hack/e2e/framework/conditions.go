@@ -17,43 +17,45 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
+// waitObject waits until an object is as it should be.
+func (k Kind) waitObject(t *testing.T, ns, name, what string, is func(object *samplev1alpha1.Foo) bool) {
+	t.Helper()
+	clustertest.WaitUntil(t, fmt.Sprintf("%s %s %s", k.Kind, name, what), func(ctx context.Context) error {
+		object, err := k.Get(ctx, ns, name)
+		if err == nil && !is(object) {
+			err = fmt.Errorf("generation %d, status %+v", object.Generation, object.Status)
+		}
+		return err
+	})
+}
+
+// WaitReady waits until an object is ready in its present generation, with so many
+// replicas.
+func (k Kind) WaitReady(t *testing.T, ns, name string, replicas int) {
+	t.Helper()
+	k.waitObject(t, ns, name, fmt.Sprintf("is ready with %d replicas", replicas), func(object *samplev1alpha1.Foo) bool {
+		s := object.Status
+		return meta.IsStatusConditionTrue(s.Conditions, "Ready") && s.ObservedGeneration == object.Generation &&
+			int(s.AvailableReplicas) == replicas && int(s.Replicas) == replicas
+	})
+}
+
+// WaitStalled waits until an object is Stalled in its present generation.
+func (k Kind) WaitStalled(t *testing.T, ns, name string) {
+	t.Helper()
+	k.waitObject(t, ns, name, "is stalled", func(object *samplev1alpha1.Foo) bool {
+		return meta.IsStatusConditionTrue(object.Status.Conditions, "Stalled") && object.Status.ObservedGeneration == object.Generation
+	})
+}
+
 // WaitMessage waits until a condition of an object is True, for its present
 // generation, with a reason and a message that begins as given, and no other of
 // ours is True.
 func (k Kind) WaitMessage(t *testing.T, ns, name, conditionType, reason, message string) {
 	t.Helper()
-	clustertest.WaitUntil(t, fmt.Sprintf("%s %s is %s for %s", k.Kind, name, conditionType, reason), func(ctx context.Context) error {
-		object, err := k.Get(ctx, ns, name)
-		if err != nil {
-			return err
-		}
-		c := ConditionOf(object, conditionType)
-		if c.Reason != reason || !strings.HasPrefix(c.Message, message) || object.Status.ObservedGeneration != object.Generation {
-			return fmt.Errorf("generation %d, status %+v", object.Generation, object.Status)
-		}
-		return nil
-	})
-}
-
-// ConditionOf returns the condition if it is True, and no other of ours is.
-func ConditionOf(object *samplev1alpha1.Foo, conditionType string) metav1.Condition {
-	for _, other := range []string{"Ready", "Reconciling", "Stalled"} {
-		if meta.IsStatusConditionTrue(object.Status.Conditions, other) != (other == conditionType) {
-			return metav1.Condition{}
-		}
-	}
-	return *meta.FindStatusCondition(object.Status.Conditions, conditionType)
-}
-
-// WaitObserved waits until an object has a status of the given generation.
-func (k Kind) WaitObserved(t *testing.T, ns, name string, generation int64) {
-	t.Helper()
-	clustertest.WaitUntil(t, "the object has a status", func(ctx context.Context) error {
-		object, err := k.Get(ctx, ns, name)
-		if err == nil && object.Status.ObservedGeneration != generation {
-			err = fmt.Errorf("of generation %d", object.Status.ObservedGeneration)
-		}
-		return err
+	k.waitObject(t, ns, name, fmt.Sprintf("is %s for %s", conditionType, reason), func(object *samplev1alpha1.Foo) bool {
+		c := conditionOf(object, conditionType)
+		return c.Reason == reason && strings.HasPrefix(c.Message, message) && object.Status.ObservedGeneration == object.Generation
 	})
 }
 
@@ -61,15 +63,24 @@ func (k Kind) WaitObserved(t *testing.T, ns, name string, generation int64) {
 // and that of Ready have the given words.
 func (k Kind) WaitSays(t *testing.T, ns, name, conditionType, reason, words string) {
 	t.Helper()
-	clustertest.WaitUntil(t, fmt.Sprintf("%s %s is %s for %s", k.Kind, name, conditionType, reason), func(ctx context.Context) error {
-		object, err := k.Get(ctx, ns, name)
-		if err != nil {
-			return err
-		}
-		c, ready := ConditionOf(object, conditionType), meta.FindStatusCondition(object.Status.Conditions, "Ready")
-		if c.Reason != reason || !strings.Contains(c.Message, words) || ready == nil || !strings.Contains(ready.Message, words) {
-			return fmt.Errorf("conditions %+v", object.Status.Conditions)
-		}
-		return nil
+	k.waitObject(t, ns, name, fmt.Sprintf("is %s for %s", conditionType, reason), func(object *samplev1alpha1.Foo) bool {
+		c, ready := conditionOf(object, conditionType), meta.FindStatusCondition(object.Status.Conditions, "Ready")
+		return c.Reason == reason && strings.Contains(c.Message, words) && ready != nil && strings.Contains(ready.Message, words)
 	})
+}
+
+// WaitObserved waits until an object has a status of the given generation.
+func (k Kind) WaitObserved(t *testing.T, ns, name string, generation int64) {
+	t.Helper()
+	k.waitObject(t, ns, name, "has a status", func(object *samplev1alpha1.Foo) bool { return object.Status.ObservedGeneration == generation })
+}
+
+// conditionOf returns the condition if it is True, and no other of ours is.
+func conditionOf(object *samplev1alpha1.Foo, conditionType string) metav1.Condition {
+	for _, other := range []string{"Ready", "Reconciling", "Stalled"} {
+		if meta.IsStatusConditionTrue(object.Status.Conditions, other) != (other == conditionType) {
+			return metav1.Condition{}
+		}
+	}
+	return *meta.FindStatusCondition(object.Status.Conditions, conditionType)
 }

@@ -14,7 +14,6 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
@@ -30,12 +29,7 @@ import (
 // that is nil.
 func (l *Isolated) Token(t *testing.T, bound *authenticationv1.BoundObjectReference) string {
 	t.Helper()
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: bound}}
-	request, err := Kube().CoreV1().ServiceAccounts(l.Namespace).CreateToken(t.Context(), IsolatedAccount, request, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return request.Status.Token
+	return NewToken(t, l.Namespace, IsolatedAccount, bound)
 }
 
 // TokenKubeconfig returns the path of a kubeconfig and that of the file that its token is
@@ -95,21 +89,7 @@ func NewIsolated(t *testing.T) *Isolated {
 	t.Helper()
 	ns := NewNamespace(t)
 	l := &Isolated{Namespace: ns, began: time.Now()}
-	l.CreateAccount(t)
-	subject := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: ns, Name: IsolatedAccount}
-	for _, role := range []string{DaemonName + "-controllers", DaemonName + "-events", "system:auth-delegator"} {
-		binding := &rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: ns + "-" + role},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-			Subjects:   []rbacv1.Subject{subject},
-		}
-		if _, err := Kube().RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			_ = Kube().RbacV1().ClusterRoleBindings().Delete(context.WithoutCancel(t.Context()), binding.Name, metav1.DeleteOptions{})
-		})
-	}
+	CreateAccount(t, ns, IsolatedAccount, DaemonName+"-controllers", DaemonName+"-events", "system:auth-delegator")
 	leases := &rbacv1.Role{
 		ObjectMeta: metav1.ObjectMeta{Name: IsolatedAccount},
 		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "create", "update", "watch"}}},
@@ -117,30 +97,10 @@ func NewIsolated(t *testing.T) *Isolated {
 	if _, err := Kube().RbacV1().Roles(ns).Create(t.Context(), leases, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for in, role := range map[string]string{ns: IsolatedAccount, metav1.NamespaceSystem: "extension-apiserver-authentication-reader"} {
-		binding := &rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: ns},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role},
-			Subjects:   []rbacv1.Subject{subject},
-		}
-		if _, err := Kube().RbacV1().RoleBindings(in).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			_ = Kube().RbacV1().RoleBindings(in).Delete(context.WithoutCancel(t.Context()), ns, metav1.DeleteOptions{})
-		})
-	}
+	BindRole(t, ns, IsolatedAccount, ns, IsolatedAccount)
+	BindRole(t, ns, IsolatedAccount, metav1.NamespaceSystem, "extension-apiserver-authentication-reader")
 	l.waitAllowed(t)
 	return l
-}
-
-// CreateAccount makes the ServiceAccount, for the first time or again.
-func (l *Isolated) CreateAccount(t *testing.T) {
-	t.Helper()
-	_, err := Kube().CoreV1().ServiceAccounts(l.Namespace).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: IsolatedAccount}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // User is the name by which the API server knows the ServiceAccount.

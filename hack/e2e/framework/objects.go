@@ -11,30 +11,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
-
-// WaitReady waits until an object is ready in its present generation, with so many
-// replicas.
-func (k Kind) WaitReady(t *testing.T, ns, name string, replicas int) {
-	t.Helper()
-	clustertest.WaitUntil(t, fmt.Sprintf("%s %s is ready with %d replicas", k.Kind, name, replicas), func(ctx context.Context) error {
-		object, err := k.Get(ctx, ns, name)
-		if err != nil {
-			return err
-		}
-		s := object.Status
-		if !meta.IsStatusConditionTrue(s.Conditions, "Ready") || s.ObservedGeneration != object.Generation || int(s.AvailableReplicas) != replicas || int(s.Replicas) != replicas {
-			return fmt.Errorf("generation %d, status %+v", object.Generation, s)
-		}
-		return nil
-	})
-}
 
 // WantPods compares the Pods of an object that run on a Node.
 func (k Kind) WantPods(t *testing.T, ns, name string, want int) {
@@ -54,18 +36,6 @@ func (k Kind) WantPods(t *testing.T, ns, name string, want int) {
 			return fmt.Errorf("%d of %d Pods run", running, len(pods.Items))
 		}
 		return nil
-	})
-}
-
-// WaitStalled waits until an object is Stalled in its present generation.
-func (k Kind) WaitStalled(t *testing.T, ns, name string) {
-	t.Helper()
-	clustertest.WaitUntil(t, k.Kind+" "+name+" is stalled", func(ctx context.Context) error {
-		object, err := k.Get(ctx, ns, name)
-		if err == nil && (!meta.IsStatusConditionTrue(object.Status.Conditions, "Stalled") || object.Status.ObservedGeneration != object.Generation) {
-			err = fmt.Errorf("generation %d, status %+v", object.Generation, object.Status)
-		}
-		return err
 	})
 }
 

@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
@@ -29,23 +29,30 @@ import (
 // as a kubelet mounts it, or without a name to none.
 func boundToken(t *testing.T, pod string) string {
 	t.Helper()
-	request := &authenticationv1.TokenRequest{}
-	if pod != "" {
-		request.Spec.BoundObjectRef = &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod}
+	if pod == "" {
+		return framework.NewToken(t, daemon.Namespace, daemon.Name, nil)
 	}
-	request, err := framework.Kube().CoreV1().ServiceAccounts(framework.DaemonName).CreateToken(t.Context(), framework.DaemonName, request, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return request.Status.Token
+	return framework.NewToken(t, daemon.Namespace, daemon.Name, &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod})
 }
 
 // tokenKubeconfig writes a kubeconfig with the token and returns its path.
 func tokenKubeconfig(t *testing.T, token string) string {
 	t.Helper()
-	return framework.DaemonKubeconfig(t, func(credentials *clientcmdapi.AuthInfo) {
-		credentials.TokenFile, credentials.Token = "", token
-	})
+	path, err := framework.Cluster().ServiceAccountKubeconfig(t.Context(), daemon.Namespace, daemon.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.LoadFromFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, user := range config.AuthInfos {
+		user.TokenFile, user.Token = "", token
+	}
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 var (

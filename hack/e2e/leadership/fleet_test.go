@@ -24,10 +24,12 @@ import (
 // daemon is the name of the daemon's Lease, and of its ServiceAccount.
 var daemon = types.NamespacedName{Namespace: framework.DaemonName, Name: framework.DaemonName}
 
-// shortFaults are durations that make faults short, with those that every replica has;
-// unhurried, by which no machine is too busy to keep the lead.
-var shortFaults, unhurried = []string{"--leader-elect-retry-period=1s", "--write-timeout=1s"},
-	[]string{"--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=40s", "--write-timeout=10s"}
+// Durations, with those that every replica has.
+var (
+	shortFaults = []string{"--leader-elect-retry-period=1s", "--write-timeout=1s"}
+	// unhurried are those by which no machine is too busy to keep the lead.
+	unhurried = []string{"--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=40s", "--write-timeout=10s"}
+)
 
 // fleet is replicas of the daemon that elect a leader.
 type fleet struct {

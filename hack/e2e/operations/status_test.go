@@ -20,9 +20,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/cert"
 
 	"samplecontroller.io/controller-manager/debug"
@@ -40,18 +37,8 @@ const statusReader = "sample-controller-manager-status-reader"
 func reader(t *testing.T) (kubeconfig string) {
 	t.Helper()
 	ns := framework.NewNamespace(t)
-	if _, err := framework.Kube().CoreV1().ServiceAccounts(ns).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "reader"}}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: ns, Name: "reader"}}
-	clusterWide := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: ns}, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: statusReader}}
-	if _, err := framework.Kube().RbacV1().ClusterRoleBindings().Create(t.Context(), clusterWide, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	there := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: ns}, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: statusReader}}
-	if _, err := framework.Kube().RbacV1().RoleBindings(framework.DaemonName).Create(t.Context(), there, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	framework.CreateAccount(t, ns, "reader", statusReader)
+	framework.BindRole(t, ns, "reader", framework.DaemonName, statusReader)
 	kubeconfig, err := framework.Cluster().ServiceAccountKubeconfig(t.Context(), ns, "reader")
 	if err != nil {
 		t.Fatal(err)

@@ -13,8 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
-
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
@@ -24,6 +22,7 @@ const flapInterval = 100 * time.Millisecond
 // Flapping changes Foos by turns, whether or not anybody serves them.
 type Flapping struct {
 	ns      string
+	count   int
 	stop    context.CancelFunc
 	running sync.WaitGroup
 	changes int
@@ -36,8 +35,8 @@ func StartFlapping(t *testing.T, ns string, count int) *Flapping {
 		Foos.Create(t, ns, fmt.Sprintf("foo-%d", i), 0)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	s := &Flapping{ns: ns, stop: cancel}
-	s.waitConverged(t, count)
+	s := &Flapping{ns: ns, count: count, stop: cancel}
+	s.waitConverged(t)
 	s.running.Go(func() {
 		tick := time.NewTicker(flapInterval)
 		defer tick.Stop()
@@ -66,48 +65,38 @@ func (s *Flapping) End(t *testing.T) {
 	t.Helper()
 	s.stop()
 	s.running.Wait()
-	all, err := Sample().SamplecontrollerV1alpha1().Foos(s.ns).List(t.Context(), metav1.ListOptions{})
+	s.waitConverged(t)
+	t.Logf("%d Foos were changed %d times", s.count, s.changes)
+}
+
+// waitConverged waits until each Foo has what it asks for, and checks that there
+// is one Deployment for each.
+func (s *Flapping) waitConverged(t *testing.T) {
+	t.Helper()
+	for i := range s.count {
+		name := fmt.Sprintf("foo-%d", i)
+		clustertest.WaitUntil(t, "Foo "+name+" has what it asks for", func(ctx context.Context) error {
+			foo, err := Foos.Get(ctx, s.ns, name)
+			if err != nil {
+				return err
+			}
+			d, err := Kube().AppsV1().Deployments(s.ns).Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			want := *foo.Spec.Replicas
+			if !meta.IsStatusConditionTrue(foo.Status.Conditions, "Ready") || foo.Status.ObservedGeneration != foo.Generation ||
+				foo.Status.AvailableReplicas != want || *d.Spec.Replicas != want {
+				return fmt.Errorf("in generation %d it wants %d replicas, its Deployment has %d, its status is %+v", foo.Generation, want, *d.Spec.Replicas, foo.Status)
+			}
+			return nil
+		})
+	}
+	deployments, err := Kube().AppsV1().Deployments(s.ns).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.waitConverged(t, len(all.Items))
-	t.Logf("%d Foos were changed %d times", len(all.Items), s.changes)
-}
-
-// waitConverged waits until each of so many Foos has its one Deployment, which is as
-// the Foo says, and a status that says so.
-func (s *Flapping) waitConverged(t *testing.T, count int) {
-	t.Helper()
-	clustertest.WaitUntil(t, fmt.Sprintf("%d Foos have what they ask for", count), func(ctx context.Context) error {
-		all, err := Sample().SamplecontrollerV1alpha1().Foos(s.ns).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
-		deployments, err := Kube().AppsV1().Deployments(s.ns).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
-		replicas := map[string]int32{}
-		for _, d := range deployments.Items {
-			replicas[d.Name] = *d.Spec.Replicas
-		}
-		if len(all.Items) != count || len(deployments.Items) != count {
-			return fmt.Errorf("there are %d Foos and %d Deployments", len(all.Items), len(deployments.Items))
-		}
-		for _, foo := range all.Items {
-			if err := converged(&foo, replicas[foo.Name]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-func converged(foo *samplev1alpha1.Foo, replicas int32) error {
-	want := *foo.Spec.Replicas
-	if !meta.IsStatusConditionTrue(foo.Status.Conditions, "Ready") || foo.Status.ObservedGeneration != foo.Generation ||
-		foo.Status.AvailableReplicas != want || replicas != want {
-		return fmt.Errorf("foo %s in generation %d wants %d replicas, its Deployment has %d, its status is %+v", foo.Name, foo.Generation, want, replicas, foo.Status)
+	if len(deployments.Items) != s.count {
+		t.Errorf("there are %d Deployments for %d Foos", len(deployments.Items), s.count)
 	}
-	return nil
 }

@@ -214,23 +214,6 @@ func (l *Isolated) Credentials(t *testing.T) []string {
 	return ids
 }
 
-// LongestGap returns the longest time between two renewals of the Lease, up to now.
-func (l *Isolated) LongestGap(t *testing.T) (longest time.Duration) {
-	t.Helper()
-	var last time.Time
-	for _, event := range l.Requests(t) {
-		if cluster.Call(event) != "update leases" || event.ResponseStatus.Code >= 300 {
-			continue
-		}
-		at := event.RequestReceivedTimestamp.Time
-		if !last.IsZero() {
-			longest = max(longest, at.Sub(last))
-		}
-		last = at
-	}
-	return longest
-}
-
 // ReplaceFile replaces a file, which never holds a part of its content.
 func ReplaceFile(t *testing.T, path string, content []byte) {
 	t.Helper()

@@ -84,15 +84,11 @@ func usageOf(r *framework.Replica, token string) usage {
 // number returns the number that follows a prefix of a line.
 func number(t *testing.T, text, prefix string) float64 {
 	t.Helper()
-	for line := range strings.Lines(text) {
-		if value, ok := strings.CutPrefix(line, prefix); ok {
-			number, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return number
-		}
+	_, value, found := strings.Cut("\n"+text, "\n"+prefix)
+	value, _, _ = strings.Cut(value, "\n")
+	number, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+	if !found || err != nil {
+		t.Fatalf("no line %q: %v", prefix, err)
 	}
-	t.Fatalf("no line %q", prefix)
-	return 0
+	return number
 }

@@ -37,13 +37,6 @@ var blockers = map[string]blocker{
 		place: placeForeign, conflict: true, free: deleteWeb,
 		message: `Deployment "web" exists and is not owned by KIND "a": set another spec.deploymentName, or delete the Deployment to have it created anew`,
 	},
-	"another kind's": {
-		place: placeOfConfigMap, conflict: true,
-		message: `Deployment "web" is owned by ConfigMap "keeper": set another spec.deploymentName for KIND "a"`,
-		free: func(t *testing.T, _ framework.Kind, ns string) {
-			framework.Kubectl(t, "-n", ns, "delete", "configmap", "keeper")
-		},
-	},
 	"another of its kind's, which is then deleted": {
 		place: placeOfFirst, conflict: true,
 		message: `Deployment "web" is owned by KIND "first": set another spec.deploymentName for KIND "a"`,

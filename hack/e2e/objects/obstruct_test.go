@@ -31,12 +31,6 @@ func placeForeign(t *testing.T, _ framework.Kind, ns string) {
 	framework.Kubectl(t, "-n", ns, "rollout", "status", "deployment/web", "--timeout=60s")
 }
 
-func placeOfConfigMap(t *testing.T, k framework.Kind, ns string) {
-	t.Helper()
-	placeOwned(t, k, ns, createKeeper(t, ns))
-	framework.Kubectl(t, "-n", ns, "rollout", "status", "deployment/web", "--timeout=60s")
-}
-
 // createKeeper makes a ConfigMap and returns it as an owner.
 func createKeeper(t *testing.T, ns string) metav1.OwnerReference {
 	t.Helper()

@@ -4,19 +4,16 @@
 package objects
 
 import (
-	"strings"
 	"testing"
 
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
 
-// TestStalledRollouts has a Deployment not come to its Pods, for what others do, and
-// one that might not for its name.
+// TestStalledRollouts has a Deployment not come to its Pods, for what others do.
 func TestStalledRollouts(t *testing.T) {
 	onOneReplica(t, map[string]func(t *testing.T, k framework.Kind, ns string){
 		"no Node fits":    rolloutWithoutNode,
 		"Pods are denied": rolloutWithoutPods,
-		"longest name":    longName,
 	})
 }
 
@@ -45,14 +42,4 @@ func rolloutWithoutPods(t *testing.T, k framework.Kind, ns string) {
 	wantWarning(t, k, ns, "a", "ProgressDeadlineExceeded")
 	framework.Kubectl(t, "label", "namespace", ns, "pod-security.kubernetes.io/enforce-")
 	k.WaitReady(t, ns, "a", 2)
-}
-
-func longName(t *testing.T, k framework.Kind, ns string) {
-	name := strings.Repeat("x", 253)
-	k.CreateNaming(t, ns, name, "a")
-	k.WaitReady(t, ns, name, 1)
-	object := k.MustGet(t, ns, name)
-	if got := strings.Count(framework.Kubectl(t, "-n", ns, "get", "pods", "-l", object.Status.Selector, "-o", "name"), "pod/"); got != 1 {
-		t.Errorf("%d Pods are selected by %q, want 1", got, object.Status.Selector)
-	}
 }

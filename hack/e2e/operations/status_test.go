@@ -127,9 +127,15 @@ func TestStatusOfNamedServer(t *testing.T) {
 		t.Errorf("-o json prints %v\n%s", err, stdout)
 	}
 
-	// Mistakes, each in one line.
-	wantMistake(t, `Get "https://127.0.0.1:\d+/debug/controllers": tls: failed to verify certificate: x509: .*; write --certificate-authority=<file>, or --insecure-skip-tls-verify .*`, "--server="+r.URL, "--kubeconfig="+framework.Cluster().Kubeconfig)
-	wantMistake(t, `https://\S+ answers 403 Forbidden: .* ClusterRole sample-controller-manager-status-reader`, "--server="+r.URL, "--kubeconfig="+kubeconfig, "--certificate-authority="+authority)
+	wantMistakes(t, r.URL, kubeconfig, authority, byToken)
+	r.Stop()
+}
+
+// wantMistakes makes mistakes, each of which is told in one line.
+func wantMistakes(t *testing.T, server, kubeconfig, authority string, byToken []string) {
+	t.Helper()
+	wantMistake(t, `Get "https://127.0.0.1:\d+/debug/controllers": tls: failed to verify certificate: x509: .*; write --certificate-authority=<file>, or --insecure-skip-tls-verify .*`, "--server="+server, "--kubeconfig="+framework.Cluster().Kubeconfig)
+	wantMistake(t, `https://\S+ answers 403 Forbidden: .* ClusterRole sample-controller-manager-status-reader`, "--server="+server, "--kubeconfig="+kubeconfig, "--certificate-authority="+authority)
 	wantMistake(t, `"fooo" is not a known controller, did you mean "foo"\? .*`, append(byToken, "fooo")...)
 	wantMistake(t, `"\*" is not a known controller .*`, append(byToken, "*")...)
 	wantMistake(t, `"a" is no object: write <namespace>/<name>, for example default/a`, append(byToken, "foo", "a")...)
@@ -139,9 +145,8 @@ func TestStatusOfNamedServer(t *testing.T) {
 	wantMistake(t, `--certificate-authority and --insecure-skip-tls-verify exclude each other`, append(byToken, "--insecure-skip-tls-verify")...)
 	wantMistake(t, `--output: "yaml" is not known, must be text or json`, append(byToken, "-o", "yaml")...)
 	wantMistake(t, `--kubeconfig: .*/does/not/exist.*`, "--kubeconfig=/does/not/exist")
-	wantMistake(t, `.*/does/not/exist.*`, "--server="+r.URL, "--kubeconfig="+kubeconfig, "--certificate-authority=/does/not/exist")
+	wantMistake(t, `.*/does/not/exist.*`, "--server="+server, "--kubeconfig="+kubeconfig, "--certificate-authority=/does/not/exist")
 	wantMistake(t, `Get .*: connect: connection refused`, fmt.Sprintf("--server=https://127.0.0.1:%d", framework.FreePort(t)), "--kubeconfig="+kubeconfig)
-	r.Stop()
 }
 
 // TestStatusKeepsToken has others answer.

@@ -173,19 +173,15 @@ func expired(t *testing.T, token string) string {
 // tokenOf returns the token in a kubeconfig's file.
 func tokenOf(t *testing.T, kubeconfig string) string {
 	t.Helper()
-	config, err := clientcmd.LoadFromFile(kubeconfig)
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, user := range config.AuthInfos {
-		token, err := os.ReadFile(user.TokenFile)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(token)
+	token, err := os.ReadFile(config.BearerTokenFile)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatalf("%s has no user", kubeconfig)
-	return ""
+	return string(token)
 }
 
 // wantAbsent complains of the first lines that have what they must not.

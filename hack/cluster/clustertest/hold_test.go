@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
@@ -34,13 +33,6 @@ func TestHoldingProxy(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	admin, err := kubernetes.NewForConfig(c.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := admin.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "x"}}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
 	link := StartLink(t, c)
 	proxy := StartHoldingProxy(t, c, link)
 	client := clientOf(t, c, proxy)
@@ -89,10 +81,11 @@ func TestHoldingProxy(t *testing.T) {
 	late("held by the link", "")
 }
 
-// clientOf returns a client that may write ConfigMaps, through the proxy.
+// clientOf makes a ConfigMap, and returns a client that may write it, through the proxy.
 func clientOf(t *testing.T, c *cluster.Cluster, proxy *HoldingProxy) kubernetes.Interface {
 	t.Helper()
 	for _, args := range [][]string{
+		{"create", "configmap", "x"},
 		{"create", "serviceaccount", "writer"},
 		{"create", "role", "writer", "--verb=patch", "--resource=configmaps"},
 		{"create", "rolebinding", "writer", "--role=writer", "--serviceaccount=default:writer"},

@@ -85,6 +85,5 @@ func TestErrorsDoNotFloodLog(t *testing.T) {
 	if most := int(happened.Load() / 10); len(lines) > most {
 		t.Errorf("%d lines of %d faults, want at most %d", len(lines), happened.Load(), most)
 	}
-	r.Ready()
-	r.Stop()
+	r.Ready().Stop()
 }

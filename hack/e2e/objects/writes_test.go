@@ -89,6 +89,31 @@ func writesFollowChanges(t *testing.T, k framework.Kind, ns string) map[string]i
 		return nil
 	})
 
+	allStatusWrites := wantStatusWrites(t, k, ns, deployments, replicas)
+	objects.WaitFor(t, "each write of a status is told to have changed it", func([]*samplev1alpha1.Foo) error {
+		if got := len(objects.Changes()) - count; got != allStatusWrites {
+			return fmt.Errorf("%d writes, %d changes", allStatusWrites, got)
+		}
+		return nil
+	})
+
+	all := framework.Requests(t, ns)
+	want := map[string]int{"create deployments": count, "patch " + k.Resource + "/status": allStatusWrites, "create events": events}
+	// Two controllers write each status, each from what it has seen of the other.
+	refused := "patch " + k.Resource + "/status (409)"
+	if n := all[refused]; n > 0 && 20*n < allStatusWrites {
+		want[refused] = n
+	}
+	if diff := cmp.Diff(want, all); diff != "" {
+		t.Errorf("unexpected requests (-want +got):\n%s", diff)
+	}
+	return all
+}
+
+// wantStatusWrites compares how often the controller wrote the status of each object with how
+// often what it says has changed, and returns how often the daemon wrote any.
+func wantStatusWrites(t *testing.T, k framework.Kind, ns string, deployments *framework.History[*appsv1.Deployment], replicas int) (allStatusWrites int) {
+	t.Helper()
 	changes := map[string]int{}
 	last := map[string]string{}
 	for _, change := range deployments.Changes() {
@@ -98,7 +123,7 @@ func writesFollowChanges(t *testing.T, k framework.Kind, ns string) map[string]i
 			last[d.Name] = says
 		}
 	}
-	statusWrites, allStatusWrites, ownStatusWrites, allChanges := map[string]int{}, 0, 0, 0
+	statusWrites, ownStatusWrites, allChanges := map[string]int{}, 0, 0
 	own := cluster.ByUserAgent(k.Controller)
 	for _, event := range framework.DaemonEvents(t, ns) {
 		if event.ObjectRef.Subresource != "status" || event.ResponseStatus.Code != http.StatusOK {
@@ -119,26 +144,9 @@ func writesFollowChanges(t *testing.T, k framework.Kind, ns string) map[string]i
 			t.Errorf("%s wrote the status of %s %d times for %d changes", k.Controller, name, got, n)
 		}
 	}
-	t.Logf("%d %ss: %d status writes by %s for %d changes of Deployments, %d by %s; %d changes of Deployments in all",
-		count, k.Kind, ownStatusWrites, k.Controller, allChanges, allStatusWrites-ownStatusWrites, framework.Aggregator, len(deployments.Changes()))
-	objects.WaitFor(t, "each write of a status is told to have changed it", func([]*samplev1alpha1.Foo) error {
-		if got := len(objects.Changes()) - count; got != allStatusWrites {
-			return fmt.Errorf("%d writes, %d changes", allStatusWrites, got)
-		}
-		return nil
-	})
-
-	all := framework.Requests(t, ns)
-	want := map[string]int{"create deployments": count, "patch " + k.Resource + "/status": allStatusWrites, "create events": events}
-	// Two controllers write each status, each from what it has seen of the other.
-	refused := "patch " + k.Resource + "/status (409)"
-	if n := all[refused]; n > 0 && 20*n < allStatusWrites {
-		want[refused] = n
-	}
-	if diff := cmp.Diff(want, all); diff != "" {
-		t.Errorf("unexpected requests (-want +got):\n%s", diff)
-	}
-	return all
+	t.Logf("%ss: %d status writes by %s for %d changes of Deployments, %d by %s; %d changes of Deployments in all",
+		k.Kind, ownStatusWrites, k.Controller, allChanges, allStatusWrites-ownStatusWrites, framework.Aggregator, len(deployments.Changes()))
+	return allStatusWrites
 }
 
 // statusOf spells out what the status of the object that owns the Deployment is to say

@@ -49,25 +49,7 @@ func TestStatusOfLeaderPod(t *testing.T) {
 	})
 
 	for _, name := range []string{host, "standby"} {
-		_, err := framework.Kube().CoreV1().Pods(framework.DaemonName).Create(t.Context(), &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: name},
-			Spec: corev1.PodSpec{
-				NodeName:        node,
-				SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
-				Containers: []corev1.Container{{
-					Name: framework.DaemonName, Image: framework.DaemonName,
-					SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
-				}},
-			},
-		}, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := framework.Kube().CoreV1().Pods(framework.DaemonName).Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
-				t.Error(err)
-			}
-		})
+		standForReplica(t, node, name)
 	}
 	waitStatus(t, kubeconfig)
 	known := time.Now() // are the roles
@@ -105,6 +87,30 @@ func TestStatusOfLeaderPod(t *testing.T) {
 	for _, event := range denied {
 		t.Errorf("%s was denied: %s", cluster.Call(event), event.ResponseStatus.Message)
 	}
+}
+
+// standForReplica makes a Pod on a Node until the end of the test.
+func standForReplica(t *testing.T, node, name string) {
+	t.Helper()
+	_, err := framework.Kube().CoreV1().Pods(framework.DaemonName).Create(t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PodSpec{
+			NodeName:        node,
+			SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
+			Containers: []corev1.Container{{
+				Name: framework.DaemonName, Image: framework.DaemonName,
+				SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
+			}},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := framework.Kube().CoreV1().Pods(framework.DaemonName).Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // startKubelet adds a Node, to which nothing is scheduled, with a kubelet that forwards

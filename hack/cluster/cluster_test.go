@@ -69,8 +69,7 @@ func processes(t *testing.T, c *Cluster) map[string]int {
 	return pids
 }
 
-// TestCluster checks what the end-to-end tests take for granted, but for what they show
-// themselves: that Pods run, and that clusters run side by side.
+// TestCluster checks what the end-to-end tests rely on but do not show themselves.
 func TestCluster(t *testing.T) {
 	c := start(t, Options{Nodes: 1, AuditLog: true})
 	for _, args := range [][]string{
@@ -108,8 +107,8 @@ func testServiceAccount(t *testing.T, c *Cluster) {
 	}
 }
 
-// testRestart checks that nothing is lost: objects, users, tokens, the log; nor the other
-// components, which are looked for at the end.
+// testRestart checks that objects, tokens and the audit log survive a restart. The end of the
+// test checks that the other components do.
 func testRestart(t *testing.T, c *Cluster) {
 	ctx := t.Context()
 	kubeconfig, err := c.ServiceAccountKubeconfig(ctx, "default", "reader")

@@ -36,8 +36,8 @@ func StartProxy(t *testing.T, c *cluster.Cluster, wrap func(next http.Handler) h
 	return startProxy(t, c, c.Config().Host, nil, wrap, modify)
 }
 
-// StartProxyAs starts a proxy that shows the certificate that a function returns, to each
-// connection anew.
+// StartProxyAs starts a proxy that calls certificate for the serving certificate of each
+// connection.
 func StartProxyAs(t *testing.T, c *cluster.Cluster, certificate func() *tls.Certificate) *Proxy {
 	t.Helper()
 	config := &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {

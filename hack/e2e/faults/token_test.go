@@ -26,8 +26,8 @@ import (
 // tokenReadAgain is how often client-go reads the file of a token, and a little.
 const tokenReadAgain = 65 * time.Second
 
-// ask asks the API server something by the credentials of the configuration, with a
-// connection of its own, and returns the status of the answer.
+// ask sends a request to the API server with the credentials of config, on a connection of
+// its own, and returns the status code.
 func ask(ctx context.Context, config *rest.Config) (code int, err error) {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {

@@ -63,8 +63,7 @@ func NewToken(t *testing.T, ns, name string, bound *authenticationv1.BoundObject
 	return request.Status.Token
 }
 
-// DebuggerToken returns a token of somebody who may see all that the daemon serves, and set
-// what can be set.
+// DebuggerToken returns a token with the right to get and put all that the daemon serves.
 func DebuggerToken(t *testing.T, ns string) string {
 	t.Helper()
 	role := &rbacv1.ClusterRole{

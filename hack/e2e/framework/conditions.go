@@ -17,7 +17,7 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// waitObject waits until an object is as it should be.
+// waitObject waits until is returns true for an object.
 func (k Kind) waitObject(t *testing.T, ns, name, what string, is func(object *samplev1alpha1.Foo) bool) {
 	t.Helper()
 	clustertest.WaitUntil(t, fmt.Sprintf("%s %s %s", k.Kind, name, what), func(ctx context.Context) error {

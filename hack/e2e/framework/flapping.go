@@ -69,8 +69,8 @@ func (s *Flapping) End(t *testing.T) {
 	t.Logf("%d Foos were changed %d times", s.count, s.changes)
 }
 
-// waitConverged waits until each Foo has what it asks for, and checks that there
-// is one Deployment for each.
+// waitConverged waits until each Foo has what it asks for, and checks that there is one
+// Deployment for each.
 func (s *Flapping) waitConverged(t *testing.T) {
 	t.Helper()
 	for i := range s.count {

@@ -45,9 +45,8 @@ func RestoreCRDs(t *testing.T) {
 	})
 }
 
-// ExpectUnknownKinds says that the daemon is denied requests while admission cannot tell who
-// may block the deletion of its objects: for some seconds after a kind, or the API server,
-// has come back. That may be after the test.
+// ExpectUnknownKinds expects denials because admission does not know our kinds. They occur
+// for some seconds after a CRD or the API server has come back, possibly after the test.
 func ExpectUnknownKinds() {
 	expect(func(event auditv1.Event) bool {
 		return strings.Contains(event.ResponseStatus.Message, "cannot find RESTMapping")

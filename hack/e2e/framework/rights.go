@@ -33,8 +33,8 @@ func RevokeFromDaemon(t *testing.T, rights ...clustertest.Right) (grant func() t
 	return clustertest.Revoke(t, Kube(), DaemonName+"-controllers", DaemonUser, rights...)
 }
 
-// Granted returns what the daemon may do in a namespace and not any ServiceAccount may,
-// spelt as [Grants] does.
+// Granted returns the rights that the daemon has in a namespace beyond those of every
+// ServiceAccount, spelled as [Grants] does.
 func Granted(t *testing.T, namespace string) sets.Set[string] {
 	t.Helper()
 	rights, err := granted(namespace)
@@ -53,7 +53,7 @@ func granted(namespace string) (sets.Set[string], error) {
 	return daemon.Difference(anybody), err
 }
 
-// ControllerRights are what the controllers need where there are objects that they serve.
+// ControllerRights returns the rights that the controllers need in the namespaces they serve.
 func ControllerRights() sets.Set[string] {
 	rights := sets.New("create events", "patch events")
 	for _, d := range app.NewRegistry().Descriptors() {
@@ -64,8 +64,8 @@ func ControllerRights() sets.Set[string] {
 	return rights
 }
 
-// WantGranted checks that the daemon may do in its own namespace, in kube-system and
-// elsewhere what it needs, given what its controllers need there, and no more.
+// WantGranted checks that in a namespace the daemon has the rights of its controllers and
+// those that it needs for itself, and no others.
 func WantGranted(t *testing.T, namespace string, controllers sets.Set[string]) {
 	t.Helper()
 	want := controllers.Union(sets.New("create tokenreviews.authentication.k8s.io", "create subjectaccessreviews.authorization.k8s.io"))

@@ -26,9 +26,9 @@ import (
 )
 
 // waitDemoted waits until a replica says that it does not lead.
-func (d *fleet) waitDemoted(m *member) {
-	d.t.Helper()
-	clustertest.WaitUntil(d.t, "the replica leads no more", func(ctx context.Context) error {
+func (f *fleet) waitDemoted(m *member) {
+	f.t.Helper()
+	clustertest.WaitUntil(f.t, "the replica leads no more", func(ctx context.Context) error {
 		_, body, err := m.Get(ctx, "/readyz?verbose")
 		if err == nil && strings.Contains(body, "leader: this process") {
 			err = errors.New(body)
@@ -42,31 +42,31 @@ func (d *fleet) waitDemoted(m *member) {
 var faults = []struct {
 	name   string
 	short  bool // also in short mode
-	happen func(d *fleet, leader *member)
+	happen func(f *fleet, leader *member)
 }{
-	{"a leader that was suspended", true, func(d *fleet, leader *member) {
+	{"a leader that was suspended", true, func(f *fleet, leader *member) {
 		leader.freeze()
-		d.waitLeader(leader)
+		f.waitLeader(leader)
 		leader.thaw()
 	}},
 	// What is on its way when the network goes is lost here, because nobody knows when
 	// it was sent; TestLateWritesAreUndone has it arrive.
-	{"a partition that heals just after expiry", true, func(d *fleet, leader *member) {
+	{"a partition that heals just after expiry", true, func(f *fleet, leader *member) {
 		leader.partition()
-		d.waitLeader(leader)
+		f.waitLeader(leader)
 		leader.link.Cut()
 		leader.heal()
 	}},
-	{"answers that do not come", false, func(d *fleet, leader *member) {
+	{"answers that do not come", false, func(f *fleet, leader *member) {
 		leader.link.Hold(clustertest.Answers)
-		d.waitLeader(leader)
+		f.waitLeader(leader)
 		leader.heal()
 	}},
-	{"a blackhole in which connections die", false, func(d *fleet, leader *member) {
+	{"a blackhole in which connections die", false, func(f *fleet, leader *member) {
 		leader.partition()
-		d.waitLeader(leader)
-		d.waitServed()
-		clustertest.WaitUntil(d.t, "the replica notices", func(context.Context) error {
+		f.waitLeader(leader)
+		f.waitServed()
+		clustertest.WaitUntil(f.t, "the replica notices", func(context.Context) error {
 			if !strings.Contains(leader.Log.String(), "client connection lost") {
 				return errors.New("it has not")
 			}
@@ -76,67 +76,67 @@ var faults = []struct {
 		leader.heal()
 		leader.Ready()
 	}},
-	{"kill -9", true, func(d *fleet, leader *member) {
+	{"kill -9", true, func(f *fleet, leader *member) {
 		leader.Kill()
-		d.waitLeader(leader)
+		f.waitLeader(leader)
 		leader.start()
 		leader.Ready()
 	}},
-	{"SIGTERM during syncs", false, func(d *fleet, leader *member) {
+	{"SIGTERM during syncs", false, func(f *fleet, leader *member) {
 		leader.Stop()
-		d.waitLeader(leader)
+		f.waitLeader(leader)
 		leader.start()
 		leader.Ready()
 	}},
-	{"the Lease deleted", false, func(d *fleet, _ *member) { framework.FreeLease(d.t) }},
-	{"the Lease given to another", true, func(d *fleet, leader *member) {
-		d.patchLease(`{"spec":{"holderIdentity":"usurper"}}`)
-		d.waitDemoted(leader)
+	{"the Lease deleted", false, func(f *fleet, _ *member) { framework.FreeLease(f.t) }},
+	{"the Lease given to another", true, func(f *fleet, leader *member) {
+		f.patchLease(`{"spec":{"holderIdentity":"usurper"}}`)
+		f.waitDemoted(leader)
 	}},
-	{"the Lease emptied", false, func(d *fleet, _ *member) { d.patchLease(`{"spec":{"holderIdentity":""}}`) }},
+	{"the Lease emptied", false, func(f *fleet, _ *member) { f.patchLease(`{"spec":{"holderIdentity":""}}`) }},
 	{"the right to the Lease revoked", false, revoked},
-	{"a restart of the API server", false, func(d *fleet, _ *member) {
-		if err := framework.Cluster().RestartAPIServer(d.t.Context()); err != nil {
-			d.t.Fatal(err)
+	{"a restart of the API server", false, func(f *fleet, _ *member) {
+		if err := framework.Cluster().RestartAPIServer(f.t.Context()); err != nil {
+			f.t.Fatal(err)
 		}
 	}},
-	{"a second process with the same configuration", false, func(d *fleet, leader *member) {
-		second := framework.StartReplicaWith(d.t, leader.kubeconfig, shortFaults...).Ready()
-		d.waitServed()
+	{"a second process with the same configuration", false, func(f *fleet, leader *member) {
+		second := framework.StartReplicaWith(f.t, leader.kubeconfig, shortFaults...).Ready()
+		f.waitServed()
 		if strings.Contains(second.Log.String(), `"Leading"`) {
-			d.t.Error("a process with the leader's configuration leads beside it")
+			f.t.Error("a process with the leader's configuration leads beside it")
 		}
 		second.Stop()
 	}},
 }
 
 // revoked takes the right to its Lease away from the daemon until nobody leads.
-func revoked(d *fleet, leader *member) {
+func revoked(f *fleet, leader *member) {
 	const name = framework.DaemonName + "-leader-election"
 	bindings := framework.Kube().RbacV1().RoleBindings(framework.DaemonName)
-	binding, err := bindings.Get(d.t.Context(), name, metav1.GetOptions{})
+	binding, err := bindings.Get(f.t.Context(), name, metav1.GetOptions{})
 	if err != nil {
-		d.t.Fatal(err)
+		f.t.Fatal(err)
 	}
-	if err := bindings.Delete(d.t.Context(), name, metav1.DeleteOptions{}); err != nil {
-		d.t.Fatal(err)
+	if err := bindings.Delete(f.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		f.t.Fatal(err)
 	}
 	binding.ObjectMeta = metav1.ObjectMeta{Name: binding.Name, Labels: binding.Labels, Annotations: binding.Annotations}
 	restore := func(ctx context.Context) {
 		if _, err := bindings.Create(ctx, binding, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-			d.t.Error(err)
+			f.t.Error(err)
 		}
 	}
-	d.t.Cleanup(func() { restore(context.WithoutCancel(d.t.Context())) })
-	d.waitDemoted(leader)
-	restore(d.t.Context())
+	f.t.Cleanup(func() { restore(context.WithoutCancel(f.t.Context())) })
+	f.waitDemoted(leader)
+	restore(f.t.Context())
 }
 
 // patchLease changes the Lease by hand.
-func (d *fleet) patchLease(patch string) {
-	d.t.Helper()
-	if _, err := framework.Kube().CoordinationV1().Leases(framework.DaemonName).Patch(d.t.Context(), framework.DaemonName, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
-		d.t.Fatal(err)
+func (f *fleet) patchLease(patch string) {
+	f.t.Helper()
+	if _, err := framework.Kube().CoordinationV1().Leases(framework.DaemonName).Patch(f.t.Context(), framework.DaemonName, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		f.t.Fatal(err)
 	}
 }
 
@@ -147,18 +147,18 @@ func TestLeadersUnderFaults(t *testing.T) {
 	// Of the Lease, and of all while an API server starts and does not yet know the roles.
 	framework.ExpectDenials(t, cluster.Unauthorized)
 	ns := framework.NewNamespace(t)
-	d := startFleet(t, 3, false, shortFaults...)
+	f := startFleet(t, 3, false, shortFaults...)
 	flapping := framework.StartFlapping(t, ns, framework.Count(200, 30))
 	for _, fault := range faults {
 		if testing.Short() && !fault.short {
 			continue
 		}
 		began := time.Now()
-		fault.happen(d, d.waitLeader())
-		d.waitServed()
+		fault.happen(f, f.waitLeader())
+		f.waitServed()
 		t.Logf("%-50s %5.1fs", fault.name, time.Since(began).Seconds())
 	}
-	for _, m := range d.members {
+	for _, m := range f.members {
 		select {
 		case <-m.Done:
 			t.Errorf("a replica has ended: %v", m.Cmd.ProcessState)
@@ -167,19 +167,19 @@ func TestLeadersUnderFaults(t *testing.T) {
 		m.WantLive(t.Context())
 	}
 	flapping.End(t)
-	t.Logf("found:\n%s", d.check())
-	for _, m := range d.members {
+	t.Logf("found:\n%s", f.check())
+	for _, m := range f.members {
 		m.Stop()
 	}
-	d.wantNoViolations()
+	f.wantNoViolations()
 }
 
 // nextVersion is the version of a build that stands for the next release.
 const nextVersion = "v99.0.0"
 
-// TestRollingUpgrade replaces three replicas one by one, as their Deployment does, while
-// Foos change; in the long tests by the next build, and back. Nobody is without a leader for
-// longer than a handover, and nothing is written for Foos that nobody touches.
+// TestRollingUpgrade replaces three replicas one by one while Foos change, as their
+// Deployment does; in long mode by the next build, and back. Each handover begins with a
+// released Lease, and nothing is written for Foos that nobody changes.
 func TestRollingUpgrade(t *testing.T) {
 	builds := []string{framework.Binary()}
 	if !testing.Short() {
@@ -191,7 +191,7 @@ func TestRollingUpgrade(t *testing.T) {
 	}
 	const count = 5
 	ns, untouched := framework.NewNamespace(t), framework.NewNamespace(t)
-	d := startFleet(t, 3, false, unhurried...)
+	f := startFleet(t, 3, false, unhurried...)
 	for i := range count {
 		framework.Foos.Create(t, untouched, fmt.Sprintf("foo-%d", i), 2)
 	}
@@ -207,15 +207,15 @@ func TestRollingUpgrade(t *testing.T) {
 		return nil
 	})
 	flapping := framework.StartFlapping(t, ns, framework.Count(50, 20))
-	for _, d.build = range builds {
-		for _, old := range slices.Clone(d.members[len(d.members)-3:]) {
-			d.add().Ready()
+	for _, f.build = range builds {
+		for _, old := range slices.Clone(f.members[len(f.members)-3:]) {
+			f.add().Ready()
 			old.Stop()
-			d.waitServed()
+			f.waitServed()
 		}
 	}
 	flapping.End(t)
-	r := d.wantNoViolations()
+	r := f.wantNoViolations()
 	t.Logf("found:\n%s", r)
 	// A Lease that expires leaves the cluster without a leader for seconds, one that is
 	// released for an instant.
@@ -228,28 +228,28 @@ func TestRollingUpgrade(t *testing.T) {
 	if len(builds) > 1 && !slices.ContainsFunc(framework.DaemonEvents(t, ns), func(event auditv1.Event) bool { return strings.Contains(event.UserAgent, nextVersion) }) {
 		t.Error("the next build has written nothing")
 	}
-	for _, m := range d.members[len(d.members)-3:] {
+	for _, m := range f.members[len(f.members)-3:] {
 		m.Stop()
 	}
-	d.wantNoRelist()
+	f.wantNoRelist()
 }
 
 // wantNoRelist checks that no replica listed or watched anything once it led: it goes
 // on from what it has cached as a standby. All must have ended: a watch is in the audit
 // log when it is over.
-func (d *fleet) wantNoRelist() {
-	d.t.Helper()
+func (f *fleet) wantNoRelist() {
+	f.t.Helper()
 	firstLed := map[string]time.Time{}
-	for _, e := range d.check().Epochs {
+	for _, e := range f.check().Epochs {
 		if _, ok := firstLed[e.Credential]; !ok {
 			firstLed[e.Credential] = e.From
 		}
 	}
 	events, err := framework.Cluster().AuditEvents(cluster.ByUserAgent("informers"), func(event auditv1.Event) bool {
-		return event.RequestReceivedTimestamp.After(d.began)
+		return event.RequestReceivedTimestamp.After(f.began)
 	})
 	if err != nil {
-		d.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	standbys := 0
 	for _, event := range events {
@@ -259,10 +259,10 @@ func (d *fleet) wantNoRelist() {
 		}
 		standbys++
 		if event.RequestReceivedTimestamp.After(led) {
-			d.t.Errorf("%s %s after its replica began to lead", cluster.Call(event), event.RequestReceivedTimestamp.Sub(led))
+			f.t.Errorf("%s %s after its replica began to lead", cluster.Call(event), event.RequestReceivedTimestamp.Sub(led))
 		}
 	}
 	if standbys == 0 {
-		d.t.Error("no request of informers in the audit log: this test would not see a relist")
+		f.t.Error("no request of informers in the audit log: this test would not see a relist")
 	}
 }

@@ -24,10 +24,10 @@ import (
 // daemon is the name of the daemon's Lease, and of its ServiceAccount.
 var daemon = types.NamespacedName{Namespace: framework.DaemonName, Name: framework.DaemonName}
 
-// Durations, with those that every replica has.
+// Durations, in addition to those that every replica has.
 var (
 	shortFaults = []string{"--leader-elect-retry-period=1s", "--write-timeout=1s"}
-	// unhurried are those by which no machine is too busy to keep the lead.
+	// unhurried are so long that a leader on a busy machine does not lose its Lease.
 	unhurried = []string{"--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=40s", "--write-timeout=10s"}
 )
 
@@ -55,8 +55,8 @@ type member struct {
 	credential string // its ID in the audit log
 }
 
-// startFleet starts replicas and waits until they are ready. What happened to the Lease
-// before is left out of account.
+// startFleet starts replicas and waits until they are ready. Checks ignore what happened to
+// the Lease before.
 func startFleet(t *testing.T, replicas int, proxied bool, flags ...string) *fleet {
 	t.Helper()
 	framework.FreeLease(t)
@@ -163,7 +163,7 @@ func (f *fleet) waitLeader(but ...*member) *member {
 	return leader
 }
 
-// wantNoViolations fails the test if there was anything that must not be.
+// wantNoViolations fails the test if the audit log shows a violation.
 func (f *fleet) wantNoViolations() *leaders.Report {
 	f.t.Helper()
 	r := f.check()
@@ -173,8 +173,8 @@ func (f *fleet) wantNoViolations() *leaders.Report {
 	return r
 }
 
-// waitServed waits until somebody leads and has made five more writes, and fails the test
-// if there was anything that must not be.
+// waitServed waits until a leader has made five more writes, and fails the test if the audit
+// log shows a violation.
 func (f *fleet) waitServed() {
 	f.t.Helper()
 	before := f.check().Writes

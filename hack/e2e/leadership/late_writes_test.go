@@ -23,11 +23,11 @@ import (
 // same object, the API server refuses it; if not, it is made, seen and undone.
 func TestLateWritesAreUndone(t *testing.T) {
 	ns := framework.NewNamespace(t)
-	d := startFleet(t, 2, true, shortFaults...)
+	f := startFleet(t, 2, true, shortFaults...)
 	framework.Foos.Create(t, ns, "a", 1)
 	framework.Foos.WaitReady(t, ns, "a", 1)
 
-	late := d.holdScaling(ns, "a", 2, 3)
+	late := f.holdScaling(ns, "a", 2, 3)
 	if code := late.release(); code != http.StatusConflict {
 		t.Errorf("a late write of what the next leader has written is answered with %d, want 409", code)
 	}
@@ -35,7 +35,7 @@ func TestLateWritesAreUndone(t *testing.T) {
 	late.leader.thaw()
 	late.leader.Ready()
 
-	late = d.holdScaling(ns, "a", 5, 3)
+	late = f.holdScaling(ns, "a", 5, 3)
 	began := time.Now()
 	if code := late.release(); code != http.StatusOK {
 		t.Errorf("a late write of what nobody has written is answered with %d, want 200", code)
@@ -51,13 +51,13 @@ func TestLateWritesAreUndone(t *testing.T) {
 	late.leader.thaw()
 
 	flapping := framework.StartFlapping(t, framework.NewNamespace(t), 20)
-	leader := d.waitLeader()
+	leader := f.waitLeader()
 	leader.partition()
-	d.waitLeader(leader)
+	f.waitLeader(leader)
 	leader.heal()
-	d.waitServed()
+	f.waitServed()
 	flapping.End(t)
-	r := d.wantNoViolations()
+	r := f.wantNoViolations()
 	t.Logf("found:\n%s", r)
 	if !slices.ContainsFunc(r.Held, func(event auditv1.Event) bool { return event.AuditID == late.id }) {
 		t.Error("the late write is not counted")
@@ -73,23 +73,23 @@ type lateWrite struct {
 
 // holdScaling changes a Foo's replicas, holds the leader's scaling of its Deployment, and
 // changes them again so that the next leader has that to do.
-func (d *fleet) holdScaling(ns, name string, first, then int) lateWrite {
-	d.t.Helper()
-	leader := d.waitLeader()
+func (f *fleet) holdScaling(ns, name string, first, then int) lateWrite {
+	f.t.Helper()
+	leader := f.waitLeader()
 	hold := leader.proxy.Hold(framework.ScalesDeployment(ns, name))
-	framework.Foos.Patch(d.t, ns, name, fmt.Sprintf(`{"spec":{"replicas":%d}}`, first))
-	framework.WaitClosed(d.t, "the leader writes", hold.Arrived())
+	framework.Foos.Patch(f.t, ns, name, fmt.Sprintf(`{"spec":{"replicas":%d}}`, first))
+	framework.WaitClosed(f.t, "the leader writes", hold.Arrived())
 	leader.freeze()
-	framework.Foos.Patch(d.t, ns, name, fmt.Sprintf(`{"spec":{"replicas":%d}}`, then))
-	d.waitLeader(leader)
-	framework.Foos.WaitReady(d.t, ns, name, then)
+	framework.Foos.Patch(f.t, ns, name, fmt.Sprintf(`{"spec":{"replicas":%d}}`, then))
+	f.waitLeader(leader)
+	framework.Foos.WaitReady(f.t, ns, name, then)
 	return lateWrite{
 		leader: leader,
 		id:     hold.AuditID(),
 		release: func() int {
-			code, err := hold.Release(d.t.Context())
+			code, err := hold.Release(f.t.Context())
 			if err != nil {
-				d.t.Fatal(err)
+				f.t.Fatal(err)
 			}
 			return code
 		},

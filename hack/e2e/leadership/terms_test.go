@@ -23,19 +23,19 @@ func TestManyTermsLeakNothing(t *testing.T) {
 	framework.Long(t)
 	ns := framework.NewNamespace(t)
 	framework.Foos.Create(t, ns, "a", 1)
-	d := startFleet(t, 1, false, shortFaults...)
-	r, token := d.members[0].Replica, framework.DebuggerToken(t, ns)
+	f := startFleet(t, 1, false, shortFaults...)
+	r, token := f.members[0].Replica, framework.DebuggerToken(t, ns)
 	framework.Foos.WaitReady(t, ns, "a", 1)
 	terms := 0
 	lose := func(more int) {
 		for range more {
-			d.waitLeader()
+			f.waitLeader()
 			terms++
 			// Deleted, it would be another object each time, and client-go remembers the last
 			// 4096 that there were Events of.
-			d.patchLease(`{"spec":{"holderIdentity":"","leaseDurationSeconds":1}}`)
+			f.patchLease(`{"spec":{"holderIdentity":"","leaseDurationSeconds":1}}`)
 			clustertest.WaitUntil(t, "the process leads again", func(context.Context) error {
-				epochs := d.check().Epochs
+				epochs := f.check().Epochs
 				if len(epochs) <= terms || epochs[len(epochs)-1].End != leaders.Lasts {
 					return fmt.Errorf("there are %d terms", len(epochs))
 				}
@@ -54,8 +54,8 @@ func TestManyTermsLeakNothing(t *testing.T) {
 	}
 	framework.Foos.Patch(t, ns, "a", `{"spec":{"replicas":2}}`)
 	framework.Foos.WaitReady(t, ns, "a", 2)
-	d.members[0].Stop()
-	d.wantNoRelist()
+	f.members[0].Stop()
+	f.wantNoRelist()
 }
 
 // usage is what a process takes.

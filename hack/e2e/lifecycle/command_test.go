@@ -46,8 +46,8 @@ func TestHelpSections(t *testing.T) {
 	}
 }
 
-// TestInvalidFlags checks how the process ends; what is refused, and in which words, is shown
-// by the tests of the options and of hack/commandlines.
+// TestInvalidFlags checks the exit code and the output. The tests of the options and of
+// hack/commandlines cover the messages.
 func TestInvalidFlags(t *testing.T) {
 	for name, test := range map[string]struct {
 		args []string

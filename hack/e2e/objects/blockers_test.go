@@ -20,7 +20,7 @@ import (
 type blocker struct {
 	// place puts it there, with or without the object.
 	place func(t *testing.T, k framework.Kind, ns string)
-	// conflict is whether the object is Stalled, with one Warning, and does not just wait.
+	// conflict means that the object is Stalled, with one Warning; otherwise it waits.
 	conflict bool
 	// message begins that of the object; KIND and OTHER stand for the kinds.
 	message string
@@ -124,8 +124,8 @@ func (o blocker) test(t *testing.T, k framework.Kind, ns string) {
 	}
 }
 
-// TestDeploymentNamedTwice has two objects at a time name one Deployment at once, of one
-// kind or of both.
+// TestDeploymentNamedTwice creates pairs of objects, of one kind or of both, that name the
+// same Deployment at the same time.
 func TestDeploymentNamedTwice(t *testing.T) {
 	tests := map[string]func(t *testing.T, k framework.Kind, ns string){
 		"by two of a kind": func(t *testing.T, k framework.Kind, ns string) { nameOneDeployment(t, ns, k, k) },
@@ -167,7 +167,7 @@ func nameOneDeployment(t *testing.T, ns string, left, right framework.Kind) {
 			calls[call] += n
 		}
 	}
-	// Each side may try once before it sees what the other has made.
+	// Each of a pair may try once before its controller sees the Deployment of the other.
 	if created := calls["create deployments"]; len(calls) != 1 || created < pairs || created > 2*pairs {
 		t.Errorf("calls for %d Deployments: %v, want between one and two attempts to create each", pairs, calls)
 	}

@@ -26,7 +26,7 @@ import (
 )
 
 // TestStatusesAfterChurn deletes Pods of 50 Foos and 50 Icecreams at random, drains Nodes
-// and scales. In the end every status is right, and each placement was logged once.
+// and scales. In the end each status is right and each placement has been logged once.
 func TestStatusesAfterChurn(t *testing.T) {
 	framework.Long(t)
 	const count = 50
@@ -92,8 +92,8 @@ func churn(t *testing.T, ns string, count int) {
 	disturbing.Wait()
 }
 
-// waitStatuses waits until the status of each of so many objects of each kind is what an
-// independent count of the Pods comes to.
+// waitStatuses waits until there are count objects of each kind and their statuses agree with
+// an independent count of the Pods.
 func waitStatuses(t *testing.T, ns string, count int) {
 	t.Helper()
 	clustertest.WaitUntil(t, "every status is right", func(ctx context.Context) error {
@@ -126,7 +126,7 @@ func compareStatus(k framework.Kind, item *unstructured.Unstructured, pods []cor
 	}
 	s, wanted := object.Status, *object.Spec.Replicas
 	if s.AvailableReplicas != wanted || int(wanted) != len(pods) || s.Pods == nil {
-		return fmt.Errorf("%d replicas wanted, %d available, %d Pods, told %+v", wanted, s.AvailableReplicas, len(pods), s.Pods)
+		return fmt.Errorf("%d replicas wanted, %d available, %d Pods, status.pods is %+v", wanted, s.AvailableReplicas, len(pods), s.Pods)
 	}
 	ready, nodes, placed := int32(0), map[string]int32{}, map[string]string{}
 	for _, pod := range pods {
@@ -145,7 +145,7 @@ func compareStatus(k framework.Kind, item *unstructured.Unstructured, pods []cor
 		}
 	}
 	if int(s.Pods.Total) != len(pods) || s.Pods.Ready != ready || len(nodes) > 0 {
-		return fmt.Errorf("%d of %d Pods are ready, told %+v; not told of, or too many told: %v", ready, len(pods), s.Pods, nodes)
+		return fmt.Errorf("%d of %d Pods are ready, status.pods is %+v; Nodes that differ: %v", ready, len(pods), s.Pods, nodes)
 	}
 	if k != framework.Icecreams {
 		return nil

@@ -37,7 +37,7 @@ func deleteInBackground(t *testing.T, k framework.Kind, ns string) {
 	wantNothingNew(t, k, ns, before)
 }
 
-// deleteInForeground has the object there, in deletion, while its Deployment goes.
+// deleteInForeground deletes the Deployment while the object, which is being deleted, remains.
 func deleteInForeground(t *testing.T, k framework.Kind, ns string) {
 	before := serveTwo(t, k, ns)
 	framework.Kubectl(t, "-n", ns, "delete", k.Singular, "a", "--cascade=foreground") // returns when it is gone
@@ -93,9 +93,9 @@ func wantNothingNew(t *testing.T, k framework.Kind, ns string, before map[string
 
 func accepted(event auditv1.Event) bool { return event.ResponseStatus.Code < 300 }
 
-// recreate deletes an object and creates another of its name at once, before and after
-// the first status. Each wants other replicas than the one before, and gets a Deployment
-// of its own.
+// recreate deletes an object and immediately creates another of its name, at different
+// moments of the life of the first. Each wants other replicas than the one before, and gets
+// a Deployment of its own.
 func recreate(t *testing.T, k framework.Kind, ns string) {
 	const times = 8
 	deployments := framework.Record[*appsv1.Deployment](t, framework.Kube().AppsV1().Deployments(ns).Watch)

@@ -24,7 +24,7 @@ func TestExamplesRun(t *testing.T) {
 		framework.Kubectl(t, "-n", ns, "wait", object, "--for=condition=Ready", "--timeout=60s")
 		k.WantPods(t, ns, example, 1)
 		if k == framework.Icecreams {
-			wantPlacementTold(t, r.Log, ns, example)
+			wantPlacementReported(t, r.Log, ns, example)
 		}
 
 		for _, replicas := range []int{3, 0, 2} {
@@ -56,9 +56,9 @@ func TestExamplesRun(t *testing.T) {
 	framework.WantNoDenials(t)
 }
 
-// wantPlacementTold checks that the daemon tells on which Node the one Pod of an Icecream
-// runs: in the log, by kubectl and in an Event.
-func wantPlacementTold(t *testing.T, log fmt.Stringer, ns, name string) {
+// wantPlacementReported checks that the log, kubectl and an Event name the Node of the only
+// Pod of an Icecream.
+func wantPlacementReported(t *testing.T, log fmt.Stringer, ns, name string) {
 	t.Helper()
 	waitIcecream(t, ns, name, 1)
 	p := getIcecream(t, ns, name).Status.Placements[0]

@@ -70,7 +70,7 @@ func placeDisowned(t *testing.T, k framework.Kind, ns string) {
 }
 
 // placeOfDeadNamesake places the Deployment of an earlier object "a". The garbage collector
-// does not come to it: it does not find the version of its owner's API.
+// leaves it, because the API version of its owner does not exist.
 func placeOfDeadNamesake(t *testing.T, k framework.Kind, ns string) {
 	t.Helper()
 	placeOwned(t, k, ns, metav1.OwnerReference{APIVersion: k.Group + "/v1", Kind: k.Kind, Name: "a", UID: "00000000-0000-4000-8000-000000000000"})
@@ -98,7 +98,7 @@ func placeOwned(t *testing.T, k framework.Kind, ns string, owner metav1.OwnerRef
 	}
 }
 
-// inDeletion places a Deployment and deletes it, but it stays until [release].
+// inDeletion places a Deployment and deletes it; a finalizer keeps it until [release].
 func inDeletion(place func(t *testing.T, k framework.Kind, ns string)) func(t *testing.T, k framework.Kind, ns string) {
 	return func(t *testing.T, k framework.Kind, ns string) {
 		t.Helper()

@@ -21,8 +21,8 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
 
-// TestPlacementsSurviveKills kills the daemon at every point on the way from a Pod that is
-// placed to its record. Only between line and record may the line come twice.
+// TestPlacementsSurviveKills kills the daemon at each point between the placement of a Pod
+// and its record. Only a kill between log line and record may repeat the line.
 func TestPlacementsSurviveKills(t *testing.T) {
 	for _, point := range []struct {
 		name           string

@@ -82,9 +82,9 @@ func autoscaled(t *testing.T, k framework.Kind, ns string) {
 	wantCorrections(t, k, ns, 2)
 }
 
-// autoscaledNamesake has an autoscaler scale an object "x" beside one of the other kind in
-// the same namespace. Neither autoscaler finds the Pods of the other, as a third one does
-// that is meant to.
+// autoscaledNamesake has an autoscaler scale an object "x" beside an object "x" of the other
+// kind. Neither autoscaler selects the Pods of the other. A third one, which does, shows that
+// an autoscaler would report it.
 func autoscaledNamesake(t *testing.T, k framework.Kind, ns string) {
 	replicas := map[framework.Kind]int32{framework.Foos: 2, framework.Icecreams: 3}[k]
 	name := "x-" + k.Singular

@@ -9,7 +9,7 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
 
-// TestStalledRollouts has a Deployment not come to its Pods, for what others do.
+// TestStalledRollouts prevents Deployments from getting their Pods.
 func TestStalledRollouts(t *testing.T) {
 	onOneReplica(t, map[string]func(t *testing.T, k framework.Kind, ns string){
 		"no Node fits":    rolloutWithoutNode,

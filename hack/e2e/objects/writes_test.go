@@ -110,8 +110,8 @@ func writesFollowChanges(t *testing.T, k framework.Kind, ns string) map[string]i
 	return all
 }
 
-// wantStatusWrites compares how often the controller wrote the status of each object with how
-// often what it says has changed, and returns how often the daemon wrote any.
+// wantStatusWrites checks that the controller wrote the status of each object only when it
+// had changed, and returns the number of status writes of the whole daemon.
 func wantStatusWrites(t *testing.T, k framework.Kind, ns string, deployments *framework.History[*appsv1.Deployment], replicas int) (allStatusWrites int) {
 	t.Helper()
 	changes := map[string]int{}

@@ -131,7 +131,7 @@ func TestStatusOfNamedServer(t *testing.T) {
 	r.Stop()
 }
 
-// wantMistakes makes mistakes, each of which is told in one line.
+// wantMistakes checks that each mistake ends in an error of one line.
 func wantMistakes(t *testing.T, server, kubeconfig, authority string, byToken []string) {
 	t.Helper()
 	wantMistake(t, `Get "https://127.0.0.1:\d+/debug/controllers": tls: failed to verify certificate: x509: .*; write --certificate-authority=<file>, or --insecure-skip-tls-verify .*`, "--server="+server, "--kubeconfig="+framework.Cluster().Kubeconfig)

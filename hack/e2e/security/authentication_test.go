@@ -26,8 +26,8 @@ var guarded = map[string]string{
 	"/debug/flags/v":     http.MethodPut,
 }
 
-// TestFaultAuthenticationUnavailable asks for each page as everybody while the API server,
-// which says who they are, is away: nobody may see anything but the probes.
+// TestFaultAuthenticationUnavailable requests each page as each caller while the API server,
+// which authenticates them, is unavailable: only the probes answer.
 func TestFaultAuthenticationUnavailable(t *testing.T) {
 	t.Parallel()
 	l := framework.NewIsolated(t)
@@ -78,8 +78,8 @@ func TestFaultAuthenticationUnavailable(t *testing.T) {
 	})
 }
 
-// askForPages asks for each page as everybody at once, wants each to be refused, and counts
-// the answers.
+// askForPages requests each page as each caller at once, checks that all are refused, and
+// counts the answers.
 func askForPages(t *testing.T, l *framework.Isolated, tokens map[string]string) map[string]int {
 	t.Helper()
 	answers := map[string]int{}

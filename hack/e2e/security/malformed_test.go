@@ -29,8 +29,8 @@ const (
 	closedWithin = time.Minute
 )
 
-// TestFaultMalformedRequests sends more than the server takes, which it refuses, and random
-// bytes. The daemon goes on, and nothing is left of them.
+// TestFaultMalformedRequests exceeds the limits of the server, which must refuse that, and
+// sends random bytes. The daemon goes on, and its shutdown shows that nothing is left.
 func TestFaultMalformedRequests(t *testing.T) {
 	t.Parallel()
 	l := startServing(t)

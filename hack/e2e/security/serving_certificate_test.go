@@ -79,7 +79,7 @@ func TestFaultServingCertificateReplaced(t *testing.T) {
 	})
 }
 
-// shownBy returns the name in the certificate that the replica shows.
+// shownBy returns the common name of the serving certificate of the replica.
 func shownBy(l *framework.Isolated) (string, error) {
 	connection, err := dialTLS(strings.TrimPrefix(l.URL, "https://"), "http/1.1")
 	if err != nil {

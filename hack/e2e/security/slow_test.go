@@ -132,8 +132,8 @@ func waitGone(ctx context.Context, connection net.Conn, rest []byte) time.Durati
 	}
 }
 
-// beginSlowly makes a connection. With so many of them each new one takes the place of one,
-// perhaps of one that has hardly begun: then it tries again.
+// beginSlowly makes a connection. It tries again if the server, which keeps only so many,
+// closes it at once for another.
 func (w slowWay) beginSlowly(ctx context.Context, address string, replaced *atomic.Int32) (net.Conn, []byte, error) {
 	for {
 		connection, rest, err := w.begin(address)
@@ -149,8 +149,8 @@ func (w slowWay) beginSlowly(ctx context.Context, address string, replaced *atom
 	}
 }
 
-// TestFaultSlowClients has many clients at once that are slow in each way: in the long tests
-// more than the 1,000 connections that the daemon keeps.
+// TestFaultSlowClients connects many clients at once that are slow in different ways; in long
+// mode more than the 1,000 connections that the daemon keeps.
 func TestFaultSlowClients(t *testing.T) {
 	t.Parallel()
 	each := framework.Count(220, 20)

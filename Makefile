@@ -67,9 +67,14 @@ bench: ## Compare the daemon with its peers: BENCH=<loads> N=<number> ROUNDS=<ti
 bench-compare: ## Compare the hot paths with those of another commit: BASE=<commit>.
 	hack/bench-compare.sh '$(BASE)'
 
+# Unlike go list, find also enters nested modules.
+MUTATED = $(if $(findstring command,$(origin PKG)),$(PKG),pkg staging/src/samplecontroller.io/controller-manager)
+
 .PHONY: mutate
 mutate: ## Change one critical line at a time, and list what no test notices: PKG=<directory>/... N=<sample> SEED=<number>.
-	hack/mutate.sh $(call given,N,-n) $(call given,SEED,-seed) $(if $(findstring command,$(origin PKG)),$(PKG))
+	@go build -o bin/mutate ./hack/mutate
+	@nice -n 15 bin/mutate $(call given,N,-n) $(call given,SEED,-seed) \
+	  $$(find $(MUTATED:/...=) -name '*_test.go' -not -path '*/testdata/*' -exec dirname {} + | sort -u)
 
 .PHONY: verify
 verify: ## Check that generated files, formatting, imports, modules and more are as they should be.

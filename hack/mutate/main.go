@@ -1,131 +1,170 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command mutate changes one critical line of a package at a time, runs the package's
-// own tests, and lists the changes that no test noticed. It does not change the working tree.
-//
-// A package is compiled once, with all its mutants in it; an environment variable of the
-// test process selects one. Mutants negate conditions, swap comparisons and && with ||,
-// change the numbers that are compared with, remove calls, assignments and early returns,
-// and return nil for an error. What does not compile does not count; a test that runs into
-// its timeout has noticed.
+// Command mutate changes one critical line of a package at a time, runs the package's tests
+// and lists the changes that no test notices. The working tree stays as it is.
 package main
 
 import (
-	"cmp"
-	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"go/ast"
+	"go/build"
+	"go/parser"
+	"go/token"
 	"io"
+	"log"
+	"math/rand/v2"
 	"os"
-	"os/signal"
-	"slices"
-	"syscall"
-	"text/tabwriter"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
 )
 
-const (
-	killed   = "killed"
-	survived = "SURVIVED"
-	invalid  = "does not compile"
+var (
+	sample = flag.Int("n", 0, "How many mutants of each package to run, chosen at random. 0 runs all.")
+	seed   = flag.Uint64("seed", 1, "The seed of that choice.")
+	swaps  = map[token.Token]string{
+		token.EQL: "!=", token.NEQ: "==", token.LSS: "<=", token.LEQ: "<", token.SUB: "+",
+		token.GTR: ">=", token.GEQ: ">", token.LAND: "||", token.LOR: "&&",
+	}
+	// Tests do not check log lines; the race detector and vet check locks and cancel.
+	uninteresting = regexp.MustCompile(`^(defer )?([\w.]*(logger|klog)\.|[\w.]*(Lock|Unlock)\(|cancel\(\)|panic\()|^[\w, ]+ :=|^_ =`)
 )
-
-type options struct {
-	accepted string
-	sample   int // per package; 0: all
-	seed     uint64
-	parallel int
-	run      string
-}
 
 func main() {
-	var o options
-	flag.StringVar(&o.accepted, "accepted", "hack/mutate/accepted.txt", "The `file` of accepted survivors.")
-	flag.IntVar(&o.sample, "n", 0, "How many mutants of each package to run, chosen at random; 0: all.")
-	flag.Uint64Var(&o.seed, "seed", 1, "The seed of that choice.")
-	flag.IntVar(&o.parallel, "p", 2, "How many mutants to run at a time.")
-	flag.StringVar(&o.run, "only", "", "Run only mutants whose `file:line function change` matches this regular expression.")
-	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "Usage: mutate [flags] DIRECTORY|DIRECTORY/... ...")
-		flag.PrintDefaults()
-	}
 	flag.Parse()
-	if flag.NArg() == 0 || o.parallel < 1 {
-		flag.Usage()
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := mutate(ctx, o, flag.Args(), os.Stdout, os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "Error:", err)
-		os.Exit(1)
+	accepted, err := os.ReadFile("hack/mutate/accepted.txt")
+	check(err)
+	check(mutate(os.Stdout, string(accepted), flag.Args()))
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatalln("Error:", err)
 	}
 }
 
-// mutate reports on all packages that the arguments name. A package whose tests fail
-// without a mutant is an error.
-func mutate(ctx context.Context, o options, args []string, out, progress io.Writer) error {
-	accepted, err := readAccepted(o.accepted)
-	if err != nil {
-		return err
-	}
-	packages, err := list(ctx, args)
-	if err != nil {
-		return err
-	}
-	var mutants []mutant
-	var errs []error
-	for _, p := range packages {
-		ran, err := p.run(ctx, o, progress)
-		mutants = append(mutants, ran...)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", p.shown, err))
+// mutate runs the mutants of the packages in the directories and lists those that survive.
+func mutate(out io.Writer, accepted string, dirs []string) (errs error) {
+	var killed, survived, known, invalid int
+	for number, dir := range dirs {
+		begin := time.Now()
+		if output, err := test(mutant{file: dir + "/unchanged"}, 10*time.Minute); err != nil {
+			errs = errors.Join(errs, fmt.Errorf("testing %s without a mutant: %w\n%s", dir, err, output))
+			continue
+		}
+		timeout := 5*time.Since(begin) + 30*time.Second
+		mutants := choose(dir)
+		begin = time.Now()
+		for i, m := range mutants {
+			output, err := test(m, timeout)
+			switch {
+			case strings.Contains(string(output), "[build failed]"):
+				invalid++
+			case err != nil:
+				killed++
+			case strings.Contains(accepted, fmt.Sprintf("\n%s %s\n\t%s\n\t", m.file, m.function, m.change)):
+				known++
+			default:
+				survived++
+				fmt.Fprintf(out, "%s:%s\t%s\t%s\n", m.file, m.line, m.function, m.change)
+			}
+			left := time.Since(begin) / time.Duration(i+1) * time.Duration(len(mutants)-i-1)
+			log.Printf("Package %d of %d, %s: %d of %d mutants run, about %v left", number+1, len(dirs), dir, i+1, len(mutants), left.Round(time.Second))
 		}
 	}
-	report(out, mutants, accepted)
-	return errors.Join(errs...)
+	fmt.Fprintf(out, "%d killed, %d survived, %d survived and accepted, %d did not compile\n", killed, survived, known, invalid)
+	return errs
 }
 
-func report(out io.Writer, mutants []mutant, accepted []*acceptance) {
-	slices.SortStableFunc(mutants, func(a, b mutant) int {
-		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.line, b.line))
+// mutant is a source file with one change.
+type mutant struct{ file, line, function, change, source string }
+
+// test runs the tests of the package with the mutant as an overlay and returns their output.
+func test(m mutant, timeout time.Duration) ([]byte, error) {
+	temp, err := os.MkdirTemp("", "mutate-")
+	check(err)
+	defer os.RemoveAll(temp)
+	source, overlay := filepath.Join(temp, "source"), filepath.Join(temp, "overlay")
+	check(os.WriteFile(source, []byte(m.source), 0o600))
+	check(os.WriteFile(overlay, fmt.Appendf(nil, `{"Replace": {%q: %q}}`, filepath.Base(m.file), source), 0o600))
+	command := exec.Command("go", "test", "-vet=off", "-failfast", "-count=1", "-timeout="+timeout.String(), "-overlay="+overlay, ".")
+	command.Dir, command.Env = filepath.Dir(m.file), append(os.Environ(), "GOWORK=off")
+	return command.CombinedOutput()
+}
+
+// choose returns the mutants of a package, or a sample of them.
+func choose(dir string) (mutants []mutant) {
+	p, err := build.ImportDir(dir, 0)
+	check(err)
+	for _, name := range p.GoFiles {
+		path := filepath.Join(dir, name)
+		source, err := os.ReadFile(path)
+		check(err)
+		file, err := parser.ParseFile(token.NewFileSet(), path, source, 0)
+		check(err)
+		for _, decl := range file.Decls {
+			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Body != nil {
+				mutants = append(mutants, find(mutant{file: path, function: fn.Name.Name, source: string(source)}, fn.Type, fn.Body)...)
+			}
+		}
+	}
+	if *sample > 0 {
+		rand.New(rand.NewPCG(*seed, 0)).Shuffle(len(mutants), func(i, j int) { mutants[i], mutants[j] = mutants[j], mutants[i] })
+		mutants = mutants[:min(*sample, len(mutants))]
+	}
+	return mutants
+}
+
+// find returns the mutants of a function, which start as copies of the original.
+func find(original mutant, t *ast.FuncType, body *ast.BlockStmt) (mutants []mutant) {
+	text := func(n ast.Node) string { return original.source[n.Pos()-1 : n.End()-1] }
+	add := func(n ast.Node, change, replacement string) {
+		m, before := original, original.source[:n.Pos()-1]
+		m.line = fmt.Sprint(1 + strings.Count(before, "\n"))
+		m.change = fmt.Sprintf("%.200s", strings.Join(strings.Fields(change), " "))
+		m.source = before + replacement + original.source[n.End()-1:]
+		mutants = append(mutants, m)
+	}
+	replace := func(e ast.Expr, other string) { add(e, text(e)+" -> "+other, "("+other+")") }
+	remove := func(n ast.Node, change, instead string) {
+		before := strings.TrimRight(original.source[:n.Pos()-1], "\t ")
+		if inBlock := strings.ContainsAny(before[len(before)-1:], "\n{"); inBlock && !uninteresting.MatchString(text(n)) {
+			add(n, change, "if false { "+text(n)+" }; "+instead) // Variables and imports stay in use.
+		}
+	}
+	ast.Inspect(body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			mutants = append(mutants, find(original, n.Type, n.Body)...)
+			return false
+		case *ast.IfStmt:
+			if _, ok := n.Cond.(*ast.BinaryExpr); !ok {
+				replace(n.Cond, strings.TrimPrefix("!"+text(n.Cond), "!!"))
+			}
+		case *ast.BinaryExpr:
+			if other := swaps[n.Op]; other != "" {
+				replace(n, text(n.X)+" "+other+" "+text(n.Y))
+			}
+			if text(n.Y) == "0" {
+				replace(n, text(n.X)+" "+n.Op.String()+" 1")
+			}
+		case *ast.ExprStmt, *ast.DeferStmt, *ast.GoStmt, *ast.SendStmt, *ast.IncDecStmt, *ast.BranchStmt, *ast.AssignStmt:
+			remove(n, "removed: "+text(n), "")
+		case *ast.ReturnStmt:
+			if n != body.List[len(body.List)-1] {
+				remove(n, "removed: "+text(n), "")
+			}
+			if i := len(n.Results) - 1; i >= 0 && text(n.Results[i]) != "nil" && strings.HasSuffix(strings.TrimRight(text(t), ")"), "error") {
+				other := strings.TrimSuffix(text(n), text(n.Results[i])) + "nil"
+				remove(n, text(n)+" -> "+other, other)
+			}
+		}
+		return true
 	})
-	byKey := map[string]*acceptance{}
-	for _, a := range accepted {
-		byKey[a.key()] = a
-	}
-	counts := map[string]int{}
-	known := 0
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, m := range mutants {
-		counts[m.result]++
-		a := byKey[m.key()]
-		if a != nil {
-			a.found, a.killed = true, m.result == killed
-		}
-		switch {
-		case m.result != survived:
-		case a != nil:
-			known++
-		default:
-			fmt.Fprintf(table, "%s:%d\t%s\t%s\t%s\n", m.file, m.line, m.function, m.change, m.result)
-		}
-	}
-	table.Flush()
-	scanned := map[string]bool{}
-	for _, m := range mutants {
-		scanned[m.file] = true
-	}
-	for _, a := range accepted {
-		switch {
-		case scanned[a.file] && !a.found:
-			fmt.Fprintf(out, "Stale in the accepted survivors: %s %s: there is no %q\n", a.file, a.function, a.change)
-		case a.killed:
-			fmt.Fprintf(out, "Stale in the accepted survivors: %s %s: a test notices %q\n", a.file, a.function, a.change)
-		}
-	}
-	run := counts[killed] + counts[survived]
-	fmt.Fprintf(out, "%d mutants, %d run: %d killed, %d survived (%d of them accepted); %d did not compile\n",
-		len(mutants)-counts[invalid], run, counts[killed], counts[survived], known, counts[invalid])
+	return mutants
 }

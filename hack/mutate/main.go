@@ -37,6 +37,9 @@ var (
 
 func main() {
 	flag.Parse()
+	if flag.NArg() == 0 {
+		log.Fatalln("Error: no package with tests: PKG must be a directory, or <directory>/... for all below it")
+	}
 	accepted, err := os.ReadFile("hack/mutate/accepted.txt")
 	check(err)
 	check(mutate(os.Stdout, string(accepted), flag.Args()))

@@ -6,6 +6,7 @@ package leadership
 import (
 	"context"
 	"errors"
+	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -257,5 +258,17 @@ func TestAnEndlessTermReturnsWhatItsWorkDoes(t *testing.T) {
 	}
 	if term.Valid() == nil {
 		t.Error("the term goes on after its work has returned")
+	}
+}
+
+func TestRunWithoutElectionOpensGate(t *testing.T) {
+	gate := NewGate(writeTimeout, nil)
+	through := gate.Wrap(&api{})
+	err := Endless(t.Context(), gate, func(*Term) error { return do(t, through, http.MethodPut, foos) })
+	if err != nil {
+		t.Errorf("write during the term: %v", err)
+	}
+	if err := do(t, through, http.MethodPut, foos); !errors.Is(err, ErrNotLeading) {
+		t.Errorf("write after the term: %v, want %v", err, ErrNotLeading)
 	}
 }

@@ -174,8 +174,9 @@ func TestALeaseThatCannotBeReleasedIsLeftToExpire(t *testing.T) {
 			inBubble(t, func(t *testing.T, server *apiServer) {
 				a := newCandidate(t, server, "a")
 				a.run(untilTheEnd)
+				a.client.deafen()
+				pass(retryPeriod) // a knows the Lease only by its own renewal
 				if edit {
-					a.client.deafen()
 					server.put("a")
 				}
 				a.client.beforeEach(func(_ context.Context, verb string) error {
@@ -190,6 +191,9 @@ func TestALeaseThatCannotBeReleasedIsLeftToExpire(t *testing.T) {
 				}
 				if got := server.holder(); got != "a" {
 					t.Errorf("the Lease is held by %q, want a", got)
+				}
+				if got := a.Status().Holder; got != "a" {
+					t.Errorf("the status has the holder %q, want a until the Lease expires", got)
 				}
 				if got := strings.Join(a.errors(), "\n"); !strings.Contains(got, "could not be released") {
 					t.Errorf("logged errors:\n%s\nwant one that says that the Lease could not be released", got)

@@ -20,6 +20,7 @@ import (
 // api is a RoundTripper in the place of the API server.
 type api struct {
 	requests []*http.Request
+	answers  []*sent // the bodies of the answers
 	delay    time.Duration
 }
 
@@ -30,7 +31,9 @@ func (a *api) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, request.Context().Err()
 	case <-time.After(a.delay):
 	}
-	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("done"))}, nil
+	answer := &sent{Reader: strings.NewReader("done")}
+	a.answers = append(a.answers, answer)
+	return &http.Response{StatusCode: http.StatusOK, Body: answer}, nil
 }
 
 // sent is a body that tells whether it was closed.
@@ -170,6 +173,25 @@ func TestTheAPIServerIsToldTheWriteTimeout(t *testing.T) {
 		}
 		if got := request.URL.RawQuery; got != want[i] {
 			t.Errorf("the query is %q, want %q", got, want[i])
+		}
+	}
+}
+
+// An answer that stays open takes its connection from the pool.
+func TestGateClosesResponseBody(t *testing.T) {
+	server := &api{}
+	gate := NewGate(writeTimeout, nil)
+	term := newTerm(t.Context(), 0)
+	defer term.over()
+	gate.admit(term)
+	for _, method := range writes {
+		if err := do(t, gate.Wrap(server), method, foos); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, answer := range server.answers {
+		if !answer.closed {
+			t.Errorf("closing the response to %s left the body of the transport open", writes[i])
 		}
 	}
 }

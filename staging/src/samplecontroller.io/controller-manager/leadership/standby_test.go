@@ -267,3 +267,22 @@ func TestTheStatusSaysWhoLeadsSinceWhen(t *testing.T) {
 		b.end(t)
 	})
 }
+
+// The Lease still names this process as its holder after the process lost it.
+func TestStatusOfLostTermIsNotLeading(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *apiServer) {
+		a := newCandidate(t, server, "a")
+		work := campaigns{drain: time.Minute}
+		a.run(work.lead)
+		a.client.cutOff()
+		pass(leaseDuration)
+		if got, want := a.Status().String(), "a leads since 2000-01-01T00:00:00Z"; got != want {
+			t.Errorf("status while the work drains is %q, want %q", got, want)
+		}
+		pass(work.drain)
+		if got, want := a.Status().String(), "a leads since 2000-01-01T00:00:00Z"; got != want {
+			t.Errorf("status during the next campaign is %q, want %q", got, want)
+		}
+		a.end(t)
+	})
+}

@@ -78,3 +78,19 @@ func TestMetricsCountWhatALoopDoes(t *testing.T) {
 		t.Errorf("%d durations of %v s together, want 8 of 8 s", count, sum)
 	}
 }
+
+// An outcome without an event has the duration 0.
+func TestOnlySettledEventsAreMeasured(t *testing.T) {
+	registry := metrics.NewKubeRegistry()
+	m := NewMetrics("test", registry.MustRegister)
+	for _, took := range []time.Duration{0, time.Nanosecond, 2 * time.Second} {
+		m.Observe(t.Context(), Outcome{Controller: loopName, Result: ResultSuccess, EventToDone: took})
+	}
+	vec, err := testutil.GetHistogramVecFromGatherer(registry, "test_event_to_done_seconds", map[string]string{"controller": loopName})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if count, sum := vec.GetAggregatedSampleCount(), vec.GetAggregatedSampleSum(); count != 2 || sum < 2 || sum > 2.001 {
+		t.Errorf("%d events took %v s together, want 2 of 2 s", count, sum)
+	}
+}

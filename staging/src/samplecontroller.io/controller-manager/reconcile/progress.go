@@ -238,7 +238,7 @@ func (p *progress) tell(queue string, limit int, asked func(cache.ObjectName) bo
 
 // add adds a key to the lists that it belongs to.
 func (p *Progress) add(key cache.ObjectName, a *account, limit int, now time.Time) {
-	if a.err != nil || a.running != nil && a.running.Err != nil {
+	if a.err != nil {
 		p.Failing++
 	}
 	if a.running != nil {

@@ -87,8 +87,8 @@ func TestProgressTellsWhatRunsAndWhatWaits(t *testing.T) {
 		if err := stop(); err != nil {
 			t.Errorf("Run: %v", err)
 		}
-		if after := l.Progress(all); after.Working || len(after.Recent) != 3 {
-			t.Errorf("after Run: working %t, %d recent syncs, want false and 3", after.Working, len(after.Recent))
+		if after := l.Progress(all); after.Working || !after.Since.Equal(time.Now()) || len(after.Recent) != 3 {
+			t.Errorf("after Run: working %t since %v, %d recent syncs, want false since now, and 3", after.Working, after.Since, len(after.Recent))
 		}
 	})
 }
@@ -134,6 +134,60 @@ func TestProgressTellsWhatFailsAndWhenItIsTriedAgain(t *testing.T) {
 		}
 		if got := p.Recent[0]; got.Key != foo || got.Trigger != "retry" || got.EventToDone != 35*time.Millisecond {
 			t.Errorf("last sync: %+v, want a retry of %v, 35ms after the event", got, foo)
+		}
+	})
+}
+
+// A key fails until it has succeeded, also while it is retried.
+func TestRetryingKeyCountsAsFailing(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		b.start(b.informer)
+		s := syncs{result: func(_ string, nth int) (time.Duration, error) {
+			time.Sleep(time.Second)
+			if nth == 1 {
+				return 0, errBroken
+			}
+			return 0, nil
+		}}
+		l := New(loopName, s.sync)
+		For(l, b.informer)
+		defer b.run(l, 1)()
+		b.server.Add(configMap("foo"))
+		for _, want := range []struct {
+			running, failing int
+		}{{1, 0}, {1, 1}, {0, 0}} {
+			synctest.Wait()
+			if p := l.Progress(all); p.Running.Total != want.running || p.Failing != want.failing {
+				t.Errorf("%d keys run, %d fail, want %d and %d", p.Running.Total, p.Failing, want.running, want.failing)
+			}
+			time.Sleep(time.Second + 100*time.Millisecond) // past the end of the sync, into the next
+		}
+	})
+}
+
+// An event may have the key synced before the retry is due, which comes nevertheless.
+func TestOvertakenRetryHasATrigger(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		b.start(b.informer)
+		s := syncs{result: func(_ string, nth int) (time.Duration, error) {
+			if nth == 1 {
+				return 0, errBroken
+			}
+			return 0, nil
+		}}
+		l := New(loopName, s.sync)
+		For(l, b.informer)
+		defer b.run(l, 1)()
+		b.server.Add(configMap("foo"))
+		time.Sleep(time.Millisecond) // the retry is due at 5 ms
+		b.server.Modify(configMap("foo"))
+		time.Sleep(time.Minute)
+		var triggers []string
+		for _, o := range l.Progress(all).Recent {
+			triggers = append(triggers, o.Trigger)
+		}
+		if diff := cmp.Diff([]string{"retry", "*v1.ConfigMap changed", "*v1.ConfigMap added"}, triggers); diff != "" {
+			t.Errorf("triggers, the newest first (-want +got):\n%s", diff)
 		}
 	})
 }

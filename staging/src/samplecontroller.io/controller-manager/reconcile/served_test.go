@@ -96,11 +96,14 @@ func TestALoopMindsOnlyWhetherItsSourcesAreServed(t *testing.T) {
 		var s syncs
 		l := New(loopName, s.sync, WithSources(sources))
 		For(l, b.informer)
+		time.Sleep(time.Minute)
 		stop := b.run(l, 1)
+		began := time.Now()
+		time.Sleep(time.Minute)
 		sources.become(errBroken)
 		synctest.Wait()
-		if p := l.Progress(all); p.Obstacle != errBroken {
-			t.Errorf("obstacle %v, want %v", p.Obstacle, errBroken)
+		if p := l.Progress(all); p.Obstacle != errBroken || !p.Since.Equal(began) {
+			t.Errorf("obstacle %v since %v, want %v since %v, when it began to rest", p.Obstacle, p.Since, errBroken, began)
 		}
 		sources.become(nil)
 		expectWoken(t, &s, "when it is served", "default/foo")
@@ -108,6 +111,23 @@ func TestALoopMindsOnlyWhetherItsSourcesAreServed(t *testing.T) {
 		expectWoken(t, &s, "when it is still served")
 		if err := stop(); err != nil {
 			t.Errorf("Run: %v", err)
+		}
+	})
+}
+
+func TestFailedRunLeavesItsSourcesAlone(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		sources := newSources(nil)
+		l := New(loopName, new(syncs).sync, WithSources(sources))
+		For(l, brokenInformer{b.informer})
+		if err := l.Run(b.ctx, 1); !errors.Is(err, errNoHandler) {
+			t.Errorf("Run: %v, want %v", err, errNoHandler)
+		}
+		sources.asked = nil
+		sources.become(errAbsent)
+		synctest.Wait()
+		if sources.asked != nil {
+			t.Error("the sources were asked after Run had returned")
 		}
 	})
 }

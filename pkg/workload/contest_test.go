@@ -152,3 +152,19 @@ func TestTheImageIsCorrectedDuringAContest(t *testing.T) {
 		t.Errorf("patch = %s, want %s", patch.Patch, want)
 	}
 }
+
+// A rival that sets image and replicas is corrected by one patch, and is a rival all the same.
+func TestPatchedReplicasAreContested(t *testing.T) {
+	keeper, client := newTestKeeper(t, list(contested()), list(contested()))
+	wish := parent(wantImage("nginx:1.29"))
+	for i := range quickCorrections {
+		client.ClearActions()
+		state, err := keeper.Keep(t.Context(), wish)
+		if err != nil || len(client.Actions()) != 1 || client.Actions()[0].GetVerb() != "patch" {
+			t.Fatalf("correction %d: %v, actions %v, want one patch", i+1, err, client.Actions())
+		}
+		if last := i == quickCorrections-1; (state.Obstacle != nil) != last {
+			t.Errorf("correction %d: obstacle %+v, want one only after the last", i+1, state.Obstacle)
+		}
+	}
+}

@@ -193,6 +193,23 @@ func TestKeepTakesALateCacheForAConflict(t *testing.T) {
 	}
 }
 
+// brokenCache fails to get a Deployment.
+type brokenCache struct {
+	cache.TypedIndexer[*appsv1.Deployment]
+	err error
+}
+
+func (c brokenCache) GetByKey(string) (any, bool, error) { return nil, false, c.err }
+
+func TestBrokenCacheIsAnError(t *testing.T) {
+	broken := errors.New("broken")
+	keeper, client := newTestKeeper(t, nil, nil)
+	keeper.deployments = brokenCache{keeper.deployments, broken}
+	if state, err := keeper.Keep(t.Context(), parent()); !errors.Is(err, broken) || len(client.Actions()) > 0 {
+		t.Errorf("Keep() = %+v, %v, actions %v; want %v and no action", state, err, client.Actions(), broken)
+	}
+}
+
 func TestParentOwnsByUID(t *testing.T) {
 	if !parent().Owns(deployment()) {
 		t.Error("a Deployment with our UID is not taken for ours")

@@ -57,6 +57,7 @@ func TestExactlyOneConditionIsTrue(t *testing.T) {
 		"all replicas there":                     {parent(), State{Deployment: deployment()}, "Ready", "Available"},
 		"none available":                         {parent(), State{Deployment: deployment(withStatus(3, 3, 0))}, "Reconciling", "Progressing"},
 		"one not up to date":                     {parent(), State{Deployment: deployment(withStatus(3, 2, 3))}, "Reconciling", "Progressing"},
+		"more than wanted":                       {parent(), State{Deployment: deployment(withReplicas(ptr.To[int32](5)), withStatus(5, 5, 5))}, "Reconciling", "Progressing"},
 		"an old replica left over":               {parent(), State{Deployment: deployment(withStatus(4, 3, 3))}, "Reconciling", "Progressing"},
 		"fewer than wanted":                      {parent(), State{Deployment: deployment(withStatus(2, 2, 2))}, "Reconciling", "Progressing"},
 		"Deployment's generation unobserved":     {parent(), State{Deployment: deployment(unobserved)}, "Reconciling", "Progressing"},

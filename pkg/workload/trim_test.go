@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -42,6 +43,7 @@ func TestTrimChangesNoDecision(t *testing.T) {
 	replicaSet := owner("apps/v1", "ReplicaSet", "other", "uid-other")
 	for name, d := range map[string]*appsv1.Deployment{
 		"ours":                    deployment(),
+		"ours, as declared":       deployment(withImage("nginx:1.29")),
 		"ours, with other":        deployment(withImage("other"), withStatus(3, 2, 1)),
 		"ours, with a sidecar":    deployment(withSidecar),
 		"ours, available":         deployment(withConditions("Available", "True", "", "Progressing", "True", "NewReplicaSetAvailable")),
@@ -80,6 +82,38 @@ func TestTrimChangesNoDecision(t *testing.T) {
 			Trim(again)
 			if diff := cmp.Diff(trimmed, again); diff != "" {
 				t.Errorf("trimmed twice (-once +twice):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTrimKeepsOnlyTheConditionsThatTellOfTrouble(t *testing.T) {
+	d := deployment(withConditions("Available", "True", "", "Available", "False", "", "Progressing", "True", "", "Progressing", "False", "",
+		"ReplicaFailure", "True", "", "ReplicaFailure", "False", ""))
+	Trim(d)
+	var got []string
+	for _, c := range d.Status.Conditions {
+		got = append(got, fmt.Sprint(c.Type, " ", c.Status))
+	}
+	if diff := cmp.Diff([]string{"Progressing False", "ReplicaFailure True"}, got); diff != "" {
+		t.Errorf("conditions (-want +got):\n%s", diff)
+	}
+}
+
+// The selector of a Deployment that nobody owns shows whether it was made for one of our objects.
+func TestTrimKeepsOnlyOurSelectors(t *testing.T) {
+	ours := deployment().Spec.Selector
+	for name, tc := range map[string]struct{ selector, want *metav1.LabelSelector }{
+		"none":    {nil, nil},
+		"foreign": {&metav1.LabelSelector{MatchLabels: map[string]string{"app": "other"}}, nil},
+		"ours":    {ours, ours},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := deployment(withOwner(nil))
+			d.Spec.Selector = tc.selector
+			Trim(d)
+			if diff := cmp.Diff(tc.want, d.Spec.Selector); diff != "" {
+				t.Errorf("selector (-want +got):\n%s", diff)
 			}
 		})
 	}

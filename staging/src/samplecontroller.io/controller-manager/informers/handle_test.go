@@ -13,6 +13,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/cache"
 )
 
 func TestOnlyWhatWasAskedForIsStartedAndOnlyOnce(t *testing.T) {
@@ -114,6 +115,20 @@ func TestInformersThatAreAskedForLaterAreStartedByAnotherStart(t *testing.T) {
 		}
 		// It stops those of both starts: else it would wait for ever.
 		b.handle.Shutdown()
+	})
+}
+
+func TestStoreHasTheResourceOfItsInformer(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		for want, store := range map[string]cache.Store{
+			"configmaps": b.configMaps().GetStore(),
+			"secrets":    b.secrets().GetStore(),
+			"":           cache.NewStore(cache.MetaNamespaceKeyFunc),
+		} {
+			if got := b.handle.Resource(store); got != want {
+				b.Errorf("resource %q, want %q", got, want)
+			}
+		}
 	})
 }
 

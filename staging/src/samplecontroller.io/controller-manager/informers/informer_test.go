@@ -4,9 +4,15 @@
 package informers
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
 	"testing"
 	"testing/synctest"
 
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -43,6 +49,38 @@ func TestWhatWasListedMustBeInTheCache(t *testing.T) {
 				i := &informer{SharedIndexInformer: syncedAt{version: tc.cached}, resource: configMaps, handle: NewHandle(), err: ErrNotSynced}
 				if i.setListed(&tc.listed); i.caughtUp(t.Context()) != tc.served || (i.err == nil) != tc.served {
 					t.Errorf("served: %t, want %t", i.err == nil, tc.served)
+				}
+			})
+		})
+	}
+}
+
+func TestOnlyFailedReadsAreErrorsInTheLog(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err     error
+		stopped bool
+		want    []string
+	}{
+		"watch ended":          {nil, false, nil},
+		"connection ended":     {fmt.Errorf("reading: %w", io.EOF), false, nil},
+		"version expired":      {apierrors.NewResourceExpired("too old resource version"), false, nil},
+		"version gone":         {apierrors.NewGone("too old resource version"), false, nil},
+		"stopped":              {context.Canceled, true, nil},
+		"connection refused":   {errors.New("connection refused"), false, []string{"!Reading failed"}},
+		"internal error":       {apierrors.NewInternalError(errors.New("oh")), false, []string{"!Reading failed"}},
+		"refused when stopped": {errors.New("connection refused"), true, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(b *bubble) {
+				ctx, cancel := context.WithCancel(b.ctx)
+				defer cancel()
+				if tc.stopped {
+					cancel()
+				}
+				i := newIdleInformer()
+				i.failed(ctx, nil, tc.err)
+				if diff := cmp.Diff(tc.want, b.logged()); diff != "" {
+					b.Errorf("log (-want +got):\n%s", diff)
 				}
 			})
 		})

@@ -55,6 +55,37 @@ func TestAWatchThatCannotGoOnCanBeStopped(t *testing.T) {
 	})
 }
 
+// Only of an expired watch that goes on from a list is it known what to do.
+func TestOtherWatchErrorsReachTheInformer(t *testing.T) {
+	expired := metav1.Status{Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired}
+	internal := metav1.Status{Status: metav1.StatusFailure, Code: 500, Reason: metav1.StatusReasonInternalError}
+	for name, tc := range map[string]struct {
+		status     metav1.Status
+		listsFirst bool
+	}{
+		"internal error":                       {internal, false},
+		"internal error of a watch that lists": {internal, true},
+		"expired watch that lists":             {expired, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				source := watch.NewRaceFreeFake()
+				source.Error(&tc.status)
+				i := newIdleInformer()
+				i.setListed(new(string))
+				w := newWatching(source, i, tc.listsFirst)
+				if event := <-w.ResultChan(); event.Type != watch.Error || event.Object != &tc.status {
+					t.Errorf("event is %v, want the error that was sent", event)
+				}
+				if i.mustRelist() {
+					t.Error("the informer has to list again, although the version has not expired")
+				}
+				w.Stop()
+			})
+		})
+	}
+}
+
 func TestAWatchEndsWithItsSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := watch.NewRaceFreeFake()

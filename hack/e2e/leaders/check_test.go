@@ -37,13 +37,53 @@ func figuresOf(r *Report) figures {
 
 const ms = time.Millisecond
 
+// logCase is an audit log, and what the report of it is to say.
+type logCase struct {
+	log  func(l *fakeLog)
+	want figures
+}
+
+func testLogs(t *testing.T, cases map[string]logCase) {
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			l := &fakeLog{t: t}
+			tc.log(l)
+			r := l.check()
+			if diff := cmp.Diff(tc.want, figuresOf(r), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("(-want +got):\n%s\n%s", diff, r)
+			}
+		})
+	}
+}
+
+// TestWhatTheLogMustHave checks that what cannot be judged is an error, and no peace.
+func TestWhatTheLogMustHave(t *testing.T) {
+	for name, tc := range map[string]struct {
+		spoil func(l *fakeLog, event *auditv1.Event)
+		want  string
+	}{
+		"bodies of Leases": {func(_ *fakeLog, e *auditv1.Event) { e.ResponseObject = nil }, "has no body"},
+		"versions": {func(l *fakeLog, e *auditv1.Event) {
+			changeLease(l.t, e, func(l *coordinationv1.Lease) { l.ResourceVersion = "" })
+		}, "parsing"},
+		"whose a Lease is": {func(_ *fakeLog, e *auditv1.Event) { e.User.Extra = nil }, "does not tell the credential of system:serviceaccount:system:leader"},
+		"whose a write is": {func(l *fakeLog, _ *auditv1.Event) { l.writes(1, "a").User.Extra = nil }, "reading patch configmaps system/x: the audit log does not tell the credential"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &fakeLog{t: t}
+			tc.spoil(l, l.takes(0, "a"))
+			_, err := Check(l.events, Options{Lease: lease, Replica: ServiceAccount("system", "leader")})
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
 // TestWrites is about when a replica may write. Each time that a write is allowed has
 // its counterpart, a millisecond away, when it is not.
 func TestWrites(t *testing.T) {
-	for name, tc := range map[string]struct {
-		log  func(l *fakeLog)
-		want figures
-	}{
+	testLogs(t, map[string]logCase{
 		"in its term": {
 			func(l *fakeLog) { l.takes(0, "a"); l.writes(2, "a"); l.takes(5000, "a"); l.writes(10999, "a") },
 			figures{Writes: 2, Ends: []End{Lasts}},
@@ -205,206 +245,5 @@ func TestWrites(t *testing.T) {
 			},
 			figures{Writes: 5, Outside: 5},
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			l := &fakeLog{t: t}
-			tc.log(l)
-			compare(t, l.check(), tc.want)
-		})
-	}
-}
-
-// TestHolders is about who may take the Lease, and when.
-func TestHolders(t *testing.T) {
-	for name, tc := range map[string]struct {
-		log  func(l *fakeLog)
-		want figures
-	}{
-		"it is released": {
-			func(l *fakeLog) { l.takes(0, "a"); l.releases(1000, "a"); l.takes(1001, "b") },
-			figures{Leaderless: 1 * ms, Ends: []End{Released, Lasts}},
-		},
-		"it is expired": {
-			func(l *fakeLog) { l.takes(0, "a"); l.takes(2000, "a"); l.takes(8000, "b") },
-			figures{Leaderless: 2 * ms, Ends: []End{Expired, Lasts}},
-		},
-		"it is about to expire": {
-			func(l *fakeLog) { l.takes(0, "a"); l.takes(2000, "a"); l.takes(7999, "b") },
-			figures{Overwrites: 1, Ends: []End{Overwritten, Lasts}},
-		},
-		"it expires by the record's own duration": {
-			func(l *fakeLog) { l.lease(0, "a", "id-a", 3); l.takes(3000, "b"); l.takes(6000, "c") },
-			figures{Overwrites: 1, Leaderless: 2 * ms, Ends: []End{Expired, Overwritten, Lasts}},
-		},
-		"another edits it, which is no renewal": {
-			func(l *fakeLog) { l.takes(0, "a"); l.lease(2000, "admin", "id-a", 6); l.takes(6000, "b") },
-			figures{Leaderless: 2 * ms, Ends: []End{Expired, Lasts}},
-		},
-		"another edits its duration": {
-			func(l *fakeLog) { l.takes(0, "a"); l.lease(2000, "admin", "id-a", 60); l.takes(6000, "b") },
-			figures{Overwrites: 1, Ends: []End{Overwritten, Lasts}},
-		},
-		"it is deleted": {
-			func(l *fakeLog) { l.takes(0, "a"); l.deletes(1000, "admin"); l.takes(1001, "b") },
-			figures{Leaderless: 1 * ms, Ends: []End{Edited, Lasts}},
-		},
-		"its deletion is not in the log": {
-			func(l *fakeLog) { l.takes(0, "a"); l.uid++; l.takes(1000, "b") },
-			figures{Leaderless: 2 * ms, Ends: []End{Edited, Lasts}},
-		},
-		"its deletion is not in the log, and its holder makes it anew": {
-			func(l *fakeLog) { l.takes(0, "a"); l.uid++; l.takes(1000, "a") },
-			figures{Leaderless: 2 * ms, Ends: []End{Edited, Lasts}},
-		},
-		"a replica that does not hold it deletes it": {
-			func(l *fakeLog) { l.takes(0, "a"); l.deletes(1000, "b"); l.takes(1001, "b") },
-			figures{Overwrites: 1, Leaderless: 1 * ms, Ends: []End{Overwritten, Lasts}},
-		},
-		"an administrator empties it": {
-			func(l *fakeLog) { l.takes(0, "a"); l.lease(1000, "admin", "", 6); l.takes(1001, "b") },
-			figures{Leaderless: 1 * ms, Ends: []End{Edited, Lasts}},
-		},
-		"a replica that does not hold it empties it": {
-			func(l *fakeLog) { l.takes(0, "a"); l.takes(6000, "b"); l.releases(7000, "a"); l.takes(7001, "c") },
-			figures{Overwrites: 1, Leaderless: 3 * ms, Ends: []End{Expired, Overwritten, Lasts}},
-		},
-		"one empties what is empty": {
-			func(l *fakeLog) { l.takes(0, "a"); l.releases(1000, "a"); l.releases(1001, "b"); l.takes(1002, "b") },
-			figures{Leaderless: 2 * ms, Ends: []End{Released, Lasts}},
-		},
-		"a stranger's is taken too early": {
-			func(l *fakeLog) { l.takes(0, "a"); l.lease(1000, "admin", "usurper", 6); l.takes(6999, "a") },
-			figures{Overwrites: 1, Leaderless: 5999 * ms, Ends: []End{Edited, Overwritten, Lasts}},
-		},
-		"a stranger's is taken in time": {
-			func(l *fakeLog) { l.takes(0, "a"); l.lease(1000, "admin", "usurper", 6); l.takes(7000, "a") },
-			figures{Leaderless: 6000 * ms, Ends: []End{Edited, Expired, Lasts}},
-		},
-		"an administrator gives it to a replica, which takes it up": {
-			func(l *fakeLog) {
-				l.takes(0, "a")
-				l.lease(1000, "admin", "id-b", 6)
-				l.takes(1100, "b")
-				l.writes(1102, "b")
-			},
-			figures{Writes: 1, Leaderless: 100 * ms, Ends: []End{Edited, Lasts}},
-		},
-		"two share an identity": {
-			func(l *fakeLog) { l.takes(0, "a"); l.lease(1000, "b", "id-a", 6) },
-			figures{Overwrites: 1, Ends: []End{Overwritten, Lasts}},
-		},
-		"a replica comes back as another process with its token": {
-			func(l *fakeLog) { l.takes(0, "a"); changeLease(l.t, l.takes(5999, "a"), identity("id-a2")) },
-			figures{Overwrites: 1, Ends: []End{Overwritten, Lasts}},
-		},
-		"a write of it is refused": {
-			func(l *fakeLog) { l.takes(0, "a"); refuse(l.takes(1000, "b")) },
-			figures{Ends: []End{Lasts}},
-		},
-		"another Lease": {
-			func(l *fakeLog) { l.takes(0, "a"); l.takes(1000, "b").ObjectRef.Name = "other" },
-			figures{Ends: []End{Lasts}},
-		},
-		"a Lease of the same name elsewhere": {
-			func(l *fakeLog) { l.takes(0, "a"); l.takes(1000, "b").ObjectRef.Namespace = "other" },
-			figures{Ends: []End{Lasts}},
-		},
-		"answers come in another order than commits": {
-			func(l *fakeLog) {
-				l.takes(0, "a")
-				l.releases(1000, "a")
-				l.takes(1001, "b")
-				n := len(l.events)
-				l.events[n-2], l.events[n-1] = l.events[n-1], l.events[n-2]
-			},
-			figures{Leaderless: 1 * ms, Ends: []End{Released, Lasts}},
-		},
-		"the release is answered when another has taken it": {
-			func(l *fakeLog) {
-				l.takes(0, "a")
-				release := l.releases(1000, "a")
-				release.StageTimestamp.Time = release.StageTimestamp.Add(100 * ms)
-				l.takes(1050, "b")
-			},
-			figures{Ends: []End{Released, Lasts}},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			l := &fakeLog{t: t}
-			tc.log(l)
-			compare(t, l.check(), tc.want)
-		})
-	}
-}
-
-func compare(t *testing.T, r *Report, want figures) {
-	t.Helper()
-	if diff := cmp.Diff(want, figuresOf(r), cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("(-want +got):\n%s\n%s", diff, r)
-	}
-}
-
-// TestWhatTheLogMustHave checks that what cannot be judged is an error, and no peace.
-func TestWhatTheLogMustHave(t *testing.T) {
-	for name, tc := range map[string]struct {
-		spoil func(l *fakeLog, event *auditv1.Event)
-		want  string
-	}{
-		"bodies of Leases": {func(_ *fakeLog, e *auditv1.Event) { e.ResponseObject = nil }, "has no body"},
-		"versions": {func(l *fakeLog, e *auditv1.Event) {
-			changeLease(l.t, e, func(l *coordinationv1.Lease) { l.ResourceVersion = "" })
-		}, "parsing"},
-		"whose a Lease is": {func(_ *fakeLog, e *auditv1.Event) { e.User.Extra = nil }, "does not tell the credential of system:serviceaccount:system:leader"},
-		"whose a write is": {func(l *fakeLog, _ *auditv1.Event) { l.writes(1, "a").User.Extra = nil }, "reading patch configmaps system/x: the audit log does not tell the credential"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			l := &fakeLog{t: t}
-			tc.spoil(l, l.takes(0, "a"))
-			_, err := Check(l.events, Options{Lease: lease, Replica: ServiceAccount("system", "leader")})
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("got %v, want %q", err, tc.want)
-			}
-		})
-	}
-}
-
-func TestText(t *testing.T) {
-	l := &fakeLog{t: t}
-	l.takes(0, "a")
-	l.writes(2, "a")
-	l.takes(6000, "b")
-	for i := range 6 {
-		l.writes(6100+100*i, "a")
-	}
-	l.releases(7000, "a")
-	got := l.check().String()
-	want := `Lease system/leader: 7 writes, 7 violations
-
-REPLICA  HOLDER  FROM          TO            HELD    END          WRITES
-1        id-a    12:00:00.002  12:00:06.000  5.998s  expired      1
-2        id-b    12:00:06.002  12:00:07.002  1.000s  overwritten  0
-
-write outside term             6
-write after release            0
-overwrite                      1
-held on the way                0
-refused by the API server      0
-write after expiry, not taken  0
-write after an edit            0       the last 0.000s after it
-dual window                    0.598s
-without a leader               0.002s  in 1 handovers
-
-VIOLATION           REPLICA  AT            WHAT                        WHY
-write outside term  1        12:00:06.100  patch configmaps system/x   0.098s after id-b held the Lease
-write outside term  1        12:00:06.200  patch configmaps system/x   0.198s after id-b held the Lease
-write outside term  1        12:00:06.300  patch configmaps system/x   0.298s after id-b held the Lease
-write outside term  1        12:00:06.400  patch configmaps system/x   0.398s after id-b held the Lease
-write outside term  1        12:00:06.500  patch configmaps system/x   0.498s after id-b held the Lease
-overwrite           1        12:00:07.000  update leases system/leader emptied the Lease of id-b, which it did not hold
-`
-	// Columns stay apart by two spaces, however wide.
-	squeeze := func(s string) string { return strings.Join(strings.Fields(s), " ") }
-	if squeeze(got) != squeeze(want) {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
+	})
 }

@@ -40,7 +40,7 @@ func TestHolders(t *testing.T) {
 			func(l *fakeLog) { l.takes(0, "a"); l.uid++; l.takes(1000, "b") },
 			figures{Leaderless: 2 * ms, Ends: []End{Edited, Lasts}},
 		},
-		"its deletion is not in the log, and its holder makes it anew": {
+		"its deletion is not in the log, and its holder creates it again": {
 			func(l *fakeLog) { l.takes(0, "a"); l.uid++; l.takes(1000, "a") },
 			figures{Leaderless: 2 * ms, Ends: []End{Edited, Lasts}},
 		},

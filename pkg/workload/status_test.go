@@ -33,6 +33,25 @@ func TestNewStatusTellsTheCounts(t *testing.T) {
 	}
 }
 
+func TestSummaryNamesTheTrueCondition(t *testing.T) {
+	for want, d := range map[string]*appsv1.Deployment{
+		"Ready, Available, 3 of 3 available, generation 4":         deployment(),
+		"Reconciling, Progressing, 1 of 3 available, generation 4": deployment(withStatus(3, 2, 1)),
+	} {
+		if got := NewStatus(parent(), State{Deployment: d}, nil, later).summary(); got != want {
+			t.Errorf("summary %q, want %q", got, want)
+		}
+	}
+}
+
+func TestStatusSelectorHasExpressions(t *testing.T) {
+	d := deployment()
+	d.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "tier", Operator: metav1.LabelSelectorOpExists}}
+	if got, want := NewStatus(parent(), State{Deployment: d}, nil, later).Selector, "app=nginx,controller=a,tier"; got != want {
+		t.Errorf("selector %q, want %q", got, want)
+	}
+}
+
 func TestNewStatusWithoutDeploymentHasZeroes(t *testing.T) {
 	got := NewStatus(parent(), State{Obstacle: &Obstacle{Reason: "DeploymentConflict"}}, nil, later)
 	got.Conditions = nil

@@ -119,20 +119,22 @@ func (e *events) Eventf(object runtime.Object, eventType, reason, format string,
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
 	lease := object.(*coordinationv1.Lease)
-	e.lines = append(e.lines, strings.Join([]string{lease.Namespace + "/" + lease.Name, eventType, reason, fmt.Sprintf(format, args...)}, " "))
+	e.lines = append(e.lines, strings.Join([]string{lease.Namespace + "/" + lease.Name, string(lease.UID), eventType, reason, fmt.Sprintf(format, args...)}, " "))
 }
 
 func TestBeginAndEndOfLeadershipAreRecordedOnTheLease(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		var recorder events
 		a := newCandidate(t, server, "a", func(c *Config) { c.Recorder = &recorder })
+		server.put("")
+		server.edit(func(l *coordinationv1.Lease) { l.UID = "uid" }) // by which kubectl describe finds its Events
 		a.run(untilTheEnd)
 		pass(time.Minute)
 		a.stop()
 		if err := a.wait(); err != nil {
 			t.Errorf("Run: %v", err)
 		}
-		want := []string{"default/lease Normal LeaderElection a became leader", "default/lease Normal LeaderElection a stopped leading"}
+		want := []string{"default/lease uid Normal LeaderElection a became leader", "default/lease uid Normal LeaderElection a stopped leading"}
 		if diff := cmp.Diff(want, recorder.lines); diff != "" {
 			t.Errorf("Events (-want +got):\n%s", diff)
 		}

@@ -196,6 +196,25 @@ func TestGateClosesResponseBody(t *testing.T) {
 	}
 }
 
+// The timer of a write must not outlive it.
+func TestFailedWriteReleasesItsContext(t *testing.T) {
+	gate := NewGate(writeTimeout, nil)
+	term := newTerm(t.Context(), 0)
+	defer term.over()
+	gate.admit(term)
+	var sent context.Context
+	err := do(t, gate.Wrap(roundTripper(func(request *http.Request) (*http.Response, error) {
+		sent = request.Context()
+		return nil, errUnreachable
+	})), http.MethodPut, foos)
+	if !errors.Is(err, errUnreachable) || errors.Is(err, context.Canceled) {
+		t.Errorf("error is %v, want %v", err, errUnreachable)
+	}
+	if sent.Err() == nil {
+		t.Error("the context of the write goes on after it failed")
+	}
+}
+
 func TestAWriteOnItsWayIsCalledBackWhenTheLeaseIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := NewGate(writeTimeout, nil)

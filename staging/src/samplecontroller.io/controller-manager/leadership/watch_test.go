@@ -20,9 +20,9 @@ func TestBadWatchEventReopensWatch(t *testing.T) {
 		object runtime.Object
 		logged string
 	}{
-		"error":         {watch.Error, expired, "too old resource version"},
-		"not a Lease":   {watch.Modified, &coordinationv1.LeaseList{}, "watch event has a *v1.LeaseList, want a Lease"},
-		"deleted other": {watch.Deleted, &coordinationv1.LeaseList{}, "watch event has a *v1.LeaseList, want a Lease"},
+		"error":                {watch.Error, expired, "too old resource version"},
+		"not a Lease":          {watch.Modified, &coordinationv1.LeaseList{}, "watch event has a *v1.LeaseList, want a Lease"},
+		"not a Lease, deleted": {watch.Deleted, &coordinationv1.LeaseList{}, "watch event has a *v1.LeaseList, want a Lease"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, server *apiServer) {

@@ -232,6 +232,7 @@ func TestProgressIsBounded(t *testing.T) {
 		if err := stop(); err != nil {
 			t.Errorf("Run: %v", err)
 		}
+		expectTurns(t, "delayed after Run", l.Progress(all).Delayed)
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -64,7 +65,7 @@ func TestOnlyFailedReadsAreErrorsInTheLog(t *testing.T) {
 		"watch ended":          {nil, false, nil},
 		"connection ended":     {fmt.Errorf("reading: %w", io.EOF), false, nil},
 		"version expired":      {apierrors.NewResourceExpired("too old resource version"), false, nil},
-		"version gone":         {apierrors.NewGone("too old resource version"), false, nil},
+		"version gone":         {&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonGone}}, false, nil},
 		"stopped":              {context.Canceled, true, nil},
 		"connection refused":   {errors.New("connection refused"), false, []string{"!Reading failed"}},
 		"internal error":       {apierrors.NewInternalError(errors.New("oh")), false, []string{"!Reading failed"}},

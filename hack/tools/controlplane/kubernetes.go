@@ -4,8 +4,6 @@
 package main
 
 import (
-	"os"
-
 	// What the programs' own main packages import beside their commands.
 	_ "time/tzdata"
 
@@ -15,7 +13,6 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/version"
 
 	"k8s.io/component-base/cli"
-	"k8s.io/component-base/logs"
 	kubectl "k8s.io/kubectl/pkg/cmd"
 	"k8s.io/kubectl/pkg/cmd/util"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
@@ -28,7 +25,6 @@ func init() {
 	programs["kube-controller-manager"] = func() int { return cli.Run(controllermanager.NewControllerManagerCommand()) }
 	programs["kube-scheduler"] = func() int { return cli.Run(scheduler.NewSchedulerCommand()) }
 	programs["kubectl"] = func() int {
-		_, _ = logs.GlogSetter(kubectl.GetLogVerbosity(os.Args)) // as in kubectl's main
 		util.CheckErr(cli.RunNoErrOutput(kubectl.NewDefaultKubectlCommand()))
 		return 0
 	}

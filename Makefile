@@ -71,7 +71,7 @@ bench-compare: ## Compare the hot paths with those of another commit: BASE=<comm
 MUTATED = $(if $(findstring command,$(origin PKG)),$(PKG),pkg staging/src/samplecontroller.io/controller-manager)
 
 .PHONY: mutate
-mutate: ## Change one critical line at a time, and list what no test notices: PKG=<directory>/... N=<sample> SEED=<number>.
+mutate: ## Change one critical line at a time, and list what no test notices: PKG=<directory>, with all below it, N=<sample> SEED=<number>.
 	@go build -o bin/mutate ./hack/mutate
 	@nice -n 15 bin/mutate $(call given,N,-n) $(call given,SEED,-seed) \
 	  $$(find $(MUTATED:/...=) -name '*_test.go' -not -path '*/testdata/*' -exec dirname {} + | sort -u)

@@ -32,9 +32,10 @@ go -C hack/tools/test build -o "${gotestsum}" gotest.tools/gotestsum
 # The race detector watches unit tests always, the rest only in the run of all tests: it
 # makes daemons three times as slow. Without it, the flags of hack/build.sh share what the
 # control plane has compiled.
-short=() flags=(-race)
-if [[ "${what}" != all ]]; then
-  flags=(-trimpath -gcflags=all=-dwarf=false)
+short=() flags=(-trimpath -gcflags=all=-dwarf=false)
+if [[ "${what}" == all ]]; then
+  flags=(-race)
+  export RACE=1 # for hack/build.sh
 fi
 if [[ "${what}" == @(short|matrix) ]]; then
   short=(-short)

@@ -23,18 +23,19 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// tokenLifetime is how long a token is valid, unless the API server grants less.
-const tokenLifetime = 30 * 24 * time.Hour
+// LocalTokenLifetime is how long tokens for a local cluster are valid: longer than it runs.
+const LocalTokenLifetime = 30 * 24 * time.Hour
 
 // ServiceAccountKubeconfig is the function [ServiceAccountKubeconfig] for this cluster.
 func (c *Cluster) ServiceAccountKubeconfig(ctx context.Context, namespace, name string) (path string, err error) {
-	return ServiceAccountKubeconfig(ctx, c.Kubeconfig, c.Dir, namespace, name)
+	return ServiceAccountKubeconfig(ctx, c.Kubeconfig, c.Dir, namespace, name, LocalTokenLifetime)
 }
 
 // ServiceAccountKubeconfig asks the cluster of an admin's kubeconfig for a token of a
 // ServiceAccount and writes it, with a kubeconfig that uses it, to new files in dir. Each
-// call gets another token: each replica of a daemon needs its own.
-func ServiceAccountKubeconfig(ctx context.Context, adminKubeconfig, dir, namespace, name string) (path string, err error) {
+// call gets another token: each replica of a daemon needs its own. The token is valid for
+// the given time, unless the API server grants less.
+func ServiceAccountKubeconfig(ctx context.Context, adminKubeconfig, dir, namespace, name string, lifetime time.Duration) (path string, err error) {
 	adminConfig, err := loadConfig(adminKubeconfig)
 	if err != nil {
 		return "", err
@@ -44,7 +45,7 @@ func ServiceAccountKubeconfig(ctx context.Context, adminKubeconfig, dir, namespa
 		return "", fmt.Errorf("making the admin's client: %w", err)
 	}
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
-		ExpirationSeconds: ptr.To(int64(tokenLifetime.Seconds())),
+		ExpirationSeconds: ptr.To(int64(lifetime.Seconds())),
 	}}
 	response, err := client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name, request, metav1.CreateOptions{})
 	if err != nil {

@@ -38,7 +38,7 @@ var (
 func main() {
 	flag.Parse()
 	if flag.NArg() == 0 {
-		log.Fatalln("Error: no package with tests: PKG must be a directory, or <directory>/... for all below it")
+		log.Fatalln("Error: no package with tests: PKG must be a directory that holds some")
 	}
 	accepted, err := os.ReadFile("hack/mutate/accepted.txt")
 	check(err)

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
@@ -26,8 +27,8 @@ type daemon struct {
 }
 
 // startDaemon starts the daemon that was built, as its own ServiceAccount.
-func startDaemon(ctx context.Context, root, dir string, group *process.Group, adminKubeconfig string) (*daemon, error) {
-	kubeconfig, err := cluster.ServiceAccountKubeconfig(ctx, adminKubeconfig, dir, daemonName, daemonName)
+func startDaemon(ctx context.Context, root, dir string, group *process.Group, adminKubeconfig string, tokenLifetime time.Duration) (*daemon, error) {
+	kubeconfig, err := cluster.ServiceAccountKubeconfig(ctx, adminKubeconfig, dir, daemonName, daemonName, tokenLifetime)
 	if err != nil {
 		return nil, err
 	}
@@ -51,17 +52,19 @@ func startDaemon(ctx context.Context, root, dir string, group *process.Group, ad
 // ended, it returns how.
 func (d *daemon) during(ctx context.Context, work func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	defer watch.Wait()
 	defer cancel()
-	go func() {
+	watch.Go(func() {
 		select {
 		case <-d.process.Done():
 			cancel()
 		case <-ctx.Done():
 		}
-	}()
+	})
 	err := work(ctx)
 	if ended := d.process.Err(); ended != nil {
-		return fmt.Errorf("%w; its log above tells why", ended)
+		return fmt.Errorf("%w; its log above shows why", ended)
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 	"samplecontroller.io/sample-controller-manager/hack/cluster/process"
@@ -76,7 +77,11 @@ func (r *runner) up(ctx context.Context, kubeconfig string) error {
 		return err
 	}
 	r.screen.line("Starting the daemon as ServiceAccount %[1]s/%[1]s", daemonName)
-	if r.daemon, err = startDaemon(ctx, r.root, r.dir, r.group, r.admin); err != nil {
+	tokenLifetime := cluster.LocalTokenLifetime
+	if kubeconfig != "" {
+		tokenLifetime = 24 * time.Hour // on a cluster that outlives this program
+	}
+	if r.daemon, err = startDaemon(ctx, r.root, r.dir, r.group, r.admin, tokenLifetime); err != nil {
 		return err
 	}
 	return r.daemon.during(ctx, func(ctx context.Context) error {

@@ -87,7 +87,7 @@ func TestTrimChangesNoDecision(t *testing.T) {
 	}
 }
 
-func TestTrimKeepsOnlyTheConditionsThatTellOfTrouble(t *testing.T) {
+func TestTrimKeepsOnlyFailureConditions(t *testing.T) {
 	d := deployment(withConditions("Available", "True", "", "Available", "False", "", "Progressing", "True", "", "Progressing", "False", "",
 		"ReplicaFailure", "True", "", "ReplicaFailure", "False", ""))
 	Trim(d)

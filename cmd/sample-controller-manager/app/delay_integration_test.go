@@ -76,17 +76,26 @@ type piece struct {
 
 func (d *delayer) slow(ctx context.Context, body io.ReadCloser) io.ReadCloser {
 	pieces := make(chan piece, 10_000) // more than come in the time of a delay
+	send := func(p piece) {
+		select {
+		case pieces <- p:
+		case <-ctx.Done():
+		}
+	}
 	go func() {
 		buffer := make([]byte, 32<<10)
 		for {
 			n, err := body.Read(buffer)
-			p := piece{content: string(buffer[:n]), err: err, due: time.Now().Add(time.Duration(d.delay.Load())), held: d.held.Load()}
-			select {
-			case pieces <- p:
-			case <-ctx.Done():
+			p := piece{content: string(buffer[:n]), due: time.Now().Add(time.Duration(d.delay.Load())), held: d.held.Load()}
+			if n > 0 {
+				send(p)
+			}
+			if err != nil { // which may come with the last content
+				p.content, p.err = "", err
+				send(p)
 				return
 			}
-			if err != nil {
+			if ctx.Err() != nil {
 				return
 			}
 		}

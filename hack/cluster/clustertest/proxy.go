@@ -41,7 +41,7 @@ func StartProxy(t *testing.T, c *cluster.Cluster, wrap func(next http.Handler) h
 func StartProxyAs(t *testing.T, c *cluster.Cluster, certificate func() *tls.Certificate) *Proxy {
 	t.Helper()
 	config := &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-		return &tls.Config{Certificates: []tls.Certificate{*certificate()}}, nil
+		return &tls.Config{Certificates: []tls.Certificate{*certificate()}, NextProtos: []string{"h2", "http/1.1"}}, nil
 	}}
 	return startProxy(t, c, c.Config().Host, config, func(next http.Handler) http.Handler { return next }, nil)
 }
@@ -65,6 +65,7 @@ func startProxy(t *testing.T, c *cluster.Cluster, host string, config *tls.Confi
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}))
 	server.TLS = config
+	server.EnableHTTP2 = config != nil                  // replaced certificates are met in the protocol of the daemon
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // of clients that do not trust it
 	server.StartTLS()
 	t.Cleanup(func() {

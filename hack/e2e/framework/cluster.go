@@ -112,15 +112,15 @@ func buildShared() (path string, err error) {
 	return path, Build(context.Background(), path)
 }
 
-// Build builds the daemon with these variables of hack/build.sh. Except in short mode, it
-// has the race detector: a process in which a race was seen exits with 66.
+// Build builds the daemon with these variables of hack/build.sh. With RACE=1 in the
+// environment it has the race detector: a process in which a race was seen exits with 66.
 func Build(ctx context.Context, path string, variables ...string) error {
 	root, err := cluster.RepositoryRoot()
 	if err != nil {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, filepath.Join(root, "hack", "build.sh"))
-	cmd.Env = append(append(os.Environ(), fmt.Sprintf("RACE=%d", Count(1, 0)), "OUTPUT="+path), variables...)
+	cmd.Env = append(append(os.Environ(), "OUTPUT="+path), variables...)
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("building the daemon: %w\n%s", err, output)
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -76,6 +77,11 @@ func TestHighAvailabilitySpread(t *testing.T) {
 	}
 	onNodes, inZones := sets.New[string](), sets.New[string]()
 	for _, pod := range pods.Items {
+		if !slices.ContainsFunc(pod.Spec.TopologySpreadConstraints, func(c corev1.TopologySpreadConstraint) bool {
+			return c.TopologyKey == corev1.LabelHostname && c.WhenUnsatisfiable == corev1.DoNotSchedule
+		}) {
+			t.Errorf("Pod %s may share a Node with another replica", pod.Name)
+		}
 		onNodes.Insert(pod.Spec.NodeName)
 		inZones.Insert(zones[pod.Spec.NodeName])
 		if ptr.Deref(pod.Spec.Priority, 0) != 1000000 {
@@ -84,6 +90,10 @@ func TestHighAvailabilitySpread(t *testing.T) {
 	}
 	if len(pods.Items) != 3 || len(onNodes) != 3 || !inZones.Equal(sets.New("a", "b", "c")) {
 		t.Errorf("%d replicas are on the Nodes %q in the zones %q, want 3 on as many in as many", len(pods.Items), sets.List(onNodes), sets.List(inZones))
+	}
+	class, err := framework.Kube().SchedulingV1().PriorityClasses().Get(t.Context(), framework.DaemonName, metav1.GetOptions{})
+	if err != nil || class.GlobalDefault {
+		t.Errorf("the PriorityClass is %v (%v), want one that is not the default of all Pods", class, err)
 	}
 	clustertest.WaitUntil(t, "one replica may be evicted", func(ctx context.Context) error {
 		budget, err := framework.Kube().PolicyV1().PodDisruptionBudgets(framework.DaemonName).Get(ctx, framework.DaemonName, metav1.GetOptions{})

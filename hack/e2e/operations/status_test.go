@@ -70,8 +70,8 @@ func waitStatus(t *testing.T, args ...string) (stdout, stderr string) {
 	return stdout, stderr
 }
 
-// wantMistake runs the subcommand and wants it to fail with one line that matches.
-func wantMistake(t *testing.T, pattern string, args ...string) {
+// wantRefusal runs the subcommand and wants it to fail with one line that matches.
+func wantRefusal(t *testing.T, pattern string, args ...string) {
 	t.Helper()
 	stdout, stderr, code := runStatus(t, args...)
 	if !regexp.MustCompile(`^Error: `+pattern+`\n$`).MatchString(stderr) || code != 1 || stdout != "" {
@@ -127,26 +127,26 @@ func TestStatusOfNamedServer(t *testing.T) {
 		t.Errorf("-o json prints %v\n%s", err, stdout)
 	}
 
-	wantMistakes(t, r.URL, kubeconfig, authority, byToken)
+	wantRefused(t, r.URL, kubeconfig, authority, byToken)
 	r.Stop()
 }
 
-// wantMistakes checks that each mistake ends in an error of one line.
-func wantMistakes(t *testing.T, server, kubeconfig, authority string, byToken []string) {
+// wantRefused checks that each wrong invocation ends in an error of one line.
+func wantRefused(t *testing.T, server, kubeconfig, authority string, byToken []string) {
 	t.Helper()
-	wantMistake(t, `Get "https://127.0.0.1:\d+/debug/controllers": tls: failed to verify certificate: x509: .*; write --certificate-authority=<file>, or --insecure-skip-tls-verify .*`, "--server="+server, "--kubeconfig="+framework.Cluster().Kubeconfig)
-	wantMistake(t, `https://\S+ answers 403 Forbidden: .* ClusterRole sample-controller-manager-status-reader`, "--server="+server, "--kubeconfig="+kubeconfig, "--certificate-authority="+authority)
-	wantMistake(t, `"fooo" is not a known controller, did you mean "foo"\? .*`, append(byToken, "fooo")...)
-	wantMistake(t, `"\*" is not a known controller .*`, append(byToken, "*")...)
-	wantMistake(t, `"a" is no object: write <namespace>/<name>, for example default/a`, append(byToken, "foo", "a")...)
-	wantMistake(t, `accepts at most 2 arg.*`, append(byToken, "foo", "a/b", "c")...)
-	wantMistake(t, `--server: "http://127.0.0.1:1" must begin with https://`, "--server=http://127.0.0.1:1", "--kubeconfig="+kubeconfig)
-	wantMistake(t, `--pod and --server exclude each other.*`, append(byToken, "--pod=x")...)
-	wantMistake(t, `--certificate-authority and --insecure-skip-tls-verify exclude each other`, append(byToken, "--insecure-skip-tls-verify")...)
-	wantMistake(t, `--output: "yaml" is not known, must be text or json`, append(byToken, "-o", "yaml")...)
-	wantMistake(t, `--kubeconfig: .*/does/not/exist.*`, "--kubeconfig=/does/not/exist")
-	wantMistake(t, `.*/does/not/exist.*`, "--server="+server, "--kubeconfig="+kubeconfig, "--certificate-authority=/does/not/exist")
-	wantMistake(t, `Get .*: connect: connection refused`, fmt.Sprintf("--server=https://127.0.0.1:%d", framework.FreePort(t)), "--kubeconfig="+kubeconfig)
+	wantRefusal(t, `Get "https://127.0.0.1:\d+/debug/controllers": tls: failed to verify certificate: x509: .*; write --certificate-authority=<file>, or --insecure-skip-tls-verify .*`, "--server="+server, "--kubeconfig="+framework.Cluster().Kubeconfig)
+	wantRefusal(t, `https://\S+ answers 403 Forbidden: .* ClusterRole sample-controller-manager-status-reader`, "--server="+server, "--kubeconfig="+kubeconfig, "--certificate-authority="+authority)
+	wantRefusal(t, `"fooo" is not a known controller, did you mean "foo"\? .*`, append(byToken, "fooo")...)
+	wantRefusal(t, `"\*" is not a known controller .*`, append(byToken, "*")...)
+	wantRefusal(t, `"a" is no object: write <namespace>/<name>, for example default/a`, append(byToken, "foo", "a")...)
+	wantRefusal(t, `accepts at most 2 arg.*`, append(byToken, "foo", "a/b", "c")...)
+	wantRefusal(t, `--server: "http://127.0.0.1:1" must begin with https://`, "--server=http://127.0.0.1:1", "--kubeconfig="+kubeconfig)
+	wantRefusal(t, `--pod and --server exclude each other.*`, append(byToken, "--pod=x")...)
+	wantRefusal(t, `--certificate-authority and --insecure-skip-tls-verify exclude each other`, append(byToken, "--insecure-skip-tls-verify")...)
+	wantRefusal(t, `--output: "yaml" is not known, must be text or json`, append(byToken, "-o", "yaml")...)
+	wantRefusal(t, `--kubeconfig: .*/does/not/exist.*`, "--kubeconfig=/does/not/exist")
+	wantRefusal(t, `.*/does/not/exist.*`, "--server="+server, "--kubeconfig="+kubeconfig, "--certificate-authority=/does/not/exist")
+	wantRefusal(t, `Get .*: connect: connection refused`, fmt.Sprintf("--server=https://127.0.0.1:%d", framework.FreePort(t)), "--kubeconfig="+kubeconfig)
 }
 
 // TestStatusKeepsToken has others answer.
@@ -166,8 +166,8 @@ func TestStatusKeepsToken(t *testing.T) {
 	redirecting.StartTLS()
 	defer redirecting.Close()
 
-	wantMistake(t, `.* x509: .*`, "--server="+other.URL, "--kubeconfig="+token)
-	wantMistake(t, `https://\S+ answers 307 Temporary Redirect: .*`, "--server="+redirecting.URL, "--insecure-skip-tls-verify", "--kubeconfig="+token)
+	wantRefusal(t, `.* x509: .*`, "--server="+other.URL, "--kubeconfig="+token)
+	wantRefusal(t, `https://\S+ answers 307 Temporary Redirect: .*`, "--server="+redirecting.URL, "--insecure-skip-tls-verify", "--kubeconfig="+token)
 	if handshakes.Load() != 1 || requests.Load() != 0 {
 		t.Errorf("%d connections to the one that is to be asked, want 1; %d requests to another, want none", handshakes.Load(), requests.Load())
 	}
@@ -179,7 +179,7 @@ func TestStatusKeepsToken(t *testing.T) {
 	}
 	defer mute.Close()
 	began := time.Now()
-	wantMistake(t, `no answer within 500ms: Get .*`, "--server=https://"+mute.Addr().String(), "--kubeconfig="+token, "--timeout=500ms")
+	wantRefusal(t, `no answer within 500ms: Get .*`, "--server=https://"+mute.Addr().String(), "--kubeconfig="+token, "--timeout=500ms")
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("it took %v", took)
 	}

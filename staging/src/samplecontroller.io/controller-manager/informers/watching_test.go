@@ -55,7 +55,8 @@ func TestAWatchThatCannotGoOnCanBeStopped(t *testing.T) {
 	})
 }
 
-// Only of an expired watch that goes on from a list is it known what to do.
+// TestOtherWatchErrorsReachTheInformer: the watcher handles only an expired watch that
+// resumes from a list.
 func TestOtherWatchErrorsReachTheInformer(t *testing.T) {
 	expired := metav1.Status{Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired}
 	internal := metav1.Status{Status: metav1.StatusFailure, Code: 500, Reason: metav1.StatusReasonInternalError}

@@ -103,7 +103,7 @@ func TestALoopMindsOnlyWhetherItsSourcesAreServed(t *testing.T) {
 		sources.become(errBroken)
 		synctest.Wait()
 		if p := l.Progress(all); p.Obstacle != errBroken || !p.Since.Equal(began) {
-			t.Errorf("obstacle %v since %v, want %v since %v, when it began to rest", p.Obstacle, p.Since, errBroken, began)
+			t.Errorf("obstacle %v since %v, want %v since %v, when it paused", p.Obstacle, p.Since, errBroken, began)
 		}
 		sources.become(nil)
 		expectWoken(t, &s, "when it is served", "default/foo")

@@ -49,8 +49,9 @@ type Kind[T Object] interface {
 	// SameStatus tells whether what is the controller's of two statuses is the same.
 	SameStatus(a, b T) bool
 	// ApplyStatus has the object's status, which says what current does, say what wanted
-	// does. It returns the object as it was written, nil if nothing was to be. It must
-	// not write to another version of the object than the given one.
+	// does, without conditions that wanted lacks: see [RemoveStray]. It returns the object
+	// as it was written, nil if nothing was to be. It must not write to another version of
+	// the object than the given one.
 	ApplyStatus(ctx context.Context, obj T, current, wanted Status) (T, error)
 }
 

@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,7 +19,7 @@ import (
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 )
 
-// conditionTypes are the conditions of a Status, in its order.
+// conditionTypes are the conditions that a Status may have, in its order.
 var conditionTypes = []string{workloadv1alpha1.ConditionReady, workloadv1alpha1.ConditionReconciling, workloadv1alpha1.ConditionStalled}
 
 // Status is what a parent's status says of its Deployment.
@@ -28,7 +29,7 @@ type Status struct {
 	ReadyReplicas      int32
 	AvailableReplicas  int32
 	Selector           string
-	// Conditions are Ready, Reconciling and Stalled, in this order.
+	// Conditions are Ready and, unless that is True, Reconciling or Stalled, in this order.
 	Conditions []metav1.Condition
 }
 
@@ -49,32 +50,12 @@ func sameCondition(a, b metav1.Condition) bool {
 // state. The times of the conditions in current are kept where nothing changed;
 // where something did, it is now.
 func NewStatus(p Parent, state State, current []metav1.Condition, now metav1.Time) Status {
-	status := Status{ObservedGeneration: p.GetGeneration(), Conditions: make([]metav1.Condition, 0, len(conditionTypes))}
+	status := Status{ObservedGeneration: p.GetGeneration(), Conditions: judge(p, state).conditions(p.GetGeneration(), current, now)}
 	if d := state.Deployment; d != nil {
 		status.Replicas = d.Status.Replicas
 		status.ReadyReplicas = d.Status.ReadyReplicas
 		status.AvailableReplicas = d.Status.AvailableReplicas
 		status.Selector = formatSelector(d.Spec.Selector)
-	}
-	verdict := judge(p, state)
-	for _, conditionType := range conditionTypes {
-		condition := metav1.Condition{
-			Type:               conditionType,
-			Status:             metav1.ConditionFalse,
-			Reason:             verdict.reason,
-			ObservedGeneration: p.GetGeneration(),
-			LastTransitionTime: now,
-		}
-		if conditionType == verdict.conditionType {
-			condition.Status = metav1.ConditionTrue
-		}
-		if conditionType == verdict.conditionType || conditionType == workloadv1alpha1.ConditionReady {
-			condition.Message = bounded(verdict.message)
-		}
-		if old := meta.FindStatusCondition(current, conditionType); old != nil && old.Status == condition.Status {
-			condition.LastTransitionTime = old.LastTransitionTime
-		}
-		status.Conditions = append(status.Conditions, condition)
 	}
 	return status
 }
@@ -114,9 +95,59 @@ func ApplyConditions(conditions []metav1.Condition) []*metav1apply.ConditionAppl
 	return applied
 }
 
-// verdict is the condition that is True, and why.
+// RemoveStray returns a JSON patch that removes from what was applied those conditions of
+// a Status that are not wanted, nil if there are none. An apply leaves them where another
+// field manager has set them too. The patch is bound to the version of the object.
+func RemoveStray(applied metav1.Object, conditions, wanted []metav1.Condition) []byte {
+	type operation struct {
+		Op    string `json:"op"`
+		Path  string `json:"path"`
+		Value string `json:"value,omitempty"`
+	}
+	patch := []operation{{Op: "replace", Path: "/metadata/resourceVersion", Value: applied.GetResourceVersion()}}
+	for i, c := range slices.Backward(conditions) { // each removal moves those behind it
+		if slices.Contains(conditionTypes, c.Type) && meta.FindStatusCondition(wanted, c.Type) == nil {
+			patch = append(patch, operation{Op: "remove", Path: fmt.Sprintf("/status/conditions/%d", i)})
+		}
+	}
+	if len(patch) == 1 {
+		return nil
+	}
+	encoded, err := json.Marshal(patch)
+	if err != nil {
+		panic(err) // strings always marshal
+	}
+	return encoded
+}
+
+// verdict is the one condition that is True, and why.
 type verdict struct {
 	conditionType, reason, message string
+}
+
+// conditions returns Ready and, unless that is True, the condition that says why not. In
+// the kstatus convention a condition that does not hold is absent, but for Ready.
+func (v verdict) conditions(generation int64, current []metav1.Condition, now metav1.Time) []metav1.Condition {
+	all := []metav1.Condition{{
+		Type:               workloadv1alpha1.ConditionReady,
+		Status:             metav1.ConditionTrue,
+		Reason:             v.reason,
+		Message:            bounded(v.message),
+		ObservedGeneration: generation,
+		LastTransitionTime: now,
+	}}
+	if v.conditionType != workloadv1alpha1.ConditionReady {
+		why := all[0]
+		why.Type = v.conditionType
+		all[0].Status = metav1.ConditionFalse
+		all = append(all, why)
+	}
+	for i := range all {
+		if old := meta.FindStatusCondition(current, all[i].Type); old != nil && old.Status == all[i].Status {
+			all[i].LastTransitionTime = old.LastTransitionTime
+		}
+	}
+	return all
 }
 
 // judge decides which condition is True. See [workloadv1alpha1.ConditionReady].

@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 )
@@ -60,7 +60,7 @@ func TestNewStatusWithoutDeploymentHasZeroes(t *testing.T) {
 	}
 }
 
-func TestExactlyOneConditionIsTrue(t *testing.T) {
+func TestConditionsFollowKstatus(t *testing.T) {
 	progressing := func(status corev1.ConditionStatus, reason string) func(*appsv1.Deployment) {
 		return func(d *appsv1.Deployment) {
 			d.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: status, Reason: reason, Message: "timed out"}}
@@ -100,19 +100,19 @@ func TestExactlyOneConditionIsTrue(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			conditions := NewStatus(test.parent, test.state, nil, later).Conditions
-			if len(conditions) != 3 {
-				t.Fatalf("%d conditions, want 3", len(conditions))
+			want := []string{"Ready=False", test.want + "=True"}
+			if test.want == "Ready" {
+				want = want[1:]
 			}
+			var got []string
 			for _, c := range conditions {
-				if isTrue := c.Status == metav1.ConditionTrue; isTrue != (c.Type == test.want) {
-					t.Errorf("%s is %s (%s), want only %s to be True", c.Type, c.Status, c.Message, test.want)
-				}
-				if c.Reason != test.reason || c.ObservedGeneration != 4 {
-					t.Errorf("%s has reason %q and generation %d, want %q and 4", c.Type, c.Reason, c.ObservedGeneration, test.reason)
+				got = append(got, fmt.Sprintf("%s=%s", c.Type, c.Status))
+				if c.Reason != test.reason || c.Message == "" || c.ObservedGeneration != 4 {
+					t.Errorf("%s has reason %q, message %q and generation %d, want %q, a message and 4", c.Type, c.Reason, c.Message, c.ObservedGeneration, test.reason)
 				}
 			}
-			if ready := meta.FindStatusCondition(conditions, "Ready"); ready.Message == "" {
-				t.Errorf("Ready has no message")
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("unexpected conditions (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -168,30 +168,66 @@ func TestMessagesAreBounded(t *testing.T) {
 }
 
 func TestTransitionTimesChangeOnlyWithTheStatus(t *testing.T) {
-	first := NewStatus(parent(), State{Deployment: deployment(withStatus(3, 3, 1))}, nil, earlier)
-	second := NewStatus(parent(), State{Deployment: deployment(withStatus(3, 3, 2))}, first.Conditions, later)
-	third := NewStatus(parent(), State{Deployment: deployment()}, second.Conditions, later)
-	for _, step := range []struct {
-		status Status
-		want   map[string]metav1.Time
+	rolling, further := State{Deployment: deployment(withStatus(3, 3, 1))}, State{Deployment: deployment(withStatus(3, 3, 2))}
+	conflict := State{Obstacle: &Obstacle{Reason: "DeploymentConflict", Message: "in the way"}}
+	old := func(conditionType string, status metav1.ConditionStatus) metav1.Condition {
+		return metav1.Condition{Type: conditionType, Status: status, LastTransitionTime: earlier}
+	}
+	for name, test := range map[string]struct {
+		current []metav1.Condition
+		state   State
+		want    map[string]metav1.Time
 	}{
-		{first, map[string]metav1.Time{"Ready": earlier, "Reconciling": earlier, "Stalled": earlier}},
-		{second, map[string]metav1.Time{"Ready": earlier, "Reconciling": earlier, "Stalled": earlier}},
-		{third, map[string]metav1.Time{"Ready": later, "Reconciling": later, "Stalled": earlier}},
+		"new":               {nil, rolling, map[string]metav1.Time{"Ready": later, "Reconciling": later}},
+		"same conditions":   {NewStatus(parent(), rolling, nil, earlier).Conditions, further, map[string]metav1.Time{"Ready": earlier, "Reconciling": earlier}},
+		"became ready":      {NewStatus(parent(), further, nil, earlier).Conditions, State{Deployment: deployment()}, map[string]metav1.Time{"Ready": later}},
+		"stalled instead":   {NewStatus(parent(), further, nil, earlier).Conditions, conflict, map[string]metav1.Time{"Ready": earlier, "Stalled": later}},
+		"an earlier form":   {[]metav1.Condition{old("Ready", "True"), old("Reconciling", "False"), old("Stalled", "False")}, rolling, map[string]metav1.Time{"Ready": later, "Reconciling": later}},
+		"one that was True": {[]metav1.Condition{old("Ready", "False"), old("Reconciling", "True"), old("Stalled", "False")}, rolling, map[string]metav1.Time{"Ready": earlier, "Reconciling": earlier}},
 	} {
-		for conditionType, want := range step.want {
-			if got := meta.FindStatusCondition(step.status.Conditions, conditionType).LastTransitionTime; got != want {
-				t.Errorf("%s: transition at %v, want %v", conditionType, got, want)
+		t.Run(name, func(t *testing.T) {
+			got := map[string]metav1.Time{}
+			for _, c := range NewStatus(parent(), test.state, test.current, later).Conditions {
+				got[c.Type] = c.LastTransitionTime
 			}
-		}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("unexpected transition times (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
 func TestOwnConditionsLeavesOutThoseOfOthers(t *testing.T) {
-	status := NewStatus(parent(), State{Deployment: deployment()}, nil, earlier)
-	mixed := append([]metav1.Condition{{Type: "Other", Status: metav1.ConditionTrue}}, status.Conditions[2], status.Conditions[0], status.Conditions[1])
+	status := NewStatus(parent(), State{Deployment: deployment(withStatus(3, 3, 1))}, nil, earlier)
+	mixed := append([]metav1.Condition{{Type: "Other", Status: metav1.ConditionTrue}}, status.Conditions[1], status.Conditions[0])
 	if diff := cmp.Diff(status.Conditions, OwnConditions(mixed)); diff != "" {
 		t.Errorf("unexpected conditions (-want +got):\n%s", diff)
+	}
+}
+
+func TestStrayConditionsAreRemoved(t *testing.T) {
+	conditions := func(types ...string) (all []metav1.Condition) {
+		for _, conditionType := range types {
+			all = append(all, metav1.Condition{Type: conditionType})
+		}
+		return all
+	}
+	const version = `{"op":"replace","path":"/metadata/resourceVersion","value":"7"}`
+	wanted := conditions("Ready")
+	for name, test := range map[string]struct {
+		applied []metav1.Condition
+		want    string
+	}{
+		"none":            {wanted, ""},
+		"those of others": {conditions("Audited", "Ready"), ""},
+		"one":             {conditions("Audited", "Stalled", "Ready"), "[" + version + `,{"op":"remove","path":"/status/conditions/1"}]`},
+		"two":             {conditions("Stalled", "Ready", "Reconciling"), "[" + version + `,{"op":"remove","path":"/status/conditions/2"},{"op":"remove","path":"/status/conditions/0"}]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := string(RemoveStray(&metav1.ObjectMeta{ResourceVersion: "7"}, test.applied, wanted)); got != test.want {
+				t.Errorf("patch %s, want %s", got, test.want)
+			}
+		})
 	}
 }
 

@@ -106,6 +106,9 @@ func TestForeignStatusIsPutRight(t *testing.T) {
 			"counts of replicas": func(status map[string]any) { status["availableReplicas"] = 99 },
 			"no conditions":      func(status map[string]any) { delete(status, "conditions") },
 			"nothing at all":     func(status map[string]any) { clear(status) },
+			"an invented condition": func(status map[string]any) {
+				status["conditions"] = append([]any{condition("Stalled", "True")}, status["conditions"].([]any)...)
+			},
 		}
 		if k.Kind == "Icecream" {
 			edits["a placement"] = func(status map[string]any) {
@@ -125,6 +128,55 @@ func TestForeignStatusIsPutRight(t *testing.T) {
 			})
 		}
 	})
+}
+
+// TestUpgradeRemovesFalseConditions starts the daemon on statuses that have conditions
+// which are False, as earlier versions wrote them, and one of another controller.
+func TestUpgradeRemovesFalseConditions(t *testing.T) {
+	overKinds(t, func(t *testing.T, k kind) {
+		ns := newNamespace(t)
+		daemon := startDaemon(t)
+		k.createServed(t, ns, "a")
+		beReady(t, ns, "a")
+		k.waitCondition(t, ns, "a", "Ready", "Available")
+		if err := daemon.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		for manager, conditions := range map[string][]any{
+			k.Controller: {condition("Ready", "True"), condition("Reconciling", "False"), condition("Stalled", "False")},
+			"auditor":    {condition("Audited", "False")},
+		} {
+			status := &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": k.apiVersion(), "kind": k.Kind, "metadata": map[string]any{"name": "a"},
+				"status": map[string]any{"observedGeneration": int64(1), "conditions": conditions},
+			}}
+			if _, err := k.In(ns).ApplyStatus(t.Context(), "a", status, metav1.ApplyOptions{FieldManager: manager, Force: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		startDaemon(t)
+		clustertest.WaitUntil(t, "only conditions that hold and those of others are left", func(ctx context.Context) error {
+			object, err := k.Get(ctx, ns, "a")
+			if err != nil {
+				return err
+			}
+			got := map[string]string{}
+			for _, c := range object.Status.Conditions {
+				got[c.Type] = string(c.Status) + " " + c.Reason
+			}
+			if diff := cmp.Diff(map[string]string{"Ready": "True Available", "Audited": "False Invented"}, got); diff != "" {
+				return errors.New(diff)
+			}
+			return nil
+		})
+	})
+}
+
+// condition returns one that somebody has invented.
+func condition(conditionType, status string) map[string]any {
+	return map[string]any{
+		"type": conditionType, "status": status, "reason": "Invented", "message": "", "observedGeneration": int64(1), "lastTransitionTime": "2026-01-01T00:00:00Z",
+	}
 }
 
 // statusFields returns the names of the fields of the status that each manager owns.

@@ -58,12 +58,13 @@ func Status(foo *samplev1alpha1.Foo, deployment *appsv1.Deployment) samplev1alph
 		is, reason = workloadv1alpha1.ConditionReady, workloadv1alpha1.ReasonAvailable
 	}
 	for _, conditionType := range []string{workloadv1alpha1.ConditionReady, workloadv1alpha1.ConditionReconciling, workloadv1alpha1.ConditionStalled} {
-		condition := metav1.Condition{Type: conditionType, Status: metav1.ConditionFalse, Reason: reason, ObservedGeneration: foo.Generation}
-		if conditionType == is {
-			condition.Status = metav1.ConditionTrue
-		}
-		if conditionType != workloadv1alpha1.ConditionStalled {
-			condition.Message = message
+		condition := metav1.Condition{Type: conditionType, Status: metav1.ConditionTrue, Reason: reason, Message: message, ObservedGeneration: foo.Generation}
+		if conditionType != is {
+			if conditionType != workloadv1alpha1.ConditionReady {
+				meta.RemoveStatusCondition(&status.Conditions, conditionType)
+				continue
+			}
+			condition.Status = metav1.ConditionFalse
 		}
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
 	samplev1alpha1apply "samplecontroller.io/client-go/applyconfiguration/samplecontroller/v1alpha1"
@@ -70,7 +71,15 @@ func (k kind) ApplyStatus(ctx context.Context, foo *samplev1alpha1.Foo, current,
 	if current.Equal(wanted) {
 		return nil, nil
 	}
-	return k.client.Foos(foo.Namespace).ApplyStatus(ctx, applyStatus(foo, wanted), metav1.ApplyOptions{FieldManager: ControllerName, Force: true})
+	applied, err := k.client.Foos(foo.Namespace).ApplyStatus(ctx, applyStatus(foo, wanted), metav1.ApplyOptions{FieldManager: ControllerName, Force: true})
+	if err != nil {
+		return nil, err
+	}
+	patch := workload.RemoveStray(applied, applied.Status.Conditions, wanted.Conditions)
+	if patch == nil {
+		return applied, nil
+	}
+	return k.client.Foos(foo.Namespace).Patch(ctx, foo.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: ControllerName}, "status")
 }
 
 // applyStatus returns the apply configuration of the status, bound to the very

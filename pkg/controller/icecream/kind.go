@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
 	icecreamv1alpha1apply "samplecontroller.io/client-go/applyconfiguration/icecream/v1alpha1"
@@ -93,7 +94,11 @@ func (k *kind) ApplyStatus(ctx context.Context, icecream *icecreamv1alpha1.Icecr
 		return nil, err
 	}
 	k.log.recorded(icecream, placed, records)
-	return applied, nil
+	patch := workload.RemoveStray(applied, applied.Status.Conditions, wanted.Conditions)
+	if patch == nil {
+		return applied, nil
+	}
+	return k.client.Icecreams(icecream.Namespace).Patch(ctx, icecream.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: ControllerName}, "status")
 }
 
 // Facts implements [workload.KindExplainer]: which placements are recorded.

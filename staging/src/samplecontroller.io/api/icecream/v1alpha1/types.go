@@ -92,7 +92,8 @@ type IcecreamStatus struct {
 	// and a HorizontalPodAutoscaler on the Icecream read.
 	// +optional
 	Selector string `json:"selector,omitempty"`
-	// conditions are Ready, Reconciling and Stalled, in the kstatus convention.
+	// conditions follow the kstatus convention: Ready is always present; Reconciling
+	// or Stalled only while it is True, with its reason and message.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

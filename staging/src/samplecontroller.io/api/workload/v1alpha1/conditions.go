@@ -4,8 +4,8 @@
 package v1alpha1
 
 // Condition types. They follow the kstatus convention
-// (sigs.k8s.io/cli-utils/pkg/kstatus): Ready says whether all is as declared,
-// Reconciling and Stalled say why not. At most one of the three is True.
+// (sigs.k8s.io/cli-utils/pkg/kstatus): Ready is always present and says whether
+// all is as declared. Reconciling or Stalled is present, and True, while it is not.
 const (
 	// ConditionReady is True if and only if status.observedGeneration equals
 	// metadata.generation, the Deployment is owned by the object and observed in
@@ -20,8 +20,8 @@ const (
 	ConditionStalled = "Stalled"
 )
 
-// Reasons of the conditions. The condition that is True and the Ready
-// condition carry the same one.
+// Reasons of the conditions. Ready, while it is False, has the reason and the
+// message of the condition that is True.
 const (
 	// ReasonAvailable: every wanted replica is up to date and available.
 	ReasonAvailable = "Available"

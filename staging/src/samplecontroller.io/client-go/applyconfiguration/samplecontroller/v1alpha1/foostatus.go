@@ -28,7 +28,8 @@ type FooStatusApplyConfiguration struct {
 	// selector is the selector of the Deployment's Pods, in the form that the scale subresource
 	// and a HorizontalPodAutoscaler on the Foo read.
 	Selector *string `json:"selector,omitempty"`
-	// conditions are Ready, Reconciling and Stalled, in the kstatus convention.
+	// conditions follow the kstatus convention: Ready is always present; Reconciling
+	// or Stalled only while it is True, with its reason and message.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// pods summarizes the object's Pods. It is written by
 	// status-aggregator-controller and absent where that is disabled.

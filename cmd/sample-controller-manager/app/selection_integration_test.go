@@ -158,8 +158,8 @@ func TestDisablingOneLeavesTheOthersRight(t *testing.T) {
 			object, created := k.MustGet(t, k.ns, "a"), k.MustGet(t, k.ns, added)
 			switch disabled {
 			case aggregator:
-				if p := object.Status.Pods; p == nil || int(p.Total) != count-1 {
-					t.Errorf("status.pods of the %s is %+v without the aggregator, want it left alone", k.Kind, p)
+				if p := object.Status.Pods; p == nil || int(p.Total) != count-1 || p.ObservedGeneration != object.Generation-1 {
+					t.Errorf("status.pods of the %s is %+v without the aggregator, want it left alone, of the generation before", k.Kind, p)
 				}
 				if p := created.Status.Pods; p != nil {
 					t.Errorf("status.pods of a new %s is %+v without the aggregator, want none", k.Kind, p)
@@ -181,6 +181,9 @@ func (k kind) waitTotal(t *testing.T, ns, name string, total int) {
 	k.waitSummary(t, ns, name, fmt.Sprintf("%d Pods", total), func(pods *workloadv1alpha1.PodSummary) error {
 		if int(pods.Total) != total {
 			return fmt.Errorf("it tells %q", pods.Summary)
+		}
+		if object := k.MustGet(t, ns, name); pods.ObservedGeneration != object.Generation {
+			return fmt.Errorf("it is of generation %d, want %d", pods.ObservedGeneration, object.Generation)
 		}
 		return nil
 	})

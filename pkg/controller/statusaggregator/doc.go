@@ -19,8 +19,9 @@
 // look at an object costs as much as it has Pods. Nothing is written just to say when it
 // was looked at.
 //
-// An object that has no Pods yet is given one interval to get them before its status
-// says that it has none.
+// The Pods of a new object, or of one with a new generation, are given one interval to
+// change before the status says that there are none, or that the same is true of the new
+// generation. So a change of a spec usually costs no write of its own.
 //
 // # Side by side with the owner
 //

@@ -49,11 +49,10 @@ func (a *aggregator[T]) explain(key cache.ObjectName) (facts []controller.Fact, 
 	if lenient.DecodeError(obj) != nil {
 		return nil, kind + ": nothing, it cannot be decoded", nil
 	}
-	pods, err := a.chain.PodsOf(obj.GetNamespace(), obj.GetUID())
+	before, now, err := a.summaries(obj)
 	if err != nil {
 		return nil, "", err
 	}
-	before, now := a.kind.summary(obj), summarize(pods)
 	fact := controller.Fact{Name: "what the Pods of the " + kind + " say", Wanted: now.Summary, Differs: !same(before, &now)}
 	if before != nil {
 		fact.Actual = before.Summary
@@ -66,8 +65,10 @@ func (a *aggregator[T]) explain(key cache.ObjectName) (facts []controller.Fact, 
 		next = late + "; then write its status"
 	case wait > 0:
 		next = fmt.Sprintf("write its status in %v, because it was written just now", wait.Round(time.Millisecond))
-	case before == nil && len(pods) == 0:
+	case before == nil && now.Total == 0:
 		next = "write its status if it still has no Pods soon after it was seen"
+	case lags(before, now):
+		next = fmt.Sprintf("write into its status that this is of generation %d", now.ObservedGeneration)
 	default:
 		next = "write its status"
 	}

@@ -28,9 +28,11 @@ type pace struct {
 type times struct {
 	uid     types.UID
 	writing bool
-	// next is when it may be written again; patience is until when it is given time
-	// to get Pods. They are zero before it was first written, or seen without any.
-	next, patience time.Time
+	// next is when it may be written again, zero before it was first written.
+	next time.Time
+	// patience is until when the Pods are given time to follow the object's generation.
+	patience   time.Time
+	generation int64
 }
 
 // wait returns how long the object is not to be written again.
@@ -71,14 +73,14 @@ func (p *pace) rests(key cache.ObjectName) bool {
 	return t.writing || t.next.After(p.clock.Now())
 }
 
-// patience returns how long an object that has no Pods is still given to get some: an
-// interval from when this was first asked.
-func (p *pace) patience(key cache.ObjectName, uid types.UID) time.Duration {
+// patience returns how long the Pods of an object are still given to follow its
+// generation: an interval from the first call for that generation.
+func (p *pace) patience(key cache.ObjectName, uid types.UID, generation int64) time.Duration {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	t := p.of(key, uid)
-	if t.patience.IsZero() {
-		t.patience = p.clock.Now().Add(p.interval)
+	if t.patience.IsZero() || t.generation != generation {
+		t.patience, t.generation = p.clock.Now().Add(p.interval), generation
 		p.objects[key] = t
 	}
 	return t.patience.Sub(p.clock.Now())

@@ -77,7 +77,7 @@ func same(a, b *workloadv1alpha1.PodSummary) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return a.Summary == b.Summary && a.Total == b.Total &&
+	return a.ObservedGeneration == b.ObservedGeneration && a.Summary == b.Summary && a.Total == b.Total &&
 		a.Pending == b.Pending && a.Running == b.Running && a.Ready == b.Ready &&
 		a.Succeeded == b.Succeeded && a.Failed == b.Failed && a.Unknown == b.Unknown && a.Restarts == b.Restarts &&
 		slices.Equal(a.Nodes, b.Nodes) && a.NodesOmitted == b.NodesOmitted && slices.Equal(a.Problems, b.Problems)

@@ -54,18 +54,17 @@ func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 		return wait, nil
 	}
 
-	pods, err := a.chain.PodsOf(obj.GetNamespace(), obj.GetUID())
+	before, now, err := a.summaries(obj)
 	if err != nil {
 		return 0, err
 	}
-	before, now := a.kind.summary(obj), summarize(pods)
 	if same(before, &now) {
 		a.writes.Skip(a.statuses)
 		return 0, nil
 	}
-	if before == nil && len(pods) == 0 {
-		if patience := a.pace.patience(key, obj.GetUID()); patience > 0 {
-			return patience, nil // they may be about to come
+	if lags(before, now) {
+		if patience := a.pace.patience(key, obj.GetUID(), obj.GetGeneration()); patience > 0 {
+			return patience, nil
 		}
 	}
 	applied, err := a.write(ctx, key, obj, now)
@@ -87,6 +86,28 @@ func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 	a.written.Note(key, a.objects, applied.GetResourceVersion())
 	klog.FromContext(ctx).V(4).Info("Updated status", "pods", now.Total, "ready", now.Ready)
 	return a.pace.interval, nil // what changes meanwhile does not wake it
+}
+
+// summaries returns the summary that the object's status has, nil if none, and that of its
+// Pods now.
+func (a *aggregator[T]) summaries(obj T) (before *workloadv1alpha1.PodSummary, now workloadv1alpha1.PodSummary, err error) {
+	pods, err := a.chain.PodsOf(obj.GetNamespace(), obj.GetUID())
+	if err != nil {
+		return nil, now, err
+	}
+	now = summarize(pods)
+	now.ObservedGeneration = obj.GetGeneration()
+	return a.kind.summary(obj), now, nil
+}
+
+// lags tells whether the Pods show nothing of the object's present generation yet. They
+// usually do soon, and then one write tells both.
+func lags(before *workloadv1alpha1.PodSummary, now workloadv1alpha1.PodSummary) bool {
+	if before == nil {
+		return now.Total == 0
+	}
+	now.ObservedGeneration = before.ObservedGeneration
+	return same(before, &now)
 }
 
 // write applies what the Pods of an object say. The object rests meanwhile and, once that is

@@ -63,7 +63,7 @@ func TestWhatTheStatusSaysAlreadyIsNotWritten(t *testing.T) {
 		b.set(b.pod("a", true))
 		after(time.Hour)
 		// One of the owner.
-		b.change(true, func(o testObject) { o.SetGeneration(2) })
+		b.change(true, touch)
 		after(time.Hour)
 		b.wantWrites()
 		// One that says nothing else is not even looked at.
@@ -76,6 +76,55 @@ func TestWhatTheStatusSaysAlreadyIsNotWritten(t *testing.T) {
 			b.Errorf("syncs: %v, want none", results)
 		}
 		b.wantWrites()
+	})
+}
+
+// touch enqueues an object by a change that asks for nothing.
+func touch(o testObject) { o.SetAnnotations(map[string]string{"touched": "true"}) }
+
+// A reader sees by it whether the summary is from before the last change of the spec.
+func TestGenerationIsWrittenWithThePods(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		wantGeneration := func(want int64) {
+			b.Helper()
+			if got := (*podsOf(b.objects.object("default", "example"))).ObservedGeneration; got != want {
+				b.Errorf("the summary is of generation %d, want %d", got, want)
+			}
+		}
+		b.change(true, func(o testObject) { o.SetGeneration(1) })
+		b.set(b.pod("a", true))
+		b.start()
+		b.wantWrites(write{0, "1/1 ready on node-1", ""})
+		wantGeneration(1)
+
+		// Pods that follow cost no write more.
+		after(time.Minute)
+		b.change(true, func(o testObject) { o.SetGeneration(2) })
+		after(999 * ms)
+		b.wantWrites()
+		wantGeneration(1)
+		b.set(b.pod("b", true))
+		b.wantWrites(write{time.Minute + 999*ms, "2/2 ready on node-1 (2)", ""})
+		wantGeneration(2)
+
+		// Those that do not are waited for, for an interval.
+		after(time.Minute)
+		b.change(true, func(o testObject) { o.SetGeneration(3) })
+		after(500 * ms)
+		b.change(true, touch)
+		after(499 * ms)
+		b.wantWrites()
+		after(1 * ms)
+		b.wantWrites(write{2*time.Minute + 1999*ms, "2/2 ready on node-1 (2)", ""})
+		wantGeneration(3)
+		after(time.Hour)
+		b.wantWrites()
+
+		// An earlier version has not written it.
+		b.change(true, func(o testObject) { (*podsOf(o)).ObservedGeneration = 0 })
+		after(interval)
+		b.wantWrites(write{time.Hour + 2*time.Minute + 1999*ms, "2/2 ready on node-1 (2)", ""})
+		wantGeneration(3)
 	})
 }
 
@@ -106,7 +155,7 @@ func TestAnotherProcessWritesAtOnceThatPodsAreGone(t *testing.T) {
 func TestAnObjectIsGivenAnIntervalToGetPods(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.start()
-		b.change(true, func(o testObject) { o.SetGeneration(2) }) // wakes it
+		b.change(true, touch)
 		after(999 * ms)
 		b.wantWrites()
 		after(1 * ms)

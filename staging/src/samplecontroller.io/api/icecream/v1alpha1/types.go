@@ -98,8 +98,9 @@ type IcecreamStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// pods summarizes the object's Pods. It is written by
-	// status-aggregator-controller and absent where that is disabled.
+	// pods summarizes the object's Pods. status-aggregator-controller writes it. While
+	// that controller is disabled, pods is absent or stays as it was: compare
+	// pods.observedGeneration with metadata.generation.
 	// +optional
 	Pods *workloadv1alpha1.PodSummary `json:"pods,omitempty"`
 	// placements records the nodes that Pods were placed on: for each Pod that

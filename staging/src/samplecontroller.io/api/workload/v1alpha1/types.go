@@ -7,6 +7,13 @@ package v1alpha1
 // if, and only if, controller owner references lead from it by UID to the
 // object: Pod, ReplicaSet, Deployment, object.
 type PodSummary struct {
+	// observedGeneration is the metadata.generation that the object had when its
+	// Pods were last summarized. While it is lower than metadata.generation, the
+	// summary is from before the last change of the spec: status-aggregator-controller
+	// has not yet looked at the Pods since, or is disabled.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// summary is all of this in one line for a person: how many Pods are ready,
 	// the nodes with the most of them, and what is wrong.
 	// +optional

@@ -146,6 +146,9 @@ var schemaYAML = typed.YAMLObject(`types:
                 - name: nodesOmitted
                   type:
                     scalar: numeric
+                - name: observedGeneration
+                  type:
+                    scalar: numeric
                 - name: pending
                   type:
                     scalar: numeric
@@ -293,6 +296,9 @@ var schemaYAML = typed.YAMLObject(`types:
                               scalar: numeric
                       elementRelationship: atomic
                 - name: nodesOmitted
+                  type:
+                    scalar: numeric
+                - name: observedGeneration
                   type:
                     scalar: numeric
                 - name: pending

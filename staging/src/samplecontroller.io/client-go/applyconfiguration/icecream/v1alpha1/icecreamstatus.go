@@ -31,8 +31,9 @@ type IcecreamStatusApplyConfiguration struct {
 	// conditions follow the kstatus convention: Ready is always present; Reconciling
 	// or Stalled only while it is True, with its reason and message.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// pods summarizes the object's Pods. It is written by
-	// status-aggregator-controller and absent where that is disabled.
+	// pods summarizes the object's Pods. status-aggregator-controller writes it. While
+	// that controller is disabled, pods is absent or stays as it was: compare
+	// pods.observedGeneration with metadata.generation.
 	Pods *workloadv1alpha1.PodSummary `json:"pods,omitempty"`
 	// placements records the nodes that Pods were placed on: for each Pod that
 	// exists, one record, ordered by time and Pod UID. The newest 500 are kept. It is

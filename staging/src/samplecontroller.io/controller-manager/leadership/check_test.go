@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -83,6 +85,55 @@ func TestAStuckElectorIsUnhealthy(t *testing.T) {
 		}
 		a.end(t)
 	})
+}
+
+// After a lost term the Lease may still name the process, until it is written again.
+func TestProcessThatLostItsTermIsHealthy(t *testing.T) {
+	tests := map[string]func(a *candidate, server *apiServer){
+		"one write fails and another process leads": func(a *candidate, server *apiServer) {
+			a.client.cutOff()
+			pass(validity + retryPeriod)
+			var failed atomic.Bool
+			a.client.beforeEach(func(_ context.Context, verb string) error {
+				if verb == "update" && failed.CompareAndSwap(false, true) {
+					return errUnreachable
+				}
+				return nil
+			})
+			for !failed.Load() {
+				pass(10 * time.Millisecond)
+			}
+			server.put("b")
+		},
+		"all writes fail": func(a *candidate, _ *apiServer) {
+			a.client.beforeEach(func(_ context.Context, verb string) error {
+				if verb == "update" {
+					return apierrors.NewForbidden(coordinationv1.Resource("leases"), "lease", nil)
+				}
+				return nil
+			})
+		},
+	}
+	for name, happen := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, server *apiServer) {
+				a := newCandidate(t, server, "a")
+				a.run(untilTheEnd)
+				pass(time.Minute)
+				happen(a, server)
+				for range 10 * time.Minute / time.Second {
+					pass(time.Second)
+					if server.holder() == "b" {
+						server.put("b") // renews
+					}
+					if err := a.Check(nil); err != nil {
+						t.Fatalf("Check of a process that does not lead: %v", err)
+					}
+				}
+				a.end(t)
+			})
+		})
+	}
 }
 
 func TestALostLeaseIsNoReasonForARestartBeforeTheWorkHasDrained(t *testing.T) {

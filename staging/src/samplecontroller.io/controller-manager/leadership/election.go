@@ -88,8 +88,6 @@ func (e *Election) campaign(ctx context.Context, lead func(*Term) error) (again 
 	if err != nil {
 		return false, fmt.Errorf("configuring leader election: %w", err)
 	}
-	e.watchdog.SetLeaderElection(elector)
-
 	// The elector outlives ctx: it goes on renewing while the work drains. It has no
 	// logger, because it cannot tell a lost race from an error; the lock can.
 	electorCtx, stopElector := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), logr.Discard()))
@@ -97,9 +95,6 @@ func (e *Election) campaign(ctx context.Context, lead func(*Term) error) (again 
 	logger.Info("Campaigning for the lease", "lease", e.lease(), "identity", e.config.Identity)
 	go func() {
 		defer close(ended)
-		// An elector that has stopped would fail the check of a healthy process
-		// later, be it one that still drains.
-		defer e.watchdog.SetLeaderElection(nil)
 		elector.Run(electorCtx)
 	}()
 
@@ -108,12 +103,16 @@ func (e *Election) campaign(ctx context.Context, lead func(*Term) error) (again 
 	case <-term.Ctx.Done():
 	case <-acquired:
 		led = true
+		// Before this it only waits: after a lost term it may have read a Lease that
+		// still names this process, and then wait while another process leads.
+		e.watchdog.SetLeaderElection(elector)
 		e.config.Metrics.handedOver(time.Since(lock.free))
 		err = e.lead(term, lead, ended)
 	}
 	term.over()
 	stopElector()
 	<-ended
+	e.watchdog.SetLeaderElection(nil)
 	if err != nil {
 		e.config.Metrics.ended(endAbandoned)
 		return false, err
@@ -155,6 +154,8 @@ func (e *Election) lead(term *Term, lead func(*Term) error, ended <-chan struct{
 			}
 		case <-ended:
 			term.lose(fmt.Errorf("the Lease could not be renewed for %v", e.config.RenewDeadline))
+			// An elector that has stopped is not stuck, however long the work drains.
+			e.watchdog.SetLeaderElection(nil)
 			ended = nil
 		case err := <-drained:
 			if !since.IsZero() {
@@ -240,9 +241,9 @@ func (e *Election) Identity() string { return e.config.Identity }
 // Name is the name of the election's health check, as in kube-controller-manager.
 func (e *Election) Name() string { return "leaderElection" }
 
-// Check fails if the elector is stuck: it holds the Lease, has not renewed it for
-// long, and has not noticed. A standby, and a process that lost the Lease, are
-// healthy.
+// Check fails if the elector is stuck during a term: it has not renewed the Lease for
+// 20 s longer than that lasts, and has not noticed. A standby is healthy, whatever the
+// Lease says, and so is a process that lost the Lease.
 func (e *Election) Check(request *http.Request) error { return e.watchdog.Check(request) }
 
 func (e *Election) lease() klog.ObjectRef { return klog.KRef(e.config.Namespace, e.config.Name) }

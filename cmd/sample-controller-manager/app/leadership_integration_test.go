@@ -5,8 +5,10 @@ package app_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,7 +72,7 @@ func TestALostLeaseCostsNeitherTheProcessNorARelist(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	patchLease(t, `{"spec":{"holderIdentity":"usurper","leaseDurationSeconds":3600}}`)
+	patchLease(t, `{"spec":{"holderIdentity":"usurper","leaseDurationSeconds":300}}`)
 	lost := metav1.NowMicro()
 	clustertest.WaitUntil(t, "the loss is counted", func(context.Context) error {
 		if got := metric(t, server, admin, lostTerms); got != terms+1 {
@@ -107,6 +109,46 @@ func TestALostLeaseCostsNeitherTheProcessNorARelist(t *testing.T) {
 		case isWork(event) && event.RequestReceivedTimestamp.Before(acquired):
 			t.Errorf("%s between two terms", call)
 		}
+	}
+}
+
+// A Lease that names somebody who is gone for 27 hours does not stop the work for so long.
+func TestLeaseWithAbsurdDurationIsTaken(t *testing.T) {
+	waitLeader := func(t *testing.T) {
+		t.Helper()
+		clustertest.WaitUntil(t, "the daemon leads", func(context.Context) error {
+			if holder := ptr.Deref(lease(t).Spec.HolderIdentity, ""); holder == "" || holder == "dead" {
+				return fmt.Errorf("the Lease is held by %q", holder)
+			}
+			return nil
+		})
+	}
+	for _, deleted := range []bool{true, false} {
+		t.Run(fmt.Sprintf("deleted=%t", deleted), func(t *testing.T) {
+			if !deleted {
+				clustertest.Long(t) // a minute
+			}
+			server := startDaemon(t)
+			admin := token(t, newNamespace(t), clusterRole(t, everything))
+			waitLeader(t)
+			patchLease(t, `{"spec":{"holderIdentity":"dead","leaseDurationSeconds":100000}}`)
+			clustertest.WaitUntil(t, "the daemon says how long it waits for whom", func(context.Context) error {
+				body := get(t, server, "/readyz?verbose", admin, http.StatusOK)
+				if !regexp.MustCompile(`\nleader: dead leads since \S+; this process takes the Lease in \S+ unless `).MatchString(body) {
+					return errors.New(body)
+				}
+				return nil
+			})
+			if got := metric(t, server, admin, "sample_controller_manager_leadership_lease_expiration_timestamp_seconds"); got == 0 {
+				t.Error("the metric does not say when the daemon takes the Lease")
+			}
+			if deleted {
+				if err := shared.Kube().CoordinationV1().Leases(namespace).Delete(t.Context(), namespace, metav1.DeleteOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			waitLeader(t)
+		})
 	}
 }
 

@@ -41,7 +41,7 @@ func New(config Config) (*Election, error) {
 		return nil, err
 	}
 	e := &Election{config: config, watchdog: leaderelection.NewLeaderHealthzAdaptor(watchdogTolerance)}
-	e.observer = newObserver(config.Client.Leases(config.Namespace), config.Name, config.Identity, config.requestTimeout(), e.observed)
+	e.observer = newObserver(config, e.observed)
 	if _, err := leaderelection.NewLeaderElector(e.electorConfig(&lock{observer: e.observer}, func() {})); err != nil {
 		return nil, fmt.Errorf("configuring leader election: %w", err)
 	}
@@ -179,6 +179,7 @@ func (e *Election) stopped(lost error) {
 // observed ends the term if the Lease is another's, or is gone.
 func (e *Election) observed(ctx context.Context, lease *coordinationv1.Lease) {
 	holder := held(lease)
+	e.config.Metrics.expires(e.observer.expiry())
 	if was := e.holder.Swap(&holder); (was == nil || *was != holder) && holder != "" && holder != e.config.Identity {
 		klog.FromContext(ctx).Info("Another process leads", "lease", e.lease(), "holder", holder)
 	}
@@ -205,12 +206,18 @@ type Status struct {
 	// Since is when the holder acquired the Lease, by its own clock; zero if nobody
 	// holds it.
 	Since time.Time
+	// Wait is after how long this process takes the Lease unless it changes; 0 if it does
+	// not wait for it.
+	Wait time.Duration
 }
 
 // Status returns what this process knows of the election now.
 func (e *Election) Status() Status {
 	lease := e.observer.seen()
 	s := Status{Holder: held(lease)}
+	if expiry := e.observer.expiry(); !expiry.IsZero() {
+		s.Wait = max(0, time.Until(expiry))
+	}
 	if term := e.term.Load(); s.Holder == e.config.Identity {
 		s.Leading = term != nil && term.begun() && term.Valid() == nil
 	}
@@ -222,17 +229,19 @@ func (e *Election) Status() Status {
 
 // String says it for people.
 func (s Status) String() string {
-	if s.Holder == "" {
-		return "nobody leads"
-	}
-	who := s.Holder
+	text := "nobody leads"
 	if s.Leading {
-		who = "this process, " + who + ","
+		text = "this process, " + s.Holder + ", leads"
+	} else if s.Holder != "" {
+		text = s.Holder + " leads"
 	}
-	if s.Since.IsZero() {
-		return who + " leads"
+	if !s.Since.IsZero() {
+		text += " since " + s.Since.UTC().Format(time.RFC3339)
 	}
-	return who + " leads since " + s.Since.UTC().Format(time.RFC3339)
+	if s.Wait > 0 {
+		text += fmt.Sprintf("; this process takes the Lease in %v unless it is renewed", s.Wait.Round(time.Second))
+	}
+	return text
 }
 
 // Identity is who this process campaigns as.

@@ -23,11 +23,12 @@ type Metrics struct {
 	refusedWrites *metrics.Counter
 	drain         *metrics.Histogram
 	handover      *metrics.Histogram
+	expiration    *metrics.Gauge
 }
 
 // NewMetrics makes the metrics <namespace>_leadership_terms_total{end},
-// ..._refused_writes_total, ..._drain_duration_seconds and
-// ..._handover_duration_seconds and registers them with register, usually
+// ..._refused_writes_total, ..._drain_duration_seconds, ..._handover_duration_seconds and
+// ..._lease_expiration_timestamp_seconds and registers them with register, usually
 // legacyregistry.MustRegister. Call it once in a process.
 func NewMetrics(namespace string, register func(...metrics.Registerable)) *Metrics {
 	buckets := metrics.ExponentialBuckets(0.001, 4, 9) // 1 ms to 66 s
@@ -54,8 +55,13 @@ func NewMetrics(namespace string, register func(...metrics.Registerable)) *Metri
 			Buckets:        buckets,
 			StabilityLevel: metrics.ALPHA,
 		}),
+		expiration: metrics.NewGauge(&metrics.GaugeOpts{
+			Namespace: namespace, Subsystem: "leadership", Name: "lease_expiration_timestamp_seconds",
+			Help:           "Unix time at which this process takes the Lease unless it is renewed, 0 if it holds the Lease or does not wait for it.",
+			StabilityLevel: metrics.ALPHA,
+		}),
 	}
-	register(m.terms, m.refusedWrites, m.drain, m.handover)
+	register(m.terms, m.refusedWrites, m.drain, m.handover, m.expiration)
 	for _, end := range []string{endReleased, endLost, endAbandoned} {
 		m.terms.WithLabelValues(end)
 	}
@@ -71,6 +77,17 @@ func (m *Metrics) refused() {
 func (m *Metrics) ended(end string) {
 	if m != nil {
 		m.terms.WithLabelValues(end).Inc()
+	}
+}
+
+// expires notes when this process takes the Lease, zero if it does not wait for it.
+func (m *Metrics) expires(at time.Time) {
+	switch {
+	case m == nil:
+	case at.IsZero():
+		m.expiration.Set(0)
+	default:
+		m.expiration.Set(float64(at.UnixMilli()) / 1000)
 	}
 }
 

@@ -5,6 +5,7 @@ package leadership
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -21,6 +22,11 @@ import (
 	"samplecontroller.io/controller-manager/internal/flood"
 )
 
+// unlimitedLease is how long a Lease is respected after a change that says that it lasts
+// longer than any may. Somebody edited it, or the holder is of another kind: if that
+// lives, it renews more often than this.
+const unlimitedLease = time.Minute
+
 // releasedSeconds is the duration in a Lease that its holder has released, as
 // client-go writes it.
 const releasedSeconds = 1
@@ -31,6 +37,7 @@ type observer struct {
 	client   coordinationv1client.LeaseInterface
 	name     string
 	identity string
+	own      time.Duration // how long the Lease lasts if this process holds it
 	timeout  time.Duration // of a request
 	// notify is called after each observation, one at a time, with what is known:
 	// nil if there is no Lease.
@@ -42,14 +49,18 @@ type observer struct {
 	known     bool                  // the Lease, or that there is none, was seen at least once
 	current   bool                  // nothing has shown since that it may be another
 	takeable  time.Time
+	announced string        // the holder and the duration of which the log says that the wait is long
 	changed   chan struct{} // closed at the next change
 	notifying sync.Mutex
 
 	repeats flood.Limiter // of what is logged at each try
 }
 
-func newObserver(client coordinationv1client.LeaseInterface, name, identity string, timeout time.Duration, notify func(context.Context, *coordinationv1.Lease)) *observer {
-	return &observer{client: client, name: name, identity: identity, timeout: timeout, notify: notify, changed: make(chan struct{})}
+func newObserver(c Config, notify func(context.Context, *coordinationv1.Lease)) *observer {
+	return &observer{
+		client: c.Client.Leases(c.Namespace), name: c.Name, identity: c.Identity,
+		own: c.LeaseDuration, timeout: c.requestTimeout(), notify: notify, changed: make(chan struct{}),
+	}
 }
 
 // observe takes note of the Lease unless a newer one was seen; lease is as it was
@@ -103,14 +114,17 @@ func (o *observer) set(lease *coordinationv1.Lease) {
 	case o.known && same(lease, o.lease):
 		// The clock of a record starts when it was first seen.
 	case lease == nil || held(lease) == "" && ptr.Deref(lease.Spec.LeaseDurationSeconds, 0) != releasedSeconds:
-		// Removed or emptied by hand: who held it may not know yet.
+		// Removed or emptied by hand: its holder may not know yet, but no longer lives by
+		// the duration that it wrote.
 		if !o.known {
-			o.takeable = now.Add(duration(lease))
+			o.takeable = now.Add(o.respected(lease))
+		} else if latest := now.Add(o.own); latest.Before(o.takeable) {
+			o.takeable = latest
 		}
 	case held(lease) == "" || held(lease) == o.identity:
 		o.takeable = now
 	default:
-		o.takeable = now.Add(duration(lease))
+		o.takeable = now.Add(o.respected(lease))
 	}
 	o.lease, o.known, o.current = lease, true, true
 	close(o.changed)
@@ -158,6 +172,7 @@ func (o *observer) waitTakeable(ctx context.Context) (lease *coordinationv1.Leas
 			return lease, waited, nil
 		}
 		waited = true
+		o.announce(ctx, lease, left)
 		timer := time.NewTimer(left)
 		select {
 		case <-ctx.Done():
@@ -168,6 +183,28 @@ func (o *observer) waitTakeable(ctx context.Context) (lease *coordinationv1.Leas
 		}
 		timer.Stop()
 	}
+}
+
+// announce logs, once for a holder, that the wait for the Lease is long.
+func (o *observer) announce(ctx context.Context, lease *coordinationv1.Lease, wait time.Duration) {
+	about := fmt.Sprint(held(lease), duration(lease))
+	if wait <= 2*o.own || o.announced == about {
+		return
+	}
+	o.announced = about
+	klog.FromContext(ctx).Info("Waiting long for the lease to expire", "lease", o.name, "holder", held(lease),
+		"leaseDuration", duration(lease), "wait", wait.Round(time.Second))
+}
+
+// expiry returns when this process takes the Lease unless it changes, zero if it does not
+// wait for it.
+func (o *observer) expiry() time.Time {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	if !o.known || held(o.lease) == o.identity {
+		return time.Time{}
+	}
+	return o.takeable
 }
 
 // seldom returns the logger for a line that may recur at each try: one that logs
@@ -199,7 +236,16 @@ func held(lease *coordinationv1.Lease) string {
 	return ptr.Deref(lease.Spec.HolderIdentity, "")
 }
 
-// duration returns for how long the Lease is held after a renewal.
+// respected returns for how long this process leaves the Lease to its holder after a
+// change.
+func (o *observer) respected(lease *coordinationv1.Lease) time.Duration {
+	if duration := duration(lease); duration <= longestLease {
+		return duration
+	}
+	return max(unlimitedLease, o.own)
+}
+
+// duration returns for how long the Lease says that it is held after a renewal.
 func duration(lease *coordinationv1.Lease) time.Duration {
 	if lease == nil {
 		return 0

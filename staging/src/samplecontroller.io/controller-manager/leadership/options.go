@@ -63,6 +63,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	componentbaseoptions.BindLeaderElectionFlags(&o.LeaderElectionConfiguration, fs)
 	fs.Lookup("leader-elect-resource-namespace").Usage = "The namespace of resource object that is used for locking during leader election. " +
 		"The default is that which the process runs in, outside of a cluster kube-system."
+	fs.Lookup("leader-elect-lease-duration").Usage += fmt.Sprintf(" It must be whole seconds, at most %v.", longestLease)
 	fs.DurationVar(&o.WriteTimeout, "write-timeout", o.WriteTimeout,
 		"Time that a single write of a controller may take before it is given up and tried again. "+
 			"A leader whose Lease is not renewed stops writing so much, and a margin, before another may take it.")

@@ -36,6 +36,8 @@ func TestAnElectionIsRefusedThatCouldNotWork(t *testing.T) {
 		"negative lease duration":        {func(c *Config) { c.LeaseDuration = -time.Second }, "lease duration: -1s must be"},
 		"lease duration below a second":  {func(c *Config) { c.LeaseDuration = 900 * time.Millisecond }, "lease duration: 900ms must be"},
 		"lease duration with a fraction": {func(c *Config) { c.LeaseDuration = 15500 * time.Millisecond }, "lease duration: 15.5s must be"},
+		"lease duration above the limit": {func(c *Config) { c.LeaseDuration = 301 * time.Second }, "lease duration: 5m1s must be at most 5m0s"},
+		"the longest lease duration":     {func(c *Config) { c.LeaseDuration = 5 * time.Minute }, ""},
 		"renew deadline too long":        {func(c *Config) { c.RenewDeadline = c.LeaseDuration }, "renew deadline: 15s must be shorter than lease duration (15s)"},
 		"retry period too long":          {func(c *Config) { c.RetryPeriod = c.RenewDeadline }, "renew deadline: 10s must be longer than 12s"},
 		"retry period, with its jitter":  {func(c *Config) { c.RenewDeadline = c.RetryPeriod * 12 / 10 }, "renew deadline: 2.4s must be longer than 2.4s"},
@@ -72,10 +74,11 @@ func TestOptionsThatAreWrongAreNamedByTheirFlags(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"defaults":                 {nil, nil},
-		"lease duration":           {[]string{"--leader-elect-lease-duration=15500ms"}, []string{"--leader-elect-lease-duration: 15.5s must be whole seconds, at least 1s: the Lease keeps no fractions"}},
-		"renew deadline too long":  {[]string{"--leader-elect-renew-deadline=15s"}, []string{"--leader-elect-renew-deadline: 15s must be shorter than --leader-elect-lease-duration (15s)"}},
-		"renew deadline too short": {[]string{"--leader-elect-renew-deadline=2400ms"}, []string{"--leader-elect-renew-deadline: 2.4s must be longer than 2.4s, which is 1.2 times --leader-elect-retry-period (2s)"}},
+		"defaults":                        {nil, nil},
+		"lease duration":                  {[]string{"--leader-elect-lease-duration=15500ms"}, []string{"--leader-elect-lease-duration: 15.5s must be whole seconds, at least 1s: the Lease keeps no fractions"}},
+		"lease duration, above the limit": {[]string{"--leader-elect-lease-duration=27h"}, []string{"--leader-elect-lease-duration: 27h0m0s must be at most 5m0s: nobody leads for as long after a crash"}},
+		"renew deadline too long":         {[]string{"--leader-elect-renew-deadline=15s"}, []string{"--leader-elect-renew-deadline: 15s must be shorter than --leader-elect-lease-duration (15s)"}},
+		"renew deadline too short":        {[]string{"--leader-elect-renew-deadline=2400ms"}, []string{"--leader-elect-renew-deadline: 2.4s must be longer than 2.4s, which is 1.2 times --leader-elect-retry-period (2s)"}},
 		"write timeout too long": {[]string{"--write-timeout=12s"}, []string{
 			"--write-timeout: 12s is too long for --leader-elect-lease-duration 15s: after a renewal a leader writes for 15s - 12s - margin 1s = 2s, must be longer than 4s, twice --leader-elect-retry-period (2s)",
 		}},

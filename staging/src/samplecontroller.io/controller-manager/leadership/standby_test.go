@@ -74,12 +74,21 @@ func TestALeaseIsTakenWhenItHasExpired(t *testing.T) {
 		happens func(*apiServer)
 		want    time.Duration
 	}{
-		"nothing happens":   {nil, leaseDuration},
-		"it is deleted":     {func(s *apiServer) { s.remove() }, leaseDuration},
-		"it is emptied":     {edit(func(s *coordinationv1.LeaseSpec) { s.HolderIdentity = nil }), leaseDuration},
-		"it is released":    {edit(func(s *coordinationv1.LeaseSpec) { s.HolderIdentity, s.LeaseDurationSeconds = nil, ptr.To[int32](1) }), 5 * time.Second},
-		"another takes it":  {func(s *apiServer) { s.put("another") }, 5*time.Second + leaseDuration},
-		"a longer duration": {edit(func(s *coordinationv1.LeaseSpec) { s.LeaseDurationSeconds = ptr.To[int32](60) }), 65 * time.Second},
+		"nothing happens":            {nil, leaseDuration},
+		"it is deleted":              {func(s *apiServer) { s.remove() }, leaseDuration},
+		"it is emptied":              {edit(func(s *coordinationv1.LeaseSpec) { s.HolderIdentity = nil }), leaseDuration},
+		"it is released":             {edit(func(s *coordinationv1.LeaseSpec) { s.HolderIdentity, s.LeaseDurationSeconds = nil, ptr.To[int32](1) }), 5 * time.Second},
+		"another takes it":           {func(s *apiServer) { s.put("another") }, 5*time.Second + leaseDuration},
+		"a longer duration":          {edit(func(s *coordinationv1.LeaseSpec) { s.LeaseDurationSeconds = ptr.To[int32](60) }), 65 * time.Second},
+		"a duration above the limit": {edit(func(s *coordinationv1.LeaseSpec) { s.LeaseDurationSeconds = ptr.To[int32](100000) }), 65 * time.Second},
+		"a longer duration, then deleted": {func(s *apiServer) {
+			s.edit(func(l *coordinationv1.Lease) { l.Spec.LeaseDurationSeconds = ptr.To[int32](300) })
+			s.remove()
+		}, 5*time.Second + leaseDuration},
+		"a longer duration, then emptied": {func(s *apiServer) {
+			s.edit(func(l *coordinationv1.Lease) { l.Spec.LeaseDurationSeconds = ptr.To[int32](300) })
+			s.edit(func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = nil })
+		}, 5*time.Second + leaseDuration},
 		"an annotation": {func(s *apiServer) {
 			s.edit(func(l *coordinationv1.Lease) { l.Annotations = map[string]string{"by": "somebody"} })
 		}, leaseDuration},
@@ -250,7 +259,7 @@ func TestTheStatusSaysWhoLeadsSinceWhen(t *testing.T) {
 		pass(time.Minute)
 		for c, want := range map[*candidate]string{
 			a: "this process, a, leads since 2000-01-01T00:00:00Z",
-			b: "a leads since 2000-01-01T00:00:00Z",
+			b: "a leads since 2000-01-01T00:00:00Z; this process takes the Lease in 15s unless it is renewed",
 		} {
 			if got := c.Status().String(); got != want {
 				t.Errorf("status is %q, want %q", got, want)

@@ -5,6 +5,7 @@ package ownership
 
 import (
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -65,6 +66,26 @@ func (c *Chain) PodsOf(namespace string, uid types.UID) ([]*podrecord.Record, er
 		}
 	}
 	return pods, nil
+}
+
+// PodsWatched tells whether [Chain.PodsOf] has all Pods of the object with the given UID.
+// It does not if the object owns a Deployment whose Pods are not watched.
+func (c *Chain) PodsWatched(namespace string, uid types.UID) (bool, error) {
+	deployments, err := Owned(c.deployments, namespace, uid)
+	if err != nil {
+		return false, fmt.Errorf("reading Deployments: %w", err)
+	}
+	return !slices.ContainsFunc(deployments, func(d *appsv1.Deployment) bool { return !PodsWatched(d) }), nil
+}
+
+// PodsWatched tells whether the Pods of a Deployment are watched: all have the label that
+// [podrecord.Selector] selects if the Deployment selects them by it, too.
+func PodsWatched(d *appsv1.Deployment) bool {
+	if d.Spec.Selector == nil {
+		return false
+	}
+	_, ok := d.Spec.Selector.MatchLabels[podrecord.Selector]
+	return ok
 }
 
 // DeploymentOf returns the Deployment of the Pod, nil if it has none. It takes the same

@@ -36,8 +36,16 @@ func (v View) own(p Parent) *appsv1.Deployment {
 	return v.Live
 }
 
-// Decision is what to do about a parent's Deployment: at most one of the fields
-// is set. With none there is nothing to do.
+// former returns the newest of the former Deployments, nil if there is none.
+func (v View) former() *appsv1.Deployment {
+	if len(v.Former) == 0 {
+		return nil
+	}
+	return v.Former[0]
+}
+
+// Decision is what to do about a parent's Deployment: at most one write, and what keeps
+// the rest from being done. With neither there is nothing to do.
 type Decision struct {
 	// Create is the Deployment to create.
 	Create *appsv1.Deployment
@@ -50,7 +58,7 @@ type Decision struct {
 	Patch []byte
 	// Delete is the former Deployment to delete.
 	Delete *appsv1.Deployment
-	// Obstacle is why nothing can be done now.
+	// Obstacle is why not all can be done now.
 	Obstacle *Obstacle
 }
 
@@ -93,14 +101,31 @@ func Decide(p Parent, view View) Decision {
 	if obstacle := p.obstructedBy(view.Live); obstacle != nil {
 		return Decision{Obstacle: obstacle}
 	}
-	replicas, image := p.replicasDiffer(view.Live) && !view.HoldReplicas, p.imageDiffers(view.Live)
+	obstacle := p.missingContainer(view.Live)
+	replicas, image := p.replicasDiffer(view.Live) && !view.HoldReplicas, p.imageDiffers(view.Live) && obstacle == nil
 	switch {
 	case image:
 		return Decision{Patch: p.patch(view.Live, replicas)}
 	case replicas:
-		return Decision{Scale: p.scale(view.Live)}
+		return Decision{Scale: p.scale(view.Live), Obstacle: obstacle}
+	case obstacle != nil:
+		return Decision{Obstacle: obstacle}
 	}
 	return Decision{Delete: p.obsolete(view)}
+}
+
+// missingContainer says that the Deployment has no container for the image that the parent
+// declares, nil if it has one or needs none. A patch of the image would add a second
+// container beside one that somebody renamed.
+func (p Parent) missingContainer(d *appsv1.Deployment) *Obstacle {
+	if p.Image == "" || imageOf(d) != "" {
+		return nil
+	}
+	return &Obstacle{
+		Reason: workloadv1alpha1.ReasonContainerMissing,
+		Message: fmt.Sprintf("Deployment %q has no container %q for spec.image of %s: give one of its containers this name, leave spec.image out, or delete the Deployment to have it created again",
+			d.Name, containerName, p),
+	}
 }
 
 // create returns the Deployment to create. Where the parent leaves the replicas to

@@ -95,6 +95,36 @@ func TestDecideChangesOnlyWhatIsDeclaredAndDiffers(t *testing.T) {
 	}
 }
 
+// Somebody renamed the container: a patch by its former name would add one.
+func TestDecideAddsNoSecondContainer(t *testing.T) {
+	renamed := func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Name = "web" }
+	for name, test := range map[string]struct {
+		live     *appsv1.Deployment
+		image    string
+		obstacle bool
+		scales   bool
+	}{
+		"image declared":              {deployment(renamed), "nginx:1.29", true, false},
+		"image and replicas declared": {deployment(renamed, withReplicas(ptr.To[int32](9))), "nginx:1.29", true, true},
+		"image left to others":        {deployment(renamed), "", false, false},
+		"not renamed":                 {deployment(withImage("nginx:1.29")), "nginx:1.29", false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			trimmed := test.live.DeepCopy()
+			Trim(trimmed)
+			for _, live := range list(test.live, trimmed) {
+				d := Decide(parent(wantImage(test.image)), View{Live: live})
+				if d.Patch != nil || (d.Scale != nil) != test.scales || (d.Obstacle != nil) != test.obstacle {
+					t.Errorf("decision = %+v, want an obstacle: %v, a scale: %v and no patch", d, test.obstacle, test.scales)
+				}
+				if o := d.Obstacle; o != nil && (o.Reason != "ContainerMissing" || o.Passes || !strings.Contains(o.Message, `no container "nginx"`)) {
+					t.Errorf("obstacle = %+v, want ContainerMissing for somebody to clear", o)
+				}
+			}
+		})
+	}
+}
+
 func TestDecideTouchesNoDeploymentOfOthers(t *testing.T) {
 	for name, test := range map[string]struct {
 		live    *appsv1.Deployment

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -115,7 +116,7 @@ func (d *denials) note(p Parent, denied write, err error, now time.Time) (*Obsta
 			Passes:  true,
 		}
 		wait = min(wait, unknownRetry)
-	case s.Code != http.StatusInternalServerError || current.count > 1:
+	case s.Code < http.StatusInternalServerError || current.count > 1:
 		current.obstacle = &Obstacle{Reason: workloadv1alpha1.ReasonWriteDenied, Message: s.Message, Quotes: s.Code == http.StatusUnprocessableEntity}
 	}
 	current.again = now.Add(wait)
@@ -162,21 +163,47 @@ func (d *denials) sweep(now time.Time) {
 }
 
 // denialOf returns what the API server says about a write that it denies on its
-// merits, for a quota, an admission policy or a missing permission. It returns nil
-// for a write that failed otherwise.
+// merits, for a quota, an admission policy, a webhook or a missing permission. It returns
+// nil for a write that failed otherwise.
 func denialOf(err error) apierrors.APIStatus {
 	if err == nil {
 		return nil
 	}
 	status := apierrors.APIStatus(nil)
-	if !errors.As(err, &status) || apierrors.IsServerTimeout(err) {
+	if !errors.As(err, &status) {
+		return nil
+	}
+	if deniedByWebhook(status.Status()) {
+		return status
+	}
+	if apierrors.IsServerTimeout(err) {
 		return nil
 	}
 	switch status.Status().Code {
 	case http.StatusBadRequest, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity,
-		http.StatusInternalServerError: // of a webhook that fails, or that denies so
+		http.StatusInternalServerError: // of a webhook that fails
 		return status
 	default:
 		return nil
 	}
+}
+
+// deniedByWebhook tells whether an admission webhook denied a write. It may answer with
+// any code from 400 on, also with one that means something else from the API server
+// itself: with 404 nothing need be gone, and with 409 nothing need have changed.
+func deniedByWebhook(status metav1.Status) bool {
+	return strings.HasPrefix(status.Message, `admission webhook "`) && strings.Contains(status.Message, `" denied the request`)
+}
+
+// isLate tells whether the API server refused a write because the Deployment is not, or no
+// longer, as cached. A conflict can be over something else: a ResourceQuota, for example.
+func isLate(err error, d *appsv1.Deployment) bool {
+	status := apierrors.APIStatus(nil)
+	if denialOf(err) != nil || !errors.As(err, &status) {
+		return false
+	}
+	// Of details.Kind nothing is certain: it may be a kind, a resource or a subresource.
+	details := status.Status().Details
+	return (apierrors.IsConflict(err) || apierrors.IsNotFound(err)) &&
+		details != nil && details.Group == appsv1.GroupName && details.Name == d.Name
 }

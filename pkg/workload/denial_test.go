@@ -6,6 +6,7 @@ package workload
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -46,6 +47,18 @@ func TestKeepTellsADeniedWriteFromAFailedOne(t *testing.T) {
 		"credentials expired":   {apierrors.NewUnauthorized("who are you?"), 0},
 		"no answer":             {errors.New("connection refused"), 0},
 		"cache late by a write": {apierrors.NewConflict(resource, "web", errors.New("changed")), 0},
+		"quota late by a write": {apierrors.NewConflict(corev1.Resource("resourcequotas"), "web", errors.New("changed")), 0},
+
+		"webhook, 401":                      {deniedAs(http.StatusUnauthorized, metav1.StatusReasonUnauthorized), 1},
+		"webhook, 404":                      {deniedAs(http.StatusNotFound, metav1.StatusReasonNotFound), 1},
+		"webhook, 405":                      {deniedAs(http.StatusMethodNotAllowed, ""), 1},
+		"webhook, 409":                      {deniedAs(http.StatusConflict, ""), 1},
+		"webhook, 409, with a reason":       {deniedAs(http.StatusConflict, metav1.StatusReasonConflict), 1},
+		"webhook, 409, with another reason": {deniedAs(http.StatusConflict, metav1.StatusReasonAlreadyExists), 1},
+		"webhook, 429":                      {deniedAs(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests), 1},
+		"webhook, 451":                      {deniedAs(http.StatusUnavailableForLegalReasons, ""), 1},
+		"webhook, 500":                      {deniedAs(http.StatusInternalServerError, metav1.StatusReasonServerTimeout), 2},
+		"webhook, 503":                      {deniedAs(http.StatusServiceUnavailable, ""), 2},
 	} {
 		served := deployment()
 		for verb, view := range map[string][]*appsv1.Deployment{
@@ -77,6 +90,27 @@ func TestKeepTellsADeniedWriteFromAFailedOne(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// deniedAs is how the API server reports that a webhook denied a write with this code and
+// this reason. The webhook says that the denial is about the Deployment.
+func deniedAs(code int32, reason metav1.StatusReason) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: code, Reason: reason, Message: `admission webhook "w.example.com" denied the request: not today`,
+		Details: &metav1.StatusDetails{Group: "apps", Kind: "deployments", Name: "web"},
+	}}
+}
+
+// TestAConflictOverAQuotaIsNotTakenForALateCache has the API server refuse a write because
+// it lost a race for the quota: the Deployment is just as cached.
+func TestAConflictOverAQuotaIsNotTakenForALateCache(t *testing.T) {
+	drifted := deployment(withReplicas(ptr.To[int32](9)))
+	keeper, client := newTestKeeper(t, list(drifted), list(drifted))
+	refuse(client, "update", apierrors.NewConflict(corev1.Resource("resourcequotas"), "web", errors.New("the object has been modified")))
+	state, err := keeper.Keep(t.Context(), parent())
+	if err == nil || state.Refused != nil {
+		t.Errorf("Keep() = %+v, %v, want an error, and no wait for the cache", state, err)
 	}
 }
 

@@ -145,17 +145,17 @@ func (k *Keeper) foresee(p Parent, view View) (next string, state *State) {
 			why = "its condition says why"
 		}
 		return fmt.Sprintf("%s Deployment %q in %v: it was denied: %s", write.doing(), write.deployment, wait.Round(time.Millisecond), why),
-			&State{Deployment: view.Live, Obstacle: obstacle}
+			&State{Deployment: view.Live, Former: view.former(), Obstacle: obstacle}
 	}
 	switch {
-	case decision.Obstacle != nil:
-		return fmt.Sprintf("nothing: %s: %s", decision.Obstacle.Reason, decision.Obstacle.Message), &State{Deployment: view.own(p), Obstacle: decision.Obstacle}
 	case write.verb != "":
 		return fmt.Sprintf("%s Deployment %q", write.doing(), write.deployment), nil
+	case decision.Obstacle != nil:
+		return fmt.Sprintf("nothing: %s: %s", decision.Obstacle.Reason, decision.Obstacle.Message), &State{Deployment: view.own(p), Former: view.former(), Obstacle: decision.Obstacle}
 	case contest != nil && hold:
-		return fmt.Sprintf("nothing for %v: %s", again.Round(time.Millisecond), contest.Message), &State{Deployment: view.Live, Obstacle: contest}
+		return fmt.Sprintf("nothing for %v: %s", again.Round(time.Millisecond), contest.Message), &State{Deployment: view.Live, Former: view.former(), Obstacle: contest}
 	default:
-		return nothing, &State{Deployment: view.Live, Obstacle: contest}
+		return nothing, &State{Deployment: view.Live, Former: view.former(), Obstacle: contest}
 	}
 }
 

@@ -82,7 +82,7 @@ func TestWhatIsExplainedIsWhatIsDone(t *testing.T) {
 				f.forget()
 			},
 			next: `delete Deployment "former"`, differs: []string{"former Deployment"},
-			calls: []string{"list objects", "list deployments", "delete deployments"},
+			calls: []string{"list objects", "list deployments", "delete deployments", "patch objects/status"},
 		},
 	}
 	for name, tc := range tests {

@@ -88,6 +88,8 @@ func withSidecar(d *appsv1.Deployment) {
 	d.Spec.Template.Spec.Containers = append([]corev1.Container{{Name: "sidecar", Image: "envoy"}}, d.Spec.Template.Spec.Containers...)
 }
 
+func paused(d *appsv1.Deployment) { d.Spec.Paused = true }
+
 func deleted(d *appsv1.Deployment) { d.DeletionTimestamp = &metav1.Time{} }
 
 func owner(apiVersion, kind, name string, uid types.UID) *metav1.OwnerReference {

@@ -71,6 +71,9 @@ type State struct {
 	// Deployment is the parent's own as last seen, after a write as the API server
 	// returned it; nil if there is none. It is read-only.
 	Deployment *appsv1.Deployment
+	// Former is the newest Deployment that the parent owns under another name, nil if
+	// there is none. It is read-only.
+	Former *appsv1.Deployment
 	// Written says that Deployment was written just now, so that the cache may not
 	// have it yet.
 	Written bool
@@ -121,10 +124,17 @@ func (k *Keeper) Keep(ctx context.Context, p Parent) (State, error) {
 		return k.denied(ctx, p, view, write, err)
 	}
 	k.denials.forget(p)
-	if err == nil && state.Obstacle == nil {
+	if err != nil {
+		return state, err
+	}
+	state.Former = view.former()
+	if state.Obstacle == nil {
+		state.Obstacle = decision.Obstacle
+	}
+	if state.Obstacle == nil {
 		_, state.Obstacle, state.Again = k.contests.of(p, k.clock.Now())
 	}
-	return state, err
+	return state, nil
 }
 
 // denied returns what became of a parent's Deployment whose write was denied.
@@ -182,7 +192,7 @@ func (k *Keeper) carryOut(ctx context.Context, p Parent, view View, decision Dec
 
 func (k *Keeper) create(ctx context.Context, p Parent, deployment *appsv1.Deployment) (State, error) {
 	created, err := k.client.Deployments(deployment.Namespace).Create(ctx, deployment, metav1.CreateOptions{FieldManager: k.fieldManager})
-	if apierrors.IsAlreadyExists(err) {
+	if apierrors.IsAlreadyExists(err) && denialOf(err) == nil {
 		// Whose it is shows when the cache has it.
 		existing, getErr := k.get(ctx, deployment.Namespace, deployment.Name)
 		if getErr != nil {
@@ -226,15 +236,15 @@ func (k *Keeper) patch(ctx context.Context, p Parent, view View, patch []byte) (
 	return State{Deployment: patched, Written: true}, nil
 }
 
-// notWritten returns what an error in changing live says.
-func notWritten(p Parent, doing string, live *appsv1.Deployment, err error) (State, error) {
-	if apierrors.IsNotFound(err) {
-		err = stale(live.Name, err)
+// notWritten returns what an error in writing a Deployment says.
+func notWritten(p Parent, doing string, d *appsv1.Deployment, err error) (State, error) {
+	if isLate(err, d) {
+		if apierrors.IsNotFound(err) {
+			err = stale(d.Name, err)
+		}
+		return State{Refused: d}, err
 	}
-	if apierrors.IsConflict(err) {
-		return State{Refused: live}, err
-	}
-	return State{}, fmt.Errorf("%s Deployment %q of %s: %w", doing, live.Name, p, err)
+	return State{}, fmt.Errorf("%s Deployment %q of %s: %w", doing, d.Name, p, err)
 }
 
 // delete deletes a former Deployment, if it is still the one that was looked at.
@@ -251,14 +261,8 @@ func (k *Keeper) delete(ctx context.Context, p Parent, live, former *appsv1.Depl
 		Preconditions:     &metav1.Preconditions{UID: &former.UID, ResourceVersion: &former.ResourceVersion},
 		PropagationPolicy: &background,
 	})
-	if apierrors.IsNotFound(err) {
-		err = stale(former.Name, err)
-	}
-	if apierrors.IsConflict(err) {
-		return State{Refused: former}, err
-	}
 	if err != nil {
-		return State{}, fmt.Errorf("deleting former Deployment %q of %s: %w", former.Name, p, err)
+		return notWritten(p, "deleting former", former, err)
 	}
 	klog.FromContext(ctx).V(2).Info("Deleted former Deployment", "deployment", klog.KObj(former))
 	return State{Deployment: live}, nil

@@ -87,6 +87,31 @@ func TestKeepDeletesOnlyTheFormerDeploymentItLookedAt(t *testing.T) {
 	}
 }
 
+// A former Deployment stays for as long as a finalizer holds it.
+func TestKeepReportsAFormerDeploymentUntilItIsGone(t *testing.T) {
+	for name, test := range map[string]struct {
+		former *appsv1.Deployment
+		want   string
+	}{
+		"being deleted by us": {deployment(named("old")), "old"},
+		"held":                {deployment(named("old"), deleted), "old"},
+		"gone":                {nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := list(deployment(), test.former)
+			keeper, _ := newTestKeeper(t, all, all)
+			state, err := keeper.Keep(t.Context(), parent())
+			got := ""
+			if state.Former != nil {
+				got = state.Former.Name
+			}
+			if err != nil || got != test.want {
+				t.Errorf("Keep() = %+v, %v, want the former Deployment %q", state, err, test.want)
+			}
+		})
+	}
+}
+
 func TestKeepTakesAFormerDeploymentThatIsGoneForALateCache(t *testing.T) {
 	keeper, _ := newTestKeeper(t, list(deployment(), deployment(named("old"))), list(deployment()))
 	if _, err := keeper.Keep(t.Context(), parent()); !apierrors.IsConflict(err) {

@@ -17,6 +17,8 @@ import (
 	metav1apply "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
+
+	"samplecontroller.io/sample-controller-manager/pkg/ownership"
 )
 
 // conditionTypes are the conditions that a Status may have, in its order.
@@ -152,6 +154,14 @@ func (v verdict) conditions(generation int64, current []metav1.Condition, now me
 
 // judge decides which condition is True. See [workloadv1alpha1.ConditionReady].
 func judge(p Parent, state State) verdict {
+	v := judgeDeployment(p, state)
+	if d := state.Deployment; d != nil && !ownership.PodsWatched(d) {
+		v.message += fmt.Sprintf("; its Pods are not watched, because its selector lacks the label %q", controllerLabel)
+	}
+	return v
+}
+
+func judgeDeployment(p Parent, state State) verdict {
 	if o := state.Obstacle; o != nil {
 		conditionType := workloadv1alpha1.ConditionStalled
 		if o.Passes {
@@ -169,6 +179,10 @@ func judge(p Parent, state State) verdict {
 			fmt.Sprintf("Deployment %q is not yet observed by its controller", d.Name) + trouble(d)}
 	}
 	if d.Status.Replicas == wanted && d.Status.UpdatedReplicas == wanted && d.Status.AvailableReplicas == wanted {
+		if former := state.Former; former != nil {
+			return verdict{workloadv1alpha1.ConditionReconciling, workloadv1alpha1.ReasonWaitingForDeletion,
+				fmt.Sprintf("Deployment %q has %d of %d replicas available; the former Deployment %q is not gone yet", d.Name, wanted, wanted, former.Name)}
+		}
 		return verdict{workloadv1alpha1.ConditionReady, workloadv1alpha1.ReasonAvailable,
 			fmt.Sprintf("Deployment %q has %d of %d replicas available", d.Name, wanted, wanted)}
 	}
@@ -176,9 +190,19 @@ func judge(p Parent, state State) verdict {
 		return verdict{workloadv1alpha1.ConditionStalled, workloadv1alpha1.ReasonProgressDeadlineExceeded,
 			fmt.Sprintf("Deployment %q: %s", d.Name, strings.TrimSuffix(c.Message, ".")) + trouble(d)}
 	}
-	return verdict{workloadv1alpha1.ConditionReconciling, workloadv1alpha1.ReasonProgressing,
-		fmt.Sprintf("Deployment %q has %d of %d replicas available, %d up to date, %d in all",
-			d.Name, d.Status.AvailableReplicas, wanted, d.Status.UpdatedReplicas, d.Status.Replicas) + trouble(d)}
+	counts := fmt.Sprintf("%d of %d replicas available, %d up to date, %d in all",
+		d.Status.AvailableReplicas, wanted, d.Status.UpdatedReplicas, d.Status.Replicas)
+	if waitsForResume(d, wanted) {
+		return verdict{workloadv1alpha1.ConditionStalled, workloadv1alpha1.ReasonDeploymentPaused,
+			fmt.Sprintf("Deployment %q is paused, with %s: resume it with kubectl -n %s rollout resume deployment %s", d.Name, counts, d.Namespace, d.Name)}
+	}
+	return verdict{workloadv1alpha1.ConditionReconciling, workloadv1alpha1.ReasonProgressing, fmt.Sprintf("Deployment %q has %s", d.Name, counts) + trouble(d)}
+}
+
+// waitsForResume tells whether the Deployment is paused in a rollout, or before its first
+// one. One that is paused is scaled all the same, so what is up to date may become ready.
+func waitsForResume(d *appsv1.Deployment, wanted int32) bool {
+	return d.Spec.Paused && (d.Status.UpdatedReplicas < d.Status.Replicas || d.Status.Replicas == 0 && wanted > 0)
 }
 
 // trouble returns, with punctuation before it, why the Deployment comes to no Pods,

@@ -74,6 +74,8 @@ func TestConditionsFollowKstatus(t *testing.T) {
 		reason string
 	}{
 		"all replicas there":                     {parent(), State{Deployment: deployment()}, "Ready", "Available"},
+		"all there, and a former one, too":       {parent(), State{Deployment: deployment(), Former: deployment(named("old"), deleted)}, "Reconciling", "WaitingForDeletion"},
+		"none available, and a former one":       {parent(), State{Deployment: deployment(withStatus(3, 3, 0)), Former: deployment(named("old"))}, "Reconciling", "Progressing"},
 		"none available":                         {parent(), State{Deployment: deployment(withStatus(3, 3, 0))}, "Reconciling", "Progressing"},
 		"one not up to date":                     {parent(), State{Deployment: deployment(withStatus(3, 2, 3))}, "Reconciling", "Progressing"},
 		"more than wanted":                       {parent(), State{Deployment: deployment(withReplicas(ptr.To[int32](5)), withStatus(5, 5, 5))}, "Reconciling", "Progressing"},
@@ -93,6 +95,11 @@ func TestConditionsFollowKstatus(t *testing.T) {
 		"progress deadline exceeded":               {parent(), State{Deployment: deployment(withStatus(3, 1, 2), progressing("False", "ProgressDeadlineExceeded"))}, "Stalled", "ProgressDeadlineExceeded"},
 		"ready in the end, deadline forgotten":     {parent(), State{Deployment: deployment(progressing("False", "ProgressDeadlineExceeded"))}, "Ready", "Available"},
 		"deadline of an older generation":          {parent(), State{Deployment: deployment(unobserved, withStatus(3, 1, 2), progressing("False", "ProgressDeadlineExceeded"))}, "Reconciling", "Progressing"},
+		"paused in a rollout":                      {parent(), State{Deployment: deployment(withStatus(4, 1, 3), paused)}, "Stalled", "DeploymentPaused"},
+		"paused before its first rollout":          {parent(), State{Deployment: deployment(withStatus(0, 0, 0), paused)}, "Stalled", "DeploymentPaused"},
+		"paused, and being scaled":                 {parent(), State{Deployment: deployment(withStatus(1, 1, 1), paused)}, "Reconciling", "Progressing"},
+		"paused, and not yet observed":             {parent(), State{Deployment: deployment(unobserved, withStatus(4, 1, 3), paused)}, "Reconciling", "Progressing"},
+		"paused once all is there":                 {parent(), State{Deployment: deployment(paused)}, "Ready", "Available"},
 		"progressing":                              {parent(), State{Deployment: deployment(withStatus(3, 1, 2), progressing("True", "ReplicaSetUpdated"))}, "Reconciling", "Progressing"},
 		"an obstacle that somebody must mend":      {parent(), State{Obstacle: &Obstacle{Reason: "DeploymentConflict", Message: "m"}}, "Stalled", "DeploymentConflict"},
 		"an obstacle that passes":                  {parent(), State{Obstacle: &Obstacle{Reason: "WaitingForDeletion", Message: "m", Passes: true}}, "Reconciling", "WaitingForDeletion"},
@@ -148,6 +155,25 @@ func TestMessagesTellWhyThereAreNoPods(t *testing.T) {
 			ready := NewStatus(parent(), State{Deployment: test.d}, nil, later).Conditions[0]
 			if ready.Reason != test.reason || ready.Message != test.want {
 				t.Errorf("%s: %q, want %s: %q", ready.Reason, ready.Message, test.reason, test.want)
+			}
+		})
+	}
+}
+
+// A Deployment that was given to the object selects its Pods by labels of its own.
+func TestMessagesTellThatPodsAreNotWatched(t *testing.T) {
+	for name, test := range map[string]struct {
+		d    *appsv1.Deployment
+		want bool
+	}{
+		"made for it":   {deployment(), false},
+		"given to it":   {deployment(withSelector("app", "adopted")), true},
+		"not yet there": {deployment(withSelector("app", "adopted"), withStatus(0, 0, 0)), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			message := NewStatus(parent(), State{Deployment: test.d}, nil, later).Conditions[0].Message
+			if got := strings.HasSuffix(message, `; its Pods are not watched, because its selector lacks the label "controller"`); got != test.want {
+				t.Errorf("message %q, want it to say that Pods are not watched: %v", message, test.want)
 			}
 		})
 	}

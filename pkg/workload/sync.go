@@ -106,8 +106,8 @@ func (c *Controller[T]) latest(key cache.ObjectName, obj T) T {
 // updateStatus writes the object's status if it differs from what it should be.
 func (c *Controller[T]) updateStatus(ctx context.Context, key cache.ObjectName, obj T, state State) error {
 	err := c.writeStatus(ctx, key, obj, state)
-	if err == nil {
-		return nil
+	if err == nil || denialOf(err) != nil {
+		return err
 	}
 	if apierrors.IsConflict(err) {
 		// It may have been changed in what does not matter here, an annotation for

@@ -26,7 +26,7 @@ func Trim(d *appsv1.Deployment) {
 		return
 	}
 	trimManagedFields(d)
-	spec := appsv1.DeploymentSpec{Replicas: d.Spec.Replicas, Selector: d.Spec.Selector}
+	spec := appsv1.DeploymentSpec{Replicas: d.Spec.Replicas, Selector: d.Spec.Selector, Paused: d.Spec.Paused}
 	if image := imageOf(d); image != "" {
 		spec.Template.Spec.Containers = containersOf(image)
 	}

@@ -49,6 +49,7 @@ func TestTrimChangesNoDecision(t *testing.T) {
 		"ours, available":         deployment(withConditions("Available", "True", "", "Progressing", "True", "NewReplicaSetAvailable")),
 		"ours, too late":          deployment(withStatus(3, 2, 1), withConditions("Available", "False", "", "Progressing", "False", "ProgressDeadlineExceeded")),
 		"ours, denied Pods":       deployment(withStatus(3, 2, 1), withConditions("Progressing", "True", "", "ReplicaFailure", "True", "FailedCreate")),
+		"ours, paused":            deployment(withStatus(3, 2, 1), paused),
 		"another Foo's":           deployment(withOwner(owner(fooKind.GroupVersion().String(), "Foo", "b", "uid-b"))),
 		"an Icecream's":           deployment(withOwner(owner("controller.nicoleh.io/v1alpha1", "Icecream", "b", "uid-b"))),
 		"a dead namesake's":       deployment(withOwner(owner(fooKind.GroupVersion().String(), "Foo", "a", "uid-dead"))),

@@ -170,8 +170,14 @@ func (h *webhook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	result := &metav1.Status{Message: "no Deployments on Fridays"}
 	switch r.URL.Path {
 	case "/deny":
+	case "/deny-404":
+		result.Code, result.Reason = http.StatusNotFound, metav1.StatusReasonNotFound
+	case "/deny-409":
+		result.Code, result.Reason = http.StatusConflict, metav1.StatusReasonAlreadyExists
 	case "/deny-500":
 		result.Code = http.StatusInternalServerError
+	case "/deny-503":
+		result.Code = http.StatusServiceUnavailable
 	case "/deny-anew":
 		result.Message = fmt.Sprintf("this is refusal %d", h.refusals.Add(1))
 	case "/fail":

@@ -161,7 +161,7 @@ func newBenchmarkCaches(b *testing.B, objects int) benchmarkCaches {
 	}
 	for i := range objects {
 		foo := &samplev1alpha1.Foo{ObjectMeta: benchmarkMetadata("foo", i, nil)}
-		deployment := &appsv1.Deployment{ObjectMeta: benchmarkMetadata("deployment", i, metav1.NewControllerRef(foo, fooKind))}
+		deployment := deployment(benchmarkMetadata("deployment", i, metav1.NewControllerRef(foo, fooKind)))
 		replicaSet := &metav1.PartialObjectMetadata{ObjectMeta: benchmarkMetadata("replicaset", i, owned("Deployment", deployment.Name))}
 		for indexer, o := range map[cache.Indexer]runtime.Object{foos.GetIndexer(): foo, replicaSets.GetIndexer(): replicaSet, informers.Deployments.GetIndexer(): deployment} {
 			if err := indexer.Add(o); err != nil {

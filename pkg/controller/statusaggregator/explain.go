@@ -53,7 +53,10 @@ func (a *aggregator[T]) explain(key cache.ObjectName) (facts []controller.Fact, 
 	if err != nil {
 		return nil, "", err
 	}
-	fact := controller.Fact{Name: "what the Pods of the " + kind + " say", Wanted: now.Summary, Differs: !same(before, &now)}
+	fact := controller.Fact{Name: "what the Pods of the " + kind + " say", Wanted: "(not known: some are not watched)", Differs: !same(before, now)}
+	if now != nil {
+		fact.Wanted = now.Summary
+	}
 	if before != nil {
 		fact.Actual = before.Summary
 	}

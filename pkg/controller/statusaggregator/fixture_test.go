@@ -78,7 +78,7 @@ func inBubbleOf(t *testing.T, interval time.Duration, test func(*bubble)) {
 				b := newBubble(t, gvk, interval)
 				b.owner = *metav1.NewControllerRef(example, gvk)
 				b.objects.Add(example.DeepCopyObject())
-				b.set(&appsv1.Deployment{ObjectMeta: b.metadata("web", b.owner)})
+				b.set(deployment(b.metadata("web", b.owner)))
 				b.replicaSets.Add(&metav1.PartialObjectMetadata{ObjectMeta: b.metadata("web-1", *owned("Deployment", "web"))})
 				test(b)
 			})
@@ -199,6 +199,14 @@ func (b *bubble) metadata(name string, owners ...metav1.OwnerReference) metav1.O
 
 func owned(kind, by string) *metav1.OwnerReference {
 	return metav1.NewControllerRef(&metav1.ObjectMeta{Name: by, UID: types.UID("uid-" + by)}, appsv1.SchemeGroupVersion.WithKind(kind))
+}
+
+// deployment returns a Deployment whose Pods are watched.
+func deployment(metadata metav1.ObjectMeta) *appsv1.Deployment {
+	return &appsv1.Deployment{
+		ObjectMeta: metadata,
+		Spec:       appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"controller": "example"}}},
+	}
 }
 
 func resourceOf(o runtime.Object) schema.GroupVersionResource {

@@ -120,7 +120,7 @@ func newAggregator(t *testing.T, pods []*corev1.Pod) (*aggregator[*samplev1alpha
 	}
 	gvk := samplev1alpha1.SchemeGroupVersion.WithKind("Foo")
 	foo := &samplev1alpha1.Foo{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "example", UID: "uid-example", ResourceVersion: "1"}}
-	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "uid-web", OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(foo, gvk)}}}
+	deployment := deployment(metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "uid-web", OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(foo, gvk)}})
 	replicaSet := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-1", UID: "uid-web-1", OwnerReferences: []metav1.OwnerReference{*owned("Deployment", "web")}}}
 	add := func(store cache.Store, obj any) {
 		if err := store.Add(obj); err != nil {
@@ -139,10 +139,10 @@ func newAggregator(t *testing.T, pods []*corev1.Pod) (*aggregator[*samplev1alpha
 			groupVersionKind: gvk,
 			resource:         "foos",
 			summary:          func(foo *samplev1alpha1.Foo) *workloadv1alpha1.PodSummary { return foo.Status.Pods },
-			apply: func(_ context.Context, foo *samplev1alpha1.Foo, pods workloadv1alpha1.PodSummary) (*samplev1alpha1.Foo, error) {
-				*written = append(*written, pods)
+			apply: func(_ context.Context, foo *samplev1alpha1.Foo, pods *workloadv1alpha1.PodSummary) (*samplev1alpha1.Foo, error) {
+				*written = append(*written, *pods)
 				foo = foo.DeepCopy()
-				foo.Status.Pods = &pods
+				foo.Status.Pods = pods
 				add(foos.GetStore(), foo)
 				return foo, nil
 			},

@@ -31,8 +31,9 @@ type kind[T object] struct {
 	groupVersionKind schema.GroupVersionKind
 	resource         string
 	summary          func(T) *workloadv1alpha1.PodSummary
-	// apply writes the summary to the very version of the object that it is given.
-	apply func(context.Context, T, workloadv1alpha1.PodSummary) (T, error)
+	// apply writes the summary, or that there is none, to the very version of the object
+	// that it is given.
+	apply func(context.Context, T, *workloadv1alpha1.PodSummary) (T, error)
 }
 
 // applyOptions are those of all writes: the summary is nobody else's.
@@ -45,10 +46,10 @@ func Foos(foos cache.TypedSharedIndexInformer[*samplev1alpha1.Foo], client sampl
 		groupVersionKind: samplev1alpha1.SchemeGroupVersion.WithKind("Foo"),
 		resource:         "foos",
 		summary:          func(foo *samplev1alpha1.Foo) *workloadv1alpha1.PodSummary { return foo.Status.Pods },
-		apply: func(ctx context.Context, foo *samplev1alpha1.Foo, pods workloadv1alpha1.PodSummary) (*samplev1alpha1.Foo, error) {
-			apply := samplev1alpha1apply.Foo(foo.Name, foo.Namespace).
-				WithResourceVersion(foo.ResourceVersion).
-				WithStatus(samplev1alpha1apply.FooStatus().WithPods(pods))
+		apply: func(ctx context.Context, foo *samplev1alpha1.Foo, pods *workloadv1alpha1.PodSummary) (*samplev1alpha1.Foo, error) {
+			status := samplev1alpha1apply.FooStatus()
+			status.Pods = pods
+			apply := samplev1alpha1apply.Foo(foo.Name, foo.Namespace).WithResourceVersion(foo.ResourceVersion).WithStatus(status)
 			return client.Foos(foo.Namespace).ApplyStatus(ctx, apply, applyOptions)
 		},
 	}, foos, written)
@@ -60,10 +61,10 @@ func Icecreams(icecreams cache.TypedSharedIndexInformer[*icecreamv1alpha1.Icecre
 		groupVersionKind: icecreamv1alpha1.SchemeGroupVersion.WithKind("Icecream"),
 		resource:         "icecreams",
 		summary:          func(icecream *icecreamv1alpha1.Icecream) *workloadv1alpha1.PodSummary { return icecream.Status.Pods },
-		apply: func(ctx context.Context, icecream *icecreamv1alpha1.Icecream, pods workloadv1alpha1.PodSummary) (*icecreamv1alpha1.Icecream, error) {
-			apply := icecreamv1alpha1apply.Icecream(icecream.Name, icecream.Namespace).
-				WithResourceVersion(icecream.ResourceVersion).
-				WithStatus(icecreamv1alpha1apply.IcecreamStatus().WithPods(pods))
+		apply: func(ctx context.Context, icecream *icecreamv1alpha1.Icecream, pods *workloadv1alpha1.PodSummary) (*icecreamv1alpha1.Icecream, error) {
+			status := icecreamv1alpha1apply.IcecreamStatus()
+			status.Pods = pods
+			apply := icecreamv1alpha1apply.Icecream(icecream.Name, icecream.Namespace).WithResourceVersion(icecream.ResourceVersion).WithStatus(status)
 			return client.Icecreams(icecream.Namespace).ApplyStatus(ctx, apply, applyOptions)
 		},
 	}, icecreams, written)

@@ -48,6 +48,9 @@ type server struct {
 // errPanics has a write panic if it is refused with it.
 var errPanics = errors.New("panics")
 
+// noSummary is what a write has that removes the summary.
+const noSummary = "(no summary)"
+
 // write is one write of a status, whether or not it was refused.
 type write struct {
 	// After is when, since the controller was started.
@@ -85,7 +88,11 @@ func (s *server) apply(namespace, name, resourceVersion string, pods *workloadv1
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	o, err := s.answer(namespace, name, resourceVersion, options)
-	s.writes = append(s.writes, write{time.Since(s.begin), pods.Summary, apierrors.ReasonForError(err)})
+	summary := noSummary
+	if pods != nil {
+		summary = pods.Summary
+	}
+	s.writes = append(s.writes, write{time.Since(s.begin), summary, apierrors.ReasonForError(err)})
 	if err != nil {
 		return nil, err
 	}

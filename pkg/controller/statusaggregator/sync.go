@@ -58,7 +58,7 @@ func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 	if err != nil {
 		return 0, err
 	}
-	if same(before, &now) {
+	if same(before, now) {
 		a.writes.Skip(a.statuses)
 		return 0, nil
 	}
@@ -84,35 +84,47 @@ func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 		return 0, fmt.Errorf("applying what the Pods of %s %q say: %w", a.kind.groupVersionKind.Kind, key.Name, err)
 	}
 	a.written.Note(key, a.objects, applied.GetResourceVersion())
-	klog.FromContext(ctx).V(4).Info("Updated status", "pods", now.Total, "ready", now.Ready)
+	if now == nil {
+		klog.FromContext(ctx).V(2).Info("Removed the summary of Pods, because some are not watched")
+	} else {
+		klog.FromContext(ctx).V(4).Info("Updated status", "pods", now.Total, "ready", now.Ready)
+	}
 	return a.pace.interval, nil // what changes meanwhile does not wake it
 }
 
 // summaries returns the summary that the object's status has, nil if none, and that of its
-// Pods now.
-func (a *aggregator[T]) summaries(obj T) (before *workloadv1alpha1.PodSummary, now workloadv1alpha1.PodSummary, err error) {
+// Pods now, nil if not all of them are watched.
+func (a *aggregator[T]) summaries(obj T) (before, now *workloadv1alpha1.PodSummary, err error) {
+	before = a.kind.summary(obj)
+	if watched, err := a.chain.PodsWatched(obj.GetNamespace(), obj.GetUID()); err != nil || !watched {
+		return before, nil, err
+	}
 	pods, err := a.chain.PodsOf(obj.GetNamespace(), obj.GetUID())
 	if err != nil {
-		return nil, now, err
+		return nil, nil, err
 	}
-	now = summarize(pods)
+	now = new(summarize(pods))
 	now.ObservedGeneration = obj.GetGeneration()
-	return a.kind.summary(obj), now, nil
+	return before, now, nil
 }
 
 // lags tells whether the Pods show nothing of the object's present generation yet. They
 // usually do soon, and then one write tells both.
-func lags(before *workloadv1alpha1.PodSummary, now workloadv1alpha1.PodSummary) bool {
-	if before == nil {
+func lags(before, now *workloadv1alpha1.PodSummary) bool {
+	switch {
+	case now == nil:
+		return false
+	case before == nil:
 		return now.Total == 0
 	}
-	now.ObservedGeneration = before.ObservedGeneration
-	return same(before, &now)
+	earlier := *now
+	earlier.ObservedGeneration = before.ObservedGeneration
+	return same(before, &earlier)
 }
 
 // write applies what the Pods of an object say. The object rests meanwhile and, once that is
 // made, for the interval.
-func (a *aggregator[T]) write(ctx context.Context, key cache.ObjectName, obj T, now workloadv1alpha1.PodSummary) (applied T, err error) {
+func (a *aggregator[T]) write(ctx context.Context, key cache.ObjectName, obj T, now *workloadv1alpha1.PodSummary) (applied T, err error) {
 	made := false
 	a.pace.begin(key, obj.GetUID())
 	// Even if it panics: an object that rests for ever is woken by nothing.

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
@@ -239,7 +238,7 @@ func TestRestOfADeletedObject(t *testing.T) {
 
 		// The next object of that name does not rest because the last one was written.
 		b.owner.UID = "uid-another"
-		b.set(&appsv1.Deployment{ObjectMeta: b.metadata("web", b.owner)})
+		b.set(deployment(b.metadata("web", b.owner)))
 		b.wantWrites(write{300 * ms, "1/1 ready on node-1", ""})
 	})
 }
@@ -254,5 +253,34 @@ func TestNextObjectOfANameIsGivenAnIntervalToGetPods(t *testing.T) {
 		b.wantWrites()
 		after(1 * ms)
 		b.wantWrites(write{2010 * ms, "none", ""})
+	})
+}
+
+// Somebody gives the object a Deployment whose Pods lack the label by which they are watched.
+func TestAnObjectWhosePodsAreNotWatchedHasNoSummary(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.set(b.pod("a", true))
+		b.start()
+		b.wantWrites(write{0, "1/1 ready on node-1", ""})
+		after(2 * time.Second)
+		adopted := deployment(b.metadata("adopted", b.owner))
+		adopted.Spec.Selector.MatchLabels = map[string]string{"app": "adopted"}
+		b.set(adopted)
+		b.wantWrites(write{2000 * ms, noSummary, ""})
+		after(time.Hour)
+		b.wantWrites()
+		b.set(deployment(b.metadata("adopted"))) // and takes it away again
+		b.wantWrites(write{time.Hour + 2000*ms, "1/1 ready on node-1", ""})
+	})
+}
+
+func TestAnObjectWhosePodsWereNeverWatchedGetsNoSummary(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		adopted := deployment(b.metadata("web", b.owner))
+		adopted.Spec.Selector.MatchLabels = map[string]string{"app": "adopted"}
+		b.set(adopted)
+		b.start()
+		after(time.Hour)
+		b.wantWrites()
 	})
 }

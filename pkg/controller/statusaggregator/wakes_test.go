@@ -28,7 +28,7 @@ func TestWhatIsBetweenAnObjectAndItsPodsWakesIt(t *testing.T) {
 		b.replicaSets.Add(&metav1.PartialObjectMetadata{ObjectMeta: b.metadata("api-1", *owned("Deployment", "api"))})
 		after(1 * time.Second)
 		b.wantWrites()
-		b.set(&appsv1.Deployment{ObjectMeta: b.metadata("api", b.owner)})
+		b.set(deployment(b.metadata("api", b.owner)))
 		b.wantWrites(write{4000 * ms, "1/1 ready on node-1", ""})
 
 		after(1 * time.Second)
@@ -40,7 +40,7 @@ func TestWhatIsBetweenAnObjectAndItsPodsWakesIt(t *testing.T) {
 
 		// Somebody takes the Deployment away.
 		after(1 * time.Second)
-		b.set(&appsv1.Deployment{ObjectMeta: b.metadata("api")})
+		b.set(deployment(b.metadata("api")))
 		b.wantWrites(write{7000 * ms, "none", ""})
 	})
 }

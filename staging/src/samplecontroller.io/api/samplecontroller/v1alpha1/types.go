@@ -100,7 +100,9 @@ type FooStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// pods summarizes the object's Pods. status-aggregator-controller writes it. While
 	// that controller is disabled, pods is absent or stays as it was: compare
-	// pods.observedGeneration with metadata.generation.
+	// pods.observedGeneration with metadata.generation. While the object owns a
+	// Deployment whose selector lacks the label "controller", pods is absent: Pods
+	// without that label are not watched.
 	// +optional
 	Pods *workloadv1alpha1.PodSummary `json:"pods,omitempty"`
 }

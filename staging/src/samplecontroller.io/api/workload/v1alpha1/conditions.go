@@ -9,8 +9,9 @@ package v1alpha1
 const (
 	// ConditionReady is True if and only if status.observedGeneration equals
 	// metadata.generation, the Deployment is owned by the object and observed in
-	// its current generation, and its updated, total and available replicas all
-	// equal the replicas wanted.
+	// its current generation, its updated, total and available replicas all
+	// equal the replicas wanted, and no Deployment of a former
+	// spec.deploymentName is left.
 	ConditionReady = "Ready"
 	// ConditionReconciling is True while the object is on its way to Ready and
 	// nothing that a user must mend is in the way.
@@ -32,13 +33,20 @@ const (
 	ReasonReplicasContested = "ReplicasContested"
 	// ReasonWaitingForDeletion: a Deployment of the wanted name is being
 	// deleted, or belongs to an earlier object of the same kind and name; it is
-	// created anew once that one is gone. Or the whole namespace is being deleted.
+	// created again once that one is gone. Or the Deployment of a former
+	// spec.deploymentName is not gone yet. Or the whole namespace is being deleted.
 	ReasonWaitingForDeletion = "WaitingForDeletion"
 	// ReasonDeploymentConflict: a Deployment of the wanted name exists and is
 	// not owned by the object. It is never touched.
 	ReasonDeploymentConflict = "DeploymentConflict"
 	// ReasonInvalidSpec: the spec cannot be carried out as it is written.
 	ReasonInvalidSpec = "InvalidSpec"
+	// ReasonDeploymentPaused: the Deployment has spec.paused, so its rollout does not
+	// go on until somebody resumes it.
+	ReasonDeploymentPaused = "DeploymentPaused"
+	// ReasonContainerMissing: the spec declares an image, and the Deployment has no
+	// container of the name that it is for. None is added.
+	ReasonContainerMissing = "ContainerMissing"
 	// ReasonWriteDenied: the API server refuses to create or change the
 	// Deployment, for example for a quota or an admission policy.
 	ReasonWriteDenied = "WriteDenied"

@@ -33,7 +33,9 @@ type IcecreamStatusApplyConfiguration struct {
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// pods summarizes the object's Pods. status-aggregator-controller writes it. While
 	// that controller is disabled, pods is absent or stays as it was: compare
-	// pods.observedGeneration with metadata.generation.
+	// pods.observedGeneration with metadata.generation. While the object owns a
+	// Deployment whose selector lacks the label "controller", pods is absent: Pods
+	// without that label are not watched.
 	Pods *workloadv1alpha1.PodSummary `json:"pods,omitempty"`
 	// placements records the nodes that Pods were placed on: for each Pod that
 	// exists, one record, ordered by time and Pod UID. The newest 500 are kept. It is

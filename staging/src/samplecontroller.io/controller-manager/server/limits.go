@@ -4,9 +4,11 @@
 package server
 
 import (
+	"math"
 	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -16,7 +18,8 @@ import (
 // What callers may cost, whoever they are. Nobody who means well comes near: these are
 // far from what probes, a few scrapers and an operator ask for.
 const (
-	// maxConnections is how many are open at once.
+	// maxConnections is how many are open at once, if the process may open that many
+	// files: see connectionLimit.
 	maxConnections = 1000
 	// maxStreams is how many requests one connection has at once, by HTTP/2.
 	maxStreams = 10
@@ -35,6 +38,20 @@ const (
 	// maxHosts is how many hosts are told apart.
 	maxHosts = 1000
 )
+
+// connectionLimit returns how many connections may be open at once in a process that may
+// open so many files. Callers get a quarter: the rest is for the work, above all for
+// connections to the API server.
+func connectionLimit(files uint64) int { return int(max(1, min(maxConnections, files/4))) }
+
+// maxFiles returns how many files the process may open.
+func maxFiles() uint64 {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return math.MaxUint64
+	}
+	return limit.Cur
+}
 
 // withTimeouts bounds the time of each request.
 func withTimeouts(next http.Handler) http.Handler {

@@ -7,11 +7,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -129,6 +131,29 @@ func TestOnlyProfilesTakeLonger(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestCallersGetAQuarterOfTheFiles(t *testing.T) {
+	for files, want := range map[uint64]int{0: 1, 3: 1, 256: 64, 1024: 256, 4000: 1000, 1 << 20: 1000, math.MaxUint64: 1000} {
+		if got := connectionLimit(files); got != want {
+			t.Errorf("connectionLimit(%d) = %d, want %d", files, got, want)
+		}
+	}
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 400, Max: limit.Max}); err != nil {
+		t.Fatal(err)
+	}
+	if got := newConfig(t).SecureServing.Listener.(*crowd).most; got != 100 {
+		t.Errorf("a process that may open 400 files accepts %d connections, want 100", got)
+	}
 }
 
 func TestTheOldestConnectionGoesForANewOne(t *testing.T) {

@@ -59,7 +59,7 @@ func (o *GenericOptions) addFlags(fs *pflag.FlagSet) {
 		"The resync period in reflectors will be random between MinResyncPeriod and 2*MinResyncPeriod. 0 means no resync: what the controllers own is watched.")
 	fs.DurationVar(&o.SyncTimeout, "sync-timeout", o.SyncTimeout, "Time that the sync of one object may take before it is given up and tried again with backoff.")
 	fs.BoolVar(&o.WarmStandby, "warm-standby", o.WarmStandby,
-		"Campaign only when the caches are filled, or known to wait for an API or for permission, so that a replica that takes over can begin at once.")
+		"Campaign only when the caches are filled, or known to wait for an API, for permission or for the repair of a resource, so that a replica that takes over can begin at once.")
 	fs.DurationVar(&o.ControllerStartInterval, "controller-start-interval", o.ControllerStartInterval, "Interval between starting controllers.")
 	fs.DurationVar(&o.ControllerShutdownTimeout, "controller-shutdown-timeout", o.ControllerShutdownTimeout,
 		"Time to wait for the controllers to finish what they are doing before the process exits without releasing the lease. 0 means to wait for as long as it takes.")

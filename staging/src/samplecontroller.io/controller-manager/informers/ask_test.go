@@ -198,7 +198,11 @@ func TestWhatIsKnownOfResources(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				b.Errorf("resources %s (-want +got):\n%s", when, diff)
 			}
-			text := fmt.Sprintf(`# HELP test_informer_objects [ALPHA] Number of objects of a resource in the cache.
+			text := fmt.Sprintf(`# HELP test_informer_failing [ALPHA] 1 if the last list or watch of a resource failed and none has worked since, 0 otherwise. An API that is not installed and a missing permission are not failures: see resource_served.
+# TYPE test_informer_failing gauge
+test_informer_failing{resource="configmaps"} 0
+test_informer_failing{resource="secrets"} 0
+# HELP test_informer_objects [ALPHA] Number of objects of a resource in the cache.
 # TYPE test_informer_objects gauge
 test_informer_objects{resource="configmaps"} %d
 test_informer_objects{resource="secrets"} %d

@@ -25,6 +25,13 @@
 //     and the objects of the one give way to those of the other in the cache, where they
 //     may have the same names. Only their UIDs tell them apart.
 //
+// # What is broken
+//
+// The API server may answer a list with an error for one resource alone, for example if
+// the conversion webhook of its CRD fails. Its informer tries again with backoff and
+// keeps the error: see [Resource]. [Handle.WaitUntilSettled] and [Handle.Check] do not
+// wait for it while another resource is served.
+//
 // While the API server itself is away, what the informers hold counts as served. That
 // their watches are silent is seen in their age: see [Metrics].
 package informers

@@ -5,8 +5,10 @@ package informers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,6 +36,9 @@ var (
 
 	notFound  = apierrors.NewGenericServerResponse(404, "list", configMaps.GroupResource(), "", "", 0, true)
 	forbidden = apierrors.NewForbidden(configMaps.GroupResource(), "", fmt.Errorf("no rule allows it"))
+	broken    = apierrors.NewInternalError(errors.New("conversion webhook failed"))
+	// unreachable is how client-go reports that the API server gave no answer.
+	unreachable = &url.Error{Op: "Get", URL: "https://api.test/api/v1", Err: errors.New("connection refused")}
 )
 
 // apiServer serves objects of one resource to one informer, as an API server does: lists,

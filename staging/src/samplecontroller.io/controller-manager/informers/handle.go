@@ -32,7 +32,7 @@ type Handle struct {
 
 	mutex     sync.Mutex
 	informers map[schema.GroupResource]*informer
-	changed   chan struct{} // closed when a resource comes to be served or not, or for another reason not
+	changed   chan struct{} // closed when what is known of a resource changes
 	cancels   []context.CancelFunc
 	ended     bool
 }
@@ -86,13 +86,15 @@ func (h *Handle) WaitForSync(ctx context.Context) bool {
 	return cache.WaitFor(ctx, "", checkers...)
 }
 
-// WaitUntilSettled waits until each informer that was asked for has synced or is
-// known to wait for its API or for permission, which may take for ever. It returns
-// false if ctx ended before.
+// WaitUntilSettled waits until each informer that was asked for has synced or is known
+// not to for now: its API is absent, it lacks permission, or its resource is broken. A
+// resource is broken if the API server answers its list with an error while it serves
+// another one. If the API server cannot be reached, or serves nothing, this waits on. It
+// returns false if ctx ended before.
 func (h *Handle) WaitUntilSettled(ctx context.Context) bool {
 	for {
-		settled, changed := h.settled()
-		if settled {
+		pending, changed := h.pending()
+		if len(pending) == 0 {
 			return true
 		}
 		select {
@@ -103,27 +105,48 @@ func (h *Handle) WaitUntilSettled(ctx context.Context) bool {
 	}
 }
 
-func (h *Handle) settled() (settled bool, changed <-chan struct{}) {
+// pending returns the informers that have not settled. The channel is closed when the
+// answer may be another.
+func (h *Handle) pending() (pending []*informer, changed <-chan struct{}) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
+	var broken []*informer
+	synced := false
 	for _, i := range h.informers {
-		if i.err != nil && !isDenied(i.err) && !i.HasSynced() {
-			return false, h.changed
+		switch {
+		case i.HasSynced():
+			synced = true
+		case isDenied(i.err):
+		case i.failure != nil && !isUnreachable(i.failure):
+			broken = append(broken, i)
+		default:
+			pending = append(pending, i)
 		}
 	}
-	return true, nil
+	if !synced {
+		pending = append(pending, broken...)
+	}
+	return pending, h.changed
+}
+
+// announce wakes those who wait for a change. Callers hold the mutex.
+func (h *Handle) announce() {
+	close(h.changed)
+	h.changed = make(chan struct{})
 }
 
 // Name is the name of the handle's health check.
 func (h *Handle) Name() string { return "informer-sync" }
 
-// Check fails while an informer that was asked for has not synced, and names it and the
-// reason. One that waits for an API that is not installed is as it should be, and so
-// is one whose API has gone since it synced: [Handle.Served] tells of them.
+// Check fails while an informer that was asked for has not settled, or may not read its
+// resource, and names it and the reason. An API that is absent or broken does not make a
+// replica unready: no other replica could do better. [Handle.Resources] shows it.
 func (h *Handle) Check(*http.Request) error {
+	pending, _ := h.pending()
 	var problems []string
 	for _, i := range h.all() {
-		if err := i.state().Err; err != nil && !apierrors.IsNotFound(err) && !i.HasSynced() {
+		err := i.state().Err
+		if !i.HasSynced() && (slices.Contains(pending, i) || apierrors.IsForbidden(err)) {
 			problems = append(problems, err.Error())
 		}
 	}

@@ -58,8 +58,7 @@ func TestCheckNamesWhatHasNotSynced(t *testing.T) {
 		if err := b.handle.Check(nil); err != nil {
 			b.Errorf("Check of a handle of which nothing was asked: %v", err)
 		}
-		down := errors.New("connection refused")
-		b.configMapServer.err, b.secretServer.err = down, down
+		b.configMapServer.err, b.secretServer.err = unreachable, unreachable
 		b.secrets()
 		b.configMaps()
 		b.handle.Start(b.ctx)
@@ -75,9 +74,10 @@ func TestCheckNamesWhatHasNotSynced(t *testing.T) {
 				b.Errorf("Check %s: %q, want %q", when, got, want)
 			}
 		}
-		expect("at first", "not yet synced: configmaps; not yet synced: secrets")
+		why := ": " + unreachable.Error()
+		expect("at first", "not yet synced: configmaps"+why+"; not yet synced: secrets"+why)
 		b.configMapServer.answer(nil)
-		expect("when one has synced", "not yet synced: secrets")
+		expect("when one has synced", "not yet synced: secrets"+why)
 		b.secretServer.answer(nil)
 		expect("when all have", "")
 	})
@@ -171,27 +171,30 @@ func TestInformersEndWithTheirContext(t *testing.T) {
 	})
 }
 
-func TestSettledIsWhatHasSyncedOrIsDenied(t *testing.T) {
-	down := errors.New("connection refused")
+func TestSettledIsWhatHasSyncedOrIsKnownNotTo(t *testing.T) {
 	for name, tc := range map[string]struct {
-		err     error
-		settles bool
+		configMaps, secrets error
+		settles             bool
 	}{
-		"it is served":          {nil, true},
-		"its CRD is missing":    {notFound, true},
-		"permission is missing": {forbidden, true},
-		"the server is down":    {down, false},
+		"it is served":                {nil, nil, true},
+		"its CRD is missing":          {nil, notFound, true},
+		"permission is missing":       {nil, forbidden, true},
+		"it is broken":                {nil, broken, true},
+		"the server cannot be asked":  {nil, unreachable, false},
+		"all is broken":               {broken, broken, false},
+		"nothing but broken is there": {notFound, broken, false},
+		"nothing is there":            {notFound, notFound, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(b *bubble) {
-				b.secretServer.err = down
+				b.configMapServer.err, b.secretServer.err = tc.configMaps, unreachable
 				b.configMaps()
 				b.secrets()
 				b.handle.Start(b.ctx)
 				ctx, cancel := context.WithTimeout(b.ctx, time.Hour)
 				defer cancel()
 				answered := time.Now().Add(10 * time.Minute)
-				time.AfterFunc(10*time.Minute, func() { b.secretServer.answer(tc.err) })
+				time.AfterFunc(10*time.Minute, func() { b.secretServer.answer(tc.secrets) })
 				if got := b.handle.WaitUntilSettled(ctx); got != tc.settles {
 					b.Errorf("WaitUntilSettled = %t, want %t", got, tc.settles)
 				}
@@ -201,6 +204,44 @@ func TestSettledIsWhatHasSyncedOrIsDenied(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestABrokenResourceIsShownUntilItWorks(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.secretServer.err = broken
+		b.configMaps()
+		informer := b.secrets()
+		expect := func(when string, served bool, failure error) {
+			b.Helper()
+			synctest.Wait()
+			r := b.handle.Resources()[1]
+			if r.Name() != "secrets" || r.Served != served || !errors.Is(r.Failure, failure) {
+				b.Errorf("%s: %s, served: %t, failure %v, want served: %t, failure %v", when, r.Name(), r.Served, r.Failure, served, failure)
+			}
+			err, _ := b.handle.Served(informer.GetStore())
+			if !served && (!errors.Is(err, ErrNotSynced) || !errors.Is(err, failure)) {
+				b.Errorf("%s: Served: %v, want %v and %v", when, err, ErrNotSynced, failure)
+			}
+			if err := b.handle.Check(nil); err != nil {
+				b.Errorf("Check %s: %v, want none: another replica could do no better", when, err)
+			}
+		}
+		b.handle.Start(b.ctx)
+		time.Sleep(time.Minute)
+		expect("while it is broken", false, broken)
+		b.secretServer.answer(nil)
+		time.Sleep(2 * time.Minute) // client-go backs off
+		expect("when it works", true, nil)
+		b.secretServer.answer(broken)
+		b.secretServer.close()
+		time.Sleep(time.Minute)
+		expect("when it is broken again", true, broken)
+		b.secretServer.answer(notFound)
+		time.Sleep(2 * time.Minute)
+		if r := b.handle.Resources()[1]; r.Served || r.Failure != nil || !apierrors.IsNotFound(r.Err) {
+			b.Errorf("when its API has gone: %+v, want nothing but that", r)
+		}
+	})
 }
 
 func TestReadinessMindsWhatMustNotBeReadButNotWhatIsNotThere(t *testing.T) {

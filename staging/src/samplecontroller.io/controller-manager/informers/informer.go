@@ -37,6 +37,8 @@ type informer struct {
 	// err is why the resource is not served, nil if it is, and since is when that began.
 	err   error
 	since time.Time
+	// failure is why the last list or watch failed, nil once a watch works again.
+	failure error
 	// listed is the resourceVersion of the last list, once all that is in it has been sent.
 	// The cache must hold it before the resource counts as served. nil: it must be listed.
 	listed *string
@@ -66,7 +68,7 @@ func (i *informer) denied(ctx context.Context, verb string, err error) {
 	if apierrors.IsForbidden(err) {
 		reason = fmt.Errorf("not permitted to %s %s: %w", verb, i.name(), err)
 	}
-	i.listed = nil
+	i.listed, i.failure = nil, nil
 	if rank(i.err) != rank(reason) {
 		i.turn(reason)
 		i.said = false
@@ -105,6 +107,7 @@ func (i *informer) mustRelist() bool {
 
 // watches notes that a watch has been opened that goes on from a list.
 func (i *informer) watches() {
+	i.setFailure(nil)
 	select {
 	case i.opened <- struct{}{}:
 	default: // that it was is not yet known
@@ -155,8 +158,29 @@ func (i *informer) caughtUp(ctx context.Context) bool {
 // turn notes why the resource is not served from now on, or nil if it is.
 func (i *informer) turn(err error) {
 	i.err, i.since = err, time.Now()
-	close(i.handle.changed)
-	i.handle.changed = make(chan struct{})
+	i.handle.announce()
+}
+
+// setFailure notes why the last list or watch failed, or with nil that it works. It
+// returns false if that is known.
+func (i *informer) setFailure(err error) bool {
+	i.handle.mutex.Lock()
+	defer i.handle.mutex.Unlock()
+	if errors.Is(err, i.failure) {
+		return false
+	}
+	i.failure = err
+	i.handle.announce()
+	return true
+}
+
+// reason returns why the resource is not served, with the last failure if that explains
+// it; nil if it is served.
+func (i *informer) reason() error {
+	if i.err == nil || i.failure == nil || isDenied(i.err) {
+		return i.err
+	}
+	return fmt.Errorf("%w: %w", i.err, i.failure)
 }
 
 // failed is told why the informer is to list anew, which it does when this returns, but
@@ -165,12 +189,25 @@ func (i *informer) failed(ctx context.Context, r *cache.Reflector, err error) {
 	for errors.Is(err, errMustRelist) {
 		err = r.ListAndWatchWithContext(ctx) // nothing has failed that time would heal
 	}
-	logger := klog.FromContext(ctx)
-	if err == nil || ctx.Err() != nil || errors.Is(err, io.EOF) || isExpired(err) {
-		logger.V(4).Info("Watch ended", "resource", i.name(), "reason", err)
+	if isEndOfWatch(ctx, err) {
+		klog.FromContext(ctx).V(4).Info("Watch ended", "resource", i.name(), "reason", err)
+		return
+	}
+	i.fail(ctx, err)
+}
+
+// isEndOfWatch tells whether the informer lists again because a watch has ended as watches
+// do.
+func isEndOfWatch(ctx context.Context, err error) bool {
+	return err == nil || ctx.Err() != nil || errors.Is(err, io.EOF) || isExpired(err)
+}
+
+// fail notes and logs why a list or watch failed, unless it has been noted.
+func (i *informer) fail(ctx context.Context, err error) {
+	if !i.setFailure(err) {
 		return
 	}
 	if ok, heldBack := i.handle.lines.Allow(i.name(), err.Error()); ok {
-		logger.Error(err, "Reading failed", "resource", i.name(), "repeated", heldBack)
+		klog.FromContext(ctx).Error(err, "Reading failed", "resource", i.name(), "repeated", heldBack)
 	}
 }

@@ -14,16 +14,16 @@ import (
 // when it is asked. There are series for each resource that was asked for, from then on.
 type Metrics struct {
 	metrics.BaseStableCollector
-	age, objects, served *metrics.Desc
+	age, objects, served, failing *metrics.Desc
 
 	mutex  sync.Mutex
 	handle *Handle
 }
 
 // NewMetrics makes the gauges <namespace>_watch_age_seconds{resource},
-// <namespace>_informer_objects{resource} and <namespace>_resource_served{resource} and
-// registers them with register, usually legacyregistry.CustomMustRegister. Call it once in
-// a process.
+// <namespace>_informer_objects{resource}, <namespace>_resource_served{resource} and
+// <namespace>_informer_failing{resource} and registers them with register, usually
+// legacyregistry.CustomMustRegister. Call it once in a process.
 func NewMetrics(namespace string, register func(...metrics.StableCollector)) *Metrics {
 	label := []string{"resource"}
 	m := &Metrics{
@@ -34,6 +34,9 @@ func NewMetrics(namespace string, register func(...metrics.StableCollector)) *Me
 			label, nil, metrics.ALPHA, ""),
 		served: metrics.NewDesc(namespace+"_resource_served",
 			"1 if the cache holds what the API server serves of a resource, 0 if it does not serve it, or it may not be read, or was not read yet.",
+			label, nil, metrics.ALPHA, ""),
+		failing: metrics.NewDesc(namespace+"_informer_failing",
+			"1 if the last list or watch of a resource failed and none has worked since, 0 otherwise. An API that is not installed and a missing permission are not failures: see resource_served.",
 			label, nil, metrics.ALPHA, ""),
 	}
 	register(m)
@@ -52,6 +55,7 @@ func (m *Metrics) DescribeWithStability(descs chan<- *metrics.Desc) {
 	descs <- m.age
 	descs <- m.objects
 	descs <- m.served
+	descs <- m.failing
 }
 
 // CollectWithStability implements metrics.StableCollector.
@@ -69,10 +73,14 @@ func (m *Metrics) CollectWithStability(all chan<- metrics.Metric) {
 		}
 		all <- metrics.NewLazyConstMetric(m.age, metrics.GaugeValue, time.Since(sign).Seconds(), r.Name())
 		all <- metrics.NewLazyConstMetric(m.objects, metrics.GaugeValue, float64(r.Objects), r.Name())
-		served := 0.0
-		if r.Served {
-			served = 1
-		}
-		all <- metrics.NewLazyConstMetric(m.served, metrics.GaugeValue, served, r.Name())
+		all <- metrics.NewLazyConstMetric(m.served, metrics.GaugeValue, oneIf(r.Served), r.Name())
+		all <- metrics.NewLazyConstMetric(m.failing, metrics.GaugeValue, oneIf(r.Failure != nil), r.Name())
 	}
+}
+
+func oneIf(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -71,7 +72,11 @@ func persist[A any](ctx context.Context, i *informer, verb string, request func(
 		case err == nil:
 			i.answered()
 			return answer, nil
-		case !isDenied(err) || ctx.Err() != nil:
+		case isEndOfWatch(ctx, err):
+			return answer, err
+		case !isDenied(err):
+			// The informer does not report each failure: some it just tries again.
+			i.fail(ctx, err)
 			return answer, err
 		}
 		i.denied(ctx, verb, err)
@@ -93,3 +98,9 @@ func isExpired(err error) bool { return apierrors.IsResourceExpired(err) || apie
 
 // isDenied tells whether it is no use to ask before somebody does something about it.
 func isDenied(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) }
+
+// isUnreachable tells whether the API server gave no answer at all.
+func isUnreachable(err error) bool {
+	_, ok := errors.AsType[*url.Error](err)
+	return ok
+}

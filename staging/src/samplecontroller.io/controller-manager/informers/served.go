@@ -22,15 +22,16 @@ var ErrNotSynced = errors.New("not yet synced")
 //
 // The error is nil if all do. Else it is the reason of one that does not: the API server's
 // answer that it must not be read, for which [apierrors.IsForbidden] holds, before the
-// answer that there is no such resource, [apierrors.IsNotFound], before [ErrNotSynced]. The
-// channel is closed when the answer may be another.
+// answer that there is no such resource, [apierrors.IsNotFound], before [ErrNotSynced],
+// which wraps the error of the last list if that failed. The channel is closed when the
+// answer may be another.
 func (h *Handle) Served(stores ...cache.Store) (err error, changed <-chan struct{}) {
 	all := h.all()
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	for _, i := range all {
 		if rank(i.err) > rank(err) && slices.Contains(stores, cache.Store(i.GetIndexer())) {
-			err = i.err
+			err = i.reason()
 		}
 	}
 	return err, h.changed
@@ -69,6 +70,9 @@ type Resource struct {
 	Served bool
 	Err    error
 	Since  time.Time
+	// Failure is why the last list or watch failed, nil if the watch works. A resource
+	// that is served can have one: then its cache grows old.
+	Failure error
 	// Objects is how many are in the cache.
 	Objects int
 	// LastSign is when the watch last gave a sign of life: when it was opened, sent an
@@ -99,6 +103,6 @@ func (i *informer) state() Resource {
 	}
 	i.handle.mutex.Lock()
 	defer i.handle.mutex.Unlock()
-	r.Served, r.Err, r.Since = i.err == nil, i.err, i.since
+	r.Served, r.Err, r.Since, r.Failure = i.err == nil, i.reason(), i.since, i.failure
 	return r
 }

@@ -4,6 +4,7 @@
 package manager
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -52,7 +53,7 @@ func (r reporter) Report(limit int) debug.Report {
 	}
 	for _, resource := range r.Informers.Resources() {
 		report.Resources = append(report.Resources, debug.Resource{
-			Name: resource.Name(), Served: resource.Served, Since: resource.Since, Reason: text(resource.Err),
+			Name: resource.Name(), Served: resource.Served, Since: resource.Since, Reason: text(cmp.Or(resource.Err, resource.Failure)),
 			Objects: resource.Objects, LastSign: timeOf(resource.LastSign),
 		})
 	}

@@ -4,6 +4,7 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net/http"
@@ -91,18 +92,23 @@ func withReports(c Config, super *supervisor.Supervisor) server.Config {
 		s.Pages = map[string]http.Handler{}
 	}
 	s.Pages[debug.Path] = debug.Handler(reporter{c, super})
-	s.Notes = func() []string { return notes(c.Election, super) }
+	s.Notes = func() []string { return notes(c, super) }
 	return s
 }
 
-// notes says who leads and what each controller is doing.
-func notes(election *leadership.Election, super *supervisor.Supervisor) []string {
+// notes says who leads, what each controller is doing, and what cannot be read.
+func notes(c Config, super *supervisor.Supervisor) []string {
 	var lines []string
-	if election != nil {
-		lines = append(lines, "leader: "+election.Status().String())
+	if c.Election != nil {
+		lines = append(lines, "leader: "+c.Election.Status().String())
 	}
 	for _, status := range super.Status(0) {
 		lines = append(lines, status.Controller+": "+status.String())
+	}
+	for _, resource := range c.Informers.Resources() {
+		if err := cmp.Or(resource.Err, resource.Failure); err != nil {
+			lines = append(lines, resource.Name()+": "+text(err))
+		}
 	}
 	return lines
 }

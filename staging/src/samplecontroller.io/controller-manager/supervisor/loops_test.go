@@ -31,6 +31,7 @@ var (
 	errAbsent    = apierrors.NewNotFound(schema.GroupResource{Resource: "foos"}, "")
 	errForbidden = apierrors.NewForbidden(schema.GroupResource{Resource: "foos"}, "", errors.New("not for you"))
 	errSyncing   = errors.New("not yet synced: foos")
+	errBrokenAPI = fmt.Errorf("%w: %w", errSyncing, apierrors.NewInternalError(errors.New("conversion webhook failed")))
 )
 
 // sources are what a loop reads, served or not.
@@ -144,6 +145,7 @@ func TestWhatAControllerReadsDecidesItsState(t *testing.T) {
 			{errForbidden, "Degraded for 0s: " + errForbidden.Error(), false},
 			{nil, "Running for 0s: ", true},
 			{errAbsent, "WaitingForAPI for 0s: " + errAbsent.Error(), true},
+			{errBrokenAPI, "Degraded for 1m0s: " + errBrokenAPI.Error(), false},
 		} {
 			time.Sleep(time.Minute)
 			c.sources[0].become(step.err)

@@ -4,6 +4,7 @@
 package supervisor
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -29,7 +30,7 @@ const (
 	// Running: at work.
 	Running State = "Running"
 	// Degraded: failed and waiting to be started again, or without a permission that it
-	// needs.
+	// needs, or the API server answers with an error when it lists what it reads.
 	Degraded State = "Degraded"
 	// Stopping: told to stop, and not yet done.
 	Stopping State = "Stopping"
@@ -91,7 +92,7 @@ func (s *Supervisor) statusOf(r *runner, limit int) Status {
 	if status.State != Running {
 		return status
 	}
-	if why := denied(status.Loops); why != nil {
+	if why := refused(status.Loops); why != nil {
 		return status.become(Degraded, why.Obstacle.Error(), why.Since)
 	}
 	if s.options.Denied != nil {
@@ -102,10 +103,11 @@ func (s *Supervisor) statusOf(r *runner, limit int) Status {
 	return status.withObstacles()
 }
 
-// denied returns a loop that may not read what it has to, nil if there is none.
-func denied(loops []reconcile.Progress) *reconcile.Progress {
+// refused returns a loop that cannot read what it has to because the API server answers
+// with an error other than that there is no such API, nil if there is none.
+func refused(loops []reconcile.Progress) *reconcile.Progress {
 	for i := range loops {
-		if apierrors.IsForbidden(loops[i].Obstacle) {
+		if status := apierrors.APIStatus(nil); errors.As(loops[i].Obstacle, &status) && !apierrors.IsNotFound(loops[i].Obstacle) {
 			return &loops[i]
 		}
 	}

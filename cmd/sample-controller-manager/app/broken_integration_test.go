@@ -1,0 +1,95 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+)
+
+// TestABrokenResourceDelaysNoOther starts the daemon while the API server answers every
+// list of Icecreams with an error.
+func TestABrokenResourceDelaysNoOther(t *testing.T) {
+	ownCluster(t)
+	ns := newNamespace(t)
+	admin := token(t, newNamespace(t), clusterRole(t, everything))
+	repair := icecreams.breakConversion(t, ns)
+
+	const reason = "conversion webhook for controller.nicoleh.io/v1beta1, Kind=Icecream failed"
+	failing := fmt.Sprintf("sample_controller_manager_informer_failing{resource=%q}", icecreams.CRD())
+	server, log := startLogged(t)
+	foos.Create(t, ns, "served", 1)
+	foos.waitCondition(t, ns, "served", "Reconciling", "Progressing")
+	waitReadyz(t, server, http.StatusOK)
+	for _, path := range []string{"/debug/controllers", "/readyz?verbose"} {
+		clustertest.WaitUntil(t, path+" shows why Icecreams cannot be read", func(ctx context.Context) error {
+			code, body, err := server.Get(ctx, path, admin)
+			if err == nil && (code != http.StatusOK || strings.Count(body, reason) < 2) { // of the resource and of its controller
+				err = fmt.Errorf("%d %s", code, body)
+			}
+			return err
+		})
+	}
+	if got := metric(t, server, admin, failing); got != 1 {
+		t.Errorf("%s = %v, want 1", failing, got)
+	}
+	if code, body, err := server.Get(t.Context(), "/healthz/"+icecreams.Controller, admin); err != nil || code != http.StatusInternalServerError {
+		t.Errorf("/healthz/%s answers %d %s %v, want that it fails", icecreams.Controller, code, body, err)
+	}
+	if failed := log.about("Reading failed", icecreams.CRD()); len(failed) == 0 {
+		t.Error("the log does not say that reading Icecreams failed")
+	}
+
+	repair()
+	icecreams.waitCondition(t, ns, "stored-before", "Reconciling", "Progressing")
+	if got := metric(t, server, admin, failing); got != 0 {
+		t.Errorf("%s = %v after the repair, want 0", failing, got)
+	}
+	get(t, server, "/healthz/"+icecreams.Controller, admin, http.StatusOK)
+}
+
+// breakConversion stores an object in another version of the kind, from which only a
+// webhook that nobody serves could convert it, until repair is called.
+func (k kind) breakConversion(t *testing.T, ns string) (repair func()) {
+	t.Helper()
+	kubectl(t, "patch", "crd", k.CRD(), "--type=json", `--patch=[
+		{"op":"copy","from":"/spec/versions/0","path":"/spec/versions/1"},
+		{"op":"replace","path":"/spec/versions/1/name","value":"v1beta1"},
+		{"op":"replace","path":"/spec/versions/0/storage","value":false},
+		{"op":"replace","path":"/spec/conversion","value":{"strategy":"Webhook","webhook":{
+			"conversionReviewVersions":["v1"],"clientConfig":{"url":"https://127.0.0.1:1/convert"}}}}]`)
+	resource := k.GroupVersion().WithResource(k.Resource)
+	resource.Version = "v1beta1"
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": resource.GroupVersion().String(), "kind": k.Kind, "metadata": map[string]any{"name": "stored-before"},
+		"spec": map[string]any{"deploymentName": "stored-before", "replicas": int64(1)},
+	}}
+	clustertest.WaitUntil(t, "an object is stored in another version", func(ctx context.Context) error {
+		_, err := shared.Dynamic().Resource(resource).Namespace(ns).Create(ctx, object, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			err = nil
+		}
+		return err
+	})
+	clustertest.WaitUntil(t, "the kind cannot be listed", func(ctx context.Context) error {
+		list, err := k.In(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+		if err == nil || !strings.Contains(err.Error(), "conversion webhook") {
+			return fmt.Errorf("listing it: %v, %w", list, err)
+		}
+		return nil
+	})
+	return func() {
+		t.Helper()
+		kubectl(t, "patch", "crd", k.CRD(), "--type=merge", `--patch={"spec":{"conversion":{"strategy":"None","webhook":null}}}`)
+	}
+}

@@ -4,6 +4,7 @@
 package informers
 
 import (
+	"context"
 	"errors"
 	"strconv"
 	"testing"
@@ -11,7 +12,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 )
@@ -256,6 +259,33 @@ func TestTheLogIsNotFlooded(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// pages is a source that lists in two pages.
+type pages struct{ *apiServer }
+
+func (s pages) List(ctx context.Context, options metav1.ListOptions) (*corev1.ConfigMapList, error) {
+	list, err := s.apiServer.List(ctx, options)
+	if err == nil && options.Continue == "" {
+		list.Continue = "more"
+	}
+	return list, err
+}
+
+func TestAListCountsWhenItsLastPageHasCome(t *testing.T) {
+	i := newIdleInformer()
+	p := patient[*corev1.ConfigMapList]{source: pages{&apiServer{lists: true}}, informer: i}
+	for _, page := range []struct {
+		token string
+		last  bool
+	}{{"", false}, {"more", true}} {
+		if _, err := p.list(t.Context(), metav1.ListOptions{Continue: page.token}); err != nil {
+			t.Fatal(err)
+		}
+		if i.mustRelist() == page.last {
+			t.Errorf("after the page %q: all was listed: %t, want %t", page.token, !page.last, page.last)
+		}
 	}
 }
 

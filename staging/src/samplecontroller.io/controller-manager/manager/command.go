@@ -19,12 +19,23 @@ import (
 
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/informers"
+	"samplecontroller.io/controller-manager/leadership"
 )
 
-// Build makes what the program hosts: its informers and the enabled controllers.
-// config says how to reach the API server; what its clients write passes only while
-// the process leads. It starts nothing.
-type Build func(ctx context.Context, config *restclient.Config, enabled []string) (*informers.Handle, []controller.Controller, error)
+// Build makes what the program hosts: its informers and the enabled controllers, from
+// clients that it makes from configs. It starts nothing.
+type Build func(ctx context.Context, configs Configs, enabled []string) (*informers.Handle, []controller.Controller, error)
+
+// Configs say how to reach the API server. What clients of either write passes only while
+// the process leads.
+type Configs struct {
+	// Informers is for the clients that informers read from: watches have no timeout.
+	Informers *restclient.Config
+	// Controllers is for the clients of controllers. Each request ends after
+	// --write-timeout, with all that client-go does when the API server asks it to retry
+	// later. A watch would end as soon.
+	Controllers *restclient.Config
+}
 
 // NewCommand returns the command of a program whose settings are o. It runs what
 // build makes until it is told to end, by SIGINT, SIGTERM or its context. A second
@@ -81,9 +92,7 @@ func (o *Options) run(ctx context.Context, build Build) error {
 	if c.Election, err = o.LeaderElection.Election(config, c.Gate, nil, nil); err != nil {
 		return err
 	}
-	gated := restclient.CopyConfig(config)
-	gated.Wrap(c.Gate.Wrap)
-	if c.Informers, c.Controllers, err = build(ctx, gated, enabled); err != nil {
+	if c.Informers, c.Controllers, err = build(ctx, o.configs(config, c.Gate), enabled); err != nil {
 		return err
 	}
 	if c.Server, err = o.Server.Config(ctx, o.Kubeconfig); err != nil {
@@ -93,4 +102,13 @@ func (o *Options) run(ctx context.Context, build Build) error {
 		return err
 	}
 	return Run(ctx, c)
+}
+
+// configs returns what build is given to reach the API server.
+func (o *Options) configs(config *restclient.Config, gate *leadership.Gate) Configs {
+	configs := Configs{Informers: restclient.CopyConfig(config)}
+	configs.Informers.Wrap(gate.Wrap)
+	configs.Controllers = restclient.CopyConfig(configs.Informers)
+	configs.Controllers.Timeout = o.LeaderElection.WriteTimeout
+	return configs
 }

@@ -7,12 +7,18 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -53,11 +59,11 @@ var errBuilt = errors.New("built")
 
 // execute runs a command with the given arguments whose build only tells what it
 // was given, and returns that with the error.
-func execute(t *testing.T, args ...string) (config *restclient.Config, enabled []string, output string, err error) {
+func execute(t *testing.T, args ...string) (configs Configs, enabled []string, output string, err error) {
 	t.Helper()
 	command := NewCommand(NewOptions("test-manager", 10443, registry()),
-		func(_ context.Context, c *restclient.Config, names []string) (*informers.Handle, []controller.Controller, error) {
-			config, enabled = c, names
+		func(_ context.Context, c Configs, names []string) (*informers.Handle, []controller.Controller, error) {
+			configs, enabled = c, names
 			return nil, nil, errBuilt
 		})
 	var out bytes.Buffer
@@ -65,7 +71,7 @@ func execute(t *testing.T, args ...string) (config *restclient.Config, enabled [
 	command.SetErr(&out)
 	command.SetArgs(args)
 	err = command.ExecuteContext(t.Context())
-	return config, enabled, out.String(), err
+	return configs, enabled, out.String(), err
 }
 
 func TestBuildIsGivenTheAPIServerAndTheEnabledControllers(t *testing.T) {
@@ -78,17 +84,46 @@ func TestBuildIsGivenTheAPIServerAndTheEnabledControllers(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			config, enabled, _, err := execute(t, append(tc.args, "--kubeconfig="+kubeconfig(t))...)
+			configs, enabled, _, err := execute(t, append(tc.args, "--kubeconfig="+kubeconfig(t))...)
 			if !errors.Is(err, errBuilt) {
 				t.Fatalf("the command: %v, want it to get as far as build", err)
 			}
-			if config.Host != "https://api.test:6443" {
-				t.Errorf("the API server is %s, want that of the kubeconfig", config.Host)
+			for _, config := range []*restclient.Config{configs.Informers, configs.Controllers} {
+				if config.Host != "https://api.test:6443" {
+					t.Errorf("the API server is %s, want that of the kubeconfig", config.Host)
+				}
 			}
 			if diff := cmp.Diff(tc.want, enabled); diff != "" {
 				t.Errorf("enabled (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// The API server asks every request to come again later, which client-go does ten times.
+func TestRequestsOfControllersEndAfterTheWriteTimeout(t *testing.T) {
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}))
+	defer server.Close()
+	o := NewOptions("test-manager", 0, registry())
+	o.LeaderElection.WriteTimeout = 100 * time.Millisecond
+	configs := o.configs(&restclient.Config{Host: server.URL}, o.LeaderElection.Gate(nil))
+	if got := configs.Informers.Timeout; got != 0 {
+		t.Errorf("requests of informers end after %v, want never: they watch", got)
+	}
+	client, err := kubernetes.NewForConfig(configs.Controllers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.CoreV1().ConfigMaps("default").Get(t.Context(), "a", metav1.GetOptions{}); err == nil {
+		t.Error("Get: no error, want one after --write-timeout")
+	}
+	if got := asked.Load(); got != 1 {
+		t.Errorf("%d requests, want 1: the next would be too late", got)
 	}
 }
 
@@ -142,7 +177,7 @@ func TestASignalEndsTheCommandInOrder(t *testing.T) {
 			var s story
 			begun := make(chan struct{})
 			command := NewCommand(NewOptions("test-manager", 0, registry()),
-				func(context.Context, *restclient.Config, []string) (*informers.Handle, []controller.Controller, error) {
+				func(context.Context, Configs, []string) (*informers.Handle, []controller.Controller, error) {
 					return informers.NewHandle(), []controller.Controller{&fake{name: "foo-controller", story: &s, run: func(ctx context.Context) error {
 						close(begun)
 						<-ctx.Done()

@@ -8,12 +8,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"sync"
 	"time"
 
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
 	"k8s.io/klog/v2"
@@ -35,8 +35,11 @@ func FollowCredentials(config *restclient.Config) error {
 		if err != nil {
 			return err
 		}
-		a := &authorities{config: transport.Config{TLS: c.TLS, Proxy: c.Proxy, DisableCompression: c.DisableCompression}}
-		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &trusting{a, next} })
+		all := &bundles{
+			config:      transport.Config{TLS: c.TLS, Proxy: c.Proxy, DisableCompression: c.DisableCompression},
+			byTransport: map[http.RoundTripper]*authorities{},
+		}
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &trusting{all.of(next)} })
 	}
 	if config.BearerTokenFile != "" {
 		source := transport.NewCachedFileTokenSource(config.BearerTokenFile)
@@ -49,24 +52,45 @@ func FollowCredentials(config *restclient.Config) error {
 	return nil
 }
 
-// authorities are those who may have signed the API server's certificate: whom a file
-// names.
+// bundles are the authorities that a file names, for each transport that was made with it.
+// A client that has a transport of its own, as the election has, keeps one.
+type bundles struct {
+	config transport.Config // how to reach the API server, but for credentials and dialer
+
+	mutex       sync.Mutex
+	byTransport map[http.RoundTripper]*authorities
+}
+
+// of returns the authorities for a transport.
+func (b *bundles) of(own http.RoundTripper) *authorities {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	a := b.byTransport[own]
+	if a == nil {
+		a = &authorities{config: b.config, own: own}
+		b.byTransport[own] = a
+	}
+	return a
+}
+
+// authorities are those that may have signed the API server's certificate.
 type authorities struct {
-	config transport.Config // how to reach the API server, but for who asks
+	config transport.Config
+	own    http.RoundTripper // with what the file said at first
 
 	mutex   sync.Mutex
 	content []byte            // of the file, as it was read again
 	trusted http.RoundTripper // with that; nil: it was not
 }
 
-// transport returns the one to use in place of the client's own.
-func (a *authorities) transport(own http.RoundTripper) http.RoundTripper {
+// transport returns the one to use.
+func (a *authorities) transport() http.RoundTripper {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	if a.trusted != nil {
 		return a.trusted
 	}
-	return own
+	return a.own
 }
 
 // readAgain reads the file if it may name others by now.
@@ -77,32 +101,33 @@ func (a *authorities) readAgain(logger klog.Logger) error {
 	if err != nil || len(content) == 0 || bytes.Equal(content, a.content) {
 		return err
 	}
+	dial, err := utilnet.DialerFor(a.own)
+	if err != nil {
+		return err
+	}
 	config := a.config
 	config.TLS.CAData, config.TLS.ReloadCAFiles = content, true
-	// client-go would return the transport that it has for this file, but for one with
-	// this dialer it has none.
-	config.DialHolder = &transport.DialHolder{Dial: (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext}
+	// client-go would return the transport that it has for this file, but it has none for
+	// a new holder of the dialer.
+	config.DialHolder = &transport.DialHolder{Dial: dial}
 	trusted, err := transport.New(&config)
 	if err != nil {
 		return err
 	}
 	a.content, a.trusted = content, trusted
-	logger.Info("Read again who may sign the certificate of the API server", "file", config.TLS.CAFile)
+	logger.Info("Reloaded API server CA bundle", "file", config.TLS.CAFile)
 	return nil
 }
 
 // trusting is a transport that trusts the authorities.
-type trusting struct {
-	*authorities
-	own http.RoundTripper
-}
+type trusting struct{ *authorities }
 
 // WrappedRoundTripper lets client-go find the transport underneath.
-func (t *trusting) WrappedRoundTripper() http.RoundTripper { return t.transport(t.own) }
+func (t *trusting) WrappedRoundTripper() http.RoundTripper { return t.transport() }
 
 // RoundTrip implements http.RoundTripper.
 func (t *trusting) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := t.transport(t.own).RoundTrip(request)
+	response, err := t.transport().RoundTrip(request)
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		if again := t.readAgain(klog.FromContext(request.Context())); again != nil {
 			err = fmt.Errorf("%w; reading %s again: %w", err, t.config.TLS.CAFile, again)

@@ -4,7 +4,9 @@
 package manager
 
 import (
+	"context"
 	"crypto/tls"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -153,6 +155,32 @@ func TestNewAuthoritiesAreTrustedOnceTheOldOnesDoNotSuffice(t *testing.T) {
 		c.want(a, 0, untrusted) // the file is read for the request after one that fails
 		c.want(a, http.StatusOK, "")
 		c.want(b, http.StatusOK, "") // the clients have them in common
+	}
+}
+
+// The election dials by itself, so that it shares no connection with the work.
+func TestAClientKeepsItsDialerWhenAuthoritiesChange(t *testing.T) {
+	c := newCredentials(t)
+	work := c.client()
+	var dialed atomic.Int32
+	c.restConfig = restclient.CopyConfig(c.restConfig)
+	c.restConfig.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		dialed.Add(1)
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}
+	election := c.client()
+	c.want(work, http.StatusOK, "")
+	c.want(election, http.StatusOK, "")
+	next := newSigned(t)
+	c.serve(next)
+	c.write("ca.crt", string(next.authority))
+	for _, client := range []*http.Client{work, election} {
+		c.want(client, 0, "certificate signed by unknown authority")
+		before := dialed.Load()
+		c.want(client, http.StatusOK, "")
+		if got, want := dialed.Load() > before, client == election; got != want {
+			t.Errorf("dialed by the election's dialer: %t, want %t", got, want)
+		}
 	}
 }
 

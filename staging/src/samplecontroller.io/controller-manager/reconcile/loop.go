@@ -117,6 +117,7 @@ func (l *Loop) Run(ctx context.Context, workers int) error {
 
 // work syncs keys until ctx ends.
 func (l *Loop) work(ctx context.Context, workers int) error {
+	defer l.progress.rest(nil) // the keys go with their queue, also if the next begins at once
 	backlog := newBacklog()
 	rateLimiter := l.rateLimiter()
 	queue := newQueue(l.queue, rateLimiter, newOrder(backlog))

@@ -4,6 +4,7 @@
 package reconcile
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"testing"
@@ -88,6 +89,41 @@ func TestALoopRestsWhileItsSourcesAreNotServed(t *testing.T) {
 }
 
 // What changes without a reason to rest, or to go on resting, changes nothing.
+// The API goes and is back while a sync runs: the loop begins again without a pause.
+func TestKeysOfADroppedQueueAreForgotten(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		b.start(b.informer)
+		b.server.Add(configMap("slow"))
+		b.server.Add(configMap("gone"))
+		sources := newSources(nil)
+		l := New(loopName, func(_ context.Context, key cache.ObjectName) (time.Duration, error) {
+			if key.Name == "slow" {
+				time.Sleep(10 * time.Second)
+				return 0, nil
+			}
+			return 0, errors.New("broken")
+		}, WithSources(sources))
+		For(l, b.informer)
+		stop := b.run(l, 2)
+		time.Sleep(3 * time.Second)
+		if p := l.Progress(all); p.Failing != 1 || p.Running.Total != 1 {
+			t.Errorf("%d keys fail, %d run, want one each", p.Failing, p.Running.Total)
+		}
+		sources.become(errAbsent)
+		synctest.Wait()
+		b.server.Delete(configMap("gone"))
+		synctest.Wait()
+		sources.become(nil)
+		time.Sleep(20 * time.Minute)
+		if p := l.Progress(all); !p.Working || p.Failing != 0 || p.Running.Total+p.Waiting.Total+p.Delayed.Total != 0 {
+			t.Errorf("working: %t, %d keys fail, waiting %v, delayed %v, want nothing of a key that is gone", p.Working, p.Failing, p.Waiting, p.Delayed)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestALoopMindsOnlyWhetherItsSourcesAreServed(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		b.start(b.informer)

@@ -82,6 +82,21 @@ func TestAWriteIsSeenWhenTheCacheHasComeAsFar(t *testing.T) {
 	}
 }
 
+func TestALaterWriteDoesNotReplaceAnEarlierOne(t *testing.T) {
+	var w Written
+	key := cache.NewObjectName("default", "foo")
+	late, current := store("10"), store("12")
+	w.Note(key, &late, "11")
+	w.Note(key, &current, "12")
+	if begins(&w, key) {
+		t.Error("Begin = true, want false: the cache of the first write is late")
+	}
+	late = "11"
+	if !begins(&w, key) {
+		t.Error("Begin = false when both caches have come as far, want true")
+	}
+}
+
 func TestAKeyThatWroteNothingHasNothingToWaitFor(t *testing.T) {
 	var w Written
 	late := store("1")

@@ -7,6 +7,7 @@ package main
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -17,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-base/cli"
 
@@ -38,8 +38,8 @@ var registry = controller.NewRegistry(controller.Descriptor[shared]{Name: contro
 
 // shared is what controllers are made from.
 type shared struct {
-	client    kubernetes.Interface
-	informers *informers.Handle
+	source, client kubernetes.Interface
+	informers      *informers.Handle
 }
 
 // checksums is the controller. It reads from the cache and writes with the client.
@@ -50,7 +50,7 @@ type checksums struct {
 }
 
 func newChecksums(_ context.Context, s shared) (controller.Controller, error) {
-	configMaps := informers.Ask[*corev1.ConfigMap](s.informers, corev1.SchemeGroupVersion.WithResource("configmaps"), s.client.CoreV1().ConfigMaps(""))
+	configMaps := informers.Ask[*corev1.ConfigMap](s.informers, corev1.SchemeGroupVersion.WithResource("configmaps"), s.source.CoreV1().ConfigMaps(""))
 	c := &checksums{shared: s, lister: corelisters.NewConfigMapLister(configMaps.GetIndexer())}
 	c.Loop = reconcile.New(controllerName, c.sync, reconcile.WithTimeout(10*time.Second), reconcile.WithSources(s.informers))
 	reconcile.For(c.Loop, configMaps)
@@ -83,13 +83,14 @@ func checksum(data ...any) string {
 }
 
 // build makes what controllers share, and those that are enabled.
-func build(ctx context.Context, config *rest.Config, enabled []string) (*informers.Handle, []controller.Controller, error) {
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
+func build(ctx context.Context, configs manager.Configs, enabled []string) (*informers.Handle, []controller.Controller, error) {
+	source, err := kubernetes.NewForConfig(configs.Informers)
+	client, err2 := kubernetes.NewForConfig(configs.Controllers)
+	if err := errors.Join(err, err2); err != nil {
 		return nil, nil, err
 	}
 	handle := informers.NewHandle()
-	controllers, err := registry.Build(ctx, shared{client, handle}, enabled)
+	controllers, err := registry.Build(ctx, shared{source, client, handle}, enabled)
 	return handle, controllers, err
 }
 

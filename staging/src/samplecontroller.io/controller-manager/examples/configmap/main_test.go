@@ -40,7 +40,7 @@ func settings(label, data string, annotations map[string]string) *corev1.ConfigM
 func inBubble(t *testing.T, objects []runtime.Object, test func(*testing.T, *checksums, *fake.Clientset)) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset(objects...)
-		s := shared{client, informers.NewHandle(informers.WithoutWatchList())}
+		s := shared{client, client, informers.NewHandle(informers.WithoutWatchList())}
 		built, err := registry.Build(t.Context(), s, registry.Names())
 		if err != nil {
 			t.Fatal(err)

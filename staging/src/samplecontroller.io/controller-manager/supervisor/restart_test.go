@@ -6,11 +6,14 @@ package supervisor
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/klog/v2/ktesting"
 )
 
 var errBroken = errors.New("broken")
@@ -46,6 +49,42 @@ func TestAControllerThatFailsIsStartedAgainWithBackoff(t *testing.T) {
 					t.Errorf("states after recovery (-want +got):\n%s", diff)
 				}
 				expectEnd(t, end)
+			})
+		})
+	}
+}
+
+// TestPanicIsLoggedOnce has a controller panic while it runs, or while it is stopped.
+func TestPanicIsLoggedOnce(t *testing.T) {
+	for name, stopping := range map[string]bool{"running": false, "stopping": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				bad := newFake("bad-controller", func(ctx context.Context, nth int) error {
+					if stopping || nth > 1 {
+						<-ctx.Done()
+					}
+					if stopping || nth == 1 {
+						panic("out of range")
+					}
+					return nil
+				})
+				end, log := beginWithLog(t, New(all(bad), Options{Backoff: exactBackoff}))
+				time.Sleep(time.Minute)
+				expectEnd(t, end)
+				lines := 0
+				for _, entry := range log.Data() {
+					if entry.Type != ktesting.LogError {
+						continue
+					}
+					lines++
+					stack := fmt.Sprint(append(entry.ParameterKVList, entry.WithKVList...)...)
+					if entry.Err.Error() != "panic: out of range" || !strings.Contains(stack, "restart_test.go") || !strings.Contains(stack, "bad-controller") {
+						t.Errorf("%q with error %v and %s, want the panic, its stack and the controller", entry.Message, entry.Err, stack)
+					}
+				}
+				if lines != 1 {
+					t.Errorf("%d errors are logged, want one", lines)
+				}
 			})
 		})
 	}

@@ -6,7 +6,6 @@ package supervisor
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -56,7 +55,7 @@ func (r *runner) run(ctx context.Context, options Options) {
 		err := r.runOnce(ctx)
 		if ctx.Err() != nil {
 			if err != nil {
-				logger.Error(err, "Controller failed while it was stopped")
+				logger.Error(err, "Controller failed while it was stopped", stackOf(err)...)
 			}
 			break
 		}
@@ -68,7 +67,7 @@ func (r *runner) run(ctx context.Context, options Options) {
 		}
 		delay := backoff.Step()
 		r.become(ctx, Degraded, err.Error())
-		logger.Error(err, "Controller failed, starting it again", "after", delay)
+		logger.Error(err, "Controller failed, starting it again", append(stackOf(err), "after", delay)...)
 		sleep(ctx, delay)
 	}
 	logger.Info("Stopped controller")
@@ -78,11 +77,19 @@ func (r *runner) run(ctx context.Context, options Options) {
 func (r *runner) runOnce(ctx context.Context) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			err = fmt.Errorf("panic: %v", value)
-			klog.FromContext(ctx).Error(err, "Controller panicked", "controller", r.controller.Name(), "stack", string(debug.Stack()))
+			err = &reconcile.PanicError{Value: value, Stack: debug.Stack()}
 		}
 	}()
 	return r.controller.Run(ctx)
+}
+
+// stackOf returns the stack of a panic as a key and a value for the log, of any other
+// error nothing.
+func stackOf(err error) []any {
+	if panicked, ok := errors.AsType[*reconcile.PanicError](err); ok {
+		return []any{"stack", string(panicked.Stack)}
+	}
+	return nil
 }
 
 // become notes a new state. Once the term has ended there is only one until the

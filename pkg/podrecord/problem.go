@@ -39,7 +39,9 @@ const (
 	Failed
 )
 
+// What a status holds at most, by its schema. A binding may name a node at any length.
 const (
+	maxNode    = 253
 	maxReason  = 64
 	maxMessage = 256
 )

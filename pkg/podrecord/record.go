@@ -61,7 +61,7 @@ func New(pod *corev1.Pod) *Record {
 		name:      pod.Name,
 		uid:       pack(pod.UID),
 		namespace: unique.Make(pod.Namespace),
-		node:      unique.Make(pod.Spec.NodeName),
+		node:      unique.Make(cut(pod.Spec.NodeName, maxNode)),
 		reason:    unique.Make(problem.Reason),
 		message:   problem.Message,
 		restarts:  restartsOf(pod),

@@ -4,6 +4,7 @@
 package podrecord
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -94,6 +95,13 @@ func TestNew(t *testing.T) {
 				t.Errorf("the Pod was changed:\n%s", diff)
 			}
 		})
+	}
+}
+
+// A binding may name a node at any length, a status may not.
+func TestNodeIsBounded(t *testing.T) {
+	if got := New(newPod(onNode(strings.Repeat("n", 300)))).Node(); len(got) != 253 {
+		t.Errorf("node of %d characters, want 253", len(got))
 	}
 }
 

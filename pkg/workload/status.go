@@ -24,6 +24,9 @@ import (
 // conditionTypes are the conditions that a Status may have, in its order.
 var conditionTypes = []string{workloadv1alpha1.ConditionReady, workloadv1alpha1.ConditionReconciling, workloadv1alpha1.ConditionStalled}
 
+// maxSelector is how long a selector a status holds, by its schema.
+const maxSelector = 4096
+
 // Status is what a parent's status says of its Deployment.
 type Status struct {
 	ObservedGeneration int64
@@ -57,7 +60,10 @@ func NewStatus(p Parent, state State, current []metav1.Condition, now metav1.Tim
 		status.Replicas = d.Status.Replicas
 		status.ReadyReplicas = d.Status.ReadyReplicas
 		status.AvailableReplicas = d.Status.AvailableReplicas
-		status.Selector = formatSelector(d.Spec.Selector)
+		// Cut, a selector would select other Pods.
+		if selector := formatSelector(d.Spec.Selector); len(selector) <= maxSelector {
+			status.Selector = selector
+		}
 	}
 	return status
 }

@@ -52,6 +52,16 @@ func TestStatusSelectorHasExpressions(t *testing.T) {
 	}
 }
 
+func TestStatusLeavesOutSelectorThatDoesNotFit(t *testing.T) {
+	for length, want := range map[int]int{4096: 4096, 4097: 0} {
+		d := deployment()
+		d.Spec.Selector.MatchLabels = map[string]string{"app": strings.Repeat("x", length-len("app="))}
+		if got := len(NewStatus(parent(), State{Deployment: d}, nil, later).Selector); got != want {
+			t.Errorf("selector of %d characters of one of %d, want %d", got, length, want)
+		}
+	}
+}
+
 func TestNewStatusWithoutDeploymentHasZeroes(t *testing.T) {
 	got := NewStatus(parent(), State{Obstacle: &Obstacle{Reason: "DeploymentConflict"}}, nil, later)
 	got.Conditions = nil

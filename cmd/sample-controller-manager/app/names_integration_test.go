@@ -71,13 +71,15 @@ func TestInvalidChangeIsRefusedWithHelp(t *testing.T) {
 			want  []string
 			flags []string
 		}{
-			"empty deploymentName":     {`{"spec":{"deploymentName":""}}`, []string{"spec.deploymentName", nameHelp}, nil},
+			"empty deploymentName":     {`{"spec":{"deploymentName":""}}`, []string{"spec.deploymentName", "should be at least 1 chars long"}, nil},
 			"no deploymentName":        {`{"spec":{"deploymentName":null}}`, []string{"spec.deploymentName: Required value"}, nil},
 			"capitals":                 {`{"spec":{"deploymentName":"Web"}}`, []string{"spec.deploymentName", nameHelp}, nil},
 			"a dash at the end":        {`{"spec":{"deploymentName":"web-"}}`, []string{"spec.deploymentName", nameHelp}, nil},
 			"254 characters":           {`{"spec":{"deploymentName":"` + strings.Repeat("x", 254) + `"}}`, []string{"spec.deploymentName", "may not be more than 253"}, nil},
 			"negative replicas":        {`{"spec":{"replicas":-1}}`, []string{"spec.replicas", "should be greater than or equal to 0"}, nil},
 			"negative replicas, scale": {`{"spec":{"replicas":-1}}`, []string{"spec.replicas", "should be greater than or equal to 0"}, []string{"--subresource=scale"}},
+			"too many replicas":        {`{"spec":{"replicas":1000000001}}`, []string{"spec.replicas", "should be less than or equal to 1000000000"}, nil},
+			"too many replicas, scale": {`{"spec":{"replicas":1000000001}}`, []string{"spec.replicas", "should be less than or equal to 1000000000"}, []string{"--subresource=scale"}},
 			"replicas beyond numbers":  {`{"spec":{"replicas":2147483648}}`, []string{"spec.replicas"}, nil},
 			"empty image":              {`{"spec":{"image":""}}`, []string{"spec.image", "should be at least 1 chars long"}, nil},
 			"image with white space":   {`{"spec":{"image":"nginx latest"}}`, []string{"spec.image", `must be an image reference without white space, for example "nginx:1.29"`}, nil},

@@ -161,7 +161,8 @@ func TestInvalidObjectIsRefusedWithHelp(t *testing.T) {
 			spec samplev1alpha1.FooSpec
 			want string
 		}{
-			"empty deploymentName":     {samplev1alpha1.FooSpec{}, `must be a valid Deployment name, for example "example-` + k.Singular + `"`},
+			"no spec":                  {samplev1alpha1.FooSpec{}, "spec: Required value"},
+			"no deploymentName":        {samplev1alpha1.FooSpec{Image: "nginx"}, "spec.deploymentName: Required value"},
 			"malformed deploymentName": {samplev1alpha1.FooSpec{DeploymentName: "My_App"}, `must be a valid Deployment name, for example "example-` + k.Singular + `"`},
 			"negative replicas":        {samplev1alpha1.FooSpec{DeploymentName: "a", Replicas: ptr.To[int32](-1)}, "should be greater than or equal to 0"},
 			"image with white space":   {samplev1alpha1.FooSpec{DeploymentName: "a", Image: "nginx latest"}, "must be an image reference without white space"},
@@ -174,6 +175,27 @@ func TestInvalidObjectIsRefusedWithHelp(t *testing.T) {
 					t.Errorf("error = %v, want one with %q", err, test.want)
 				}
 			})
+		}
+	})
+}
+
+// TestScaleNeedsReplicas shows what a HorizontalPodAutoscaler of a Foo needs.
+func TestScaleNeedsReplicas(t *testing.T) {
+	overKinds(t, func(t *testing.T, k kind) {
+		ns := newNamespace(t)
+		object := k.New("a", 1)
+		object.Spec.Replicas = nil
+		k.Store(t, ns, object)
+		scale := func() error {
+			_, err := k.In(ns).Get(t.Context(), "a", metav1.GetOptions{}, "scale")
+			return err
+		}
+		if err := scale(); err == nil || !strings.Contains(err.Error(), "the spec replicas field \".spec.replicas\" does not exist") {
+			t.Errorf("error = %v, want one about spec.replicas", err)
+		}
+		kubectl(t, "-n", ns, "scale", k.Singular, "a", "--replicas=2") // sets it
+		if err := scale(); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"honnef.co/go/tools/staticcheck"
 	"honnef.co/go/tools/stylecheck"
 	"sigs.k8s.io/kube-api-linter/pkg/analysis/conditions"
+	"sigs.k8s.io/kube-api-linter/pkg/analysis/optionalfields"
 	"sigs.k8s.io/kube-api-linter/pkg/analysis/registry"
 	kubeapilinter "sigs.k8s.io/kube-api-linter/pkg/config"
 	_ "sigs.k8s.io/kube-api-linter/pkg/registration" // what the registry knows
@@ -25,11 +26,6 @@ import (
 
 // disabled are the checks that are off, and why.
 var disabled = map[string]string{
-	// Of kube-api-linter. Kubernetes has them off, too.
-	"defaults":       "omitzero would change what clients send",
-	"optionalfields": "counts in a status are written even if they are 0, and pointers would change the API for Go clients",
-	"requiredfields": "the same, for required fields",
-
 	// Of modernize. Kubernetes has it off, too.
 	"newexpr": "ptr.To says what it does, and is used everywhere",
 
@@ -47,10 +43,13 @@ contextual samplecontroller.io/.*
 -contextual samplecontroller.io/sample-controller-manager/hack/.*
 `
 
-// apiLinters and apiConfig configure kube-api-linter, which only looks at the API.
+// apiLinters and apiConfig configure kube-api-linter, which only looks at the API. What it
+// has on by default is more than Kubernetes' hack/kube-api-linter has; but for
+// conflictingmarkers, whose rules there are those of optionalorrequired and
+// defaultorrequired. The ones below are for custom resources.
 var (
 	apiLinters = kubeapilinter.Linters{
-		Enable: []string{"statusoptional"},
+		Enable: []string{"maxlength", "statusoptional"},
 	}
 	apiConfig = kubeapilinter.LintersConfig{
 		"conditions": conditions.ConditionsConfig{
@@ -59,6 +58,11 @@ var (
 			UsePatchStrategy: conditions.ConditionsUsePatchStrategyForbid,
 			// As in Kubernetes.
 			IsFirstField: conditions.ConditionsFirstFieldIgnore,
+		},
+		"optionalfields": optionalfields.OptionalFieldsConfig{
+			Pointers: optionalfields.OptionalFieldsPointers{Preference: optionalfields.OptionalFieldsPointerPreferenceWhenRequired},
+			// Counts in a status are written even if they are 0.
+			OmitEmpty: optionalfields.OptionalFieldsOmitEmpty{Policy: optionalfields.OptionalFieldsOmitEmptyPolicyIgnore},
 		},
 	}
 )

@@ -171,11 +171,11 @@ func check(t *testing.T, s workloadv1alpha1.PodSummary, pods []*podrecord.Record
 		t.Errorf("%d nodes and %d more, want %d in all", len(s.Nodes), s.NodesOmitted, len(nodes))
 	}
 	for _, node := range s.Nodes {
-		if node.Pods != nodes[node.Name] || node.Ready > node.Pods {
+		if node.Pods != nodes[node.Name] || node.Ready > node.Pods || utf8.RuneCountInString(node.Name) > 253 {
 			t.Errorf("node %+v, want %d Pods", node, nodes[node.Name])
 		}
 	}
-	if s.Restarts < 0 || s.Nodes == nil || s.Problems == nil || len(s.Problems) > maxProblems || s.Summary == "" {
+	if s.Restarts < 0 || s.Nodes == nil || s.Problems == nil || len(s.Problems) > maxProblems || s.Summary == "" || utf8.RuneCountInString(s.Summary) > 2048 {
 		t.Errorf("the status does not fit its schema: %+v", s)
 	}
 	for _, p := range s.Problems {

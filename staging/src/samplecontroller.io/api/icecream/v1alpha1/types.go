@@ -35,14 +35,14 @@ type Icecream struct {
 
 	// spec is the desired state.
 	// +required
-	Spec IcecreamSpec `json:"spec"`
+	Spec IcecreamSpec `json:"spec,omitzero"`
 	// status is the observed state. Users do not write it.
 	//
 	// Its default tells an object that no controller has looked at yet (-1)
 	// from one that is ready.
 	// +optional
 	// +default={"observedGeneration": -1}
-	Status IcecreamStatus `json:"status,omitempty"`
+	Status IcecreamStatus `json:"status,omitzero"`
 }
 
 // IcecreamSpec is what is wanted of an Icecream. What it does not declare belongs to others.
@@ -51,15 +51,21 @@ type IcecreamSpec struct {
 	// the Icecream. If a Deployment of this name exists and is not owned by the
 	// Icecream, it is not touched and the Icecream is Stalled.
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="!format.dns1123Subdomain().validate(self).hasValue()",message="must be a valid Deployment name, for example \"example-icecream\": lower case letters, digits, '-' and '.', with a letter or digit first and last, at most 253 characters"
-	DeploymentName string `json:"deploymentName"`
+	DeploymentName string `json:"deploymentName,omitempty"`
 
 	// replicas is how many Pods the Deployment shall have. Where it is absent,
 	// the Deployment is created with one and its replicas are left to others,
-	// for example to a HorizontalPodAutoscaler.
+	// for example to a HorizontalPodAutoscaler of the Deployment.
+	//
+	// A HorizontalPodAutoscaler of the Icecream itself needs it to be set: without it the
+	// scale subresource cannot be read. The maximum leaves room for a roll-out, which
+	// may double the number of Pods, in 32 bits.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000000
 	Replicas *int32 `json:"replicas,omitempty"`
 
 	// image is the image of the Deployment's container "nginx". Where it is
@@ -91,12 +97,14 @@ type IcecreamStatus struct {
 	// selector is the selector of the Deployment's Pods, in the form that the scale subresource
 	// and a HorizontalPodAutoscaler on the Icecream read.
 	// +optional
-	Selector string `json:"selector,omitempty"`
+	// +kubebuilder:validation:MaxLength=4096
+	Selector string `json:"selector"`
 	// conditions follow the kstatus convention: Ready is always present; Reconciling
 	// or Stalled only while it is True, with its reason and message.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// pods summarizes the object's Pods. status-aggregator-controller writes it. While
 	// that controller is disabled, pods is absent or stays as it was: compare
@@ -107,7 +115,8 @@ type IcecreamStatus struct {
 	Pods *workloadv1alpha1.PodSummary `json:"pods,omitempty"`
 	// placements records the nodes that Pods were placed on: for each Pod that
 	// exists, one record, ordered by time and Pod UID. The newest 500 are kept. It is
-	// written as a whole.
+	// written as a whole: an apply would not remove records that others have added,
+	// and the ownership of each record would take more room than the record.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=500
@@ -122,17 +131,24 @@ type IcecreamStatus struct {
 type Placement struct {
 	// podUID is the UID of the Pod: a Pod that is created again has a new one.
 	// +required
-	PodUID types.UID `json:"podUID"`
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	PodUID types.UID `json:"podUID,omitempty"`
 	// pod is the name of the Pod.
-	// +optional
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
 	Pod string `json:"pod,omitempty"`
 	// node is the name of the node.
-	// +optional
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
 	Node string `json:"node,omitempty"`
 	// time is when the Pod was placed: the transition of its condition
 	// PodScheduled to True.
 	// +optional
-	Time metav1.Time `json:"time,omitempty"`
+	Time metav1.Time `json:"time,omitzero"`
 }
 
 // IcecreamList is a list of Icecreams.

@@ -35,14 +35,14 @@ type Foo struct {
 
 	// spec is the desired state.
 	// +required
-	Spec FooSpec `json:"spec"`
+	Spec FooSpec `json:"spec,omitzero"`
 	// status is the observed state. Users do not write it.
 	//
 	// Its default tells an object that no controller has looked at yet (-1)
 	// from one that is ready.
 	// +optional
 	// +default={"observedGeneration": -1}
-	Status FooStatus `json:"status,omitempty"`
+	Status FooStatus `json:"status,omitzero"`
 }
 
 // FooSpec is what is wanted of a Foo. What it does not declare belongs to others.
@@ -51,15 +51,21 @@ type FooSpec struct {
 	// the Foo. If a Deployment of this name exists and is not owned by the
 	// Foo, it is not touched and the Foo is Stalled.
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="!format.dns1123Subdomain().validate(self).hasValue()",message="must be a valid Deployment name, for example \"example-foo\": lower case letters, digits, '-' and '.', with a letter or digit first and last, at most 253 characters"
-	DeploymentName string `json:"deploymentName"`
+	DeploymentName string `json:"deploymentName,omitempty"`
 
 	// replicas is how many Pods the Deployment shall have. Where it is absent,
 	// the Deployment is created with one and its replicas are left to others,
-	// for example to a HorizontalPodAutoscaler.
+	// for example to a HorizontalPodAutoscaler of the Deployment.
+	//
+	// A HorizontalPodAutoscaler of the Foo itself needs it to be set: without it the
+	// scale subresource cannot be read. The maximum leaves room for a roll-out, which
+	// may double the number of Pods, in 32 bits.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000000
 	Replicas *int32 `json:"replicas,omitempty"`
 
 	// image is the image of the Deployment's container "nginx". Where it is
@@ -91,12 +97,14 @@ type FooStatus struct {
 	// selector is the selector of the Deployment's Pods, in the form that the scale subresource
 	// and a HorizontalPodAutoscaler on the Foo read.
 	// +optional
-	Selector string `json:"selector,omitempty"`
+	// +kubebuilder:validation:MaxLength=4096
+	Selector string `json:"selector"`
 	// conditions follow the kstatus convention: Ready is always present; Reconciling
 	// or Stalled only while it is True, with its reason and message.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// pods summarizes the object's Pods. status-aggregator-controller writes it. While
 	// that controller is disabled, pods is absent or stays as it was: compare

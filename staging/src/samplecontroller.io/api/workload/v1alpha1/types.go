@@ -17,7 +17,8 @@ type PodSummary struct {
 	// summary is all of this in one line for a person: how many Pods are ready,
 	// the nodes with the most of them, and what is wrong.
 	// +optional
-	Summary string `json:"summary,omitempty"`
+	// +kubebuilder:validation:MaxLength=2048
+	Summary string `json:"summary"`
 
 	// total is the number of Pods, whatever their phase.
 	// +optional
@@ -46,7 +47,7 @@ type PodSummary struct {
 	Restarts int64 `json:"restarts"`
 
 	// nodes is where the Pods run: at most 100 nodes, those with the most Pods first.
-	// It is written as a whole.
+	// It is written as a whole: an apply would not remove nodes that others have added.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
@@ -56,7 +57,7 @@ type PodSummary struct {
 	NodesOmitted int32 `json:"nodesOmitted"`
 
 	// problems are the Pods that are worst off, the worst first: at most five. It is
-	// written as a whole.
+	// written as a whole: an apply would not remove Pods that others have added.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=5
@@ -67,7 +68,9 @@ type PodSummary struct {
 type NodeSummary struct {
 	// name is the name of the node.
 	// +required
-	Name string `json:"name"`
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
 	// pods is the number of Pods of the object on this node.
 	// +optional
 	Pods int32 `json:"pods"`
@@ -80,13 +83,18 @@ type NodeSummary struct {
 type PodProblem struct {
 	// pod is the name of the Pod.
 	// +required
-	Pod string `json:"pod"`
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Pod string `json:"pod,omitempty"`
 	// reason is what is wrong in one word, as the kubelet or the scheduler gives it: for example
 	// CrashLoopBackOff, ImagePullBackOff or Unschedulable.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
 	Reason string `json:"reason,omitempty"`
 	// message is for a person, cut to 256 characters.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Message string `json:"message,omitempty"`
 }

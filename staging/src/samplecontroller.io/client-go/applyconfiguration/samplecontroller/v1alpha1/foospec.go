@@ -16,7 +16,11 @@ type FooSpecApplyConfiguration struct {
 	DeploymentName *string `json:"deploymentName,omitempty"`
 	// replicas is how many Pods the Deployment shall have. Where it is absent,
 	// the Deployment is created with one and its replicas are left to others,
-	// for example to a HorizontalPodAutoscaler.
+	// for example to a HorizontalPodAutoscaler of the Deployment.
+	//
+	// A HorizontalPodAutoscaler of the Foo itself needs it to be set: without it the
+	// scale subresource cannot be read. The maximum leaves room for a roll-out, which
+	// may double the number of Pods, in 32 bits.
 	Replicas *int32 `json:"replicas,omitempty"`
 	// image is the image of the Deployment's container "nginx". Where it is
 	// absent, the Deployment is created with nginx:latest and its image is left

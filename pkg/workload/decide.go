@@ -92,6 +92,9 @@ type Obstacle struct {
 
 // Decide decides what to do for the parent. It changes nothing that it is given.
 func Decide(p Parent, view View) Decision {
+	if p.GetDeletionTimestamp() != nil {
+		return Decision{Obstacle: p.terminating(view.own(p))}
+	}
 	if problem := p.invalid(); problem != "" {
 		return Decision{Obstacle: &Obstacle{Reason: workloadv1alpha1.ReasonInvalidSpec, Message: problem}}
 	}
@@ -125,6 +128,23 @@ func (p Parent) missingContainer(d *appsv1.Deployment) *Obstacle {
 		Reason: workloadv1alpha1.ReasonContainerMissing,
 		Message: fmt.Sprintf("Deployment %q has no container %q for spec.image of %s: give one of its containers this name, leave spec.image out, or delete the Deployment to have it created again",
 			d.Name, containerName, p),
+	}
+}
+
+// terminating says what holds a parent in deletion, and what is left of its Deployment,
+// which the garbage collector deletes. It is nil if there is none.
+func (p Parent) terminating(own *appsv1.Deployment) *Obstacle {
+	left := "it has no Deployment"
+	if own != nil {
+		left = judgeDeployment(p, State{Deployment: own}).message
+	}
+	if own != nil && own.DeletionTimestamp != nil {
+		left += ", and is being deleted"
+	}
+	return &Obstacle{
+		Reason:  workloadv1alpha1.ReasonTerminating,
+		Message: fmt.Sprintf("%s is being deleted, held by finalizers %q; %s", p, p.GetFinalizers(), left),
+		Passes:  true,
 	}
 }
 

@@ -48,8 +48,10 @@
 //
 // # Deletion
 //
-// An object that is being deleted gets nothing new. Its Deployment goes by garbage
-// collection, through the owner reference. The cache may know of that before it knows
+// For an object that is being deleted nothing is created, changed or deleted. Its
+// Deployment goes by garbage collection, through the owner reference. While a finalizer
+// holds the object, its status goes on to report the Deployment; it is Reconciling for
+// Terminating, never Ready. The cache may know of that before it knows
 // that the object is gone, so one that had a Deployment is looked at once more before
 // another is made.
 package workload

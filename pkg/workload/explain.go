@@ -38,9 +38,6 @@ func (c *Controller[T]) Explain(key cache.ObjectName) (controller.Explanation, e
 		// Why may quote what the object holds.
 		return controller.Explanation{Found: true, Next: "nothing, because what it wants is not known: it cannot be decoded, and its Event says why"}, nil
 	}
-	if obj.GetDeletionTimestamp() != nil {
-		return controller.Explanation{Found: true, Next: fmt.Sprintf("nothing: the %s is being deleted, and its Deployment goes by garbage collection", kind)}, nil
-	}
 	parent := c.kind.Parent(obj)
 	view, err := c.keeper.view(parent)
 	if err != nil {

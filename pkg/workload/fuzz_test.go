@@ -172,6 +172,9 @@ func (f *fixture) checkWrites(before map[string]*appsv1.Deployment) (wrote bool)
 	now, parent := f.allDeployments(), f.object()
 	wanted := deploymentNameOf(parent)
 	for _, action := range f.made {
+		if parent.GetDeletionTimestamp() != nil && action.GetVerb() != "list" && action.GetResource() != f.kind.resources() {
+			f.Errorf("%s %s for an object in deletion", action.GetVerb(), action.GetResource().Resource)
+		}
 		switch a := action.(type) {
 		case clienttesting.CreateActionImpl:
 			wrote = true
@@ -260,9 +263,6 @@ var reasons = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 func (f *fixture) checkStatus() {
 	f.Helper()
 	o := f.object()
-	if o.GetDeletionTimestamp() != nil {
-		return // nothing new is said of it
-	}
 	status := statusOf(o)
 	if *status.observedGeneration != o.GetGeneration() {
 		f.Errorf("status observes generation %d, want %d", *status.observedGeneration, o.GetGeneration())
@@ -284,6 +284,9 @@ func (f *fixture) checkStatus() {
 	}
 	if own[0].Status != metav1.ConditionTrue {
 		return
+	}
+	if o.GetDeletionTimestamp() != nil {
+		f.Errorf("Ready, and in deletion")
 	}
 	d := f.allDeployments()[deploymentNameOf(o)]
 	if d == nil || !metav1.IsControlledBy(d, o) || d.Status.ObservedGeneration < d.Generation || d.Status.Replicas != d.Status.AvailableReplicas || d.Status.UpdatedReplicas != d.Status.Replicas {

@@ -112,6 +112,10 @@ func TestSyncTellsAnObjectThatIsTouchedAllTheTime(t *testing.T) {
 				2, func(o object) { o.SetAnnotations(map[string]string{"touched": "again"}) },
 				false, []string{"patch objects/status", "patch objects/status"},
 			},
+			"in deletion, and a finalizer more": {
+				1, func(o object) { o.SetFinalizers([]string{"example.com/hold", "example.com/other"}) },
+				true, []string{"patch objects/status", "patch objects/status"},
+			},
 			"wants something else": {
 				1, func(o object) { o.SetGeneration(o.GetGeneration() + 1) },
 				false, []string{"patch objects/status"},

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"samplecontroller.io/controller-manager/lenient"
 	"samplecontroller.io/controller-manager/reconcile"
 	"samplecontroller.io/controller-manager/writes"
 )
@@ -40,8 +41,8 @@ func (c *Controller[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 		c.keeper.Forget(key)
 		return 0, nil
 	}
-	if obj.GetDeletionTimestamp() != nil {
-		return 0, nil
+	if obj.GetDeletionTimestamp() != nil && lenient.DecodeError(obj) != nil {
+		return 0, nil // nobody need correct it
 	}
 	if c.reporter.Report(ctx, obj) {
 		return 0, nil // nothing is known of what it wants
@@ -138,7 +139,7 @@ func (c *Controller[T]) touched(ctx context.Context, key cache.ObjectName, obj T
 		now = c.latest(key, obj)
 		return now.GetResourceVersion() != obj.GetResourceVersion(), nil
 	})
-	return now, err == nil && now.GetDeletionTimestamp() == nil && c.kind.SameStatus(now, obj)
+	return now, err == nil && c.kind.SameStatus(now, obj)
 }
 
 // writeStatus writes the status of this very version of the object, and records an

@@ -6,6 +6,7 @@ package workload_test
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -151,13 +152,77 @@ func TestSyncLeavesAGoneOrGoingObjectAlone(t *testing.T) {
 		going.SetFinalizers([]string{"foregroundDeletion"})
 		f := newFixture(t, kind, going)
 		f.sync()
-		f.wantCalls()
+		f.wantCalls("patch objects/status")
 
+		f.forget()
 		if err := f.objects.Replace(nil, ""); err != nil {
 			t.Fatal(err)
 		}
 		f.sync()
 		f.wantCalls()
+	})
+}
+
+// A finalizer holds an object in deletion, whose Deployment lives on.
+func TestSyncReportsAnObjectInDeletionAndWritesNothingElse(t *testing.T) {
+	overKinds(t, func(t *testing.T, kind kind) {
+		f := newFixture(t, kind, kind.example())
+		f.serve()
+		f.wantEvents("Normal Synced " + kind.Kind + " synced successfully")
+		f.change(func(o object) {
+			o.SetGeneration(o.GetGeneration() + 1)
+			o.SetDeletionTimestamp(&metav1.Time{Time: f.clock.Now()})
+			o.SetFinalizers([]string{"example.com/hold"})
+		})
+		for _, step := range []struct {
+			name      string
+			happens   func()
+			available int32
+			message   string
+		}{
+			{"deletion", func() {}, 1, `Deployment "example-web" has 1 of 1 replicas available`},
+			{"drift", func() {
+				f.update(func(d *appsv1.Deployment) { d.Spec.Replicas, d.Status.AvailableReplicas = ptr.To[int32](7), 3 })
+			}, 3, `Deployment "example-web" has 3 of 1 replicas available, 1 up to date, 1 in all`},
+			{"foreground deletion", func() {
+				f.update(func(d *appsv1.Deployment) {
+					d.DeletionTimestamp, d.Finalizers = &metav1.Time{Time: f.clock.Now()}, []string{"foregroundDeletion"}
+				})
+			}, 3, "1 in all, and is being deleted"},
+			{"no Deployment", f.collect, 0, "it has no Deployment"},
+		} {
+			step.happens()
+			f.observe()
+			f.sync()
+			f.wantCalls("patch objects/status")
+			s := statusOf(f.object())
+			reconciling := meta.FindStatusCondition(*s.conditions, "Reconciling")
+			if meta.IsStatusConditionTrue(*s.conditions, "Ready") || reconciling == nil || reconciling.Status != "True" || reconciling.Reason != "Terminating" ||
+				!strings.Contains(reconciling.Message, `held by finalizers ["example.com/hold"]; `) || !strings.HasSuffix(reconciling.Message, step.message) {
+				t.Errorf("after %s: Reconciling = %+v, want Terminating with %q", step.name, reconciling, step.message)
+			}
+			if *s.observedGeneration != 2 || *s.availableReplicas != step.available {
+				t.Errorf("after %s: generation %d and %d available, want 2 and %d", step.name, *s.observedGeneration, *s.availableReplicas, step.available)
+			}
+			f.observe()
+			f.sync()
+			f.wantCalls()
+		}
+		f.wantEvents()
+	})
+}
+
+func TestSyncLeavesAnUndecodableObjectInDeletionAlone(t *testing.T) {
+	overKinds(t, func(t *testing.T, kind kind) {
+		f := newFixture(t, kind, kind.example())
+		going := kind.standIn("2")
+		going.SetDeletionTimestamp(&metav1.Time{})
+		if err := f.objects.Update(going); err != nil {
+			t.Fatal(err)
+		}
+		f.sync()
+		f.wantCalls()
+		f.wantEvents()
 	})
 }
 

@@ -43,9 +43,6 @@ func (a *aggregator[T]) explain(key cache.ObjectName) (facts []controller.Fact, 
 		return nil, "", err
 	}
 	obj, kind := cached.(T), a.kind.groupVersionKind.Kind
-	if obj.GetDeletionTimestamp() != nil {
-		return nil, kind + ": nothing, it is being deleted", nil
-	}
 	if lenient.DecodeError(obj) != nil {
 		return nil, kind + ": nothing, it cannot be decoded", nil
 	}

@@ -46,7 +46,7 @@ func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 		return 0, nil
 	}
 	obj := cached.(T)
-	if obj.GetDeletionTimestamp() != nil || lenient.DecodeError(obj) != nil {
+	if lenient.DecodeError(obj) != nil {
 		return 0, nil
 	}
 	// Before anything is added up: what an event costs must not grow with the Pods.

@@ -185,10 +185,6 @@ func TestAnObjectThatGetsPodsInTimeNeverHadNone(t *testing.T) {
 
 func TestWhatIsNotToBeWritten(t *testing.T) {
 	for name, change := range map[string]func(testObject){
-		"being deleted": func(o testObject) {
-			o.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
-			o.SetFinalizers([]string{"foregroundDeletion"})
-		},
 		"undecodable": func(o testObject) {
 			o.SetAnnotations(map[string]string{lenient.AnnotationDecodeError: "spec.deploymentName: array where string is expected"})
 		},
@@ -280,6 +276,22 @@ func TestAnObjectWhosePodsWereNeverWatchedGetsNoSummary(t *testing.T) {
 		adopted.Spec.Selector.MatchLabels = map[string]string{"app": "adopted"}
 		b.set(adopted)
 		b.start()
+		after(time.Hour)
+		b.wantWrites()
+	})
+}
+
+// A finalizer holds an object in deletion, and its Pods come and go.
+func TestAnObjectInDeletionIsSummarized(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.set(b.pod("a", true))
+		b.start()
+		b.wantWrites(write{0, "1/1 ready on node-1", ""})
+		after(2 * time.Second)
+		b.change(true, func(o testObject) { o.SetDeletionTimestamp(&metav1.Time{Time: time.Now()}) })
+		after(0)
+		b.deletePod("a")
+		b.wantWrites(write{2000 * ms, "none", ""})
 		after(time.Hour)
 		b.wantWrites()
 	})

@@ -10,8 +10,8 @@ const (
 	// ConditionReady is True if and only if status.observedGeneration equals
 	// metadata.generation, the Deployment is owned by the object and observed in
 	// its current generation, its updated, total and available replicas all
-	// equal the replicas wanted, and no Deployment of a former
-	// spec.deploymentName is left.
+	// equal the replicas wanted, no Deployment of a former spec.deploymentName is
+	// left, and the object is not being deleted.
 	ConditionReady = "Ready"
 	// ConditionReconciling is True while the object is on its way to Ready and
 	// nothing that a user must mend is in the way.
@@ -36,6 +36,9 @@ const (
 	// created again once that one is gone. Or the Deployment of a former
 	// spec.deploymentName is not gone yet. Or the whole namespace is being deleted.
 	ReasonWaitingForDeletion = "WaitingForDeletion"
+	// ReasonTerminating: the object is being deleted, and finalizers hold it. The
+	// status still reports its Deployment, which is not written any more.
+	ReasonTerminating = "Terminating"
 	// ReasonDeploymentConflict: a Deployment of the wanted name exists and is
 	// not owned by the object. It is never touched.
 	ReasonDeploymentConflict = "DeploymentConflict"

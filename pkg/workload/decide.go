@@ -99,7 +99,7 @@ func Decide(p Parent, view View) Decision {
 		return Decision{Obstacle: &Obstacle{Reason: workloadv1alpha1.ReasonInvalidSpec, Message: problem}}
 	}
 	if view.Live == nil {
-		return Decision{Create: p.create(view.Former)}
+		return p.create(view.former())
 	}
 	if obstacle := p.obstructedBy(view.Live); obstacle != nil {
 		return Decision{Obstacle: obstacle}
@@ -146,32 +146,6 @@ func (p Parent) terminating(own *appsv1.Deployment) *Obstacle {
 		Message: fmt.Sprintf("%s is being deleted, held by finalizers %q; %s", p, p.GetFinalizers(), left),
 		Passes:  true,
 	}
-}
-
-// create returns the Deployment to create. Where the parent leaves the replicas to
-// others, it begins with as many as the one that it takes the place of has.
-func (p Parent) create(former []*appsv1.Deployment) *appsv1.Deployment {
-	d := p.newDeployment()
-	if p.Replicas == nil && len(former) > 0 {
-		replicas := replicasOf(former[0])
-		d.Spec.Replicas = &replicas
-	}
-	return d
-}
-
-// obsolete returns a former Deployment that may go: one that serves nobody, or any
-// once the present one serves. There is nil if none may.
-func (p Parent) obsolete(view View) *appsv1.Deployment {
-	if len(view.Former) == 0 {
-		return nil
-	}
-	served := judge(p, State{Deployment: view.Live}).conditionType == workloadv1alpha1.ConditionReady
-	for _, former := range view.Former {
-		if former.DeletionTimestamp == nil && (served || former.Status.AvailableReplicas == 0) {
-			return former
-		}
-	}
-	return nil
 }
 
 // obstructedBy says why live is not for the parent to write, or nil if it is.

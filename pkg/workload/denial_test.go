@@ -248,8 +248,15 @@ func TestDenialHoldsForWhatWasDenied(t *testing.T) {
 				t.Fatalf("Keep() = %+v, %v, want an obstacle", state, err)
 			}
 			client.ClearActions()
-			if _, err := keeper.Keep(t.Context(), test.then); err != nil || len(client.Actions()) != test.want {
-				t.Errorf("Keep(): %v, actions %v, want %d", err, client.Actions(), test.want)
+			_, err := keeper.Keep(t.Context(), test.then)
+			got := 0
+			for _, action := range client.Actions() {
+				if action.GetVerb() != "list" {
+					got++
+				}
+			}
+			if err != nil || got != test.want {
+				t.Errorf("Keep(): %v, actions %v, want %d writes", err, client.Actions(), test.want)
 			}
 		})
 	}

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/kubernetes/scheme"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
 
 	samplescheme "samplecontroller.io/client-go/clientset/versioned/scheme"
 	"samplecontroller.io/controller-manager/lenient"
@@ -108,7 +109,8 @@ func decodeDeployments(data []byte) (deployments []*appsv1.Deployment) {
 		d := &list.Items[i]
 		d.Namespace = key.Namespace
 		d.ManagedFields = nil
-		if d.UID == "" || d.Spec.Selector == nil || !storable(d) || len(metav1validation.ValidateLabelSelector(d.Spec.Selector, metav1validation.LabelSelectorValidationOptions{}, nil)) > 0 {
+		if d.UID == "" || d.Spec.Selector == nil || !storable(d) || len(metav1validation.ValidateLabelSelector(d.Spec.Selector, metav1validation.LabelSelectorValidationOptions{}, nil)) > 0 ||
+			len(metav1validation.ValidateLabels(d.Spec.Template.Labels, nil)) > 0 || ptr.Deref(d.Spec.Replicas, 1) < 0 {
 			continue
 		}
 		deployments = append(deployments, d)
@@ -182,7 +184,7 @@ func (f *fixture) checkWrites(before map[string]*appsv1.Deployment) (wrote bool)
 			if created.Name != wanted || before[wanted] != nil {
 				f.Errorf("created Deployment %q, want only %q, and only if there is none", created.Name, wanted)
 			}
-			f.checkDeployment(now[wanted], parent)
+			f.checkDeployment(now[wanted], parent, before)
 		case clienttesting.UpdateActionImpl:
 			wrote = true
 			scale, ok := a.GetObject().(*autoscalingv1.Scale)
@@ -228,8 +230,9 @@ func (f *fixture) checkWrites(before map[string]*appsv1.Deployment) (wrote bool)
 	return wrote
 }
 
-// checkDeployment checks that a Deployment which was created is what an API server takes.
-func (f *fixture) checkDeployment(d *appsv1.Deployment, parent object) {
+// checkDeployment checks that a Deployment which was created is what an API server takes,
+// and has what a former one had.
+func (f *fixture) checkDeployment(d *appsv1.Deployment, parent object, before map[string]*appsv1.Deployment) {
 	f.Helper()
 	if d == nil || !storable(d) {
 		f.Fatalf("created a Deployment that cannot be stored: %v", d)
@@ -246,6 +249,11 @@ func (f *fixture) checkDeployment(d *appsv1.Deployment, parent object) {
 	}
 	if d.Spec.Replicas != nil && *d.Spec.Replicas < 0 {
 		f.Errorf("created a Deployment with %d replicas", *d.Spec.Replicas)
+	}
+	for _, former := range before {
+		if metav1.IsControlledBy(former, parent) {
+			return // whose Pods are taken for good
+		}
 	}
 	containers := d.Spec.Template.Spec.Containers
 	if len(containers) != 1 || containers[0].Image == "" {

@@ -119,6 +119,12 @@ func (k *Keeper) Keep(ctx context.Context, p Parent) (State, error) {
 	if err := k.confirmParent(ctx, p, view, write); err != nil {
 		return State{}, err
 	}
+	if decision.Create != nil && view.former() != nil {
+		if state, err := k.readFormer(ctx, view); err != nil {
+			return state, err
+		}
+		decision = Decide(p, view)
+	}
 	state, err := k.carryOut(ctx, p, view, decision)
 	if denialOf(err) != nil {
 		return k.denied(ctx, p, view, write, err)

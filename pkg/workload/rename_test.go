@@ -4,10 +4,14 @@
 package workload
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
@@ -29,6 +33,116 @@ func TestARenameCarriesTheReplicasOver(t *testing.T) {
 				t.Errorf("created %+v, want %d replicas", created, test.want)
 			}
 		})
+	}
+}
+
+// decorated has a Deployment be as others made it: all that its parent leaves to them.
+func decorated(d *appsv1.Deployment) {
+	withSidecar(d)
+	withImage("envoy:v1")(d)
+	d.Labels = map[string]string{"team": "blue"}
+	d.Annotations = map[string]string{
+		"example.com/contact":                              "blue@example.com",
+		"kubectl.kubernetes.io/last-applied-configuration": "{}",
+		"deployment.kubernetes.io/revision":                "7",
+	}
+	d.Finalizers = []string{"example.com/hold"}
+	d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
+	d.Spec.MinReadySeconds, d.Spec.RevisionHistoryLimit, d.Spec.ProgressDeadlineSeconds, d.Spec.Paused = 7, ptr.To[int32](3), ptr.To[int32](60), true
+	d.Spec.Template.Labels = map[string]string{"app": "nginx", "controller": "a", "tier": "front"}
+	d.Spec.Template.Annotations = map[string]string{"kubectl.kubernetes.io/restartedAt": "now"}
+	d.Spec.Template.Spec.ServiceAccountName = "web"
+	d.Spec.Template.Spec.Containers[1].Image = "registry.example.com/app:v7"
+	d.Spec.Template.Spec.Containers[1].Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+}
+
+func TestARenameCarriesOverWhatIsLeftToOthers(t *testing.T) {
+	adopted := func(d *appsv1.Deployment) {
+		withSelector("app", "adopted")(d)
+		d.Spec.Template.Labels = map[string]string{"app": "adopted", "tier": "front"}
+	}
+	for name, test := range map[string]struct {
+		parent Parent
+		former *appsv1.Deployment
+		change func(want *appsv1.DeploymentSpec)
+	}{
+		"image and replicas absent": {parent(wantReplicas(nil)), deployment(decorated), func(*appsv1.DeploymentSpec) {}},
+		"image declared": {parent(wantReplicas(nil), wantImage("nginx:1.29")), deployment(decorated), func(want *appsv1.DeploymentSpec) {
+			want.Template.Spec.Containers[1].Image = "nginx:1.29"
+		}},
+		"replicas declared": {parent(wantReplicas(ptr.To[int32](5))), deployment(decorated), func(want *appsv1.DeploymentSpec) {
+			want.Replicas = ptr.To[int32](5)
+		}},
+		"of a Deployment that somebody else made": {parent(), deployment(decorated, adopted), func(want *appsv1.DeploymentSpec) {
+			want.Selector.MatchLabels = map[string]string{"app": "nginx", "controller": "a"}
+			want.Template.Labels = map[string]string{"app": "nginx", "controller": "a", "tier": "front"}
+		}},
+		"of one without labels": {parent(), deployment(decorated, func(d *appsv1.Deployment) { d.Spec.Template.Labels = nil }), func(want *appsv1.DeploymentSpec) {
+			want.Template.Labels = map[string]string{"app": "nginx", "controller": "a"}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			named("old")(test.former)
+			before := test.former.DeepCopy()
+			got := Decide(test.parent, View{Former: list(test.former)}).Create
+			if got == nil {
+				t.Fatal("nothing is created")
+			}
+			want := before.DeepCopy()
+			test.change(&want.Spec)
+			if diff := cmp.Diff(want.Spec, got.Spec); diff != "" {
+				t.Errorf("unexpected spec (-want +got):\n%s", diff)
+			}
+			metadata := test.parent.newDeployment().ObjectMeta
+			metadata.Labels, metadata.Annotations = map[string]string{"team": "blue"}, map[string]string{"example.com/contact": "blue@example.com"}
+			if diff := cmp.Diff(metadata, got.ObjectMeta); diff != "" {
+				t.Errorf("unexpected metadata (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(before, test.former); diff != "" {
+				t.Errorf("the former Deployment was changed:\n%s", diff)
+			}
+		})
+	}
+}
+
+// The cache has only a part of the former Deployment, and may be late.
+func TestARenameReadsTheFormerDeployment(t *testing.T) {
+	former := deployment(named("old"), decorated)
+	for name, test := range map[string]struct {
+		stored  *appsv1.Deployment
+		creates bool
+	}{
+		"as cached":     {former, true},
+		"changed since": {deployment(named("old"), decorated, func(d *appsv1.Deployment) { d.ResourceVersion = "8" }), true},
+		"gone":          {nil, false},
+		"another":       {deployment(named("old"), decorated, func(d *appsv1.Deployment) { d.UID = "uid-another" }), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cached := former.DeepCopy()
+			Trim(cached)
+			keeper, client := newTestKeeper(t, list(cached), list(test.stored))
+			state, err := keeper.Keep(t.Context(), parent())
+			if !test.creates {
+				if !apierrors.IsConflict(err) || state.Refused != cached || len(client.Actions()) != 1 {
+					t.Errorf("Keep() = %+v, %v, want a conflict for a late cache", state, err)
+				}
+				return
+			}
+			if err != nil || !state.Written {
+				t.Fatalf("Keep() = %+v, %v, want the Deployment", state, err)
+			}
+			if diff := cmp.Diff(former.Spec, state.Deployment.Spec); diff != "" {
+				t.Errorf("unexpected spec (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestARenameCreatesNothingWithoutTheContainer(t *testing.T) {
+	former := deployment(named("old"), func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Name = "web" })
+	decision := Decide(parent(wantImage("nginx:1.29")), View{Former: list(former)})
+	if o := decision.Obstacle; decision.Create != nil || o == nil || o.Reason != "ContainerMissing" || !strings.Contains(o.Message, `Deployment "old"`) {
+		t.Errorf("decision = %+v, want ContainerMissing for the former Deployment", decision)
 	}
 }
 

@@ -4,118 +4,153 @@
 package workload
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 )
 
 const (
-	// quickCorrections is how many times replicas are corrected at once.
+	// quickCorrections is how many times a field is corrected at once.
 	quickCorrections = 5
 	// contestPeriod is how far apart corrections are after that. Twice as long
 	// without one and the contest is over.
 	contestPeriod = 10 * time.Second
+	// rewriteRetry is after how long a field is written again that admission has changed,
+	// while nothing else changes: the webhook or the policy may be gone.
+	rewriteRetry = lastRetry
 )
 
-// contests remembers how often the replicas of Deployments were corrected. Two
-// writers that both own the replicas, such as a parent that declares them and an
-// autoscaler, would otherwise correct each other as fast as they can. It is lost
-// with the process; a new one counts anew.
-type contests struct {
-	mutex    sync.Mutex
-	byParent map[types.UID]contest
-	swept    time.Time
+// corrections remembers how the fields of Deployments were written. Two writers of one
+// field, such as a parent that declares the replicas and an autoscaler, would otherwise
+// correct each other as fast as they can. And what admission changes in each write would be
+// written again with each event. It is lost with the process; a new one starts from zero.
+type corrections struct {
+	mutex   sync.Mutex
+	byField map[parentField]correction
+	swept   time.Time
 }
 
-// contest is what is remembered of one parent.
-type contest struct {
+type parentField struct {
+	parent types.UID
+	field  Field
+}
+
+// correction is what is remembered of one field.
+type correction struct {
 	generation int64     // of the parent: with a new one it wants something new
 	count      int       // of corrections, each soon after the one before
 	last       time.Time // of them
 	rival      string    // whose value was corrected last
+	rewritten  string    // what admission made of what was written last, "" if nothing else
 }
 
-func (c contest) over(p Parent, now time.Time) bool {
-	return c.generation != p.GetGeneration() || now.Sub(c.last) >= 2*contestPeriod
-}
-
-// of returns the contest over the parent's replicas: whether to hold back another
-// correction, what to say of it, nil if there is none, and when to look again.
-func (c *contests) of(p Parent, now time.Time) (hold bool, obstacle *Obstacle, again time.Duration) {
+// of returns which fields are not to be written now, what to say of them, nil if there is
+// nothing to say, and when to look again. live is nil if there is no Deployment.
+func (c *corrections) of(p Parent, live *appsv1.Deployment, now time.Time) (hold Fields, obstacle *Obstacle, again time.Duration) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	contest, ok := c.byParent[p.GetUID()]
-	if !ok || contest.over(p, now) || contest.count < quickCorrections {
-		return false, nil, 0
+	if live == nil {
+		return Fields{}, nil, 0
 	}
-	elapsed := now.Sub(contest.last)
-	hold = elapsed < contestPeriod
-	again = 2*contestPeriod - elapsed
-	if hold {
-		again = contestPeriod - elapsed
+	for f := range fieldCount {
+		correction, ok := c.byField[parentField{p.GetUID(), f}]
+		if !ok || correction.generation != p.GetGeneration() {
+			continue
+		}
+		held, said, wait := correction.judge(p, live, f, now)
+		if hold[f] = held; obstacle == nil {
+			obstacle = said
+		}
+		again = sooner(again, wait)
 	}
-	return hold, &Obstacle{
-		Reason: workloadv1alpha1.ReasonReplicasContested,
-		Message: fmt.Sprintf("spec.replicas of Deployment %q is also set by %s: leave spec.replicas of %s out, or stop the other writer; until then it is corrected once in %v",
-			p.DeploymentName, contest.rival, p, contestPeriod),
-		Passes: true,
-	}, again
+	return hold, obstacle, again
 }
 
-// corrected notes that the replicas of live were corrected.
-func (c *contests) corrected(p Parent, live *appsv1.Deployment, fieldManager string, now time.Time) {
+// judge is [corrections.of] for one field.
+func (c correction) judge(p Parent, live *appsv1.Deployment, f Field, now time.Time) (hold bool, obstacle *Obstacle, again time.Duration) {
+	elapsed := now.Sub(c.last)
+	if c.rewritten != "" && c.rewritten == valueOf(live, f) && elapsed < rewriteRetry {
+		return true, p.rewritten(live, f), rewriteRetry - elapsed
+	}
+	if c.count < quickCorrections || elapsed >= 2*contestPeriod {
+		return false, nil, 0
+	}
+	if elapsed < contestPeriod {
+		return true, p.contested(live, f, c.rival), contestPeriod - elapsed
+	}
+	return false, p.contested(live, f, c.rival), 2*contestPeriod - elapsed
+}
+
+// contested says that somebody else sets the field, too.
+func (p Parent) contested(live *appsv1.Deployment, f Field, rival string) *Obstacle {
+	reason, what, declared := workloadv1alpha1.ReasonReplicasContested, "spec.replicas", "spec.replicas"
+	if f == Image {
+		reason, what, declared = workloadv1alpha1.ReasonImageContested, fmt.Sprintf("the image of container %q", containerName), "spec.image"
+	}
+	return &Obstacle{
+		Reason: reason,
+		Message: fmt.Sprintf("%s of Deployment %q is also set by %s: leave %s of %s out, or stop the other writer; until then it is corrected once in %v",
+			what, live.Name, rival, declared, p, contestPeriod),
+		Passes: true,
+	}
+}
+
+// rewritten says that admission changes what the parent declares for the field.
+func (p Parent) rewritten(live *appsv1.Deployment, f Field) *Obstacle {
+	declared := "spec.replicas"
+	if f == Image {
+		declared = "spec.image"
+	}
+	return &Obstacle{
+		Reason: workloadv1alpha1.ReasonRewrittenByAdmission,
+		Message: fmt.Sprintf("%s of %s is %q, and admission changed it to %q in Deployment %q: declare that, or exempt the Deployment from the webhook or policy; it is tried again once in %v",
+			declared, p, p.declared(f), valueOf(live, f), live.Name, rewriteRetry),
+	}
+}
+
+// note notes that the field was written as the parent declares it, and what came of it.
+// before is nil if the Deployment was created.
+func (c *corrections) note(p Parent, f Field, before, after *appsv1.Deployment, fieldManager string, now time.Time) {
+	rewritten := p.differs(after, f)
+	if before == nil && !rewritten {
+		return
+	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.sweep(now)
-	contest := c.byParent[p.GetUID()]
-	if contest.over(p, now) {
-		contest.count = 0
+	key := parentField{p.GetUID(), f}
+	noted := c.byField[key]
+	if noted.generation != p.GetGeneration() || now.Sub(noted.last) >= 2*contestPeriod {
+		noted.count = 0
 	}
-	contest.generation, contest.last, contest.rival = p.GetGeneration(), now, rivalOf(live, fieldManager)
-	contest.count++
-	c.byParent[p.GetUID()] = contest
+	if before != nil {
+		noted.count++
+		noted.rival = rivalOf(before, f, fieldManager)
+	}
+	noted.generation, noted.last, noted.rewritten = p.GetGeneration(), now, ""
+	if rewritten {
+		noted.rewritten = valueOf(after, f)
+	}
+	c.byField[key] = noted
 }
 
-// sweep forgets now and then those that are over.
-func (c *contests) sweep(now time.Time) {
-	if c.byParent == nil {
-		c.byParent = map[types.UID]contest{}
+// sweep forgets now and then what does not matter any more.
+func (c *corrections) sweep(now time.Time) {
+	if c.byField == nil {
+		c.byField = map[parentField]correction{}
 	}
 	if now.Sub(c.swept) < 2*contestPeriod {
 		return
 	}
 	c.swept = now
-	maps.DeleteFunc(c.byParent, func(_ types.UID, contest contest) bool { return now.Sub(contest.last) >= 2*contestPeriod })
-}
-
-// rivalOf names the field manager, other than ours, that set the Deployment's
-// replicas last.
-func rivalOf(live *appsv1.Deployment, fieldManager string) string {
-	rival, last := "an unknown writer", metav1.Time{}
-	for _, entry := range live.ManagedFields {
-		if managesReplicas(entry) && entry.Manager != fieldManager && (entry.Time == nil || !entry.Time.Before(&last)) {
-			rival = fmt.Sprintf("field manager %q", entry.Manager)
-			if entry.Time != nil {
-				last = *entry.Time
-			}
-		}
-	}
-	return rival
-}
-
-// managesReplicas tells whether spec.replicas belongs to the field manager.
-func managesReplicas(entry metav1.ManagedFieldsEntry) bool {
-	if entry.Subresource == "status" {
-		return false // there is a status.replicas too
-	}
-	// What Trim has left is one that does.
-	return entry.FieldsV1 == nil || bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:replicas":{}`))
+	maps.DeleteFunc(c.byField, func(_ parentField, noted correction) bool {
+		elapsed := now.Sub(noted.last)
+		return elapsed >= rewriteRetry || noted.rewritten == "" && elapsed >= 2*contestPeriod
+	})
 }

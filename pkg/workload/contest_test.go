@@ -9,15 +9,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
 	testingclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 )
 
-func managed(manager, subresource, fields string, second int) metav1.ManagedFieldsEntry {
+func managedBy(manager, subresource, fields string, second int) metav1.ManagedFieldsEntry {
 	at := metav1.Unix(int64(second), 0)
 	return metav1.ManagedFieldsEntry{Manager: manager, Subresource: subresource, Time: &at, FieldsV1: metav1.NewFieldsV1(fields)}
 }
@@ -26,11 +29,11 @@ func managed(manager, subresource, fields string, second int) metav1.ManagedFiel
 func contested() *appsv1.Deployment {
 	return deployment(withReplicas(ptr.To[int32](9)), func(d *appsv1.Deployment) {
 		d.ManagedFields = []metav1.ManagedFieldsEntry{
-			managed("test-manager", "", `{"f:spec":{"f:replicas":{}}}`, 9),
-			managed("kubectl", "", `{"f:spec":{"f:replicas":{}}}`, 1),
-			managed("autoscaler", "scale", `{"f:spec":{"f:replicas":{}}}`, 2),
-			managed("deployment-controller", "status", `{"f:status":{"f:replicas":{}}}`, 3),
-			managed("labeller", "", `{"f:metadata":{"f:labels":{}}}`, 4),
+			managedBy("test-manager", "", `{"f:spec":{"f:replicas":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"nginx\"}":{".":{},"f:image":{},"f:name":{}}}}}}}`, 9),
+			managedBy("kubectl", "", `{"f:spec":{"f:replicas":{}}}`, 1),
+			managedBy("autoscaler", "scale", `{"f:spec":{"f:replicas":{}}}`, 2),
+			managedBy("deployment-controller", "status", `{"f:status":{"f:replicas":{}}}`, 3),
+			managedBy("labeller", "", `{"f:metadata":{"f:labels":{}}}`, 4),
 		}
 	})
 }
@@ -121,16 +124,16 @@ func TestSlowCorrectionsAreNoContest(t *testing.T) {
 }
 
 func TestContestsThatAreOverAreForgotten(t *testing.T) {
-	var contests contests
+	var corrections corrections
 	now := time.Now()
 	for i := range 100 { // one after the other, each once
 		p := parent()
 		p.SetUID(types.UID(strconv.Itoa(i)))
-		contests.corrected(p, contested(), "test-manager", now)
+		corrections.note(p, Replicas, contested(), deployment(), "test-manager", now)
 		now = now.Add(contestPeriod)
 	}
 	// Those that are not over, and those that came to be since the last sweep.
-	if n := len(contests.byParent); n > 4 {
+	if n := len(corrections.byField); n > 4 {
 		t.Errorf("%d contests are remembered", n)
 	}
 }
@@ -166,5 +169,129 @@ func TestPatchedReplicasAreContested(t *testing.T) {
 		if last := i == quickCorrections-1; (state.Obstacle != nil) != last {
 			t.Errorf("correction %d: obstacle %+v, want one only after the last", i+1, state.Obstacle)
 		}
+	}
+}
+
+// An image that somebody else sets is corrected as slowly, and each time is a rollout.
+func TestAnImageThatIsContestedIsCorrectedSlowly(t *testing.T) {
+	clock := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	live := deployment(withImage("httpd"), func(d *appsv1.Deployment) {
+		d.ManagedFields = []metav1.ManagedFieldsEntry{
+			managedBy("autoscaler", "", `{"f:spec":{"f:replicas":{}}}`, 9),
+			managedBy("image-updater", "", `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"nginx\"}":{"f:image":{}}}}}}}`, 1),
+		}
+	})
+	keeper, client := newTestKeeper(t, list(live), list(live))
+	keeper.clock = clock
+	wish := parent(wantImage("nginx:1.29"))
+	begin := clock.Now()
+	var patched []time.Duration
+	for clock.Since(begin) < 40*time.Second {
+		client.ClearActions()
+		state, err := keeper.Keep(t.Context(), wish)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(client.Actions()) > 0 {
+			patched = append(patched, clock.Since(begin))
+		}
+		if o := state.Obstacle; len(patched) >= quickCorrections && (o == nil || o.Reason != "ImageContested" || !o.Passes || state.Again <= 0 ||
+			!strings.HasPrefix(o.Message, `the image of container "nginx" of Deployment "web" is also set by field manager "image-updater": leave spec.image of Foo "a" out`)) {
+			t.Fatalf("after %v: obstacle = %+v, want ImageContested by the image-updater", clock.Since(begin), o)
+		}
+		clock.Step(time.Second)
+	}
+	want := []time.Duration{0, 1, 2, 3, 4, 14, 24, 34}
+	for i := range want {
+		want[i] *= time.Second
+	}
+	if diff := cmp.Diff(want, patched); diff != "" {
+		t.Errorf("patched at other times (-want +got):\n%s", diff)
+	}
+
+	// Replicas are corrected all the same.
+	drifted := live.DeepCopy()
+	drifted.Spec.Replicas = ptr.To[int32](9)
+	if err := keeper.deployments.Update(drifted); err != nil {
+		t.Fatal(err)
+	}
+	client.ClearActions()
+	if _, err := keeper.Keep(t.Context(), wish); err != nil || len(client.Actions()) != 1 || client.Actions()[0].GetVerb() != "update" {
+		t.Errorf("Keep(): %v, actions %v, want the replicas corrected", err, client.Actions())
+	}
+}
+
+// TestWhatAdmissionRewritesIsNotWrittenAgain has admission pin images to a mirror, and keep
+// Deployments at five replicas.
+func TestWhatAdmissionRewritesIsNotWrittenAgain(t *testing.T) {
+	pinned := func(d *appsv1.Deployment) { withImage("mirror.local/nginx:1.29")(d) }
+	bounded := withReplicas(ptr.To[int32](5))
+	for name, test := range map[string]struct {
+		parent  Parent
+		cached  *appsv1.Deployment
+		rewrite func(*appsv1.Deployment)
+		message string
+	}{
+		"image":                           {parent(wantImage("nginx:1.29")), deployment(), pinned, `spec.image of Foo "a" is "nginx:1.29", and admission changed it to "mirror.local/nginx:1.29" in Deployment "web": `},
+		"replicas":                        {parent(), deployment(withReplicas(ptr.To[int32](9))), bounded, `spec.replicas of Foo "a" is "3", and admission changed it to "5" in Deployment "web": `},
+		"of a Deployment that is created": {parent(wantImage("nginx:1.29")), nil, pinned, `spec.image of Foo "a" is "nginx:1.29", and admission changed it to "mirror.local/nginx:1.29" in Deployment "web": `},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := testingclock.NewFakeClock(time.Now())
+			keeper, client := newTestKeeper(t, list(test.cached), list(test.cached))
+			keeper.clock = clock
+			writes := 0
+			client.PrependReactor("*", "deployments", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				after := deployment(test.rewrite)
+				switch {
+				case action.GetVerb() == "list":
+					return false, nil, nil
+				case action.GetSubresource() == "scale":
+					writes++
+					return true, &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: *after.Spec.Replicas}}, keeper.deployments.Update(after)
+				default:
+					writes++
+					return true, after, keeper.deployments.Update(after)
+				}
+			})
+			keep := func(p Parent, wantWrites int) {
+				t.Helper()
+				writes = 0
+				state, err := keeper.Keep(t.Context(), p)
+				if err != nil || writes != wantWrites {
+					t.Fatalf("%d writes, %v, want %d", writes, err, wantWrites)
+				}
+				if o := state.Obstacle; o == nil || o.Reason != "RewrittenByAdmission" || o.Passes || !strings.HasPrefix(o.Message, test.message) || state.Again <= 0 {
+					t.Fatalf("obstacle = %+v, again after %v, want RewrittenByAdmission with %q", o, state.Again, test.message)
+				}
+			}
+			keep(test.parent, 1)
+			for range 28 {
+				clock.Step(10 * time.Second)
+				keep(test.parent, 0)
+			}
+
+			// Another value of the field is corrected, and so is the same one after a while.
+			if err := keeper.deployments.Update(deployment(withImage("httpd"), withReplicas(ptr.To[int32](9)))); err != nil {
+				t.Fatal(err)
+			}
+			keep(test.parent, 1)
+			keep(test.parent, 0)
+			clock.Step(rewriteRetry)
+			keep(test.parent, 1)
+
+			// So is a new wish.
+			test.parent.Object = &metav1.ObjectMeta{Name: "a", Namespace: "default", UID: "uid-a", Generation: 5}
+			keep(test.parent, 1)
+			keep(test.parent, 0)
+
+			// Once it is as declared there is nothing to say.
+			if err := keeper.deployments.Update(deployment(withImage("nginx:1.29"))); err != nil {
+				t.Fatal(err)
+			}
+			if state, err := keeper.Keep(t.Context(), test.parent); err != nil || state.Obstacle != nil || state.Again != 0 {
+				t.Errorf("Keep() = %+v, %v, want nothing to say", state, err)
+			}
+		})
 	}
 }

@@ -23,9 +23,8 @@ type View struct {
 	// Former are the Deployments that the parent owns under other names, from
 	// before it was given the present one, the newest first.
 	Former []*appsv1.Deployment
-	// HoldReplicas says that the replicas are contested and not to be corrected
-	// now.
-	HoldReplicas bool
+	// Hold are the fields that are not to be corrected now.
+	Hold Fields
 }
 
 // own returns the live Deployment if it is the parent's, else nil.
@@ -34,6 +33,14 @@ func (v View) own(p Parent) *appsv1.Deployment {
 		return nil
 	}
 	return v.Live
+}
+
+// differ returns the fields of the live Deployment to correct now.
+func (v View) differ(p Parent) (fields Fields) {
+	for f := range fieldCount {
+		fields[f] = p.differs(v.Live, f) && !v.Hold[f]
+	}
+	return fields
 }
 
 // former returns the newest of the former Deployments, nil if there is none.
@@ -105,11 +112,11 @@ func Decide(p Parent, view View) Decision {
 		return Decision{Obstacle: obstacle}
 	}
 	obstacle := p.missingContainer(view.Live)
-	replicas, image := p.replicasDiffer(view.Live) && !view.HoldReplicas, p.imageDiffers(view.Live) && obstacle == nil
+	differ := view.differ(p)
 	switch {
-	case image:
-		return Decision{Patch: p.patch(view.Live, replicas)}
-	case replicas:
+	case differ[Image] && obstacle == nil:
+		return Decision{Patch: p.patch(view.Live, differ[Replicas])}
+	case differ[Replicas]:
 		return Decision{Scale: p.scale(view.Live), Obstacle: obstacle}
 	case obstacle != nil:
 		return Decision{Obstacle: obstacle}
@@ -223,32 +230,4 @@ func (p Parent) patch(live *appsv1.Deployment, replicas bool) []byte {
 		panic(err) // strings and numbers in maps always marshal
 	}
 	return patch
-}
-
-// replicasDiffer tells whether the Deployment has other replicas than declared.
-func (p Parent) replicasDiffer(live *appsv1.Deployment) bool {
-	return p.Replicas != nil && *p.Replicas != replicasOf(live)
-}
-
-// imageDiffers tells whether the Deployment has another image than declared.
-func (p Parent) imageDiffers(live *appsv1.Deployment) bool {
-	return p.Image != "" && p.Image != imageOf(live)
-}
-
-// replicasOf returns how many replicas the Deployment asks for.
-func replicasOf(deployment *appsv1.Deployment) int32 {
-	if deployment.Spec.Replicas == nil {
-		return 1 // the API's default
-	}
-	return *deployment.Spec.Replicas
-}
-
-// imageOf returns the image of the container that is the parent's.
-func imageOf(deployment *appsv1.Deployment) string {
-	for _, container := range deployment.Spec.Template.Spec.Containers {
-		if container.Name == containerName {
-			return container.Image
-		}
-	}
-	return ""
 }

@@ -99,8 +99,8 @@ func (p Parent) facts(view View) []controller.Fact {
 			replicas.Wanted = fmt.Sprint(*p.Replicas)
 		}
 		if own != nil {
-			replicas.Actual, replicas.Differs = fmt.Sprint(replicasOf(own)), p.replicasDiffer(own)
-			image.Actual, image.Differs = imageOf(own), p.imageDiffers(own)
+			replicas.Actual, replicas.Differs = fmt.Sprint(replicasOf(own)), p.differs(own, Replicas)
+			image.Actual, image.Differs = imageOf(own), p.differs(own, Image)
 		}
 		facts = append(facts, replicas, image)
 	}
@@ -132,8 +132,8 @@ func (p Parent) owners(live *appsv1.Deployment) (wanted, actual string) {
 // state to judge its status by, nil if that depends on what comes of a write.
 func (k *Keeper) foresee(p Parent, view View) (next string, state *State) {
 	now := k.clock.Now()
-	hold, contest, again := k.contests.of(p, now)
-	view.HoldReplicas = hold
+	hold, held, again := k.corrections.of(p, view.Live, now)
+	view.Hold = hold
 	decision := Decide(p, view)
 	write := decision.write(p)
 	if obstacle, wait := k.denials.of(p, write, now); obstacle != nil {
@@ -149,10 +149,10 @@ func (k *Keeper) foresee(p Parent, view View) (next string, state *State) {
 		return fmt.Sprintf("%s Deployment %q", write.doing(), write.deployment), nil
 	case decision.Obstacle != nil:
 		return fmt.Sprintf("nothing: %s: %s", decision.Obstacle.Reason, decision.Obstacle.Message), &State{Deployment: view.own(p), Former: view.former(), Obstacle: decision.Obstacle}
-	case contest != nil && hold:
-		return fmt.Sprintf("nothing for %v: %s", again.Round(time.Millisecond), contest.Message), &State{Deployment: view.Live, Former: view.former(), Obstacle: contest}
+	case held != nil && hold.any():
+		return fmt.Sprintf("nothing for %v: %s", again.Round(time.Millisecond), held.Message), &State{Deployment: view.Live, Former: view.former(), Obstacle: held}
 	default:
-		return nothing, &State{Deployment: view.Live, Former: view.former(), Obstacle: contest}
+		return nothing, &State{Deployment: view.Live, Former: view.former(), Obstacle: held}
 	}
 }
 

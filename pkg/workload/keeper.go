@@ -6,7 +6,6 @@ package workload
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -43,7 +42,7 @@ type Keeper struct {
 	writes       *writes.Transport
 	fieldManager string
 	clock        clock.PassiveClock
-	contests     contests
+	corrections  corrections
 	denials      denials
 	confirmed    confirmations
 }
@@ -103,13 +102,13 @@ func (k *Keeper) Keep(ctx context.Context, p Parent) (State, error) {
 	if err != nil {
 		return State{}, fmt.Errorf("reading Deployments of %s: %w", p, err)
 	}
-	view.HoldReplicas, _, _ = k.contests.of(p, k.clock.Now())
+	view.Hold, _, _ = k.corrections.of(p, view.Live, k.clock.Now())
 	decision := Decide(p, view)
 	write := decision.write(p)
 	if obstacle, again := k.denials.of(p, write, k.clock.Now()); obstacle != nil {
 		return State{Deployment: view.Live, Obstacle: obstacle, Again: again}, nil
 	}
-	if write.verb == "" && decision.Obstacle == nil && !view.HoldReplicas {
+	if write.verb == "" && decision.Obstacle == nil && !view.Hold.any() {
 		k.writes.Skip(deploymentsInMetrics)
 	}
 	if err := k.writes.Withheld(ctx, write.verb, write.resource, p.GetNamespace(), write.deployment); err != nil {
@@ -138,7 +137,7 @@ func (k *Keeper) Keep(ctx context.Context, p Parent) (State, error) {
 		state.Obstacle = decision.Obstacle
 	}
 	if state.Obstacle == nil {
-		_, state.Obstacle, state.Again = k.contests.of(p, k.clock.Now())
+		_, state.Obstacle, state.Again = k.corrections.of(p, state.Deployment, k.clock.Now())
 	}
 	return state, nil
 }
@@ -209,6 +208,9 @@ func (k *Keeper) create(ctx context.Context, p Parent, deployment *appsv1.Deploy
 	if err != nil {
 		return State{}, fmt.Errorf("creating Deployment %q of %s: %w", deployment.Name, p, err)
 	}
+	for f := range fieldCount {
+		k.corrections.note(p, f, nil, created, k.fieldManager, k.clock.Now())
+	}
 	klog.FromContext(ctx).V(2).Info("Created Deployment", "deployment", klog.KObj(created))
 	return State{Deployment: created, Written: true}, nil
 }
@@ -219,12 +221,13 @@ func (k *Keeper) scale(ctx context.Context, p Parent, live *appsv1.Deployment, s
 	if err != nil {
 		return notWritten(p, "scaling", live, err)
 	}
-	k.contests.corrected(p, live, k.fieldManager, k.clock.Now())
 	klog.FromContext(ctx).V(2).Info("Scaled Deployment", "deployment", klog.KObj(live), "replicas", scaled.Spec.Replicas)
-	// It was just as cached, and differs now by its replicas, with which it has a new
-	// generation.
+	// It was just as cached. If its replicas differ now, it has a new generation.
 	d := *live
-	d.ResourceVersion, d.Generation, d.Spec.Replicas = scaled.ResourceVersion, live.Generation+1, &scaled.Spec.Replicas
+	if d.ResourceVersion, d.Spec.Replicas = scaled.ResourceVersion, &scaled.Spec.Replicas; replicasOf(live) != scaled.Spec.Replicas {
+		d.Generation++
+	}
+	k.corrections.note(p, Replicas, live, &d, k.fieldManager, k.clock.Now())
 	return State{Deployment: &d, Written: true}, nil
 }
 
@@ -234,11 +237,13 @@ func (k *Keeper) patch(ctx context.Context, p Parent, view View, patch []byte) (
 	if err != nil {
 		return notWritten(p, "patching", live, err)
 	}
-	replicas := p.replicasDiffer(live) && !view.HoldReplicas
-	if replicas {
-		k.contests.corrected(p, live, k.fieldManager, k.clock.Now())
+	differed := view.differ(p)
+	for f := range fieldCount {
+		if differed[f] {
+			k.corrections.note(p, f, live, patched, k.fieldManager, k.clock.Now())
+		}
 	}
-	klog.FromContext(ctx).V(2).Info("Patched Deployment", "deployment", klog.KObj(patched), "replicas", replicas)
+	klog.FromContext(ctx).V(2).Info("Patched Deployment", "deployment", klog.KObj(patched), "replicas", differed[Replicas])
 	return State{Deployment: patched, Written: true}, nil
 }
 
@@ -251,42 +256,6 @@ func notWritten(p Parent, doing string, d *appsv1.Deployment, err error) (State,
 		return State{Refused: d}, err
 	}
 	return State{}, fmt.Errorf("%s Deployment %q of %s: %w", doing, d.Name, p, err)
-}
-
-// delete deletes a former Deployment, if it is still the one that was looked at.
-func (k *Keeper) delete(ctx context.Context, p Parent, live, former *appsv1.Deployment) (State, error) {
-	if former.Status.AvailableReplicas > 0 {
-		if err := k.confirm(ctx, live); apierrors.IsConflict(err) {
-			return State{Refused: live}, err
-		} else if err != nil {
-			return State{}, err
-		}
-	}
-	background := metav1.DeletePropagationBackground
-	err := k.client.Deployments(former.Namespace).Delete(ctx, former.Name, metav1.DeleteOptions{
-		Preconditions:     &metav1.Preconditions{UID: &former.UID, ResourceVersion: &former.ResourceVersion},
-		PropagationPolicy: &background,
-	})
-	if err != nil {
-		return notWritten(p, "deleting former", former, err)
-	}
-	klog.FromContext(ctx).V(2).Info("Deleted former Deployment", "deployment", klog.KObj(former))
-	return State{Deployment: live}, nil
-}
-
-// confirm returns a conflict unless the Deployment is just now as the cache has it. A
-// late cache may show one that serves and has been deleted since, by the last sync
-// if the parent was renamed to and fro: for such a one the last that really serves
-// must not go.
-func (k *Keeper) confirm(ctx context.Context, d *appsv1.Deployment) error {
-	now, err := k.get(ctx, d.Namespace, d.Name)
-	if err != nil {
-		return err
-	}
-	if now != nil && now.UID == d.UID && now.ResourceVersion == d.ResourceVersion {
-		return nil
-	}
-	return stale(d.Name, errors.New("it is not as the cache has it"))
 }
 
 // get returns the Deployment as the API server has it, nil if there is none. To list

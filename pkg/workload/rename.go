@@ -11,6 +11,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
 
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 )
@@ -93,4 +96,40 @@ func (p Parent) obsolete(view View) *appsv1.Deployment {
 		}
 	}
 	return nil
+}
+
+// delete deletes a former Deployment, if it is still the one that was looked at.
+func (k *Keeper) delete(ctx context.Context, p Parent, live, former *appsv1.Deployment) (State, error) {
+	if former.Status.AvailableReplicas > 0 {
+		if err := k.confirm(ctx, live); apierrors.IsConflict(err) {
+			return State{Refused: live}, err
+		} else if err != nil {
+			return State{}, err
+		}
+	}
+	background := metav1.DeletePropagationBackground
+	err := k.client.Deployments(former.Namespace).Delete(ctx, former.Name, metav1.DeleteOptions{
+		Preconditions:     &metav1.Preconditions{UID: &former.UID, ResourceVersion: &former.ResourceVersion},
+		PropagationPolicy: &background,
+	})
+	if err != nil {
+		return notWritten(p, "deleting former", former, err)
+	}
+	klog.FromContext(ctx).V(2).Info("Deleted former Deployment", "deployment", klog.KObj(former))
+	return State{Deployment: live}, nil
+}
+
+// confirm returns a conflict unless the Deployment is just now as the cache has it. A
+// late cache may show one that serves and has been deleted since, by the last sync
+// if the parent was renamed to and fro: for such a one the last that really serves
+// must not go.
+func (k *Keeper) confirm(ctx context.Context, d *appsv1.Deployment) error {
+	now, err := k.get(ctx, d.Namespace, d.Name)
+	if err != nil {
+		return err
+	}
+	if now != nil && now.UID == d.UID && now.ResourceVersion == d.ResourceVersion {
+		return nil
+	}
+	return stale(d.Name, errors.New("it is not as the cache has it"))
 }

@@ -65,11 +65,11 @@ func isOurs(d *appsv1.Deployment) bool {
 	return group == samplev1alpha1.GroupName || group == icecreamv1alpha1.GroupName
 }
 
-// trimManagedFields leaves only who manages the Deployment's replicas.
+// trimManagedFields leaves only who manages the fields that a parent may declare.
 func trimManagedFields(d *appsv1.Deployment) {
-	kept := slices.DeleteFunc(d.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool { return !managesReplicas(entry) })
+	kept := slices.DeleteFunc(d.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool { return !managed(entry).any() })
 	for i := range kept {
-		kept[i].FieldsV1 = nil
+		kept[i].FieldsV1 = entriesOf[managed(kept[i])]
 	}
 	d.ManagedFields = exact(kept)
 }

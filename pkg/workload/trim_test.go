@@ -14,25 +14,31 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestTrimKeepsWhoManagesReplicas(t *testing.T) {
+func TestTrimKeepsWhoManagesWhatMayBeDeclared(t *testing.T) {
 	d := contested()
+	d.ManagedFields = append(d.ManagedFields,
+		managedBy("kubectl-set", "", `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"nginx\"}":{"f:env":{"k:{\"name\":\"nginx\"}":{}},"f:image":{}}}}}}}`, 8),
+		managedBy("sidecar-injector", "", `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"nginx\"}":{"f:env":{}},"k:{\"name\":\"envoy\"}":{"f:image":{}}}}}}}`, 9))
 	for range 2 { // informers may transform twice
 		Trim(d)
-		var got []string
+		got := map[string]Fields{}
 		for _, entry := range d.ManagedFields {
-			got = append(got, entry.Manager)
-			if entry.FieldsV1 != nil {
-				t.Errorf("the fields of %s are kept", entry.Manager)
+			got[entry.Manager] = managed(entry)
+			if size := len(entry.FieldsV1.GetRawString()); size > 120 {
+				t.Errorf("%d bytes are kept of the fields of %s", size, entry.Manager)
 			}
 		}
-		if diff := cmp.Diff([]string{"test-manager", "kubectl", "autoscaler"}, got); diff != "" {
+		want := map[string]Fields{"test-manager": {Replicas: true, Image: true}, "kubectl": {Replicas: true}, "autoscaler": {Replicas: true}, "kubectl-set": {Image: true}}
+		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("unexpected managers (-want +got):\n%s", diff)
 		}
 	}
-	if got := rivalOf(d, "test-manager"); got != `field manager "autoscaler"` {
-		t.Errorf("rival = %s", got)
+	for f, want := range map[Field]string{Replicas: `field manager "autoscaler"`, Image: `field manager "kubectl-set"`} {
+		if got := rivalOf(d, f, "test-manager"); got != want {
+			t.Errorf("rival = %s, want %s", got, want)
+		}
 	}
-	if got := rivalOf(deployment(), "test-manager"); got != "an unknown writer" {
+	if got := rivalOf(deployment(), Replicas, "test-manager"); got != "an unknown writer" {
 		t.Errorf("rival = %s", got)
 	}
 }

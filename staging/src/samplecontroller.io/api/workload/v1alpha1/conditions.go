@@ -31,6 +31,9 @@ const (
 	// ReasonReplicasContested: another writer sets the replicas of the Deployment
 	// again and again; the message names its field manager.
 	ReasonReplicasContested = "ReplicasContested"
+	// ReasonImageContested: another writer sets the image of the Deployment again
+	// and again; the message names its field manager.
+	ReasonImageContested = "ImageContested"
 	// ReasonWaitingForDeletion: a Deployment of the wanted name is being
 	// deleted, or belongs to an earlier object of the same kind and name; it is
 	// created again once that one is gone. Or the Deployment of a former
@@ -53,6 +56,9 @@ const (
 	// ReasonWriteDenied: the API server refuses to create or change the
 	// Deployment, for example for a quota or an admission policy.
 	ReasonWriteDenied = "WriteDenied"
+	// ReasonRewrittenByAdmission: a webhook or a policy changes what the spec declares
+	// when the Deployment is written; the message has both values.
+	ReasonRewrittenByAdmission = "RewrittenByAdmission"
 	// ReasonProgressDeadlineExceeded: the Deployment reports that its rollout
 	// has made no progress within spec.progressDeadlineSeconds.
 	ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"

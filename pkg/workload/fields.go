@@ -1,0 +1,135 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/lru"
+)
+
+// Field is a field of a Deployment that a parent may declare.
+type Field int
+
+// The fields that a parent may declare.
+const (
+	Replicas Field = iota
+	Image
+	fieldCount
+)
+
+// Fields is a set of them.
+type Fields [fieldCount]bool
+
+// any tells whether there is one in the set.
+func (f Fields) any() bool { return f != Fields{} }
+
+// declared returns what the parent declares for the field, "" if it leaves it to others.
+func (p Parent) declared(f Field) string {
+	switch {
+	case f == Image:
+		return p.Image
+	case p.Replicas != nil:
+		return fmt.Sprint(*p.Replicas)
+	default:
+		return ""
+	}
+}
+
+// valueOf returns what the Deployment has in the field.
+func valueOf(d *appsv1.Deployment, f Field) string {
+	if f == Image {
+		return imageOf(d)
+	}
+	return fmt.Sprint(replicasOf(d))
+}
+
+// differs tells whether the Deployment has something else in the field than declared.
+func (p Parent) differs(d *appsv1.Deployment, f Field) bool {
+	declared := p.declared(f)
+	return declared != "" && declared != valueOf(d, f)
+}
+
+// replicasOf returns how many replicas the Deployment asks for.
+func replicasOf(deployment *appsv1.Deployment) int32 {
+	if deployment.Spec.Replicas == nil {
+		return 1 // the API's default
+	}
+	return *deployment.Spec.Replicas
+}
+
+// imageOf returns the image of the container that is the parent's.
+func imageOf(deployment *appsv1.Deployment) string {
+	for _, container := range deployment.Spec.Template.Spec.Containers {
+		if container.Name == containerName {
+			return container.Image
+		}
+	}
+	return ""
+}
+
+// managedFields are the fields in managedFields.
+var managedFields = [fieldCount][]string{
+	Replicas: {"f:spec", "f:replicas"},
+	Image:    {"f:spec", "f:template", "f:spec", "f:containers", fmt.Sprintf("k:{\"name\":%q}", containerName), "f:image"},
+}
+
+// managedByEntry has the [Fields] of entries of managedFields. Most Deployments have entries
+// in common, and to parse one takes longer than all else that is done for an event.
+var managedByEntry = lru.New(100)
+
+// managed returns the fields that belong to the field manager of an entry.
+func managed(entry metav1.ManagedFieldsEntry) (fields Fields) {
+	if entry.FieldsV1 == nil || entry.Subresource == "status" {
+		return Fields{}
+	}
+	raw := entry.FieldsV1.GetRawString()
+	if !strings.Contains(raw, `"f:replicas"`) && !strings.Contains(raw, `"f:image"`) {
+		return Fields{}
+	}
+	if known, ok := managedByEntry.Get(raw); ok {
+		return known.(Fields)
+	}
+	for f, path := range managedFields {
+		fields[f] = hasPath([]byte(raw), path)
+	}
+	managedByEntry.Add(raw, fields)
+	return fields
+}
+
+func hasPath(object []byte, path []string) bool {
+	for _, name := range path {
+		var members map[string]json.RawMessage
+		if err := json.Unmarshal(object, &members); err != nil || members[name] == nil {
+			return false
+		}
+		object = members[name]
+	}
+	return true
+}
+
+// entriesOf are what [Trim] leaves of the fields of an entry: no more than managed returns.
+var entriesOf = map[Fields]*metav1.FieldsV1{
+	{Replicas: true}:              metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`),
+	{Image: true}:                 metav1.NewFieldsV1(`{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"` + containerName + `\"}":{"f:image":{}}}}}}}`),
+	{Replicas: true, Image: true}: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"` + containerName + `\"}":{"f:image":{}}}}}}}`),
+}
+
+// rivalOf names the field manager, other than ours, that set the Deployment's field last.
+func rivalOf(live *appsv1.Deployment, f Field, fieldManager string) string {
+	rival, last := "an unknown writer", metav1.Time{}
+	for _, entry := range live.ManagedFields {
+		if managed(entry)[f] && entry.Manager != fieldManager && (entry.Time == nil || !entry.Time.Before(&last)) {
+			rival = fmt.Sprintf("field manager %q", entry.Manager)
+			if entry.Time != nil {
+				last = *entry.Time
+			}
+		}
+	}
+	return rival
+}

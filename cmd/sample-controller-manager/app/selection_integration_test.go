@@ -215,6 +215,7 @@ func readsBetween(begin, end time.Time) (map[string]int, error) {
 		if reads[list] -= times; reads[list] == 0 {
 			delete(reads, list)
 		}
+		reads[read] = max(reads[read], 1) // it may be stopped before it opens another
 	}
 	return reads, err
 }

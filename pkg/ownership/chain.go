@@ -88,6 +88,13 @@ func PodsWatched(d *appsv1.Deployment) bool {
 	return ok
 }
 
+// HasPod reports whether the Pod with this UID exists, whoever owns it: the cache has the
+// Pods that [podrecord.Selector] selects.
+func (c *Chain) HasPod(namespace, name string, uid types.UID) bool {
+	pod, ok := get(c.pods, namespace, name)
+	return ok && pod.UID() == uid
+}
+
 // DeploymentOf returns the Deployment of the Pod, nil if it has none. It takes the same
 // time however many objects there are.
 func (c *Chain) DeploymentOf(pod *podrecord.Record) *appsv1.Deployment {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
@@ -85,6 +86,23 @@ func TestPodsOf(t *testing.T) {
 				t.Errorf("unexpected Pods (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestHasPod(t *testing.T) {
+	c := newCaches(t, pod("orphan")).Chain
+	for name, test := range map[string]struct {
+		namespace, pod, uid string
+		want                bool
+	}{
+		"the Pod":                  {"default", "orphan", "uid-orphan", true},
+		"one before it":            {"default", "orphan", "uid-before", false},
+		"another":                  {"default", "other", "uid-orphan", false},
+		"one in another namespace": {"other", "orphan", "uid-orphan", false},
+	} {
+		if got := c.HasPod(test.namespace, test.pod, types.UID(test.uid)); got != test.want {
+			t.Errorf("%s: HasPod() = %v, want %v", name, got, test.want)
+		}
 	}
 }
 

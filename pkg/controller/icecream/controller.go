@@ -6,7 +6,6 @@ package icecream
 import (
 	"context"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -35,23 +34,18 @@ func NewController(
 	if err != nil {
 		return nil, err
 	}
-	log := newPlacementLog(klog.FromContext(ctx), o.Recorder)
-	c, err := workload.NewController(ControllerName, &kind{client: client, chain: chain, log: log}, o)
+	log := newPlacementLog(klog.FromContext(ctx), o.Recorder, o.Objects.GetTypedIndexer())
+	k := &kind{client: client, chain: chain, log: log}
+	c, err := workload.NewController(ControllerName, k, o)
 	if err != nil {
 		return nil, err
 	}
-	reconcile.WatchChanges(c.Loop(), informers.Pods, movedPlace, chain.OfPod(groupVersionKind))
-	reconcile.WatchDeletions(c.Loop(), informers.Pods, func(pod *podrecord.Record) []cache.ObjectName {
-		d := chain.DeploymentOf(pod)
-		if d == nil || pod.Node() == "" {
-			return nil
-		}
-		icecreams := ownership.Parent(groupVersionKind, d)
-		if len(icecreams) > 0 { // It may have come and gone before anybody looked.
-			log.depart(metav1.GetControllerOfNoCopy(d).UID, placementOf(pod))
-		}
-		return icecreams
+	reconcile.WatchDeletions(c.Loop(), o.Objects, func(icecream *icecreamv1alpha1.Icecream) []cache.ObjectName {
+		log.forget(icecream)
+		return nil
 	})
+	reconcile.WatchChanges(c.Loop(), informers.Pods, movedPlace, chain.OfPod(groupVersionKind))
+	reconcile.WatchDeletions(c.Loop(), informers.Pods, k.departed)
 	reconcile.Watch(c.Loop(), informers.ReplicaSets, chain.OfReplicaSet(groupVersionKind))
 	return c, nil
 }

@@ -154,6 +154,24 @@ func TestAPodThatIsPlacedWakesItsIcecream(t *testing.T) {
 		if got := log.scheduled(); !slices.Equal(got, []string{line("b", "node-2")}) {
 			t.Errorf("logged %q, want the line of b", got)
 		}
+
+		// One that is deleted once the owner chain no longer leads from it.
+		if err := metadataClient.Tracker().Delete(appsv1.SchemeGroupVersion.WithResource("replicasets"), "default", replicaSet.Name); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		for _, want := range []int{2, 1} {
+			icecream, err := sample.IcecreamV1alpha1().Icecreams("default").Get(t.Context(), "example", metav1.GetOptions{})
+			if err != nil || len(icecream.Status.Placements) != want {
+				t.Errorf("placements = %v, %v, want %d", icecream.Status.Placements, err, want)
+			}
+			if want > 1 {
+				if err := pods.Delete(podsResource, "default", "b"); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+			}
+		}
 	})
 }
 

@@ -3,46 +3,127 @@
 
 package icecream
 
-import "testing"
+import (
+	"errors"
+	"slices"
+	"testing"
 
+	"k8s.io/client-go/tools/cache"
+
+	"samplecontroller.io/controller-manager/lenient"
+)
+
+// A Pod may come and go between two syncs of its Icecream.
 func TestAPodThatIsGoneIsLoggedIfItWasNot(t *testing.T) {
-	gone := placement("a", "node-1", 1)
+	a := newPod("a", "node-1", 1)
+	add := func(f *fixture) { f.add(a); f.sync() }
+	remove := func(f *fixture) { f.remove(a) }
+	sync := func(f *fixture) { f.sync() }
 	for name, test := range map[string]struct {
-		before func(*fixture) // the Pod departs
+		before []func(*fixture) // its departure is seen
 		want   []string
 	}{
-		"it came and went unnoticed": {func(*fixture) {}, []string{line("a", "node-1")}},
-		"it is recorded": {func(f *fixture) {
-			f.add(newPod("a", "node-1", 1))
-			f.sync()
-			f.remove(newPod("a", "node-1", 1))
-		}, nil},
-		"its record is gone already": {func(f *fixture) {
-			f.add(newPod("a", "node-1", 1))
-			f.sync()
-			f.remove(newPod("a", "node-1", 1))
-			f.sync()
-		}, nil},
+		"it came and went":                {nil, []string{line("a", "node-1")}},
+		"it is recorded":                  {[]func(*fixture){add, sync, remove}, nil},
+		"the cache lacks the record":      {[]func(*fixture){add, remove}, nil},
+		"its record is gone already":      {[]func(*fixture){add, remove, sync}, nil},
+		"the cache has that it is gone":   {[]func(*fixture){add, remove, sync, sync}, nil},
+		"it was logged, but not recorded": {[]func(*fixture){refusedRecord, remove}, nil},
+		"another process recorded it":     {[]func(*fixture){add, (*fixture).restart, sync, remove}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
 			f.sync()
-			test.before(f)
+			for _, step := range test.before {
+				step(f)
+			}
 			f.lines()
 			f.forgetEvents()
-			f.kind.log.depart("uid-example", gone)
-			f.sync()
+			f.kind.departed(a)
 			f.wantLines(test.want...)
 			if len(test.want) > 0 {
 				f.wantEvents("Normal PodsScheduled Pod a was placed on node-1")
 			}
+			f.sync()
+			f.kind.departed(a)
+			f.wantLines()
+			f.wantEvents()
 			f.wantPlacements()
-			if f.sync() {
-				t.Error("it was written again, unchanged")
-			}
+		})
+	}
+}
+
+// refusedRecord syncs a Pod whose placement is logged and not recorded.
+func refusedRecord(f *fixture) {
+	refused := true
+	f.refuse(&refused, errors.New("refused"))
+	f.add(newPod("a", "node-1", 1))
+	if _, err := f.apply(); err == nil {
+		f.Fatal("the record was not refused")
+	}
+	refused = false
+}
+
+func TestADepartureThatIsNotLogged(t *testing.T) {
+	for name, depart := range map[string]func(*fixture){
+		"of a Pod that was never placed": func(f *fixture) { f.kind.departed(newPod("a", "", 1)) },
+		"of nobody's Pod": func(f *fixture) {
+			f.replicaSets.Replace(nil, "")
+			f.kind.departed(newPod("a", "node-1", 1))
+		},
+		"of an Icecream that is gone": func(f *fixture) {
+			f.icecreams.Replace(nil, "")
+			f.kind.departed(newPod("a", "node-1", 1))
+		},
+		"of an Icecream that cannot be decoded": func(f *fixture) {
+			icecream := f.icecream()
+			icecream.Annotations = map[string]string{lenient.AnnotationDecodeError: "spec.deploymentName: array where string is expected"}
+			f.put(f.icecreams, icecream)
+			f.kind.departed(newPod("a", "node-1", 1))
+		},
+		"of an Icecream before": func(f *fixture) {
+			f.kind.log.departed(cache.NewObjectName("default", "example"), "uid-before", placement("a", "node-1", 1))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.sync()
+			depart(f)
 			f.wantLines()
 			f.wantEvents()
 		})
+	}
+}
+
+// The owner chain does not lead from such a Pod to the Icecream that records it.
+func TestAPodThatBelongsToNobodyLeavesTheRecord(t *testing.T) {
+	f := newFixture(t)
+	a := newPod("a", "node-1", 1)
+	f.add(a)
+	f.sync()
+	if keys := f.kind.departed(newPod("b", "", 1)); len(keys) > 0 {
+		t.Errorf("departed() of another Pod = %v, want none", keys)
+	}
+	f.replicaSets.Replace(nil, "")
+	f.sync()
+	f.wantPlacements(placement("a", "node-1", 1))
+
+	f.kind.log.forget(f.icecream())
+	if keys := f.kind.departed(a); len(keys) > 0 {
+		t.Errorf("departed() = %v once the Icecream is forgotten, want none", keys)
+	}
+	f.sync()
+	f.remove(a)
+	if got, want := f.kind.departed(a), []cache.ObjectName{cache.NewObjectName("default", "example")}; !slices.Equal(got, want) {
+		t.Errorf("departed() = %v, want %v", got, want)
+	}
+	f.sync()
+	f.wantPlacements()
+	if keys := f.kind.departed(a); len(keys) > 0 {
+		t.Errorf("departed() = %v once it is not recorded, want none", keys)
+	}
+	if n := len(f.kind.log.cut); n > 0 {
+		t.Errorf("%d Icecreams are remembered, want none", n)
 	}
 }
 

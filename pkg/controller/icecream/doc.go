@@ -7,7 +7,7 @@
 //
 //	controller.go  what wakes it
 //	kind.go        what an Icecream wants, and how its status is compared and written
-//	placement.go   which placements are recorded, and which are new (pure)
+//	placement.go   which placements there are, and which are recorded (pure)
 //	log.go         the line for each placement, before it is recorded
 //
 // How a Deployment is kept is in
@@ -17,10 +17,17 @@
 // # Placements
 //
 // The line is logged first, then the placement is recorded in status.placements, so
-// that none is lost. What is recorded is never logged again, by whichever process.
-// A process that ends between line and record leaves the line to be logged once more
-// by the next; one whose write is refused remembers that it has logged it.
+// that none is lost. What is recorded is never logged again, by whichever process. The
+// newest 500 are recorded. A record stays as long as the cache has its Pod, also while the
+// owner chain does not lead from the Pod to the Icecream: the chain may be restored.
 //
-// The newest 500 are recorded. While more Pods than that exist, one that is older
-// than the oldest record counts as recorded.
+// A process remembers what it has logged and the status does not record: Pods beyond the
+// newest 500, Pods whose record was refused, and Pods that left the cache, which may only
+// have lost their label. Another process cannot know these. In doubt it logs again: the
+// line of each Pod comes at least once, and just once while the record is whole. So after a
+// change of leader an Icecream of 1,500 Pods has 1,000 lines again, and one Event.
+//
+// To compare times with the oldest record instead would lose Pods: clocks of API servers
+// differ, many Pods are placed in one second, and a ReplicaSet that is adopted brings
+// older Pods.
 package icecream

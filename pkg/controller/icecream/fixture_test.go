@@ -32,12 +32,15 @@ import (
 // called default/example, is always read from the API server.
 type fixture struct {
 	*testing.T
-	kind     *kind
-	sample   *samplefake.Clientset
-	pods     cache.Indexer
-	events   *record.FakeRecorder
-	log      *bytes.Buffer
-	workload workload.Status // what is to be said of the Deployment
+	kind   *kind
+	sample *samplefake.Clientset
+	// The caches, which the test fills. That of Icecreams has what was last synced.
+	icecreams         cache.TypedIndexer[*icecreamv1alpha1.Icecream]
+	pods, replicaSets cache.Indexer
+	deployments       cache.Indexer
+	events            *record.FakeRecorder
+	log               *bytes.Buffer
+	workload          workload.Status // what is to be said of the Deployment
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -45,9 +48,7 @@ func newFixture(t *testing.T) *fixture {
 	icecream := &icecreamv1alpha1.Icecream{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "example", UID: "uid-example", ResourceVersion: "1"},
 	}
-	deployment := &appsv1.Deployment{ObjectMeta: metadata("web", icecream, groupVersionKind.Kind)}
-	deployment.OwnerReferences[0].APIVersion = groupVersionKind.GroupVersion().String()
-	replicaSet := &metav1.PartialObjectMetadata{ObjectMeta: metadata("web-1", deployment, "Deployment")}
+	deployment := deploymentOf("uid-web", "uid-example")
 
 	informers := ownership.Informers{ // which do not run
 		Pods:        cache.NewTypedSharedIndexInformer[*podrecord.Record](cache.NewSharedIndexInformer(&cache.ListWatch{}, &corev1.Pod{}, 0, podrecord.Indexers())),
@@ -58,26 +59,33 @@ func newFixture(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range []error{informers.Deployments.GetIndexer().Add(deployment), informers.ReplicaSets.GetIndexer().Add(replicaSet)} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	f := &fixture{
-		T:        t,
-		sample:   samplefake.NewClientset(icecream),
-		pods:     informers.Pods.GetIndexer(),
-		workload: workload.Status{ObservedGeneration: 1, Replicas: 3, ReadyReplicas: 2, AvailableReplicas: 1, Selector: "app=icecream", Conditions: []metav1.Condition{condition("Ready")}},
+		T:           t,
+		sample:      samplefake.NewClientset(icecream),
+		icecreams:   cache.NewTypedSharedIndexInformer[*icecreamv1alpha1.Icecream](cache.NewSharedIndexInformer(&cache.ListWatch{}, &icecreamv1alpha1.Icecream{}, 0, cache.Indexers{})).GetTypedIndexer(),
+		pods:        informers.Pods.GetIndexer(),
+		replicaSets: informers.ReplicaSets.GetIndexer(),
+		deployments: informers.Deployments.GetIndexer(),
+		workload:    workload.Status{ObservedGeneration: 1, Replicas: 3, ReadyReplicas: 2, AvailableReplicas: 1, Selector: "app=icecream", Conditions: []metav1.Condition{condition("Ready")}},
 	}
 	f.kind = &kind{client: f.sample.IcecreamV1alpha1(), chain: chain}
+	f.put(f.deployments, deployment)
+	f.put(f.replicaSets, replicaSetOf(deployment))
 	f.restart()
 	return f
 }
 
-// restart has another process go on, that knows nothing but what the API server has.
+func (f *fixture) put(store cache.Store, obj any) {
+	f.Helper()
+	if err := store.Add(obj); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// restart continues with another process, which knows only what the API server has.
 func (f *fixture) restart() {
 	f.log, f.events = &bytes.Buffer{}, record.NewFakeRecorder(100)
-	f.kind.log = newPlacementLog(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(f.log))), f.events)
+	f.kind.log = newPlacementLog(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(f.log))), f.events, f.icecreams)
 }
 
 // sync writes the status, and tells whether anything was written.
@@ -92,6 +100,7 @@ func (f *fixture) sync() (written bool) {
 
 func (f *fixture) apply() (*icecreamv1alpha1.Icecream, error) {
 	icecream := f.icecream()
+	f.put(f.icecreams, icecream)
 	return f.kind.ApplyStatus(f.Context(), icecream, f.kind.Status(icecream), f.workload)
 }
 
@@ -112,9 +121,7 @@ func (f *fixture) refuse(while *bool, err error) {
 func (f *fixture) add(pods ...*podrecord.Record) {
 	f.Helper()
 	for _, pod := range pods {
-		if err := f.pods.Add(pod); err != nil {
-			f.Fatal(err)
-		}
+		f.put(f.pods, pod)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/tools/cache"
 
 	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
 	icecreamv1alpha1apply "samplecontroller.io/client-go/applyconfiguration/icecream/v1alpha1"
@@ -18,6 +20,7 @@ import (
 	"samplecontroller.io/controller-manager/controller"
 
 	"samplecontroller.io/sample-controller-manager/pkg/ownership"
+	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
@@ -77,23 +80,19 @@ func (k *kind) SameStatus(a, b *icecreamv1alpha1.Icecream) bool {
 }
 
 func (k *kind) ApplyStatus(ctx context.Context, icecream *icecreamv1alpha1.Icecream, current, wanted workload.Status) (*icecreamv1alpha1.Icecream, error) {
-	pods, err := k.chain.PodsOf(icecream.Namespace, icecream.UID)
+	placements, cut, err := k.placements(icecream)
 	if err != nil {
-		return nil, fmt.Errorf("reading Pods: %w", err)
+		return nil, err
 	}
-	recorded, recordedOmitted := icecream.Status.Placements, icecream.Status.PlacementsOmitted
-	records, omitted, placed := place(recorded, recordedOmitted, pods)
-	placed = append(unrecorded(recorded, recordedOmitted, k.log.departed(icecream.UID)), placed...)
-	k.log.tell(icecream, placed)
+	k.log.sync(icecream, placements, cut)
+	records, omitted := newest(placements)
 	if current.Equal(wanted) && samePlacements(icecream.Status, records, omitted) {
-		k.log.recorded(icecream, placed, records)
 		return nil, nil
 	}
 	applied, err := k.client.Icecreams(icecream.Namespace).ApplyStatus(ctx, applyStatus(icecream, wanted, records, omitted), metav1.ApplyOptions{FieldManager: ControllerName, Force: true})
 	if err != nil {
 		return nil, err
 	}
-	k.log.recorded(icecream, placed, records)
 	patch := workload.RemoveStray(applied, applied.Status.Conditions, wanted.Conditions)
 	if patch == nil {
 		return applied, nil
@@ -101,15 +100,38 @@ func (k *kind) ApplyStatus(ctx context.Context, icecream *icecreamv1alpha1.Icecr
 	return k.client.Icecreams(icecream.Namespace).Patch(ctx, icecream.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: ControllerName}, "status")
 }
 
-// Facts implements [workload.KindExplainer]: which placements are recorded.
-func (k *kind) Facts(icecream *icecreamv1alpha1.Icecream) ([]controller.Fact, error) {
+// placements returns the placements of the Icecream; see [place].
+func (k *kind) placements(icecream *icecreamv1alpha1.Icecream) ([]icecreamv1alpha1.Placement, sets.Set[types.UID], error) {
 	pods, err := k.chain.PodsOf(icecream.Namespace, icecream.UID)
 	if err != nil {
-		return nil, fmt.Errorf("reading Pods: %w", err)
+		return nil, nil, fmt.Errorf("reading Pods: %w", err)
 	}
-	current, currentOmitted := icecream.Status.Placements, icecream.Status.PlacementsOmitted
-	records, omitted, _ := place(current, currentOmitted, pods)
-	fact := controller.NewFact("recorded placements", count(records, omitted), count(current, currentOmitted))
+	placements, cut := place(icecream.Status.Placements, pods, func(p icecreamv1alpha1.Placement) bool {
+		return k.chain.HasPod(icecream.Namespace, p.Pod, p.PodUID)
+	})
+	return placements, cut, nil
+}
+
+// departed logs the placement of a Pod that is gone, if it was not logged. It returns the
+// keys of Icecreams that record the Pod and are not enqueued as its owners.
+func (k *kind) departed(pod *podrecord.Record) []cache.ObjectName {
+	// One that was never placed has no placement.
+	if d := k.chain.DeploymentOf(pod); d != nil && pod.Node() != "" {
+		for _, key := range ownership.Parent(groupVersionKind, d) {
+			k.log.departed(key, metav1.GetControllerOfNoCopy(d).UID, placementOf(pod))
+		}
+	}
+	return k.log.recordedBy(pod.UID())
+}
+
+// Facts implements [workload.KindExplainer]: which placements are recorded.
+func (k *kind) Facts(icecream *icecreamv1alpha1.Icecream) ([]controller.Fact, error) {
+	placements, _, err := k.placements(icecream)
+	if err != nil {
+		return nil, err
+	}
+	records, omitted := newest(placements)
+	fact := controller.NewFact("recorded placements", count(records, omitted), count(icecream.Status.Placements, icecream.Status.PlacementsOmitted))
 	fact.Differs = !samePlacements(icecream.Status, records, omitted)
 	return []controller.Fact{fact}, nil
 }

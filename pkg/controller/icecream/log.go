@@ -12,113 +12,174 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/lru"
 
 	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
+	"samplecontroller.io/controller-manager/lenient"
 )
 
 // reasonPodsScheduled is the reason of the Event about Pods that were placed.
 const reasonPodsScheduled = "PodsScheduled"
 
-// maxRemembered bounds of how many Icecreams something is remembered. They are few at
-// a time: each is synced at once.
-const maxRemembered = 4096
+const (
+	// maxUnrecorded is for how many Icecreams Pods are remembered that are logged and not
+	// recorded. It is far above the number of Icecreams in a cluster.
+	maxUnrecorded = 65536
+	// maxGone is how many Pods are remembered that left the cache or their owner.
+	maxGone = 10000
+)
 
-// placementLog logs placements. It may be used by several goroutines, each for
-// another Icecream.
+// placementLog logs each placement once. It knows what is logged from the statuses, and
+// remembers what they do not record. It may be used by several goroutines.
 type placementLog struct {
-	// logger has no values of its own: what people search for is the line that
-	// begins with "Pod scheduled" icecream=.
-	logger   klog.Logger
-	recorder record.EventRecorder
-	// unrecorded are the sets of Pod UIDs, by that of their Icecream, of which the
-	// line was logged but the record not written.
-	unrecorded *lru.Cache
+	// logger has no values of its own: people search for the line that begins with
+	// "Pod scheduled" icecream=.
+	logger    klog.Logger
+	recorder  record.EventRecorder
+	icecreams cache.TypedIndexer[*icecreamv1alpha1.Icecream]
 
-	// The placements of Pods that are gone, by the UID of their Icecream, until it is
-	// synced. dropped are the UIDs of those whose record went before that was noted.
-	mutex   sync.Mutex
-	gone    *lru.Cache
-	dropped *lru.Cache
+	mutex sync.Mutex
+	// unrecorded has a set of Pod UIDs for each UID of an Icecream: its Pods that are
+	// logged, and that its status does not record or, after the last sync, no longer does.
+	unrecorded *lru.Cache
+	// gone are the Pods that are logged and no longer the Icecream's. One that still
+	// exists may come back: its label or its owner reference was removed for a while.
+	gone *lru.Cache
+	// cut are the Pods that each Icecream records although the owner chain does not lead
+	// from them to it, so that only this tells which Icecream to enqueue when they go.
+	cut map[cache.ObjectName]sets.Set[types.UID]
 }
 
-func newPlacementLog(logger klog.Logger, recorder record.EventRecorder) *placementLog {
+// podOf identifies a Pod of an Icecream.
+type podOf struct{ icecream, pod types.UID }
+
+func newPlacementLog(logger klog.Logger, recorder record.EventRecorder, icecreams cache.TypedIndexer[*icecreamv1alpha1.Icecream]) *placementLog {
 	return &placementLog{
 		logger:     logger,
 		recorder:   recorder,
-		unrecorded: lru.New(maxRemembered),
-		gone:       lru.New(maxRemembered),
-		dropped:    lru.New(maxRemembered),
+		icecreams:  icecreams,
+		unrecorded: lru.New(maxUnrecorded),
+		gone:       lru.New(maxGone),
+		cut:        map[cache.ObjectName]sets.Set[types.UID]{},
 	}
 }
 
-// depart notes the placement of a Pod of the Icecream with the given UID that is gone,
-// lest it came and went unnoticed.
-func (l *placementLog) depart(icecream types.UID, p icecreamv1alpha1.Placement) {
+// sync logs those placements of the Icecream that are not logged yet. placements are all
+// that it has, sorted; cut has the UIDs of the Pods among them that the owner chain does not
+// reach.
+func (l *placementLog) sync(icecream *icecreamv1alpha1.Icecream, placements []icecreamv1alpha1.Placement, cut sets.Set[types.UID]) {
+	l.log(icecream, l.remember(icecream, placements, cut))
+}
+
+// remember returns the placements to log, and remembers all.
+func (l *placementLog) remember(icecream *icecreamv1alpha1.Icecream, placements []icecreamv1alpha1.Placement, cut sets.Set[types.UID]) (unlogged []icecreamv1alpha1.Placement) {
+	recorded := podUIDs(icecream.Status.Placements)
+	unrecorded := sets.New[types.UID]()
+
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	before, _ := l.gone.Get(icecream)
-	gone, _ := before.([]icecreamv1alpha1.Placement)
-	l.gone.Add(icecream, append(gone, p))
-}
-
-// departed returns, once, the placements of the Pods of the Icecream that are gone.
-func (l *placementLog) departed(icecream types.UID) []icecreamv1alpha1.Placement {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	before, _ := l.gone.Get(icecream)
-	l.gone.Remove(icecream)
-	gone, _ := before.([]icecreamv1alpha1.Placement)
-	return slices.DeleteFunc(gone, func(p icecreamv1alpha1.Placement) bool {
-		_, dropped := l.dropped.Get(p.PodUID)
-		return dropped
-	})
-}
-
-// tell logs the placements that it has not yet logged.
-func (l *placementLog) tell(icecream *icecreamv1alpha1.Icecream, placed []icecreamv1alpha1.Placement) {
-	if len(placed) == 0 {
-		return
-	}
-	logged := sets.New[types.UID]()
-	if before, ok := l.unrecorded.Get(icecream.UID); ok {
-		logged = before.(sets.Set[types.UID])
-	}
-	for _, p := range placed {
-		if logged.Has(p.PodUID) {
-			continue
+	before := l.unrecordedOf(icecream.UID)
+	_, omitted := newest(placements)
+	for i, p := range placements {
+		if !recorded.Has(p.PodUID) || i < int(omitted) {
+			unrecorded.Insert(p.PodUID)
 		}
-		logged.Insert(p.PodUID)
-		l.logger.Info("Pod scheduled", "icecream", klog.KObj(icecream), "pod", klog.KRef(icecream.Namespace, p.Pod), "node", p.Node)
+		if !recorded.Has(p.PodUID) && !before.Has(p.PodUID) && !l.isGone(icecream.UID, p.PodUID) {
+			unlogged = append(unlogged, p)
+		}
+		recorded.Delete(p.PodUID)
+		before.Delete(p.PodUID)
 	}
-	l.unrecorded.Add(icecream.UID, logged)
-}
-
-// recorded is to be called once the status has the records. It tells people of the
-// placements, all by one Event.
-func (l *placementLog) recorded(icecream *icecreamv1alpha1.Icecream, placed, records []icecreamv1alpha1.Placement) {
-	l.drop(icecream.Status.Placements, records)
-	if len(placed) == 0 {
-		return
+	for pod := range recorded.Union(before) { // which the Icecream no longer has
+		l.gone.Add(podOf{icecream.UID, pod}, nil)
 	}
 	l.unrecorded.Remove(icecream.UID)
-	l.recorder.Event(icecream, corev1.EventTypeNormal, reasonPodsScheduled, summary(placed))
+	if len(unrecorded) > 0 {
+		l.unrecorded.Add(icecream.UID, unrecorded)
+	}
+	key := cache.MetaObjectToName(icecream)
+	delete(l.cut, key)
+	if len(cut) > 0 {
+		l.cut[key] = cut
+	}
+	return unlogged
 }
 
-// drop notes which Pods have left the record. The cache knows that a Pod is gone
-// before its departure is noted, and a sync may come in between.
-func (l *placementLog) drop(before, now []icecreamv1alpha1.Placement) {
-	kept := sets.New[types.UID]()
-	for _, p := range now {
-		kept.Insert(p.PodUID)
+// departed logs the placement of a Pod that is gone if it was not logged: the Pod may have
+// come and gone between two syncs of its Icecream.
+func (l *placementLog) departed(key cache.ObjectName, uid types.UID, p icecreamv1alpha1.Placement) {
+	if icecream := l.missed(key, uid, p); icecream != nil {
+		l.log(icecream, []icecreamv1alpha1.Placement{p})
 	}
-	for _, p := range before {
-		if !kept.Has(p.PodUID) {
-			l.dropped.Add(p.PodUID, nil)
+}
+
+// missed returns the Icecream of a Pod that is gone if the Pod's placement was not logged.
+func (l *placementLog) missed(key cache.ObjectName, uid types.UID, p icecreamv1alpha1.Placement) *icecreamv1alpha1.Icecream {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	// Read under the lock: a sync forgets a Pod once the cached status records it.
+	cached, exists, err := l.icecreams.GetByKey(key.String())
+	if err != nil || !exists {
+		return nil
+	}
+	icecream := cached.(*icecreamv1alpha1.Icecream)
+	if icecream.UID != uid || lenient.DecodeError(icecream) != nil {
+		return nil
+	}
+	recorded := slices.ContainsFunc(icecream.Status.Placements, func(r icecreamv1alpha1.Placement) bool { return r.PodUID == p.PodUID })
+	if recorded || l.unrecordedOf(uid).Has(p.PodUID) || l.isGone(uid, p.PodUID) {
+		return nil
+	}
+	l.gone.Add(podOf{uid, p.PodUID}, nil)
+	return icecream
+}
+
+// recordedBy returns the keys of the Icecreams that record a Pod although the owner chain
+// does not lead from it to them.
+func (l *placementLog) recordedBy(pod types.UID) []cache.ObjectName {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	var keys []cache.ObjectName
+	for key, pods := range l.cut {
+		if pods.Has(pod) {
+			keys = append(keys, key)
 		}
 	}
+	return keys
+}
+
+// forget forgets an Icecream that is gone.
+func (l *placementLog) forget(icecream *icecreamv1alpha1.Icecream) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.unrecorded.Remove(icecream.UID)
+	delete(l.cut, cache.MetaObjectToName(icecream))
+}
+
+func (l *placementLog) unrecordedOf(icecream types.UID) sets.Set[types.UID] {
+	if pods, ok := l.unrecorded.Get(icecream); ok {
+		return pods.(sets.Set[types.UID])
+	}
+	return nil
+}
+
+func (l *placementLog) isGone(icecream, pod types.UID) bool {
+	_, ok := l.gone.Get(podOf{icecream, pod})
+	return ok
+}
+
+// log writes a line for each placement, and one Event for all.
+func (l *placementLog) log(icecream *icecreamv1alpha1.Icecream, placed []icecreamv1alpha1.Placement) {
+	if len(placed) == 0 {
+		return
+	}
+	for _, p := range placed {
+		l.logger.Info("Pod scheduled", "icecream", klog.KObj(icecream), "pod", klog.KRef(icecream.Namespace, p.Pod), "node", p.Node)
+	}
+	l.recorder.Event(icecream, corev1.EventTypeNormal, reasonPodsScheduled, summary(placed))
 }
 
 // summary says how many Pods were placed, and on which nodes most of them.

@@ -59,17 +59,18 @@ func TestARefusedRecordIsNotLoggedAgain(t *testing.T) {
 	f.wantLines(line("b", "node-1"))
 	try()
 	f.wantLines()
-	f.wantEvents() // it would say what is not recorded
+	f.wantEvents("Normal PodsScheduled Pod a was placed on node-1", "Normal PodsScheduled Pod b was placed on node-1")
 
 	// Only a process that ended in between leaves lines to be logged again.
 	f.restart()
 	try()
 	f.wantLines(line("a", "node-1"), line("b", "node-1"))
+	f.wantEvents("Normal PodsScheduled 2 Pods were placed on node-1")
 
 	refused = false
 	f.sync()
 	f.wantLines()
-	f.wantEvents("Normal PodsScheduled 2 Pods were placed on node-1")
+	f.wantEvents()
 	f.wantPlacements(placement("a", "node-1", 1), placement("b", "node-1", 2))
 }
 
@@ -78,18 +79,30 @@ func TestAnotherIcecreamOfThatNameHasLinesOfItsOwn(t *testing.T) {
 	first, second := f.icecream(), f.icecream()
 	second.UID = "uid-another"
 	placed := []icecreamv1alpha1.Placement{placement("a", "node-1", 1)}
-	f.kind.log.tell(first, placed)
-	f.kind.log.tell(second, placed)
+	f.kind.log.sync(first, placed, nil)
+	f.kind.log.sync(second, placed, nil)
 	f.wantLines(line("a", "node-1"), line("a", "node-1"))
 }
 
-func TestWhatIsRecordedIsForgotten(t *testing.T) {
+// Memory is for what the status does not record.
+func TestOnlyTheUnrecordedIsRemembered(t *testing.T) {
 	f := newFixture(t)
+	remembered := func(want int) {
+		t.Helper()
+		if n := f.kind.log.unrecorded.Len(); n != want {
+			t.Errorf("%d Icecreams are remembered, want %d", n, want)
+		}
+	}
 	f.add(newPod("a", "node-1", 1))
 	f.sync()
-	if n := f.kind.log.unrecorded.Len(); n != 0 {
-		t.Errorf("%d Icecreams are remembered, want none", n)
-	}
+	f.sync() // by now, the cache has the record
+	remembered(0)
+	f.add(manyPods(0, 501)...)
+	f.sync()
+	f.sync()
+	remembered(1)
+	f.kind.log.forget(f.icecream())
+	remembered(0)
 }
 
 func TestSummaryOfPlacements(t *testing.T) {
@@ -109,42 +122,4 @@ func TestSummaryOfPlacements(t *testing.T) {
 			t.Errorf("summary() of nodes %v = %q, want %q", nodes, got, want)
 		}
 	}
-}
-
-// A Pod may be placed and gone again before its Icecream is synced.
-func TestAPlacementOfAPodThatIsGoneIsLoggedOnce(t *testing.T) {
-	f := newFixture(t)
-	f.add(newPod("a", "node-1", 1))
-	f.sync()
-	f.wantLines(line("a", "node-1"))
-	f.events.Events = make(chan string, 100)
-
-	// Never seen while it was there.
-	f.kind.log.depart("uid-example", placement("b", "node-2", 2))
-	if f.sync() {
-		t.Error("something was written, though no Pod that is there was placed")
-	}
-	f.wantLines(line("b", "node-2"))
-	f.wantEvents("Normal PodsScheduled Pod b was placed on node-2")
-	f.sync()
-	f.wantLines()
-
-	// Recorded, and its departure noted before or after the record is gone.
-	f.kind.log.depart("uid-example", placement("a", "node-1", 1))
-	f.remove(newPod("a", "node-1", 1))
-	f.sync()
-	f.wantLines()
-	f.add(newPod("c", "node-3", 3))
-	f.sync()
-	f.wantLines(line("c", "node-3"))
-	f.remove(newPod("c", "node-3", 3))
-	f.sync()
-	f.kind.log.depart("uid-example", placement("c", "node-3", 3))
-	f.sync()
-	f.wantLines()
-
-	// Of another Icecream.
-	f.kind.log.depart("uid-other", placement("d", "node-1", 4))
-	f.sync()
-	f.wantLines()
 }

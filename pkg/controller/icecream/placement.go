@@ -19,41 +19,43 @@ import (
 // maxPlacements is how many placements a status holds, by its schema.
 const maxPlacements = 500
 
-// place returns what to record of the Pods: the newest placements, and how many older
-// ones are left out. placed are those that are not yet recorded.
-func place(current []icecreamv1alpha1.Placement, currentOmitted int32, pods []*podrecord.Record) (records []icecreamv1alpha1.Placement, omitted int32, placed []icecreamv1alpha1.Placement) {
+// place returns the placements of an Icecream, sorted: those of its Pods, and the current
+// records of other Pods that exist. Such a Pod was the Icecream's and may be again: its
+// owner chain is cut. cut has the UIDs of these.
+func place(current []icecreamv1alpha1.Placement, pods []*podrecord.Record, exists func(icecreamv1alpha1.Placement) bool) (placements []icecreamv1alpha1.Placement, cut sets.Set[types.UID]) {
 	for _, pod := range pods {
 		if pod.Node() != "" {
-			records = append(records, placementOf(pod))
+			placements = append(placements, placementOf(pod))
 		}
 	}
-	slices.SortFunc(records, compare)
-	placed = unrecorded(current, currentOmitted, records)
-	if excess := len(records) - maxPlacements; excess > 0 {
-		records, omitted = records[excess:], int32(excess)
+	own := podUIDs(placements)
+	cut = sets.New[types.UID]()
+	for _, p := range current {
+		if !own.Has(p.PodUID) && exists(p) {
+			placements = append(placements, p)
+			cut.Insert(p.PodUID)
+		}
 	}
-	return records, omitted, placed
+	slices.SortFunc(placements, compare)
+	return placements, cut
 }
 
-// unrecorded returns those of the placements that the current record does not have.
-// While that leaves some out, one that is older than all that it has counts as
-// recorded.
-func unrecorded(current []icecreamv1alpha1.Placement, currentOmitted int32, placements []icecreamv1alpha1.Placement) (placed []icecreamv1alpha1.Placement) {
-	recorded := sets.New[types.UID]()
-	for _, p := range current {
-		recorded.Insert(p.PodUID)
-	}
-	for _, p := range placements {
-		outside := currentOmitted > 0 && len(current) > 0 && compare(p, current[0]) < 0
-		if !outside && !recorded.Has(p.PodUID) {
-			placed = append(placed, p)
-		}
-	}
-	return placed
+// newest returns what to record of sorted placements, and how many older ones are left out.
+func newest(placements []icecreamv1alpha1.Placement) (records []icecreamv1alpha1.Placement, omitted int32) {
+	excess := max(len(placements)-maxPlacements, 0)
+	return placements[excess:], int32(excess)
 }
 
 func placementOf(pod *podrecord.Record) icecreamv1alpha1.Placement {
 	return icecreamv1alpha1.Placement{PodUID: pod.UID(), Pod: pod.GetName(), Node: pod.Node(), Time: metav1.NewTime(pod.Placed())}
+}
+
+func podUIDs(placements []icecreamv1alpha1.Placement) sets.Set[types.UID] {
+	uids := make(sets.Set[types.UID], len(placements))
+	for _, p := range placements {
+		uids.Insert(p.PodUID)
+	}
+	return uids
 }
 
 // compare orders placements by time, then by Pod UID.

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
 
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
@@ -30,6 +31,7 @@ type Server struct {
 	URL string
 
 	client *http.Client
+	log    ktesting.Buffer
 	cancel context.CancelFunc
 	done   chan struct{}
 	err    error
@@ -60,11 +62,12 @@ func Start(t testing.TB, flags ...string) *Server {
 		t.Fatalf("configuring the daemon: %v", err)
 	}
 
-	_, ctx := ktesting.NewTestContext(t)
-	ctx, cancel := context.WithCancel(ctx)
+	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
+	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logger))
 	s := &Server{
 		URL:    "https://" + listener.Addr().String(),
 		client: clientFor(t, config.Server.SecureServing.Cert.CurrentCertKeyContent),
+		log:    logger.GetSink().(ktesting.Underlier).GetBuffer(),
 		cancel: cancel,
 		done:   make(chan struct{}),
 	}
@@ -96,6 +99,9 @@ func clientFor(t testing.TB, content func() (cert, key []byte)) *http.Client {
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport}
 }
+
+// Log returns the lines that were logged so far.
+func (s *Server) Log() string { return s.log.String() }
 
 // Stop asks the daemon to end as a signal does, waits until it has and returns
 // what it returned. Further calls return the same.

@@ -98,6 +98,28 @@ func TestPlacementsThatLeaveTheRecordAreCounted(t *testing.T) {
 	f.wantLines()
 }
 
+// A finalizer holds it: its Pods go on.
+func TestPlacementsOfAnIcecreamInDeletion(t *testing.T) {
+	f := newFixture(t)
+	f.add(newPod("a", "node-1", 1))
+	f.sync()
+	f.wantLines(line("a", "node-1"))
+	icecream := f.icecream()
+	icecream.DeletionTimestamp, icecream.Finalizers = &metav1.Time{Time: at(2)}, []string{"example.com/hold"}
+	if err := f.sample.Tracker().Update(icecreamv1alpha1.SchemeGroupVersion.WithResource("icecreams"), icecream, "default"); err != nil {
+		t.Fatal(err)
+	}
+
+	f.remove(newPod("a", "node-1", 1))
+	f.kind.departed(newPod("a", "node-1", 1))
+	f.add(newPod("b", "node-2", 3))
+	f.sync()
+	f.wantLines(line("b", "node-2"))
+	f.wantPlacements(placement("b", "node-2", 3))
+	f.kind.departed(newPod("c", "node-3", 4)) // which came and went
+	f.wantLines(line("c", "node-3"))
+}
+
 // Counts are written even where they are zero, and bound to one version.
 func TestZerosAreWrittenToTheVeryVersion(t *testing.T) {
 	f := newFixture(t)

@@ -97,7 +97,6 @@ func (p Parent) contested(live *appsv1.Deployment, f Field, rival string) *Obsta
 		Reason: reason,
 		Message: fmt.Sprintf("%s of Deployment %q is also set by %s: leave %s of %s out, or stop the other writer; until then it is corrected once in %v",
 			what, live.Name, rival, declared, p, contestPeriod),
-		Passes: true,
 	}
 }
 

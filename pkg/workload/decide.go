@@ -87,12 +87,11 @@ func (d Decision) write(p Parent) write {
 
 // Obstacle is what keeps a parent from having its Deployment as it declares it.
 type Obstacle struct {
-	// Reason is one of the reasons of the API.
+	// Reason is one of the reasons of the API. It says whether somebody must do something:
+	// see [ConditionFor].
 	Reason string
 	// Message says what is in the way and what to do about it.
 	Message string
-	// Passes says that it goes by itself; otherwise somebody must mend it.
-	Passes bool
 	// Quotes says that the message may quote what the object holds.
 	Quotes bool
 }
@@ -151,7 +150,6 @@ func (p Parent) terminating(own *appsv1.Deployment) *Obstacle {
 	return &Obstacle{
 		Reason:  workloadv1alpha1.ReasonTerminating,
 		Message: fmt.Sprintf("%s is being deleted, held by finalizers %q; %s", p, p.GetFinalizers(), left),
-		Passes:  true,
 	}
 }
 
@@ -161,7 +159,6 @@ func (p Parent) obstructedBy(live *appsv1.Deployment) *Obstacle {
 		return &Obstacle{
 			Reason:  workloadv1alpha1.ReasonWaitingForDeletion,
 			Message: fmt.Sprintf("Deployment %q is being deleted; it is created anew once it is gone", live.Name),
-			Passes:  true,
 		}
 	}
 	if p.Owns(live) {
@@ -173,7 +170,6 @@ func (p Parent) obstructedBy(live *appsv1.Deployment) *Obstacle {
 		return &Obstacle{
 			Reason:  workloadv1alpha1.ReasonWaitingForDeletion,
 			Message: fmt.Sprintf("Deployment %q belongs to an earlier %s, since deleted; it is created anew once it is gone", live.Name, p),
-			Passes:  true,
 		}
 	}
 	return &Obstacle{Reason: workloadv1alpha1.ReasonDeploymentConflict, Message: p.conflict(live, owner)}

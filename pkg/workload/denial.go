@@ -106,14 +106,12 @@ func (d *denials) note(p Parent, denied write, err error, now time.Time) (*Obsta
 		current.obstacle = &Obstacle{
 			Reason:  workloadv1alpha1.ReasonWaitingForDeletion,
 			Message: fmt.Sprintf("namespace %q is being deleted, and %s with it", p.GetNamespace(), p),
-			Passes:  true,
 		}
 		wait = lastRetry
 	case isUnknownKind(s):
 		current.obstacle = &Obstacle{
 			Reason:  workloadv1alpha1.ReasonProgressing,
 			Message: fmt.Sprintf("the API server does not yet know %s everywhere, whose CRD was just installed: %s", p.Kind.Kind, s.Message),
-			Passes:  true,
 		}
 		wait = min(wait, unknownRetry)
 	case s.Code < http.StatusInternalServerError || current.count > 1:

@@ -81,7 +81,7 @@ func TestKeepTellsADeniedWriteFromAFailedOne(t *testing.T) {
 					if err != nil || state.Obstacle == nil || state.Again <= 0 {
 						t.Fatalf("try %d: %+v, %v, want an obstacle, and when to try again", try, state, err)
 					}
-					if o := state.Obstacle; o.Reason != "WriteDenied" || !strings.Contains(test.err.Error(), o.Message) || o.Passes {
+					if o := state.Obstacle; o.Reason != "WriteDenied" || !strings.Contains(test.err.Error(), o.Message) {
 						t.Errorf("obstacle = %+v, want WriteDenied with the API server's message", o)
 					}
 					if has := state.Deployment != nil; has != (view != nil) {
@@ -193,7 +193,7 @@ func TestNothingIsMadeInANamespaceThatIsBeingDeleted(t *testing.T) {
 	refuse(client, "create", going)
 	for range 10 {
 		state, err := keeper.Keep(t.Context(), parent())
-		if err != nil || state.Obstacle == nil || state.Obstacle.Reason != "WaitingForDeletion" || !state.Obstacle.Passes {
+		if err != nil || state.Obstacle == nil || state.Obstacle.Reason != "WaitingForDeletion" || ConditionFor(state.Obstacle.Reason) != "Reconciling" {
 			t.Fatalf("Keep() = %+v, %v, want it to wait for the deletion", state, err)
 		}
 		clock.Step(lastRetry / 10)
@@ -214,7 +214,7 @@ func TestANewKindIsWaitedForEachSecond(t *testing.T) {
 	begin := clock.Now()
 	for clock.Since(begin) < 30*time.Second {
 		state, err := keeper.Keep(t.Context(), parent())
-		if err != nil || state.Obstacle == nil || state.Obstacle.Reason != "Progressing" || !state.Obstacle.Passes || state.Again > time.Second {
+		if err != nil || state.Obstacle == nil || state.Obstacle.Reason != "Progressing" || ConditionFor(state.Obstacle.Reason) != "Reconciling" || state.Again > time.Second {
 			t.Fatalf("Keep() = %+v, %v, want it to be on its way and looked at again within a second", state, err)
 		}
 		clock.Step(state.Again)

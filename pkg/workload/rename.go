@@ -89,7 +89,7 @@ func (p Parent) obsolete(view View) *appsv1.Deployment {
 	if len(view.Former) == 0 {
 		return nil
 	}
-	served := judge(p, State{Deployment: view.Live}).conditionType == workloadv1alpha1.ConditionReady
+	served := judge(p, State{Deployment: view.Live}).reason == workloadv1alpha1.ReasonAvailable
 	for _, former := range view.Former {
 		if former.DeletionTimestamp == nil && (served || former.Status.AvailableReplicas == 0) {
 			return former

@@ -128,9 +128,9 @@ func RemoveStray(applied metav1.Object, conditions, wanted []metav1.Condition) [
 	return encoded
 }
 
-// verdict is the one condition that is True, and why.
+// verdict is why one condition is True: see [ConditionFor].
 type verdict struct {
-	conditionType, reason, message string
+	reason, message string
 }
 
 // conditions returns Ready and, unless that is True, the condition that says why not. In
@@ -144,9 +144,9 @@ func (v verdict) conditions(generation int64, current []metav1.Condition, now me
 		ObservedGeneration: generation,
 		LastTransitionTime: now,
 	}}
-	if v.conditionType != workloadv1alpha1.ConditionReady {
+	if conditionType := ConditionFor(v.reason); conditionType != workloadv1alpha1.ConditionReady {
 		why := all[0]
-		why.Type = v.conditionType
+		why.Type = conditionType
 		all[0].Status = metav1.ConditionFalse
 		all = append(all, why)
 	}
@@ -158,7 +158,7 @@ func (v verdict) conditions(generation int64, current []metav1.Condition, now me
 	return all
 }
 
-// judge decides which condition is True. See [workloadv1alpha1.ConditionReady].
+// judge decides which condition is True, and why. See [workloadv1alpha1.ConditionReady].
 func judge(p Parent, state State) verdict {
 	v := judgeDeployment(p, state)
 	if d := state.Deployment; d != nil && !ownership.PodsWatched(d) {
@@ -169,11 +169,7 @@ func judge(p Parent, state State) verdict {
 
 func judgeDeployment(p Parent, state State) verdict {
 	if o := state.Obstacle; o != nil {
-		conditionType := workloadv1alpha1.ConditionStalled
-		if o.Passes {
-			conditionType = workloadv1alpha1.ConditionReconciling
-		}
-		return verdict{conditionType, o.Reason, o.Message}
+		return verdict{o.Reason, o.Message}
 	}
 	d := state.Deployment
 	wanted := replicasOf(d)
@@ -181,28 +177,28 @@ func judgeDeployment(p Parent, state State) verdict {
 		wanted = *p.Replicas
 	}
 	if d.Status.ObservedGeneration < d.Generation {
-		return verdict{workloadv1alpha1.ConditionReconciling, workloadv1alpha1.ReasonProgressing,
+		return verdict{workloadv1alpha1.ReasonProgressing,
 			fmt.Sprintf("Deployment %q is not yet observed by its controller", d.Name) + trouble(d)}
 	}
 	if d.Status.Replicas == wanted && d.Status.UpdatedReplicas == wanted && d.Status.AvailableReplicas == wanted {
 		if former := state.Former; former != nil {
-			return verdict{workloadv1alpha1.ConditionReconciling, workloadv1alpha1.ReasonWaitingForDeletion,
+			return verdict{workloadv1alpha1.ReasonWaitingForDeletion,
 				fmt.Sprintf("Deployment %q has %d of %d replicas available; the former Deployment %q is not gone yet", d.Name, wanted, wanted, former.Name)}
 		}
-		return verdict{workloadv1alpha1.ConditionReady, workloadv1alpha1.ReasonAvailable,
+		return verdict{workloadv1alpha1.ReasonAvailable,
 			fmt.Sprintf("Deployment %q has %d of %d replicas available", d.Name, wanted, wanted)}
 	}
 	if c := conditionOf(d, appsv1.DeploymentProgressing, corev1.ConditionFalse); c != nil && c.Reason == "ProgressDeadlineExceeded" {
-		return verdict{workloadv1alpha1.ConditionStalled, workloadv1alpha1.ReasonProgressDeadlineExceeded,
+		return verdict{workloadv1alpha1.ReasonProgressDeadlineExceeded,
 			fmt.Sprintf("Deployment %q: %s", d.Name, strings.TrimSuffix(c.Message, ".")) + trouble(d)}
 	}
 	counts := fmt.Sprintf("%d of %d replicas available, %d up to date, %d in all",
 		d.Status.AvailableReplicas, wanted, d.Status.UpdatedReplicas, d.Status.Replicas)
 	if waitsForResume(d, wanted) {
-		return verdict{workloadv1alpha1.ConditionStalled, workloadv1alpha1.ReasonDeploymentPaused,
+		return verdict{workloadv1alpha1.ReasonDeploymentPaused,
 			fmt.Sprintf("Deployment %q is paused, with %s: resume it with kubectl -n %s rollout resume deployment %s", d.Name, counts, d.Namespace, d.Name)}
 	}
-	return verdict{workloadv1alpha1.ConditionReconciling, workloadv1alpha1.ReasonProgressing, fmt.Sprintf("Deployment %q has %s", d.Name, counts) + trouble(d)}
+	return verdict{workloadv1alpha1.ReasonProgressing, fmt.Sprintf("Deployment %q has %s", d.Name, counts) + trouble(d)}
 }
 
 // waitsForResume tells whether the Deployment is paused in a rollout, or before its first

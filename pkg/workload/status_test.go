@@ -112,7 +112,7 @@ func TestConditionsFollowKstatus(t *testing.T) {
 		"paused once all is there":                 {parent(), State{Deployment: deployment(paused)}, "Ready", "Available"},
 		"progressing":                              {parent(), State{Deployment: deployment(withStatus(3, 1, 2), progressing("True", "ReplicaSetUpdated"))}, "Reconciling", "Progressing"},
 		"an obstacle that somebody must mend":      {parent(), State{Obstacle: &Obstacle{Reason: "DeploymentConflict", Message: "m"}}, "Stalled", "DeploymentConflict"},
-		"an obstacle that passes":                  {parent(), State{Obstacle: &Obstacle{Reason: "WaitingForDeletion", Message: "m", Passes: true}}, "Reconciling", "WaitingForDeletion"},
+		"an obstacle that passes":                  {parent(), State{Obstacle: &Obstacle{Reason: "WaitingForDeletion", Message: "m"}}, "Reconciling", "WaitingForDeletion"},
 		"an obstacle though the Deployment is fit": {parent(), State{Deployment: deployment(), Obstacle: &Obstacle{Reason: "WriteDenied", Message: "m"}}, "Stalled", "WriteDenied"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -273,7 +273,7 @@ func TestEventsOnTransitionsOnly(t *testing.T) {
 		ready       = conditions(State{Deployment: deployment()})
 		reconciling = conditions(State{Deployment: deployment(withStatus(3, 3, 1))})
 		conflict    = conditions(State{Obstacle: &Obstacle{Reason: "DeploymentConflict", Message: "in the way"}})
-		waiting     = conditions(State{Obstacle: &Obstacle{Reason: "WaitingForDeletion", Message: "wait", Passes: true}})
+		waiting     = conditions(State{Obstacle: &Obstacle{Reason: "WaitingForDeletion", Message: "wait"}})
 		denied      = conditions(State{Obstacle: &Obstacle{Reason: "WriteDenied", Message: "quota"}})
 	)
 	for name, test := range map[string]struct {

@@ -24,8 +24,8 @@ import (
 // That a Deployment is as cached, each write makes sure of by its resourceVersion. But
 // the cache of objects may be behind that of Deployments, since each has a watch of its
 // own: to a new leader, what the one before has done for a newer version of an object
-// would then be drift. So an object is looked at before the first write that would undo
-// something. If it is as cached, the cache has come as far as all who led before, and from
+// would then be drift, or a Deployment that it has renamed away would seem to be missing. So
+// an object is looked at before the first write for it in a term. If it is as cached, the cache has come as far as all who led before, and from
 // then on only this process writes, from a cache that never goes back. Before a deletion
 // it is looked at each time.
 //
@@ -97,8 +97,9 @@ func (k *Keeper) confirmParent(ctx context.Context, p Parent, view View, next wr
 		// That overwrites nothing. But the garbage collector takes a Deployment away
 		// once its parent is gone, and whoever led before once the parent names
 		// another, and the cache may know of the Deployment before it knows of the
-		// parent. So for one that had a Deployment it is confirmed each time.
-		if !p.HadDeployment && len(view.Former) == 0 {
+		// parent. So for one that had a Deployment it is confirmed each time. One that,
+		// as cached, never had any may have been renamed since.
+		if !p.HadDeployment && len(view.Former) == 0 && k.confirmed.has(p) {
 			return nil
 		}
 	case next.verb != "create" && next.verb != "delete" && k.confirmed.has(p):

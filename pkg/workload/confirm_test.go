@@ -297,6 +297,7 @@ func TestAnObjectThatIsGoneIsForgotten(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		f.serve()
+		f.newTerm()
 		f.drift()
 		f.sync()
 		if got := f.controller.Confirmed(); got != 1 {

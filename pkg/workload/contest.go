@@ -47,7 +47,7 @@ type correction struct {
 	count      int       // of corrections, each soon after the one before
 	last       time.Time // of them
 	rival      string    // whose value was corrected last
-	rewritten  string    // what admission made of what was written last, "" if nothing else
+	rewritten  string    // the value that admission put instead of the last one, "" if it kept that
 }
 
 // of returns which fields are not to be written now, what to say of them, nil if there is
@@ -139,7 +139,7 @@ func (c *corrections) note(p Parent, f Field, before, after *appsv1.Deployment, 
 	c.byField[key] = noted
 }
 
-// sweep forgets now and then what does not matter any more.
+// sweep drops expired corrections from time to time.
 func (c *corrections) sweep(now time.Time) {
 	if c.byField == nil {
 		c.byField = map[parentField]correction{}

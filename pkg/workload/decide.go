@@ -137,8 +137,8 @@ func (p Parent) missingContainer(d *appsv1.Deployment) *Obstacle {
 	}
 }
 
-// terminating says what holds a parent in deletion, and what is left of its Deployment,
-// which the garbage collector deletes. It is nil if there is none.
+// terminating reports the finalizers that hold a parent in deletion, and its Deployment,
+// which the garbage collector deletes. own is nil if there is none.
 func (p Parent) terminating(own *appsv1.Deployment) *Obstacle {
 	left := "it has no Deployment"
 	if own != nil {

@@ -32,13 +32,14 @@
 //
 // The cache of parents may be behind that of Deployments. To a process that has just
 // come to lead, what the one before has done for a newer version of a parent would then
-// be drift. So before the first correction or deletion for a parent in a term, that is one
-// call of [Controller.Run], the API server is asked for the parent once: if it wants
+// be drift, and a Deployment that it has renamed away would be missing. So before the first
+// write for a parent in a term, that is one call of [Controller.Run], the API server is asked
+// for the parent once: if it wants
 // something else than cached, nothing is written until the cache has caught up. The
 // answer also tells how far the cache has to come to have all from before the term. Once
 // it has, which the next event of any parent shows, no more parents are asked for. A term
-// in which nothing differs asks for nothing. The same look comes before a Deployment is
-// created for a parent that has had one, each time.
+// in which nothing differs asks for nothing. The same look comes before each deletion, and
+// each time before a Deployment is created for a parent that has had one.
 //
 // # What cannot be decoded
 //

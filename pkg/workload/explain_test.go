@@ -35,7 +35,7 @@ func TestWhatIsExplainedIsWhatIsDone(t *testing.T) {
 		"another replica count": {
 			given: func(f *fixture) { f.update(func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](7) }) },
 			next:  `scale Deployment "example-web"`, differs: []string{"its replicas"},
-			calls: []string{"list objects", "update deployments/scale", "patch objects/status"},
+			calls: []string{"update deployments/scale", "patch objects/status"},
 		},
 		"no Deployment": {
 			given: func(f *fixture) {

@@ -32,6 +32,9 @@ func (c *Controller[T]) Concerned(deployment *appsv1.Deployment) []cache.ObjectN
 // SetClock replaces the controller's clock.
 func (c *Controller[T]) SetClock(clock clock.PassiveClock) { c.clock = clock }
 
+// CatchUp makes the cache have all from before the term.
+func (c *Controller[T]) CatchUp() { c.keeper.confirmed.caughtUp = true }
+
 // Confirmed returns how many objects are remembered as confirmed.
 func (c *Controller[T]) Confirmed() int { return len(c.keeper.confirmed.byKey) }
 

@@ -83,6 +83,7 @@ func newFixture(t testing.TB, kind kind, o object) *fixture {
 		t.Fatal(err)
 	}
 	f.controller.SetClock(f.clock)
+	f.controller.CatchUp()
 	f.observe()
 	return f
 }

@@ -83,7 +83,7 @@ func TestKeepAsksForConfirmationOfWhatMayUndoSomething(t *testing.T) {
 		asks   bool
 		write  string
 	}{
-		"none yet":                  {nil, false, false, "create"},
+		"none yet":                  {nil, false, true, "create"},
 		"none any more":             {nil, true, true, "create"},
 		"none of the name":          {list(former), false, true, "create"},
 		"one, as declared":          {list(deployment()), true, false, ""},

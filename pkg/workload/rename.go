@@ -67,9 +67,9 @@ func carriedAnnotations(former *appsv1.Deployment) map[string]string {
 	return annotations
 }
 
-// readFormer replaces the newest former Deployment of the view, of which the cache has
-// only a part, by what the API server has. With an error that shows the cache to be late
-// the State says for what.
+// readFormer replaces the newest former Deployment of the view, which is trimmed, with the
+// one that the API server has. If the error shows that the cache is late, the State says
+// for which Deployment.
 func (k *Keeper) readFormer(ctx context.Context, view View) (State, error) {
 	former := view.former()
 	now, err := k.get(ctx, former.Namespace, former.Name)

@@ -57,7 +57,7 @@ func TestSyncLeavesAnUndecodableObjectAlone(t *testing.T) {
 
 		f.observe() // the object is mended
 		f.sync()
-		f.wantCalls("list objects", "update deployments/scale", "patch objects/status")
+		f.wantCalls("update deployments/scale", "patch objects/status")
 		f.wantEvents()
 	})
 }

@@ -148,7 +148,7 @@ func TestGoneObjectIsGivenNothingThroughALateWatch(t *testing.T) {
 	for _, k := range all {
 		k.waitCondition(t, k.ns, "last", "Reconciling", "Progressing")
 		k.wantCalls(t, k.ns,
-			"create deployments", k.patchStatus(), k.patchStatus(),
+			"list "+k.Resource, "create deployments", k.patchStatus(), k.patchStatus(),
 			"create deployments", k.patchStatus(),
 			"list "+k.Resource, "create deployments", k.patchStatus())
 	}

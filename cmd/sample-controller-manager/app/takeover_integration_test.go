@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -36,7 +37,7 @@ func runAnotherDaemon(args []string) {
 
 // startAnotherDaemon starts the daemon as a process of its own. The returned function
 // asks it to end and wants it to, in order.
-func startAnotherDaemon(t *testing.T) (stop func()) {
+func startAnotherDaemon(t *testing.T, flags ...string) (stop func()) {
 	t.Helper()
 	kubeconfig, err := shared.Cluster().ServiceAccountKubeconfig(t.Context(), namespace, namespace)
 	if err != nil {
@@ -47,7 +48,7 @@ func startAnotherDaemon(t *testing.T) (stop func()) {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	cmd := exec.Command(self, append([]string{anotherDaemon, "--secure-port=0", "-v=2"}, daemonFlags(kubeconfig)...)...)
+	cmd := exec.Command(self, slices.Concat([]string{anotherDaemon, "--secure-port=0", "-v=2"}, daemonFlags(kubeconfig), flags)...)
 	cmd.Stdout, cmd.Stderr = &log, &log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -148,6 +149,41 @@ func TestALateLeaderUndoesNothing(t *testing.T) {
 		}
 		k.wish(t, "scaled", `{"replicas":5}`)
 		k.waitReplicas(t, k.ns, "scaled", 5)
+	}
+}
+
+// TestALateLeaderCreatesNothingThatWasRenamedAway makes a daemon lead whose cache is late:
+// it has objects that were never served under the names of before a rename.
+func TestALateLeaderCreatesNothingThatWasRenamedAway(t *testing.T) {
+	all := sideBySide(t)
+	var paths []string
+	for _, k := range all {
+		paths = append(paths, "/apis/"+k.apiVersion()+"/"+k.Resource)
+		k.Create(t, k.ns, "a", 1)
+	}
+	stop := startAnotherDaemon(t, "--controllers="+aggregator) // which leads, and serves none
+	for _, k := range all {
+		k.waitPods(t, k.ns, "a", "none")
+	}
+	delayer := startDelayer(t, paths...)
+	startDaemon(t, "--kubeconfig="+delayer.Kubeconfig(t, namespace, namespace), "--controllers="+foos.Controller+","+icecreams.Controller)
+	release := delayer.hold()
+	for _, k := range all {
+		k.wish(t, "a", `{"deploymentName":"other"}`)
+	}
+	stop()
+	for _, k := range all {
+		clustertest.WaitUntil(t, "the daemon has looked at the "+k.Kind, func(context.Context) error {
+			if k.looks(t)["a"] == 0 {
+				return errors.New("it has not")
+			}
+			return nil
+		})
+	}
+	release()
+	for _, k := range all {
+		k.waitDeployment(t, "other", true)
+		k.wantDeploymentWrites(t, map[string]int{"create other": 1})
 	}
 }
 

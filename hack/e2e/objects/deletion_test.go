@@ -45,6 +45,8 @@ func deleteInForeground(t *testing.T, k framework.Kind, ns string) {
 		t.Errorf("the object was gone before its Deployment: %v", err)
 	}
 	k.WantPods(t, ns, "a", 0)
+	status := "patch " + k.Resource + "/status" // reports the Deployment until it is gone
+	before[status] = k.Writes(t, ns, accepted)[status]
 	wantNothingNew(t, k, ns, before)
 }
 

@@ -1,0 +1,58 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload_test
+
+import (
+	"errors"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
+	"samplecontroller.io/controller-manager/reconcile"
+)
+
+// The object was renamed, and whoever led before has done all for that. The caches have
+// neither, and not that it was ever served.
+func TestTheFirstCreateOfATermReadsTheObject(t *testing.T) {
+	overKinds(t, func(t *testing.T, kind kind) {
+		f := newFixture(t, kind, kind.example())
+		f.newTerm()
+		f.change(want("another-web", 1))
+		if _, err := f.controller.Sync(t.Context(), key); !errors.Is(err, reconcile.ErrStale) {
+			t.Errorf("sync() = %v, want %v", err, reconcile.ErrStale)
+		}
+		f.wantCalls("list objects")
+		f.wantStale()
+
+		f.observe()
+		f.sync()
+		f.wantCalls("list objects", "create deployments", "patch objects/status")
+	})
+}
+
+// Once the cache has all from before the term, a new object costs no request more.
+func TestAnObjectThatIsNewInATermIsNotRead(t *testing.T) {
+	overKinds(t, func(t *testing.T, kind kind) {
+		f := newFixture(t, kind, kind.example())
+		f.react(&f.sample.Fake, "list", kind.resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+			list, err := f.sample.Tracker().List(kind.resources(), kind.GroupVersionKind, "")
+			if err == nil {
+				err = meta.NewAccessor().SetResourceVersion(list, "100")
+			}
+			return true, list, err
+		})
+		f.newTerm()
+		f.sync()
+		f.wantCalls("list objects", "create deployments", "patch objects/status")
+
+		f.change(func(o object) { o.SetUID("uid-another"); *statusOf(o).selector = "" })
+		f.collect()
+		f.observe()
+		f.objects.Bookmark("101")
+		f.sync()
+		f.wantCalls("create deployments", "patch objects/status")
+	})
+}

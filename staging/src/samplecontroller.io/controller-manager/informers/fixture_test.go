@@ -50,6 +50,7 @@ type apiServer struct {
 	mutex    sync.Mutex
 	err      error                // the answer to requests, unless it is nil
 	silent   bool                 // what there is is streamed, but not its end
+	lost     bool                 // watches lose their connection before they are answered
 	version  int                  // of the last change
 	oldest   int                  // version from which on it can be watched
 	objects  map[string]types.UID // by name
@@ -93,6 +94,9 @@ func (s *apiServer) Watch(_ context.Context, options metav1.ListOptions) (watch.
 	}
 	if err := s.request(verb, options); err != nil {
 		return nil, err
+	}
+	if s.lost {
+		return watch.NewEmptyWatch(), nil // as client-go does
 	}
 	w := watch.NewRaceFreeFake()
 	if from, err := strconv.Atoi(options.ResourceVersion); !streams && (err != nil || from < s.oldest) {
@@ -148,6 +152,14 @@ func (s *apiServer) answer(err error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.err = err
+}
+
+// loseConnections ends all watches, and has further ones lose their connection.
+func (s *apiServer) loseConnections(lost bool) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.lost = lost
+	s.closeLocked()
 }
 
 // close ends all watches.

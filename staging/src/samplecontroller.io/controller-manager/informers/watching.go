@@ -4,6 +4,7 @@
 package informers
 
 import (
+	"reflect"
 	"sync"
 	"time"
 
@@ -17,6 +18,10 @@ import (
 // shortWatch is how long a watch must last that sends nothing. A shorter one the informer
 // takes for one that has failed, and backs off.
 const shortWatch = time.Second
+
+// emptyWatch is the type of what client-go returns, without an error, for a watch that
+// timed out or lost its connection before the API server answered.
+var emptyWatch = reflect.TypeOf(watch.NewEmptyWatch())
 
 // watching is a watch of which the informer's state learns when it gives a sign of life,
 // and when it has sent all that there was.
@@ -32,9 +37,11 @@ type watching struct {
 func newWatching(w watch.Interface, i *informer, listsFirst bool) *watching {
 	watching := &watching{Interface: w, informer: i, results: make(chan watch.Event), stopped: make(chan struct{})}
 	watching.stop = sync.OnceFunc(func() { close(watching.stopped) })
-	i.sign()
-	if !listsFirst {
-		i.watches()
+	if reflect.TypeOf(w) != emptyWatch {
+		i.sign()
+		if !listsFirst {
+			i.watches()
+		}
 	}
 	go watching.run(listsFirst, time.Now())
 	return watching

@@ -152,3 +152,26 @@ func BenchmarkWatching(b *testing.B) {
 		})
 	}
 }
+
+// For a watch that loses its connection client-go returns one that ends at once, and no error.
+func TestWatchThatIsNotAnsweredIsNoSignOfLife(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.configMaps()
+		b.handle.Start(b.ctx)
+		time.Sleep(time.Minute)
+		b.configMapServer.loseConnections(true)
+		cut := time.Now()
+		time.Sleep(maxSilence)
+		if got := b.handle.Resources()[0]; !got.Served || got.LastSign.After(cut) {
+			t.Errorf("served: %v, last sign of life %v after the connection was lost", got.Served, got.LastSign.Sub(cut))
+		}
+		if b.handle.WatchCheck().Check(nil) == nil {
+			t.Error("the watch is healthy")
+		}
+		b.configMapServer.loseConnections(false)
+		time.Sleep(time.Minute) // the informer has backed off
+		if err := b.handle.WatchCheck().Check(nil); err != nil {
+			t.Errorf("once watches are answered: %v", err)
+		}
+	})
+}

@@ -55,6 +55,7 @@ type Epoch struct {
 type renewal struct {
 	received time.Time
 	duration time.Duration
+	renewed  time.Time // as the Lease says
 }
 
 // expiry is when the Lease expires by the last renewal that was received until then.
@@ -97,6 +98,8 @@ func newHistory(writes []leaseWrite) *history {
 func (h *history) keeps(w leaseWrite) bool {
 	last := &h.current.renewals[len(h.current.renewals)-1]
 	switch {
+	case !w.renewed.IsZero() && w.renewed.Equal(last.renewed) && w.duration == last.duration:
+		return true // an annotation, by which a standby accepts, renews nothing
 	case w.credential == "" && h.current.Credential != "":
 		last.duration = w.duration // an edit is no renewal
 		return true
@@ -106,7 +109,7 @@ func (h *history) keeps(w leaseWrite) bool {
 	case h.current.Credential != w.credential:
 		return false
 	}
-	h.current.renewals = append(h.current.renewals, renewal{w.received(), w.duration})
+	h.current.renewals = append(h.current.renewals, renewal{w.received(), w.duration, w.renewed})
 	return true
 }
 
@@ -149,7 +152,7 @@ func (h *history) change(w leaseWrite) {
 	}
 	h.current = &Epoch{
 		Holder: w.holder, Credential: w.credential, From: w.committed(), End: Lasts,
-		uid: w.uid, renewals: []renewal{{w.received(), w.duration}},
+		uid: w.uid, renewals: []renewal{{w.received(), w.duration, w.renewed}},
 	}
 	h.epochs = append(h.epochs, h.current)
 }

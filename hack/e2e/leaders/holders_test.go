@@ -85,6 +85,14 @@ func TestHolders(t *testing.T) {
 			func(l *fakeLog) { l.takes(0, "a"); changeLease(l.t, l.takes(5999, "a"), identity("id-a2")) },
 			figures{Overwrites: 1, Ends: []End{Overwritten, Lasts}},
 		},
+		"a standby annotates it": {
+			func(l *fakeLog) {
+				changeLease(l.t, l.takes(0, "a"), renewed)
+				changeLease(l.t, l.lease(1000, "b", "id-a", 6), renewed)
+				l.takes(6001, "b")
+			},
+			figures{Leaderless: 3 * ms, Ends: []End{Expired, Lasts}},
+		},
 		"a write of it is refused": {
 			func(l *fakeLog) { l.takes(0, "a"); refuse(l.takes(1000, "b")) },
 			figures{Ends: []End{Lasts}},

@@ -27,6 +27,7 @@ type leaseWrite struct {
 	deleted    bool
 	holder     string
 	duration   time.Duration
+	renewed    time.Time // by the holder's clock; zero if the Lease does not say
 }
 
 func (w leaseWrite) received() time.Time  { return w.event.RequestReceivedTimestamp.Time }
@@ -95,6 +96,7 @@ func decode(event auditv1.Event, o Options) (leaseWrite, error) {
 	w.uid = lease.UID
 	w.holder = ptr.Deref(lease.Spec.HolderIdentity, "")
 	w.duration = time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second
+	w.renewed = ptr.Deref(lease.Spec.RenewTime, metav1.MicroTime{}).Time
 	w.version, err = strconv.ParseUint(lease.ResourceVersion, 10, 64)
 	return w, err
 }

@@ -137,6 +137,9 @@ func changeLease(t *testing.T, event *auditv1.Event, change func(*coordinationv1
 	event.ResponseObject.Raw = raw
 }
 
+// renewed sets when a lease was renewed.
+func renewed(l *coordinationv1.Lease) { l.Spec.RenewTime = ptr.To(metav1.NewMicroTime(start)) }
+
 // identity sets the holder of a lease to another's identity.
 func identity(holder string) func(*coordinationv1.Lease) {
 	return func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = ptr.To(holder) }

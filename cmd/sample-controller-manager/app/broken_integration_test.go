@@ -43,8 +43,15 @@ func TestABrokenResourceDelaysNoOther(t *testing.T) {
 	if got := metric(t, server, admin, failing); got != 1 {
 		t.Errorf("%s = %v, want 1", failing, got)
 	}
-	if code, body, err := server.Get(t.Context(), "/healthz/"+icecreams.Controller, admin); err != nil || code != http.StatusInternalServerError {
-		t.Errorf("/healthz/%s answers %d %s %v, want that it fails", icecreams.Controller, code, body, err)
+	reader := token(t, newNamespace(t), "sample-controller-manager-status-reader")
+	for _, path := range []string{"/healthz?verbose", "/healthz/" + icecreams.Controller} {
+		if body := get(t, server, path, reader, http.StatusInternalServerError); !strings.Contains(body, reason) {
+			t.Errorf("%s does not say why to the authorised: %s", path, body)
+		}
+		if body := get(t, server, path, "", http.StatusInternalServerError); !strings.Contains(body, "reason withheld") ||
+			strings.Contains(body, reason) || strings.Contains(body, "leader: ") || strings.Contains(body, "Degraded") {
+			t.Errorf("%s says to anybody: %s", path, body)
+		}
 	}
 	if failed := log.about("Reading failed", icecreams.CRD()); len(failed) == 0 {
 		t.Error("the log does not say that reading Icecreams failed")

@@ -80,7 +80,7 @@ func TestALostLeaseCostsNeitherTheProcessNorARelist(t *testing.T) {
 		}
 		return nil
 	})
-	if body := get(t, server, "/readyz?verbose", "", http.StatusOK); !strings.Contains(body, "\nleader: usurper leads since ") {
+	if body := get(t, server, "/readyz?verbose", admin, http.StatusOK); !strings.Contains(body, "\nleader: usurper leads since ") {
 		t.Errorf("/readyz?verbose does not say that the usurper leads:\n%s", body)
 	}
 	get(t, server, "/livez", "", http.StatusOK)
@@ -93,9 +93,12 @@ func TestALostLeaseCostsNeitherTheProcessNorARelist(t *testing.T) {
 	patchLease(t, `{"spec":{"holderIdentity":"","leaseDurationSeconds":1}}`) // as a holder releases it
 	foos.waitCondition(t, ns, "meanwhile", "Reconciling", "Progressing")
 	acquired := lease(t).Spec.AcquireTime
-	if body := get(t, server, "/statusz", admin, http.StatusOK); !strings.Contains(body, "\nleader: this process, ") {
-		t.Errorf("/statusz does not say that this process leads:\n%s", body)
-	}
+	clustertest.WaitUntil(t, "/statusz says that this process leads", func(context.Context) error { // which may be a second old
+		if body := get(t, server, "/statusz", admin, http.StatusOK); !strings.Contains(body, "\nleader: this process, ") {
+			return errors.New(body)
+		}
+		return nil
+	})
 	events, err := shared.Cluster().AuditEvents(func(event auditv1.Event) bool {
 		return strings.HasPrefix(event.UserAgent, "sample-controller-manager/") && !event.RequestReceivedTimestamp.Before(&lost)
 	})

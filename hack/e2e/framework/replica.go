@@ -36,6 +36,8 @@ const DaemonUser = "system:serviceaccount:" + DaemonName + ":" + DaemonName
 type Replica struct {
 	*Program
 	URL string
+
+	reader string // a token with the right to get all that the daemon serves, once it is asked for
 }
 
 // StartReplica starts the daemon as its ServiceAccount, with a token of its own.
@@ -94,6 +96,15 @@ func (r *Replica) Ready() *Replica {
 // Get requests a path without credentials.
 func (r *Replica) Get(ctx context.Context, path string) (code int, body string, err error) {
 	return r.GetAs(ctx, "", path)
+}
+
+// GetReasons requests a path as a caller that may know reasons.
+func (r *Replica) GetReasons(ctx context.Context, path string) (code int, body string, err error) {
+	r.T.Helper()
+	if r.reader == "" {
+		r.reader = DebuggerToken(r.T, NewNamespace(r.T))
+	}
+	return r.GetAs(ctx, r.reader, path)
 }
 
 // GetAs requests a path with a bearer token, unless that is empty.
@@ -190,9 +201,9 @@ func FreePort(t *testing.T) int {
 // OneWorker are the flags of a replica that syncs one object of a kind after another.
 var OneWorker = []string{"--concurrent-foo-syncs=1", "--concurrent-icecream-syncs=1"}
 
-// state returns what a controller is doing and why, as the replica tells everybody.
+// state returns what a controller is doing and why.
 func (r *Replica) state(ctx context.Context, controller string) (string, error) {
-	_, body, err := r.Get(ctx, "/healthz?verbose")
+	_, body, err := r.GetReasons(ctx, "/healthz?verbose")
 	for line := range strings.Lines(body) {
 		if state, ok := strings.CutPrefix(line, controller+": "); ok {
 			return strings.TrimSpace(state), nil

@@ -29,8 +29,8 @@ import (
 func (f *fleet) waitDemoted(m *member) {
 	f.t.Helper()
 	clustertest.WaitUntil(f.t, "the replica leads no more", func(ctx context.Context) error {
-		_, body, err := m.Get(ctx, "/readyz?verbose")
-		if err == nil && strings.Contains(body, "leader: this process") {
+		_, body, err := m.GetReasons(ctx, "/readyz?verbose")
+		if err == nil && (!strings.Contains(body, "leader: ") || strings.Contains(body, "leader: this process")) {
 			err = errors.New(body)
 		}
 		return err

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"samplecontroller.io/controller-manager/internal/flood"
+	"samplecontroller.io/controller-manager/internal/redact"
 )
 
 // Handle makes the informers of a process, at most one for each resource, and starts and
@@ -147,7 +148,7 @@ func (h *Handle) Check(*http.Request) error {
 	for _, i := range h.all() {
 		err := i.state().Err
 		if !i.HasSynced() && (slices.Contains(pending, i) || apierrors.IsForbidden(err)) {
-			problems = append(problems, err.Error())
+			problems = append(problems, redact.Text(err))
 		}
 	}
 	if len(problems) == 0 {

@@ -55,6 +55,9 @@ func kubeconfig(t *testing.T) string {
 	return path
 }
 
+// flushSeldom keeps klog's flushing of one command from racing with the start of the next.
+const flushSeldom = "--log-flush-frequency=1h"
+
 var errBuilt = errors.New("built")
 
 // execute runs a command with the given arguments whose build only tells what it
@@ -69,7 +72,7 @@ func execute(t *testing.T, args ...string) (configs Configs, enabled []string, o
 	var out bytes.Buffer
 	command.SetOut(&out)
 	command.SetErr(&out)
-	command.SetArgs(args)
+	command.SetArgs(append(args, flushSeldom))
 	err = command.ExecuteContext(t.Context())
 	return configs, enabled, out.String(), err
 }
@@ -184,7 +187,7 @@ func TestASignalEndsTheCommandInOrder(t *testing.T) {
 						return nil
 					}}}, nil
 				})
-			command.SetArgs([]string{"--leader-elect=false", "--kubeconfig=" + kubeconfig(t)})
+			command.SetArgs([]string{"--leader-elect=false", "--kubeconfig=" + kubeconfig(t), flushSeldom})
 			done := make(chan error, 1)
 			go func() { done <- command.ExecuteContext(context.Background()) }()
 			<-begun

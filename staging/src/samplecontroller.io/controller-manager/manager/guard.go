@@ -4,13 +4,11 @@
 package manager
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"samplecontroller.io/controller-manager/internal/flood"
+	"samplecontroller.io/controller-manager/internal/redact"
 )
 
 // guard is a LogSink that passes on what belongs in a log: errors not too often, and
@@ -64,7 +63,7 @@ func (g guard) Info(level int, msg string, keysAndValues ...any) {
 func (g guard) Error(err error, msg string, keysAndValues ...any) {
 	cause := msg
 	if err != nil {
-		err = withoutValues(err)
+		err = redact.Error(err)
 		cause += err.Error()
 	}
 	keysAndValues, ok := g.allow(cause, withoutContent(keysAndValues))
@@ -145,28 +144,8 @@ func withoutContentOf(value any) any {
 	case runtime.Object:
 		return fmt.Sprintf("%T", value)
 	case error:
-		return withoutValues(value)
+		return redact.Error(value)
 	default:
 		return value
 	}
-}
-
-// withoutValues returns the error with what is wrong with a field in a word, where the
-// API server, which found it, quotes the value.
-func withoutValues(err error) error {
-	status := apierrors.APIStatus(nil)
-	if !errors.As(err, &status) || status.Status().Details == nil {
-		return err
-	}
-	before := err.Error()
-	text := before
-	for _, cause := range status.Status().Details.Causes {
-		if cause.Field != "" && cause.Message != "" {
-			text = strings.ReplaceAll(text, cause.Message, string(cause.Type))
-		}
-	}
-	if text == before {
-		return err
-	}
-	return errors.New(text)
 }

@@ -6,7 +6,6 @@ package manager
 import (
 	"cmp"
 	"fmt"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,15 +13,13 @@ import (
 
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/debug"
+	"samplecontroller.io/controller-manager/internal/redact"
 	"samplecontroller.io/controller-manager/reconcile"
 	"samplecontroller.io/controller-manager/supervisor"
 )
 
-// Bounds of what is told: bytes of a text, and facts of an object.
-const (
-	maxText  = 500
-	maxFacts = 50
-)
+// maxFacts is how many facts of an object are shown.
+const maxFacts = 50
 
 // reporter tells what a process is doing.
 type reporter struct {
@@ -42,18 +39,18 @@ func (r reporter) Report(limit int) debug.Report {
 	unhealthy := map[string]string{}
 	for _, check := range r.super.HealthChecks() {
 		if err := check.Check(nil); err != nil {
-			unhealthy[check.Name()] = text(err)
+			unhealthy[check.Name()] = redact.Text(err)
 		}
 	}
 	for _, status := range r.super.Status(limit) {
 		report.Controllers = append(report.Controllers, debug.Controller{
-			Name: status.Controller, State: string(status.State), Since: status.Since, Reason: bounded(status.Reason),
+			Name: status.Controller, State: string(status.State), Since: status.Since, Reason: redact.Bound(status.Reason),
 			Unhealthy: unhealthy[status.Controller], Queues: queues(status.Loops),
 		})
 	}
 	for _, resource := range r.Informers.Resources() {
 		report.Resources = append(report.Resources, debug.Resource{
-			Name: resource.Name(), Served: resource.Served, Since: resource.Since, Reason: text(cmp.Or(resource.Err, resource.Failure)),
+			Name: resource.Name(), Served: resource.Served, Since: resource.Since, Reason: redact.Text(cmp.Or(resource.Err, resource.Failure)),
 			Objects: resource.Objects, LastSign: timeOf(resource.LastSign),
 		})
 	}
@@ -65,7 +62,7 @@ func (r reporter) Explain(name string, key cache.ObjectName) (debug.Explanation,
 	e := debug.Explanation{Controller: name, Object: key.String(), Time: time.Now()}
 	for _, status := range r.super.Status(0) {
 		if status.Controller == name {
-			e.State, e.Reason = string(status.State), bounded(status.Reason)
+			e.State, e.Reason = string(status.State), redact.Bound(status.Reason)
 		}
 	}
 	if e.State == string(supervisor.Standby) && r.Election != nil {
@@ -115,13 +112,13 @@ func atWork(state supervisor.State) bool {
 // boundedExplanation returns what a controller says with each text and the number of
 // facts bounded.
 func boundedExplanation(e controller.Explanation) controller.Explanation {
-	bounds := controller.Explanation{Found: e.Found, Next: bounded(e.Next)}
+	bounds := controller.Explanation{Found: e.Found, Next: redact.Bound(e.Next)}
 	for i, f := range e.Facts {
 		if i == maxFacts {
 			bounds.Facts = append(bounds.Facts, controller.Fact{Name: fmt.Sprintf("and %d more", len(e.Facts)-i)})
 			break
 		}
-		f.Wanted, f.Actual = bounded(f.Wanted), bounded(f.Actual)
+		f.Wanted, f.Actual = redact.Bound(f.Wanted), redact.Bound(f.Actual)
 		bounds.Facts = append(bounds.Facts, f)
 	}
 	return bounds
@@ -142,7 +139,7 @@ func queues(loops []reconcile.Progress) []debug.Queue {
 func keys(turns reconcile.Turns) debug.Keys {
 	k := debug.Keys{Total: turns.Total, First: []debug.Key{}}
 	for _, turn := range turns.First {
-		k.First = append(k.First, debug.Key{Key: turn.Key.String(), Trigger: turn.Trigger, Time: turn.Time, Retries: turn.Retries, Error: text(turn.Err)})
+		k.First = append(k.First, debug.Key{Key: turn.Key.String(), Trigger: turn.Trigger, Time: turn.Time, Retries: turn.Retries, Error: redact.Text(turn.Err)})
 	}
 	return k
 }
@@ -152,7 +149,7 @@ func syncs(outcomes []reconcile.Outcome) []debug.Sync {
 	for _, o := range outcomes {
 		s := debug.Sync{
 			Key: o.Key.String(), Trigger: o.Trigger, Began: o.Began, Duration: metav1.Duration{Duration: o.Duration},
-			Result: string(o.Result), Error: text(o.Err),
+			Result: string(o.Result), Error: redact.Text(o.Err),
 		}
 		for _, w := range o.Writes {
 			s.Writes = append(s.Writes, w.Verb+" "+w.Resource+": "+w.Result)
@@ -160,22 +157,6 @@ func syncs(outcomes []reconcile.Outcome) []debug.Sync {
 		all = append(all, s)
 	}
 	return all
-}
-
-// text returns what an error says, "" if there is none. As in the log, it quotes no value
-// of an object.
-func text(err error) string {
-	if err == nil {
-		return ""
-	}
-	return bounded(withoutValues(err).Error())
-}
-
-func bounded(text string) string {
-	if len(text) <= maxText {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxText], "") + "..."
 }
 
 func timeOf(t time.Time) *time.Time {

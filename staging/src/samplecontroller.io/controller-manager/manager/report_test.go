@@ -14,11 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/internal/redact"
 )
 
 func TestWhatIsToldQuotesNoValueOfAnObject(t *testing.T) {
 	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "Thing"}, "a", field.ErrorList{field.Invalid(field.NewPath("spec", "image"), "c4n4ry", "is no image")})
-	got := text(fmt.Errorf("writing: %w", invalid))
+	got := redact.Text(fmt.Errorf("writing: %w", invalid))
 	if strings.Contains(got, "c4n4ry") || !strings.Contains(got, "spec.image: FieldValueInvalid") {
 		t.Errorf("text = %q, want the field and a word", got)
 	}
@@ -34,9 +35,9 @@ func TestWhatIsToldIsBounded(t *testing.T) {
 	if len(e.Facts) != maxFacts+1 || e.Facts[maxFacts].Name != "and 950 more" {
 		t.Errorf("%d facts, the last is %+v, want %d and how many more", len(e.Facts), e.Facts[len(e.Facts)-1], maxFacts)
 	}
-	for _, got := range []string{text(errors.New(long)), e.Next, e.Facts[0].Wanted, e.Facts[0].Actual} {
-		if len(got) > maxText+len("...") || !strings.HasSuffix(got, "é...") {
-			t.Errorf("%d bytes that end in %q, want at most %d whole characters and that there are more", len(got), got[len(got)-8:], maxText)
+	for _, got := range []string{redact.Text(errors.New(long)), e.Next, e.Facts[0].Wanted, e.Facts[0].Actual} {
+		if len(got) > 500+len("...") || !strings.HasSuffix(got, "é...") {
+			t.Errorf("%d bytes that end in %q, want at most %d whole characters and that there are more", len(got), got[len(got)-8:], 500)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/debug"
 	"samplecontroller.io/controller-manager/informers"
+	"samplecontroller.io/controller-manager/internal/redact"
 	"samplecontroller.io/controller-manager/leadership"
 	"samplecontroller.io/controller-manager/server"
 	"samplecontroller.io/controller-manager/supervisor"
@@ -107,7 +108,7 @@ func notes(c Config, super *supervisor.Supervisor) []string {
 	}
 	for _, resource := range c.Informers.Resources() {
 		if err := cmp.Or(resource.Err, resource.Failure); err != nil {
-			lines = append(lines, resource.Name()+": "+text(err))
+			lines = append(lines, resource.Name()+": "+redact.Text(err))
 		}
 	}
 	return lines

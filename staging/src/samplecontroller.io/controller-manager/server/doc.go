@@ -4,7 +4,8 @@
 // Package server serves a controller manager's HTTPS endpoints: probes, metrics
 // and what helps to debug it.
 //
-//	/healthz /livez /readyz   open to all, ?verbose names each check
+//	/healthz /livez /readyz   open to all, ?verbose names each check; why one fails
+//	                          only to those authorised to get /readyz/*, and so on
 //	/metrics /metrics/slis    everything else only to those whom the API server
 //	/configz                  authenticates and authorises, by TokenReview and
 //	/statusz /flagz           SubjectAccessReview of the path

@@ -134,13 +134,3 @@ func ofAll() func(*http.Request) *rate.Limiter {
 	limiter := rate.NewLimiter(rateOfAll, burstOfAll)
 	return func(*http.Request) *rate.Limiter { return limiter }
 }
-
-// isProbe tells whether the path is open to all.
-func isProbe(path string) bool {
-	for _, probe := range []string{"/healthz", "/livez", "/readyz"} {
-		if path == probe || strings.HasPrefix(path, probe+"/") {
-			return true
-		}
-	}
-	return false
-}

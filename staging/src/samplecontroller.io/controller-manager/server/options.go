@@ -9,6 +9,7 @@ import (
 	"net"
 
 	"k8s.io/apiserver/pkg/authorization/path"
+	"k8s.io/apiserver/pkg/authorization/union"
 	apiserver "k8s.io/apiserver/pkg/server"
 	apiserveroptions "k8s.io/apiserver/pkg/server/options"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -120,8 +121,14 @@ func (o *Options) delegate(ctx context.Context, c *Config, kubeconfig string) er
 		return fmt.Errorf("--authorization-always-allow-paths: %w", err)
 	}
 	c.Authentication.Authenticator = named{c.Authentication.Authenticator, open}
+	authorization.AlwaysAllowPaths = nil // who may know a reason is not decided by these
 	if err := authorization.ApplyTo(c.Authorization); err != nil {
 		return fmt.Errorf("%s: setting up delegated authorization: %w", authorizationFlag, err)
 	}
-	return nil
+	c.Reasons = c.Authorization.Authorizer
+	c.Authorization.Authorizer, err = union.New(
+		union.NamedAuthorizer{AuthorizerName: "open-paths", Authorizer: open},
+		union.NamedAuthorizer{AuthorizerName: "delegated", Authorizer: c.Reasons},
+	)
+	return err
 }

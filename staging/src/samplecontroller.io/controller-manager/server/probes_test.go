@@ -4,10 +4,20 @@
 package server
 
 import (
+	"context"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/server/healthz"
 )
 
@@ -22,13 +32,13 @@ func TestVerboseNamesEachCheck(t *testing.T) {
 		body string
 	}{
 		"/readyz":          {http.StatusOK, "ok"},
-		"/readyz?verbose":  {http.StatusOK, "[+]informer-sync ok\nreadyz check passed\nleader: nobody\n"},
-		"/livez?verbose":   {http.StatusOK, "[+]ping ok\nlivez check passed\nleader: nobody\n"},
-		"/healthz?verbose": {http.StatusInternalServerError, "[+]leaderElection ok\n[+]foo-controller ok\n[-]bar-controller failed: reason withheld\nhealthz check failed\nleader: nobody\n"},
-		"/healthz?verbose&exclude=bar-controller": {http.StatusOK, "[+]leaderElection ok\n[+]foo-controller ok\n[+]bar-controller excluded: ok\nhealthz check passed\nleader: nobody\n"},
+		"/readyz?verbose":  {http.StatusOK, "[+]informer-sync ok\nreadyz check passed\n"},
+		"/livez?verbose":   {http.StatusOK, "[+]ping ok\nlivez check passed\n"},
+		"/healthz?verbose": {http.StatusInternalServerError, "[+]leaderElection ok\n[+]foo-controller ok\n[-]bar-controller failed: reason withheld\nhealthz check failed\n"},
+		"/healthz?verbose&exclude=bar-controller": {http.StatusOK, "[+]leaderElection ok\n[+]foo-controller ok\n[+]bar-controller excluded: ok\nhealthz check passed\n"},
 		"/healthz/foo-controller":                 {http.StatusOK, "ok"},
 		"/healthz/leaderElection":                 {http.StatusOK, "ok"},
-		"/healthz/bar-controller":                 {http.StatusInternalServerError, "internal server error: out of order\n"},
+		"/healthz/bar-controller":                 {http.StatusInternalServerError, "internal server error: reason withheld\n"},
 	}
 	for path, tc := range tests {
 		code, body := server.get(path, "")
@@ -64,4 +74,68 @@ func TestEachProbeHasChecksOfItsOwn(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestReasonsAreForTheAuthorised(t *testing.T) {
+	config := newConfig(t)
+	config.Livez = []healthz.HealthChecker{good("fine"), bad("sick", "out of order")}
+	config.Notes = func() []string { return []string{"leader: somebody"} }
+	server := start(t, config)
+	const shown = "[+]fine ok\n[-]sick failed: reason withheld\nlivez check failed\n"
+	for path, want := range map[string]struct{ others, authorised string }{
+		"/livez":         {shown, shown},
+		"/livez?verbose": {shown, shown + "sick: out of order\nleader: somebody\n"},
+		"/livez/sick":    {"internal server error: reason withheld\n", "internal server error: out of order\n"},
+	} {
+		for user, want := range map[string]string{"": want.others, "guest": want.others, "admin": want.authorised} {
+			code, body := server.get(path, user)
+			if diff := cmp.Diff(want, body); code != http.StatusInternalServerError || diff != "" {
+				t.Errorf("%s as %q: %d (-want +got):\n%s", path, user, code, diff)
+			}
+		}
+	}
+}
+
+func TestReasonsNeedTheRightToTheSingleCheck(t *testing.T) {
+	for path, want := range map[string]string{"/readyz": "/readyz/", "/readyz/informer-sync": "/readyz/informer-sync"} {
+		for name, allowed := range map[string]bool{"somebody": true, user.Anonymous: false} {
+			asked := ""
+			may := mayKnow(authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+				asked = a.GetVerb() + " " + a.GetPath()
+				return authorizer.DecisionAllow, "", nil
+			}))
+			r := httptest.NewRequest(http.MethodHead, path, nil)
+			r = r.WithContext(request.WithUser(r.Context(), &user.DefaultInfo{Name: name}))
+			if got := may(r); got != allowed || allowed && asked != "get "+want {
+				t.Errorf("%s of %s: %t by %q, want %t by get %s", path, name, got, asked, allowed, want)
+			}
+		}
+	}
+	if mayKnow(nil)(httptest.NewRequest(http.MethodGet, "/readyz", nil)) {
+		t.Error("without an authorizer and a user reasons are shown")
+	}
+}
+
+func TestAFloodOfProbesRunsEachCheckOnceASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls atomic.Int32
+		checks, failures := withheld([]healthz.HealthChecker{healthz.NamedCheck("slow", func(*http.Request) error {
+			return fmt.Errorf("failure %d", calls.Add(1))
+		})}, func(*http.Request) bool { return true })
+		for second := range 3 {
+			var flood sync.WaitGroup
+			for range 1000 {
+				flood.Go(func() {
+					_ = checks[0].Check(httptest.NewRequest(http.MethodGet, "/healthz", nil))
+					_ = checks[0].Check(httptest.NewRequest(http.MethodGet, "/healthz/slow", nil))
+					failures(nil)
+				})
+			}
+			flood.Wait()
+			if got := calls.Load(); got != int32(second)+1 {
+				t.Errorf("the check ran %d times in %d seconds", got, second+1)
+			}
+			time.Sleep(probeCache)
+		}
+	})
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	apiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/flagz"
 	"k8s.io/apiserver/pkg/server/healthz"
@@ -40,6 +41,9 @@ type Config struct {
 	// allowed.
 	Authentication *apiserver.AuthenticationInfo
 	Authorization  *apiserver.AuthorizationInfo
+	// Reasons decides who may know why a check fails: callers that it lets get the path of
+	// the check, or all below the path of the probe. nil: nobody may.
+	Reasons authorizer.Authorizer
 	// Debugging switches profiling and the setting of the log verbosity, which goes
 	// to [MaxVerbosity].
 	Debugging componentbaseconfig.DebuggingConfiguration
@@ -48,12 +52,12 @@ type Config struct {
 	// Version is shown by /statusz; nil: there is no /statusz.
 	Version compatibility.EffectiveVersion
 	// Healthz, Livez and Readyz are the checks behind the three probes. An empty
-	// list answers that the process can answer.
+	// list answers that the process can answer. Each check is called at most once a second.
 	Healthz, Livez, Readyz []healthz.HealthChecker
 	// Pages are further handlers, each of a path and of all below it.
 	Pages map[string]http.Handler
-	// Notes are lines for people, added to verbose answers of the probes and to
-	// /statusz; nil: there are none.
+	// Notes are lines for people, added to /statusz and, for callers that may know why a
+	// check fails, to verbose answers of the probes; nil: there are none.
 	Notes func() []string
 }
 
@@ -63,16 +67,22 @@ const maxBody = 1 << 10
 // Handler returns the handler of all endpoints, behind authentication and
 // authorisation, and behind limits of what callers may cost.
 func Handler(config Config) http.Handler {
+	may := mayKnow(config.Reasons)
+	failures := map[string]func(*http.Request) []string{}
+	var live, ready, healthy []healthz.HealthChecker
+	healthy, failures["/healthz"] = withheld(config.Healthz, may)
+	live, failures["/livez"] = withheld(config.Livez, may)
+	ready, failures["/readyz"] = withheld(config.Readyz, may)
 	healthzMux := mux.NewPathRecorderMux("healthz")
-	healthz.InstallHandler(healthzMux, config.Healthz...)
+	healthz.InstallHandler(healthzMux, healthy...)
 	mux := genericcontrollermanager.NewBaseHandler(&config.Debugging, healthzMux)
 	if config.Debugging.EnableProfiling {
 		mux.Unregister(verbosityPath) // which sets whatever it is told to
 		mux.UnlistedHandleFunc(verbosityPath, routes.StringFlagPutHandler(setVerbosity))
 	}
 	mux.HandlePrefix("/healthz/", healthzMux) // the base handler has no single checks
-	healthz.InstallLivezHandler(mux, config.Livez...)
-	healthz.InstallReadyzHandler(mux, config.Readyz...)
+	healthz.InstallLivezHandler(mux, live...)
+	healthz.InstallReadyzHandler(mux, ready...)
 	slis.SLIMetricsWithReset{}.Install(mux)
 	if config.Flags != nil {
 		flagz.Install(mux, config.Name, config.Flags)
@@ -84,7 +94,7 @@ func Handler(config Config) http.Handler {
 		mux.Handle(path, page)
 		mux.HandlePrefix(path+"/", page)
 	}
-	served := http.MaxBytesHandler(withNotes(mux, config.Notes), maxBody)
+	served := http.MaxBytesHandler(withReasons(mux, failures, config.Notes, may), maxBody)
 	served = withTurns(withTimeForProfiles(served), ofAll())
 	served = genericcontrollermanager.BuildHandlerChain(served, config.Authorization, config.Authentication)
 	return withTimeouts(withTurns(served, perHost()))

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apiserver/pkg/server/flagz"
 	"k8s.io/component-base/compatibility"
 	metricsfeatures "k8s.io/component-base/metrics/features"
+	componentversion "k8s.io/component-base/version"
 	zpagesfeatures "k8s.io/component-base/zpages/features"
 
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/config"
@@ -37,7 +38,7 @@ func (o *Options) Config(ctx context.Context) (*config.Config, error) {
 		serving.Flags = flagz.NamedFlagSetsReader{FlagSets: *o.Flags()}
 	}
 	if o.FeatureGates.Enabled(zpagesfeatures.ComponentStatusz) {
-		serving.Version = compatibility.NewEffectiveVersionFromString(kubernetesVersion.String(), "", "")
+		serving.Version = binaryVersion()
 	}
 	c := &config.Config{
 		Kubeconfig:                kubeconfig,
@@ -61,4 +62,9 @@ func (o *Options) Config(ctx context.Context) (*config.Config, error) {
 	metricsfeatures.ApplyFeatureGates(o.FeatureGates)
 	o.applyMetrics()
 	return c, nil
+}
+
+// binaryVersion returns the version of this program, as --version prints it.
+func binaryVersion() compatibility.EffectiveVersion {
+	return compatibility.NewEffectiveVersionFromString(componentversion.Get().GitVersion, "", "")
 }

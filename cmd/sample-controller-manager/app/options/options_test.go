@@ -5,6 +5,8 @@ package options
 
 import (
 	"errors"
+	"net"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apiserver/pkg/features"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	componentversion "k8s.io/component-base/version"
 )
 
 // controllers is a controller map of two.
@@ -127,5 +132,41 @@ func TestFeatureGatesOfTheAPIServersLibraryKeepTheirDefaults(t *testing.T) {
 	NewOptions(controllers{})
 	if !utilfeature.DefaultFeatureGate.Enabled(features.UnauthenticatedHTTP2DOSMitigation) {
 		t.Error("UnauthenticatedHTTP2DOSMitigation is off")
+	}
+}
+
+// TestVersionFromGit in hack/e2e/lifecycle shows what --version prints.
+func TestStatuszShowsTheVersionOfTheProgram(t *testing.T) {
+	before := componentversion.Get().GitVersion
+	defer func() {
+		if err := componentversion.SetDynamicVersion(before); err != nil {
+			t.Error(err)
+		}
+	}()
+	const stamped = "v0.0.0-alpha.7+ccf3d7bd29e7c0"
+	if err := componentversion.SetDynamicVersion(stamped); err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{"test": {Server: "https://127.0.0.1:1"}},
+		Contexts:       map[string]*clientcmdapi.Context{"test": {Cluster: "test"}},
+		CurrentContext: "test",
+	}, kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	o := parse(t, "--kubeconfig="+kubeconfig, "--authentication-skip-lookup", "--feature-gates=ComponentStatusz=true")
+	o.Server.SecureServing.Listener = listener
+	config, err := o.Config(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := config.Server.Version.BinaryVersion().String(), strings.TrimPrefix(stamped, "v"); got != want {
+		t.Errorf("/statusz shows version %q, want %q", got, want)
 	}
 }

@@ -111,7 +111,7 @@ func TestDecideAddsNoSecondContainer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			trimmed := test.live.DeepCopy()
-			Trim(trimmed)
+			Trim(trimmed, ourGroups)
 			for _, live := range list(test.live, trimmed) {
 				d := Decide(parent(wantImage(test.image)), View{Live: live})
 				if d.Patch != nil || (d.Scale != nil) != test.scales || (d.Obstacle != nil) != test.obstacle {

@@ -119,7 +119,7 @@ func TestARenameReadsTheFormerDeployment(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cached := former.DeepCopy()
-			Trim(cached)
+			Trim(cached, ourGroups)
 			keeper, client := newTestKeeper(t, list(cached), list(test.stored))
 			state, err := keeper.Keep(t.Context(), parent())
 			if !test.creates {

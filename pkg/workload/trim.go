@@ -9,17 +9,16 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/lru"
-
-	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
-	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
 )
 
 // Trim leaves of a Deployment that is to be cached what is looked at: that is little, and of
-// one that no object of ours controls, no more than whose it is. It may be called again.
-func Trim(d *appsv1.Deployment) {
+// one whose controller is not in one of the API groups, no more than whose it is. The groups
+// are those of all kinds that Deployments are kept for. It may be called again.
+func Trim(d *appsv1.Deployment, groups sets.Set[string]) {
 	d.Labels, d.Annotations, d.Finalizers = nil, nil, nil
-	if !isOurs(d) {
+	if owner := metav1.GetControllerOfNoCopy(d); owner == nil || !groups.Has(groupOf(owner)) {
 		d.ManagedFields = nil
 		d.Spec = appsv1.DeploymentSpec{Selector: selectorForUs(d.Spec.Selector)}
 		d.Status = appsv1.DeploymentStatus{}
@@ -54,15 +53,6 @@ func selectorForUs(selector *metav1.LabelSelector) *metav1.LabelSelector {
 		return nil
 	}
 	return selector
-}
-
-func isOurs(d *appsv1.Deployment) bool {
-	owner := metav1.GetControllerOfNoCopy(d)
-	if owner == nil {
-		return false
-	}
-	group := groupOf(owner)
-	return group == samplev1alpha1.GroupName || group == icecreamv1alpha1.GroupName
 }
 
 // trimManagedFields leaves only who manages the fields that a parent may declare.

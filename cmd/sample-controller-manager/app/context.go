@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	samplescheme "samplecontroller.io/client-go/clientset/versioned/scheme"
+	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/informers"
 	"samplecontroller.io/controller-manager/reconcile"
 
@@ -38,14 +39,15 @@ type ControllerContext struct {
 	config *config.CompletedConfig
 }
 
-// newControllerContext returns the context of a process. Nothing is started.
-func newControllerContext(clients clients, events record.EventBroadcaster) (*ControllerContext, error) {
+// newControllerContext returns the context of a process that has the controllers of the
+// registry. Nothing is started.
+func newControllerContext(registry *controller.Registry[*ControllerContext], clients clients, events record.EventBroadcaster) (*ControllerContext, error) {
 	c := clients.CompletedConfig
 	sources, err := newSources(clients)
 	if err != nil {
 		return nil, err
 	}
-	handle := informers.NewHandle(informers.WithResync(resyncPeriod(c.MinResyncPeriod)), informers.WithTransform(trim))
+	handle := informers.NewHandle(informers.WithResync(resyncPeriod(c.MinResyncPeriod)), informers.WithTransform(trim(registry)))
 	processMetrics().informers.Watch(handle)
 	return &ControllerContext{
 		Informers:        handle,

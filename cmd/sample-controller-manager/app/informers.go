@@ -5,12 +5,15 @@ package app
 
 import (
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
@@ -19,6 +22,7 @@ import (
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
 	icecreamv1alpha1client "samplecontroller.io/client-go/clientset/versioned/typed/icecream/v1alpha1"
 	samplev1alpha1client "samplecontroller.io/client-go/clientset/versioned/typed/samplecontroller/v1alpha1"
+	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/informers"
 
 	"samplecontroller.io/sample-controller-manager/pkg/ownership"
@@ -91,15 +95,33 @@ func resyncPeriod(least time.Duration) time.Duration {
 	return least + time.Duration(rand.Float64()*float64(least))
 }
 
-// trim drops from cached objects what no controller reads and takes the most room.
-func trim(obj any) (any, error) {
-	if deployment, ok := obj.(*appsv1.Deployment); ok {
-		workload.Trim(deployment)
-		return deployment, nil
+// trim returns the transform that drops from cached objects what no controller of the
+// registry reads and takes the most room.
+func trim(registry *controller.Registry[*ControllerContext]) cache.TransformFunc {
+	groups := ownGroups(registry)
+	return func(obj any) (any, error) {
+		if deployment, ok := obj.(*appsv1.Deployment); ok {
+			workload.Trim(deployment, groups)
+			return deployment, nil
+		}
+		if accessor, err := meta.Accessor(obj); err == nil {
+			accessor.SetManagedFields(nil)
+			delete(accessor.GetAnnotations(), corev1.LastAppliedConfigAnnotation)
+		}
+		return obj, nil
 	}
-	if accessor, err := meta.Accessor(obj); err == nil {
-		accessor.SetManagedFields(nil)
-		delete(accessor.GetAnnotations(), corev1.LastAppliedConfigAnnotation)
+}
+
+// ownGroups returns the API groups of the kinds that the controllers are for: those whose
+// statuses they write, whether they are enabled or not.
+func ownGroups(registry *controller.Registry[*ControllerContext]) sets.Set[string] {
+	groups := sets.New[string]()
+	for _, d := range registry.Descriptors() {
+		for _, rule := range d.Rules {
+			if slices.ContainsFunc(rule.Resources, func(resource string) bool { return strings.HasSuffix(resource, "/status") }) {
+				groups.Insert(rule.APIGroups...)
+			}
+		}
 	}
-	return obj, nil
+	return groups
 }

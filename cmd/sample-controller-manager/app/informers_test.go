@@ -4,12 +4,15 @@
 package app
 
 import (
+	"context"
 	"sync"
 	"testing"
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,10 +22,41 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
+	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/informers"
 
 	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
 )
+
+// A program that registers another kind caches that kind's Deployments as those of Foos.
+func TestDeploymentsOfRegisteredKindsAreCached(t *testing.T) {
+	sundaes := controller.Descriptor[*ControllerContext]{
+		Name: "sundae-controller", Workers: 1,
+		New:   func(context.Context, *ControllerContext) (controller.Controller, error) { return nil, nil },
+		Rules: []rbacv1.PolicyRule{{APIGroups: []string{"sundaes.example.com"}, Resources: []string{"sundaes", "sundaes/status"}, Verbs: []string{"patch"}}},
+	}
+	deployment := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{APIVersion: "sundaes.example.com/v1", Kind: "Sundae", Controller: ptr.To(true)}}},
+		Spec:       appsv1.DeploymentSpec{Replicas: ptr.To[int32](3)},
+		Status:     appsv1.DeploymentStatus{Replicas: 2},
+	}
+	deployment.Spec.Template.Spec.Containers = []corev1.Container{{Name: "nginx", Image: "nginx:1.29"}}
+	for name, test := range map[string]struct {
+		more []controller.Descriptor[*ControllerContext]
+		want *appsv1.Deployment
+	}{
+		"registered":     {[]controller.Descriptor[*ControllerContext]{sundaes}, deployment},
+		"not registered": {nil, &appsv1.Deployment{ObjectMeta: deployment.ObjectMeta}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			registry := controller.NewRegistry(append(NewRegistry().Descriptors(), test.more...)...)
+			got, err := trim(registry)(deployment.DeepCopy())
+			if diff := cmp.Diff(any(test.want), got); err != nil || diff != "" {
+				t.Errorf("trim() returned %v, and cached (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
 
 func TestPodsAndReplicaSetsAreSelectedAndTrimmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -60,7 +94,7 @@ func TestPodsAndReplicaSetsAreSelectedAndTrimmed(t *testing.T) {
 		}
 
 		c := &ControllerContext{
-			Informers: informers.NewHandle(informers.WithoutWatchList(), informers.WithTransform(trim)),
+			Informers: informers.NewHandle(informers.WithoutWatchList(), informers.WithTransform(trim(NewRegistry()))),
 			sources:   sources{kube: kube, metadata: metadata},
 		}
 		chain := c.chain()

@@ -48,6 +48,7 @@ func benchmarkMemory[T any, P interface {
 	if err != nil {
 		b.Fatal(err)
 	}
+	transform := trim(NewRegistry())
 	for b.Loop() {
 		indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 		before := liveHeap()
@@ -60,7 +61,7 @@ func benchmarkMemory[T any, P interface {
 			object.SetName(fmt.Sprintf("%s-%d", object.GetName(), i))
 			object.SetUID(types.UID(uuid.NewUUID()))
 			change(object)
-			trimmed, err := trim(object)
+			trimmed, err := transform(object)
 			if err != nil {
 				b.Fatal(err)
 			}

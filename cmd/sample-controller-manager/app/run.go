@@ -36,7 +36,7 @@ func Run(ctx context.Context, registry *controller.Registry[*ControllerContext],
 	if err := startEvents(ctx, events, clients); err != nil {
 		return err
 	}
-	cc, err := newControllerContext(clients, events)
+	cc, err := newControllerContext(registry, clients, events)
 	if err != nil {
 		return err
 	}

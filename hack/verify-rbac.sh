@@ -3,7 +3,7 @@
 # Copyright The sample-controller-manager Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Checks that the roles in manifests are what hack/update-rbac.sh makes of the controllers'
+# Checks that the roles and policies are what hack/update-rbac.sh makes of the controllers'
 # descriptors.
 #
 # Usage: hack/verify-rbac.sh

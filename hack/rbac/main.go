@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command rbac prints the ClusterRole that the controllers need, or the Role that they
-// need in the one namespace that is served, made from the rules in their descriptors; see
-// hack/update-rbac.sh.
+// need in the one namespace that is served, or a policy about what they write. It makes
+// all of them from the rules in the controllers' descriptors; see hack/update-rbac.sh.
 package main
 
 import (
@@ -17,22 +17,36 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"samplecontroller.io/controller-manager/controller"
+
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
 )
 
 func main() {
 	namespace := flag.String("namespace", "", "The namespace of the Role. Empty: a ClusterRole.")
+	policy := flag.String("policy", "", "The policy to print instead, by the name of its template: fence or audit-policy.")
 	flag.Parse()
+	if err := run(os.Stdout, app.NewRegistry(), *namespace, *policy); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// run prints the policy, or the role of the namespace if there is none.
+func run(w io.Writer, registry *controller.Registry[*app.ControllerContext], namespace, policy string) error {
 	needs := needs{}
-	for _, d := range app.NewRegistry().Descriptors() {
+	for _, d := range registry.Descriptors() {
 		for _, rule := range d.Rules {
 			if err := needs.add(d.Name, rule); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				os.Exit(1)
+				return err
 			}
 		}
 	}
-	write(os.Stdout, *namespace, needs.rules())
+	if policy != "" {
+		return writePolicy(w, policy, needs.writes())
+	}
+	write(w, namespace, needs.rules())
+	return nil
 }
 
 // permission is to do one thing to the objects of one resource.

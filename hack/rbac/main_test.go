@@ -4,10 +4,16 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+
+	"samplecontroller.io/controller-manager/controller"
+
+	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
 )
 
 func TestRules(t *testing.T) {
@@ -50,6 +56,46 @@ func TestRules(t *testing.T) {
 		var got strings.Builder
 		if write(&got, namespace, needs.rules()); !strings.HasSuffix(got.String(), want) {
 			t.Errorf("namespace %q: got\n%s\nwant at its end\n%s", namespace, got.String(), want)
+		}
+	}
+}
+
+// A kind that the program does not know is fenced and audited as Foos are.
+func TestPoliciesHaveEveryRegisteredKind(t *testing.T) {
+	registry := controller.NewRegistry(append(app.NewRegistry().Descriptors(), controller.Descriptor[*app.ControllerContext]{
+		Name: "sundae-controller", Workers: 1,
+		New: func(context.Context, *app.ControllerContext) (controller.Controller, error) { return nil, nil },
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"sundaes.example.com"}, Resources: []string{"sundaes"}, Verbs: []string{"list", "watch"}},
+			{APIGroups: []string{"sundaes.example.com"}, Resources: []string{"sundaes/status"}, Verbs: []string{"update", "patch"}},
+			{APIGroups: []string{"sundaes.example.com"}, Resources: []string{"sundaes/finalizers"}, Verbs: []string{"update"}},
+			{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"create", "delete"}},
+		},
+	})...)
+	rule := func(group, version, resource, operations string) string {
+		return fmt.Sprintf("    - apiGroups: [%q]\n      apiVersions: [%q]\n      resources: [%q]\n      operations: [%s]\n", group, version, resource, operations)
+	}
+	level := func(group, resource, verbs string) string {
+		return fmt.Sprintf("- level: Request\n  verbs: [%s]\n  resources:\n  - group: %q\n    resources: [%q]\n", verbs, group, resource)
+	}
+	for policy, want := range map[string][]string{
+		"fence": {
+			rule("apps", "v1", "deployments", `"CREATE", "DELETE", "UPDATE"`), rule("apps", "v1", "deployments/scale", `"UPDATE"`), rule("batch", "v1", "jobs", `"CREATE", "DELETE"`),
+			rule("controller.nicoleh.io", "v1alpha1", "icecreams/status", `"UPDATE"`), rule("samplecontroller.k8s.io", "v1alpha1", "foos/status", `"UPDATE"`),
+			rule("sundaes.example.com", "*", "sundaes/status", `"UPDATE"`), "  matchConditions:\n",
+		},
+		"audit-policy": {
+			"    - leases\n", level("apps", "deployments", `"patch"`), level("apps", "deployments/scale", `"update"`),
+			level("controller.nicoleh.io", "icecreams/status", `"patch"`), level("samplecontroller.k8s.io", "foos/status", `"patch"`),
+			level("sundaes.example.com", "sundaes/status", `"patch", "update"`), "- level: Metadata\n",
+		},
+	} {
+		var got strings.Builder
+		if err := run(&got, registry, "", policy); err != nil {
+			t.Fatal(err)
+		}
+		if want := strings.Join(want, ""); !strings.Contains(got.String(), want) {
+			t.Errorf("%s: got\n%s\nwant in it\n%s", policy, got.String(), want)
 		}
 	}
 }

@@ -1,0 +1,82 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"embed"
+	"io"
+	"slices"
+	"strings"
+	"text/template"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	kubescheme "k8s.io/client-go/kubernetes/scheme"
+
+	samplescheme "samplecontroller.io/client-go/clientset/versioned/scheme"
+)
+
+//go:embed *.yaml.tmpl
+var files embed.FS
+
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"list": func(words []string) string { return `"` + strings.Join(words, `", "`) + `"` },
+}).ParseFS(files, "*"))
+
+// operations are what admission calls the verbs by which controllers write.
+var operations = map[string]string{"create": "CREATE", "update": "UPDATE", "patch": "UPDATE", "delete": "DELETE", "deletecollection": "DELETE"}
+
+// written is a resource that controllers write.
+type written struct {
+	Group, Version, Resource string
+	// Operations are those that admission sees.
+	Operations []string
+	// Changes are the verbs that change an object.
+	Changes []string
+}
+
+// writes returns the resources that controllers write, sorted.
+func (n needs) writes() []*written {
+	var all []*written
+	for p := range n {
+		operation, writes := operations[p.verb]
+		// Nothing is written to finalizers: the right is to set owner references.
+		if !writes || strings.HasSuffix(p.resource, "/finalizers") {
+			continue
+		}
+		i := slices.IndexFunc(all, func(w *written) bool { return w.Group == p.group && w.Resource == p.resource })
+		if i < 0 {
+			i = len(all)
+			all = append(all, &written{Group: p.group, Version: versionOf(p.group), Resource: p.resource})
+		}
+		all[i].Operations = append(all[i].Operations, operation)
+		if operation == "UPDATE" {
+			all[i].Changes = append(all[i].Changes, p.verb)
+		}
+	}
+	for _, w := range all {
+		slices.Sort(w.Operations)
+		slices.Sort(w.Changes)
+		w.Operations = slices.Compact(w.Operations)
+	}
+	slices.SortFunc(all, func(a, b *written) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
+	})
+	return all
+}
+
+// versionOf returns the version of a group that our clients use, which admission takes for
+// all equivalent ones.
+func versionOf(group string) string {
+	for _, scheme := range []*runtime.Scheme{samplescheme.Scheme, kubescheme.Scheme} {
+		if versions := scheme.PrioritizedVersionsForGroup(group); len(versions) > 0 {
+			return versions[0].Version
+		}
+	}
+	return "*"
+}
+
+func writePolicy(w io.Writer, name string, writes []*written) error {
+	return templates.ExecuteTemplate(w, name+".yaml.tmpl", writes)
+}

@@ -43,6 +43,9 @@ func rows() ([]row, error) {
 			if e != nil {
 				err = e
 			}
+			if strings.HasSuffix(r.name, "_total") {
+				r.kind = "counter" // also if it is looked up when somebody asks
+			}
 			all = append(all, r)
 		}
 	}

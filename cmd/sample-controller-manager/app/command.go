@@ -74,6 +74,7 @@ selects from.`,
 			if err := manager.ApplyLogs(cmd.Context(), o.Logs, o.FeatureGates); err != nil {
 				return err
 			}
+			defer manager.FlushLogs()
 			config, err := o.Config(cmd.Context())
 			if err != nil {
 				if cmd.Context().Err() != nil {

@@ -12,6 +12,7 @@ import (
 	"samplecontroller.io/controller-manager/informers"
 	"samplecontroller.io/controller-manager/leadership"
 	"samplecontroller.io/controller-manager/lenient"
+	"samplecontroller.io/controller-manager/manager"
 	"samplecontroller.io/controller-manager/reconcile"
 	"samplecontroller.io/controller-manager/supervisor"
 	"samplecontroller.io/controller-manager/writes"
@@ -26,6 +27,7 @@ type Metrics struct {
 	controllers *supervisor.Metrics
 	informers   *informers.Metrics
 	leadership  *leadership.Metrics
+	log         *manager.LogMetrics
 	syncs       *reconcile.Metrics
 	undecodable *lenient.Metrics
 	writes      *writes.Metrics
@@ -37,6 +39,7 @@ func NewMetrics(register func(...metrics.Registerable), registerCollectors func(
 		controllers: supervisor.NewMetrics(metricsNamespace, registerCollectors),
 		informers:   informers.NewMetrics(metricsNamespace, registerCollectors),
 		leadership:  leadership.NewMetrics(metricsNamespace, register),
+		log:         manager.NewLogMetrics(metricsNamespace, registerCollectors),
 		syncs:       reconcile.NewMetrics(metricsNamespace, register),
 		undecodable: lenient.NewMetrics(metricsNamespace, registerCollectors),
 		writes:      writes.NewMetrics(metricsNamespace, register),

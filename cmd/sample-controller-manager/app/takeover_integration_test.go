@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -39,6 +40,18 @@ func runAnotherDaemon(args []string) {
 // asks it to end and wants it to, in order.
 func startAnotherDaemon(t *testing.T, flags ...string) (stop func()) {
 	t.Helper()
+	var log bytes.Buffer
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("log of the other daemon:\n%s", log.String())
+		}
+	})
+	return startLoggingTo(t, &log, append(flags, "-v=2")...)
+}
+
+// startLoggingTo does the same with a daemon whose log is written to log.
+func startLoggingTo(t *testing.T, log io.Writer, flags ...string) (stop func()) {
+	t.Helper()
 	kubeconfig, err := shared.Cluster().ServiceAccountKubeconfig(t.Context(), namespace, namespace)
 	if err != nil {
 		t.Fatal(err)
@@ -47,9 +60,8 @@ func startAnotherDaemon(t *testing.T, flags ...string) (stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var log bytes.Buffer
-	cmd := exec.Command(self, slices.Concat([]string{anotherDaemon, "--secure-port=0", "-v=2"}, daemonFlags(kubeconfig), flags)...)
-	cmd.Stdout, cmd.Stderr = &log, &log
+	cmd := exec.Command(self, slices.Concat([]string{anotherDaemon, "--secure-port=0"}, daemonFlags(kubeconfig), flags)...)
+	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -61,18 +73,20 @@ func startAnotherDaemon(t *testing.T, flags ...string) (stop func()) {
 			_ = cmd.Process.Kill() // it may have ended
 			<-ended
 		}
-		if t.Failed() {
-			t.Logf("log of the other daemon:\n%s", log.String())
-		}
 	})
 	return func() {
 		t.Helper()
 		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
-		running = false
-		if err := <-ended; err != nil {
-			t.Fatalf("the other daemon ended with: %v", err)
+		select {
+		case err := <-ended:
+			running = false
+			if err != nil {
+				t.Fatalf("the other daemon ended with: %v", err)
+			}
+		case <-time.After(2 * time.Minute):
+			t.Fatal("the other daemon has not ended for 2 min")
 		}
 	}
 }

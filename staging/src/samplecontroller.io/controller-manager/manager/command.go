@@ -76,6 +76,7 @@ func (o *Options) run(ctx context.Context, build Build) error {
 	if err := ApplyLogs(ctx, o.Logs, nil); err != nil {
 		return err
 	}
+	defer FlushLogs()
 	enabled, err := o.registry.Enabled(o.Selection)
 	if err != nil {
 		return err

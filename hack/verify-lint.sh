@@ -21,7 +21,7 @@ go build -C hack/tools/lint -o "${lint}" .
 
 failed=0
 # Not over the other tools: the checks would read all of Kubernetes, which those import.
-for module in $(product_modules) hack/tools/image hack/tools/lint hack/bench; do
+for module in $(product_modules) hack/tools/image hack/tools/kstatus hack/tools/lint hack/bench; do
   go -C "${module}" vet -vettool="${lint}" ./... || failed=1
 done
 

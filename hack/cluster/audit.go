@@ -70,6 +70,9 @@ func (l *auditLog) read(path string) error {
 				l.watches = append(l.watches, event)
 			}
 		case auditv1.StageResponseComplete:
+			if event.ObjectRef != nil && event.ObjectRef.Subresource == "status" {
+				event.ResponseObject = nil // only hack/tools/kstatus reads it, from the file
+			}
 			l.events = append(l.events, event)
 			delete(l.unanswered, event.AuditID)
 		case auditv1.StagePanic:

@@ -75,8 +75,8 @@ func TestPoliciesHaveEveryRegisteredKind(t *testing.T) {
 	rule := func(group, version, resource, operations string) string {
 		return fmt.Sprintf("    - apiGroups: [%q]\n      apiVersions: [%q]\n      resources: [%q]\n      operations: [%s]\n", group, version, resource, operations)
 	}
-	level := func(group, resource, verbs string) string {
-		return fmt.Sprintf("- level: Request\n  verbs: [%s]\n  resources:\n  - group: %q\n    resources: [%q]\n", verbs, group, resource)
+	level := func(level, group, resource, verbs string) string {
+		return fmt.Sprintf("- level: %s\n  verbs: [%s]\n  resources:\n  - group: %q\n    resources: [%q]\n", level, verbs, group, resource)
 	}
 	for policy, want := range map[string][]string{
 		"fence": {
@@ -85,9 +85,9 @@ func TestPoliciesHaveEveryRegisteredKind(t *testing.T) {
 			rule("sundaes.example.com", "*", "sundaes/status", `"UPDATE"`), "  matchConditions:\n",
 		},
 		"audit-policy": {
-			"    - leases\n", level("apps", "deployments", `"patch"`), level("apps", "deployments/scale", `"update"`),
-			level("controller.nicoleh.io", "icecreams/status", `"patch"`), level("samplecontroller.k8s.io", "foos/status", `"patch"`),
-			level("sundaes.example.com", "sundaes/status", `"patch", "update"`), "- level: Metadata\n",
+			"    - leases\n", level("Request", "apps", "deployments", `"patch"`), level("Request", "apps", "deployments/scale", `"update"`),
+			level("RequestResponse", "controller.nicoleh.io", "icecreams/status", `"patch"`), level("RequestResponse", "samplecontroller.k8s.io", "foos/status", `"patch"`),
+			level("RequestResponse", "sundaes.example.com", "sundaes/status", `"patch", "update"`), "- level: Metadata\n",
 		},
 	} {
 		var got strings.Builder

@@ -36,6 +36,14 @@ type written struct {
 	Changes []string
 }
 
+// Level returns how much of a change the audit log has.
+func (w *written) Level() string {
+	if strings.HasSuffix(w.Resource, "/status") {
+		return "RequestResponse"
+	}
+	return "Request"
+}
+
 // writes returns the resources that controllers write, sorted.
 func (n needs) writes() []*written {
 	var all []*written

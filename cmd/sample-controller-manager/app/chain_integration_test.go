@@ -72,7 +72,7 @@ func TestPodsCountThroughTheChainOfOwners(t *testing.T) {
 		createPod(t, ns, "newer", "newer", labels, controlledBy(newer))
 		summary := k.waitNodes(t, ns, "a", "newer", "older")
 		want := workloadv1alpha1.PodSummary{
-			Summary: "2/2 ready on newer, older", Total: 2, Running: 2, Ready: 2,
+			ObservedGeneration: 1, Summary: "2/2 ready on newer, older", Total: 2, Running: 2, Ready: 2,
 			Nodes:    []workloadv1alpha1.NodeSummary{{Name: "newer", Pods: 1, Ready: 1}, {Name: "older", Pods: 1, Ready: 1}},
 			Problems: []workloadv1alpha1.PodProblem{},
 		}

@@ -95,12 +95,19 @@ func (s *Shared) Sample() sampleclientset.Interface { return s.start().sample }
 // Dynamic returns a client of a cluster admin for objects of any kind.
 func (s *Shared) Dynamic() dynamic.Interface { return s.start().dynamic }
 
-// Stop ends the cluster if it was started.
+// Stop ends the cluster if it was started. It is an error if kstatus does not agree with a
+// status in the audit log.
 func (s *Shared) Stop() error {
 	if !s.started.Load() {
 		return nil
 	}
-	return s.Cluster().Stop()
+	var err error
+	if log := s.Cluster().AuditLog; log != "" {
+		var verdict string
+		verdict, err = judgeStatuses(log)
+		fmt.Fprint(os.Stderr, verdict)
+	}
+	return errors.Join(err, s.Cluster().Stop())
 }
 
 // Main runs the tests of a package, stops the cluster and exits. If a test has started the

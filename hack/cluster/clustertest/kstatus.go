@@ -1,0 +1,31 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clustertest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster"
+)
+
+// judgeStatuses compares each status that the daemon has written, by an audit log, with what
+// kstatus makes of it: see hack/tools/kstatus, which is a module of its own for its
+// requirements.
+func judgeStatuses(auditLog string) (string, error) {
+	root, err := cluster.RepositoryRoot()
+	if err != nil {
+		return "", err
+	}
+	judge := exec.Command("go", "run", ".", auditLog)
+	judge.Dir = filepath.Join(root, "hack", "tools", "kstatus")
+	judge.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-buildvcs=false")
+	out, err := judge.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("judging statuses as kstatus does: %w\n%s", err, out)
+	}
+	return string(out), err
+}

@@ -73,8 +73,8 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
-// constants returns the strings that are declared as constants in a file, of which it
-// wants to find so many.
+// constants returns the strings that a file declares as constants. The test fails if it
+// finds fewer than least.
 func constants(t *testing.T, file string, least int) []string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)

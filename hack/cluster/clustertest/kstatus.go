@@ -12,9 +12,8 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 )
 
-// judgeStatuses compares each status that the daemon has written, by an audit log, with what
-// kstatus makes of it: see hack/tools/kstatus, which is a module of its own for its
-// requirements.
+// judgeStatuses runs hack/tools/kstatus on an audit log and returns its output. That is a
+// module of its own, to keep its requirements out of go.mod.
 func judgeStatuses(auditLog string) (string, error) {
 	root, err := cluster.RepositoryRoot()
 	if err != nil {

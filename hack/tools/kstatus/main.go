@@ -1,10 +1,10 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kstatus judges each status in an audit log that foo-controller or
-// icecream-controller has written, as Flux, Argo CD and kubectl plugins do, and compares
-// that with the conditions: Current if and only if Ready, Failed if and only if Stalled, else
-// InProgress. It exits with code 1 if one differs, or if a condition is there that must not.
+// Command kstatus reads an audit log. It computes, as Flux does, what each status means that
+// foo-controller or icecream-controller wrote, and compares the result with the conditions:
+// Current if and only if Ready, Failed if and only if Stalled, else InProgress. It exits with
+// code 1 if one differs, or if Reconciling or Stalled is present but not True.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// event is what is read of an audit event.
+// event has the fields of an audit event that the judge needs.
 type event struct {
 	Stage, UserAgent string
 	ObjectRef        struct{ Resource, Subresource string }

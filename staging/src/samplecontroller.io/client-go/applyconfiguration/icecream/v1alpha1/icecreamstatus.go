@@ -32,7 +32,7 @@ type IcecreamStatusApplyConfiguration struct {
 	// or Stalled only while it is True, with its reason and message.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// pods summarizes the object's Pods. status-aggregator-controller writes it. While
-	// that controller is disabled, pods is absent or stays as it was: compare
+	// that controller is disabled, pods is absent or stale: compare
 	// pods.observedGeneration with metadata.generation. While the object owns a
 	// Deployment whose selector lacks the label "controller", pods is absent: Pods
 	// without that label are not watched.

@@ -45,9 +45,7 @@ func deleteInForeground(t *testing.T, k framework.Kind, ns string) {
 		t.Errorf("the object was gone before its Deployment: %v", err)
 	}
 	k.WantPods(t, ns, "a", 0)
-	status := "patch " + k.Resource + "/status" // reports the Deployment until it is gone
-	before[status] = k.Writes(t, ns, accepted)[status]
-	wantNothingNew(t, k, ns, before)
+	wantOnlyStatuses(t, k, ns, before)
 }
 
 func deleteLeavingAnOrphan(t *testing.T, k framework.Kind, ns string) {
@@ -57,7 +55,7 @@ func deleteLeavingAnOrphan(t *testing.T, k framework.Kind, ns string) {
 	orphaned := before.Deployments["a"]
 	orphaned.OwnerReferences = nil
 	before.Deployments["a"] = orphaned
-	wantNothingNew(t, k, ns, writesBefore)
+	wantOnlyStatuses(t, k, ns, writesBefore)
 	framework.WantSameSnapshot(t, "an orphaning deletion", ns, before)
 
 	// One of the name does not take it for its own, but says how to give it to it.
@@ -75,6 +73,15 @@ func serveTwo(t *testing.T, k framework.Kind, ns string) map[string]int {
 	k.WaitPodsReported(t, ns, "a", 2)
 	k.WaitIdle(t)
 	return k.Writes(t, ns, accepted)
+}
+
+// wantOnlyStatuses is wantNothingNew for an object that a finalizer held in deletion: its
+// status reported the Deployment until the object was gone.
+func wantOnlyStatuses(t *testing.T, k framework.Kind, ns string, before map[string]int) {
+	t.Helper()
+	status := "patch " + k.Resource + "/status"
+	before[status] = k.Writes(t, ns, accepted)[status]
+	wantNothingNew(t, k, ns, before)
 }
 
 // wantNothingNew checks that the controller, once it is idle, has written nothing more.

@@ -83,6 +83,7 @@ func (c *ControllerContext) LoopOptions(name string) []reconcile.Option {
 		reconcile.WithTimeout(c.config.SyncTimeout),
 		reconcile.WithSources(c.Informers),
 		reconcile.WithTally(tally),
+		reconcile.WithAdaptiveWorkers(c.LeaderElection.WriteTimeout),
 	}
 }
 

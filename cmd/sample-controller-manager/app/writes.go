@@ -55,7 +55,7 @@ func tally(ctx context.Context) (context.Context, func() []reconcile.Write) {
 	return ctx, func() []reconcile.Write {
 		var written []reconcile.Write
 		for _, line := range tally.Lines() {
-			written = append(written, reconcile.Write{Verb: line.Verb, Resource: line.Resource, Result: string(line.Result)})
+			written = append(written, reconcile.Write{Verb: line.Verb, Resource: line.Resource, Result: string(line.Result), Took: line.Took})
 		}
 		return written
 	}

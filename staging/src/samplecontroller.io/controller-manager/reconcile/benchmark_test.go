@@ -51,19 +51,24 @@ func BenchmarkProgress(b *testing.B) {
 // BenchmarkKey measures what the loop itself takes to bring one key through a sync that
 // does nothing, from the event that wakes it.
 func BenchmarkKey(b *testing.B) {
-	l := New(loopName, func(context.Context, cache.ObjectName) (time.Duration, error) { return 0, nil })
-	rateLimiter := l.rateLimiter()
-	queue := newQueue(loopName, rateLimiter, newOrder(newBacklog()))
-	defer queue.ShutDown()
-	w := &worker{Loop: l, queue: queue, rateLimiter: rateLimiter}
-	l.progress.work()
-	key := cache.NewObjectName("default", "foo")
-	b.ReportAllocs()
-	for b.Loop() {
-		l.progress.wake(key, "Foo", time.Now())
-		queue.Add(key)
-		if !w.processNext(b.Context()) {
-			b.Fatal("the queue is shut down")
-		}
+	for name, options := range map[string][]Option{"fixed workers": nil, "adaptive workers": {WithAdaptiveWorkers(time.Second)}} {
+		b.Run(name, func(b *testing.B) {
+			l := New(loopName, func(context.Context, cache.ObjectName) (time.Duration, error) { return 0, nil }, options...)
+			rateLimiter := l.rateLimiter()
+			queue := newQueue(loopName, rateLimiter, newOrder(newBacklog()))
+			defer queue.ShutDown()
+			w := &worker{Loop: l, queue: queue, rateLimiter: rateLimiter}
+			l.progress.work()
+			l.limit.start(1)
+			key := cache.NewObjectName("default", "foo")
+			b.ReportAllocs()
+			for b.Loop() {
+				l.progress.wake(key, "Foo", time.Now())
+				queue.Add(key)
+				if !w.processNext(b.Context()) {
+					b.Fatal("the queue is shut down")
+				}
+			}
+		})
 	}
 }

@@ -21,6 +21,8 @@
 //   - What fails again and again is logged once in ten seconds for each cause and key.
 //   - While what its informers read is not served, the loop rests, if it is told so by
 //     [WithSources]. It begins anew, with a full resync, when they have caught up.
+//   - Where writes take long because there are many of them, fewer workers sync at once,
+//     with [WithAdaptiveWorkers], so that no write is given up for that.
 //   - Workers start when the informers and the loop's own handlers have seen
 //     the initial list, not before.
 //   - [Loop.Run] returns when every goroutine that it started has ended. It may

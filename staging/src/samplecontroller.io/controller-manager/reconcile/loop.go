@@ -42,6 +42,7 @@ type Loop struct {
 	resyncs     bool
 	timeout     time.Duration
 	tally       Tally
+	limit       *limit
 	sources     Sources
 	progress    *progress
 	flood       flood.Limiter
@@ -144,6 +145,7 @@ func (l *Loop) work(ctx context.Context, workers int) error {
 	logger.Info("Starting workers", "workers", workers)
 	defer logger.Info("Stopping workers")
 	l.progress.work()
+	l.limit.start(workers)
 	worker := &worker{Loop: l, queue: queue, rateLimiter: rateLimiter}
 	for range workers {
 		wg.Go(func() {

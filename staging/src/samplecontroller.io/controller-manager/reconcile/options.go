@@ -58,6 +58,15 @@ func WithTally(tally Tally) Option {
 	return func(l *Loop) { l.tally = tally }
 }
 
+// WithAdaptiveWorkers lets fewer workers sync at once, but at least two, while many writes
+// at a time take long, as they do over a slow link. A write that is given up after the
+// write timeout may have been made all the same, and is sent again. The loop knows from
+// [WithTally] how long writes take. It starts with two workers and adds more while they
+// are fast.
+func WithAdaptiveWorkers(writeTimeout time.Duration) Option {
+	return func(l *Loop) { l.limit = &limit{timeout: writeTimeout} }
+}
+
 // DefaultRateLimiter backs off each key by itself, from 5 ms doubling to 5
 // minutes. There is no limit over all keys: the API server's priority and
 // fairness knows better how much it can take.
@@ -123,6 +132,9 @@ type Outcome struct {
 // Write is one write of a sync: a verb, a resource, and what became of it.
 type Write struct {
 	Verb, Resource, Result string
+	// Took is how long it took until the answer was there, or the write was given up; 0 if
+	// it was not sent, or failed for another reason.
+	Took time.Duration
 }
 
 // Tally prepares the context of a sync, and returns what tells afterwards what the sync

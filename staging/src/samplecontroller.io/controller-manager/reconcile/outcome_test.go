@@ -228,7 +228,7 @@ func TestTheObserverIsToldAll(t *testing.T) {
 			time.Sleep(3 * time.Second)
 			return 0, errBroken
 		}, WithObserver(o.observe), WithTally(func(ctx context.Context) (context.Context, func() []Write) {
-			return ctx, func() []Write { return []Write{{"patch", "configmaps", "written"}} }
+			return ctx, func() []Write { return []Write{{Verb: "patch", Resource: "configmaps", Result: "written"}} }
 		}))
 		For(l, b.informer)
 		begun := time.Now()
@@ -243,7 +243,7 @@ func TestTheObserverIsToldAll(t *testing.T) {
 			Err:        errBroken,
 			Began:      begun,
 			Duration:   3 * time.Second,
-			Writes:     []Write{{"patch", "configmaps", "written"}},
+			Writes:     []Write{{Verb: "patch", Resource: "configmaps", Result: "written"}},
 		}}
 		if diff := cmp.Diff(want, o.all, cmp.Comparer(func(a, b error) bool { return a == b })); diff != "" {
 			t.Errorf("outcomes (-want +got):\n%s", diff)

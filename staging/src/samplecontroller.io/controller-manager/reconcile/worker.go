@@ -31,7 +31,8 @@ func (w *worker) processNext(ctx context.Context) bool {
 		return false
 	}
 	defer w.queue.Done(key)
-	if ctx.Err() != nil {
+	slot, ok := w.limit.acquire(ctx)
+	if !ok || ctx.Err() != nil {
 		return true // the backlog of a loop that is stopping is left to its next Run
 	}
 
@@ -49,6 +50,7 @@ func (w *worker) processNext(ctx context.Context) bool {
 	}
 	after := w.next(outcome, requeueAfter)
 	outcome.EventToDone = w.progress.end(outcome, event, after, w.queue.NumRequeues(key))
+	slot.release(outcome.Writes)
 	w.log(logger, outcome)
 	w.observe(ctx, outcome)
 	return true

@@ -7,6 +7,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 )
 
 // maxLines bounds a tally: one sync writes little.
@@ -18,6 +19,9 @@ type Line struct {
 	Verb, Resource string
 	// Result is what became of it.
 	Result Result
+	// Took is how long it took until the answer was there, or the write was given up; 0 if
+	// it was not sent, or failed for another reason.
+	Took time.Duration
 }
 
 // Tally is what was written with one context. It may be used by several goroutines.

@@ -4,8 +4,11 @@
 package writes
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"time"
 
@@ -54,7 +57,7 @@ func (t *Transport) Withheld(ctx context.Context, verb string, resource schema.G
 	if message == "" {
 		return nil
 	}
-	t.count(ctx, target, ResultWithheld)
+	t.count(ctx, target, ResultWithheld, 0)
 	return forbidden(target, message)
 }
 
@@ -86,18 +89,36 @@ func (s *seen) RoundTrip(request *http.Request) (*http.Response, error) {
 		if request.Body != nil {
 			request.Body.Close() // as every RoundTripper must
 		}
-		t.count(ctx, target, ResultWithheld)
+		t.count(ctx, target, ResultWithheld, 0)
 		return answer(request, forbidden(target, message)), nil
 	}
+	began, took := time.Now(), time.Duration(0)
 	response, err := s.next.RoundTrip(request)
+	if err == nil {
+		// What became of the write is not known before.
+		err = fetch(response)
+	}
+	if err == nil || errors.Is(err, context.DeadlineExceeded) {
+		took = time.Since(began)
+	}
 	if err == nil {
 		err = t.learn(ctx, target, response)
 	}
-	t.count(ctx, target, t.resultOf(response, err))
+	t.count(ctx, target, t.resultOf(response, err), took)
 	if err != nil {
 		return nil, err
 	}
 	return response, nil
+}
+
+// fetch reads the body of an answer into memory, which a client does anyway.
+func fetch(response *http.Response) error {
+	content, err := io.ReadAll(response.Body)
+	if err = errors.Join(err, response.Body.Close()); err != nil {
+		return fmt.Errorf("reading the answer to a write: %w", err)
+	}
+	response.Body = io.NopCloser(bytes.NewReader(content))
+	return nil
 }
 
 // learn learns from the answer to a write whether the permission for it is there. An
@@ -150,10 +171,10 @@ func (t *Transport) resultOf(response *http.Response, err error) Result {
 	}
 }
 
-func (t *Transport) count(ctx context.Context, target target, result Result) {
+func (t *Transport) count(ctx context.Context, target target, result Result, took time.Duration) {
 	resource := target.resource.String()
 	t.metrics.count(t.controller, target.verb, resource, result)
-	putDown(ctx, Line{target.verb, resource, result})
+	putDown(ctx, Line{target.verb, resource, result, took})
 }
 
 // tellMissing logs that a permission was found to be missing, as the message says.

@@ -17,8 +17,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/testutil"
 	"k8s.io/klog/v2"
@@ -177,11 +179,11 @@ func TestATallyHasTheFirstWritesInTheirOrder(t *testing.T) {
 	_, _ = f.patch(ctx, "x", "a", "status"), f.patch(ctx, "x", "b", "status")
 	_ = f.create(t.Context(), "y") // of another sync
 	want := []Line{
-		{"create", "deployments.apps", ResultWritten},
-		{"patch", "deployments/status.apps", ResultDenied},
-		{"patch", "deployments/status.apps", ResultWithheld},
+		{"create", "deployments.apps", ResultWritten, 0},
+		{"patch", "deployments/status.apps", ResultDenied, 0},
+		{"patch", "deployments/status.apps", ResultWithheld, 0},
 	}
-	if diff := cmp.Diff(want, tally.Lines()); diff != "" {
+	if diff := cmp.Diff(want, tally.Lines(), cmpopts.IgnoreFields(Line{}, "Took")); diff != "" {
 		t.Errorf("unexpected tally (-want +got):\n%s", diff)
 	}
 
@@ -190,9 +192,62 @@ func TestATallyHasTheFirstWritesInTheirOrder(t *testing.T) {
 		patching.Go(func() { _ = f.patch(ctx, "x", "c") })
 	}
 	patching.Wait()
-	if got := tally.Lines(); len(got) != maxLines || got[0] != want[0] {
+	if got := tally.Lines(); len(got) != maxLines || got[0].Verb != "create" {
 		t.Errorf("%d lines, the first %v, want %d and %v", len(got), got[0], maxLines, want[0])
 	}
+}
+
+// slowBody is the body of an answer that comes a second after its head, or never.
+type slowBody struct {
+	io.ReadCloser
+	never <-chan struct{}
+}
+
+func (b slowBody) Read(p []byte) (int, error) {
+	select {
+	case <-b.never:
+		return 0, context.DeadlineExceeded
+	case <-time.After(time.Second):
+		return b.ReadCloser.Read(p)
+	}
+}
+
+// TestTallyHasTimes compares how long writes took, until their whole answer was there.
+func TestTallyHasTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		f.api.delay = 3 * time.Second
+		slow := roundTripper(func(r *http.Request) (*http.Response, error) {
+			response, err := f.api.RoundTrip(r)
+			if err == nil {
+				response.Body = slowBody{response.Body, r.Context().Done()}
+			}
+			return response, err
+		})
+		f.client = client(t, f.transport, slow, runtime.ContentTypeJSON)
+		ctx, tally := WithTally(t.Context())
+		_ = f.create(ctx, "x") // in two reads
+		inTime, cancel := context.WithTimeout(ctx, 3500*time.Millisecond)
+		defer cancel()
+		if err := f.create(inTime, "x"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("creating: %v, want it given up", err)
+		}
+		f.api.set(func(a *api) { a.broken = errors.New("connection refused") })
+		_ = f.create(ctx, "x")
+		f.api.set(func(a *api) { a.broken = nil })
+		f.api.deny(everything)
+		_, _ = f.create(ctx, "x"), f.create(ctx, "x") // the second is withheld
+		want := []Line{
+			{"create", "deployments.apps", ResultWritten, 5 * time.Second},
+			{"create", "deployments.apps", ResultFailed, 3500 * time.Millisecond},
+			{"create", "deployments.apps", ResultFailed, 0},
+			{"create", "deployments.apps", ResultDenied, 5 * time.Second},
+			{"create", "deployments.apps", ResultWithheld, 0},
+		}
+		if diff := cmp.Diff(want, tally.Lines()); diff != "" {
+			t.Errorf("unexpected tally (-want +got):\n%s", diff)
+		}
+	})
 }
 
 // TestTheLogSaysOnceWhatIsMissing has a permission be taken in 50 namespaces and given
@@ -256,7 +311,7 @@ func BenchmarkPatch(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			ctx, _ := WithTally(context.Background())
-			putDown(ctx, Line{"patch", "deployments.apps", ResultWritten})
+			putDown(ctx, Line{"patch", "deployments.apps", ResultWritten, 0})
 		}
 	})
 }

@@ -1,0 +1,255 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+)
+
+const testWriteTimeout = 3 * time.Second
+
+var errGivenUp = errors.New("given up")
+
+// link is what writes go over: one after another, and then each takes the latency.
+type link struct {
+	each, latency time.Duration
+	hangs         func(key cache.ObjectName) bool // nil: no write does
+
+	mutex         sync.Mutex
+	busy          time.Time // until when
+	sent, givenUp int
+}
+
+type testTally struct{}
+
+// write sends one write for an object and returns when it is answered or given up.
+func (l *link) write(ctx context.Context, key cache.ObjectName) error {
+	l.mutex.Lock()
+	now := time.Now()
+	if l.busy.Before(now) {
+		l.busy = now
+	}
+	l.busy = l.busy.Add(l.each)
+	took := l.busy.Add(l.latency).Sub(now)
+	if l.hangs != nil && l.hangs(key) {
+		took = math.MaxInt64
+	}
+	l.sent++
+	var err error
+	if took >= testWriteTimeout {
+		took, err = testWriteTimeout-time.Millisecond, errGivenUp // since it was sent a little late
+		l.givenUp++
+	}
+	l.mutex.Unlock()
+	time.Sleep(took)
+	written := ctx.Value(testTally{}).(*[]Write)
+	*written = append(*written, Write{Took: took})
+	return err
+}
+
+// loop returns a loop with so many writes for each object, whether or not the number of
+// workers that sync at once is adapted.
+func (l *link) loop(b *bubble, writes int, adapts bool) (loop *Loop, done func() int) {
+	var mutex sync.Mutex
+	settled := map[string]int{}
+	options := []Option{WithTally(func(ctx context.Context) (context.Context, func() []Write) {
+		var written []Write
+		return context.WithValue(ctx, testTally{}, &written), func() []Write { return written }
+	})}
+	if adapts {
+		options = append(options, WithAdaptiveWorkers(testWriteTimeout))
+	}
+	loop = New(loopName, func(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
+		for range writes {
+			if err := l.write(ctx, key); err != nil {
+				return 0, err
+			}
+		}
+		mutex.Lock()
+		defer mutex.Unlock()
+		settled[key.Name]++
+		return 0, nil
+	}, options...)
+	For(loop, b.informer)
+	return loop, func() int {
+		mutex.Lock()
+		defer mutex.Unlock()
+		return len(settled)
+	}
+}
+
+// run has loops write for all objects and returns how long that takes.
+func (l *link) run(b *bubble, loops, objects, writes int, adapts bool) time.Duration {
+	b.Helper()
+	for i := range objects {
+		b.server.Add(configMap(fmt.Sprintf("foo-%04d", i)))
+	}
+	b.start(b.informer)
+	synctest.Wait()
+	begin := time.Now()
+	done := make([]func() int, loops)
+	for i := range loops {
+		var loop *Loop
+		loop, done[i] = l.loop(b, writes, adapts)
+		defer b.run(loop, 10)() // without an error, as the loop can begin
+	}
+	for i := range done {
+		for done[i]() < objects {
+			time.Sleep(10 * time.Millisecond)
+			if time.Since(begin) > time.Hour {
+				b.Fatalf("%d of %d objects are settled after an hour", done[i](), objects)
+			}
+		}
+	}
+	return time.Since(begin)
+}
+
+// TestSlowLinkWastesNoWrites has four loops share a link that carries 2 to 16 writes in a
+// second.
+func TestSlowLinkWastesNoWrites(t *testing.T) {
+	for _, each := range []time.Duration{time.Second / 16, time.Second / 8, time.Second / 4} {
+		t.Run(each.String(), func(t *testing.T) {
+			inBubble(t, 0, func(b *bubble) {
+				l := &link{each: each, latency: 300 * time.Millisecond}
+				took := l.run(b, 4, 100, 2, true)
+				b.Logf("%d of %d writes were given up in %v", l.givenUp, l.sent, took)
+				if 20*l.givenUp > l.sent {
+					b.Errorf("%d of %d writes were given up, want at most 5 %%", l.givenUp, l.sent)
+				}
+				if most := 4*100*2*each*11/10 + 5*time.Second; took > most {
+					b.Errorf("it took %v, want at most %v: the link is not used", took, most)
+				}
+			})
+		})
+	}
+}
+
+// TestLatencyAloneLimitsNothing compares how long writes take for many objects with and
+// without a limit.
+func TestLatencyAloneLimitsNothing(t *testing.T) {
+	for _, latency := range []time.Duration{time.Millisecond, 100 * time.Millisecond, 1000 * time.Millisecond} {
+		t.Run(latency.String(), func(t *testing.T) {
+			var took [2]time.Duration
+			for i, adapts := range []bool{false, true} {
+				inBubble(t, 0, func(b *bubble) {
+					l := &link{latency: latency}
+					took[i] = l.run(b, 2, 1000, 2, adapts)
+				})
+			}
+			if most := took[0] + 12*latency + 20*time.Millisecond; took[1] > most {
+				t.Errorf("it took %v, want at most %v as without a limit, and 12 writes more", took[1], most)
+			}
+		})
+	}
+}
+
+// TestHangingWritesHoldUpNoOthers has the writes of four objects in ten hang, each of which
+// is tried again before new objects are.
+func TestHangingWritesHoldUpNoOthers(t *testing.T) {
+	var settled [2]int
+	for i, adapts := range []bool{false, true} {
+		inBubble(t, 0, func(b *bubble) {
+			l := &link{latency: 5 * time.Millisecond, hangs: func(key cache.ObjectName) bool { return key.Name[len(key.Name)-1]%3 == 0 }}
+			for i := range 300 {
+				b.server.Add(configMap(fmt.Sprintf("foo-%04d", i)))
+			}
+			b.start(b.informer)
+			synctest.Wait()
+			loop, done := l.loop(b, 1, adapts)
+			defer b.run(loop, 10)()
+			time.Sleep(2 * time.Minute)
+			settled[i] = done()
+		})
+	}
+	if 2*settled[1] < settled[0] {
+		t.Errorf("%d objects are settled, want at least half of the %d without a limit", settled[1], settled[0])
+	}
+	t.Logf("%d objects are settled, %d without a limit", settled[1], settled[0])
+}
+
+// TestStuckSyncsHoldUpNoOthers has as many syncs never end as may run at first.
+func TestStuckSyncsHoldUpNoOthers(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		end := make(chan struct{})
+		var synced syncs
+		loop := New(loopName, func(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
+			_, err := synced.sync(ctx, key)
+			if key.Name < "foo-2" {
+				<-end
+			}
+			return 0, err
+		}, WithAdaptiveWorkers(testWriteTimeout))
+		for i := range 10 {
+			b.server.Add(configMap(fmt.Sprintf("foo-%d", i)))
+		}
+		b.start(b.informer)
+		For(loop, b.informer)
+		stop := b.run(loop, 10)
+		time.Sleep(3 * 2 * testWriteTimeout)
+		if got := len(synced.woken()); got != 10 {
+			b.Errorf("%d objects were synced, want 10", got)
+		}
+		close(end)
+		if err := stop(); err != nil {
+			b.Error(err)
+		}
+	})
+}
+
+// TestWaitingForALimitEndsWithTheLoop stops a loop of which most workers wait.
+func TestWaitingForALimitEndsWithTheLoop(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		l := &link{latency: time.Second}
+		for i := range 20 {
+			b.server.Add(configMap(fmt.Sprintf("foo-%04d", i)))
+		}
+		b.start(b.informer)
+		loop, _ := l.loop(b, 1, true)
+		stop := b.run(loop, 10)
+		begin := time.Now()
+		if err := stop(); err != nil {
+			b.Error(err)
+		}
+		if took := time.Since(begin); took != time.Second || l.sent != leastSyncs {
+			b.Errorf("it ended after %v with %d writes, want only the %d that had begun", took, l.sent, leastSyncs)
+		}
+		stop = b.run(loop, 10) // with nobody left in the way
+		time.Sleep(20 * time.Second)
+		if err := stop(); err != nil || l.sent != leastSyncs+20 {
+			b.Errorf("%d writes after another run, error %v, want %d", l.sent, err, leastSyncs+20)
+		}
+	})
+}
+
+func TestDecide(t *testing.T) {
+	const ms = time.Millisecond
+	for name, test := range map[string]struct {
+		now           int
+		base, fastest time.Duration
+		want          int
+	}{
+		"nothing waits":            {4, 5 * ms, 5 * ms, 8},
+		"a quarter of the time":    {8, 200 * ms, 900 * ms, 8},
+		"half of that":             {4, 200 * ms, 550 * ms, 8},
+		"twice as much":            {8, 200 * ms, 1600 * ms, 4},
+		"latency alone":            {8, 700 * ms, 700 * ms, 16},
+		"more might take too long": {8, 1000 * ms, 1000 * ms, 12},
+		"all take too long":        {8, 2000 * ms, 2000 * ms, 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := decide(test.now, testWriteTimeout, test.base, test.fastest); got != test.want {
+				t.Errorf("%d, want %d", got, test.want)
+			}
+		})
+	}
+}

@@ -115,7 +115,7 @@ func TestALostLeaseCostsNeitherTheProcessNorARelist(t *testing.T) {
 	}
 }
 
-// A Lease that names somebody who is gone for 27 hours does not stop the work for so long.
+// A Lease that is held for 27 hours by a holder that is gone does not stop the work.
 func TestLeaseWithAbsurdDurationIsTaken(t *testing.T) {
 	waitLeader := func(t *testing.T) {
 		t.Helper()

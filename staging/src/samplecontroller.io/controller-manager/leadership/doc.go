@@ -24,6 +24,9 @@
 // is not renewed when its duration has passed since the standby saw it change; it
 // never polls.
 //
+// A leader that cannot do its work hands over, by annotations of the Lease, to a standby
+// that can: see [Election.AssessBy].
+//
 // What is not guaranteed: a process that is suspended in the instant between the
 // gate and the network may still send that one write when it wakes, and the API
 // server may commit later what it has received. So writes should carry the

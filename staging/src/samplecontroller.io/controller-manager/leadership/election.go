@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +32,7 @@ type Election struct {
 	config   Config
 	observer *observer
 	watchdog *leaderelection.HealthzAdaptor
+	fit      func() error         // see AssessBy
 	term     atomic.Pointer[Term] // that of the present campaign
 	holder   atomic.Pointer[string]
 }
@@ -59,14 +61,12 @@ func New(config Config) (*Election, error) {
 // Run may be called again after it has returned, but never while it runs.
 func (e *Election) Run(ctx context.Context, lead func(*Term) error) error {
 	watchCtx, stopWatch := context.WithCancel(context.WithoutCancel(ctx))
-	watching := make(chan struct{})
-	go func() {
-		defer close(watching)
-		e.observer.watch(watchCtx, e.config.RetryPeriod/2)
-	}()
+	var watching sync.WaitGroup
+	watching.Go(func() { e.observer.watch(watchCtx, e.config.RetryPeriod/2) })
+	watching.Go(func() { e.assessRepeatedly(watchCtx) })
 	defer func() {
 		stopWatch()
-		<-watching
+		watching.Wait()
 	}()
 	for {
 		if again, err := e.campaign(ctx, lead); !again || err != nil {
@@ -76,7 +76,7 @@ func (e *Election) Run(ctx context.Context, lead func(*Term) error) error {
 }
 
 // campaign runs for the Lease and leads for one term. It returns again if that was
-// lost and another is to follow.
+// lost or handed over, and another is to follow.
 func (e *Election) campaign(ctx context.Context, lead func(*Term) error) (again bool, err error) {
 	logger := klog.FromContext(ctx)
 	term := newTerm(ctx, e.config.validity())
@@ -132,7 +132,8 @@ func (e *Election) campaign(ctx context.Context, lead func(*Term) error) (again 
 	if led {
 		e.stopped(lost)
 	}
-	return ctx.Err() == nil && lost != nil, nil
+	handedOver := errors.Is(context.Cause(term.Ctx), errHandedOver)
+	return ctx.Err() == nil && (lost != nil || handedOver), nil
 }
 
 // lead runs the work for one term, which ends with ctx or is lost.
@@ -195,53 +196,6 @@ func (e *Election) observed(ctx context.Context, lease *coordinationv1.Lease) {
 	default:
 		term.lose(fmt.Errorf("the Lease is held by %s", holder))
 	}
-}
-
-// Status is what a process knows of an election.
-type Status struct {
-	// Holder of the Lease, empty if nobody holds it.
-	Holder string
-	// Leading says whether this process leads: it holds the Lease and may write.
-	Leading bool
-	// Since is when the holder acquired the Lease, by its own clock; zero if nobody
-	// holds it.
-	Since time.Time
-	// Wait is after how long this process takes the Lease unless it changes; 0 if it does
-	// not wait for it.
-	Wait time.Duration
-}
-
-// Status returns what this process knows of the election now.
-func (e *Election) Status() Status {
-	lease := e.observer.seen()
-	s := Status{Holder: held(lease)}
-	if expiry := e.observer.expiry(); !expiry.IsZero() {
-		s.Wait = max(0, time.Until(expiry))
-	}
-	if term := e.term.Load(); s.Holder == e.config.Identity {
-		s.Leading = term != nil && term.begun() && term.Valid() == nil
-	}
-	if s.Holder != "" && lease.Spec.AcquireTime != nil {
-		s.Since = lease.Spec.AcquireTime.Time
-	}
-	return s
-}
-
-// String says it for people.
-func (s Status) String() string {
-	text := "nobody leads"
-	if s.Leading {
-		text = "this process, " + s.Holder + ", leads"
-	} else if s.Holder != "" {
-		text = s.Holder + " leads"
-	}
-	if !s.Since.IsZero() {
-		text += " since " + s.Since.UTC().Format(time.RFC3339)
-	}
-	if s.Wait > 0 {
-		text += fmt.Sprintf("; this process takes the Lease in %v unless it is renewed", s.Wait.Round(time.Second))
-	}
-	return text
 }
 
 // Identity is who this process campaigns as.

@@ -130,6 +130,9 @@ func (l *lock) fill(lease *coordinationv1.Lease, record resourcelock.LeaderElect
 	acquired := &now
 	if held(lease) == l.identity {
 		acquired = lease.Spec.AcquireTime
+	} else {
+		delete(lease.Annotations, offeredAnnotation)
+		delete(lease.Annotations, preferredAnnotation)
 	}
 	lease.Spec = resourcelock.LeaderElectionRecordToLeaseSpec(&record)
 	lease.Spec.AcquireTime, lease.Spec.RenewTime = acquired, &now
@@ -170,6 +173,7 @@ func (l *lock) giveUp(ctx context.Context, lease *coordinationv1.Lease) error {
 	lease = lease.DeepCopy()
 	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = ptr.To(""), ptr.To[int32](releasedSeconds)
 	lease.Spec.AcquireTime, lease.Spec.RenewTime = &now, &now
+	delete(lease.Annotations, offeredAnnotation)
 	lease, err := l.client.Update(ctx, lease, metav1.UpdateOptions{})
 	if err != nil {
 		return err

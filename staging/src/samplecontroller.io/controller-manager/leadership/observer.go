@@ -49,7 +49,7 @@ type observer struct {
 	known     bool                  // the Lease, or that there is none, was seen at least once
 	current   bool                  // nothing has shown since that it may be another
 	takeable  time.Time
-	announced string        // the holder and the duration of which the log says that the wait is long
+	announced string        // holder and duration for which the log has reported a long wait
 	changed   chan struct{} // closed at the next change
 	notifying sync.Mutex
 
@@ -121,6 +121,8 @@ func (o *observer) set(lease *coordinationv1.Lease) {
 		} else if latest := now.Add(o.own); latest.Before(o.takeable) {
 			o.takeable = latest
 		}
+	case held(lease) == "" && lease.Annotations[preferredAnnotation] != "" && lease.Annotations[preferredAnnotation] != o.identity:
+		o.takeable = now.Add(o.own) // first come the preferred
 	case held(lease) == "" || held(lease) == o.identity:
 		o.takeable = now
 	default:

@@ -7,8 +7,10 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -81,6 +83,7 @@ type leases struct {
 
 	mutex   sync.Mutex
 	lease   *coordinationv1.Lease
+	version int
 	refusal error // of every write; nil: none
 }
 
@@ -101,8 +104,20 @@ func (l *leases) Update(_ context.Context, lease *coordinationv1.Lease, _ metav1
 	if was, is := ptr.Deref(l.lease.Spec.HolderIdentity, ""), ptr.Deref(lease.Spec.HolderIdentity, ""); was != is {
 		l.story.tell(fmt.Sprintf("lease passes from %q to %q", was, is))
 	}
+	if lease.ResourceVersion != l.lease.ResourceVersion {
+		return nil, errConflict
+	}
 	l.lease = lease.DeepCopy()
+	l.changed()
 	return l.lease.DeepCopy(), nil
+}
+
+var errConflict = apierrors.NewConflict(coordinationv1.Resource("leases"), "lease", nil)
+
+// changed gives the Lease another version.
+func (l *leases) changed() {
+	l.version++
+	l.lease.ResourceVersion = strconv.Itoa(l.version)
 }
 
 // Watch tells nothing: the holder learns of what happens when it renews.
@@ -116,7 +131,23 @@ func (l *leases) give(holder string) {
 	defer l.mutex.Unlock()
 	l.lease.Spec.HolderIdentity = &holder
 	l.lease.Spec.LeaseDurationSeconds = ptr.To(int32(2 * 60 * 60))
-	l.refusal = apierrors.NewConflict(coordinationv1.Resource("leases"), "lease", nil)
+	l.refusal = errConflict
+	l.changed()
+}
+
+// annotations returns those of the Lease.
+func (l *leases) annotations() map[string]string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return maps.Clone(l.lease.Annotations)
+}
+
+// annotate adds an annotation, as another process does.
+func (l *leases) annotate(key, value string) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	metav1.SetMetaDataAnnotation(&l.lease.ObjectMeta, key, value)
+	l.changed()
 }
 
 // take takes the Lease away from it again.
@@ -125,6 +156,7 @@ func (l *leases) take() {
 	defer l.mutex.Unlock()
 	l.lease.Spec.HolderIdentity, l.lease.Spec.LeaseDurationSeconds = ptr.To(""), ptr.To(int32(1))
 	l.refusal = nil
+	l.changed()
 }
 
 // process is a process that can be run in a synctest bubble: it serves nothing,
@@ -175,8 +207,12 @@ func (p *process) run(t *testing.T) (stop func() error) {
 
 // source is where the informer lists and watches. There are no ConfigMaps.
 type source struct {
-	open chan struct{} // closed while lists are answered
+	open  chan struct{} // closed while lists are answered
+	watch *watch.RaceFreeFakeWatcher
 }
+
+// sign has the watch give a sign of life.
+func (s *source) sign() { s.watch.Action(watch.Bookmark, &corev1.ConfigMap{}) }
 
 // hold has lists wait until release.
 func (s *source) hold() { s.open = make(chan struct{}) }
@@ -191,7 +227,8 @@ func (s *source) List(context.Context, metav1.ListOptions) (*corev1.ConfigMapLis
 }
 
 func (s *source) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
-	return watch.NewRaceFreeFake(), nil
+	s.watch = watch.NewRaceFreeFake()
+	return s.watch, nil
 }
 
 // IsWatchListSemanticsUnSupported has the informer list first, then watch.

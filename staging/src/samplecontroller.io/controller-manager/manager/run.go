@@ -47,9 +47,10 @@ type Config struct {
 }
 
 // Run runs the process until ctx ends. If it loses the lead it waits, with its
-// caches filled, until it leads again. It returns nil if all that it started has
-// ended, and the Lease, if it was held, has been given up; an error if controllers
-// could not be stopped: then the process should end.
+// caches filled, until it leads again. As leader it hands over to a standby whose caches
+// are fresh if its own are not, or if its controllers make no progress. It returns nil if
+// all that it started has ended, and the Lease, if it was held, has been given up; an
+// error if controllers could not be stopped: then the process should end.
 func Run(ctx context.Context, c Config) error {
 	super := supervisor.New(c.Controllers, c.Supervision)
 	// What serves the controllers outlives them: it ends when Run returns.
@@ -71,6 +72,7 @@ func Run(ctx context.Context, c Config) error {
 	if c.Election == nil {
 		return leadership.Endless(ctx, c.Gate, lead)
 	}
+	c.Election.AssessBy(func() error { return cmp.Or(c.Informers.Fresh(), super.Progressing()) })
 	if c.WarmStandby && !c.Informers.WaitUntilSettled(ctx) {
 		return nil // told to end before
 	}

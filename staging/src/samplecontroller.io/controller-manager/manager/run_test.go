@@ -123,6 +123,38 @@ func TestAProcessThatLostItsLeaseWaitsUntilItLeadsAgain(t *testing.T) {
 	})
 }
 
+func TestLeaderThatDoesNotSeeHandsOver(t *testing.T) {
+	const offered, preferred = "leadership.samplecontroller.io/offered", "leadership.samplecontroller.io/preferred-holder"
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcess(t)
+		stop := p.run(t)
+		for range 60 {
+			time.Sleep(time.Minute)
+			p.source.sign()
+		}
+		if got := p.leases.annotations(); len(got) > 0 {
+			t.Errorf("annotations of the Lease of a leader that sees are %v, want none", got)
+		}
+		time.Sleep(5 * time.Minute)
+		if got, want := p.leases.annotations()[offered], "caches do not follow the API server: configmaps"; got != want {
+			t.Fatalf("the Lease is offered because of %q, want %q", got, want)
+		}
+		p.leases.annotate(preferred, "another")
+		for !slices.Contains(p.story.told(), `lease passes from "me" to ""`) {
+			time.Sleep(time.Second)
+		}
+		p.leases.give("another")
+		time.Sleep(time.Minute)
+		if err := stop(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		want := []string{`lease passes from "" to "me"`, "foo-controller begins", "foo-controller ends", `lease passes from "me" to ""`, "process ends"}
+		if diff := cmp.Diff(want, p.story.told()); diff != "" {
+			t.Errorf("what happened (-want +got):\n%s", diff)
+		}
+	})
+}
+
 func TestAWarmStandbyCampaignsWhenItsCachesAreFilled(t *testing.T) {
 	for _, warm := range []bool{true, false} {
 		t.Run(fmt.Sprintf("%t", warm), func(t *testing.T) {

@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/server/healthz"
 
 	"samplecontroller.io/controller-manager/internal/redact"
@@ -86,6 +88,31 @@ func (s *Supervisor) check(r *runner) error {
 	default:
 		return nil
 	}
+}
+
+// Progressing returns nil unless controllers that run make no progress for a reason that
+// may be this process's own. Else it names their queues: no sync has succeeded for
+// NoSuccess, and syncs do not end, objects wait for a worker, or many fail without an
+// answer of the API server. With an answer, another process would fare no better.
+func (s *Supervisor) Progressing() error {
+	var stalled []string
+	t := s.options.Thresholds
+	for _, r := range s.runners {
+		status := s.statusOf(r, 1)
+		if status.State != Running {
+			continue
+		}
+		for _, p := range status.Loops {
+			err, answer := t.check(p, status.Since), apierrors.APIStatus(nil)
+			if err != nil && !errors.As(err, &answer) && time.Since(latest(p.LastSuccess, status.Since)) > t.NoSuccess {
+				stalled = append(stalled, p.Queue)
+			}
+		}
+	}
+	if len(stalled) == 0 {
+		return nil
+	}
+	return fmt.Errorf("no sync succeeds: %s", strings.Join(stalled, ", "))
 }
 
 // check says what is wrong with the progress of a loop of a controller that runs since

@@ -1,0 +1,34 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package informers
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// freshSilence is how long the watch of a fresh cache may say nothing: a bookmark comes
+// once a minute.
+const freshSilence = 90 * time.Second
+
+// Fresh returns nil if all caches follow the API server. Else it names those that do not:
+// they are not filled or must not be read, or their watch has given no sign of life for 90
+// seconds. A resource whose API is not installed has nothing to follow.
+func (h *Handle) Fresh() error {
+	var old []string
+	for _, i := range h.all() {
+		r := i.state()
+		silent := r.Served && time.Since(r.LastSign) > freshSilence
+		if silent || !r.Served && !apierrors.IsNotFound(r.Err) {
+			old = append(old, r.Name())
+		}
+	}
+	if len(old) == 0 {
+		return nil
+	}
+	return fmt.Errorf("caches do not follow the API server: %s", strings.Join(old, ", "))
+}

@@ -1,0 +1,43 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package informers
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestFreshNamesCachesThatDoNotFollow(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.secretServer.err = notFound // which leaves nothing to follow
+		b.configMaps()
+		b.secrets()
+		expect := func(when string, fresh bool) {
+			b.Helper()
+			switch err := b.handle.Fresh(); {
+			case fresh && err != nil:
+				b.Errorf("%s: %v", when, err)
+			case !fresh && (err == nil || !strings.HasSuffix(err.Error(), ": configmaps")):
+				b.Errorf("%s: %v, want it to name configmaps alone", when, err)
+			}
+		}
+		b.configMapServer.answer(forbidden)
+		b.handle.Start(b.ctx)
+		synctest.Wait()
+		expect("while it must not be read", false)
+		b.configMapServer.answer(nil)
+		time.Sleep(time.Minute)
+		expect("once it is served", true)
+		b.configMapServer.create("a", "1")
+		time.Sleep(freshSilence)
+		expect("after a short silence", true)
+		time.Sleep(time.Second)
+		expect("after a long silence", false)
+		b.configMapServer.create("b", "1")
+		synctest.Wait()
+		expect("when it says something again", true)
+	})
+}

@@ -1,0 +1,64 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leadership
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// Status is what a process knows of an election.
+type Status struct {
+	// Holder of the Lease, empty if nobody holds it.
+	Holder string
+	// Leading says whether this process leads: it holds the Lease and may write.
+	Leading bool
+	// Since is when the holder acquired the Lease, by its own clock; zero if nobody
+	// holds it.
+	Since time.Time
+	// Wait is after how long this process takes the Lease unless it changes; 0 if it does
+	// not wait for it.
+	Wait time.Duration
+	// Offered is why the holder wants to hand over, empty if it does not.
+	Offered string
+}
+
+// Status returns what this process knows of the election now.
+func (e *Election) Status() Status {
+	lease := e.observer.seen()
+	s := Status{Holder: held(lease)}
+	if expiry := e.observer.expiry(); !expiry.IsZero() {
+		s.Wait = max(0, time.Until(expiry))
+	}
+	if term := e.term.Load(); s.Holder == e.config.Identity {
+		s.Leading = term != nil && term.begun() && term.Valid() == nil
+	}
+	if s.Holder != "" {
+		s.Since, s.Offered = ptr.Deref(lease.Spec.AcquireTime, metav1.MicroTime{}).Time, lease.Annotations[offeredAnnotation]
+	}
+	return s
+}
+
+// String says it for people.
+func (s Status) String() string {
+	text := "nobody leads"
+	if s.Leading {
+		text = "this process, " + s.Holder + ", leads"
+	} else if s.Holder != "" {
+		text = s.Holder + " leads"
+	}
+	if !s.Since.IsZero() {
+		text += " since " + s.Since.UTC().Format(time.RFC3339)
+	}
+	if s.Offered != "" {
+		text += ", and wants to hand over: " + s.Offered
+	}
+	if s.Wait > 0 {
+		text += fmt.Sprintf("; this process takes the Lease in %v unless it is renewed", s.Wait.Round(time.Second))
+	}
+	return text
+}

@@ -1,0 +1,71 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+
+	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/reconcile"
+)
+
+func TestProgressingNamesQueuesThatMayBeStuckHereAlone(t *testing.T) {
+	hang := func(context.Context, cache.ObjectName) (time.Duration, error) { time.Sleep(time.Hour); return 0, nil }
+	failBy := func(err error) reconcile.SyncFunc {
+		return func(_ context.Context, key cache.ObjectName) (time.Duration, error) {
+			if strings.HasPrefix(key.Name, "good") {
+				return 0, nil
+			}
+			return 0, err
+		}
+	}
+	five := []string{"a", "b", "c", "d", "e"}
+	const stalled = "no sync succeeds: foo-controller"
+	tests := map[string]struct {
+		sync reconcile.SyncFunc
+		wake []string
+		want string
+	}{
+		"syncs do not end":            {hang, five[:1], stalled},
+		"many fail without an answer": {failBy(errBroken), five, stalled},
+		"few fail without an answer":  {failBy(errBroken), five[:4], ""},
+		"many fail, and one succeeds": {failBy(errBroken), append(five[:5:5], "good"), ""},
+		"many fail by an answer":      {failBy(fmt.Errorf("creating: %w", errForbidden)), five, ""},
+		"nothing to do":               {succeed, nil, ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				c := newLooper(t, "foo-controller", tc.sync, "foo-controller")
+				s := New([]controller.Controller{c}, Options{})
+				end := begin(t, s)
+				for range 5 {
+					if err := s.Progressing(); err != nil {
+						t.Errorf("after less than 5 minutes: %v", err)
+					}
+					c.wake(tc.wake...)
+					time.Sleep(time.Minute)
+				}
+				time.Sleep(time.Second)
+				got := ""
+				if err := s.Progressing(); err != nil {
+					got = err.Error()
+				}
+				if got != tc.want {
+					t.Errorf("after 5 minutes: %q, want %q", got, tc.want)
+				}
+				expectEnd(t, end)
+				if err := s.Progressing(); err != nil {
+					t.Errorf("of a standby: %v", err)
+				}
+			})
+		})
+	}
+}

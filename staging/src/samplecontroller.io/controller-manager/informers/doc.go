@@ -32,6 +32,7 @@
 // keeps the error: see [Resource]. [Handle.WaitUntilSettled] and [Handle.Check] do not
 // wait for it while another resource is served.
 //
-// While the API server itself is away, what the informers hold counts as served. That
-// their watches are silent is seen in their age: see [Metrics].
+// While the API server itself cannot be reached, what the informers hold counts as served.
+// Each tries again once a second, which is logged once for all. That their watches are
+// silent is seen in their age: see [Metrics].
 package informers

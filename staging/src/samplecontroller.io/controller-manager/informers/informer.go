@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"sync/atomic"
 	"time"
 
@@ -159,6 +160,18 @@ func (i *informer) caughtUp(ctx context.Context) bool {
 func (i *informer) turn(err error) {
 	i.err, i.since = err, time.Now()
 	i.handle.announce()
+}
+
+// unreachable notes that the API server gave no answer. That is logged once for all
+// informers.
+func (i *informer) unreachable(ctx context.Context, err error) {
+	i.setFailure(err)
+	if request, ok := errors.AsType[*url.Error](err); ok {
+		err = request.Err // without the URL, which differs
+	}
+	if ok, heldBack := i.handle.lines.Allow("", err.Error()); ok {
+		klog.FromContext(ctx).Error(err, "API server cannot be reached", "repeated", heldBack)
+	}
 }
 
 // setFailure notes why the last list or watch failed, or with nil that it works. It

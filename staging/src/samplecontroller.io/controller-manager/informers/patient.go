@@ -18,12 +18,13 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// retryPeriod is how often it is tried whether a resource is served.
+// retryPeriod is how often it is tried whether a resource is served, and whether the API
+// server can be reached.
 const retryPeriod = time.Second
 
-// patient lists and watches for an informer. While the API server says that there is no
-// such resource, or that it must not be read, it waits and tries again, so that the
-// informer never learns of it and never backs off.
+// patient lists and watches for an informer. While the API server cannot be reached, or
+// says that there is no such resource, or that it must not be read, it waits and tries
+// again, so that the informer never learns of it and never backs off.
 type patient[L runtime.Object] struct {
 	source   Source[L]
 	selector string
@@ -60,8 +61,9 @@ func (p patient[L]) watch(ctx context.Context, options metav1.ListOptions) (watc
 	return newWatching(w, p.informer, listsFirst), nil
 }
 
-// persist calls request until the answer is not that there is no such resource or that
-// it must not be read, or until ctx ends. What else goes wrong is left to the informer.
+// persist calls request until there is an answer other than that there is no such resource
+// or that it must not be read, or until ctx ends. What else goes wrong is left to the
+// informer.
 func persist[A any](ctx context.Context, i *informer, verb string, request func() (A, error)) (answer A, err error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -72,14 +74,19 @@ func persist[A any](ctx context.Context, i *informer, verb string, request func(
 		case err == nil:
 			i.answered()
 			return answer, nil
+		case ctx.Err() != nil:
+			return answer, err
+		case isDenied(err):
+			i.denied(ctx, verb, err)
+		case isUnreachable(err):
+			i.unreachable(ctx, err)
 		case isEndOfWatch(ctx, err):
 			return answer, err
-		case !isDenied(err):
+		default:
 			// The informer does not report each failure: some it just tries again.
 			i.fail(ctx, err)
 			return answer, err
 		}
-		i.denied(ctx, verb, err)
 		retry := time.NewTimer(retryPeriod)
 		select {
 		case <-retry.C:

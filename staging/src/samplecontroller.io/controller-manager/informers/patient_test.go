@@ -228,6 +228,25 @@ func TestADenialIsNotForgottenOverAnotherError(t *testing.T) {
 	})
 }
 
+func TestAfterAnOutageAllIsReadWithinASecond(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.configMapServer.err, b.secretServer.err = unreachable, unreachable
+		b.configMaps()
+		b.secrets()
+		b.handle.Start(b.ctx)
+		time.Sleep(time.Hour + time.Second/2)
+		if logged := b.logged(); len(logged) > 361 || logged[0] != "!API server cannot be reached" || logged[len(logged)-1] != logged[0] {
+			b.Errorf("logged %d lines in an hour, the first %q, want one in 10 s for all resources", len(logged), logged[0])
+		}
+		b.configMapServer.answer(nil)
+		b.secretServer.answer(nil)
+		begin := time.Now()
+		if !b.handle.WaitForSync(b.ctx) || time.Since(begin) > retryPeriod+10*time.Millisecond {
+			b.Errorf("read %v after the API server's return", time.Since(begin))
+		}
+	})
+}
+
 func TestTheLogIsNotFlooded(t *testing.T) {
 	for name, tc := range map[string]struct {
 		trouble func(b *bubble) // each second
@@ -235,9 +254,9 @@ func TestTheLogIsNotFlooded(t *testing.T) {
 		want    int // at most
 	}{
 		"the API server is down": {func(b *bubble) {
-			b.configMapServer.answer(errors.New("dial tcp 127.0.0.1:6443: connect: connection refused"))
+			b.configMapServer.answer(unreachable)
 			b.configMapServer.close()
-		}, 20 * time.Second, 3}, // then client-go backs off
+		}, 20 * time.Second, 3},
 		"a CRD comes and goes": {func(b *bubble) {
 			b.configMapServer.answer(notFound)
 			b.configMapServer.close()

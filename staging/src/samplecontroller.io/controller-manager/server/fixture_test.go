@@ -66,16 +66,22 @@ func startAPIServer(t *testing.T) (kubeconfig string) {
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 
-	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	return writeKubeconfig(t, server.URL)
+}
+
+// writeKubeconfig returns the path of a kubeconfig for an API server at the URL.
+func writeKubeconfig(t *testing.T, url string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
 	config := clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{"test": {Server: server.URL}},
+		Clusters:       map[string]*clientcmdapi.Cluster{"test": {Server: url}},
 		Contexts:       map[string]*clientcmdapi.Context{"test": {Cluster: "test"}},
 		CurrentContext: "test",
 	}
-	if err := clientcmd.WriteToFile(config, kubeconfig); err != nil {
+	if err := clientcmd.WriteToFile(config, path); err != nil {
 		t.Fatal(err)
 	}
-	return kubeconfig
+	return path
 }
 
 // newOptions returns options that serve on a free port.

@@ -44,6 +44,8 @@ func NewOptions(name string, port int) *Options {
 	// Without a kubeconfig, and outside a cluster, nobody is authorised.
 	o.Authentication.RemoteKubeConfigFileOptional = true
 	o.Authorization.RemoteKubeConfigFileOptional = true
+	// Only client certificates need what is looked up.
+	o.Authentication.TolerateInClusterLookupFailure = true
 	o.Authorization.AlwaysAllowPaths = []string{"/healthz", "/healthz/*", "/livez", "/livez/*", "/readyz", "/readyz/*"}
 	return o
 }
@@ -52,7 +54,10 @@ func NewOptions(name string, port int) *Options {
 func (o *Options) AddFlags(sections *cliflag.NamedFlagSets) {
 	o.Debugging.AddFlags(sections.FlagSet("debugging"))
 	o.SecureServing.AddFlags(sections.FlagSet("secure serving"))
-	o.Authentication.AddFlags(sections.FlagSet("authentication"))
+	authentication := sections.FlagSet("authentication")
+	o.Authentication.AddFlags(authentication)
+	authentication.Lookup("authentication-tolerate-lookup-failure").Usage = "If true, no client certificate is accepted until their authorities " +
+		"can be looked up in the cluster. If false, the process does not start without them."
 	o.Authorization.AddFlags(sections.FlagSet("authorization"))
 }
 
@@ -66,10 +71,10 @@ func (o *Options) Validate() []error {
 }
 
 // Config returns what the options come to. It reads the files that they name and
-// opens the port, but serves nothing yet. Who asks is looked up in the cluster of
-// kubeconfig unless the options name another; empty: in that of the Pod. That may take
-// 10 seconds if the cluster does not answer, and is given up when ctx ends: then the
-// error is why that did.
+// opens the port, but serves nothing yet. Callers are looked up in the cluster of
+// kubeconfig unless the options name another; empty: in that of the Pod. Nothing waits for
+// that cluster, but with --authentication-tolerate-lookup-failure=false: then it must
+// answer within 10 seconds, and before ctx ends.
 func (o *Options) Config(ctx context.Context, kubeconfig string) (Config, error) {
 	c := Config{Name: o.Name, Debugging: *o.Debugging.DebuggingConfiguration}
 	if o.SecureServing.BindPort == 0 && o.SecureServing.Listener == nil {
@@ -96,6 +101,27 @@ func (o *Options) Config(ctx context.Context, kubeconfig string) (Config, error)
 	return c, nil
 }
 
+// followClientCAs has client certificates accepted that the cluster's authorities have
+// signed, unless the options name others.
+func followClientCAs(ctx context.Context, o *apiserveroptions.DelegatingAuthenticationOptions) error {
+	skip := o.SkipInClusterLookup || o.ClientCert != (apiserveroptions.ClientCertAuthenticationOptions{})
+	o.SkipInClusterLookup = true // the library would wait for the API server
+	if skip {
+		return nil
+	}
+	cas, err := newClientCAs(o.RemoteKubeConfigFile)
+	if err != nil || cas == nil {
+		return err
+	}
+	if !o.TolerateInClusterLookupFailure {
+		if err := cas.read(ctx); err != nil {
+			return err
+		}
+	}
+	o.ClientCert.CAContentProvider = cas
+	return nil
+}
+
 // delegate has the API server decide who asks and what they may.
 func (o *Options) delegate(ctx context.Context, c *Config, kubeconfig string) error {
 	authentication, authorization := *o.Authentication, *o.Authorization
@@ -107,21 +133,19 @@ func (o *Options) delegate(ctx context.Context, c *Config, kubeconfig string) er
 		authorization.RemoteKubeConfigFile, authorizationFlag = kubeconfig, "--kubeconfig"
 	}
 	c.Authentication, c.Authorization = &apiserver.AuthenticationInfo{}, &apiserver.AuthorizationInfo{}
-	lookups := &lookups{}
-	authentication.WithCustomRoundTripper(lookups.boundTo(ctx))
-	if err := authentication.ApplyTo(c.Authentication, c.SecureServing, nil); err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx) // what failed because of that would say nothing
-		}
+	err := followClientCAs(ctx, &authentication)
+	if err == nil {
+		err = authentication.ApplyTo(c.Authentication, c.SecureServing, nil)
+	}
+	if err != nil {
 		return fmt.Errorf("%s: setting up delegated authentication: %w", authenticationFlag, err)
 	}
-	lookups.over.Store(true)
 	open, err := path.NewAuthorizer(authorization.AlwaysAllowPaths)
 	if err != nil {
 		return fmt.Errorf("--authorization-always-allow-paths: %w", err)
 	}
 	c.Authentication.Authenticator = named{c.Authentication.Authenticator, open}
-	authorization.AlwaysAllowPaths = nil // who may know a reason is not decided by these
+	authorization.AlwaysAllowPaths = nil // a path that is open to all shows no reasons
 	if err := authorization.ApplyTo(c.Authorization); err != nil {
 		return fmt.Errorf("%s: setting up delegated authorization: %w", authorizationFlag, err)
 	}

@@ -4,13 +4,26 @@
 package server
 
 import (
+	"context"
+	"errors"
 	"net"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/util/cert"
 	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
 )
 
 func TestFlagsAreInTheSectionsOfKubeControllerManager(t *testing.T) {
@@ -124,4 +137,84 @@ func TestWithoutAKubeconfigNobodyIsAuthorised(t *testing.T) {
 			t.Errorf("%s: %d, want %d", path, code, want)
 		}
 	}
+}
+
+// Nobody listens where the API server should be.
+func TestOnlyByTheFlagTheServerNeedsTheClusterToStart(t *testing.T) {
+	kubeconfig := writeKubeconfig(t, "https://127.0.0.1:1")
+	for _, tolerate := range []bool{true, false} {
+		o := newOptions(t)
+		o.Authentication.SkipInClusterLookup = false
+		o.Authentication.TolerateInClusterLookupFailure = tolerate
+		config, err := o.Config(t.Context(), kubeconfig)
+		if (err == nil) != tolerate {
+			t.Errorf("with --authentication-tolerate-lookup-failure=%t: error %v", tolerate, err)
+		}
+		if err != nil {
+			if !strings.Contains(err.Error(), "kube-system/extension-apiserver-authentication") {
+				t.Errorf("error %q, want the ConfigMap in it", err)
+			}
+			continue
+		}
+		server := start(t, config)
+		for path, want := range map[string]int{"/livez": 200, "/readyz": 200, "/metrics": 401} {
+			if code, _ := server.get(path, ""); code != want {
+				t.Errorf("%s: %d, want %d", path, code, want)
+			}
+		}
+	}
+	if !NewOptions("test-manager", 0).Authentication.TolerateInClusterLookupFailure {
+		t.Error("by default the server needs the cluster to start")
+	}
+}
+
+func TestClientCAsAreFollowedOnceTheyCanBeRead(t *testing.T) {
+	authority, _, err := cert.GenerateSelfSignedCertKey("authority", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset(&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: clientCANamespace, Name: clientCAName},
+			Data:       map[string]string{clientCAKey: string(authority)},
+		})
+		controller, err := dynamiccertificates.NewDynamicCAFromConfigMapController("client-ca", clientCANamespace, clientCAName, clientCAKey, client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var granted atomic.Bool
+		cas := clientCAs{controller, func(context.Context) error {
+			if !granted.Load() {
+				return errors.New("forbidden")
+			}
+			return nil
+		}}
+		logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
+		ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), logger))
+		var running sync.WaitGroup
+		running.Go(func() { cas.Run(ctx, 1) })
+		defer func() { cancel(); running.Wait(); synctest.Wait() }()
+
+		expect := func(when, want string, accepted bool) {
+			t.Helper()
+			var got string
+			for _, entry := range logger.GetSink().(ktesting.Underlier).GetBuffer().Data() {
+				if strings.HasPrefix(entry.Message, "Accepting") {
+					got += entry.Message + "\n"
+				}
+			}
+			if got != want {
+				t.Errorf("%s: logged %q, want %q", when, got, want)
+			}
+			if _, ok := cas.VerifyOptions(); ok != accepted {
+				t.Errorf("%s: client certificates are accepted: %t, want %t", when, ok, accepted)
+			}
+		}
+		time.Sleep(time.Hour)
+		const none = "Accepting no client certificates until their authorities can be read\n"
+		expect("while they cannot be read", none, false)
+		granted.Store(true)
+		time.Sleep(time.Minute)
+		expect("when they can", none+"Accepting client certificates\n", true)
+	})
 }

@@ -1,0 +1,173 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	restclient "k8s.io/client-go/rest"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	apptesting "samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/testing"
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+)
+
+// TestAReplicaThatStartsDuringAnOutageWaits starts the daemon while nobody listens where
+// the API server should be.
+func TestAReplicaThatStartsDuringAnOutageWaits(t *testing.T) {
+	ns := newNamespace(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	listener.Close()
+	kubeconfig := clustertest.Kubeconfig(t, shared.Cluster(), namespace, namespace, func(c *clientcmdapi.Cluster) { c.Server = "https://" + address })
+
+	start := func() (*apptesting.Server, *logged) {
+		log := &logged{TB: t}
+		server := apptesting.Start(log, daemonFlags(kubeconfig)...)
+		clustertest.WaitUntil(t, "the daemon has found out", func(context.Context) error {
+			if len(log.about("API server cannot be reached")) == 0 {
+				return errors.New("it has not logged it")
+			}
+			return nil
+		})
+		for range 3 { // tries of each informer
+			get(t, server, "/livez", "", http.StatusOK)
+			waitReadyz(t, server, http.StatusInternalServerError)
+			time.Sleep(time.Second)
+		}
+		return server, log
+	}
+	server, _ := start()
+	if err := server.Stop(); err != nil {
+		t.Errorf("told to end during the outage, it ended with: %v", err)
+	}
+	began := time.Now()
+	server, log := start()
+	foos.Create(t, ns, "wanted", 1)
+	forwardToAPIServer(t, address)
+	back := time.Now()
+	foos.waitCondition(t, ns, "wanted", "Reconciling", "Progressing")
+	t.Logf("served %v after the API server's return", time.Since(back).Round(time.Millisecond))
+	waitReadyz(t, server, http.StatusOK)
+	most := 1 + int(time.Since(began)/(10*time.Second))
+	if lines := log.about("cannot be reached"); len(lines) > most {
+		t.Errorf("%d lines about one cause, want at most %d: %q", len(lines), most, lines)
+	}
+	if lines := log.about("Reading failed"); len(lines) > 0 {
+		t.Errorf("logged as well: %q", lines)
+	}
+}
+
+// forwardToAPIServer has the API server reached at another address, until the test ends.
+func forwardToAPIServer(t *testing.T, address string) {
+	t.Helper()
+	target, err := url.Parse(shared.Cluster().Config().Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	t.Cleanup(func() { listener.Close(); cancel(); running.Wait() })
+	running.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", target.Host)
+			if err != nil {
+				client.Close()
+				continue
+			}
+			context.AfterFunc(ctx, func() { client.Close(); server.Close() })
+			for _, pair := range [][2]net.Conn{{client, server}, {server, client}} {
+				running.Go(func() {
+					_, _ = io.Copy(pair[0], pair[1])
+					pair[0].Close()
+				})
+			}
+		}
+	})
+}
+
+// TestWithoutTheRightToClientCAsAllElseWorks takes the right to the ConfigMap from the
+// daemon that only client certificates need.
+func TestWithoutTheRightToClientCAsAllElseWorks(t *testing.T) {
+	const name = namespace + "-authentication-reader"
+	bindings := shared.Kube().RbacV1().RoleBindings("kube-system")
+	binding, err := bindings.Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := bindings.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	grant := sync.OnceFunc(func() {
+		again := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: binding.Labels}, RoleRef: binding.RoleRef, Subjects: binding.Subjects}
+		if _, err := bindings.Create(context.WithoutCancel(t.Context()), again, metav1.CreateOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(grant)
+	clustertest.WaitUntil(t, "the right is gone", func(ctx context.Context) error {
+		out, err := shared.Cluster().Kubectl(ctx, "auth", "can-i", "get", "configmaps/extension-apiserver-authentication", "-n", "kube-system",
+			"--as=system:serviceaccount:"+namespace+":"+namespace)
+		if err == nil {
+			return errors.New(out)
+		}
+		return nil
+	})
+
+	server := startDaemon(t)
+	admin := token(t, newNamespace(t), clusterRole(t, everything))
+	get(t, server, "/metrics", admin, http.StatusOK)
+	wantByCertificate(t, server, http.StatusUnauthorized)
+	grant()
+	wantByCertificate(t, server, http.StatusOK)
+}
+
+// wantByCertificate waits until /metrics answers the cluster's admin, who has a client
+// certificate, with a code.
+func wantByCertificate(t *testing.T, server *apptesting.Server, want int) {
+	t.Helper()
+	config, err := restclient.TLSConfigFor(shared.Cluster().Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.RootCAs, config.InsecureSkipVerify = nil, true // it is self-signed
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
+	clustertest.WaitUntil(t, fmt.Sprintf("/metrics answers %d by a client certificate", want), func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/metrics", nil)
+		if err != nil {
+			return err
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		if response.StatusCode != want {
+			return errors.New(response.Status)
+		}
+		return nil
+	})
+}

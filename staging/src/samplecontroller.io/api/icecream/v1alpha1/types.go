@@ -115,9 +115,8 @@ type IcecreamStatus struct {
 	Pods *workloadv1alpha1.PodSummary `json:"pods,omitempty"`
 	// placements records the nodes that Pods were placed on: for each Pod that
 	// exists, one record, ordered by time and Pod UID. A Pod stays recorded while it
-	// is orphaned. The newest 500 are kept. It is written as a whole: an apply would
-	// not remove records that others have added, and the ownership of each record
-	// would take more room than the record.
+	// is orphaned. The newest 500 are kept. It is written as a
+	// whole.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=500

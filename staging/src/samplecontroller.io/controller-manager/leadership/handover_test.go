@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
 )
 
@@ -204,6 +205,24 @@ func TestPreferredHolderThatIsGoneIsNotWaitedForLong(t *testing.T) {
 		pass(leaseDuration)
 		if len(work.terms) != 2 || work.begun[1].Sub(work.ended[0]) != leaseDuration {
 			t.Errorf("terms began at %v, want a second one %v after %v", work.begun, leaseDuration, work.ended)
+		}
+		a.end(t)
+	})
+}
+
+// A leader that crashed may have left an offer.
+func TestNewHolderTakesBackTheOfferOfAnother(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *apiServer) {
+		server.put("crashed")
+		server.edit(func(l *coordinationv1.Lease) {
+			l.Annotations = map[string]string{offeredAnnotation: "blind", preferredAnnotation: "gone", "other": "kept"}
+		})
+		a := newCandidate(t, server, "a")
+		a.run(untilTheEnd)
+		pass(time.Minute)
+		lease, err := server.get()
+		if diff := cmp.Diff(map[string]string{"other": "kept"}, lease.Annotations); err != nil || held(lease) != "a" || diff != "" {
+			t.Errorf("the Lease is held by %q, %v, annotations (-want +got):\n%s", held(lease), err, diff)
 		}
 		a.end(t)
 	})

@@ -45,7 +45,7 @@ var importRules = depguard.LinterSettings{
 		library+"/controller", library+"/debug", library+"/informers", library+"/internal",
 		library+"/leadership", library+"/reconcile", library+"/server", library+"/supervisor"),
 	"library/supervisor": ours("Package supervisor runs controllers, whatever starts it.", in("**/controller-manager/supervisor/**"),
-		library+"/controller", library+"/reconcile"),
+		library+"/controller", library+"/internal", library+"/reconcile"),
 	"library/debug": ours("Package debug shows what controllers say about themselves.", in("**/controller-manager/debug/**"),
 		library+"/controller"),
 	"library/examples": ours("Examples are what a stranger can write.", in("**/controller-manager/examples/**"), library),

@@ -103,8 +103,8 @@ func (s *Supervisor) Progressing() error {
 			continue
 		}
 		for _, p := range status.Loops {
-			err, answer := t.check(p, status.Since), apierrors.APIStatus(nil)
-			if err != nil && !errors.As(err, &answer) && time.Since(latest(p.LastSuccess, status.Since)) > t.NoSuccess {
+			answered := p.Failing >= t.FailingKeys && len(p.Failures) > 0 && isAnswer(p.Failures[0].Err)
+			if t.check(p, status.Since) != nil && !answered && time.Since(latest(p.LastSuccess, status.Since)) > t.NoSuccess {
 				stalled = append(stalled, p.Queue)
 			}
 		}
@@ -113,6 +113,12 @@ func (s *Supervisor) Progressing() error {
 		return nil
 	}
 	return fmt.Errorf("no sync succeeds: %s", strings.Join(stalled, ", "))
+}
+
+// isAnswer tells whether an error is what the API server has answered.
+func isAnswer(err error) bool {
+	answer := apierrors.APIStatus(nil)
+	return errors.As(err, &answer)
 }
 
 // check says what is wrong with the progress of a loop of a controller that runs since

@@ -45,8 +45,9 @@ type clientCAs struct {
 var _ dynamiccertificates.ControllerRunner = clientCAs{}
 
 // newClientCAs returns those of the cluster of kubeconfig, or if that is empty, of the one
-// that the process runs in; nil if there is none.
-func newClientCAs(kubeconfig string) (*clientCAs, error) {
+// that the process runs in; nil if there is none. It is an error if they are required and
+// cannot be read.
+func newClientCAs(ctx context.Context, kubeconfig string, required bool) (*clientCAs, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if kubeconfig == "" {
 		config, err = restclient.InClusterConfig()
@@ -61,11 +62,7 @@ func newClientCAs(kubeconfig string) (*clientCAs, error) {
 	if err != nil {
 		return nil, err
 	}
-	controller, err := dynamiccertificates.NewDynamicCAFromConfigMapController("client-ca", clientCANamespace, clientCAName, clientCAKey, client)
-	if err != nil {
-		return nil, err
-	}
-	return &clientCAs{controller, func(ctx context.Context) error {
+	read := func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, clientCATimeout)
 		defer cancel()
 		_, err := client.CoreV1().ConfigMaps(clientCANamespace).Get(ctx, clientCAName, metav1.GetOptions{})
@@ -73,7 +70,18 @@ func newClientCAs(kubeconfig string) (*clientCAs, error) {
 			return fmt.Errorf("reading ConfigMap %s/%s: %w", clientCANamespace, clientCAName, err)
 		}
 		return nil
-	}}, nil
+	}
+	if required {
+		if err := read(ctx); err != nil {
+			return nil, err
+		}
+	}
+	// It has goroutines, which end with its Run.
+	controller, err := dynamiccertificates.NewDynamicCAFromConfigMapController("client-ca", clientCANamespace, clientCAName, clientCAKey, client)
+	if err != nil {
+		return nil, err
+	}
+	return &clientCAs{controller, read}, nil
 }
 
 // Run keeps the authorities up to date until ctx ends. It begins once they can be read,
@@ -81,7 +89,7 @@ func newClientCAs(kubeconfig string) (*clientCAs, error) {
 func (c clientCAs) Run(ctx context.Context, workers int) {
 	logger := klog.FromContext(ctx)
 	var reason string
-	for {
+	for ctx.Err() == nil {
 		err := c.read(ctx)
 		if err == nil || ctx.Err() != nil {
 			break
@@ -93,10 +101,9 @@ func (c clientCAs) Run(ctx context.Context, workers int) {
 		select {
 		case <-time.After(clientCARetry):
 		case <-ctx.Done():
-			return
 		}
 	}
-	if reason != "" {
+	if reason != "" && ctx.Err() == nil {
 		logger.Info("Accepting client certificates")
 	}
 	c.ConfigMapCAController.Run(ctx, workers)

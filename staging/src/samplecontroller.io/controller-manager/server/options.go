@@ -109,14 +109,9 @@ func followClientCAs(ctx context.Context, o *apiserveroptions.DelegatingAuthenti
 	if skip {
 		return nil
 	}
-	cas, err := newClientCAs(o.RemoteKubeConfigFile)
+	cas, err := newClientCAs(ctx, o.RemoteKubeConfigFile, !o.TolerateInClusterLookupFailure)
 	if err != nil || cas == nil {
 		return err
-	}
-	if !o.TolerateInClusterLookupFailure {
-		if err := cas.read(ctx); err != nil {
-			return err
-		}
 	}
 	o.ClientCert.CAContentProvider = cas
 	return nil

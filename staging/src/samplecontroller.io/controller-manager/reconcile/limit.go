@@ -39,12 +39,17 @@ type limit struct {
 	futile bool
 }
 
-// slot is what a sync has while it runs.
+// patience is after how long a sync that has not begun to write does not count any more.
+const patience = 100 * time.Millisecond
+
+// slot is what a sync has while it counts. A nil slot is that of no limit.
 type slot struct {
 	limit *limit
 	round int
 	full  bool // it was the last that might run
-	freed func() bool
+	timer *time.Timer
+	wrote bool // it has begun to write in time
+	left  bool // it does not count any more
 }
 
 // start has at most so many syncs run at once, but begins with few, or with what was
@@ -60,20 +65,49 @@ func (l *limit) start(workers int) {
 }
 
 // acquire waits until one more sync may run. It returns false if ctx ended before.
-func (l *limit) acquire(ctx context.Context) (slot, bool) {
+func (l *limit) acquire(ctx context.Context) (*slot, bool) {
 	if l == nil {
-		return slot{}, true
+		return nil, true
 	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if l.running < l.now {
 		l.running++
 	} else if !l.wait(ctx) {
-		return slot{}, false
+		return nil, false
 	}
-	// A sync that runs for longer than two writes may take waits for something else.
-	timer := time.AfterFunc(2*l.timeout, l.free)
-	return slot{l, l.round, l.running >= l.now, timer.Stop}, true
+	return &slot{limit: l, round: l.round, full: l.running >= l.now}, true
+}
+
+// begin begins the sync. writes returns its writes so far, answered or not. A sync that has
+// not begun to write soon, or runs for longer than two writes may take, waits for something
+// else, and leaves its slot to another.
+func (s *slot) begin(writes func() []Write) {
+	if s == nil {
+		return
+	}
+	s.limit.mutex.Lock()
+	defer s.limit.mutex.Unlock()
+	s.timer = time.AfterFunc(patience, func() {
+		s.limit.mutex.Lock()
+		defer s.limit.mutex.Unlock()
+		if !s.left && !s.wrote && len(writes()) > 0 {
+			s.wrote = true
+			s.timer.Reset(2*s.limit.timeout - patience)
+			return
+		}
+		s.leave()
+	})
+}
+
+// leave makes room for another sync, once. The mutex is held.
+func (s *slot) leave() {
+	if s.left {
+		return
+	}
+	s.left = true
+	s.limit.running--
+	s.limit.letRun()
 }
 
 // wait waits until another sync makes room. The mutex is held, but not while it waits.
@@ -98,14 +132,6 @@ func (l *limit) wait(ctx context.Context) bool {
 	return false
 }
 
-// free ends a sync, or stops counting one.
-func (l *limit) free() {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	l.running--
-	l.letRun()
-}
-
 // letRun lets as many syncs run as may.
 func (l *limit) letRun() {
 	for len(l.waiting) > 0 && l.running < l.now {
@@ -115,14 +141,17 @@ func (l *limit) letRun() {
 	}
 }
 
-// release ends a sync that has written this.
-func (s slot) release(writes []Write) {
-	if s.limit == nil {
+// release ends a sync that has written this, or that does not begin.
+func (s *slot) release(writes []Write) {
+	if s == nil {
 		return
 	}
-	if s.freed() {
-		s.limit.free()
+	s.limit.mutex.Lock()
+	defer s.limit.mutex.Unlock()
+	if s.timer != nil {
+		s.timer.Stop()
 	}
+	s.leave()
 	var longest time.Duration
 	for _, write := range writes {
 		longest = max(longest, write.Took)
@@ -133,10 +162,8 @@ func (s slot) release(writes []Write) {
 }
 
 // measure takes the longest write of a sync into account, and decides when there are as
-// many as may run at once.
-func (l *limit) measure(s slot, took time.Duration) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
+// many as may run at once. The mutex is held.
+func (l *limit) measure(s *slot, took time.Duration) {
 	if l.base == 0 || took < l.base {
 		l.base = took
 	}

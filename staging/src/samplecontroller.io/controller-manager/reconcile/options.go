@@ -61,8 +61,8 @@ func WithTally(tally Tally) Option {
 // WithAdaptiveWorkers lets fewer workers sync at once, but at least two, while many writes
 // at a time take long, as they do over a slow link. A write that is given up after the
 // write timeout may have been made all the same, and is sent again. The loop knows from
-// [WithTally] how long writes take. It starts with two workers and adds more while they
-// are fast.
+// [WithTally] how long writes take. It starts with two workers and adds more while writes
+// are fast. A sync that has not begun to write after a tenth of a second does not count.
 func WithAdaptiveWorkers(writeTimeout time.Duration) Option {
 	return func(l *Loop) { l.limit = &limit{timeout: writeTimeout} }
 }
@@ -137,8 +137,9 @@ type Write struct {
 	Took time.Duration
 }
 
-// Tally prepares the context of a sync, and returns what tells afterwards what the sync
-// wrote.
+// Tally prepares the context of a sync, and returns a function that returns the writes of
+// the sync. Until a write is answered or given up, it has no result. The function may be
+// called while the sync runs, by another goroutine.
 type Tally func(ctx context.Context) (tallied context.Context, written func() []Write)
 
 // Observer is told of each outcome, after the key's next turn has been decided.

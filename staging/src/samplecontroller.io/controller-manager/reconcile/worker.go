@@ -33,6 +33,7 @@ func (w *worker) processNext(ctx context.Context) bool {
 	defer w.queue.Done(key)
 	slot, ok := w.limit.acquire(ctx)
 	if !ok || ctx.Err() != nil {
+		slot.release(nil)
 		return true // the backlog of a loop that is stopping is left to its next Run
 	}
 
@@ -43,6 +44,7 @@ func (w *worker) processNext(ctx context.Context) bool {
 	start := time.Now()
 	trigger, event := w.progress.begin(key, start)
 	tallied, written := w.tally(ctx)
+	slot.begin(written)
 	requeueAfter, err := w.syncSafely(tallied, key)
 	outcome := Outcome{
 		Controller: w.name, Key: key, Trigger: trigger, Result: resultOf(requeueAfter, err), Err: err,

@@ -17,7 +17,7 @@ const maxLines = 8
 type Line struct {
 	// Verb is that of RBAC, and Resource one such as deployments.apps.
 	Verb, Resource string
-	// Result is what became of it.
+	// Result is what became of it, empty until it is known.
 	Result Result
 	// Took is how long it took until the answer was there, or the write was given up; 0 if
 	// it was not sent, or failed for another reason.
@@ -39,22 +39,30 @@ func WithTally(ctx context.Context) (context.Context, *Tally) {
 	return context.WithValue(ctx, tallyKey{}, tally), tally
 }
 
-// Lines returns the first 8 writes, in the order in which they were answered.
+// Lines returns the first 8 writes, in the order in which they began.
 func (t *Tally) Lines() []Line {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	return slices.Clone(t.lines)
 }
 
-// putDown adds a write to the tally of the context, if it has one.
-func putDown(ctx context.Context, line Line) {
+// putDown adds a write to the tally of the context, if it has one. The returned function
+// completes it.
+func putDown(ctx context.Context, verb, resource string) (complete func(Result, time.Duration)) {
 	tally, ok := ctx.Value(tallyKey{}).(*Tally)
 	if !ok {
-		return
+		return func(Result, time.Duration) {}
 	}
 	tally.mutex.Lock()
 	defer tally.mutex.Unlock()
-	if len(tally.lines) < maxLines {
-		tally.lines = append(tally.lines, line)
+	i := len(tally.lines)
+	if i == maxLines {
+		return func(Result, time.Duration) {}
+	}
+	tally.lines = append(tally.lines, Line{Verb: verb, Resource: resource})
+	return func(result Result, took time.Duration) {
+		tally.mutex.Lock()
+		defer tally.mutex.Unlock()
+		tally.lines[i].Result, tally.lines[i].Took = result, took
 	}
 }

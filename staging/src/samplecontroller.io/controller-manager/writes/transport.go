@@ -57,7 +57,7 @@ func (t *Transport) Withheld(ctx context.Context, verb string, resource schema.G
 	if message == "" {
 		return nil
 	}
-	t.count(ctx, target, ResultWithheld, 0)
+	t.begin(ctx, target)(ResultWithheld, 0)
 	return forbidden(target, message)
 }
 
@@ -89,10 +89,10 @@ func (s *seen) RoundTrip(request *http.Request) (*http.Response, error) {
 		if request.Body != nil {
 			request.Body.Close() // as every RoundTripper must
 		}
-		t.count(ctx, target, ResultWithheld, 0)
+		t.begin(ctx, target)(ResultWithheld, 0)
 		return answer(request, forbidden(target, message)), nil
 	}
-	began, took := time.Now(), time.Duration(0)
+	end, began, took := t.begin(ctx, target), time.Now(), time.Duration(0)
 	response, err := s.next.RoundTrip(request)
 	if err == nil {
 		// What became of the write is not known before.
@@ -104,7 +104,7 @@ func (s *seen) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err == nil {
 		err = t.learn(ctx, target, response)
 	}
-	t.count(ctx, target, t.resultOf(response, err), took)
+	end(t.resultOf(response, err), took)
 	if err != nil {
 		return nil, err
 	}
@@ -171,10 +171,14 @@ func (t *Transport) resultOf(response *http.Response, err error) Result {
 	}
 }
 
-func (t *Transport) count(ctx context.Context, target target, result Result, took time.Duration) {
+// begin notes that a write begins. The returned function notes what became of it.
+func (t *Transport) begin(ctx context.Context, target target) (end func(Result, time.Duration)) {
 	resource := target.resource.String()
-	t.metrics.count(t.controller, target.verb, resource, result)
-	putDown(ctx, Line{target.verb, resource, result, took})
+	complete := putDown(ctx, target.verb, resource)
+	return func(result Result, took time.Duration) {
+		t.metrics.count(t.controller, target.verb, resource, result)
+		complete(result, took)
+	}
 }
 
 // tellMissing logs that a permission was found to be missing, as the message says.

@@ -311,7 +311,7 @@ func BenchmarkPatch(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			ctx, _ := WithTally(context.Background())
-			putDown(ctx, Line{"patch", "deployments.apps", ResultWritten, 0})
+			putDown(ctx, "patch", "deployments.apps")(ResultWritten, 0)
 		}
 	})
 }

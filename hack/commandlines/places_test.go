@@ -4,26 +4,17 @@
 package commandlines
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/client-go/util/keyutil"
+	"k8s.io/client-go/util/cert"
 	"k8s.io/klog/v2"
 
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/config"
@@ -40,21 +31,18 @@ func newPlaces(t testing.TB) places {
 	klog.SetLogger(logr.Discard()) // the libraries warn of much that is odd
 	t.Cleanup(klog.ClearLogger)
 	p := places{t.TempDir()}
-	// It keeps nothing about how to authenticate, but it answers.
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(w, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"extension-apiserver-authentication","namespace":"kube-system"}}`)
-	}))
-	t.Cleanup(server.Close)
 	kubeconfig := clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{"test": {Server: server.URL}},
+		Clusters:       map[string]*clientcmdapi.Cluster{"test": {Server: "https://127.0.0.1:1"}},
 		Contexts:       map[string]*clientcmdapi.Context{"test": {Cluster: "test"}},
 		CurrentContext: "test",
 	}
 	if err := clientcmd.WriteToFile(kubeconfig, p.file("kubeconfig")); err != nil {
 		t.Fatal(err)
 	}
-	certificate, key := newCertificate(t)
+	certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, content := range map[string][]byte{"tls.crt": certificate, "tls.key": key} {
 		if err := os.WriteFile(p.file(name), content, 0o600); err != nil {
 			t.Fatal(err)
@@ -68,24 +56,6 @@ func (p places) file(name string) string { return filepath.Join(p.directory, nam
 // base returns the flags that all command lines begin with.
 func (p places) base() []string {
 	return []string{"--kubeconfig=" + p.file("kubeconfig"), "--secure-port=0"}
-}
-
-// newCertificate returns one, and its key, that is quickly made and quickly read.
-func newCertificate(t testing.TB) (certificate, key []byte) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true, DNSNames: []string{"localhost"}, NotAfter: time.Now().Add(time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if key, err = keyutil.MarshalPrivateKeyToPEM(private); err != nil {
-		t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), key
 }
 
 // endless tells whether one of the kubeconfigs may have no end, such as a device.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -28,13 +29,9 @@ func TestStatusesAreJudged(t *testing.T) {
 		"ready, stalled all the same": {2, "Stalled=True Ready=True", "kstatus says Failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var conditions []string
-			for condition := range strings.FieldsSeq(test.conditions) {
-				conditionType, status, _ := strings.Cut(condition, "=")
-				conditions = append(conditions, fmt.Sprintf(`{"type":%q,"status":%q,"reason":"R","message":"m"}`, conditionType, status))
-			}
+			conditions := regexp.MustCompile(`(\w+)=(\w+)`).ReplaceAllString(strings.ReplaceAll(test.conditions, " ", ","), `{"type":"$1","status":"$2","reason":"R","message":"m"}`)
 			object := fmt.Sprintf(`{"apiVersion":"samplecontroller.k8s.io/v1alpha1","kind":"Foo","metadata":{"name":"a","namespace":"b","generation":2},"status":{"observedGeneration":%d,"conditions":[%s]}}`,
-				test.observed, strings.Join(conditions, ","))
+				test.observed, conditions)
 			log := filepath.Join(t.TempDir(), "audit.log")
 			event := fmt.Sprintf(`{"stage":"ResponseComplete","userAgent":"x/foo-controller","objectRef":{"resource":"foos","subresource":"status"},"responseStatus":{"code":200},"responseObject":%s}`+"\n", object)
 			if err := os.WriteFile(log, []byte(event), 0o600); err != nil {

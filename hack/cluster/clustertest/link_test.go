@@ -155,19 +155,6 @@ func TestLinkHolds(t *testing.T) {
 	}
 }
 
-// TestLinkHoldsEnds has a client end while the link holds, as when it is killed: the
-// server learns of it when it gets what was sent before.
-func TestLinkHoldsEnds(t *testing.T) {
-	link, c := call(t)
-	link.Hold(Both)
-	c.says("last words")
-	c.conn.Close()
-	c.isNotHeard()
-	link.Release()
-	c.isHeard("last words")
-	c.isHeard("end")
-}
-
 func TestLinkCuts(t *testing.T) {
 	link, c := call(t)
 	link.Hold(Both)

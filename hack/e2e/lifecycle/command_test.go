@@ -31,21 +31,6 @@ status-aggregator-controller   status-aggregator   on        10        foos.samp
 	}
 }
 
-func TestHelpSections(t *testing.T) {
-	stdout, _, code := framework.RunCommand(t, "--help")
-	if code != 0 {
-		t.Errorf("exit code %d", code)
-	}
-	var sections []string
-	for _, match := range regexp.MustCompile(`(?m)^(\S.*) flags:$`).FindAllStringSubmatch(stdout, -1) {
-		sections = append(sections, match[1])
-	}
-	want := "Generic, Foo-controller, Icecream-controller, Status-aggregator-controller, Debugging, Secure serving, Authentication, Authorization, Metrics, Logs, Misc, Global"
-	if got := strings.Join(sections, ", "); got != want {
-		t.Errorf("sections %s, want %s", got, want)
-	}
-}
-
 // TestInvalidFlags checks the exit code and the output. The tests of the options and of
 // hack/commandlines cover the messages.
 func TestInvalidFlags(t *testing.T) {

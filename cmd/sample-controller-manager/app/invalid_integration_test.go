@@ -54,6 +54,7 @@ func TestInvalidObjectFromBeforeValidation(t *testing.T) {
 		})
 
 		server := startDaemon(t)
+		k.catchUp(t)
 		baseline := k.syncs(t, server, scraper) // metrics are those of the process
 		for name, foo := range invalid {
 			stalled := k.waitCondition(t, ns, name, "Stalled", "InvalidSpec")

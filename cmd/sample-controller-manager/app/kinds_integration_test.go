@@ -134,6 +134,15 @@ func (k kind) wantCalls(t *testing.T, ns string, want ...string) {
 	}
 }
 
+// catchUp has the kind's controller write in another namespace: before its first write in a
+// term it asks whether its cache is late.
+func (k kind) catchUp(t *testing.T) {
+	t.Helper()
+	ns := newNamespace(t)
+	k.Create(t, ns, "first", 1)
+	k.waitCondition(t, ns, "first", "Reconciling", "Progressing")
+}
+
 // calls counts the calls that the kind's controller has made in a namespace.
 func (k kind) calls(t *testing.T, ns string) map[string]int {
 	t.Helper()

@@ -107,7 +107,7 @@ func TestALostLeaseCostsNeitherTheProcessNorARelist(t *testing.T) {
 	}
 	for _, event := range events {
 		switch call := cluster.Call(event); {
-		case event.Verb == "list" || event.Verb == "watch":
+		case cluster.ByUserAgent("informers")(event):
 			t.Errorf("%s after the first term: its caches were not kept", call)
 		case isWork(event) && event.RequestReceivedTimestamp.Before(acquired):
 			t.Errorf("%s between two terms", call)

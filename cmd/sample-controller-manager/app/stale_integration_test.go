@@ -131,6 +131,7 @@ func TestGoneObjectIsGivenNothingThroughALateWatch(t *testing.T) {
 	delayer := startDelayer(t, paths...)
 	startDaemon(t, "--kubeconfig="+delayer.Kubeconfig(t, namespace, namespace))
 	for _, k := range all {
+		k.catchUp(t)
 		k.Create(t, k.ns, "a", 1)
 		k.waitCondition(t, k.ns, "a", "Reconciling", "Progressing")
 		beReady(t, k.ns, "a")
@@ -148,7 +149,7 @@ func TestGoneObjectIsGivenNothingThroughALateWatch(t *testing.T) {
 	for _, k := range all {
 		k.waitCondition(t, k.ns, "last", "Reconciling", "Progressing")
 		k.wantCalls(t, k.ns,
-			"list "+k.Resource, "create deployments", k.patchStatus(), k.patchStatus(),
+			"create deployments", k.patchStatus(), k.patchStatus(),
 			"create deployments", k.patchStatus(),
 			"list "+k.Resource, "create deployments", k.patchStatus())
 	}

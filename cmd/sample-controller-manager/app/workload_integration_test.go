@@ -27,10 +27,10 @@ func TestObjectIsServedWithTheFewestCalls(t *testing.T) {
 		ns := newNamespace(t)
 		// With one worker an object that is made later is served later.
 		server := startDaemon(t, k.oneWorker())
+		k.catchUp(t)
 		k.Create(t, ns, "a", 2)
 		k.waitCondition(t, ns, "a", "Reconciling", "Progressing")
-		// Before its first write in a term the leader asks whether the cache is late.
-		calls := []string{"list " + k.Resource, "create deployments", k.patchStatus()}
+		calls := []string{"create deployments", k.patchStatus()}
 		k.wantCalls(t, ns, calls...)
 
 		beReady(t, ns, "a")
@@ -50,9 +50,10 @@ func TestObjectIsServedWithTheFewestCalls(t *testing.T) {
 			t.Fatal(err)
 		}
 		startDaemon(t, k.oneWorker())
+		k.catchUp(t)
 		k.Create(t, ns, "last", 1)
 		k.waitCondition(t, ns, "last", "Reconciling", "Progressing")
-		calls = append(calls, "list "+k.Resource, "create deployments", k.patchStatus())
+		calls = append(calls, "create deployments", k.patchStatus())
 		k.wantCalls(t, ns, calls...)
 
 		events, err := shared.Kube().CoreV1().Events(ns).List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.kind=" + k.Kind})

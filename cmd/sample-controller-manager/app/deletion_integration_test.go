@@ -24,7 +24,7 @@ import (
 func TestObjectInDeletionIsStillReported(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
-		startDaemon(t, "--status-aggregation-interval=100ms")
+		server := startDaemon(t, "--status-aggregation-interval=100ms")
 		rs := k.createServed(t, ns, "a")
 		createPod(t, ns, "a-1", "node-1", k.labels("a"), controlledBy(rs))
 		k.waitPods(t, ns, "a", "1/1 ready on node-1")
@@ -45,6 +45,10 @@ func TestObjectInDeletionIsStillReported(t *testing.T) {
 		k.waitTerminating(t, ns, "a", 2, `Deployment "a" has 2 of 1 replicas available`)
 		createPod(t, ns, "a-2", "node-2", k.labels("a"), controlledBy(rs))
 		k.waitPods(t, ns, "a", "2/2 ready on node-1, node-2")
+		if k.Kind == icecreams.Kind {
+			waitPlacements(t, ns, "a", 2)
+			wantPlacementLines(t, server, ns, "a-2", 1)
+		}
 
 		// The Deployment goes first, as in a deletion in the foreground.
 		kubectl(t, "-n", ns, "delete", "deployment", "a")

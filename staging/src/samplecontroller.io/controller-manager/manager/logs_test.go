@@ -88,7 +88,7 @@ func TestLastLinesAreWritten(t *testing.T) {
 			}
 			klog.FromContext(t.Context()).Error(nil, "an error")
 			FlushLogs()
-			klog.Info("some info") // as cli.Run logs why the command failed
+			klog.InfoS("some info") // as cli.Run logs why the command failed
 
 			for stream, got := range map[string]struct{ content, want string }{
 				"stderr": {errors.String(), test.stderr}, "stdout": {infos.String(), test.stdout},

@@ -109,29 +109,6 @@ func TestBinaries(t *testing.T) {
 	}
 }
 
-// TestPeersAreBuiltForThoseWhoNameThem looks at the only peer. That it is not a
-// program of the cluster shows in their number, in TestBinaries.
-func TestPeersAreBuiltForThoseWhoNameThem(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long: runs in make test-all")
-	}
-	t.Setenv(assetsVariable, "")
-	paths, err := Binaries(t.Context(), os.Stderr, "sample-controller", "kubectl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(paths) != 2 || paths["kubectl"] == "" {
-		t.Errorf("%v, want the two that are named", paths)
-	}
-	usage, err := exec.CommandContext(t.Context(), paths["sample-controller"], "-help").CombinedOutput()
-	if err != nil || !strings.Contains(string(usage), "-kubeconfig string") {
-		t.Errorf("sample-controller -help: %v, %q", err, usage)
-	}
-	if filepath.Dir(paths["sample-controller"]) == filepath.Dir(paths["kubectl"]) {
-		t.Error("a change of its version would have the whole cluster built anew")
-	}
-}
-
 // wantedKubernetes returns the version that the control plane is to have.
 func wantedKubernetes(t *testing.T) string {
 	t.Helper()

@@ -5,8 +5,8 @@
 
 # Runs the tests of all modules: short ones, which show each promise once, or all of them,
 # or only those that do something bad to what the daemon depends on, or a few end-to-end
-# tests on each minor version of Kubernetes. The end-to-end tests run side by side, each
-# folder on a cluster of its own.
+# tests on each minor version of Kubernetes. Tests with an API server run side by side,
+# each folder on a cluster of its own.
 #
 # Usage: hack/test.sh [short|all|faults|matrix]
 
@@ -52,19 +52,51 @@ case "${what}" in
     read -r -a minors < <(go run ./hack/binaries -minors)
     steps="${#minors[@]}"
     ;;
-  all) steps=$(($(product_modules | wc -l) + 3)) ;;
-  *) steps=$(($(product_modules | wc -l) + 1)) ;;
+  all) steps=$(($(product_modules | wc -l) + 5)) ;;
+  *) steps=$(($(product_modules | wc -l) + 3)) ;;
 esac
 
-# run runs the tests of packages in a module.
-run() { # NAME MODULE ARGUMENT...
-  local name="$1" module="$2"
+# tests runs the tests of packages in a module.
+tests() { # STEP MODULE ARGUMENT...
+  local step="$1" module="$2"
   shift 2
+  (cd "${module}" && "${gotestsum}" --format pkgname-and-test-fails --hide-summary skipped \
+    --jsonfile "${output}/${step}.json" -- -vet=off "${short[@]}" "$@")
+}
+
+# run is one step.
+run() { # NAME MODULE ARGUMENT...
+  local name="$1"
+  shift
   step=$((step + 1))
   echo
   echo "Step ${step} of ${steps} after ${SECONDS} s: ${name}"
-  (cd "${module}" && "${gotestsum}" --format pkgname-and-test-fails --hide-summary skipped \
-    --jsonfile "${output}/${step}.json" -- -vet=off "${short[@]}" "$@") || failed+=("${name}")
+  tests "${step}" "$@" || failed+=("${name}")
+}
+
+# begin begins a step beside those that follow. finish waits for all such steps, and prints
+# what they have printed.
+begun=() names=()
+begin() { # NAME MODULE ARGUMENT...
+  local name="$1"
+  shift
+  step=$((step + 1))
+  echo
+  echo "Step ${step} of ${steps} after ${SECONDS} s, beside the next: ${name}"
+  set -m # gives it a process group, to be ended with this script
+  tests "${step}" "$@" >"${output}/${step}.txt" 2>&1 &
+  set +m
+  begun["${step}"]="$!" names["${step}"]="${name}"
+}
+trap 'for group in "${begun[@]}"; do kill -- "-${group}" 2>/dev/null || true; done' EXIT
+finish() {
+  local i
+  for i in "${!begun[@]}"; do
+    echo
+    echo "Step ${i} of ${steps}: ${names[i]}"
+    wait "${begun[i]}" || failed+=("${names[i]}")
+    cat "${output}/${i}.txt"
+  done
 }
 
 # The control plane takes minutes to build the first time, so it is built before the tests.
@@ -89,8 +121,14 @@ else
     fi
   done
   run "unit tests of pkg" . -race -timeout 15m ./pkg/...
-  # These wait more than they work.
-  run "the daemon with an API server, the whole on clusters, and the tools" . "${flags[@]}" -count 1 -p 4 -timeout 40m ./cmd/... ./hack/...
+  # These wait more than they work. A process can have one daemon at a time, so the tests of
+  # the daemon, which take the longest, run in two processes.
+  daemon=./cmd/sample-controller-manager/app
+  begin "the daemon with an API server, TestA to TestN" . "${flags[@]}" -count 1 -timeout 40m -run '^Test[A-N]' "${daemon}"
+  begin "the daemon with an API server, all other tests" . "${flags[@]}" -count 1 -timeout 40m -skip '^Test[A-N]' "${daemon}"
+  mapfile -t others < <(go list ./cmd/... ./hack/... | grep -v "${daemon#.}\$")
+  run "the whole on clusters, and the tools" . "${flags[@]}" -count 1 -p 3 -timeout 40m "${others[@]}"
+  finish
   if [[ "${what}" == all ]]; then
     run "one small load of the benchmarks" hack/bench -timeout 20m ./...
     run "the linters" hack/tools/lint -timeout 20m ./...

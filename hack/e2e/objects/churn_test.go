@@ -82,7 +82,7 @@ func churn(t *testing.T, ns string, count int) {
 	})
 	disturb(3, func(i int, _ *rand.Rand) error {
 		node := fmt.Sprintf("node-%d", i+1)
-		out, err := framework.Cluster().Kubectl(t.Context(), "drain", node, "--force", "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=60s")
+		out, err := framework.Cluster().Kubectl(t.Context(), "drain", node, "--force", "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=10m")
 		if err != nil {
 			return fmt.Errorf("%w\n%s", err, out)
 		}

@@ -20,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
@@ -45,7 +46,8 @@ var (
 // or streams of what there is, and watches from a version on. All are ConfigMaps, with
 // other names where they are of another resource.
 type apiServer struct {
-	lists bool // it cannot stream what there is
+	lists   bool // the client knows that it cannot stream what there is
+	refuses bool // it refuses to, as Kubernetes before 1.35 does by default
 
 	mutex    sync.Mutex
 	err      error                // the answer to requests, unless it is nil
@@ -94,6 +96,9 @@ func (s *apiServer) Watch(_ context.Context, options metav1.ListOptions) (watch.
 	}
 	if err := s.request(verb, options); err != nil {
 		return nil, err
+	}
+	if streams && s.refuses {
+		return nil, apierrors.NewInvalid(schema.GroupKind{Group: "meta.k8s.io", Kind: "ListOptions"}, "", nil)
 	}
 	if s.lost {
 		return watch.NewEmptyWatch(), nil // as client-go does

@@ -80,7 +80,9 @@ func persist[A any](ctx context.Context, i *informer, verb string, request func(
 			i.denied(ctx, verb, err)
 		case isUnreachable(err):
 			i.unreachable(ctx, err)
-		case isEndOfWatch(ctx, err):
+		case isEndOfWatch(ctx, err), apierrors.IsInvalid(err):
+			// An API server that does not stream lists refuses the watch, and is asked for
+			// a list instead.
 			return answer, err
 		default:
 			// The informer does not report each failure: some it just tries again.

@@ -6,6 +6,7 @@ package informers
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -338,4 +339,23 @@ func expectServed(b *bubble, when string, want error) {
 	if err, _ := b.handle.Served(b.configMaps().GetStore()); !errors.Is(err, want) {
 		b.Errorf("Served %s: %v, want %v", when, err, want)
 	}
+}
+
+func TestRefusedStreamIsNoFailure(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.configMapServer.refuses = true
+		b.configMapServer.create("a", "1")
+		informer := b.configMaps()
+		b.handle.Start(b.ctx)
+		time.Sleep(time.Minute)
+		if got := held(informer); len(got) != 1 {
+			b.Errorf("%v is cached, want one object", got)
+		}
+		if r := b.handle.Resources()[0]; !r.Served || r.Failure != nil {
+			b.Errorf("served: %t, failure %v, want it served without one", r.Served, r.Failure)
+		}
+		if logged := b.logged(); slices.Contains(logged, "!Reading failed") {
+			b.Errorf("logged: %q", logged)
+		}
+	})
 }

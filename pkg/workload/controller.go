@@ -50,7 +50,7 @@ type Kind[T Object] interface {
 	SameStatus(a, b T) bool
 	// ApplyStatus has the object's status, which says what current does, say what wanted
 	// does, without conditions that wanted lacks: see [RemoveStray]. It returns the object
-	// as it was written, nil if nothing was to be. It must not write to another version of
+	// as it was written, nil if nothing differed. It must not write to another version of
 	// the object than the given one.
 	ApplyStatus(ctx context.Context, obj T, current, wanted Status) (T, error)
 }

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// ourGroups are those of the kinds that Deployments are kept for, one of which the package
-// does not know.
+// ourGroups are the API groups of the kinds that own Deployments. The package does not know
+// the last one.
 var ourGroups = sets.New("samplecontroller.k8s.io", "controller.nicoleh.io", "sundaes.example.com")
 
 func TestTrimKeepsWhoManagesWhatMayBeDeclared(t *testing.T) {

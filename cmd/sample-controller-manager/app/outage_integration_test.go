@@ -145,8 +145,8 @@ func TestWithoutTheRightToClientCAsAllElseWorks(t *testing.T) {
 	wantByCertificate(t, server, http.StatusOK)
 }
 
-// wantByCertificate waits until /metrics answers the cluster's admin, who has a client
-// certificate, with a code.
+// wantByCertificate requests /metrics with the client certificate of the cluster's admin and
+// waits for a status code.
 func wantByCertificate(t *testing.T, server *apptesting.Server, want int) {
 	t.Helper()
 	config, err := restclient.TLSConfigFor(shared.Cluster().Config())

@@ -51,7 +51,7 @@ func TestPlacementsAreLoggedOncePerPod(t *testing.T) {
 	for _, test := range []struct {
 		name         string
 		cut, restore func()
-		pods         string // what is left
+		pods         string // the summary while it is cut
 	}{
 		{"the ReplicaSet is orphaned and adopted", func() { setOwner(t, rs, nil) }, func() { setOwner(t, rs, controlledBy(getDeployment(t, ns, "a"))) }, "none"},
 		{"the Deployment is orphaned and adopted", func() { deployment(`{"metadata":{"ownerReferences":null}}`) }, func() {

@@ -58,7 +58,7 @@ func startSlowLink(t *testing.T) *slowLink {
 	return l
 }
 
-// slowTo has the link carry so many bytes a second in each direction, each of which takes
+// slowTo limits the link to rate bytes a second in each direction and delays each byte by
 // the latency.
 func (l *slowLink) slowTo(rate int, latency time.Duration) {
 	l.mutex.Lock()
@@ -85,7 +85,7 @@ func (l *slowLink) serve() {
 	}
 }
 
-// chunk is what was read at once.
+// chunk is the result of one read.
 type chunk struct {
 	content []byte
 	due     time.Time

@@ -40,7 +40,7 @@ type fixture struct {
 	deployments       cache.Indexer
 	events            *record.FakeRecorder
 	log               *bytes.Buffer
-	workload          workload.Status // what is to be said of the Deployment
+	workload          workload.Status // the wanted status of the Deployment
 }
 
 func newFixture(t *testing.T) *fixture {

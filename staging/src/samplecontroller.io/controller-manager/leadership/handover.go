@@ -85,8 +85,8 @@ func (e *Election) assess(ctx context.Context, s *situation) {
 	}
 }
 
-// annotate writes the annotations, of which empty ones are removed, to the Lease as it was
-// seen. It renews nothing: others go by the spec.
+// annotate writes the annotations to the Lease as it was seen, and removes those that are
+// empty. It renews nothing: others go by the spec.
 func (e *Election) annotate(ctx context.Context, lease *coordinationv1.Lease, offered, preferred string) error {
 	ctx, cancel := context.WithTimeout(ctx, e.observer.timeout)
 	defer cancel()

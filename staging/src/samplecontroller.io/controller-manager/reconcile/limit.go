@@ -201,7 +201,7 @@ func (l *limit) measure(s *slot, took time.Duration) {
 // The fastest counts because a slow link delays all writes, but a hanging webhook only some.
 // Waiting may take up a quarter of the time that base leaves of the timeout, and is assumed
 // to grow in proportion to the number of syncs. A latency that does not depend on the load,
-// such as that of a slow webhook, is no reason for fewer, up to a third of the timeout.
+// for example of a slow webhook, does not lower the limit, up to a third of the timeout.
 func decide(now int, timeout, base, fastest time.Duration) int {
 	next := 2 * now
 	if wait, most := fastest-base, (timeout-base)/4; 2*wait > most {

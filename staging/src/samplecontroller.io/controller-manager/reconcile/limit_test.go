@@ -179,8 +179,8 @@ func TestLatencyAloneLimitsNothing(t *testing.T) {
 	}
 }
 
-// TestHangingWritesHoldUpNoOthers has the writes of four objects in ten hang, each of which
-// is tried again before new objects are.
+// TestHangingWritesHoldUpNoOthers makes the writes of four objects in ten hang. Each is
+// retried before new objects are tried.
 func TestHangingWritesHoldUpNoOthers(t *testing.T) {
 	var settled [2]int
 	for i, adapts := range []bool{false, true} {
@@ -233,7 +233,7 @@ func TestStuckSyncsHoldUpNoOthers(t *testing.T) {
 	})
 }
 
-// TestWaitingForALimitEndsWithTheLoop stops a loop of which most workers wait.
+// TestWaitingForALimitEndsWithTheLoop stops a loop while most of its workers wait.
 func TestWaitingForALimitEndsWithTheLoop(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		l := &link{latency: time.Second}

@@ -89,7 +89,7 @@ func TestReportFollowsGap(t *testing.T) {
 		synctest.Wait()
 		line := strings.Repeat("x", maxWaiting*3/4) + "\n"
 		for range 3 { // seconds
-			for range 3 { // of which one fits
+			for range 3 { // only one fits
 				fmt.Fprint(w, line)
 			}
 			time.Sleep(time.Second)

@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	metav1apply "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
@@ -103,10 +105,22 @@ func ApplyConditions(conditions []metav1.Condition) []*metav1apply.ConditionAppl
 	return applied
 }
 
-// RemoveStray returns a JSON patch that removes from what was applied those conditions of
-// a Status that are not wanted, nil if there are none. An apply leaves them where another
-// field manager has set them too. The patch is bound to the version of the object.
-func RemoveStray(applied metav1.Object, conditions, wanted []metav1.Condition) []byte {
+// Patcher sends a patch, as the clients of a kind do.
+type Patcher[T any] func(ctx context.Context, name string, patchType types.PatchType, patch []byte, options metav1.PatchOptions, subresources ...string) (T, error)
+
+// RemoveStray removes from what was applied those conditions of a Status that are not
+// wanted, and returns the object without them. An apply leaves them where another field
+// manager has set them too. The patch is bound to the version of the object.
+func RemoveStray[T metav1.Object](ctx context.Context, fieldManager string, applied T, conditions, wanted []metav1.Condition, send Patcher[T]) (T, error) {
+	patch := strayPatch(applied, conditions, wanted)
+	if patch == nil {
+		return applied, nil
+	}
+	return send(ctx, applied.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: fieldManager}, "status")
+}
+
+// strayPatch is the patch of [RemoveStray], nil if there is nothing to remove.
+func strayPatch(applied metav1.Object, conditions, wanted []metav1.Condition) []byte {
 	type operation struct {
 		Op    string `json:"op"`
 		Path  string `json:"path"`

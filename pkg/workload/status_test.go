@@ -260,7 +260,7 @@ func TestStrayConditionsAreRemoved(t *testing.T) {
 		"two":             {conditions("Stalled", "Ready", "Reconciling"), "[" + version + `,{"op":"remove","path":"/status/conditions/2"},{"op":"remove","path":"/status/conditions/0"}]`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := string(RemoveStray(&metav1.ObjectMeta{ResourceVersion: "7"}, test.applied, wanted)); got != test.want {
+			if got := string(strayPatch(&metav1.ObjectMeta{ResourceVersion: "7"}, test.applied, wanted)); got != test.want {
 				t.Errorf("patch %s, want %s", got, test.want)
 			}
 		})

@@ -8,7 +8,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
 	samplev1alpha1apply "samplecontroller.io/client-go/applyconfiguration/samplecontroller/v1alpha1"
@@ -75,11 +74,7 @@ func (k kind) ApplyStatus(ctx context.Context, foo *samplev1alpha1.Foo, current,
 	if err != nil {
 		return nil, err
 	}
-	patch := workload.RemoveStray(applied, applied.Status.Conditions, wanted.Conditions)
-	if patch == nil {
-		return applied, nil
-	}
-	return k.client.Foos(foo.Namespace).Patch(ctx, foo.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: ControllerName}, "status")
+	return workload.RemoveStray(ctx, ControllerName, applied, applied.Status.Conditions, wanted.Conditions, k.client.Foos(foo.Namespace).Patch)
 }
 
 // applyStatus returns the apply configuration of the status, bound to the very

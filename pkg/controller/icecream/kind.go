@@ -93,11 +93,7 @@ func (k *kind) ApplyStatus(ctx context.Context, icecream *icecreamv1alpha1.Icecr
 	if err != nil {
 		return nil, err
 	}
-	patch := workload.RemoveStray(applied, applied.Status.Conditions, wanted.Conditions)
-	if patch == nil {
-		return applied, nil
-	}
-	return k.client.Icecreams(icecream.Namespace).Patch(ctx, icecream.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: ControllerName}, "status")
+	return workload.RemoveStray(ctx, ControllerName, applied, applied.Status.Conditions, wanted.Conditions, k.client.Icecreams(icecream.Namespace).Patch)
 }
 
 // placements returns the placements of the Icecream; see [place].

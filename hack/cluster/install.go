@@ -5,8 +5,10 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // Install applies manifests/crds and manifests/rbac of the repository at root by
@@ -32,4 +34,25 @@ func (c *Cluster) Install(ctx context.Context) error {
 		return err
 	}
 	return Install(ctx, root, c.Kubectl)
+}
+
+// DeleteCRD deletes a CRD with its objects, and returns when it is gone. It takes at most
+// two minutes.
+//
+// The controller of the API server that finishes the deletion drops a write that meets a
+// conflict, and tries again only when the CRD has changed or after five minutes. So this
+// changes the CRD until it is gone.
+func (c *Cluster) DeleteCRD(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	if _, err := c.Kubectl(ctx, "delete", "crd", name, "--wait=false"); err != nil {
+		return err
+	}
+	for i := 0; ; i++ {
+		_, err := c.Kubectl(ctx, "wait", "crd", name, "--for=delete", "--timeout=2s")
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		_, _ = c.Kubectl(ctx, "annotate", "crd", name, "--overwrite", fmt.Sprintf("waiting=%d", i)) // it may be gone
+	}
 }

@@ -95,7 +95,9 @@ func (k kind) install(t *testing.T) time.Time {
 // uninstall deletes the CRD with its objects and returns when it has gone.
 func (k kind) uninstall(t *testing.T) {
 	t.Helper()
-	kubectl(t, "delete", "crd", k.CRD())
+	if err := shared.Cluster().DeleteCRD(context.WithoutCancel(t.Context()), k.CRD()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // serveNew creates an object as soon as the API server accepts it, waits until it is

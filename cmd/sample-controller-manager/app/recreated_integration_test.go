@@ -46,7 +46,7 @@ func TestNothingIsWrittenFromAnEmptyCache(t *testing.T) {
 	icecreams.waitCondition(t, ns, "untouched", "Reconciling", "Progressing")
 	untouched := icecreams.status(t, ns, "untouched")
 
-	kubectl(t, "delete", "crd", foos.CRD())
+	foos.uninstall(t)
 	if err := shared.Cluster().Install(t.Context()); err != nil {
 		t.Fatal(err)
 	}

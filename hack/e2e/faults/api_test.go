@@ -46,7 +46,7 @@ func TestFaultAPIAbsentAtStart(t *testing.T) {
 	framework.FreeLease(t)
 	ns := framework.NewNamespace(t)
 	framework.RestoreCRDs(t)
-	framework.Kubectl(t, "delete", "crd", framework.Icecreams.CRD(), "--wait", "--timeout=60s")
+	framework.DeleteCRD(t, framework.Icecreams)
 	started := time.Now()
 	r := framework.StartReplica(t)
 	framework.Foos.Create(t, ns, "a", 1)
@@ -81,7 +81,7 @@ func stockWithoutAPI(t *testing.T) string {
 	t.Helper()
 	ns := framework.NewNamespace(t)
 	framework.RestoreCRDs(t)
-	framework.Kubectl(t, "delete", "crd", framework.Foos.CRD(), "--wait", "--timeout=60s")
+	framework.DeleteCRD(t, framework.Foos)
 	p := framework.StartSampleController(t)
 	waitBackedOff(p)
 	served := installCRD(t, framework.Foos)
@@ -136,7 +136,7 @@ func TestFaultAPIRecreated(t *testing.T) {
 	for _, quick := range []bool{false, true} {
 		before := len(r.Log.String())
 		began := time.Now()
-		framework.Kubectl(t, "delete", "crd", framework.Foos.CRD(), "--wait", "--timeout=60s")
+		framework.DeleteCRD(t, framework.Foos)
 		if !quick {
 			r.WaitState(framework.Foos.Controller, "WaitingForAPI", framework.Foos.CRD())
 			framework.Icecreams.Create(t, other, "meanwhile", 1)
@@ -148,7 +148,10 @@ func TestFaultAPIRecreated(t *testing.T) {
 
 		uids := createMany(t, ns)
 		created := time.Now()
-		waitTruth(t, ns, uids)
+		// That it is ready, or that a Deployment of an earlier Foo is in its way.
+		waitEach(t, ns, uids, "tells the truth", func(ready, reason string) bool {
+			return ready == "True" || reason == "WaitingForDeletion" || reason == "Progressing"
+		})
 		right := time.Since(created)
 		framework.WantSoon(t, "to tell the truth about all objects", right, soon)
 		// What is of the old objects goes by garbage collection, which needs up to 30 s to
@@ -159,10 +162,7 @@ func TestFaultAPIRecreated(t *testing.T) {
 		if most := 1 + int(took/(10*time.Second)); lines > most {
 			t.Errorf("%d error lines in %v, want at most %d", lines, took, most)
 		}
-		what := "slowly"
-		if quick {
-			what = "at once"
-		}
+		what := map[bool]string{false: "slowly", true: "at once"}[quick]
 		figures = append(figures, fmt.Sprintf("%s: runs after %s, 100 statuses true %s after the last was made, %d error lines", what, framework.Seconds(running), framework.Seconds(right), lines))
 	}
 	r.Stop()
@@ -184,15 +184,6 @@ func createMany(t *testing.T, ns string) map[string]types.UID {
 		})
 	}
 	return uids
-}
-
-// waitTruth waits until the status of each Foo says something true: that it is ready, or
-// that a Deployment of an earlier Foo is in its way.
-func waitTruth(t *testing.T, ns string, uids map[string]types.UID) {
-	t.Helper()
-	waitEach(t, ns, uids, "tells the truth", func(ready, reason string) bool {
-		return ready == "True" || reason == "WaitingForDeletion" || reason == "Progressing"
-	})
 }
 
 func waitReadyAll(t *testing.T, ns string, uids map[string]types.UID) {

@@ -35,6 +35,14 @@ func ApplyManifest(t *testing.T, ns, manifest string) {
 	Kubectl(t, "-n", ns, "apply", "-f", path)
 }
 
+// DeleteCRD deletes the CRD of a kind with its objects.
+func DeleteCRD(t *testing.T, k Kind) {
+	t.Helper()
+	if err := Cluster().DeleteCRD(t.Context(), k.CRD()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // RestoreCRDs installs our CRDs again at the end of a test that changes them.
 func RestoreCRDs(t *testing.T) {
 	ExpectUnknownKinds()

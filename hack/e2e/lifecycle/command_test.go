@@ -4,10 +4,13 @@
 package lifecycle
 
 import (
+	"context"
+	"errors"
 	"regexp"
 	"strings"
 	"testing"
 
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
 
@@ -16,6 +19,16 @@ func TestVersionFromGit(t *testing.T) {
 	if code != 0 || !regexp.MustCompile(`^sample-controller-manager v\d+\.\d+\.\d+\S*\n$`).MatchString(stdout) {
 		t.Errorf("--version printed %q and exited %d", stdout, code)
 	}
+	version := regexp.QuoteMeta(strings.TrimSpace(strings.TrimPrefix(stdout, "sample-controller-manager v")))
+	r := framework.StartReplica(t)
+	clustertest.WaitUntil(t, "/statusz shows the version", func(ctx context.Context) error {
+		_, page, err := r.GetReasons(ctx, "/statusz")
+		if err == nil && !regexp.MustCompile(`\nBinary version\W+`+version+`\s`).MatchString(page) {
+			err = errors.New(page)
+		}
+		return err
+	})
+	r.Stop()
 }
 
 func TestControllersNeedsNoCluster(t *testing.T) {

@@ -27,8 +27,13 @@ func newCluster() *clustertest.Shared {
 }
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == anotherDaemon {
-		runAnotherDaemon(os.Args[2:]) // as a process of its own: in this one there can be one at a time
+	if len(os.Args) > 1 { // as a process of its own: in this one there can be one at a time
+		switch os.Args[1] {
+		case anotherDaemon:
+			runAnotherDaemon(os.Args[2:])
+		case libraryProgram:
+			runLibraryProgram(os.Args[2:])
+		}
 	}
 	// What runs in parallel waits most of the time, however few processors there are.
 	if err := flag.Set("test.parallel", "20"); err != nil {

@@ -40,13 +40,7 @@ func runAnotherDaemon(args []string) {
 // asks it to end and wants it to, in order.
 func startAnotherDaemon(t *testing.T, flags ...string) (stop func()) {
 	t.Helper()
-	var log bytes.Buffer
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("log of the other daemon:\n%s", log.String())
-		}
-	})
-	return startLoggingTo(t, &log, append(flags, "-v=2")...)
+	return startLoggingTo(t, processLog(t), append(flags, "-v=2")...)
 }
 
 // startLoggingTo does the same with a daemon whose log is written to log.
@@ -56,11 +50,23 @@ func startLoggingTo(t *testing.T, log io.Writer, flags ...string) (stop func()) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(self, slices.Concat([]string{anotherDaemon, "--secure-port=0"}, daemonFlags(kubeconfig), flags)...)
+	return startProcess(t, log, exec.Command(os.Args[0], slices.Concat([]string{anotherDaemon, "--secure-port=0"}, daemonFlags(kubeconfig), flags)...))
+}
+
+// processLog returns what the log of a process is written to. It is shown if the test fails.
+func processLog(t *testing.T) io.Writer {
+	var log bytes.Buffer
+	t.Cleanup(func() { // after the process has ended
+		if t.Failed() {
+			t.Logf("log of the other process:\n%s", log.String())
+		}
+	})
+	return &log
+}
+
+// startProcess starts a program that is to end in order when stop asks for it.
+func startProcess(t *testing.T, log io.Writer, cmd *exec.Cmd) (stop func()) {
+	t.Helper()
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -83,10 +89,10 @@ func startLoggingTo(t *testing.T, log io.Writer, flags ...string) (stop func()) 
 		case err := <-ended:
 			running = false
 			if err != nil {
-				t.Fatalf("the other daemon ended with: %v", err)
+				t.Fatalf("the program ended with: %v", err)
 			}
 		case <-time.After(2 * time.Minute):
-			t.Fatal("the other daemon has not ended for 2 min")
+			t.Fatal("the program has not ended for 2 min")
 		}
 	}
 }

@@ -20,6 +20,8 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
 
+	"samplecontroller.io/controller-manager/controller"
+
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/options"
 )
@@ -42,7 +44,12 @@ type Server struct {
 // before the daemon is ready.
 func Start(t testing.TB, flags ...string) *Server {
 	t.Helper()
-	registry := app.NewRegistry()
+	return StartWith(t, app.NewRegistry(), flags...)
+}
+
+// StartWith is [Start] for a daemon with the controllers of the registry.
+func StartWith(t testing.TB, registry *controller.Registry[*app.ControllerContext], flags ...string) *Server {
+	t.Helper()
 	o := options.NewOptions(registry)
 	fs := pflag.NewFlagSet(t.Name(), pflag.ContinueOnError)
 	for _, set := range o.Flags().FlagSets {

@@ -1,0 +1,90 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/cli"
+
+	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/informers"
+	"samplecontroller.io/controller-manager/manager"
+	"samplecontroller.io/controller-manager/reconcile"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+)
+
+// libraryProgram is the first argument with which the program of the tests is one that
+// others have built on the library.
+const libraryProgram = "library-program"
+
+// runLibraryProgram runs a program with one controller, which annotates ConfigMaps and sets
+// no timeout of its own.
+func runLibraryProgram(args []string) {
+	const name = "seen-controller"
+	type shared struct {
+		configs   manager.Configs
+		informers *informers.Handle
+	}
+	registry := controller.NewRegistry(controller.Descriptor[shared]{Name: name, Workers: 1, New: func(_ context.Context, s shared) (controller.Controller, error) {
+		source, client := kubernetes.NewForConfigOrDie(s.configs.Informers), kubernetes.NewForConfigOrDie(s.configs.Controllers)
+		configMaps := informers.Ask[*corev1.ConfigMap](s.informers, corev1.SchemeGroupVersion.WithResource("configmaps"), source.CoreV1().ConfigMaps(""))
+		loop := reconcile.New(name, func(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
+			patch := []byte(`{"metadata":{"annotations":{"seen":"true"}}}`)
+			_, err := client.CoreV1().ConfigMaps(key.Namespace).Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: name})
+			return 0, err
+		})
+		reconcile.For(loop, configMaps)
+		return looper{loop}, nil
+	}})
+	command := manager.NewCommand(manager.NewOptions(libraryProgram, 0, registry), func(ctx context.Context, configs manager.Configs, enabled []string) (*informers.Handle, []controller.Controller, error) {
+		handle := informers.NewHandle()
+		controllers, err := registry.Build(ctx, shared{configs, handle}, enabled)
+		return handle, controllers, err
+	})
+	command.SetArgs(args)
+	os.Exit(cli.Run(command))
+}
+
+// looper is a controller that has a loop, and one worker.
+type looper struct{ *reconcile.Loop }
+
+func (l looper) Run(ctx context.Context) error { return l.Loop.Run(ctx, 1) }
+
+// TestLibraryProgramGivesUpWritesInTime never answers a write of a program that is built on
+// the library. The program sends another one after --write-timeout.
+func TestLibraryProgramGivesUpWritesInTime(t *testing.T) {
+	ns := newNamespace(t)
+	token(t, ns, clusterRole(t, rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}))
+	proxy := clustertest.StartHoldingProxy(t, shared.Cluster(), nil)
+	path := "/api/v1/namespaces/" + ns + "/configmaps/a"
+	held := proxy.Hold(func(r *http.Request, _ []byte) bool { return r.Method == http.MethodPatch && r.URL.Path == path })
+	stop := startProcess(t, processLog(t), exec.Command(os.Args[0], libraryProgram, "--kubeconfig="+proxy.Kubeconfig(t, ns, "user"),
+		"--leader-elect-resource-namespace="+ns, "--write-timeout=1s"))
+	if _, err := shared.Kube().CoreV1().ConfigMaps(ns).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	<-held.Arrived()
+	clustertest.WaitUntil(t, "the ConfigMap is annotated", func(ctx context.Context) error {
+		configMap, err := shared.Kube().CoreV1().ConfigMaps(ns).Get(ctx, "a", metav1.GetOptions{})
+		if err == nil && configMap.Annotations["seen"] == "" {
+			err = fmt.Errorf("annotations %v", configMap.Annotations)
+		}
+		return err
+	})
+	stop()
+}

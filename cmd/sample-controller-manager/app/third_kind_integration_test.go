@@ -1,0 +1,227 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/gentype"
+	"k8s.io/client-go/kubernetes"
+	restclient "k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+
+	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+	samplev1alpha1apply "samplecontroller.io/client-go/applyconfiguration/samplecontroller/v1alpha1"
+	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/informers"
+	"samplecontroller.io/controller-manager/lenient"
+	"samplecontroller.io/controller-manager/reconcile"
+
+	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
+	apptesting "samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/testing"
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+	"samplecontroller.io/sample-controller-manager/pkg/workload"
+)
+
+// sundaes are a third kind, of a group that is not ours. A Sundae has what a Foo has.
+var sundaes = func() kind {
+	k := foos
+	k.GroupVersionKind = schema.GroupVersionKind{Group: "sundaes.example.com", Version: "v1alpha1", Kind: "Sundae"}
+	k.Resource, k.Singular, k.App, k.Controller = "sundaes", "sundae", "sundae", "sundae-controller"
+	return k
+}()
+
+// TestThirdKindIsServed registers a controller of a third kind beside ours, with which it
+// shares the cache of Deployments.
+func TestThirdKindIsServed(t *testing.T) {
+	installSundaes(t)
+	ns := newNamespace(t)
+	kubeconfig, err := shared.Cluster().ServiceAccountKubeconfig(t.Context(), namespace, namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := controller.NewRegistry(append(app.NewRegistry().Descriptors(), sundaeDescriptor())...)
+	apptesting.StartWith(t, registry, daemonFlags(kubeconfig)...)
+
+	object := sundaes.New("a", 1)
+	object.Spec.Image = "nginx:1.29"
+	sundaes.Store(t, ns, object)
+	sundaes.waitReplicas(t, ns, "a", 1) // some seconds later: admission does not know Sundaes at once
+	// A drift is seen and undone only with what the cache keeps of a Deployment of its own.
+	kubectl(t, "-n", ns, "set", "image", "deployment/a", "nginx=httpd")
+	kubectl(t, "-n", ns, "scale", "deployment", "a", "--replicas=5")
+	clustertest.WaitUntil(t, "the Deployment is as declared", func(ctx context.Context) error {
+		d, err := shared.Kube().AppsV1().Deployments(ns).Get(ctx, "a", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if image := d.Spec.Template.Spec.Containers[0].Image; image != "nginx:1.29" || *d.Spec.Replicas != 1 {
+			return fmt.Errorf("image %s, %d replicas", image, *d.Spec.Replicas)
+		}
+		return nil
+	})
+	beReady(t, ns, "a")
+	sundaes.waitCondition(t, ns, "a", "Ready", "Available")
+
+	sundaes.Patch(t, ns, "a", `{"spec":{"deploymentName":"b"}}`)
+	sundaes.waitReplicas(t, ns, "b", 1)
+	beReady(t, ns, "b")
+	sundaes.waitCondition(t, ns, "a", "Ready", "Available") // when the former Deployment is gone
+	foos.Create(t, ns, "beside", 1)
+	foos.waitCondition(t, ns, "beside", "Reconciling", "Progressing")
+}
+
+// installSundaes installs the CRD of Sundaes, and grants the daemon what it needs for them.
+func installSundaes(t *testing.T) {
+	t.Helper()
+	crds := shared.Dynamic().Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	crd, err := crds.Get(t.Context(), foos.CRD(), metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := crd.Object["spec"].(map[string]any)
+	spec["group"] = sundaes.Group
+	spec["names"] = map[string]any{"kind": sundaes.Kind, "listKind": sundaes.Kind + "List", "plural": sundaes.Resource, "singular": sundaes.Singular}
+	crd.Object = map[string]any{"apiVersion": crd.GetAPIVersion(), "kind": crd.GetKind(), "spec": spec, "metadata": map[string]any{"name": sundaes.CRD()}}
+	if _, err := crds.Create(t.Context(), crd, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { sundaes.uninstall(t) })
+	clustertest.WaitUntil(t, "Sundaes are served", func(ctx context.Context) error {
+		_, err := sundaes.In("default").List(ctx, metav1.ListOptions{})
+		return err
+	})
+	role := clusterRole(t, rbacv1.PolicyRule{APIGroups: []string{sundaes.Group}, Resources: []string{"*"}, Verbs: []string{"*"}})
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: role},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: namespace}},
+	}
+	if _, err := shared.Kube().RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func sundaeDescriptor() controller.Descriptor[*app.ControllerContext] {
+	return controller.Descriptor[*app.ControllerContext]{
+		Name:    sundaes.Controller,
+		New:     newSundaeController,
+		Workers: 1,
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{sundaes.Group}, Resources: []string{"sundaes"}, Verbs: []string{"list", "watch"}},
+			{APIGroups: []string{sundaes.Group}, Resources: []string{"sundaes/status"}, Verbs: []string{"patch"}},
+		},
+	}
+}
+
+func newSundaeController(_ context.Context, c *app.ControllerContext) (controller.Controller, error) {
+	source, err := sundaeClients(c.SourceConfig())
+	if err != nil {
+		return nil, err
+	}
+	client, err := sundaeClients(c.GatedConfig(sundaes.Controller))
+	if err != nil {
+		return nil, err
+	}
+	kube, err := kubernetes.NewForConfig(c.GatedConfig(sundaes.Controller))
+	if err != nil {
+		return nil, err
+	}
+	return workload.NewController(sundaes.Controller, sundaeKind{client}, workload.Options[*samplev1alpha1.Foo]{
+		Objects:     informers.Ask[*samplev1alpha1.Foo](c.Informers, sundaes.GroupVersion().WithResource(sundaes.Resource), source(metav1.NamespaceAll)),
+		Deployments: c.Deployments(),
+		Client:      kube.AppsV1(),
+		Written:     &reconcile.Written{},
+		Recorder:    &record.FakeRecorder{},
+		Workers:     1,
+		Loop:        c.LoopOptions(sundaes.Controller),
+	})
+}
+
+type sundaeClient = *gentype.ClientWithListAndApply[*samplev1alpha1.Foo, *samplev1alpha1.FooList, *samplev1alpha1apply.FooApplyConfiguration]
+
+// sundaeClients returns how to make clients for the Sundaes of a namespace.
+func sundaeClients(config *restclient.Config) (func(namespace string) sundaeClient, error) {
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypeWithName(sundaes.GroupVersionKind, &samplev1alpha1.Foo{})
+	scheme.AddKnownTypeWithName(sundaes.GroupVersion().WithKind("SundaeList"), &samplev1alpha1.FooList{})
+	metav1.AddToGroupVersion(scheme, sundaes.GroupVersion())
+	rest, err := lenient.RESTClientFor(config, sundaes.GroupVersion(), scheme)
+	return func(namespace string) sundaeClient {
+		return gentype.NewClientWithListAndApply[*samplev1alpha1.Foo, *samplev1alpha1.FooList, *samplev1alpha1apply.FooApplyConfiguration](
+			sundaes.Resource, rest, runtime.NewParameterCodec(scheme), namespace,
+			func() *samplev1alpha1.Foo { return &samplev1alpha1.Foo{} }, func() *samplev1alpha1.FooList { return &samplev1alpha1.FooList{} })
+	}, err
+}
+
+// sundaeKind implements workload.Kind.
+type sundaeKind struct {
+	client func(namespace string) sundaeClient
+}
+
+func (sundaeKind) GroupVersionKind() schema.GroupVersionKind { return sundaes.GroupVersionKind }
+
+func (sundaeKind) StatusResource() schema.GroupResource {
+	return schema.GroupResource{Group: sundaes.Group, Resource: "sundaes/status"}
+}
+
+func (sundaeKind) Parent(sundae *samplev1alpha1.Foo) workload.Parent {
+	return workload.Parent{
+		Object:         sundae,
+		Kind:           sundaes.GroupVersionKind,
+		App:            sundaes.App,
+		DeploymentName: sundae.Spec.DeploymentName,
+		Replicas:       sundae.Spec.Replicas,
+		Image:          sundae.Spec.Image,
+		HadDeployment:  sundae.Status.Selector != "",
+	}
+}
+
+func (k sundaeKind) List(ctx context.Context, namespace string, options metav1.ListOptions) (all []*samplev1alpha1.Foo, version string, err error) {
+	list, err := k.client(namespace).List(ctx, options)
+	if err != nil {
+		return nil, "", err
+	}
+	for i := range list.Items {
+		all = append(all, &list.Items[i])
+	}
+	return all, list.ResourceVersion, nil
+}
+
+func (sundaeKind) Status(sundae *samplev1alpha1.Foo) workload.Status {
+	return workload.Status{
+		ObservedGeneration: sundae.Status.ObservedGeneration,
+		Replicas:           sundae.Status.Replicas,
+		ReadyReplicas:      sundae.Status.ReadyReplicas,
+		AvailableReplicas:  sundae.Status.AvailableReplicas,
+		Selector:           sundae.Status.Selector,
+		Conditions:         workload.OwnConditions(sundae.Status.Conditions),
+	}
+}
+
+func (k sundaeKind) SameStatus(a, b *samplev1alpha1.Foo) bool {
+	return k.Status(a).Equal(k.Status(b))
+}
+
+func (k sundaeKind) ApplyStatus(ctx context.Context, sundae *samplev1alpha1.Foo, current, wanted workload.Status) (*samplev1alpha1.Foo, error) {
+	if current.Equal(wanted) {
+		return nil, nil
+	}
+	apply := samplev1alpha1apply.Foo(sundae.Name, sundae.Namespace).WithAPIVersion(sundaes.apiVersion()).WithKind(sundaes.Kind).
+		WithResourceVersion(sundae.ResourceVersion).
+		WithStatus(samplev1alpha1apply.FooStatus().
+			WithObservedGeneration(wanted.ObservedGeneration).
+			WithReplicas(wanted.Replicas).
+			WithReadyReplicas(wanted.ReadyReplicas).
+			WithAvailableReplicas(wanted.AvailableReplicas).
+			WithSelector(wanted.Selector).
+			WithConditions(workload.ApplyConditions(wanted.Conditions)...))
+	return k.client(sundae.Namespace).ApplyStatus(ctx, apply, metav1.ApplyOptions{FieldManager: sundaes.Controller, Force: true})
+}

@@ -99,6 +99,14 @@ finish() {
   done
 }
 
+# begin_daemon begins the tests of the daemon, which take the longest and wait more than they
+# work. They run in two processes, because a process can have one daemon at a time.
+daemon=./cmd/sample-controller-manager/app
+begin_daemon() {
+  begin "the daemon with an API server, TestA to TestN" . "${flags[@]}" -count 1 -timeout 40m -run '^Test[A-N]' "${daemon}"
+  begin "the daemon with an API server, all other tests" . "${flags[@]}" -count 1 -timeout 40m -skip '^Test[A-N]' "${daemon}"
+}
+
 # The control plane takes minutes to build the first time, so it is built before the tests.
 if [[ "${what}" == matrix ]]; then
   for minor in "${minors[@]}"; do
@@ -115,17 +123,19 @@ elif [[ "${what}" == faults ]]; then
   FAULTS_PEERS=1 run "faults" . "${flags[@]}" -count 1 -p 2 -timeout 40m -run '^TestFault' ./hack/e2e/...
 else
   go run ./hack/binaries
+  # Without the race detector, nearly all of the daemon is compiled by now.
+  if [[ "${what}" == short ]]; then
+    begin_daemon
+  fi
   for module in $(product_modules); do
     if [[ "${module}" != . ]]; then
       run "unit tests of ${module#./}" "${module}" -race -timeout 15m ./...
     fi
   done
   run "unit tests of pkg" . -race -timeout 15m ./pkg/...
-  # These wait more than they work. A process can have one daemon at a time, so the tests of
-  # the daemon, which take the longest, run in two processes.
-  daemon=./cmd/sample-controller-manager/app
-  begin "the daemon with an API server, TestA to TestN" . "${flags[@]}" -count 1 -timeout 40m -run '^Test[A-N]' "${daemon}"
-  begin "the daemon with an API server, all other tests" . "${flags[@]}" -count 1 -timeout 40m -skip '^Test[A-N]' "${daemon}"
+  if [[ "${what}" == all ]]; then
+    begin_daemon
+  fi
   mapfile -t others < <(go list ./cmd/... ./hack/... | grep -v "${daemon#.}\$")
   run "the whole on clusters, and the tools" . "${flags[@]}" -count 1 -p 3 -timeout 40m "${others[@]}"
   finish

@@ -89,9 +89,11 @@ func (k kind) breakConversion(t *testing.T, ns string) (repair func()) {
 		return err
 	})
 	clustertest.WaitUntil(t, "the kind cannot be listed", func(ctx context.Context) error {
-		list, err := k.In(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
-		if err == nil || !strings.Contains(err.Error(), "conversion webhook") {
-			return fmt.Errorf("listing it: %v, %w", list, err)
+		for _, version := range []string{"", "0"} { // from etcd, and from the cache of the API server
+			list, err := k.In(metav1.NamespaceAll).List(ctx, metav1.ListOptions{ResourceVersion: version})
+			if err == nil || !strings.Contains(err.Error(), "conversion webhook") {
+				return fmt.Errorf("listing it at version %q: %v, %w", version, list, err)
+			}
 		}
 		return nil
 	})

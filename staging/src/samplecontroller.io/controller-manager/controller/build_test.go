@@ -73,6 +73,16 @@ func TestBuildSaysWhichControllerCannotBeMade(t *testing.T) {
 	}
 }
 
+func TestBuildRefusesAnotherName(t *testing.T) {
+	r := NewRegistry(descriptor("foo-controller", func(d *Descriptor[given]) {
+		d.New = func(context.Context, given) (Controller, error) { return fakeController("bar-controller"), nil }
+	}))
+	_, err := r.Build(t.Context(), given{}, r.Names())
+	if err == nil || !strings.Contains(err.Error(), "foo-controller") || !strings.Contains(err.Error(), `"bar-controller"`) {
+		t.Errorf("Build: error %v, want one with both names", err)
+	}
+}
+
 func TestBuildRefusesAnUnknownNameBeforeItMakesAny(t *testing.T) {
 	made := 0
 	r := NewRegistry(descriptor("foo-controller", aliases("foo"), func(d *Descriptor[given]) {

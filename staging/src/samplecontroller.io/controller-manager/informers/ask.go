@@ -65,35 +65,39 @@ func WithoutWatchList() Option { return func(o *options) { o.watchList = false }
 // makes it if nobody has asked before. It reads from source, which must be a client of that
 // resource. The options, after those of the handle, say how.
 //
-// Whoever asks first decides: later, source and options are not looked at. To ask for
-// another version or type than before is a mistake, as is a T that the source does not
-// list, unless a transform makes it: Ask panics.
+// The first call decides about the source and the options. To ask for another version, type
+// or selector than before is a mistake, because all share one informer; so is a T that the
+// source does not list, unless a transform makes it. Then Ask panics.
 func Ask[T cache.Object, L runtime.Object](h *Handle, resource schema.GroupVersionResource, source Source[L], opts ...Option) cache.TypedSharedIndexInformer[T] {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
+	o := options{indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, watchList: true}
+	for _, opt := range slices.Concat(h.defaults, opts) {
+		opt(&o)
+	}
 	i := h.informers[resource.GroupResource()]
 	if i == nil {
-		i = newInformer[T](h, resource, source, opts)
+		i = newInformer[T](h, resource, source, o)
 		h.informers[resource.GroupResource()] = i
 	}
 	typed, ok := i.typed.(cache.TypedSharedIndexInformer[T])
 	if !ok || i.resource != resource {
 		panic(fmt.Sprintf("asking for %v as %v: there is an informer of %v, which is a %T", resource, reflect.TypeFor[T](), i.resource, i.typed))
 	}
+	if i.selector != o.selector {
+		panic(fmt.Sprintf("asking for %v with selector %q: its informer has selector %q, and all controllers share it: ask with the same selector, or without one and filter in the controller",
+			resource, o.selector, i.selector))
+	}
 	return typed
 }
 
 // newInformer returns an informer that is not yet served.
-func newInformer[T cache.Object, L runtime.Object](h *Handle, resource schema.GroupVersionResource, source Source[L], opts []Option) *informer {
-	o := options{indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, watchList: true}
-	for _, opt := range slices.Concat(h.defaults, opts) {
-		opt(&o)
-	}
+func newInformer[T cache.Object, L runtime.Object](h *Handle, resource schema.GroupVersionResource, source Source[L], o options) *informer {
 	item := itemOf[L]()
 	if o.transform == nil && reflect.TypeOf(item) != reflect.TypeFor[T]() {
 		panic(fmt.Sprintf("asking for %v as %v: its source lists %T, and no transform is given", resource, reflect.TypeFor[T](), item))
 	}
-	i := &informer{resource: resource, handle: h, opened: make(chan struct{}, 1), since: time.Now()}
+	i := &informer{resource: resource, selector: o.selector, handle: h, opened: make(chan struct{}, 1), since: time.Now()}
 	i.err = fmt.Errorf("%w: %s", ErrNotSynced, i.name())
 	p := patient[L]{source, o.selector, i}
 	// Who cannot stream says so: a source of a test, or the option.

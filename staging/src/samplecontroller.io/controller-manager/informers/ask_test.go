@@ -29,7 +29,7 @@ import (
 
 func TestAllWhoAskShareOneInformer(t *testing.T) {
 	inBubble(t, func(b *bubble) {
-		if one, other := b.configMaps(), b.configMaps(WithSelector("ignored")); one != other {
+		if one, other := b.configMaps(), b.configMaps(); one != other {
 			b.Error("two informers of one resource")
 		}
 		if b.configMaps().GetStore() == b.secrets().GetStore() {
@@ -103,6 +103,7 @@ func TestAMistakeInAskingPanics(t *testing.T) {
 		"in another version": func(b *bubble) {
 			Ask[*corev1.ConfigMap](b.handle, schema.GroupVersionResource{Version: "v2", Resource: "configmaps"}, b.configMapServer)
 		},
+		"with another selector":            func(b *bubble) { b.configMaps(WithSelector("a=b")) },
 		"as what its source does not list": func(b *bubble) { Ask[*corev1.Secret](b.handle, secrets, b.secretServer) },
 		"of a source that lists anything":  func(b *bubble) { Ask[*corev1.Secret](b.handle, secrets, anything{}) },
 	} {

@@ -16,7 +16,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/tools/cache"
 
 	"samplecontroller.io/controller-manager/internal/flood"
@@ -161,21 +160,19 @@ func (h *Handle) Check(*http.Request) error {
 // that nothing has changed, and the transport breaks a connection that is dead.
 const maxSilence = 3 * time.Minute
 
-// WatchCheck returns a check that fails while a watch has given no sign of life for 3
-// minutes, so that its cache may be old. A resource that is not served has no watch.
-func (h *Handle) WatchCheck() healthz.HealthChecker {
-	return healthz.NamedCheck("informer-watch", func(*http.Request) error {
-		var silent []string
-		for _, i := range h.all() {
-			if r := i.state(); r.Served && time.Since(r.LastSign) > maxSilence {
-				silent = append(silent, fmt.Sprintf("the watch of %s has been silent since %s", r.Name(), r.LastSign.UTC().Format(time.RFC3339)))
-			}
+// CheckWatches returns an error while a watch has given no sign of life for 3 minutes, so
+// that its cache may be old. A resource that is not served has no watch.
+func (h *Handle) CheckWatches() error {
+	var silent []string
+	for _, i := range h.all() {
+		if r := i.state(); r.Served && time.Since(r.LastSign) > maxSilence {
+			silent = append(silent, fmt.Sprintf("the watch of %s has been silent since %s", r.Name(), r.LastSign.UTC().Format(time.RFC3339)))
 		}
-		if len(silent) == 0 {
-			return nil
-		}
-		return errors.New(strings.Join(silent, "; "))
-	})
+	}
+	if len(silent) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(silent, "; "))
 }
 
 // all returns the informers that were asked for, by name.

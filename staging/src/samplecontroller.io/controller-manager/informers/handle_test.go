@@ -296,10 +296,9 @@ func TestAWatchThatIsSilentForLongIsUnhealthy(t *testing.T) {
 		b.configMaps()
 		b.secrets()
 		b.handle.Start(b.ctx)
-		check := b.handle.WatchCheck()
 		expect := func(when string, healthy bool) {
 			b.Helper()
-			switch err := check.Check(nil); {
+			switch err := b.handle.CheckWatches(); {
 			case healthy && err != nil:
 				b.Errorf("%s: %v", when, err)
 			case !healthy && (err == nil || !strings.HasPrefix(err.Error(), "the watch of configmaps has been silent since ")):

@@ -28,6 +28,7 @@ type informer struct {
 	cache.SharedIndexInformer
 	typed    any // the same, as a TypedSharedIndexInformer
 	resource schema.GroupVersionResource
+	selector string
 	handle   *Handle
 	opened   chan struct{} // filled when a watch has been opened that goes on from a list
 	lastSign atomic.Int64  // of its watch, since the handle was made; 0: never

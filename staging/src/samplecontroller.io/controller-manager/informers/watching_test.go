@@ -165,12 +165,12 @@ func TestWatchThatIsNotAnsweredIsNoSignOfLife(t *testing.T) {
 		if got := b.handle.Resources()[0]; !got.Served || got.LastSign.After(cut) {
 			t.Errorf("served: %v, last sign of life %v after the connection was lost", got.Served, got.LastSign.Sub(cut))
 		}
-		if b.handle.WatchCheck().Check(nil) == nil {
+		if b.handle.CheckWatches() == nil {
 			t.Error("the watch is healthy")
 		}
 		b.configMapServer.loseConnections(false)
 		time.Sleep(time.Minute) // the informer has backed off
-		if err := b.handle.WatchCheck().Check(nil); err != nil {
+		if err := b.handle.CheckWatches(); err != nil {
 			t.Errorf("once watches are answered: %v", err)
 		}
 	})

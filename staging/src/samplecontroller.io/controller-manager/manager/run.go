@@ -6,6 +6,7 @@ package manager
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"net/http"
 	"slices"
@@ -52,6 +53,9 @@ type Config struct {
 // all that it started has ended, and the Lease, if it was held, has been given up; an
 // error if controllers could not be stopped: then the process should end.
 func Run(ctx context.Context, c Config) error {
+	if err := validate(c.Controllers); err != nil {
+		return err
+	}
 	super := supervisor.New(c.Controllers, c.Supervision)
 	// What serves the controllers outlives them: it ends when Run returns.
 	serviceCtx, stopServices := context.WithCancel(context.WithoutCancel(ctx))
@@ -79,6 +83,19 @@ func Run(ctx context.Context, c Config) error {
 	return c.Election.Run(ctx, lead)
 }
 
+// validate refuses controllers with a loop that would never sync.
+func validate(controllers []controller.Controller) error {
+	var errs []error
+	for _, c := range controllers {
+		if looper, ok := c.(supervisor.Looper); ok {
+			for _, l := range looper.Loops() {
+				errs = append(errs, l.Validate())
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // withReports returns what to serve with what the process tells of itself added.
 func withReports(c Config, super *supervisor.Supervisor) server.Config {
 	// Liveness fails only for what a restart cures.
@@ -86,10 +103,11 @@ func withReports(c Config, super *supervisor.Supervisor) server.Config {
 	if c.Election != nil {
 		live = append(live, c.Election)
 	}
+	watches := healthz.NamedCheck("informer-watch", func(*http.Request) error { return c.Informers.CheckWatches() })
 	s := c.Server
 	s.Livez = slices.Concat(live, []healthz.HealthChecker{super.LivenessCheck()}, s.Livez)
 	s.Readyz = slices.Concat(live, []healthz.HealthChecker{c.Informers}, s.Readyz)
-	s.Healthz = slices.Concat(live, []healthz.HealthChecker{c.Informers.WatchCheck()}, super.HealthChecks(), s.Healthz)
+	s.Healthz = slices.Concat(live, []healthz.HealthChecker{watches}, super.HealthChecks(), s.Healthz)
 	s.Pages = maps.Clone(s.Pages)
 	if s.Pages == nil {
 		s.Pages = map[string]http.Handler{}

@@ -20,6 +20,7 @@ import (
 
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/leadership"
+	"samplecontroller.io/controller-manager/reconcile"
 	"samplecontroller.io/controller-manager/supervisor"
 )
 
@@ -203,6 +204,25 @@ func TestNothingIsStartedIfTheServerCannotBe(t *testing.T) {
 		p.config.Server.SecureServing = &apiserver.SecureServingInfo{} // without a listener
 		if err := Run(t.Context(), p.config); err == nil {
 			t.Error("Run: no error, want one of the server")
+		}
+		if got := p.story.told(); len(got) > 0 {
+			t.Errorf("what happened: %q, want nothing", got)
+		}
+	})
+}
+
+// idle is a controller with a loop that nothing wakes.
+type idle struct{ *reconcile.Loop }
+
+func (c idle) Run(ctx context.Context) error { return c.Loop.Run(ctx, 1) }
+
+func TestLoopThatWatchesNothingIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcess(t)
+		p.config.Controllers = append(p.config.Controllers, idle{reconcile.New("idle-controller", nil)})
+		err := Run(t.Context(), p.config)
+		if err == nil || !strings.Contains(err.Error(), "idle-controller watches nothing") {
+			t.Errorf("Run: %v, want an error about idle-controller", err)
 		}
 		if got := p.story.told(); len(got) > 0 {
 			t.Errorf("what happened: %q, want nothing", got)

@@ -88,6 +88,14 @@ func (l *Loop) Name() string { return l.name }
 // Loops returns the loop, so that a controller that embeds it tells of its progress.
 func (l *Loop) Loops() []*Loop { return []*Loop{l} }
 
+// Validate returns an error if the loop watches nothing, so that it would never sync.
+func (l *Loop) Validate() error {
+	if len(l.watches) == 0 {
+		return fmt.Errorf("the loop of %s watches nothing: call reconcile.For, or Watch, before it is run", l.name)
+	}
+	return nil
+}
+
 // Run syncs keys with the given number of workers until ctx ends. Then it stops
 // waking keys, lets each worker finish the sync that it is in, and returns nil.
 // It returns an error only if it could not begin.

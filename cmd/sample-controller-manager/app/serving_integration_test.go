@@ -146,15 +146,14 @@ func TestConfigzTellsTheConfiguration(t *testing.T) {
 			Controllers    []string
 			LeaderElection struct{ LeaseDuration string }
 		}
-		ConcurrentSyncs           map[string]int
-		StatusAggregationInterval string
-		WriteTimeout              string
+		ControllerFlags map[string]string
+		WriteTimeout    string
 	}
 	if err := json.Unmarshal([]byte(get(t, server, "/configz", admin, http.StatusOK)), &pages); err != nil {
 		t.Fatal(err)
 	}
 	page := pages["samplecontrollermanager.config.samplecontroller.io"]
-	if got := fmt.Sprint(page); got != "{{[foo-controller icecream-controller status-aggregator-controller] {6s}} map[foo-controller:7 icecream-controller:10 status-aggregator-controller:10] 3s 2s}" {
+	if got := fmt.Sprint(page); got != "{{[foo-controller icecream-controller status-aggregator-controller] {6s}} map[concurrent-foo-syncs:7 concurrent-icecream-syncs:10 concurrent-status-aggregator-syncs:10 status-aggregation-interval:3s] 2s}" {
 		t.Errorf("configuration = %s", got)
 	}
 }

@@ -33,9 +33,8 @@ type Config struct {
 	Workers      map[string]int
 	FeatureGates featuregate.FeatureGate
 
-	// StatusAggregationInterval is the least time between two writes of what the
-	// Pods of one object say.
-	StatusAggregationInterval time.Duration
+	// ControllerFlags are the values of the flags of all controllers, by name.
+	ControllerFlags map[string]string
 
 	// LeaderElection says whether and how to campaign, and how long each request of
 	// a controller may take.

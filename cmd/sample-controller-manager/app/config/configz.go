@@ -20,15 +20,12 @@ type Configuration struct {
 	metav1.TypeMeta `json:",inline"`
 	// Generic is what every controller manager has.
 	Generic cmconfigv1alpha1.GenericControllerManagerConfiguration `json:"generic"`
-	// ConcurrentSyncs is how many syncs each controller runs at once.
-	ConcurrentSyncs map[string]int `json:"concurrentSyncs"`
+	// ControllerFlags are the values of the flags of all controllers, by name.
+	ControllerFlags map[string]string `json:"controllerFlags"`
 	// Namespace is the one that the controllers serve, empty for all.
 	Namespace string `json:"namespace"`
 	// ControllerShutdownTimeout is how long controllers are waited for at the end.
 	ControllerShutdownTimeout metav1.Duration `json:"controllerShutdownTimeout"`
-	// StatusAggregationInterval is the least time between two writes of what the
-	// Pods of one object say.
-	StatusAggregationInterval metav1.Duration `json:"statusAggregationInterval"`
 	// SyncTimeout is how long the sync of one object may take.
 	SyncTimeout metav1.Duration `json:"syncTimeout"`
 	// WarmStandby says whether a process campaigns only when its caches are filled.
@@ -41,7 +38,7 @@ type Configuration struct {
 func (c *Configuration) DeepCopyObject() runtime.Object {
 	copied := *c
 	copied.Generic = *c.Generic.DeepCopy()
-	copied.ConcurrentSyncs = maps.Clone(c.ConcurrentSyncs)
+	copied.ControllerFlags = maps.Clone(c.ControllerFlags)
 	return &copied
 }
 
@@ -74,10 +71,9 @@ func (c *Config) Configz() *Configuration {
 				EnableContentionProfiling: &debugging.EnableContentionProfiling,
 			},
 		},
-		ConcurrentSyncs:           c.Workers,
+		ControllerFlags:           c.ControllerFlags,
 		Namespace:                 c.Namespace,
 		ControllerShutdownTimeout: metav1.Duration{Duration: c.ControllerShutdownTimeout},
-		StatusAggregationInterval: metav1.Duration{Duration: c.StatusAggregationInterval},
 		SyncTimeout:               metav1.Duration{Duration: c.SyncTimeout},
 		WarmStandby:               c.WarmStandby,
 		WriteTimeout:              metav1.Duration{Duration: lease.WriteTimeout},

@@ -6,6 +6,7 @@ package options
 import (
 	"context"
 
+	"github.com/spf13/pflag"
 	"k8s.io/apiserver/pkg/server/flagz"
 	"k8s.io/component-base/compatibility"
 	metricsfeatures "k8s.io/component-base/metrics/features"
@@ -49,7 +50,7 @@ func (o *Options) Config(ctx context.Context) (*config.Config, error) {
 		Workers:                   map[string]int{},
 		FeatureGates:              o.FeatureGates,
 		LeaderElection:            o.LeaderElection,
-		StatusAggregationInterval: o.StatusAggregator.Interval,
+		ControllerFlags:           map[string]string{},
 		SyncTimeout:               o.Generic.SyncTimeout,
 		WarmStandby:               o.Generic.WarmStandby,
 		MinResyncPeriod:           o.Generic.MinResyncPeriod,
@@ -58,6 +59,7 @@ func (o *Options) Config(ctx context.Context) (*config.Config, error) {
 	}
 	for name, count := range o.Workers.Counts {
 		c.Workers[name] = *count
+		o.Flags().FlagSet(name).VisitAll(func(f *pflag.Flag) { c.ControllerFlags[f.Name] = f.Value.String() })
 	}
 	metricsfeatures.ApplyFeatureGates(o.FeatureGates)
 	o.applyMetrics()

@@ -73,10 +73,10 @@ func (o *GenericOptions) validate() []error {
 		}
 	}
 	errs = append(errs, validateNamespace(o.Namespace)...)
-	errs = append(errs, between("min-resync-period", o.MinResyncPeriod, 0)...)
-	errs = append(errs, between("controller-start-interval", o.ControllerStartInterval, 0)...)
-	errs = append(errs, between("sync-timeout", o.SyncTimeout, time.Second)...)
-	errs = append(errs, between("controller-shutdown-timeout", o.ControllerShutdownTimeout, 0)...)
+	errs = append(errs, CheckDuration("min-resync-period", o.MinResyncPeriod, 0)...)
+	errs = append(errs, CheckDuration("controller-start-interval", o.ControllerStartInterval, 0)...)
+	errs = append(errs, CheckDuration("sync-timeout", o.SyncTimeout, time.Second)...)
+	errs = append(errs, CheckDuration("controller-shutdown-timeout", o.ControllerShutdownTimeout, 0)...)
 	return errs
 }
 
@@ -109,8 +109,9 @@ func flatten(err error) []error {
 // meant to be for ever, is far from where that overflows.
 const longest = 365 * 24 * time.Hour
 
-// between checks the value of a duration flag, which may be up to [longest].
-func between(flag string, value, least time.Duration) []error {
+// CheckDuration returns what is wrong with the value of a duration flag, which may be from
+// least to a year.
+func CheckDuration(flag string, value, least time.Duration) []error {
 	switch {
 	case value < least:
 		return []error{fmt.Errorf("--%s: %v is too short, must be at least %v", flag, value, least)}

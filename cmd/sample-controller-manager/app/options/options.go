@@ -41,6 +41,10 @@ type Controllers interface {
 	DisabledByDefault() []string
 	// Enabled returns the names of those that a selection enables.
 	Enabled(selection []string) ([]string, error)
+	// AddFlags adds the flags of each controller to the section of its name.
+	AddFlags(sections *cliflag.NamedFlagSets)
+	// Validate returns what is wrong with the values of those flags.
+	Validate() []error
 	// Workers returns the default concurrency of a controller.
 	Workers(name string) int
 }
@@ -52,10 +56,8 @@ type Options struct {
 	LeaderElection *leadership.Options
 	Workers        *WorkersOptions
 	Server         *server.Options
-	// StatusAggregator is in the section of that controller.
-	StatusAggregator *StatusAggregatorOptions
-	Metrics          *metrics.Options
-	Logs             *logs.Options
+	Metrics        *metrics.Options
+	Logs           *logs.Options
 	// FeatureGates are the gates of the libraries and of the controllers.
 	FeatureGates featuregate.MutableVersionedFeatureGate
 
@@ -69,15 +71,14 @@ var kubernetesVersion = version.MustParse("1.37")
 // NewOptions returns the defaults for the given controllers.
 func NewOptions(controllers Controllers) *Options {
 	o := &Options{
-		Generic:          newGenericOptions(controllers),
-		Client:           newClientOptions(),
-		LeaderElection:   leadership.NewOptions(ComponentName),
-		Workers:          newWorkersOptions(controllers),
-		Server:           server.NewOptions(ComponentName, DefaultPort),
-		StatusAggregator: newStatusAggregatorOptions(),
-		Metrics:          metrics.NewOptions(),
-		Logs:             logs.NewOptions(),
-		FeatureGates:     featuregate.NewVersionedFeatureGate(kubernetesVersion),
+		Generic:        newGenericOptions(controllers),
+		Client:         newClientOptions(),
+		LeaderElection: leadership.NewOptions(ComponentName),
+		Workers:        newWorkersOptions(controllers),
+		Server:         server.NewOptions(ComponentName, DefaultPort),
+		Metrics:        metrics.NewOptions(),
+		Logs:           logs.NewOptions(),
+		FeatureGates:   featuregate.NewVersionedFeatureGate(kubernetesVersion),
 	}
 	// k8s.io/apiserver takes the version that is stamped into the binary for its
 	// own, and at v0.1 all of its feature gates would be off.
@@ -106,7 +107,7 @@ func (o *Options) Flags() *cliflag.NamedFlagSets {
 	o.LeaderElection.AddFlags(generic)
 	o.FeatureGates.AddFlag(generic)
 	o.Workers.addFlags(&o.flags)
-	o.StatusAggregator.addFlags(o.flags.FlagSet("status-aggregator-controller"))
+	o.Generic.controllers.AddFlags(&o.flags)
 	o.Server.AddFlags(&o.flags)
 	o.Metrics.AddFlags(o.flags.FlagSet("metrics"))
 	manager.AddLogFlags(o.Logs, o.flags.FlagSet("logs"))
@@ -123,7 +124,7 @@ func (o *Options) Validate() error {
 	mistakes = append(mistakes, o.Client.validate()...)
 	mistakes = append(mistakes, o.LeaderElection.Validate()...)
 	mistakes = append(mistakes, o.Workers.validate()...)
-	mistakes = append(mistakes, o.StatusAggregator.validate()...)
+	mistakes = append(mistakes, o.Generic.controllers.Validate()...)
 	mistakes = append(mistakes, o.Server.Validate()...)
 	mistakes = append(mistakes, o.validateMetrics()...)
 	mistakes = append(mistakes, manager.ValidateLogs(o.Logs, o.FeatureGates)...)

@@ -17,15 +17,18 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	cliflag "k8s.io/component-base/cli/flag"
 	componentversion "k8s.io/component-base/version"
 )
 
 // controllers is a controller map of two.
 type controllers struct{}
 
-func (controllers) Names() []string             { return []string{"bar-controller", "foo-controller"} }
-func (controllers) DisabledByDefault() []string { return []string{"bar-controller"} }
-func (controllers) Workers(name string) int     { return len(name) }
+func (controllers) Names() []string                 { return []string{"bar-controller", "foo-controller"} }
+func (controllers) DisabledByDefault() []string     { return []string{"bar-controller"} }
+func (controllers) Workers(name string) int         { return len(name) }
+func (controllers) Validate() []error               { return nil }
+func (controllers) AddFlags(*cliflag.NamedFlagSets) {}
 func (controllers) Enabled(selection []string) ([]string, error) {
 	if len(selection) == 1 && selection[0] == "bad" {
 		return nil, errors.New("bad selection")

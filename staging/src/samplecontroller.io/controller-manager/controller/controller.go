@@ -6,6 +6,7 @@ package controller
 import (
 	"context"
 
+	"github.com/spf13/pflag"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/component-base/featuregate"
 )
@@ -42,6 +43,12 @@ type Descriptor[C any] struct {
 	DisabledByDefault bool
 	// Workers is how many syncs run at once by default.
 	Workers int
+	// Flags adds the flags of the controller, which --help shows in a section of its own.
+	// It is called once. nil: there are none.
+	Flags func(*pflag.FlagSet)
+	// Validate returns what is wrong with the values of its flags. Each error begins with
+	// the name of the flag. nil: nothing can be.
+	Validate func() []error
 	// Rules are the permissions that the controller needs, and no more. They
 	// name every API that it reads or writes.
 	Rules []rbacv1.PolicyRule

@@ -6,7 +6,7 @@
 //
 // A [Controller] is made once and run once for each term of leadership. A
 // [Descriptor] tells all about it that can be told without making it: its name
-// and aliases, how it is made, what it needs. A [Registry] is the controller map
+// and aliases, how it is made, its flags, what it needs. A [Registry] is the controller map
 // of a program. Help texts, selection by flag and RBAC manifests come from it
 // alone, without a cluster.
 //

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	cliflag "k8s.io/component-base/cli/flag"
 )
 
 // namePattern is what names and aliases look like.
@@ -85,6 +87,26 @@ func (r *Registry[C]) Resolve(given string) (name string, err error) {
 func (r *Registry[C]) Workers(name string) int {
 	d, _ := r.descriptor(name)
 	return d.Workers
+}
+
+// AddFlags adds the flags of each controller to the section of its name.
+func (r *Registry[C]) AddFlags(sections *cliflag.NamedFlagSets) {
+	for _, d := range r.descriptors {
+		if d.Flags != nil {
+			d.Flags(sections.FlagSet(d.Name))
+		}
+	}
+}
+
+// Validate returns what is wrong with the values of the flags of all controllers.
+func (r *Registry[C]) Validate() []error {
+	var errs []error
+	for _, d := range r.descriptors {
+		if d.Validate != nil {
+			errs = append(errs, d.Validate()...)
+		}
+	}
+	return errs
 }
 
 func (r *Registry[C]) collect(want func(Descriptor[C]) bool) []string {

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	restclient "k8s.io/client-go/rest"
@@ -30,10 +32,18 @@ import (
 // registry has two controllers, one of them off by default.
 func registry() *controller.Registry[*story] {
 	descriptor := func(name string, off bool) controller.Descriptor[*story] {
+		var size int
 		return controller.Descriptor[*story]{
 			Name: name + "-controller", Aliases: []string{name}, Workers: 1, DisabledByDefault: off,
 			New: func(_ context.Context, s *story) (controller.Controller, error) {
 				return &fake{name: name + "-controller", story: s}, nil
+			},
+			Flags: func(fs *pflag.FlagSet) { fs.IntVar(&size, name+"-size", 1, "The size of a "+name+".") },
+			Validate: func() []error {
+				if size < 0 {
+					return []error{fmt.Errorf("--%s-size: %d is negative", name, size)}
+				}
+				return nil
 			},
 		}
 	}
@@ -139,7 +149,7 @@ func TestMistakesAreReportedBeforeAnythingIsBuilt(t *testing.T) {
 		"an unknown flag":          {[]string{"--kubecfg=x"}, []string{"--kubecfg"}},
 		"an unknown controller":    {[]string{"--controllers=fop"}, []string{`--controllers: "fop" is not a known controller, did you mean "foo"?`}},
 		"no such kubeconfig":       {[]string{"--kubeconfig=/does/not/exist"}, []string{"--kubeconfig: ", "/does/not/exist"}},
-		"several, of all sections": {[]string{"--controllers=-foo", "--leader-elect-retry-period=0", "--secure-port=-1"}, []string{"--controllers: ", "--leader-elect-retry-period: ", "--secure-port"}},
+		"several, of all sections": {[]string{"--controllers=-foo", "--leader-elect-retry-period=0", "--secure-port=-1", "--bar-size=-1"}, []string{"--controllers: ", "--bar-size: -1 is negative", "--leader-elect-retry-period: ", "--secure-port"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -166,7 +176,7 @@ func TestHelpShowsTheControllersAndTheSections(t *testing.T) {
 	}
 	for _, want := range []string{
 		"test-manager [flags]", "All controllers: bar-controller, foo-controller", "Disabled-by-default controllers: bar-controller",
-		"Generic flags:", "Leader election flags:", "Secure serving flags:", "--leader-elect-resource-name", `(default "test-manager")`, "(default 10443)",
+		"Generic flags:", "Leader election flags:", "Secure serving flags:", "Foo-controller flags:\n", "--foo-size int", "--leader-elect-resource-name", `(default "test-manager")`, "(default 10443)",
 	} {
 		if !strings.Contains(output, want) {
 			t.Errorf("the help lacks %q:\n%s", want, output)

@@ -15,7 +15,6 @@
 // What the process is doing, it tells by its probes, in /statusz, and at
 // /debug/controllers: see package debug.
 //
-// [Options] and [NewCommand] are for a program that needs no flags but those that
-// every controller manager has. One with options of its own combines those of
-// packages leadership and server with them, and calls [Run] itself.
+// [Options] and [NewCommand] are the flags that every controller manager has, and those of
+// its controllers. A program that needs another command calls [Run] itself.
 package manager

@@ -24,6 +24,10 @@ type Registry interface {
 	DisabledByDefault() []string
 	// Enabled returns the names of those that a selection enables.
 	Enabled(selection []string) ([]string, error)
+	// AddFlags adds the flags of each controller to the section of its name.
+	AddFlags(sections *cliflag.NamedFlagSets)
+	// Validate returns what is wrong with the values of those flags.
+	Validate() []error
 }
 
 // Options are the settings that every controller manager has, named as in
@@ -79,6 +83,7 @@ func (o *Options) AddFlags(sections *cliflag.NamedFlagSets) {
 		"The first item that names a controller decides.\n"+
 		"All controllers: "+strings.Join(o.registry.Names(), ", ")+"\nDisabled-by-default controllers: "+disabled)
 	o.LeaderElection.AddFlags(sections.FlagSet("leader election"))
+	o.registry.AddFlags(sections)
 	o.Server.AddFlags(sections)
 	AddLogFlags(o.Logs, sections.FlagSet("logs"))
 }
@@ -90,6 +95,7 @@ func (o *Options) Validate() []error {
 		errs = append(errs, fmt.Errorf("--controllers: %w", err))
 	}
 	errs = append(errs, o.LeaderElection.Validate()...)
+	errs = append(errs, o.registry.Validate()...)
 	errs = append(errs, o.Server.Validate()...)
 	return append(errs, ValidateLogs(o.Logs, nil)...)
 }

@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
-	samplev1alpha1apply "samplecontroller.io/client-go/applyconfiguration/samplecontroller/v1alpha1"
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/informers"
 	"samplecontroller.io/controller-manager/lenient"
@@ -116,7 +115,7 @@ func sundaeDescriptor() controller.Descriptor[*app.ControllerContext] {
 		Workers: 1,
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{sundaes.Group}, Resources: []string{"sundaes"}, Verbs: []string{"list", "watch"}},
-			{APIGroups: []string{sundaes.Group}, Resources: []string{"sundaes/status"}, Verbs: []string{"patch"}},
+			{APIGroups: []string{sundaes.Group}, Resources: []string{"sundaes/status"}, Verbs: []string{"update"}},
 		},
 	}
 }
@@ -145,21 +144,16 @@ func newSundaeController(_ context.Context, c *app.ControllerContext) (controlle
 	})
 }
 
-type sundaeClient = *gentype.ClientWithListAndApply[*samplev1alpha1.Foo, *samplev1alpha1.FooList, *samplev1alpha1apply.FooApplyConfiguration]
-
 // sundaeClients returns how to make clients for the Sundaes of a namespace.
 func sundaeClients(config *restclient.Config) (func(namespace string) sundaeClient, error) {
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypeWithName(sundaes.GroupVersionKind, &samplev1alpha1.Foo{})
 	scheme.AddKnownTypeWithName(sundaes.GroupVersion().WithKind("SundaeList"), &samplev1alpha1.FooList{})
 	metav1.AddToGroupVersion(scheme, sundaes.GroupVersion())
-	rest, err := lenient.RESTClientFor(config, sundaes.GroupVersion(), scheme)
-	return func(namespace string) sundaeClient {
-		return gentype.NewClientWithListAndApply[*samplev1alpha1.Foo, *samplev1alpha1.FooList, *samplev1alpha1apply.FooApplyConfiguration](
-			sundaes.Resource, rest, runtime.NewParameterCodec(scheme), namespace,
-			func() *samplev1alpha1.Foo { return &samplev1alpha1.Foo{} }, func() *samplev1alpha1.FooList { return &samplev1alpha1.FooList{} })
-	}, err
+	return lenient.ClientFor[*samplev1alpha1.Foo, *samplev1alpha1.FooList](config, scheme, sundaes.GroupVersion().WithResource(sundaes.Resource))
 }
+
+type sundaeClient = *gentype.ClientWithList[*samplev1alpha1.Foo, *samplev1alpha1.FooList]
 
 // sundaeKind implements workload.Kind.
 type sundaeKind struct {
@@ -214,14 +208,14 @@ func (k sundaeKind) ApplyStatus(ctx context.Context, sundae *samplev1alpha1.Foo,
 	if current.Equal(wanted) {
 		return nil, nil
 	}
-	apply := samplev1alpha1apply.Foo(sundae.Name, sundae.Namespace).WithAPIVersion(sundaes.apiVersion()).WithKind(sundaes.Kind).
-		WithResourceVersion(sundae.ResourceVersion).
-		WithStatus(samplev1alpha1apply.FooStatus().
-			WithObservedGeneration(wanted.ObservedGeneration).
-			WithReplicas(wanted.Replicas).
-			WithReadyReplicas(wanted.ReadyReplicas).
-			WithAvailableReplicas(wanted.AvailableReplicas).
-			WithSelector(wanted.Selector).
-			WithConditions(workload.ApplyConditions(wanted.Conditions)...))
-	return k.client(sundae.Namespace).ApplyStatus(ctx, apply, metav1.ApplyOptions{FieldManager: sundaes.Controller, Force: true})
+	sundae = sundae.DeepCopy()
+	sundae.Status = samplev1alpha1.FooStatus{
+		ObservedGeneration: wanted.ObservedGeneration,
+		Replicas:           wanted.Replicas,
+		ReadyReplicas:      wanted.ReadyReplicas,
+		AvailableReplicas:  wanted.AvailableReplicas,
+		Selector:           wanted.Selector,
+		Conditions:         wanted.Conditions,
+	}
+	return k.client(sundae.Namespace).UpdateStatus(ctx, sundae, metav1.UpdateOptions{FieldManager: sundaes.Controller})
 }

@@ -8,12 +8,12 @@
 // decode every list that contains it and every watch that brings it, so an
 // informer of its kind stands still for ever.
 //
-// With a client made on [RESTClientFor] only the bad object suffers. A stand-in
-// takes its place: an object of the same type that has the metadata and nothing
-// else. It comes and goes through lists, watches and informers as the object
-// would, and [DecodeError] tells it from all others and says what is wrong. When
-// the object is mended, the next event brings it whole. A controller must ask
-// before it acts, because a stand-in looks like an object with an empty spec:
+// With a client made by [ClientFor], or a generated one on [RESTClientFor], only the bad
+// object suffers. A stand-in takes its place: an object of the same type that has the
+// metadata and nothing else. It comes and goes through lists, watches and informers as the
+// object would, and [DecodeError] tells it from all others and says what is wrong. When
+// the object is repaired, the next event brings it whole. A controller must ask before it
+// acts, because a stand-in looks like an object with an empty spec:
 //
 //	if c.reporter.Report(ctx, foo) {
 //		return 0, nil // nothing is known of what it wants

@@ -39,7 +39,7 @@ func NewReporter(recorder record.EventRecorder) *Reporter {
 	return &Reporter{recorder: recorder, reported: lru.New(maxReported)}
 }
 
-// Object is what a Reporter reports.
+// Object is an object of an API.
 type Object interface {
 	metav1.Object
 	runtime.Object

@@ -1,0 +1,54 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lenient
+
+import (
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/gentype"
+	"k8s.io/client-go/rest"
+)
+
+// ClientFor returns a function that makes the client of a resource for a namespace, empty
+// for all. The objects of the resource are of type T and its lists of type L, both pointers
+// to structs that the scheme knows. No generated code is needed: the client is what
+// generated ones are made of, and package informers reads from it.
+func ClientFor[T Object, L runtime.Object](config *rest.Config, scheme *runtime.Scheme, resource schema.GroupVersionResource) (func(namespace string) *gentype.ClientWithList[T, L], error) {
+	version := resource.GroupVersion()
+	for _, known := range []reflect.Type{reflect.TypeFor[T](), reflect.TypeFor[L]()} {
+		if !knows(scheme, version, known) {
+			return nil, fmt.Errorf("making a client of %v: the scheme does not know %v as a type of %v: call AddKnownTypes of the scheme", resource, known, version)
+		}
+	}
+	if !scheme.Recognizes(version.WithKind("ListOptions")) {
+		return nil, fmt.Errorf("making a client of %v: the scheme does not know the options of %v: call metav1.AddToGroupVersion", resource, version)
+	}
+	client, err := RESTClientFor(config, version, scheme)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of %v: %w", resource, err)
+	}
+	codec := runtime.NewParameterCodec(scheme)
+	return func(namespace string) *gentype.ClientWithList[T, L] {
+		return gentype.NewClientWithList[T, L](resource.Resource, client, codec, namespace, newOf[T], newOf[L])
+	}, nil
+}
+
+// knows tells whether a pointer to a struct is a type of the version.
+func knows(scheme *runtime.Scheme, version schema.GroupVersion, pointer reflect.Type) bool {
+	for _, known := range scheme.KnownTypes(version) {
+		if pointer == reflect.PointerTo(known) {
+			return true
+		}
+	}
+	return false
+}
+
+// newOf returns a new object of a type that is a pointer to a struct.
+func newOf[T any]() T {
+	object, _ := reflect.TypeAssert[T](reflect.New(reflect.TypeFor[T]().Elem()))
+	return object
+}

@@ -1,0 +1,72 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lenient
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+)
+
+func TestClientFor(t *testing.T) {
+	var requests []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests = append(requests, r.Method+" "+r.URL.String())
+		w.Header().Set("Content-Type", "application/json")
+		if r.Method == http.MethodGet {
+			fmt.Fprint(w, list(thing("a", "1", goodSpec), thing("b", "2", badSpec)))
+			return
+		}
+		if _, err := io.Copy(w, r.Body); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer server.Close()
+	things, err := ClientFor[*Thing, *ThingList](&rest.Config{Host: server.URL}, scheme, version.WithResource("things"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	got, err := things("").List(t.Context(), metav1.ListOptions{LabelSelector: "a=b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(decodedList(decoded("a", "1"), standInFor("b", "2", badMessage)), got); diff != "" {
+		t.Errorf("unexpected list (-want +got):\n%s", diff)
+	}
+	if _, err := things("default").UpdateStatus(t.Context(), decoded("a", "1"), metav1.UpdateOptions{FieldManager: "m"}); err != nil {
+		t.Error(err)
+	}
+	want := []string{"GET /apis/example.com/v1/things?labelSelector=a%3Db", "PUT /apis/example.com/v1/namespaces/default/things/a/status?fieldManager=m"}
+	if diff := cmp.Diff(want, requests); diff != "" {
+		t.Errorf("unexpected requests (-want +got):\n%s", diff)
+	}
+}
+
+func TestClientForRefusesSchemes(t *testing.T) {
+	for name, test := range map[string]struct {
+		add  func(*runtime.Scheme)
+		want string
+	}{
+		"without the object":  {func(s *runtime.Scheme) { s.AddKnownTypes(version, &ThingList{}) }, "*lenient.Thing as a type of example.com/v1: call AddKnownTypes"},
+		"without the list":    {func(s *runtime.Scheme) { s.AddKnownTypes(version, &Thing{}) }, "*lenient.ThingList as a type of example.com/v1: call AddKnownTypes"},
+		"without the options": {func(s *runtime.Scheme) { s.AddKnownTypes(version, &Thing{}, &ThingList{}) }, "call metav1.AddToGroupVersion"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := runtime.NewScheme()
+			test.add(s)
+			if _, err := ClientFor[*Thing, *ThingList](&rest.Config{}, s, version.WithResource("things")); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("ClientFor: %v, want an error with %q", err, test.want)
+			}
+		})
+	}
+}

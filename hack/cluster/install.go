@@ -50,8 +50,13 @@ func (c *Cluster) DeleteCRD(ctx context.Context, name string) error {
 	}
 	for i := 0; ; i++ {
 		_, err := c.Kubectl(ctx, "wait", "crd", name, "--for=delete", "--timeout=2s")
-		if err == nil || ctx.Err() != nil {
-			return err
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("deleting CRD %s: %w: %w", name, context.Cause(ctx), err)
+		case <-time.After(100 * time.Millisecond): // kubectl may have failed at once
 		}
 		_, _ = c.Kubectl(ctx, "annotate", "crd", name, "--overwrite", fmt.Sprintf("waiting=%d", i)) // it may be gone
 	}

@@ -6,7 +6,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"sync"
@@ -32,7 +31,7 @@ func startDaemon(ctx context.Context, root, dir string, group *process.Group, ad
 	if err != nil {
 		return nil, err
 	}
-	port, err := freePort()
+	port, err := cluster.FreePort()
 	if err != nil {
 		return nil, err
 	}
@@ -81,14 +80,4 @@ func (d *daemon) stop() error {
 		return fmt.Errorf("asked to stop, %w", d.process.Err())
 	}
 	return err
-}
-
-// freePort returns a port that nobody listens on just now.
-func freePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("finding a free port: %w", err)
-	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	return port, listener.Close()
 }

@@ -4,14 +4,15 @@
 package app_test
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"testing"
 
+	"samplecontroller.io/sample-controller-manager/hack/cluster"
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
@@ -21,9 +22,13 @@ func TestCallersLeaveFilesForTheWork(t *testing.T) {
 	const files, connections = 200, 300
 	ns := newNamespace(t)
 	proxy := clustertest.StartHoldingProxy(t, shared.Cluster(), nil)
-	address := fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	port, err := cluster.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := fmt.Sprintf("127.0.0.1:%d", port)
 	program := slices.Concat(
-		[]string{os.Args[0], anotherDaemon, "--bind-address=127.0.0.1", "--secure-port=" + strings.TrimPrefix(address, "127.0.0.1:")},
+		[]string{os.Args[0], anotherDaemon, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port)},
 		daemonFlags(proxy.Kubeconfig(t, namespace, namespace)), patient)
 	cmd := exec.Command("sh", append([]string{"-c", fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, files)}, program...)...)
 	stop := startProcess(t, processLog(t), cmd)
@@ -32,18 +37,28 @@ func TestCallersLeaveFilesForTheWork(t *testing.T) {
 	foos.waitCondition(t, ns, "before", "Reconciling", "Progressing")
 
 	most := 0
+	open := func() int {
+		open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", cmd.Process.Pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		most = max(most, len(open))
+		return len(open)
+	}
 	for range connections {
 		connection, err := net.Dial("tcp", address)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer connection.Close()
-		open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", cmd.Process.Pid))
-		if err != nil {
-			t.Fatal(err)
-		}
-		most = max(most, len(open))
+		open()
 	}
+	clustertest.WaitUntil(t, "callers have the files that they may take", func(context.Context) error {
+		if n := open(); n < files/4 {
+			return fmt.Errorf("%d are open", n)
+		}
+		return nil
+	})
 	t.Logf("at most %d of %d files were open", most, files)
 	if most > files/2 { // a quarter for callers, and the rest for the work, which has a few
 		t.Errorf("%d of %d files were open while callers connected, want at most half of them", most, files)
@@ -55,15 +70,4 @@ func TestCallersLeaveFilesForTheWork(t *testing.T) {
 		t.Errorf("the Lease is held by %q, want %q", got, holder)
 	}
 	stop()
-}
-
-// freePort returns a port that nobody listens on.
-func freePort(t *testing.T) int {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port
 }

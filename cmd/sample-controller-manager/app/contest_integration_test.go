@@ -16,12 +16,12 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// TestContestedImageIsCorrectedSlowly has another program set the image of a Deployment
-// each time that the daemon has corrected it.
+// TestContestedImageIsCorrectedSlowly overwrites the image of a Deployment each time the
+// daemon corrects it.
 func TestContestedImageIsCorrectedSlowly(t *testing.T) {
 	const declared, rivals, most = "nginx:1.29", "nginx:1.28", 6 // most: five at once, and one later
 	all := sideBySide(t)
-	startDaemon(t)
+	startDaemon(t, patient...)
 	for _, k := range all {
 		object := k.New("a", 1)
 		object.Spec.Image = declared

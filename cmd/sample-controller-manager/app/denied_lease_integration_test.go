@@ -16,11 +16,12 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// TestReplicaDeniedLeaseUpdatesIsHealthy takes the right to update the Lease from the
-// leader, for longer than the watchdog of client-go lets a Lease go unrenewed: 20 seconds
-// after it has expired.
+// TestReplicaDeniedLeaseUpdatesIsHealthy revokes the leader's right to update the Lease. The
+// probes must pass for longer than client-go's watchdog tolerates: 20 s after the Lease has
+// expired.
 func TestReplicaDeniedLeaseUpdatesIsHealthy(t *testing.T) {
 	clustertest.Long(t)
+	ownCluster(t) // TestRequestsNameWhomTheyServe allows no denied request in the audit log
 	const duration, tolerance = 6 * time.Second, 20 * time.Second
 	ns := newNamespace(t)
 	server := startDaemon(t, "--leader-elect-lease-duration="+duration.String())
@@ -31,7 +32,7 @@ func TestReplicaDeniedLeaseUpdatesIsHealthy(t *testing.T) {
 	grant := revokeLeaseUpdates(t)
 	clustertest.WaitUntil(t, "the term is lost", func(context.Context) error {
 		if got := metric(t, server, admin, lostTerms); got != terms+1 {
-			return fmt.Errorf("%v terms were lost, before it were %v", got, terms)
+			return fmt.Errorf("%v terms were lost, want %v", got, terms+1)
 		}
 		return nil
 	})
@@ -48,7 +49,7 @@ func TestReplicaDeniedLeaseUpdatesIsHealthy(t *testing.T) {
 	foos.waitCondition(t, ns, "granted", "Reconciling", "Progressing")
 }
 
-// revokeLeaseUpdates takes the right to update the Lease from the daemon.
+// revokeLeaseUpdates revokes the daemon's right to update the Lease until grant is called.
 func revokeLeaseUpdates(t *testing.T) (grant func()) {
 	t.Helper()
 	const name = namespace + "-leader-election"

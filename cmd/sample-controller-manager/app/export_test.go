@@ -7,8 +7,8 @@ import (
 	restclient "k8s.io/client-go/rest"
 )
 
-// SourceConfig and GatedConfig are what the constructors of this package make the clients
-// of informers and of controllers from.
+// SourceConfig returns the config of clients that informers read from.
 func (c *ControllerContext) SourceConfig() *restclient.Config { return c.rest("informers", noTimeout) }
 
+// GatedConfig returns the config of clients of the named controller.
 func (c *ControllerContext) GatedConfig(name string) *restclient.Config { return c.gated(name) }

@@ -14,9 +14,8 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// TestObjectsOfDeletedCRDDoNotWait deletes and recreates the CRD of Foos while the only
-// worker is held by a write and other Foos wait for it. Those are gone then, and must not
-// count as waiting.
+// TestObjectsOfDeletedCRDDoNotWait deletes and recreates the CRD of Foos while a write blocks
+// the only worker and other Foos wait. The deleted Foos must not count as waiting.
 func TestObjectsOfDeletedCRDDoNotWait(t *testing.T) {
 	ownCluster(t)
 	ns := newNamespace(t)
@@ -45,7 +44,14 @@ func TestObjectsOfDeletedCRDDoNotWait(t *testing.T) {
 	for i := range 5 {
 		foos.Create(t, ns, fmt.Sprintf("gone-%d", i), 1)
 	}
-	<-held.Arrived()
+	clustertest.WaitUntil(t, "the only worker is held by a write", func(context.Context) error {
+		select {
+		case <-held.Arrived():
+			return nil
+		default:
+			return errors.New("no write has arrived")
+		}
+	})
 	clustertest.WaitUntil(t, "a Foo waits for the worker", func(context.Context) error {
 		if waiting() == 0 {
 			return errors.New("none does")
@@ -67,7 +73,7 @@ func TestObjectsOfDeletedCRDDoNotWait(t *testing.T) {
 	foos.waitCondition(t, ns, "new", "Reconciling", "Progressing")
 	clustertest.WaitUntil(t, "no Foo waits", func(context.Context) error {
 		if seconds := waiting(); seconds != 0 {
-			return fmt.Errorf("one waits since %v s", seconds)
+			return fmt.Errorf("the oldest has waited for %v s", seconds)
 		}
 		return nil
 	})

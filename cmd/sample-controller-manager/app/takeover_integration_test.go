@@ -64,7 +64,8 @@ func processLog(t *testing.T) io.Writer {
 	return &log
 }
 
-// startProcess starts a program that is to end in order when stop asks for it.
+// startProcess starts a program. stop sends SIGTERM and fails the test unless the program
+// exits with 0.
 func startProcess(t *testing.T, log io.Writer, cmd *exec.Cmd) (stop func()) {
 	t.Helper()
 	cmd.Stdout, cmd.Stderr = log, log

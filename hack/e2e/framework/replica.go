@@ -9,8 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -22,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"samplecontroller.io/sample-controller-manager/hack/cluster"
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
@@ -183,19 +182,14 @@ func WaitLeader(t *testing.T, but string) (holder string) {
 	return holder
 }
 
-// FreePort returns a port that no process listens on. It is below those that the kernel
-// gives to connections, so that none takes it before the replica listens.
+// FreePort is [cluster.FreePort].
 func FreePort(t *testing.T) int {
 	t.Helper()
-	for range 100 {
-		port := 20000 + rand.IntN(12000)
-		if listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
-			listener.Close()
-			return port
-		}
+	port, err := cluster.FreePort()
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("no port from 20000 to 31999 is free")
-	return 0
+	return port
 }
 
 // OneWorker are the flags of a replica that syncs one object of a kind after another.

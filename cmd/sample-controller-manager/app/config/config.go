@@ -33,7 +33,8 @@ type Config struct {
 	Workers      map[string]int
 	FeatureGates featuregate.FeatureGate
 
-	// ControllerFlags are the values of the flags of all controllers, by name.
+	// ControllerFlags has the values of the controllers' own flags by name of the flag, also
+	// of disabled controllers.
 	ControllerFlags map[string]string
 
 	// LeaderElection says whether and how to campaign, and how long each request of

@@ -20,7 +20,8 @@ type Configuration struct {
 	metav1.TypeMeta `json:",inline"`
 	// Generic is what every controller manager has.
 	Generic cmconfigv1alpha1.GenericControllerManagerConfiguration `json:"generic"`
-	// ControllerFlags are the values of the flags of all controllers, by name.
+	// ControllerFlags has the values of the controllers' own flags by name of the flag, also
+	// of disabled controllers.
 	ControllerFlags map[string]string `json:"controllerFlags"`
 	// Namespace is the one that the controllers serve, empty for all.
 	Namespace string `json:"namespace"`

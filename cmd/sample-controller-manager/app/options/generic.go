@@ -109,8 +109,8 @@ func flatten(err error) []error {
 // meant to be for ever, is far from where that overflows.
 const longest = 365 * 24 * time.Hour
 
-// CheckDuration returns what is wrong with the value of a duration flag, which may be from
-// least to a year.
+// CheckDuration returns an error if the value of a duration flag is less than least or more
+// than a year.
 func CheckDuration(flag string, value, least time.Duration) []error {
 	switch {
 	case value < least:

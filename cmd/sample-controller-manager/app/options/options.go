@@ -43,7 +43,7 @@ type Controllers interface {
 	Enabled(selection []string) ([]string, error)
 	// AddFlags adds the flags of each controller to the section of its name.
 	AddFlags(sections *cliflag.NamedFlagSets)
-	// Validate returns what is wrong with the values of those flags.
+	// Validate returns one error for each invalid value of those flags.
 	Validate() []error
 	// Workers returns the default concurrency of a controller.
 	Workers(name string) int
@@ -107,13 +107,13 @@ func (o *Options) Flags() *cliflag.NamedFlagSets {
 	o.LeaderElection.AddFlags(generic)
 	o.FeatureGates.AddFlag(generic)
 	o.Workers.addFlags(&o.flags)
-	o.Generic.controllers.AddFlags(&o.flags)
 	o.Server.AddFlags(&o.flags)
 	o.Metrics.AddFlags(o.flags.FlagSet("metrics"))
 	manager.AddLogFlags(o.Logs, o.flags.FlagSet("logs"))
 	o.Client.addAddressFlags(o.flags.FlagSet("misc"))
 	verflag.AddFlags(o.flags.FlagSet("global"))
 	globalflag.AddGlobalFlags(o.flags.FlagSet("global"), ComponentName, logs.SkipLoggingConfigurationFlags())
+	o.Generic.controllers.AddFlags(&o.flags)
 	return &o.flags
 }
 

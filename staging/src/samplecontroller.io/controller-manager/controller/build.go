@@ -40,6 +40,9 @@ func (r *Registry[C]) Build(ctx context.Context, c C, names []string) ([]Control
 		if err != nil {
 			return nil, fmt.Errorf("building %s: %w", d.Name, err)
 		}
+		if built == nil {
+			return nil, fmt.Errorf("building %s: its constructor returned no controller", d.Name)
+		}
 		if got := built.Name(); got != d.Name {
 			return nil, fmt.Errorf("building %s: its constructor returned a controller named %q: give the controller, and its loop, the name of its descriptor", d.Name, got)
 		}

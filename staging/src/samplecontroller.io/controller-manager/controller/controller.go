@@ -43,11 +43,11 @@ type Descriptor[C any] struct {
 	DisabledByDefault bool
 	// Workers is how many syncs run at once by default.
 	Workers int
-	// Flags adds the flags of the controller, which --help shows in a section of its own.
-	// It is called once. nil: there are none.
+	// Flags adds the flags of the controller; --help shows them in a section named after
+	// it. [Registry.AddFlags] calls it once. Optional.
 	Flags func(*pflag.FlagSet)
-	// Validate returns what is wrong with the values of its flags. Each error begins with
-	// the name of the flag. nil: nothing can be.
+	// Validate returns one error for each invalid flag value, in the form
+	// "--flag: message". Optional.
 	Validate func() []error
 	// Rules are the permissions that the controller needs, and no more. They
 	// name every API that it reads or writes.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/pflag"
 	cliflag "k8s.io/component-base/cli/flag"
 )
 
@@ -19,8 +20,8 @@ var namePattern = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
 // nameSuffix tells the name of a controller from that of a kind.
 const nameSuffix = "-controller"
 
-// Registry is the controller map of a program. It does not change after it was
-// made and may be used by several goroutines.
+// Registry is the controller map of a program. It may be used by several goroutines once the
+// flags are parsed. It serves one command, because its descriptors hold the values of flags.
 type Registry[C any] struct {
 	descriptors []Descriptor[C]
 	names       map[string]string // every name and alias to the name
@@ -89,16 +90,26 @@ func (r *Registry[C]) Workers(name string) int {
 	return d.Workers
 }
 
-// AddFlags adds the flags of each controller to the section of its name.
+// AddFlags adds the flags of each controller to the section named after it. Call it after all
+// other flags have been added. It panics if another section has a flag of the same name,
+// because pflag would silently ignore one of the two.
 func (r *Registry[C]) AddFlags(sections *cliflag.NamedFlagSets) {
 	for _, d := range r.descriptors {
-		if d.Flags != nil {
-			d.Flags(sections.FlagSet(d.Name))
+		if d.Flags == nil {
+			continue
 		}
+		own := sections.FlagSet(d.Name)
+		d.Flags(own)
+		own.VisitAll(func(f *pflag.Flag) {
+			for section, flags := range sections.FlagSets {
+				mustf(section == d.Name || flags.Lookup(f.Name) == nil,
+					"adding flags of %s: --%s is already in section %q", d.Name, f.Name, section)
+			}
+		})
 	}
 }
 
-// Validate returns what is wrong with the values of the flags of all controllers.
+// Validate returns one error for each invalid value of the flags of all controllers.
 func (r *Registry[C]) Validate() []error {
 	var errs []error
 	for _, d := range r.descriptors {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+	cliflag "k8s.io/component-base/cli/flag"
 )
 
 // given stands for what a program gives to its constructors.
@@ -189,4 +191,15 @@ func TestWorkersOfAController(t *testing.T) {
 			t.Errorf("Workers(%q) = %d, want %d", name, got, want)
 		}
 	}
+}
+
+func TestTheSameFlagTwicePanics(t *testing.T) {
+	flag := func(d *Descriptor[given]) { d.Flags = func(fs *pflag.FlagSet) { fs.Int("size", 1, "") } }
+	r := NewRegistry(descriptor("bar-controller", flag), descriptor("foo-controller", flag))
+	defer func() {
+		if got, want := recover(), `adding flags of foo-controller: --size is already in section "bar-controller"`; got != want {
+			t.Errorf("panic %v, want %s", got, want)
+		}
+	}()
+	r.AddFlags(&cliflag.NamedFlagSets{})
 }

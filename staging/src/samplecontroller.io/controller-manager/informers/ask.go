@@ -65,9 +65,9 @@ func WithoutWatchList() Option { return func(o *options) { o.watchList = false }
 // makes it if nobody has asked before. It reads from source, which must be a client of that
 // resource. The options, after those of the handle, say how.
 //
-// The first call decides about the source and the options. To ask for another version, type
-// or selector than before is a mistake, because all share one informer; so is a T that the
-// source does not list, unless a transform makes it. Then Ask panics.
+// All calls for a resource share one informer. The first call decides its source, indexers,
+// transform and resync; later calls must ask for the same version, type and selector. Ask
+// panics if they do not, or if source does not list T and no transform makes T.
 func Ask[T cache.Object, L runtime.Object](h *Handle, resource schema.GroupVersionResource, source Source[L], opts ...Option) cache.TypedSharedIndexInformer[T] {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -85,7 +85,7 @@ func Ask[T cache.Object, L runtime.Object](h *Handle, resource schema.GroupVersi
 		panic(fmt.Sprintf("asking for %v as %v: there is an informer of %v, which is a %T", resource, reflect.TypeFor[T](), i.resource, i.typed))
 	}
 	if i.selector != o.selector {
-		panic(fmt.Sprintf("asking for %v with selector %q: its informer has selector %q, and all controllers share it: ask with the same selector, or without one and filter in the controller",
+		panic(fmt.Sprintf("asking for %v with selector %q: its informer has selector %q, and all callers share it: use the same selector in all calls, or none in all calls and filter in each controller",
 			resource, o.selector, i.selector))
 	}
 	return typed

@@ -13,10 +13,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// ClientFor returns a function that makes the client of a resource for a namespace, empty
-// for all. The objects of the resource are of type T and its lists of type L, both pointers
-// to structs that the scheme knows. No generated code is needed: the client is what
-// generated ones are made of, and package informers reads from it.
+// ClientFor returns a function that returns the client of a resource in a namespace; ""
+// means all namespaces. T is the type of the objects and L of their lists: both are pointers
+// to structs registered in scheme. The clients can be a source of package informers.
 func ClientFor[T Object, L runtime.Object](config *rest.Config, scheme *runtime.Scheme, resource schema.GroupVersionResource) (func(namespace string) *gentype.ClientWithList[T, L], error) {
 	version := resource.GroupVersion()
 	for _, known := range []reflect.Type{reflect.TypeFor[T](), reflect.TypeFor[L]()} {

@@ -15,6 +15,6 @@
 // What the process is doing, it tells by its probes, in /statusz, and at
 // /debug/controllers: see package debug.
 //
-// [Options] and [NewCommand] are the flags that every controller manager has, and those of
-// its controllers. A program that needs another command calls [Run] itself.
+// [Options] holds the flags of every controller manager and of its controllers, and
+// [NewCommand] makes the command. A program that needs another command calls [Run] itself.
 package manager

@@ -26,7 +26,7 @@ type Registry interface {
 	Enabled(selection []string) ([]string, error)
 	// AddFlags adds the flags of each controller to the section of its name.
 	AddFlags(sections *cliflag.NamedFlagSets)
-	// Validate returns what is wrong with the values of those flags.
+	// Validate returns one error for each invalid value of those flags.
 	Validate() []error
 }
 
@@ -83,9 +83,9 @@ func (o *Options) AddFlags(sections *cliflag.NamedFlagSets) {
 		"The first item that names a controller decides.\n"+
 		"All controllers: "+strings.Join(o.registry.Names(), ", ")+"\nDisabled-by-default controllers: "+disabled)
 	o.LeaderElection.AddFlags(sections.FlagSet("leader election"))
-	o.registry.AddFlags(sections)
 	o.Server.AddFlags(sections)
 	AddLogFlags(o.Logs, sections.FlagSet("logs"))
+	o.registry.AddFlags(sections)
 }
 
 // Validate returns all that is wrong.

@@ -50,8 +50,9 @@ type Config struct {
 // Run runs the process until ctx ends. If it loses the lead it waits, with its
 // caches filled, until it leads again. As leader it hands over to a standby whose caches
 // are fresh if its own are not, or if its controllers make no progress. It returns nil if
-// all that it started has ended, and the Lease, if it was held, has been given up; an
-// error if controllers could not be stopped: then the process should end.
+// all that it started has ended and it has released the Lease, if it held it. It returns an
+// error before it starts anything if a controller has a loop that watches nothing. If it
+// cannot stop the controllers it returns an error, and the process should end.
 func Run(ctx context.Context, c Config) error {
 	if err := validate(c.Controllers); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,12 +27,15 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
+// patient keeps a busy machine from timing out writes: the API server would still make them.
+var patient = []string{"--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=40s", "--write-timeout=20s"}
+
 // TestWritesFollowChanges creates Foos and Icecreams and compares what the daemon writes
 // with what happens to their Deployments and Pods; then nothing happens.
 func TestWritesFollowChanges(t *testing.T) {
 	rest := time.Duration(framework.Count(60, 10)) * time.Second
 	framework.FreeLease(t)
-	r := framework.StartReplica(t).Ready()
+	r := framework.StartReplica(t, patient...).Ready()
 	holder := framework.WaitLeader(t, "")
 	namespaces, before := map[framework.Kind]string{}, map[framework.Kind]map[string]int{}
 	for _, k := range framework.Kinds {
@@ -49,7 +53,7 @@ func TestWritesFollowChanges(t *testing.T) {
 
 	// With one worker, an object that is made last is served after all others.
 	r.Stop()
-	r = framework.StartReplica(t, append([]string{"--concurrent-status-aggregator-syncs=1"}, framework.OneWorker...)...).Ready()
+	r = framework.StartReplica(t, slices.Concat(patient, framework.OneWorker, []string{"--concurrent-status-aggregator-syncs=1"})...).Ready()
 	framework.WaitLeader(t, holder)
 	for k, ns := range namespaces {
 		other := framework.NewNamespace(t)

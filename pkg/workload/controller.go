@@ -48,10 +48,9 @@ type Kind[T Object] interface {
 	Status(T) Status
 	// SameStatus tells whether what is the controller's of two statuses is the same.
 	SameStatus(a, b T) bool
-	// ApplyStatus has the object's status, which says what current does, say what wanted
-	// does, without conditions that wanted lacks: see [RemoveStray]. It returns the object
-	// as it was written, nil if nothing differed. It must not write to another version of
-	// the object than the given one.
+	// ApplyStatus changes the object's status from current to wanted, and removes conditions
+	// that wanted lacks: see [RemoveStray]. It returns the written object, or nil if nothing
+	// differed. It must write only to the given version of the object.
 	ApplyStatus(ctx context.Context, obj T, current, wanted Status) (T, error)
 }
 

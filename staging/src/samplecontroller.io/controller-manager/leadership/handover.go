@@ -85,8 +85,8 @@ func (e *Election) assess(ctx context.Context, s *situation) {
 	}
 }
 
-// annotate writes the annotations to the Lease as it was seen, and removes those that are
-// empty. It renews nothing: others go by the spec.
+// annotate writes the annotations to the given version of the Lease, and removes empty ones.
+// It does not renew the Lease: other processes look at the spec.
 func (e *Election) annotate(ctx context.Context, lease *coordinationv1.Lease, offered, preferred string) error {
 	ctx, cancel := context.WithTimeout(ctx, e.observer.timeout)
 	defer cancel()

@@ -26,7 +26,11 @@ import (
 const (
 	// startTimeout bounds each step of the start. Reached only when something
 	// is wrong, or the machine very busy.
-	startTimeout = 60 * time.Second
+	startTimeout = 3 * time.Minute
+
+	// stopTimeout bounds the end of kube-apiserver and etcd. kube-apiserver waits up to
+	// a minute for the requests that it has.
+	stopTimeout = 3 * time.Minute
 
 	// stopGrace is how long a component may take to end by itself. To kill one
 	// is no fault: nothing of what it would still do matters.

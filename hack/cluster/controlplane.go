@@ -32,6 +32,7 @@ func (c *Cluster) startControlPlane(o Options) error {
 
 	etcd.DataDir, apiServer.CertDir = filepath.Join(c.Dir, "etcd"), c.certFile("")
 	etcd.StartTimeout, apiServer.StartTimeout = startTimeout, startTimeout
+	etcd.StopTimeout, apiServer.StopTimeout = stopTimeout, stopTimeout
 	for _, dir := range []string{etcd.DataDir, apiServer.CertDir} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return err

@@ -4,6 +4,7 @@
 package objects
 
 import (
+	"slices"
 	"testing"
 
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
@@ -14,7 +15,8 @@ import (
 // [kind.WaitIdle] can be used.
 func onOneReplica(t *testing.T, tests map[string]func(t *testing.T, k framework.Kind, ns string)) {
 	framework.FreeLease(t)
-	r := framework.StartReplica(t, framework.OneWorker...).Ready()
+	// A write that times out on a busy machine may have been made without its Event.
+	r := framework.StartReplica(t, slices.Concat(patient, framework.OneWorker)...).Ready()
 	framework.OverKinds(t, func(t *testing.T, k framework.Kind) {
 		for name, test := range tests {
 			t.Run(name, func(t *testing.T) {

@@ -2,15 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The sample-controller-manager hosts the controllers of the kinds Foo and
-// Icecream. From here the way to any of them is: app/command.go,
-// app/descriptors.go, pkg/controller/<name>.
+// Icecream. From here the way to any of them is: app/program.go, pkg/controller/<name>.
 package main
 
 import (
 	"os"
 	"runtime/debug"
 
-	genericapiserver "k8s.io/apiserver/pkg/server"
+	"samplecontroller.io/controller-manager/manager"
 
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
 )
@@ -21,10 +20,8 @@ import (
 const gcPercent = 40
 
 func main() {
-	// First of all, so that a signal at any later moment ends the process in order.
-	ctx := genericapiserver.SetupSignalContext()
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	os.Exit(app.Execute(ctx, app.NewRegistry(), os.Args[1:]))
+	os.Exit(manager.Main(app.Program()))
 }

@@ -4,6 +4,7 @@
 package commandlines
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"strconv"
@@ -13,8 +14,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"samplecontroller.io/controller-manager/manager"
+	"samplecontroller.io/controller-manager/options"
+
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
-	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/options"
 )
 
 // TestWrongValues gives each wrong value alone: it is refused, and the refusal names the flag.
@@ -35,8 +38,8 @@ func TestWrongValues(t *testing.T) {
 // is a seed, so that the fuzzer finds them all.
 func FuzzCommandLine(f *testing.F) {
 	places := newPlaces(f)
-	registry := app.NewRegistry()
-	app.NewCommand(registry, options.NewOptions(registry)).Flags().VisitAll(func(flag *pflag.Flag) {
+	program := app.Program()
+	manager.NewCommand(program, program.Options()).Flags().VisitAll(func(flag *pflag.Flag) {
 		f.Add("--" + flag.Name + "=" + flag.DefValue)
 	})
 	for _, args := range []string{"", "-kubeconfig=x", "--", "foo", "-vh", "--v=3\n-v\n-3", "-", "---", "--=", "--controllers", "-h", "help\nstatus", "__complete\n--"} {
@@ -53,9 +56,9 @@ func FuzzCommandLine(f *testing.F) {
 // complete does what the command does with its arguments before it starts anything.
 func (p places) complete(t *testing.T, args []string) error {
 	t.Helper()
-	registry := app.NewRegistry()
-	o := options.NewOptions(registry)
-	command := app.NewCommand(registry, o)
+	program := app.Program()
+	o := program.Options()
+	command := manager.NewCommand(program, o)
 	command.RemoveCommand(command.Commands()...) // they have flags of their own
 	command.SilenceErrors = true
 	command.SetOut(io.Discard)
@@ -76,7 +79,8 @@ func (p places) complete(t *testing.T, args []string) error {
 		if err != nil {
 			return err
 		}
-		return show(config)
+		_, err = json.Marshal(program.Configz(config))
+		return err
 	}
 	return command.Execute()
 }

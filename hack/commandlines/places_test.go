@@ -4,8 +4,6 @@
 package commandlines
 
 import (
-	"encoding/json"
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -17,8 +15,7 @@ import (
 	"k8s.io/client-go/util/cert"
 	"k8s.io/klog/v2"
 
-	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/config"
-	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/options"
+	"samplecontroller.io/controller-manager/options"
 )
 
 // places are files that command lines name.
@@ -66,14 +63,6 @@ func endless(o *options.Options) bool {
 		}
 	}
 	return false
-}
-
-// show makes what /configz shows of a configuration.
-func show(c *config.Config) error {
-	if _, err := json.Marshal(c.Configz()); err != nil {
-		return fmt.Errorf("/configz: %w", err)
-	}
-	return nil
 }
 
 // listener is of the port 10261, which it does not open.

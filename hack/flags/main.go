@@ -15,11 +15,10 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
-	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/options"
 )
 
 func main() {
-	write(os.Stdout, options.NewOptions(app.NewRegistry()).Flags())
+	write(os.Stdout, app.Program().Options().Flags())
 }
 
 // write prints a table for each section, in the order of --help.

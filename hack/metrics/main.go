@@ -16,6 +16,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/component-base/metrics"
 
+	"samplecontroller.io/controller-manager/manager"
+
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
 )
 
@@ -50,7 +52,7 @@ func rows() ([]row, error) {
 		}
 	}
 	registry := metrics.NewKubeRegistry()
-	app.NewMetrics(func(registered ...metrics.Registerable) {
+	manager.NewMetrics(app.Program().Name, func(registered ...metrics.Registerable) {
 		registry.MustRegister(registered...)
 		for _, r := range registered {
 			add(kindOf(r), r)

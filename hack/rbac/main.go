@@ -26,16 +26,16 @@ func main() {
 	namespace := flag.String("namespace", "", "The namespace of the Role. Empty: a ClusterRole.")
 	policy := flag.String("policy", "", "The policy to print instead, by the name of its template: fence or audit-policy.")
 	flag.Parse()
-	if err := run(os.Stdout, app.NewRegistry(), *namespace, *policy); err != nil {
+	if err := run(os.Stdout, app.Program().Controllers, *namespace, *policy); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
 // run prints the policy, or the role of the namespace if there is none.
-func run(w io.Writer, registry *controller.Registry[*app.ControllerContext], namespace, policy string) error {
+func run(w io.Writer, controllers []controller.Descriptor, namespace, policy string) error {
 	needs := needs{}
-	for _, d := range registry.Descriptors() {
+	for _, d := range controllers {
 		for _, rule := range d.Rules {
 			if err := needs.add(d.Name, rule); err != nil {
 				return err
@@ -124,7 +124,7 @@ func write(w io.Writer, namespace string, rules []*rule) {
 		kind, in = "Role", "  namespace: "+namespace+"\n"
 	}
 	fmt.Fprintf(w, `# What the controllers need, each rule with those that need it. Generated from the
-# descriptors in cmd/sample-controller-manager/app: run hack/update-rbac.sh.
+# descriptors in pkg/controller: run hack/update-rbac.sh.
 apiVersion: rbac.authorization.k8s.io/v1
 kind: %s
 metadata:

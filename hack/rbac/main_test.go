@@ -4,16 +4,26 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"samplecontroller.io/controller-manager/controller"
 
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
+	"samplecontroller.io/sample-controller-manager/hack/cluster"
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
 func TestRules(t *testing.T) {
@@ -60,44 +70,108 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// A kind that the program does not know is fenced and audited as Foos are.
-func TestPoliciesHaveEveryRegisteredKind(t *testing.T) {
-	registry := controller.NewRegistry(append(app.NewRegistry().Descriptors(), controller.Descriptor[*app.ControllerContext]{
+// generate writes the role, or a policy, for our controllers and for one of a kind that the
+// program does not know, and returns the path.
+func generate(t *testing.T, policy string) string {
+	t.Helper()
+	program := app.Program(controller.Descriptor{
 		Name: "sundae-controller", Workers: 1,
-		New: func(context.Context, *app.ControllerContext) (controller.Controller, error) { return nil, nil },
+		New: func(context.Context, *controller.Context) (controller.Controller, error) { return nil, nil },
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"sundaes.example.com"}, Resources: []string{"sundaes"}, Verbs: []string{"list", "watch"}},
 			{APIGroups: []string{"sundaes.example.com"}, Resources: []string{"sundaes/status"}, Verbs: []string{"update", "patch"}},
 			{APIGroups: []string{"sundaes.example.com"}, Resources: []string{"sundaes/finalizers"}, Verbs: []string{"update"}},
-			{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"create", "delete"}},
+			{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"create", "patch", "delete"}},
 		},
-	})...)
-	rule := func(group, version, resource, operations string) string {
-		return fmt.Sprintf("    - apiGroups: [%q]\n      apiVersions: [%q]\n      resources: [%q]\n      operations: [%s]\n", group, version, resource, operations)
+	})
+	var out bytes.Buffer
+	err := run(&out, program.Controllers, "", policy)
+	path := filepath.Join(t.TempDir(), "generated.yaml")
+	if err := errors.Join(err, os.WriteFile(path, out.Bytes(), 0o600)); err != nil {
+		t.Fatal(err)
 	}
-	level := func(level, group, resource, verbs string) string {
-		return fmt.Sprintf("- level: %s\n  verbs: [%s]\n  resources:\n  - group: %q\n    resources: [%q]\n", level, verbs, group, resource)
-	}
-	for policy, want := range map[string][]string{
-		"fence": {
-			rule("apps", "v1", "deployments", `"CREATE", "DELETE", "UPDATE"`), rule("apps", "v1", "deployments/scale", `"UPDATE"`), rule("batch", "v1", "jobs", `"CREATE", "DELETE"`),
-			rule("controller.nicoleh.io", "v1alpha1", "icecreams/status", `"UPDATE"`), rule("samplecontroller.k8s.io", "v1alpha1", "foos/status", `"UPDATE"`),
-			rule("sundaes.example.com", "*", "sundaes/status", `"UPDATE"`), "  matchConditions:\n",
-		},
-		"audit-policy": {
-			"    - leases\n", level("Request", "apps", "deployments", `"patch"`), level("Request", "apps", "deployments/scale", `"update"`),
-			level("RequestResponse", "controller.nicoleh.io", "icecreams/status", `"patch"`), level("RequestResponse", "samplecontroller.k8s.io", "foos/status", `"patch"`),
-			level("RequestResponse", "sundaes.example.com", "sundaes/status", `"patch", "update"`), "- level: Metadata\n",
-		},
-	} {
-		var got strings.Builder
-		if err := run(&got, registry, "", policy); err != nil {
-			t.Fatal(err)
+	return path
+}
+
+// TestForeignKindPolicies runs an API server with what is generated for Sundaes: it fences
+// and audits the writes of their controller like those of ours.
+func TestForeignKindPolicies(t *testing.T) {
+	policy := map[string]string{"audit-policy-file": generate(t, "audit-policy")}
+	shared := clustertest.NewShared(cluster.Options{AuditLog: true, APIServerFlags: policy, Progress: os.Stderr})
+	t.Cleanup(func() {
+		if err := shared.Cluster().Stop(); err != nil {
+			t.Error(err)
 		}
-		if want := strings.Join(want, ""); !strings.Contains(got.String(), want) {
-			t.Errorf("%s: got\n%s\nwant in it\n%s", policy, got.String(), want)
+	})
+	shared.Kubectl(t, "apply", "-f", generate(t, ""), "-f", "testdata/crd.yaml")
+	clustertest.WaitUntil(t, "Sundaes are served", func(ctx context.Context) error {
+		_, err := shared.Cluster().Kubectl(ctx, "apply", "-f", "testdata/objects.yaml")
+		return err
+	})
+	sundae, status := shared.Kubectl(t, "get", "sundae", "a", "-o", "json"), `{"status":{"replicas":2}}`
+	job := `{"metadata":{"name":"b"},"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"b","image":"b"}]}}}}`
+	writes := []request{
+		{"patch foos/status", "/apis/samplecontroller.k8s.io/v1alpha1/namespaces/default/foos/a/status", status, false, auditv1.LevelRequestResponse},
+		{"patch deployments", "/apis/apps/v1/namespaces/default/deployments/a", `{"spec":{"replicas":2}}`, false, auditv1.LevelRequest},
+		{"patch sundaes/status", "/apis/sundaes.example.com/v1/namespaces/default/sundaes/a/status", status, true, auditv1.LevelRequestResponse},
+		{"update sundaes/status", "/apis/sundaes.example.com/v1/namespaces/default/sundaes/a/status", sundae, true, auditv1.LevelRequestResponse},
+		{"patch jobs", "/apis/batch/v1/namespaces/default/jobs/a", `{"spec":{"suspend":true}}`, true, auditv1.LevelRequest},
+		{"create jobs", "/apis/batch/v1/namespaces/default/jobs", job, true, auditv1.LevelMetadata},
+		{"delete jobs", "/apis/batch/v1/namespaces/default/jobs/a", `{"dryRun":["All"],"propagationPolicy":"Background"}`, true, auditv1.LevelMetadata},
+	}
+
+	// This fence knows no Sundaes, so it is the next that refuses their writes.
+	shared.Kubectl(t, "apply", "-k", "../../manifests/fence")
+	waitFenced(t, shared, writes, func(r request) bool { return !r.foreign })
+	shared.Kubectl(t, "apply", "-f", generate(t, "fence"))
+	waitFenced(t, shared, writes, func(request) bool { return true })
+	events, err := shared.Cluster().AuditEvents(func(event auditv1.Event) bool {
+		return event.User.Username == "system:serviceaccount:"+daemon+":"+daemon && event.ResponseStatus.Code < 300
+	})
+	for _, w := range writes {
+		logged, want := sets.New[string](), fmt.Sprintf("level %s, request body: %t", w.level, w.level != auditv1.LevelMetadata)
+		for _, event := range events {
+			if cluster.Call(event) == w.call {
+				logged.Insert(fmt.Sprintf("level %s, request body: %t", event.Level, event.RequestObject != nil))
+			}
+		}
+		if !logged.Equal(sets.New(want)) {
+			t.Errorf("audit log: %s: %q, %v, want %q", w.call, sets.List(logged), err, want)
 		}
 	}
+}
+
+const daemon = "sample-controller-manager"
+
+// request is a write of a controller, to a foreign kind or to one of ours, and its level in
+// the audit log.
+type request struct {
+	call, path, body string
+	foreign          bool
+	level            auditv1.Level
+}
+
+// waitFenced waits until the leader may make all writes, and the standby all but the fenced.
+func waitFenced(t *testing.T, shared *clustertest.Shared, writes []request, fenced func(request) bool) {
+	t.Helper()
+	replica := func(pod string) rest.Interface {
+		config := rest.AnonymousClientConfig(shared.Cluster().Config())
+		config.BearerToken = shared.Kubectl(t, "create", "token", daemon, "-n", daemon, "--bound-object-kind=Pod", "--bound-object-name="+pod)
+		return kubernetes.NewForConfigOrDie(config).Discovery().RESTClient()
+	}
+	leader, standby := replica("leader"), replica("standby")
+	clustertest.WaitUntil(t, "the leader writes and the fence is as wanted", func(ctx context.Context) error {
+		for _, w := range writes {
+			if err := clustertest.DryRun(ctx, leader, w.call, w.path, w.body); err != nil {
+				return fmt.Errorf("%s by the leader: %w", w.call, err)
+			}
+			err := clustertest.DryRun(ctx, standby, w.call, w.path, w.body)
+			if refused := err != nil && strings.Contains(err.Error(), "Pod standby does not hold the Lease"); refused != fenced(w) || !refused && err != nil {
+				return fmt.Errorf("%s by the standby: %v, want it to be fenced: %t", w.call, err, fenced(w))
+			}
+		}
+		return nil
+	})
 }
 
 func TestAddRefuses(t *testing.T) {

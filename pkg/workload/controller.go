@@ -68,8 +68,6 @@ type Options[T Object] struct {
 	Written *reconcile.Written
 	// Recorder tells of the objects.
 	Recorder record.EventRecorder
-	// Workers is how many objects are synced at once.
-	Workers int
 	// Loop is how its loop works.
 	Loop []reconcile.Option
 }
@@ -89,7 +87,6 @@ type Controller[T Object] struct {
 	clock    clock.PassiveClock
 	statuses string // what they are called in metrics
 	loop     *reconcile.Loop
-	workers  int
 }
 
 // NewController returns the controller of a kind. The name is also the field manager of
@@ -122,7 +119,6 @@ func NewController[T Object](name string, kind Kind[T], o Options[T]) (*Controll
 		recorder: o.Recorder,
 		reporter: lenient.NewReporter(o.Recorder),
 		clock:    clock.RealClock{},
-		workers:  o.Workers,
 		statuses: kind.StatusResource().String(),
 	}
 	c.loop = reconcile.New(name, c.sync, o.Loop...)
@@ -137,7 +133,7 @@ func (c *Controller[T]) Name() string { return c.name }
 // Run implements controller.Controller.
 func (c *Controller[T]) Run(ctx context.Context) error {
 	c.keeper.Begin()
-	return c.loop.Run(ctx, c.workers)
+	return c.loop.Run(ctx)
 }
 
 // Loop returns the controller's loop, for it to be told of more to watch before it is

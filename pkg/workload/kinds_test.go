@@ -126,7 +126,6 @@ func options[T workload.Object](f *fixture, objects cache.TypedSharedIndexInform
 		Writes:      f.writes,
 		Written:     &reconcile.Written{},
 		Recorder:    f.events,
-		Workers:     1,
 	}
 }
 

@@ -8,11 +8,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"samplecontroller.io/controller-manager/controller"
 )
 
-// NewRegistry panics on a bad descriptor.
+// controller.NewRegistry panics on a bad descriptor.
 func TestEveryControllerIsRegistered(t *testing.T) {
-	names := NewRegistry().Names()
+	names := controller.NewRegistry(Program().Controllers...).Names()
 	packages, err := os.ReadDir("../../../pkg/controller")
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +33,7 @@ func TestEveryControllerIsRegistered(t *testing.T) {
 }
 
 func TestRulesGrantNothingSweeping(t *testing.T) {
-	for _, d := range NewRegistry().Descriptors() {
+	for _, d := range Program().Controllers {
 		for _, rule := range d.Rules {
 			if slices.Contains(slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs), "*") {
 				t.Errorf("%s: rule %v has a wildcard", d.Name, rule)

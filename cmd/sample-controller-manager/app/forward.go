@@ -21,8 +21,6 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/streaming/pkg/httpstream"
 	"k8s.io/utils/ptr"
-
-	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/options"
 )
 
 // podToAsk returns the Pod that leads, unless another is wanted; empty if none does.
@@ -34,7 +32,7 @@ func (o *statusOptions) podToAsk(ctx context.Context, config *restclient.Config)
 	if err != nil {
 		return "", fmt.Errorf("making a client: %w", err)
 	}
-	lease, err := client.CoordinationV1().Leases(o.namespace).Get(ctx, options.ComponentName, metav1.GetOptions{})
+	lease, err := client.CoordinationV1().Leases(o.namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return "", nil
 	}
@@ -83,7 +81,7 @@ func forward(ctx context.Context, config *restclient.Config, namespace, pod stri
 		func(err error) bool { return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err) })
 	failure, ready, ended := &failure{}, make(chan struct{}), make(chan error, 1)
 	ctx, cancel := context.WithCancel(klog.NewContext(ctx, logr.New(failure)))
-	forwarder, err := portforward.NewOnAddressesWithContext(ctx, dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", options.DefaultPort)}, ready, io.Discard, io.Discard)
+	forwarder, err := portforward.NewOnAddressesWithContext(ctx, dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", port)}, ready, io.Discard, io.Discard)
 	if err != nil {
 		cancel()
 		return nil, err

@@ -64,7 +64,7 @@ func TestALostLeaseCostsNeitherTheProcessNorARelist(t *testing.T) {
 	foos.Create(t, ns, "before", 1)
 	foos.waitCondition(t, ns, "before", "Reconciling", "Progressing")
 	admin := token(t, newNamespace(t), clusterRole(t, everything))
-	terms := metric(t, server, admin, lostTerms)
+	waitLost := expectLoss(t, server, admin)
 
 	t.Cleanup(func() { // the next test is not to wait for the usurper
 		err := shared.Kube().CoordinationV1().Leases(namespace).Delete(context.WithoutCancel(t.Context()), namespace, metav1.DeleteOptions{})
@@ -74,12 +74,7 @@ func TestALostLeaseCostsNeitherTheProcessNorARelist(t *testing.T) {
 	})
 	patchLease(t, `{"spec":{"holderIdentity":"usurper","leaseDurationSeconds":300}}`)
 	lost := metav1.NowMicro()
-	clustertest.WaitUntil(t, "the loss is counted", func(context.Context) error {
-		if got := metric(t, server, admin, lostTerms); got != terms+1 {
-			return fmt.Errorf("%v terms were lost, before it were %v", got, terms)
-		}
-		return nil
-	})
+	waitLost()
 	if body := get(t, server, "/readyz?verbose", admin, http.StatusOK); !strings.Contains(body, "\nleader: usurper leads since ") {
 		t.Errorf("/readyz?verbose does not say that the usurper leads:\n%s", body)
 	}
@@ -155,8 +150,26 @@ func TestLeaseWithAbsurdDurationIsTaken(t *testing.T) {
 	}
 }
 
-// lostTerms is the metric that counts the terms that were lost.
-const lostTerms = `sample_controller_manager_leadership_terms_total{end="lost"}`
+// The metrics that count the terms that were lost, and those that ended in order.
+const (
+	lostTerms     = `sample_controller_manager_leadership_terms_total{end="lost"}`
+	releasedTerms = `sample_controller_manager_leadership_terms_total{end="released"}`
+)
+
+// expectLoss returns a function that waits until the daemon has lost one more term.
+func expectLoss(t *testing.T, server *apptesting.Server, token string) (wait func()) {
+	t.Helper()
+	want := metric(t, server, token, lostTerms) + 1
+	return func() {
+		t.Helper()
+		clustertest.WaitUntil(t, "the term is lost", func(context.Context) error {
+			if got := metric(t, server, token, lostTerms); got < want {
+				return fmt.Errorf("%v terms were lost, want %v", got, want)
+			}
+			return nil
+		})
+	}
+}
 
 // metric returns the value of a series.
 func metric(t *testing.T, server *apptesting.Server, token, series string) float64 {

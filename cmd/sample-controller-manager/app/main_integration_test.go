@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	apptesting "samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/testing"
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
@@ -60,12 +61,15 @@ func startDaemon(t *testing.T, flags ...string) *apptesting.Server {
 	return server
 }
 
+// leaseDuration is that of a daemon unless a test gives it another.
+const leaseDuration = 6 * time.Second
+
 // daemonFlags are those of a daemon that campaigns.
 func daemonFlags(kubeconfig string) []string {
 	return []string{
 		"--kubeconfig=" + kubeconfig,
 		"--leader-elect-resource-namespace=" + namespace,
-		"--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=200ms",
+		"--leader-elect-lease-duration=" + leaseDuration.String(), "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=200ms",
 	}
 }
 

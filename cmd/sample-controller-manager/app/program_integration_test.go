@@ -9,7 +9,9 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -19,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/component-base/cli"
 
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/informers"
@@ -36,42 +37,31 @@ const libraryProgram = "library-program"
 // runLibraryProgram runs a program with one controller, which reads and annotates ConfigMaps
 // and sets no timeout of its own.
 func runLibraryProgram(args []string) {
-	const name = "seen-controller"
-	type shared struct {
-		configs   manager.Configs
-		informers *informers.Handle
-	}
-	registry := controller.NewRegistry(controller.Descriptor[shared]{Name: name, Workers: 1, New: func(_ context.Context, s shared) (controller.Controller, error) {
-		source, client := kubernetes.NewForConfigOrDie(s.configs.Informers), kubernetes.NewForConfigOrDie(s.configs.Controllers)
-		configMaps := informers.Ask[*corev1.ConfigMap](s.informers, corev1.SchemeGroupVersion.WithResource("configmaps"), source.CoreV1().ConfigMaps(""))
-		loop := reconcile.New(name, func(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
-			if key.Name != "a" { // the ConfigMaps of the cluster and of other tests
-				return 0, nil
-			}
-			configMap, err := client.CoreV1().ConfigMaps(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
-			if err != nil {
-				return 0, err
-			}
-			patch := fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q,"annotations":{"seen":"true"}}}`, configMap.ResourceVersion)
-			_, err = client.CoreV1().ConfigMaps(key.Namespace).Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: name})
-			return 0, err
-		})
-		reconcile.For(loop, configMaps)
-		return looper{loop}, nil
-	}})
-	command := manager.NewCommand(manager.NewOptions(libraryProgram, 0, registry), func(ctx context.Context, configs manager.Configs, enabled []string) (*informers.Handle, []controller.Controller, error) {
-		handle := informers.NewHandle()
-		controllers, err := registry.Build(ctx, shared{configs, handle}, enabled)
-		return handle, controllers, err
-	})
-	command.SetArgs(args)
-	os.Exit(cli.Run(command))
+	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer cancel()
+	os.Exit(manager.Execute(ctx, manager.Program{Name: libraryProgram, Controllers: []controller.Descriptor{{
+		Name: "seen-controller", Workers: 1, New: newSeen,
+	}}}, args))
 }
 
-// looper is a controller that has a loop, and one worker.
-type looper struct{ *reconcile.Loop }
-
-func (l looper) Run(ctx context.Context) error { return l.Loop.Run(ctx, 1) }
+func newSeen(_ context.Context, c *controller.Context) (controller.Controller, error) {
+	source, client := kubernetes.NewForConfigOrDie(c.ReadConfig()), kubernetes.NewForConfigOrDie(c.ClientConfig())
+	configMaps := informers.Ask[*corev1.ConfigMap](c.Informers(), corev1.SchemeGroupVersion.WithResource("configmaps"), source.CoreV1().ConfigMaps(c.Namespace()))
+	loop := c.Loop(func(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
+		if key.Name != "a" { // the ConfigMaps of the cluster and of other tests
+			return 0, nil
+		}
+		configMap, err := client.CoreV1().ConfigMaps(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+		if err != nil {
+			return 0, err
+		}
+		patch := fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q,"annotations":{"seen":"true"}}}`, configMap.ResourceVersion)
+		_, err = client.CoreV1().ConfigMaps(key.Namespace).Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: c.Name()})
+		return 0, err
+	})
+	reconcile.For(loop, configMaps)
+	return loop, nil
+}
 
 // TestLibraryProgramGivesUpRequestsInTime leaves one read of a program built on the library
 // unanswered. The program must repeat it after --write-timeout.

@@ -23,8 +23,6 @@ import (
 
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/debug"
-
-	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/options"
 )
 
 // defaultStatusTimeout is how long a replica is waited for.
@@ -58,8 +56,8 @@ func (o *statusOptions) validate() error {
 
 // newStatusCommand returns the subcommand that prints what the controllers of a replica
 // are doing.
-func newStatusCommand(registry *controller.Registry[*ControllerContext]) *cobra.Command {
-	o := statusOptions{namespace: options.ComponentName, output: "text", timeout: defaultStatusTimeout}
+func newStatusCommand(registry *controller.Registry) *cobra.Command {
+	o := statusOptions{namespace: name, output: "text", timeout: defaultStatusTimeout}
 	command := &cobra.Command{
 		Use: "status [controller [namespace/object]]",
 		Long: `Print what the controllers are doing: all of them, one with its last syncs, or what
@@ -103,7 +101,7 @@ sample-controller-manager-status-reader. A token gets to be seen by who is asked
 }
 
 // statusPath returns the path of the page that the arguments ask for.
-func statusPath(registry *controller.Registry[*ControllerContext], args []string) (string, error) {
+func statusPath(registry *controller.Registry, args []string) (string, error) {
 	if len(args) == 0 {
 		return debug.Path, nil
 	}
@@ -139,7 +137,7 @@ func (o *statusOptions) run(ctx context.Context, out, progress io.Writer, path s
 		return because(ctx, err)
 	}
 	if pod == "" {
-		server := fmt.Sprintf("https://127.0.0.1:%d", options.DefaultPort)
+		server := fmt.Sprintf("https://127.0.0.1:%d", port)
 		fmt.Fprintf(progress, "No Pod of namespace %s leads, asking %s\n", o.namespace, server)
 		return o.ask(ctx, config, out, server, path, o.insecure)
 	}
@@ -238,7 +236,7 @@ func (o *statusOptions) print(out io.Writer, path string, content []byte) error 
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("the answer is not that of a %s: %w", options.ComponentName, err)
+		return fmt.Errorf("the answer is not that of a %s: %w", name, err)
 	case o.output == "json":
 		_, err = out.Write(content)
 	case explained:

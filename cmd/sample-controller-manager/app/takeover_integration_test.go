@@ -22,6 +22,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"samplecontroller.io/controller-manager/manager"
+
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
@@ -33,7 +35,7 @@ const anotherDaemon = "another-daemon"
 func runAnotherDaemon(args []string) {
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer cancel()
-	os.Exit(app.Execute(ctx, app.NewRegistry(), args))
+	os.Exit(manager.Execute(ctx, app.Program(), args))
 }
 
 // startAnotherDaemon starts the daemon as a process of its own. The returned function

@@ -13,19 +13,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/gentype"
-	"k8s.io/client-go/kubernetes"
 	restclient "k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/record"
 
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/informers"
 	"samplecontroller.io/controller-manager/lenient"
-	"samplecontroller.io/controller-manager/reconcile"
 
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
 	apptesting "samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/testing"
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+	pkgkinds "samplecontroller.io/sample-controller-manager/pkg/kinds"
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
@@ -46,8 +44,7 @@ func TestThirdKindIsServed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	registry := controller.NewRegistry(append(app.NewRegistry().Descriptors(), sundaeDescriptor())...)
-	apptesting.StartWith(t, registry, daemonFlags(kubeconfig)...)
+	apptesting.StartWith(t, app.Program(sundaeDescriptor()), daemonFlags(kubeconfig)...)
 
 	object := sundaes.New("a", 1)
 	object.Spec.Image = "nginx:1.29"
@@ -108,8 +105,8 @@ func installSundaes(t *testing.T) {
 	}
 }
 
-func sundaeDescriptor() controller.Descriptor[*app.ControllerContext] {
-	return controller.Descriptor[*app.ControllerContext]{
+func sundaeDescriptor() controller.Descriptor {
+	return controller.Descriptor{
 		Name:    sundaes.Controller,
 		New:     newSundaeController,
 		Workers: 1,
@@ -120,28 +117,21 @@ func sundaeDescriptor() controller.Descriptor[*app.ControllerContext] {
 	}
 }
 
-func newSundaeController(_ context.Context, c *app.ControllerContext) (controller.Controller, error) {
-	source, err := sundaeClients(c.SourceConfig())
+func newSundaeController(_ context.Context, c *controller.Context) (controller.Controller, error) {
+	source, err := sundaeClients(c.ReadConfig())
 	if err != nil {
 		return nil, err
 	}
-	client, err := sundaeClients(c.GatedConfig(sundaes.Controller))
+	client, err := sundaeClients(c.ClientConfig())
 	if err != nil {
 		return nil, err
 	}
-	kube, err := kubernetes.NewForConfig(c.GatedConfig(sundaes.Controller))
+	objects := informers.Ask[*samplev1alpha1.Foo](c.Informers(), sundaes.GroupVersion().WithResource(sundaes.Resource), source(c.Namespace()))
+	o, err := pkgkinds.WorkloadOptions(c, sundaes.GroupVersion().WithResource(sundaes.Resource).GroupResource(), objects)
 	if err != nil {
 		return nil, err
 	}
-	return workload.NewController(sundaes.Controller, sundaeKind{client}, workload.Options[*samplev1alpha1.Foo]{
-		Objects:     informers.Ask[*samplev1alpha1.Foo](c.Informers, sundaes.GroupVersion().WithResource(sundaes.Resource), source(metav1.NamespaceAll)),
-		Deployments: c.Deployments(),
-		Client:      kube.AppsV1(),
-		Written:     &reconcile.Written{},
-		Recorder:    &record.FakeRecorder{},
-		Workers:     1,
-		Loop:        c.LoopOptions(sundaes.Controller),
-	})
+	return workload.NewController(sundaes.Controller, sundaeKind{client}, o)
 }
 
 // sundaeClients returns how to make clients for the Sundaes of a namespace.

@@ -240,9 +240,5 @@ func beReady(t *testing.T, ns, name string) {
 
 func kubectl(t *testing.T, args ...string) string {
 	t.Helper()
-	out, err := shared.Cluster().Kubectl(t.Context(), args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return shared.Kubectl(t, args...)
 }

@@ -6,6 +6,7 @@ package clustertest
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
@@ -149,4 +151,16 @@ func (o Objects) Patch(t *testing.T, ns, name, patch string) {
 // Touch changes an annotation, which asks the controller for nothing.
 func (o Objects) Touch(ctx context.Context, ns, name, value string) error {
 	return o.TryPatch(ctx, ns, name, fmt.Sprintf(`{"metadata":{"annotations":{"touched":%q}}}`, value))
+}
+
+// DryRun tries a write. The call names it as the audit log does, "patch foos/status", and a
+// patch is a JSON merge patch.
+func DryRun(ctx context.Context, client rest.Interface, call, path, body string) error {
+	verb, _, _ := strings.Cut(call, " ")
+	method := map[string]string{"create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}[verb]
+	request := client.Verb(method).AbsPath(path).Param("dryRun", metav1.DryRunAll).Body([]byte(body))
+	if verb == "patch" {
+		request.SetHeader("Content-Type", string(types.MergePatchType))
+	}
+	return request.Do(ctx).Error()
 }

@@ -95,6 +95,16 @@ func (s *Shared) Sample() sampleclientset.Interface { return s.start().sample }
 // Dynamic returns a client of a cluster admin for objects of any kind.
 func (s *Shared) Dynamic() dynamic.Interface { return s.start().dynamic }
 
+// Kubectl runs kubectl as a cluster admin and returns what it prints.
+func (s *Shared) Kubectl(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := s.Cluster().Kubectl(t.Context(), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
 // Stop ends the cluster if it was started. It is an error if kstatus does not agree with a
 // status in the audit log.
 func (s *Shared) Stop() error {

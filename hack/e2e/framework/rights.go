@@ -56,7 +56,7 @@ func granted(namespace string) (sets.Set[string], error) {
 // ControllerRights returns the rights that the controllers need in the namespaces they serve.
 func ControllerRights() sets.Set[string] {
 	rights := sets.New("create events", "patch events")
-	for _, d := range app.NewRegistry().Descriptors() {
+	for _, d := range app.Program().Controllers {
 		for _, rule := range d.Rules {
 			rights.Insert(Grants(rule.APIGroups, rule.Resources, rule.ResourceNames, rule.Verbs)...)
 		}

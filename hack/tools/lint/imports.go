@@ -35,40 +35,40 @@ var importRules = depguard.LinterSettings{
 	"api":     ours("The API must not need other code of ours.", in(inAPI), api),
 	"clients": ours("The clients are generated from the API alone.", in(inClients), api, clients),
 
-	// Each package of the library can be used alone, but for a few. The package manager
-	// puts them together.
-	"library": ours("Packages of the library are to be used one without the other.", in(inLibrary,
-		"!**/controller-manager/manager/**", "!**/controller-manager/supervisor/**",
-		"!**/controller-manager/debug/**", "!**/controller-manager/examples/**"),
+	// In the library, packages import downward: manager, then options, supervisor and debug,
+	// then controller, then the rest. No package of the rest knows another.
+	"library": ours(downward, in(inLibrary,
+		"!**/controller-manager/manager/**", "!**/controller-manager/options/**", "!**/controller-manager/supervisor/**",
+		"!**/controller-manager/debug/**", "!**/controller-manager/controller/**", "!**/controller-manager/examples/**"),
 		library+"/internal"),
-	"library/manager": ours("Package manager puts together only what every program needs.", in("**/controller-manager/manager/**"),
-		library+"/controller", library+"/debug", library+"/informers", library+"/internal",
-		library+"/leadership", library+"/reconcile", library+"/server", library+"/supervisor"),
-	"library/supervisor": ours("Package supervisor runs controllers, whatever starts it.", in("**/controller-manager/supervisor/**"),
+	"library/controller": ours(downward, in("**/controller-manager/controller/**"), belowController...),
+	"library/supervisor": ours(downward, in("**/controller-manager/supervisor/**"),
 		library+"/controller", library+"/internal", library+"/reconcile"),
-	"library/debug": ours("Package debug shows what controllers say about themselves.", in("**/controller-manager/debug/**"),
-		library+"/controller"),
+	"library/debug":   ours(downward, in("**/controller-manager/debug/**"), library+"/controller"),
+	"library/options": ours(downward, in("**/controller-manager/options/**"), append(belowController, library+"/controller", library+"/server")...),
+	"library/manager": ours(downward, in("**/controller-manager/manager/**"), append(belowController,
+		library+"/controller", library+"/debug", library+"/options", library+"/server", library+"/supervisor")...),
 	"library/examples": ours("Examples are what a stranger can write.", in("**/controller-manager/examples/**"), library),
 
 	// A controller knows no other controller, nor how it is started.
-	"controllers": ours("Controllers share code by way of pkg/workload, and get from the command what they need.", in("**/pkg/controller/**"),
-		api, clients,
-		library+"/controller", library+"/lenient", library+"/reconcile", library+"/writes",
-		root+"/pkg/workload", root+"/pkg/ownership", root+"/pkg/podrecord"),
+	"controllers": ours("Controllers share code by way of pkg/workload and pkg/kinds.", in("**/pkg/controller/**"),
+		append([]string{clients, root + "/pkg/kinds", root + "/pkg/workload", root + "/pkg/podrecord"}, workload...)...),
+	"kinds": ours("Package kinds has what the controllers share, but none of them.", in("**/pkg/kinds/**"),
+		append([]string{clients, library + "/informers", root + "/pkg/workload", root + "/pkg/podrecord"}, workload...)...),
 	"workload": ours("Package workload does for every kind what it does.", in("**/pkg/workload/**", "!$test"), workload...),
 	"workload/tests": ours("Package workload does for every kind what it does.", in("**/pkg/workload/*_test.go"),
 		append([]string{clients, root + "/pkg/controller", root + "/pkg/podrecord"}, workload...)...),
 	"ownership": ours("Package ownership only follows owner references.", in("**/pkg/ownership/**"), root+"/pkg/podrecord"),
 	"podrecord": ours("Package podrecord only keeps what is needed of a Pod.", in("**/pkg/podrecord/**")),
 
-	// The command. Only its package app puts everything together.
+	// The command. Its package app has the controller map.
 	"app": ours("Production code needs no test server and no cluster.", in(inApp+"**", "!$test", "!"+inApp+"testing/**"),
-		api, clients, library, root+"/pkg", app+"$", app+"/config", app+"/options"),
+		api, clients, library, root+"/pkg", app+"$"),
 	"app/tests": ours("Tests of package app run it on a cluster, and nothing else of hack.", in(inApp+"**_test.go"),
 		api, clients, library, root+"/pkg", app, root+"/hack/cluster"),
 	"app/testing": ours("The test server starts package app for tests.", in(inApp+"testing/**"),
 		api, clients, library, root+"/pkg", app),
-	"main": ours("The command only starts package app.", in("**/cmd/*/*.go"), app),
+	"main": ours("The command only starts the program of package app.", in("**/cmd/*/*.go"), app, library+"/manager"),
 
 	// Code that judges replicas by the audit log must not know how they work.
 	"leaders": ours("What judges replicas must not know how they work.", in("**/hack/e2e/leaders/**")),
@@ -94,6 +94,11 @@ var importRules = depguard.LinterSettings{
 		},
 	},
 }
+
+// downward says how packages of the library import each other.
+const downward = "Packages of the library import only those below them."
+
+var belowController = []string{library + "/informers", library + "/internal", library + "/leadership", library + "/lenient", library + "/reconcile", library + "/writes"}
 
 var workload = []string{api, library + "/controller", library + "/lenient", library + "/reconcile", library + "/writes", root + "/pkg/ownership"}
 

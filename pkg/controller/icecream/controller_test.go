@@ -79,7 +79,6 @@ func TestAPodThatIsPlacedWakesItsIcecream(t *testing.T) {
 			Client:      kube.AppsV1(),
 			Written:     &reconcile.Written{},
 			Recorder:    record.NewFakeRecorder(100),
-			Workers:     1,
 			Loop:        []reconcile.Option{reconcile.WithObserver(func(_ context.Context, o reconcile.Outcome) { syncs <- o.Result })},
 		}, chain)
 		if err != nil {

@@ -33,8 +33,6 @@ type Options struct {
 	Informers ownership.Informers
 	// Interval is how long after a write of an object the next one may come.
 	Interval time.Duration
-	// Workers is how many objects of each kind are synced at once.
-	Workers int
 	// Writes is what all that the controller writes passes through, and is told of
 	// what it need not write; it may be nil.
 	Writes *writes.Transport
@@ -47,7 +45,6 @@ type Options struct {
 type Controller struct {
 	loops    []*reconcile.Loop
 	explains []explain
-	workers  int
 }
 
 // NewController returns the controller. It adds indexes to the informers, so it must
@@ -57,7 +54,7 @@ func NewController(o Options, kinds ...KindOptions) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Controller{workers: o.Workers}
+	c := &Controller{}
 	for _, kind := range kinds {
 		loop, explain := kind(o, chain)
 		c.loops, c.explains = append(c.loops, loop), append(c.explains, explain)
@@ -132,7 +129,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		running.Go(func() {
 			// One that ends ends all.
 			defer cancel()
-			errs[i] = loop.Run(ctx, c.workers)
+			errs[i] = loop.Run(ctx)
 		})
 	}
 	running.Wait()

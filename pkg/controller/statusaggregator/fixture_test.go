@@ -116,7 +116,7 @@ func newBubble(t *testing.T, gvk schema.GroupVersionKind, interval time.Duration
 		defer b.mutex.Unlock()
 		b.outcomes = append(b.outcomes, o.Result)
 	})
-	controller, err := NewController(Options{Informers: chain, Interval: interval, Workers: 2, Loop: []reconcile.Option{observer}},
+	controller, err := NewController(Options{Informers: chain, Interval: interval, Loop: []reconcile.Option{observer, reconcile.WithWorkers(2)}},
 		Foos(foos, fooClient{server: b.foos}, writtenFoos), Icecreams(icecreams, icecreamClient{server: b.icecreams}, writtenIcecreams))
 	if err != nil {
 		t.Fatal(err)

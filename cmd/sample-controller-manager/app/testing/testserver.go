@@ -20,10 +20,9 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
 
-	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/manager"
 
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
-	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/options"
 )
 
 // Server is a daemon that runs in-process. As it registers pages that exist once
@@ -44,13 +43,13 @@ type Server struct {
 // before the daemon is ready.
 func Start(t testing.TB, flags ...string) *Server {
 	t.Helper()
-	return StartWith(t, app.NewRegistry(), flags...)
+	return StartWith(t, app.Program(), flags...)
 }
 
-// StartWith is [Start] for a daemon with the controllers of the registry.
-func StartWith(t testing.TB, registry *controller.Registry[*app.ControllerContext], flags ...string) *Server {
+// StartWith is [Start] for another program.
+func StartWith(t testing.TB, program manager.Program, flags ...string) *Server {
 	t.Helper()
-	o := options.NewOptions(registry)
+	o := program.Options()
 	fs := pflag.NewFlagSet(t.Name(), pflag.ContinueOnError)
 	for _, set := range o.Flags().FlagSets {
 		fs.AddFlagSet(set)
@@ -80,7 +79,7 @@ func StartWith(t testing.TB, registry *controller.Registry[*app.ControllerContex
 	}
 	go func() {
 		defer close(s.done)
-		s.err = app.Run(ctx, registry, config.Complete())
+		s.err = manager.Run(ctx, program, config)
 	}()
 	t.Cleanup(func() {
 		if err := s.Stop(); err != nil {

@@ -23,7 +23,7 @@ import (
 	"samplecontroller.io/controller-manager/informers"
 	"samplecontroller.io/controller-manager/reconcile"
 
-	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
+	"samplecontroller.io/sample-controller-manager/pkg/kinds"
 )
 
 // ControllerName is the name of the controller.
@@ -41,8 +41,8 @@ const Served = "served"
 const Delay = time.Second
 
 // Descriptor returns the controller as data.
-func Descriptor() controller.Descriptor[*app.ControllerContext] {
-	return controller.Descriptor[*app.ControllerContext]{
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
 		Name:    ControllerName,
 		New:     newController,
 		Workers: 10,
@@ -57,20 +57,23 @@ func Descriptor() controller.Descriptor[*app.ControllerContext] {
 type faulty struct {
 	*reconcile.Loop
 	configMaps corelisters.ConfigMapLister
-	workers    int
 	ends       chan func() error // what Run is to end with
 }
 
-func newController(_ context.Context, c *app.ControllerContext) (controller.Controller, error) {
-	client, err := kubernetes.NewForConfig(c.Kubeconfig)
+func newController(_ context.Context, c *controller.Context) (controller.Controller, error) {
+	client, err := kubernetes.NewForConfig(c.ReadConfig())
 	if err != nil {
 		return nil, fmt.Errorf("making client of %s: %w", ControllerName, err)
 	}
-	configMaps := informers.Ask[*corev1.ConfigMap](c.Informers, corev1.SchemeGroupVersion.WithResource("configmaps"), client.CoreV1().ConfigMaps(metav1.NamespaceAll))
-	f := &faulty{configMaps: corelisters.NewConfigMapLister(configMaps.GetIndexer()), workers: c.Workers[ControllerName], ends: make(chan func() error)}
-	f.Loop = reconcile.New(ControllerName, f.sync, c.LoopOptions(ControllerName)...)
+	foos, err := kinds.Foos(c)
+	if err != nil {
+		return nil, err
+	}
+	configMaps := informers.Ask[*corev1.ConfigMap](c.Informers(), corev1.SchemeGroupVersion.WithResource("configmaps"), client.CoreV1().ConfigMaps(metav1.NamespaceAll))
+	f := &faulty{configMaps: corelisters.NewConfigMapLister(configMaps.GetIndexer()), ends: make(chan func() error)}
+	f.Loop = c.Loop(f.sync)
 	reconcile.For(f.Loop, configMaps)
-	reconcile.Watch(f.Loop, c.Foos(), onFoo)
+	reconcile.Watch(f.Loop, foos, onFoo)
 	return f, nil
 }
 
@@ -90,7 +93,7 @@ func (f *faulty) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan error)
-	go func() { ended <- f.Loop.Run(ctx, f.workers) }()
+	go func() { ended <- f.Loop.Run(ctx) }()
 	select {
 	case err := <-ended:
 		return err

@@ -8,7 +8,7 @@ import (
 
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
-	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/manager"
 
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
 )
@@ -23,6 +23,5 @@ func Main() {
 		return
 	}
 	ctx := genericapiserver.SetupSignalContext()
-	registry := controller.NewRegistry(append(app.NewRegistry().Descriptors(), Descriptor())...)
-	os.Exit(app.Execute(ctx, registry, os.Args[2:]))
+	os.Exit(manager.Execute(ctx, app.Program(Descriptor()), os.Args[2:]))
 }

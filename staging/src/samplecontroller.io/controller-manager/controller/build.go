@@ -14,16 +14,16 @@ import (
 
 // AllowedBy returns those of the named controllers whose required feature gates
 // are all enabled, in the order of names.
-func (r *Registry[C]) AllowedBy(gates featuregate.FeatureGate, names []string) []string {
+func (r *Registry) AllowedBy(gates featuregate.FeatureGate, names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		d, _ := r.descriptor(name)
 		return slices.ContainsFunc(d.RequiredFeatureGates, func(f featuregate.Feature) bool { return !gates.Enabled(f) })
 	})
 }
 
-// Build makes the named controllers, each from c, sorted by name, and logs which
-// are enabled and which are not. It stops at the first that cannot be made.
-func (r *Registry[C]) Build(ctx context.Context, c C, names []string) ([]Controller, error) {
+// Build makes the named controllers, sorted by name, from what the process has, and logs
+// which are enabled and which are not. It stops at the first that cannot be made.
+func (r *Registry) Build(ctx context.Context, p *Process, names []string) ([]Controller, error) {
 	for _, name := range names {
 		if _, ok := r.descriptor(name); !ok {
 			return nil, r.unknown(name)
@@ -36,7 +36,7 @@ func (r *Registry[C]) Build(ctx context.Context, c C, names []string) ([]Control
 			disabled = append(disabled, d.Name)
 			continue
 		}
-		built, err := d.New(ctx, c)
+		built, err := d.New(ctx, p.context(d, r.statusGroups()))
 		if err != nil {
 			return nil, fmt.Errorf("building %s: %w", d.Name, err)
 		}
@@ -54,10 +54,10 @@ func (r *Registry[C]) Build(ctx context.Context, c C, names []string) ([]Control
 }
 
 // descriptor returns the descriptor of the controller of that name.
-func (r *Registry[C]) descriptor(name string) (Descriptor[C], bool) {
-	i := slices.IndexFunc(r.descriptors, func(d Descriptor[C]) bool { return d.Name == name })
+func (r *Registry) descriptor(name string) (Descriptor, bool) {
+	i := slices.IndexFunc(r.descriptors, func(d Descriptor) bool { return d.Name == name })
 	if i < 0 {
-		return Descriptor[C]{}, false
+		return Descriptor{}, false
 	}
 	return r.descriptors[i], true
 }

@@ -23,16 +23,16 @@ func names(controllers []Controller) []string {
 
 func TestBuildMakesTheNamedOnesSortedByName(t *testing.T) {
 	made := map[string]int{}
-	counted := func(d *Descriptor[given]) {
+	counted := func(d *Descriptor) {
 		name := d.Name
-		d.New = func(context.Context, given) (Controller, error) {
+		d.New = func(context.Context, *Context) (Controller, error) {
 			made[name]++
 			return fakeController(name), nil
 		}
 	}
 	r := NewRegistry(descriptor("c-controller", counted), descriptor("b-controller", counted), descriptor("a-controller", counted))
 
-	controllers, err := r.Build(t.Context(), given{}, []string{"c-controller", "a-controller"})
+	controllers, err := r.Build(t.Context(), newProcess(t, ""), []string{"c-controller", "a-controller"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,27 +44,12 @@ func TestBuildMakesTheNamedOnesSortedByName(t *testing.T) {
 	}
 }
 
-func TestBuildPassesOnWhatItIsGiven(t *testing.T) {
-	type deps struct{ word string }
-	var got deps
-	r := NewRegistry(Descriptor[deps]{Name: "foo-controller", Workers: 1, New: func(_ context.Context, d deps) (Controller, error) {
-		got = d
-		return fakeController("foo-controller"), nil
-	}})
-	if _, err := r.Build(t.Context(), deps{"word"}, r.Names()); err != nil {
-		t.Fatal(err)
-	}
-	if got.word != "word" {
-		t.Errorf("the constructor was given %v, want what Build was given", got)
-	}
-}
-
 func TestBuildSaysWhichControllerCannotBeMade(t *testing.T) {
 	broken := errors.New("no such thing")
-	r := NewRegistry(descriptor("foo-controller"), descriptor("bar-controller", func(d *Descriptor[given]) {
-		d.New = func(context.Context, given) (Controller, error) { return nil, broken }
+	r := NewRegistry(descriptor("foo-controller"), descriptor("bar-controller", func(d *Descriptor) {
+		d.New = func(context.Context, *Context) (Controller, error) { return nil, broken }
 	}))
-	controllers, err := r.Build(t.Context(), given{}, r.Names())
+	controllers, err := r.Build(t.Context(), newProcess(t, ""), r.Names())
 	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "building bar-controller") {
 		t.Errorf("Build: error %v, want one that wraps %v and names bar-controller", err, broken)
 	}
@@ -74,10 +59,10 @@ func TestBuildSaysWhichControllerCannotBeMade(t *testing.T) {
 }
 
 func TestBuildRefusesAnotherName(t *testing.T) {
-	r := NewRegistry(descriptor("foo-controller", func(d *Descriptor[given]) {
-		d.New = func(context.Context, given) (Controller, error) { return fakeController("bar-controller"), nil }
+	r := NewRegistry(descriptor("foo-controller", func(d *Descriptor) {
+		d.New = func(context.Context, *Context) (Controller, error) { return fakeController("bar-controller"), nil }
 	}))
-	_, err := r.Build(t.Context(), given{}, r.Names())
+	_, err := r.Build(t.Context(), newProcess(t, ""), r.Names())
 	if err == nil || !strings.Contains(err.Error(), "foo-controller") || !strings.Contains(err.Error(), `"bar-controller"`) {
 		t.Errorf("Build: error %v, want one with both names", err)
 	}
@@ -85,12 +70,12 @@ func TestBuildRefusesAnotherName(t *testing.T) {
 
 func TestBuildRefusesAnUnknownNameBeforeItMakesAny(t *testing.T) {
 	made := 0
-	r := NewRegistry(descriptor("foo-controller", aliases("foo"), func(d *Descriptor[given]) {
-		d.New = func(context.Context, given) (Controller, error) { made++; return fakeController(d.Name), nil }
+	r := NewRegistry(descriptor("foo-controller", aliases("foo"), func(d *Descriptor) {
+		d.New = func(context.Context, *Context) (Controller, error) { made++; return fakeController(d.Name), nil }
 	}))
 	// Build takes what Enabled returns, and that is never an alias.
 	for _, name := range []string{"fop-controller", "foo"} {
-		if _, err := r.Build(t.Context(), given{}, []string{"foo-controller", name}); err == nil {
+		if _, err := r.Build(t.Context(), newProcess(t, ""), []string{"foo-controller", name}); err == nil {
 			t.Errorf("Build with %q: no error", name)
 		}
 	}
@@ -105,8 +90,8 @@ func TestAllowedByLeavesOutControllersWhoseGatesAreClosed(t *testing.T) {
 	if err := gates.Add(map[featuregate.Feature]featuregate.FeatureSpec{open: {Default: true}, closed: {Default: false}}); err != nil {
 		t.Fatal(err)
 	}
-	requires := func(features ...featuregate.Feature) func(*Descriptor[given]) {
-		return func(d *Descriptor[given]) { d.RequiredFeatureGates = features }
+	requires := func(features ...featuregate.Feature) func(*Descriptor) {
+		return func(d *Descriptor) { d.RequiredFeatureGates = features }
 	}
 	r := NewRegistry(
 		descriptor("none-controller"),

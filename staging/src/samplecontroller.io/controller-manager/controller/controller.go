@@ -21,13 +21,12 @@ type Controller interface {
 	Run(ctx context.Context) error
 }
 
-// Constructor makes a controller from what the program gives to all its
-// constructors. It asks for informers and adds indexes to them; it starts
-// nothing and calls no API, because it runs on a standby too.
-type Constructor[C any] func(ctx context.Context, c C) (Controller, error)
+// Constructor makes a controller from its context. It asks for informers and adds indexes
+// to them; it starts nothing and calls no API, because it runs on a standby too.
+type Constructor func(ctx context.Context, c *Context) (Controller, error)
 
 // Descriptor is a controller as data.
-type Descriptor[C any] struct {
+type Descriptor struct {
 	// Name identifies the controller everywhere: in the --controllers flag, in
 	// logs, metrics, health checks, Events, and as field manager and user agent.
 	// It is a lower-case DNS label that ends in "-controller". Names are IDs:
@@ -36,7 +35,7 @@ type Descriptor[C any] struct {
 	// Aliases are other names that --controllers takes for it.
 	Aliases []string
 	// New makes the controller.
-	New Constructor[C]
+	New Constructor
 	// RequiredFeatureGates must all be enabled, or the controller is disabled.
 	RequiredFeatureGates []featuregate.Feature
 	// DisabledByDefault controllers are not enabled by "*".

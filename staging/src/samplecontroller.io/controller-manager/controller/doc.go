@@ -10,6 +10,8 @@
 // of a program. Help texts, selection by flag and RBAC manifests come from it
 // alone, without a cluster.
 //
-// The package knows no clients. What a constructor is given is a type parameter
-// of the program's choice.
+// A constructor gets a [Context], which is bound to its controller: configs for clients
+// whose writes pass only while the process leads and are counted, the informers of the
+// process, a recorder of Events, and loops with the settings of the program. What the
+// controllers of a process share is a [Process], which package manager makes.
 package controller

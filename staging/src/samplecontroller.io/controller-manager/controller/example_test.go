@@ -10,9 +10,6 @@ import (
 	"samplecontroller.io/controller-manager/controller"
 )
 
-// clients is what this program gives to its constructors.
-type clients struct{}
-
 // idle is a controller that has nothing to do.
 type idle struct{ name string }
 
@@ -26,13 +23,13 @@ func (c idle) Run(ctx context.Context) error {
 // The controller map of a program is one line for each controller. What is enabled
 // is decided from it alone.
 func ExampleRegistry_Enabled() {
-	newIdle := func(name string) controller.Constructor[clients] {
-		return func(context.Context, clients) (controller.Controller, error) { return idle{name}, nil }
+	newIdle := func(name string) controller.Constructor {
+		return func(context.Context, *controller.Context) (controller.Controller, error) { return idle{name}, nil }
 	}
 	registry := controller.NewRegistry(
-		controller.Descriptor[clients]{Name: "foo-controller", Aliases: []string{"foo"}, New: newIdle("foo-controller"), Workers: 10},
-		controller.Descriptor[clients]{Name: "bar-controller", Aliases: []string{"bar"}, New: newIdle("bar-controller"), Workers: 5},
-		controller.Descriptor[clients]{Name: "baz-controller", Aliases: []string{"baz"}, New: newIdle("baz-controller"), Workers: 5, DisabledByDefault: true},
+		controller.Descriptor{Name: "foo-controller", Aliases: []string{"foo"}, New: newIdle("foo-controller"), Workers: 10},
+		controller.Descriptor{Name: "bar-controller", Aliases: []string{"bar"}, New: newIdle("bar-controller"), Workers: 5},
+		controller.Descriptor{Name: "baz-controller", Aliases: []string{"baz"}, New: newIdle("baz-controller"), Workers: 5, DisabledByDefault: true},
 	)
 
 	fmt.Println(registry.Enabled([]string{"*"}))

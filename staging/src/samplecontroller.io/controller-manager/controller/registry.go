@@ -22,8 +22,8 @@ const nameSuffix = "-controller"
 
 // Registry is the controller map of a program. It may be used by several goroutines once the
 // flags are parsed. It serves one command, because its descriptors hold the values of flags.
-type Registry[C any] struct {
-	descriptors []Descriptor[C]
+type Registry struct {
+	descriptors []Descriptor
 	names       map[string]string // every name and alias to the name
 }
 
@@ -32,16 +32,16 @@ type Registry[C any] struct {
 // A descriptor that is incomplete, or whose name or alias is malformed or taken,
 // is a mistake of the programmer: NewRegistry panics, so that it shows at the
 // first start and in a test that only calls it.
-func NewRegistry[C any](descriptors ...Descriptor[C]) *Registry[C] {
-	r := &Registry[C]{names: map[string]string{}}
+func NewRegistry(descriptors ...Descriptor) *Registry {
+	r := &Registry{names: map[string]string{}}
 	for _, d := range descriptors {
 		r.register(d)
 	}
-	slices.SortFunc(r.descriptors, func(a, b Descriptor[C]) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(r.descriptors, func(a, b Descriptor) int { return strings.Compare(a.Name, b.Name) })
 	return r
 }
 
-func (r *Registry[C]) register(d Descriptor[C]) {
+func (r *Registry) register(d Descriptor) {
 	mustf(len(d.Name) > len(nameSuffix) && strings.HasSuffix(d.Name, nameSuffix),
 		"registering controller %q: its name must end in %q", d.Name, nameSuffix)
 	mustf(d.New != nil, "registering controller %q: it has no constructor", d.Name)
@@ -62,21 +62,21 @@ func mustf(ok bool, format string, args ...any) {
 }
 
 // Descriptors returns the descriptors of all controllers, sorted by name.
-func (r *Registry[C]) Descriptors() []Descriptor[C] { return slices.Clone(r.descriptors) }
+func (r *Registry) Descriptors() []Descriptor { return slices.Clone(r.descriptors) }
 
 // Names returns the names of all controllers, sorted.
-func (r *Registry[C]) Names() []string {
-	return r.collect(func(Descriptor[C]) bool { return true })
+func (r *Registry) Names() []string {
+	return r.collect(func(Descriptor) bool { return true })
 }
 
 // DisabledByDefault returns the names of those that "*" does not enable, sorted.
-func (r *Registry[C]) DisabledByDefault() []string {
-	return r.collect(func(d Descriptor[C]) bool { return d.DisabledByDefault })
+func (r *Registry) DisabledByDefault() []string {
+	return r.collect(func(d Descriptor) bool { return d.DisabledByDefault })
 }
 
 // Resolve returns the name of the controller that has this name or alias. If there is
 // none, the error says which there are.
-func (r *Registry[C]) Resolve(given string) (name string, err error) {
+func (r *Registry) Resolve(given string) (name string, err error) {
 	name, ok := r.names[given]
 	if !ok {
 		return "", r.unknown(given)
@@ -85,7 +85,7 @@ func (r *Registry[C]) Resolve(given string) (name string, err error) {
 }
 
 // Workers returns how many syncs the named controller runs at once by default.
-func (r *Registry[C]) Workers(name string) int {
+func (r *Registry) Workers(name string) int {
 	d, _ := r.descriptor(name)
 	return d.Workers
 }
@@ -93,7 +93,7 @@ func (r *Registry[C]) Workers(name string) int {
 // AddFlags adds the flags of each controller to the section named after it. Call it after all
 // other flags have been added. It panics if another section has a flag of the same name,
 // because pflag would silently ignore one of the two.
-func (r *Registry[C]) AddFlags(sections *cliflag.NamedFlagSets) {
+func (r *Registry) AddFlags(sections *cliflag.NamedFlagSets) {
 	for _, d := range r.descriptors {
 		if d.Flags == nil {
 			continue
@@ -110,7 +110,7 @@ func (r *Registry[C]) AddFlags(sections *cliflag.NamedFlagSets) {
 }
 
 // Validate returns one error for each invalid value of the flags of all controllers.
-func (r *Registry[C]) Validate() []error {
+func (r *Registry) Validate() []error {
 	var errs []error
 	for _, d := range r.descriptors {
 		if d.Validate != nil {
@@ -120,7 +120,7 @@ func (r *Registry[C]) Validate() []error {
 	return errs
 }
 
-func (r *Registry[C]) collect(want func(Descriptor[C]) bool) []string {
+func (r *Registry) collect(want func(Descriptor) bool) []string {
 	names := []string{}
 	for _, d := range r.descriptors {
 		if want(d) {
@@ -131,4 +131,4 @@ func (r *Registry[C]) collect(want func(Descriptor[C]) bool) []string {
 }
 
 // known returns all names and aliases, sorted.
-func (r *Registry[C]) known() []string { return slices.Sorted(maps.Keys(r.names)) }
+func (r *Registry) known() []string { return slices.Sorted(maps.Keys(r.names)) }

@@ -14,19 +14,16 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 )
 
-// given stands for what a program gives to its constructors.
-type given struct{}
-
 type fakeController string
 
 func (c fakeController) Name() string              { return string(c) }
 func (c fakeController) Run(context.Context) error { return nil }
 
 // descriptor returns a descriptor of which nothing is wrong.
-func descriptor(name string, change ...func(*Descriptor[given])) Descriptor[given] {
-	d := Descriptor[given]{
+func descriptor(name string, change ...func(*Descriptor)) Descriptor {
+	d := Descriptor{
 		Name:    name,
-		New:     func(context.Context, given) (Controller, error) { return fakeController(name), nil },
+		New:     func(context.Context, *Context) (Controller, error) { return fakeController(name), nil },
 		Workers: 1,
 	}
 	for _, f := range change {
@@ -35,101 +32,101 @@ func descriptor(name string, change ...func(*Descriptor[given])) Descriptor[give
 	return d
 }
 
-func aliases(names ...string) func(*Descriptor[given]) {
-	return func(d *Descriptor[given]) { d.Aliases = names }
+func aliases(names ...string) func(*Descriptor) {
+	return func(d *Descriptor) { d.Aliases = names }
 }
 
-func disabledByDefault(d *Descriptor[given]) { d.DisabledByDefault = true }
+func disabledByDefault(d *Descriptor) { d.DisabledByDefault = true }
 
 func TestRegistryPanicsOnBadRegistration(t *testing.T) {
 	long := strings.Repeat("x", 63-len("-controller"))
 	tests := map[string]struct {
-		descriptors []Descriptor[given]
+		descriptors []Descriptor
 		wantPanic   string // empty: none
 	}{
 		"a good one": {
-			descriptors: []Descriptor[given]{descriptor("foo-controller", aliases("foo"))},
+			descriptors: []Descriptor{descriptor("foo-controller", aliases("foo"))},
 		},
 		"several good ones": {
-			descriptors: []Descriptor[given]{descriptor("foo-controller", aliases("foo")), descriptor("bar-controller", aliases("bar", "baz"))},
+			descriptors: []Descriptor{descriptor("foo-controller", aliases("foo")), descriptor("bar-controller", aliases("bar", "baz"))},
 		},
 		"the longest name there may be": {
-			descriptors: []Descriptor[given]{descriptor(long + "-controller")},
+			descriptors: []Descriptor{descriptor(long + "-controller")},
 		},
 		"no name": {
-			descriptors: []Descriptor[given]{descriptor("")},
+			descriptors: []Descriptor{descriptor("")},
 			wantPanic:   `registering controller "": its name must end in "-controller"`,
 		},
 		"name without the suffix": {
-			descriptors: []Descriptor[given]{descriptor("foo")},
+			descriptors: []Descriptor{descriptor("foo")},
 			wantPanic:   `registering controller "foo": its name must end in "-controller"`,
 		},
 		"nothing but the suffix": {
-			descriptors: []Descriptor[given]{descriptor("-controller")},
+			descriptors: []Descriptor{descriptor("-controller")},
 			wantPanic:   `registering controller "-controller": its name must end in "-controller"`,
 		},
 		"upper case": {
-			descriptors: []Descriptor[given]{descriptor("Foo-controller")},
+			descriptors: []Descriptor{descriptor("Foo-controller")},
 			wantPanic:   `registering controller "Foo-controller": "Foo-controller" is no DNS label`,
 		},
 		"first letter a digit": {
-			descriptors: []Descriptor[given]{descriptor("1foo-controller")},
+			descriptors: []Descriptor{descriptor("1foo-controller")},
 			wantPanic:   `registering controller "1foo-controller": "1foo-controller" is no DNS label`,
 		},
 		"underscore": {
-			descriptors: []Descriptor[given]{descriptor("foo_bar-controller")},
+			descriptors: []Descriptor{descriptor("foo_bar-controller")},
 			wantPanic:   `registering controller "foo_bar-controller": "foo_bar-controller" is no DNS label`,
 		},
 		"name with a line break": {
-			descriptors: []Descriptor[given]{descriptor("foo\n-controller")},
+			descriptors: []Descriptor{descriptor("foo\n-controller")},
 			wantPanic:   `registering controller "foo\n-controller": "foo\n-controller" is no DNS label`,
 		},
 		"name too long": {
-			descriptors: []Descriptor[given]{descriptor("x" + long + "-controller")},
+			descriptors: []Descriptor{descriptor("x" + long + "-controller")},
 			wantPanic:   fmt.Sprintf(`registering controller "x%[1]s-controller": "x%[1]s-controller" is no DNS label`, long),
 		},
 		"no constructor": {
-			descriptors: []Descriptor[given]{descriptor("foo-controller", func(d *Descriptor[given]) { d.New = nil })},
+			descriptors: []Descriptor{descriptor("foo-controller", func(d *Descriptor) { d.New = nil })},
 			wantPanic:   `registering controller "foo-controller": it has no constructor`,
 		},
 		"no workers": {
-			descriptors: []Descriptor[given]{descriptor("foo-controller", func(d *Descriptor[given]) { d.Workers = 0 })},
+			descriptors: []Descriptor{descriptor("foo-controller", func(d *Descriptor) { d.Workers = 0 })},
 			wantPanic:   `registering controller "foo-controller": it has 0 workers`,
 		},
 		"negative workers": {
-			descriptors: []Descriptor[given]{descriptor("foo-controller", func(d *Descriptor[given]) { d.Workers = -1 })},
+			descriptors: []Descriptor{descriptor("foo-controller", func(d *Descriptor) { d.Workers = -1 })},
 			wantPanic:   `registering controller "foo-controller": it has -1 workers`,
 		},
 		"empty alias": {
-			descriptors: []Descriptor[given]{descriptor("foo-controller", aliases(""))},
+			descriptors: []Descriptor{descriptor("foo-controller", aliases(""))},
 			wantPanic:   `registering controller "foo-controller": "" is no DNS label`,
 		},
 		"alias that would switch off": {
-			descriptors: []Descriptor[given]{descriptor("foo-controller", aliases("-foo"))},
+			descriptors: []Descriptor{descriptor("foo-controller", aliases("-foo"))},
 			wantPanic:   `registering controller "foo-controller": "-foo" is no DNS label`,
 		},
 		"alias that would mean all": {
-			descriptors: []Descriptor[given]{descriptor("foo-controller", aliases("*"))},
+			descriptors: []Descriptor{descriptor("foo-controller", aliases("*"))},
 			wantPanic:   `registering controller "foo-controller": "*" is no DNS label`,
 		},
 		"the same name twice": {
-			descriptors: []Descriptor[given]{descriptor("foo-controller"), descriptor("foo-controller")},
+			descriptors: []Descriptor{descriptor("foo-controller"), descriptor("foo-controller")},
 			wantPanic:   `registering controller "foo-controller": "foo-controller" is taken by "foo-controller"`,
 		},
 		"alias that is its own name": {
-			descriptors: []Descriptor[given]{descriptor("foo-controller", aliases("foo-controller"))},
+			descriptors: []Descriptor{descriptor("foo-controller", aliases("foo-controller"))},
 			wantPanic:   `registering controller "foo-controller": "foo-controller" is taken by "foo-controller"`,
 		},
 		"the same alias twice": {
-			descriptors: []Descriptor[given]{descriptor("foo-controller", aliases("foo")), descriptor("bar-controller", aliases("foo"))},
+			descriptors: []Descriptor{descriptor("foo-controller", aliases("foo")), descriptor("bar-controller", aliases("foo"))},
 			wantPanic:   `registering controller "bar-controller": "foo" is taken by "foo-controller"`,
 		},
 		"alias that is the name of another": {
-			descriptors: []Descriptor[given]{descriptor("foo-controller"), descriptor("bar-controller", aliases("foo-controller"))},
+			descriptors: []Descriptor{descriptor("foo-controller"), descriptor("bar-controller", aliases("foo-controller"))},
 			wantPanic:   `registering controller "bar-controller": "foo-controller" is taken by "foo-controller"`,
 		},
 		"name that is the alias of another": {
-			descriptors: []Descriptor[given]{descriptor("foo-controller", aliases("bar-controller")), descriptor("bar-controller")},
+			descriptors: []Descriptor{descriptor("foo-controller", aliases("bar-controller")), descriptor("bar-controller")},
 			wantPanic:   `registering controller "bar-controller": "bar-controller" is taken by "foo-controller"`,
 		},
 	}
@@ -183,8 +180,8 @@ func TestRegistryDoesNotChangeWithWhatItReturns(t *testing.T) {
 
 func TestWorkersOfAController(t *testing.T) {
 	r := NewRegistry(
-		descriptor("a-controller", func(d *Descriptor[given]) { d.Workers = 3 }),
-		descriptor("b-controller", func(d *Descriptor[given]) { d.Workers = 5 }),
+		descriptor("a-controller", func(d *Descriptor) { d.Workers = 3 }),
+		descriptor("b-controller", func(d *Descriptor) { d.Workers = 5 }),
 	)
 	for name, want := range map[string]int{"a-controller": 3, "b-controller": 5, "unknown-controller": 0} {
 		if got := r.Workers(name); got != want {
@@ -194,7 +191,7 @@ func TestWorkersOfAController(t *testing.T) {
 }
 
 func TestTheSameFlagTwicePanics(t *testing.T) {
-	flag := func(d *Descriptor[given]) { d.Flags = func(fs *pflag.FlagSet) { fs.Int("size", 1, "") } }
+	flag := func(d *Descriptor) { d.Flags = func(fs *pflag.FlagSet) { fs.Int("size", 1, "") } }
 	r := NewRegistry(descriptor("bar-controller", flag), descriptor("foo-controller", flag))
 	defer func() {
 		if got, want := recover(), `adding flags of foo-controller: --size is already in section "bar-controller"`; got != want {

@@ -21,7 +21,7 @@ import (
 // Unlike there, an unknown name, a controller that is named both ways, and a
 // selection that enables nothing are errors. All that is wrong is reported
 // together, each with what to write instead.
-func (r *Registry[C]) Enabled(selection []string) ([]string, error) {
+func (r *Registry) Enabled(selection []string) ([]string, error) {
 	var errs []error
 	star := false
 	explicit := map[string]bool{} // name: enabled
@@ -45,7 +45,7 @@ func (r *Registry[C]) Enabled(selection []string) ([]string, error) {
 	if len(errs) > 0 {
 		return nil, utilerrors.NewAggregate(errs)
 	}
-	enabled := r.collect(func(d Descriptor[C]) bool {
+	enabled := r.collect(func(d Descriptor) bool {
 		if on, named := explicit[d.Name]; named {
 			return on
 		}
@@ -58,7 +58,7 @@ func (r *Registry[C]) Enabled(selection []string) ([]string, error) {
 }
 
 // unknown is the error for a name that is not registered.
-func (r *Registry[C]) unknown(given string) error {
+func (r *Registry) unknown(given string) error {
 	hint := ""
 	// Beyond a third of the letters it is another word rather than a slip.
 	distance := (len(given)+2)/3 + 1
@@ -71,7 +71,7 @@ func (r *Registry[C]) unknown(given string) error {
 }
 
 // nothing is the error for a selection that enables no controller.
-func (r *Registry[C]) nothing(selection []string) error {
+func (r *Registry) nothing(selection []string) error {
 	given := strings.Join(selection, ",")
 	onlyDisables := len(selection) > 0 && !slices.ContainsFunc(selection, func(item string) bool { return !strings.HasPrefix(item, "-") })
 	if onlyDisables {

@@ -14,7 +14,7 @@ import (
 )
 
 // selectable is a registry with all that a selection can tell apart.
-func selectable() *Registry[given] {
+func selectable() *Registry {
 	return NewRegistry(
 		descriptor("foo-controller", aliases("foo")),
 		descriptor("icecream-controller", aliases("icecream", "ice")),
@@ -63,7 +63,7 @@ func TestSelectionEnables(t *testing.T) {
 
 // asInKubeControllerManager returns what kube-controller-manager makes of the
 // selection, which knows no aliases at that point.
-func asInKubeControllerManager(r *Registry[given], selection []string) []string {
+func asInKubeControllerManager(r *Registry, selection []string) []string {
 	var canonical []string
 	for _, item := range selection {
 		given, off := strings.CutPrefix(item, "-")

@@ -77,6 +77,7 @@ func Ask[T cache.Object, L runtime.Object](h *Handle, resource schema.GroupVersi
 	}
 	i := h.informers[resource.GroupResource()]
 	if i == nil {
+		mustList[T](resource, source, opts)
 		i = newInformer[T](h, resource, source, o)
 		h.informers[resource.GroupResource()] = i
 	}
@@ -91,12 +92,20 @@ func Ask[T cache.Object, L runtime.Object](h *Handle, resource schema.GroupVersi
 	return typed
 }
 
-// newInformer returns an informer that is not yet served.
-func newInformer[T cache.Object, L runtime.Object](h *Handle, resource schema.GroupVersionResource, source Source[L], o options) *informer {
-	item := itemOf[L]()
-	if o.transform == nil && reflect.TypeOf(item) != reflect.TypeFor[T]() {
+// mustList panics if the source does not list T, and the options have no transform that may
+// make T of what it lists. The transform of the handle is for objects of all types.
+func mustList[T cache.Object, L runtime.Object](resource schema.GroupVersionResource, _ Source[L], opts []Option) {
+	var own options
+	for _, opt := range opts {
+		opt(&own)
+	}
+	if item := itemOf[L](); own.transform == nil && reflect.TypeOf(item) != reflect.TypeFor[T]() {
 		panic(fmt.Sprintf("asking for %v as %v: its source lists %T, and no transform is given", resource, reflect.TypeFor[T](), item))
 	}
+}
+
+// newInformer returns an informer that is not yet served.
+func newInformer[T cache.Object, L runtime.Object](h *Handle, resource schema.GroupVersionResource, source Source[L], o options) *informer {
 	i := &informer{resource: resource, selector: o.selector, handle: h, opened: make(chan struct{}, 1), since: time.Now()}
 	i.err = fmt.Errorf("%w: %s", ErrNotSynced, i.name())
 	p := patient[L]{source, o.selector, i}
@@ -107,7 +116,7 @@ func newInformer[T cache.Object, L runtime.Object](h *Handle, resource schema.Gr
 	}
 	i.SharedIndexInformer = cache.NewSharedIndexInformer(
 		cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: p.list, WatchFuncWithContext: p.watch}, streams),
-		item, o.resync, o.indexers)
+		itemOf[L](), o.resync, o.indexers)
 	utilruntime.Must(errors.Join(i.SetTransform(o.transform), i.SetWatchErrorHandlerWithContext(i.failed))) // it has not started
 	i.typed = cache.NewTypedSharedIndexInformer[T](i.SharedIndexInformer)
 	return i

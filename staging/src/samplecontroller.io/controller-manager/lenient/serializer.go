@@ -31,7 +31,7 @@ func RESTClientFor(config *rest.Config, version schema.GroupVersion, scheme *run
 		config.APIPath = "/api"
 	}
 	config.NegotiatedSerializer = NegotiatedSerializer(scheme)
-	config.AcceptContentTypes = runtime.ContentTypeJSON // nothing else can be mended
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON // only JSON can be repaired
 	if config.UserAgent == "" {
 		config.UserAgent = rest.DefaultKubernetesUserAgent()
 	}

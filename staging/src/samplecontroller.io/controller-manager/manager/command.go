@@ -4,112 +4,93 @@
 package manager
 
 import (
-	"context"
+	"errors"
 	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
+	"strings"
 
 	"github.com/spf13/cobra"
-	utilerrors "k8s.io/apimachinery/pkg/util/errors"
-	restclient "k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
+	"github.com/spf13/pflag"
 	cliflag "k8s.io/component-base/cli/flag"
+	componentlogs "k8s.io/component-base/logs"
 	"k8s.io/component-base/term"
+	"k8s.io/component-base/version/verflag"
+	"k8s.io/klog/v2"
 
-	"samplecontroller.io/controller-manager/controller"
-	"samplecontroller.io/controller-manager/informers"
-	"samplecontroller.io/controller-manager/leadership"
+	"samplecontroller.io/controller-manager/internal/connection"
+	"samplecontroller.io/controller-manager/internal/logs"
+	"samplecontroller.io/controller-manager/options"
 )
 
-// Build makes what the program hosts: its informers and the enabled controllers, from
-// clients that it makes from configs. It starts nothing.
-type Build func(ctx context.Context, configs Configs, enabled []string) (*informers.Handle, []controller.Controller, error)
-
-// Configs say how to reach the API server. What clients of either write passes only while
-// the process leads.
-type Configs struct {
-	// Informers is for the clients that informers read from: watches have no timeout.
-	Informers *restclient.Config
-	// Controllers is for the clients of controllers. Each request ends after
-	// --write-timeout, with all that client-go does when the API server asks it to retry
-	// later. A watch would end as soon.
-	Controllers *restclient.Config
-}
-
-// NewCommand returns the command of a program whose settings are o. It runs what
-// build makes until it is told to end, by SIGINT, SIGTERM or its context. A second
-// signal ends it at once.
-func NewCommand(o *Options, build Build) *cobra.Command {
+// NewCommand returns the command of the program. It parses its arguments into the options,
+// which must be those of [Program.Options]. Its context must be set.
+func NewCommand(p Program, o *options.Options) *cobra.Command {
 	command := &cobra.Command{
-		Use:  o.Name,
-		Args: cobra.NoArgs,
+		Use:  p.Name,
+		Long: strings.TrimLeft(fmt.Sprintf("%s\n\n%q prints the controllers that --controllers\nselects from.", p.Description, p.Name+" controllers"), "\n"),
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
-			defer stop()
-			// Then nobody catches the second signal.
-			defer context.AfterFunc(ctx, stop)()
-			return o.run(ctx, build)
+			verflag.PrintAndExitIfRequested()
+			if err := connection.NoticeDeadConnections(); err != nil {
+				return err
+			}
+			connection.FollowClientCertificates()
+			if err := o.Validate(); err != nil {
+				return err
+			}
+			// Before anything else may log, or make a client, which logs its requests if
+			// that was wanted when it was made.
+			if err := logs.Apply(cmd.Context(), o.Logs, o.FeatureGates); err != nil {
+				return err
+			}
+			defer logs.Flush()
+			config, err := o.Config(cmd.Context())
+			if err != nil {
+				if cmd.Context().Err() != nil {
+					return nil // told to end before
+				}
+				return err
+			}
+			cliflag.PrintFlags(cmd.Flags())
+			if err := Run(cmd.Context(), p, config); err != nil {
+				klog.FromContext(cmd.Context()).Error(err, "The controller manager ends with an error")
+				return errLogged
+			}
+			return nil
 		},
 		// A mistake is reported alone: the usage, a hundred lines long, would hide it.
 		SilenceUsage: true,
 	}
-	var sections cliflag.NamedFlagSets
-	o.AddFlags(&sections)
-	for _, flags := range sections.FlagSets {
-		command.Flags().AddFlagSet(flags)
+	command.SetFlagErrorFunc(flagError)
+	command.AddCommand(newControllersCommand(o.Controllers))
+	command.AddCommand(p.Commands...)
+	command.CompletionOptions.DisableDefaultCmd = true
+
+	flagSets := o.Flags()
+	for _, name := range flagSets.Order {
+		command.Flags().AddFlagSet(flagSets.FlagSets[name])
 	}
 	columns, _, _ := term.TerminalSize(command.OutOrStdout())
-	cliflag.SetUsageAndHelpFunc(command, sections, columns)
+	cliflag.SetUsageAndHelpFunc(command, *flagSets, columns)
+	componentlogs.AddFlags(command.Flags(), componentlogs.SkipLoggingConfigurationFlags())
 	return command
 }
 
-// run makes all that the options ask for, then runs it.
-func (o *Options) run(ctx context.Context, build Build) error {
-	if err := NoticeDeadConnections(); err != nil {
-		return err
+// noArguments refuses positional arguments: what looks like one is usually a flag
+// with a dash too few, or a value with a space too many.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
 	}
-	FollowClientCertificates()
-	if errs := o.Validate(); len(errs) > 0 {
-		return utilerrors.NewAggregate(errs)
-	}
-	if err := ApplyLogs(ctx, o.Logs, nil); err != nil {
-		return err
-	}
-	defer FlushLogs()
-	enabled, err := o.registry.Enabled(o.Selection)
-	if err != nil {
-		return err
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
-	if err != nil {
-		return fmt.Errorf("--kubeconfig: %w", err)
-	}
-	if err := FollowCredentials(config); err != nil {
-		return fmt.Errorf("--kubeconfig: %w", err)
-	}
-	config.QPS = -1 // the API server's priority and fairness decides
-	c := Config{Supervision: o.Supervision, Gate: o.LeaderElection.Gate(nil), WarmStandby: o.WarmStandby}
-	if c.Election, err = o.LeaderElection.Election(config, c.Gate, nil, nil); err != nil {
-		return err
-	}
-	if c.Informers, c.Controllers, err = build(ctx, o.configs(config, c.Gate), enabled); err != nil {
-		return err
-	}
-	if c.Server, err = o.Server.Config(ctx, o.Kubeconfig); err != nil {
-		if ctx.Err() != nil {
-			return nil // told to end before
-		}
-		return err
-	}
-	return Run(ctx, c)
+	return fmt.Errorf("%q takes no arguments, got %q; flags begin with two dashes, see %s --help", cmd.CommandPath(), args, cmd.CommandPath())
 }
 
-// configs returns what build is given to reach the API server.
-func (o *Options) configs(config *restclient.Config, gate *leadership.Gate) Configs {
-	configs := Configs{Informers: restclient.CopyConfig(config)}
-	configs.Informers.Wrap(gate.Wrap)
-	configs.Controllers = restclient.CopyConfig(configs.Informers)
-	configs.Controllers.Timeout = o.LeaderElection.WriteTimeout
-	return configs
+// flagError explains a flag that cannot be parsed.
+func flagError(cmd *cobra.Command, err error) error {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		// -kubeconfig, as sample-controller takes it, is a row of one-letter flags here.
+		if name, _, _ := strings.Cut(unknown.GetSpecifiedShortnames(), "="); len(name) > 1 && cmd.Flags().Lookup(name) != nil {
+			return fmt.Errorf("unknown flag -%s: write it with two dashes, --%s", name, name)
+		}
+	}
+	return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 }

@@ -8,35 +8,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"samplecontroller.io/controller-manager/controller"
-	"samplecontroller.io/controller-manager/informers"
 )
 
-// registry has two controllers, one of them off by default.
-func registry() *controller.Registry[*story] {
-	descriptor := func(name string, off bool) controller.Descriptor[*story] {
+// program has two controllers, bar-controller is off by default, which newController makes.
+func program(newController func(name string, c *controller.Context) (controller.Controller, error)) Program {
+	descriptor := func(name string, off bool) controller.Descriptor {
 		var size int
-		return controller.Descriptor[*story]{
+		return controller.Descriptor{
 			Name: name + "-controller", Aliases: []string{name}, Workers: 1, DisabledByDefault: off,
-			New: func(_ context.Context, s *story) (controller.Controller, error) {
-				return &fake{name: name + "-controller", story: s}, nil
+			New: func(_ context.Context, c *controller.Context) (controller.Controller, error) {
+				return newController(name+"-controller", c)
 			},
 			Flags: func(fs *pflag.FlagSet) { fs.IntVar(&size, name+"-size", 1, "The size of a "+name+".") },
 			Validate: func() []error {
@@ -47,7 +38,7 @@ func registry() *controller.Registry[*story] {
 			},
 		}
 	}
-	return controller.NewRegistry(descriptor("foo", false), descriptor("bar", true))
+	return Program{Name: "test-manager", Port: 10443, Controllers: []controller.Descriptor{descriptor("foo", false), descriptor("bar", true)}}
 }
 
 // kubeconfig returns the path of a kubeconfig for an API server that nobody calls.
@@ -68,26 +59,28 @@ func kubeconfig(t *testing.T) string {
 // flushSeldom keeps klog's flushing of one command from racing with the start of the next.
 const flushSeldom = "--log-flush-frequency=1h"
 
-var errBuilt = errors.New("built")
-
-// execute runs a command with the given arguments whose build only tells what it
-// was given, and returns that with the error.
-func execute(t *testing.T, args ...string) (configs Configs, enabled []string, output string, err error) {
+// execute runs the command of a program whose last controller cannot be made. It returns
+// the controllers that were made until then, and what the command printed.
+func execute(t *testing.T, args ...string) (built []string, output string, err error) {
 	t.Helper()
-	command := NewCommand(NewOptions("test-manager", 10443, registry()),
-		func(_ context.Context, c Configs, names []string) (*informers.Handle, []controller.Controller, error) {
-			configs, enabled = c, names
-			return nil, nil, errBuilt
-		})
+	p := program(func(name string, _ *controller.Context) (controller.Controller, error) {
+		built = append(built, name)
+		return &fake{name: name}, nil
+	})
+	p.Controllers = append(p.Controllers, controller.Descriptor{Name: "z-controller", Workers: 1,
+		New: func(context.Context, *controller.Context) (controller.Controller, error) {
+			return nil, errors.New("last")
+		}})
+	command := NewCommand(p, p.Options())
 	var out bytes.Buffer
 	command.SetOut(&out)
 	command.SetErr(&out)
-	command.SetArgs(append(args, flushSeldom))
+	command.SetArgs(append([]string{"--secure-port=0", flushSeldom}, args...))
 	err = command.ExecuteContext(t.Context())
-	return configs, enabled, out.String(), err
+	return built, out.String(), err
 }
 
-func TestBuildIsGivenTheAPIServerAndTheEnabledControllers(t *testing.T) {
+func TestEnabledControllersAreMade(t *testing.T) {
 	tests := map[string]struct {
 		args []string
 		want []string
@@ -97,46 +90,14 @@ func TestBuildIsGivenTheAPIServerAndTheEnabledControllers(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			configs, enabled, _, err := execute(t, append(tc.args, "--kubeconfig="+kubeconfig(t))...)
-			if !errors.Is(err, errBuilt) {
-				t.Fatalf("the command: %v, want it to get as far as build", err)
+			built, _, err := execute(t, append(tc.args, "--kubeconfig="+kubeconfig(t))...)
+			if !errors.Is(err, errLogged) {
+				t.Errorf("the command: %v, want the error of z-controller, which is logged", err)
 			}
-			for _, config := range []*restclient.Config{configs.Informers, configs.Controllers} {
-				if config.Host != "https://api.test:6443" {
-					t.Errorf("the API server is %s, want that of the kubeconfig", config.Host)
-				}
-			}
-			if diff := cmp.Diff(tc.want, enabled); diff != "" {
-				t.Errorf("enabled (-want +got):\n%s", diff)
+			if diff := cmp.Diff(tc.want, built); diff != "" {
+				t.Errorf("made controllers (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-// The API server asks every request to come again later, which client-go does ten times.
-func TestRequestsOfControllersEndAfterTheWriteTimeout(t *testing.T) {
-	var asked atomic.Int32
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		asked.Add(1)
-		w.Header().Set("Retry-After", "1")
-		w.WriteHeader(http.StatusTooManyRequests)
-	}))
-	defer server.Close()
-	o := NewOptions("test-manager", 0, registry())
-	o.LeaderElection.WriteTimeout = 100 * time.Millisecond
-	configs := o.configs(&restclient.Config{Host: server.URL}, o.LeaderElection.Gate(nil))
-	if got := configs.Informers.Timeout; got != 0 {
-		t.Errorf("requests of informers end after %v, want never: they watch", got)
-	}
-	client, err := kubernetes.NewForConfig(configs.Controllers)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.CoreV1().ConfigMaps("default").Get(t.Context(), "a", metav1.GetOptions{}); err == nil {
-		t.Error("Get: no error, want one after --write-timeout")
-	}
-	if got := asked.Load(); got != 1 {
-		t.Errorf("%d requests, want 1: the next would be too late", got)
 	}
 }
 
@@ -153,8 +114,8 @@ func TestMistakesAreReportedBeforeAnythingIsBuilt(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, _, output, err := execute(t, tc.args...)
-			if err == nil || errors.Is(err, errBuilt) {
+			built, output, err := execute(t, tc.args...)
+			if err == nil || built != nil {
 				t.Fatalf("the command: %v, want a mistake", err)
 			}
 			for _, want := range tc.want {
@@ -170,13 +131,13 @@ func TestMistakesAreReportedBeforeAnythingIsBuilt(t *testing.T) {
 }
 
 func TestHelpShowsTheControllersAndTheSections(t *testing.T) {
-	_, _, output, err := execute(t, "--help")
+	_, output, err := execute(t, "--help")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"test-manager [flags]", "All controllers: bar-controller, foo-controller", "Disabled-by-default controllers: bar-controller",
-		"Generic flags:", "Leader election flags:", "Secure serving flags:", "Foo-controller flags:\n", "--foo-size int", "--leader-elect-resource-name", `(default "test-manager")`, "(default 10443)",
+		"test-manager [flags]", `"test-manager controllers" prints the controllers`, "All controllers: bar-controller, foo-controller", "Disabled-by-default controllers: bar-controller",
+		"Generic flags:", "Secure serving flags:", "Metrics flags:", "--concurrent-bar-syncs", "Foo-controller flags:\n", "--foo-size int", "--leader-elect-resource-name", `(default "test-manager")`, "(default 10443)",
 	} {
 		if !strings.Contains(output, want) {
 			t.Errorf("the help lacks %q:\n%s", want, output)
@@ -184,32 +145,34 @@ func TestHelpShowsTheControllersAndTheSections(t *testing.T) {
 	}
 }
 
-func TestASignalEndsTheCommandInOrder(t *testing.T) {
-	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
-		t.Run(signal.String(), func(t *testing.T) {
-			var s story
-			begun := make(chan struct{})
-			command := NewCommand(NewOptions("test-manager", 0, registry()),
-				func(context.Context, Configs, []string) (*informers.Handle, []controller.Controller, error) {
-					return informers.NewHandle(), []controller.Controller{&fake{name: "foo-controller", story: &s, run: func(ctx context.Context) error {
-						close(begun)
-						<-ctx.Done()
-						return nil
-					}}}, nil
-				})
-			command.SetArgs([]string{"--leader-elect=false", "--kubeconfig=" + kubeconfig(t), flushSeldom})
-			done := make(chan error, 1)
-			go func() { done <- command.ExecuteContext(context.Background()) }()
-			<-begun
-			if err := syscall.Kill(syscall.Getpid(), signal); err != nil {
-				t.Fatal(err)
-			}
-			if err := <-done; err != nil {
-				t.Errorf("the command: %v", err)
-			}
-			if diff := cmp.Diff([]string{"foo-controller begins", "foo-controller ends"}, s.told()); diff != "" {
-				t.Errorf("what happened (-want +got):\n%s", diff)
-			}
-		})
+func TestCommandEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var s story
+	p := program(func(name string, _ *controller.Context) (controller.Controller, error) {
+		return &fake{name: name, story: &s, run: func(ctx context.Context) error {
+			cancel()
+			<-ctx.Done()
+			return nil
+		}}, nil
+	})
+	if code := Execute(ctx, p, []string{"--leader-elect=false", "--secure-port=0", "--kubeconfig=" + kubeconfig(t), flushSeldom}); code != 0 {
+		t.Errorf("exit code %d, want 0", code)
+	}
+	if diff := cmp.Diff([]string{"foo-controller begins", "foo-controller ends"}, s.told()); diff != "" {
+		t.Errorf("what happened (-want +got):\n%s", diff)
+	}
+}
+
+func TestConfigzIsNamedAfterTheProgram(t *testing.T) {
+	p := program(nil)
+	o := p.Options()
+	o.Client.Connection.Kubeconfig, o.Server.SecureServing.BindPort = kubeconfig(t), 0
+	config, err := o.Config(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind := p.Configz(config).GetObjectKind().GroupVersionKind()
+	if got, want := kind.String(), "testmanager.config.samplecontroller.io/v1alpha1, Kind=TestManagerConfiguration"; got != want {
+		t.Errorf("the configuration is a %s, want a %s", got, want)
 	}
 }

@@ -1,9 +1,17 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manager puts the packages of this module together to a process.
+// Package manager runs a [Program]: a command that hosts controllers in one process.
 //
-// [Run] keeps the order of start and stop, which is what is easily got wrong:
+//	func main() {
+//		os.Exit(manager.Main(manager.Program{
+//			Name: "quota-manager", Port: 10263,
+//			Controllers: []controller.Descriptor{quota.Descriptor()},
+//		}))
+//	}
+//
+// [Main] parses the flags, makes the controllers that they enable, and starts and stops the
+// process in this order:
 //
 //  1. The server starts first and stops last, so probes and metrics answer
 //     through all that follows.
@@ -12,9 +20,9 @@
 //  3. Controllers run while the process leads. When it is told to end they finish
 //     what they are at; only then is the Lease released; then informers stop.
 //
-// What the process is doing, it tells by its probes, in /statusz, and at
-// /debug/controllers: see package debug.
+// Probes, /statusz and /debug/controllers show what the process is doing: see package debug.
+// The flags are in package options.
 //
-// [Options] holds the flags of every controller manager and of its controllers, and
-// [NewCommand] makes the command. A program that needs another command calls [Run] itself.
+// [NewCommand], [Execute] and [Run] are the steps of Main, for tests and for a program that
+// needs a command of its own.
 package manager

@@ -159,20 +159,20 @@ func (l *leases) take() {
 	l.changed()
 }
 
-// process is a process that can be run in a synctest bubble: it serves nothing,
+// testProcess is a process that can be run in a synctest bubble: it serves nothing,
 // because a bubble has no network.
-type process struct {
+type testProcess struct {
 	story    *story
 	leases   *leases
 	source   *source
 	informer cache.TypedSharedIndexInformer[*corev1.ConfigMap]
-	config   Config
+	config   process
 }
 
-func newProcess(t *testing.T) *process {
+func newProcess(t *testing.T) *testProcess {
 	t.Helper()
 	server := &source{}
-	p := &process{story: &story{}, source: server}
+	p := &testProcess{story: &story{}, source: server}
 	p.leases = &leases{story: p.story, lease: &coordinationv1.Lease{}}
 	p.config.Informers = informers.NewHandle()
 	p.informer = informers.Ask[*corev1.ConfigMap](p.config.Informers, corev1.SchemeGroupVersion.WithResource("configmaps"), server)
@@ -189,12 +189,12 @@ func newProcess(t *testing.T) *process {
 }
 
 // run runs the process until the returned function is called, which returns what
-// Run did.
-func (p *process) run(t *testing.T) (stop func() error) {
+// run did.
+func (p *testProcess) run(t *testing.T) (stop func() error) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		err := Run(ctx, p.config)
+		err := run(ctx, p.config)
 		p.story.tell("process ends")
 		done <- err
 	}()

@@ -23,7 +23,7 @@ const maxFacts = 50
 
 // reporter tells what a process is doing.
 type reporter struct {
-	Config
+	process
 	super *supervisor.Supervisor
 }
 

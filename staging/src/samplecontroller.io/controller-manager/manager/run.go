@@ -22,8 +22,8 @@ import (
 	"samplecontroller.io/controller-manager/supervisor"
 )
 
-// Config is what a process consists of.
-type Config struct {
+// process is what a process consists of.
+type process struct {
 	// Informers are those that the controllers have asked for.
 	Informers *informers.Handle
 	// Controllers are those that are enabled.
@@ -47,21 +47,21 @@ type Config struct {
 	Server server.Config
 }
 
-// Run runs the process until ctx ends. If it loses the lead it waits, with its
+// run runs the process until ctx ends. If it loses the lead it waits, with its
 // caches filled, until it leads again. As leader it hands over to a standby whose caches
 // are fresh if its own are not, or if its controllers make no progress. It returns nil if
 // all that it started has ended and it has released the Lease, if it held it. It returns an
 // error before it starts anything if a controller has a loop that watches nothing. If it
 // cannot stop the controllers it returns an error, and the process should end.
-func Run(ctx context.Context, c Config) error {
-	if err := validate(c.Controllers); err != nil {
+func run(ctx context.Context, p process) error {
+	if err := validate(p.Controllers); err != nil {
 		return err
 	}
-	super := supervisor.New(c.Controllers, c.Supervision)
+	super := supervisor.New(p.Controllers, p.Supervision)
 	// What serves the controllers outlives them: it ends when Run returns.
 	serviceCtx, stopServices := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServices()
-	waitForServer, err := server.Start(serviceCtx, withReports(c, super))
+	waitForServer, err := server.Start(serviceCtx, withReports(p, super))
 	if err != nil {
 		return err
 	}
@@ -70,18 +70,18 @@ func Run(ctx context.Context, c Config) error {
 		waitForServer()
 	}()
 
-	c.Informers.Start(serviceCtx)
-	defer c.Informers.Shutdown()
+	p.Informers.Start(serviceCtx)
+	defer p.Informers.Shutdown()
 
 	lead := func(term *leadership.Term) error { return super.Run(term.Ctx) }
-	if c.Election == nil {
-		return leadership.Endless(ctx, c.Gate, lead)
+	if p.Election == nil {
+		return leadership.Endless(ctx, p.Gate, lead)
 	}
-	c.Election.AssessBy(func() error { return cmp.Or(c.Informers.Fresh(), super.Progressing()) })
-	if c.WarmStandby && !c.Informers.WaitUntilSettled(ctx) {
+	p.Election.AssessBy(func() error { return cmp.Or(p.Informers.Fresh(), super.Progressing()) })
+	if p.WarmStandby && !p.Informers.WaitUntilSettled(ctx) {
 		return nil // told to end before
 	}
-	return c.Election.Run(ctx, lead)
+	return p.Election.Run(ctx, lead)
 }
 
 // validate refuses controllers with a loop that would never sync.
@@ -98,36 +98,36 @@ func validate(controllers []controller.Controller) error {
 }
 
 // withReports returns what to serve with what the process tells of itself added.
-func withReports(c Config, super *supervisor.Supervisor) server.Config {
+func withReports(p process, super *supervisor.Supervisor) server.Config {
 	// Liveness fails only for what a restart cures.
 	live := []healthz.HealthChecker{healthz.PingHealthz}
-	if c.Election != nil {
-		live = append(live, c.Election)
+	if p.Election != nil {
+		live = append(live, p.Election)
 	}
-	watches := healthz.NamedCheck("informer-watch", func(*http.Request) error { return c.Informers.CheckWatches() })
-	s := c.Server
+	watches := healthz.NamedCheck("informer-watch", func(*http.Request) error { return p.Informers.CheckWatches() })
+	s := p.Server
 	s.Livez = slices.Concat(live, []healthz.HealthChecker{super.LivenessCheck()}, s.Livez)
-	s.Readyz = slices.Concat(live, []healthz.HealthChecker{c.Informers}, s.Readyz)
+	s.Readyz = slices.Concat(live, []healthz.HealthChecker{p.Informers}, s.Readyz)
 	s.Healthz = slices.Concat(live, []healthz.HealthChecker{watches}, super.HealthChecks(), s.Healthz)
 	s.Pages = maps.Clone(s.Pages)
 	if s.Pages == nil {
 		s.Pages = map[string]http.Handler{}
 	}
-	s.Pages[debug.Path] = debug.Handler(reporter{c, super})
-	s.Notes = func() []string { return notes(c, super) }
+	s.Pages[debug.Path] = debug.Handler(reporter{p, super})
+	s.Notes = func() []string { return notes(p, super) }
 	return s
 }
 
 // notes says who leads, what each controller is doing, and what cannot be read.
-func notes(c Config, super *supervisor.Supervisor) []string {
+func notes(p process, super *supervisor.Supervisor) []string {
 	var lines []string
-	if c.Election != nil {
-		lines = append(lines, "leader: "+c.Election.Status().String())
+	if p.Election != nil {
+		lines = append(lines, "leader: "+p.Election.Status().String())
 	}
 	for _, status := range super.Status(0) {
 		lines = append(lines, status.Controller+": "+status.String())
 	}
-	for _, resource := range c.Informers.Resources() {
+	for _, resource := range p.Informers.Resources() {
 		if err := cmp.Or(resource.Err, resource.Failure); err != nil {
 			lines = append(lines, resource.Name()+": "+redact.Text(err))
 		}

@@ -21,6 +21,7 @@ import (
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/leadership"
 	"samplecontroller.io/controller-manager/reconcile"
+	"samplecontroller.io/controller-manager/server"
 	"samplecontroller.io/controller-manager/supervisor"
 )
 
@@ -202,7 +203,7 @@ func TestNothingIsStartedIfTheServerCannotBe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcess(t)
 		p.config.Server.SecureServing = &apiserver.SecureServingInfo{} // without a listener
-		if err := Run(t.Context(), p.config); err == nil {
+		if err := run(t.Context(), p.config); err == nil {
 			t.Error("Run: no error, want one of the server")
 		}
 		if got := p.story.told(); len(got) > 0 {
@@ -214,13 +215,13 @@ func TestNothingIsStartedIfTheServerCannotBe(t *testing.T) {
 // idle is a controller with a loop that nothing wakes.
 type idle struct{ *reconcile.Loop }
 
-func (c idle) Run(ctx context.Context) error { return c.Loop.Run(ctx, 1) }
+func (c idle) Run(ctx context.Context) error { return c.Loop.Run(ctx) }
 
 func TestLoopThatWatchesNothingIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcess(t)
 		p.config.Controllers = append(p.config.Controllers, idle{reconcile.New("idle-controller", nil)})
-		err := Run(t.Context(), p.config)
+		err := run(t.Context(), p.config)
 		if err == nil || !strings.Contains(err.Error(), "idle-controller watches nothing") {
 			t.Errorf("Run: %v, want an error about idle-controller", err)
 		}
@@ -275,7 +276,7 @@ func TestTheServerAnswersUntilAllElseHasEnded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := NewOptions("test-manager", 0, controller.NewRegistry[struct{}]()).Server
+	options := server.NewOptions("test-manager", 0)
 	options.SecureServing.Listener = listener
 	t.Setenv("KUBERNETES_SERVICE_HOST", "") // there is no cluster
 	if p.config.Server, err = options.Config(t.Context(), ""); err != nil {
@@ -292,7 +293,7 @@ func TestTheServerAnswersUntilAllElseHasEnded(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- Run(ctx, p.config) }()
+	go func() { done <- run(ctx, p.config) }()
 	<-begun
 	cancel()
 	if code, err := status(url + "/healthz/foo-controller"); code != http.StatusOK {

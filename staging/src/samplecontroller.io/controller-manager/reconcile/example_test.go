@@ -34,7 +34,7 @@ func Example() {
 		cancel() // this example has seen enough
 		return 0, nil
 	}
-	loop := reconcile.New("settings-controller", sync)
+	loop := reconcile.New("settings-controller", sync, reconcile.WithWorkers(2))
 	reconcile.For(loop, configMaps.TypedInformer())
 	reconcile.Watch(loop, secrets.TypedInformer(), func(secret *corev1.Secret) []cache.ObjectName {
 		return []cache.ObjectName{cache.NewObjectName(secret.Namespace, secret.Name)}
@@ -42,7 +42,7 @@ func Example() {
 
 	factory.StartWithContext(ctx)
 	defer factory.Shutdown()
-	if err := loop.Run(ctx, 2); err != nil {
+	if err := loop.Run(ctx); err != nil {
 		fmt.Println(err)
 	}
 	// Output: syncing settings

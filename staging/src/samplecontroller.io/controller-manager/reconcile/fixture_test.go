@@ -90,7 +90,8 @@ func (b *bubble) run(l *Loop, workers int) (stop func() error) {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.ctx)
 	done := make(chan error, 1)
-	go func() { done <- l.Run(ctx, workers) }()
+	l.workers = workers
+	go func() { done <- l.Run(ctx) }()
 	synctest.Wait()
 	return func() error {
 		cancel()

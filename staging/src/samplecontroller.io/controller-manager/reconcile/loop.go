@@ -37,6 +37,7 @@ type Loop struct {
 	queue       string
 	sync        SyncFunc
 	watches     []watch
+	workers     int
 	rateLimiter func() workqueue.TypedRateLimiter[cache.ObjectName]
 	observe     Observer
 	resyncs     bool
@@ -71,6 +72,7 @@ func New(name string, sync SyncFunc, opts ...Option) *Loop {
 		name:        name,
 		queue:       name,
 		sync:        sync,
+		workers:     1,
 		rateLimiter: DefaultRateLimiter,
 		observe:     func(context.Context, Outcome) {},
 		tally:       func(ctx context.Context) (context.Context, func() []Write) { return ctx, func() []Write { return nil } },
@@ -88,22 +90,25 @@ func (l *Loop) Name() string { return l.name }
 // Loops returns the loop, so that a controller that embeds it tells of its progress.
 func (l *Loop) Loops() []*Loop { return []*Loop{l} }
 
-// Validate returns an error if the loop watches nothing, so that it would never sync.
+// Validate returns an error if the loop would never sync: it watches nothing, or has no
+// workers.
 func (l *Loop) Validate() error {
+	if l.workers < 1 {
+		return fmt.Errorf("the loop of %s has %d workers, needs at least 1", l.name, l.workers)
+	}
 	if len(l.watches) == 0 {
 		return fmt.Errorf("the loop of %s watches nothing: call reconcile.For, or Watch, before it is run", l.name)
 	}
 	return nil
 }
 
-// Run syncs keys with the given number of workers until ctx ends. Then it stops
-// waking keys, lets each worker finish the sync that it is in, and returns nil.
-// It returns an error only if it could not begin.
+// Run syncs keys until ctx ends. Then it stops waking keys, lets each worker finish the sync
+// that it is in, and returns nil. It returns an error only if it could not begin.
 //
 // While what its informers read is not served, it rests: see [WithSources].
-func (l *Loop) Run(ctx context.Context, workers int) error {
-	if workers < 1 {
-		return fmt.Errorf("running %s: %d workers, need at least 1", l.name, workers)
+func (l *Loop) Run(ctx context.Context) error {
+	if l.workers < 1 {
+		return l.Validate()
 	}
 	logger := klog.LoggerWithValues(klog.FromContext(ctx), "controller", l.name)
 	if l.queue != l.name {
@@ -116,7 +121,7 @@ func (l *Loop) Run(ctx context.Context, workers int) error {
 		if !ok {
 			return nil
 		}
-		err := l.work(served, workers)
+		err := l.work(served)
 		stop()
 		if err != nil {
 			return err
@@ -125,7 +130,7 @@ func (l *Loop) Run(ctx context.Context, workers int) error {
 }
 
 // work syncs keys until ctx ends.
-func (l *Loop) work(ctx context.Context, workers int) error {
+func (l *Loop) work(ctx context.Context) error {
 	defer l.progress.rest(nil) // the keys go with their queue, also if the next begins at once
 	backlog := newBacklog()
 	rateLimiter := l.rateLimiter()
@@ -150,12 +155,12 @@ func (l *Loop) work(ctx context.Context, workers int) error {
 	if !cache.WaitFor(klog.NewContext(ctx, logger.V(4)), "informers", synced...) {
 		return nil // ctx ended: nothing was started
 	}
-	logger.Info("Starting workers", "workers", workers)
+	logger.Info("Starting workers", "workers", l.workers)
 	defer logger.Info("Stopping workers")
 	l.progress.work()
-	l.limit.start(workers)
+	l.limit.start(l.workers)
 	worker := &worker{Loop: l, queue: queue, rateLimiter: rateLimiter}
-	for range workers {
+	for range l.workers {
 		wg.Go(func() {
 			for worker.processNext(ctx) {
 				// A sync that only looks at caches never blocks, and a resync is

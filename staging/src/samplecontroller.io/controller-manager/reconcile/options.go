@@ -14,6 +14,11 @@ import (
 // Option changes how a Loop works.
 type Option func(*Loop)
 
+// WithWorkers sets how many keys are synced at once. By default it is one.
+func WithWorkers(workers int) Option {
+	return func(l *Loop) { l.workers = workers }
+}
+
 // WithRateLimiter replaces [DefaultRateLimiter]. The function is called once
 // for each Run, so that a new Run begins without the backoffs of the last.
 func WithRateLimiter(newRateLimiter func() workqueue.TypedRateLimiter[cache.ObjectName]) Option {

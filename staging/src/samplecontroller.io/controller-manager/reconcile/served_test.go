@@ -156,7 +156,7 @@ func TestFailedRunLeavesItsSourcesAlone(t *testing.T) {
 		sources := newSources(nil)
 		l := New(loopName, new(syncs).sync, WithSources(sources))
 		For(l, brokenInformer{b.informer})
-		if err := l.Run(b.ctx, 1); !errors.Is(err, errNoHandler) {
+		if err := l.Run(b.ctx); !errors.Is(err, errNoHandler) {
 			t.Errorf("Run: %v, want %v", err, errNoHandler)
 		}
 		sources.asked = nil

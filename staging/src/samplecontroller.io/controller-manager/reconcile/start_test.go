@@ -20,9 +20,9 @@ import (
 func TestRunRefusesToWorkWithoutWorkers(t *testing.T) {
 	for _, workers := range []int{0, -1} {
 		inBubble(t, 0, func(b *bubble) {
-			l := New(loopName, new(syncs).sync)
+			l := New(loopName, new(syncs).sync, WithWorkers(workers))
 			For(l, b.informer)
-			err := l.Run(b.ctx, workers)
+			err := l.Run(b.ctx)
 			if err == nil || !strings.Contains(err.Error(), loopName) {
 				t.Errorf("Run with %d workers: error %v, want one that names %s", workers, err, loopName)
 			}
@@ -132,7 +132,7 @@ func TestRunWithAnEndedContextDoesNothing(t *testing.T) {
 		For(l, b.informer)
 		ctx, cancel := context.WithCancel(b.ctx)
 		cancel()
-		if err := l.Run(ctx, 1); err != nil {
+		if err := l.Run(ctx); err != nil {
 			t.Errorf("Run: %v", err)
 		}
 		expectWoken(t, &s, "by a Run that had ended before it began")
@@ -155,7 +155,7 @@ func TestRunThatCannotBeginTakesBackWhatItBegan(t *testing.T) {
 		l := New(loopName, s.sync)
 		For(l, b.informer)
 		For(l, brokenInformer{newInformer(b.server, 0)})
-		if err := l.Run(b.ctx, 1); !errors.Is(err, errNoHandler) || !strings.Contains(err.Error(), loopName) {
+		if err := l.Run(b.ctx); !errors.Is(err, errNoHandler) || !strings.Contains(err.Error(), loopName) {
 			t.Errorf("Run: error %v, want one that wraps %q and names %s", err, errNoHandler, loopName)
 		}
 		b.server.Add(configMap("foo"))
@@ -174,7 +174,7 @@ func TestRunFailsOnAnInformerThatHasStopped(t *testing.T) {
 
 		l := New(loopName, new(syncs).sync)
 		For(l, b.informer)
-		if err := l.Run(b.ctx, 1); err == nil {
+		if err := l.Run(b.ctx); err == nil {
 			t.Error("Run: no error, want one: it would never be told of anything")
 		}
 	})

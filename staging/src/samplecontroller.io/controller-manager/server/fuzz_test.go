@@ -27,6 +27,8 @@ import (
 	"k8s.io/klog/v2"
 
 	componentbaseconfig "k8s.io/component-base/config"
+
+	"samplecontroller.io/controller-manager/internal/redact"
 )
 
 // maxAnswer is more than any answer has, the profiles included.
@@ -76,8 +78,8 @@ func FuzzHandler(f *testing.F) {
 		if size := response.Body.Len(); size > maxAnswer {
 			t.Errorf("%s %s: answer of %d bytes", request.Method, request.URL, size)
 		}
-		if verbose := klog.V(MaxVerbosity + 1); verbose.Enabled() {
-			t.Errorf("%s %s: the log has more than verbosity %d", request.Method, request.URL, MaxVerbosity)
+		if verbose := klog.V(redact.MaxVerbosity + 1); verbose.Enabled() {
+			t.Errorf("%s %s: the log has more than verbosity %d", request.Method, request.URL, redact.MaxVerbosity)
 		}
 	})
 }

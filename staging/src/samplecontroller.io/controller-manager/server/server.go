@@ -45,7 +45,7 @@ type Config struct {
 	// the check, or all below the path of the probe. nil: nobody may.
 	Reasons authorizer.Authorizer
 	// Debugging switches profiling and the setting of the log verbosity, which goes
-	// to [MaxVerbosity].
+	// to 7.
 	Debugging componentbaseconfig.DebuggingConfiguration
 	// Flags are shown by /flagz; nil: there is no /flagz.
 	Flags flagz.Reader

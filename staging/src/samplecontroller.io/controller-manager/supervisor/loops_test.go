@@ -99,7 +99,7 @@ func (l *looper) Loops() []*reconcile.Loop { return l.loops }
 func (l *looper) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, loop := range l.loops {
-		running.Go(func() { _ = loop.Run(ctx, 1) })
+		running.Go(func() { _ = loop.Run(ctx) })
 	}
 	running.Wait()
 	return nil

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
@@ -36,23 +37,20 @@ func settings(label, data string, annotations map[string]string) *corev1.ConfigM
 }
 
 // inBubble runs a test in a synctest bubble, with a controller whose cache holds
-// the given objects. It is to be synced by hand: nothing wakes it.
+// the given objects. The test calls its sync function.
 func inBubble(t *testing.T, objects []runtime.Object, test func(*testing.T, *checksums, *fake.Clientset)) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset(objects...)
-		s := shared{client, client, informers.NewHandle(informers.WithoutWatchList())}
-		built, err := registry.Build(t.Context(), s, registry.Names())
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.informers.Start(t.Context())
-		defer s.informers.Shutdown()
-		if !s.informers.WaitForSync(t.Context()) {
+		handle := informers.NewHandle(informers.WithoutWatchList())
+		configMaps := informers.Ask[*corev1.ConfigMap](handle, corev1.SchemeGroupVersion.WithResource("configmaps"), client.CoreV1().ConfigMaps(""))
+		handle.Start(t.Context())
+		defer handle.Shutdown()
+		if !handle.WaitForSync(t.Context()) {
 			t.Fatal("the informers have not synced")
 		}
 		synctest.Wait() // the watch follows the list
 		client.ClearActions()
-		test(t, built[0].(*checksums), client)
+		test(t, &checksums{"checksum-controller", client.CoreV1(), corelisters.NewConfigMapLister(configMaps.GetIndexer())}, client)
 	})
 }
 
@@ -66,8 +64,8 @@ func writes(t *testing.T, client *fake.Clientset) []string {
 			t.Errorf("unexpected %s of %s", action.GetVerb(), action.GetResource().Resource)
 			continue
 		}
-		if got := patch.PatchOptions.FieldManager; got != controllerName {
-			t.Errorf("the field manager is %q, want %q", got, controllerName)
+		if got := patch.PatchOptions.FieldManager; got != "checksum-controller" {
+			t.Errorf("the field manager is %q, want checksum-controller", got)
 		}
 		patches = append(patches, string(patch.Patch))
 	}

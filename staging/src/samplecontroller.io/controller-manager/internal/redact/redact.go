@@ -50,3 +50,8 @@ func Error(err error) error {
 	}
 	return errors.New(text)
 }
+
+// MaxVerbosity is the highest verbosity of the log. Above it client-go logs the bodies
+// of requests and answers: objects, and, in TokenReviews, the bearer tokens of those who
+// ask for metrics.
+const MaxVerbosity = 7

@@ -1,0 +1,50 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package foo
+
+import (
+	"context"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+	"samplecontroller.io/controller-manager/controller"
+
+	"samplecontroller.io/sample-controller-manager/pkg/kinds"
+)
+
+// Descriptor describes the controller to the controller map.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name:    ControllerName,
+		Aliases: []string{"foo"},
+		New:     newFromContext,
+		Workers: 10,
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"samplecontroller.k8s.io"}, Resources: []string{"foos"}, Verbs: []string{"list", "watch"}},
+			{APIGroups: []string{"samplecontroller.k8s.io"}, Resources: []string{"foos/status"}, Verbs: []string{"patch"}},
+			// Never a request: a Deployment's owner reference blocks the deletion of
+			// its Foo, which OwnerReferencesPermissionEnforcement allows only so.
+			{APIGroups: []string{"samplecontroller.k8s.io"}, Resources: []string{"foos/finalizers"}, Verbs: []string{"update"}},
+			{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"list", "watch", "create", "patch", "delete"}},
+			{APIGroups: []string{"apps"}, Resources: []string{"deployments/scale"}, Verbs: []string{"update"}},
+		},
+	}
+}
+
+func newFromContext(_ context.Context, c *controller.Context) (controller.Controller, error) {
+	client, err := kinds.FooClient(c.ClientConfig())
+	if err != nil {
+		return nil, err
+	}
+	foos, err := kinds.Foos(c)
+	if err != nil {
+		return nil, err
+	}
+	o, err := kinds.WorkloadOptions(c, samplev1alpha1.Resource("foos"), foos)
+	if err != nil {
+		return nil, err
+	}
+	return NewController(client, o)
+}

@@ -1,0 +1,73 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package statusaggregator
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/pflag"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
+	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+	"samplecontroller.io/controller-manager/controller"
+
+	"samplecontroller.io/sample-controller-manager/pkg/kinds"
+)
+
+// Descriptor describes the controller to the controller map. It holds the value of its flag,
+// so it is called once for each program.
+func Descriptor() controller.Descriptor {
+	const flag = "status-aggregation-interval"
+	interval := time.Second
+	return controller.Descriptor{
+		Name:    ControllerName,
+		Aliases: []string{"status-aggregator"},
+		New: func(_ context.Context, c *controller.Context) (controller.Controller, error) {
+			return newFromContext(c, interval)
+		},
+		Workers: 10,
+		Flags: func(fs *pflag.FlagSet) {
+			fs.DurationVar(&interval, flag, interval,
+				"The least time between two writes of what the Pods of one object say. The first change is written at once, the last one always. 0 means to write each.")
+		},
+		Validate: func() []error { return controller.CheckDuration(flag, interval, 0) },
+		Rules: append([]rbacv1.PolicyRule{
+			{APIGroups: []string{"samplecontroller.k8s.io"}, Resources: []string{"foos"}, Verbs: []string{"list", "watch"}},
+			{APIGroups: []string{"samplecontroller.k8s.io"}, Resources: []string{"foos/status"}, Verbs: []string{"patch"}},
+			{APIGroups: []string{"controller.nicoleh.io"}, Resources: []string{"icecreams"}, Verbs: []string{"list", "watch"}},
+			{APIGroups: []string{"controller.nicoleh.io"}, Resources: []string{"icecreams/status"}, Verbs: []string{"patch"}},
+			{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"list", "watch"}},
+		}, kinds.ChainRules()...),
+	}
+}
+
+func newFromContext(c *controller.Context, interval time.Duration) (controller.Controller, error) {
+	fooClient, err := kinds.FooClient(c.ClientConfig())
+	if err != nil {
+		return nil, err
+	}
+	icecreamClient, err := kinds.IcecreamClient(c.ClientConfig())
+	if err != nil {
+		return nil, err
+	}
+	foos, err := kinds.Foos(c)
+	if err != nil {
+		return nil, err
+	}
+	icecreams, err := kinds.Icecreams(c)
+	if err != nil {
+		return nil, err
+	}
+	chain, err := kinds.Chain(c)
+	if err != nil {
+		return nil, err
+	}
+	return NewController(
+		Options{Informers: chain, Interval: interval, Writes: c.Writes(), Loop: c.LoopOptions()},
+		Foos(foos, fooClient, c.Written(samplev1alpha1.Resource("foos"))),
+		Icecreams(icecreams, icecreamClient, c.Written(icecreamv1alpha1.Resource("icecreams"))),
+	)
+}

@@ -1,0 +1,39 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kinds has the clients and informers of Foos and Icecreams, and of what is between
+// them and their Pods, for the controllers that share them.
+package kinds
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	restclient "k8s.io/client-go/rest"
+
+	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
+	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+	samplescheme "samplecontroller.io/client-go/clientset/versioned/scheme"
+	icecreamv1alpha1client "samplecontroller.io/client-go/clientset/versioned/typed/icecream/v1alpha1"
+	samplev1alpha1client "samplecontroller.io/client-go/clientset/versioned/typed/samplecontroller/v1alpha1"
+	"samplecontroller.io/controller-manager/lenient"
+)
+
+// FooClient returns the client of Foos. To it, a Foo that cannot be decoded is a stand-in:
+// see package lenient.
+func FooClient(config *restclient.Config) (samplev1alpha1client.FoosGetter, error) {
+	return clientOf(config, samplev1alpha1.SchemeGroupVersion, samplev1alpha1client.New)
+}
+
+// IcecreamClient returns the client of Icecreams, as [FooClient] does that of Foos.
+func IcecreamClient(config *restclient.Config) (icecreamv1alpha1client.IcecreamsGetter, error) {
+	return clientOf(config, icecreamv1alpha1.SchemeGroupVersion, icecreamv1alpha1client.New)
+}
+
+func clientOf[C any](config *restclient.Config, version schema.GroupVersion, newClient func(restclient.Interface) C) (client C, err error) {
+	rest, err := lenient.RESTClientFor(config, version, samplescheme.Scheme)
+	if err != nil {
+		return client, fmt.Errorf("making the client of %v: %w", version, err)
+	}
+	return newClient(rest), nil
+}

@@ -1,0 +1,85 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/tools/cache"
+
+	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
+	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+)
+
+// BenchmarkMemory reports what a cached object takes of the live heap, with the indexes
+// that every informer has, as B/object:
+//
+//	go test -run '^$' -bench Memory -benchtime 1x ./pkg/kinds
+//
+// The objects are as an API server has returned those of manifests/examples. Of Pods
+// and ReplicaSets tell the benchmarks of pkg/podrecord and pkg/ownership.
+func BenchmarkMemory(b *testing.B) {
+	deployments := trimDeployment(sets.New(samplev1alpha1.GroupName))
+	b.Run("foo", func(b *testing.B) { benchmarkMemory(b, "foo", trim, func(*samplev1alpha1.Foo) {}) })
+	b.Run("icecream", func(b *testing.B) { benchmarkMemory(b, "icecream", trim, func(*icecreamv1alpha1.Icecream) {}) })
+	b.Run("deployment", func(b *testing.B) { benchmarkMemory(b, "deployment", deployments, func(*appsv1.Deployment) {}) })
+	b.Run("deployment of others", func(b *testing.B) {
+		benchmarkMemory(b, "deployment", deployments, func(d *appsv1.Deployment) {
+			d.OwnerReferences, d.Spec.Selector.MatchLabels = nil, map[string]string{"app": "other"}
+		})
+	})
+}
+
+func benchmarkMemory[T any, P interface {
+	*T
+	metav1.Object
+}](b *testing.B, name string, transform cache.TransformFunc, change func(P)) {
+	const objects = 20_000
+	encoded, err := os.ReadFile(filepath.Join("testdata", name+".json"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+		before := liveHeap()
+		for i := range objects {
+			object := P(new(T))
+			if err := json.Unmarshal(encoded, object); err != nil {
+				b.Fatal(err)
+			}
+			object.SetNamespace(fmt.Sprintf("team-%d", i%50))
+			object.SetName(fmt.Sprintf("%s-%d", object.GetName(), i))
+			object.SetUID(types.UID(uuid.NewUUID()))
+			change(object)
+			trimmed, err := transform(object)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if err := indexer.Add(trimmed); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(liveHeap()-before)/objects, "B/object")
+		runtime.KeepAlive(indexer)
+	}
+}
+
+// liveHeap returns how many bytes are reachable.
+func liveHeap() int64 {
+	runtime.GC()
+	runtime.GC() // what the first has found is swept
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}

@@ -1,0 +1,157 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	restclient "k8s.io/client-go/rest"
+	"k8s.io/component-base/metrics"
+
+	"samplecontroller.io/controller-manager/informers"
+	"samplecontroller.io/controller-manager/leadership"
+	"samplecontroller.io/controller-manager/lenient"
+	"samplecontroller.io/controller-manager/reconcile"
+	"samplecontroller.io/controller-manager/writes"
+)
+
+// server answers each request with 429, so that clients retry, and records it.
+type server struct {
+	*httptest.Server
+	mutex    sync.Mutex
+	requests []string
+}
+
+func newServer(t *testing.T) *server {
+	s := &server{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mutex.Lock()
+		defer s.mutex.Unlock()
+		s.requests = append(s.requests, r.Method+" "+r.UserAgent()+" "+r.Header.Get("Content-Type"))
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *server) got() []string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return slices.Clone(s.requests)
+}
+
+// contexts returns the contexts of two controllers of a process, and its gate.
+func contexts(t *testing.T, url string) (a, b *Context, gate *leadership.Gate) {
+	t.Helper()
+	p := newProcess(t, url)
+	constructor := func(to **Context) Constructor {
+		return func(_ context.Context, c *Context) (Controller, error) {
+			*to = c
+			return fakeController(c.Name()), nil
+		}
+	}
+	descriptors := NewRegistry(
+		Descriptor{Name: "a-controller", Workers: 1, New: constructor(&a), Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"example.com"}, Resources: []string{"foos/status"}, Verbs: []string{"update"}}, {APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"create"}},
+		}},
+		Descriptor{Name: "b-controller", Workers: 1, New: constructor(&b)},
+	)
+	if _, err := descriptors.Build(t.Context(), p, descriptors.Names()); err != nil {
+		t.Fatal(err)
+	}
+	return a, b, p.Gate
+}
+
+func newProcess(t *testing.T, url string) *Process {
+	t.Helper()
+	registry := metrics.NewKubeRegistry()
+	return &Process{
+		Config:       &restclient.Config{Host: url},
+		ContentType:  "application/vnd.kubernetes.protobuf",
+		UserAgent:    func(name string) string { return "test/" + name },
+		Gate:         leadership.NewOptions("test").Gate(nil),
+		Informers:    informers.NewHandle(),
+		Namespace:    "team",
+		WriteTimeout: 100 * time.Millisecond,
+		Metrics: Metrics{
+			Syncs:       reconcile.NewMetrics("test", registry.MustRegister),
+			Undecodable: lenient.NewMetrics("test", registry.CustomMustRegister),
+			Writes:      writes.NewMetrics("test", registry.MustRegister),
+		},
+	}
+}
+
+func TestRequestsOfControllers(t *testing.T) {
+	s := newServer(t)
+	a, _, gate := contexts(t, s.URL)
+	client, err := corev1client.NewForConfig(a.ClientConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	if _, err := client.ConfigMaps("team").Create(t.Context(), configMap, metav1.CreateOptions{}); !errors.Is(err, leadership.ErrNotLeading) {
+		t.Errorf("Create on a standby: %v, want %v", err, leadership.ErrNotLeading)
+	}
+	if _, err := client.ConfigMaps("team").Get(t.Context(), "a", metav1.GetOptions{}); err == nil {
+		t.Error("Get: no error, want one after the write timeout")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	err = leadership.Endless(ctx, gate, func(*leadership.Term) error {
+		defer cancel()
+		if _, err := client.ConfigMaps("team").Create(t.Context(), configMap, metav1.CreateOptions{}); err == nil {
+			t.Error("Create: no error, want one after the write timeout")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	// client-go repeats a request after a second, which is beyond the timeout.
+	want := []string{"GET test/a-controller ", "POST test/a-controller application/vnd.kubernetes.protobuf"}
+	if diff := cmp.Diff(want, s.got()); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+func TestRequestsOfInformersHaveNoTimeout(t *testing.T) {
+	a, _, _ := contexts(t, "http://localhost:1")
+	if config := a.ReadConfig(); config.Timeout != 0 || config.UserAgent != "test/informers" {
+		t.Errorf("timeout %v, user agent %q, want 0 and test/informers", config.Timeout, config.UserAgent)
+	}
+}
+
+func TestSharedByControllers(t *testing.T) {
+	a, b, _ := contexts(t, "http://localhost:1")
+	foos, bars := schema.GroupResource{Group: "example.com", Resource: "foos"}, schema.GroupResource{Group: "example.com", Resource: "bars"}
+	if a.Written(foos) != b.Written(foos) {
+		t.Error("the controllers do not wait for the writes of each other")
+	}
+	if a.Written(foos) == a.Written(bars) {
+		t.Error("two resources share what is written")
+	}
+	if a.Writes() == b.Writes() {
+		t.Error("the writes of two controllers are counted as those of one")
+	}
+	if groups := b.StatusGroups(); !groups.Has("example.com") || len(groups) != 1 {
+		t.Errorf("groups of statuses are %v, want example.com alone", groups)
+	}
+	if a.Namespace() != "team" || a.Informers() != b.Informers() {
+		t.Error("the controllers serve different namespaces or have different informers")
+	}
+}

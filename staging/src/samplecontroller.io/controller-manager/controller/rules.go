@@ -1,0 +1,50 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"samplecontroller.io/controller-manager/writes"
+)
+
+// statusGroups returns the API groups of the kinds that the controllers are for: those whose
+// statuses they write, whether they are enabled or not.
+func (r *Registry) statusGroups() sets.Set[string] {
+	groups := sets.New[string]()
+	for _, d := range r.descriptors {
+		for _, rule := range d.Rules {
+			if slices.ContainsFunc(rule.Resources, func(resource string) bool { return strings.HasSuffix(resource, "/status") }) {
+				groups.Insert(rule.APIGroups...)
+			}
+		}
+	}
+	return groups
+}
+
+// writesAllowedBy returns the writes that the rules allow, but for finalizers, which are
+// never requested.
+func writesAllowedBy(rules []rbacv1.PolicyRule) []writes.Write {
+	var allowed []writes.Write
+	for _, rule := range rules {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				if strings.HasSuffix(resource, "/finalizers") {
+					continue
+				}
+				for _, verb := range rule.Verbs {
+					if slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, verb) {
+						allowed = append(allowed, writes.Write{Verb: verb, Resource: schema.GroupResource{Group: group, Resource: resource}.String()})
+					}
+				}
+			}
+		}
+	}
+	return allowed
+}

@@ -1,0 +1,151 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package logs
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"samplecontroller.io/controller-manager/internal/flood"
+	"samplecontroller.io/controller-manager/internal/redact"
+)
+
+// guard is a LogSink that passes on what belongs in a log: errors not too often, and
+// no content of objects.
+type guard struct {
+	sink  logr.LogSink
+	about string // what all lines of this logger are about
+	limit *flood.Limiter
+}
+
+var _ logr.CallDepthLogSink = guard{}
+
+// guarded returns a logger that logs by way of a guard.
+func guarded(logger logr.Logger) logr.Logger {
+	sink := logger.GetSink()
+	if _, ok := sink.(guard); ok {
+		return logger
+	}
+	return logr.New(guard{sink: deeper(sink, 1), limit: &flood.Limiter{}}) // by the frame of the guard
+}
+
+// Init does nothing: the sink has been initialized.
+func (g guard) Init(logr.RuntimeInfo) {}
+
+// Enabled implements logr.LogSink.
+func (g guard) Enabled(level int) bool { return g.sink.Enabled(level) }
+
+// Info implements logr.LogSink. A line that has an error among its values counts as one
+// of an error: so client-go tells of watches that end.
+func (g guard) Info(level int, msg string, keysAndValues ...any) {
+	keysAndValues = withoutContent(keysAndValues)
+	for _, value := range keysAndValues {
+		if err, ok := value.(error); ok {
+			if keysAndValues, ok = g.allow(msg+err.Error(), keysAndValues); !ok {
+				return
+			}
+			break
+		}
+	}
+	g.sink.Info(level, msg, keysAndValues...)
+}
+
+// Error implements logr.LogSink.
+func (g guard) Error(err error, msg string, keysAndValues ...any) {
+	cause := msg
+	if err != nil {
+		err = redact.Error(err)
+		cause += err.Error()
+	}
+	keysAndValues, ok := g.allow(cause, withoutContent(keysAndValues))
+	if ok {
+		g.sink.Error(err, msg, keysAndValues...)
+	}
+}
+
+// allow tells whether a line of the cause may be logged now, and its values with how
+// many like it were held back.
+func (g guard) allow(cause string, keysAndValues []any) ([]any, bool) {
+	ok, heldBack := g.limit.Allow(g.about+objects(keysAndValues), cause)
+	if heldBack > 0 {
+		keysAndValues = append(keysAndValues, "repeated", heldBack)
+	}
+	return keysAndValues, ok
+}
+
+// WithValues implements logr.LogSink.
+func (g guard) WithValues(keysAndValues ...any) logr.LogSink {
+	keysAndValues = withoutContent(keysAndValues)
+	g.about += objects(keysAndValues)
+	g.sink = g.sink.WithValues(keysAndValues...)
+	return g
+}
+
+// WithName implements logr.LogSink.
+func (g guard) WithName(name string) logr.LogSink {
+	g.sink = g.sink.WithName(name)
+	return g
+}
+
+// WithCallDepth implements logr.CallDepthLogSink.
+func (g guard) WithCallDepth(depth int) logr.LogSink {
+	g.sink = deeper(g.sink, depth)
+	return g
+}
+
+func deeper(sink logr.LogSink, depth int) logr.LogSink {
+	if s, ok := sink.(logr.CallDepthLogSink); ok {
+		return s.WithCallDepth(depth)
+	}
+	return sink
+}
+
+// objects returns the names among values without content, by which lines about one object are told
+// from those about another.
+func objects(keysAndValues []any) string {
+	var all strings.Builder
+	for i := 1; i < len(keysAndValues); i += 2 {
+		switch value := keysAndValues[i].(type) {
+		case klog.ObjectRef, cache.ObjectName, types.NamespacedName:
+			fmt.Fprintf(&all, "%v ", value)
+		case string:
+			if !strings.Contains(value, "\n") { // a stack
+				all.WriteString(value + " ")
+			}
+		}
+	}
+	return all.String()
+}
+
+// withoutContent returns keys and values with names in place of objects.
+func withoutContent(keysAndValues []any) []any {
+	all := make([]any, len(keysAndValues), len(keysAndValues)+2) // two may be added
+	for i, value := range keysAndValues {
+		all[i] = withoutContentOf(value)
+	}
+	return all
+}
+
+func withoutContentOf(value any) any {
+	switch value := value.(type) {
+	case *corev1.Event: // whose own name says nothing
+		return klog.KRef(value.InvolvedObject.Namespace, value.InvolvedObject.Name)
+	case metav1.Object:
+		return klog.KObj(value)
+	case runtime.Object:
+		return fmt.Sprintf("%T", value)
+	case error:
+		return redact.Error(value)
+	default:
+		return value
+	}
+}

@@ -1,0 +1,96 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package logs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
+)
+
+const secret = "s3cr3t"
+
+// newGuarded returns a logger with a guard, and what it has logged.
+func newGuarded() (klog.Logger, *bytes.Buffer) {
+	var log bytes.Buffer
+	return guarded(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log)))), &log
+}
+
+func TestOfAnObjectOnlyItsNameIsLogged(t *testing.T) {
+	meta := metav1.ObjectMeta{Namespace: "default", Name: "a", Annotations: map[string]string{"note": secret}}
+	invalid := field.ErrorList{
+		field.Invalid(field.NewPath("spec", "image"), secret, "must not be secret"),
+		field.NotSupported(field.NewPath("spec", "mode"), secret, []string{"open"}),
+	}
+	status := apierrors.NewInvalid(schema.GroupKind{Kind: "Thing"}, "a", invalid)
+	tests := map[string]struct {
+		log  func(klog.Logger)
+		want string
+	}{
+		"a value":        {func(l klog.Logger) { l.Info("Seen", "pod", &corev1.Pod{ObjectMeta: meta}) }, `"Seen" pod="default/a"`},
+		"a value of all": {func(l klog.Logger) { l.WithValues("pod", &corev1.Pod{ObjectMeta: meta}).Info("Seen") }, `"Seen" pod="default/a"`},
+		"a list":         {func(l klog.Logger) { l.Info("Seen", "pods", &corev1.PodList{Items: []corev1.Pod{{ObjectMeta: meta}}}) }, `pods="*v1.PodList"`},
+		"an Event": {func(l klog.Logger) {
+			l.Error(nil, "Lost", "event", &corev1.Event{Message: secret, InvolvedObject: corev1.ObjectReference{Name: "a"}})
+		}, `"Lost" event="a"`},
+		"an invalid object": {func(l klog.Logger) { l.Error(fmt.Errorf("writing: %w", status), "Failed") }, `err="writing: Thing \"a\" is invalid: [spec.image: FieldValueInvalid, spec.mode: FieldValueNotSupported]"`},
+		"... as a value":    {func(l klog.Logger) { l.Info("Failed", "err", status) }, `[spec.image: FieldValueInvalid, `},
+		"any other error":   {func(l klog.Logger) { l.Error(errors.New("broken"), "Failed", "n", 3) }, `"Failed" err="broken" n=3`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			logger, log := newGuarded()
+			test.log(logger)
+			if strings.Contains(log.String(), secret) {
+				t.Errorf("the log has the content of an object: %s", log)
+			}
+			if !strings.Contains(log.String(), test.want) {
+				t.Errorf("the log is %s, want it to have %s", log, test.want)
+			}
+			if !strings.Contains(log.String(), " guard_test.go:") {
+				t.Errorf("the log is %s, want it to name the file that logs", log)
+			}
+		})
+	}
+}
+
+func TestErrorsOfOneCauseDoNotFloodTheLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		logger, log := newGuarded()
+		refused := errors.New("connection refused")
+		for i := range 250 { // 25 s
+			logger.Error(refused, "Failed", "retries", i)
+			logger.Error(refused, "Failed", "key", cache.NewObjectName("default", "a"), "stack", fmt.Sprintf("goroutine %d\n", i))
+			logger.WithValues("key", "default/b").Error(refused, "Failed")
+			logger.Info("Watch ended", "err", refused)
+			logger.Info("Told")
+			time.Sleep(100 * time.Millisecond)
+		}
+		for text, want := range map[string]int{
+			`"Failed" err="connection refused" retries`: 3,
+			`key="default/a"`: 3,
+			`"Failed" err="connection refused" key="default/b"`: 3,
+			`"Watch ended" err="connection refused"`:            3,
+			`repeated=99`:                                       8,
+			`"Told"`:                                            250,
+		} {
+			if got := strings.Count(log.String(), text); got != want {
+				t.Errorf("%d lines have %s, want %d", got, text, want)
+			}
+		}
+	})
+}

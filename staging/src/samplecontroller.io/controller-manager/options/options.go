@@ -1,0 +1,117 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package options holds the settings of a controller manager: one file for each concern,
+// each with its flags, their validation and what they come to. All settings are
+// validated together, before anything starts.
+package options
+
+import (
+	"k8s.io/apimachinery/pkg/util/version"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/cli/globalflag"
+	"k8s.io/component-base/featuregate"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
+	"k8s.io/component-base/metrics"
+	metricsfeatures "k8s.io/component-base/metrics/features"
+	"k8s.io/component-base/version/verflag"
+	zpagesfeatures "k8s.io/component-base/zpages/features"
+
+	"samplecontroller.io/controller-manager/controller"
+	internallogs "samplecontroller.io/controller-manager/internal/logs"
+	"samplecontroller.io/controller-manager/leadership"
+	"samplecontroller.io/controller-manager/server"
+)
+
+// Options are all settings of a program.
+type Options struct {
+	// Name of the program: of its Lease, its user agent, its certificate and its pages.
+	Name           string
+	Generic        *GenericOptions
+	Client         *ClientOptions
+	LeaderElection *leadership.Options
+	Workers        *WorkersOptions
+	Server         *server.Options
+	Metrics        *metrics.Options
+	Logs           *logs.Options
+	// FeatureGates are the gates of the libraries and of the program.
+	FeatureGates featuregate.MutableVersionedFeatureGate
+	// Controllers is the controller map.
+	Controllers *controller.Registry
+
+	flags cliflag.NamedFlagSets
+}
+
+// kubernetesVersion is the minor version of the libraries, by which their feature
+// gates have their defaults.
+var kubernetesVersion = version.MustParse("1.37")
+
+// New returns the defaults for a program of the given name, which hosts the given
+// controllers and serves HTTPS on port. It panics if two libraries have a feature gate of the
+// same name.
+func New(name string, port int, controllers *controller.Registry) *Options {
+	o := &Options{
+		Name:           name,
+		Generic:        newGenericOptions(controllers),
+		Client:         newClientOptions(),
+		LeaderElection: leadership.NewOptions(name),
+		Workers:        newWorkersOptions(controllers),
+		Server:         server.NewOptions(name, port),
+		Metrics:        metrics.NewOptions(),
+		Logs:           logs.NewOptions(),
+		FeatureGates:   featuregate.NewVersionedFeatureGate(kubernetesVersion),
+		Controllers:    controllers,
+	}
+	// k8s.io/apiserver takes the version that is stamped into the binary for its
+	// own, and at v0.1 all of its feature gates would be off.
+	if err := utilfeature.DefaultMutableFeatureGate.SetEmulationVersion(kubernetesVersion); err != nil {
+		panic(err) // nothing has set it before
+	}
+	for _, add := range []func(featuregate.MutableVersionedFeatureGate) error{
+		logsapi.AddFeatureGates, metricsfeatures.AddFeatureGates, zpagesfeatures.AddFeatureGates,
+	} {
+		if err := add(o.FeatureGates); err != nil {
+			panic(err)
+		}
+	}
+	return o
+}
+
+// Flags returns the flags of all settings, in kube-controller-manager's sections, and those
+// of each controller in a section of its own. It returns the same flag sets at each call.
+func (o *Options) Flags() *cliflag.NamedFlagSets {
+	if o.flags.FlagSets != nil {
+		return &o.flags
+	}
+	generic := o.flags.FlagSet("generic")
+	o.Generic.addFlags(generic)
+	o.Client.addLimitFlags(generic)
+	o.LeaderElection.AddFlags(generic)
+	o.FeatureGates.AddFlag(generic)
+	o.Workers.addFlags(&o.flags)
+	o.Server.AddFlags(&o.flags)
+	o.Metrics.AddFlags(o.flags.FlagSet("metrics"))
+	internallogs.AddFlags(o.Logs, o.flags.FlagSet("logs"))
+	o.Client.addAddressFlags(o.flags.FlagSet("misc"))
+	verflag.AddFlags(o.flags.FlagSet("global"))
+	globalflag.AddGlobalFlags(o.flags.FlagSet("global"), o.Name, logs.SkipLoggingConfigurationFlags())
+	o.Controllers.AddFlags(&o.flags)
+	return &o.flags
+}
+
+// Validate returns all that is wrong, nil if nothing is.
+func (o *Options) Validate() error {
+	var mistakes Mistakes
+	mistakes = append(mistakes, o.Generic.validate()...)
+	mistakes = append(mistakes, o.Client.validate()...)
+	mistakes = append(mistakes, o.LeaderElection.Validate()...)
+	mistakes = append(mistakes, o.Workers.validate()...)
+	mistakes = append(mistakes, o.Controllers.Validate()...)
+	mistakes = append(mistakes, o.Server.Validate()...)
+	mistakes = append(mistakes, o.validateMetrics()...)
+	mistakes = append(mistakes, internallogs.Validate(o.Logs, o.FeatureGates)...)
+	return mistakes.asError()
+}

@@ -5,10 +5,13 @@ package app_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +23,7 @@ import (
 // blinder is a proxy that can end the watches of informers, and refuse what they ask for.
 type blinder struct {
 	*clustertest.Proxy
+	campaigns atomic.Bool // the process has asked for the Lease, which it does when its caches are filled
 
 	mutex sync.Mutex
 	see   context.Context // ends when the informers are to see nothing any more
@@ -32,7 +36,10 @@ func startBlinder(t *testing.T) *blinder {
 	b.open()
 	b.Proxy = clustertest.StartProxy(t, shared.Cluster(), func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if strings.HasSuffix(r.UserAgent(), "/informers") {
+			switch {
+			case strings.HasSuffix(r.UserAgent(), "/leader-election"):
+				b.campaigns.Store(true)
+			case strings.HasSuffix(r.UserAgent(), "/informers"):
 				see := b.sight()
 				if see.Err() != nil {
 					panic(http.ErrAbortHandler) // the client sees that the connection ends
@@ -54,6 +61,17 @@ func (b *blinder) sight() context.Context {
 	return b.see
 }
 
+// waitCampaign waits until the process campaigns.
+func (b *blinder) waitCampaign(t *testing.T) {
+	t.Helper()
+	clustertest.WaitUntil(t, "the process campaigns", func(context.Context) error {
+		if !b.campaigns.Load() {
+			return errors.New("it has not asked for the Lease")
+		}
+		return nil
+	})
+}
+
 // open lets the informers see again.
 func (b *blinder) open() {
 	b.mutex.Lock()
@@ -68,39 +86,126 @@ func TestBlindLeaderHandsOverToStandbyThatSees(t *testing.T) {
 	a, b := startBlinder(t), startBlinder(t)
 	ns := newNamespace(t)
 	startDaemon(t, "--kubeconfig="+a.Kubeconfig(t, namespace, namespace))
-	holder := func() string { return ptr.Deref(lease(t).Spec.HolderIdentity, "") }
-	clustertest.WaitUntil(t, "the first daemon leads", func(context.Context) error {
-		if holder() == "" {
-			return fmt.Errorf("nobody leads")
-		}
-		return nil
-	})
-	first := holder()
+	first := waitHolder(t, "")
 	stop := startAnotherDaemon(t, "--kubeconfig="+b.Kubeconfig(t, namespace, namespace))
+	b.waitCampaign(t)
 	foos.Create(t, ns, "before", 1)
 	foos.waitCondition(t, ns, "before", "Reconciling", "Progressing")
 
 	a.blind()
 	b.blind()
-	var offered time.Time
-	for began := time.Now(); offered.IsZero() || time.Since(offered) < time.Minute; time.Sleep(time.Second) {
-		switch got := lease(t); {
-		case ptr.Deref(got.Spec.HolderIdentity, "") != first || got.Annotations["leadership.samplecontroller.io/preferred-holder"] != "":
-			t.Fatalf("the Lease of a leader that is as blind as the standby is %v, %v", got.Spec, got.Annotations)
-		case offered.IsZero() && strings.Contains(got.Annotations["leadership.samplecontroller.io/offered"], "foos"):
-			offered = time.Now()
-		case offered.IsZero() && time.Since(began) > 10*time.Minute:
-			t.Fatalf("the Lease of a blind leader is not offered: %v", got.Annotations)
-		}
-	}
+	waitDeclinedOffer(t, first, "caches do not follow the API server: ", "foos")
 	foos.Create(t, ns, "unseen", 1)
 	b.open()
 	foos.waitCondition(t, ns, "unseen", "Reconciling", "Progressing")
-	if got := holder(); got == first || got == "" {
-		t.Errorf("the Lease is held by %q, want the standby", got)
-	}
-	if got := lease(t).Annotations; len(got) > 0 {
-		t.Errorf("annotations of the Lease of a leader that sees are %v, want none", got)
-	}
+	wantHandedOver(t, first)
 	stop()
+}
+
+// TestStalledLeaderHandsOver leaves the writes of the leader's controllers unanswered. The
+// leader sees what happens and renews its Lease. It leads on while the standby is blind, and
+// becomes a standby itself once the other sees.
+func TestStalledLeaderHandsOver(t *testing.T) {
+	clustertest.Long(t)
+	a, b := startSilencer(t, isControllersWrite), startBlinder(t)
+	ns := newNamespace(t)
+	server := startDaemon(t, slices.Concat(patient, []string{
+		"--kubeconfig=" + a.Kubeconfig(t, namespace, namespace), "--namespace=" + ns,
+		"--write-timeout=3s", "--controller-shutdown-timeout=1m", // it drains by giving up its writes
+	})...)
+	first := waitHolder(t, "")
+	admin := token(t, newNamespace(t), clusterRole(t, everything))
+	released, lost := metric(t, server, admin, releasedTerms), metric(t, server, admin, lostTerms)
+	stop := startAnotherDaemon(t, append(patient, "--kubeconfig="+b.Kubeconfig(t, namespace, namespace), "--namespace="+ns)...)
+	b.waitCampaign(t)
+	foos.Create(t, ns, "before", 1)
+	foos.waitCondition(t, ns, "before", "Reconciling", "Progressing")
+
+	a.silent.Store(true)
+	b.blind()
+	const count = 5 // failing objects make a controller unhealthy
+	for i := range count {
+		foos.Create(t, ns, fmt.Sprintf("stalled-%d", i), 1)
+	}
+	waitDeclinedOffer(t, first) // on a busy machine the reason may be that a watch is late
+	b.open()
+	for i := range count {
+		foos.waitCondition(t, ns, fmt.Sprintf("stalled-%d", i), "Reconciling", "Progressing")
+	}
+	second := wantHandedOver(t, first)
+
+	clustertest.WaitUntil(t, "the leader is a healthy standby", func(ctx context.Context) error {
+		for _, path := range []string{"/livez", "/readyz", "/healthz"} {
+			code, body, err := server.Get(ctx, path+"?verbose", admin)
+			if err != nil || code != http.StatusOK || !strings.Contains(body, "\nleader: "+second+" leads since ") {
+				return fmt.Errorf("%s answers %d %s %v", path, code, body, err)
+			}
+		}
+		return nil
+	})
+	if got := metric(t, server, admin, releasedTerms); got != released+1 {
+		t.Errorf("%v terms were released, want %v", got, released+1)
+	}
+	if got := metric(t, server, admin, lostTerms); got != lost {
+		t.Errorf("%v terms were lost, want %v", got, lost)
+	}
+	a.silent.Store(false)
+	stop()
+	foos.Create(t, ns, "after", 1)
+	foos.waitCondition(t, ns, "after", "Reconciling", "Progressing")
+	if got := waitHolder(t, ""); got != first {
+		t.Errorf("the Lease is held by %q, want %q", got, first)
+	}
+}
+
+// isControllersWrite matches the writes of all controllers, and not those of the election.
+func isControllersWrite(r *http.Request) bool {
+	return r.Method != http.MethodGet && strings.HasSuffix(r.UserAgent(), "-controller")
+}
+
+// Annotations by which a leader offers its Lease and a standby accepts.
+const (
+	offered   = "leadership.samplecontroller.io/offered"
+	preferred = "leadership.samplecontroller.io/preferred-holder"
+)
+
+// waitDeclinedOffer waits until the leader has offered the Lease for a minute, in which each
+// standby looks at it several times. It fails if another process accepts or leads. The reason
+// must have the given words, if any.
+func waitDeclinedOffer(t *testing.T, leader string, words ...string) {
+	t.Helper()
+	var since time.Time
+	for began := time.Now(); since.IsZero() || time.Since(since) < time.Minute; time.Sleep(time.Second) {
+		got := lease(t)
+		holder, reason := ptr.Deref(got.Spec.HolderIdentity, ""), got.Annotations[offered]
+		switch {
+		case holder != leader || got.Annotations[preferred] != "":
+			t.Fatalf("after %v the Lease is held by %q with annotations %v, want it held by %q and accepted by nobody",
+				time.Since(began).Round(time.Second), holder, got.Annotations, leader)
+		case since.IsZero() && reason != "":
+			since = time.Now()
+			for _, word := range words {
+				if !strings.Contains(reason, word) {
+					t.Errorf("the Lease is offered because of %q, want %q", reason, words)
+				}
+			}
+		case since.IsZero() && time.Since(began) > 10*time.Minute:
+			t.Fatalf("the Lease of a leader that is not fit is not offered: %v", got.Annotations)
+		}
+	}
+}
+
+// wantHandedOver checks that another process than the given one leads, and offers nothing. It
+// returns which.
+func wantHandedOver(t *testing.T, from string) (to string) {
+	t.Helper()
+	got := lease(t)
+	to = ptr.Deref(got.Spec.HolderIdentity, "")
+	if to == from || to == "" {
+		t.Errorf("the Lease is held by %q, want the standby", to)
+	}
+	if len(got.Annotations) > 0 {
+		t.Errorf("annotations of the Lease of a leader that is fit are %v, want none", got.Annotations)
+	}
+	return to
 }

@@ -60,7 +60,7 @@ func TestChangesCostTheirWritesAndNothingElse(t *testing.T) {
 	}
 	const keepers = "--controllers=foo,icecream"
 
-	daemon := startDaemon(t, keepers)
+	daemon := startDaemon(t, append(patient, keepers)...)
 	for _, k := range all {
 		k.catchUp(t)
 	}
@@ -88,7 +88,7 @@ func TestChangesCostTheirWritesAndNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	// All objects, also those of other tests, are looked at now and each second.
-	daemon = startDaemon(t, keepers, "--min-resync-period=1s")
+	daemon = startDaemon(t, append(patient, keepers, "--min-resync-period=1s")...)
 	admin := token(t, newNamespace(t), clusterRole(t, everything))
 	for _, k := range all {
 		synced := fmt.Sprintf(`sample_controller_manager_sync_total{controller=%q,result="success"}`, k.Controller)
@@ -124,7 +124,7 @@ func TestChangesCostTheirWritesAndNothingElse(t *testing.T) {
 func TestNewObjectCostsThreeWritesOfTheWholeDaemon(t *testing.T) {
 	const count = 20
 	all := sideBySide(t)
-	startDaemon(t)
+	startDaemon(t, patient...)
 	for _, k := range all {
 		for i := range count {
 			k.Create(t, k.ns, fmt.Sprintf("a-%d", i), 1)
@@ -166,7 +166,7 @@ func TestNewObjectCostsThreeWritesOfTheWholeDaemon(t *testing.T) {
 func TestTerminatingNamespaceIsLeftAlone(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
-		startDaemon(t)
+		startDaemon(t, patient...)
 		k.Create(t, ns, "a", 1)
 		k.waitCondition(t, ns, "a", "Reconciling", "Progressing")
 		beReady(t, ns, "a")

@@ -98,7 +98,7 @@ func TestDeniedDeploymentIsToldAndTriedAgain(t *testing.T) {
 func TestDeniedCorrectionIsTold(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
-		startDaemon(t)
+		startDaemon(t, patient...)
 		k.Create(t, ns, "a", 1)
 		k.waitCondition(t, ns, "a", "Reconciling", "Progressing")
 		beReady(t, ns, "a")

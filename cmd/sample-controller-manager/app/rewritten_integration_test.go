@@ -75,7 +75,7 @@ func pinImages(t *testing.T, ns string) {
 func TestRewrittenImageIsReportedAndNotWrittenAgain(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
-		startDaemon(t)
+		startDaemon(t, patient...)
 		k.Create(t, ns, "a", 1)
 		k.waitCondition(t, ns, "a", "Reconciling", "Progressing")
 		beReady(t, ns, "a")

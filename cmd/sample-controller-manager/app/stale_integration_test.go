@@ -48,7 +48,7 @@ func TestOwnWritesAreReadThroughALateWatch(t *testing.T) {
 	all := sideBySide(t)
 	scraper := token(t, newNamespace(t), "sample-controller-manager-metrics-reader")
 	delayer := startDelayer(t, "/apis/apps/v1/deployments")
-	server := startDaemon(t, "--kubeconfig="+delayer.Kubeconfig(t, namespace, namespace))
+	server := startDaemon(t, append(patient, "--kubeconfig="+delayer.Kubeconfig(t, namespace, namespace))...)
 	names := []string{"a", "b", "c"} // of each kind
 	before := map[string]int{}
 	for _, k := range all {
@@ -91,7 +91,7 @@ func TestOwnWritesAreReadThroughALateWatch(t *testing.T) {
 func TestRefusedWriteIsNotRepeatedThroughALateWatch(t *testing.T) {
 	all := sideBySide(t)
 	delayer := startDelayer(t, "/apis/apps/v1/deployments")
-	startDaemon(t, "--kubeconfig="+delayer.Kubeconfig(t, namespace, namespace))
+	startDaemon(t, append(patient, "--kubeconfig="+delayer.Kubeconfig(t, namespace, namespace))...)
 	names := []string{"a", "b", "c"} // of each kind
 	for _, k := range all {
 		for _, name := range names {
@@ -129,7 +129,7 @@ func TestGoneObjectIsGivenNothingThroughALateWatch(t *testing.T) {
 		paths = append(paths, "/apis/"+k.apiVersion()+"/"+k.Resource)
 	}
 	delayer := startDelayer(t, paths...)
-	startDaemon(t, "--kubeconfig="+delayer.Kubeconfig(t, namespace, namespace))
+	startDaemon(t, append(patient, "--kubeconfig="+delayer.Kubeconfig(t, namespace, namespace))...)
 	for _, k := range all {
 		k.catchUp(t)
 		k.Create(t, k.ns, "a", 1)

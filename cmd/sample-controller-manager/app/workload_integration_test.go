@@ -26,7 +26,7 @@ func TestObjectIsServedWithTheFewestCalls(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
 		// With one worker an object that is made later is served later.
-		server := startDaemon(t, k.oneWorker())
+		server := startDaemon(t, append(patient, k.oneWorker())...)
 		k.catchUp(t)
 		k.Create(t, ns, "a", 2)
 		k.waitCondition(t, ns, "a", "Reconciling", "Progressing")
@@ -49,7 +49,7 @@ func TestObjectIsServedWithTheFewestCalls(t *testing.T) {
 		if err := server.Stop(); err != nil {
 			t.Fatal(err)
 		}
-		startDaemon(t, k.oneWorker())
+		startDaemon(t, append(patient, k.oneWorker())...)
 		k.catchUp(t)
 		k.Create(t, ns, "last", 1)
 		k.waitCondition(t, ns, "last", "Reconciling", "Progressing")
@@ -70,7 +70,7 @@ func TestObjectIsServedWithTheFewestCalls(t *testing.T) {
 func TestObjectIsScaled(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
-		startDaemon(t)
+		startDaemon(t, patient...)
 		k.Create(t, ns, "a", 1)
 		for _, replicas := range []int32{3, 1, 0, 2} {
 			kubectl(t, "-n", ns, "scale", k.Singular, "a", fmt.Sprintf("--replicas=%d", replicas))
@@ -104,7 +104,7 @@ func TestObjectIsScaled(t *testing.T) {
 func TestDriftOfWhatIsDeclaredIsUndone(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
-		startDaemon(t)
+		startDaemon(t, patient...)
 		foo := k.New("a", 2)
 		foo.Spec.Image = "nginx:1.29"
 		k.Store(t, ns, foo)
@@ -135,7 +135,7 @@ func TestDriftOfWhatIsDeclaredIsUndone(t *testing.T) {
 func TestForeignDeploymentIsLeftAlone(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
-		startDaemon(t)
+		startDaemon(t, patient...)
 		kubectl(t, "-n", ns, "create", "deployment", "a", "--image=httpd")
 		before := getDeployment(t, ns, "a")
 		k.Create(t, ns, "a", 3)

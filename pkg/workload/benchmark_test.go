@@ -36,18 +36,18 @@ func BenchmarkDecide(b *testing.B) {
 	b.Run("nothing", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if d := workload.Decide(parent, view); d.Scale != nil || d.Obstacle != nil {
+			if d := workload.Decide(parent, view); d.Patch != nil || d.Obstacle != nil {
 				b.Fatalf("decided %+v", d)
 			}
 		}
 	})
-	b.Run("scale", func(b *testing.B) {
+	b.Run("patch", func(b *testing.B) {
 		other := parent
 		other.Replicas = ptr.To[int32](2)
 		b.ReportAllocs()
 		for b.Loop() {
-			if workload.Decide(other, view).Scale == nil {
-				b.Fatal("decided on no scale")
+			if workload.Decide(other, view).Patch == nil {
+				b.Fatal("decided on no patch")
 			}
 		}
 	})

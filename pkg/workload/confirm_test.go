@@ -71,10 +71,10 @@ func TestTheFirstCorrectionOfATermReadsTheObject(t *testing.T) {
 			f.newTerm()
 			f.drift()
 			f.sync()
-			f.wantCalls(append([]string{"list objects", "update deployments/scale"}, status...)...)
+			f.wantCalls(append([]string{"list objects", "patch deployments"}, status...)...)
 			f.drift()
 			f.sync()
-			f.wantCalls("update deployments/scale")
+			f.wantCalls("patch deployments")
 		}
 	})
 }
@@ -82,8 +82,8 @@ func TestTheFirstCorrectionOfATermReadsTheObject(t *testing.T) {
 func TestOnceTheCacheHasAllFromBeforeTheTermNothingIsRead(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		for version, calls := range map[string][]string{
-			"99":  {"list objects", "update deployments/scale"},
-			"100": {"update deployments/scale"},
+			"99":  {"list objects", "patch deployments"},
+			"100": {"patch deployments"},
 		} {
 			t.Run(version, func(t *testing.T) {
 				f := newFixture(t, kind, kind.example())
@@ -98,7 +98,7 @@ func TestOnceTheCacheHasAllFromBeforeTheTermNothingIsRead(t *testing.T) {
 				f.newTerm()
 				f.drift()
 				f.sync()
-				f.wantCalls("list objects", "update deployments/scale", "patch objects/status")
+				f.wantCalls("list objects", "patch deployments", "patch objects/status")
 
 				f.change(func(o object) { o.SetUID("uid-another") })
 				f.update(func(d *appsv1.Deployment) { d.OwnerReferences[0].UID = "uid-another" })
@@ -111,7 +111,7 @@ func TestOnceTheCacheHasAllFromBeforeTheTermNothingIsRead(t *testing.T) {
 				f.drift()
 				f.objects.Bookmark(version)
 				f.sync()
-				f.wantCalls("list objects", "update deployments/scale")
+				f.wantCalls("list objects", "patch deployments")
 			})
 		}
 	})
@@ -183,7 +183,7 @@ func TestAnObjectIsConfirmedOnceTheCacheHasCaughtUp(t *testing.T) {
 		f.wantStale()
 		f.observe()
 		f.sync()
-		f.wantCalls("list objects", "update deployments/scale", "patch objects/status")
+		f.wantCalls("list objects", "patch deployments", "patch objects/status")
 		if got := *f.deployment().Spec.Replicas; got != 3 {
 			t.Errorf("the Deployment asks for %d replicas, want 3", got)
 		}
@@ -199,7 +199,7 @@ func TestAnObjectThatWasTouchedIsAsCached(t *testing.T) {
 		f.drift()
 		f.change(func(o object) { o.SetAnnotations(map[string]string{"touched": "true"}) })
 		f.sync()
-		f.wantCalls("list objects", "update deployments/scale", "patch objects/status")
+		f.wantCalls("list objects", "patch deployments", "patch objects/status")
 	})
 }
 
@@ -287,7 +287,7 @@ func TestAnObjectThatCannotBeReadIsTriedAgain(t *testing.T) {
 				fails = false
 				f.forget()
 				f.sync()
-				f.wantCalls("list objects", "update deployments/scale", "patch objects/status")
+				f.wantCalls("list objects", "patch deployments", "patch objects/status")
 			})
 		}
 	})
@@ -309,7 +309,7 @@ func TestAnObjectThatIsGoneIsForgotten(t *testing.T) {
 		f.update(func(d *appsv1.Deployment) { d.OwnerReferences[0].UID = "uid-another" })
 		f.drift()
 		f.sync()
-		f.wantCalls("list objects", "update deployments/scale")
+		f.wantCalls("list objects", "patch deployments")
 
 		if err := f.objects.Replace(nil, ""); err != nil {
 			t.Fatal(err)

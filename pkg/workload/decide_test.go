@@ -4,7 +4,6 @@
 package workload
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -57,10 +56,10 @@ func TestDecideChangesOnlyWhatIsDeclaredAndDiffers(t *testing.T) {
 		want   string
 	}{
 		"nothing differs":                     {parent(), deployment(), ""},
-		"replicas differ":                     {parent(), deployment(withReplicas(ptr.To[int32](5))), "scale to 3"},
-		"replicas unset on the Deployment":    {parent(), deployment(withReplicas(nil)), "scale to 3"},
+		"replicas differ":                     {parent(), deployment(withReplicas(ptr.To[int32](5))), `{"metadata":{"resourceVersion":"7"},"spec":{"replicas":3}}`},
+		"replicas unset on the Deployment":    {parent(), deployment(withReplicas(nil)), `{"metadata":{"resourceVersion":"7"},"spec":{"replicas":3}}`},
 		"one replica is the default":          {parent(wantReplicas(ptr.To[int32](1))), deployment(withReplicas(nil)), ""},
-		"replicas to zero":                    {parent(wantReplicas(ptr.To[int32](0))), deployment(), "scale to 0"},
+		"replicas to zero":                    {parent(wantReplicas(ptr.To[int32](0))), deployment(), `{"metadata":{"resourceVersion":"7"},"spec":{"replicas":0}}`},
 		"replicas absent: hands off":          {parent(wantReplicas(nil)), deployment(withReplicas(ptr.To[int32](9))), ""},
 		"image absent: hands off":             {parent(), deployment(withImage("httpd")), ""},
 		"image declared and the same":         {parent(wantImage("nginx:latest")), deployment(), ""},
@@ -75,14 +74,7 @@ func TestDecideChangesOnlyWhatIsDeclaredAndDiffers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := test.live.DeepCopy()
 			decision := Decide(test.parent, View{Live: test.live})
-			got := string(decision.Patch)
-			if scale := decision.Scale; scale != nil {
-				got += fmt.Sprintf("scale to %d", scale.Spec.Replicas)
-				if scale.Name != "web" || scale.Namespace != "default" || scale.ResourceVersion != "7" || scale.UID != test.live.UID {
-					t.Errorf("%+v is not bound to what was seen", scale)
-				}
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
+			if diff := cmp.Diff(test.want, string(decision.Patch)); diff != "" {
 				t.Errorf("unexpected change (-want +got):\n%s", diff)
 			}
 			if decision.Create != nil || decision.Obstacle != nil {
@@ -102,20 +94,20 @@ func TestDecideAddsNoSecondContainer(t *testing.T) {
 		live     *appsv1.Deployment
 		image    string
 		obstacle bool
-		scales   bool
+		patched  Fields
 	}{
-		"image declared":              {deployment(renamed), "nginx:1.29", true, false},
-		"image and replicas declared": {deployment(renamed, withReplicas(ptr.To[int32](9))), "nginx:1.29", true, true},
-		"image left to others":        {deployment(renamed), "", false, false},
-		"not renamed":                 {deployment(withImage("nginx:1.29")), "nginx:1.29", false, false},
+		"image declared":              {deployment(renamed), "nginx:1.29", true, Fields{}},
+		"image and replicas declared": {deployment(renamed, withReplicas(ptr.To[int32](9))), "nginx:1.29", true, Fields{Replicas: true}},
+		"image left to others":        {deployment(renamed), "", false, Fields{}},
+		"not renamed":                 {deployment(withImage("nginx:1.29")), "nginx:1.29", false, Fields{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			trimmed := test.live.DeepCopy()
 			Trim(trimmed, ourGroups)
 			for _, live := range list(test.live, trimmed) {
 				d := Decide(parent(wantImage(test.image)), View{Live: live})
-				if d.Patch != nil || (d.Scale != nil) != test.scales || (d.Obstacle != nil) != test.obstacle {
-					t.Errorf("decision = %+v, want an obstacle: %v, a scale: %v and no patch", d, test.obstacle, test.scales)
+				if d.Patched != test.patched || strings.Contains(string(d.Patch), "containers") || (d.Obstacle != nil) != test.obstacle {
+					t.Errorf("decision = %+v, patch %s, want an obstacle: %v, and patched at most the replicas: %v", d, d.Patch, test.obstacle, test.patched)
 				}
 				if o := d.Obstacle; o != nil && (o.Reason != "ContainerMissing" || !strings.Contains(o.Message, `no container "nginx"`)) {
 					t.Errorf("obstacle = %+v, want ContainerMissing for somebody to clear", o)
@@ -145,7 +137,7 @@ func TestDecideTouchesNoDeploymentOfOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			withReplicas(ptr.To[int32](9))(test.live) // a difference that would be patched
 			decision := Decide(parent(), View{Live: test.live})
-			if decision.Create != nil || decision.Scale != nil || decision.Patch != nil || decision.Obstacle == nil {
+			if decision.Create != nil || decision.Patch != nil || decision.Obstacle == nil {
 				t.Fatalf("unexpected decision: %+v", decision)
 			}
 			o := decision.Obstacle

@@ -16,7 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
@@ -36,17 +35,7 @@ const (
 
 // write is what a Decision asks of the API server; the zero value asks nothing.
 type write struct {
-	verb       string
-	resource   schema.GroupResource // with its subresource
-	deployment string
-}
-
-// doing says in one word what is done to the Deployment.
-func (w write) doing() string {
-	if w.resource == scaleResource {
-		return "scale"
-	}
-	return w.verb
+	verb, deployment string
 }
 
 // denials remembers which writes the API server has denied, so that each is tried

@@ -63,7 +63,7 @@ func TestKeepTellsADeniedWriteFromAFailedOne(t *testing.T) {
 		served := deployment()
 		for verb, view := range map[string][]*appsv1.Deployment{
 			"create": nil,
-			"update": list(deployment(withReplicas(ptr.To[int32](9)))),
+			"patch":  list(deployment(withReplicas(ptr.To[int32](9)))),
 			"delete": list(served, deployment(named("former"))),
 		} {
 			t.Run(name+" "+verb, func(t *testing.T) {
@@ -107,7 +107,7 @@ func deniedAs(code int32, reason metav1.StatusReason) error {
 func TestAConflictOverAQuotaIsNotTakenForALateCache(t *testing.T) {
 	drifted := deployment(withReplicas(ptr.To[int32](9)))
 	keeper, client := newTestKeeper(t, list(drifted), list(drifted))
-	refuse(client, "update", apierrors.NewConflict(corev1.Resource("resourcequotas"), "web", errors.New("the object has been modified")))
+	refuse(client, "patch", apierrors.NewConflict(corev1.Resource("resourcequotas"), "web", errors.New("the object has been modified")))
 	state, err := keeper.Keep(t.Context(), parent())
 	if err == nil || state.Refused != nil {
 		t.Errorf("Keep() = %+v, %v, want an error, and no wait for the cache", state, err)
@@ -268,7 +268,7 @@ func TestDenialsOfTheGoneAreForgotten(t *testing.T) {
 	for i := range 100 {
 		p := parent()
 		p.Object = &metav1.ObjectMeta{UID: types.UID(fmt.Sprint(i))}
-		d.note(p, write{"create", deploymentResource, "web"}, exceededQuota, now.Add(time.Duration(i)*time.Hour))
+		d.note(p, write{"create", "web"}, exceededQuota, now.Add(time.Duration(i)*time.Hour))
 	}
 	if len(d.byParent) != 1 {
 		t.Errorf("%d are remembered, want the last", len(d.byParent))

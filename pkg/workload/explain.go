@@ -141,12 +141,12 @@ func (k *Keeper) foresee(p Parent, view View) (next string, state *State) {
 		if obstacle.Quotes {
 			why = "its condition says why"
 		}
-		return fmt.Sprintf("%s Deployment %q in %v: it was denied: %s", write.doing(), write.deployment, wait.Round(time.Millisecond), why),
+		return fmt.Sprintf("%s Deployment %q in %v: it was denied: %s", write.verb, write.deployment, wait.Round(time.Millisecond), why),
 			&State{Deployment: view.Live, Former: view.former(), Obstacle: obstacle}
 	}
 	switch {
 	case write.verb != "":
-		return fmt.Sprintf("%s Deployment %q", write.doing(), write.deployment), nil
+		return fmt.Sprintf("%s Deployment %q", write.verb, write.deployment), nil
 	case decision.Obstacle != nil:
 		return fmt.Sprintf("nothing: %s: %s", decision.Obstacle.Reason, decision.Obstacle.Message), &State{Deployment: view.own(p), Former: view.former(), Obstacle: decision.Obstacle}
 	case held != nil && hold.any():

@@ -34,8 +34,8 @@ func TestWhatIsExplainedIsWhatIsDone(t *testing.T) {
 		},
 		"another replica count": {
 			given: func(f *fixture) { f.update(func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](7) }) },
-			next:  `scale Deployment "example-web"`, differs: []string{"its replicas"},
-			calls: []string{"update deployments/scale", "patch objects/status"},
+			next:  `patch Deployment "example-web"`, differs: []string{"its replicas"},
+			calls: []string{"patch deployments", "patch objects/status"},
 		},
 		"no Deployment": {
 			given: func(f *fixture) {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -38,18 +37,17 @@ func (c *Controller[T]) CatchUp() { c.keeper.confirmed.caughtUp = true }
 // Confirmed returns how many objects are remembered as confirmed.
 func (c *Controller[T]) Confirmed() int { return len(c.keeper.confirmed.byKey) }
 
-// ServeScale has the client serve the scale of Deployments, which it takes for Deployments.
-func ServeScale(client *fake.Clientset) {
-	client.PrependReactor("update", "deployments/scale", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		scale := action.(clienttesting.UpdateAction).GetObject().(*autoscalingv1.Scale)
-		deployments := appsv1.SchemeGroupVersion.WithResource("deployments")
-		stored, err := client.Tracker().Get(deployments, action.GetNamespace(), scale.Name)
+// CountGenerations has each patch of a Deployment increment its generation, as the API server
+// does where the spec changes.
+func CountGenerations(client *fake.Clientset) {
+	patch := clienttesting.ObjectReaction(client.Tracker())
+	client.PrependReactor("patch", "deployments", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		_, patched, err := patch(action)
 		if err != nil {
 			return true, nil, err
 		}
-		d := stored.DeepCopyObject().(*appsv1.Deployment)
-		d.Spec.Replicas = &scale.Spec.Replicas
+		d := patched.(*appsv1.Deployment).DeepCopy()
 		d.Generation++
-		return true, scale, client.Tracker().Update(deployments, d, d.Namespace)
+		return true, d, client.Tracker().Update(action.GetResource(), d, d.Namespace)
 	})
 }

@@ -68,7 +68,7 @@ func newFixture(t testing.TB, kind kind, o object) *fixture {
 
 		registry: metrics.NewKubeRegistry(),
 	}
-	workload.ServeScale(f.kube)
+	workload.CountGenerations(f.kube)
 	for _, client := range []*clienttesting.Fake{&f.kube.Fake, &f.sample.Fake} {
 		client.PrependReactor("*", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
 			f.made = append(f.made, action)

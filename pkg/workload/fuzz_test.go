@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -185,16 +184,6 @@ func (f *fixture) checkWrites(before map[string]*appsv1.Deployment) (wrote bool)
 				f.Errorf("created Deployment %q, want only %q, and only if there is none", created.Name, wanted)
 			}
 			f.checkDeployment(now[wanted], parent, before)
-		case clienttesting.UpdateActionImpl:
-			wrote = true
-			scale, ok := a.GetObject().(*autoscalingv1.Scale)
-			if !ok {
-				f.Errorf("updated %s %s", a.GetResource().Resource, a.GetSubresource())
-				continue
-			}
-			if live := before[scale.Name]; live == nil || scale.Name != wanted || !metav1.IsControlledBy(live, parent) || live.DeletionTimestamp != nil {
-				f.Errorf("scaled Deployment %q, which is not to be written", scale.Name)
-			}
 		case clienttesting.PatchActionImpl:
 			wrote = true
 			if a.GetResource() == f.kind.resources() {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -27,12 +26,8 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/ownership"
 )
 
-// What Deployments are called in the API, and what is written to scale them.
-var (
-	deploymentResource   = appsv1.Resource("deployments")
-	scaleResource        = appsv1.Resource("deployments/scale")
-	deploymentsInMetrics = deploymentResource.String()
-)
+// deploymentResource is what Deployments are called in the API.
+var deploymentResource = appsv1.Resource("deployments")
 
 // Keeper keeps the Deployments of the parents of one controller. It may be used by
 // several goroutines, each for another parent.
@@ -109,9 +104,9 @@ func (k *Keeper) Keep(ctx context.Context, p Parent) (State, error) {
 		return State{Deployment: view.Live, Obstacle: obstacle, Again: again}, nil
 	}
 	if write.verb == "" && decision.Obstacle == nil && !view.Hold.any() {
-		k.writes.Skip(deploymentsInMetrics)
+		k.writes.Skip(deploymentResource.String())
 	}
-	if err := k.writes.Withheld(ctx, write.verb, write.resource, p.GetNamespace(), write.deployment); err != nil {
+	if err := k.writes.Withheld(ctx, write.verb, deploymentResource, p.GetNamespace(), write.deployment); err != nil {
 		return k.denied(ctx, p, view, write, err) // there is no need to confirm anything for that
 	}
 	// What fails here is no write, so none of it is a denial.
@@ -184,10 +179,8 @@ func (k *Keeper) carryOut(ctx context.Context, p Parent, view View, decision Dec
 	switch {
 	case decision.Create != nil:
 		return k.create(ctx, p, decision.Create)
-	case decision.Scale != nil:
-		return k.scale(ctx, p, view.Live, decision.Scale)
 	case decision.Patch != nil:
-		return k.patch(ctx, p, view, decision.Patch)
+		return k.patch(ctx, p, view.Live, decision)
 	case decision.Delete != nil:
 		return k.delete(ctx, p, view.Live, decision.Delete)
 	default:
@@ -215,35 +208,18 @@ func (k *Keeper) create(ctx context.Context, p Parent, deployment *appsv1.Deploy
 	return State{Deployment: created, Written: true}, nil
 }
 
-// scale gives live its replicas.
-func (k *Keeper) scale(ctx context.Context, p Parent, live *appsv1.Deployment, scale *autoscalingv1.Scale) (State, error) {
-	scaled, err := k.client.Deployments(live.Namespace).UpdateScale(ctx, live.Name, scale, metav1.UpdateOptions{FieldManager: k.fieldManager})
-	if err != nil {
-		return notWritten(p, "scaling", live, err)
-	}
-	klog.FromContext(ctx).V(2).Info("Scaled Deployment", "deployment", klog.KObj(live), "replicas", scaled.Spec.Replicas)
-	// It was just as cached. If its replicas differ now, it has a new generation.
-	d := *live
-	if d.ResourceVersion, d.Spec.Replicas = scaled.ResourceVersion, &scaled.Spec.Replicas; replicasOf(live) != scaled.Spec.Replicas {
-		d.Generation++
-	}
-	k.corrections.note(p, Replicas, live, &d, k.fieldManager, k.clock.Now())
-	return State{Deployment: &d, Written: true}, nil
-}
-
-func (k *Keeper) patch(ctx context.Context, p Parent, view View, patch []byte) (State, error) {
-	live := view.Live
-	patched, err := k.client.Deployments(live.Namespace).Patch(ctx, live.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: k.fieldManager})
+// patch corrects the fields of live that decision says.
+func (k *Keeper) patch(ctx context.Context, p Parent, live *appsv1.Deployment, decision Decision) (State, error) {
+	patched, err := k.client.Deployments(live.Namespace).Patch(ctx, live.Name, types.StrategicMergePatchType, decision.Patch, metav1.PatchOptions{FieldManager: k.fieldManager})
 	if err != nil {
 		return notWritten(p, "patching", live, err)
 	}
-	differed := view.differ(p)
 	for f := range fieldCount {
-		if differed[f] {
+		if decision.Patched[f] {
 			k.corrections.note(p, f, live, patched, k.fieldManager, k.clock.Now())
 		}
 	}
-	klog.FromContext(ctx).V(2).Info("Patched Deployment", "deployment", klog.KObj(patched), "replicas", differed[Replicas])
+	klog.FromContext(ctx).V(2).Info("Patched Deployment", "deployment", klog.KObj(patched), "replicas", replicasOf(patched))
 	return State{Deployment: patched, Written: true}, nil
 }
 
@@ -277,5 +253,5 @@ func (k *Keeper) get(ctx context.Context, namespace, name string) (*appsv1.Deplo
 
 // stale turns an error that shows the cache to be late into a conflict.
 func stale(name string, err error) error {
-	return apierrors.NewConflict(appsv1.Resource("deployments"), name, err)
+	return apierrors.NewConflict(deploymentResource, name, err)
 }

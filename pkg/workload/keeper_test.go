@@ -29,7 +29,7 @@ import (
 func newTestKeeper(t *testing.T, cached, stored []*appsv1.Deployment) (*Keeper, *fake.Clientset) {
 	t.Helper()
 	client := fake.NewClientset()
-	ServeScale(client)
+	CountGenerations(client)
 	for _, d := range stored {
 		if err := client.Tracker().Add(d.DeepCopy()); err != nil {
 			t.Fatal(err)
@@ -87,7 +87,7 @@ func TestKeepAsksForConfirmationOfWhatMayUndoSomething(t *testing.T) {
 		"none any more":             {nil, true, true, "create"},
 		"none of the name":          {list(former), false, true, "create"},
 		"one, as declared":          {list(deployment()), true, false, ""},
-		"one, not as declared":      {list(drifted), true, true, "update"},
+		"one, not as declared":      {list(drifted), true, true, "patch"},
 		"one, and a former one":     {list(deployment(), former), true, true, "delete"},
 		"one, and one that is kept": {list(deployment(withStatus(3, 3, 1)), former), true, false, ""},
 		"one that is another's":     {list(deployment(withOwner(nil))), true, false, ""},
@@ -124,16 +124,16 @@ func TestKeepAsksForConfirmationOfWhatMayUndoSomething(t *testing.T) {
 	}
 }
 
-func TestKeepScalesOnceThenNothing(t *testing.T) {
+func TestKeepCorrectsReplicasOnce(t *testing.T) {
 	drifted := deployment(withReplicas(ptr.To[int32](9)))
 	keeper, client := newTestKeeper(t, list(drifted), list(drifted))
 	state, err := keeper.Keep(t.Context(), parent())
 	if err != nil || *state.Deployment.Spec.Replicas != 3 {
 		t.Fatalf("Keep() = %+v, %v, want 3 replicas", state, err)
 	}
-	update, ok := client.Actions()[0].(clienttesting.UpdateActionImpl)
-	if !ok || len(client.Actions()) != 1 || update.UpdateOptions.FieldManager != "test-manager" {
-		t.Errorf("actions = %v, want one update by test-manager", client.Actions())
+	patch, ok := client.Actions()[0].(clienttesting.PatchActionImpl)
+	if !ok || len(client.Actions()) != 1 || patch.PatchOptions.FieldManager != "test-manager" {
+		t.Errorf("actions = %v, want one patch by test-manager", client.Actions())
 	}
 	stored, err := client.AppsV1().Deployments(drifted.Namespace).Get(t.Context(), drifted.Name, metav1.GetOptions{})
 	if err != nil {
@@ -170,7 +170,7 @@ func TestKeepTakesALateCacheForAConflict(t *testing.T) {
 	drifted := deployment(withReplicas(ptr.To[int32](9)))
 	for name, test := range map[string]struct {
 		cached, stored *appsv1.Deployment
-		scaleErr       error
+		patchErr       error
 		want           State
 	}{
 		"created meanwhile": {nil, drifted, nil, State{Unknown: drifted}},
@@ -179,8 +179,8 @@ func TestKeepTakesALateCacheForAConflict(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			keeper, client := newTestKeeper(t, list(test.cached), list(test.stored))
-			if test.scaleErr != nil {
-				refuse(client, "update", test.scaleErr)
+			if test.patchErr != nil {
+				refuse(client, "patch", test.patchErr)
 			}
 			state, err := keeper.Keep(t.Context(), parent())
 			if !apierrors.IsConflict(err) {

@@ -227,11 +227,11 @@ func TestSyncRestsOnceADeploymentIsKnownToBeLate(t *testing.T) {
 		f.serve()
 		f.update(func(d *appsv1.Deployment) { *d.Spec.Replicas = 7 })
 		f.observe()
-		f.refuseDeployments("update", apierrors.NewConflict(appsv1.Resource("deployments"), deploymentName, errors.New("changed")))
+		f.refuseDeployments("patch", apierrors.NewConflict(appsv1.Resource("deployments"), deploymentName, errors.New("changed")))
 		if _, err := f.controller.Sync(t.Context(), key); !apierrors.IsConflict(err) {
 			t.Errorf("sync() = %v, want a conflict", err)
 		}
-		f.wantCalls("update deployments/scale")
+		f.wantCalls("patch deployments")
 		f.wantStale()
 	})
 }

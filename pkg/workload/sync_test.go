@@ -91,7 +91,7 @@ func TestSyncUndoesDrift(t *testing.T) {
 		})
 		f.observe()
 		f.sync()
-		f.wantCalls("update deployments/scale", "patch objects/status")
+		f.wantCalls("patch deployments", "patch objects/status")
 		if d := f.deployment(); *d.Spec.Replicas != 1 || d.Labels["owner"] != "somebody" {
 			t.Errorf("replicas %d and labels %v, want 1 replica and the label kept", *d.Spec.Replicas, d.Labels)
 		}

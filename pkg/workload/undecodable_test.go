@@ -57,7 +57,7 @@ func TestSyncLeavesAnUndecodableObjectAlone(t *testing.T) {
 
 		f.observe() // the object is mended
 		f.sync()
-		f.wantCalls("update deployments/scale", "patch objects/status")
+		f.wantCalls("patch deployments", "patch objects/status")
 		f.wantEvents()
 	})
 }

@@ -112,7 +112,7 @@ func TestWhatNeedNotBeWrittenIsCounted(t *testing.T) {
 		f.observe()
 
 		// What cannot be written is not equal.
-		f.react(&f.kube.Fake, "update", "deployments/scale", func(clienttesting.Action) (bool, runtime.Object, error) {
+		f.react(&f.kube.Fake, "patch", "deployments", func(clienttesting.Action) (bool, runtime.Object, error) {
 			return true, nil, apierrors.NewForbidden(appsv1.Resource("deployments"), deploymentName, errors.New("exceeded quota"))
 		})
 		f.drift()

@@ -70,19 +70,19 @@ func TestChangesCostTheirWritesAndNothingElse(t *testing.T) {
 	for _, k := range all {
 		scale(k, "a-0", 2)
 		waitScaled(k, "a-0", 2)
-		calls[k.Kind]["update deployments/scale"]++
+		calls[k.Kind]["patch deployments"]++
 		calls[k.Kind][k.patchStatus()]++
 	}
 	forEach(func(k inNamespace, name string) { scale(k, name, 3) })
 	forEach(func(k inNamespace, name string) { waitScaled(k, name, 3) })
-	costs("scale", func(k inNamespace) []string { return []string{"update deployments/scale", k.patchStatus()} })
+	costs("scale", func(k inNamespace) []string { return []string{"patch deployments", k.patchStatus()} })
 	forEach(func(k inNamespace, name string) {
 		if _, err := shared.Kube().AppsV1().Deployments(k.ns).Patch(t.Context(), name, types.MergePatchType, []byte(`{"spec":{"replicas":9}}`), metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	})
 	forEach(func(k inNamespace, name string) { k.waitReplicas(t, k.ns, name, 3) })
-	costs("drift", func(inNamespace) []string { return []string{"update deployments/scale"} })
+	costs("drift", func(inNamespace) []string { return []string{"patch deployments"} })
 
 	if err := daemon.Stop(); err != nil {
 		t.Fatal(err)

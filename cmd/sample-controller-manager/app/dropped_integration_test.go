@@ -113,9 +113,9 @@ func writesOfDrop() map[string]int {
 		for _, when := range []string{"early", "late"} {
 			want[fmt.Sprintf("create deployments made-%s-%d: 201", when, i)] = 1
 			want[fmt.Sprintf("patch foos/status made-%s-%d: 200", when, i)] = 1
-			want[fmt.Sprintf("update deployments/scale scaled-%s-%d: 200", when, i)] = 1
+			want[fmt.Sprintf("patch deployments scaled-%s-%d: 200", when, i)] = 1
 			want[fmt.Sprintf("patch foos/status scaled-%s-%d: 200", when, i)] = 1
-			want[fmt.Sprintf("update deployments/scale drifted-%s-%d: 200", when, i)] = 1
+			want[fmt.Sprintf("patch deployments drifted-%s-%d: 200", when, i)] = 1
 		}
 	}
 	return want

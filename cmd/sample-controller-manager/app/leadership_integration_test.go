@@ -222,7 +222,7 @@ func TestRequestsNameWhomTheyServe(t *testing.T) {
 	}
 	keepers := []string{foos.Controller, icecreams.Controller}
 	want := map[string][]string{
-		"create deployments": keepers, "update deployments/scale": keepers,
+		"create deployments": keepers, "patch deployments": keepers,
 		foos.patchStatus(): {foos.Controller, aggregator}, icecreams.patchStatus(): {icecreams.Controller, aggregator},
 		"watch deployments": {"informers"}, "watch foos": {"informers"}, "watch icecreams": {"informers"},
 		"watch replicasets": {"informers"}, "watch pods": {"informers"},

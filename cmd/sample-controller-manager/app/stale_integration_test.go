@@ -116,7 +116,7 @@ func TestRefusedWriteIsNotRepeatedThroughALateWatch(t *testing.T) {
 		}
 	}
 	for _, k := range all {
-		k.wantWritten(t, k.ns, names, map[string]int{"create deployments": 1, "refused: update deployments/scale": 1, "update deployments/scale": 1, k.patchStatus(): 3})
+		k.wantWritten(t, k.ns, names, map[string]int{"create deployments": 1, "refused: patch deployments": 1, "patch deployments": 1, k.patchStatus(): 3})
 	}
 }
 

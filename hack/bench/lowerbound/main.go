@@ -18,10 +18,10 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/informers"
@@ -200,16 +200,8 @@ func (f *lowerBound) serve(ctx context.Context, key cache.ObjectName) error {
 // scale sets the replicas of the Deployment.
 func (f *lowerBound) scale(ctx context.Context, deployment *appsv1.Deployment, replicas int32) (*appsv1.Deployment, error) {
 	f.waitToLead(ctx)
-	scale, err := f.kube.AppsV1().Deployments(deployment.Namespace).UpdateScale(ctx, deployment.Name, &autoscalingv1.Scale{
-		ObjectMeta: metav1.ObjectMeta{Name: deployment.Name, Namespace: deployment.Namespace, ResourceVersion: deployment.ResourceVersion},
-		Spec:       autoscalingv1.ScaleSpec{Replicas: replicas},
-	}, metav1.UpdateOptions{})
-	if err != nil {
-		return nil, err
-	}
-	scaled := *deployment
-	scaled.ResourceVersion, scaled.Generation, scaled.Spec.Replicas = scale.ResourceVersion, deployment.Generation+1, &scale.Spec.Replicas
-	return &scaled, nil
+	patch := fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q},"spec":{"replicas":%d}}`, deployment.ResourceVersion, replicas)
+	return f.kube.AppsV1().Deployments(deployment.Namespace).Patch(ctx, deployment.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 }
 
 // writeStatus writes the Foo's status if it differs.

@@ -234,7 +234,7 @@ func wantNothingWrong(t *testing.T, ns string, since time.Time) {
 		case event.ResponseStatus == nil || event.ResponseStatus.Code >= 300:
 		case call == "create deployments":
 			created[event.ObjectRef.Name]++
-		case call == "update deployments/scale" || call == "patch deployments" || call == "delete deployments":
+		case call == "patch deployments" || call == "delete deployments":
 			t.Errorf("%s %s", call, event.ObjectRef.Name)
 		}
 	}

@@ -114,9 +114,6 @@ func (w *writer) writes(ctx context.Context) map[string]error {
 	deployments := w.client.Resource(deploymentsResource).Namespace(w.ns)
 	errs := map[string]error{"create deployments": w.create(ctx)}
 	_, errs["patch deployments"] = deployments.Patch(ctx, "web", types.StrategicMergePatchType, []byte(`{"spec":{"replicas":2}}`), metav1.PatchOptions{DryRun: dryRun})
-	scale := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "autoscaling/v1", "kind": "Scale",
-		"metadata": map[string]any{"name": "web"}, "spec": map[string]any{"replicas": int64(2)}}}
-	_, errs["update deployments/scale"] = deployments.Update(ctx, scale, metav1.UpdateOptions{DryRun: dryRun}, "scale")
 	errs["delete deployments"] = deployments.Delete(ctx, "web", metav1.DeleteOptions{DryRun: dryRun})
 	for _, k := range framework.Kinds {
 		status := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "parent"}, "status": map[string]any{"replicas": int64(2)}}}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"testing"
 	"time"
 
@@ -247,7 +246,7 @@ func waitContent(t *testing.T, ns, autoscaler string, replicas int32) {
 func corrections(t *testing.T, k framework.Kind, ns string) []auditv1.Event {
 	t.Helper()
 	events, err := framework.Cluster().AuditEvents(cluster.ByUserAgent(k.Controller), cluster.InNamespace(ns), func(event auditv1.Event) bool {
-		return slices.Contains([]string{"update deployments/scale", "patch deployments"}, cluster.Call(event)) && event.ResponseStatus.Code == 200
+		return cluster.Call(event) == "patch deployments" && event.ResponseStatus.Code == 200
 	})
 	if err != nil {
 		t.Fatal(err)

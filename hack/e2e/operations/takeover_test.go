@@ -77,10 +77,10 @@ func TestTakeover(t *testing.T) {
 	replicas["sidecar"] = 3
 	waitServed(t, ns, replicas)
 	wantGrown(t, "our scaling", ns, before)
-	if got := framework.Foos.Writes(t, ns)["update deployments/scale"]; got != 1 {
-		t.Errorf("Deployments were scaled %d times, want 1: that of the one that was scaled", got)
+	if got := framework.Foos.Writes(t, ns)["patch deployments"]; got != 1 {
+		t.Errorf("Deployments were patched %d times, want 1: that of the Foo that was scaled", got)
 	}
-	if got, want := framework.ManagedBy(framework.Deployment(t, ns, "sidecar").ManagedFields, "foo-controller", "scale"), `{"f:spec":{"f:replicas":{}}}`; got != want {
+	if got, want := framework.ManagedBy(framework.Deployment(t, ns, "sidecar").ManagedFields, "foo-controller", ""), `{"f:spec":{"f:replicas":{}}}`; got != want {
 		t.Errorf("of the Deployment that we have scaled we manage %s, want %s", got, want)
 	}
 	ours.Stop()

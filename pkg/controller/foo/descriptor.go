@@ -28,7 +28,6 @@ func Descriptor() controller.Descriptor {
 			// its Foo, which OwnerReferencesPermissionEnforcement allows only so.
 			{APIGroups: []string{"samplecontroller.k8s.io"}, Resources: []string{"foos/finalizers"}, Verbs: []string{"update"}},
 			{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"list", "watch", "create", "patch", "delete"}},
-			{APIGroups: []string{"apps"}, Resources: []string{"deployments/scale"}, Verbs: []string{"update"}},
 		},
 	}
 }

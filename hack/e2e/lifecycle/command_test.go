@@ -52,7 +52,7 @@ func TestInvalidFlags(t *testing.T) {
 		want []string
 	}{
 		"not parsed": {[]string{"-kubeconfig=x"}, []string{"write it with two dashes, --kubeconfig"}},
-		"not valid":  {[]string{"--controllers=fooo-controller", "--secure-port=70000"}, []string{"--controllers", `did you mean "foo-controller"?`, "--secure-port"}},
+		"not valid":  {[]string{"--controllers=fooo-controller", "--secure-port=70000"}, []string{"--controllers", "(known: foo, foo-controller, ", "--secure-port"}},
 		"not usable": {[]string{"--kubeconfig=/does/not/exist"}, []string{"--kubeconfig: ", "/does/not/exist"}},
 	} {
 		t.Run(name, func(t *testing.T) {

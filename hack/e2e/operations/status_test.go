@@ -136,7 +136,7 @@ func wantRefused(t *testing.T, server, kubeconfig, authority string, byToken []s
 	t.Helper()
 	wantRefusal(t, `Get "https://127.0.0.1:\d+/debug/controllers": tls: failed to verify certificate: x509: .*; write --certificate-authority=<file>, or --insecure-skip-tls-verify .*`, "--server="+server, "--kubeconfig="+framework.Cluster().Kubeconfig)
 	wantRefusal(t, `https://\S+ answers 403 Forbidden: .* ClusterRole sample-controller-manager-status-reader`, "--server="+server, "--kubeconfig="+kubeconfig, "--certificate-authority="+authority)
-	wantRefusal(t, `"fooo" is not a known controller, did you mean "foo"\? .*`, append(byToken, "fooo")...)
+	wantRefusal(t, `"fooo" is not a known controller \(known: .*`, append(byToken, "fooo")...)
 	wantRefusal(t, `"\*" is not a known controller .*`, append(byToken, "*")...)
 	wantRefusal(t, `"a" is no object: write <namespace>/<name>, for example default/a`, append(byToken, "foo", "a")...)
 	wantRefusal(t, `accepts at most 2 arg.*`, append(byToken, "foo", "a/b", "c")...)

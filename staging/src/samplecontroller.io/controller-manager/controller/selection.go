@@ -59,15 +59,7 @@ func (r *Registry) Enabled(selection []string) ([]string, error) {
 
 // unknown is the error for a name that is not registered.
 func (r *Registry) unknown(given string) error {
-	hint := ""
-	// Beyond a third of the letters it is another word rather than a slip.
-	distance := (len(given)+2)/3 + 1
-	for _, name := range r.known() {
-		if d := editDistance(given, name); d < distance {
-			hint, distance = fmt.Sprintf(", did you mean %q?", name), d
-		}
-	}
-	return fmt.Errorf("%q is not a known controller%s (known: %s)", given, hint, strings.Join(r.known(), ", "))
+	return fmt.Errorf("%q is not a known controller (known: %s)", given, strings.Join(r.known(), ", "))
 }
 
 // nothing is the error for a selection that enables no controller.
@@ -78,26 +70,4 @@ func (r *Registry) nothing(selection []string) error {
 		return fmt.Errorf("%q only disables, and so enables no controller: to enable all others write *,%s", given, given)
 	}
 	return fmt.Errorf("%q enables no controller: write * for all, or name at least one of %s", given, strings.Join(r.Names(), ", "))
-}
-
-// editDistance counts the letters to insert, delete or replace to get from a to
-// b (Levenshtein).
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, diagonal+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }

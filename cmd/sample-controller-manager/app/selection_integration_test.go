@@ -80,9 +80,9 @@ func TestOnlyWhatIsNeededIsWatched(t *testing.T) {
 
 // TestReplicaSetsAreReadAsMetadata asks a proxy, as the audit log does not tell.
 func TestReplicaSetsAreReadAsMetadata(t *testing.T) {
-	proxy := startDelayer(t)
+	proxy := clustertest.StartDelayer(t, shared.Cluster())
 	startDaemon(t, "--kubeconfig="+proxy.Kubeconfig(t, namespace, namespace))
-	accept, ok := proxy.accepts.Load("/apis/apps/v1/replicasets")
+	accept, ok := proxy.Accepts.Load("/apis/apps/v1/replicasets")
 	if !ok || !strings.Contains(strings.Split(accept.(string), ",")[0], ";as=PartialObjectMetadata;") {
 		t.Errorf("the watch of ReplicaSets accepts %q, want metadata", accept)
 	}

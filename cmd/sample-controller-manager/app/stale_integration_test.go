@@ -22,6 +22,7 @@ import (
 
 	apptesting "samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/testing"
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
 // late is how late the daemon sees what happens to the objects of one resource.
@@ -47,14 +48,14 @@ func sideBySide(t *testing.T) (all []inNamespace) {
 func TestOwnWritesAreReadThroughALateWatch(t *testing.T) {
 	all := sideBySide(t)
 	scraper := token(t, newNamespace(t), "sample-controller-manager-metrics-reader")
-	delayer := startDelayer(t, "/apis/apps/v1/deployments")
+	delayer := clustertest.StartDelayer(t, shared.Cluster(), "/apis/apps/v1/deployments")
 	server := startDaemon(t, append(patient, "--kubeconfig="+delayer.Kubeconfig(t, namespace, namespace))...)
 	names := []string{"a", "b", "c"} // of each kind
 	before := map[string]int{}
 	for _, k := range all {
 		before[k.Kind] = k.staleSyncs(t, server, scraper)
 	}
-	delayer.by(late)
+	delayer.By(late)
 	for _, k := range all {
 		for _, name := range names {
 			k.Create(t, k.ns, name, 1)
@@ -90,7 +91,7 @@ func TestOwnWritesAreReadThroughALateWatch(t *testing.T) {
 // have written.
 func TestRefusedWriteIsNotRepeatedThroughALateWatch(t *testing.T) {
 	all := sideBySide(t)
-	delayer := startDelayer(t, "/apis/apps/v1/deployments")
+	delayer := clustertest.StartDelayer(t, shared.Cluster(), "/apis/apps/v1/deployments")
 	startDaemon(t, append(patient, "--kubeconfig="+delayer.Kubeconfig(t, namespace, namespace))...)
 	names := []string{"a", "b", "c"} // of each kind
 	for _, k := range all {
@@ -102,7 +103,7 @@ func TestRefusedWriteIsNotRepeatedThroughALateWatch(t *testing.T) {
 		}
 		k.keepTouching(t, k.ns, names)
 	}
-	delayer.by(late)
+	delayer.By(late)
 	for _, k := range all {
 		for _, name := range names {
 			kubectl(t, "-n", k.ns, "label", "deployment", name, "team=blue")
@@ -128,7 +129,7 @@ func TestGoneObjectIsGivenNothingThroughALateWatch(t *testing.T) {
 	for _, k := range all {
 		paths = append(paths, "/apis/"+k.apiVersion()+"/"+k.Resource)
 	}
-	delayer := startDelayer(t, paths...)
+	delayer := clustertest.StartDelayer(t, shared.Cluster(), paths...)
 	startDaemon(t, append(patient, "--kubeconfig="+delayer.Kubeconfig(t, namespace, namespace))...)
 	for _, k := range all {
 		k.catchUp(t)
@@ -140,7 +141,7 @@ func TestGoneObjectIsGivenNothingThroughALateWatch(t *testing.T) {
 		k.Create(t, k.ns, "later", 1) // when it is served, the cache has all that there was before
 		k.waitCondition(t, k.ns, "later", "Reconciling", "Progressing")
 	}
-	delayer.by(late)
+	delayer.By(late)
 	for _, k := range all {
 		kubectl(t, "-n", k.ns, "delete", k.Singular, "a")
 		kubectl(t, "-n", k.ns, "delete", "deployment", "a")

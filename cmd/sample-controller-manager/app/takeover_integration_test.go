@@ -122,12 +122,12 @@ func TestALateLeaderUndoesNothing(t *testing.T) {
 		k.waitDeployment(t, "there", true)
 		k.serveOne(t, "back", "there", 2)
 	}
-	delayer := startDelayer(t, paths...)
+	delayer := clustertest.StartDelayer(t, shared.Cluster(), paths...)
 	// Without the aggregator: were a status refused to that, nobody would look at the object.
 	startDaemon(t, "--kubeconfig="+delayer.Kubeconfig(t, namespace, namespace), "--controllers="+foos.Controller+","+icecreams.Controller,
 		foos.oneWorker(), icecreams.oneWorker())
 
-	release := delayer.hold()
+	release := delayer.Hold()
 	before := map[string]map[string]int{}
 	for _, k := range all {
 		k.wish(t, "scaled", `{"replicas":3}`)
@@ -188,9 +188,9 @@ func TestALateLeaderCreatesNothingThatWasRenamedAway(t *testing.T) {
 	for _, k := range all {
 		k.waitPods(t, k.ns, "a", "none")
 	}
-	delayer := startDelayer(t, paths...)
+	delayer := clustertest.StartDelayer(t, shared.Cluster(), paths...)
 	startDaemon(t, "--kubeconfig="+delayer.Kubeconfig(t, namespace, namespace), "--controllers="+foos.Controller+","+icecreams.Controller)
-	release := delayer.hold()
+	release := delayer.Hold()
 	for _, k := range all {
 		k.wish(t, "a", `{"deploymentName":"other"}`)
 	}

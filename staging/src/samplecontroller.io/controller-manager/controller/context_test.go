@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	restclient "k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
 	"k8s.io/component-base/metrics"
 
 	"samplecontroller.io/controller-manager/informers"
@@ -80,7 +81,10 @@ func contexts(t *testing.T, url string) (a, b *Context, gate *leadership.Gate) {
 func newProcess(t *testing.T, url string) *Process {
 	t.Helper()
 	registry := metrics.NewKubeRegistry()
+	events := record.NewBroadcaster()
+	t.Cleanup(events.Shutdown)
 	return &Process{
+		Events:       events,
 		Config:       &restclient.Config{Host: url},
 		ContentType:  "application/vnd.kubernetes.protobuf",
 		UserAgent:    func(name string) string { return "test/" + name },

@@ -14,4 +14,7 @@
 // whose writes pass only while the process leads and are counted, the informers of the
 // process, a recorder of Events, and loops with the settings of the program. What the
 // controllers of a process share is a [Process], which package manager makes.
+//
+// [For], [Owns] and [Kind.Sync] are for what most controllers do: own objects and write a
+// status. A controller of another shape is a [Context.Loop], or whatever it likes to be.
 package controller

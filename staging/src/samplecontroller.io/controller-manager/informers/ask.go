@@ -66,8 +66,9 @@ func WithoutWatchList() Option { return func(o *options) { o.watchList = false }
 // resource. The options, after those of the handle, say how.
 //
 // All calls for a resource share one informer. The first call decides its source, indexers,
-// transform and resync; later calls must ask for the same version, type and selector. Ask
-// panics if they do not, or if source does not list T and no transform makes T.
+// transform and resync; later calls must ask for the same version, type and selector, and
+// have a transform of their own if the first has. Ask panics if they do not, or if source
+// does not list T and no transform makes T. A source whose L is runtime.Object lists T.
 func Ask[T cache.Object, L runtime.Object](h *Handle, resource schema.GroupVersionResource, source Source[L], opts ...Option) cache.TypedSharedIndexInformer[T] {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -75,10 +76,15 @@ func Ask[T cache.Object, L runtime.Object](h *Handle, resource schema.GroupVersi
 	for _, opt := range slices.Concat(h.defaults, opts) {
 		opt(&o)
 	}
+	transformed := hasTransform(opts)
 	i := h.informers[resource.GroupResource()]
 	if i == nil {
-		mustList[T](resource, source, opts)
-		i = newInformer[T](h, resource, source, o)
+		item := itemOf[T, L]()
+		if !transformed && reflect.TypeOf(item) != reflect.TypeFor[T]() {
+			panic(fmt.Sprintf("asking for %v as %v: its source lists %T, and no transform is given", resource, reflect.TypeFor[T](), item))
+		}
+		i = newInformer[T](h, resource, source, item, o)
+		i.transformed = transformed
 		h.informers[resource.GroupResource()] = i
 	}
 	typed, ok := i.typed.(cache.TypedSharedIndexInformer[T])
@@ -89,23 +95,24 @@ func Ask[T cache.Object, L runtime.Object](h *Handle, resource schema.GroupVersi
 		panic(fmt.Sprintf("asking for %v with selector %q: its informer has selector %q, and all callers share it: use the same selector in all calls, or none in all calls and filter in each controller",
 			resource, o.selector, i.selector))
 	}
+	if i.transformed && !transformed {
+		panic(fmt.Sprintf("asking for %v: its informer has a transform, which may drop what this caller reads, and all callers share it: give the same transform in all calls, or none", resource))
+	}
 	return typed
 }
 
-// mustList panics if the source does not list T, and the options have no transform that may
-// make T of what it lists. The transform of the handle is for objects of all types.
-func mustList[T cache.Object, L runtime.Object](resource schema.GroupVersionResource, _ Source[L], opts []Option) {
+// hasTransform tells whether the options of a call have a transform. That of the handle is for
+// objects of all types.
+func hasTransform(opts []Option) bool {
 	var own options
 	for _, opt := range opts {
 		opt(&own)
 	}
-	if item := itemOf[L](); own.transform == nil && reflect.TypeOf(item) != reflect.TypeFor[T]() {
-		panic(fmt.Sprintf("asking for %v as %v: its source lists %T, and no transform is given", resource, reflect.TypeFor[T](), item))
-	}
+	return own.transform != nil
 }
 
 // newInformer returns an informer that is not yet served.
-func newInformer[T cache.Object, L runtime.Object](h *Handle, resource schema.GroupVersionResource, source Source[L], o options) *informer {
+func newInformer[T cache.Object, L runtime.Object](h *Handle, resource schema.GroupVersionResource, source Source[L], item runtime.Object, o options) *informer {
 	i := &informer{resource: resource, selector: o.selector, handle: h, opened: make(chan struct{}, 1), since: time.Now()}
 	i.err = fmt.Errorf("%w: %s", ErrNotSynced, i.name())
 	p := patient[L]{source, o.selector, i}
@@ -116,7 +123,7 @@ func newInformer[T cache.Object, L runtime.Object](h *Handle, resource schema.Gr
 	}
 	i.SharedIndexInformer = cache.NewSharedIndexInformer(
 		cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: p.list, WatchFuncWithContext: p.watch}, streams),
-		itemOf[L](), o.resync, o.indexers)
+		item, o.resync, o.indexers)
 	utilruntime.Must(errors.Join(i.SetTransform(o.transform), i.SetWatchErrorHandlerWithContext(i.failed))) // it has not started
 	i.typed = cache.NewTypedSharedIndexInformer[T](i.SharedIndexInformer)
 	return i
@@ -127,9 +134,15 @@ type noWatchList struct{}
 // IsWatchListSemanticsUnSupported is what client-go asks.
 func (noWatchList) IsWatchListSemanticsUnSupported() bool { return true }
 
-// itemOf returns an object of the type that lists of type L hold.
-func itemOf[L runtime.Object]() runtime.Object {
+// itemOf returns an object of the type that lists of type L hold; if any list is an L, one of
+// type T.
+func itemOf[T any, L runtime.Object]() runtime.Object {
 	list := reflect.TypeFor[L]()
+	if list == reflect.TypeFor[runtime.Object]() {
+		if item, ok := reflect.TypeAssert[runtime.Object](reflect.New(reflect.TypeFor[T]().Elem())); ok {
+			return item
+		}
+	}
 	if list.Kind() == reflect.Pointer && list.Elem().Kind() == reflect.Struct {
 		if items, ok := list.Elem().FieldByName("Items"); ok && items.Type.Kind() == reflect.Slice {
 			if item, ok := reflect.TypeAssert[runtime.Object](reflect.New(items.Type.Elem())); ok {

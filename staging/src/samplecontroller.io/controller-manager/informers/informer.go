@@ -29,9 +29,11 @@ type informer struct {
 	typed    any // the same, as a TypedSharedIndexInformer
 	resource schema.GroupVersionResource
 	selector string
-	handle   *Handle
-	opened   chan struct{} // filled when a watch has been opened that goes on from a list
-	lastSign atomic.Int64  // of its watch, since the handle was made; 0: never
+	// transformed says that its first caller gave a transform.
+	transformed bool
+	handle      *Handle
+	opened      chan struct{} // filled when a watch has been opened that goes on from a list
+	lastSign    atomic.Int64  // of its watch, since the handle was made; 0: never
 
 	// What follows is guarded by the handle's mutex.
 

@@ -32,7 +32,8 @@ type Program struct {
 	Port int
 	// Controllers is the controller map.
 	Controllers []controller.Descriptor
-	// Scheme adds the program's own kinds to a scheme, so that Events can be about them.
+	// Scheme adds kinds that are not of Kubernetes to a scheme, for Events about them and for
+	// [controller.For].
 	// Optional.
 	Scheme func(*runtime.Scheme) error
 	// FeatureGates are the program's own. Optional.

@@ -1,7 +1,7 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package app_test
+package clustertest
 
 import (
 	"context"
@@ -14,29 +14,29 @@ import (
 	"testing"
 	"time"
 
-	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+	"samplecontroller.io/sample-controller-manager/hack/cluster"
 )
 
-// delayer is a proxy before the API server that passes on late what watches of some
+// Delayer is a proxy before the API server that passes on late what watches of some
 // resources tell, and all else at once.
-type delayer struct {
-	*clustertest.Proxy
+type Delayer struct {
+	*Proxy
 	delay atomic.Int64
 	held  atomic.Pointer[chan struct{}]
-	// accepts is what the watches accept, by their paths.
-	accepts sync.Map
+	// Accepts is what the watches accept, by their paths.
+	Accepts sync.Map
 }
 
-// startDelayer starts one for the resources with these paths. It delays nothing yet.
-func startDelayer(t *testing.T, paths ...string) *delayer {
+// StartDelayer starts one for the resources with these paths. It delays nothing yet.
+func StartDelayer(t *testing.T, c *cluster.Cluster, paths ...string) *Delayer {
 	t.Helper()
-	d := &delayer{}
+	d := &Delayer{}
 	justPass := func(next http.Handler) http.Handler { return next }
-	d.Proxy = clustertest.StartProxy(t, shared.Cluster(), justPass, func(response *http.Response) error {
+	d.Proxy = StartProxy(t, c, justPass, func(response *http.Response) error {
 		r := response.Request
 		watch := r.URL.Query().Get("watch") == "true"
 		if watch {
-			d.accepts.Store(r.URL.Path, r.Header.Get("Accept"))
+			d.Accepts.Store(r.URL.Path, r.Header.Get("Accept"))
 		}
 		if watch && slices.Contains(paths, r.URL.Path) {
 			response.Body = d.slow(r.Context(), response.Body)
@@ -46,11 +46,11 @@ func startDelayer(t *testing.T, paths ...string) *delayer {
 	return d
 }
 
-// by sets how late all is passed on from now on.
-func (d *delayer) by(delay time.Duration) { d.delay.Store(int64(delay)) }
+// By sets how late all is passed on from now on.
+func (d *Delayer) By(delay time.Duration) { d.delay.Store(int64(delay)) }
 
-// hold holds all that is told from now on, until release is called.
-func (d *delayer) hold() (release func()) {
+// Hold holds all that is told from now on, until release is called.
+func (d *Delayer) Hold() (release func()) {
 	held := make(chan struct{})
 	d.held.Store(&held)
 	return func() {
@@ -74,7 +74,7 @@ type piece struct {
 	held    *chan struct{} // closed when it is no longer; nil if it never was
 }
 
-func (d *delayer) slow(ctx context.Context, body io.ReadCloser) io.ReadCloser {
+func (d *Delayer) slow(ctx context.Context, body io.ReadCloser) io.ReadCloser {
 	pieces := make(chan piece, 10_000) // more than come in the time of a delay
 	send := func(p piece) {
 		select {

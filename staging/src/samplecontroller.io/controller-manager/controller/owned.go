@@ -1,0 +1,204 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"samplecontroller.io/controller-manager/lenient"
+	"samplecontroller.io/controller-manager/reconcile"
+)
+
+// notOwnedRetry is after how long an object is looked at again that others have in the place
+// of one to own: nothing enqueues its owner when they delete it.
+const notOwnedRetry = time.Minute
+
+// Owned is a kind of which the objects of another own some. Make it with [Owns].
+type Owned[T, P Object] struct {
+	owner    *Kind[P]
+	resource *resource[T]
+}
+
+// Owns has the controller of kind own objects of type T, in the namespaces of their owners.
+// Changes of an object enqueue the one that its controller reference names.
+func Owns[T, P Object](kind *Kind[P], opts ...Option) *Owned[T, P] {
+	o := &Owned[T, P]{owner: kind}
+	resource, err := newResource[T](kind.context, opts)
+	if err != nil {
+		kind.errs = append(kind.errs, err)
+	}
+	if len(kind.errs) > 0 {
+		return o
+	}
+	o.resource = resource
+	kind.watches = append(kind.watches, func(l *reconcile.Loop) {
+		reconcile.Watch(l, resource.informer, func(object T) []cache.ObjectName {
+			reference := metav1.GetControllerOfNoCopy(object)
+			if reference == nil || !kind.isOf(reference) {
+				return nil
+			}
+			return []cache.ObjectName{cache.NewObjectName(object.GetNamespace(), reference.Name)}
+		})
+	})
+	return o
+}
+
+// isOf tells whether the reference is to an object of the kind, of whatever version.
+func (k *Kind[T]) isOf(reference *metav1.OwnerReference) bool {
+	version, err := schema.ParseGroupVersion(reference.APIVersion)
+	return err == nil && version.Group == k.resource.kind.Group && reference.Kind == k.resource.kind.Kind
+}
+
+// Get returns a copy of the object of that name as the cache has it. ok is false if there is
+// none that the synced object owns.
+func (o *Owned[T, P]) Get(s *Sync[P], name string) (object T, ok bool) {
+	cached, found, err := o.resource.cached(cache.NewObjectName(s.key.Namespace, name))
+	if err != nil || !found || !o.owns(s, cached) {
+		return object, false
+	}
+	return cached.DeepCopyObject().(T), true
+}
+
+// owns tells whether the synced object is the controller of the other one. Of one that is
+// gone only the name is known.
+func (o *Owned[T, P]) owns(s *Sync[P], object T) bool {
+	if s.found {
+		return metav1.IsControlledBy(object, s.object)
+	}
+	reference := metav1.GetControllerOfNoCopy(object)
+	return reference != nil && o.owner.isOf(reference) && reference.Name == s.key.Name
+}
+
+// Ensure has the synced object own an object of that name with what mutate sets. It creates
+// the object if there is none. Otherwise mutate gets a copy of the cached object, and what
+// it changes is patched with the resourceVersion of that; nothing is written if it changes
+// nothing. mutate must set only what the controller decides, and leave the rest, such as
+// defaults and the fields of others, as it finds it.
+//
+// Ensure returns the object as the API server has it, as far as is known. An object of that
+// name that the synced object does not own is left alone: the error is a [UserError].
+func (o *Owned[T, P]) Ensure(ctx context.Context, s *Sync[P], name string, mutate func(T)) (T, error) {
+	key := cache.NewObjectName(s.key.Namespace, name)
+	var none T
+	if !s.found {
+		return none, fmt.Errorf("%s %s is gone and can own nothing: call Ensure only if Object returns true", o.owner.resource.kind.Kind, s.key)
+	}
+	cached, found, err := o.resource.cached(key)
+	if err != nil {
+		return none, fmt.Errorf("reading %s %s from the cache: %w", o.resource.kind.Kind, key, err)
+	}
+	if !found {
+		return o.create(ctx, s, key, mutate)
+	}
+	if !o.owns(s, cached) {
+		return none, o.notOwned(s, cached)
+	}
+	if err := lenient.DecodeError(cached); err != nil {
+		return none, &userError{reason: lenient.ReasonUndecodable, err: fmt.Errorf("%s %s cannot be decoded, and so is not changed: %w", o.resource.kind.Kind, key, err)}
+	}
+	wanted := cached.DeepCopyObject().(T)
+	if cached.GetDeletionTimestamp() != nil {
+		return wanted, nil // when it is gone, that enqueues the owner
+	}
+	mutate(wanted)
+	if equality.Semantic.DeepEqual(cached, wanted) {
+		o.owner.context.Writes().Skip(o.resource.name.GroupResource().String())
+		return wanted, nil
+	}
+	patched, err := o.resource.patch(ctx, cached, wanted)
+	return patched, o.note(s, cached, patched, err)
+}
+
+// create creates the object.
+func (o *Owned[T, P]) create(ctx context.Context, s *Sync[P], key cache.ObjectName, mutate func(T)) (T, error) {
+	object := newOf[T]()
+	mutate(object)
+	object.SetNamespace(key.Namespace)
+	object.SetName(key.Name)
+	object.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(s.object, o.owner.resource.kind)})
+	created, err := o.resource.client(key.Namespace).Create(ctx, object, metav1.CreateOptions{FieldManager: o.resource.manager})
+	if apierrors.IsAlreadyExists(err) {
+		// Whose it is shows when the cache has it.
+		live, found, readErr := o.resource.live(ctx, key)
+		if readErr != nil {
+			return object, readErr
+		}
+		if found {
+			o.owner.written.Note(s.key, o.resource.informer.GetStore(), live.GetResourceVersion())
+		}
+		return object, o.resource.late(key, err)
+	}
+	if err != nil {
+		return object, fmt.Errorf("creating %s %s: %w", o.resource.kind.Kind, key, err)
+	}
+	return created, o.note(s, created, created, nil)
+}
+
+// notOwned is the error about an object in the place of one to own.
+func (o *Owned[T, P]) notOwned(s *Sync[P], object T) error {
+	name, owner := cache.MetaObjectToName(object), o.owner.resource.kind.Kind
+	if reference := metav1.GetControllerOfNoCopy(object); reference != nil && o.owner.isOf(reference) && reference.Name == s.key.Name {
+		// Its owner was deleted, and the garbage collector is about to delete it.
+		return o.resource.late(name, fmt.Errorf("it belongs to an earlier %s %s", owner, s.key))
+	}
+	return &userError{
+		reason: "NotOwned", again: notOwnedRetry,
+		err: fmt.Errorf("%s %s exists and is not owned by %s %s: delete or rename one of them", o.resource.kind.Kind, name, owner, s.key),
+	}
+}
+
+// Delete deletes the object of that name, if there is one that the synced object owns. If that
+// is gone to the cache, the API server is asked first whether it is gone indeed.
+func (o *Owned[T, P]) Delete(ctx context.Context, s *Sync[P], name string) error {
+	key := cache.NewObjectName(s.key.Namespace, name)
+	cached, found, err := o.resource.cached(key)
+	if err != nil {
+		return fmt.Errorf("reading %s %s from the cache: %w", o.resource.kind.Kind, key, err)
+	}
+	if !found || !o.owns(s, cached) || cached.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	if !s.found {
+		live, found, err := o.owner.resource.live(ctx, s.key)
+		if err != nil {
+			return err
+		}
+		if found {
+			o.owner.written.Note(s.key, o.owner.resource.informer.GetStore(), live.GetResourceVersion())
+			return o.owner.resource.late(s.key, errors.New("it is not gone"))
+		}
+	}
+	uid, version := cached.GetUID(), cached.GetResourceVersion()
+	err = o.resource.client(key.Namespace).Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}})
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		o.owner.written.Refused(s.key, o.resource.informer.GetStore(), cached)
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("deleting %s %s: %w", o.resource.kind.Kind, key, err)
+	}
+	return nil
+}
+
+// note remembers what a write of an object has shown that the cache may lack.
+func (o *Owned[T, P]) note(s *Sync[P], cached, written T, err error) error {
+	store := o.resource.informer.GetStore()
+	if apierrors.IsNotFound(err) {
+		err = o.resource.late(cache.MetaObjectToName(cached), err)
+	}
+	if apierrors.IsConflict(err) {
+		o.owner.written.Refused(s.key, store, cached)
+	} else if err == nil {
+		o.owner.written.Note(s.key, store, written.GetResourceVersion())
+	}
+	return err
+}

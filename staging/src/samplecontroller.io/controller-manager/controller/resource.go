@@ -1,0 +1,218 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/client-go/gentype"
+	restclient "k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"samplecontroller.io/controller-manager/informers"
+	"samplecontroller.io/controller-manager/lenient"
+)
+
+// Object is an object of an API: T is a pointer to a struct, such as *corev1.ConfigMap.
+type Object interface {
+	comparable
+	metav1.Object
+	runtime.Object
+}
+
+// An Option says which objects of a kind a controller reads, and where from.
+type Option func(*kindOptions)
+
+type kindOptions struct {
+	selector string
+	resource string
+}
+
+// Selector limits the objects to those that a label selector matches. To the controller an
+// object that no longer matches is gone. All controllers of a program that read the kind
+// must give the same selector.
+func Selector(labels string) Option { return func(o *kindOptions) { o.selector = labels } }
+
+// Resource gives the plural of the kind as in its URL, for a kind whose plural is not formed
+// by the rules that "kubectl get" shows: "gateways" of Gateway.
+func Resource(plural string) Option { return func(o *kindOptions) { o.resource = plural } }
+
+// resource reads and writes the objects of one namespaced kind.
+type resource[T Object] struct {
+	kind     schema.GroupVersionKind
+	name     schema.GroupVersionResource
+	selector string
+	informer cache.TypedSharedIndexInformer[T]
+	client   func(namespace string) *gentype.ClientWithList[T, runtime.Object]
+	manager  string
+	builtIn  bool
+}
+
+// newResource returns what reads by the shared informer of the kind and writes for the
+// controller of the context.
+func newResource[T Object](c *Context, opts []Option) (*resource[T], error) {
+	var o kindOptions
+	for _, opt := range opts {
+		opt(&o)
+	}
+	scheme := c.process.Scheme
+	kinds, _, err := scheme.ObjectKinds(newOf[T]())
+	if err != nil {
+		return nil, fmt.Errorf("%s reads %v, which the scheme does not know: add it in Program.Scheme: %w", c.name, reflect.TypeFor[T](), err)
+	}
+	kind := kinds[0]
+	for _, needed := range []string{kind.Kind + "List", "ListOptions"} {
+		if !scheme.Recognizes(kind.GroupVersion().WithKind(needed)) {
+			return nil, fmt.Errorf("%s reads %v, but the scheme knows no %s of %v: add it in Program.Scheme, with AddKnownTypes and metav1.AddToGroupVersion", c.name, reflect.TypeFor[T](), needed, kind.GroupVersion())
+		}
+	}
+	name, _ := meta.UnsafeGuessKindToResource(kind)
+	if o.resource != "" {
+		name.Resource = o.resource
+	}
+	// Types of Kubernetes have a protobuf encoding, others have not.
+	_, builtIn := any(newOf[T]()).(interface{ Unmarshal(data []byte) error })
+	reader, err := clientOf[T](c.ReadConfig(), scheme, kind, name, builtIn)
+	if err != nil {
+		return nil, err
+	}
+	writer, err := clientOf[T](c.ClientConfig(), scheme, kind, name, builtIn)
+	if err != nil {
+		return nil, err
+	}
+	var selector []informers.Option
+	if o.selector != "" {
+		selector = append(selector, informers.WithSelector(o.selector))
+	}
+	informer := informers.Ask[T](c.Informers(), name, reader(c.Namespace()), selector...)
+	return &resource[T]{kind: kind, name: name, selector: o.selector, informer: informer, client: writer, manager: c.name, builtIn: builtIn}, nil
+}
+
+func newOf[T any]() T {
+	object, _ := reflect.TypeAssert[T](reflect.New(reflect.TypeFor[T]().Elem()))
+	return object
+}
+
+// clientOf returns a function that returns the client of a kind in a namespace.
+func clientOf[T Object](config *restclient.Config, scheme *runtime.Scheme, kind schema.GroupVersionKind, name schema.GroupVersionResource, builtIn bool) (func(namespace string) *gentype.ClientWithList[T, runtime.Object], error) {
+	version := kind.GroupVersion()
+	var client restclient.Interface
+	var err error
+	if builtIn {
+		config.GroupVersion, config.APIPath = &version, "/apis"
+		if version.Group == "" {
+			config.APIPath = "/api"
+		}
+		config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+		client, err = restclient.RESTClientFor(config)
+	} else {
+		client, err = lenient.RESTClientFor(config, version, scheme)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("making a client of %v: %w", name, err)
+	}
+	codec := runtime.NewParameterCodec(scheme)
+	newList := func() runtime.Object {
+		list, _ := scheme.New(version.WithKind(kind.Kind + "List")) // which it recognizes
+		return list
+	}
+	return func(namespace string) *gentype.ClientWithList[T, runtime.Object] {
+		return gentype.NewClientWithList(name.Resource, client, codec, namespace, newOf[T], newList)
+	}, nil
+}
+
+// cached returns the object as the cache has it.
+func (r *resource[T]) cached(key cache.ObjectName) (object T, found bool, err error) {
+	cached, found, err := r.informer.GetIndexer().GetByKey(key.String())
+	if err != nil || !found {
+		return object, false, err
+	}
+	return cached.(T), true, nil
+}
+
+// live returns the object as the API server has it. To list one object is to get it, by a
+// permission that the informer needs anyway.
+func (r *resource[T]) live(ctx context.Context, key cache.ObjectName) (object T, found bool, err error) {
+	list, err := r.client(key.Namespace).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String(), LabelSelector: r.selector,
+	})
+	if err != nil {
+		return object, false, fmt.Errorf("reading %s %s: %w", r.kind.Kind, key, err)
+	}
+	err = meta.EachListItem(list, func(item runtime.Object) error {
+		if listed, ok := item.(T); ok && listed.GetName() == key.Name {
+			object, found = listed, true
+		}
+		return nil
+	})
+	return object, found, err
+}
+
+// patch changes what differs between before, as cached, and after, if it has still the
+// version of before.
+func (r *resource[T]) patch(ctx context.Context, before, after T, subresources ...string) (T, error) {
+	patch, patchType, err := r.difference(before, after)
+	if err != nil {
+		return before, fmt.Errorf("comparing %s %s: %w", r.kind.Kind, cache.MetaObjectToName(before), err)
+	}
+	patched, err := r.client(before.GetNamespace()).Patch(ctx, before.GetName(), patchType, patch, metav1.PatchOptions{FieldManager: r.manager}, subresources...)
+	if err != nil {
+		return before, fmt.Errorf("patching %s %s: %w", r.kind.Kind, cache.MetaObjectToName(before), err)
+	}
+	return patched, nil
+}
+
+// difference returns a patch of what differs, for the version of before. It is not an update:
+// the cache lacks what its transform drops, and fields that this version of the type lacks.
+func (r *resource[T]) difference(before, after T) ([]byte, types.PatchType, error) {
+	from, err := json.Marshal(before)
+	if err != nil {
+		return nil, "", err
+	}
+	to, err := json.Marshal(after)
+	if err != nil {
+		return nil, "", err
+	}
+	var patch []byte
+	patchType := types.MergePatchType
+	if r.builtIn {
+		patchType = types.StrategicMergePatchType
+		patch, err = strategicpatch.CreateTwoWayMergePatch(from, to, after)
+	} else {
+		patch, err = jsonmergepatch.CreateThreeWayJSONMergePatch(from, to, from)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	changes := map[string]any{}
+	if err := json.Unmarshal(patch, &changes); err != nil {
+		return nil, "", err
+	}
+	metadata, ok := changes["metadata"].(map[string]any)
+	if !ok {
+		metadata = map[string]any{}
+		changes["metadata"] = metadata
+	}
+	metadata["resourceVersion"] = before.GetResourceVersion()
+	patch, err = json.Marshal(changes)
+	return patch, patchType, err
+}
+
+// late turns an error which shows that the cache of the resource is late into a conflict.
+func (r *resource[T]) late(key cache.ObjectName, cause error) error {
+	return apierrors.NewConflict(r.name.GroupResource(), key.Name, cause)
+}

@@ -1,0 +1,115 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubescheme "k8s.io/client-go/kubernetes/scheme"
+
+	"samplecontroller.io/controller-manager/informers"
+)
+
+// custom is the type of a custom resource. It has what a Pod has, without its protobuf encoding.
+type custom struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Containers []corev1.Container `json:"containers,omitempty"`
+}
+
+func (c *custom) DeepCopyObject() runtime.Object {
+	out := *c
+	c.DeepCopyInto(&out.ObjectMeta)
+	out.Containers = append([]corev1.Container(nil), c.Containers...)
+	return &out
+}
+
+func TestDifferenceIsForTheCachedVersion(t *testing.T) {
+	meta := metav1.ObjectMeta{Namespace: "ns", Name: "a", ResourceVersion: "7", Labels: map[string]string{"a": "1", "b": "2"}}
+	containers := []corev1.Container{{Name: "one", Image: "1"}, {Name: "two", Image: "2"}}
+	pod := &corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: containers}}
+	changed := pod.DeepCopy()
+	delete(changed.Labels, "b")
+	changed.Spec.Containers[0].Image = "3"
+	patch, patchType, err := (&resource[*corev1.Pod]{builtIn: true}).difference(pod, changed)
+	if want := `{"metadata":{"labels":{"b":null},"resourceVersion":"7"},"spec":{"$setElementOrder/containers":[{"name":"one"},{"name":"two"}],"containers":[{"image":"3","name":"one"}]}}`; string(patch) != want || err != nil {
+		t.Errorf("%s %s, %v, want %s", patchType, patch, err, want)
+	}
+
+	before := &custom{ObjectMeta: meta, Containers: containers}
+	after := before.DeepCopyObject().(*custom)
+	after.Labels = nil
+	after.Containers = containers[:1]
+	patch, patchType, err = (&resource[*custom]{}).difference(before, after)
+	if want := `{"containers":[{"image":"1","name":"one","resources":{}}],"metadata":{"labels":null,"resourceVersion":"7"}}`; string(patch) != want || err != nil {
+		t.Errorf("%s %s, %v, want %s", patchType, patch, err, want)
+	}
+}
+
+func TestKindsThatCannotBeReadAreRefused(t *testing.T) {
+	version := schema.GroupVersion{Group: "example.com", Version: "v1"}
+	sync := func(context.Context, *Sync[*custom]) error { return nil }
+	for name, test := range map[string]struct {
+		scheme func(*runtime.Scheme)
+		want   string
+	}{
+		"unknown":         {func(*runtime.Scheme) {}, "a-controller reads *controller.custom, which the scheme does not know: add it in Program.Scheme"},
+		"without a list":  {func(s *runtime.Scheme) { s.AddKnownTypeWithName(version.WithKind("Custom"), &custom{}) }, "the scheme knows no CustomList of example.com/v1: add it in Program.Scheme"},
+		"without options": {func(s *runtime.Scheme) { addCustom(s, version) }, "the scheme knows no ListOptions of example.com/v1: add it in Program.Scheme, with AddKnownTypes and metav1.AddToGroupVersion"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, _, _ := contexts(t, "http://localhost")
+			a.process.Scheme = runtime.NewScheme()
+			test.scheme(a.process.Scheme)
+			kind := For[*custom](a)
+			Owns[*custom](kind)
+			c, err := kind.Sync(sync)
+			if c != nil || err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%v, %v, want %q", c, err, test.want)
+			}
+		})
+	}
+}
+
+func addCustom(s *runtime.Scheme, version schema.GroupVersion) {
+	s.AddKnownTypeWithName(version.WithKind("Custom"), &custom{})
+	s.AddKnownTypeWithName(version.WithKind("CustomList"), &metav1.PartialObjectMetadataList{})
+}
+
+// A transform may have dropped what the typed layer compares.
+func TestTransformedInformerIsRefused(t *testing.T) {
+	a, _, _ := contexts(t, "http://localhost")
+	a.process.Scheme = kubescheme.Scheme
+	pods, err := newResource[*corev1.Pod](a, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.process.Informers = informers.NewHandle()
+	source := pods.client("")
+	informers.Ask[*corev1.Pod](a.Informers(), pods.name, source, informers.WithTransform(func(obj any) (any, error) { return obj, nil }))
+	defer func() {
+		if said, ok := recover().(string); !ok || !strings.Contains(said, "its informer has a transform") {
+			t.Errorf("panic %q, want one about the transform", said)
+		}
+	}()
+	For[*corev1.Pod](a)
+}
+
+func TestUserErrorWrapsAndNilIsNone(t *testing.T) {
+	cause := errors.New("bad")
+	if err := UserError("Bad", cause); !errors.Is(err, cause) || err.Error() != "bad" {
+		t.Errorf("%v, want it to wrap the cause and say the same", err)
+	}
+	if err := UserError("Bad", nil); err != nil {
+		t.Errorf("%v of no error", err)
+	}
+}

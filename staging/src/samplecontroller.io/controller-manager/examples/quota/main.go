@@ -1,0 +1,69 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The quota-manager keeps a ResourceQuota for each ConfigMap labelled example.com/quota=true,
+// and greets each Greeting.
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/manager"
+)
+
+func main() {
+	os.Exit(manager.Main(manager.Program{
+		Name: "quota-manager", Port: 10263, Scheme: addToScheme,
+		Controllers: []controller.Descriptor{quota(), greeter()},
+	}))
+}
+
+func quota() controller.Descriptor {
+	return controller.Descriptor{
+		Name: "quota-controller", Workers: 2,
+		New: func(_ context.Context, c *controller.Context) (controller.Controller, error) {
+			configMaps := controller.For[*corev1.ConfigMap](c, controller.Selector("example.com/quota=true"))
+			quotas := controller.Owns[*corev1.ResourceQuota](configMaps)
+			return configMaps.Sync(func(ctx context.Context, s *controller.Sync[*corev1.ConfigMap]) error {
+				configMap, ok := s.Object()
+				if !ok { // gone, or not labelled any more
+					return quotas.Delete(ctx, s, s.Key().Name)
+				}
+				pods, err := resource.ParseQuantity(configMap.Data["pods"])
+				if err != nil {
+					return controller.UserError("BadData", err)
+				}
+				_, err = quotas.Ensure(ctx, s, configMap.Name, func(q *corev1.ResourceQuota) {
+					q.Spec.Hard = corev1.ResourceList{corev1.ResourcePods: pods}
+				})
+				return err
+			})
+		},
+	}
+}
+
+func greeter() controller.Descriptor {
+	greeting := "Hello"
+	return controller.Descriptor{
+		Name: "greeting-controller", Workers: 2,
+		Flags: func(fs *pflag.FlagSet) {
+			fs.StringVar(&greeting, "greeting", greeting, "What the message of a Greeting begins with.")
+		},
+		New: func(_ context.Context, c *controller.Context) (controller.Controller, error) {
+			return controller.For[*Greeting](c).Sync(func(ctx context.Context, s *controller.Sync[*Greeting]) error {
+				g, ok := s.Object()
+				if !ok {
+					return nil
+				}
+				g.Status.Message = greeting + ", " + g.Spec.Name + "!"
+				return s.UpdateStatus(ctx, g)
+			})
+		},
+	}
+}

@@ -21,7 +21,7 @@ import (
 // custom is the type of a custom resource. It has what a Pod has, without its protobuf encoding.
 type custom struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
 
 	Containers []corev1.Container `json:"containers,omitempty"`
 }

@@ -20,10 +20,10 @@ func addToScheme(scheme *runtime.Scheme) error {
 // Greeting is somebody to greet.
 type Greeting struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
 
-	Spec   GreetingSpec   `json:"spec,omitempty"`
-	Status GreetingStatus `json:"status,omitempty"`
+	Spec   GreetingSpec   `json:"spec,omitzero"`
+	Status GreetingStatus `json:"status,omitzero"`
 }
 
 // GreetingSpec is whom to greet.
@@ -39,7 +39,7 @@ type GreetingStatus struct {
 // GreetingList is a list of Greetings.
 type GreetingList struct {
 	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
+	metav1.ListMeta `json:"metadata,omitzero"`
 
 	Items []Greeting `json:"items"`
 }

@@ -162,7 +162,7 @@ func TestALateLeaderUndoesNothing(t *testing.T) {
 	time.Sleep(time.Second) // in which nothing more is to be written
 	for _, k := range all {
 		k.wantDeploymentWrites(t, map[string]int{
-			"create scaled": 1, "update scaled": 1,
+			"create scaled": 1, "patch scaled": 1,
 			"create renamed": 1, "create other": 1, "delete renamed": 1,
 			"create back": 1, "create there": 1,
 			"create last": 1,

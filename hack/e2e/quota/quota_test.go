@@ -176,7 +176,7 @@ func TestOwnedObjectFollowsItsOwner(t *testing.T) {
 
 func TestUserErrorIsToldOnce(t *testing.T) {
 	ns := clustertest.NewNamespace(t, shared.Kube())
-	start(t, ns, "--concurrent-quota-syncs=1")
+	program := start(t, ns, "--concurrent-quota-syncs=1")
 	configMap(t, ns, "bad", "many")
 	waitEvent(t, ns, "bad", "BadData")
 	for i := range 5 {
@@ -186,6 +186,9 @@ func TestUserErrorIsToldOnce(t *testing.T) {
 	waitQuota(t, ns, "marker", "1")
 	if got := waitEvent(t, ns, "bad", "BadData"); got != 1 {
 		t.Errorf("%d Events, want 1", got)
+	}
+	if strings.Contains(program.Log.String(), "Sync failed") {
+		t.Error("a user error is retried")
 	}
 	configMap(t, ns, "bad", "2")
 	waitQuota(t, ns, "bad", "2")

@@ -101,6 +101,9 @@ func (k *Kind[T]) sync(ctx context.Context, key cache.ObjectName, sync func(cont
 		// writes are withheld, and a backoff would outlast the grant.
 		return sooner(s.after, writes.RetryAfter()), nil
 	}
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return s.after, nil // the object goes with its namespace
+	}
 	return s.after, err
 }
 
@@ -159,10 +162,8 @@ func (s *Sync[T]) UpdateStatus(ctx context.Context, object T) error {
 	if !from.IsValid() {
 		return fmt.Errorf("updating the status of %s %s: %T has no field Status", k.resource.kind.Kind, s.key, object)
 	}
-	resource := k.resource.name.GroupResource()
-	resource.Resource += "/status"
 	if equality.Semantic.DeepEqual(from.Interface(), to.Interface()) {
-		k.context.Writes().Skip(resource.String())
+		k.context.Writes().Skip(k.resource.inMetrics("status"))
 		return nil
 	}
 	to.Set(from)

@@ -12,8 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"samplecontroller.io/controller-manager/lenient"
 	"samplecontroller.io/controller-manager/reconcile"
@@ -112,7 +114,7 @@ func (o *Owned[T, P]) Ensure(ctx context.Context, s *Sync[P], name string, mutat
 	}
 	mutate(wanted)
 	if equality.Semantic.DeepEqual(cached, wanted) {
-		o.owner.context.Writes().Skip(o.resource.name.GroupResource().String())
+		o.owner.context.Writes().Skip(o.resource.inMetrics())
 		return wanted, nil
 	}
 	patched, err := o.resource.patch(ctx, cached, wanted)
@@ -126,6 +128,9 @@ func (o *Owned[T, P]) create(ctx context.Context, s *Sync[P], key cache.ObjectNa
 	object.SetNamespace(key.Namespace)
 	object.SetName(key.Name)
 	object.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(s.object, o.owner.resource.kind)})
+	if !o.resource.selector.Matches(labels.Set(object.GetLabels())) {
+		return object, fmt.Errorf("creating %s %s: the selector of Owns, %s, does not match it: set its labels in mutate", o.resource.kind.Kind, key, o.resource.selector)
+	}
 	created, err := o.resource.client(key.Namespace).Create(ctx, object, metav1.CreateOptions{FieldManager: o.resource.manager})
 	if apierrors.IsAlreadyExists(err) {
 		// Whose it is shows when the cache has it.
@@ -141,6 +146,7 @@ func (o *Owned[T, P]) create(ctx context.Context, s *Sync[P], key cache.ObjectNa
 	if err != nil {
 		return object, fmt.Errorf("creating %s %s: %w", o.resource.kind.Kind, key, err)
 	}
+	klog.FromContext(ctx).V(2).Info("Created object", "resource", o.resource.inMetrics(), "object", klog.KObj(created))
 	return created, o.note(s, created, created, nil)
 }
 
@@ -186,6 +192,7 @@ func (o *Owned[T, P]) Delete(ctx context.Context, s *Sync[P], name string) error
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("deleting %s %s: %w", o.resource.kind.Kind, key, err)
 	}
+	klog.FromContext(ctx).V(2).Info("Deleted object", "resource", o.resource.inMetrics(), "object", klog.KObj(cached))
 	return nil
 }
 

@@ -7,12 +7,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path"
 	"reflect"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -22,6 +24,7 @@ import (
 	"k8s.io/client-go/gentype"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"samplecontroller.io/controller-manager/informers"
 	"samplecontroller.io/controller-manager/lenient"
@@ -55,7 +58,7 @@ func Resource(plural string) Option { return func(o *kindOptions) { o.resource =
 type resource[T Object] struct {
 	kind     schema.GroupVersionKind
 	name     schema.GroupVersionResource
-	selector string
+	selector labels.Selector
 	informer cache.TypedSharedIndexInformer[T]
 	client   func(namespace string) *gentype.ClientWithList[T, runtime.Object]
 	manager  string
@@ -68,6 +71,10 @@ func newResource[T Object](c *Context, opts []Option) (*resource[T], error) {
 	var o kindOptions
 	for _, opt := range opts {
 		opt(&o)
+	}
+	selector, err := labels.Parse(o.selector)
+	if err != nil {
+		return nil, fmt.Errorf("%s reads %v by the selector %q: %w", c.name, reflect.TypeFor[T](), o.selector, err)
 	}
 	scheme := c.process.Scheme
 	kinds, _, err := scheme.ObjectKinds(newOf[T]())
@@ -94,12 +101,8 @@ func newResource[T Object](c *Context, opts []Option) (*resource[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	var selector []informers.Option
-	if o.selector != "" {
-		selector = append(selector, informers.WithSelector(o.selector))
-	}
-	informer := informers.Ask[T](c.Informers(), name, reader(c.Namespace()), selector...)
-	return &resource[T]{kind: kind, name: name, selector: o.selector, informer: informer, client: writer, manager: c.name, builtIn: builtIn}, nil
+	informer := informers.Ask[T](c.Informers(), name, reader(c.Namespace()), informers.WithSelector(o.selector))
+	return &resource[T]{kind: kind, name: name, selector: selector, informer: informer, client: writer, manager: c.name, builtIn: builtIn}, nil
 }
 
 func newOf[T any]() T {
@@ -148,7 +151,7 @@ func (r *resource[T]) cached(key cache.ObjectName) (object T, found bool, err er
 // permission that the informer needs anyway.
 func (r *resource[T]) live(ctx context.Context, key cache.ObjectName) (object T, found bool, err error) {
 	list, err := r.client(key.Namespace).List(ctx, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String(), LabelSelector: r.selector,
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String(), LabelSelector: r.selector.String(),
 	})
 	if err != nil {
 		return object, false, fmt.Errorf("reading %s %s: %w", r.kind.Kind, key, err)
@@ -173,6 +176,7 @@ func (r *resource[T]) patch(ctx context.Context, before, after T, subresources .
 	if err != nil {
 		return before, fmt.Errorf("patching %s %s: %w", r.kind.Kind, cache.MetaObjectToName(before), err)
 	}
+	klog.FromContext(ctx).V(2).Info("Patched object", "resource", r.inMetrics(subresources...), "object", klog.KObj(before))
 	return patched, nil
 }
 
@@ -210,6 +214,13 @@ func (r *resource[T]) difference(before, after T) ([]byte, types.PatchType, erro
 	metadata["resourceVersion"] = before.GetResourceVersion()
 	patch, err = json.Marshal(changes)
 	return patch, patchType, err
+}
+
+// inMetrics returns what the resource is called in metrics and logs.
+func (r *resource[T]) inMetrics(subresources ...string) string {
+	name := r.name.GroupResource()
+	name.Resource = path.Join(append([]string{name.Resource}, subresources...)...)
+	return name.String()
 }
 
 // late turns an error which shows that the cache of the resource is late into a conflict.

@@ -17,7 +17,7 @@ import (
 // ScalesDeployment matches the request by which the daemon scales a Deployment.
 func ScalesDeployment(ns, name string) func(r *http.Request, body []byte) bool {
 	return func(r *http.Request, _ []byte) bool {
-		return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/namespaces/"+ns+"/deployments/"+name+"/scale")
+		return r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/namespaces/"+ns+"/deployments/"+name)
 	}
 }
 

@@ -21,11 +21,11 @@ import (
 	"samplecontroller.io/controller-manager/reconcile"
 )
 
-// notOwnedRetry is after how long an object is looked at again that others have in the place
-// of one to own: nothing enqueues its owner when they delete it.
+// notOwnedRetry is how long to wait before looking again at an object with another owner:
+// nothing enqueues the synced object when that one is deleted.
 const notOwnedRetry = time.Minute
 
-// Owned is a kind of which the objects of another own some. Make it with [Owns].
+// Owned is a kind whose objects belong to objects of another kind. Make it with [Owns].
 type Owned[T, P Object] struct {
 	owner    *Kind[P]
 	resource *resource[T]
@@ -150,7 +150,7 @@ func (o *Owned[T, P]) create(ctx context.Context, s *Sync[P], key cache.ObjectNa
 	return created, o.note(s, created, created, nil)
 }
 
-// notOwned is the error about an object in the place of one to own.
+// notOwned returns the error for an object that has the name but another owner.
 func (o *Owned[T, P]) notOwned(s *Sync[P], object T) error {
 	name, owner := cache.MetaObjectToName(object), o.owner.resource.kind.Kind
 	if reference := metav1.GetControllerOfNoCopy(object); reference != nil && o.owner.isOf(reference) && reference.Name == s.key.Name {

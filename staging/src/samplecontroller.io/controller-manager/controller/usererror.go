@@ -31,13 +31,13 @@ func (e *userError) Error() string { return e.err.Error() }
 
 func (e *userError) Unwrap() error { return e.err }
 
-// told remembers what users were told of an object, so that they are told once.
+// told remembers the last user error of each object, so that each is reported once.
 type told struct {
 	mutex sync.Mutex
 	last  map[cache.ObjectName]string
 }
 
-// tell returns true if the text was not the last that was told of the object.
+// tell returns true unless the text is the last one reported for the object.
 func (t *told) tell(key cache.ObjectName, text string) bool {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -51,7 +51,7 @@ func (t *told) tell(key cache.ObjectName, text string) bool {
 	return true
 }
 
-// forget forgets an object that is all right or gone.
+// forget forgets an object that has no user error any more, or is gone.
 func (t *told) forget(key cache.ObjectName) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()

@@ -124,10 +124,8 @@ func TestStatusExplainsObjects(t *testing.T) {
 	v.waitExplained(foos.Controller, ns, "served", "all is well", func(e debug.Explanation) bool {
 		return e.State == "Running" && e.Next == "nothing: all is as it is wanted" && len(e.Facts) == 5 && len(differing(e)) == 0 && e.Facts[2].Wanted == "2" && e.Facts[2].Actual == "2"
 	})
-	var e debug.Explanation
-	v.page("/foo-controller/"+ns+"/served", &e)
 	// Any of them may have met a late cache, because the aggregator writes as well. The
-	// workers may have started after the Foo was there.
+	// workers may have started after the Foo was there. A sync is listed once it has ended.
 	for what, satisfied := range map[string]func(debug.Sync) bool{
 		"a sync for the Foo":        func(s debug.Sync) bool { return s.Trigger == "foos added" || s.Trigger == "start" },
 		"a sync for its Deployment": func(s debug.Sync) bool { return strings.HasPrefix(s.Trigger, "deployments ") },
@@ -138,9 +136,9 @@ func TestStatusExplainsObjects(t *testing.T) {
 			return slices.Contains(s.Writes, "patch foos/status.samplecontroller.k8s.io: written")
 		},
 	} {
-		if !slices.ContainsFunc(e.Syncs, satisfied) {
-			t.Errorf("syncs %+v, want %s", e.Syncs, what)
-		}
+		v.waitExplained(foos.Controller, ns, "served", what, func(e debug.Explanation) bool {
+			return slices.ContainsFunc(e.Syncs, satisfied)
+		})
 	}
 
 	conflict := foos.New("conflict", 1)

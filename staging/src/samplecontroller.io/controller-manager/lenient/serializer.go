@@ -8,10 +8,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/rest"
-
-	"samplecontroller.io/controller-manager/internal/frugal"
 )
 
 // RESTClientFor returns a client of one version of an API group that decodes
@@ -42,7 +41,7 @@ func RESTClientFor(config *rest.Config, version schema.GroupVersion, scheme *run
 // nothing and whose decoders yield a stand-in for an object that cannot be decoded, by
 // itself or in a list.
 func NegotiatedSerializer(scheme *runtime.Scheme) runtime.NegotiatedSerializer {
-	return negotiatedSerializer{frugal.NegotiatedSerializer(scheme)}
+	return negotiatedSerializer{serializer.NewCodecFactory(scheme).WithoutConversion()}
 }
 
 type negotiatedSerializer struct{ runtime.NegotiatedSerializer }

@@ -5,7 +5,6 @@ package lenient
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -131,9 +130,6 @@ func TestWhatNoObjectIsToBlameForStaysAnError(t *testing.T) {
 			for _, into := range []runtime.Object{nil, &ThingList{}} {
 				_, _, want := strictDecoder().Decode([]byte(data), nil, into)
 				_, _, got := lenientDecoder().Decode([]byte(data), nil, into)
-				if name == "cut off" {
-					want = errors.New("unexpected end of JSON input") // no look for the kind comes so far
-				}
 				if (got == nil) != (want == nil) || want != nil && got.Error() != want.Error() {
 					t.Errorf("into %T: error = %v, want %v", into, got, want)
 				}

@@ -95,7 +95,9 @@ func (k *Kind[T]) sync(ctx context.Context, key cache.ObjectName, sync func(cont
 		}
 		return sooner(s.after, wrong.again), nil
 	}
-	k.told.forget(key)
+	if err == nil {
+		k.told.forget(key)
+	}
 	if writes.IsMissingPermission(err) {
 		// The transport reports it once for all objects. A try costs next to nothing while
 		// writes are withheld, and a backoff would outlast the grant.

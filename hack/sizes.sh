@@ -24,7 +24,8 @@ source_of() { # PATTERN FOLDER...
 print() { printf '%-32s %6d\n' "$@"; }
 
 echo 'Lines of source'
-print library "$(source_of /examples/ "${library}" | xargs cat | wc -l)"
+print library "$(source_of '/(examples|managertest|internal/fakeapi)/' "${library}" | xargs cat | wc -l)"
+print 'its test kit' "$(source_of none "${library}"/{managertest,internal/fakeapi} | xargs cat | wc -l)"
 print pkg "$(source_of none pkg | xargs cat | wc -l)"
 print cmd "$(source_of none cmd | xargs cat | wc -l)"
 print 'largest file of these' "$(source_of /examples/ "${library}" pkg cmd | xargs wc -l | grep -v ' total$' | sort -rn | awk 'NR == 1 { print $1 }')"

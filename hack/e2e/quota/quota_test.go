@@ -54,8 +54,8 @@ var build = sync.OnceValues(func() (dir string, err error) {
 	return cmd.Dir, nil
 })
 
-// start starts the example for one namespace, in which its Lease is, too.
-func start(t *testing.T, ns string, flags ...string) *framework.Program {
+// install builds the example and installs its CRD, and returns the example's directory.
+func install(t *testing.T) (dir string) {
 	t.Helper()
 	dir, err := build()
 	if err != nil {
@@ -63,6 +63,13 @@ func start(t *testing.T, ns string, flags ...string) *framework.Program {
 	}
 	shared.Kubectl(t, "apply", "-f", filepath.Join(dir, "greetings.yaml"))
 	shared.Kubectl(t, "wait", "--for=condition=Established", "crd/greetings.example.com")
+	return dir
+}
+
+// start starts the example for one namespace, in which its Lease is, too.
+func start(t *testing.T, ns string, flags ...string) *framework.Program {
+	t.Helper()
+	install(t)
 	return framework.StartProgram(t, filepath.Join(shared.Cluster().Dir, "quota-manager"), append([]string{
 		"--kubeconfig=" + shared.Cluster().Kubeconfig, "--namespace=" + ns, "--leader-elect-resource-namespace=" + ns, "--secure-port=0",
 		"--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=40s", "--write-timeout=20s",
@@ -282,6 +289,21 @@ func TestStatusIsWrittenOnce(t *testing.T) {
 	shared.Kubectl(t, "-n", ns, "annotate", "greeting", "a", "of=others")
 	greet("marker", "Cleo", "Good morning, Cleo!")
 	wantWrites(t, ns, "greeting-controller", map[string]int{"patch greetings/status a: 200": 2, "patch greetings/status marker: 200": 1})
+}
+
+// TestExampleTestsPassOnAPIServer runs the tests that the example has with package managertest.
+func TestExampleTestsPassOnAPIServer(t *testing.T) {
+	dir := install(t)
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-v", "-trimpath", "-gcflags=all=-dwarf=false", "-tags", "grpcnotrace", "-run=TestQuota|TestGreeting", ".")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TEST_KUBECONFIG="+shared.Cluster().Kubeconfig)
+	output, err := cmd.CombinedOutput()
+	if passed := strings.Count(string(output), "--- PASS"); err != nil || passed != 2 {
+		t.Errorf("%d tests pass, %v, want 2:\n%s", passed, err, output)
+	}
+	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent("quota-controller"), cluster.InNamespace("quota"))
+	if err != nil || len(events) == 0 {
+		t.Errorf("the API server has seen %d requests, %v, want some", len(events), err)
+	}
 }
 
 func TestHelpHasFlagsOfEachController(t *testing.T) {

@@ -35,11 +35,11 @@ var importRules = depguard.LinterSettings{
 	"api":     ours("The API must not need other code of ours.", in(inAPI), api),
 	"clients": ours("The clients are generated from the API alone.", in(inClients), api, clients),
 
-	// In the library, packages import downward: manager, then options, supervisor and debug,
+	// In the library, packages import downward: managertest, manager, then options, supervisor and debug,
 	// then controller, then the rest. No package of the rest knows another.
 	"library": ours(downward, in(inLibrary,
 		"!**/controller-manager/manager/**", "!**/controller-manager/options/**", "!**/controller-manager/supervisor/**",
-		"!**/controller-manager/debug/**", "!**/controller-manager/controller/**", "!**/controller-manager/examples/**"),
+		"!**/controller-manager/debug/**", "!**/controller-manager/controller/**", "!**/controller-manager/managertest/**", "!**/controller-manager/examples/**"),
 		library+"/internal"),
 	"library/controller": ours(downward, in("**/controller-manager/controller/**"), belowController...),
 	"library/supervisor": ours(downward, in("**/controller-manager/supervisor/**"),
@@ -48,6 +48,8 @@ var importRules = depguard.LinterSettings{
 	"library/options": ours(downward, in("**/controller-manager/options/**"), append(belowController, library+"/controller", library+"/server")...),
 	"library/manager": ours(downward, in("**/controller-manager/manager/**"), append(belowController,
 		library+"/controller", library+"/debug", library+"/options", library+"/server", library+"/supervisor")...),
+	"library/managertest": ours(downward, in("**/controller-manager/managertest/**"), append(belowController,
+		library+"/controller", library+"/manager", library+"/options", library+"/supervisor")...),
 	"library/examples": ours("Examples are what a stranger can write.", in("**/controller-manager/examples/**"), library),
 
 	// A controller knows no other controller, nor how it is started.

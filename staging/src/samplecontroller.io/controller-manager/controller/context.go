@@ -66,6 +66,10 @@ func (c *Context) ClientConfig() *restclient.Config {
 // were not needed.
 func (c *Context) Writes() *writes.Transport { return c.process.writesOf(c.name) }
 
+// Leading returns nil while the process leads, so that a write of the controller would be
+// sent, and else why it would not.
+func (c *Context) Leading() error { return c.process.Gate.Check() }
+
 // Written returns what the controllers of the process have written to a resource. All
 // callers for the resource share it, so that each waits for the writes of the others.
 func (c *Context) Written(resource schema.GroupResource) *reconcile.Written {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 )
@@ -92,6 +93,22 @@ func (h *Handle) Resources() []Resource {
 		resources = append(resources, r)
 	}
 	return resources
+}
+
+// Versions returns the resourceVersion of each object in the cache of a resource.
+func (h *Handle) Versions(resource schema.GroupVersionResource) map[cache.ObjectName]string {
+	versions := map[cache.ObjectName]string{}
+	for _, i := range h.all() {
+		if i.resource != resource {
+			continue
+		}
+		for _, o := range i.GetStore().List() {
+			if object, err := meta.Accessor(o); err == nil {
+				versions[cache.MetaObjectToName(object)] = object.GetResourceVersion()
+			}
+		}
+	}
+	return versions
 }
 
 // state returns what is known of the informer's resource but for the number of objects,

@@ -45,6 +45,9 @@ func (g *Gate) admit(term *Term) {
 	}
 }
 
+// Check returns nil while writes pass, and else why they do not.
+func (g *Gate) Check() error { return valid(g.term.Load()) }
+
 // Wrap returns a RoundTripper that passes on to next all that reads, and what
 // writes only during a term; for [k8s.io/client-go/rest.Config.Wrap]. Each write,
 // with the reading of its answer, is bounded by the write timeout, and is called
@@ -74,7 +77,7 @@ func (t *gated) RoundTrip(request *http.Request) (*http.Response, error) {
 		if request.Body != nil {
 			request.Body.Close() // as every RoundTripper must
 		}
-		return nil, fmt.Errorf("%w: %w", ErrNotLeading, err)
+		return nil, err
 	}
 
 	ctx, cancel := context.WithTimeoutCause(request.Context(), t.gate.timeout, errWriteTimeout)
@@ -96,11 +99,16 @@ func (t *gated) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
+// valid returns nil if writes pass during the term, else an [ErrNotLeading] with the reason.
 func valid(term *Term) error {
-	if term == nil {
-		return errNoTerm
+	err := errNoTerm
+	if term != nil {
+		err = term.Valid()
 	}
-	return term.Valid()
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrNotLeading, err)
+	}
+	return nil
 }
 
 // bounded has the API server, too, give up the request after the timeout, unless it

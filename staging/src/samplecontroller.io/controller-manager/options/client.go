@@ -22,6 +22,8 @@ type ClientOptions struct {
 	Connection componentbaseconfig.ClientConnectionConfiguration
 	// Master overrides the address in the kubeconfig.
 	Master string
+	// Config is used instead of the kubeconfig and Master if it is set, for tests.
+	Config *restclient.Config
 }
 
 func newClientOptions() *ClientOptions {
@@ -71,6 +73,9 @@ func (o *ClientOptions) validate() []error {
 
 // config returns how to reach the API server.
 func (o *ClientOptions) config() (*restclient.Config, error) {
+	if o.Config != nil {
+		return o.limited(restclient.CopyConfig(o.Config)), nil
+	}
 	config, err := clientcmd.BuildConfigFromFlags(o.Master, o.Connection.Kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("--kubeconfig: %w", err)
@@ -90,11 +95,16 @@ func (o *ClientOptions) config() (*restclient.Config, error) {
 	if err := connection.FollowCredentials(config); err != nil {
 		return nil, fmt.Errorf("--kubeconfig: %w", err)
 	}
+	return o.limited(config), nil
+}
+
+// limited returns the config with how, and how fast, to talk to the API server.
+func (o *ClientOptions) limited(config *restclient.Config) *restclient.Config {
 	// Responses are small and the API server's CPU is dearer than the network.
 	config.DisableCompression = true
 	// Warnings are for people who write by hand, and may quote what is written.
 	config.WarningHandlerWithContext = restclient.NoWarnings{}
 	config.QPS = o.Connection.QPS
 	config.Burst = int(o.Connection.Burst)
-	return config, nil
+	return config
 }

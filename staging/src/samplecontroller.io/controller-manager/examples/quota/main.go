@@ -17,11 +17,13 @@ import (
 	"samplecontroller.io/controller-manager/manager"
 )
 
-func main() {
-	os.Exit(manager.Main(manager.Program{
+func main() { os.Exit(manager.Main(program())) }
+
+func program() manager.Program {
+	return manager.Program{
 		Name: "quota-manager", Port: 10263, Scheme: addToScheme,
 		Controllers: []controller.Descriptor{quota(), greeter()},
-	}))
+	}
 }
 
 func quota() controller.Descriptor {

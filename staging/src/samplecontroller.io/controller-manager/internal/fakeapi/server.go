@@ -1,0 +1,169 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fakeapi is an API server in memory, for tests. It stands where the network does, as
+// the transport of clients, so what clients do to a request is tested too.
+//
+// It stamps and checks resourceVersions, streams lists, keeps statuses apart from the rest of
+// an object, and deletes what has finalizers when the last is gone. It does not default,
+// validate, collect garbage, apply on the server's side or convert between versions: each
+// version of a resource has objects of its own. It speaks JSON only.
+package fakeapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"reflect"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/endpoints/request"
+)
+
+// Requests tells what a request asks for, as the API server does.
+var Requests = &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
+
+// Server serves the kinds of a scheme. It may be used by several goroutines. Make it with [New].
+type Server struct {
+	scheme *runtime.Scheme
+	kinds  map[schema.GroupVersionResource]schema.GroupVersionKind
+
+	mutex   sync.Mutex
+	version int64
+	objects map[schema.GroupVersionResource]map[types.NamespacedName]*unstructured.Unstructured // never changed
+	log     []change
+	changed chan struct{} // closed at the next change
+}
+
+// change is one write. An object that is nil was or is not there.
+type change struct {
+	version  int64
+	resource schema.GroupVersionResource
+	old, new *unstructured.Unstructured
+}
+
+// New returns a server without objects. The plural of each kind is guessed.
+func New(scheme *runtime.Scheme) *Server {
+	s := &Server{
+		scheme: scheme, version: 1,
+		kinds:   map[schema.GroupVersionResource]schema.GroupVersionKind{},
+		objects: map[schema.GroupVersionResource]map[types.NamespacedName]*unstructured.Unstructured{},
+		changed: make(chan struct{}),
+	}
+	for kind, goType := range scheme.AllKnownTypes() {
+		if _, ok := reflect.TypeAssert[metav1.Object](reflect.New(goType)); ok && kind.Version != runtime.APIVersionInternal {
+			resource, _ := meta.UnsafeGuessKindToResource(kind)
+			s.kinds[resource] = kind
+		}
+	}
+	return s
+}
+
+// call is one request.
+type call struct {
+	*request.RequestInfo
+	*http.Request
+	resource schema.GroupVersionResource
+	kind     schema.GroupVersionKind
+	body     []byte
+}
+
+func (c call) key() types.NamespacedName {
+	return types.NamespacedName{Namespace: c.Namespace, Name: c.RequestInfo.Name}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
+	c := call{Request: r}
+	var err error
+	if r.Body != nil {
+		c.body, err = io.ReadAll(r.Body)
+		r.Body.Close() // as every RoundTripper must
+	}
+	if err := errors.Join(err, r.Context().Err()); err != nil {
+		return nil, err
+	}
+	if c.RequestInfo, err = Requests.NewRequestInfo(r); err != nil {
+		return nil, err
+	}
+	c.resource = schema.GroupVersionResource{Group: c.APIGroup, Version: c.APIVersion, Resource: c.Resource}
+	known := false
+	if c.kind, known = s.kinds[c.resource]; !known || c.Subresource != "" && c.Subresource != "status" {
+		return Answer(r, http.StatusNotFound, apierrors.NewGenericServerResponse(http.StatusNotFound, c.Verb, c.resource.GroupResource(), c.RequestInfo.Name, "", 0, true).Status())
+	}
+	if c.Verb == "watch" {
+		return s.watch(c)
+	}
+	object, err := s.serve(c)
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+		return Answer(r, int(status.Status().Code), status.Status())
+	}
+	if err != nil {
+		return Answer(r, http.StatusBadRequest, apierrors.NewBadRequest(err.Error()).Status())
+	}
+	code := http.StatusOK
+	if c.Verb == "create" {
+		code = http.StatusCreated
+	}
+	return Answer(r, code, object)
+}
+
+// serve answers a request that is no watch.
+func (s *Server) serve(c call) (any, error) {
+	if c.body != nil && strings.Contains(c.Header.Get("Content-Type"), "protobuf") {
+		return nil, apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, c.Verb, c.resource.GroupResource(), c.RequestInfo.Name, "the fake API server speaks JSON only", 0, false)
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if c.Verb == "list" {
+		return s.list(c)
+	}
+	if c.Verb == "create" {
+		return s.create(c)
+	}
+	old := s.objects[c.resource][c.key()]
+	if old == nil {
+		return nil, apierrors.NewNotFound(c.resource.GroupResource(), c.RequestInfo.Name)
+	}
+	switch c.Verb {
+	case "get":
+		return old, nil
+	case "update", "patch":
+		return s.update(c, old)
+	case "delete":
+		return s.delete(c, old)
+	default:
+		return nil, apierrors.NewMethodNotSupported(c.resource.GroupResource(), c.Verb)
+	}
+}
+
+// Answer returns an answer of the given code and content.
+func Answer(r *http.Request, code int, object any) (*http.Response, error) {
+	if status, ok := object.(metav1.Status); ok {
+		status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+		object = status
+	}
+	body, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	return response(r, code, io.NopCloser(bytes.NewReader(body))), nil
+}
+
+func response(r *http.Request, code int, body io.ReadCloser) *http.Response {
+	return &http.Response{
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, StatusCode: code, Status: http.StatusText(code),
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: body, ContentLength: -1, Request: r,
+	}
+}

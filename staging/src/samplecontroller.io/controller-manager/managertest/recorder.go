@@ -1,0 +1,223 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managertest
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"samplecontroller.io/controller-manager/internal/fakeapi"
+)
+
+// recorder is the transport of all clients of a program. It stands beneath the gate and what
+// counts writes, so it sees what is sent. A client is known by the end of its user agent.
+type recorder struct {
+	t       testing.TB
+	next    http.RoundTripper
+	rules   map[string][]rbacv1.PolicyRule // by name of the controller
+	enabled []string
+
+	mutex          sync.Mutex
+	before         func(string, *http.Request) error
+	writes, events []string
+	forbidden      sets.Set[string]                       // what the test has failed for
+	read           map[schema.GroupVersionResource]string // the path and the selector of the last watch of an informer
+	last           time.Time                              // request but of the election
+}
+
+func newRecorder(t testing.TB, next http.RoundTripper) *recorder {
+	return &recorder{t: t, next: next, rules: map[string][]rbacv1.PolicyRule{}, forbidden: sets.New[string](), read: map[schema.GroupVersionResource]string{}}
+}
+
+// take returns a list and empties it.
+func (r *recorder) take(list *[]string) []string {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	taken := *list
+	*list = nil
+	return taken
+}
+
+func (r *recorder) setBefore(f func(string, *http.Request) error) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.before = f
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r *recorder) RoundTrip(q *http.Request) (*http.Response, error) {
+	info, err := fakeapi.Requests.NewRequestInfo(q)
+	if err != nil {
+		return nil, err
+	}
+	client := q.UserAgent()[strings.LastIndex(q.UserAgent(), "/")+1:]
+	if client == "leader-election" {
+		return r.next.RoundTrip(q)
+	}
+	defer r.note(info, client, q)
+	if client != "events" && info.IsResourceRequest {
+		r.check(client, info)
+	}
+	if slices.Contains([]string{"get", "list", "watch"}, info.Verb) || !info.IsResourceRequest {
+		return r.next.RoundTrip(q)
+	}
+	return r.write(q, info, client)
+}
+
+// note notes when the last request was sent, and what an informer reads.
+func (r *recorder) note(info *request.RequestInfo, client string, q *http.Request) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.last = time.Now()
+	if client == "informers" && info.Verb == "watch" {
+		r.read[resourceOf(info)] = info.Namespace + "?" + q.URL.Query().Get("labelSelector")
+	}
+}
+
+func resourceOf(info *request.RequestInfo) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource}
+}
+
+// written has the fields of written objects and of answers that the recorder reads.
+type written struct {
+	Metadata struct{ Name string }
+	// Of a Status and an Event.
+	Reason              string
+	Type, Message, Note string
+	Source              struct{ Component string }
+	ReportingController string
+	ReportingComponent  string
+}
+
+// write sends a write and lists it.
+func (r *recorder) write(q *http.Request, info *request.RequestInfo, client string) (*http.Response, error) {
+	var sent, got written
+	if q.Body != nil {
+		body, err := io.ReadAll(q.Body)
+		if err = errors.Join(err, q.Body.Close()); err != nil {
+			return nil, err
+		}
+		q = q.Clone(q.Context()) // a RoundTripper must not change the request
+		q.Body = io.NopCloser(bytes.NewReader(body))
+		json.Unmarshal(body, &sent) // a JSON patch is a list, and has no name
+	}
+	event := info.Resource == "events"
+	r.mutex.Lock()
+	before := r.before
+	r.mutex.Unlock()
+	var response *http.Response
+	var err error
+	if before != nil && !event {
+		err = before(describe(info, cmp.Or(info.Name, sent.Metadata.Name)), q)
+	}
+	if err == nil {
+		response, err = r.next.RoundTrip(q)
+	} else {
+		response, err = refusal(q, err)
+	}
+	if err != nil {
+		got.Reason = err.Error()
+	} else {
+		body, readErr := io.ReadAll(response.Body)
+		if err = errors.Join(readErr, response.Body.Close()); err != nil {
+			return nil, err
+		}
+		response.Body = io.NopCloser(bytes.NewReader(body))
+		json.Unmarshal(body, &got)
+	}
+	ok := err == nil && response.StatusCode/100 == 2
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	switch {
+	case !event:
+		write := describe(info, cmp.Or(info.Name, sent.Metadata.Name, got.Metadata.Name))
+		if !ok {
+			write += ": " + cmp.Or(got.Reason, "failed")
+		}
+		r.writes = append(r.writes, write)
+	case ok && slices.Contains(r.enabled, cmp.Or(got.ReportingController, got.ReportingComponent, got.Source.Component)):
+		r.events = append(r.events, strings.Join([]string{got.Type, got.Reason, got.Message + got.Note}, " "))
+	}
+	return response, err
+}
+
+// ruleName returns the resource of a request as rules name it, such as foos/status.
+func ruleName(info *request.RequestInfo) string {
+	if info.Subresource == "" {
+		return info.Resource
+	}
+	return info.Resource + "/" + info.Subresource
+}
+
+// describe says what a request asks for.
+func describe(info *request.RequestInfo, name string) string {
+	object := name
+	if info.Namespace != "" && info.Resource != "namespaces" {
+		object = info.Namespace + "/" + name
+	}
+	return fmt.Sprintf("%s %s %s", info.Verb, schema.GroupResource{Group: info.APIGroup, Resource: ruleName(info)}, object)
+}
+
+// refusal returns the answer of an API server that refuses a request with an error.
+func refusal(q *http.Request, err error) (*http.Response, error) {
+	status := apierrors.APIStatus(nil)
+	if !errors.As(err, &status) {
+		return nil, err // as of a network that is broken
+	}
+	return fakeapi.Answer(q, int(status.Status().Code), status.Status())
+}
+
+// check fails the test for a request that no rule allows. Informers are shared, so what they
+// read must be allowed to any controller.
+func (r *recorder) check(client string, info *request.RequestInfo) {
+	names := []string{client}
+	if client == "informers" {
+		names = r.enabled
+	}
+	for _, name := range names {
+		if rules := r.rules[name]; rules == nil || slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool { return allows(rule, info) }) {
+			return
+		}
+	}
+	sent := describe(info, info.Name)
+	what := client + " " + sent
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.forbidden.Has(what) {
+		return
+	}
+	r.forbidden.Insert(what)
+	r.t.Errorf("%s sends %q, which no rule of Descriptor.Rules allows: add {APIGroups: []string{%q}, Resources: []string{%q}, Verbs: []string{%q}}",
+		client, sent, info.APIGroup, ruleName(info), info.Verb)
+}
+
+// allows tells whether RBAC lets a request pass that has a rule.
+func allows(rule rbacv1.PolicyRule, info *request.RequestInfo) bool {
+	has := func(list []string, one, all string) bool {
+		return slices.Contains(list, one) || slices.Contains(list, all)
+	}
+	all := "*"
+	if info.Subresource != "" {
+		all = "*/" + info.Subresource
+	}
+	return has(rule.Verbs, info.Verb, "*") && has(rule.APIGroups, info.APIGroup, "*") &&
+		(has(rule.Resources, ruleName(info), all) || slices.Contains(rule.Resources, "*")) &&
+		(len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, info.Name))
+}

@@ -1,0 +1,184 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package managertest tests the controllers of a [manager.Program] as a whole: from the change
+// that a user makes to the requests that the API server gets. The program is the real one, with
+// its informers, loops, leader election and gate; only the API server is in memory.
+//
+//	managertest.Run(t, program, func(t *testing.T, e *managertest.Env) {
+//		e.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "team"}})
+//		e.Settle()
+//		if got, want := e.Writes(), []string{"create resourcequotas ns/team"}; !slices.Equal(got, want) {
+//			t.Errorf("writes %q, want %q", got, want)
+//		}
+//	})
+//
+// [Run] runs the test in a bubble of testing/synctest, where waiting takes no time: a test never
+// sleeps to wait for something to happen. [RunOn] runs the same test on a real API server.
+//
+// A test fails if a controller that has Rules sends a request that they do not allow, and if the
+// program, or in a bubble any goroutine, does not end with the test.
+package managertest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/client-go/dynamic"
+	kubescheme "k8s.io/client-go/kubernetes/scheme"
+	restclient "k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
+
+	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/internal/fakeapi"
+	"samplecontroller.io/controller-manager/manager"
+)
+
+// running is held while a program runs: a process can run one at a time.
+var running sync.Mutex
+
+// Run runs the program in a bubble against an API server in memory, which serves the kinds of
+// Kubernetes and of Program.Scheme, and calls body when the program leads. Then it ends the
+// program. args are flags of the program, such as --controllers=quota-controller.
+//
+// The API server neither defaults nor validates objects, and no other controller runs: nothing
+// collects garbage, for example.
+func Run(t *testing.T, p manager.Program, body func(*testing.T, *Env), args ...string) {
+	t.Helper()
+	running.Lock()
+	defer running.Unlock()
+	synctest.Test(t, func(t *testing.T) {
+		scheme := schemeOf(t, p)
+		e := newEnv(t, scheme, &restclient.Config{Host: "http://api.test"}, fakeapi.New(scheme))
+		e.wait = synctest.Wait
+		e.run(t, p, body, args)
+	})
+}
+
+// RunOn is [Run] on the API server of config, in real time. It makes the namespaces of the
+// objects that the test creates, and deletes those objects after the test. The user of config
+// may do everything; what the controllers may do is checked by their Rules.
+func RunOn(t *testing.T, config *restclient.Config, p manager.Program, body func(*testing.T, *Env), args ...string) {
+	t.Helper()
+	running.Lock()
+	defer running.Unlock()
+	transport, err := restclient.TransportFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, _, err := restclient.DefaultServerUrlFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := newEnv(t, schemeOf(t, p), &restclient.Config{Host: host.String()}, transport)
+	e.real = true
+	defer e.deleteCreated()
+	e.run(t, p, body, args)
+}
+
+// schemeOf returns a scheme of the kinds of Kubernetes and of the program.
+func schemeOf(t testing.TB, p manager.Program) *runtime.Scheme {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	err := kubescheme.AddToScheme(scheme)
+	if p.Scheme != nil {
+		err = errors.Join(err, p.Scheme(scheme))
+	}
+	if err != nil {
+		t.Fatalf("adding the kinds of %s to a scheme: %v", p.Name, err)
+	}
+	return scheme
+}
+
+// newEnv returns the environment of a program that is reached by transport. Nothing runs yet.
+func newEnv(t testing.TB, scheme *runtime.Scheme, config *restclient.Config, transport http.RoundTripper) *Env {
+	t.Helper()
+	config.Transport, config.QPS, config.ContentType = transport, -1, "application/json"
+	user, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &Env{t: t, scheme: scheme, user: user, wait: func() {}, ended: make(chan struct{})}
+	e.recorder = newRecorder(t, transport)
+	e.config = restclient.CopyConfig(config)
+	e.config.Transport = e.recorder
+	return e
+}
+
+// run calls body while the program runs and leads.
+func (e *Env) run(t *testing.T, p manager.Program, body func(*testing.T, *Env), args []string) {
+	e.t.Helper()
+	e.start(p, args)
+	defer e.stop()
+	e.Lead()
+	body(t, e)
+}
+
+// start starts the program with the given flags.
+func (e *Env) start(p manager.Program, args []string) {
+	e.t.Helper()
+	p.Controllers = append([]controller.Descriptor{}, p.Controllers...)
+	for i, d := range p.Controllers {
+		p.Controllers[i].New = e.watched(d.New)
+		e.recorder.rules[d.Name] = d.Rules
+	}
+	o := p.Options()
+	o.Client.Config = e.config
+	o.Client.Connection.ContentType = "application/json"
+	o.Server.SecureServing.BindPort = 0
+	o.LeaderElection.ResourceNamespace = leaseNamespace
+	if e.real { // others may use the API server too
+		o.LeaderElection.ResourceName += "-" + utilrand.String(5)
+	}
+	flags := pflag.NewFlagSet(p.Name, pflag.ContinueOnError)
+	for _, set := range o.Flags().FlagSets {
+		flags.AddFlagSet(set)
+	}
+	if err := flags.Parse(args); err != nil {
+		e.t.Fatalf("the flags of the program: %v", err)
+	}
+	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), ktesting.NewLogger(e.t, ktesting.NewConfig(ktesting.Verbosity(2)))))
+	config, err := o.Config(ctx)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	e.stopProgram, e.lease = stop, o.LeaderElection.ResourceName
+	e.recorder.enabled = config.Controllers.AllowedBy(config.FeatureGates, config.Enabled)
+	go func() {
+		defer close(e.ended)
+		e.err = manager.Run(ctx, p, config)
+	}()
+}
+
+// watched returns a constructor that lets the environment see what is constructed.
+func (e *Env) watched(construct controller.Constructor) controller.Constructor {
+	if construct == nil {
+		return nil // which the program refuses
+	}
+	return func(ctx context.Context, c *controller.Context) (controller.Controller, error) {
+		built, err := construct(ctx, c)
+		e.mutex.Lock()
+		defer e.mutex.Unlock()
+		e.context = c
+		e.controllers = append(e.controllers, built)
+		return built, err
+	}
+}
+
+// stop ends the program. In a bubble, synctest fails the test if a goroutine of it is left.
+func (e *Env) stop() {
+	e.t.Helper()
+	e.stopProgram()
+	<-e.ended
+	if e.err != nil {
+		e.t.Errorf("the program ended with an error: %v", e.err)
+	}
+}

@@ -4,6 +4,21 @@
 // Package controller says what a controller is, describes controllers as data,
 // and decides which of them are enabled.
 //
+//	func newGuard(_ context.Context, c *controller.Context) (controller.Controller, error) {
+//		sets := controller.For[*appsv1.StatefulSet](c)
+//		budgets := controller.Owns[*policyv1.PodDisruptionBudget](sets)
+//		return sets.Sync(func(ctx context.Context, s *controller.Sync[*appsv1.StatefulSet]) error {
+//			set, ok := s.Object()
+//			if !ok {
+//				return nil // the garbage collector deletes the budget
+//			}
+//			_, err := budgets.Ensure(ctx, s, set.Name, func(b *policyv1.PodDisruptionBudget) {
+//				b.Spec.Selector, b.Spec.MaxUnavailable = set.Spec.Selector, ptr.To(intstr.FromInt32(1))
+//			})
+//			return err
+//		})
+//	}
+//
 // A [Controller] is made once and run once for each term of leadership. A
 // [Descriptor] tells all about it that can be told without making it: its name
 // and aliases, how it is made, its flags, what it needs. A [Registry] is the controller map

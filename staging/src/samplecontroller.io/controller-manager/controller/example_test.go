@@ -7,6 +7,11 @@ import (
 	"context"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
 	"samplecontroller.io/controller-manager/controller"
 )
 
@@ -41,4 +46,27 @@ func ExampleRegistry_Enabled() {
 	// [bar-controller foo-controller] <nil>
 	// [bar-controller baz-controller] <nil>
 	// "-foo" only disables, and so enables no controller: to enable all others write *,-foo
+}
+
+// newGuard makes a controller that keeps a PodDisruptionBudget for each StatefulSet.
+func newGuard(_ context.Context, c *controller.Context) (controller.Controller, error) {
+	sets := controller.For[*appsv1.StatefulSet](c)
+	budgets := controller.Owns[*policyv1.PodDisruptionBudget](sets)
+	return sets.Sync(func(ctx context.Context, s *controller.Sync[*appsv1.StatefulSet]) error {
+		set, ok := s.Object()
+		if !ok {
+			return nil // the garbage collector deletes the budget
+		}
+		_, err := budgets.Ensure(ctx, s, set.Name, func(b *policyv1.PodDisruptionBudget) {
+			b.Spec.Selector, b.Spec.MaxUnavailable = set.Spec.Selector, ptr.To(intstr.FromInt32(1))
+		})
+		return err
+	})
+}
+
+// A descriptor has what a program needs to know of the controller before it is made.
+func ExampleDescriptor() {
+	guard := controller.Descriptor{Name: "guard-controller", Aliases: []string{"guard"}, New: newGuard, Workers: 2}
+	fmt.Println(controller.NewRegistry(guard).Resolve("guard"))
+	// Output: guard-controller <nil>
 }

@@ -7,6 +7,20 @@
 //	/debug/controllers/<name>                      one of them, with more of its keys
 //	/debug/controllers/<name>/<namespace>/<object> what one does about one object
 //
+// [Handler] serves the pages. A client prints one like this:
+//
+//	response, err := client.Get(server + debug.Path + "?format=json")
+//	if err != nil {
+//		return err
+//	}
+//	defer response.Body.Close()
+//	var report debug.Report
+//	if err := json.NewDecoder(response.Body).Decode(&report); err != nil {
+//		return err
+//	}
+//	debug.PrintReport(os.Stdout, report)
+//	return nil
+//
 // It answers in text for people, in JSON to who asks for it by the Accept header or by
 // ?format=json. What it tells is bounded: each list has at most ?limit= entries, 10
 // unless given, 200 at most, and says how many there are in all; an error has at most

@@ -5,6 +5,17 @@
 // most one watch for each resource, only what enabled controllers asked for is started,
 // and a resource that is not there disturbs nobody.
 //
+//	handle := informers.NewHandle()
+//	configMaps := informers.Ask[*corev1.ConfigMap](handle, corev1.SchemeGroupVersion.WithResource("configmaps"), client.CoreV1().ConfigMaps(""))
+//	lister := corev1listers.NewConfigMapLister(configMaps.GetIndexer())
+//
+//	handle.Start(ctx)
+//	defer handle.Shutdown()
+//	if !handle.WaitUntilSettled(ctx) {
+//		return // told to end
+//	}
+//	fmt.Println(lister.ConfigMaps("default").Get("settings"))
+//
 // The order is: make the [Handle], construct the controllers, each of which has [Ask] give
 // it its informers, then [Handle.Start], and at the end of the process [Handle.Shutdown].
 // Informers live as long as the process: a term of leadership begins and ends without them

@@ -3,6 +3,15 @@
 
 // Package leadership gives a process terms of leadership by a Lease.
 //
+//	err = election.Run(ctx, func(term *leadership.Term) error {
+//		fmt.Println("leading")
+//		stop() // as a signal would
+//		<-term.Ctx.Done()
+//		fmt.Println("drained")
+//		return nil
+//	})
+//	fmt.Println("released:", err == nil)
+//
 // [Election.Run] campaigns and, once it leads, calls the work with a [Term]. At
 // the end of a term first the work is told to stop and drains, then the [Gate]
 // closes, then the elector stops renewing, then the Lease is released. So a

@@ -3,6 +3,24 @@
 
 // Package lenient keeps one undecodable object from blocking all others.
 //
+//	client, err := lenient.RESTClientFor(&rest.Config{Host: server.URL}, corev1.SchemeGroupVersion, scheme.Scheme)
+//	if err != nil {
+//		fmt.Println(err)
+//		return
+//	}
+//	configMaps, err := corev1client.New(client).ConfigMaps("").List(context.Background(), metav1.ListOptions{})
+//	if err != nil {
+//		fmt.Println(err)
+//		return
+//	}
+//	for _, configMap := range configMaps.Items {
+//		if err := lenient.DecodeError(&configMap); err != nil {
+//			fmt.Printf("%s cannot be decoded: %v\n", configMap.Name, err)
+//			continue
+//		}
+//		fmt.Println(configMap.Name, configMap.Data)
+//	}
+//
 // A stored object may not fit its Go type, for example because it is older than
 // the validation that would refuse it today. Generated clients then fail to
 // decode every list that contains it and every watch that brings it, so an

@@ -3,12 +3,12 @@
 
 // Package manager runs a [Program]: a command that hosts controllers in one process.
 //
-//	func main() {
-//		os.Exit(manager.Main(manager.Program{
-//			Name: "quota-manager", Port: 10263,
-//			Controllers: []controller.Descriptor{quota.Descriptor()},
-//		}))
-//	}
+//	os.Exit(manager.Main(manager.Program{
+//		Name: "example-manager", Port: 10263,
+//		Controllers: []controller.Descriptor{
+//			{Name: "example-controller", Workers: 2, New: newController},
+//		},
+//	}))
 //
 // [Main] parses the flags, makes the controllers that they enable, and starts and stops the
 // process in this order:

@@ -8,7 +8,7 @@
 //	managertest.Run(t, program, func(t *testing.T, e *managertest.Env) {
 //		e.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "team"}})
 //		e.Settle()
-//		if got, want := e.Writes(), []string{"create resourcequotas ns/team"}; !slices.Equal(got, want) {
+//		if got, want := e.Writes(), []string{"create secrets ns/team"}; !slices.Equal(got, want) {
 //			t.Errorf("writes %q, want %q", got, want)
 //		}
 //	})

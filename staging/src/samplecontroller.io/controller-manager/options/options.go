@@ -4,6 +4,18 @@
 // Package options holds the settings of a controller manager: one file for each concern,
 // each with its flags, their validation and what they come to. All settings are
 // validated together, before anything starts.
+//
+//	o := options.New("example-manager", 10263, registry)
+//	flags := pflag.NewFlagSet("example-manager", pflag.ContinueOnError)
+//	for _, section := range o.Flags().FlagSets {
+//		flags.AddFlagSet(section)
+//	}
+//	if err := flags.Parse(args); err != nil {
+//		return nil, err
+//	}
+//	return o.Config(ctx) // with one error for all that is invalid
+//
+// Package manager does this for a command.
 package options
 
 import (

@@ -5,6 +5,18 @@
 // keys, keys wait in a queue, workers take them to a sync function, and what
 // fails is tried again.
 //
+//	loop := reconcile.New("settings-controller", sync, reconcile.WithWorkers(2))
+//	reconcile.For(loop, configMaps.TypedInformer())
+//	reconcile.Watch(loop, secrets.TypedInformer(), func(secret *corev1.Secret) []cache.ObjectName {
+//		return []cache.ObjectName{cache.NewObjectName(secret.Namespace, secret.Name)}
+//	})
+//
+//	factory.StartWithContext(ctx)
+//	defer factory.Shutdown()
+//	if err := loop.Run(ctx); err != nil {
+//		fmt.Println(err)
+//	}
+//
 // # What it promises
 //
 //   - A key is synced by one worker at a time, and again if it was woken

@@ -4,6 +4,20 @@
 // Package server serves a controller manager's HTTPS endpoints: probes, metrics
 // and what helps to debug it.
 //
+//	config, err := o.Config(ctx, kubeconfig)
+//	if err != nil {
+//		return err
+//	}
+//	config.Readyz = []healthz.HealthChecker{healthz.NamedCheck("caches", ready)}
+//	wait, err := server.Start(ctx, config)
+//	if err != nil {
+//		return err
+//	}
+//	wait()
+//	return nil
+//
+// It serves these paths:
+//
 //	/healthz /livez /readyz   open to all, ?verbose names each check; why one fails
 //	                          only to those authorised to get /readyz/*, and so on
 //	/metrics /metrics/slis    everything else only to those whom the API server

@@ -4,6 +4,18 @@
 // Package supervisor runs the enabled controllers of a process, each by itself,
 // for one term of leadership at a time.
 //
+//	super := supervisor.New([]controller.Controller{broken{}, idle{}}, supervisor.Options{ShutdownTimeout: 10 * time.Second})
+//
+//	term, end := context.WithCancel(context.Background())
+//	ended := make(chan error)
+//	go func() { ended <- super.Run(term) }()
+//	for super.Status(0)[0].State != supervisor.Degraded {
+//		time.Sleep(time.Millisecond)
+//	}
+//	fmt.Println(super.Status(0)[0].Reason)
+//	end()
+//	fmt.Println(<-ended)
+//
 // [Supervisor.Run] starts them, starts again with backoff one that fails, and at
 // the end of the term waits for all of them. A controller that fails or panics
 // stops no other.

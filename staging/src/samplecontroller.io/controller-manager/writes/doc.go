@@ -4,6 +4,18 @@
 // Package writes sees all that a controller writes: it counts it, tells each sync what
 // it wrote, and knows which permissions are missing.
 //
+//	config.Wrap(writes.New("foo-controller", nil, nil).Wrap)
+//	client, err := corev1client.NewForConfig(config)
+//	if err != nil {
+//		fmt.Println(err)
+//		return
+//	}
+//	ctx, tally := writes.WithTally(context.Background())
+//	_ = client.ConfigMaps("default").Delete(ctx, "settings", metav1.DeleteOptions{})
+//	for _, line := range tally.Lines() {
+//		fmt.Println(line.Verb, line.Resource, line.Result)
+//	}
+//
 // A controller has one [Transport], under all the clients that it writes with. What
 // reads passes it untouched.
 //

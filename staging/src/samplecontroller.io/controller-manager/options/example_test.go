@@ -1,0 +1,41 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/options"
+)
+
+// configOf returns the settings of a program that hosts the controllers of a registry.
+func configOf(ctx context.Context, registry *controller.Registry, args []string) (*options.Config, error) {
+	o := options.New("example-manager", 10263, registry)
+	flags := pflag.NewFlagSet("example-manager", pflag.ContinueOnError)
+	for _, section := range o.Flags().FlagSets {
+		flags.AddFlagSet(section)
+	}
+	if err := flags.Parse(args); err != nil {
+		return nil, err
+	}
+	return o.Config(ctx) // with one error for all that is invalid
+}
+
+// Package manager does this for a command.
+func Example() {
+	registry := controller.NewRegistry(controller.Descriptor{
+		Name: "foo-controller", Workers: 5,
+		New: func(context.Context, *controller.Context) (controller.Controller, error) { return nil, nil },
+	})
+	_, err := configOf(context.Background(), registry, []string{"--concurrent-foo-syncs=0", "--controllers=bar"})
+	fmt.Println(err)
+	// Output:
+	// the command line has 2 mistakes:
+	//   --controllers: "bar" is not a known controller (known: foo-controller)
+	//   --concurrent-foo-syncs: 0 is too few, must be at least 1; to switch the controller off write --controllers=*,-foo-controller
+}

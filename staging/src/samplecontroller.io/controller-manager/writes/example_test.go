@@ -1,0 +1,37 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package writes_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+
+	"samplecontroller.io/controller-manager/writes"
+)
+
+// A sync can tell what it wrote.
+func Example() {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	config := &rest.Config{Host: server.URL}
+
+	config.Wrap(writes.New("foo-controller", nil, nil).Wrap)
+	client, err := corev1client.NewForConfig(config)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, tally := writes.WithTally(context.Background())
+	_ = client.ConfigMaps("default").Delete(ctx, "settings", metav1.DeleteOptions{})
+	for _, line := range tally.Lines() {
+		fmt.Println(line.Verb, line.Resource, line.Result)
+	}
+	// Output: delete configmaps failed
+}

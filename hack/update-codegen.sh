@@ -21,10 +21,18 @@ export GOWORK=off
 tmp="$(mktemp -d)"
 trap 'rm -rf "${tmp}"' EXIT
 
-go -C hack/tools/codegen run ./openapi-schema \
-  "${api}/icecream/v1alpha1=${root}/manifests/crds/controller.nicoleh.io_icecreams.yaml" \
-  "${api}/samplecontroller/v1alpha1=${root}/manifests/crds/samplecontroller.k8s.io_foos.yaml" \
-  >"${tmp}/schema.json"
+# Each kind has a package and a CRD, whose group the package names.
+schemas=()
+for doc in staging/src/"${api}"/*/*/doc.go; do
+  group="$(sed -n 's/^\/\/ +groupName=//p' "${doc}")"
+  for crd in "${root}/manifests/crds/${group:-none}"_*.yaml; do
+    if [[ -e "${crd}" ]]; then
+      package="$(dirname "${doc#staging/src/}")"
+      schemas+=("${package}=${crd}")
+    fi
+  done
+done
+go -C hack/tools/codegen run ./openapi-schema "${schemas[@]}" >"${tmp}/schema.json"
 
 # kube_codegen.sh builds the generators of its own module, in the version that is
 # pinned here, and installs them into GOBIN.

@@ -153,3 +153,11 @@ func (c *corrections) sweep(now time.Time) {
 		return elapsed >= rewriteRetry || noted.rewritten == "" && elapsed >= 2*contestPeriod
 	})
 }
+
+// sooner returns the shorter of two times after which to look again; 0 is never.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}

@@ -19,15 +19,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
-	"samplecontroller.io/controller-manager/writes"
 )
 
 const (
 	// firstRetry is after how long a denied write is tried again. Each further
-	// denial doubles it, up to lastRetry, or up to writes.RetryAfter where a
-	// permission is missing: those tries cost next to nothing.
-	firstRetry = 200 * time.Millisecond
-	lastRetry  = 5 * time.Minute
+	// denial doubles it, up to lastRetry, or up to forbiddenRetry if it is forbidden:
+	// a permission may be missing, and its grant wakes nobody.
+	firstRetry     = 200 * time.Millisecond
+	forbiddenRetry = 30 * time.Second
+	lastRetry      = 5 * time.Minute
 	// unknownRetry is after how long at most a write is tried again that is denied only
 	// for a moment.
 	unknownRetry = time.Second
@@ -86,9 +86,8 @@ func (d *denials) note(p Parent, denied write, err error, now time.Time) (*Obsta
 	}
 	current.count++
 	wait := min(firstRetry<<min(current.count-1, 20), lastRetry)
-	if longest := writes.RetryAfter(); wait > longest && writes.IsMissingPermission(err) {
-		wait = longest
-		current.count-- // what may deny it once it is permitted does not begin with the longest wait
+	if apierrors.IsForbidden(err) {
+		wait = min(wait, forbiddenRetry)
 	}
 	switch s := denialOf(err).Status(); {
 	case isTerminating(s):

@@ -125,7 +125,7 @@ func TestDeniedWriteIsTriedAgainInItsTime(t *testing.T) {
 	deny := true
 	client.PrependReactor("create", "deployments", func(clienttesting.Action) (bool, runtime.Object, error) {
 		tries = append(tries, clock.Since(start))
-		return deny, nil, apierrors.NewForbidden(appsv1.Resource("deployments"), "web", fmt.Errorf("refusal %d", len(tries)))
+		return deny, nil, apierrors.NewBadRequest(fmt.Sprintf("refusal %d", len(tries)))
 	})
 	for clock.Since(start) < 20*time.Minute {
 		state, err := keeper.Keep(t.Context(), parent())
@@ -157,30 +157,32 @@ func TestDeniedWriteIsTriedAgainInItsTime(t *testing.T) {
 	}
 }
 
-// TestAWriteWithoutPermissionIsTriedAgainSoon has the permission be missing for an hour,
-// and then a quota be exceeded.
-func TestAWriteWithoutPermissionIsTriedAgainSoon(t *testing.T) {
-	clock := testingclock.NewFakeClock(time.Now())
-	keeper, client := newTestKeeper(t, nil, nil)
-	keeper.clock = clock
-	denial := apierrors.NewForbidden(appsv1.Resource("deployments"), "", errors.New(`User "me" cannot create resource "deployments" in API group "apps" in the namespace "default"`))
-	client.PrependReactor("create", "deployments", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, denial })
-	for end := clock.Now().Add(time.Hour); clock.Now().Before(end); {
-		state, err := keeper.Keep(t.Context(), parent())
-		if err != nil || state.Obstacle == nil || state.Obstacle.Reason != "WriteDenied" || state.Obstacle.Message != denial.ErrStatus.Message {
-			t.Fatalf("Keep() = %+v, %v, want the API server's message", state, err)
-		}
-		if state.Again <= 0 || state.Again > 10*time.Second {
-			t.Fatalf("again after %v, want 10 s at most", state.Again)
-		}
-		clock.Step(state.Again)
-	}
-	if got := len(client.Actions()); got < 360 || got > 730 {
-		t.Errorf("tried %d times in an hour, want it each 5 to 10 s", got)
-	}
-	denial = exceededQuota
-	if state, err := keeper.Keep(t.Context(), parent()); err != nil || state.Again > 20*time.Second {
-		t.Errorf("Keep() = %+v, %v, want what is new tried again soon", state, err)
+// TestForbiddenWriteIsRetriedEach30Seconds has a permission missing for an hour, or a quota
+// exceeded.
+func TestForbiddenWriteIsRetriedEach30Seconds(t *testing.T) {
+	for name, denial := range map[string]*apierrors.StatusError{
+		"permission": apierrors.NewForbidden(appsv1.Resource("deployments"), "", errors.New(`User "me" cannot create resource "deployments" in API group "apps" in the namespace "default"`)),
+		"quota":      exceededQuota,
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := testingclock.NewFakeClock(time.Now())
+			keeper, client := newTestKeeper(t, nil, nil)
+			keeper.clock = clock
+			refuse(client, "create", denial)
+			for end := clock.Now().Add(time.Hour); clock.Now().Before(end); {
+				state, err := keeper.Keep(t.Context(), parent())
+				if err != nil || state.Obstacle == nil || state.Obstacle.Reason != "WriteDenied" || state.Obstacle.Message != denial.ErrStatus.Message {
+					t.Fatalf("Keep() = %+v, %v, want the API server's message", state, err)
+				}
+				if state.Again <= 0 || state.Again > 30*time.Second {
+					t.Fatalf("again after %v, want 30 s at most", state.Again)
+				}
+				clock.Step(state.Again)
+			}
+			if got := len(client.Actions()); got < 120 || got > 130 {
+				t.Errorf("tried %d times in an hour, want it each 30 s", got)
+			}
+		})
 	}
 }
 

@@ -106,9 +106,6 @@ func (k *Keeper) Keep(ctx context.Context, p Parent) (State, error) {
 	if write.verb == "" && decision.Obstacle == nil && !view.Hold.any() {
 		k.writes.Skip(deploymentResource.String())
 	}
-	if err := k.writes.Withheld(ctx, write.verb, deploymentResource, p.GetNamespace(), write.deployment); err != nil {
-		return k.denied(ctx, p, view, write, err) // there is no need to confirm anything for that
-	}
 	// What fails here is no write, so none of it is a denial.
 	if err := k.confirmParent(ctx, p, view, write); err != nil {
 		return State{}, err
@@ -143,9 +140,11 @@ func (k *Keeper) denied(ctx context.Context, p Parent, view View, denied write, 
 	if obstacle == nil {
 		return State{}, err
 	}
-	if !writes.IsMissingPermission(err) { // of which the log has one line for all parents
-		klog.FromContext(ctx).V(2).Info("Write was denied, trying again later", "err", err, "after", again)
+	verbosity := 2
+	if again > firstRetry {
+		verbosity = 4 // the status says it, and one line for each parent is enough
 	}
+	klog.FromContext(ctx).V(verbosity).Info("Write was denied, trying again later", "err", err, "after", again)
 	return State{Deployment: view.Live, Obstacle: obstacle, Again: again}, nil
 }
 

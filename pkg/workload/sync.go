@@ -16,7 +16,6 @@ import (
 
 	"samplecontroller.io/controller-manager/lenient"
 	"samplecontroller.io/controller-manager/reconcile"
-	"samplecontroller.io/controller-manager/writes"
 )
 
 // An object that was touched while its status was written is waited for this long, and
@@ -64,22 +63,7 @@ func (c *Controller[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 		c.written.Note(key, c.kept, state.Deployment.ResourceVersion)
 		obj = c.latest(key, obj)
 	}
-	err = c.updateStatus(ctx, key, obj, state)
-	if writes.IsMissingPermission(err) {
-		// What is in the way is told by the transport, once for all objects. It costs
-		// next to nothing to try again, and a backoff would outlast it.
-		klog.FromContext(ctx).V(4).Info("May not write the status, trying again later")
-		return sooner(state.Again, writes.RetryAfter()), nil
-	}
-	return state.Again, err
-}
-
-// sooner returns the shorter of two times after which to look again; 0 is never.
-func sooner(a, b time.Duration) time.Duration {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
+	return state.Again, c.updateStatus(ctx, key, obj, state)
 }
 
 // cached returns the object as the cache has it.

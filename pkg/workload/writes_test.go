@@ -4,97 +4,34 @@
 package workload_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/component-base/metrics/testutil"
 )
 
-// missing is how the API server denies a write for want of a permission.
-func missing(verb string, resource schema.GroupResource) *apierrors.StatusError {
-	whole := resource
-	whole.Resource, _, _ = strings.Cut(resource.Resource, "/")
-	return apierrors.NewForbidden(whole, "", fmt.Errorf("User \"me\" cannot %s resource %q in API group %q in the namespace %q", verb, resource.Resource, resource.Group, key.Namespace))
-}
-
-// TestAStatusThatMayNotBeWrittenIsTriedAgainSoon has that last for long: a backoff would
-// outlast it.
-func TestAStatusThatMayNotBeWrittenIsTriedAgainSoon(t *testing.T) {
+// TestForbiddenStatusIsAnError leaves it to the loop to retry.
+func TestForbiddenStatusIsAnError(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		denied := true
-		f.refuseStatus(&denied, missing("patch", schema.GroupResource{Group: kind.Group, Resource: kind.resource + "/status"}))
-		for range 20 {
-			if again, err := f.controller.Sync(t.Context(), key); err != nil || again <= 0 || again > 10*time.Second {
-				t.Fatalf("sync() = %v, %v, want it again within 10 s", again, err)
-			}
-			f.observe()
+		f.refuseStatus(&denied, apierrors.NewForbidden(kind.resources().GroupResource(), key.Name, errors.New(`User "me" cannot patch it`)))
+		if _, err := f.controller.Sync(t.Context(), key); !apierrors.IsForbidden(err) {
+			t.Fatalf("sync() = %v, want the API server's error", err)
 		}
+		f.observe()
 		f.wantEvents()
 		denied = false
 		f.sync()
 		f.wantCalls("patch objects/status")
 	})
 }
-
-// TestWhatMayNotBeWrittenIsNotAskedFor has the transport know that a Deployment cannot be
-// created for an object that had one, of which the API server would be asked first.
-func TestWhatMayNotBeWrittenIsNotAskedFor(t *testing.T) {
-	overKinds(t, func(t *testing.T, kind kind) {
-		f := newFixture(t, kind, kind.example())
-		f.serve()
-		f.collect()
-		f.deny(http.MethodPost, "create", appsv1.Resource("deployments"))
-		if again, err := f.controller.Sync(t.Context(), key); err != nil || again <= 0 || again > 10*time.Second {
-			t.Fatalf("sync() = %v, %v, want it again within 10 s", again, err)
-		}
-		f.wantCalls("patch objects/status")
-		if got := meta.FindStatusCondition(*statusOf(f.object()).conditions, "Stalled"); got.Reason != "WriteDenied" || !strings.Contains(got.Message, `User "me" cannot create resource "deployments"`) {
-			t.Errorf("Stalled = %+v, want WriteDenied with the API server's message", got)
-		}
-	})
-}
-
-// deny has the transport see the API server deny a write of the example's namespace.
-func (f *fixture) deny(method, verb string, resource schema.GroupResource) {
-	f.Helper()
-	denied := roundTripper(func(*http.Request) (*http.Response, error) {
-		w := httptest.NewRecorder()
-		w.WriteHeader(http.StatusForbidden)
-		status := missing(verb, resource).ErrStatus
-		status.APIVersion, status.Kind = "v1", "Status"
-		_ = json.NewEncoder(w).Encode(status)
-		return w.Result(), nil
-	})
-	request, err := http.NewRequest(method, "https://api.test/apis/apps/v1/namespaces/"+key.Namespace+"/deployments", nil)
-	if err != nil {
-		f.Fatal(err)
-	}
-	response, err := f.writes.Wrap(denied).RoundTrip(request)
-	if err != nil {
-		f.Fatal(err)
-	}
-	response.Body.Close()
-	if len(f.writes.Denied()) != 1 {
-		f.Fatal("the transport knows of no denial")
-	}
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
 func TestWhatNeedNotBeWrittenIsCounted(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {

@@ -111,25 +111,20 @@ func TestAWriteThatFailedIsTriedAgain(t *testing.T) {
 	})
 }
 
-func TestAStatusThatMayNotBeWrittenIsTriedAgainSoon(t *testing.T) {
+func TestForbiddenStatusIsRetriedEach30Seconds(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.start()
 		after(2 * time.Second)
 		b.objects.made()
-		b.results()
 		gr := schema.GroupResource{Group: "test", Resource: "tests"}
-		b.objects.refuseWith(apierrors.NewForbidden(gr, "example", errors.New(`User "me" cannot patch resource "tests/status" in API group "test" in the namespace "default"`)))
+		b.objects.refuseWith(apierrors.NewForbidden(gr, "example", errors.New("not for you")))
 		b.set(b.pod("a", true))
 		after(10 * time.Minute)
-		// Each 5 to 10 s; not with a backoff, which would have come to 5 minutes.
-		if tries := len(b.objects.made()); tries < 60 || tries > 121 {
-			b.Errorf("tried %d times in 10 minutes, want it each 5 to 10 s", tries)
-		}
-		if results := b.results(); slices.Contains(results, reconcile.ResultError) {
-			b.Errorf("syncs: %v, want no error", results)
+		if tries := len(b.objects.made()); tries < 20 || tries > 26 {
+			b.Errorf("tried %d times in 10 minutes, want it each 30 s", tries)
 		}
 		b.objects.refuseWith(nil)
-		after(10 * time.Second)
+		after(30 * time.Second)
 		writes := b.objects.made()
 		if len(writes) != 1 || writes[0].Err != "" {
 			b.Errorf("written were %v, want the summary once", writes)

@@ -74,12 +74,6 @@ func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 	if apierrors.IsNotFound(err) {
 		return a.pace.interval, nil // the object is gone, and one made anew meanwhile was not woken
 	}
-	if writes.IsMissingPermission(err) {
-		// What is in the way is told by the transport, once for all objects. It costs
-		// next to nothing to try again, and a backoff would outlast it.
-		klog.FromContext(ctx).V(4).Info("May not write the status, trying again later")
-		return writes.RetryAfter(), nil
-	}
 	if err != nil {
 		return 0, fmt.Errorf("applying what the Pods of %s %q say: %w", a.kind.groupVersionKind.Kind, key.Name, err)
 	}

@@ -18,7 +18,6 @@ import (
 
 	"samplecontroller.io/controller-manager/lenient"
 	"samplecontroller.io/controller-manager/reconcile"
-	"samplecontroller.io/controller-manager/writes"
 )
 
 // Kind is the kind of object that a controller is for. Make it with [For].
@@ -57,8 +56,8 @@ func For[T Object](c *Context, opts ...Option) *Kind[T] {
 //
 // What sync returns decides when it is called again for the object: after nil, when something
 // changes; after a [UserError], the same, and an Event says why; after another error, with a
-// backoff. A conflict is not logged as an error, and where a permission is missing the
-// controller is Degraded and sync is tried again within 30 s.
+// backoff, which is 30 s at most for a forbidden write. A conflict is not logged as an error.
+// While a permission to write is missing, the controller is Degraded.
 //
 // sync is not called for an object that is being deleted: the garbage collector deletes what
 // it owns. Nor is it called for one that cannot be decoded, which an Event reports.
@@ -97,11 +96,6 @@ func (k *Kind[T]) sync(ctx context.Context, key cache.ObjectName, sync func(cont
 	}
 	if err == nil {
 		k.told.forget(key)
-	}
-	if writes.IsMissingPermission(err) {
-		// The transport reports it once for all objects. A try costs next to nothing while
-		// writes are withheld, and a backoff would outlast the grant.
-		return sooner(s.after, writes.RetryAfter()), nil
 	}
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return s.after, nil // the object goes with its namespace

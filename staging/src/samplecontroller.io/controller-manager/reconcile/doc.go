@@ -23,14 +23,16 @@
 //     meanwhile.
 //   - A key whose sync fails is retried with exponential backoff, without end:
 //     no key is ever dropped. A conflict (409) is retried like an error, but
-//     quietly: it means that the cache was late.
+//     quietly: it means that the cache was late. The backoff of a forbidden
+//     request (403) goes from 1 to 30 s.
 //   - A key whose caches have not yet seen its own last write, or what that was
 //     refused for, is put off until they have, if the controller keeps a [Written].
 //   - A sync that panics is an error of that key. It is counted, logged with
 //     its stack and backed off, and the loop goes on.
 //   - A handler that panics loses its event, since whom it would have woken is not
 //     known; it is counted and logged, and no other event is lost.
-//   - What fails again and again is logged once in ten seconds for each cause and key.
+//   - What fails again and again is logged once in ten seconds for each cause and key,
+//     and forbidden requests once for all keys.
 //   - While what its informers read is not served, the loop rests, if it is told so by
 //     [WithSources]. It begins anew, with a full resync, when they have caught up.
 //   - Where writes take long because there are many of them, fewer workers sync at once,

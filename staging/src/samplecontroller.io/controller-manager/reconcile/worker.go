@@ -94,15 +94,29 @@ func (w *worker) next(o Outcome, requeueAfter time.Duration) (after time.Duratio
 		after = staleRetry
 	default:
 		after = w.rateLimiter.When(o.Key)
+		if apierrors.IsForbidden(o.Err) {
+			after = forbiddenBackoff(w.queue.NumRequeues(o.Key))
+		}
 	}
 	w.queue.AddAfter(o.Key, after)
 	return after
 }
 
+// forbiddenBackoff returns the backoff after a number of failures, of which the last was a
+// forbidden request. It starts late, because usually the requests for many other objects are
+// forbidden as well, and stays short, because no event says that a permission was granted.
+func forbiddenBackoff(failures int) time.Duration {
+	return min(time.Second<<min(max(failures, 1)-1, 5), 30*time.Second)
+}
+
 // log tells of a sync. What fails again and again for one cause is told now and then.
 func (w *worker) log(logger klog.Logger, o Outcome) {
 	failed := func(message string, values ...any) {
-		if ok, heldBack := w.flood.Allow(o.Key.String(), o.Err.Error()); ok {
+		object, cause := o.Key.String(), o.Err.Error()
+		if apierrors.IsForbidden(o.Err) {
+			object, cause = "", "forbidden" // for many objects alike
+		}
+		if ok, heldBack := w.flood.Allow(object, cause); ok {
 			logger.Error(o.Err, message, append(values, "retries", w.queue.NumRequeues(o.Key), "repeated", heldBack)...)
 		}
 	}

@@ -9,33 +9,26 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-const (
-	// probeInterval is how far apart requests are that find out whether a missing
-	// permission was granted.
-	probeInterval = 5 * time.Second
-	// oblivion is how long after the last denial a permission is forgotten: nobody
-	// wants to use it any more.
-	oblivion = 30 * time.Second
-	// maxDenials bounds what is remembered of one controller. The longest denied go.
-	maxDenials = 1000
-)
+// forgetAfter is how long after the last denial a permission counts as missing. It is longer
+// than the longest backoff of a forbidden write, which is 30 s.
+const forgetAfter = time.Minute
 
 // Denial is a permission that is missing.
 type Denial struct {
 	// Verb is that of RBAC, and Resource one such as deployments.apps or
 	// foos/status.samplecontroller.k8s.io.
 	Verb, Resource string
-	// Namespace is where it is missing, empty for what has none.
+	// Namespace is where it was denied last, empty for a cluster-scoped resource.
 	Namespace string
 	// Since is when it was first denied, without a success since.
 	Since time.Time
-	// Message is how the API server put it last.
-	Message string
 }
 
-// String says what may not be done.
+// String names verb, resource and namespace.
 func (d Denial) String() string {
 	may := fmt.Sprintf("may not %s %s", d.Verb, d.Resource)
 	if d.Namespace != "" {
@@ -44,7 +37,7 @@ func (d Denial) String() string {
 	return may
 }
 
-// Summary says in one line what may not be done, empty if nothing is denied.
+// Summary describes the denials in one line. It is empty if there are none.
 func Summary(denials []Denial) string {
 	switch len(denials) {
 	case 0:
@@ -56,102 +49,69 @@ func Summary(denials []Denial) string {
 	}
 }
 
-// denials are the missing permissions of one controller.
+// isMissingPermission tells whether the authorizer denied a write, rather than admission. Both
+// answer 403 with the same reason, but admission names the object that it denies, while the
+// authorizer knows only the name in the path, and a create has none there. Policies add a
+// cause, and most webhooks no details at all. Patches and deletions that a built-in admission
+// plugin denies look the same; none does that to what controllers usually write.
+func isMissingPermission(t target, status metav1.Status) bool {
+	return status.Reason == metav1.StatusReasonForbidden && status.Details != nil &&
+		status.Details.Name == t.name && len(status.Details.Causes) == 0
+}
+
+// denials are the missing permissions of one controller, one for each verb and resource.
 type denials struct {
-	mutex        sync.Mutex
-	byPermission map[permission]*denial
+	mutex   sync.Mutex
+	byWrite map[Write]denial
 }
 
 type denial struct {
+	namespace   string
 	since, last time.Time
-	probe       time.Time // when the next request is let through
-	message     string
 }
 
-func (d *denial) forgotten(now time.Time) bool { return now.Sub(d.last) >= oblivion }
+func (d denial) forgotten(now time.Time) bool { return now.Sub(d.last) >= forgetAfter }
 
-// withheld returns the message of a denial that holds, empty if there is none.
-func (d *denials) withheld(p permission, now time.Time) string {
+// deny notes that a write was just denied, and returns whether that is new.
+func (d *denials) deny(t target, now time.Time) bool {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
-	denial := d.byPermission[p]
-	if denial == nil || denial.forgotten(now) || !now.Before(denial.probe) {
-		return ""
-	}
-	return denial.message
-}
-
-// admit is like withheld, but where it lets one through it does so no more until that
-// has shown something, or some time has passed.
-func (d *denials) admit(p permission, now time.Time) string {
-	d.mutex.Lock()
-	defer d.mutex.Unlock()
-	denial := d.byPermission[p]
-	if denial == nil || denial.forgotten(now) {
-		return ""
-	}
-	if now.Before(denial.probe) {
-		return denial.message
-	}
-	denial.probe = now.Add(probeInterval)
-	return ""
-}
-
-// found notes that a permission was found to be missing just now, and tells whether
-// that is new.
-func (d *denials) found(p permission, message string, now time.Time) bool {
-	d.mutex.Lock()
-	defer d.mutex.Unlock()
-	found := d.byPermission[p]
-	isNew := found == nil || found.forgotten(now)
+	known, ok := d.byWrite[t.Write]
+	isNew := !ok || known.forgotten(now)
 	if isNew {
-		d.makeRoom(now)
-		found = &denial{since: now}
-		d.byPermission[p] = found
+		known.since = now
 	}
-	found.last, found.probe, found.message = now, now.Add(probeInterval), message
+	if d.byWrite == nil {
+		d.byWrite = map[Write]denial{}
+	}
+	d.byWrite[t.Write] = denial{t.namespace, known.since, now}
 	return isNew
 }
 
-// granted notes that a permission is there, and tells whether it was missing.
-func (d *denials) granted(p permission, now time.Time) bool {
+// allow notes that a write was just allowed, and returns whether it had been denied there.
+func (d *denials) allow(t target, now time.Time) bool {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
-	denial := d.byPermission[p]
-	delete(d.byPermission, p)
-	return denial != nil && !denial.forgotten(now)
+	known, ok := d.byWrite[t.Write]
+	if !ok || known.namespace != t.namespace {
+		return false // a Role may be missing in some namespaces only
+	}
+	delete(d.byWrite, t.Write)
+	return !known.forgotten(now)
 }
 
-// makeRoom makes room for another one.
-func (d *denials) makeRoom(now time.Time) {
-	if d.byPermission == nil {
-		d.byPermission = map[permission]*denial{}
-	}
-	var oldest permission
-	for p, denial := range d.byPermission {
-		if denial.forgotten(now) {
-			delete(d.byPermission, p)
-		} else if first := d.byPermission[oldest]; first == nil || denial.since.Before(first.since) {
-			oldest = p
-		}
-	}
-	if len(d.byPermission) >= maxDenials {
-		delete(d.byPermission, oldest)
-	}
-}
-
-// list returns all that is missing, sorted by resource, verb and namespace.
+// list returns all that is missing, sorted by resource and verb.
 func (d *denials) list(now time.Time) []Denial {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	var list []Denial
-	for p, denial := range d.byPermission {
+	for write, denial := range d.byWrite {
 		if !denial.forgotten(now) {
-			list = append(list, Denial{p.verb, p.resource.String(), p.namespace, denial.since, denial.message})
+			list = append(list, Denial{write.Verb, write.Resource, denial.namespace, denial.since})
 		}
 	}
 	slices.SortFunc(list, func(a, b Denial) int {
-		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Verb, b.Verb), cmp.Compare(a.Namespace, b.Namespace))
+		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Verb, b.Verb))
 	})
 	return list
 }

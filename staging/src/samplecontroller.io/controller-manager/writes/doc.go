@@ -27,22 +27,17 @@
 //	<namespace>_writes_total{controller,verb,resource,result}
 //	<namespace>_writes_skipped_total{controller,resource}
 //
-// The results are written, conflict, refused, denied, withheld and failed: see
-// [Result]. Each request is counted, also one that the client sends again by itself.
-// Skipped is what was compared and need not be written, as [Transport.Skip] is told.
-// Series exist at zero once a controller was prepared: [Metrics.Prepare].
+// The results are written, conflict, refused, denied and failed: see [Result]. Each request
+// is counted, also one that the client sends again by itself. Skipped is what was compared
+// and need not be written, as [Transport.Skip] is told. Series exist at zero once a
+// controller was prepared: [Metrics.Prepare].
 //
 // # Missing permissions
 //
-// When the authorizer of the API server denies a write, more of its kind would be
-// denied as well: the same verb on the same resource in the same namespace. For 5 s
-// they are answered as the API server would, without asking it; then one is let
-// through, which tells whether the permission is still missing. Its first success ends
-// that. So a controller that was deprived of a right costs the API server one request
-// in 5 s for each namespace, however many objects it has there, and finds out within
-// seconds that it was given back: whoever tries again each [RetryAfter] has written
-// within 30 s.
+// [Transport.Denied] lists the writes that the authorizer of the API server denied within the
+// last minute, without a success since, so that the program can report the verb and the
+// resource. The writer retries by itself: package reconcile with a backoff of up to 30 s.
 //
-// What admission denies, such as a quota, a policy or a webhook, depends on the object
-// and is no missing permission. Nor is one to read seen here: that shows in informers.
+// What admission denies, such as a quota, a policy or a webhook, depends on the object and is
+// not a missing permission. Nor is a denied read seen here: informers report it.
 package writes

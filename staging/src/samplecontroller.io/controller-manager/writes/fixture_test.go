@@ -46,6 +46,7 @@ type api struct {
 	denied   func(authorizer.Attributes) bool // nil: nothing is
 	error    error                            // of what is not denied
 	broken   error                            // there is no answer at all
+	plain    string                           // of a proxy, in place of the API server's answer
 	requests []string
 }
 
@@ -75,7 +76,7 @@ func (a *api) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	a.mutex.Lock()
 	a.requests = append(a.requests, r.Method+" "+r.URL.Path)
-	denied, result, broken := a.denied, a.error, a.broken
+	denied, result, broken, plain := a.denied, a.error, a.broken, a.plain
 	a.mutex.Unlock()
 	if broken != nil {
 		return nil, broken
@@ -96,6 +97,8 @@ func (a *api) RoundTrip(r *http.Request) (*http.Response, error) {
 		responsewriters.Forbidden(attributes, w, r, "", scheme.Codecs)
 	case result != nil:
 		responsewriters.RespondWithError(w, r, result, scheme.Codecs)
+	case plain != "":
+		http.Error(w, plain, http.StatusForbidden)
 	default:
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteString(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"}}`)

@@ -20,16 +20,13 @@ const (
 	// ResultDenied: denied by the API server, for a missing permission or by
 	// admission (403).
 	ResultDenied Result = "denied"
-	// ResultWithheld: not sent, because the permission was found to be missing just
-	// before.
-	ResultWithheld Result = "withheld"
 	// ResultFailed: all else.
 	ResultFailed Result = "failed"
 )
 
 // Results returns all results, for whoever prepares a series for each.
 func Results() []Result {
-	return []Result{ResultWritten, ResultConflict, ResultRefused, ResultDenied, ResultWithheld, ResultFailed}
+	return []Result{ResultWritten, ResultConflict, ResultRefused, ResultDenied, ResultFailed}
 }
 
 // Metrics counts the writes of all controllers. Series carry no object names, so their
@@ -46,7 +43,7 @@ func NewMetrics(namespace string, register func(...metrics.Registerable)) *Metri
 		total: metrics.NewCounterVec(&metrics.CounterOpts{
 			Namespace:      namespace,
 			Name:           "writes_total",
-			Help:           "Number of writes by controller, verb, resource and result (written, conflict, refused, denied, withheld, failed). Refused and withheld are not sent to the API server.",
+			Help:           "Number of writes by controller, verb, resource and result (written, conflict, refused, denied, failed). Refused is not sent to the API server.",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"controller", "verb", "resource", "result"}),
 		skipped: metrics.NewCounterVec(&metrics.CounterOpts{

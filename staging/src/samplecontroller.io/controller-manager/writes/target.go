@@ -10,20 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// permission is what a write takes, in the words of RBAC.
-type permission struct {
-	verb      string
-	resource  schema.GroupResource // with its subresource: foos/status
-	namespace string
-}
-
-// what says it wherever it is.
-func (p permission) what() string { return p.verb + " " + p.resource.String() }
-
 // target is what a request writes.
 type target struct {
-	permission
-	name string // empty where something is created, or a collection deleted
+	Write
+	namespace string // empty for a cluster-scoped resource
+	name      string // empty where something is created, or a collection deleted
 }
 
 // targetOf returns what a request writes, and false if it writes no resource. The path
@@ -32,24 +23,24 @@ func targetOf(request *http.Request) (target, bool) {
 	var t target
 	switch request.Method {
 	case http.MethodPost:
-		t.verb = "create"
+		t.Verb = "create"
 	case http.MethodPut:
-		t.verb = "update"
+		t.Verb = "update"
 	case http.MethodPatch:
-		t.verb = "patch"
+		t.Verb = "patch"
 	case http.MethodDelete:
-		t.verb = "delete"
+		t.Verb = "delete"
 	default:
 		return target{}, false
 	}
 	const core, groups = "/api/v1/", "/apis/"
-	path := request.URL.Path
+	group, path := "", request.URL.Path
 	i, j := strings.Index(path, core), strings.Index(path, groups)
 	switch {
 	case i >= 0 && (j < 0 || i < j):
 		path = path[i+len(core):]
 	case j >= 0:
-		t.resource.Group, path, _ = strings.Cut(path[j+len(groups):], "/")
+		group, path, _ = strings.Cut(path[j+len(groups):], "/")
 		_, path, _ = strings.Cut(path, "/") // the version
 	default:
 		return target{}, false
@@ -68,12 +59,12 @@ func targetOf(request *http.Request) (target, bool) {
 	if resource == "" {
 		return target{}, false
 	}
-	if name == "" && t.verb == "delete" {
-		t.verb = "deletecollection"
+	if name == "" && t.Verb == "delete" {
+		t.Verb = "deletecollection"
 	}
 	if subresource, _, _ := strings.Cut(path, "/"); subresource != "" {
 		resource += "/" + subresource
 	}
-	t.resource.Resource, t.name = resource, name
+	t.Resource, t.name = schema.GroupResource{Group: group, Resource: resource}.String(), name
 	return t, true
 }

@@ -12,10 +12,11 @@ import (
 	"net/http"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/klog/v2"
-
-	"samplecontroller.io/controller-manager/internal/flood"
 )
 
 // Transport sees the writes of one controller, by whichever of its clients. It may be
@@ -25,7 +26,6 @@ type Transport struct {
 	metrics    *Metrics
 	refusal    error
 	denials    denials
-	lines      flood.Limiter // of the log
 }
 
 // New returns the transport of the named controller, which counts in metrics, if that is
@@ -43,23 +43,8 @@ func (t *Transport) Wrap(next http.RoundTripper) http.RoundTripper {
 }
 
 // Denied returns the permissions that are missing as far as is known, sorted by
-// resource, verb and namespace.
+// resource and verb.
 func (t *Transport) Denied() []Denial { return t.denials.list(time.Now()) }
-
-// Withheld returns the error of a write that would not be sent now, and counts it, nil if
-// it would be sent. Who must ask the API server something before a write asks this first.
-func (t *Transport) Withheld(ctx context.Context, verb string, resource schema.GroupResource, namespace, name string) error {
-	if t == nil {
-		return nil
-	}
-	target := target{permission{verb, resource, namespace}, name}
-	message := t.denials.withheld(target.permission, time.Now())
-	if message == "" {
-		return nil
-	}
-	t.begin(ctx, target)(ResultWithheld, 0)
-	return forbidden(target, message)
-}
 
 // Skip counts a write that was not needed: what is there was compared with what should
 // be, and was equal. The resource is called as in a [Write].
@@ -85,73 +70,58 @@ func (s *seen) RoundTrip(request *http.Request) (*http.Response, error) {
 		return s.next.RoundTrip(request)
 	}
 	t, ctx := s.transport, request.Context()
-	if message := t.denials.admit(target.permission, time.Now()); message != "" {
-		if request.Body != nil {
-			request.Body.Close() // as every RoundTripper must
-		}
-		t.begin(ctx, target)(ResultWithheld, 0)
-		return answer(request, forbidden(target, message)), nil
-	}
-	end, began, took := t.begin(ctx, target), time.Now(), time.Duration(0)
+	end, began, took := t.begin(ctx, target.Write), time.Now(), time.Duration(0)
 	response, err := s.next.RoundTrip(request)
+	var body []byte
 	if err == nil {
 		// What became of the write is not known before.
-		err = fetch(response)
+		body, err = fetch(response)
 	}
 	if err == nil || errors.Is(err, context.DeadlineExceeded) {
 		took = time.Since(began)
-	}
-	if err == nil {
-		err = t.learn(ctx, target, response)
 	}
 	end(t.resultOf(response, err), took)
 	if err != nil {
 		return nil, err
 	}
+	t.learn(ctx, target, response.StatusCode, body)
 	return response, nil
 }
 
-// fetch reads the body of an answer into memory, which a client does anyway.
-func fetch(response *http.Response) error {
-	content, err := io.ReadAll(response.Body)
+// fetch reads the body of an answer into memory, which a client does anyway. It can still be
+// read after that.
+func fetch(response *http.Response) (body []byte, err error) {
+	body, err = io.ReadAll(response.Body)
 	if err = errors.Join(err, response.Body.Close()); err != nil {
-		return fmt.Errorf("reading the answer to a write: %w", err)
+		return nil, fmt.Errorf("reading the answer to a write: %w", err)
 	}
-	response.Body = io.NopCloser(bytes.NewReader(content))
-	return nil
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	return body, nil
 }
 
-// learn learns from the answer to a write whether the permission for it is there. An
-// error is that of reading the answer.
-func (t *Transport) learn(ctx context.Context, target target, response *http.Response) error {
-	if response.StatusCode == http.StatusForbidden {
-		status, err := statusIn(response)
-		if err != nil || status == nil {
-			return err
-		}
-		if reason := reasonOf(*status); reason != nil {
-			// Of another permission, such as to create what a patch finds missing,
-			// nothing is known but for this very object.
-			if reason.permission == target.permission && t.denials.found(target.permission, reason.message, time.Now()) {
-				t.tellMissing(ctx, target.permission, reason.message)
-			}
-			return nil
+// statuses decodes the error that the API server answers, in whatever encoding.
+var statuses = func() runtime.Decoder {
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+	return serializer.NewCodecFactory(scheme).UniversalDeserializer()
+}()
+
+// learn learns from the answer to a write whether the permission for it is missing.
+func (t *Transport) learn(ctx context.Context, target target, code int, body []byte) {
+	switch {
+	case code/100 == 2 && t.denials.allow(target, time.Now()):
+		target.logger(ctx).Info("Permission is granted again")
+	case code == http.StatusForbidden:
+		object, _, err := statuses.Decode(body, nil, nil)
+		status, ok := object.(*metav1.Status)
+		if err == nil && ok && isMissingPermission(target, *status) && t.denials.deny(target, time.Now()) {
+			target.logger(ctx).Error(errors.New(status.Message), "Permission is missing, retrying writes with backoff")
 		}
 	}
-	if authorized(response.StatusCode) && t.denials.granted(target.permission, time.Now()) {
-		t.tellGranted(ctx, target.permission)
-	}
-	return nil
 }
 
-// authorized tells whether an answer of this code comes from behind the authorizer.
-func authorized(code int) bool {
-	switch code {
-	case http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusTooManyRequests:
-		return false
-	default:
-		return code < http.StatusInternalServerError
-	}
+func (t target) logger(ctx context.Context) klog.Logger {
+	return klog.LoggerWithValues(klog.FromContext(ctx), "verb", t.Verb, "resource", t.Resource, "namespace", t.namespace)
 }
 
 func (t *Transport) resultOf(response *http.Response, err error) Result {
@@ -172,27 +142,10 @@ func (t *Transport) resultOf(response *http.Response, err error) Result {
 }
 
 // begin notes that a write begins. The returned function notes what became of it.
-func (t *Transport) begin(ctx context.Context, target target) (end func(Result, time.Duration)) {
-	resource := target.resource.String()
-	complete := putDown(ctx, target.verb, resource)
+func (t *Transport) begin(ctx context.Context, write Write) (end func(Result, time.Duration)) {
+	complete := putDown(ctx, write.Verb, write.Resource)
 	return func(result Result, took time.Duration) {
-		t.metrics.count(t.controller, target.verb, resource, result)
+		t.metrics.count(t.controller, write.Verb, write.Resource, result)
 		complete(result, took)
-	}
-}
-
-// tellMissing logs that a permission was found to be missing, as the message says.
-func (t *Transport) tellMissing(ctx context.Context, p permission, message string) {
-	if ok, heldBack := t.lines.Allow(p.what(), "missing"); ok {
-		klog.FromContext(ctx).Error(errors.New(message), "Permission is missing, writes wait for it",
-			"verb", p.verb, "resource", p.resource.String(), "namespace", p.namespace, "repeated", heldBack)
-	}
-}
-
-// tellGranted logs that a permission that was missing is there.
-func (t *Transport) tellGranted(ctx context.Context, p permission) {
-	if ok, heldBack := t.lines.Allow(p.what(), "granted"); ok {
-		klog.FromContext(ctx).Info("Permission is granted again",
-			"verb", p.verb, "resource", p.resource.String(), "namespace", p.namespace, "repeated", heldBack)
 	}
 }

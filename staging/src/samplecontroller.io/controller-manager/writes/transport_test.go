@@ -89,15 +89,12 @@ func TestEachWriteIsCountedByItsResult(t *testing.T) {
 	do(func(a *api) { a.broken = fmt.Errorf("the gate: %w", errRefused) })
 	f.api.deny(everything)
 	do(func(*api) {})
-	do(func(*api) {}) // is withheld
-	_ = f.transport.Withheld(t.Context(), "create", deployments, "x", "web")
-	_ = f.transport.Withheld(t.Context(), "create", deployments, "y", "web") // would be sent
 	f.transport.Skip(deployments.String())
 	var want []string
 	for _, write := range []string{"create deployments.apps", "patch foos/status.samplecontroller.k8s.io"} {
 		want = append(want, write+" written 2", write+" conflict 1", write+" denied 2", write+" failed 3", write+" refused 1")
 	}
-	expect(t, registry, append(want, "create deployments.apps withheld 2", "patch foos/status.samplecontroller.k8s.io withheld 1", "skipped deployments.apps 1")...)
+	expect(t, registry, append(want, "skipped deployments.apps 1")...)
 }
 
 func TestSeriesOfAPreparedControllerExistAtZero(t *testing.T) {
@@ -108,10 +105,10 @@ func TestSeriesOfAPreparedControllerExistAtZero(t *testing.T) {
 	want.WriteString("# HELP test_writes_skipped_total [ALPHA] Number of writes that were not needed, because all was as it should be, by controller and resource.\n" +
 		"# TYPE test_writes_skipped_total counter\n" +
 		"test_writes_skipped_total{controller=\"a-controller\",resource=\"deployments.apps\"} 0\n" +
-		"# HELP test_writes_total [ALPHA] Number of writes by controller, verb, resource and result (written, conflict, refused, denied, withheld, failed). Refused and withheld are not sent to the API server.\n" +
+		"# HELP test_writes_total [ALPHA] Number of writes by controller, verb, resource and result (written, conflict, refused, denied, failed). Refused is not sent to the API server.\n" +
 		"# TYPE test_writes_total counter\n")
 	for _, verb := range []string{"create", "patch"} {
-		for _, result := range []string{"conflict", "denied", "failed", "refused", "withheld", "written"} {
+		for _, result := range []string{"conflict", "denied", "failed", "refused", "written"} {
 			fmt.Fprintf(&want, "test_writes_total{controller=\"a-controller\",resource=\"deployments.apps\",result=%q,verb=%q} 0\n", result, verb)
 		}
 	}
@@ -138,37 +135,6 @@ func TestReadsPassUntouched(t *testing.T) {
 	}
 }
 
-// sent is a body that tells whether it was closed.
-type sent struct {
-	io.Reader
-	closed bool
-}
-
-func (s *sent) Close() error {
-	s.closed = true
-	return nil
-}
-
-func TestTheBodyOfWhatIsWithheldIsClosed(t *testing.T) {
-	f := newFixture(t, nil)
-	f.api.deny(everything)
-	_ = f.create(t.Context(), "x")
-	body := &sent{Reader: strings.NewReader("{}")}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://api.test/apis/apps/v1/namespaces/x/deployments", body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := f.transport.Wrap(f.api).RoundTrip(request)
-	if err != nil || response.StatusCode != http.StatusForbidden || response.Request != request {
-		t.Fatalf("%+v, %v, want it withheld", response, err)
-	}
-	response.Body.Close()
-	f.wantRequests(1)
-	if !body.closed {
-		t.Error("its body was not closed")
-	}
-}
-
 func TestATallyHasTheFirstWritesInTheirOrder(t *testing.T) {
 	f := newFixture(t, nil)
 	ctx, tally := WithTally(t.Context())
@@ -176,12 +142,11 @@ func TestATallyHasTheFirstWritesInTheirOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.api.deny(everything)
-	_, _ = f.patch(ctx, "x", "a", "status"), f.patch(ctx, "x", "b", "status")
+	_ = f.patch(ctx, "x", "a", "status")
 	_ = f.create(t.Context(), "y") // of another sync
 	want := []Line{
 		{"create", "deployments.apps", ResultWritten, 0},
 		{"patch", "deployments/status.apps", ResultDenied, 0},
-		{"patch", "deployments/status.apps", ResultWithheld, 0},
 	}
 	if diff := cmp.Diff(want, tally.Lines(), cmpopts.IgnoreFields(Line{}, "Took")); diff != "" {
 		t.Errorf("unexpected tally (-want +got):\n%s", diff)
@@ -236,13 +201,12 @@ func TestTallyHasTimes(t *testing.T) {
 		_ = f.create(ctx, "x")
 		f.api.set(func(a *api) { a.broken = nil })
 		f.api.deny(everything)
-		_, _ = f.create(ctx, "x"), f.create(ctx, "x") // the second is withheld
+		_ = f.create(ctx, "x")
 		want := []Line{
 			{"create", "deployments.apps", ResultWritten, 5 * time.Second},
 			{"create", "deployments.apps", ResultFailed, 3500 * time.Millisecond},
 			{"create", "deployments.apps", ResultFailed, 0},
 			{"create", "deployments.apps", ResultDenied, 5 * time.Second},
-			{"create", "deployments.apps", ResultWithheld, 0},
 		}
 		if diff := cmp.Diff(want, tally.Lines()); diff != "" {
 			t.Errorf("unexpected tally (-want +got):\n%s", diff)
@@ -250,38 +214,33 @@ func TestTallyHasTimes(t *testing.T) {
 	})
 }
 
-// TestTheLogSaysOnceWhatIsMissing has a permission be taken in 50 namespaces and given
-// back.
+// TestTheLogSaysOnceWhatIsMissing takes a permission in 50 namespaces and gives it back.
 func TestTheLogSaysOnceWhatIsMissing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
-		ctx := klog.NewContext(t.Context(), logger)
-		f := newFixture(t, nil)
-		f.api.deny(everything)
-		for range 12 {
-			for i := range 50 {
-				_ = f.create(ctx, fmt.Sprint(i))
-			}
-			time.Sleep(probeInterval)
-		}
-		f.api.deny(nothing)
-		time.Sleep(probeInterval)
+	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
+	ctx := klog.NewContext(t.Context(), logger)
+	f := newFixture(t, nil)
+	f.api.deny(everything)
+	for range 3 {
 		for i := range 50 {
-			if err := f.create(ctx, fmt.Sprint(i)); err != nil {
-				t.Error(err)
-			}
+			_ = f.create(ctx, fmt.Sprint(i))
 		}
-		var got []string
-		for _, entry := range logger.GetSink().(ktesting.Underlier).GetBuffer().Data() {
-			if entry.Verbosity <= 1 { // client-go has its own at 2
-				got = append(got, fmt.Sprint(entry.Type, " ", entry.Message))
-			}
+	}
+	f.api.deny(nothing)
+	for i := range 50 {
+		if err := f.create(ctx, fmt.Sprint(i)); err != nil {
+			t.Error(err)
 		}
-		want := []string{"ERROR Permission is missing, writes wait for it", "INFO Permission is granted again"}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("unexpected lines (-want +got):\n%s", diff)
+	}
+	var got []string
+	for _, entry := range logger.GetSink().(ktesting.Underlier).GetBuffer().Data() {
+		if entry.Verbosity <= 1 { // client-go has its own at 2
+			got = append(got, fmt.Sprint(entry.Type, " ", entry.Message))
 		}
-	})
+	}
+	want := []string{"ERROR Permission is missing, retrying writes with backoff", "INFO Permission is granted again"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("unexpected lines (-want +got):\n%s", diff)
+	}
 }
 
 func BenchmarkPatch(b *testing.B) {

@@ -102,7 +102,7 @@ func (w *worker) next(o Outcome, requeueAfter time.Duration) (after time.Duratio
 	return after
 }
 
-// forbiddenBackoff returns the backoff after a number of failures, of which the last was a
+// forbiddenBackoff returns the backoff after so many failures, the last of them by a
 // forbidden request. It starts late, because usually the requests for many other objects are
 // forbidden as well, and stays short, because no event says that a permission was granted.
 func forbiddenBackoff(failures int) time.Duration {

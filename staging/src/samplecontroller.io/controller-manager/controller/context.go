@@ -4,8 +4,6 @@
 package controller
 
 import (
-	"context"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -96,7 +94,6 @@ func (c *Context) LoopOptions() []reconcile.Option {
 		reconcile.WithResyncs(c.process.Resyncs),
 		reconcile.WithTimeout(c.process.SyncTimeout),
 		reconcile.WithSources(c.process.Informers),
-		reconcile.WithTally(tally),
 		reconcile.WithAdaptiveWorkers(c.process.WriteTimeout),
 	}
 }
@@ -106,16 +103,4 @@ func (c *Context) LoopOptions() []reconcile.Option {
 // [Context.LoopOptions].
 func (c *Context) Loop(sync reconcile.SyncFunc, opts ...reconcile.Option) *reconcile.Loop {
 	return reconcile.New(c.name, sync, append(c.LoopOptions(), opts...)...)
-}
-
-// tally makes each sync report what it wrote.
-func tally(ctx context.Context) (context.Context, func() []reconcile.Write) {
-	ctx, tally := writes.WithTally(ctx)
-	return ctx, func() []reconcile.Write {
-		var written []reconcile.Write
-		for _, line := range tally.Lines() {
-			written = append(written, reconcile.Write{Verb: line.Verb, Resource: line.Resource, Result: string(line.Result), Took: line.Took})
-		}
-		return written
-	}
 }

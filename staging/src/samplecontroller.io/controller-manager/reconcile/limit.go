@@ -154,7 +154,7 @@ func (s *slot) release(writes []Write) {
 	s.leave()
 	var longest time.Duration
 	for _, write := range writes {
-		longest = max(longest, write.Took)
+		longest = max(longest, write.Took.Duration)
 	}
 	if longest > 0 {
 		s.limit.measure(s, longest)

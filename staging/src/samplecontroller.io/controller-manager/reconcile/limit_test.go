@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -31,33 +30,6 @@ type link struct {
 	sent, givenUp int
 }
 
-// testTally is what a sync has written.
-type testTally struct {
-	mutex  sync.Mutex
-	writes []Write
-}
-
-type testTallyKey struct{}
-
-// begin begins a write. The returned function ends it.
-func (t *testTally) begin() (end func(took time.Duration)) {
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	i := len(t.writes)
-	t.writes = append(t.writes, Write{})
-	return func(took time.Duration) {
-		t.mutex.Lock()
-		defer t.mutex.Unlock()
-		t.writes[i].Took = took
-	}
-}
-
-func (t *testTally) written() []Write {
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	return slices.Clone(t.writes)
-}
-
 // write sends one write for an object and returns when it is answered or given up.
 func (l *link) write(ctx context.Context, key cache.ObjectName) error {
 	l.mutex.Lock()
@@ -77,9 +49,9 @@ func (l *link) write(ctx context.Context, key cache.ObjectName) error {
 		l.givenUp++
 	}
 	l.mutex.Unlock()
-	end := ctx.Value(testTallyKey{}).(*testTally).begin()
+	end := RecordWrite(ctx, "patch", "configmaps")
 	time.Sleep(took)
-	end(took)
+	end("written", took)
 	return err
 }
 
@@ -88,10 +60,7 @@ func (l *link) write(ctx context.Context, key cache.ObjectName) error {
 func (l *link) loop(b *bubble, writes int, adapts bool) (loop *Loop, done func() int) {
 	var mutex sync.Mutex
 	settled := map[string]int{}
-	options := []Option{WithTally(func(ctx context.Context) (context.Context, func() []Write) {
-		tally := &testTally{}
-		return context.WithValue(ctx, testTallyKey{}, tally), tally.written
-	})}
+	var options []Option
 	if adapts {
 		options = append(options, WithAdaptiveWorkers(testWriteTimeout))
 	}

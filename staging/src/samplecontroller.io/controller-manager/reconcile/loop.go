@@ -42,7 +42,6 @@ type Loop struct {
 	observe     Observer
 	resyncs     bool
 	timeout     time.Duration
-	tally       Tally
 	limit       *limit
 	sources     Sources
 	progress    *progress
@@ -75,7 +74,6 @@ func New(name string, sync SyncFunc, opts ...Option) *Loop {
 		workers:     1,
 		rateLimiter: DefaultRateLimiter,
 		observe:     func(context.Context, Outcome) {},
-		tally:       func(ctx context.Context) (context.Context, func() []Write) { return ctx, func() []Write { return nil } },
 		progress:    newProgress(),
 	}
 	for _, opt := range opts {

@@ -58,15 +58,10 @@ func WithSources(sources Sources) Option {
 	return func(l *Loop) { l.sources = sources }
 }
 
-// WithTally has the Outcome of each sync say what it wrote.
-func WithTally(tally Tally) Option {
-	return func(l *Loop) { l.tally = tally }
-}
-
 // WithAdaptiveWorkers lets fewer workers sync at once, but at least two, while many writes
 // at a time take long, as they do over a slow link. A write that is given up after the
 // write timeout may have been made all the same, and is sent again. The loop knows from
-// [WithTally] how long writes take. It starts with two workers and adds more while writes
+// [RecordWrite] how long writes take. It starts with two workers and adds more while writes
 // are fast. A sync that has not begun to write after a tenth of a second does not count.
 func WithAdaptiveWorkers(writeTimeout time.Duration) Option {
 	return func(l *Loop) { l.limit = &limit{timeout: writeTimeout} }
@@ -130,22 +125,9 @@ type Outcome struct {
 	// EventToDone is how long it took from the first event that this sync has settled
 	// until its end, with all tries; 0 if it has settled none.
 	EventToDone time.Duration
-	// Writes are what the sync wrote, as told by [WithTally].
+	// Writes are what the sync wrote, as recorded by [RecordWrite].
 	Writes []Write
 }
-
-// Write is one write of a sync: a verb, a resource, and what became of it.
-type Write struct {
-	Verb, Resource, Result string
-	// Took is how long it took until the answer was there, or the write was given up; 0 if
-	// it was not sent, or failed for another reason.
-	Took time.Duration
-}
-
-// Tally prepares the context of a sync, and returns a function that returns the writes of
-// the sync. Until a write is answered or given up, it has no result. The function may be
-// called while the sync runs, by another goroutine.
-type Tally func(ctx context.Context) (tallied context.Context, written func() []Write)
 
 // Observer is told of each outcome, after the key's next turn has been decided.
 // Several workers call it at once; it must not block.

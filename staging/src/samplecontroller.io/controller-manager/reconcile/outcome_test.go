@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
@@ -224,12 +225,11 @@ func TestTheObserverIsToldAll(t *testing.T) {
 		b.server.Add(configMap("foo"))
 		b.start(b.informer)
 		var o outcomes
-		l := New(loopName, func(context.Context, cache.ObjectName) (time.Duration, error) {
+		l := New(loopName, func(ctx context.Context, _ cache.ObjectName) (time.Duration, error) {
+			RecordWrite(ctx, "patch", "configmaps")("written", time.Second)
 			time.Sleep(3 * time.Second)
 			return 0, errBroken
-		}, WithObserver(o.observe), WithTally(func(ctx context.Context) (context.Context, func() []Write) {
-			return ctx, func() []Write { return []Write{{Verb: "patch", Resource: "configmaps", Result: "written"}} }
-		}))
+		}, WithObserver(o.observe))
 		For(l, b.informer)
 		begun := time.Now()
 		stop := b.run(l, 1)
@@ -243,7 +243,7 @@ func TestTheObserverIsToldAll(t *testing.T) {
 			Err:        errBroken,
 			Began:      begun,
 			Duration:   3 * time.Second,
-			Writes:     []Write{{Verb: "patch", Resource: "configmaps", Result: "written"}},
+			Writes:     []Write{{"patch", "configmaps", "written", metav1.Duration{Duration: time.Second}}},
 		}}
 		if diff := cmp.Diff(want, o.all, cmp.Comparer(func(a, b error) bool { return a == b })); diff != "" {
 			t.Errorf("outcomes (-want +got):\n%s", diff)

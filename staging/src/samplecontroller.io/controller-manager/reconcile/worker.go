@@ -43,9 +43,9 @@ func (w *worker) processNext(ctx context.Context) bool {
 	ctx = klog.NewContext(context.WithoutCancel(ctx), logger)
 	start := time.Now()
 	trigger, event := w.progress.begin(key, start)
-	tallied, written := w.tally(ctx)
+	recorded, written := WithRecorder(ctx)
 	slot.begin(written)
-	requeueAfter, err := w.syncSafely(tallied, key)
+	requeueAfter, err := w.syncSafely(recorded, key)
 	outcome := Outcome{
 		Controller: w.name, Key: key, Trigger: trigger, Result: resultOf(requeueAfter, err), Err: err,
 		Began: start, Duration: time.Since(start), Writes: written(),

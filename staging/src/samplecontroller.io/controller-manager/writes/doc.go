@@ -1,8 +1,8 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package writes sees all that a controller writes: it counts it, tells each sync what
-// it wrote, and knows which permissions are missing.
+// Package writes sees all that a controller writes: it counts it, records what each sync
+// wrote, and knows which permissions are missing.
 //
 //	config.Wrap(writes.New("foo-controller", nil, nil).Wrap)
 //	client, err := corev1client.NewForConfig(config)

@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/klog/v2"
+
+	"samplecontroller.io/controller-manager/reconcile"
 )
 
 // Transport sees the writes of one controller, by whichever of its clients. It may be
@@ -143,9 +145,9 @@ func (t *Transport) resultOf(response *http.Response, err error) Result {
 
 // begin notes that a write begins. The returned function notes what became of it.
 func (t *Transport) begin(ctx context.Context, write Write) (end func(Result, time.Duration)) {
-	complete := putDown(ctx, write.Verb, write.Resource)
+	record := reconcile.RecordWrite(ctx, write.Verb, write.Resource)
 	return func(result Result, took time.Duration) {
 		t.metrics.count(t.controller, write.Verb, write.Resource, result)
-		complete(result, took)
+		record(string(result), took)
 	}
 }

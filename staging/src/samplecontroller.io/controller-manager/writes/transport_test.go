@@ -25,6 +25,8 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
+
+	"samplecontroller.io/controller-manager/reconcile"
 )
 
 // expect compares the series of both metrics that are not zero with lines "verb resource
@@ -121,7 +123,7 @@ func TestReadsPassUntouched(t *testing.T) {
 	registry := metrics.NewKubeRegistry()
 	f := newFixture(t, NewMetrics("test", registry.MustRegister))
 	f.api.deny(everything)
-	ctx, tally := WithTally(t.Context())
+	ctx, written := reconcile.WithRecorder(t.Context())
 	for range 3 {
 		if _, err := f.client.AppsV1().Deployments("x").List(ctx, metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 			t.Errorf("listing: %v, want it denied", err)
@@ -130,26 +132,26 @@ func TestReadsPassUntouched(t *testing.T) {
 	f.wantRequests(3)
 	f.wantDenied()
 	expect(t, registry)
-	if got := tally.Lines(); len(got) > 0 {
+	if got := written(); len(got) > 0 {
 		t.Errorf("%v were written, want nothing", got)
 	}
 }
 
-func TestATallyHasTheFirstWritesInTheirOrder(t *testing.T) {
+func TestFirstWritesOfASyncAreRecordedInOrder(t *testing.T) {
 	f := newFixture(t, nil)
-	ctx, tally := WithTally(t.Context())
+	ctx, written := reconcile.WithRecorder(t.Context())
 	if err := f.create(ctx, "x"); err != nil {
 		t.Fatal(err)
 	}
 	f.api.deny(everything)
 	_ = f.patch(ctx, "x", "a", "status")
 	_ = f.create(t.Context(), "y") // of another sync
-	want := []Line{
-		{"create", "deployments.apps", ResultWritten, 0},
-		{"patch", "deployments/status.apps", ResultDenied, 0},
+	want := []reconcile.Write{
+		{Verb: "create", Resource: "deployments.apps", Result: "written"},
+		{Verb: "patch", Resource: "deployments/status.apps", Result: "denied"},
 	}
-	if diff := cmp.Diff(want, tally.Lines(), cmpopts.IgnoreFields(Line{}, "Took")); diff != "" {
-		t.Errorf("unexpected tally (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, written(), cmpopts.IgnoreFields(reconcile.Write{}, "Took")); diff != "" {
+		t.Errorf("unexpected writes (-want +got):\n%s", diff)
 	}
 
 	var patching sync.WaitGroup
@@ -157,8 +159,8 @@ func TestATallyHasTheFirstWritesInTheirOrder(t *testing.T) {
 		patching.Go(func() { _ = f.patch(ctx, "x", "c") })
 	}
 	patching.Wait()
-	if got := tally.Lines(); len(got) != maxLines || got[0].Verb != "create" {
-		t.Errorf("%d lines, the first %v, want %d and %v", len(got), got[0], maxLines, want[0])
+	if got := written(); len(got) != 8 || got[0].Verb != "create" {
+		t.Errorf("%d writes, the first %v, want 8 and %v", len(got), got[0], want[0])
 	}
 }
 
@@ -177,8 +179,8 @@ func (b slowBody) Read(p []byte) (int, error) {
 	}
 }
 
-// TestTallyHasTimes compares how long writes took, until their whole answer was there.
-func TestTallyHasTimes(t *testing.T) {
+// TestRecordHasTimes compares how long writes took, until their whole answer was there.
+func TestRecordHasTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		f.api.delay = 3 * time.Second
@@ -190,7 +192,7 @@ func TestTallyHasTimes(t *testing.T) {
 			return response, err
 		})
 		f.client = client(t, f.transport, slow, runtime.ContentTypeJSON)
-		ctx, tally := WithTally(t.Context())
+		ctx, written := reconcile.WithRecorder(t.Context())
 		_ = f.create(ctx, "x") // in two reads
 		inTime, cancel := context.WithTimeout(ctx, 3500*time.Millisecond)
 		defer cancel()
@@ -202,14 +204,14 @@ func TestTallyHasTimes(t *testing.T) {
 		f.api.set(func(a *api) { a.broken = nil })
 		f.api.deny(everything)
 		_ = f.create(ctx, "x")
-		want := []Line{
-			{"create", "deployments.apps", ResultWritten, 5 * time.Second},
-			{"create", "deployments.apps", ResultFailed, 3500 * time.Millisecond},
-			{"create", "deployments.apps", ResultFailed, 0},
-			{"create", "deployments.apps", ResultDenied, 5 * time.Second},
+		want := []reconcile.Write{
+			{Verb: "create", Resource: "deployments.apps", Result: "written", Took: metav1.Duration{Duration: 5 * time.Second}},
+			{Verb: "create", Resource: "deployments.apps", Result: "failed", Took: metav1.Duration{Duration: 3500 * time.Millisecond}},
+			{Verb: "create", Resource: "deployments.apps", Result: "failed", Took: metav1.Duration{Duration: 0}},
+			{Verb: "create", Resource: "deployments.apps", Result: "denied", Took: metav1.Duration{Duration: 5 * time.Second}},
 		}
-		if diff := cmp.Diff(want, tally.Lines()); diff != "" {
-			t.Errorf("unexpected tally (-want +got):\n%s", diff)
+		if diff := cmp.Diff(want, written()); diff != "" {
+			t.Errorf("unexpected writes (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -266,11 +268,11 @@ func BenchmarkPatch(b *testing.B) {
 			}
 		})
 	}
-	b.Run("tally", func(b *testing.B) {
+	b.Run("record", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			ctx, _ := WithTally(context.Background())
-			putDown(ctx, "patch", "deployments.apps")(ResultWritten, 0)
+			ctx, _ := reconcile.WithRecorder(context.Background())
+			reconcile.RecordWrite(ctx, "patch", "deployments.apps")("written", 0)
 		}
 	})
 }

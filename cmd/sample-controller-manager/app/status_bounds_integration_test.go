@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"samplecontroller.io/controller-manager/debug"
+	"samplecontroller.io/controller-manager/reconcile"
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
@@ -92,7 +93,7 @@ func TestStatusTellsNoSecrets(t *testing.T) {
 			return err
 		}
 		var e debug.Explanation
-		if text := v.page("/foo-controller/"+ns+"/a", &e); !slices.ContainsFunc(e.Syncs, func(s debug.Sync) bool { return s.Trigger == "deployments changed" }) {
+		if text := v.page("/foo-controller/"+ns+"/a", &e); !slices.ContainsFunc(e.Syncs, func(s reconcile.Outcome) bool { return s.Trigger == "deployments changed" }) {
 			return errors.New(text)
 		}
 		return nil

@@ -15,6 +15,7 @@ import (
 
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/debug"
+	"samplecontroller.io/controller-manager/reconcile"
 
 	apptesting "samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/testing"
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
@@ -104,6 +105,11 @@ func (v viewer) waitExplained(controller, ns, name, what string, check func(debu
 	})
 }
 
+// wrote tells whether a sync has a write: verb, resource and result.
+func wrote(o reconcile.Outcome, write string) bool {
+	return slices.ContainsFunc(o.Writes, func(w reconcile.Write) bool { return w.String() == write })
+}
+
 func TestStatusExplainsObjects(t *testing.T) {
 	ownCluster(t) // because it changes the CRD
 	ns, full := newNamespace(t), newNamespace(t)
@@ -126,14 +132,14 @@ func TestStatusExplainsObjects(t *testing.T) {
 	})
 	// Any of them may have met a late cache, because the aggregator writes as well. The
 	// workers may have started after the Foo was there. A sync is listed once it has ended.
-	for what, satisfied := range map[string]func(debug.Sync) bool{
-		"a sync for the Foo":        func(s debug.Sync) bool { return s.Trigger == "foos added" || s.Trigger == "start" },
-		"a sync for its Deployment": func(s debug.Sync) bool { return strings.HasPrefix(s.Trigger, "deployments ") },
-		"a sync that made the Deployment": func(s debug.Sync) bool {
-			return s.Result == "success" && s.Duration.Duration > 0 && slices.Contains(s.Writes, "create deployments.apps: written")
+	for what, satisfied := range map[string]func(reconcile.Outcome) bool{
+		"a sync for the Foo":        func(s reconcile.Outcome) bool { return s.Trigger == "foos added" || s.Trigger == "start" },
+		"a sync for its Deployment": func(s reconcile.Outcome) bool { return strings.HasPrefix(s.Trigger, "deployments ") },
+		"a sync that made the Deployment": func(s reconcile.Outcome) bool {
+			return s.Result == "success" && s.Duration.Duration > 0 && wrote(s, "create deployments.apps: written")
 		},
-		"a sync that wrote the status": func(s debug.Sync) bool {
-			return slices.Contains(s.Writes, "patch foos/status.samplecontroller.k8s.io: written")
+		"a sync that wrote the status": func(s reconcile.Outcome) bool {
+			return wrote(s, "patch foos/status.samplecontroller.k8s.io: written")
 		},
 	} {
 		v.waitExplained(foos.Controller, ns, "served", what, func(e debug.Explanation) bool {
@@ -152,7 +158,7 @@ func TestStatusExplainsObjects(t *testing.T) {
 	v.waitExplained(foos.Controller, full, "denied", "the denial is told", func(e debug.Explanation) bool {
 		return strings.HasPrefix(e.Next, `create Deployment "denied" in `) && strings.Contains(e.Next, "it was denied: ") && strings.Contains(e.Next, "exceeded quota: none") &&
 			slices.Equal(differing(e), []string{"Deployment"}) && len(e.Delayed)+len(e.Running)+len(e.Waiting) > 0 &&
-			slices.ContainsFunc(e.Syncs, func(s debug.Sync) bool { return slices.Contains(s.Writes, "create deployments.apps: denied") })
+			slices.ContainsFunc(e.Syncs, func(s reconcile.Outcome) bool { return wrote(s, "create deployments.apps: denied") })
 	})
 
 	v.waitExplained(foos.Controller, ns, "unknown", "what is not there", func(e debug.Explanation) bool {

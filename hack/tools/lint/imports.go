@@ -46,7 +46,7 @@ var importRules = depguard.LinterSettings{
 	"library/controller": ours(downward, in("**/controller-manager/controller/**"), belowController...),
 	"library/supervisor": ours(downward, in("**/controller-manager/supervisor/**"),
 		library+"/controller", library+"/internal", library+"/reconcile"),
-	"library/debug":   ours(downward, in("**/controller-manager/debug/**"), library+"/controller"),
+	"library/debug":   ours(downward, in("**/controller-manager/debug/**"), library+"/controller", library+"/reconcile"),
 	"library/options": ours(downward, in("**/controller-manager/options/**"), append(belowController, library+"/controller", library+"/server")...),
 	"library/manager": ours(downward, in("**/controller-manager/manager/**"), append(belowController,
 		library+"/controller", library+"/debug", library+"/options", library+"/server", library+"/supervisor")...),

@@ -16,13 +16,16 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/reconcile"
 )
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func before(d time.Duration) time.Time { return now.Add(-d) }
 
-func ptrTo(t time.Time) *time.Time { return &t }
+func turns(total int, first ...reconcile.Turn) reconcile.Turns {
+	return reconcile.Turns{Total: total, First: append([]reconcile.Turn{}, first...)}
+}
 
 // source is one controller that is busy and one that waits.
 type source struct{ limit int }
@@ -34,24 +37,26 @@ func (s *source) Report(limit int) Report {
 		Controllers: []Controller{
 			{
 				Name: "bar-controller", State: "WaitingForAPI", Since: before(5 * time.Minute), Reason: "bars.example.com are not served",
-				Queues: []Queue{{Name: "bar-controller", Running: Keys{First: []Key{}}, Waiting: Keys{First: []Key{}}, Delayed: Keys{First: []Key{}}, Failures: []Sync{}, Recent: []Sync{}}},
+				Queues: []reconcile.Progress{{
+					Queue: "bar-controller", Running: turns(0), Waiting: turns(0), Delayed: turns(0), Failures: []reconcile.Outcome{}, Recent: []reconcile.Outcome{},
+				}},
 			},
 			{
 				Name: "foo-controller", State: "Running", Since: before(2 * time.Hour),
-				Queues: []Queue{{
-					Name:    "foo-controller",
-					Running: Keys{Total: 1, First: []Key{{Key: "default/a", Trigger: "foos changed", Time: before(12 * time.Millisecond)}}},
-					Waiting: Keys{Total: 20, First: []Key{{Key: "default/b", Trigger: "deployments changed", Time: before(3 * time.Second)}}},
-					Delayed: Keys{Total: 1, First: []Key{{Key: "default/c", Trigger: "retry", Time: now.Add(90 * time.Second), Retries: 14, Error: "creating Deployment \"c\": \x1b[31mno\nway"}}},
-					Failing: 1, LastSuccess: ptrTo(before(time.Second)),
-					Failures: []Sync{{Key: "default/c", Trigger: "retry", Began: before(time.Minute), Duration: metav1.Duration{Duration: 5 * time.Millisecond}, Result: "error", Error: "creating Deployment \"c\": no way", Writes: []string{"create deployments.apps: failed"}}},
-					Recent:   []Sync{{Key: "default/d", Trigger: "foos added", Began: before(time.Second), Duration: metav1.Duration{Duration: 7 * time.Millisecond}, Result: "success", Writes: []string{"create deployments.apps: written", "patch foos/status: written"}}},
+				Queues: []reconcile.Progress{{
+					Queue:   "foo-controller",
+					Running: turns(1, reconcile.Turn{Key: "default/a", Trigger: "foos changed", Time: before(12 * time.Millisecond)}),
+					Waiting: turns(20, reconcile.Turn{Key: "default/b", Trigger: "deployments changed", Time: before(3 * time.Second)}),
+					Delayed: turns(1, reconcile.Turn{Key: "default/c", Trigger: "retry", Time: now.Add(90 * time.Second), Retries: 14, Error: "creating Deployment \"c\": \x1b[31mno\nway"}),
+					Failing: 1, LastSuccess: before(time.Second),
+					Failures: []reconcile.Outcome{{Key: "default/c", Trigger: "retry", Began: before(time.Minute), Duration: metav1.Duration{Duration: 5 * time.Millisecond}, Result: "error", Error: "creating Deployment \"c\": no way", Writes: []reconcile.Write{{Verb: "create", Resource: "deployments.apps", Result: "failed"}}}},
+					Recent:   []reconcile.Outcome{{Key: "default/d", Trigger: "foos added", Began: before(time.Second), Duration: metav1.Duration{Duration: 7 * time.Millisecond}, Result: "success", Writes: []reconcile.Write{{Verb: "create", Resource: "deployments.apps", Result: "written"}, {Verb: "patch", Resource: "foos/status", Result: "written"}}}},
 				}},
 			},
 		},
 		Resources: []Resource{
 			{Name: "bars.example.com", Since: before(5 * time.Minute), Reason: "not served"},
-			{Name: "foos.example.com", Served: true, Since: before(2 * time.Hour), Objects: 23, LastSign: ptrTo(before(4 * time.Second))},
+			{Name: "foos.example.com", Served: true, Since: before(2 * time.Hour), Objects: 23, LastSign: before(4 * time.Second)},
 		},
 	}
 }
@@ -201,6 +206,25 @@ func TestPagesForPrograms(t *testing.T) {
 	want, _ := s.Explain("foo-controller", cache.NewObjectName("default", "c"))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("explanation (-want +got):\n%s", diff)
+	}
+}
+
+func TestFieldNamesOfQueues(t *testing.T) {
+	text, err := json.Marshal((&source{}).Report(1).Controllers[1].Queues[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"name":"foo-controller",` +
+		`"running":{"total":1,"first":[{"key":"default/a","trigger":"foos changed","time":"2026-01-02T03:04:04.988Z"}]},` +
+		`"waiting":{"total":20,"first":[{"key":"default/b","trigger":"deployments changed","time":"2026-01-02T03:04:02Z"}]},` +
+		`"delayed":{"total":1,"first":[{"key":"default/c","trigger":"retry","time":"2026-01-02T03:05:35Z","retries":14,"error":"creating Deployment \"c\": \u001b[31mno\nway"}]},` +
+		`"failing":1,"lastSuccess":"2026-01-02T03:04:04Z",` +
+		`"failures":[{"key":"default/c","trigger":"retry","began":"2026-01-02T03:03:05Z","duration":"5ms","result":"error","error":"creating Deployment \"c\": no way",` +
+		`"writes":[{"verb":"create","resource":"deployments.apps","result":"failed"}]}],` +
+		`"recent":[{"key":"default/d","trigger":"foos added","began":"2026-01-02T03:04:04Z","duration":"7ms","result":"success",` +
+		`"writes":[{"verb":"create","resource":"deployments.apps","result":"written"},{"verb":"patch","resource":"foos/status","result":"written"}]}]}`
+	if diff := cmp.Diff(want, string(text)); diff != "" {
+		t.Errorf("JSON (-want +got):\n%s", diff)
 	}
 }
 

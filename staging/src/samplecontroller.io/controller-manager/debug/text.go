@@ -7,13 +7,14 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 	"unicode"
 
 	"k8s.io/apimachinery/pkg/util/duration"
+
+	"samplecontroller.io/controller-manager/reconcile"
 )
 
 // PrintReport prints a report as a table for each of its lists, with ages by the clock of
@@ -24,10 +25,10 @@ func PrintReport(w io.Writer, r Report) {
 	table.row("CONTROLLER", "STATE", "FOR", "RUNNING", "WAITING", "DELAYED", "FAILING", "LAST SUCCESS", "REASON")
 	for _, c := range r.Controllers {
 		var running, waiting, delayed, failing int
-		var last *time.Time
+		var last time.Time
 		for _, q := range c.Queues {
 			running, waiting, delayed, failing = running+q.Running.Total, waiting+q.Waiting.Total, delayed+q.Delayed.Total, failing+q.Failing
-			if q.LastSuccess != nil && (last == nil || q.LastSuccess.After(*last)) {
+			if q.LastSuccess.After(last) {
 				last = q.LastSuccess
 			}
 		}
@@ -89,7 +90,7 @@ func PrintExplanation(w io.Writer, e Explanation) {
 	fmt.Fprintf(w, "\nNext: %s\n", line(e.Next))
 	if len(e.Running)+len(e.Waiting)+len(e.Delayed) > 0 {
 		fmt.Fprintln(w)
-		printKeys(w, e.Time, Keys{First: e.Running}, Keys{First: e.Waiting}, Keys{First: e.Delayed})
+		printKeys(w, e.Time, reconcile.Turns{First: e.Running}, reconcile.Turns{First: e.Waiting}, reconcile.Turns{First: e.Delayed})
 	}
 	if len(e.Syncs) > 0 {
 		fmt.Fprintln(w, "\nLast syncs:")
@@ -123,25 +124,25 @@ func printResources(w io.Writer, r Report) {
 
 // printQueue prints what a queue holds, if anything, and what has failed or, in full, all
 // recent syncs.
-func printQueue(w io.Writer, now time.Time, q Queue, full bool) {
+func printQueue(w io.Writer, now time.Time, q reconcile.Progress, full bool) {
 	if q.Running.Total+q.Waiting.Total+q.Delayed.Total > 0 {
-		fmt.Fprintf(w, "\nQueue %s: %d running, %d waiting, %d delayed\n", q.Name, q.Running.Total, q.Waiting.Total, q.Delayed.Total)
+		fmt.Fprintf(w, "\nQueue %s: %d running, %d waiting, %d delayed\n", q.Queue, q.Running.Total, q.Waiting.Total, q.Delayed.Total)
 		printKeys(w, now, q.Running, q.Waiting, q.Delayed)
 	}
 	if len(q.Failures) > 0 {
-		fmt.Fprintf(w, "\nLast failures of %s:\n", q.Name)
+		fmt.Fprintf(w, "\nLast failures of %s:\n", q.Queue)
 		printSyncs(w, now, q.Failures)
 	}
 	if full && len(q.Recent) > 0 {
-		fmt.Fprintf(w, "\nLast syncs of %s:\n", q.Name)
+		fmt.Fprintf(w, "\nLast syncs of %s:\n", q.Queue)
 		printSyncs(w, now, q.Recent)
 	}
 }
 
-func printKeys(w io.Writer, now time.Time, running, waiting, delayed Keys) {
+func printKeys(w io.Writer, now time.Time, running, waiting, delayed reconcile.Turns) {
 	table := newTable(w)
 	table.row("  QUEUED", "OBJECT", "TIME", "WOKEN BY", "LAST FAILURE")
-	for i, keys := range []Keys{running, waiting, delayed} {
+	for i, keys := range []reconcile.Turns{running, waiting, delayed} {
 		where := [...]string{"running", "waiting", "delayed"}[i]
 		for _, k := range keys.First {
 			when := "for " + age(now, k.Time)
@@ -158,7 +159,7 @@ func printKeys(w io.Writer, now time.Time, running, waiting, delayed Keys) {
 }
 
 // failed says how often a key has failed in a row, and why the last time.
-func failed(k Key) string {
+func failed(k reconcile.Turn) string {
 	switch {
 	case k.Retries == 0:
 		return ""
@@ -169,15 +170,18 @@ func failed(k Key) string {
 	}
 }
 
-func printSyncs(w io.Writer, now time.Time, syncs []Sync) {
+func printSyncs(w io.Writer, now time.Time, syncs []reconcile.Outcome) {
 	table := newTable(w)
 	table.row("  OBJECT", "BEGAN", "TOOK", "WOKEN BY", "RESULT", "WRITES AND ERRORS")
 	for _, s := range syncs {
-		said := strings.Join(s.Writes, ", ")
-		if s.Error != "" {
-			said = strings.Join(append(slices.Clone(s.Writes), s.Error), ", ")
+		var said []string
+		for _, write := range s.Writes {
+			said = append(said, write.String())
 		}
-		table.row("  "+s.Key, age(now, s.Began)+" ago", s.Duration.Round(10*time.Microsecond), s.Trigger, s.Result, said)
+		if s.Error != "" {
+			said = append(said, s.Error)
+		}
+		table.row("  "+s.Key, age(now, s.Began)+" ago", s.Duration.Round(10*time.Microsecond), s.Trigger, s.Result, strings.Join(said, ", "))
 	}
 	table.flush()
 }
@@ -235,11 +239,11 @@ func age(now, since time.Time) string {
 	return duration.HumanDuration(now.Sub(since))
 }
 
-func ago(now time.Time, t *time.Time) string {
-	if t == nil {
+func ago(now, t time.Time) string {
+	if t.IsZero() {
 		return "-"
 	}
-	return age(now, *t) + " ago"
+	return age(now, t) + " ago"
 }
 
 func dash(s string) string {

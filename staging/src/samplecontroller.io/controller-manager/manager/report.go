@@ -8,13 +8,11 @@ import (
 	"fmt"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/debug"
 	"samplecontroller.io/controller-manager/internal/redact"
-	"samplecontroller.io/controller-manager/reconcile"
 	"samplecontroller.io/controller-manager/supervisor"
 )
 
@@ -45,13 +43,13 @@ func (r reporter) Report(limit int) debug.Report {
 	for _, status := range r.super.Status(limit) {
 		report.Controllers = append(report.Controllers, debug.Controller{
 			Name: status.Controller, State: string(status.State), Since: status.Since, Reason: redact.Bound(status.Reason),
-			Unhealthy: unhealthy[status.Controller], Queues: queues(status.Loops),
+			Unhealthy: unhealthy[status.Controller], Queues: status.Loops,
 		})
 	}
 	for _, resource := range r.Informers.Resources() {
 		report.Resources = append(report.Resources, debug.Resource{
 			Name: resource.Name(), Served: resource.Served, Since: resource.Since, Reason: redact.Text(cmp.Or(resource.Err, resource.Failure)),
-			Objects: resource.Objects, LastSign: timeOf(resource.LastSign),
+			Objects: resource.Objects, LastSign: resource.LastSign,
 		})
 	}
 	return report
@@ -92,10 +90,10 @@ func (r reporter) Explain(name string, key cache.ObjectName) (debug.Explanation,
 		if looper, ok := c.(supervisor.Looper); ok {
 			for _, loop := range looper.Loops() {
 				p := loop.ProgressOf(key)
-				e.Running = append(e.Running, keys(p.Running).First...)
-				e.Waiting = append(e.Waiting, keys(p.Waiting).First...)
-				e.Delayed = append(e.Delayed, keys(p.Delayed).First...)
-				e.Syncs = append(e.Syncs, syncs(p.Recent)...)
+				e.Running = append(e.Running, p.Running.First...)
+				e.Waiting = append(e.Waiting, p.Waiting.First...)
+				e.Delayed = append(e.Delayed, p.Delayed.First...)
+				e.Syncs = append(e.Syncs, p.Recent...)
 			}
 		}
 		return e, nil
@@ -122,46 +120,4 @@ func boundedExplanation(e controller.Explanation) controller.Explanation {
 		bounds.Facts = append(bounds.Facts, f)
 	}
 	return bounds
-}
-
-func queues(loops []reconcile.Progress) []debug.Queue {
-	var all []debug.Queue
-	for _, p := range loops {
-		all = append(all, debug.Queue{
-			Name: p.Queue, Running: keys(p.Running), Waiting: keys(p.Waiting), Delayed: keys(p.Delayed),
-			Failing: p.Failing, LostEvents: p.Lost, LastSuccess: timeOf(p.LastSuccess),
-			Failures: syncs(p.Failures), Recent: syncs(p.Recent),
-		})
-	}
-	return all
-}
-
-func keys(turns reconcile.Turns) debug.Keys {
-	k := debug.Keys{Total: turns.Total, First: []debug.Key{}}
-	for _, turn := range turns.First {
-		k.First = append(k.First, debug.Key{Key: turn.Key.String(), Trigger: turn.Trigger, Time: turn.Time, Retries: turn.Retries, Error: redact.Text(turn.Err)})
-	}
-	return k
-}
-
-func syncs(outcomes []reconcile.Outcome) []debug.Sync {
-	all := []debug.Sync{}
-	for _, o := range outcomes {
-		s := debug.Sync{
-			Key: o.Key.String(), Trigger: o.Trigger, Began: o.Began, Duration: metav1.Duration{Duration: o.Duration},
-			Result: string(o.Result), Error: redact.Text(o.Err),
-		}
-		for _, w := range o.Writes {
-			s.Writes = append(s.Writes, w.Verb+" "+w.Resource+": "+w.Result)
-		}
-		all = append(all, s)
-	}
-	return all
-}
-
-func timeOf(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
 }

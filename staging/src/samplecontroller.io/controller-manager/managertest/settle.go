@@ -146,10 +146,11 @@ func busy(c controller.Controller) string {
 	for _, loop := range looper.Loops() {
 		p := loop.Progress(1)
 		turn := func(turns reconcile.Turns) string {
-			if turns.First[0].Err != nil {
-				return fmt.Sprintf("%s, which failed: %v", turns.First[0].Key, turns.First[0].Err)
+			first := turns.First[0]
+			if first.Error != "" {
+				return fmt.Sprintf("%s, which failed: %s", first.Key, first.Error)
 			}
-			return turns.First[0].Key.String()
+			return first.Key
 		}
 		switch {
 		case !p.Working && p.Obstacle != nil:

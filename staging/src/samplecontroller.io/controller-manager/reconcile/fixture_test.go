@@ -191,7 +191,7 @@ func (o *outcomes) results(key string) []Result {
 	defer o.mutex.Unlock()
 	var results []Result
 	for _, outcome := range o.all {
-		if outcome.Key.String() == key {
+		if outcome.Key == key {
 			results = append(results, outcome.Result)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 )
@@ -109,24 +110,26 @@ func (r Result) failed() bool {
 // Outcome is what became of one sync.
 type Outcome struct {
 	// Controller is the name of the loop.
-	Controller string
-	// Key is the object that was synced.
-	Key cache.ObjectName
+	Controller string `json:"-"`
+	// Key is the namespace and name of the object that was synced.
+	Key string `json:"key"`
 	// Trigger is what woke the key: what happened to which kind, or one of "start",
 	// "retry" and "requeue".
-	Trigger string
-	// Result is how the sync ended.
-	Result Result
-	// Err is the error of the results stale, conflict, timeout, error and panic, else nil.
-	Err error
+	Trigger string `json:"trigger,omitempty"`
 	// Began is when the sync began, Duration how long it took.
-	Began    time.Time
-	Duration time.Duration
+	Began    time.Time       `json:"began"`
+	Duration metav1.Duration `json:"duration"`
+	// Result is how the sync ended.
+	Result Result `json:"result"`
+	// Err is the error of the results stale, conflict, timeout, error and panic, else nil.
+	// Error is its text without values of objects.
+	Err   error  `json:"-"`
+	Error string `json:"error,omitempty"`
 	// EventToDone is how long it took from the first event that this sync has settled
 	// until its end, with all tries; 0 if it has settled none.
-	EventToDone time.Duration
+	EventToDone time.Duration `json:"-"`
 	// Writes are what the sync wrote, as recorded by [RecordWrite].
-	Writes []Write
+	Writes []Write `json:"writes,omitempty"`
 }
 
 // Observer is told of each outcome, after the key's next turn has been decided.

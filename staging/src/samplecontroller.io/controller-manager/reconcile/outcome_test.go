@@ -237,12 +237,13 @@ func TestTheObserverIsToldAll(t *testing.T) {
 		synctest.Wait()
 		want := []Outcome{{
 			Controller: loopName,
-			Key:        cache.NewObjectName("default", "foo"),
+			Key:        "default/foo",
 			Trigger:    "start",
 			Result:     ResultError,
 			Err:        errBroken,
+			Error:      "broken",
 			Began:      begun,
-			Duration:   3 * time.Second,
+			Duration:   metav1.Duration{Duration: 3 * time.Second},
 			Writes:     []Write{{"patch", "configmaps", "written", metav1.Duration{Duration: time.Second}}},
 		}}
 		if diff := cmp.Diff(want, o.all, cmp.Comparer(func(a, b error) bool { return a == b })); diff != "" {

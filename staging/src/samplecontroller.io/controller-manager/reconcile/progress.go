@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/cache"
+
+	"samplecontroller.io/controller-manager/internal/redact"
 )
 
 // What is remembered of a loop, however long it runs.
@@ -24,48 +26,53 @@ const (
 	triggerRequeue = "requeue" // the last sync asked for it
 )
 
-// Progress is what a loop is at.
+// Progress is what a loop is at. JSON has what its queue holds and what was done.
 type Progress struct {
 	// Queue is the name of the loop's queue.
-	Queue string
+	Queue string `json:"name"`
 	// Working says whether the loop has workers that take keys, Since when that began
 	// or ended. Obstacle is why not, if it was told to run: what it reads is not
 	// served.
-	Working  bool
-	Since    time.Time
-	Obstacle error
+	Working  bool      `json:"-"`
+	Since    time.Time `json:"-"`
+	Obstacle error     `json:"-"`
 	// Running are the keys that are being synced, Waiting those that wait for a worker,
 	// the longest first; Delayed are those that wait for their time, the next first.
-	Running, Waiting, Delayed Turns
+	Running Turns `json:"running"`
+	Waiting Turns `json:"waiting"`
+	Delayed Turns `json:"delayed"`
 	// Failing is how many keys have failed last.
-	Failing int
-	// LastSuccess is when a sync last succeeded; zero if none has.
-	LastSuccess time.Time
+	Failing int `json:"failing"`
 	// Lost is how many events were lost because their handler panicked.
-	Lost int
-	// Recent are the last syncs, Failures those that failed, the newest first.
-	Recent, Failures []Outcome
+	Lost int `json:"lostEvents,omitempty"`
+	// LastSuccess is when a sync last succeeded; zero if none has.
+	LastSuccess time.Time `json:"lastSuccess,omitzero"`
+	// Failures are the last syncs that failed, Recent the last of all, the newest first.
+	Failures []Outcome `json:"failures"`
+	Recent   []Outcome `json:"recent"`
 }
 
 // Turns are keys whose turn has come or will come.
 type Turns struct {
 	// Total is how many there are.
-	Total int
+	Total int `json:"total"`
 	// First are as many of them as were asked for.
-	First []Turn
+	First []Turn `json:"first"`
 }
 
 // Turn is a key whose turn has come or will come.
 type Turn struct {
-	Key cache.ObjectName
+	// Key is the namespace and name of the object.
+	Key string `json:"key"`
 	// Trigger is what woke it, as in an [Outcome].
-	Trigger string
+	Trigger string `json:"trigger,omitempty"`
 	// Time is since when it is being synced or waits for a worker, or when its time
 	// comes.
-	Time time.Time
-	// Retries is how often it has failed in a row, Err why the last time.
-	Retries int
-	Err     error
+	Time time.Time `json:"time"`
+	// Retries is how often it has failed in a row, Error why the last time, without values
+	// of objects.
+	Retries int    `json:"retries,omitempty"`
+	Error   string `json:"error,omitempty"`
 }
 
 // progress keeps account of the keys of a loop. It is asked by several goroutines.
@@ -147,7 +154,7 @@ func (p *progress) begin(key cache.ObjectName, now time.Time) (trigger string, e
 	if trigger == "" {
 		trigger = triggerRetry // that comes although another trigger was faster
 	}
-	a.running = &Turn{Key: key, Trigger: trigger, Time: now, Retries: a.retries, Err: a.err}
+	a.running = &Turn{Key: key.String(), Trigger: trigger, Time: now, Retries: a.retries, Error: redact.Text(a.err)}
 	a.trigger, a.event, a.waiting, a.due = "", time.Time{}, time.Time{}, time.Time{}
 	return trigger, event
 }
@@ -155,11 +162,11 @@ func (p *progress) begin(key cache.ObjectName, now time.Time) (trigger string, e
 // end notes how a sync of the key ended, that the key's time comes after another while
 // unless that is 0, and how often it has failed. It returns how long it took to settle
 // the event that the sync began with, 0 if there was none or it is not settled.
-func (p *progress) end(o Outcome, event time.Time, after time.Duration, retries int) (eventToDone time.Duration) {
+func (p *progress) end(key cache.ObjectName, o Outcome, event time.Time, after time.Duration, retries int) (eventToDone time.Duration) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	now := time.Now()
-	a := p.of(o.Key)
+	a := p.of(key)
 	a.running, a.retries, a.err = nil, retries, nil
 	settled := o.Result == ResultSuccess || o.Result == ResultRequeued
 	switch {
@@ -182,7 +189,7 @@ func (p *progress) end(o Outcome, event time.Time, after time.Duration, retries 
 			a.trigger = triggerRequeue
 		}
 	default:
-		delete(p.keys, o.Key)
+		delete(p.keys, key)
 	}
 	o.EventToDone = eventToDone
 	p.recent.add(o, maxRecent)
@@ -197,7 +204,7 @@ func (p *progress) lose(object cache.ObjectName, event string, err error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.lost++
-	p.failures.add(Outcome{Key: object, Trigger: event, Result: ResultPanic, Err: err, Began: time.Now()}, maxFailures)
+	p.failures.add(Outcome{Key: object.String(), Trigger: event, Result: ResultPanic, Err: err, Error: redact.Text(err), Began: time.Now()}, maxFailures)
 }
 
 // Progress returns what the loop is at, with at most limit of its keys, syncs and
@@ -207,7 +214,7 @@ func (l *Loop) Progress(limit int) Progress {
 	p := l.progress
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	told := p.tell(l.queue, limit, func(cache.ObjectName) bool { return true })
+	told := p.tell(l.queue, limit, func(string) bool { return true })
 	now := time.Now()
 	for key, a := range p.keys {
 		told.add(key, a, limit, now)
@@ -220,7 +227,8 @@ func (l *Loop) ProgressOf(key cache.ObjectName) Progress {
 	p := l.progress
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	told := p.tell(l.queue, maxRecent, func(another cache.ObjectName) bool { return another == key })
+	name := key.String()
+	told := p.tell(l.queue, maxRecent, func(another string) bool { return another == name })
 	if a := p.keys[key]; a != nil {
 		told.add(key, a, 1, time.Now())
 	}
@@ -228,9 +236,10 @@ func (l *Loop) ProgressOf(key cache.ObjectName) Progress {
 }
 
 // tell tells all but the keys, and of the syncs those of keys that are asked for.
-func (p *progress) tell(queue string, limit int, asked func(cache.ObjectName) bool) Progress {
+func (p *progress) tell(queue string, limit int, asked func(string) bool) Progress {
+	none := Turns{First: []Turn{}}
 	return Progress{
-		Queue: queue, Working: p.working, Since: p.since, Obstacle: p.obstacle,
+		Queue: queue, Running: none, Waiting: none, Delayed: none, Working: p.working, Since: p.since, Obstacle: p.obstacle,
 		LastSuccess: p.lastSuccess, Lost: p.lost,
 		Recent: p.recent.newest(limit, asked), Failures: p.failures.newest(limit, asked),
 	}
@@ -253,7 +262,9 @@ func (p *Progress) add(key cache.ObjectName, a *account, limit int, now time.Tim
 			list = &p.Delayed
 		}
 	}
-	list.add(at, limit, func() Turn { return Turn{Key: key, Trigger: a.trigger, Time: at, Retries: a.retries, Err: a.err} })
+	list.add(at, limit, func() Turn {
+		return Turn{Key: key.String(), Trigger: a.trigger, Time: at, Retries: a.retries, Error: redact.Text(a.err)}
+	})
 }
 
 // add counts a turn, and keeps it if its time is among the first.
@@ -282,8 +293,8 @@ func (r *ring) add(o Outcome, most int) {
 }
 
 // newest returns the newest outcomes of the keys that are asked for, at most limit.
-func (r *ring) newest(limit int, asked func(cache.ObjectName) bool) []Outcome {
-	var newest []Outcome
+func (r *ring) newest(limit int, asked func(string) bool) []Outcome {
+	newest := []Outcome{}
 	for i, n := 0, len(r.outcomes); i < n && len(newest) < limit; i++ {
 		if o := r.outcomes[(r.next+n-1-i)%n]; asked(o.Key) {
 			newest = append(newest, o)

@@ -62,11 +62,11 @@ func TestProgressTellsWhatRunsAndWhatWaits(t *testing.T) {
 		if !p.Working || !p.Since.Equal(began) {
 			t.Errorf("working %t since %v, want since %v", p.Working, p.Since, began)
 		}
-		expectTurns(t, "running", p.Running, Turn{Key: foo, Trigger: "*v1.ConfigMap added", Time: began})
-		slices.SortFunc(p.Waiting.First, func(a, b Turn) int { return strings.Compare(a.Key.Name, b.Key.Name) }) // both came at one time
+		expectTurns(t, "running", p.Running, Turn{Key: foo.String(), Trigger: "*v1.ConfigMap added", Time: began})
+		slices.SortFunc(p.Waiting.First, func(a, b Turn) int { return strings.Compare(a.Key, b.Key) }) // both came at one time
 		expectTurns(t, "waiting", p.Waiting,
-			Turn{Key: bar, Trigger: "*v1.ConfigMap added", Time: began.Add(time.Second)},
-			Turn{Key: foo, Trigger: "*v1.ConfigMap changed", Time: began.Add(time.Second)})
+			Turn{Key: bar.String(), Trigger: "*v1.ConfigMap added", Time: began.Add(time.Second)},
+			Turn{Key: foo.String(), Trigger: "*v1.ConfigMap changed", Time: began.Add(time.Second)})
 
 		time.Sleep(5 * time.Minute)
 		p = l.Progress(all)
@@ -78,7 +78,7 @@ func TestProgressTellsWhatRunsAndWhatWaits(t *testing.T) {
 		}
 		var recent []string
 		for _, o := range p.Recent {
-			recent = append(recent, fmt.Sprint(o.Key.Name, " by ", o.Trigger, " at ", o.Began.Sub(began), " done after ", o.EventToDone))
+			recent = append(recent, fmt.Sprint(strings.TrimPrefix(o.Key, "default/"), " by ", o.Trigger, " at ", o.Began.Sub(began), " done after ", o.EventToDone))
 		}
 		want := []string{"foo by *v1.ConfigMap added at 0s done after 1m0s"}
 		if diff := cmp.Diff(want, recent[2:]); diff != "" {
@@ -113,7 +113,7 @@ func TestProgressTellsWhatFailsAndWhenItIsTriedAgain(t *testing.T) {
 		time.Sleep(20 * time.Millisecond) // tries at 0, 5 and 15 ms; the next at 35
 
 		p := l.Progress(all)
-		expectTurns(t, "delayed", p.Delayed, Turn{Key: foo, Trigger: "retry", Time: began.Add(35 * time.Millisecond), Retries: 3, Err: errBroken})
+		expectTurns(t, "delayed", p.Delayed, Turn{Key: foo.String(), Trigger: "retry", Time: began.Add(35 * time.Millisecond), Retries: 3, Error: "broken"})
 		if p.Failing != 1 || len(p.Failures) != 3 {
 			t.Errorf("%d keys fail, %d failures, want 1 and 3", p.Failing, len(p.Failures))
 		}
@@ -132,7 +132,7 @@ func TestProgressTellsWhatFailsAndWhenItIsTriedAgain(t *testing.T) {
 		if p.Failing != 0 {
 			t.Errorf("%d keys fail when it is mended, want none", p.Failing)
 		}
-		if got := p.Recent[0]; got.Key != foo || got.Trigger != "retry" || got.EventToDone != 35*time.Millisecond {
+		if got := p.Recent[0]; got.Key != foo.String() || got.Trigger != "retry" || got.EventToDone != 35*time.Millisecond {
 			t.Errorf("last sync: %+v, want a retry of %v, 35ms after the event", got, foo)
 		}
 	})
@@ -222,8 +222,8 @@ func TestProgressIsBounded(t *testing.T) {
 				p.Delayed.Total, len(p.Delayed.First), len(p.Recent), len(p.Failures))
 		}
 		for i, turn := range p.Delayed.First {
-			if want := fmt.Sprint(i); turn.Key.Name != want {
-				t.Errorf("delayed %d is %s due %v after the beginning, want %s", i, turn.Key.Name, turn.Time.Sub(began), want)
+			if want := fmt.Sprint("default/", i); turn.Key != want {
+				t.Errorf("delayed %d is %s due %v after the beginning, want %s", i, turn.Key, turn.Time.Sub(began), want)
 			}
 		}
 		if p = l.Progress(all); len(p.Recent) != maxRecent || len(p.Failures) != maxFailures {
@@ -255,7 +255,7 @@ func TestAHandlerThatPanicsIsAnErrorOfItsObjectAlone(t *testing.T) {
 			expectWoken(t, &s, "by the good one", "default/b")
 		}
 		p := l.Progress(all)
-		if p.Lost == 0 || len(p.Failures) != p.Lost || p.Failures[0].Key.Name != "poison" {
+		if p.Lost == 0 || len(p.Failures) != p.Lost || p.Failures[0].Key != "default/poison" {
 			t.Errorf("%d events lost, failures %v, want those of poison", p.Lost, p.Failures)
 		}
 		if diff := cmp.Diff([]string{"Event handler panicked, the event is lost"}, b.logged(-1)[:1]); diff != "" {

@@ -141,7 +141,7 @@ func TestATimeoutEndsTheContextOfASync(t *testing.T) {
 		if diff := cmp.Diff([]Result{ResultTimeout}, o.results("default/foo")); diff != "" {
 			t.Fatalf("results (-want +got):\n%s", diff)
 		}
-		if got := o.all[0]; got.Duration != 10*time.Second || !errors.Is(got.Err, context.DeadlineExceeded) {
+		if got := o.all[0]; got.Duration.Duration != 10*time.Second || !errors.Is(got.Err, context.DeadlineExceeded) {
 			t.Errorf("ended after %v with %v, want 10s and %v", got.Duration, got.Err, context.DeadlineExceeded)
 		}
 	})

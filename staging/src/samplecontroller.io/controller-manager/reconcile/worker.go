@@ -11,9 +11,12 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
+
+	"samplecontroller.io/controller-manager/internal/redact"
 )
 
 // worker takes keys through syncs. Several goroutines use one.
@@ -47,13 +50,13 @@ func (w *worker) processNext(ctx context.Context) bool {
 	slot.begin(written)
 	requeueAfter, err := w.syncSafely(recorded, key)
 	outcome := Outcome{
-		Controller: w.name, Key: key, Trigger: trigger, Result: resultOf(requeueAfter, err), Err: err,
-		Began: start, Duration: time.Since(start), Writes: written(),
+		Controller: w.name, Key: key.String(), Trigger: trigger, Began: start, Duration: metav1.Duration{Duration: time.Since(start)},
+		Result: resultOf(requeueAfter, err), Err: err, Error: redact.Text(err), Writes: written(),
 	}
-	after := w.next(outcome, requeueAfter)
-	outcome.EventToDone = w.progress.end(outcome, event, after, w.queue.NumRequeues(key))
+	after := w.next(key, outcome, requeueAfter)
+	outcome.EventToDone = w.progress.end(key, outcome, event, after, w.queue.NumRequeues(key))
 	slot.release(outcome.Writes)
-	w.log(logger, outcome)
+	w.log(logger, outcome, w.queue.NumRequeues(key))
 	w.observe(ctx, outcome)
 	return true
 }
@@ -82,23 +85,23 @@ func resultOf(requeueAfter time.Duration, err error) Result {
 }
 
 // next gives the key its next turn, and returns after how long that is; 0: there is none.
-func (w *worker) next(o Outcome, requeueAfter time.Duration) (after time.Duration) {
+func (w *worker) next(key cache.ObjectName, o Outcome, requeueAfter time.Duration) (after time.Duration) {
 	switch o.Result {
 	case ResultSuccess:
-		w.queue.Forget(o.Key)
+		w.queue.Forget(key)
 		return 0
 	case ResultRequeued:
-		w.queue.Forget(o.Key)
+		w.queue.Forget(key)
 		after = requeueAfter
 	case ResultStale:
 		after = staleRetry
 	default:
-		after = w.rateLimiter.When(o.Key)
+		after = w.rateLimiter.When(key)
 		if apierrors.IsForbidden(o.Err) {
-			after = forbiddenBackoff(w.queue.NumRequeues(o.Key))
+			after = forbiddenBackoff(w.queue.NumRequeues(key))
 		}
 	}
-	w.queue.AddAfter(o.Key, after)
+	w.queue.AddAfter(key, after)
 	return after
 }
 
@@ -110,14 +113,14 @@ func forbiddenBackoff(failures int) time.Duration {
 }
 
 // log tells of a sync. What fails again and again for one cause is told now and then.
-func (w *worker) log(logger klog.Logger, o Outcome) {
+func (w *worker) log(logger klog.Logger, o Outcome, retries int) {
 	failed := func(message string, values ...any) {
-		object, cause := o.Key.String(), o.Err.Error()
+		object, cause := o.Key, o.Err.Error()
 		if apierrors.IsForbidden(o.Err) {
 			object, cause = "", "forbidden" // for many objects alike
 		}
 		if ok, heldBack := w.flood.Allow(object, cause); ok {
-			logger.Error(o.Err, message, append(values, "retries", w.queue.NumRequeues(o.Key), "repeated", heldBack)...)
+			logger.Error(o.Err, message, append(values, "retries", retries, "repeated", heldBack)...)
 		}
 	}
 	switch o.Result {
@@ -133,7 +136,7 @@ func (w *worker) log(logger klog.Logger, o Outcome) {
 		failed("Sync failed, retrying with backoff")
 	}
 	if logger := logger.V(4); logger.Enabled() { // else nothing is to be made of the values
-		logger.Info("Synced", "trigger", o.Trigger, "result", o.Result, "duration", o.Duration)
+		logger.Info("Synced", "trigger", o.Trigger, "result", o.Result, "duration", o.Duration.Duration)
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/server/healthz"
 
-	"samplecontroller.io/controller-manager/internal/redact"
 	"samplecontroller.io/controller-manager/reconcile"
 )
 
@@ -133,7 +132,7 @@ func (t Thresholds) check(p reconcile.Progress, since time.Time) error {
 	if last := latest(p.LastSuccess, since); p.Failing >= t.FailingKeys && time.Since(last) > t.NoSuccess {
 		err := fmt.Errorf("%d objects fail and none has succeeded since %s", p.Failing, last.UTC().Format(time.RFC3339))
 		if len(p.Failures) > 0 {
-			err = fmt.Errorf("%w; %s: %s", err, p.Failures[0].Key, redact.Text(p.Failures[0].Err))
+			err = fmt.Errorf("%w; %s: %s", err, p.Failures[0].Key, p.Failures[0].Error)
 		}
 		return err
 	}

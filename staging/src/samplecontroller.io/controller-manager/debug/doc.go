@@ -4,7 +4,7 @@
 // Package debug tells what each controller of a process is doing, and why not:
 //
 //	/debug/controllers                             all controllers
-//	/debug/controllers/<name>                      one of them, with more of its keys
+//	/debug/controllers/<name>                      one of them, by name or alias, with more of its keys
 //	/debug/controllers/<name>/<namespace>/<object> what one does about one object
 //
 // [Handler] serves the pages. A client prints one like this:

@@ -24,15 +24,18 @@ const (
 	maxLimit     = 200
 )
 
-// ErrUnknown is why there is no answer about a controller.
-var ErrUnknown = errors.New("no such controller, or it explains nothing")
+// ErrNoExplanation is returned for a controller that does not explain its objects.
+var ErrNoExplanation = errors.New("the controller does not explain what it does about one object")
 
 // Source knows what to tell. It may be asked by several goroutines.
 type Source interface {
 	// Report tells of all controllers, with at most limit entries of each list.
 	Report(limit int) Report
+	// Resolve returns the name of the controller with this name or alias. If there is none,
+	// the error lists the known ones.
+	Resolve(given string) (name string, err error)
 	// Explain tells what the named controller does about an object. It returns
-	// [ErrUnknown] if there is no such controller, or it cannot tell.
+	// [ErrNoExplanation] if the controller cannot tell.
 	Explain(controller string, key cache.ObjectName) (Explanation, error)
 }
 
@@ -50,27 +53,31 @@ func Handler(source Source) http.Handler {
 			return
 		}
 		parts := strings.Split(strings.Trim(strings.TrimPrefix(r.URL.Path, Path), "/"), "/")
-		switch {
-		case len(parts) == 1 && parts[0] == "":
+		if len(parts) == 1 && parts[0] == "" {
 			report := source.Report(limit)
 			answer(w, r, report, func(w io.Writer) { PrintReport(w, report) })
-		case len(parts) == 1:
-			report := source.Report(limit)
-			if report = report.of(parts[0]); len(report.Controllers) == 0 {
-				http.Error(w, fmt.Sprintf("%q: %v", parts[0], ErrUnknown), http.StatusNotFound)
-				return
-			}
-			answer(w, r, report, func(w io.Writer) { PrintController(w, report) })
-		case len(parts) == 3:
-			explanation, err := source.Explain(parts[0], cache.NewObjectName(parts[1], parts[2]))
-			if err != nil {
-				http.Error(w, fmt.Sprintf("%q: %v", parts[0], err), http.StatusNotFound)
-				return
-			}
-			answer(w, r, explanation, func(w io.Writer) { PrintExplanation(w, explanation) })
-		default:
-			http.Error(w, "Write "+Path+"[/<controller>[/<namespace>/<object>]]", http.StatusNotFound)
+			return
 		}
+		if len(parts) != 1 && len(parts) != 3 {
+			http.Error(w, "Write "+Path+"[/<controller>[/<namespace>/<object>]]", http.StatusNotFound)
+			return
+		}
+		name, err := source.Resolve(parts[0])
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusNotFound)
+			return
+		}
+		if len(parts) == 1 {
+			report := source.Report(limit).of(name)
+			answer(w, r, report, func(w io.Writer) { PrintController(w, report) })
+			return
+		}
+		explanation, err := source.Explain(name, cache.NewObjectName(parts[1], parts[2]))
+		if err != nil {
+			http.Error(w, fmt.Sprintf("%s: %v", name, err), http.StatusNotFound)
+			return
+		}
+		answer(w, r, explanation, func(w io.Writer) { PrintExplanation(w, explanation) })
 	})
 }
 

@@ -5,6 +5,7 @@ package debug
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -61,9 +62,20 @@ func (s *source) Report(limit int) Report {
 	}
 }
 
+func (*source) Resolve(given string) (string, error) {
+	switch given {
+	case "foo", "foo-controller":
+		return "foo-controller", nil
+	case "bar-controller":
+		return given, nil
+	default:
+		return "", fmt.Errorf("%q is not a known controller (known: bar-controller, foo, foo-controller)", given)
+	}
+}
+
 func (s *source) Explain(name string, key cache.ObjectName) (Explanation, error) {
 	if name != "foo-controller" {
-		return Explanation{}, ErrUnknown
+		return Explanation{}, ErrNoExplanation
 	}
 	e := Explanation{Controller: name, Object: key.String(), State: "Running", Time: now}
 	if key.Name == "s" {
@@ -181,7 +193,7 @@ func TestTheOneNamespaceThatIsServedIsTold(t *testing.T) {
 	}
 }
 
-// What JSON says is all that text does: the text is made of it, by the status command.
+// What JSON says is all that text does: the text is made of it, by kubectl scm.
 func TestPagesForPrograms(t *testing.T) {
 	s := &source{}
 	for _, header := range [][]string{{"Accept", "application/json"}, nil} {
@@ -244,10 +256,23 @@ func TestListsAreBounded(t *testing.T) {
 	}
 }
 
+func TestAliases(t *testing.T) {
+	for _, below := range []string{"", "/default/c"} {
+		name, alias := get(t, &source{}, Path+"/foo-controller"+below), get(t, &source{}, Path+"/foo"+below)
+		if alias.Code != http.StatusOK {
+			t.Errorf("foo%s: %d, want 200", below, alias.Code)
+		}
+		if diff := cmp.Diff(name.Body.String(), alias.Body.String()); diff != "" {
+			t.Errorf("foo%s (-name +alias):\n%s", below, diff)
+		}
+	}
+}
+
 func TestWhatIsNotThereIsSaid(t *testing.T) {
 	for path, want := range map[string]string{
-		"/debug/controllers/baz-controller":           `"baz-controller": no such controller`,
-		"/debug/controllers/bar-controller/default/a": `"bar-controller": no such controller, or it explains nothing`,
+		"/debug/controllers/baz":                      "\"baz\" is not a known controller (known: bar-controller, foo, foo-controller)\n",
+		"/debug/controllers/baz/default/a":            "\"baz\" is not a known controller (known: bar-controller, foo, foo-controller)\n",
+		"/debug/controllers/bar-controller/default/a": "bar-controller: the controller does not explain what it does about one object",
 		"/debug/controllers/foo-controller/default":   "Write /debug/controllers[/<controller>[/<namespace>/<object>]]",
 		"/debug/controllers/a/b/c/d":                  "Write /debug/controllers",
 	} {

@@ -27,6 +27,9 @@ type reporter struct {
 
 var _ debug.Source = reporter{}
 
+// Resolve implements debug.Source.
+func (r reporter) Resolve(given string) (string, error) { return r.Registry.Resolve(given) }
+
 // Report implements debug.Source.
 func (r reporter) Report(limit int) debug.Report {
 	report := debug.Report{Time: time.Now(), Namespace: r.Namespace, Leader: "this process, without an election", Leading: true}
@@ -98,7 +101,7 @@ func (r reporter) Explain(name string, key cache.ObjectName) (debug.Explanation,
 		}
 		return e, nil
 	}
-	return debug.Explanation{}, debug.ErrUnknown
+	return debug.Explanation{}, debug.ErrNoExplanation
 }
 
 // atWork tells whether a controller in the state may write. One that is Degraded may, if it

@@ -24,6 +24,8 @@ import (
 
 // process is what a process consists of.
 type process struct {
+	// Registry knows the names and aliases of all controllers.
+	Registry *controller.Registry
 	// Informers are those that the controllers have asked for.
 	Informers *informers.Handle
 	// Controllers are those that are enabled.

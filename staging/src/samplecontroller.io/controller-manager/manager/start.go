@@ -60,6 +60,7 @@ func Run(ctx context.Context, p Program, c *options.Config) error {
 		return err
 	}
 	return run(ctx, process{
+		Registry:    c.Controllers,
 		Informers:   shared.Informers,
 		Controllers: controllers,
 		Supervision: supervisor.Options{

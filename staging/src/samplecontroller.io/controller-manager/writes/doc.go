@@ -10,10 +10,10 @@
 //		fmt.Println(err)
 //		return
 //	}
-//	ctx, tally := writes.WithTally(context.Background())
+//	ctx, written := reconcile.WithRecorder(context.Background()) // as a loop does for each sync
 //	_ = client.ConfigMaps("default").Delete(ctx, "settings", metav1.DeleteOptions{})
-//	for _, line := range tally.Lines() {
-//		fmt.Println(line.Verb, line.Resource, line.Result)
+//	for _, write := range written() {
+//		fmt.Println(write)
 //	}
 //
 // A controller has one [Transport], under all the clients that it writes with. What

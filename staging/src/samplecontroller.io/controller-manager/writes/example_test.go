@@ -13,6 +13,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
+	"samplecontroller.io/controller-manager/reconcile"
 	"samplecontroller.io/controller-manager/writes"
 )
 
@@ -28,10 +29,10 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	ctx, tally := writes.WithTally(context.Background())
+	ctx, written := reconcile.WithRecorder(context.Background()) // as a loop does for each sync
 	_ = client.ConfigMaps("default").Delete(ctx, "settings", metav1.DeleteOptions{})
-	for _, line := range tally.Lines() {
-		fmt.Println(line.Verb, line.Resource, line.Result)
+	for _, write := range written() {
+		fmt.Println(write)
 	}
-	// Output: delete configmaps failed
+	// Output: delete configmaps: failed
 }

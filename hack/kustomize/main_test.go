@@ -54,6 +54,7 @@ func TestWhatIsBrokenIsFound(t *testing.T) {
 		"no namespace":            {"  namespace: sample-controller-manager\nspec:\n  clusterIP", "spec:\n  clusterIP", `is in namespace ""`},
 		"any verb":                {"  - deployments\n  verbs:\n  - create", "  - deployments\n  verbs:\n  - '*'", "grants the verb *"},
 		"secrets":                 {"  - foos/status\n  verbs", "  - secrets\n  verbs", "grants the resource secrets"},
+		"any account's token":     {"  resourceNames:\n  - sample-controller-manager-status-reader\n", "", "grants the resource serviceaccounts/token"},
 		"all groups":              {"  - samplecontroller.k8s.io\n", "  - '*'\n", "grants all API groups"},
 		"another's role":          {"  name: system:auth-delegator", "  name: cluster-admin", "binds ClusterRole cluster-admin, which is not"},
 		"no standby in an update": {"maxUnavailable: 0", "maxUnavailable: 1", "an update stops replicas"},

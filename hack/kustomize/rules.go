@@ -117,6 +117,9 @@ var (
 	tooMuchResources = sets.New("*", "secrets", "serviceaccounts/token", "pods/exec", "pods/attach", "nodes/proxy", "rolebindings", "clusterrolebindings")
 )
 
+// statusReader is the ServiceAccount whose token operators may request.
+const statusReader = daemon + "-status-reader"
+
 func checkGrants(rules []rbacv1.PolicyRule, complain func(string, ...any)) {
 	for _, rule := range rules {
 		for _, verb := range rule.Verbs {
@@ -125,6 +128,9 @@ func checkGrants(rules []rbacv1.PolicyRule, complain func(string, ...any)) {
 			}
 		}
 		for _, resource := range rule.Resources {
+			if resource == "serviceaccounts/token" && slices.Equal(rule.ResourceNames, []string{statusReader}) {
+				continue // it may only read the status: hack/e2e/security checks that
+			}
 			if tooMuchResources.Has(resource) || strings.Contains(resource, "*") {
 				complain("grants the resource %s: too much, whatever the use", resource)
 			}

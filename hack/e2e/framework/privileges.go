@@ -132,7 +132,7 @@ func checkPrivileges() error {
 func writePrivileges(dir string, used sets.Set[string]) error {
 	all := sets.New[string]()
 	for _, namespace := range []string{metav1.NamespaceDefault, DaemonName, metav1.NamespaceSystem} {
-		there, err := granted(namespace)
+		there, err := granted(DaemonName, namespace)
 		if err != nil {
 			return err
 		}

@@ -28,6 +28,13 @@ import (
 // Service and PodDisruptionBudget.
 const DaemonName = "sample-controller-manager"
 
+// PluginName is the name of the kubectl plugin's program.
+const PluginName = "kubectl-scm"
+
+// StatusReader is the ServiceAccount that replicas show their status to, its ClusterRole, and
+// the Role of the operators who may request its token.
+const StatusReader = DaemonName + "-status-reader"
+
 // DaemonUser is the user that the manifests grant rights to.
 const DaemonUser = "system:serviceaccount:" + DaemonName + ":" + DaemonName
 

@@ -33,24 +33,24 @@ func RevokeFromDaemon(t *testing.T, rights ...clustertest.Right) (grant func() t
 	return clustertest.Revoke(t, Kube(), DaemonName+"-controllers", DaemonUser, rights...)
 }
 
-// Granted returns the rights that the daemon has in a namespace beyond those of every
-// ServiceAccount, spelled as [Grants] does.
-func Granted(t *testing.T, namespace string) sets.Set[string] {
+// Granted returns the rights that a ServiceAccount of the daemon's namespace has in a namespace
+// beyond those of every ServiceAccount, spelled as [Grants] does.
+func Granted(t *testing.T, serviceAccount, namespace string) sets.Set[string] {
 	t.Helper()
-	rights, err := granted(namespace)
+	rights, err := granted(serviceAccount, namespace)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return rights
 }
 
-func granted(namespace string) (sets.Set[string], error) {
-	daemon, err := grantedTo(DaemonName, namespace)
+func granted(serviceAccount, namespace string) (sets.Set[string], error) {
+	all, err := grantedTo(serviceAccount, namespace)
 	if err != nil {
 		return nil, err
 	}
 	anybody, err := grantedTo("default", namespace)
-	return daemon.Difference(anybody), err
+	return all.Difference(anybody), err
 }
 
 // ControllerRights returns the rights that the controllers need in the namespaces they serve.
@@ -76,7 +76,7 @@ func WantGranted(t *testing.T, namespace string, controllers sets.Set[string]) {
 	case metav1.NamespaceSystem:
 		want.Insert(Grants([]string{""}, []string{"configmaps"}, []string{"extension-apiserver-authentication"}, []string{"get", "list", "watch"})...)
 	}
-	got := Granted(t, namespace)
+	got := Granted(t, DaemonName, namespace)
 	for grant := range want.Difference(got) {
 		t.Errorf("in %s the daemon may not %s", namespace, grant)
 	}

@@ -217,7 +217,7 @@ func installForOne(t *testing.T, ns string) (restore func()) {
 func waitGranted(t *testing.T, ns, grant string, want bool) {
 	t.Helper()
 	clustertest.WaitUntil(t, fmt.Sprintf("that the daemon may %s in %s is %t", grant, ns, want), func(context.Context) error {
-		if all := framework.Granted(t, ns); all.Has(grant) != want {
+		if all := framework.Granted(t, framework.DaemonName, ns); all.Has(grant) != want {
 			return fmt.Errorf("it may %q", sets.List(all))
 		}
 		return nil

@@ -9,8 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
@@ -21,6 +23,17 @@ import (
 func TestDaemonRights(t *testing.T) {
 	for _, namespace := range []string{metav1.NamespaceDefault, framework.DaemonName, metav1.NamespaceSystem} {
 		framework.WantGranted(t, namespace, framework.ControllerRights())
+	}
+}
+
+// TestStatusReaderRights checks what a token grants that operators may request and replicas see.
+func TestStatusReaderRights(t *testing.T) {
+	want := framework.Grants([]string{""}, []string{"/debug/controllers", "/debug/controllers/*", "/statusz", "/healthz/*", "/livez/*", "/readyz/*"}, nil, []string{"get"})
+	for _, namespace := range []string{metav1.NamespaceDefault, framework.DaemonName, metav1.NamespaceSystem} {
+		got := framework.Granted(t, framework.StatusReader, namespace)
+		if diff := cmp.Diff(sets.List(sets.New(want...)), sets.List(got)); diff != "" {
+			t.Errorf("rights in %s (-want +got):\n%s", namespace, diff)
+		}
 	}
 }
 

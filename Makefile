@@ -29,8 +29,9 @@ help: ## Show this help.
 all: build verify test ## Build, check and test.
 
 .PHONY: build
-build: ## Build bin/sample-controller-manager.
+build: ## Build bin/sample-controller-manager, and the kubectl plugin bin/kubectl-scm.
 	hack/build.sh
+	hack/build.sh kubectl-scm
 
 .PHONY: run
 run: ## Run it on a local cluster made for it, or on an existing one: CLUSTER=<kubeconfig>.

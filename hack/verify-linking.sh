@@ -3,9 +3,11 @@
 # Copyright The sample-controller-manager Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Checks that nothing in the binary calls methods by names that only a running process
+# Checks that nothing in the daemon calls methods by names that only a running process
 # knows, as html/template does. Where something does, the linker keeps every exported
 # method of every type, and the binary and its memory are half as large again.
+#
+# Also checks that the daemon links no port-forwarding, and the kubectl plugin no server.
 #
 # Usage: hack/verify-linking.sh
 
@@ -29,3 +31,16 @@ if grep -o -E '^\S+ -> \S+ <ReflectMethod>' "${tmp}/dependencies" | LC_ALL=C sor
   echo "Do without what links them: what is imported says 'go list -deps', and whether a build tag leaves it out its documentation." >&2
   exit 1
 fi
+
+# check_packages fails if a command links a package that matches a pattern.
+check_packages() { # COMMAND PATTERN
+  # Not piped into grep -q, which would end go list early, by a signal.
+  GOWORK=off go list -deps "./cmd/$1" >"${tmp}/packages"
+  if grep -E "$2" "${tmp}/packages" >"${tmp}/found"; then
+    echo "$1 must not link these packages; 'go mod why' shows what imports them:" >&2
+    sed 's/^/    /' "${tmp}/found" >&2
+    exit 1
+  fi
+}
+check_packages sample-controller-manager '^(github.com/gorilla/websocket|github.com/moby/spdystream|k8s.io/client-go/(tools/portforward|transport/spdy))(/|$)'
+check_packages kubectl-scm '^(k8s.io/apiserver|samplecontroller.io/(api|client-go|controller-manager/(manager|server)))(/|$)'

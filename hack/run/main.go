@@ -1,7 +1,7 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command run is `make run`: it builds the daemon, runs it on a local cluster
+// Command run is `make run`: it builds the daemon and the kubectl plugin, runs the daemon on a local cluster
 // made for it, or on an existing one, applies the example Foo and shows what
 // became of it. It stays until Ctrl-C.
 //

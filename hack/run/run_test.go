@@ -6,6 +6,9 @@ package main
 import (
 	"context"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -41,6 +44,21 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
+// runStatus runs the status command that is printed as it stands there.
+func runStatus(t *testing.T, printed string) {
+	t.Helper()
+	line := regexp.MustCompile(`(?m)^  (bin/kubectl-scm status .*)$`).FindStringSubmatch(printed)
+	if line == nil {
+		t.Error("no status command is printed")
+		return
+	}
+	status := exec.CommandContext(t.Context(), "sh", "-c", line[1])
+	status.Dir = filepath.Join("..", "..")
+	if answer, err := status.CombinedOutput(); err != nil || !strings.HasPrefix(string(answer), "default/"+example+", by foo-controller, which is Running\n") {
+		t.Errorf("%s: %v\n%s", line[1], err, answer)
+	}
+}
+
 // TestRun does what a person does with `make run`, Ctrl-C included.
 func TestRun(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
@@ -52,6 +70,7 @@ func TestRun(t *testing.T) {
 
 	select {
 	case <-out.appeared:
+		runStatus(t, out.String())
 	case err := <-done:
 		t.Fatalf("ended: %v", err)
 	case <-time.After(15 * time.Minute): // the daemon may have to be compiled first

@@ -23,6 +23,8 @@ const (
 	// daemonName is the name of the daemon's program, namespace and
 	// ServiceAccount.
 	daemonName = "sample-controller-manager"
+	// pluginName is the name of the kubectl plugin's program.
+	pluginName = "kubectl-scm"
 
 	exampleFile = "manifests/examples/foo.yaml"
 	// example is the name of the Foo in exampleFile and of its Deployment.
@@ -120,11 +122,14 @@ func (r *runner) stop() error {
 	return errors.Join(errs...)
 }
 
+// build builds the daemon and the kubectl plugin.
 func (r *runner) build(ctx context.Context) error {
-	cmd := exec.CommandContext(ctx, filepath.Join("hack", "build.sh"))
-	cmd.Dir = r.root
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("building the daemon: %w\n%s", err, strings.TrimSpace(string(output)))
+	for _, command := range []string{daemonName, pluginName} {
+		cmd := exec.CommandContext(ctx, filepath.Join("hack", "build.sh"), command)
+		cmd.Dir = r.root
+		if output, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("building %s: %w\n%s", command, err, strings.TrimSpace(string(output)))
+		}
 	}
 	return nil
 }

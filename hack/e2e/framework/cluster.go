@@ -78,20 +78,25 @@ func Count(full, short int) int {
 	return full
 }
 
-// Binary returns the path of the daemon. All packages share the file. The process ends if
-// the build fails.
-var Binary = sync.OnceValue(func() string {
-	path, err := buildShared()
+// Binary returns the path of the daemon, and Plugin that of the kubectl plugin. All packages
+// share the files. The process ends if a build fails.
+var (
+	Binary = sync.OnceValue(func() string { return mustBuild(DaemonName) })
+	Plugin = sync.OnceValue(func() string { return mustBuild(PluginName) })
+)
+
+func mustBuild(command string) (path string) {
+	path, err := buildShared(command)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	return path
-})
+}
 
-// buildShared builds the daemon into _output/e2e. One package builds while the others
+// buildShared builds a command into _output/e2e. One package builds while the others
 // wait; then go finds it up to date, which takes them less than a second.
-func buildShared() (path string, err error) {
+func buildShared(command string) (path string, err error) {
 	root, err := cluster.RepositoryRoot()
 	if err != nil {
 		return "", err
@@ -108,21 +113,25 @@ func buildShared() (path string, err error) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return "", fmt.Errorf("locking %s: %w", lock.Name(), err)
 	}
-	path = filepath.Join(dir, DaemonName)
-	return path, Build(context.Background(), path)
+	path = filepath.Join(dir, command)
+	return path, build(context.Background(), command, path)
 }
 
 // Build builds the daemon with these variables of hack/build.sh. With RACE=1 in the
 // environment it has the race detector: a process in which a race was seen exits with 66.
 func Build(ctx context.Context, path string, variables ...string) error {
+	return build(ctx, DaemonName, path, variables...)
+}
+
+func build(ctx context.Context, command, path string, variables ...string) error {
 	root, err := cluster.RepositoryRoot()
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, filepath.Join(root, "hack", "build.sh"))
+	cmd := exec.CommandContext(ctx, filepath.Join(root, "hack", "build.sh"), command)
 	cmd.Env = append(append(os.Environ(), "OUTPUT="+path), variables...)
 	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("building the daemon: %w\n%s", err, output)
+		return fmt.Errorf("building %s: %w\n%s", command, err, output)
 	}
 	return nil
 }

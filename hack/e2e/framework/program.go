@@ -18,10 +18,21 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// RunCommand runs the binary to its end.
+// RunCommand runs the daemon's binary to its end.
 func RunCommand(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), Binary(), args...)
+	return run(t, Binary(), args)
+}
+
+// RunPlugin runs the kubectl plugin to its end.
+func RunPlugin(t *testing.T, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	return run(t, Plugin(), args)
+}
+
+func run(t *testing.T, path string, args []string) (stdout, stderr string, code int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), path, args...)
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	if err := cmd.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {

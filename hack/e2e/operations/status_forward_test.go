@@ -37,25 +37,17 @@ func TestStatusOfLeaderPod(t *testing.T) {
 		t.Fatal(err)
 	}
 	node := startKubelet(t, address.Port())
-	kubeconfig := "--kubeconfig=" + reader(t)
-
-	// As long as the leader is no Pod, this machine is asked.
-	clustertest.WaitUntil(t, "the local port is asked", func(context.Context) error {
-		_, stderr, code := runStatus(t, kubeconfig, "--timeout=1s")
-		if want := "No Pod of namespace sample-controller-manager leads, asking https://127.0.0.1:10261\n"; code != 1 && code != 0 || !strings.HasPrefix(stderr, want) {
-			return fmt.Errorf("it prints %q", stderr)
-		}
-		return nil
-	})
-
+	operator := operator(t)
+	waitRights(t, operator)
+	known := time.Now()
+	kubeconfig := "--kubeconfig=" + operator
+	wantRefusal(t, "the leader is not a Pod: Lease sample-controller-manager/sample-controller-manager is held by "+host+`_\S+; use --server, .*`, kubeconfig)
 	for _, name := range []string{host, "standby"} {
 		standForReplica(t, node, name)
 	}
-	waitStatus(t, kubeconfig)
-	known := time.Now() // are the roles
 	for name, args := range map[string][]string{host: nil, "standby": {"--pod=standby"}} {
 		stdout, stderr := waitStatus(t, append(args, kubeconfig)...)
-		if want := fmt.Sprintf("Asking Pod sample-controller-manager/%s\n", name); stderr != want {
+		if want := fmt.Sprintf("Querying Pod sample-controller-manager/%s\n", name); stderr != want {
 			t.Errorf("status %q says on standard error %q, want %q", args, stderr, want)
 		}
 		if !strings.Contains(stdout, "Leader:  this process, "+host+"_") || !strings.Contains(stdout, "\nfoo-controller ") {
@@ -77,9 +69,9 @@ func TestStatusOfLeaderPod(t *testing.T) {
 		t.Errorf("of a Pod in which nothing runs it exits %d and prints %q, want one line that says why", code, stderr)
 	}
 
-	// The roles grant all that it asked for.
+	// The Role grants all that the plugin asked for.
 	denied, err := framework.Cluster().AuditEvents(cluster.Unauthorized, func(event auditv1.Event) bool {
-		return event.RequestReceivedTimestamp.After(known) && strings.HasPrefix(event.UserAgent, framework.DaemonName+"/")
+		return event.RequestReceivedTimestamp.After(known) && strings.HasPrefix(event.UserAgent, framework.PluginName+"/")
 	})
 	if err != nil {
 		t.Fatal(err)

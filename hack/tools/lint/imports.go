@@ -72,7 +72,8 @@ var importRules = depguard.LinterSettings{
 		api, clients, library, root+"/pkg", app, root+"/hack/cluster"),
 	"app/testing": ours("The test server starts package app for tests.", in(inApp+"testing/**"),
 		api, clients, library, root+"/pkg", app),
-	"main": ours("The command only starts the program of package app.", in("**/cmd/*/*.go"), app, library+"/manager"),
+	"main":   ours("The command only starts the program of package app.", in("**/cmd/sample-controller-manager/*.go"), app, library+"/manager"),
+	"plugin": ours("The kubectl plugin only prints what a replica reports.", in("**/cmd/kubectl-scm/**"), library+"/debug"),
 
 	// Code that judges replicas by the audit log must not know how they work.
 	"leaders": ours("What judges replicas must not know how they work.", in("**/hack/e2e/leaders/**")),

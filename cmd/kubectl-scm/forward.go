@@ -1,58 +1,22 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package app
+package main
 
 import (
 	"context"
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	restclient "k8s.io/client-go/rest"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
 	"k8s.io/klog/v2"
 	"k8s.io/streaming/pkg/httpstream"
-	"k8s.io/utils/ptr"
 )
-
-// podToAsk returns the Pod that leads, unless another is wanted; empty if none does.
-func (o *statusOptions) podToAsk(ctx context.Context, config *restclient.Config) (string, error) {
-	if o.pod != "" {
-		return o.pod, nil
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return "", fmt.Errorf("making a client: %w", err)
-	}
-	lease, err := client.CoordinationV1().Leases(o.namespace).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return "", nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("looking for who leads: %w; name a replica by --pod or --server", err)
-	}
-	// The holder is <host name>_<UUID>, and the host name of a Pod is its name.
-	pod, _, _ := strings.Cut(ptr.Deref(lease.Spec.HolderIdentity, ""), "_")
-	if pod == "" {
-		return "", nil
-	}
-	_, err = client.CoreV1().Pods(o.namespace).Get(ctx, pod, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return "", nil // it runs outside of the cluster
-	}
-	if err != nil {
-		return "", fmt.Errorf("looking for the Pod that leads: %w; name a replica by --server", err)
-	}
-	return pod, nil
-}
 
 // forwarding is a free port of this machine that is forwarded to the secure port of a
 // Pod, until stop is called.
@@ -62,12 +26,8 @@ type forwarding struct {
 	failure *failure
 }
 
-func forward(ctx context.Context, config *restclient.Config, namespace, pod string) (*forwarding, error) {
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	target := client.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("portforward").URL()
+func (c cluster) forward(ctx context.Context, config *rest.Config, pod string) (*forwarding, error) {
+	target := c.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(c.namespace).Name(pod).SubResource("portforward").URL()
 	transport, upgrader, err := spdy.RoundTripperFor(config)
 	if err != nil {
 		return nil, err
@@ -97,7 +57,7 @@ func forward(ctx context.Context, config *restclient.Config, namespace, pod stri
 		cancel()
 		return nil, err
 	case <-ctx.Done():
-		cancel() // it hears of that once it is connected, which may be never
+		cancel() // the forwarder sees this only once it is connected, which may be never
 		return nil, ctx.Err()
 	}
 	ports, err := forwarder.GetPorts()
@@ -108,13 +68,14 @@ func forward(ctx context.Context, config *restclient.Config, namespace, pod stri
 	return &forwarding{fmt.Sprintf("127.0.0.1:%d", ports[0].Local), stop, failure}, nil
 }
 
-// failure is where a forwarding logs why a connection failed: the error that it last had.
+// failure is a logger that keeps the last error of a forwarding: why a connection failed is
+// only logged.
 type failure struct{ last atomic.Value }
 
-// because returns the error with why there was nobody to answer, if that is known.
-func (f *failure) because(err error) error {
-	if why, ok := f.last.Load().(string); ok {
-		return fmt.Errorf("%w: %s", err, why)
+// explain adds to an error why the Pod did not answer, if that is known.
+func (f *failure) explain(err error) error {
+	if last, ok := f.last.Load().(string); ok && err != nil {
+		return fmt.Errorf("%w: %s", err, last)
 	}
 	return err
 }

@@ -1,0 +1,111 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
+)
+
+// fail has requests for a resource fail as the API server has them fail.
+func fail(client *fake.Clientset, verb, resource string, failure func(schema.GroupResource, string) error) {
+	client.PrependReactor(verb, resource, func(a clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, failure(a.GetResource().GroupResource(), reader)
+	})
+}
+
+func notFound(resource schema.GroupResource, name string) error {
+	return apierrors.NewNotFound(resource, name)
+}
+
+func forbidden(resource schema.GroupResource, name string) error {
+	return apierrors.NewForbidden(resource, name, errors.New("no such right"))
+}
+
+const advice = "no such right; you need the Role " + reader + ": kubectl create rolebinding " + reader + " -n ns --role=" + reader + " --user=<you>"
+
+// check compares an error with what it must contain, "" for no error.
+func check(t *testing.T, err error, want string) {
+	t.Helper()
+	if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+}
+
+func TestLeaderPod(t *testing.T) {
+	lease := func(holder string) *coordinationv1.Lease {
+		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: daemon}, Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To(holder)}}
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pod-a"}}
+	for name, test := range map[string]struct {
+		objects      []runtime.Object
+		denied, want string
+	}{
+		"leads":            {objects: []runtime.Object{lease("pod-a_123"), pod}},
+		"no Lease":         {objects: []runtime.Object{pod}, want: "no replica leads: Lease ns/" + daemon + " not found; check --namespace, or use --pod or --server"},
+		"no holder":        {objects: []runtime.Object{lease(""), pod}, want: "no replica leads: Lease ns/" + daemon + " has no holder; use --pod or --server"},
+		"not a Pod":        {objects: []runtime.Object{lease("laptop_456"), pod}, want: "the leader is not a Pod: Lease ns/" + daemon + " is held by laptop_456; use --server, for example --server=https://127.0.0.1:10261"},
+		"may not get it":   {objects: []runtime.Object{lease("pod-a_123"), pod}, denied: "leases", want: "looking up the leader: "},
+		"may not get Pods": {objects: []runtime.Object{lease("pod-a_123"), pod}, denied: "pods", want: "looking up the leader's Pod: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := fake.NewClientset(test.objects...)
+			if test.denied != "" {
+				fail(client, "get", test.denied, forbidden)
+			}
+			got, err := cluster{client, "ns"}.leaderPod(t.Context())
+			check(t, err, test.want)
+			if test.denied != "" {
+				check(t, err, advice)
+			}
+			if err == nil && got != "pod-a" {
+				t.Errorf("Pod %q, want pod-a", got)
+			}
+		})
+	}
+}
+
+func TestReaderToken(t *testing.T) {
+	for name, test := range map[string]struct {
+		failure func(schema.GroupResource, string) error
+		want    string
+	}{
+		"granted":    {},
+		"no account": {notFound, "ServiceAccount ns/" + reader + " not found; check --namespace, or apply manifests/rbac of this version"},
+		"forbidden":  {forbidden, advice},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := fake.NewClientset()
+			if test.failure != nil {
+				fail(client, "create", "serviceaccounts", test.failure)
+			} else {
+				client.PrependReactor("create", "serviceaccounts", func(a clienttesting.Action) (bool, runtime.Object, error) {
+					request := a.(clienttesting.CreateAction).GetObject().(*authenticationv1.TokenRequest)
+					if seconds := ptr.Deref(request.Spec.ExpirationSeconds, 0); seconds != 600 || a.GetSubresource() != "token" || a.GetNamespace() != "ns" {
+						t.Errorf("%s/%s in %s for %d s, want a token for 600 s", a.GetResource().Resource, a.GetSubresource(), a.GetNamespace(), seconds)
+					}
+					request.Status.Token = "reader-token"
+					return true, request, nil
+				})
+			}
+			got, err := cluster{client, "ns"}.readerToken(t.Context())
+			check(t, err, test.want)
+			if err == nil && got != "reader-token" {
+				t.Errorf("token %q, want that of the answer", got)
+			}
+		})
+	}
+}

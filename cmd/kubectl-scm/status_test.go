@@ -1,0 +1,172 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/cert"
+
+	"samplecontroller.io/controller-manager/debug"
+)
+
+// execute runs the command.
+func execute(t *testing.T, args ...string) (stdout string, err error) {
+	t.Helper()
+	command := newCommand()
+	var out bytes.Buffer
+	command.SetOut(&out)
+	command.SetErr(io.Discard)
+	command.SetArgs(args)
+	command.SetContext(t.Context())
+	err = command.Execute()
+	return out.String(), err
+}
+
+func TestInvalidArguments(t *testing.T) {
+	for args, want := range map[string]string{
+		"a b/c d":                      "accepts at most 2 arg(s), received 3",
+		"foo a":                        `"a" is not an object: use <namespace>/<name>, for example default/example-foo`,
+		"foo a/b/c":                    `"a/b/c" is not an object`,
+		"foo /a":                       `"/a" is not an object`,
+		"default/a":                    `"default/a" is not a controller; usage: status [controller [namespace/object]]`,
+		"--output=yaml":                `invalid --output "yaml": must be text or json`,
+		"--server=http://127.0.0.1:1":  `invalid --server "http://127.0.0.1:1": must begin with https://`,
+		"--server=https://a --pod=b":   "--pod and --server exclude each other",
+		"--certificate-authority=a":    "need --server",
+		"--insecure-skip-tls-verify":   "need --server",
+		"--timeout=0":                  "invalid --timeout 0s: must be positive",
+		"--kubeconfig=/does/not/exist": "loading the kubeconfig: ",
+		"--server=https://a --insecure-skip-tls-verify --certificate-authority=b": "--certificate-authority and --insecure-skip-tls-verify exclude each other",
+	} {
+		stdout, err := execute(t, append([]string{"status"}, strings.Fields(args)...)...)
+		check(t, err, want)
+		if stdout != "" {
+			t.Errorf("%q prints %q", args, stdout)
+		}
+	}
+}
+
+// operator returns a kubeconfig whose only context, "operator", has a client certificate and
+// the namespace "elsewhere", and whose API server grants a token.
+func operator(t *testing.T) (kubeconfig string) {
+	t.Helper()
+	apiServer := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost || r.URL.Path != "/api/v1/namespaces/"+daemon+"/serviceaccounts/"+reader+"/token" {
+			t.Errorf("%s %s", r.Method, r.URL)
+		}
+		if len(r.TLS.PeerCertificates) == 0 || r.Header.Get("Impersonate-User") != "jane" {
+			t.Errorf("the API server sees %d certificates and user %q, want the operator's", len(r.TLS.PeerCertificates), r.Header.Get("Impersonate-User"))
+		}
+		w.Header().Set("Content-Type", "application/json")
+		response := authenticationv1.TokenRequest{Status: authenticationv1.TokenRequestStatus{Token: "reader-token"}}
+		response.APIVersion, response.Kind = "authentication.k8s.io/v1", "TokenRequest"
+		_ = json.NewEncoder(w).Encode(response) // the client would see it
+	}))
+	apiServer.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
+	apiServer.StartTLS()
+	t.Cleanup(apiServer.Close)
+	certificate, key, err := cert.GenerateSelfSignedCertKey("operator", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	err = clientcmd.WriteToFile(clientcmdapi.Config{
+		Clusters:  map[string]*clientcmdapi.Cluster{"cluster": {Server: apiServer.URL, InsecureSkipTLSVerify: true}},
+		AuthInfos: map[string]*clientcmdapi.AuthInfo{"operator": {ClientCertificateData: certificate, ClientKeyData: key}},
+		Contexts:  map[string]*clientcmdapi.Context{"operator": {Cluster: "cluster", AuthInfo: "operator", Namespace: "elsewhere"}},
+	}, kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kubeconfig
+}
+
+// startReplica starts a server that answers as a replica does.
+func startReplica(t *testing.T, handler http.HandlerFunc) (url string) {
+	t.Helper()
+	replica := httptest.NewUnstartedServer(handler)
+	replica.TLS = &tls.Config{ClientAuth: tls.RequestClientCert}
+	replica.StartTLS()
+	t.Cleanup(replica.Close)
+	return replica.URL
+}
+
+// TestReplicaSeesOnlyReaderToken gives the command each credential that kubectl takes.
+func TestReplicaSeesOnlyReaderToken(t *testing.T) {
+	seen := make(chan http.Header, 1)
+	server := startReplica(t, func(w http.ResponseWriter, r *http.Request) {
+		if len(r.TLS.PeerCertificates) > 0 {
+			t.Errorf("the replica sees the certificate of %s", r.TLS.PeerCertificates[0].Subject)
+		}
+		seen <- r.Header
+		fmt.Fprintln(w, `{"leader": "me"}`)
+	})
+	stdout, err := execute(t, "status", "--server="+server, "--insecure-skip-tls-verify",
+		"--kubeconfig="+operator(t), "--context=operator", "--token=operator-token", "--as=jane", "--as-group=admins")
+	if err != nil || !strings.Contains(stdout, "\nLeader:  me\n") {
+		t.Fatalf("%v\n%s", err, stdout)
+	}
+	header := <-seen
+	header.Del("User-Agent")
+	want := http.Header{"Authorization": {"Bearer reader-token"}, "Accept": {"application/json"}, "Accept-Encoding": {"gzip"}}
+	if diff := cmp.Diff(want, header); diff != "" {
+		t.Errorf("header that the replica sees (-want +got):\n%s", diff)
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	page := debug.Explanation{Controller: "foo-controller", Object: "a/b", State: "Running", Next: "nothing"}
+	kubeconfig := operator(t)
+	for name, test := range map[string]struct {
+		code                 int
+		answer, output, want string
+		failure              string
+	}{
+		"text":         {code: 200, want: "a/b, by foo-controller, which is Running\n\nnothing\n"},
+		"JSON":         {code: 200, output: "json", want: `{"controller":"foo-controller"`},
+		"another page": {code: 200, answer: "<html>", failure: "decoding the answer, which is not that of a sample-controller-manager"},
+		"unauthorized": {code: 401, failure: "answers 401 Unauthorized: it does not accept tokens of this cluster; check --context"},
+		"forbidden":    {code: 403, failure: "answers 403 Forbidden: ServiceAccount " + reader + " is not bound to ClusterRole " + reader + "; apply manifests/rbac of this version"},
+		"not found":    {code: 404, answer: "\"fooo\" is not a known controller\n", failure: `answers 404 Not Found: "fooo" is not a known controller`},
+		"redirect":     {code: 307, failure: "answers 307 Temporary Redirect: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := startReplica(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/debug/controllers/foo/a/b" {
+					t.Errorf("GET %s", r.URL)
+				}
+				w.Header().Set("Location", "https://127.0.0.1:1")
+				w.WriteHeader(test.code)
+				if test.answer == "" {
+					_ = json.NewEncoder(w).Encode(page) // the client would see it
+					return
+				}
+				fmt.Fprint(w, test.answer)
+			})
+			args := []string{"status", "foo", "a/b", "--server=" + server + "/", "--insecure-skip-tls-verify", "--kubeconfig=" + kubeconfig, "--context=operator", "--as=jane"}
+			if test.output != "" {
+				args = append(args, "-o", test.output)
+			}
+			stdout, err := execute(t, args...)
+			check(t, err, test.failure)
+			if !strings.HasPrefix(stdout, test.want) || test.want == "" && stdout != "" {
+				t.Errorf("it prints %q, want %q", stdout, test.want)
+			}
+		})
+	}
+}

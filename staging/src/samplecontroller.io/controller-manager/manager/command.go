@@ -62,7 +62,6 @@ func NewCommand(p Program, o *options.Options) *cobra.Command {
 	}
 	command.SetFlagErrorFunc(flagError)
 	command.AddCommand(newControllersCommand(o.Controllers))
-	command.AddCommand(p.Commands...)
 	command.CompletionOptions.DisableDefaultCmd = true
 
 	flagSets := o.Flags()

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -38,8 +37,6 @@ type Program struct {
 	Scheme func(*runtime.Scheme) error
 	// FeatureGates are the program's own. Optional.
 	FeatureGates map[featuregate.Feature]featuregate.VersionedSpecs
-	// Commands are subcommands beside "controllers". Optional.
-	Commands []*cobra.Command
 }
 
 // errLogged stands for an error that has been logged where it occurred.

@@ -11,36 +11,27 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/time/rate"
-	"k8s.io/utils/lru"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/server/filters"
 )
 
-// What callers may cost, whoever they are. Nobody who means well comes near: these are
-// far from what probes, a few scrapers and an operator ask for.
+// Limits on what callers may cost. Probes, a few scrapers and an operator stay far below them.
 const (
-	// maxConnections is how many are open at once, if the process may open that many
-	// files: see connectionLimit.
+	// maxConnections is how many connections may be open at once, if the process may open
+	// enough files: see connectionLimit.
 	maxConnections = 1000
-	// maxStreams is how many requests one connection has at once, by HTTP/2.
+	// maxStreams is how many requests one HTTP/2 connection may have at once.
 	maxStreams = 10
+	// maxInFlight is how many authorized requests that only read are served at once, and how
+	// many others. Probes do not count.
+	maxInFlight = 20
 	// requestTimeout is how long a request may take to arrive, to be answered, and its
-	// answer to be fetched. It is longer than the API server is asked about who asks.
+	// answer to be fetched. It is longer than the API server takes to authenticate callers.
 	requestTimeout = time.Minute
-
-	// ratePerHost is how many requests a second are served to one host, and burstPerHost
-	// how many at once if it has not asked for a while. rateOfAll and burstOfAll are for
-	// all hosts together, of those requests that are authorised. Probes are not counted.
-	ratePerHost, burstPerHost = 5, 50
-	rateOfAll, burstOfAll     = 10, 100
-	// maxDelay is how long a request waits for its turn, or to be told that it is in
-	// vain: who asks again at once after that costs little.
-	maxDelay = 3 * time.Second
-	// maxHosts is how many hosts are told apart.
-	maxHosts = 1000
 )
 
 // connectionLimit returns how many connections may be open at once in a process that may
-// open so many files. Callers get a quarter: the rest is for the work, above all for
+// open this many files. Callers get a quarter. The rest is for the work, above all for
 // connections to the API server.
 func connectionLimit(files uint64) int { return int(max(1, min(maxConnections, files/4))) }
 
@@ -79,58 +70,36 @@ func setDeadline(w http.ResponseWriter, deadline time.Time) {
 	_ = controller.SetWriteDeadline(deadline)
 }
 
-// withTurns has each request, but for probes, wait for its turn by the limiter that is
-// its own.
-func withTurns(next http.Handler, limiterOf func(*http.Request) *rate.Limiter) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if isProbe(r.URL.Path) {
-			next.ServeHTTP(w, r)
-			return
-		}
-		turn := limiterOf(r).Reserve()
-		delay := turn.Delay()
-		inVain := delay > maxDelay
-		if inVain {
-			turn.Cancel()
-			delay = maxDelay
-		}
-		if delay > 0 {
-			select {
-			case <-r.Context().Done():
-				turn.Cancel()
-				return
-			case <-time.After(delay):
-			}
-		}
-		if inVain {
-			w.Header().Set("Retry-After", "1")
-			http.Error(w, "too many requests: ask again later", http.StatusTooManyRequests)
-			return
-		}
-		next.ServeHTTP(w, r)
+// withMaxInFlight refuses a request with 429 while too many others are served. It counts
+// only authorized requests, so that other callers cannot keep these from being served.
+func withMaxInFlight(next http.Handler) http.Handler {
+	return filters.WithMaxInFlightLimit(next, maxInFlight, maxInFlight, func(r *http.Request, _ *request.RequestInfo) bool {
+		return isProbe(r.URL.Path)
 	})
 }
 
-// perHost returns the limiter of the host that a request comes from.
-func perHost() func(*http.Request) *rate.Limiter {
-	hosts := lru.New(maxHosts)
-	return func(r *http.Request) *rate.Limiter {
-		host, _, err := net.SplitHostPort(r.RemoteAddr)
-		if err != nil {
-			host = r.RemoteAddr
-		}
-		if limiter, ok := hosts.Get(host); ok {
-			return limiter.(*rate.Limiter)
-		}
-		// Of two requests that come at once one gets a limiter that nobody else has.
-		limiter := rate.NewLimiter(ratePerHost, burstPerHost)
-		hosts.Add(host, limiter)
-		return limiter
-	}
+// connectionLimiter is a listener that closes the oldest connection for a new one. If new
+// connections had to wait instead, callers that connect and do nothing would delay probes.
+type connectionLimiter struct {
+	net.Listener
+	accepted []net.Conn // the last ones, a ring: older connections are closed
+	next     int
 }
 
-// ofAll returns the one limiter that all requests have in common.
-func ofAll() func(*http.Request) *rate.Limiter {
-	limiter := rate.NewLimiter(rateOfAll, burstOfAll)
-	return func(*http.Request) *rate.Limiter { return limiter }
+func newConnectionLimiter(listener net.Listener, limit int) *connectionLimiter {
+	return &connectionLimiter{Listener: listener, accepted: make([]net.Conn, limit)}
+}
+
+// Accept implements net.Listener. It must not be called concurrently; http.Server does not.
+func (l *connectionLimiter) Accept() (net.Conn, error) {
+	connection, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	if oldest := l.accepted[l.next]; oldest != nil {
+		oldest.Close() // has no effect if it is closed already
+	}
+	l.accepted[l.next] = connection
+	l.next = (l.next + 1) % len(l.accepted)
+	return connection, nil
 }

@@ -4,99 +4,91 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"io"
 	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
-	"sync/atomic"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"golang.org/x/time/rate"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
 )
 
-// ask sends a request of a host for a path through a handler, and returns what it was
-// answered and how long that took.
-func ask(handler http.Handler, host, path string) (*httptest.ResponseRecorder, time.Duration) {
-	request := httptest.NewRequest(http.MethodGet, path, nil)
-	request.RemoteAddr = host + ":1234"
-	answer := httptest.NewRecorder()
-	began := time.Now()
-	handler.ServeHTTP(answer, request)
-	return answer, time.Since(began)
-}
-
-func TestWhoAsksTooOftenWaitsAndIsThenRefused(t *testing.T) {
+// TestMaxInFlight fills the limit with requests that do not end.
+func TestMaxInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var served atomic.Int32
-		handler := withTurns(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served.Add(1) }), perHost())
-		for i := range burstPerHost + ratePerHost {
-			answer, took := ask(handler, "10.0.0.1", "/metrics")
-			if answer.Code != http.StatusOK {
-				t.Fatalf("request %d is answered with %d", i, answer.Code)
-			}
-			if want := time.Second / ratePerHost; i >= burstPerHost && took.Round(time.Millisecond) != want {
-				t.Errorf("request %d took %v, want %v", i, took, want)
-			}
+		config := permissive()
+		ended := make(chan struct{})
+		config.Pages = map[string]http.Handler{"/slow": http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-ended })}
+		handler := Handler(config)
+		get := func(path string) *httptest.ResponseRecorder {
+			answer := httptest.NewRecorder()
+			handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil))
+			return answer
 		}
-		// Who asks on while others wait is refused, but not at once.
-		waiting := ratePerHost * int(maxDelay/time.Second)
-		for range waiting + 1 {
-			go ask(handler, "10.0.0.1", "/metrics")
+		var slow sync.WaitGroup
+		for range maxInFlight {
+			slow.Go(func() { get("/slow") })
 		}
 		synctest.Wait()
-		answer, took := ask(handler, "10.0.0.1", "/metrics")
-		if answer.Code != http.StatusTooManyRequests || answer.Header().Get("Retry-After") != "1" || took != maxDelay {
-			t.Errorf("one request too many: %d after %v, Retry-After %q, want 429 after %v", answer.Code, took, answer.Header().Get("Retry-After"), maxDelay)
-		}
-		time.Sleep(time.Minute)
-		if want := burstPerHost + ratePerHost + waiting; int(served.Load()) != want {
-			t.Errorf("%d requests were served, want %d", served.Load(), want)
-		}
-	})
-}
-
-func TestHostsDoNotWaitForEachOtherAndProbesForNobody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		handler := withTurns(http.NotFoundHandler(), perHost())
-		for range burstPerHost {
-			ask(handler, "10.0.0.1", "/metrics")
-		}
-		for _, free := range []struct{ host, path string }{
-			{"10.0.0.2", "/metrics"}, {"10.0.0.1", "/healthz"}, {"10.0.0.1", "/livez/ping"}, {"10.0.0.1", "/readyz"},
+		for path, want := range map[string]int{
+			"/configz": http.StatusTooManyRequests, "/debug/pprof/": http.StatusTooManyRequests,
+			"/healthz": http.StatusOK, "/livez/ping": http.StatusOK, "/readyz/informer-sync": http.StatusInternalServerError,
 		} {
-			if answer, took := ask(handler, free.host, free.path); answer.Code != http.StatusNotFound || took != 0 {
-				t.Errorf("%s of %s: %d after %v, want it at once", free.path, free.host, answer.Code, took)
+			answer := get(path)
+			if answer.Code != want {
+				t.Errorf("%s at the limit: %d, want %d", path, answer.Code, want)
+			}
+			if want == http.StatusTooManyRequests && answer.Header().Get("Retry-After") == "" {
+				t.Errorf("%s at the limit: no Retry-After", path)
 			}
 		}
-		for _, path := range []string{"/metrics", "/healthzz", "/"} {
-			if _, took := ask(handler, "10.0.0.1", path); took == 0 {
-				t.Errorf("%s was answered at once, want it to wait", path)
-			}
+		close(ended)
+		slow.Wait()
+		if answer := get("/configz"); answer.Code != http.StatusOK {
+			t.Errorf("/configz below the limit: %d, want %d", answer.Code, http.StatusOK)
 		}
 	})
 }
 
-func TestARequestThatIsGivenUpWhileItWaitsIsNotServed(t *testing.T) {
+// TestUnauthorizedRequestsAreNotInFlight has as many callers as the limit whose
+// authentication does not end.
+func TestUnauthorizedRequestsAreNotInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limiter := rate.NewLimiter(1, 1)
-		handler := withTurns(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was served") }),
-			func(*http.Request) *rate.Limiter { return limiter })
-		limiter.Allow()
-		request := httptest.NewRequest(http.MethodGet, "/metrics", nil)
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		handler.ServeHTTP(httptest.NewRecorder(), request.WithContext(ctx))
-		time.Sleep(time.Second)
-		if !limiter.Allow() {
-			t.Error("its turn was not given back")
+		config := permissive()
+		ended := make(chan struct{})
+		admin := config.Authentication.Authenticator
+		config.Authentication.Authenticator = authenticator.RequestFunc(func(r *http.Request) (*authenticator.Response, bool, error) {
+			if r.Header.Get("Authorization") != "" {
+				<-ended
+				return nil, false, nil
+			}
+			return admin.AuthenticateRequest(r)
+		})
+		handler := Handler(config)
+		var callers sync.WaitGroup
+		for range maxInFlight {
+			callers.Go(func() {
+				request := httptest.NewRequest(http.MethodGet, "/configz", nil)
+				request.Header.Set("Authorization", "Bearer bad")
+				handler.ServeHTTP(httptest.NewRecorder(), request)
+			})
 		}
+		synctest.Wait()
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/configz", nil))
+		if answer.Code != http.StatusOK {
+			t.Errorf("an authorized caller: %d, want %d", answer.Code, http.StatusOK)
+		}
+		close(ended)
+		callers.Wait()
 	})
 }
 
@@ -151,54 +143,64 @@ func TestCallersGetAQuarterOfTheFiles(t *testing.T) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 400, Max: limit.Max}); err != nil {
 		t.Fatal(err)
 	}
-	if got := newConfig(t).SecureServing.Listener.(*crowd).most; got != 100 {
-		t.Errorf("a process that may open 400 files accepts %d connections, want 100", got)
+	if got := newConfig(t).SecureServing.Listener.(*connectionLimiter); len(got.accepted) != 100 {
+		t.Errorf("a process that may open 400 files accepts %d connections, want 100", len(got.accepted))
 	}
 }
 
-func TestTheOldestConnectionGoesForANewOne(t *testing.T) {
+func TestNewConnectionClosesTheOldest(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newCrowd(listener, 2)
-	defer c.Close()
-	// connect returns both ends of a new connection.
-	connect := func() (client, server net.Conn) {
-		t.Helper()
-		client, err := net.Dial("tcp", c.Addr().String())
+	l := newConnectionLimiter(listener, 2)
+	defer l.Close()
+	var clients []net.Conn
+	for range 3 {
+		client, err := net.Dial("tcp", l.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { client.Close() })
-		if server, err = c.Accept(); err != nil {
+		defer client.Close()
+		server, err := l.Accept()
+		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { server.Close() })
-		return client, server
+		defer server.Close()
+		clients = append(clients, client)
 	}
-	// passes says whether what the server sends arrives.
-	passes := func(client, server net.Conn) bool {
-		t.Helper()
-		if _, err := server.Write([]byte("x")); err != nil {
-			if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-				t.Errorf("the client reads %v, want that the connection has ended", err)
-			}
-			return false
+	if err := clients[0].SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := clients[0].Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the oldest of three connections: %v, want it to be closed", err)
+	}
+	for i, client := range clients[1:] {
+		if err := client.SetReadDeadline(time.Now().Add(10 * time.Millisecond)); err != nil {
+			t.Fatal(err)
 		}
-		_, err := io.ReadFull(client, make([]byte, 1))
-		return err == nil
+		if _, err := client.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("connection %d of three: %v, want it to be open", i+2, err)
+		}
 	}
-	firstClient, first := connect()
-	secondClient, second := connect()
-	thirdClient, third := connect()
-	if passes(firstClient, first) || !passes(secondClient, second) || !passes(thirdClient, third) {
-		t.Error("of three connections the first should have gone alone")
-	}
-	third.Close() // who leaves makes room
-	third.Close()
-	fourthClient, fourth := connect()
-	if !passes(secondClient, second) || !passes(fourthClient, fourth) {
-		t.Error("a connection went although one had ended by itself")
+}
+
+func TestIdleConnectionsDoNotDelayProbes(t *testing.T) {
+	config := newConfig(t)
+	config.SecureServing.Listener = newConnectionLimiter(config.SecureServing.Listener.(*connectionLimiter).Listener, 2)
+	server := start(t, config)
+	for range 3 {
+		idle, err := net.Dial("tcp", config.SecureServing.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer idle.Close()
+		begun := time.Now()
+		if code, _ := server.get("/livez", ""); code != http.StatusOK {
+			t.Errorf("/livez: %d, want %d", code, http.StatusOK)
+		}
+		if took := time.Since(begun); took > 10*time.Second { // a third of the time until idle connections are closed
+			t.Errorf("/livez took %v", took)
+		}
 	}
 }

@@ -93,7 +93,7 @@ func (o *Options) Config(ctx context.Context, kubeconfig string) (Config, error)
 	if c.SecureServing == nil {
 		return c, nil
 	}
-	c.SecureServing.Listener = newCrowd(c.SecureServing.Listener, connectionLimit(maxFiles()))
+	c.SecureServing.Listener = newConnectionLimiter(c.SecureServing.Listener, connectionLimit(maxFiles()))
 	if err := o.delegate(ctx, &c, kubeconfig); err != nil {
 		c.SecureServing.Listener.Close()
 		return Config{}, err

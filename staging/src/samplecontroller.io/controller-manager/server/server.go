@@ -95,9 +95,8 @@ func Handler(config Config) http.Handler {
 		mux.HandlePrefix(path+"/", page)
 	}
 	served := http.MaxBytesHandler(withReasons(mux, failures, config.Notes, may), maxBody)
-	served = withTurns(withTimeForProfiles(served), ofAll())
-	served = genericcontrollermanager.BuildHandlerChain(served, config.Authorization, config.Authentication)
-	return withTimeouts(withTurns(served, perHost()))
+	served = withMaxInFlight(withTimeForProfiles(served))
+	return withTimeouts(genericcontrollermanager.BuildHandlerChain(served, config.Authorization, config.Authentication))
 }
 
 // Start serves until ctx ends. The returned function waits until nothing is

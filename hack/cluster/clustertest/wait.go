@@ -23,10 +23,16 @@ const waitTimeout = 2 * time.Minute
 // ran out of time is left out, because it would hide the one before.
 func WaitUntil(t *testing.T, what string, check func(ctx context.Context) error) {
 	t.Helper()
+	WaitWithin(t, waitTimeout, what, check)
+}
+
+// WaitWithin is [WaitUntil] with a timeout of its own.
+func WaitWithin(t *testing.T, timeout time.Duration, what string, check func(ctx context.Context) error) {
+	t.Helper()
 	began := time.Now()
 	var last error
 	var since time.Time
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, waitTimeout, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
 		err := check(ctx)
 		if err == nil {
 			return true, nil

@@ -161,7 +161,13 @@ func (l *Isolated) Start(t *testing.T, kubeconfig string, flags ...string) *Isol
 // when it did.
 func (l *Isolated) WaitRenewal(after time.Time) (renewed time.Time) {
 	l.T.Helper()
-	clustertest.WaitUntil(l.T, "the replica renews its Lease", func(ctx context.Context) error {
+	return l.WaitRenewalWithin(2*time.Minute, after)
+}
+
+// WaitRenewalWithin is [Isolated.WaitRenewal] with a timeout of its own.
+func (l *Isolated) WaitRenewalWithin(timeout time.Duration, after time.Time) (renewed time.Time) {
+	l.T.Helper()
+	clustertest.WaitWithin(l.T, timeout, "the replica renews its Lease", func(ctx context.Context) error {
 		l.mustRun()
 		lease, err := Kube().CoordinationV1().Leases(l.Namespace).Get(ctx, DaemonName, metav1.GetOptions{})
 		if err != nil {

@@ -33,7 +33,6 @@ func NewCommand(p Program, o *options.Options) *cobra.Command {
 			if err := connection.NoticeDeadConnections(); err != nil {
 				return err
 			}
-			connection.FollowClientCertificates()
 			if err := o.Validate(); err != nil {
 				return err
 			}

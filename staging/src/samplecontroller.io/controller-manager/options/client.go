@@ -92,7 +92,7 @@ func (o *ClientOptions) config() (*restclient.Config, error) {
 	if _, err := restclient.TLSConfigFor(config); err != nil {
 		return nil, fmt.Errorf("--kubeconfig: %w", err)
 	}
-	if err := connection.FollowCredentials(config); err != nil {
+	if err := connection.FollowTokenFile(config); err != nil {
 		return nil, fmt.Errorf("--kubeconfig: %w", err)
 	}
 	return o.limited(config), nil

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"samplecontroller.io/controller-manager/internal/flood"
-	"samplecontroller.io/controller-manager/internal/redact"
+	"samplecontroller.io/controller-manager/internal/truncate"
 )
 
 // Handle makes the informers of a process, at most one for each resource, and starts and
@@ -147,7 +147,7 @@ func (h *Handle) Check(*http.Request) error {
 	for _, i := range h.all() {
 		err := i.state().Err
 		if !i.HasSynced() && (slices.Contains(pending, i) || apierrors.IsForbidden(err)) {
-			problems = append(problems, redact.Text(err))
+			problems = append(problems, truncate.Error(err))
 		}
 	}
 	if len(problems) == 0 {

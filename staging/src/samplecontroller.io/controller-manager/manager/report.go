@@ -12,7 +12,7 @@ import (
 
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/debug"
-	"samplecontroller.io/controller-manager/internal/redact"
+	"samplecontroller.io/controller-manager/internal/truncate"
 	"samplecontroller.io/controller-manager/supervisor"
 )
 
@@ -40,18 +40,18 @@ func (r reporter) Report(limit int) debug.Report {
 	unhealthy := map[string]string{}
 	for _, check := range r.super.HealthChecks() {
 		if err := check.Check(nil); err != nil {
-			unhealthy[check.Name()] = redact.Text(err)
+			unhealthy[check.Name()] = truncate.Error(err)
 		}
 	}
 	for _, status := range r.super.Status(limit) {
 		report.Controllers = append(report.Controllers, debug.Controller{
-			Name: status.Controller, State: string(status.State), Since: status.Since, Reason: redact.Bound(status.Reason),
+			Name: status.Controller, State: string(status.State), Since: status.Since, Reason: truncate.Text(status.Reason),
 			Unhealthy: unhealthy[status.Controller], Queues: status.Loops,
 		})
 	}
 	for _, resource := range r.Informers.Resources() {
 		report.Resources = append(report.Resources, debug.Resource{
-			Name: resource.Name(), Served: resource.Served, Since: resource.Since, Reason: redact.Text(cmp.Or(resource.Err, resource.Failure)),
+			Name: resource.Name(), Served: resource.Served, Since: resource.Since, Reason: truncate.Error(cmp.Or(resource.Err, resource.Failure)),
 			Objects: resource.Objects, LastSign: resource.LastSign,
 		})
 	}
@@ -63,7 +63,7 @@ func (r reporter) Explain(name string, key cache.ObjectName) (debug.Explanation,
 	e := debug.Explanation{Controller: name, Object: key.String(), Time: time.Now()}
 	for _, status := range r.super.Status(0) {
 		if status.Controller == name {
-			e.State, e.Reason = string(status.State), redact.Bound(status.Reason)
+			e.State, e.Reason = string(status.State), truncate.Text(status.Reason)
 		}
 	}
 	if e.State == string(supervisor.Standby) && r.Election != nil {
@@ -113,13 +113,13 @@ func atWork(state supervisor.State) bool {
 // boundedExplanation returns what a controller says with each text and the number of
 // facts bounded.
 func boundedExplanation(e controller.Explanation) controller.Explanation {
-	bounds := controller.Explanation{Found: e.Found, Next: redact.Bound(e.Next)}
+	bounds := controller.Explanation{Found: e.Found, Next: truncate.Text(e.Next)}
 	for i, f := range e.Facts {
 		if i == maxFacts {
 			bounds.Facts = append(bounds.Facts, controller.Fact{Name: fmt.Sprintf("and %d more", len(e.Facts)-i)})
 			break
 		}
-		f.Wanted, f.Actual = redact.Bound(f.Wanted), redact.Bound(f.Actual)
+		f.Wanted, f.Actual = truncate.Text(f.Wanted), truncate.Text(f.Actual)
 		bounds.Facts = append(bounds.Facts, f)
 	}
 	return bounds

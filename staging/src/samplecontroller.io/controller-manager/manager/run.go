@@ -16,7 +16,7 @@ import (
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/debug"
 	"samplecontroller.io/controller-manager/informers"
-	"samplecontroller.io/controller-manager/internal/redact"
+	"samplecontroller.io/controller-manager/internal/truncate"
 	"samplecontroller.io/controller-manager/leadership"
 	"samplecontroller.io/controller-manager/server"
 	"samplecontroller.io/controller-manager/supervisor"
@@ -131,7 +131,7 @@ func notes(p process, super *supervisor.Supervisor) []string {
 	}
 	for _, resource := range p.Informers.Resources() {
 		if err := cmp.Or(resource.Err, resource.Failure); err != nil {
-			lines = append(lines, resource.Name()+": "+redact.Text(err))
+			lines = append(lines, resource.Name()+": "+truncate.Error(err))
 		}
 	}
 	return lines

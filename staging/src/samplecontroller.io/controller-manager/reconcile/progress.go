@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
-	"samplecontroller.io/controller-manager/internal/redact"
+	"samplecontroller.io/controller-manager/internal/truncate"
 )
 
 // What is remembered of a loop, however long it runs.
@@ -154,7 +154,7 @@ func (p *progress) begin(key cache.ObjectName, now time.Time) (trigger string, e
 	if trigger == "" {
 		trigger = triggerRetry // that comes although another trigger was faster
 	}
-	a.running = &Turn{Key: key.String(), Trigger: trigger, Time: now, Retries: a.retries, Error: redact.Text(a.err)}
+	a.running = &Turn{Key: key.String(), Trigger: trigger, Time: now, Retries: a.retries, Error: truncate.Error(a.err)}
 	a.trigger, a.event, a.waiting, a.due = "", time.Time{}, time.Time{}, time.Time{}
 	return trigger, event
 }
@@ -204,7 +204,7 @@ func (p *progress) lose(object cache.ObjectName, event string, err error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.lost++
-	p.failures.add(Outcome{Key: object.String(), Trigger: event, Result: ResultPanic, Err: err, Error: redact.Text(err), Began: time.Now()}, maxFailures)
+	p.failures.add(Outcome{Key: object.String(), Trigger: event, Result: ResultPanic, Err: err, Error: truncate.Error(err), Began: time.Now()}, maxFailures)
 }
 
 // Progress returns what the loop is at, with at most limit of its keys, syncs and
@@ -263,7 +263,7 @@ func (p *Progress) add(key cache.ObjectName, a *account, limit int, now time.Tim
 		}
 	}
 	list.add(at, limit, func() Turn {
-		return Turn{Key: key.String(), Trigger: a.trigger, Time: at, Retries: a.retries, Error: redact.Text(a.err)}
+		return Turn{Key: key.String(), Trigger: a.trigger, Time: at, Retries: a.retries, Error: truncate.Error(a.err)}
 	})
 }
 

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
-	"samplecontroller.io/controller-manager/internal/redact"
+	"samplecontroller.io/controller-manager/internal/truncate"
 )
 
 // worker takes keys through syncs. Several goroutines use one.
@@ -51,7 +51,7 @@ func (w *worker) processNext(ctx context.Context) bool {
 	requeueAfter, err := w.syncSafely(recorded, key)
 	outcome := Outcome{
 		Controller: w.name, Key: key.String(), Trigger: trigger, Began: start, Duration: metav1.Duration{Duration: time.Since(start)},
-		Result: resultOf(requeueAfter, err), Err: err, Error: redact.Text(err), Writes: written(),
+		Result: resultOf(requeueAfter, err), Err: err, Error: truncate.Error(err), Writes: written(),
 	}
 	after := w.next(key, outcome, requeueAfter)
 	outcome.EventToDone = w.progress.end(key, outcome, event, after, w.queue.NumRequeues(key))

@@ -28,7 +28,7 @@ import (
 
 	componentbaseconfig "k8s.io/component-base/config"
 
-	"samplecontroller.io/controller-manager/internal/redact"
+	internallogs "samplecontroller.io/controller-manager/internal/logs"
 )
 
 // maxAnswer is more than any answer has, the profiles included.
@@ -78,8 +78,8 @@ func FuzzHandler(f *testing.F) {
 		if size := response.Body.Len(); size > maxAnswer {
 			t.Errorf("%s %s: answer of %d bytes", request.Method, request.URL, size)
 		}
-		if verbose := klog.V(redact.MaxVerbosity + 1); verbose.Enabled() {
-			t.Errorf("%s %s: the log has more than verbosity %d", request.Method, request.URL, redact.MaxVerbosity)
+		if verbose := klog.V(internallogs.MaxVerbosity + 1); verbose.Enabled() {
+			t.Errorf("%s %s: the log has more than verbosity %d", request.Method, request.URL, internallogs.MaxVerbosity)
 		}
 	})
 }

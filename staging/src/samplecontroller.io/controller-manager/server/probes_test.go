@@ -78,14 +78,16 @@ func TestEachProbeHasChecksOfItsOwn(t *testing.T) {
 
 func TestReasonsAreForTheAuthorised(t *testing.T) {
 	config := newConfig(t)
-	config.Livez = []healthz.HealthChecker{good("fine"), bad("sick", "out of order")}
+	// As the API server answers, with a value of an object.
+	const reason = `Thing "a" is invalid: spec.image: Invalid value: "hunter2": is not an image`
+	config.Livez = []healthz.HealthChecker{good("fine"), bad("sick", reason)}
 	config.Notes = func() []string { return []string{"leader: somebody"} }
 	server := start(t, config)
 	const shown = "[+]fine ok\n[-]sick failed: reason withheld\nlivez check failed\n"
 	for path, want := range map[string]struct{ others, authorised string }{
 		"/livez":         {shown, shown},
-		"/livez?verbose": {shown, shown + "sick: out of order\nleader: somebody\n"},
-		"/livez/sick":    {"internal server error: reason withheld\n", "internal server error: out of order\n"},
+		"/livez?verbose": {shown, shown + "sick: " + reason + "\nleader: somebody\n"},
+		"/livez/sick":    {"internal server error: reason withheld\n", "internal server error: " + reason + "\n"},
 	} {
 		for user, want := range map[string]string{"": want.others, "guest": want.others, "admin": want.authorised} {
 			code, body := server.get(path, user)

@@ -9,19 +9,19 @@ import (
 
 	"k8s.io/component-base/logs"
 
-	"samplecontroller.io/controller-manager/internal/redact"
+	internallogs "samplecontroller.io/controller-manager/internal/logs"
 )
 
-// setVerbosity sets the verbosity of the log, to [redact.MaxVerbosity] if it is to be higher,
+// setVerbosity sets the verbosity of the log, to [internallogs.MaxVerbosity] if it is to be higher,
 // and returns what to answer.
 func setVerbosity(value string) (string, error) {
 	wanted, err := strconv.ParseUint(value, 10, 32)
-	if err != nil || wanted <= redact.MaxVerbosity {
+	if err != nil || wanted <= internallogs.MaxVerbosity {
 		return logs.GlogSetter(value)
 	}
-	answer, err := logs.GlogSetter(strconv.Itoa(redact.MaxVerbosity))
+	answer, err := logs.GlogSetter(strconv.Itoa(internallogs.MaxVerbosity))
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s, not to %d: above %d the log would show objects and tokens", answer, wanted, redact.MaxVerbosity), nil
+	return fmt.Sprintf("%s, not to %d: above %d the log would show objects and tokens", answer, wanted, internallogs.MaxVerbosity), nil
 }

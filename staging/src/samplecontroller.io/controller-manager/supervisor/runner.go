@@ -14,7 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"samplecontroller.io/controller-manager/controller"
-	"samplecontroller.io/controller-manager/internal/redact"
+	"samplecontroller.io/controller-manager/internal/truncate"
 	"samplecontroller.io/controller-manager/reconcile"
 )
 
@@ -67,7 +67,7 @@ func (r *runner) run(ctx context.Context, options Options) {
 			backoff = options.Backoff
 		}
 		delay := backoff.Step()
-		r.become(ctx, Degraded, redact.Text(err))
+		r.become(ctx, Degraded, truncate.Error(err))
 		logger.Error(err, "Controller failed, starting it again", append(stackOf(err), "after", delay)...)
 		sleep(ctx, delay)
 	}

@@ -11,7 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"samplecontroller.io/controller-manager/internal/redact"
+	"samplecontroller.io/controller-manager/internal/truncate"
 	"samplecontroller.io/controller-manager/reconcile"
 )
 
@@ -51,7 +51,7 @@ type Status struct {
 	// Since is when the state began.
 	Since time.Time
 	// Reason says why, for the states that have one, and of one that is Running what it
-	// does not do. It has no values of objects.
+	// does not do. It may quote the API server, and so values of objects.
 	Reason string
 	// Loops are what its loops are at, if it is a [Looper].
 	Loops []reconcile.Progress
@@ -94,11 +94,11 @@ func (s *Supervisor) statusOf(r *runner, limit int) Status {
 		return status
 	}
 	if why := refused(status.Loops); why != nil {
-		return status.become(Degraded, redact.Text(why.Obstacle), why.Since)
+		return status.become(Degraded, truncate.Error(why.Obstacle), why.Since)
 	}
 	if s.options.Denied != nil {
 		if why, since := s.options.Denied(status.Controller); why != nil {
-			return status.become(Degraded, redact.Text(why), since)
+			return status.become(Degraded, truncate.Error(why), since)
 		}
 	}
 	return status.withObstacles()
@@ -130,7 +130,7 @@ func (s Status) withObstacles() Status {
 		if apierrors.IsNotFound(p.Obstacle) {
 			state = WaitingForAPI
 		}
-		reason := redact.Text(p.Obstacle)
+		reason := truncate.Error(p.Obstacle)
 		if p.Queue != s.Controller {
 			reason = p.Queue + " rests: " + reason
 		}

@@ -16,7 +16,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"samplecontroller.io/controller-manager/internal/flood"
-	"samplecontroller.io/controller-manager/internal/redact"
 )
 
 // guard is a LogSink that passes on what belongs in a log: errors not too often, and
@@ -63,7 +62,6 @@ func (g guard) Info(level int, msg string, keysAndValues ...any) {
 func (g guard) Error(err error, msg string, keysAndValues ...any) {
 	cause := msg
 	if err != nil {
-		err = redact.Error(err)
 		cause += err.Error()
 	}
 	keysAndValues, ok := g.allow(cause, withoutContent(keysAndValues))
@@ -143,8 +141,6 @@ func withoutContentOf(value any) any {
 		return klog.KObj(value)
 	case runtime.Object:
 		return fmt.Sprintf("%T", value)
-	case error:
-		return redact.Error(value)
 	default:
 		return value
 	}

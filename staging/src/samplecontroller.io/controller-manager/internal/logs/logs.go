@@ -1,8 +1,8 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package logs applies the logging flags of a process: no line waits for its reader, none
-// has more than the name of an object, and errors of one cause do not flood the log.
+// Package logs applies the logging flags of a process: no line waits for its reader, objects
+// are logged by name, and errors of one cause do not flood the log.
 package logs
 
 import (
@@ -22,15 +22,18 @@ import (
 	"k8s.io/klog/v2"
 
 	"samplecontroller.io/controller-manager/internal/logwriter"
-	"samplecontroller.io/controller-manager/internal/redact"
 )
+
+// MaxVerbosity is the highest verbosity of the log. Above it client-go logs the bodies
+// of requests and answers: objects, and, in TokenReviews, the bearer tokens of callers.
+const MaxVerbosity = 7
 
 // AddFlags adds the flags of the log. For --logging-format=json the program must
 // import k8s.io/component-base/logs/json/register.
 func AddFlags(o *logs.Options, fs *pflag.FlagSet) {
 	logsapi.AddFlags(o, fs)
 	for _, name := range []string{"v", "vmodule"} {
-		fs.Lookup(name).Usage += fmt.Sprintf("; a level above %d counts as %d: the log would show objects and tokens", redact.MaxVerbosity, redact.MaxVerbosity)
+		fs.Lookup(name).Usage += fmt.Sprintf("; a level above %d counts as %d: the log would show objects and tokens", MaxVerbosity, MaxVerbosity)
 	}
 }
 
@@ -68,9 +71,8 @@ func logFlag(field string) string {
 }
 
 // Apply makes the process log as the options say, but at most at
-// [redact.MaxVerbosity], to which it lowers them. Whoever logs, the libraries too: errors
-// of one cause about one object are logged once in 10 s, of an object only its name,
-// and of a value that the API server finds invalid only its field.
+// [MaxVerbosity], to which it lowers them. Whoever logs, the libraries too: errors
+// of one cause about one object are logged once in 10 s, and of an object only its name.
 //
 // A log that nobody reads stops nothing: lines are written by a goroutine of their own,
 // which lives as long as the process if the log can never be written. What does not fit into
@@ -105,7 +107,7 @@ func Apply(ctx context.Context, o *logs.Options, gates featuregate.FeatureGate) 
 	logger := guarded(klog.FromContext(ctx))
 	klog.SetLoggerWithOptions(logger, klog.ContextualLogger(true), klog.FlushLogger(func() { both((*logwriter.Writer).Flush) }))
 	if lowered {
-		logger.Info("Verbosity of the log is lowered: above it the log would show objects and tokens", "verbosity", redact.MaxVerbosity)
+		logger.Info("Verbosity of the log is lowered: above it the log would show objects and tokens", "verbosity", MaxVerbosity)
 	}
 	return nil
 }
@@ -137,9 +139,9 @@ func both(do func(*logwriter.Writer)) {
 
 // lower lowers a level to what is allowed, and tells whether it was above that.
 func lower(level *logsapi.VerbosityLevel) bool {
-	if *level <= redact.MaxVerbosity {
+	if *level <= MaxVerbosity {
 		return false
 	}
-	*level = redact.MaxVerbosity
+	*level = MaxVerbosity
 	return true
 }

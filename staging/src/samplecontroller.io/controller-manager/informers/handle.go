@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
-	"samplecontroller.io/controller-manager/internal/flood"
 	"samplecontroller.io/controller-manager/internal/truncate"
 )
 
@@ -27,7 +26,6 @@ import (
 type Handle struct {
 	defaults []Option
 	made     time.Time
-	lines    flood.Limiter
 	running  sync.WaitGroup
 
 	mutex     sync.Mutex

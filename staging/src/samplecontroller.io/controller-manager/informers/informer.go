@@ -46,8 +46,8 @@ type informer struct {
 	// listed is the resourceVersion of the last list, once all that is in it has been sent.
 	// The cache must hold it before the resource counts as served. nil: it must be listed.
 	listed *string
-	// said is whether the log has told why the resource is not served.
-	said bool
+	// logged is whether the log says that the resource is not there, or must not be read.
+	logged bool
 }
 
 func (i *informer) name() string { return i.resource.GroupResource().String() }
@@ -73,23 +73,16 @@ func (i *informer) denied(ctx context.Context, verb string, err error) {
 		reason = fmt.Errorf("not permitted to %s %s: %w", verb, i.name(), err)
 	}
 	i.listed, i.failure = nil, nil
-	if rank(i.err) != rank(reason) {
-		i.turn(reason)
-		i.said = false
-	}
-	if i.said {
+	if rank(i.err) == rank(reason) {
 		return
 	}
-	// One that comes and goes is told of now and then.
-	var heldBack int
-	if i.said, heldBack = i.handle.lines.Allow(i.name(), reason.Error()); !i.said {
-		return
-	}
+	i.turn(reason)
+	i.logged = true
 	logger := klog.FromContext(ctx)
 	if apierrors.IsForbidden(err) {
-		logger.Error(err, "Not permitted to read", "resource", i.name(), "verb", verb, "repeated", heldBack)
+		logger.Error(err, "Not permitted to read", "resource", i.name(), "verb", verb)
 	} else {
-		logger.Info("Waiting for API", "resource", i.name(), "version", i.resource.Version, "repeated", heldBack)
+		logger.Info("Waiting for API", "resource", i.name(), "version", i.resource.Version)
 	}
 }
 
@@ -152,7 +145,8 @@ func (i *informer) caughtUp(ctx context.Context) bool {
 	if order, err := resourceversion.CompareResourceVersion(i.GetStore().LastStoreSyncResourceVersion(), *i.listed); err == nil && order < 0 {
 		return false
 	}
-	if i.said {
+	if i.logged {
+		i.logged = false
 		klog.FromContext(ctx).Info("API is served", "resource", i.name(), "version", i.resource.Version)
 	}
 	i.turn(nil)
@@ -165,16 +159,14 @@ func (i *informer) turn(err error) {
 	i.handle.announce()
 }
 
-// unreachable notes that the API server gave no answer. That is logged once for all
-// informers.
+// unreachable notes that the API server gave no answer. The line does not name the
+// resource, so that the log has it once for all informers.
 func (i *informer) unreachable(ctx context.Context, err error) {
 	i.setFailure(err)
 	if request, ok := errors.AsType[*url.Error](err); ok {
 		err = request.Err // without the URL, which differs
 	}
-	if ok, heldBack := i.handle.lines.Allow("", err.Error()); ok {
-		klog.FromContext(ctx).Error(err, "API server cannot be reached", "repeated", heldBack)
-	}
+	klog.FromContext(ctx).Error(err, "API server cannot be reached")
 }
 
 // setFailure notes why the last list or watch failed, or with nil that it works. It
@@ -220,10 +212,7 @@ func isEndOfWatch(ctx context.Context, err error) bool {
 
 // fail notes and logs why a list or watch failed, unless it has been noted.
 func (i *informer) fail(ctx context.Context, err error) {
-	if !i.setFailure(err) {
-		return
-	}
-	if ok, heldBack := i.handle.lines.Allow(i.name(), err.Error()); ok {
-		klog.FromContext(ctx).Error(err, "Reading failed", "resource", i.name(), "repeated", heldBack)
+	if i.setFailure(err) {
+		klog.FromContext(ctx).Error(err, "Reading failed", "resource", i.name())
 	}
 }

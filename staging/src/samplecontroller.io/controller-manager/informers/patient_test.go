@@ -236,8 +236,8 @@ func TestAfterAnOutageAllIsReadWithinASecond(t *testing.T) {
 		b.secrets()
 		b.handle.Start(b.ctx)
 		time.Sleep(time.Hour + time.Second/2)
-		if logged := b.logged(); len(logged) > 361 || logged[0] != "!API server cannot be reached" || logged[len(logged)-1] != logged[0] {
-			b.Errorf("logged %d lines in an hour, the first %q, want one in 10 s for all resources", len(logged), logged[0])
+		if logged := slices.Compact(b.logged()); !slices.Equal(logged, []string{"!API server cannot be reached"}) {
+			b.Errorf("logged %q, want only that the API server cannot be reached", logged)
 		}
 		b.configMapServer.answer(nil)
 		b.secretServer.answer(nil)
@@ -246,40 +246,6 @@ func TestAfterAnOutageAllIsReadWithinASecond(t *testing.T) {
 			b.Errorf("read %v after the API server's return", time.Since(begin))
 		}
 	})
-}
-
-func TestTheLogIsNotFlooded(t *testing.T) {
-	for name, tc := range map[string]struct {
-		trouble func(b *bubble) // each second
-		during  time.Duration
-		want    int // at most
-	}{
-		"the API server is down": {func(b *bubble) {
-			b.configMapServer.answer(unreachable)
-			b.configMapServer.close()
-		}, 20 * time.Second, 3},
-		"a CRD comes and goes": {func(b *bubble) {
-			b.configMapServer.answer(notFound)
-			b.configMapServer.close()
-			time.Sleep(4 * time.Second)
-			b.configMapServer.answer(nil)
-			time.Sleep(4 * time.Second)
-		}, time.Hour, 720},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(b *bubble) {
-				b.configMaps()
-				b.handle.Start(b.ctx)
-				time.Sleep(time.Minute)
-				for begin := time.Now(); time.Since(begin) < tc.during; time.Sleep(time.Second) {
-					tc.trouble(b)
-				}
-				if logged := b.logged(); len(logged) == 0 || len(logged) > tc.want {
-					b.Errorf("%d lines were logged in %v, want some, and at most %d", len(logged), tc.during, tc.want)
-				}
-			})
-		})
-	}
 }
 
 // pages is a source that lists in two pages.

@@ -81,7 +81,7 @@ func (e *Election) assess(ctx context.Context, s *situation) {
 		term.end(errHandedOver)
 	}
 	if err != nil { // it is tried again if it still matters
-		e.observer.seldom(logger, "annotate: "+err.Error()).V(2).Info("Lease cannot be annotated", "err", err)
+		logger.V(2).Info("Lease cannot be annotated", "err", err)
 	}
 }
 

@@ -47,7 +47,7 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	lease, err := l.get(klog.NewContext(ctx, l.logger))
 	if err != nil {
 		if ctx.Err() == nil && !apierrors.IsNotFound(err) {
-			l.seldom(l.logger, "read: "+err.Error()).Error(err, "Lease cannot be read", "lease", l.Describe())
+			l.logger.Error(err, "Lease cannot be read", "lease", l.Describe())
 		}
 		return nil, nil, err
 	}
@@ -119,7 +119,7 @@ func (l *lock) refused(ctx context.Context, err error) {
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err), errors.Is(ctx.Err(), context.Canceled):
 		l.logger.V(2).Info("Lease is not as it was when it was read", "lease", l.Describe(), "err", err)
 	default:
-		l.seldom(l.logger, "write: "+err.Error()).Error(err, "Lease cannot be written", "lease", l.Describe())
+		l.logger.Error(err, "Lease cannot be written", "lease", l.Describe())
 	}
 }
 

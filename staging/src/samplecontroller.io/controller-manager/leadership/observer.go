@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,8 +17,6 @@ import (
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
-
-	"samplecontroller.io/controller-manager/internal/flood"
 )
 
 // unlimitedLease is how long a Lease is respected after a change that says that it lasts
@@ -52,8 +49,6 @@ type observer struct {
 	announced string        // holder and duration for which the log has reported a long wait
 	changed   chan struct{} // closed at the next change
 	notifying sync.Mutex
-
-	repeats flood.Limiter // of what is logged at each try
 }
 
 func newObserver(c Config, notify func(context.Context, *coordinationv1.Lease)) *observer {
@@ -207,20 +202,6 @@ func (o *observer) expiry() time.Time {
 		return time.Time{}
 	}
 	return o.takeable
-}
-
-// seldom returns the logger for a line that may recur at each try: one that logs
-// nothing where such a line was just logged.
-func (o *observer) seldom(logger klog.Logger, cause string) klog.Logger {
-	ok, heldBack := o.repeats.Allow(o.name, cause)
-	switch {
-	case !ok:
-		return logr.Discard()
-	case heldBack > 0:
-		return klog.LoggerWithValues(logger, "repeated", heldBack)
-	default:
-		return logger
-	}
 }
 
 // seen returns the Lease as it was last seen, nil if there was none.

@@ -30,7 +30,7 @@ func (o *observer) watch(ctx context.Context, pause time.Duration) {
 		case apierrors.IsForbidden(err) && !denied:
 			logger.Error(err, "Lease cannot be watched: taking it over will be slow until the verb watch is granted", "lease", o.name)
 		case err != nil:
-			o.seldom(logger, "watch: "+err.Error()).V(2).Info("Watch of the lease ended, opening another", "err", err)
+			logger.V(2).Info("Watch of the lease ended, opening another", "err", err)
 		}
 		denied = apierrors.IsForbidden(err)
 	}, pause, 1, true)

@@ -6,6 +6,7 @@ package reconcile
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -33,7 +34,7 @@ func TestForbiddenBacksOffTo30Seconds(t *testing.T) {
 	})
 }
 
-func TestForbiddenIsLoggedOnceForAllKeys(t *testing.T) {
+func TestForbiddenIsNotLoggedAsError(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		s := syncs{result: func(key string, _ int) (time.Duration, error) {
 			return 0, apierrors.NewForbidden(schema.GroupResource{Resource: "foos"}, key, errors.New("not for you"))
@@ -42,8 +43,11 @@ func TestForbiddenIsLoggedOnceForAllKeys(t *testing.T) {
 			b.server.Add(configMap(name))
 		}
 		syncOne(b, &s, 6*time.Second)
-		if diff := cmp.Diff([]string{"Sync failed, retrying with backoff"}, b.logged(-1)); diff != "" {
-			t.Errorf("error log (-want +got):\n%s", diff)
+		if got := b.logged(-1); len(got) > 0 {
+			t.Errorf("logged errors %q, want none", got)
+		}
+		if got := b.logged(2); !slices.Contains(got, "Sync was forbidden, retrying with backoff") {
+			t.Errorf("logged %q, want that syncs were forbidden", got)
 		}
 	})
 }

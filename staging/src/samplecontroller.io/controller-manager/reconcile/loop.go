@@ -13,8 +13,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
-
-	"samplecontroller.io/controller-manager/internal/flood"
 )
 
 // SyncFunc brings one object to where it should be. It is called by several
@@ -45,7 +43,6 @@ type Loop struct {
 	limit       *limit
 	sources     Sources
 	progress    *progress
-	flood       flood.Limiter
 }
 
 // watch is one informer that wakes keys.

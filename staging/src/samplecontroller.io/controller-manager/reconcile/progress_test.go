@@ -263,14 +263,3 @@ func TestAHandlerThatPanicsIsAnErrorOfItsObjectAlone(t *testing.T) {
 		}
 	})
 }
-
-func TestAFailureThatLastsIsLoggedOnceInAnInterval(t *testing.T) {
-	inBubble(t, 0, func(b *bubble) {
-		s := syncs{result: func(string, int) (time.Duration, error) { return 0, errBroken }}
-		syncOne(b, &s, 35*time.Second)
-		// 13 tries.
-		if got := b.logged(-1); len(got) != 3 {
-			t.Errorf("%d lines in 35s, want 3: at 0, 10.235 and 20.475s", len(got))
-		}
-	})
-}

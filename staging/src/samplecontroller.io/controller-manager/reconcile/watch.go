@@ -128,9 +128,7 @@ func (l *Loop) safely(ctx context.Context, event string, name cache.ObjectName, 
 		if value := recover(); value != nil {
 			err := &PanicError{Value: value, Stack: debug.Stack()}
 			l.progress.lose(name, event, err)
-			if ok, heldBack := l.flood.Allow(name.String(), event+err.Error()); ok {
-				klog.FromContext(ctx).Error(err, "Event handler panicked, the event is lost", "event", event, "object", name, "stack", string(err.Stack), "repeated", heldBack)
-			}
+			klog.FromContext(ctx).Error(err, "Event handler panicked, the event is lost", "event", event, "object", name, "stack", string(err.Stack))
 		}
 	}()
 	handle()

@@ -112,16 +112,10 @@ func forbiddenBackoff(failures int) time.Duration {
 	return min(time.Second<<min(max(failures, 1)-1, 5), 30*time.Second)
 }
 
-// log tells of a sync. What fails again and again for one cause is told now and then.
+// log logs what became of a sync.
 func (w *worker) log(logger klog.Logger, o Outcome, retries int) {
 	failed := func(message string, values ...any) {
-		object, cause := o.Key, o.Err.Error()
-		if apierrors.IsForbidden(o.Err) {
-			object, cause = "", "forbidden" // for many objects alike
-		}
-		if ok, heldBack := w.flood.Allow(object, cause); ok {
-			logger.Error(o.Err, message, append(values, "retries", retries, "repeated", heldBack)...)
-		}
+		logger.Error(o.Err, message, append(values, "retries", retries)...)
 	}
 	switch o.Result {
 	case ResultPanic:
@@ -133,6 +127,12 @@ func (w *worker) log(logger klog.Logger, o Outcome, retries int) {
 	case ResultTimeout:
 		failed("Sync took too long, retrying with backoff", "timeout", w.timeout)
 	case ResultError:
+		if apierrors.IsForbidden(o.Err) {
+			// Usually many objects are affected, and package writes logs the missing
+			// permission once.
+			logger.V(2).Info("Sync was forbidden, retrying with backoff", "err", o.Err, "retries", retries)
+			break
+		}
 		failed("Sync failed, retrying with backoff")
 	}
 	if logger := logger.V(4); logger.Enabled() { // else nothing is to be made of the values

@@ -370,10 +370,6 @@ func TestMetricsTellWhatControllersDo(t *testing.T) {
 # TYPE test_failing_objects gauge
 test_failing_objects{controller="bar-controller"} 0
 test_failing_objects{controller="foo-controller"} 1
-# HELP test_longest_sync_seconds [ALPHA] For how long the sync has been running that runs longest, by controller; 0 if none runs.
-# TYPE test_longest_sync_seconds gauge
-test_longest_sync_seconds{controller="bar-controller"} 0
-test_longest_sync_seconds{controller="foo-controller"} 0.999
 # HELP test_oldest_key_seconds [ALPHA] For how long the object has waited for a worker that has waited longest, by controller; 0 if none waits.
 # TYPE test_oldest_key_seconds gauge
 test_oldest_key_seconds{controller="bar-controller"} 0

@@ -17,14 +17,13 @@ import (
 // nothing.
 type Metrics struct {
 	metrics.BaseStableCollector
-	state, oldestKey, longestSync, failing *metrics.Desc
+	state, oldestKey, failing *metrics.Desc
 
 	supervisor atomic.Pointer[Supervisor]
 }
 
 // NewMetrics makes the gauges <namespace>_controller_state{controller,state},
-// ..._oldest_key_seconds{controller}, ..._longest_sync_seconds{controller} and
-// ..._failing_objects{controller} and registers them with register, usually
+// ..._oldest_key_seconds{controller} and ..._failing_objects{controller} and registers them with register, usually
 // legacyregistry.CustomMustRegister. Call it once in a process.
 func NewMetrics(namespace string, register func(...metrics.StableCollector)) *Metrics {
 	desc := func(name, help string, labels ...string) *metrics.Desc {
@@ -33,9 +32,8 @@ func NewMetrics(namespace string, register func(...metrics.StableCollector)) *Me
 	m := &Metrics{
 		state: desc("controller_state", "1 for the state that a controller is in, 0 for all others, by controller and state "+
 			"(Disabled, Standby, Starting, WaitingForAPI, Running, Degraded, Stopping).", "controller", "state"),
-		oldestKey:   desc("oldest_key_seconds", "For how long the object has waited for a worker that has waited longest, by controller; 0 if none waits.", "controller"),
-		longestSync: desc("longest_sync_seconds", "For how long the sync has been running that runs longest, by controller; 0 if none runs.", "controller"),
-		failing:     desc("failing_objects", "Number of objects whose last sync has failed and that are tried again with backoff, by controller.", "controller"),
+		oldestKey: desc("oldest_key_seconds", "For how long the object has waited for a worker that has waited longest, by controller; 0 if none waits.", "controller"),
+		failing:   desc("failing_objects", "Number of objects whose last sync has failed and that are tried again with backoff, by controller.", "controller"),
 	}
 	register(m)
 	return m
@@ -50,7 +48,7 @@ func (m *Metrics) watch(s *Supervisor) {
 
 // DescribeWithStability implements metrics.StableCollector.
 func (m *Metrics) DescribeWithStability(descs chan<- *metrics.Desc) {
-	for _, desc := range []*metrics.Desc{m.state, m.oldestKey, m.longestSync, m.failing} {
+	for _, desc := range []*metrics.Desc{m.state, m.oldestKey, m.failing} {
 		descs <- desc
 	}
 }
@@ -70,14 +68,13 @@ func (m *Metrics) CollectWithStability(all chan<- metrics.Metric) {
 			}
 			all <- metrics.NewLazyConstMetric(m.state, metrics.GaugeValue, is, status.Controller, string(state))
 		}
-		var oldest, longest time.Duration
+		var oldest time.Duration
 		failing := 0
 		for _, p := range status.Loops {
-			oldest, longest = max(oldest, age(p.Waiting, now)), max(longest, age(p.Running, now))
+			oldest = max(oldest, age(p.Waiting, now))
 			failing += p.Failing
 		}
 		all <- metrics.NewLazyConstMetric(m.oldestKey, metrics.GaugeValue, oldest.Seconds(), status.Controller)
-		all <- metrics.NewLazyConstMetric(m.longestSync, metrics.GaugeValue, longest.Seconds(), status.Controller)
 		all <- metrics.NewLazyConstMetric(m.failing, metrics.GaugeValue, float64(failing), status.Controller)
 	}
 }

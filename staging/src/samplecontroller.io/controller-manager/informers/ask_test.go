@@ -52,7 +52,7 @@ func TestOptionsOfTheHandleComeBeforeThoseOfWhoAsks(t *testing.T) {
 		configMaps := b.configMaps(WithTransform(mark("of who asks")), WithIndexers(cache.Indexers{"index": index}))
 		secrets := b.secrets()
 		b.handle.Start(b.ctx)
-		b.handle.WaitForSync(b.ctx)
+		b.waitForSync()
 		synctest.Wait()
 		if got := held(configMaps)["a"]; got != "of who asks" {
 			b.Errorf("the transform is that %s", got)

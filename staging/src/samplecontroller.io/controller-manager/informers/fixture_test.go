@@ -242,6 +242,15 @@ func (b *bubble) secrets() cache.TypedSharedIndexInformer[*corev1.ConfigMap] {
 	return Ask[*corev1.ConfigMap](b.handle, secrets, b.secretServer)
 }
 
+// waitForSync waits until all informers have synced, or returns false when the test ends.
+func (b *bubble) waitForSync() bool {
+	var checkers []cache.DoneChecker
+	for _, i := range b.handle.all() {
+		checkers = append(checkers, i.HasSyncedChecker())
+	}
+	return cache.WaitFor(b.ctx, "", checkers...)
+}
+
 // logged returns the messages that were logged since the last call, errors with a !.
 func (b *bubble) logged() []string {
 	var messages []string

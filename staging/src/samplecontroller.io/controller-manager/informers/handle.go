@@ -16,7 +16,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/cache"
 
 	"samplecontroller.io/controller-manager/internal/truncate"
 )
@@ -72,16 +71,6 @@ func (h *Handle) Shutdown() {
 	}
 	h.mutex.Unlock()
 	h.running.Wait()
-}
-
-// WaitForSync waits until all informers that were asked for hold what the API
-// server had when they were started. It returns false if ctx ended before.
-func (h *Handle) WaitForSync(ctx context.Context) bool {
-	var checkers []cache.DoneChecker
-	for _, i := range h.all() {
-		checkers = append(checkers, i.HasSyncedChecker())
-	}
-	return cache.WaitFor(ctx, "", checkers...)
 }
 
 // WaitUntilSettled waits until each informer that was asked for has synced or is known

@@ -22,8 +22,8 @@ func TestOnlyWhatWasAskedForIsStartedAndOnlyOnce(t *testing.T) {
 		b.configMaps()
 		b.handle.Start(b.ctx)
 		b.handle.Start(b.ctx)
-		if !b.handle.WaitForSync(b.ctx) {
-			b.Error("WaitForSync = false, want true")
+		if !b.waitForSync() {
+			b.Error("the informers have not synced")
 		}
 		if got := b.configMapServer.requested(); got["list"]+got["watch+"] != 1 {
 			b.Errorf("ConfigMaps were requested %v, want a list or its stream once", got)
@@ -83,23 +83,6 @@ func TestCheckNamesWhatHasNotSynced(t *testing.T) {
 	})
 }
 
-func TestWaitForSyncEndsWithItsContext(t *testing.T) {
-	inBubble(t, func(b *bubble) {
-		b.configMapServer.err = notFound
-		b.configMaps()
-		b.handle.Start(b.ctx)
-
-		ctx, cancel := context.WithTimeout(b.ctx, time.Hour)
-		defer cancel()
-		if b.handle.WaitForSync(ctx) {
-			b.Error("WaitForSync = true, want false: nothing has synced")
-		}
-		if ctx.Err() == nil {
-			b.Error("WaitForSync returned before its context had ended")
-		}
-	})
-}
-
 func TestInformersThatAreAskedForLaterAreStartedByAnotherStart(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.configMaps()
@@ -110,8 +93,8 @@ func TestInformersThatAreAskedForLaterAreStartedByAnotherStart(t *testing.T) {
 			b.Errorf("Check: %v, want one that names the informer that was not started", err)
 		}
 		b.handle.Start(b.ctx)
-		if !b.handle.WaitForSync(b.ctx) {
-			b.Error("WaitForSync = false, want true")
+		if !b.waitForSync() {
+			b.Error("the informers have not synced")
 		}
 		// It stops those of both starts: else it would wait for ever.
 		b.handle.Shutdown()

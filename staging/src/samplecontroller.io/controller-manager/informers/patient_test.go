@@ -186,7 +186,7 @@ func TestAWatchThatEndsAtOnceIsNoFailure(t *testing.T) {
 		}
 		informer := b.configMaps(WithTransform(store))
 		b.handle.Start(b.ctx)
-		b.handle.WaitForSync(b.ctx)
+		b.waitForSync()
 		synctest.Wait()
 		for range 5 {
 			b.configMapServer.close()
@@ -242,7 +242,7 @@ func TestAfterAnOutageAllIsReadWithinASecond(t *testing.T) {
 		b.configMapServer.answer(nil)
 		b.secretServer.answer(nil)
 		begin := time.Now()
-		if !b.handle.WaitForSync(b.ctx) || time.Since(begin) > retryPeriod+10*time.Millisecond {
+		if !b.waitForSync() || time.Since(begin) > retryPeriod+10*time.Millisecond {
 			b.Errorf("read %v after the API server's return", time.Since(begin))
 		}
 	})

@@ -29,7 +29,7 @@ func TestTheOrderOfStartAndStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcess(t)
 		p.config.Controllers = []controller.Controller{&fake{name: "foo-controller", story: p.story, run: func(ctx context.Context) error {
-			if !p.config.Informers.WaitForSync(ctx) {
+			if !p.config.Informers.WaitUntilSettled(ctx) {
 				t.Error("informers have not synced during the term")
 			}
 			<-ctx.Done()

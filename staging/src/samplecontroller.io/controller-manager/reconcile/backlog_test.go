@@ -68,7 +68,7 @@ func editsDuringBacklog(t *testing.T, order func(*backlog) workqueue.Queue[cache
 		}
 		l := New(loopName, look)
 		l.progress.work()
-		backlog, rateLimiter := newBacklog(), l.rateLimiter()
+		backlog, rateLimiter := newBacklog(), newRateLimiter()
 		w := &worker{Loop: l, queue: newQueue("", rateLimiter, order(backlog)), rateLimiter: rateLimiter}
 		for i := range keys {
 			left[key(i)] = true

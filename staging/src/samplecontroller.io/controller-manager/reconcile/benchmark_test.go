@@ -54,7 +54,7 @@ func BenchmarkKey(b *testing.B) {
 	for name, options := range map[string][]Option{"fixed workers": nil, "adaptive workers": {WithAdaptiveWorkers(time.Second)}} {
 		b.Run(name, func(b *testing.B) {
 			l := New(loopName, func(context.Context, cache.ObjectName) (time.Duration, error) { return 0, nil }, options...)
-			rateLimiter := l.rateLimiter()
+			rateLimiter := newRateLimiter()
 			queue := newQueue(loopName, rateLimiter, newOrder(newBacklog()))
 			defer queue.ShutDown()
 			w := &worker{Loop: l, queue: queue, rateLimiter: rateLimiter}

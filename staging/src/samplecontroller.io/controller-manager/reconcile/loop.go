@@ -31,18 +31,17 @@ type SyncFunc func(ctx context.Context, key cache.ObjectName) (requeueAfter time
 // Loop feeds the keys that its watches wake to its SyncFunc. Make it with
 // [New], tell it what to watch with [For] and [Watch], then call [Loop.Run].
 type Loop struct {
-	name        string
-	queue       string
-	sync        SyncFunc
-	watches     []watch
-	workers     int
-	rateLimiter func() workqueue.TypedRateLimiter[cache.ObjectName]
-	observe     Observer
-	resyncs     bool
-	timeout     time.Duration
-	limit       *limit
-	sources     Sources
-	progress    *progress
+	name     string
+	queue    string
+	sync     SyncFunc
+	watches  []watch
+	workers  int
+	observe  Observer
+	resyncs  bool
+	timeout  time.Duration
+	limit    *limit
+	sources  Sources
+	progress *progress
 }
 
 // watch is one informer that wakes keys.
@@ -65,13 +64,12 @@ type registered struct {
 // runs, and nothing is to be cleaned up, before [Loop.Run].
 func New(name string, sync SyncFunc, opts ...Option) *Loop {
 	l := &Loop{
-		name:        name,
-		queue:       name,
-		sync:        sync,
-		workers:     1,
-		rateLimiter: DefaultRateLimiter,
-		observe:     func(context.Context, Outcome) {},
-		progress:    newProgress(),
+		name:     name,
+		queue:    name,
+		sync:     sync,
+		workers:  1,
+		observe:  func(context.Context, Outcome) {},
+		progress: newProgress(),
 	}
 	for _, opt := range opts {
 		opt(l)
@@ -128,7 +126,7 @@ func (l *Loop) Run(ctx context.Context) error {
 func (l *Loop) work(ctx context.Context) error {
 	defer l.progress.rest(nil) // the keys go with their queue, also if the next begins at once
 	backlog := newBacklog()
-	rateLimiter := l.rateLimiter()
+	rateLimiter := newRateLimiter()
 	queue := newQueue(l.queue, rateLimiter, newOrder(backlog))
 	var wg sync.WaitGroup
 	defer wg.Wait()

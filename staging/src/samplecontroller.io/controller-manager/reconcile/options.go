@@ -20,12 +20,6 @@ func WithWorkers(workers int) Option {
 	return func(l *Loop) { l.workers = workers }
 }
 
-// WithRateLimiter replaces [DefaultRateLimiter]. The function is called once
-// for each Run, so that a new Run begins without the backoffs of the last.
-func WithRateLimiter(newRateLimiter func() workqueue.TypedRateLimiter[cache.ObjectName]) Option {
-	return func(l *Loop) { l.rateLimiter = newRateLimiter }
-}
-
 // WithObserver has each outcome passed to observe.
 func WithObserver(observe Observer) Option {
 	return func(l *Loop) { l.observe = observe }
@@ -68,10 +62,10 @@ func WithAdaptiveWorkers(writeTimeout time.Duration) Option {
 	return func(l *Loop) { l.limit = &limit{timeout: writeTimeout} }
 }
 
-// DefaultRateLimiter backs off each key by itself, from 5 ms doubling to 5
+// newRateLimiter backs off each key by itself, from 5 ms doubling to 5
 // minutes. There is no limit over all keys: the API server's priority and
 // fairness knows better how much it can take.
-func DefaultRateLimiter() workqueue.TypedRateLimiter[cache.ObjectName] {
+func newRateLimiter() workqueue.TypedRateLimiter[cache.ObjectName] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](5*time.Millisecond, 5*time.Minute)
 }
 

@@ -111,7 +111,7 @@ func TestAFloodOfChangesDoesNotStopTheBacklog(t *testing.T) {
 // TestAKeyThatIsWokenWhileTheBacklogIsReleased comes once, and at once.
 func TestAKeyThatIsWokenWhileTheBacklogIsReleased(t *testing.T) {
 	backlog := newBacklog()
-	queue := newQueue("", DefaultRateLimiter(), newOrder(backlog))
+	queue := newQueue("", newRateLimiter(), newOrder(backlog))
 	defer queue.ShutDown()
 	a, b, c := cache.NewObjectName("default", "a"), cache.NewObjectName("default", "b"), cache.NewObjectName("default", "c")
 	for i, key := range []cache.ObjectName{a, b, c} {

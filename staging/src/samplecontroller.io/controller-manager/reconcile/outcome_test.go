@@ -17,7 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/workqueue"
 )
 
 var errBroken = errors.New("broken")
@@ -273,18 +272,6 @@ func TestEachRunBeginsWithoutTheBackoffsOfTheLast(t *testing.T) {
 				t.Errorf("syncs (-want +got):\n%s", diff)
 			}
 			s.reset()
-		}
-	})
-}
-
-func TestARateLimiterReplacesTheDefault(t *testing.T) {
-	inBubble(t, 0, func(b *bubble) {
-		s := syncs{result: func(string, int) (time.Duration, error) { return 0, errBroken }}
-		syncOne(b, &s, 150*time.Second, WithRateLimiter(func() workqueue.TypedRateLimiter[cache.ObjectName] {
-			return workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](time.Minute, time.Minute)
-		}))
-		if diff := cmp.Diff([]time.Duration{0, time.Minute, 2 * time.Minute}, s.times("default/foo")); diff != "" {
-			t.Errorf("syncs (-want +got):\n%s", diff)
 		}
 	})
 }

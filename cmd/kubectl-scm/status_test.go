@@ -130,7 +130,8 @@ func TestReplicaSeesOnlyReaderToken(t *testing.T) {
 }
 
 func TestAnswers(t *testing.T) {
-	page := debug.Explanation{Controller: "foo-controller", Object: "a/b", State: "Running", Next: "nothing"}
+	page := debug.Explanation{Controller: "foo-controller", Object: "a/b", State: "Running"}
+	page.Next = "nothing"
 	kubeconfig := operator(t)
 	for name, test := range map[string]struct {
 		code                 int

@@ -5,12 +5,11 @@ package workload
 
 import (
 	"fmt"
-	"maps"
-	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/types"
+	utilcache "k8s.io/apimachinery/pkg/util/cache"
 
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 )
@@ -31,9 +30,7 @@ const (
 // correct each other as fast as they can. And what admission changes in each write would be
 // written again with each event. It is lost with the process; a new one starts from zero.
 type corrections struct {
-	mutex   sync.Mutex
-	byField map[parentField]correction
-	swept   time.Time
+	byField *utilcache.Expiring // a correction by parentField
 }
 
 type parentField struct {
@@ -52,24 +49,29 @@ type correction struct {
 
 // of returns which fields are not to be written now, what to say of them, nil if there is
 // nothing to say, and when to look again. live is nil if there is no Deployment.
-func (c *corrections) of(p Parent, live *appsv1.Deployment, now time.Time) (hold Fields, obstacle *Obstacle, again time.Duration) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
+func (c corrections) of(p Parent, live *appsv1.Deployment, now time.Time) (hold Fields, obstacle *Obstacle, again time.Duration) {
 	if live == nil {
 		return Fields{}, nil, 0
 	}
 	for f := range fieldCount {
-		correction, ok := c.byField[parentField{p.GetUID(), f}]
-		if !ok || correction.generation != p.GetGeneration() {
+		noted := c.get(p, f)
+		if noted.last.IsZero() || noted.generation != p.GetGeneration() {
 			continue
 		}
-		held, said, wait := correction.judge(p, live, f, now)
+		held, said, wait := noted.judge(p, live, f, now)
 		if hold[f] = held; obstacle == nil {
 			obstacle = said
 		}
 		again = sooner(again, wait)
 	}
 	return hold, obstacle, again
+}
+
+// get returns what is remembered of a field of the parent, the zero value if nothing is.
+func (c corrections) get(p Parent, f Field) correction {
+	known, _ := c.byField.Get(parentField{p.GetUID(), f})
+	noted, _ := known.(correction)
+	return noted
 }
 
 // judge is [corrections.of] for one field.
@@ -115,16 +117,12 @@ func (p Parent) rewritten(live *appsv1.Deployment, f Field) *Obstacle {
 
 // note notes that the field was written as the parent declares it, and what came of it.
 // before is nil if the Deployment was created.
-func (c *corrections) note(p Parent, f Field, before, after *appsv1.Deployment, fieldManager string, now time.Time) {
+func (c corrections) note(p Parent, f Field, before, after *appsv1.Deployment, fieldManager string, now time.Time) {
 	rewritten := p.differs(after, f)
 	if before == nil && !rewritten {
 		return
 	}
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	c.sweep(now)
-	key := parentField{p.GetUID(), f}
-	noted := c.byField[key]
+	noted := c.get(p, f)
 	if noted.generation != p.GetGeneration() || now.Sub(noted.last) >= 2*contestPeriod {
 		noted.count = 0
 	}
@@ -133,25 +131,11 @@ func (c *corrections) note(p Parent, f Field, before, after *appsv1.Deployment, 
 		noted.rival = rivalOf(before, f, fieldManager)
 	}
 	noted.generation, noted.last, noted.rewritten = p.GetGeneration(), now, ""
+	ttl := 2 * contestPeriod
 	if rewritten {
-		noted.rewritten = valueOf(after, f)
+		noted.rewritten, ttl = valueOf(after, f), rewriteRetry
 	}
-	c.byField[key] = noted
-}
-
-// sweep drops expired corrections from time to time.
-func (c *corrections) sweep(now time.Time) {
-	if c.byField == nil {
-		c.byField = map[parentField]correction{}
-	}
-	if now.Sub(c.swept) < 2*contestPeriod {
-		return
-	}
-	c.swept = now
-	maps.DeleteFunc(c.byField, func(_ parentField, noted correction) bool {
-		elapsed := now.Sub(noted.last)
-		return elapsed >= rewriteRetry || noted.rewritten == "" && elapsed >= 2*contestPeriod
-	})
+	c.byField.Set(parentField{p.GetUID(), f}, noted, ttl)
 }
 
 // sooner returns the shorter of two times after which to look again; 0 is never.

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	utilcache "k8s.io/apimachinery/pkg/util/cache"
 	clienttesting "k8s.io/client-go/testing"
 	testingclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -123,16 +124,15 @@ func TestSlowCorrectionsAreNoContest(t *testing.T) {
 }
 
 func TestContestsThatAreOverAreForgotten(t *testing.T) {
-	var corrections corrections
-	now := time.Now()
+	clock := testingclock.NewFakeClock(time.Now())
+	corrections := corrections{utilcache.NewExpiringWithClock(clock)}
 	for i := range 100 { // one after the other, each once
 		p := parent()
 		p.SetUID(types.UID(strconv.Itoa(i)))
-		corrections.note(p, Replicas, contested(), deployment(), "test-manager", now)
-		now = now.Add(contestPeriod)
+		corrections.note(p, Replicas, contested(), deployment(), "test-manager", clock.Now())
+		clock.Step(contestPeriod)
 	}
-	// Those that are not over, and those that came to be since the last sweep.
-	if n := len(corrections.byField); n > 4 {
+	if n := corrections.byField.Len(); n > 2 {
 		t.Errorf("%d contests are remembered", n)
 	}
 }

@@ -9,14 +9,13 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	utilcache "k8s.io/apimachinery/pkg/util/cache"
 
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 )
@@ -43,9 +42,7 @@ type write struct {
 // status that tells of a denial does: if its words were new each time, as those of
 // a webhook may be, then each try would cause the next.
 type denials struct {
-	mutex    sync.Mutex
-	byParent map[types.UID]denial
-	swept    time.Time
+	byParent *utilcache.Expiring // a denial by UID
 }
 
 // denial is what is remembered of one parent.
@@ -59,14 +56,19 @@ type denial struct {
 
 // of returns the denial of the parent's next write and after how long to try it
 // again, or nil if it may be tried now.
-func (d *denials) of(p Parent, next write, now time.Time) (*Obstacle, time.Duration) {
-	d.mutex.Lock()
-	defer d.mutex.Unlock()
-	denial, ok := d.byParent[p.GetUID()]
-	if !ok || !denial.same(p, next) || !now.Before(denial.again) {
+func (d denials) of(p Parent, next write, now time.Time) (*Obstacle, time.Duration) {
+	denial := d.get(p)
+	if !denial.same(p, next) || !now.Before(denial.again) {
 		return nil, 0
 	}
 	return denial.obstacle, denial.again.Sub(now)
+}
+
+// get returns the denial of the parent, the zero value if there is none.
+func (d denials) get(p Parent) denial {
+	known, _ := d.byParent.Get(p.GetUID())
+	current, _ := known.(denial)
+	return current
 }
 
 func (d denial) same(p Parent, next write) bool {
@@ -76,11 +78,8 @@ func (d denial) same(p Parent, next write) bool {
 // note notes that a write was denied just now with an error of which there is a
 // denialOf, and returns what to say of it and after how long to try again. There is
 // nothing to say of what may be a hiccup.
-func (d *denials) note(p Parent, denied write, err error, now time.Time) (*Obstacle, time.Duration) {
-	d.mutex.Lock()
-	defer d.mutex.Unlock()
-	d.sweep(now)
-	current := d.byParent[p.GetUID()]
+func (d denials) note(p Parent, denied write, err error, now time.Time) (*Obstacle, time.Duration) {
+	current := d.get(p)
 	if !current.same(p, denied) {
 		current = denial{generation: p.GetGeneration(), write: denied}
 	}
@@ -106,7 +105,7 @@ func (d *denials) note(p Parent, denied write, err error, now time.Time) (*Obsta
 		current.obstacle = &Obstacle{Reason: workloadv1alpha1.ReasonWriteDenied, Message: s.Message, Quotes: s.Code == http.StatusUnprocessableEntity}
 	}
 	current.again = now.Add(wait)
-	d.byParent[p.GetUID()] = current
+	d.byParent.Set(p.GetUID(), current, wait+lastRetry) // one that is gone does not come again
 	return current.obstacle, wait
 }
 
@@ -126,27 +125,7 @@ func isTerminating(status metav1.Status) bool {
 }
 
 // forget forgets the denials of a parent, whose write was not denied.
-func (d *denials) forget(p Parent) {
-	d.mutex.Lock()
-	defer d.mutex.Unlock()
-	delete(d.byParent, p.GetUID())
-}
-
-// sweep forgets now and then those who did not come again in time: they are gone.
-func (d *denials) sweep(now time.Time) {
-	if d.byParent == nil {
-		d.byParent = map[types.UID]denial{}
-	}
-	if now.Sub(d.swept) < lastRetry {
-		return
-	}
-	d.swept = now
-	for uid, denial := range d.byParent {
-		if now.Sub(denial.again) > lastRetry {
-			delete(d.byParent, uid)
-		}
-	}
-}
+func (d denials) forget(p Parent) { d.byParent.Delete(p.GetUID()) }
 
 // denialOf returns what the API server says about a write that it denies on its
 // merits, for a quota, an admission policy, a webhook or a missing permission. It returns

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	utilcache "k8s.io/apimachinery/pkg/util/cache"
 	clienttesting "k8s.io/client-go/testing"
 	testingclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -152,8 +153,8 @@ func TestDeniedWriteIsTriedAgainInItsTime(t *testing.T) {
 	if state, err := keeper.Keep(t.Context(), parent()); err != nil || !state.Written || state.Obstacle != nil {
 		t.Errorf("Keep() = %+v, %v, want the Deployment", state, err)
 	}
-	if len(keeper.denials.byParent) != 0 {
-		t.Errorf("%v is remembered, want nothing", keeper.denials.byParent)
+	if n := keeper.denials.byParent.Len(); n != 0 {
+		t.Errorf("%d denials are remembered, want none", n)
 	}
 }
 
@@ -265,14 +266,15 @@ func TestDenialHoldsForWhatWasDenied(t *testing.T) {
 }
 
 func TestDenialsOfTheGoneAreForgotten(t *testing.T) {
-	var d denials
-	now := time.Now()
+	clock := testingclock.NewFakeClock(time.Now())
+	d := denials{utilcache.NewExpiringWithClock(clock)}
 	for i := range 100 {
 		p := parent()
 		p.Object = &metav1.ObjectMeta{UID: types.UID(fmt.Sprint(i))}
-		d.note(p, write{"create", "web"}, exceededQuota, now.Add(time.Duration(i)*time.Hour))
+		d.note(p, write{"create", "web"}, exceededQuota, clock.Now())
+		clock.Step(time.Hour)
 	}
-	if len(d.byParent) != 1 {
-		t.Errorf("%d are remembered, want the last", len(d.byParent))
+	if n := d.byParent.Len(); n != 1 {
+		t.Errorf("%d are remembered, want the last", n)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
+	utilcache "k8s.io/apimachinery/pkg/util/cache"
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -50,7 +51,10 @@ func NewKeeper(parents reconcile.VersionedStore, deployments cache.TypedSharedIn
 	if err := ownership.Index(deployments); err != nil {
 		return nil, fmt.Errorf("Deployments: %w", err)
 	}
-	return &Keeper{deployments: deployments.GetTypedIndexer(), client: client, writes: transport, fieldManager: fieldManager, clock: clock.RealClock{}, confirmed: confirmations{parents: parents}}, nil
+	return &Keeper{
+		deployments: deployments.GetTypedIndexer(), client: client, writes: transport, fieldManager: fieldManager, clock: clock.RealClock{},
+		corrections: corrections{utilcache.NewExpiring()}, denials: denials{utilcache.NewExpiring()}, confirmed: confirmations{parents: parents},
+	}, nil
 }
 
 // Begin begins a term: since the last one, another process may have written. It must not

@@ -30,9 +30,8 @@ const (
 type Progress struct {
 	// Queue is the name of the loop's queue.
 	Queue string `json:"name"`
-	// Working says whether the loop has workers that take keys, Since when that began
-	// or ended. Obstacle is why not, if it was told to run: what it reads is not
-	// served.
+	// Working says whether workers take keys, Since when that began or ended, and Obstacle
+	// why they do not: what the loop reads is not served.
 	Working  bool      `json:"-"`
 	Since    time.Time `json:"-"`
 	Obstacle error     `json:"-"`
@@ -62,15 +61,13 @@ type Turns struct {
 
 // Turn is a key whose turn has come or will come.
 type Turn struct {
-	// Key is the namespace and name of the object.
-	Key string `json:"key"`
+	Key string `json:"key"` // namespace/name
 	// Trigger is what woke it, as in an [Outcome].
 	Trigger string `json:"trigger,omitempty"`
 	// Time is since when it is being synced or waits for a worker, or when its time
 	// comes.
 	Time time.Time `json:"time"`
-	// Retries is how often it has failed in a row, Error why the last time, without values
-	// of objects.
+	// Retries is how often it has failed in a row, Error why, without values of objects.
 	Retries int    `json:"retries,omitempty"`
 	Error   string `json:"error,omitempty"`
 }
@@ -227,8 +224,7 @@ func (l *Loop) ProgressOf(key cache.ObjectName) Progress {
 	p := l.progress
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	name := key.String()
-	told := p.tell(l.queue, maxRecent, func(another string) bool { return another == name })
+	told := p.tell(l.queue, maxRecent, func(another string) bool { return another == key.String() })
 	if a := p.keys[key]; a != nil {
 		told.add(key, a, 1, time.Now())
 	}
@@ -237,9 +233,8 @@ func (l *Loop) ProgressOf(key cache.ObjectName) Progress {
 
 // tell tells all but the keys, and of the syncs those of keys that are asked for.
 func (p *progress) tell(queue string, limit int, asked func(string) bool) Progress {
-	none := Turns{First: []Turn{}}
 	return Progress{
-		Queue: queue, Running: none, Waiting: none, Delayed: none, Working: p.working, Since: p.since, Obstacle: p.obstacle,
+		Queue: queue, Running: Turns{First: []Turn{}}, Waiting: Turns{First: []Turn{}}, Delayed: Turns{First: []Turn{}}, Working: p.working, Since: p.since, Obstacle: p.obstacle,
 		LastSuccess: p.lastSuccess, Lost: p.lost,
 		Recent: p.recent.newest(limit, asked), Failures: p.failures.newest(limit, asked),
 	}

@@ -92,7 +92,7 @@ func complaintAbout(args []string, err error) string {
 		return ""
 	}
 	refusals := []error{err}
-	if mistakes := (options.Mistakes)(nil); errors.As(err, &mistakes) {
+	if mistakes := (options.InvalidFlags)(nil); errors.As(err, &mistakes) {
 		refusals = mistakes
 	}
 	for _, refusal := range refusals {

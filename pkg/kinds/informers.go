@@ -31,7 +31,7 @@ func Foos(c *controller.Context) (cache.TypedSharedIndexInformer[*samplev1alpha1
 	if err != nil {
 		return nil, err
 	}
-	return informers.Ask[*samplev1alpha1.Foo](c.Informers(), samplev1alpha1.SchemeGroupVersion.WithResource("foos"), client.Foos(c.Namespace()),
+	return informers.InformerFor[*samplev1alpha1.Foo](c.Informers(), samplev1alpha1.SchemeGroupVersion.WithResource("foos"), client.Foos(c.Namespace()),
 		informers.WithTransform(trim)), nil
 }
 
@@ -41,7 +41,7 @@ func Icecreams(c *controller.Context) (cache.TypedSharedIndexInformer[*icecreamv
 	if err != nil {
 		return nil, err
 	}
-	return informers.Ask[*icecreamv1alpha1.Icecream](c.Informers(), icecreamv1alpha1.SchemeGroupVersion.WithResource("icecreams"), client.Icecreams(c.Namespace()),
+	return informers.InformerFor[*icecreamv1alpha1.Icecream](c.Informers(), icecreamv1alpha1.SchemeGroupVersion.WithResource("icecreams"), client.Icecreams(c.Namespace()),
 		informers.WithTransform(trim)), nil
 }
 
@@ -55,8 +55,8 @@ func Deployments(c *controller.Context) (cache.TypedSharedIndexInformer[*appsv1.
 	return deployments(c.Informers(), client.Deployments(c.Namespace()), c.StatusGroups()), nil
 }
 
-func deployments(handle *informers.Handle, client appsv1client.DeploymentInterface, groups sets.Set[string]) cache.TypedSharedIndexInformer[*appsv1.Deployment] {
-	return informers.Ask[*appsv1.Deployment](handle, appsv1.SchemeGroupVersion.WithResource("deployments"), client,
+func deployments(handle *informers.Factory, client appsv1client.DeploymentInterface, groups sets.Set[string]) cache.TypedSharedIndexInformer[*appsv1.Deployment] {
+	return informers.InformerFor[*appsv1.Deployment](handle, appsv1.SchemeGroupVersion.WithResource("deployments"), client,
 		informers.WithTransform(trimDeployment(groups)))
 }
 
@@ -88,12 +88,12 @@ func Chain(c *controller.Context) (ownership.Informers, error) {
 
 var replicaSetResource = appsv1.SchemeGroupVersion.WithResource("replicasets")
 
-func chain(handle *informers.Handle, pods corev1client.PodInterface, replicaSets metadata.ResourceInterface,
+func chain(handle *informers.Factory, pods corev1client.PodInterface, replicaSets metadata.ResourceInterface,
 	deployments cache.TypedSharedIndexInformer[*appsv1.Deployment]) ownership.Informers {
 	return ownership.Informers{
-		Pods: informers.Ask[*podrecord.Record](handle, corev1.SchemeGroupVersion.WithResource("pods"), pods,
+		Pods: informers.InformerFor[*podrecord.Record](handle, corev1.SchemeGroupVersion.WithResource("pods"), pods,
 			informers.WithSelector(podrecord.Selector), informers.WithIndexers(podrecord.Indexers()), informers.WithTransform(podrecord.Transform)),
-		ReplicaSets: informers.Ask[*metav1.PartialObjectMetadata](handle, replicaSetResource, replicaSets,
+		ReplicaSets: informers.InformerFor[*metav1.PartialObjectMetadata](handle, replicaSetResource, replicaSets,
 			informers.WithSelector(podrecord.Selector), informers.WithTransform(ownership.TrimReplicaSet)),
 		Deployments: deployments,
 	}

@@ -44,7 +44,7 @@ func TestDeploymentsOfServedKindsAreCached(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				handle := informers.NewHandle(informers.WithoutWatchList())
+				handle := informers.NewFactory(informers.WithoutWatchList())
 				informer := deployments(handle, kubefake.NewClientset(deployment.DeepCopy()).AppsV1().Deployments(""), sets.New(test.group))
 				handle.Start(t.Context())
 				defer handle.Shutdown()
@@ -92,7 +92,7 @@ func TestPodsAndReplicaSetsAreSelectedAndTrimmed(t *testing.T) {
 			})
 		}
 
-		handle := informers.NewHandle(informers.WithoutWatchList())
+		handle := informers.NewFactory(informers.WithoutWatchList())
 		chain := chain(handle, kube.CoreV1().Pods(""), metadata.Resource(replicaSetResource),
 			deployments(handle, kube.AppsV1().Deployments(""), sets.New[string]()))
 		handle.Start(t.Context())

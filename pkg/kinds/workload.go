@@ -35,7 +35,7 @@ func WorkloadOptions[T workload.Object](c *controller.Context, resource schema.G
 		Deployments: deployments,
 		Client:      client,
 		Writes:      c.Writes(),
-		Written:     c.Written(resource),
+		Consistency: c.ConsistencyStore(resource),
 		Recorder:    c.Recorder(),
 		Loop:        c.LoopOptions(),
 	}, nil

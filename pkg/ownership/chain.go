@@ -111,7 +111,7 @@ func (c *Chain) DeploymentOf(pod *podrecord.Record) *appsv1.Deployment {
 func (c *Chain) OfPod(kind schema.GroupVersionKind) func(*podrecord.Record) []cache.ObjectName {
 	return func(pod *podrecord.Record) []cache.ObjectName {
 		if d := c.DeploymentOf(pod); d != nil {
-			return Parent(kind, d)
+			return OwnerKeys(kind, d)
 		}
 		return nil
 	}
@@ -121,7 +121,7 @@ func (c *Chain) OfPod(kind schema.GroupVersionKind) func(*podrecord.Record) []ca
 func (c *Chain) OfReplicaSet(kind schema.GroupVersionKind) func(*metav1.PartialObjectMetadata) []cache.ObjectName {
 	return func(rs *metav1.PartialObjectMetadata) []cache.ObjectName {
 		if d := c.deploymentOfReplicaSet(rs); d != nil {
-			return Parent(kind, d)
+			return OwnerKeys(kind, d)
 		}
 		return nil
 	}
@@ -139,9 +139,9 @@ func (c *Chain) deploymentOfReplicaSet(rs *metav1.PartialObjectMetadata) *appsv1
 	return d
 }
 
-// Parent returns the key of the object of the given kind that the object's controller
+// OwnerKeys returns the key of the object of the given kind that the object's controller
 // owner reference names, if it names one.
-func Parent(kind schema.GroupVersionKind, obj metav1.Object) []cache.ObjectName {
+func OwnerKeys(kind schema.GroupVersionKind, obj metav1.Object) []cache.ObjectName {
 	owner := metav1.GetControllerOfNoCopy(obj)
 	if owner == nil || owner.Kind != kind.Kind {
 		return nil

@@ -176,7 +176,7 @@ func TestParent(t *testing.T) {
 		"of another version":      {[]metav1.OwnerReference{anotherVersion}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, Parent(icecream, deployment("web", test.owners...))); diff != "" {
+			if diff := cmp.Diff(test.want, OwnerKeys(icecream, deployment("web", test.owners...))); diff != "" {
 				t.Errorf("unexpected parent (-want +got):\n%s", diff)
 			}
 		})

@@ -31,12 +31,12 @@ func BenchmarkDecide(b *testing.B) {
 	f := newFixture(b, fooKind(), fooKind().example())
 	f.serve()
 	foo := f.object().(*samplev1alpha1.Foo)
-	parent := workload.Parent{Object: foo, Kind: f.kind.GroupVersionKind, DeploymentName: deploymentName, Replicas: ptr.To[int32](1)}
+	parent := workload.Owner{Object: foo, Kind: f.kind.GroupVersionKind, DeploymentName: deploymentName, Replicas: ptr.To[int32](1)}
 	view := workload.View{Live: f.deployment()}
 	b.Run("nothing", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if d := workload.Decide(parent, view); d.Patch != nil || d.Obstacle != nil {
+			if d := workload.Decide(parent, view); d.Patch != nil || d.Blocker != nil {
 				b.Fatalf("decided %+v", d)
 			}
 		}

@@ -47,7 +47,7 @@ func (c *confirmations) begin() {
 	c.byKey, c.version, c.caughtUp = nil, "", false
 }
 
-func (c *confirmations) has(p Parent) bool {
+func (c *confirmations) has(p Owner) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if !c.caughtUp && c.version != "" {
@@ -69,7 +69,7 @@ func (c *confirmations) look(version string) {
 	}
 }
 
-func (c *confirmations) add(p Parent) {
+func (c *confirmations) add(p Owner) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.caughtUp {
@@ -88,8 +88,8 @@ func (c *confirmations) forget(key cache.ObjectName) {
 	delete(c.byKey, key)
 }
 
-// confirmParent returns an error unless the parent may be relied on for the next write.
-func (k *Keeper) confirmParent(ctx context.Context, p Parent, view View, next write) error {
+// confirmOwner returns an error unless the parent may be relied on for the next write.
+func (k *Reconciler) confirmOwner(ctx context.Context, p Owner, view View, next write) error {
 	switch {
 	case next == write{} || p.Confirm == nil:
 		return nil
@@ -125,7 +125,7 @@ func (c *Controller[T]) confirm(ctx context.Context, key cache.ObjectName, obj T
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String(),
 	})
 	if err != nil {
-		return "", fmt.Errorf("confirming %s: %w", c.kind.Parent(obj), err)
+		return "", fmt.Errorf("confirming %s: %w", c.kind.Owner(obj), err)
 	}
 	for _, now := range found {
 		if now.GetName() != key.Name {
@@ -135,10 +135,10 @@ func (c *Controller[T]) confirm(ctx context.Context, key cache.ObjectName, obj T
 			return version, nil
 		}
 		klog.FromContext(ctx).V(2).Info("Not writing, the object is no longer as cached", "generation", now.GetGeneration(), "cachedGeneration", obj.GetGeneration())
-		c.written.Note(key, c.objects, now.GetResourceVersion())
+		c.consistency.WroteAt(key, c.objects, now.GetResourceVersion())
 		return version, reconcile.ErrStale
 	}
 	klog.FromContext(ctx).V(2).Info("Not writing, the object is gone")
-	c.written.Refused(key, c.objects, obj)
+	c.consistency.Conflicted(key, c.objects, obj)
 	return version, reconcile.ErrStale
 }

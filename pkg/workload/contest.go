@@ -49,7 +49,7 @@ type correction struct {
 
 // of returns which fields are not to be written now, what to say of them, nil if there is
 // nothing to say, and when to look again. live is nil if there is no Deployment.
-func (c corrections) of(p Parent, live *appsv1.Deployment, now time.Time) (hold Fields, obstacle *Obstacle, again time.Duration) {
+func (c corrections) of(p Owner, live *appsv1.Deployment, now time.Time) (hold Fields, blocker *Blocker, again time.Duration) {
 	if live == nil {
 		return Fields{}, nil, 0
 	}
@@ -59,23 +59,23 @@ func (c corrections) of(p Parent, live *appsv1.Deployment, now time.Time) (hold 
 			continue
 		}
 		held, said, wait := noted.judge(p, live, f, now)
-		if hold[f] = held; obstacle == nil {
-			obstacle = said
+		if hold[f] = held; blocker == nil {
+			blocker = said
 		}
 		again = sooner(again, wait)
 	}
-	return hold, obstacle, again
+	return hold, blocker, again
 }
 
 // get returns what is remembered of a field of the parent, the zero value if nothing is.
-func (c corrections) get(p Parent, f Field) correction {
+func (c corrections) get(p Owner, f Field) correction {
 	known, _ := c.byField.Get(parentField{p.GetUID(), f})
 	noted, _ := known.(correction)
 	return noted
 }
 
 // judge is [corrections.of] for one field.
-func (c correction) judge(p Parent, live *appsv1.Deployment, f Field, now time.Time) (hold bool, obstacle *Obstacle, again time.Duration) {
+func (c correction) judge(p Owner, live *appsv1.Deployment, f Field, now time.Time) (hold bool, blocker *Blocker, again time.Duration) {
 	elapsed := now.Sub(c.last)
 	if c.rewritten != "" && c.rewritten == valueOf(live, f) && elapsed < rewriteRetry {
 		return true, p.rewritten(live, f), rewriteRetry - elapsed
@@ -90,12 +90,12 @@ func (c correction) judge(p Parent, live *appsv1.Deployment, f Field, now time.T
 }
 
 // contested says that somebody else sets the field, too.
-func (p Parent) contested(live *appsv1.Deployment, f Field, rival string) *Obstacle {
+func (p Owner) contested(live *appsv1.Deployment, f Field, rival string) *Blocker {
 	reason, what, declared := workloadv1alpha1.ReasonReplicasContested, "spec.replicas", "spec.replicas"
 	if f == Image {
 		reason, what, declared = workloadv1alpha1.ReasonImageContested, fmt.Sprintf("the image of container %q", containerName), "spec.image"
 	}
-	return &Obstacle{
+	return &Blocker{
 		Reason: reason,
 		Message: fmt.Sprintf("%s of Deployment %q is also set by %s: leave %s of %s out, or stop the other writer; until then it is corrected once in %v",
 			what, live.Name, rival, declared, p, contestPeriod),
@@ -103,12 +103,12 @@ func (p Parent) contested(live *appsv1.Deployment, f Field, rival string) *Obsta
 }
 
 // rewritten says that admission changes what the parent declares for the field.
-func (p Parent) rewritten(live *appsv1.Deployment, f Field) *Obstacle {
+func (p Owner) rewritten(live *appsv1.Deployment, f Field) *Blocker {
 	declared := "spec.replicas"
 	if f == Image {
 		declared = "spec.image"
 	}
-	return &Obstacle{
+	return &Blocker{
 		Reason: workloadv1alpha1.ReasonRewrittenByAdmission,
 		Message: fmt.Sprintf("%s of %s is %q, and admission changed it to %q in Deployment %q: declare that, or exempt the Deployment from the webhook or policy; it is tried again once in %v",
 			declared, p, p.declared(f), valueOf(live, f), live.Name, rewriteRetry),
@@ -117,7 +117,7 @@ func (p Parent) rewritten(live *appsv1.Deployment, f Field) *Obstacle {
 
 // note notes that the field was written as the parent declares it, and what came of it.
 // before is nil if the Deployment was created.
-func (c corrections) note(p Parent, f Field, before, after *appsv1.Deployment, fieldManager string, now time.Time) {
+func (c corrections) note(p Owner, f Field, before, after *appsv1.Deployment, fieldManager string, now time.Time) {
 	rewritten := p.differs(after, f)
 	if before == nil && !rewritten {
 		return

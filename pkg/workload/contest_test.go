@@ -40,13 +40,13 @@ func contested() *appsv1.Deployment {
 
 func TestReplicasThatAreContestedAreCorrectedSlowly(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	keeper, client := newTestKeeper(t, list(contested()), list(contested()))
-	keeper.clock = clock
-	// keep has the rival set the replicas and lets the keeper look.
-	keep := func(p Parent) (state State, patched bool) {
+	reconciler, client := newTestReconcileer(t, list(contested()), list(contested()))
+	reconciler.clock = clock
+	// keep has the rival set the replicas and lets the reconciler look.
+	keep := func(p Owner) (state State, patched bool) {
 		t.Helper()
 		client.ClearActions()
-		state, err := keeper.Keep(t.Context(), p)
+		state, err := reconciler.Reconcile(t.Context(), p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,8 +54,8 @@ func TestReplicasThatAreContestedAreCorrectedSlowly(t *testing.T) {
 	}
 
 	for i := range 5 {
-		if state, patched := keep(parent()); !patched || (state.Obstacle != nil) != (i == 4) {
-			t.Fatalf("correction %d: patched %v, obstacle %v", i+1, patched, state.Obstacle)
+		if state, patched := keep(parent()); !patched || (state.Blocker != nil) != (i == 4) {
+			t.Fatalf("correction %d: patched %v, blocker %v", i+1, patched, state.Blocker)
 		}
 		clock.Step(time.Second)
 	}
@@ -63,38 +63,38 @@ func TestReplicasThatAreContestedAreCorrectedSlowly(t *testing.T) {
 	if patched || state.Again != 9*time.Second {
 		t.Fatalf("sixth time: patched %v, again after %v, want it held back for 9s", patched, state.Again)
 	}
-	o := state.Obstacle
+	o := state.Blocker
 	if o == nil || o.Reason != "ReplicasContested" || ConditionFor(o.Reason) != "Reconciling" || !strings.Contains(o.Message, `field manager "autoscaler"`) {
-		t.Errorf("obstacle = %+v, want ReplicasContested by the autoscaler", o)
+		t.Errorf("blocker = %+v, want ReplicasContested by the autoscaler", o)
 	}
 
 	clock.Step(9 * time.Second)
-	if state, patched := keep(parent()); !patched || state.Obstacle == nil || state.Again != contestPeriod {
-		t.Fatalf("after 10 s: patched %v, obstacle %v, again after %v, want one correction", patched, state.Obstacle, state.Again)
+	if state, patched := keep(parent()); !patched || state.Blocker == nil || state.Again != contestPeriod {
+		t.Fatalf("after 10 s: patched %v, blocker %v, again after %v, want one correction", patched, state.Blocker, state.Again)
 	}
 	if _, patched := keep(parent()); patched {
 		t.Fatal("corrected twice in 10 s")
 	}
 
 	// A new wish of the parent is carried out at once.
-	wish := parent(func(p *Parent) {
+	wish := parent(func(p *Owner) {
 		p.Object = &metav1.ObjectMeta{Name: "a", Namespace: "default", UID: "uid-a", Generation: 5}
 	})
-	if state, patched := keep(wish); !patched || state.Obstacle != nil {
-		t.Errorf("new generation: patched %v, obstacle %v", patched, state.Obstacle)
+	if state, patched := keep(wish); !patched || state.Blocker != nil {
+		t.Errorf("new generation: patched %v, blocker %v", patched, state.Blocker)
 	}
 }
 
 func TestAContestEndsWhenTheRivalStops(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Now())
-	keeper, _ := newTestKeeper(t, list(contested()), list(contested()))
-	keeper.clock = clock
+	reconciler, _ := newTestReconcileer(t, list(contested()), list(contested()))
+	reconciler.clock = clock
 	for range 5 {
-		if _, err := keeper.Keep(t.Context(), parent()); err != nil {
+		if _, err := reconciler.Reconcile(t.Context(), parent()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := keeper.deployments.Update(deployment()); err != nil { // our correction stands
+	if err := reconciler.deployments.Update(deployment()); err != nil { // our correction stands
 		t.Fatal(err)
 	}
 	for _, step := range []struct {
@@ -102,8 +102,8 @@ func TestAContestEndsWhenTheRivalStops(t *testing.T) {
 		contested bool
 	}{{0, true}, {15 * time.Second, true}, {5 * time.Second, false}} {
 		clock.Step(step.after)
-		state, err := keeper.Keep(t.Context(), parent())
-		if err != nil || (state.Obstacle != nil) != step.contested || (state.Again > 0) != step.contested {
+		state, err := reconciler.Reconcile(t.Context(), parent())
+		if err != nil || (state.Blocker != nil) != step.contested || (state.Again > 0) != step.contested {
 			t.Errorf("%v later: %+v, %v, want contested: %v", step.after, state, err, step.contested)
 		}
 	}
@@ -111,12 +111,12 @@ func TestAContestEndsWhenTheRivalStops(t *testing.T) {
 
 func TestSlowCorrectionsAreNoContest(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Now())
-	keeper, client := newTestKeeper(t, list(contested()), list(contested()))
-	keeper.clock = clock
+	reconciler, client := newTestReconcileer(t, list(contested()), list(contested()))
+	reconciler.clock = clock
 	for i := range 20 {
 		client.ClearActions()
-		state, err := keeper.Keep(t.Context(), parent())
-		if err != nil || state.Obstacle != nil || len(client.Actions()) != 1 {
+		state, err := reconciler.Reconcile(t.Context(), parent())
+		if err != nil || state.Blocker != nil || len(client.Actions()) != 1 {
 			t.Fatalf("correction %d: %+v, %v, %d actions", i+1, state, err, len(client.Actions()))
 		}
 		clock.Step(2 * contestPeriod)
@@ -139,14 +139,14 @@ func TestContestsThatAreOverAreForgotten(t *testing.T) {
 
 func TestTheImageIsCorrectedDuringAContest(t *testing.T) {
 	live := contested()
-	keeper, client := newTestKeeper(t, list(live), list(live))
+	reconciler, client := newTestReconcileer(t, list(live), list(live))
 	for range 5 {
-		if _, err := keeper.Keep(t.Context(), parent()); err != nil {
+		if _, err := reconciler.Reconcile(t.Context(), parent()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	client.ClearActions()
-	if _, err := keeper.Keep(t.Context(), parent(wantImage("nginx:1.29"))); err != nil {
+	if _, err := reconciler.Reconcile(t.Context(), parent(wantImage("nginx:1.29"))); err != nil {
 		t.Fatal(err)
 	}
 	want := `{"metadata":{"resourceVersion":"7"},"spec":{"template":{"spec":{"containers":[{"image":"nginx:1.29","name":"nginx"}]}}}}`
@@ -157,16 +157,16 @@ func TestTheImageIsCorrectedDuringAContest(t *testing.T) {
 
 // A rival that sets image and replicas is corrected by one patch, and is a rival all the same.
 func TestPatchedReplicasAreContested(t *testing.T) {
-	keeper, client := newTestKeeper(t, list(contested()), list(contested()))
+	reconciler, client := newTestReconcileer(t, list(contested()), list(contested()))
 	wish := parent(wantImage("nginx:1.29"))
 	for i := range quickCorrections {
 		client.ClearActions()
-		state, err := keeper.Keep(t.Context(), wish)
+		state, err := reconciler.Reconcile(t.Context(), wish)
 		if err != nil || len(client.Actions()) != 1 || client.Actions()[0].GetVerb() != "patch" {
 			t.Fatalf("correction %d: %v, actions %v, want one patch", i+1, err, client.Actions())
 		}
-		if last := i == quickCorrections-1; (state.Obstacle != nil) != last {
-			t.Errorf("correction %d: obstacle %+v, want one only after the last", i+1, state.Obstacle)
+		if last := i == quickCorrections-1; (state.Blocker != nil) != last {
+			t.Errorf("correction %d: blocker %+v, want one only after the last", i+1, state.Blocker)
 		}
 	}
 }
@@ -180,23 +180,23 @@ func TestAnImageThatIsContestedIsCorrectedSlowly(t *testing.T) {
 			managedBy("image-updater", "", `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"nginx\"}":{"f:image":{}}}}}}}`, 1),
 		}
 	})
-	keeper, client := newTestKeeper(t, list(live), list(live))
-	keeper.clock = clock
+	reconciler, client := newTestReconcileer(t, list(live), list(live))
+	reconciler.clock = clock
 	wish := parent(wantImage("nginx:1.29"))
 	begin := clock.Now()
 	var patched []time.Duration
 	for clock.Since(begin) < 40*time.Second {
 		client.ClearActions()
-		state, err := keeper.Keep(t.Context(), wish)
+		state, err := reconciler.Reconcile(t.Context(), wish)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(client.Actions()) > 0 {
 			patched = append(patched, clock.Since(begin))
 		}
-		if o := state.Obstacle; len(patched) >= quickCorrections && (o == nil || o.Reason != "ImageContested" || state.Again <= 0 ||
+		if o := state.Blocker; len(patched) >= quickCorrections && (o == nil || o.Reason != "ImageContested" || state.Again <= 0 ||
 			!strings.HasPrefix(o.Message, `the image of container "nginx" of Deployment "web" is also set by field manager "image-updater": leave spec.image of Foo "a" out`)) {
-			t.Fatalf("after %v: obstacle = %+v, want ImageContested by the image-updater", clock.Since(begin), o)
+			t.Fatalf("after %v: blocker = %+v, want ImageContested by the image-updater", clock.Since(begin), o)
 		}
 		clock.Step(time.Second)
 	}
@@ -211,11 +211,11 @@ func TestAnImageThatIsContestedIsCorrectedSlowly(t *testing.T) {
 	// Replicas are corrected all the same.
 	drifted := live.DeepCopy()
 	drifted.Spec.Replicas = ptr.To[int32](9)
-	if err := keeper.deployments.Update(drifted); err != nil {
+	if err := reconciler.deployments.Update(drifted); err != nil {
 		t.Fatal(err)
 	}
 	client.ClearActions()
-	if _, err := keeper.Keep(t.Context(), wish); err != nil || len(client.Actions()) != 1 || client.Actions()[0].GetVerb() != "patch" {
+	if _, err := reconciler.Reconcile(t.Context(), wish); err != nil || len(client.Actions()) != 1 || client.Actions()[0].GetVerb() != "patch" {
 		t.Errorf("Keep(): %v, actions %v, want the replicas corrected", err, client.Actions())
 	}
 }
@@ -226,7 +226,7 @@ func TestWhatAdmissionRewritesIsNotWrittenAgain(t *testing.T) {
 	pinned := func(d *appsv1.Deployment) { withImage("mirror.local/nginx:1.29")(d) }
 	bounded := withReplicas(ptr.To[int32](5))
 	for name, test := range map[string]struct {
-		parent  Parent
+		parent  Owner
 		cached  *appsv1.Deployment
 		rewrite func(*appsv1.Deployment)
 		message string
@@ -237,8 +237,8 @@ func TestWhatAdmissionRewritesIsNotWrittenAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := testingclock.NewFakeClock(time.Now())
-			keeper, client := newTestKeeper(t, list(test.cached), list(test.cached))
-			keeper.clock = clock
+			reconciler, client := newTestReconcileer(t, list(test.cached), list(test.cached))
+			reconciler.clock = clock
 			writes := 0
 			client.PrependReactor("*", "deployments", func(action clienttesting.Action) (bool, runtime.Object, error) {
 				after := deployment(test.rewrite)
@@ -247,18 +247,18 @@ func TestWhatAdmissionRewritesIsNotWrittenAgain(t *testing.T) {
 					return false, nil, nil
 				default:
 					writes++
-					return true, after, keeper.deployments.Update(after)
+					return true, after, reconciler.deployments.Update(after)
 				}
 			})
-			keep := func(p Parent, wantWrites int) {
+			keep := func(p Owner, wantWrites int) {
 				t.Helper()
 				writes = 0
-				state, err := keeper.Keep(t.Context(), p)
+				state, err := reconciler.Reconcile(t.Context(), p)
 				if err != nil || writes != wantWrites {
 					t.Fatalf("%d writes, %v, want %d", writes, err, wantWrites)
 				}
-				if o := state.Obstacle; o == nil || o.Reason != "RewrittenByAdmission" || !strings.HasPrefix(o.Message, test.message) || state.Again <= 0 {
-					t.Fatalf("obstacle = %+v, again after %v, want RewrittenByAdmission with %q", o, state.Again, test.message)
+				if o := state.Blocker; o == nil || o.Reason != "RewrittenByAdmission" || !strings.HasPrefix(o.Message, test.message) || state.Again <= 0 {
+					t.Fatalf("blocker = %+v, again after %v, want RewrittenByAdmission with %q", o, state.Again, test.message)
 				}
 			}
 			keep(test.parent, 1)
@@ -268,7 +268,7 @@ func TestWhatAdmissionRewritesIsNotWrittenAgain(t *testing.T) {
 			}
 
 			// Another value of the field is corrected, and so is the same one after a while.
-			if err := keeper.deployments.Update(deployment(withImage("httpd"), withReplicas(ptr.To[int32](9)))); err != nil {
+			if err := reconciler.deployments.Update(deployment(withImage("httpd"), withReplicas(ptr.To[int32](9)))); err != nil {
 				t.Fatal(err)
 			}
 			keep(test.parent, 1)
@@ -282,10 +282,10 @@ func TestWhatAdmissionRewritesIsNotWrittenAgain(t *testing.T) {
 			keep(test.parent, 0)
 
 			// Once it is as declared there is nothing to say.
-			if err := keeper.deployments.Update(deployment(withImage("nginx:1.29"))); err != nil {
+			if err := reconciler.deployments.Update(deployment(withImage("nginx:1.29"))); err != nil {
 				t.Fatal(err)
 			}
-			if state, err := keeper.Keep(t.Context(), test.parent); err != nil || state.Obstacle != nil || state.Again != 0 {
+			if state, err := reconciler.Reconcile(t.Context(), test.parent); err != nil || state.Blocker != nil || state.Again != 0 {
 				t.Errorf("Keep() = %+v, %v, want nothing to say", state, err)
 			}
 		})

@@ -39,8 +39,8 @@ type Kind[T Object] interface {
 	GroupVersionKind() schema.GroupVersionKind
 	// StatusResource returns what the statuses of its objects are called in the API.
 	StatusResource() schema.GroupResource
-	// Parent returns the object as the parent of its Deployment.
-	Parent(T) Parent
+	// Owner returns the object as the parent of its Deployment.
+	Owner(T) Owner
 	// List returns the objects of a namespace as the API server has them, and at which
 	// version.
 	List(ctx context.Context, namespace string, options metav1.ListOptions) (objects []T, version string, err error)
@@ -64,8 +64,8 @@ type Options[T Object] struct {
 	// Writes is what all that the controller writes passes through, and is told of
 	// what it need not write; it may be nil.
 	Writes *writes.Transport
-	// Written is of the objects, and shared by all controllers that write to them.
-	Written *reconcile.Written
+	// Consistency is of the objects, and shared by all controllers that write to them.
+	Consistency *reconcile.ConsistencyStore
 	// Recorder tells of the objects.
 	Recorder record.EventRecorder
 	// Loop is how its loop works.
@@ -75,18 +75,18 @@ type Options[T Object] struct {
 // Controller keeps the Deployments of the objects of one kind, and has their statuses
 // say what has become of them.
 type Controller[T Object] struct {
-	name     string
-	kind     Kind[T]
-	objects  cache.TypedIndexer[T]
-	keeper   *Keeper
-	kept     cache.Store // of Deployments
-	writes   *writes.Transport
-	written  *reconcile.Written
-	recorder record.EventRecorder
-	reporter *lenient.Reporter // of undecodable objects
-	clock    clock.PassiveClock
-	statuses string // what they are called in metrics
-	loop     *reconcile.Loop
+	name        string
+	kind        Kind[T]
+	objects     cache.TypedIndexer[T]
+	reconciler  *Reconciler
+	kept        cache.Store // of Deployments
+	writes      *writes.Transport
+	consistency *reconcile.ConsistencyStore
+	recorder    record.EventRecorder
+	reporter    *lenient.Reporter // of undecodable objects
+	clock       clock.PassiveClock
+	statuses    string // what they are called in metrics
+	loop        *reconcile.Loop
 }
 
 // NewController returns the controller of a kind. The name is also the field manager of
@@ -98,28 +98,28 @@ func NewController[T Object](name string, kind Kind[T], o Options[T]) (*Controll
 			if lenient.DecodeError(obj) != nil {
 				return nil, nil // which one it names is not known
 			}
-			return []string{deploymentKey(obj.GetNamespace(), kind.Parent(obj).DeploymentName)}, nil
+			return []string{deploymentKey(obj.GetNamespace(), kind.Owner(obj).DeploymentName)}, nil
 		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("indexing by Deployment: %w", err)
 	}
-	keeper, err := NewKeeper(o.Objects.GetTypedIndexer(), o.Deployments, o.Client, o.Writes, name)
+	reconciler, err := NewReconciler(o.Objects.GetTypedIndexer(), o.Deployments, o.Client, o.Writes, name)
 	if err != nil {
 		return nil, err
 	}
 	c := &Controller[T]{
-		name:     name,
-		kind:     kind,
-		objects:  o.Objects.GetTypedIndexer(),
-		keeper:   keeper,
-		kept:     o.Deployments.GetStore(),
-		writes:   o.Writes,
-		written:  o.Written,
-		recorder: o.Recorder,
-		reporter: lenient.NewReporter(o.Recorder),
-		clock:    clock.RealClock{},
-		statuses: kind.StatusResource().String(),
+		name:        name,
+		kind:        kind,
+		objects:     o.Objects.GetTypedIndexer(),
+		reconciler:  reconciler,
+		kept:        o.Deployments.GetStore(),
+		writes:      o.Writes,
+		consistency: o.Consistency,
+		recorder:    o.Recorder,
+		reporter:    lenient.NewReporter(o.Recorder),
+		clock:       clock.RealClock{},
+		statuses:    kind.StatusResource().String(),
 	}
 	c.loop = reconcile.New(name, c.sync, o.Loop...)
 	reconcile.For(c.loop, o.Objects)
@@ -132,7 +132,7 @@ func (c *Controller[T]) Name() string { return c.name }
 
 // Run implements controller.Controller.
 func (c *Controller[T]) Run(ctx context.Context) error {
-	c.keeper.Begin()
+	c.reconciler.Begin()
 	return c.loop.Run(ctx)
 }
 
@@ -146,7 +146,7 @@ func (c *Controller[T]) Loops() []*reconcile.Loop { return c.loop.Loops() }
 // concerned returns the objects that a Deployment concerns: the one that owns it, and
 // those that name it, which may be waiting for it to go.
 func (c *Controller[T]) concerned(deployment *appsv1.Deployment) []cache.ObjectName {
-	keys := ownership.Parent(c.kind.GroupVersionKind(), deployment)
+	keys := ownership.OwnerKeys(c.kind.GroupVersionKind(), deployment)
 	// The index exists: the constructor made it.
 	named, _ := c.objects.ByTypedIndex(byDeployment, deploymentKey(deployment.Namespace, deployment.Name))
 	for _, obj := range named {

@@ -27,7 +27,7 @@ type View struct {
 }
 
 // own returns the live Deployment if it is the parent's, else nil.
-func (v View) own(p Parent) *appsv1.Deployment {
+func (v View) own(p Owner) *appsv1.Deployment {
 	if v.Live != nil && !p.Owns(v.Live) {
 		return nil
 	}
@@ -35,7 +35,7 @@ func (v View) own(p Parent) *appsv1.Deployment {
 }
 
 // differ returns the fields of the live Deployment to correct now.
-func (v View) differ(p Parent) (fields Fields) {
+func (v View) differ(p Owner) (fields Fields) {
 	for f := range fieldCount {
 		fields[f] = p.differs(v.Live, f) && !v.Hold[f]
 	}
@@ -61,12 +61,12 @@ type Decision struct {
 	Patched Fields
 	// Delete is the former Deployment to delete.
 	Delete *appsv1.Deployment
-	// Obstacle is why not all can be done now.
-	Obstacle *Obstacle
+	// Blocker is why not all can be done now.
+	Blocker *Blocker
 }
 
 // write returns what the decision about the parent asks of the API server.
-func (d Decision) write(p Parent) write {
+func (d Decision) write(p Owner) write {
 	switch {
 	case d.Create != nil:
 		return write{"create", d.Create.Name}
@@ -79,8 +79,8 @@ func (d Decision) write(p Parent) write {
 	}
 }
 
-// Obstacle is what keeps a parent from having its Deployment as it declares it.
-type Obstacle struct {
+// Blocker is what keeps a parent from having its Deployment as it declares it.
+type Blocker struct {
 	// Reason is one of the reasons of the API. It says whether somebody must do something:
 	// see [ConditionFor].
 	Reason string
@@ -91,27 +91,27 @@ type Obstacle struct {
 }
 
 // Decide decides what to do for the parent. It changes nothing that it is given.
-func Decide(p Parent, view View) Decision {
+func Decide(p Owner, view View) Decision {
 	if p.GetDeletionTimestamp() != nil {
-		return Decision{Obstacle: p.terminating(view.own(p))}
+		return Decision{Blocker: p.terminating(view.own(p))}
 	}
 	if problem := p.invalid(); problem != "" {
-		return Decision{Obstacle: &Obstacle{Reason: workloadv1alpha1.ReasonInvalidSpec, Message: problem}}
+		return Decision{Blocker: &Blocker{Reason: workloadv1alpha1.ReasonInvalidSpec, Message: problem}}
 	}
 	if view.Live == nil {
 		return p.create(view.former())
 	}
-	if obstacle := p.obstructedBy(view.Live); obstacle != nil {
-		return Decision{Obstacle: obstacle}
+	if blocker := p.blockedBy(view.Live); blocker != nil {
+		return Decision{Blocker: blocker}
 	}
-	obstacle := p.missingContainer(view.Live)
+	blocker := p.missingContainer(view.Live)
 	differ := view.differ(p)
-	differ[Image] = differ[Image] && obstacle == nil
+	differ[Image] = differ[Image] && blocker == nil
 	switch {
 	case differ.any():
-		return Decision{Patch: p.patch(view.Live, differ), Patched: differ, Obstacle: obstacle}
-	case obstacle != nil:
-		return Decision{Obstacle: obstacle}
+		return Decision{Patch: p.patch(view.Live, differ), Patched: differ, Blocker: blocker}
+	case blocker != nil:
+		return Decision{Blocker: blocker}
 	}
 	return Decision{Delete: p.obsolete(view)}
 }
@@ -119,11 +119,11 @@ func Decide(p Parent, view View) Decision {
 // missingContainer says that the Deployment has no container for the image that the parent
 // declares, nil if it has one or needs none. A patch of the image would add a second
 // container beside one that somebody renamed.
-func (p Parent) missingContainer(d *appsv1.Deployment) *Obstacle {
+func (p Owner) missingContainer(d *appsv1.Deployment) *Blocker {
 	if p.Image == "" || imageOf(d) != "" {
 		return nil
 	}
-	return &Obstacle{
+	return &Blocker{
 		Reason: workloadv1alpha1.ReasonContainerMissing,
 		Message: fmt.Sprintf("Deployment %q has no container %q for spec.image of %s: give one of its containers this name, leave spec.image out, or delete the Deployment to have it created again",
 			d.Name, containerName, p),
@@ -132,7 +132,7 @@ func (p Parent) missingContainer(d *appsv1.Deployment) *Obstacle {
 
 // terminating reports the finalizers that hold a parent in deletion, and its Deployment,
 // which the garbage collector deletes. own is nil if there is none.
-func (p Parent) terminating(own *appsv1.Deployment) *Obstacle {
+func (p Owner) terminating(own *appsv1.Deployment) *Blocker {
 	left := "it has no Deployment"
 	if own != nil {
 		left = judgeDeployment(p, State{Deployment: own}).message
@@ -140,16 +140,16 @@ func (p Parent) terminating(own *appsv1.Deployment) *Obstacle {
 	if own != nil && own.DeletionTimestamp != nil {
 		left += ", and is being deleted"
 	}
-	return &Obstacle{
+	return &Blocker{
 		Reason:  workloadv1alpha1.ReasonTerminating,
 		Message: fmt.Sprintf("%s is being deleted, held by finalizers %q; %s", p, p.GetFinalizers(), left),
 	}
 }
 
-// obstructedBy says why live is not for the parent to write, or nil if it is.
-func (p Parent) obstructedBy(live *appsv1.Deployment) *Obstacle {
+// blockedBy says why live is not for the parent to write, or nil if it is.
+func (p Owner) blockedBy(live *appsv1.Deployment) *Blocker {
 	if live.DeletionTimestamp != nil {
-		return &Obstacle{
+		return &Blocker{
 			Reason:  workloadv1alpha1.ReasonWaitingForDeletion,
 			Message: fmt.Sprintf("Deployment %q is being deleted; it is created anew once it is gone", live.Name),
 		}
@@ -160,16 +160,16 @@ func (p Parent) obstructedBy(live *appsv1.Deployment) *Obstacle {
 	owner := metav1.GetControllerOf(live)
 	if owner != nil && owner.Name == p.GetName() && owner.Kind == p.Kind.Kind && groupOf(owner) == p.Kind.Group {
 		// Of this name there is one object at a time, and it is the parent.
-		return &Obstacle{
+		return &Blocker{
 			Reason:  workloadv1alpha1.ReasonWaitingForDeletion,
 			Message: fmt.Sprintf("Deployment %q belongs to an earlier %s, since deleted; it is created anew once it is gone", live.Name, p),
 		}
 	}
-	return &Obstacle{Reason: workloadv1alpha1.ReasonDeploymentConflict, Message: p.conflict(live, owner)}
+	return &Blocker{Reason: workloadv1alpha1.ReasonDeploymentConflict, Message: p.conflict(live, owner)}
 }
 
 // conflict says whose the Deployment is and what to do about it.
-func (p Parent) conflict(live *appsv1.Deployment, owner *metav1.OwnerReference) string {
+func (p Owner) conflict(live *appsv1.Deployment, owner *metav1.OwnerReference) string {
 	if owner != nil {
 		return fmt.Sprintf("Deployment %q is owned by %s %q: set another spec.deploymentName for %s", live.Name, owner.Kind, owner.Name, p)
 	}
@@ -197,7 +197,7 @@ func groupOf(owner *metav1.OwnerReference) string {
 }
 
 // patch returns what brings back the fields of live.
-func (p Parent) patch(live *appsv1.Deployment, fields Fields) []byte {
+func (p Owner) patch(live *appsv1.Deployment, fields Fields) []byte {
 	spec := map[string]any{}
 	if fields[Replicas] {
 		spec["replicas"] = *p.Replicas

@@ -51,7 +51,7 @@ func TestDecideCreatesWhatIsDeclared(t *testing.T) {
 
 func TestDecideChangesOnlyWhatIsDeclaredAndDiffers(t *testing.T) {
 	for name, test := range map[string]struct {
-		parent Parent
+		parent Owner
 		live   *appsv1.Deployment
 		want   string
 	}{
@@ -77,7 +77,7 @@ func TestDecideChangesOnlyWhatIsDeclaredAndDiffers(t *testing.T) {
 			if diff := cmp.Diff(test.want, string(decision.Patch)); diff != "" {
 				t.Errorf("unexpected change (-want +got):\n%s", diff)
 			}
-			if decision.Create != nil || decision.Obstacle != nil {
+			if decision.Create != nil || decision.Blocker != nil {
 				t.Errorf("unexpected decision: %+v", decision)
 			}
 			if diff := cmp.Diff(before, test.live); diff != "" {
@@ -91,10 +91,10 @@ func TestDecideChangesOnlyWhatIsDeclaredAndDiffers(t *testing.T) {
 func TestDecideAddsNoSecondContainer(t *testing.T) {
 	renamed := func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Name = "web" }
 	for name, test := range map[string]struct {
-		live     *appsv1.Deployment
-		image    string
-		obstacle bool
-		patched  Fields
+		live    *appsv1.Deployment
+		image   string
+		blocker bool
+		patched Fields
 	}{
 		"image declared":              {deployment(renamed), "nginx:1.29", true, Fields{}},
 		"image and replicas declared": {deployment(renamed, withReplicas(ptr.To[int32](9))), "nginx:1.29", true, Fields{Replicas: true}},
@@ -106,11 +106,11 @@ func TestDecideAddsNoSecondContainer(t *testing.T) {
 			Trim(trimmed, ourGroups)
 			for _, live := range list(test.live, trimmed) {
 				d := Decide(parent(wantImage(test.image)), View{Live: live})
-				if d.Patched != test.patched || strings.Contains(string(d.Patch), "containers") || (d.Obstacle != nil) != test.obstacle {
-					t.Errorf("decision = %+v, patch %s, want an obstacle: %v, and patched at most the replicas: %v", d, d.Patch, test.obstacle, test.patched)
+				if d.Patched != test.patched || strings.Contains(string(d.Patch), "containers") || (d.Blocker != nil) != test.blocker {
+					t.Errorf("decision = %+v, patch %s, want an blocker: %v, and patched at most the replicas: %v", d, d.Patch, test.blocker, test.patched)
 				}
-				if o := d.Obstacle; o != nil && (o.Reason != "ContainerMissing" || !strings.Contains(o.Message, `no container "nginx"`)) {
-					t.Errorf("obstacle = %+v, want ContainerMissing for somebody to clear", o)
+				if o := d.Blocker; o != nil && (o.Reason != "ContainerMissing" || !strings.Contains(o.Message, `no container "nginx"`)) {
+					t.Errorf("blocker = %+v, want ContainerMissing for somebody to clear", o)
 				}
 			}
 		})
@@ -137,12 +137,12 @@ func TestDecideTouchesNoDeploymentOfOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			withReplicas(ptr.To[int32](9))(test.live) // a difference that would be patched
 			decision := Decide(parent(), View{Live: test.live})
-			if decision.Create != nil || decision.Patch != nil || decision.Obstacle == nil {
+			if decision.Create != nil || decision.Patch != nil || decision.Blocker == nil {
 				t.Fatalf("unexpected decision: %+v", decision)
 			}
-			o := decision.Obstacle
+			o := decision.Blocker
 			if o.Reason != test.reason || (ConditionFor(o.Reason) == "Reconciling") != test.passes || !strings.Contains(o.Message, test.message) {
-				t.Errorf("obstacle = %+v, want reason %s, passes %v and a message with %q", o, test.reason, test.passes, test.message)
+				t.Errorf("blocker = %+v, want reason %s, passes %v and a message with %q", o, test.reason, test.passes, test.message)
 			}
 		})
 	}
@@ -150,7 +150,7 @@ func TestDecideTouchesNoDeploymentOfOthers(t *testing.T) {
 
 func TestDecideRefusesAnInvalidSpec(t *testing.T) {
 	for name, test := range map[string]struct {
-		parent  Parent
+		parent  Owner
 		message string
 	}{
 		"no deploymentName":      {parent(wantDeployment("")), "spec.deploymentName is empty"},
@@ -160,9 +160,9 @@ func TestDecideRefusesAnInvalidSpec(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, live := range []*appsv1.Deployment{nil, deployment()} {
-				o := Decide(test.parent, View{Live: live}).Obstacle
+				o := Decide(test.parent, View{Live: live}).Blocker
 				if o == nil || o.Reason != "InvalidSpec" || !strings.Contains(o.Message, test.message) {
-					t.Errorf("obstacle = %+v, want InvalidSpec with %q", o, test.message)
+					t.Errorf("blocker = %+v, want InvalidSpec with %q", o, test.message)
 				}
 			}
 		})

@@ -42,7 +42,7 @@ type write struct {
 // status that tells of a denial does: if its words were new each time, as those of
 // a webhook may be, then each try would cause the next.
 type denials struct {
-	byParent *utilcache.Expiring // a denial by UID
+	byOwner *utilcache.Expiring // a denial by UID
 }
 
 // denial is what is remembered of one parent.
@@ -50,35 +50,35 @@ type denial struct {
 	generation int64 // of the parent: with a new one it wants something new
 	write      write
 	count      int // of denials in a row
-	obstacle   *Obstacle
+	blocker    *Blocker
 	again      time.Time
 }
 
 // of returns the denial of the parent's next write and after how long to try it
 // again, or nil if it may be tried now.
-func (d denials) of(p Parent, next write, now time.Time) (*Obstacle, time.Duration) {
+func (d denials) of(p Owner, next write, now time.Time) (*Blocker, time.Duration) {
 	denial := d.get(p)
 	if !denial.same(p, next) || !now.Before(denial.again) {
 		return nil, 0
 	}
-	return denial.obstacle, denial.again.Sub(now)
+	return denial.blocker, denial.again.Sub(now)
 }
 
 // get returns the denial of the parent, the zero value if there is none.
-func (d denials) get(p Parent) denial {
-	known, _ := d.byParent.Get(p.GetUID())
+func (d denials) get(p Owner) denial {
+	known, _ := d.byOwner.Get(p.GetUID())
 	current, _ := known.(denial)
 	return current
 }
 
-func (d denial) same(p Parent, next write) bool {
+func (d denial) same(p Owner, next write) bool {
 	return d.generation == p.GetGeneration() && d.write == next
 }
 
 // note notes that a write was denied just now with an error of which there is a
 // denialOf, and returns what to say of it and after how long to try again. There is
 // nothing to say of what may be a hiccup.
-func (d denials) note(p Parent, denied write, err error, now time.Time) (*Obstacle, time.Duration) {
+func (d denials) note(p Owner, denied write, err error, now time.Time) (*Blocker, time.Duration) {
 	current := d.get(p)
 	if !current.same(p, denied) {
 		current = denial{generation: p.GetGeneration(), write: denied}
@@ -90,23 +90,23 @@ func (d denials) note(p Parent, denied write, err error, now time.Time) (*Obstac
 	}
 	switch s := denialOf(err).Status(); {
 	case isTerminating(s):
-		current.obstacle = &Obstacle{
+		current.blocker = &Blocker{
 			Reason:  workloadv1alpha1.ReasonWaitingForDeletion,
 			Message: fmt.Sprintf("namespace %q is being deleted, and %s with it", p.GetNamespace(), p),
 		}
 		wait = lastRetry
 	case isUnknownKind(s):
-		current.obstacle = &Obstacle{
+		current.blocker = &Blocker{
 			Reason:  workloadv1alpha1.ReasonProgressing,
 			Message: fmt.Sprintf("the API server does not yet know %s everywhere, whose CRD was just installed: %s", p.Kind.Kind, s.Message),
 		}
 		wait = min(wait, unknownRetry)
 	case s.Code < http.StatusInternalServerError || current.count > 1:
-		current.obstacle = &Obstacle{Reason: workloadv1alpha1.ReasonWriteDenied, Message: s.Message, Quotes: s.Code == http.StatusUnprocessableEntity}
+		current.blocker = &Blocker{Reason: workloadv1alpha1.ReasonWriteDenied, Message: s.Message, Quotes: s.Code == http.StatusUnprocessableEntity}
 	}
 	current.again = now.Add(wait)
-	d.byParent.Set(p.GetUID(), current, wait+lastRetry) // one that is gone does not come again
-	return current.obstacle, wait
+	d.byOwner.Set(p.GetUID(), current, wait+lastRetry) // one that is gone does not come again
+	return current.blocker, wait
 }
 
 // isUnknownKind tells whether the admission plugin OwnerReferencesPermissionEnforcement
@@ -125,7 +125,7 @@ func isTerminating(status metav1.Status) bool {
 }
 
 // forget forgets the denials of a parent, whose write was not denied.
-func (d denials) forget(p Parent) { d.byParent.Delete(p.GetUID()) }
+func (d denials) forget(p Owner) { d.byOwner.Delete(p.GetUID()) }
 
 // denialOf returns what the API server says about a write that it denies on its
 // merits, for a quota, an admission policy, a webhook or a missing permission. It returns

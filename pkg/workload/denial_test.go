@@ -25,7 +25,7 @@ import (
 
 var exceededQuota = apierrors.NewForbidden(appsv1.Resource("deployments"), "web", errors.New("exceeded quota"))
 
-func TestKeepTellsADeniedWriteFromAFailedOne(t *testing.T) {
+func TestReconcileTellsADeniedWriteFromAFailedOne(t *testing.T) {
 	resource := appsv1.Resource("deployments")
 	// What a webhook answers that is built on controller-runtime and has failed.
 	errored := &apierrors.StatusError{ErrStatus: metav1.Status{Code: 500, Message: `admission webhook "w" denied the request: lookup failed`}}
@@ -68,22 +68,22 @@ func TestKeepTellsADeniedWriteFromAFailedOne(t *testing.T) {
 			"delete": list(served, deployment(named("former"))),
 		} {
 			t.Run(name+" "+verb, func(t *testing.T) {
-				keeper, client := newTestKeeper(t, view, view)
+				reconciler, client := newTestReconcileer(t, view, view)
 				refuse(client, verb, test.err)
 				for try := 1; try <= 3; try++ {
-					keeper.clock = testingclock.NewFakeClock(time.Now().Add(time.Duration(try) * time.Minute))
-					state, err := keeper.Keep(t.Context(), parent())
+					reconciler.clock = testingclock.NewFakeClock(time.Now().Add(time.Duration(try) * time.Minute))
+					state, err := reconciler.Reconcile(t.Context(), parent())
 					if told := test.after > 0 && try >= test.after; !told {
-						if !errors.Is(err, test.err) || state.Obstacle != nil {
+						if !errors.Is(err, test.err) || state.Blocker != nil {
 							t.Fatalf("try %d: %+v, %v, want an error that wraps %v", try, state, err, test.err)
 						}
 						continue
 					}
-					if err != nil || state.Obstacle == nil || state.Again <= 0 {
-						t.Fatalf("try %d: %+v, %v, want an obstacle, and when to try again", try, state, err)
+					if err != nil || state.Blocker == nil || state.Again <= 0 {
+						t.Fatalf("try %d: %+v, %v, want an blocker, and when to try again", try, state, err)
 					}
-					if o := state.Obstacle; o.Reason != "WriteDenied" || !strings.Contains(test.err.Error(), o.Message) {
-						t.Errorf("obstacle = %+v, want WriteDenied with the API server's message", o)
+					if o := state.Blocker; o.Reason != "WriteDenied" || !strings.Contains(test.err.Error(), o.Message) {
+						t.Errorf("blocker = %+v, want WriteDenied with the API server's message", o)
 					}
 					if has := state.Deployment != nil; has != (view != nil) {
 						t.Errorf("Deployment = %v, want that of the cache", state.Deployment)
@@ -107,9 +107,9 @@ func deniedAs(code int32, reason metav1.StatusReason) error {
 // it lost a race for the quota: the Deployment is just as cached.
 func TestAConflictOverAQuotaIsNotTakenForALateCache(t *testing.T) {
 	drifted := deployment(withReplicas(ptr.To[int32](9)))
-	keeper, client := newTestKeeper(t, list(drifted), list(drifted))
+	reconciler, client := newTestReconcileer(t, list(drifted), list(drifted))
 	refuse(client, "patch", apierrors.NewConflict(corev1.Resource("resourcequotas"), "web", errors.New("the object has been modified")))
-	state, err := keeper.Keep(t.Context(), parent())
+	state, err := reconciler.Reconcile(t.Context(), parent())
 	if err == nil || state.Refused != nil {
 		t.Errorf("Keep() = %+v, %v, want an error, and no wait for the cache", state, err)
 	}
@@ -120,8 +120,8 @@ func TestAConflictOverAQuotaIsNotTakenForALateCache(t *testing.T) {
 func TestDeniedWriteIsTriedAgainInItsTime(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	start := clock.Now()
-	keeper, client := newTestKeeper(t, nil, nil)
-	keeper.clock = clock
+	reconciler, client := newTestReconcileer(t, nil, nil)
+	reconciler.clock = clock
 	var tries []time.Duration
 	deny := true
 	client.PrependReactor("create", "deployments", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -129,8 +129,8 @@ func TestDeniedWriteIsTriedAgainInItsTime(t *testing.T) {
 		return deny, nil, apierrors.NewBadRequest(fmt.Sprintf("refusal %d", len(tries)))
 	})
 	for clock.Since(start) < 20*time.Minute {
-		state, err := keeper.Keep(t.Context(), parent())
-		if err != nil || state.Obstacle == nil || !strings.Contains(state.Obstacle.Message, fmt.Sprintf("refusal %d", len(tries))) {
+		state, err := reconciler.Reconcile(t.Context(), parent())
+		if err != nil || state.Blocker == nil || !strings.Contains(state.Blocker.Message, fmt.Sprintf("refusal %d", len(tries))) {
 			t.Fatalf("Keep() = %+v, %v, want the last refusal", state, err)
 		}
 		if next := clock.Since(start) + state.Again; state.Again <= 0 || next-tries[len(tries)-1] > lastRetry {
@@ -150,10 +150,10 @@ func TestDeniedWriteIsTriedAgainInItsTime(t *testing.T) {
 	// Lifted, it is made at the next try and nothing is remembered.
 	deny = false
 	clock.Step(lastRetry)
-	if state, err := keeper.Keep(t.Context(), parent()); err != nil || !state.Written || state.Obstacle != nil {
+	if state, err := reconciler.Reconcile(t.Context(), parent()); err != nil || !state.Written || state.Blocker != nil {
 		t.Errorf("Keep() = %+v, %v, want the Deployment", state, err)
 	}
-	if n := keeper.denials.byParent.Len(); n != 0 {
+	if n := reconciler.denials.byOwner.Len(); n != 0 {
 		t.Errorf("%d denials are remembered, want none", n)
 	}
 }
@@ -167,12 +167,12 @@ func TestForbiddenWriteIsRetriedEach30Seconds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := testingclock.NewFakeClock(time.Now())
-			keeper, client := newTestKeeper(t, nil, nil)
-			keeper.clock = clock
+			reconciler, client := newTestReconcileer(t, nil, nil)
+			reconciler.clock = clock
 			refuse(client, "create", denial)
 			for end := clock.Now().Add(time.Hour); clock.Now().Before(end); {
-				state, err := keeper.Keep(t.Context(), parent())
-				if err != nil || state.Obstacle == nil || state.Obstacle.Reason != "WriteDenied" || state.Obstacle.Message != denial.ErrStatus.Message {
+				state, err := reconciler.Reconcile(t.Context(), parent())
+				if err != nil || state.Blocker == nil || state.Blocker.Reason != "WriteDenied" || state.Blocker.Message != denial.ErrStatus.Message {
 					t.Fatalf("Keep() = %+v, %v, want the API server's message", state, err)
 				}
 				if state.Again <= 0 || state.Again > 30*time.Second {
@@ -189,14 +189,14 @@ func TestForbiddenWriteIsRetriedEach30Seconds(t *testing.T) {
 
 func TestNothingIsMadeInANamespaceThatIsBeingDeleted(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Now())
-	keeper, client := newTestKeeper(t, nil, nil)
-	keeper.clock = clock
+	reconciler, client := newTestReconcileer(t, nil, nil)
+	reconciler.clock = clock
 	going := apierrors.NewForbidden(appsv1.Resource("deployments"), "web", errors.New("because it is being terminated"))
 	going.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 	refuse(client, "create", going)
 	for range 10 {
-		state, err := keeper.Keep(t.Context(), parent())
-		if err != nil || state.Obstacle == nil || state.Obstacle.Reason != "WaitingForDeletion" || ConditionFor(state.Obstacle.Reason) != "Reconciling" {
+		state, err := reconciler.Reconcile(t.Context(), parent())
+		if err != nil || state.Blocker == nil || state.Blocker.Reason != "WaitingForDeletion" || ConditionFor(state.Blocker.Reason) != "Reconciling" {
 			t.Fatalf("Keep() = %+v, %v, want it to wait for the deletion", state, err)
 		}
 		clock.Step(lastRetry / 10)
@@ -210,14 +210,14 @@ func TestNothingIsMadeInANamespaceThatIsBeingDeleted(t *testing.T) {
 // of the owner, as after the first installation of its CRD.
 func TestANewKindIsWaitedForEachSecond(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Now())
-	keeper, client := newTestKeeper(t, nil, nil)
-	keeper.clock = clock
+	reconciler, client := newTestReconcileer(t, nil, nil)
+	reconciler.clock = clock
 	refuse(client, "create", apierrors.NewForbidden(appsv1.Resource("deployments"), "web", errors.New(
 		`cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion samplecontroller.k8s.io/v1alpha1 Kind Foo: no matches for kind "Foo" in version "samplecontroller.k8s.io/v1alpha1"`)))
 	begin := clock.Now()
 	for clock.Since(begin) < 30*time.Second {
-		state, err := keeper.Keep(t.Context(), parent())
-		if err != nil || state.Obstacle == nil || state.Obstacle.Reason != "Progressing" || ConditionFor(state.Obstacle.Reason) != "Reconciling" || state.Again > time.Second {
+		state, err := reconciler.Reconcile(t.Context(), parent())
+		if err != nil || state.Blocker == nil || state.Blocker.Reason != "Progressing" || ConditionFor(state.Blocker.Reason) != "Reconciling" || state.Again > time.Second {
 			t.Fatalf("Keep() = %+v, %v, want it to be on its way and looked at again within a second", state, err)
 		}
 		clock.Step(state.Again)
@@ -233,7 +233,7 @@ func TestDenialHoldsForWhatWasDenied(t *testing.T) {
 	another := parent()
 	another.Object = &metav1.ObjectMeta{Name: "b", Namespace: "default", UID: "uid-b", Generation: 4}
 	for name, test := range map[string]struct {
-		then Parent
+		then Owner
 		want int // writes
 	}{
 		"the same":              {parent(), 0},
@@ -244,14 +244,14 @@ func TestDenialHoldsForWhatWasDenied(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			drifted := deployment(named("drifted"), withReplicas(ptr.To[int32](9)))
-			keeper, client := newTestKeeper(t, list(drifted), list(drifted))
-			keeper.clock = testingclock.NewFakeClock(time.Now())
+			reconciler, client := newTestReconcileer(t, list(drifted), list(drifted))
+			reconciler.clock = testingclock.NewFakeClock(time.Now())
 			refuse(client, "create", exceededQuota)
-			if state, err := keeper.Keep(t.Context(), parent()); err != nil || state.Obstacle == nil {
-				t.Fatalf("Keep() = %+v, %v, want an obstacle", state, err)
+			if state, err := reconciler.Reconcile(t.Context(), parent()); err != nil || state.Blocker == nil {
+				t.Fatalf("Keep() = %+v, %v, want an blocker", state, err)
 			}
 			client.ClearActions()
-			_, err := keeper.Keep(t.Context(), test.then)
+			_, err := reconciler.Reconcile(t.Context(), test.then)
 			got := 0
 			for _, action := range client.Actions() {
 				if action.GetVerb() != "list" {
@@ -274,7 +274,7 @@ func TestDenialsOfTheGoneAreForgotten(t *testing.T) {
 		d.note(p, write{"create", "web"}, exceededQuota, clock.Now())
 		clock.Step(time.Hour)
 	}
-	if n := d.byParent.Len(); n != 1 {
+	if n := d.byOwner.Len(); n != 1 {
 		t.Errorf("%d are remembered, want the last", n)
 	}
 }

@@ -8,7 +8,7 @@
 // one object. What the kinds have of their own they say by a [Kind].
 //
 // [Decide] is the decision: a pure function of the parent and of what the cache
-// holds under the wanted name. [Keeper.Keep] reads the cache, carries the
+// holds under the wanted name. [Reconciler.Reconcile] reads the cache, carries the
 // decision out with at most one write, and reports what is there. [NewStatus]
 // is, again purely, what the parent's status says of it.
 //

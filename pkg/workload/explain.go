@@ -38,12 +38,12 @@ func (c *Controller[T]) Explain(key cache.ObjectName) (controller.Explanation, e
 		// Why may quote what the object holds.
 		return controller.Explanation{Found: true, Next: "nothing, because what it wants is not known: it cannot be decoded, and its Event says why"}, nil
 	}
-	parent := c.kind.Parent(obj)
-	view, err := c.keeper.view(parent)
+	parent := c.kind.Owner(obj)
+	view, err := c.reconciler.view(parent)
 	if err != nil {
 		return controller.Explanation{}, fmt.Errorf("reading Deployments of %s: %w", parent, err)
 	}
-	next, state := c.keeper.foresee(parent, view)
+	next, state := c.reconciler.foresee(parent, view)
 	status, err := c.statusFacts(obj, parent, state)
 	if err != nil {
 		return controller.Explanation{}, err
@@ -51,7 +51,7 @@ func (c *Controller[T]) Explain(key cache.ObjectName) (controller.Explanation, e
 	if next == nothing && slices.ContainsFunc(status, func(f controller.Fact) bool { return f.Differs }) {
 		next = "write the status"
 	}
-	if late := c.written.Late(key); late != "" {
+	if late := c.consistency.Stale(key); late != "" {
 		next = late + "; then: " + next
 	}
 	return controller.Explanation{Found: true, Facts: slices.Concat(parent.facts(view), status), Next: next}, nil
@@ -59,7 +59,7 @@ func (c *Controller[T]) Explain(key cache.ObjectName) (controller.Explanation, e
 
 // statusFacts returns what the status of the parent should say and what it says. With no
 // state that depends on what comes of a write.
-func (c *Controller[T]) statusFacts(obj T, parent Parent, state *State) (facts []controller.Fact, err error) {
+func (c *Controller[T]) statusFacts(obj T, parent Owner, state *State) (facts []controller.Fact, err error) {
 	if explainer, ok := c.kind.(KindExplainer[T]); ok {
 		if facts, err = explainer.Facts(obj); err != nil {
 			return nil, err
@@ -79,7 +79,7 @@ func (c *Controller[T]) statusFacts(obj T, parent Parent, state *State) (facts [
 const nothing = "nothing: all is as it is wanted"
 
 // facts returns what the parent wants and what the view shows.
-func (p Parent) facts(view View) []controller.Fact {
+func (p Owner) facts(view View) []controller.Fact {
 	var facts []controller.Fact
 	own := view.own(p)
 	if view.Live == nil {
@@ -115,7 +115,7 @@ const leftToOthers = "(left to others)"
 
 // owners says who should own the Deployment and who does, with their UIDs where nothing
 // else tells them apart.
-func (p Parent) owners(live *appsv1.Deployment) (wanted, actual string) {
+func (p Owner) owners(live *appsv1.Deployment) (wanted, actual string) {
 	wanted = p.String()
 	owner := metav1.GetControllerOf(live)
 	if owner == nil {
@@ -130,29 +130,29 @@ func (p Parent) owners(live *appsv1.Deployment) (wanted, actual string) {
 
 // foresee says what would be written for the parent now, or why nothing would, and the
 // state to judge its status by, nil if that depends on what comes of a write.
-func (k *Keeper) foresee(p Parent, view View) (next string, state *State) {
+func (k *Reconciler) foresee(p Owner, view View) (next string, state *State) {
 	now := k.clock.Now()
 	hold, held, again := k.corrections.of(p, view.Live, now)
 	view.Hold = hold
 	decision := Decide(p, view)
 	write := decision.write(p)
-	if obstacle, wait := k.denials.of(p, write, now); obstacle != nil {
-		why := obstacle.Message
-		if obstacle.Quotes {
+	if blocker, wait := k.denials.of(p, write, now); blocker != nil {
+		why := blocker.Message
+		if blocker.Quotes {
 			why = "its condition says why"
 		}
 		return fmt.Sprintf("%s Deployment %q in %v: it was denied: %s", write.verb, write.deployment, wait.Round(time.Millisecond), why),
-			&State{Deployment: view.Live, Former: view.former(), Obstacle: obstacle}
+			&State{Deployment: view.Live, Former: view.former(), Blocker: blocker}
 	}
 	switch {
 	case write.verb != "":
 		return fmt.Sprintf("%s Deployment %q", write.verb, write.deployment), nil
-	case decision.Obstacle != nil:
-		return fmt.Sprintf("nothing: %s: %s", decision.Obstacle.Reason, decision.Obstacle.Message), &State{Deployment: view.own(p), Former: view.former(), Obstacle: decision.Obstacle}
+	case decision.Blocker != nil:
+		return fmt.Sprintf("nothing: %s: %s", decision.Blocker.Reason, decision.Blocker.Message), &State{Deployment: view.own(p), Former: view.former(), Blocker: decision.Blocker}
 	case held != nil && hold.any():
-		return fmt.Sprintf("nothing for %v: %s", again.Round(time.Millisecond), held.Message), &State{Deployment: view.Live, Former: view.former(), Obstacle: held}
+		return fmt.Sprintf("nothing for %v: %s", again.Round(time.Millisecond), held.Message), &State{Deployment: view.Live, Former: view.former(), Blocker: held}
 	default:
-		return nothing, &State{Deployment: view.Live, Former: view.former(), Obstacle: held}
+		return nothing, &State{Deployment: view.Live, Former: view.former(), Blocker: held}
 	}
 }
 

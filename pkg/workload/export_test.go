@@ -32,10 +32,10 @@ func (c *Controller[T]) Concerned(deployment *appsv1.Deployment) []cache.ObjectN
 func (c *Controller[T]) SetClock(clock clock.PassiveClock) { c.clock = clock }
 
 // CatchUp makes the cache have all from before the term.
-func (c *Controller[T]) CatchUp() { c.keeper.confirmed.caughtUp = true }
+func (c *Controller[T]) CatchUp() { c.reconciler.confirmed.caughtUp = true }
 
 // Confirmed returns how many objects are remembered as confirmed.
-func (c *Controller[T]) Confirmed() int { return len(c.keeper.confirmed.byKey) }
+func (c *Controller[T]) Confirmed() int { return len(c.reconciler.confirmed.byKey) }
 
 // CountGenerations has each patch of a Deployment increment its generation, as the API server
 // does where the spec changes.

@@ -30,7 +30,7 @@ type Fields [fieldCount]bool
 func (f Fields) any() bool { return f != Fields{} }
 
 // declared returns what the parent declares for the field, "" if it leaves it to others.
-func (p Parent) declared(f Field) string {
+func (p Owner) declared(f Field) string {
 	switch {
 	case f == Image:
 		return p.Image
@@ -50,7 +50,7 @@ func valueOf(d *appsv1.Deployment, f Field) string {
 }
 
 // differs tells whether the Deployment has something else in the field than declared.
-func (p Parent) differs(d *appsv1.Deployment, f Field) bool {
+func (p Owner) differs(d *appsv1.Deployment, f Field) bool {
 	declared := p.declared(f)
 	return declared != "" && declared != valueOf(d, f)
 }

@@ -16,8 +16,8 @@ var fooKind = schema.GroupVersionKind{Group: "samplecontroller.k8s.io", Version:
 
 // parent returns a parent "a" that wants Deployment "web" with three replicas,
 // changed by the given functions.
-func parent(changes ...func(*Parent)) Parent {
-	p := Parent{
+func parent(changes ...func(*Owner)) Owner {
+	p := Owner{
 		Object:         &metav1.ObjectMeta{Name: "a", Namespace: "default", UID: "uid-a", Generation: 4},
 		Kind:           fooKind,
 		App:            "nginx",
@@ -30,9 +30,9 @@ func parent(changes ...func(*Parent)) Parent {
 	return p
 }
 
-func wantReplicas(n *int32) func(*Parent)      { return func(p *Parent) { p.Replicas = n } }
-func wantImage(image string) func(*Parent)     { return func(p *Parent) { p.Image = image } }
-func wantDeployment(name string) func(*Parent) { return func(p *Parent) { p.DeploymentName = name } }
+func wantReplicas(n *int32) func(*Owner)      { return func(p *Owner) { p.Replicas = n } }
+func wantImage(image string) func(*Owner)     { return func(p *Owner) { p.Image = image } }
+func wantDeployment(name string) func(*Owner) { return func(p *Owner) { p.DeploymentName = name } }
 
 // deployment returns the Deployment of parent "a" as the API server returns it
 // once it is available, changed by the given functions.

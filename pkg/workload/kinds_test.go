@@ -124,7 +124,7 @@ func options[T workload.Object](f *fixture, objects cache.TypedSharedIndexInform
 		Deployments: f.deployments,
 		Client:      f.kube.AppsV1(),
 		Writes:      f.writes,
-		Written:     &reconcile.Written{},
+		Consistency: &reconcile.ConsistencyStore{},
 		Recorder:    f.events,
 	}
 }

@@ -20,13 +20,13 @@ import (
 
 // create returns the decision to create the Deployment. After a rename it has all that the
 // former Deployment has and the parent leaves to others. former is nil if there is none.
-func (p Parent) create(former *appsv1.Deployment) Decision {
+func (p Owner) create(former *appsv1.Deployment) Decision {
 	d := p.newDeployment()
 	if former == nil {
 		return Decision{Create: d}
 	}
-	if obstacle := p.missingContainer(former); obstacle != nil {
-		return Decision{Obstacle: obstacle}
+	if blocker := p.missingContainer(former); blocker != nil {
+		return Decision{Blocker: blocker}
 	}
 	spec := former.Spec.DeepCopy()
 	replicas := replicasOf(former)
@@ -70,7 +70,7 @@ func carriedAnnotations(former *appsv1.Deployment) map[string]string {
 // readFormer replaces the newest former Deployment of the view, which is trimmed, with the
 // one that the API server has. If the error shows that the cache is late, the State says
 // for which Deployment.
-func (k *Keeper) readFormer(ctx context.Context, view View) (State, error) {
+func (k *Reconciler) readFormer(ctx context.Context, view View) (State, error) {
 	former := view.former()
 	now, err := k.get(ctx, former.Namespace, former.Name)
 	if err != nil {
@@ -85,7 +85,7 @@ func (k *Keeper) readFormer(ctx context.Context, view View) (State, error) {
 
 // obsolete returns a former Deployment that may go: one that serves nobody, or any
 // once the present one serves. There is nil if none may.
-func (p Parent) obsolete(view View) *appsv1.Deployment {
+func (p Owner) obsolete(view View) *appsv1.Deployment {
 	if len(view.Former) == 0 {
 		return nil
 	}
@@ -99,7 +99,7 @@ func (p Parent) obsolete(view View) *appsv1.Deployment {
 }
 
 // delete deletes a former Deployment, if it is still the one that was looked at.
-func (k *Keeper) delete(ctx context.Context, p Parent, live, former *appsv1.Deployment) (State, error) {
+func (k *Reconciler) delete(ctx context.Context, p Owner, live, former *appsv1.Deployment) (State, error) {
 	if former.Status.AvailableReplicas > 0 {
 		if err := k.confirm(ctx, live); apierrors.IsConflict(err) {
 			return State{Refused: live}, err
@@ -123,7 +123,7 @@ func (k *Keeper) delete(ctx context.Context, p Parent, live, former *appsv1.Depl
 // late cache may show one that serves and has been deleted since, by the last sync
 // if the parent was renamed to and fro: for such a one the last that really serves
 // must not go.
-func (k *Keeper) confirm(ctx context.Context, d *appsv1.Deployment) error {
+func (k *Reconciler) confirm(ctx context.Context, d *appsv1.Deployment) error {
 	now, err := k.get(ctx, d.Namespace, d.Name)
 	if err != nil {
 		return err

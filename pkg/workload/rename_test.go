@@ -62,7 +62,7 @@ func TestARenameCarriesOverWhatIsLeftToOthers(t *testing.T) {
 		d.Spec.Template.Labels = map[string]string{"app": "adopted", "tier": "front"}
 	}
 	for name, test := range map[string]struct {
-		parent Parent
+		parent Owner
 		former *appsv1.Deployment
 		change func(want *appsv1.DeploymentSpec)
 	}{
@@ -120,8 +120,8 @@ func TestARenameReadsTheFormerDeployment(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cached := former.DeepCopy()
 			Trim(cached, ourGroups)
-			keeper, client := newTestKeeper(t, list(cached), list(test.stored))
-			state, err := keeper.Keep(t.Context(), parent())
+			reconciler, client := newTestReconcileer(t, list(cached), list(test.stored))
+			state, err := reconciler.Reconcile(t.Context(), parent())
 			if !test.creates {
 				if !apierrors.IsConflict(err) || state.Refused != cached || len(client.Actions()) != 1 {
 					t.Errorf("Keep() = %+v, %v, want a conflict for a late cache", state, err)
@@ -141,7 +141,7 @@ func TestARenameReadsTheFormerDeployment(t *testing.T) {
 func TestARenameCreatesNothingWithoutTheContainer(t *testing.T) {
 	former := deployment(named("old"), func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Name = "web" })
 	decision := Decide(parent(wantImage("nginx:1.29")), View{Former: list(former)})
-	if o := decision.Obstacle; decision.Create != nil || o == nil || o.Reason != "ContainerMissing" || !strings.Contains(o.Message, `Deployment "old"`) {
+	if o := decision.Blocker; decision.Create != nil || o == nil || o.Reason != "ContainerMissing" || !strings.Contains(o.Message, `Deployment "old"`) {
 		t.Errorf("decision = %+v, want ContainerMissing for the former Deployment", decision)
 	}
 }
@@ -178,13 +178,13 @@ func TestAFormerDeploymentGoesWhenItMay(t *testing.T) {
 	}
 }
 
-func TestKeepDeletesOnlyTheFormerDeploymentItLookedAt(t *testing.T) {
+func TestReconcileDeletesOnlyTheFormerDeploymentItLookedAt(t *testing.T) {
 	former := deployment(named("old"))
 	foreign := deployment(named("foreign"), withOwner(owner("samplecontroller.k8s.io/v1alpha1", "Foo", "a", "uid-other")))
 	elsewhere := deployment(named("elsewhere"), func(d *appsv1.Deployment) { d.Namespace = "elsewhere" })
 	all := list(deployment(), former, foreign, elsewhere)
-	keeper, client := newTestKeeper(t, all, all)
-	state, err := keeper.Keep(t.Context(), parent())
+	reconciler, client := newTestReconcileer(t, all, all)
+	state, err := reconciler.Reconcile(t.Context(), parent())
 	if err != nil || state.Deployment == nil || state.Deployment.Name != "web" {
 		t.Fatalf("Keep() = %+v, %v, want the Deployment web", state, err)
 	}
@@ -202,7 +202,7 @@ func TestKeepDeletesOnlyTheFormerDeploymentItLookedAt(t *testing.T) {
 }
 
 // A former Deployment stays for as long as a finalizer holds it.
-func TestKeepReportsAFormerDeploymentUntilItIsGone(t *testing.T) {
+func TestReconcileReportsAFormerDeploymentUntilItIsGone(t *testing.T) {
 	for name, test := range map[string]struct {
 		former *appsv1.Deployment
 		want   string
@@ -213,8 +213,8 @@ func TestKeepReportsAFormerDeploymentUntilItIsGone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := list(deployment(), test.former)
-			keeper, _ := newTestKeeper(t, all, all)
-			state, err := keeper.Keep(t.Context(), parent())
+			reconciler, _ := newTestReconcileer(t, all, all)
+			state, err := reconciler.Reconcile(t.Context(), parent())
 			got := ""
 			if state.Former != nil {
 				got = state.Former.Name
@@ -226,16 +226,16 @@ func TestKeepReportsAFormerDeploymentUntilItIsGone(t *testing.T) {
 	}
 }
 
-func TestKeepTakesAFormerDeploymentThatIsGoneForALateCache(t *testing.T) {
-	keeper, _ := newTestKeeper(t, list(deployment(), deployment(named("old"))), list(deployment()))
-	if _, err := keeper.Keep(t.Context(), parent()); !apierrors.IsConflict(err) {
+func TestReconcileTakesAFormerDeploymentThatIsGoneForALateCache(t *testing.T) {
+	reconciler, _ := newTestReconcileer(t, list(deployment(), deployment(named("old"))), list(deployment()))
+	if _, err := reconciler.Reconcile(t.Context(), parent()); !apierrors.IsConflict(err) {
 		t.Errorf("error = %v, want a conflict", err)
 	}
 }
 
 // A parent that is renamed to and fro may find its cache to be late: the Deployment
 // that it relies on has just been deleted, for the one that it is about to delete.
-func TestKeepDeletesWhatServesOnlyForWhatReallyDoes(t *testing.T) {
+func TestReconcileDeletesWhatServesOnlyForWhatReallyDoes(t *testing.T) {
 	old := deployment(named("old"))
 	idle := deployment(named("idle"), withStatus(3, 3, 0))
 	changed := deployment(func(d *appsv1.Deployment) { d.ResourceVersion = "8" })
@@ -251,8 +251,8 @@ func TestKeepDeletesWhatServesOnlyForWhatReallyDoes(t *testing.T) {
 		"gone, and nobody served": {idle, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			keeper, client := newTestKeeper(t, list(deployment(), test.former), list(test.stored, test.former))
-			_, err := keeper.Keep(t.Context(), parent())
+			reconciler, client := newTestReconcileer(t, list(deployment(), test.former), list(test.stored, test.former))
+			_, err := reconciler.Reconcile(t.Context(), parent())
 			if apierrors.IsConflict(err) == test.deletes {
 				t.Errorf("error = %v, want a conflict: %v", err, !test.deletes)
 			}
@@ -265,10 +265,10 @@ func TestKeepDeletesWhatServesOnlyForWhatReallyDoes(t *testing.T) {
 }
 
 func TestTwoKeepersShareOneIndex(t *testing.T) {
-	_, client := newTestKeeper(t, nil, nil)
+	_, client := newTestReconcileer(t, nil, nil)
 	informer := newInformer(client)
 	for range 2 {
-		if _, err := NewKeeper(informer.GetStore(), informer, client.AppsV1(), nil, "test"); err != nil {
+		if _, err := NewReconciler(informer.GetStore(), informer, client.AppsV1(), nil, "test"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -56,7 +56,7 @@ func sameCondition(a, b metav1.Condition) bool {
 // NewStatus returns the status of the parent whose Deployment is in the given
 // state. The times of the conditions in current are kept where nothing changed;
 // where something did, it is now.
-func NewStatus(p Parent, state State, current []metav1.Condition, now metav1.Time) Status {
+func NewStatus(p Owner, state State, current []metav1.Condition, now metav1.Time) Status {
 	status := Status{ObservedGeneration: p.GetGeneration(), Conditions: judge(p, state).conditions(p.GetGeneration(), current, now)}
 	if d := state.Deployment; d != nil {
 		status.Replicas = d.Status.Replicas
@@ -173,7 +173,7 @@ func (v verdict) conditions(generation int64, current []metav1.Condition, now me
 }
 
 // judge decides which condition is True, and why. See [workloadv1alpha1.ConditionReady].
-func judge(p Parent, state State) verdict {
+func judge(p Owner, state State) verdict {
 	v := judgeDeployment(p, state)
 	if d := state.Deployment; d != nil && !ownership.PodsWatched(d) {
 		v.message += fmt.Sprintf("; its Pods are not watched, because its selector lacks the label %q", controllerLabel)
@@ -181,8 +181,8 @@ func judge(p Parent, state State) verdict {
 	return v
 }
 
-func judgeDeployment(p Parent, state State) verdict {
-	if o := state.Obstacle; o != nil {
+func judgeDeployment(p Owner, state State) verdict {
+	if o := state.Blocker; o != nil {
 		return verdict{o.Reason, o.Message}
 	}
 	d := state.Deployment

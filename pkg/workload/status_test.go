@@ -63,7 +63,7 @@ func TestStatusLeavesOutSelectorThatDoesNotFit(t *testing.T) {
 }
 
 func TestNewStatusWithoutDeploymentHasZeroes(t *testing.T) {
-	got := NewStatus(parent(), State{Obstacle: &Obstacle{Reason: "DeploymentConflict"}}, nil, later)
+	got := NewStatus(parent(), State{Blocker: &Blocker{Reason: "DeploymentConflict"}}, nil, later)
 	got.Conditions = nil
 	if diff := cmp.Diff(Status{ObservedGeneration: 4}, got); diff != "" {
 		t.Errorf("unexpected status (-want +got):\n%s", diff)
@@ -78,7 +78,7 @@ func TestConditionsFollowKstatus(t *testing.T) {
 	}
 	unobserved := func(d *appsv1.Deployment) { d.Generation++ }
 	for name, test := range map[string]struct {
-		parent Parent
+		parent Owner
 		state  State
 		want   string // the condition that is True
 		reason string
@@ -102,18 +102,18 @@ func TestConditionsFollowKstatus(t *testing.T) {
 		"freshly created with zero replicas": {parent(wantReplicas(ptr.To[int32](0))), State{Deployment: deployment(func(d *appsv1.Deployment) {
 			d.Generation, d.Status, d.Spec.Replicas = 1, appsv1.DeploymentStatus{}, ptr.To[int32](0)
 		})}, "Reconciling", "Progressing"},
-		"progress deadline exceeded":               {parent(), State{Deployment: deployment(withStatus(3, 1, 2), progressing("False", "ProgressDeadlineExceeded"))}, "Stalled", "ProgressDeadlineExceeded"},
-		"ready in the end, deadline forgotten":     {parent(), State{Deployment: deployment(progressing("False", "ProgressDeadlineExceeded"))}, "Ready", "Available"},
-		"deadline of an older generation":          {parent(), State{Deployment: deployment(unobserved, withStatus(3, 1, 2), progressing("False", "ProgressDeadlineExceeded"))}, "Reconciling", "Progressing"},
-		"paused in a rollout":                      {parent(), State{Deployment: deployment(withStatus(4, 1, 3), paused)}, "Stalled", "DeploymentPaused"},
-		"paused before its first rollout":          {parent(), State{Deployment: deployment(withStatus(0, 0, 0), paused)}, "Stalled", "DeploymentPaused"},
-		"paused, and being scaled":                 {parent(), State{Deployment: deployment(withStatus(1, 1, 1), paused)}, "Reconciling", "Progressing"},
-		"paused, and not yet observed":             {parent(), State{Deployment: deployment(unobserved, withStatus(4, 1, 3), paused)}, "Reconciling", "Progressing"},
-		"paused once all is there":                 {parent(), State{Deployment: deployment(paused)}, "Ready", "Available"},
-		"progressing":                              {parent(), State{Deployment: deployment(withStatus(3, 1, 2), progressing("True", "ReplicaSetUpdated"))}, "Reconciling", "Progressing"},
-		"an obstacle that somebody must mend":      {parent(), State{Obstacle: &Obstacle{Reason: "DeploymentConflict", Message: "m"}}, "Stalled", "DeploymentConflict"},
-		"an obstacle that passes":                  {parent(), State{Obstacle: &Obstacle{Reason: "WaitingForDeletion", Message: "m"}}, "Reconciling", "WaitingForDeletion"},
-		"an obstacle though the Deployment is fit": {parent(), State{Deployment: deployment(), Obstacle: &Obstacle{Reason: "WriteDenied", Message: "m"}}, "Stalled", "WriteDenied"},
+		"progress deadline exceeded":              {parent(), State{Deployment: deployment(withStatus(3, 1, 2), progressing("False", "ProgressDeadlineExceeded"))}, "Stalled", "ProgressDeadlineExceeded"},
+		"ready in the end, deadline forgotten":    {parent(), State{Deployment: deployment(progressing("False", "ProgressDeadlineExceeded"))}, "Ready", "Available"},
+		"deadline of an older generation":         {parent(), State{Deployment: deployment(unobserved, withStatus(3, 1, 2), progressing("False", "ProgressDeadlineExceeded"))}, "Reconciling", "Progressing"},
+		"paused in a rollout":                     {parent(), State{Deployment: deployment(withStatus(4, 1, 3), paused)}, "Stalled", "DeploymentPaused"},
+		"paused before its first rollout":         {parent(), State{Deployment: deployment(withStatus(0, 0, 0), paused)}, "Stalled", "DeploymentPaused"},
+		"paused, and being scaled":                {parent(), State{Deployment: deployment(withStatus(1, 1, 1), paused)}, "Reconciling", "Progressing"},
+		"paused, and not yet observed":            {parent(), State{Deployment: deployment(unobserved, withStatus(4, 1, 3), paused)}, "Reconciling", "Progressing"},
+		"paused once all is there":                {parent(), State{Deployment: deployment(paused)}, "Ready", "Available"},
+		"progressing":                             {parent(), State{Deployment: deployment(withStatus(3, 1, 2), progressing("True", "ReplicaSetUpdated"))}, "Reconciling", "Progressing"},
+		"an blocker that somebody must mend":      {parent(), State{Blocker: &Blocker{Reason: "DeploymentConflict", Message: "m"}}, "Stalled", "DeploymentConflict"},
+		"an blocker that passes":                  {parent(), State{Blocker: &Blocker{Reason: "WaitingForDeletion", Message: "m"}}, "Reconciling", "WaitingForDeletion"},
+		"an blocker though the Deployment is fit": {parent(), State{Deployment: deployment(), Blocker: &Blocker{Reason: "WriteDenied", Message: "m"}}, "Stalled", "WriteDenied"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			conditions := NewStatus(test.parent, test.state, nil, later).Conditions
@@ -191,7 +191,7 @@ func TestMessagesTellThatPodsAreNotWatched(t *testing.T) {
 
 func TestMessagesAreBounded(t *testing.T) {
 	for _, long := range []string{strings.Repeat("x", 40000), strings.Repeat("€", 20000)} {
-		conditions := NewStatus(parent(), State{Obstacle: &Obstacle{Reason: "WriteDenied", Message: long}}, nil, later).Conditions
+		conditions := NewStatus(parent(), State{Blocker: &Blocker{Reason: "WriteDenied", Message: long}}, nil, later).Conditions
 		for _, c := range conditions {
 			if len(c.Message) > 2003 || !utf8.ValidString(c.Message) {
 				t.Errorf("%s has a message of %d bytes, want at most 2003: %.20q", c.Type, len(c.Message), c.Message)
@@ -205,7 +205,7 @@ func TestMessagesAreBounded(t *testing.T) {
 
 func TestTransitionTimesChangeOnlyWithTheStatus(t *testing.T) {
 	rolling, further := State{Deployment: deployment(withStatus(3, 3, 1))}, State{Deployment: deployment(withStatus(3, 3, 2))}
-	conflict := State{Obstacle: &Obstacle{Reason: "DeploymentConflict", Message: "in the way"}}
+	conflict := State{Blocker: &Blocker{Reason: "DeploymentConflict", Message: "in the way"}}
 	old := func(conditionType string, status metav1.ConditionStatus) metav1.Condition {
 		return metav1.Condition{Type: conditionType, Status: status, LastTransitionTime: earlier}
 	}
@@ -272,9 +272,9 @@ func TestEventsOnTransitionsOnly(t *testing.T) {
 	var (
 		ready       = conditions(State{Deployment: deployment()})
 		reconciling = conditions(State{Deployment: deployment(withStatus(3, 3, 1))})
-		conflict    = conditions(State{Obstacle: &Obstacle{Reason: "DeploymentConflict", Message: "in the way"}})
-		waiting     = conditions(State{Obstacle: &Obstacle{Reason: "WaitingForDeletion", Message: "wait"}})
-		denied      = conditions(State{Obstacle: &Obstacle{Reason: "WriteDenied", Message: "quota"}})
+		conflict    = conditions(State{Blocker: &Blocker{Reason: "DeploymentConflict", Message: "in the way"}})
+		waiting     = conditions(State{Blocker: &Blocker{Reason: "WaitingForDeletion", Message: "wait"}})
+		denied      = conditions(State{Blocker: &Blocker{Reason: "WriteDenied", Message: "quota"}})
 	)
 	for name, test := range map[string]struct {
 		old, new []metav1.Condition

@@ -28,16 +28,16 @@ const (
 // sync brings the Deployment of one object to where it should be, then the object's
 // status.
 func (c *Controller[T]) sync(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
-	if !c.written.Begin(key) {
+	if !c.consistency.EnsureReady(key) {
 		return 0, reconcile.ErrStale
 	}
-	defer c.written.End(key)
+	defer c.consistency.Done(key)
 	obj, exists, err := c.cached(key)
 	if err != nil {
 		return 0, err
 	}
 	if !exists {
-		c.keeper.Forget(key)
+		c.reconciler.Forget(key)
 		return 0, nil
 	}
 	if obj.GetDeletionTimestamp() != nil && lenient.DecodeError(obj) != nil {
@@ -47,20 +47,20 @@ func (c *Controller[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 		return 0, nil // nothing is known of what it wants
 	}
 
-	parent := c.kind.Parent(obj)
+	parent := c.kind.Owner(obj)
 	parent.Confirm = func(ctx context.Context) (string, error) { return c.confirm(ctx, key, obj) }
-	state, err := c.keeper.Keep(ctx, parent)
+	state, err := c.reconciler.Reconcile(ctx, parent)
 	if state.Refused != nil {
-		c.written.Refused(key, c.kept, state.Refused)
+		c.consistency.Conflicted(key, c.kept, state.Refused)
 	}
 	if state.Unknown != nil {
-		c.written.Note(key, c.kept, state.Unknown.ResourceVersion)
+		c.consistency.WroteAt(key, c.kept, state.Unknown.ResourceVersion)
 	}
 	if err != nil {
 		return 0, err // nothing is known that a status could say
 	}
 	if state.Written {
-		c.written.Note(key, c.kept, state.Deployment.ResourceVersion)
+		c.consistency.WroteAt(key, c.kept, state.Deployment.ResourceVersion)
 		obj = c.latest(key, obj)
 	}
 	return state.Again, c.updateStatus(ctx, key, obj, state)
@@ -106,7 +106,7 @@ func (c *Controller[T]) updateStatus(ctx context.Context, key cache.ObjectName, 
 		// Whatever else is decided on this version is late as well. The worst would be
 		// a Deployment for an object that is gone: the garbage collector takes it away,
 		// which would wake the object, and so on until the cache has caught up.
-		c.written.Refused(key, c.objects, obj)
+		c.consistency.Conflicted(key, c.objects, obj)
 	}
 	if apierrors.IsNotFound(err) {
 		return nil // the object is gone, and its status with it
@@ -129,7 +129,7 @@ func (c *Controller[T]) touched(ctx context.Context, key cache.ObjectName, obj T
 // writeStatus writes the status of this very version of the object, and records an
 // Event if the object thereby became ready or stalled.
 func (c *Controller[T]) writeStatus(ctx context.Context, key cache.ObjectName, obj T, state State) error {
-	parent, current := c.kind.Parent(obj), c.kind.Status(obj)
+	parent, current := c.kind.Owner(obj), c.kind.Status(obj)
 	status := NewStatus(parent, state, current.Conditions, metav1.NewTime(c.clock.Now()))
 	applied, err := c.kind.ApplyStatus(ctx, obj, current, status)
 	if err != nil {
@@ -139,7 +139,7 @@ func (c *Controller[T]) writeStatus(ctx context.Context, key cache.ObjectName, o
 		c.writes.Skip(c.statuses)
 		return nil
 	}
-	c.written.Note(key, c.objects, applied.GetResourceVersion())
+	c.consistency.WroteAt(key, c.objects, applied.GetResourceVersion())
 	klog.FromContext(ctx).V(2).Info("Updated status", "reason", status.Conditions[0].Reason)
 	if event := NewEvent(parent, current.Conditions, status.Conditions); event != nil {
 		c.recorder.Event(obj, event.Type, event.Reason, event.Message)

@@ -46,7 +46,7 @@ func runLibraryProgram(args []string) {
 
 func newSeen(_ context.Context, c *controller.Context) (controller.Controller, error) {
 	source, client := kubernetes.NewForConfigOrDie(c.ReadConfig()), kubernetes.NewForConfigOrDie(c.ClientConfig())
-	configMaps := informers.Ask[*corev1.ConfigMap](c.Informers(), corev1.SchemeGroupVersion.WithResource("configmaps"), source.CoreV1().ConfigMaps(c.Namespace()))
+	configMaps := informers.InformerFor[*corev1.ConfigMap](c.Informers(), corev1.SchemeGroupVersion.WithResource("configmaps"), source.CoreV1().ConfigMaps(c.Namespace()))
 	loop := c.Loop(func(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
 		if key.Name != "a" { // the ConfigMaps of the cluster and of other tests
 			return 0, nil

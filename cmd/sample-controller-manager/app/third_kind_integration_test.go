@@ -126,7 +126,7 @@ func newSundaeController(_ context.Context, c *controller.Context) (controller.C
 	if err != nil {
 		return nil, err
 	}
-	objects := informers.Ask[*samplev1alpha1.Foo](c.Informers(), sundaes.GroupVersion().WithResource(sundaes.Resource), source(c.Namespace()))
+	objects := informers.InformerFor[*samplev1alpha1.Foo](c.Informers(), sundaes.GroupVersion().WithResource(sundaes.Resource), source(c.Namespace()))
 	o, err := pkgkinds.WorkloadOptions(c, sundaes.GroupVersion().WithResource(sundaes.Resource).GroupResource(), objects)
 	if err != nil {
 		return nil, err
@@ -156,8 +156,8 @@ func (sundaeKind) StatusResource() schema.GroupResource {
 	return schema.GroupResource{Group: sundaes.Group, Resource: "sundaes/status"}
 }
 
-func (sundaeKind) Parent(sundae *samplev1alpha1.Foo) workload.Parent {
-	return workload.Parent{
+func (sundaeKind) Owner(sundae *samplev1alpha1.Foo) workload.Owner {
+	return workload.Owner{
 		Object:         sundae,
 		Kind:           sundaes.GroupVersionKind,
 		App:            sundaes.App,

@@ -166,7 +166,7 @@ func statusOf(t *testing.T, d *appsv1.Deployment) string {
 	if owner == nil {
 		t.Fatalf("Deployment %s has no owner", d.Name)
 	}
-	parent := workload.Parent{
+	parent := workload.Owner{
 		Object:         &metav1.ObjectMeta{Name: owner.Name, Namespace: d.Namespace, UID: owner.UID},
 		Kind:           schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind),
 		DeploymentName: d.Name,

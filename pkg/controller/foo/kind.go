@@ -27,8 +27,8 @@ func (kind) GroupVersionKind() schema.GroupVersionKind {
 
 func (kind) StatusResource() schema.GroupResource { return samplev1alpha1.Resource("foos/status") }
 
-func (k kind) Parent(foo *samplev1alpha1.Foo) workload.Parent {
-	return workload.Parent{
+func (k kind) Owner(foo *samplev1alpha1.Foo) workload.Owner {
+	return workload.Owner{
 		Object:         foo,
 		Kind:           k.GroupVersionKind(),
 		App:            "nginx",

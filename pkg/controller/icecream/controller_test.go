@@ -77,7 +77,7 @@ func TestAPodThatIsPlacedWakesItsIcecream(t *testing.T) {
 			Objects:     sampleFactory.Icecream().V1alpha1().Icecreams().TypedInformer(),
 			Deployments: chain.Deployments,
 			Client:      kube.AppsV1(),
-			Written:     &reconcile.Written{},
+			Consistency: &reconcile.ConsistencyStore{},
 			Recorder:    record.NewFakeRecorder(100),
 			Loop:        []reconcile.Option{reconcile.WithObserver(func(_ context.Context, o reconcile.Outcome) { syncs <- o.Result })},
 		}, chain)

@@ -39,8 +39,8 @@ func (*kind) StatusResource() schema.GroupResource {
 	return icecreamv1alpha1.Resource("icecreams/status")
 }
 
-func (*kind) Parent(icecream *icecreamv1alpha1.Icecream) workload.Parent {
-	return workload.Parent{
+func (*kind) Owner(icecream *icecreamv1alpha1.Icecream) workload.Owner {
+	return workload.Owner{
 		Object:         icecream,
 		Kind:           groupVersionKind,
 		App:            "icecream",
@@ -113,7 +113,7 @@ func (k *kind) placements(icecream *icecreamv1alpha1.Icecream) ([]icecreamv1alph
 func (k *kind) departed(pod *podrecord.Record) []cache.ObjectName {
 	// One that was never placed has no placement.
 	if d := k.chain.DeploymentOf(pod); d != nil && pod.Node() != "" {
-		for _, key := range ownership.Parent(groupVersionKind, d) {
+		for _, key := range ownership.OwnerKeys(groupVersionKind, d) {
 			k.log.departed(key, metav1.GetControllerOfNoCopy(d).UID, placementOf(pod))
 		}
 	}

@@ -154,10 +154,10 @@ func newBenchmarkCaches(b *testing.B, objects int) benchmarkCaches {
 			groupVersionKind: fooKind,
 			summary:          func(foo *samplev1alpha1.Foo) *workloadv1alpha1.PodSummary { return foo.Status.Pods },
 		},
-		objects: foos.GetTypedIndexer(),
-		chain:   chain,
-		written: &reconcile.Written{},
-		pace:    &pace{interval: 24 * time.Hour, clock: clock.RealClock{}, objects: map[cache.ObjectName]times{}},
+		objects:     foos.GetTypedIndexer(),
+		chain:       chain,
+		consistency: &reconcile.ConsistencyStore{},
+		pace:        &pace{interval: 24 * time.Hour, clock: clock.RealClock{}, objects: map[cache.ObjectName]times{}},
 	}
 	for i := range objects {
 		foo := &samplev1alpha1.Foo{ObjectMeta: benchmarkMetadata("foo", i, nil)}

@@ -67,17 +67,17 @@ func NewController(o Options, kinds ...KindOptions) (*Controller, error) {
 type KindOptions func(Options, *ownership.Chain) (*reconcile.Loop, explain)
 
 // newLoop returns the loop for one kind.
-func newLoop[T object](kind kind[T], objects cache.TypedSharedIndexInformer[T], written *reconcile.Written) KindOptions {
+func newLoop[T object](kind kind[T], objects cache.TypedSharedIndexInformer[T], consistency *reconcile.ConsistencyStore) KindOptions {
 	return func(o Options, chain *ownership.Chain) (*reconcile.Loop, explain) {
 		gvk := kind.groupVersionKind
 		a := &aggregator[T]{
-			kind:     kind,
-			statuses: schema.GroupResource{Group: gvk.Group, Resource: kind.resource + "/status"}.String(),
-			objects:  objects.GetTypedIndexer(),
-			chain:    chain,
-			writes:   o.Writes,
-			written:  written,
-			pace:     &pace{interval: o.Interval, clock: clock.RealClock{}, objects: map[cache.ObjectName]times{}},
+			kind:        kind,
+			statuses:    schema.GroupResource{Group: gvk.Group, Resource: kind.resource + "/status"}.String(),
+			objects:     objects.GetTypedIndexer(),
+			chain:       chain,
+			writes:      o.Writes,
+			consistency: consistency,
+			pace:        &pace{interval: o.Interval, clock: clock.RealClock{}, objects: map[cache.ObjectName]times{}},
 		}
 		loop := reconcile.New(ControllerName, a.sync, slices.Concat(o.Loop, []reconcile.Option{reconcile.WithQueue(ControllerName + "-" + kind.resource)})...)
 		// Each Run of the loop begins with all objects, whether they rest or not: that one
@@ -93,7 +93,7 @@ func newLoop[T object](kind kind[T], objects cache.TypedSharedIndexInformer[T], 
 			return a.restless(ofReplicaSet(rs))
 		})
 		reconcile.WatchChanges(loop, o.Informers.Deployments, hasOtherOwner, func(d *appsv1.Deployment) []cache.ObjectName {
-			return a.restless(ownership.Parent(gvk, d))
+			return a.restless(ownership.OwnerKeys(gvk, d))
 		})
 		return loop, a.explain
 	}

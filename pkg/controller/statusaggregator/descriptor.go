@@ -67,7 +67,7 @@ func newFromContext(c *controller.Context, interval time.Duration) (controller.C
 	}
 	return NewController(
 		Options{Informers: chain, Interval: interval, Writes: c.Writes(), Loop: c.LoopOptions()},
-		Foos(foos, fooClient, c.Written(samplev1alpha1.Resource("foos"))),
-		Icecreams(icecreams, icecreamClient, c.Written(icecreamv1alpha1.Resource("icecreams"))),
+		Foos(foos, fooClient, c.ConsistencyStore(samplev1alpha1.Resource("foos"))),
+		Icecreams(icecreams, icecreamClient, c.ConsistencyStore(icecreamv1alpha1.Resource("icecreams"))),
 	)
 }

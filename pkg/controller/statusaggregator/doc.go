@@ -27,5 +27,5 @@
 //
 // The status belongs to two controllers, each with fields of its own, by server-side
 // apply. Both work from a cache that has seen what the other has written:
-// [samplecontroller.io/controller-manager/reconcile.Written].
+// [samplecontroller.io/controller-manager/reconcile.ConsistencyStore].
 package statusaggregator

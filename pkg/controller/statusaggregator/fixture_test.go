@@ -41,14 +41,14 @@ const interval = time.Second
 // that it reads and writes. There time passes only when every goroutine waits.
 type bubble struct {
 	*testing.T
-	controller *Controller
-	objects    *server // of the kind that is tested
-	foos       *server
-	icecreams  *server
-	written    *reconcile.Written // of the kind that is tested
-	kube       *kubefake.Clientset
-	owner      metav1.OwnerReference // the tested object, for what it owns
-	version    int
+	controller  *Controller
+	objects     *server // of the kind that is tested
+	foos        *server
+	icecreams   *server
+	consistency *reconcile.ConsistencyStore // of the kind that is tested
+	kube        *kubefake.Clientset
+	owner       metav1.OwnerReference // the tested object, for what it owns
+	version     int
 
 	mutex    sync.Mutex
 	outcomes []reconcile.Result // of syncs of both kinds
@@ -106,10 +106,10 @@ func newBubble(t *testing.T, gvk schema.GroupVersionKind, interval time.Duration
 		ReplicaSets: replicaSets,
 		Deployments: factory.Apps().V1().Deployments().TypedInformer(),
 	}
-	writtenFoos, writtenIcecreams := &reconcile.Written{}, &reconcile.Written{}
-	b.objects, b.written = b.foos, writtenFoos
+	fooStore, icecreamStore := &reconcile.ConsistencyStore{}, &reconcile.ConsistencyStore{}
+	b.objects, b.consistency = b.foos, fooStore
 	if gvk.Kind == "Icecream" {
-		b.objects, b.written = b.icecreams, writtenIcecreams
+		b.objects, b.consistency = b.icecreams, icecreamStore
 	}
 	observer := reconcile.WithObserver(func(_ context.Context, o reconcile.Outcome) {
 		b.mutex.Lock()
@@ -117,7 +117,7 @@ func newBubble(t *testing.T, gvk schema.GroupVersionKind, interval time.Duration
 		b.outcomes = append(b.outcomes, o.Result)
 	})
 	controller, err := NewController(Options{Informers: chain, Interval: interval, Loop: []reconcile.Option{observer, reconcile.WithWorkers(2)}},
-		Foos(foos, fooClient{server: b.foos}, writtenFoos), Icecreams(icecreams, icecreamClient{server: b.icecreams}, writtenIcecreams))
+		Foos(foos, fooClient{server: b.foos}, fooStore), Icecreams(icecreams, icecreamClient{server: b.icecreams}, icecreamStore))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -147,10 +147,10 @@ func newAggregator(t *testing.T, pods []*corev1.Pod) (*aggregator[*samplev1alpha
 				return foo, nil
 			},
 		},
-		objects: foos.GetTypedIndexer(),
-		chain:   chain,
-		written: &reconcile.Written{},
-		pace:    &pace{interval: interval, clock: testingclock.NewFakePassiveClock(time.Unix(0, 0)), objects: map[cache.ObjectName]times{}},
+		objects:     foos.GetTypedIndexer(),
+		chain:       chain,
+		consistency: &reconcile.ConsistencyStore{},
+		pace:        &pace{interval: interval, clock: testingclock.NewFakePassiveClock(time.Unix(0, 0)), objects: map[cache.ObjectName]times{}},
 	}, written
 }
 

@@ -40,8 +40,8 @@ type kind[T object] struct {
 var applyOptions = metav1.ApplyOptions{FieldManager: ControllerName, Force: true}
 
 // Foos are aggregated from Pods into the informer's objects by the client. Whoever
-// else writes to them shares written.
-func Foos(foos cache.TypedSharedIndexInformer[*samplev1alpha1.Foo], client samplev1alpha1client.FoosGetter, written *reconcile.Written) KindOptions {
+// else writes to them shares the store.
+func Foos(foos cache.TypedSharedIndexInformer[*samplev1alpha1.Foo], client samplev1alpha1client.FoosGetter, consistency *reconcile.ConsistencyStore) KindOptions {
 	return newLoop(kind[*samplev1alpha1.Foo]{
 		groupVersionKind: samplev1alpha1.SchemeGroupVersion.WithKind("Foo"),
 		resource:         "foos",
@@ -52,11 +52,11 @@ func Foos(foos cache.TypedSharedIndexInformer[*samplev1alpha1.Foo], client sampl
 			apply := samplev1alpha1apply.Foo(foo.Name, foo.Namespace).WithResourceVersion(foo.ResourceVersion).WithStatus(status)
 			return client.Foos(foo.Namespace).ApplyStatus(ctx, apply, applyOptions)
 		},
-	}, foos, written)
+	}, foos, consistency)
 }
 
 // Icecreams are aggregated like [Foos].
-func Icecreams(icecreams cache.TypedSharedIndexInformer[*icecreamv1alpha1.Icecream], client icecreamv1alpha1client.IcecreamsGetter, written *reconcile.Written) KindOptions {
+func Icecreams(icecreams cache.TypedSharedIndexInformer[*icecreamv1alpha1.Icecream], client icecreamv1alpha1client.IcecreamsGetter, consistency *reconcile.ConsistencyStore) KindOptions {
 	return newLoop(kind[*icecreamv1alpha1.Icecream]{
 		groupVersionKind: icecreamv1alpha1.SchemeGroupVersion.WithKind("Icecream"),
 		resource:         "icecreams",
@@ -67,5 +67,5 @@ func Icecreams(icecreams cache.TypedSharedIndexInformer[*icecreamv1alpha1.Icecre
 			apply := icecreamv1alpha1apply.Icecream(icecream.Name, icecream.Namespace).WithResourceVersion(icecream.ResourceVersion).WithStatus(status)
 			return client.Icecreams(icecream.Namespace).ApplyStatus(ctx, apply, applyOptions)
 		},
-	}, icecreams, written)
+	}, icecreams, consistency)
 }

@@ -138,19 +138,19 @@ func TestTheOwnerAndTheAggregatorTakeTurns(t *testing.T) {
 		after(2 * time.Second)
 		b.objects.made()
 		key := cache.NewObjectName("default", "example")
-		if !b.written.Begin(key) {
+		if !b.consistency.EnsureReady(key) {
 			b.Fatal("Begin() = false, want true")
 		}
 		b.set(b.pod("a", true))
 		after(1 * time.Second)
 		b.wantWrites()
-		b.written.End(key)
+		b.consistency.Done(key)
 		after(100 * ms)
 		b.wantWrites(write{3100 * ms, "1/1 ready on node-1", ""})
 		// It has ended its own turn.
-		if !b.written.Begin(key) {
+		if !b.consistency.EnsureReady(key) {
 			b.Error("Begin() = false, want true")
 		}
-		b.written.End(key)
+		b.consistency.Done(key)
 	})
 }

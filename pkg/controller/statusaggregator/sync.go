@@ -22,21 +22,21 @@ import (
 
 // aggregator brings the summaries in the statuses of one kind up to date.
 type aggregator[T object] struct {
-	kind     kind[T]
-	statuses string // what is written, as metrics call it
-	objects  cache.TypedIndexer[T]
-	chain    *ownership.Chain
-	writes   *writes.Transport
-	written  *reconcile.Written
-	pace     *pace
+	kind        kind[T]
+	statuses    string // what is written, as metrics call it
+	objects     cache.TypedIndexer[T]
+	chain       *ownership.Chain
+	writes      *writes.Transport
+	consistency *reconcile.ConsistencyStore
+	pace        *pace
 }
 
 // sync writes what the Pods of one object say, if that is not what its status has.
 func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
-	if !a.written.Begin(key) {
+	if !a.consistency.EnsureReady(key) {
 		return 0, reconcile.ErrStale
 	}
-	defer a.written.End(key)
+	defer a.consistency.Done(key)
 	cached, exists, err := a.objects.GetByKey(key.String())
 	if err != nil {
 		return 0, fmt.Errorf("reading the cache: %w", err)
@@ -69,7 +69,7 @@ func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 	}
 	applied, err := a.write(ctx, key, obj, now)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		a.written.Refused(key, a.objects, obj)
+		a.consistency.Conflicted(key, a.objects, obj)
 	}
 	if apierrors.IsNotFound(err) {
 		return a.pace.interval, nil // the object is gone, and one made anew meanwhile was not woken
@@ -77,7 +77,7 @@ func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 	if err != nil {
 		return 0, fmt.Errorf("applying what the Pods of %s %q say: %w", a.kind.groupVersionKind.Kind, key.Name, err)
 	}
-	a.written.Note(key, a.objects, applied.GetResourceVersion())
+	a.consistency.WroteAt(key, a.objects, applied.GetResourceVersion())
 	if now == nil {
 		klog.FromContext(ctx).V(2).Info("Removed the summary of Pods, because some are not watched")
 	} else {

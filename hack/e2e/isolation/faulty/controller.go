@@ -69,7 +69,7 @@ func newController(_ context.Context, c *controller.Context) (controller.Control
 	if err != nil {
 		return nil, err
 	}
-	configMaps := informers.Ask[*corev1.ConfigMap](c.Informers(), corev1.SchemeGroupVersion.WithResource("configmaps"), client.CoreV1().ConfigMaps(metav1.NamespaceAll))
+	configMaps := informers.InformerFor[*corev1.ConfigMap](c.Informers(), corev1.SchemeGroupVersion.WithResource("configmaps"), client.CoreV1().ConfigMaps(metav1.NamespaceAll))
 	f := &faulty{configMaps: corelisters.NewConfigMapLister(configMaps.GetIndexer()), ends: make(chan func() error)}
 	f.Loop = c.Loop(f.sync)
 	reconcile.For(f.Loop, configMaps)

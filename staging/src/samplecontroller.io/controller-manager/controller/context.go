@@ -42,8 +42,8 @@ func (c *Context) Enabled(feature featuregate.Feature) bool {
 // program write, whether they are enabled or not.
 func (c *Context) StatusGroups() sets.Set[string] { return c.statusGroups.Clone() }
 
-// Informers returns what makes informers: see [informers.Ask].
-func (c *Context) Informers() *informers.Handle { return c.process.Informers }
+// Informers returns what makes informers: see [informers.InformerFor].
+func (c *Context) Informers() *informers.Factory { return c.process.Informers }
 
 // ReadConfig is for the clients that informers read from. Controllers share informers, so
 // it has no name of theirs. Requests have no timeout, because watches must not end.
@@ -68,10 +68,10 @@ func (c *Context) Writes() *writes.Transport { return c.process.writesOf(c.name)
 // sent, and else why it would not.
 func (c *Context) Leading() error { return c.process.Gate.Check() }
 
-// Written returns what the controllers of the process have written to a resource. All
+// ConsistencyStore returns what the controllers of the process have written to a resource. All
 // callers for the resource share it, so that each waits for the writes of the others.
-func (c *Context) Written(resource schema.GroupResource) *reconcile.Written {
-	return c.process.writtenTo(resource)
+func (c *Context) ConsistencyStore(resource schema.GroupResource) *reconcile.ConsistencyStore {
+	return c.process.consistencyOf(resource)
 }
 
 // Recorder returns a recorder of Events whose source is the controller.

@@ -89,7 +89,7 @@ func newProcess(t *testing.T, url string) *Process {
 		ContentType:  "application/vnd.kubernetes.protobuf",
 		UserAgent:    func(name string) string { return "test/" + name },
 		Gate:         leadership.NewOptions("test").Gate(nil),
-		Informers:    informers.NewHandle(),
+		Informers:    informers.NewFactory(),
 		Namespace:    "team",
 		WriteTimeout: 100 * time.Millisecond,
 		Metrics: Metrics{
@@ -116,7 +116,7 @@ func TestRequestsOfControllers(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	err = leadership.Endless(ctx, gate, func(*leadership.Term) error {
+	err = leadership.RunWithoutElection(ctx, gate, func(*leadership.Term) error {
 		defer cancel()
 		if _, err := client.ConfigMaps("team").Create(t.Context(), configMap, metav1.CreateOptions{}); err == nil {
 			t.Error("Create: no error, want one after the write timeout")
@@ -143,10 +143,10 @@ func TestRequestsOfInformersHaveNoTimeout(t *testing.T) {
 func TestSharedByControllers(t *testing.T) {
 	a, b, _ := contexts(t, "http://localhost:1")
 	foos, bars := schema.GroupResource{Group: "example.com", Resource: "foos"}, schema.GroupResource{Group: "example.com", Resource: "bars"}
-	if a.Written(foos) != b.Written(foos) {
+	if a.ConsistencyStore(foos) != b.ConsistencyStore(foos) {
 		t.Error("the controllers do not wait for the writes of each other")
 	}
-	if a.Written(foos) == a.Written(bars) {
+	if a.ConsistencyStore(foos) == a.ConsistencyStore(bars) {
 		t.Error("two resources share what is written")
 	}
 	if a.Writes() == b.Writes() {

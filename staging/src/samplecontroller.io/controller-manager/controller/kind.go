@@ -22,14 +22,14 @@ import (
 
 // Kind is the kind of object that a controller is for. Make it with [For].
 type Kind[T Object] struct {
-	context  *Context
-	resource *resource[T]
-	written  *reconcile.Written
-	recorder record.EventRecorder
-	reporter *lenient.Reporter
-	told     told
-	watches  []func(*reconcile.Loop)
-	errs     []error
+	context     *Context
+	resource    *resource[T]
+	consistency *reconcile.ConsistencyStore
+	recorder    record.EventRecorder
+	reporter    *lenient.Reporter
+	told        told
+	watches     []func(*reconcile.Loop)
+	errs        []error
 }
 
 // For makes a controller for the objects of a namespaced kind, which the program's scheme
@@ -46,7 +46,7 @@ func For[T Object](c *Context, opts ...Option) *Kind[T] {
 		k.errs = append(k.errs, err)
 		return k
 	}
-	k.resource, k.written = resource, c.Written(resource.name.GroupResource())
+	k.resource, k.consistency = resource, c.ConsistencyStore(resource.name.GroupResource())
 	k.watches = append(k.watches, func(l *reconcile.Loop) { reconcile.For(l, resource.informer) })
 	return k
 }
@@ -75,10 +75,10 @@ func (k *Kind[T]) Sync(sync func(context.Context, *Sync[T]) error) (Controller, 
 }
 
 func (k *Kind[T]) sync(ctx context.Context, key cache.ObjectName, sync func(context.Context, *Sync[T]) error) (time.Duration, error) {
-	if !k.written.Begin(key) {
+	if !k.consistency.EnsureReady(key) {
 		return 0, reconcile.ErrStale
 	}
-	defer k.written.End(key)
+	defer k.consistency.Done(key)
 	object, found, err := k.resource.cached(key)
 	if err != nil {
 		return 0, fmt.Errorf("reading %s %s from the cache: %w", k.resource.kind.Kind, key, err)
@@ -165,13 +165,13 @@ func (s *Sync[T]) UpdateStatus(ctx context.Context, object T) error {
 	to.Set(from)
 	patched, err := k.resource.patch(ctx, s.object, wanted, "status")
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		k.written.Refused(s.key, k.resource.informer.GetStore(), s.object)
+		k.consistency.Conflicted(s.key, k.resource.informer.GetStore(), s.object)
 	}
 	if apierrors.IsNotFound(err) {
 		return nil // the object is gone, and its status with it
 	}
 	if err == nil {
-		k.written.Note(s.key, k.resource.informer.GetStore(), patched.GetResourceVersion())
+		k.consistency.WroteAt(s.key, k.resource.informer.GetStore(), patched.GetResourceVersion())
 	}
 	return err
 }

@@ -139,7 +139,7 @@ func (o *Owned[T, P]) create(ctx context.Context, s *Sync[P], key cache.ObjectNa
 			return object, readErr
 		}
 		if found {
-			o.owner.written.Note(s.key, o.resource.informer.GetStore(), live.GetResourceVersion())
+			o.owner.consistency.WroteAt(s.key, o.resource.informer.GetStore(), live.GetResourceVersion())
 		}
 		return object, o.resource.late(key, err)
 	}
@@ -180,14 +180,14 @@ func (o *Owned[T, P]) Delete(ctx context.Context, s *Sync[P], name string) error
 			return err
 		}
 		if found {
-			o.owner.written.Note(s.key, o.owner.resource.informer.GetStore(), live.GetResourceVersion())
+			o.owner.consistency.WroteAt(s.key, o.owner.resource.informer.GetStore(), live.GetResourceVersion())
 			return o.owner.resource.late(s.key, errors.New("it is not gone"))
 		}
 	}
 	uid, version := cached.GetUID(), cached.GetResourceVersion()
 	err = o.resource.client(key.Namespace).Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}})
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		o.owner.written.Refused(s.key, o.resource.informer.GetStore(), cached)
+		o.owner.consistency.Conflicted(s.key, o.resource.informer.GetStore(), cached)
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("deleting %s %s: %w", o.resource.kind.Kind, key, err)
@@ -203,9 +203,9 @@ func (o *Owned[T, P]) note(s *Sync[P], cached, written T, err error) error {
 		err = o.resource.late(cache.MetaObjectToName(cached), err)
 	}
 	if apierrors.IsConflict(err) {
-		o.owner.written.Refused(s.key, store, cached)
+		o.owner.consistency.Conflicted(s.key, store, cached)
 	} else if err == nil {
-		o.owner.written.Note(s.key, store, written.GetResourceVersion())
+		o.owner.consistency.WroteAt(s.key, store, written.GetResourceVersion())
 	}
 	return err
 }

@@ -35,7 +35,7 @@ type Process struct {
 	// Gate lets writes pass while the process leads.
 	Gate *leadership.Gate
 	// Informers makes the informers.
-	Informers *informers.Handle
+	Informers *informers.Factory
 	// Events is where Events go. Scheme knows the kinds that they are about.
 	Events record.EventBroadcaster
 	Scheme *runtime.Scheme
@@ -52,9 +52,9 @@ type Process struct {
 	// Metrics count what the controllers do.
 	Metrics Metrics
 
-	mutex   sync.Mutex
-	writes  map[string]*writes.Transport
-	written map[schema.GroupResource]*reconcile.Written
+	mutex       sync.Mutex
+	writes      map[string]*writes.Transport
+	consistency map[schema.GroupResource]*reconcile.ConsistencyStore
 }
 
 // Metrics are those of the controllers of a process.
@@ -98,18 +98,18 @@ func (p *Process) writesOf(name string) *writes.Transport {
 	return transport
 }
 
-func (p *Process) writtenTo(resource schema.GroupResource) *reconcile.Written {
+func (p *Process) consistencyOf(resource schema.GroupResource) *reconcile.ConsistencyStore {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	written := p.written[resource]
-	if written == nil {
-		if p.written == nil {
-			p.written = map[schema.GroupResource]*reconcile.Written{}
+	store := p.consistency[resource]
+	if store == nil {
+		if p.consistency == nil {
+			p.consistency = map[schema.GroupResource]*reconcile.ConsistencyStore{}
 		}
-		written = &reconcile.Written{}
-		p.written[resource] = written
+		store = &reconcile.ConsistencyStore{}
+		p.consistency[resource] = store
 	}
-	return written
+	return store
 }
 
 // config returns how to reach the API server by the named client.

@@ -101,7 +101,7 @@ func newResource[T Object](c *Context, opts []Option) (*resource[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	informer := informers.Ask[T](c.Informers(), name, reader(c.Namespace()), informers.WithSelector(o.selector))
+	informer := informers.InformerFor[T](c.Informers(), name, reader(c.Namespace()), informers.WithSelector(o.selector))
 	return &resource[T]{kind: kind, name: name, selector: selector, informer: informer, client: writer, manager: c.name, builtIn: builtIn}, nil
 }
 

@@ -93,9 +93,9 @@ func TestTransformedInformerIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.process.Informers = informers.NewHandle()
+	a.process.Informers = informers.NewFactory()
 	source := pods.client("")
-	informers.Ask[*corev1.Pod](a.Informers(), pods.name, source, informers.WithTransform(func(obj any) (any, error) { return obj, nil }))
+	informers.InformerFor[*corev1.Pod](a.Informers(), pods.name, source, informers.WithTransform(func(obj any) (any, error) { return obj, nil }))
 	defer func() {
 		if said, ok := recover().(string); !ok || !strings.Contains(said, "its informer has a transform") {
 			t.Errorf("panic %q, want one about the transform", said)

@@ -24,8 +24,8 @@ var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func before(d time.Duration) time.Time { return now.Add(-d) }
 
-func turns(total int, first ...reconcile.Turn) reconcile.Turns {
-	return reconcile.Turns{Total: total, First: append([]reconcile.Turn{}, first...)}
+func turns(total int, first ...reconcile.Entry) reconcile.Entries {
+	return reconcile.Entries{Total: total, First: append([]reconcile.Entry{}, first...)}
 }
 
 // source is one controller that is busy and one that waits.
@@ -46,9 +46,9 @@ func (s *source) Report(limit int) Report {
 				Name: "foo-controller", State: "Running", Since: before(2 * time.Hour),
 				Queues: []reconcile.Progress{{
 					Queue:   "foo-controller",
-					Running: turns(1, reconcile.Turn{Key: "default/a", Trigger: "foos changed", Time: before(12 * time.Millisecond)}),
-					Waiting: turns(20, reconcile.Turn{Key: "default/b", Trigger: "deployments changed", Time: before(3 * time.Second)}),
-					Delayed: turns(1, reconcile.Turn{Key: "default/c", Trigger: "retry", Time: now.Add(90 * time.Second), Retries: 14, Error: "creating Deployment \"c\": \x1b[31mno\nway"}),
+					Running: turns(1, reconcile.Entry{Key: "default/a", Trigger: "foos changed", Time: before(12 * time.Millisecond)}),
+					Waiting: turns(20, reconcile.Entry{Key: "default/b", Trigger: "deployments changed", Time: before(3 * time.Second)}),
+					Delayed: turns(1, reconcile.Entry{Key: "default/c", Trigger: "retry", Time: now.Add(90 * time.Second), Retries: 14, Error: "creating Deployment \"c\": \x1b[31mno\nway"}),
 					Failing: 1, LastSuccess: before(time.Second),
 					Failures: []reconcile.Outcome{{Key: "default/c", Trigger: "retry", Began: before(time.Minute), Duration: metav1.Duration{Duration: 5 * time.Millisecond}, Result: "error", Error: "creating Deployment \"c\": no way", Writes: []reconcile.Write{{Verb: "create", Resource: "deployments.apps", Result: "failed"}}}},
 					Recent:   []reconcile.Outcome{{Key: "default/d", Trigger: "foos added", Began: before(time.Second), Duration: metav1.Duration{Duration: 7 * time.Millisecond}, Result: "success", Writes: []reconcile.Write{{Verb: "create", Resource: "deployments.apps", Result: "written"}, {Verb: "patch", Resource: "foos/status", Result: "written"}}}},

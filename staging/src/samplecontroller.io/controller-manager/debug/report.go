@@ -68,8 +68,8 @@ type Explanation struct {
 	// Running, Waiting and Delayed are where the object is in the controller's queues;
 	// empty if nothing is to be done. Syncs are the last that are remembered, the newest
 	// first.
-	Running []reconcile.Turn    `json:"running,omitempty"`
-	Waiting []reconcile.Turn    `json:"waiting,omitempty"`
-	Delayed []reconcile.Turn    `json:"delayed,omitempty"`
+	Running []reconcile.Entry   `json:"running,omitempty"`
+	Waiting []reconcile.Entry   `json:"waiting,omitempty"`
+	Delayed []reconcile.Entry   `json:"delayed,omitempty"`
 	Syncs   []reconcile.Outcome `json:"syncs,omitempty"`
 }

@@ -90,7 +90,7 @@ func PrintExplanation(w io.Writer, e Explanation) {
 	fmt.Fprintf(w, "\nNext: %s\n", line(e.Next))
 	if len(e.Running)+len(e.Waiting)+len(e.Delayed) > 0 {
 		fmt.Fprintln(w)
-		printKeys(w, e.Time, reconcile.Turns{First: e.Running}, reconcile.Turns{First: e.Waiting}, reconcile.Turns{First: e.Delayed})
+		printKeys(w, e.Time, reconcile.Entries{First: e.Running}, reconcile.Entries{First: e.Waiting}, reconcile.Entries{First: e.Delayed})
 	}
 	if len(e.Syncs) > 0 {
 		fmt.Fprintln(w, "\nLast syncs:")
@@ -139,10 +139,10 @@ func printQueue(w io.Writer, now time.Time, q reconcile.Progress, full bool) {
 	}
 }
 
-func printKeys(w io.Writer, now time.Time, running, waiting, delayed reconcile.Turns) {
+func printKeys(w io.Writer, now time.Time, running, waiting, delayed reconcile.Entries) {
 	table := newTable(w)
 	table.row("  QUEUED", "OBJECT", "TIME", "WOKEN BY", "LAST FAILURE")
-	for i, keys := range []reconcile.Turns{running, waiting, delayed} {
+	for i, keys := range []reconcile.Entries{running, waiting, delayed} {
 		where := [...]string{"running", "waiting", "delayed"}[i]
 		for _, k := range keys.First {
 			when := "for " + age(now, k.Time)
@@ -159,7 +159,7 @@ func printKeys(w io.Writer, now time.Time, running, waiting, delayed reconcile.T
 }
 
 // failed says how often a key has failed in a row, and why the last time.
-func failed(k reconcile.Turn) string {
+func failed(k reconcile.Entry) string {
 	switch {
 	case k.Retries == 0:
 		return ""

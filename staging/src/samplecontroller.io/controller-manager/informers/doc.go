@@ -5,19 +5,19 @@
 // most one watch for each resource, only what enabled controllers asked for is started,
 // and a resource that is not there disturbs nobody.
 //
-//	handle := informers.NewHandle()
-//	configMaps := informers.Ask[*corev1.ConfigMap](handle, corev1.SchemeGroupVersion.WithResource("configmaps"), client.CoreV1().ConfigMaps(""))
+//	factory := informers.NewFactory()
+//	configMaps := informers.InformerFor[*corev1.ConfigMap](factory, corev1.SchemeGroupVersion.WithResource("configmaps"), client.CoreV1().ConfigMaps(""))
 //	lister := corev1listers.NewConfigMapLister(configMaps.GetIndexer())
 //
-//	handle.Start(ctx)
-//	defer handle.Shutdown()
-//	if !handle.WaitUntilSettled(ctx) {
+//	factory.Start(ctx)
+//	defer factory.Shutdown()
+//	if !factory.WaitUntilSettled(ctx) {
 //		return // told to end
 //	}
 //	fmt.Println(lister.ConfigMaps("default").Get("settings"))
 //
-// The order is: make the [Handle], construct the controllers, each of which has [Ask] give
-// it its informers, then [Handle.Start], and at the end of the process [Handle.Shutdown].
+// The order is: make the [Factory], construct the controllers, each of which has [InformerFor] give
+// it its informers, then [Factory.Start], and at the end of the process [Factory.Shutdown].
 // Informers live as long as the process: a term of leadership begins and ends without them
 // noticing.
 //
@@ -25,7 +25,7 @@
 //
 // While an API is not installed, or a rule to read it is missing, its informer waits: it
 // tries once a second, logs it once, and keeps what it holds. That can be so from the
-// start, or an API goes and comes back. [Handle.Served] tells what is so, and when it
+// start, or an API goes and comes back. [Factory.Served] tells what is so, and when it
 // changes. A resource that has come back counts as served when the cache holds what there
 // is of it now. A second or two pass until then, however often it comes and goes.
 //
@@ -40,7 +40,7 @@
 //
 // The API server may answer a list with an error for one resource alone, for example if
 // the conversion webhook of its CRD fails. Its informer tries again with backoff and
-// keeps the error: see [Resource]. [Handle.WaitUntilSettled] and [Handle.Check] do not
+// keeps the error: see [Resource]. [Factory.WaitUntilSettled] and [Factory.Check] do not
 // wait for it while another resource is served.
 //
 // While the API server itself cannot be reached, what the informers hold counts as served.

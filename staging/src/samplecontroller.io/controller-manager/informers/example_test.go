@@ -27,13 +27,13 @@ func Example() {
 		return
 	}
 
-	handle := informers.NewHandle()
-	configMaps := informers.Ask[*corev1.ConfigMap](handle, corev1.SchemeGroupVersion.WithResource("configmaps"), client.CoreV1().ConfigMaps(""))
+	factory := informers.NewFactory()
+	configMaps := informers.InformerFor[*corev1.ConfigMap](factory, corev1.SchemeGroupVersion.WithResource("configmaps"), client.CoreV1().ConfigMaps(""))
 	lister := corev1listers.NewConfigMapLister(configMaps.GetIndexer())
 
-	handle.Start(ctx)
-	defer handle.Shutdown()
-	if !handle.WaitUntilSettled(ctx) {
+	factory.Start(ctx)
+	defer factory.Shutdown()
+	if !factory.WaitUntilSettled(ctx) {
 		return // told to end
 	}
 	fmt.Println(lister.ConfigMaps("default").Get("settings"))

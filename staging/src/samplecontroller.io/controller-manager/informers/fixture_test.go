@@ -209,7 +209,7 @@ type bubble struct {
 	*testing.T
 	ctx                           context.Context
 	configMapServer, secretServer *apiServer
-	handle                        *Handle
+	factory                       *Factory
 	log                           ktesting.Buffer
 }
 
@@ -224,10 +224,10 @@ func inBubble(t *testing.T, test func(*bubble)) {
 					ctx:             klog.NewContext(t.Context(), logger),
 					configMapServer: &apiServer{lists: lists, version: 1},
 					secretServer:    &apiServer{lists: lists, version: 1},
-					handle:          NewHandle(),
+					factory:         NewFactory(),
 					log:             logger.GetSink().(ktesting.Underlier).GetBuffer(),
 				}
-				defer b.handle.Shutdown()
+				defer b.factory.Shutdown()
 				test(b)
 			})
 		})
@@ -235,17 +235,17 @@ func inBubble(t *testing.T, test func(*bubble)) {
 }
 
 func (b *bubble) configMaps(opts ...Option) cache.TypedSharedIndexInformer[*corev1.ConfigMap] {
-	return Ask[*corev1.ConfigMap](b.handle, configMaps, b.configMapServer, opts...)
+	return InformerFor[*corev1.ConfigMap](b.factory, configMaps, b.configMapServer, opts...)
 }
 
 func (b *bubble) secrets() cache.TypedSharedIndexInformer[*corev1.ConfigMap] {
-	return Ask[*corev1.ConfigMap](b.handle, secrets, b.secretServer)
+	return InformerFor[*corev1.ConfigMap](b.factory, secrets, b.secretServer)
 }
 
 // waitForSync waits until all informers have synced, or returns false when the test ends.
 func (b *bubble) waitForSync() bool {
 	var checkers []cache.DoneChecker
-	for _, i := range b.handle.all() {
+	for _, i := range b.factory.all() {
 		checkers = append(checkers, i.HasSyncedChecker())
 	}
 	return cache.WaitFor(b.ctx, "", checkers...)

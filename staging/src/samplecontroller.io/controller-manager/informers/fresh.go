@@ -18,9 +18,9 @@ const freshSilence = 90 * time.Second
 // Fresh returns nil if all caches follow the API server. Else it names those that do not:
 // they are not filled or must not be read, or their watch has given no sign of life for 90
 // seconds. A resource whose API is not installed has nothing to follow.
-func (h *Handle) Fresh() error {
+func (f *Factory) Fresh() error {
 	var old []string
-	for _, i := range h.all() {
+	for _, i := range f.all() {
 		r := i.state()
 		silent := r.Served && time.Since(r.LastSign) > freshSilence
 		if silent || !r.Served && !apierrors.IsNotFound(r.Err) {

@@ -17,7 +17,7 @@ func TestFreshNamesCachesThatDoNotFollow(t *testing.T) {
 		b.secrets()
 		expect := func(when string, fresh bool) {
 			b.Helper()
-			switch err := b.handle.Fresh(); {
+			switch err := b.factory.Fresh(); {
 			case fresh && err != nil:
 				b.Errorf("%s: %v", when, err)
 			case !fresh && (err == nil || !strings.HasSuffix(err.Error(), ": configmaps")):
@@ -25,7 +25,7 @@ func TestFreshNamesCachesThatDoNotFollow(t *testing.T) {
 			}
 		}
 		b.configMapServer.answer(forbidden)
-		b.handle.Start(b.ctx)
+		b.factory.Start(b.ctx)
 		synctest.Wait()
 		expect("while it must not be read", false)
 		b.configMapServer.answer(nil)

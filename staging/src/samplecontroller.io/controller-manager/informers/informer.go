@@ -31,11 +31,11 @@ type informer struct {
 	selector string
 	// transformed says that its first caller gave a transform.
 	transformed bool
-	handle      *Handle
+	factory     *Factory
 	opened      chan struct{} // filled when a watch has been opened that goes on from a list
-	lastSign    atomic.Int64  // of its watch, since the handle was made; 0: never
+	lastSign    atomic.Int64  // of its watch, since the factory was made; 0: never
 
-	// What follows is guarded by the handle's mutex.
+	// What follows is guarded by the factory's mutex.
 
 	started bool
 	// err is why the resource is not served, nil if it is, and since is when that began.
@@ -53,12 +53,12 @@ type informer struct {
 func (i *informer) name() string { return i.resource.GroupResource().String() }
 
 // sign notes that the watch has given a sign of life.
-func (i *informer) sign() { i.lastSign.Store(max(1, int64(time.Since(i.handle.made)))) }
+func (i *informer) sign() { i.lastSign.Store(max(1, int64(time.Since(i.factory.made)))) }
 
 // answered notes that the resource can be read.
 func (i *informer) answered() {
-	i.handle.mutex.Lock()
-	defer i.handle.mutex.Unlock()
+	i.factory.mutex.Lock()
+	defer i.factory.mutex.Unlock()
 	if isDenied(i.err) {
 		i.turn(fmt.Errorf("%w: %s", ErrNotSynced, i.name()))
 	}
@@ -66,8 +66,8 @@ func (i *informer) answered() {
 
 // denied notes that the resource is not there, or must not be read.
 func (i *informer) denied(ctx context.Context, verb string, err error) {
-	i.handle.mutex.Lock()
-	defer i.handle.mutex.Unlock()
+	i.factory.mutex.Lock()
+	defer i.factory.mutex.Unlock()
 	reason := fmt.Errorf("no API serves %s: %w", i.name(), err)
 	if apierrors.IsForbidden(err) {
 		reason = fmt.Errorf("not permitted to %s %s: %w", verb, i.name(), err)
@@ -89,16 +89,16 @@ func (i *informer) denied(ctx context.Context, verb string, err error) {
 // setListed notes that the informer has been sent all that there was at that version, or
 // with nil that it must be listed anew.
 func (i *informer) setListed(version *string) {
-	i.handle.mutex.Lock()
-	defer i.handle.mutex.Unlock()
+	i.factory.mutex.Lock()
+	defer i.factory.mutex.Unlock()
 	i.listed = version
 }
 
 // mustRelist tells whether a watch that goes on from before would leave the cache without
 // what has happened meanwhile.
 func (i *informer) mustRelist() bool {
-	i.handle.mutex.Lock()
-	defer i.handle.mutex.Unlock()
+	i.factory.mutex.Lock()
+	defer i.factory.mutex.Unlock()
 	return i.listed == nil
 }
 
@@ -133,8 +133,8 @@ func (i *informer) follow(ctx context.Context) {
 // caughtUp notes that the resource is served, if the cache holds what was listed. It
 // returns false if it will.
 func (i *informer) caughtUp(ctx context.Context) bool {
-	i.handle.mutex.Lock()
-	defer i.handle.mutex.Unlock()
+	i.factory.mutex.Lock()
+	defer i.factory.mutex.Unlock()
 	if i.err == nil || i.listed == nil {
 		return true // nothing was to be caught up, or it has gone again
 	}
@@ -156,7 +156,7 @@ func (i *informer) caughtUp(ctx context.Context) bool {
 // turn notes why the resource is not served from now on, or nil if it is.
 func (i *informer) turn(err error) {
 	i.err, i.since = err, time.Now()
-	i.handle.announce()
+	i.factory.announce()
 }
 
 // unreachable notes that the API server gave no answer. The line does not name the
@@ -172,13 +172,13 @@ func (i *informer) unreachable(ctx context.Context, err error) {
 // setFailure notes why the last list or watch failed, or with nil that it works. It
 // returns false if that is known.
 func (i *informer) setFailure(err error) bool {
-	i.handle.mutex.Lock()
-	defer i.handle.mutex.Unlock()
+	i.factory.mutex.Lock()
+	defer i.factory.mutex.Unlock()
 	if errors.Is(err, i.failure) {
 		return false
 	}
 	i.failure = err
-	i.handle.announce()
+	i.factory.announce()
 	return true
 }
 

@@ -47,7 +47,7 @@ func TestWhatWasListedMustBeInTheCache(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				i := &informer{SharedIndexInformer: syncedAt{version: tc.cached}, resource: configMaps, handle: NewHandle(), err: ErrNotSynced}
+				i := &informer{SharedIndexInformer: syncedAt{version: tc.cached}, resource: configMaps, factory: NewFactory(), err: ErrNotSynced}
 				if i.setListed(&tc.listed); i.caughtUp(t.Context()) != tc.served || (i.err == nil) != tc.served {
 					t.Errorf("served: %t, want %t", i.err == nil, tc.served)
 				}

@@ -10,14 +10,14 @@ import (
 	"k8s.io/component-base/metrics"
 )
 
-// Metrics tells of the caches of a [Handle] and of the watches that fill them. It looks
+// Metrics tells of the caches of a [Factory] and of the watches that fill them. It looks
 // when it is asked. There are series for each resource that was asked for, from then on.
 type Metrics struct {
 	metrics.BaseStableCollector
 	age, objects, served, failing *metrics.Desc
 
-	mutex  sync.Mutex
-	handle *Handle
+	mutex   sync.Mutex
+	factory *Factory
 }
 
 // NewMetrics makes the gauges <namespace>_watch_age_seconds{resource},
@@ -43,11 +43,11 @@ func NewMetrics(namespace string, register func(...metrics.StableCollector)) *Me
 	return m
 }
 
-// Watch has the metrics tell of the handle, in place of an earlier one.
-func (m *Metrics) Watch(h *Handle) {
+// Watch has the metrics tell of the factory, in place of an earlier one.
+func (m *Metrics) Watch(f *Factory) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	m.handle = h
+	m.factory = f
 }
 
 // DescribeWithStability implements metrics.StableCollector.
@@ -61,15 +61,15 @@ func (m *Metrics) DescribeWithStability(descs chan<- *metrics.Desc) {
 // CollectWithStability implements metrics.StableCollector.
 func (m *Metrics) CollectWithStability(all chan<- metrics.Metric) {
 	m.mutex.Lock()
-	h := m.handle
+	f := m.factory
 	m.mutex.Unlock()
-	if h == nil {
+	if f == nil {
 		return
 	}
-	for _, r := range h.Resources() {
+	for _, r := range f.Resources() {
 		sign := r.LastSign
 		if sign.IsZero() {
-			sign = h.made
+			sign = f.made
 		}
 		all <- metrics.NewLazyConstMetric(m.age, metrics.GaugeValue, time.Since(sign).Seconds(), r.Name())
 		all <- metrics.NewLazyConstMetric(m.objects, metrics.GaugeValue, float64(r.Objects), r.Name())

@@ -19,29 +19,29 @@ import (
 var ErrNotSynced = errors.New("not yet synced")
 
 // Served tells whether the informers of the stores, which are what their GetStore returns,
-// hold what the API server serves. Stores that are not of the handle are passed over.
+// hold what the API server serves. Stores that are not of the factory are passed over.
 //
 // The error is nil if all do. Else it is the reason of one that does not: the API server's
 // answer that it must not be read, for which [apierrors.IsForbidden] holds, before the
 // answer that there is no such resource, [apierrors.IsNotFound], before [ErrNotSynced],
 // which wraps the error of the last list if that failed. The channel is closed when the
 // answer may be another.
-func (h *Handle) Served(stores ...cache.Store) (err error, changed <-chan struct{}) {
-	all := h.all()
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
+func (f *Factory) Served(stores ...cache.Store) (err error, changed <-chan struct{}) {
+	all := f.all()
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
 	for _, i := range all {
 		if rank(i.err) > rank(err) && slices.Contains(stores, cache.Store(i.GetIndexer())) {
 			err = i.reason()
 		}
 	}
-	return err, h.changed
+	return err, f.changed
 }
 
 // Resource returns the name of the resource whose objects are in the store, empty if no
-// informer of the handle fills it.
-func (h *Handle) Resource(store cache.Store) string {
-	for _, i := range h.all() {
+// informer of the factory fills it.
+func (f *Factory) Resource(store cache.Store) string {
+	for _, i := range f.all() {
 		if store == cache.Store(i.GetIndexer()) {
 			return i.resource.Resource
 		}
@@ -63,11 +63,11 @@ func rank(err error) int {
 	return 1
 }
 
-// Resource is what a [Handle] knows of a resource that an informer reads.
+// Resource is what a [Factory] knows of a resource that an informer reads.
 type Resource struct {
 	Resource schema.GroupVersionResource
 	// Served tells whether the informer holds what the API server serves, Err why it does
-	// not, as [Handle.Served] does, and Since is when that began.
+	// not, as [Factory.Served] does, and Since is when that began.
 	Served bool
 	Err    error
 	Since  time.Time
@@ -85,9 +85,9 @@ type Resource struct {
 func (r Resource) Name() string { return r.Resource.GroupResource().String() }
 
 // Resources returns what is known of all resources that were asked for, by name.
-func (h *Handle) Resources() []Resource {
+func (f *Factory) Resources() []Resource {
 	var resources []Resource
-	for _, i := range h.all() {
+	for _, i := range f.all() {
 		r := i.state()
 		r.Objects = len(i.GetStore().ListKeys())
 		resources = append(resources, r)
@@ -96,9 +96,9 @@ func (h *Handle) Resources() []Resource {
 }
 
 // Versions returns the resourceVersion of each object in the cache of a resource.
-func (h *Handle) Versions(resource schema.GroupVersionResource) map[cache.ObjectName]string {
+func (f *Factory) Versions(resource schema.GroupVersionResource) map[cache.ObjectName]string {
 	versions := map[cache.ObjectName]string{}
-	for _, i := range h.all() {
+	for _, i := range f.all() {
 		if i.resource != resource {
 			continue
 		}
@@ -116,10 +116,10 @@ func (h *Handle) Versions(resource schema.GroupVersionResource) map[cache.Object
 func (i *informer) state() Resource {
 	r := Resource{Resource: i.resource}
 	if sign := i.lastSign.Load(); sign > 0 {
-		r.LastSign = i.handle.made.Add(time.Duration(sign))
+		r.LastSign = i.factory.made.Add(time.Duration(sign))
 	}
-	i.handle.mutex.Lock()
-	defer i.handle.mutex.Unlock()
+	i.factory.mutex.Lock()
+	defer i.factory.mutex.Unlock()
 	r.Served, r.Err, r.Since, r.Failure = i.err == nil, i.reason(), i.since, i.failure
 	return r
 }

@@ -231,7 +231,7 @@ func TestAnEndlessTermEndsOnlyWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
 		defer cancel()
 		var ended *Term
-		err := Endless(ctx, nil, func(term *Term) error {
+		err := RunWithoutElection(ctx, nil, func(term *Term) error {
 			ended = term
 			if err := term.Valid(); err != nil {
 				t.Errorf("Valid at first: %v", err)
@@ -239,7 +239,7 @@ func TestAnEndlessTermEndsOnlyWithItsContext(t *testing.T) {
 			return untilTheEnd(term)
 		})
 		if err != nil {
-			t.Errorf("Endless: %v", err)
+			t.Errorf("RunWithoutElection: %v", err)
 		}
 		if ended.Valid() == nil {
 			t.Error("Valid afterwards: nil, want why it has ended")
@@ -249,12 +249,12 @@ func TestAnEndlessTermEndsOnlyWithItsContext(t *testing.T) {
 
 func TestAnEndlessTermReturnsWhatItsWorkDoes(t *testing.T) {
 	var term *Term
-	err := Endless(t.Context(), nil, func(given *Term) error {
+	err := RunWithoutElection(t.Context(), nil, func(given *Term) error {
 		term = given
 		return errNotDrained
 	})
 	if !errors.Is(err, errNotDrained) {
-		t.Errorf("Endless: %v, want %v", err, errNotDrained)
+		t.Errorf("RunWithoutElection: %v, want %v", err, errNotDrained)
 	}
 	if term.Valid() == nil {
 		t.Error("the term goes on after its work has returned")
@@ -264,7 +264,7 @@ func TestAnEndlessTermReturnsWhatItsWorkDoes(t *testing.T) {
 func TestRunWithoutElectionOpensGate(t *testing.T) {
 	gate := NewGate(writeTimeout, nil)
 	through := gate.Wrap(&api{})
-	err := Endless(t.Context(), gate, func(*Term) error { return do(t, through, http.MethodPut, foos) })
+	err := RunWithoutElection(t.Context(), gate, func(*Term) error { return do(t, through, http.MethodPut, foos) })
 	if err != nil {
 		t.Errorf("write during the term: %v", err)
 	}

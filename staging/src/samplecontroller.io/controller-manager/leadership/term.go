@@ -105,9 +105,9 @@ func (t *Term) lost() error {
 	return nil
 }
 
-// Endless runs lead in a term that only the end of ctx ends: leadership without
+// RunWithoutElection runs lead in a term that only the end of ctx ends: leadership without
 // an election, for a process that has no rival. gate may be nil.
-func Endless(ctx context.Context, gate *Gate, lead func(*Term) error) error {
+func RunWithoutElection(ctx context.Context, gate *Gate, lead func(*Term) error) error {
 	term := newTerm(ctx, 0)
 	defer term.over()
 	gate.admit(term)

@@ -174,8 +174,8 @@ func newProcess(t *testing.T) *testProcess {
 	server := &source{}
 	p := &testProcess{story: &story{}, source: server}
 	p.leases = &leases{story: p.story, lease: &coordinationv1.Lease{}}
-	p.config.Informers = informers.NewHandle()
-	p.informer = informers.Ask[*corev1.ConfigMap](p.config.Informers, corev1.SchemeGroupVersion.WithResource("configmaps"), server)
+	p.config.Informers = informers.NewFactory()
+	p.informer = informers.InformerFor[*corev1.ConfigMap](p.config.Informers, corev1.SchemeGroupVersion.WithResource("configmaps"), server)
 	election, err := leadership.New(leadership.Config{
 		Namespace: "default", Name: "lease", Identity: "me", Client: p.leases,
 		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,

@@ -27,7 +27,7 @@ type process struct {
 	// Registry knows the names and aliases of all controllers.
 	Registry *controller.Registry
 	// Informers are those that the controllers have asked for.
-	Informers *informers.Handle
+	Informers *informers.Factory
 	// Controllers are those that are enabled.
 	Controllers []controller.Controller
 	// Supervision says how they are started and stopped.
@@ -77,7 +77,7 @@ func run(ctx context.Context, p process) error {
 
 	lead := func(term *leadership.Term) error { return super.Run(term.Ctx) }
 	if p.Election == nil {
-		return leadership.Endless(ctx, p.Gate, lead)
+		return leadership.RunWithoutElection(ctx, p.Gate, lead)
 	}
 	p.Election.AssessBy(func() error { return cmp.Or(p.Informers.Fresh(), super.Progressing()) })
 	if p.WarmStandby && !p.Informers.WaitUntilSettled(ctx) {

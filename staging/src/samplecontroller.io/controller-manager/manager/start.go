@@ -90,7 +90,7 @@ func (p Program) process(ctx context.Context, c *options.Config, metrics *Metric
 			return nil, fmt.Errorf("adding the kinds of %s to the scheme: %w", p.Name, err)
 		}
 	}
-	handle := informers.NewHandle(informers.WithResync(resyncPeriod(c.MinResyncPeriod)), informers.WithTransform(dropManagedFields))
+	handle := informers.NewFactory(informers.WithResync(resyncPeriod(c.MinResyncPeriod)), informers.WithTransform(dropManagedFields))
 	metrics.informers.Watch(handle)
 	return &controller.Process{
 		Config:      c.Client,

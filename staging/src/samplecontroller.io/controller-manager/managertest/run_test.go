@@ -56,7 +56,7 @@ func newCopier(_ context.Context, c *controller.Context) (controller.Controller,
 	if err != nil {
 		return nil, err
 	}
-	informer := informers.Ask[*corev1.ConfigMap](c.Informers(), corev1.SchemeGroupVersion.WithResource("configmaps"), source.ConfigMaps(c.Namespace()))
+	informer := informers.InformerFor[*corev1.ConfigMap](c.Informers(), corev1.SchemeGroupVersion.WithResource("configmaps"), source.ConfigMaps(c.Namespace()))
 	lister, recorder := corelisters.NewConfigMapLister(informer.GetIndexer()), c.Recorder()
 	loop := c.Loop(func(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
 		configMap, err := lister.ConfigMaps(key.Namespace).Get(key.Name)
@@ -321,7 +321,7 @@ func TestSettleEnds(t *testing.T) {
 					return nil, err
 				}
 				loop := c.Loop(func(context.Context, cache.ObjectName) (time.Duration, error) { return test.after, test.err })
-				reconcile.For(loop, informers.Ask[*corev1.ConfigMap](c.Informers(), corev1.SchemeGroupVersion.WithResource("configmaps"), source.ConfigMaps(c.Namespace())))
+				reconcile.For(loop, informers.InformerFor[*corev1.ConfigMap](c.Informers(), corev1.SchemeGroupVersion.WithResource("configmaps"), source.ConfigMaps(c.Namespace())))
 				return loop, nil
 			}
 			expectFailure(t, failing(t, p, func(t *testing.T, e *Env) {

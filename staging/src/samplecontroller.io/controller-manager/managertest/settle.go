@@ -145,7 +145,7 @@ func busy(c controller.Controller) string {
 	}
 	for _, loop := range looper.Loops() {
 		p := loop.Progress(1)
-		turn := func(turns reconcile.Turns) string {
+		turn := func(turns reconcile.Entries) string {
 			first := turns.First[0]
 			if first.Error != "" {
 				return fmt.Sprintf("%s, which failed: %s", first.Key, first.Error)
@@ -153,8 +153,8 @@ func busy(c controller.Controller) string {
 			return first.Key
 		}
 		switch {
-		case !p.Working && p.Obstacle != nil:
-			return fmt.Sprintf("has not started: %v", p.Obstacle)
+		case !p.Working && p.Blocker != nil:
+			return fmt.Sprintf("has not started: %v", p.Blocker)
 		case !p.Working:
 			return "has not started"
 		case p.Running.Total > 0:

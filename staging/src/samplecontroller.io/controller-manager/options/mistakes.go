@@ -10,11 +10,11 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 )
 
-// Mistakes are all that is wrong with a command line, reported together.
-type Mistakes []error
+// InvalidFlags are all that is wrong with a command line, reported together.
+type InvalidFlags []error
 
 // Error implements error: one line for each mistake.
-func (m Mistakes) Error() string {
+func (m InvalidFlags) Error() string {
 	lines := []string{fmt.Sprintf("the command line has %d mistakes:", len(m))}
 	if len(m) == 1 {
 		lines[0] = "the command line has a mistake:"
@@ -27,9 +27,9 @@ func (m Mistakes) Error() string {
 
 // asError returns nil if there are none, and takes apart those that come as
 // several in one.
-func (m Mistakes) asError() error {
+func (m InvalidFlags) asError() error {
 	if len(m) == 0 {
 		return nil
 	}
-	return Mistakes(utilerrors.Flatten(utilerrors.NewAggregate(m)).Errors())
+	return InvalidFlags(utilerrors.Flatten(utilerrors.NewAggregate(m)).Errors())
 }

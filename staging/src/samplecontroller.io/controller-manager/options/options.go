@@ -116,7 +116,7 @@ func (o *Options) Flags() *cliflag.NamedFlagSets {
 
 // Validate returns all that is wrong, nil if nothing is.
 func (o *Options) Validate() error {
-	var mistakes Mistakes
+	var mistakes InvalidFlags
 	mistakes = append(mistakes, o.Generic.validate()...)
 	mistakes = append(mistakes, o.Client.validate()...)
 	mistakes = append(mistakes, o.LeaderElection.Validate()...)

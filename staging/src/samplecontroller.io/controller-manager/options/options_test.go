@@ -86,7 +86,7 @@ func TestEachMistakeNamesItsFlag(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := parse(t, test.args...).Validate()
-			var mistakes Mistakes
+			var mistakes InvalidFlags
 			if !errors.As(err, &mistakes) || len(mistakes) != 1 || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error = %v, want one mistake with %q", err, test.want)
 			}

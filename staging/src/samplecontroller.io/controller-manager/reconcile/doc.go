@@ -26,7 +26,7 @@
 //     quietly: it means that the cache was late. The backoff of a forbidden
 //     request (403) goes from 1 to 30 s.
 //   - A key whose caches have not yet seen its own last write, or what that was
-//     refused for, is put off until they have, if the controller keeps a [Written].
+//     refused for, is put off until they have, if the controller keeps a [ConsistencyStore].
 //   - A sync that panics is an error of that key. It is counted, logged with
 //     its stack and backed off, and the loop goes on.
 //   - A handler that panics loses its event, since whom it would have woken is not

@@ -30,16 +30,16 @@ const (
 type Progress struct {
 	// Queue is the name of the loop's queue.
 	Queue string `json:"name"`
-	// Working says whether workers take keys, Since when that began or ended, and Obstacle
+	// Working says whether workers take keys, Since when that began or ended, and Blocker
 	// why they do not: what the loop reads is not served.
-	Working  bool      `json:"-"`
-	Since    time.Time `json:"-"`
-	Obstacle error     `json:"-"`
+	Working bool      `json:"-"`
+	Since   time.Time `json:"-"`
+	Blocker error     `json:"-"`
 	// Running are the keys that are being synced, Waiting those that wait for a worker,
 	// the longest first; Delayed are those that wait for their time, the next first.
-	Running Turns `json:"running"`
-	Waiting Turns `json:"waiting"`
-	Delayed Turns `json:"delayed"`
+	Running Entries `json:"running"`
+	Waiting Entries `json:"waiting"`
+	Delayed Entries `json:"delayed"`
 	// Failing is how many keys have failed last.
 	Failing int `json:"failing"`
 	// Lost is how many events were lost because their handler panicked.
@@ -51,16 +51,16 @@ type Progress struct {
 	Recent   []Outcome `json:"recent"`
 }
 
-// Turns are keys whose turn has come or will come.
-type Turns struct {
+// Entries are keys whose turn has come or will come.
+type Entries struct {
 	// Total is how many there are.
 	Total int `json:"total"`
 	// First are as many of them as were asked for.
-	First []Turn `json:"first"`
+	First []Entry `json:"first"`
 }
 
-// Turn is a key whose turn has come or will come.
-type Turn struct {
+// Entry is a key whose turn has come or will come.
+type Entry struct {
 	Key string `json:"key"` // namespace/name
 	// Trigger is what woke it, as in an [Outcome].
 	Trigger string `json:"trigger,omitempty"`
@@ -74,11 +74,11 @@ type Turn struct {
 
 // progress keeps account of the keys of a loop. It is asked by several goroutines.
 type progress struct {
-	mutex    sync.Mutex
-	keys     map[cache.ObjectName]*account
-	working  bool
-	since    time.Time
-	obstacle error
+	mutex   sync.Mutex
+	keys    map[cache.ObjectName]*keyState
+	working bool
+	since   time.Time
+	blocker error
 
 	lastSuccess      time.Time
 	lost             int
@@ -86,43 +86,43 @@ type progress struct {
 }
 
 // account is that of one key, which is waiting, delayed or being synced.
-type account struct {
+type keyState struct {
 	trigger string
 	event   time.Time // the first that no sync has settled; zero: there is none
 	waiting time.Time // since when; zero: it is not, unless due
 	due     time.Time // when its time comes; zero: never
-	running *Turn     // nil: it is not being synced
+	running *Entry    // nil: it is not being synced
 	retries int
 	err     error
 }
 
 func newProgress() *progress {
-	return &progress{since: time.Now(), keys: map[cache.ObjectName]*account{}}
+	return &progress{since: time.Now(), keys: map[cache.ObjectName]*keyState{}}
 }
 
 // work notes that workers begin to take keys.
 func (p *progress) work() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	p.working, p.since, p.obstacle = true, time.Now(), nil
+	p.working, p.since, p.blocker = true, time.Now(), nil
 }
 
-// rest notes that no worker takes keys, for an obstacle if there is one.
-func (p *progress) rest(obstacle error) {
+// rest notes that no worker takes keys, for an blocker if there is one.
+func (p *progress) rest(blocker error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	if p.working || (p.obstacle == nil) != (obstacle == nil) {
+	if p.working || (p.blocker == nil) != (blocker == nil) {
 		p.since = time.Now()
 	}
-	p.working, p.obstacle = false, obstacle
+	p.working, p.blocker = false, blocker
 	clear(p.keys)
 }
 
 // of returns the account of a key, which it opens if there is none.
-func (p *progress) of(key cache.ObjectName) *account {
+func (p *progress) of(key cache.ObjectName) *keyState {
 	a := p.keys[key]
 	if a == nil {
-		a = &account{}
+		a = &keyState{}
 		p.keys[key] = a
 	}
 	return a
@@ -151,7 +151,7 @@ func (p *progress) begin(key cache.ObjectName, now time.Time) (trigger string, e
 	if trigger == "" {
 		trigger = triggerRetry // that comes although another trigger was faster
 	}
-	a.running = &Turn{Key: key.String(), Trigger: trigger, Time: now, Retries: a.retries, Error: truncate.Error(a.err)}
+	a.running = &Entry{Key: key.String(), Trigger: trigger, Time: now, Retries: a.retries, Error: truncate.Error(a.err)}
 	a.trigger, a.event, a.waiting, a.due = "", time.Time{}, time.Time{}, time.Time{}
 	return trigger, event
 }
@@ -234,19 +234,19 @@ func (l *Loop) ProgressOf(key cache.ObjectName) Progress {
 // tell tells all but the keys, and of the syncs those of keys that are asked for.
 func (p *progress) tell(queue string, limit int, asked func(string) bool) Progress {
 	return Progress{
-		Queue: queue, Running: Turns{First: []Turn{}}, Waiting: Turns{First: []Turn{}}, Delayed: Turns{First: []Turn{}}, Working: p.working, Since: p.since, Obstacle: p.obstacle,
+		Queue: queue, Running: Entries{First: []Entry{}}, Waiting: Entries{First: []Entry{}}, Delayed: Entries{First: []Entry{}}, Working: p.working, Since: p.since, Blocker: p.blocker,
 		LastSuccess: p.lastSuccess, Lost: p.lost,
 		Recent: p.recent.newest(limit, asked), Failures: p.failures.newest(limit, asked),
 	}
 }
 
 // add adds a key to the lists that it belongs to.
-func (p *Progress) add(key cache.ObjectName, a *account, limit int, now time.Time) {
+func (p *Progress) add(key cache.ObjectName, a *keyState, limit int, now time.Time) {
 	if a.err != nil {
 		p.Failing++
 	}
 	if a.running != nil {
-		p.Running.add(a.running.Time, limit, func() Turn { return *a.running })
+		p.Running.add(a.running.Time, limit, func() Entry { return *a.running })
 	}
 	at, list := a.waiting, &p.Waiting
 	if at.IsZero() {
@@ -257,18 +257,18 @@ func (p *Progress) add(key cache.ObjectName, a *account, limit int, now time.Tim
 			list = &p.Delayed
 		}
 	}
-	list.add(at, limit, func() Turn {
-		return Turn{Key: key.String(), Trigger: a.trigger, Time: at, Retries: a.retries, Error: truncate.Error(a.err)}
+	list.add(at, limit, func() Entry {
+		return Entry{Key: key.String(), Trigger: a.trigger, Time: at, Retries: a.retries, Error: truncate.Error(a.err)}
 	})
 }
 
 // add counts a turn, and keeps it if its time is among the first.
-func (t *Turns) add(at time.Time, limit int, turn func() Turn) {
+func (t *Entries) add(at time.Time, limit int, turn func() Entry) {
 	t.Total++
 	if len(t.First) >= limit && (limit == 0 || !at.Before(t.First[limit-1].Time)) {
 		return // as most are not, of many
 	}
-	i, _ := slices.BinarySearchFunc(t.First, at, func(a Turn, at time.Time) int { return a.Time.Compare(at) })
+	i, _ := slices.BinarySearchFunc(t.First, at, func(a Entry, at time.Time) int { return a.Time.Compare(at) })
 	t.First = slices.Insert(t.First[:min(len(t.First), limit-1)], i, turn())
 }
 

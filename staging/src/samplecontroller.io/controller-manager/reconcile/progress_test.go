@@ -28,7 +28,7 @@ var (
 const all = 1000
 
 // expectTurns compares turns.
-func expectTurns(t *testing.T, what string, got Turns, want ...Turn) {
+func expectTurns(t *testing.T, what string, got Entries, want ...Entry) {
 	t.Helper()
 	if got.Total != len(want) {
 		t.Errorf("%s: %d in all, want %d", what, got.Total, len(want))
@@ -45,8 +45,8 @@ func TestProgressTellsWhatRunsAndWhatWaits(t *testing.T) {
 		l := New(loopName, s.sync)
 		For(l, b.informer)
 		before := l.Progress(all)
-		if before.Working || before.Obstacle != nil {
-			t.Errorf("before Run: working %t, obstacle %v, want neither", before.Working, before.Obstacle)
+		if before.Working || before.Blocker != nil {
+			t.Errorf("before Run: working %t, blocker %v, want neither", before.Working, before.Blocker)
 		}
 		stop := b.run(l, 1)
 		began := time.Now()
@@ -62,11 +62,11 @@ func TestProgressTellsWhatRunsAndWhatWaits(t *testing.T) {
 		if !p.Working || !p.Since.Equal(began) {
 			t.Errorf("working %t since %v, want since %v", p.Working, p.Since, began)
 		}
-		expectTurns(t, "running", p.Running, Turn{Key: foo.String(), Trigger: "*v1.ConfigMap added", Time: began})
-		slices.SortFunc(p.Waiting.First, func(a, b Turn) int { return strings.Compare(a.Key, b.Key) }) // both came at one time
+		expectTurns(t, "running", p.Running, Entry{Key: foo.String(), Trigger: "*v1.ConfigMap added", Time: began})
+		slices.SortFunc(p.Waiting.First, func(a, b Entry) int { return strings.Compare(a.Key, b.Key) }) // both came at one time
 		expectTurns(t, "waiting", p.Waiting,
-			Turn{Key: bar.String(), Trigger: "*v1.ConfigMap added", Time: began.Add(time.Second)},
-			Turn{Key: foo.String(), Trigger: "*v1.ConfigMap changed", Time: began.Add(time.Second)})
+			Entry{Key: bar.String(), Trigger: "*v1.ConfigMap added", Time: began.Add(time.Second)},
+			Entry{Key: foo.String(), Trigger: "*v1.ConfigMap changed", Time: began.Add(time.Second)})
 
 		time.Sleep(5 * time.Minute)
 		p = l.Progress(all)
@@ -113,7 +113,7 @@ func TestProgressTellsWhatFailsAndWhenItIsTriedAgain(t *testing.T) {
 		time.Sleep(20 * time.Millisecond) // tries at 0, 5 and 15 ms; the next at 35
 
 		p := l.Progress(all)
-		expectTurns(t, "delayed", p.Delayed, Turn{Key: foo.String(), Trigger: "retry", Time: began.Add(35 * time.Millisecond), Retries: 3, Error: "broken"})
+		expectTurns(t, "delayed", p.Delayed, Entry{Key: foo.String(), Trigger: "retry", Time: began.Add(35 * time.Millisecond), Retries: 3, Error: "broken"})
 		if p.Failing != 1 || len(p.Failures) != 3 {
 			t.Errorf("%d keys fail, %d failures, want 1 and 3", p.Failing, len(p.Failures))
 		}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Sources tells whether what informers read is served. An *informers.Handle does.
+// Sources tells whether what informers read is served. An *informers.Factory does.
 type Sources interface {
 	// Served returns nil if the informers of all these stores hold what the API server
 	// has, otherwise why one does not, by an error of the API server for which

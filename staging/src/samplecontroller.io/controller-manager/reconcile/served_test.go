@@ -56,8 +56,8 @@ func TestALoopRestsWhileItsSourcesAreNotServed(t *testing.T) {
 		stop := b.run(l, 1)
 		began := time.Now()
 		expectWoken(t, &s, "before it is served")
-		if p := l.Progress(all); p.Working || p.Obstacle != errAbsent || !p.Since.Equal(began) {
-			t.Errorf("working %t, obstacle %v since %v, want %v since %v", p.Working, p.Obstacle, p.Since, errAbsent, began)
+		if p := l.Progress(all); p.Working || p.Blocker != errAbsent || !p.Since.Equal(began) {
+			t.Errorf("working %t, blocker %v since %v, want %v since %v", p.Working, p.Blocker, p.Since, errAbsent, began)
 		}
 		if len(sources.asked) != 1 || sources.asked[0] != b.informer.GetStore() {
 			t.Errorf("asked for %d stores, want that of the informer", len(sources.asked))
@@ -67,8 +67,8 @@ func TestALoopRestsWhileItsSourcesAreNotServed(t *testing.T) {
 			time.Sleep(time.Minute)
 			sources.become(nil)
 			expectWoken(t, &s, "when it is served: a full resync", "default/foo")
-			if p := l.Progress(all); !p.Working || p.Obstacle != nil || !p.Since.Equal(time.Now()) {
-				t.Errorf("working %t, obstacle %v since %v, want neither obstacle nor past", p.Working, p.Obstacle, p.Since)
+			if p := l.Progress(all); !p.Working || p.Blocker != nil || !p.Since.Equal(time.Now()) {
+				t.Errorf("working %t, blocker %v since %v, want neither blocker nor past", p.Working, p.Blocker, p.Since)
 			}
 			b.server.Modify(configMap("foo"))
 			expectWoken(t, &s, "while it is served", "default/foo")
@@ -78,8 +78,8 @@ func TestALoopRestsWhileItsSourcesAreNotServed(t *testing.T) {
 			synctest.Wait()
 			b.server.Modify(configMap("foo"))
 			expectWoken(t, &s, "when it is no longer served")
-			if p := l.Progress(all); p.Working || p.Obstacle != errAbsent || !p.Since.Equal(time.Now()) {
-				t.Errorf("working %t, obstacle %v since %v, want %v since now", p.Working, p.Obstacle, p.Since, errAbsent)
+			if p := l.Progress(all); p.Working || p.Blocker != errAbsent || !p.Since.Equal(time.Now()) {
+				t.Errorf("working %t, blocker %v since %v, want %v since now", p.Working, p.Blocker, p.Since, errAbsent)
 			}
 		}
 		if err := stop(); err != nil {
@@ -138,8 +138,8 @@ func TestALoopMindsOnlyWhetherItsSourcesAreServed(t *testing.T) {
 		time.Sleep(time.Minute)
 		sources.become(errBroken)
 		synctest.Wait()
-		if p := l.Progress(all); p.Obstacle != errBroken || !p.Since.Equal(began) {
-			t.Errorf("obstacle %v since %v, want %v since %v, when it paused", p.Obstacle, p.Since, errBroken, began)
+		if p := l.Progress(all); p.Blocker != errBroken || !p.Since.Equal(began) {
+			t.Errorf("blocker %v since %v, want %v since %v, when it paused", p.Blocker, p.Since, errBroken, began)
 		}
 		sources.become(nil)
 		expectWoken(t, &s, "when it is served", "default/foo")

@@ -140,7 +140,7 @@ func (t Thresholds) check(p reconcile.Progress, since time.Time) error {
 }
 
 // tooLong says which of the keys has had its turn for longer than most.
-func tooLong(turns reconcile.Turns, most time.Duration, what string) error {
+func tooLong(turns reconcile.Entries, most time.Duration, what string) error {
 	for _, turn := range turns.First {
 		if time.Since(turn.Time) > most {
 			return fmt.Errorf("%s %s since %s, for more than %v", turn.Key, what, turn.Time.UTC().Format(time.RFC3339), most)

@@ -80,7 +80,7 @@ func (m *Metrics) CollectWithStability(all chan<- metrics.Metric) {
 }
 
 // age returns for how long the first of the turns lasts.
-func age(turns reconcile.Turns, now time.Time) time.Duration {
+func age(turns reconcile.Entries, now time.Time) time.Duration {
 	if len(turns.First) == 0 {
 		return 0
 	}

@@ -94,43 +94,43 @@ func (s *Supervisor) statusOf(r *runner, limit int) Status {
 		return status
 	}
 	if why := refused(status.Loops); why != nil {
-		return status.become(Degraded, truncate.Error(why.Obstacle), why.Since)
+		return status.become(Degraded, truncate.Error(why.Blocker), why.Since)
 	}
 	if s.options.Denied != nil {
 		if why, since := s.options.Denied(status.Controller); why != nil {
 			return status.become(Degraded, truncate.Error(why), since)
 		}
 	}
-	return status.withObstacles()
+	return status.withBlockers()
 }
 
 // refused returns a loop that cannot read what it has to because the API server answers
 // with an error other than that there is no such API, nil if there is none.
 func refused(loops []reconcile.Progress) *reconcile.Progress {
 	for i := range loops {
-		if status := apierrors.APIStatus(nil); errors.As(loops[i].Obstacle, &status) && !apierrors.IsNotFound(loops[i].Obstacle) {
+		if status := apierrors.APIStatus(nil); errors.As(loops[i].Blocker, &status) && !apierrors.IsNotFound(loops[i].Blocker) {
 			return &loops[i]
 		}
 	}
 	return nil
 }
 
-// withObstacles returns the status of a running controller whose loops may rest: all, or
+// withBlockers returns the status of a running controller whose loops may rest: all, or
 // some of them.
-func (s Status) withObstacles() Status {
+func (s Status) withBlockers() Status {
 	var resting []string
 	state, since := Starting, s.Since
 	for _, p := range s.Loops {
 		if p.Since.After(since) {
 			since = p.Since
 		}
-		if p.Obstacle == nil {
+		if p.Blocker == nil {
 			continue
 		}
-		if apierrors.IsNotFound(p.Obstacle) {
+		if apierrors.IsNotFound(p.Blocker) {
 			state = WaitingForAPI
 		}
-		reason := truncate.Error(p.Obstacle)
+		reason := truncate.Error(p.Blocker)
 		if p.Queue != s.Controller {
 			reason = p.Queue + " rests: " + reason
 		}

@@ -23,9 +23,9 @@ const shortWatch = time.Second
 // timed out or lost its connection before the API server answered.
 var emptyWatch = reflect.TypeOf(watch.NewEmptyWatch())
 
-// watching is a watch of which the informer's state learns when it gives a sign of life,
+// watchProxy is a watch of which the informer's state learns when it gives a sign of life,
 // and when it has sent all that there was.
-type watching struct {
+type watchProxy struct {
 	watch.Interface
 	informer *informer
 	results  chan watch.Event
@@ -34,23 +34,23 @@ type watching struct {
 }
 
 // newWatching passes on what w sends, until w ends or is stopped.
-func newWatching(w watch.Interface, i *informer, listsFirst bool) *watching {
-	watching := &watching{Interface: w, informer: i, results: make(chan watch.Event), stopped: make(chan struct{})}
-	watching.stop = sync.OnceFunc(func() { close(watching.stopped) })
+func newWatching(w watch.Interface, i *informer, listsFirst bool) *watchProxy {
+	watchProxy := &watchProxy{Interface: w, informer: i, results: make(chan watch.Event), stopped: make(chan struct{})}
+	watchProxy.stop = sync.OnceFunc(func() { close(watchProxy.stopped) })
 	if reflect.TypeOf(w) != emptyWatch {
 		i.sign()
 		if !listsFirst {
 			i.watches()
 		}
 	}
-	go watching.run(listsFirst, time.Now())
-	return watching
+	go watchProxy.run(listsFirst, time.Now())
+	return watchProxy
 }
 
 // run passes on events. Where it would end the informer's watch with an error or too early,
 // the informer would back off. So it has it end well, and watch again: then it learns what
 // is so.
-func (w *watching) run(listing bool, begin time.Time) {
+func (w *watchProxy) run(listing bool, begin time.Time) {
 	defer close(w.results)
 	for event := range w.Interface.ResultChan() {
 		w.informer.sign()
@@ -72,7 +72,7 @@ func (w *watching) run(listing bool, begin time.Time) {
 }
 
 // endsList tells whether the bookmark comes after all that there was, and notes it.
-func (w *watching) endsList(bookmark watch.Event) bool {
+func (w *watchProxy) endsList(bookmark watch.Event) bool {
 	object, err := meta.Accessor(bookmark.Object)
 	if err != nil || object.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true" {
 		return false
@@ -83,7 +83,7 @@ func (w *watching) endsList(bookmark watch.Event) bool {
 }
 
 // wait waits until that time, or until nobody watches any more.
-func (w *watching) wait(until time.Time) {
+func (w *watchProxy) wait(until time.Time) {
 	timer := time.NewTimer(time.Until(until))
 	defer timer.Stop()
 	select {
@@ -93,10 +93,10 @@ func (w *watching) wait(until time.Time) {
 }
 
 // ResultChan implements watch.Interface.
-func (w *watching) ResultChan() <-chan watch.Event { return w.results }
+func (w *watchProxy) ResultChan() <-chan watch.Event { return w.results }
 
 // Stop implements watch.Interface. It returns when nothing is sent any more.
-func (w *watching) Stop() {
+func (w *watchProxy) Stop() {
 	w.stop()
 	w.Interface.Stop()
 	for range w.results { // what was on its way

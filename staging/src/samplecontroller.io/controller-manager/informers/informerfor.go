@@ -61,31 +61,31 @@ func WithIndexers(indexers cache.Indexers) Option {
 // clientsets cannot stream what there is.
 func WithoutWatchList() Option { return func(o *options) { o.watchList = false } }
 
-// Ask returns the handle's informer of the resource, whose objects are of type T, and
+// InformerFor returns the factory's informer of the resource, whose objects are of type T, and
 // makes it if nobody has asked before. It reads from source, which must be a client of that
-// resource. The options, after those of the handle, say how.
+// resource. The options, after those of the factory, say how.
 //
 // All calls for a resource share one informer. The first call decides its source, indexers,
 // transform and resync; later calls must ask for the same version, type and selector, and
-// have a transform of their own if the first has. Ask panics if they do not, or if source
+// have a transform of their own if the first has. InformerFor panics if they do not, or if source
 // does not list T and no transform makes T. A source whose L is runtime.Object lists T.
-func Ask[T cache.Object, L runtime.Object](h *Handle, resource schema.GroupVersionResource, source Source[L], opts ...Option) cache.TypedSharedIndexInformer[T] {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
+func InformerFor[T cache.Object, L runtime.Object](f *Factory, resource schema.GroupVersionResource, source Source[L], opts ...Option) cache.TypedSharedIndexInformer[T] {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
 	o := options{indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, watchList: true}
-	for _, opt := range slices.Concat(h.defaults, opts) {
+	for _, opt := range slices.Concat(f.defaults, opts) {
 		opt(&o)
 	}
 	transformed := hasTransform(opts)
-	i := h.informers[resource.GroupResource()]
+	i := f.informers[resource.GroupResource()]
 	if i == nil {
 		item := itemOf[T, L]()
 		if !transformed && reflect.TypeOf(item) != reflect.TypeFor[T]() {
 			panic(fmt.Sprintf("asking for %v as %v: its source lists %T, and no transform is given", resource, reflect.TypeFor[T](), item))
 		}
-		i = newInformer[T](h, resource, source, item, o)
+		i = newInformer[T](f, resource, source, item, o)
 		i.transformed = transformed
-		h.informers[resource.GroupResource()] = i
+		f.informers[resource.GroupResource()] = i
 	}
 	typed, ok := i.typed.(cache.TypedSharedIndexInformer[T])
 	if !ok || i.resource != resource {
@@ -101,7 +101,7 @@ func Ask[T cache.Object, L runtime.Object](h *Handle, resource schema.GroupVersi
 	return typed
 }
 
-// hasTransform tells whether the options of a call have a transform. That of the handle is for
+// hasTransform tells whether the options of a call have a transform. That of the factory is for
 // objects of all types.
 func hasTransform(opts []Option) bool {
 	var own options
@@ -112,10 +112,10 @@ func hasTransform(opts []Option) bool {
 }
 
 // newInformer returns an informer that is not yet served.
-func newInformer[T cache.Object, L runtime.Object](h *Handle, resource schema.GroupVersionResource, source Source[L], item runtime.Object, o options) *informer {
-	i := &informer{resource: resource, selector: o.selector, handle: h, opened: make(chan struct{}, 1), since: time.Now()}
+func newInformer[T cache.Object, L runtime.Object](f *Factory, resource schema.GroupVersionResource, source Source[L], item runtime.Object, o options) *informer {
+	i := &informer{resource: resource, selector: o.selector, factory: f, opened: make(chan struct{}, 1), since: time.Now()}
 	i.err = fmt.Errorf("%w: %s", ErrNotSynced, i.name())
-	p := patient[L]{source, o.selector, i}
+	p := retryingListerWatcher[L]{source, o.selector, i}
 	// Who cannot stream says so: a source of a test, or the option.
 	streams := any(source)
 	if !o.watchList {

@@ -20,9 +20,9 @@ import (
 	"samplecontroller.io/controller-manager/internal/truncate"
 )
 
-// Handle makes the informers of a process, at most one for each resource, and starts and
+// Factory makes the informers of a process, at most one for each resource, and starts and
 // stops them. It may be used by several goroutines.
-type Handle struct {
+type Factory struct {
 	defaults []Option
 	made     time.Time
 	running  sync.WaitGroup
@@ -34,43 +34,43 @@ type Handle struct {
 	ended     bool
 }
 
-// NewHandle returns a handle without informers. The options are those of all that will
+// NewFactory returns a factory without informers. The options are those of all that will
 // be asked for.
-func NewHandle(defaults ...Option) *Handle {
-	return &Handle{defaults: defaults, made: time.Now(), informers: map[schema.GroupResource]*informer{}, changed: make(chan struct{})}
+func NewFactory(defaults ...Option) *Factory {
+	return &Factory{defaults: defaults, made: time.Now(), informers: map[schema.GroupResource]*informer{}, changed: make(chan struct{})}
 }
 
 // Start starts all informers that were asked for. It does not wait for them.
-// They stop at [Handle.Shutdown] or when ctx ends, whichever is first. It may be
+// They stop at [Factory.Shutdown] or when ctx ends, whichever is first. It may be
 // called again for those that were asked for since.
-func (h *Handle) Start(ctx context.Context) {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	if h.ended {
+func (f *Factory) Start(ctx context.Context) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if f.ended {
 		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	h.cancels = append(h.cancels, cancel)
-	for _, i := range h.informers {
+	f.cancels = append(f.cancels, cancel)
+	for _, i := range f.informers {
 		if i.started {
 			continue
 		}
 		i.started = true
-		h.running.Go(func() { i.RunWithContext(ctx) })
-		h.running.Go(func() { i.follow(ctx) })
+		f.running.Go(func() { i.RunWithContext(ctx) })
+		f.running.Go(func() { i.follow(ctx) })
 	}
 }
 
 // Shutdown stops the informers and returns when all of their goroutines have
-// ended. Nothing can be started on the handle afterwards.
-func (h *Handle) Shutdown() {
-	h.mutex.Lock()
-	h.ended = true
-	for _, cancel := range h.cancels {
+// ended. Nothing can be started on the factory afterwards.
+func (f *Factory) Shutdown() {
+	f.mutex.Lock()
+	f.ended = true
+	for _, cancel := range f.cancels {
 		cancel()
 	}
-	h.mutex.Unlock()
-	h.running.Wait()
+	f.mutex.Unlock()
+	f.running.Wait()
 }
 
 // WaitUntilSettled waits until each informer that was asked for has synced or is known
@@ -78,9 +78,9 @@ func (h *Handle) Shutdown() {
 // resource is broken if the API server answers its list with an error while it serves
 // another one. If the API server cannot be reached, or serves nothing, this waits on. It
 // returns false if ctx ended before.
-func (h *Handle) WaitUntilSettled(ctx context.Context) bool {
+func (f *Factory) WaitUntilSettled(ctx context.Context) bool {
 	for {
-		pending, changed := h.pending()
+		pending, changed := f.pending()
 		if len(pending) == 0 {
 			return true
 		}
@@ -94,12 +94,12 @@ func (h *Handle) WaitUntilSettled(ctx context.Context) bool {
 
 // pending returns the informers that have not settled. The channel is closed when the
 // answer may be another.
-func (h *Handle) pending() (pending []*informer, changed <-chan struct{}) {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
+func (f *Factory) pending() (pending []*informer, changed <-chan struct{}) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
 	var broken []*informer
 	synced := false
-	for _, i := range h.informers {
+	for _, i := range f.informers {
 		switch {
 		case i.HasSynced():
 			synced = true
@@ -113,25 +113,25 @@ func (h *Handle) pending() (pending []*informer, changed <-chan struct{}) {
 	if !synced {
 		pending = append(pending, broken...)
 	}
-	return pending, h.changed
+	return pending, f.changed
 }
 
 // announce wakes those who wait for a change. Callers hold the mutex.
-func (h *Handle) announce() {
-	close(h.changed)
-	h.changed = make(chan struct{})
+func (f *Factory) announce() {
+	close(f.changed)
+	f.changed = make(chan struct{})
 }
 
-// Name is the name of the handle's health check.
-func (h *Handle) Name() string { return "informer-sync" }
+// Name is the name of the factory's health check.
+func (f *Factory) Name() string { return "informer-sync" }
 
 // Check fails while an informer that was asked for has not settled, or may not read its
 // resource, and names it and the reason. An API that is absent or broken does not make a
-// replica unready: no other replica could do better. [Handle.Resources] shows it.
-func (h *Handle) Check(*http.Request) error {
-	pending, _ := h.pending()
+// replica unready: no other replica could do better. [Factory.Resources] shows it.
+func (f *Factory) Check(*http.Request) error {
+	pending, _ := f.pending()
 	var problems []string
-	for _, i := range h.all() {
+	for _, i := range f.all() {
 		err := i.state().Err
 		if !i.HasSynced() && (slices.Contains(pending, i) || apierrors.IsForbidden(err)) {
 			problems = append(problems, truncate.Error(err))
@@ -149,9 +149,9 @@ const maxSilence = 3 * time.Minute
 
 // CheckWatches returns an error while a watch has given no sign of life for 3 minutes, so
 // that its cache may be old. A resource that is not served has no watch.
-func (h *Handle) CheckWatches() error {
+func (f *Factory) CheckWatches() error {
 	var silent []string
-	for _, i := range h.all() {
+	for _, i := range f.all() {
 		if r := i.state(); r.Served && time.Since(r.LastSign) > maxSilence {
 			silent = append(silent, fmt.Sprintf("the watch of %s has been silent since %s", r.Name(), r.LastSign.UTC().Format(time.RFC3339)))
 		}
@@ -163,11 +163,11 @@ func (h *Handle) CheckWatches() error {
 }
 
 // all returns the informers that were asked for, by name.
-func (h *Handle) all() []*informer {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
+func (f *Factory) all() []*informer {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
 	var all []*informer
-	for _, i := range h.informers {
+	for _, i := range f.informers {
 		all = append(all, i)
 	}
 	slices.SortFunc(all, func(a, b *informer) int { return cmp.Compare(a.name(), b.name()) })

@@ -14,7 +14,7 @@ import (
 )
 
 func newIdleInformer() *informer {
-	return &informer{resource: configMaps, handle: NewHandle(), opened: make(chan struct{}, 1)}
+	return &informer{resource: configMaps, factory: NewFactory(), opened: make(chan struct{}, 1)}
 }
 
 func TestAWatchCanBeStoppedWhileItSends(t *testing.T) {
@@ -110,7 +110,7 @@ func TestEachEventIsASignOfLife(t *testing.T) {
 		time.Sleep(time.Hour)
 		expect := func(when string) {
 			t.Helper()
-			if got, want := time.Duration(i.lastSign.Load()), time.Since(i.handle.made); got != want {
+			if got, want := time.Duration(i.lastSign.Load()), time.Since(i.factory.made); got != want {
 				t.Errorf("the last sign of life %s is of %v, want %v", when, got, want)
 			}
 		}
@@ -157,20 +157,20 @@ func BenchmarkWatching(b *testing.B) {
 func TestWatchThatIsNotAnsweredIsNoSignOfLife(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.configMaps()
-		b.handle.Start(b.ctx)
+		b.factory.Start(b.ctx)
 		time.Sleep(time.Minute)
 		b.configMapServer.loseConnections(true)
 		cut := time.Now()
 		time.Sleep(maxSilence)
-		if got := b.handle.Resources()[0]; !got.Served || got.LastSign.After(cut) {
+		if got := b.factory.Resources()[0]; !got.Served || got.LastSign.After(cut) {
 			t.Errorf("served: %v, last sign of life %v after the connection was lost", got.Served, got.LastSign.Sub(cut))
 		}
-		if b.handle.CheckWatches() == nil {
+		if b.factory.CheckWatches() == nil {
 			t.Error("the watch is healthy")
 		}
 		b.configMapServer.loseConnections(false)
 		time.Sleep(time.Minute) // the informer has backed off
-		if err := b.handle.CheckWatches(); err != nil {
+		if err := b.factory.CheckWatches(); err != nil {
 			t.Errorf("once watches are answered: %v", err)
 		}
 	})

@@ -24,9 +24,9 @@ const (
 	controllerLabel = "controller" // has the name of the parent
 )
 
-// Parent is an object that a Deployment is kept for, reduced to what the kinds
+// Owner is an object that a Deployment is kept for, reduced to what the kinds
 // have in common. It is read-only.
-type Parent struct {
+type Owner struct {
 	metav1.Object
 	// Kind of the object.
 	Kind schema.GroupVersionKind
@@ -46,17 +46,17 @@ type Parent struct {
 }
 
 // String names the parent in messages: its kind and its name in quotes.
-func (p Parent) String() string { return fmt.Sprintf("%s %q", p.Kind.Kind, p.GetName()) }
+func (p Owner) String() string { return fmt.Sprintf("%s %q", p.Kind.Kind, p.GetName()) }
 
 // Owns tells whether the Deployment is the parent's.
-func (p Parent) Owns(deployment *appsv1.Deployment) bool {
+func (p Owner) Owns(deployment *appsv1.Deployment) bool {
 	return metav1.IsControlledBy(deployment, p.Object)
 }
 
 // invalid returns what is wrong with the spec and what to write instead, or "".
 // The API server refuses such an object, but one may have been stored before it
 // did.
-func (p Parent) invalid() string {
+func (p Owner) invalid() string {
 	if p.DeploymentName == "" {
 		return "spec.deploymentName is empty: set it to the name of the Deployment to keep"
 	}
@@ -70,7 +70,7 @@ func (p Parent) invalid() string {
 }
 
 // newDeployment returns the Deployment to create for the parent.
-func (p Parent) newDeployment() *appsv1.Deployment {
+func (p Owner) newDeployment() *appsv1.Deployment {
 	labels := p.labels()
 	image := p.Image
 	if image == "" {
@@ -94,7 +94,7 @@ func (p Parent) newDeployment() *appsv1.Deployment {
 }
 
 // labels returns the labels by which the Deployment selects its Pods.
-func (p Parent) labels() map[string]string {
+func (p Owner) labels() map[string]string {
 	return map[string]string{"app": p.App, controllerLabel: labelValue(p.GetName())}
 }
 

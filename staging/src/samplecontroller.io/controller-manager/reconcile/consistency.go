@@ -41,7 +41,7 @@ type ObjectStore interface {
 	GetByKey(key string) (object any, exists bool, err error)
 }
 
-// Written lets a controller read its own writes, and those that it learns of when
+// ConsistencyStore lets a controller read its own writes, and those that it learns of when
 // one of its own is refused: it remembers what the caches are to have come to. A
 // sync that looked at older versions would decide on what was before, and write it
 // again, or be refused again.
@@ -50,7 +50,7 @@ type ObjectStore interface {
 // each other's writes too: none is refused for what another has just written.
 //
 // The zero value is ready to use, by several goroutines.
-type Written struct {
+type ConsistencyStore struct {
 	mutex   sync.Mutex
 	busy    sets.Set[cache.ObjectName]
 	pending map[cache.ObjectName][]awaited
@@ -62,56 +62,56 @@ type awaited struct {
 	until time.Time
 }
 
-// Begin tells whether a sync of the key may begin. It may not, and is to return
+// EnsureReady tells whether a sync of the key may begin. It may not, and is to return
 // [ErrStale], while a cache has not come to what is remembered for the key, unless it
 // was waited for long enough, or while another controller syncs it. A sync that may
-// begin must [Written.End].
-func (w *Written) Begin(key cache.ObjectName) bool {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	if w.busy.Has(key) || !w.seen(key) {
+// begin must [ConsistencyStore.Done].
+func (c *ConsistencyStore) EnsureReady(key cache.ObjectName) bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.busy.Has(key) || !c.seen(key) {
 		return false
 	}
-	if w.busy == nil {
-		w.busy = sets.New[cache.ObjectName]()
+	if c.busy == nil {
+		c.busy = sets.New[cache.ObjectName]()
 	}
-	w.busy.Insert(key)
+	c.busy.Insert(key)
 	return true
 }
 
-// Late says for people what the next sync of the key waits for; "" if a cache has come
+// Stale says for people what the next sync of the key waits for; "" if a cache has come
 // to what is remembered for it.
-func (w *Written) Late(key cache.ObjectName) string {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	if w.seen(key) {
+func (c *ConsistencyStore) Stale(key cache.ObjectName) string {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.seen(key) {
 		return ""
 	}
 	return fmt.Sprintf("nothing until the cache has seen what was last written for it, or %v have passed", staleLimit)
 }
 
-// End ends what a [Written.Begin] of the key that returned true has begun.
-func (w *Written) End(key cache.ObjectName) {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	w.busy.Delete(key)
+// Done ends what a [ConsistencyStore.EnsureReady] of the key that returned true has begun.
+func (c *ConsistencyStore) Done(key cache.ObjectName) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.busy.Delete(key)
 }
 
-// Note remembers that a write for the key returned a resourceVersion of a resource
+// WroteAt remembers that a write for the key returned a resourceVersion of a resource
 // that is cached in store.
-func (w *Written) Note(key cache.ObjectName, store VersionedStore, resourceVersion string) {
-	w.await(key, func() bool {
+func (c *ConsistencyStore) WroteAt(key cache.ObjectName, store VersionedStore, resourceVersion string) {
+	c.await(key, func() bool {
 		order, err := resourceversion.CompareResourceVersion(store.LastStoreSyncResourceVersion(), resourceVersion)
 		// Versions that cannot be compared cannot be waited for.
 		return err != nil || order >= 0
 	})
 }
 
-// Refused remembers that a write for the key was refused with a conflict, so that
+// Conflicted remembers that a write for the key was refused with a conflict, so that
 // the object from store that it was made for is no longer so.
-func (w *Written) Refused(key cache.ObjectName, store ObjectStore, object metav1.Object) {
+func (c *ConsistencyStore) Conflicted(key cache.ObjectName, store ObjectStore, object metav1.Object) {
 	name, version := cache.MetaObjectToName(object).String(), object.GetResourceVersion()
-	w.await(key, func() bool {
+	c.await(key, func() bool {
 		cached, exists, err := store.GetByKey(name)
 		if err != nil || !exists {
 			return true
@@ -121,23 +121,23 @@ func (w *Written) Refused(key cache.ObjectName, store ObjectStore, object metav1
 	})
 }
 
-func (w *Written) await(key cache.ObjectName, seen func() bool) {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	if w.pending == nil {
-		w.pending = map[cache.ObjectName][]awaited{}
+func (c *ConsistencyStore) await(key cache.ObjectName, seen func() bool) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.pending == nil {
+		c.pending = map[cache.ObjectName][]awaited{}
 	}
-	w.pending[key] = append(w.pending[key], awaited{seen, time.Now().Add(staleLimit)})
+	c.pending[key] = append(c.pending[key], awaited{seen, time.Now().Add(staleLimit)})
 }
 
 // seen tells whether the caches have come to all that is remembered for the key, or
 // were waited for long enough.
-func (w *Written) seen(key cache.ObjectName) bool {
-	late := slices.DeleteFunc(w.pending[key], func(a awaited) bool { return a.seen() || time.Now().After(a.until) })
+func (c *ConsistencyStore) seen(key cache.ObjectName) bool {
+	late := slices.DeleteFunc(c.pending[key], func(a awaited) bool { return a.seen() || time.Now().After(a.until) })
 	if len(late) > 0 {
-		w.pending[key] = late
+		c.pending[key] = late
 		return false
 	}
-	delete(w.pending, key)
+	delete(c.pending, key)
 	return true
 }

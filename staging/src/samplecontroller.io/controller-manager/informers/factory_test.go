@@ -20,8 +20,8 @@ func TestOnlyWhatWasAskedForIsStartedAndOnlyOnce(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.configMaps()
 		b.configMaps()
-		b.handle.Start(b.ctx)
-		b.handle.Start(b.ctx)
+		b.factory.Start(b.ctx)
+		b.factory.Start(b.ctx)
 		if !b.waitForSync() {
 			b.Error("the informers have not synced")
 		}
@@ -44,10 +44,10 @@ func TestNothingIsStartedBeforeStart(t *testing.T) {
 		if got := b.configMapServer.requested(); len(got) > 0 {
 			b.Errorf("ConfigMaps were requested %v, want never", got)
 		}
-		if err := b.handle.Check(nil); err == nil {
+		if err := b.factory.Check(nil); err == nil {
 			b.Error("Check succeeds before anything was started")
 		}
-		if err, _ := b.handle.Served(informer.GetStore()); !errors.Is(err, ErrNotSynced) {
+		if err, _ := b.factory.Served(informer.GetStore()); !errors.Is(err, ErrNotSynced) {
 			b.Errorf("Served: %v, want %v", err, ErrNotSynced)
 		}
 	})
@@ -55,19 +55,19 @@ func TestNothingIsStartedBeforeStart(t *testing.T) {
 
 func TestCheckNamesWhatHasNotSynced(t *testing.T) {
 	inBubble(t, func(b *bubble) {
-		if err := b.handle.Check(nil); err != nil {
-			b.Errorf("Check of a handle of which nothing was asked: %v", err)
+		if err := b.factory.Check(nil); err != nil {
+			b.Errorf("Check of a factory of which nothing was asked: %v", err)
 		}
 		b.configMapServer.err, b.secretServer.err = unreachable, unreachable
 		b.secrets()
 		b.configMaps()
-		b.handle.Start(b.ctx)
+		b.factory.Start(b.ctx)
 
 		expect := func(when, want string) {
 			b.Helper()
 			time.Sleep(10 * time.Minute) // client-go backs off
 			got := ""
-			if err := b.handle.Check(nil); err != nil {
+			if err := b.factory.Check(nil); err != nil {
 				got = err.Error()
 			}
 			if got != want {
@@ -86,18 +86,18 @@ func TestCheckNamesWhatHasNotSynced(t *testing.T) {
 func TestInformersThatAreAskedForLaterAreStartedByAnotherStart(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.configMaps()
-		b.handle.Start(b.ctx)
+		b.factory.Start(b.ctx)
 		b.secrets()
 		synctest.Wait()
-		if err := b.handle.Check(nil); err == nil || !strings.Contains(err.Error(), "secrets") {
+		if err := b.factory.Check(nil); err == nil || !strings.Contains(err.Error(), "secrets") {
 			b.Errorf("Check: %v, want one that names the informer that was not started", err)
 		}
-		b.handle.Start(b.ctx)
+		b.factory.Start(b.ctx)
 		if !b.waitForSync() {
 			b.Error("the informers have not synced")
 		}
 		// It stops those of both starts: else it would wait for ever.
-		b.handle.Shutdown()
+		b.factory.Shutdown()
 	})
 }
 
@@ -108,7 +108,7 @@ func TestStoreHasTheResourceOfItsInformer(t *testing.T) {
 			"secrets":    b.secrets().GetStore(),
 			"":           cache.NewStore(cache.MetaNamespaceKeyFunc),
 		} {
-			if got := b.handle.Resource(store); got != want {
+			if got := b.factory.Resource(store); got != want {
 				b.Errorf("resource %q, want %q", got, want)
 			}
 		}
@@ -118,21 +118,21 @@ func TestStoreHasTheResourceOfItsInformer(t *testing.T) {
 func TestShutdownEndsInformersBeforeTheirContextDoes(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		informer := b.configMaps()
-		b.handle.Start(b.ctx)
+		b.factory.Start(b.ctx)
 		synctest.Wait()
-		b.handle.Shutdown()
+		b.factory.Shutdown()
 		if !informer.IsStopped() {
 			b.Error("the informer still runs after Shutdown has returned")
 		}
-		b.handle.Shutdown() // a second time is no mistake
+		b.factory.Shutdown() // a second time is no mistake
 	})
 }
 
 func TestShutdownWithoutStart(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.configMaps()
-		b.handle.Shutdown()
-		b.handle.Start(b.ctx)
+		b.factory.Shutdown()
+		b.factory.Start(b.ctx)
 		synctest.Wait()
 		if got := b.configMapServer.requested(); len(got) > 0 {
 			b.Error("an informer was started after Shutdown")
@@ -144,7 +144,7 @@ func TestInformersEndWithTheirContext(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		informer := b.configMaps()
 		ctx, cancel := context.WithCancel(b.ctx)
-		b.handle.Start(ctx)
+		b.factory.Start(ctx)
 		synctest.Wait()
 		cancel()
 		synctest.Wait()
@@ -173,12 +173,12 @@ func TestSettledIsWhatHasSyncedOrIsKnownNotTo(t *testing.T) {
 				b.configMapServer.err, b.secretServer.err = tc.configMaps, unreachable
 				b.configMaps()
 				b.secrets()
-				b.handle.Start(b.ctx)
+				b.factory.Start(b.ctx)
 				ctx, cancel := context.WithTimeout(b.ctx, time.Hour)
 				defer cancel()
 				answered := time.Now().Add(10 * time.Minute)
 				time.AfterFunc(10*time.Minute, func() { b.secretServer.answer(tc.secrets) })
-				if got := b.handle.WaitUntilSettled(ctx); got != tc.settles {
+				if got := b.factory.WaitUntilSettled(ctx); got != tc.settles {
 					b.Errorf("WaitUntilSettled = %t, want %t", got, tc.settles)
 				}
 				if took := time.Since(answered); tc.settles && (took < 0 || took > 2*time.Minute) {
@@ -197,19 +197,19 @@ func TestABrokenResourceIsShownUntilItWorks(t *testing.T) {
 		expect := func(when string, served bool, failure error) {
 			b.Helper()
 			synctest.Wait()
-			r := b.handle.Resources()[1]
+			r := b.factory.Resources()[1]
 			if r.Name() != "secrets" || r.Served != served || !errors.Is(r.Failure, failure) {
 				b.Errorf("%s: %s, served: %t, failure %v, want served: %t, failure %v", when, r.Name(), r.Served, r.Failure, served, failure)
 			}
-			err, _ := b.handle.Served(informer.GetStore())
+			err, _ := b.factory.Served(informer.GetStore())
 			if !served && (!errors.Is(err, ErrNotSynced) || !errors.Is(err, failure)) {
 				b.Errorf("%s: Served: %v, want %v and %v", when, err, ErrNotSynced, failure)
 			}
-			if err := b.handle.Check(nil); err != nil {
+			if err := b.factory.Check(nil); err != nil {
 				b.Errorf("Check %s: %v, want none: another replica could do no better", when, err)
 			}
 		}
-		b.handle.Start(b.ctx)
+		b.factory.Start(b.ctx)
 		time.Sleep(time.Minute)
 		expect("while it is broken", false, broken)
 		b.secretServer.answer(nil)
@@ -221,7 +221,7 @@ func TestABrokenResourceIsShownUntilItWorks(t *testing.T) {
 		expect("when it is broken again", true, broken)
 		b.secretServer.answer(notFound)
 		time.Sleep(2 * time.Minute)
-		if r := b.handle.Resources()[1]; r.Served || r.Failure != nil || !apierrors.IsNotFound(r.Err) {
+		if r := b.factory.Resources()[1]; r.Served || r.Failure != nil || !apierrors.IsNotFound(r.Err) {
 			b.Errorf("when its API has gone: %+v, want nothing but that", r)
 		}
 	})
@@ -240,9 +240,9 @@ func TestReadinessMindsWhatMustNotBeReadButNotWhatIsNotThere(t *testing.T) {
 				b.secretServer.err = tc.err
 				b.configMaps()
 				b.secrets()
-				b.handle.Start(b.ctx)
+				b.factory.Start(b.ctx)
 				time.Sleep(time.Minute)
-				err := b.handle.Check(nil)
+				err := b.factory.Check(nil)
 				if (err != nil) != (tc.want != nil) {
 					b.Errorf("Check: %v", err)
 				}
@@ -262,10 +262,10 @@ func TestReadinessMindsWhatMustNotBeReadButNotWhatIsNotThere(t *testing.T) {
 				b.secretServer.answer(tc.err)
 				b.secretServer.close()
 				time.Sleep(time.Minute)
-				if err, _ := b.handle.Served(b.secrets().GetStore()); !errors.Is(err, tc.err) || !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+				if err, _ := b.factory.Served(b.secrets().GetStore()); !errors.Is(err, tc.err) || !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 					b.Errorf("Served: %v, want the API server's %v", err, tc.err)
 				}
-				if err := b.handle.Check(nil); err != nil {
+				if err := b.factory.Check(nil); err != nil {
 					b.Errorf("Check after it had synced: %v", err)
 				}
 			})
@@ -278,10 +278,10 @@ func TestAWatchThatIsSilentForLongIsUnhealthy(t *testing.T) {
 		b.secretServer.err = notFound // which has no watch that could be silent
 		b.configMaps()
 		b.secrets()
-		b.handle.Start(b.ctx)
+		b.factory.Start(b.ctx)
 		expect := func(when string, healthy bool) {
 			b.Helper()
-			switch err := b.handle.CheckWatches(); {
+			switch err := b.factory.CheckWatches(); {
 			case healthy && err != nil:
 				b.Errorf("%s: %v", when, err)
 			case !healthy && (err == nil || !strings.HasPrefix(err.Error(), "the watch of configmaps has been silent since ")):

@@ -32,7 +32,7 @@ func TestAnInformerWaitsForItsAPIAsLongAsItTakes(t *testing.T) {
 			inBubble(t, func(b *bubble) {
 				b.configMapServer.err = tc.err
 				informer := b.configMaps()
-				b.handle.Start(b.ctx)
+				b.factory.Start(b.ctx)
 				time.Sleep(time.Hour)
 				requests := 0
 				for _, n := range b.configMapServer.requested() {
@@ -44,7 +44,7 @@ func TestAnInformerWaitsForItsAPIAsLongAsItTakes(t *testing.T) {
 				if diff := cmp.Diff(tc.want, b.logged()); diff != "" {
 					b.Errorf("log while it waits (-want +got):\n%s", diff)
 				}
-				err, changed := b.handle.Served(informer.GetStore())
+				err, changed := b.factory.Served(informer.GetStore())
 				if !errors.Is(err, tc.err) {
 					b.Errorf("Served: %v, want the API server's %v", err, tc.err)
 				}
@@ -54,7 +54,7 @@ func TestAnInformerWaitsForItsAPIAsLongAsItTakes(t *testing.T) {
 				b.configMapServer.answer(nil)
 				for err != nil {
 					<-changed
-					err, changed = b.handle.Served(informer.GetStore())
+					err, changed = b.factory.Served(informer.GetStore())
 				}
 				if diff := cmp.Diff(map[string]types.UID{"a": "1"}, held(informer)); diff != "" {
 					b.Errorf("in the cache when it counts as served (-want +got):\n%s", diff)
@@ -76,7 +76,7 @@ func TestAnAPIThatCameBackIsServedWhenTheCacheHoldsWhatThereIs(t *testing.T) {
 			inBubble(t, func(b *bubble) {
 				b.configMapServer.create("a", "1")
 				informer := b.configMaps()
-				b.handle.Start(b.ctx)
+				b.factory.Start(b.ctx)
 				time.Sleep(time.Minute)
 				expectServed(b, "at first", nil)
 
@@ -103,10 +103,10 @@ func TestAnAPIThatCameBackIsServedWhenTheCacheHoldsWhatThereIs(t *testing.T) {
 					b.configMapServer.mutex.Unlock()
 				}
 				begin := time.Now()
-				err, changed := b.handle.Served(informer.GetStore())
+				err, changed := b.factory.Served(informer.GetStore())
 				for err != nil {
 					<-changed
-					err, changed = b.handle.Served(informer.GetStore())
+					err, changed = b.factory.Served(informer.GetStore())
 				}
 				if diff := cmp.Diff(map[string]types.UID{"a": "2", "b": "3"}, held(informer)); diff != "" {
 					b.Errorf("in the cache when it counts as served (-want +got):\n%s", diff)
@@ -130,9 +130,9 @@ func TestAnAPIThatIsReplacedQuicklyIsServedAllAlong(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.configMapServer.create("a", "1")
 		informer := b.configMaps()
-		b.handle.Start(b.ctx)
+		b.factory.Start(b.ctx)
 		time.Sleep(time.Minute)
-		_, changed := b.handle.Served()
+		_, changed := b.factory.Served()
 		for _, uid := range []types.UID{"2", "3", "4", "5", "6", "7", "8"} {
 			b.configMapServer.replace(map[string]types.UID{"a": uid})
 			time.Sleep(3 * shortWatch) // however often it is
@@ -160,7 +160,7 @@ func TestAnAPIThatComesAndGoesIsServedWithoutDelay(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.configMapServer.create("a", "1")
 		informer := b.configMaps()
-		b.handle.Start(b.ctx)
+		b.factory.Start(b.ctx)
 		time.Sleep(time.Minute)
 		for _, uid := range []types.UID{"2", "3", "4", "5", "6", "7", "8"} {
 			b.configMapServer.answer(notFound)
@@ -185,7 +185,7 @@ func TestAWatchThatEndsAtOnceIsNoFailure(t *testing.T) {
 			return obj, nil
 		}
 		informer := b.configMaps(WithTransform(store))
-		b.handle.Start(b.ctx)
+		b.factory.Start(b.ctx)
 		b.waitForSync()
 		synctest.Wait()
 		for range 5 {
@@ -210,7 +210,7 @@ func TestADenialIsNotForgottenOverAnotherError(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.configMapServer.create("a", "1")
 		informer := b.configMaps()
-		b.handle.Start(b.ctx)
+		b.factory.Start(b.ctx)
 		time.Sleep(time.Minute)
 		b.configMapServer.answer(forbidden)
 		b.configMapServer.close()
@@ -234,7 +234,7 @@ func TestAfterAnOutageAllIsReadWithinASecond(t *testing.T) {
 		b.configMapServer.err, b.secretServer.err = unreachable, unreachable
 		b.configMaps()
 		b.secrets()
-		b.handle.Start(b.ctx)
+		b.factory.Start(b.ctx)
 		time.Sleep(time.Hour + time.Second/2)
 		if logged := slices.Compact(b.logged()); !slices.Equal(logged, []string{"!API server cannot be reached"}) {
 			b.Errorf("logged %q, want only that the API server cannot be reached", logged)
@@ -261,7 +261,7 @@ func (s pages) List(ctx context.Context, options metav1.ListOptions) (*corev1.Co
 
 func TestAListCountsWhenItsLastPageHasCome(t *testing.T) {
 	i := newIdleInformer()
-	p := patient[*corev1.ConfigMapList]{source: pages{&apiServer{lists: true}}, informer: i}
+	p := retryingListerWatcher[*corev1.ConfigMapList]{source: pages{&apiServer{lists: true}}, informer: i}
 	for _, page := range []struct {
 		token string
 		last  bool
@@ -279,10 +279,10 @@ func TestNothingIsTriedAfterTheEnd(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.configMapServer.err = notFound
 		b.configMaps()
-		b.handle.Start(b.ctx)
+		b.factory.Start(b.ctx)
 		time.Sleep(time.Minute + time.Second/2)
 		begin := time.Now()
-		b.handle.Shutdown()
+		b.factory.Shutdown()
 		if took := time.Since(begin); took > 0 {
 			b.Errorf("Shutdown took %v, want none", took)
 		}
@@ -302,7 +302,7 @@ func expectServed(b *bubble, when string, want error) {
 	b.Helper()
 	synctest.Wait()
 	time.Sleep(2 * catchUpPeriod)
-	if err, _ := b.handle.Served(b.configMaps().GetStore()); !errors.Is(err, want) {
+	if err, _ := b.factory.Served(b.configMaps().GetStore()); !errors.Is(err, want) {
 		b.Errorf("Served %s: %v, want %v", when, err, want)
 	}
 }
@@ -312,12 +312,12 @@ func TestRefusedStreamIsNoFailure(t *testing.T) {
 		b.configMapServer.refuses = true
 		b.configMapServer.create("a", "1")
 		informer := b.configMaps()
-		b.handle.Start(b.ctx)
+		b.factory.Start(b.ctx)
 		time.Sleep(time.Minute)
 		if got := held(informer); len(got) != 1 {
 			b.Errorf("%v is cached, want one object", got)
 		}
-		if r := b.handle.Resources()[0]; !r.Served || r.Failure != nil {
+		if r := b.factory.Resources()[0]; !r.Served || r.Failure != nil {
 			b.Errorf("served: %t, failure %v, want it served without one", r.Served, r.Failure)
 		}
 		if logged := b.logged(); slices.Contains(logged, "!Reading failed") {

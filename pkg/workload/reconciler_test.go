@@ -24,9 +24,9 @@ import (
 	"samplecontroller.io/controller-manager/reconcile"
 )
 
-// newTestKeeper returns a keeper whose cache and API server hold the given
+// newTestReconcileer returns a reconciler whose cache and API server hold the given
 // Deployments.
-func newTestKeeper(t *testing.T, cached, stored []*appsv1.Deployment) (*Keeper, *fake.Clientset) {
+func newTestReconcileer(t *testing.T, cached, stored []*appsv1.Deployment) (*Reconciler, *fake.Clientset) {
 	t.Helper()
 	client := fake.NewClientset()
 	CountGenerations(client)
@@ -36,7 +36,7 @@ func newTestKeeper(t *testing.T, cached, stored []*appsv1.Deployment) (*Keeper, 
 		}
 	}
 	deployments := newInformer(client)
-	keeper, err := NewKeeper(cache.NewStore(cache.MetaNamespaceKeyFunc), deployments, client.AppsV1(), nil, "test-manager")
+	reconciler, err := NewReconciler(cache.NewStore(cache.MetaNamespaceKeyFunc), deployments, client.AppsV1(), nil, "test-manager")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func newTestKeeper(t *testing.T, cached, stored []*appsv1.Deployment) (*Keeper, 
 			t.Fatal(err)
 		}
 	}
-	return keeper, client
+	return reconciler, client
 }
 
 func newInformer(client *fake.Clientset) cache.TypedSharedIndexInformer[*appsv1.Deployment] {
@@ -62,10 +62,10 @@ func refuse(client *fake.Clientset, verb string, err error) {
 	client.PrependReactor(verb, "deployments", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
 }
 
-func TestKeepCreatesUnderItsFieldManager(t *testing.T) {
-	keeper, client := newTestKeeper(t, nil, nil)
-	state, err := keeper.Keep(t.Context(), parent())
-	if err != nil || state.Deployment == nil || state.Obstacle != nil {
+func TestReconcileCreatesUnderItsFieldManager(t *testing.T) {
+	reconciler, client := newTestReconcileer(t, nil, nil)
+	state, err := reconciler.Reconcile(t.Context(), parent())
+	if err != nil || state.Deployment == nil || state.Blocker != nil {
 		t.Fatalf("Keep() = %+v, %v, want the created Deployment", state, err)
 	}
 	create, ok := client.Actions()[0].(clienttesting.CreateActionImpl)
@@ -74,7 +74,7 @@ func TestKeepCreatesUnderItsFieldManager(t *testing.T) {
 	}
 }
 
-func TestKeepAsksForConfirmationOfWhatMayUndoSomething(t *testing.T) {
+func TestReconcileAsksForConfirmationOfWhatMayUndoSomething(t *testing.T) {
 	drifted := deployment(withReplicas(ptr.To[int32](9)))
 	former := deployment(named("old"))
 	for name, test := range map[string]struct {
@@ -94,9 +94,9 @@ func TestKeepAsksForConfirmationOfWhatMayUndoSomething(t *testing.T) {
 	} {
 		for _, confirmed := range []error{nil, reconcile.ErrStale, errors.New("down")} {
 			t.Run(fmt.Sprintf("%s, confirmed: %v", name, confirmed), func(t *testing.T) {
-				keeper, client := newTestKeeper(t, test.cached, test.cached)
+				reconciler, client := newTestReconcileer(t, test.cached, test.cached)
 				asked := 0
-				state, err := keeper.Keep(t.Context(), parent(func(p *Parent) {
+				state, err := reconciler.Reconcile(t.Context(), parent(func(p *Owner) {
 					p.HadDeployment = test.had
 					p.Confirm = func(context.Context) (string, error) { asked++; return "", confirmed }
 				}))
@@ -124,10 +124,10 @@ func TestKeepAsksForConfirmationOfWhatMayUndoSomething(t *testing.T) {
 	}
 }
 
-func TestKeepCorrectsReplicasOnce(t *testing.T) {
+func TestReconcileCorrectsReplicasOnce(t *testing.T) {
 	drifted := deployment(withReplicas(ptr.To[int32](9)))
-	keeper, client := newTestKeeper(t, list(drifted), list(drifted))
-	state, err := keeper.Keep(t.Context(), parent())
+	reconciler, client := newTestReconcileer(t, list(drifted), list(drifted))
+	state, err := reconciler.Reconcile(t.Context(), parent())
 	if err != nil || *state.Deployment.Spec.Replicas != 3 {
 		t.Fatalf("Keep() = %+v, %v, want 3 replicas", state, err)
 	}
@@ -146,25 +146,25 @@ func TestKeepCorrectsReplicasOnce(t *testing.T) {
 		t.Error("the cached Deployment was changed")
 	}
 
-	keeper, client = newTestKeeper(t, list(state.Deployment), list(state.Deployment))
-	if _, err := keeper.Keep(t.Context(), parent()); err != nil || len(client.Actions()) != 0 {
+	reconciler, client = newTestReconcileer(t, list(state.Deployment), list(state.Deployment))
+	if _, err := reconciler.Reconcile(t.Context(), parent()); err != nil || len(client.Actions()) != 0 {
 		t.Errorf("second Keep(): %v, actions %v, want none", err, client.Actions())
 	}
 }
 
-func TestKeepWritesNothingToTheDeploymentOfOthers(t *testing.T) {
+func TestReconcileWritesNothingToTheDeploymentOfOthers(t *testing.T) {
 	foreign := deployment(withOwner(nil), withReplicas(ptr.To[int32](9)))
-	keeper, client := newTestKeeper(t, list(foreign), list(foreign))
-	state, err := keeper.Keep(t.Context(), parent())
-	if err != nil || state.Deployment != nil || state.Obstacle == nil {
-		t.Errorf("Keep() = %+v, %v, want an obstacle and no Deployment", state, err)
+	reconciler, client := newTestReconcileer(t, list(foreign), list(foreign))
+	state, err := reconciler.Reconcile(t.Context(), parent())
+	if err != nil || state.Deployment != nil || state.Blocker == nil {
+		t.Errorf("Keep() = %+v, %v, want an blocker and no Deployment", state, err)
 	}
 	if len(client.Actions()) != 0 {
 		t.Errorf("actions = %v, want none", client.Actions())
 	}
 }
 
-func TestKeepTakesALateCacheForAConflict(t *testing.T) {
+func TestReconcileTakesALateCacheForAConflict(t *testing.T) {
 	gone := apierrors.NewNotFound(appsv1.Resource("deployments"), "web")
 	conflict := apierrors.NewConflict(appsv1.Resource("deployments"), "web", errors.New("changed"))
 	drifted := deployment(withReplicas(ptr.To[int32](9)))
@@ -178,11 +178,11 @@ func TestKeepTakesALateCacheForAConflict(t *testing.T) {
 		"changed meanwhile": {drifted, drifted, conflict, State{Refused: drifted}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			keeper, client := newTestKeeper(t, list(test.cached), list(test.stored))
+			reconciler, client := newTestReconcileer(t, list(test.cached), list(test.stored))
 			if test.patchErr != nil {
 				refuse(client, "patch", test.patchErr)
 			}
-			state, err := keeper.Keep(t.Context(), parent())
+			state, err := reconciler.Reconcile(t.Context(), parent())
 			if !apierrors.IsConflict(err) {
 				t.Errorf("error = %v, want a conflict", err)
 			}
@@ -203,9 +203,9 @@ func (c brokenCache) GetByKey(string) (any, bool, error) { return nil, false, c.
 
 func TestBrokenCacheIsAnError(t *testing.T) {
 	broken := errors.New("broken")
-	keeper, client := newTestKeeper(t, nil, nil)
-	keeper.deployments = brokenCache{keeper.deployments, broken}
-	if state, err := keeper.Keep(t.Context(), parent()); !errors.Is(err, broken) || len(client.Actions()) > 0 {
+	reconciler, client := newTestReconcileer(t, nil, nil)
+	reconciler.deployments = brokenCache{reconciler.deployments, broken}
+	if state, err := reconciler.Reconcile(t.Context(), parent()); !errors.Is(err, broken) || len(client.Actions()) > 0 {
 		t.Errorf("Keep() = %+v, %v, actions %v; want %v and no action", state, err, client.Actions(), broken)
 	}
 }

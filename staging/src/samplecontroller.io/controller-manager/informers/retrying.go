@@ -22,16 +22,16 @@ import (
 // server can be reached.
 const retryPeriod = time.Second
 
-// patient lists and watches for an informer. While the API server cannot be reached, or
+// retryingListerWatcher lists and watches for an informer. While the API server cannot be reached, or
 // says that there is no such resource, or that it must not be read, it waits and tries
 // again, so that the informer never learns of it and never backs off.
-type patient[L runtime.Object] struct {
+type retryingListerWatcher[L runtime.Object] struct {
 	source   Source[L]
 	selector string
 	informer *informer
 }
 
-func (p patient[L]) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+func (p retryingListerWatcher[L]) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	options.LabelSelector = p.selector
 	list, err := persist(ctx, p.informer, "list", func() (L, error) { return p.source.List(ctx, options) })
 	if err != nil {
@@ -47,7 +47,7 @@ func (p patient[L]) list(ctx context.Context, options metav1.ListOptions) (runti
 	return list, nil
 }
 
-func (p patient[L]) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+func (p retryingListerWatcher[L]) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options.LabelSelector = p.selector
 	w, err := persist(ctx, p.informer, "watch", func() (watch.Interface, error) { return p.source.Watch(ctx, options) })
 	if err != nil {

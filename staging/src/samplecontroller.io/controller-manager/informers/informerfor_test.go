@@ -45,19 +45,19 @@ func TestOptionsOfTheHandleComeBeforeThoseOfWhoAsks(t *testing.T) {
 				return obj, nil
 			}
 		}
-		b.handle.defaults = []Option{WithSelector("a=b"), WithTransform(mark("of the handle"))}
+		b.factory.defaults = []Option{WithSelector("a=b"), WithTransform(mark("of the factory"))}
 		b.configMapServer.create("a", "1")
 		b.secretServer.create("a", "1")
 		index := func(any) ([]string, error) { return []string{"all"}, nil }
 		configMaps := b.configMaps(WithTransform(mark("of who asks")), WithIndexers(cache.Indexers{"index": index}))
 		secrets := b.secrets()
-		b.handle.Start(b.ctx)
+		b.factory.Start(b.ctx)
 		b.waitForSync()
 		synctest.Wait()
 		if got := held(configMaps)["a"]; got != "of who asks" {
 			b.Errorf("the transform is that %s", got)
 		}
-		if got := held(secrets)["a"]; got != "of the handle" {
+		if got := held(secrets)["a"]; got != "of the factory" {
 			b.Errorf("the transform is that %s", got)
 		}
 		if diff := cmp.Diff(map[string]bool{"a=b": true}, b.configMapServer.selected); diff != "" {
@@ -84,9 +84,9 @@ func TestAResyncTellsOfAllObjectsAnew(t *testing.T) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.handle.Start(b.ctx)
+		b.factory.Start(b.ctx)
 		time.Sleep(10*time.Minute + time.Second)
-		b.handle.Shutdown()
+		b.factory.Shutdown()
 		if updates < 9 || updates > 10 {
 			b.Errorf("told of %d times in 10 minutes, want each minute", updates)
 		}
@@ -96,13 +96,13 @@ func TestAResyncTellsOfAllObjectsAnew(t *testing.T) {
 func TestAMistakeInAskingPanics(t *testing.T) {
 	for name, ask := range map[string]func(b *bubble){
 		"as another type": func(b *bubble) {
-			Ask[*metav1.PartialObjectMetadata](b.handle, configMaps, b.configMapServer, WithTransform(func(obj any) (any, error) { return obj, nil }))
+			InformerFor[*metav1.PartialObjectMetadata](b.factory, configMaps, b.configMapServer, WithTransform(func(obj any) (any, error) { return obj, nil }))
 		},
 		"in another version": func(b *bubble) {
-			Ask[*corev1.ConfigMap](b.handle, schema.GroupVersionResource{Version: "v2", Resource: "configmaps"}, b.configMapServer)
+			InformerFor[*corev1.ConfigMap](b.factory, schema.GroupVersionResource{Version: "v2", Resource: "configmaps"}, b.configMapServer)
 		},
 		"with another selector":            func(b *bubble) { b.configMaps(WithSelector("a=b")) },
-		"as what its source does not list": func(b *bubble) { Ask[*corev1.Secret](b.handle, secrets, b.secretServer) },
+		"as what its source does not list": func(b *bubble) { InformerFor[*corev1.Secret](b.factory, secrets, b.secretServer) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(b *bubble) {
@@ -119,21 +119,21 @@ func TestAMistakeInAskingPanics(t *testing.T) {
 }
 
 // The clients of client-go implement the source interface.
-var _ = func(h *Handle, c kubernetes.Interface, m metadata.Interface, d dynamic.Interface) {
-	Ask[*corev1.ConfigMap](h, configMaps, c.CoreV1().ConfigMaps(""))
-	Ask[*metav1.PartialObjectMetadata](h, configMaps, m.Resource(configMaps))
-	Ask[*unstructured.Unstructured](h, configMaps, d.Resource(configMaps))
+var _ = func(f *Factory, c kubernetes.Interface, m metadata.Interface, d dynamic.Interface) {
+	InformerFor[*corev1.ConfigMap](f, configMaps, c.CoreV1().ConfigMaps(""))
+	InformerFor[*metav1.PartialObjectMetadata](f, configMaps, m.Resource(configMaps))
+	InformerFor[*unstructured.Unstructured](f, configMaps, d.Resource(configMaps))
 }
 
 func TestFakeClientsetsAreReadWithoutStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", UID: "1"}})
-		handle := NewHandle(WithoutWatchList())
-		informer := Ask[*corev1.ConfigMap](handle, configMaps, client.CoreV1().ConfigMaps(""))
-		handle.Start(t.Context())
-		defer handle.Shutdown()
+		factory := NewFactory(WithoutWatchList())
+		informer := InformerFor[*corev1.ConfigMap](factory, configMaps, client.CoreV1().ConfigMaps(""))
+		factory.Start(t.Context())
+		defer factory.Shutdown()
 		time.Sleep(time.Second)
-		if err, _ := handle.Served(informer.GetStore()); err != nil {
+		if err, _ := factory.Served(informer.GetStore()); err != nil {
 			t.Errorf("Served: %v", err)
 		}
 		if diff := cmp.Diff(map[string]types.UID{"a": "1"}, held(informer)); diff != "" {
@@ -145,11 +145,11 @@ func TestFakeClientsetsAreReadWithoutStreams(t *testing.T) {
 func TestTheWorstReasonIsTold(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		others := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "others"}
-		other := Ask[*corev1.ConfigMap](b.handle, others, &apiServer{err: errors.New("connection refused")}).GetStore()
+		other := InformerFor[*corev1.ConfigMap](b.factory, others, &apiServer{err: errors.New("connection refused")}).GetStore()
 		b.configMapServer.err, b.secretServer.err = notFound, forbidden
 		configMaps, secrets := b.configMaps().GetStore(), b.secrets().GetStore()
 		stranger := cache.NewStore(cache.MetaNamespaceKeyFunc)
-		b.handle.Start(b.ctx)
+		b.factory.Start(b.ctx)
 		time.Sleep(time.Second)
 		for _, tc := range []struct {
 			want   error
@@ -162,7 +162,7 @@ func TestTheWorstReasonIsTold(t *testing.T) {
 			{forbidden, []cache.Store{other, configMaps, secrets}},
 			{forbidden, []cache.Store{secrets, configMaps, other}},
 		} {
-			if err, _ := b.handle.Served(tc.stores...); !errors.Is(err, tc.want) {
+			if err, _ := b.factory.Served(tc.stores...); !errors.Is(err, tc.want) {
 				b.Errorf("Served: %v, want %v", err, tc.want)
 			}
 		}
@@ -181,7 +181,7 @@ func TestWhatIsKnownOfResources(t *testing.T) {
 		expect := func(when string, want []Resource, ages, objects [2]int) {
 			b.Helper()
 			// The cause of an error is told by Served; the moment of a change to the second.
-			got := b.handle.Resources()
+			got := b.factory.Resources()
 			var served [2]int
 			for i := range got {
 				if want[i].Served {
@@ -217,14 +217,14 @@ test_watch_age_seconds{resource="secrets"} %d
 				b.Errorf("metrics %s: %v", when, err)
 			}
 		}
-		m.Watch(NewHandle()) // of a manager that ran before in the same process
-		m.Watch(b.handle)
+		m.Watch(NewFactory()) // of a manager that ran before in the same process
+		m.Watch(b.factory)
 		expect("at first", []Resource{
 			{Resource: configMaps, Err: ErrNotSynced, Since: begin}, {Resource: secrets, Err: ErrNotSynced, Since: begin},
 		}, [2]int{}, [2]int{})
 
 		time.Sleep(10 * time.Second)
-		b.handle.Start(b.ctx)
+		b.factory.Start(b.ctx)
 		time.Sleep(20 * time.Second)
 		started := begin.Add(10 * time.Second)
 		expect("when one is served", []Resource{

@@ -30,9 +30,9 @@ import (
 // deploymentResource is what Deployments are called in the API.
 var deploymentResource = appsv1.Resource("deployments")
 
-// Keeper keeps the Deployments of the parents of one controller. It may be used by
+// Reconciler keeps the Deployments of the parents of one controller. It may be used by
 // several goroutines, each for another parent.
-type Keeper struct {
+type Reconciler struct {
 	deployments  cache.TypedIndexer[*appsv1.Deployment]
 	client       appsv1client.DeploymentsGetter
 	writes       *writes.Transport
@@ -43,15 +43,15 @@ type Keeper struct {
 	confirmed    confirmations
 }
 
-// NewKeeper returns a keeper that reads from the informer and writes with the client under
+// NewReconciler returns a reconciler that reads from the informer and writes with the client under
 // the name of fieldManager. What the client writes passes through the transport, which may
 // be nil. The parents that it is given come from the store. It adds an index to the
 // informer, so it must be called before that is started; others may have added it before.
-func NewKeeper(parents reconcile.VersionedStore, deployments cache.TypedSharedIndexInformer[*appsv1.Deployment], client appsv1client.DeploymentsGetter, transport *writes.Transport, fieldManager string) (*Keeper, error) {
+func NewReconciler(parents reconcile.VersionedStore, deployments cache.TypedSharedIndexInformer[*appsv1.Deployment], client appsv1client.DeploymentsGetter, transport *writes.Transport, fieldManager string) (*Reconciler, error) {
 	if err := ownership.Index(deployments); err != nil {
 		return nil, fmt.Errorf("Deployments: %w", err)
 	}
-	return &Keeper{
+	return &Reconciler{
 		deployments: deployments.GetTypedIndexer(), client: client, writes: transport, fieldManager: fieldManager, clock: clock.RealClock{},
 		corrections: corrections{utilcache.NewExpiring()}, denials: denials{utilcache.NewExpiring()}, confirmed: confirmations{parents: parents},
 	}, nil
@@ -59,10 +59,10 @@ func NewKeeper(parents reconcile.VersionedStore, deployments cache.TypedSharedIn
 
 // Begin begins a term: since the last one, another process may have written. It must not
 // be called while parents are kept.
-func (k *Keeper) Begin() { k.confirmed.begin() }
+func (k *Reconciler) Begin() { k.confirmed.begin() }
 
 // Forget forgets a parent that is gone.
-func (k *Keeper) Forget(key cache.ObjectName) { k.confirmed.forget(key) }
+func (k *Reconciler) Forget(key cache.ObjectName) { k.confirmed.forget(key) }
 
 // State is what became of a parent's Deployment.
 type State struct {
@@ -81,9 +81,9 @@ type State struct {
 	// Unknown is the Deployment as the API server has it, if the cache has none and
 	// it could not be created for that.
 	Unknown *appsv1.Deployment
-	// Obstacle is why the Deployment is not there or not as declared; nil if
+	// Blocker is why the Deployment is not there or not as declared; nil if
 	// nothing is in the way.
-	Obstacle *Obstacle
+	Blocker *Blocker
 	// Again is after how long to look again although nothing wakes the parent; 0:
 	// there is no need to.
 	Again time.Duration
@@ -96,7 +96,7 @@ type State struct {
 // try again. An error for which [apierrors.IsConflict] holds, or [reconcile.ErrStale],
 // means that the cache was late. With an error the State says nothing but what the cache
 // is late for.
-func (k *Keeper) Keep(ctx context.Context, p Parent) (State, error) {
+func (k *Reconciler) Reconcile(ctx context.Context, p Owner) (State, error) {
 	view, err := k.view(p)
 	if err != nil {
 		return State{}, fmt.Errorf("reading Deployments of %s: %w", p, err)
@@ -104,14 +104,14 @@ func (k *Keeper) Keep(ctx context.Context, p Parent) (State, error) {
 	view.Hold, _, _ = k.corrections.of(p, view.Live, k.clock.Now())
 	decision := Decide(p, view)
 	write := decision.write(p)
-	if obstacle, again := k.denials.of(p, write, k.clock.Now()); obstacle != nil {
-		return State{Deployment: view.Live, Obstacle: obstacle, Again: again}, nil
+	if blocker, again := k.denials.of(p, write, k.clock.Now()); blocker != nil {
+		return State{Deployment: view.Live, Blocker: blocker, Again: again}, nil
 	}
-	if write.verb == "" && decision.Obstacle == nil && !view.Hold.any() {
+	if write.verb == "" && decision.Blocker == nil && !view.Hold.any() {
 		k.writes.Skip(deploymentResource.String())
 	}
 	// What fails here is no write, so none of it is a denial.
-	if err := k.confirmParent(ctx, p, view, write); err != nil {
+	if err := k.confirmOwner(ctx, p, view, write); err != nil {
 		return State{}, err
 	}
 	if decision.Create != nil && view.former() != nil {
@@ -129,19 +129,19 @@ func (k *Keeper) Keep(ctx context.Context, p Parent) (State, error) {
 		return state, err
 	}
 	state.Former = view.former()
-	if state.Obstacle == nil {
-		state.Obstacle = decision.Obstacle
+	if state.Blocker == nil {
+		state.Blocker = decision.Blocker
 	}
-	if state.Obstacle == nil {
-		_, state.Obstacle, state.Again = k.corrections.of(p, state.Deployment, k.clock.Now())
+	if state.Blocker == nil {
+		_, state.Blocker, state.Again = k.corrections.of(p, state.Deployment, k.clock.Now())
 	}
 	return state, nil
 }
 
 // denied returns what became of a parent's Deployment whose write was denied.
-func (k *Keeper) denied(ctx context.Context, p Parent, view View, denied write, err error) (State, error) {
-	obstacle, again := k.denials.note(p, denied, err, k.clock.Now())
-	if obstacle == nil {
+func (k *Reconciler) denied(ctx context.Context, p Owner, view View, denied write, err error) (State, error) {
+	blocker, again := k.denials.note(p, denied, err, k.clock.Now())
+	if blocker == nil {
 		return State{}, err
 	}
 	verbosity := 2
@@ -149,11 +149,11 @@ func (k *Keeper) denied(ctx context.Context, p Parent, view View, denied write, 
 		verbosity = 4 // the status says it, and one line for each parent is enough
 	}
 	klog.FromContext(ctx).V(verbosity).Info("Write was denied, trying again later", "err", err, "after", again)
-	return State{Deployment: view.Live, Obstacle: obstacle, Again: again}, nil
+	return State{Deployment: view.Live, Blocker: blocker, Again: again}, nil
 }
 
 // view returns what the cache holds of the parent's Deployments.
-func (k *Keeper) view(p Parent) (View, error) {
+func (k *Reconciler) view(p Owner) (View, error) {
 	var view View
 	object, exists, err := k.deployments.GetByKey(p.GetNamespace() + "/" + p.DeploymentName)
 	if err != nil {
@@ -178,7 +178,7 @@ func (k *Keeper) view(p Parent) (View, error) {
 }
 
 // carryOut does what is decided about the view.
-func (k *Keeper) carryOut(ctx context.Context, p Parent, view View, decision Decision) (State, error) {
+func (k *Reconciler) carryOut(ctx context.Context, p Owner, view View, decision Decision) (State, error) {
 	switch {
 	case decision.Create != nil:
 		return k.create(ctx, p, decision.Create)
@@ -187,11 +187,11 @@ func (k *Keeper) carryOut(ctx context.Context, p Parent, view View, decision Dec
 	case decision.Delete != nil:
 		return k.delete(ctx, p, view.Live, decision.Delete)
 	default:
-		return State{Deployment: view.own(p), Obstacle: decision.Obstacle}, nil
+		return State{Deployment: view.own(p), Blocker: decision.Blocker}, nil
 	}
 }
 
-func (k *Keeper) create(ctx context.Context, p Parent, deployment *appsv1.Deployment) (State, error) {
+func (k *Reconciler) create(ctx context.Context, p Owner, deployment *appsv1.Deployment) (State, error) {
 	created, err := k.client.Deployments(deployment.Namespace).Create(ctx, deployment, metav1.CreateOptions{FieldManager: k.fieldManager})
 	if apierrors.IsAlreadyExists(err) && denialOf(err) == nil {
 		// Whose it is shows when the cache has it.
@@ -212,7 +212,7 @@ func (k *Keeper) create(ctx context.Context, p Parent, deployment *appsv1.Deploy
 }
 
 // patch corrects the fields of live that decision says.
-func (k *Keeper) patch(ctx context.Context, p Parent, live *appsv1.Deployment, decision Decision) (State, error) {
+func (k *Reconciler) patch(ctx context.Context, p Owner, live *appsv1.Deployment, decision Decision) (State, error) {
 	patched, err := k.client.Deployments(live.Namespace).Patch(ctx, live.Name, types.StrategicMergePatchType, decision.Patch, metav1.PatchOptions{FieldManager: k.fieldManager})
 	if err != nil {
 		return notWritten(p, "patching", live, err)
@@ -227,7 +227,7 @@ func (k *Keeper) patch(ctx context.Context, p Parent, live *appsv1.Deployment, d
 }
 
 // notWritten returns what an error in writing a Deployment says.
-func notWritten(p Parent, doing string, d *appsv1.Deployment, err error) (State, error) {
+func notWritten(p Owner, doing string, d *appsv1.Deployment, err error) (State, error) {
 	if isLate(err, d) {
 		if apierrors.IsNotFound(err) {
 			err = stale(d.Name, err)
@@ -239,7 +239,7 @@ func notWritten(p Parent, doing string, d *appsv1.Deployment, err error) (State,
 
 // get returns the Deployment as the API server has it, nil if there is none. To list
 // one is to get it, by a verb that is granted anyway.
-func (k *Keeper) get(ctx context.Context, namespace, name string) (*appsv1.Deployment, error) {
+func (k *Reconciler) get(ctx context.Context, namespace, name string) (*appsv1.Deployment, error) {
 	found, err := k.client.Deployments(namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String(),
 	})

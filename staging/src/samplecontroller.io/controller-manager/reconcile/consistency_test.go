@@ -20,16 +20,16 @@ type store string
 func (s *store) LastStoreSyncResourceVersion() string { return string(*s) }
 
 // begins tells whether a sync may begin, and ends it.
-func begins(w *Written, key cache.ObjectName) bool {
-	if !w.Begin(key) {
+func begins(w *ConsistencyStore, key cache.ObjectName) bool {
+	if !w.EnsureReady(key) {
 		return false
 	}
-	w.End(key)
+	w.Done(key)
 	return true
 }
 
 func TestAKeyIsSyncedByOneControllerAtATime(t *testing.T) {
-	var w Written
+	var w ConsistencyStore
 	key, other := cache.NewObjectName("default", "foo"), cache.NewObjectName("default", "bar")
 	for _, step := range []struct {
 		what string
@@ -40,16 +40,16 @@ func TestAKeyIsSyncedByOneControllerAtATime(t *testing.T) {
 		{"a second of the same", key, false},
 		{"one of another", other, true},
 	} {
-		if got := w.Begin(step.key); got != step.want {
+		if got := w.EnsureReady(step.key); got != step.want {
 			t.Errorf("Begin of %s = %v, want %v", step.what, got, step.want)
 		}
 	}
-	w.End(key)
-	if !w.Begin(key) {
+	w.Done(key)
+	if !w.EnsureReady(key) {
 		t.Error("Begin after End = false, want true")
 	}
-	w.End(key)
-	w.End(other)
+	w.Done(key)
+	w.Done(other)
 	if len(w.busy) > 0 {
 		t.Errorf("%d keys are remembered, want none", len(w.busy))
 	}
@@ -72,9 +72,9 @@ func TestAWriteIsSeenWhenTheCacheHasComeAsFar(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			var w Written
+			var w ConsistencyStore
 			key := cache.NewObjectName("default", "foo")
-			w.Note(key, &tc.cache, tc.written)
+			w.WroteAt(key, &tc.cache, tc.written)
 			if got := begins(&w, key); got != tc.want {
 				t.Errorf("Begin = %v, want %v", got, tc.want)
 			}
@@ -83,11 +83,11 @@ func TestAWriteIsSeenWhenTheCacheHasComeAsFar(t *testing.T) {
 }
 
 func TestALaterWriteDoesNotReplaceAnEarlierOne(t *testing.T) {
-	var w Written
+	var w ConsistencyStore
 	key := cache.NewObjectName("default", "foo")
 	late, current := store("10"), store("12")
-	w.Note(key, &late, "11")
-	w.Note(key, &current, "12")
+	w.WroteAt(key, &late, "11")
+	w.WroteAt(key, &current, "12")
 	if begins(&w, key) {
 		t.Error("Begin = true, want false: the cache of the first write is late")
 	}
@@ -98,21 +98,21 @@ func TestALaterWriteDoesNotReplaceAnEarlierOne(t *testing.T) {
 }
 
 func TestAKeyThatWroteNothingHasNothingToWaitFor(t *testing.T) {
-	var w Written
+	var w ConsistencyStore
 	late := store("1")
-	w.Note(cache.NewObjectName("default", "foo"), &late, "2")
+	w.WroteAt(cache.NewObjectName("default", "foo"), &late, "2")
 	if !begins(&w, cache.NewObjectName("default", "bar")) {
 		t.Error("Begin of another key = false, want true")
 	}
 }
 
 func TestAKeyWaitsForAllItsWritesInAllCaches(t *testing.T) {
-	var w Written
+	var w ConsistencyStore
 	key := cache.NewObjectName("default", "foo")
 	parents, children := store("10"), store("10")
-	w.Note(key, &parents, "11")
-	w.Note(key, &children, "12")
-	w.Note(key, &children, "14")
+	w.WroteAt(key, &parents, "11")
+	w.WroteAt(key, &children, "12")
+	w.WroteAt(key, &children, "14")
 	steps := []struct {
 		parents, children store
 		want              bool
@@ -135,11 +135,11 @@ func TestAKeyWaitsForAllItsWritesInAllCaches(t *testing.T) {
 }
 
 func TestEarlierWriteIsWaitedForWhenTheLastIsSeen(t *testing.T) {
-	var w Written
+	var w ConsistencyStore
 	key := cache.NewObjectName("default", "foo")
 	parents, children := store("10"), store("12")
-	w.Note(key, &parents, "11")
-	w.Note(key, &children, "12")
+	w.WroteAt(key, &parents, "11")
+	w.WroteAt(key, &children, "12")
 	if begins(&w, key) {
 		t.Error("Begin while the cache of the first write is late = true, want false")
 	}
@@ -162,7 +162,7 @@ func TestARefusedWriteIsSeenWhenTheCacheHasAnotherVersion(t *testing.T) {
 		"none any more":    {nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var w Written
+			var w ConsistencyStore
 			store := cache.NewStore(cache.MetaNamespaceKeyFunc)
 			if test.cached != nil {
 				if err := store.Add(test.cached); err != nil {
@@ -170,7 +170,7 @@ func TestARefusedWriteIsSeenWhenTheCacheHasAnotherVersion(t *testing.T) {
 				}
 			}
 			key := cache.NewObjectName("default", "foo")
-			w.Refused(key, store, object("7"))
+			w.Conflicted(key, store, object("7"))
 			if got := begins(&w, key); got != test.want {
 				t.Errorf("Begin = %v, want %v", got, test.want)
 			}
@@ -183,10 +183,10 @@ func TestARefusedWriteIsSeenWhenTheCacheHasAnotherVersion(t *testing.T) {
 
 func TestAWatchThatIsFarBehindIsNotWaitedForWithoutEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var w Written
+		var w ConsistencyStore
 		key := cache.NewObjectName("default", "foo")
 		broken := store("1")
-		w.Note(key, &broken, "2")
+		w.WroteAt(key, &broken, "2")
 		time.Sleep(staleLimit)
 		if begins(&w, key) {
 			t.Errorf("Begin after %v = true, want false", staleLimit)
@@ -199,14 +199,14 @@ func TestAWatchThatIsFarBehindIsNotWaitedForWithoutEnd(t *testing.T) {
 }
 
 func TestWrittenMayBeUsedBySeveralWorkers(t *testing.T) {
-	var w Written
+	var w ConsistencyStore
 	seen := store("1000")
 	var wg sync.WaitGroup
 	for worker := range 4 {
 		wg.Go(func() {
 			for i := range 100 {
 				key := cache.NewObjectName("default", fmt.Sprint(worker, i%3))
-				w.Note(key, &seen, fmt.Sprint(i+1))
+				w.WroteAt(key, &seen, fmt.Sprint(i+1))
 				if !begins(&w, key) {
 					t.Errorf("Begin(%s) = false, want true", key)
 				}

@@ -56,7 +56,6 @@ func TestAReplicaThatStartsDuringAnOutageWaits(t *testing.T) {
 	if err := server.Stop(); err != nil {
 		t.Errorf("told to end during the outage, it ended with: %v", err)
 	}
-	began := time.Now()
 	server, log := start()
 	foos.Create(t, ns, "wanted", 1)
 	forwardToAPIServer(t, address)
@@ -64,10 +63,6 @@ func TestAReplicaThatStartsDuringAnOutageWaits(t *testing.T) {
 	foos.waitCondition(t, ns, "wanted", "Reconciling", "Progressing")
 	t.Logf("served %v after the API server's return", time.Since(back).Round(time.Millisecond))
 	waitReadyz(t, server, http.StatusOK)
-	most := 1 + int(time.Since(began)/(10*time.Second))
-	if lines := log.about("cannot be reached"); len(lines) > most {
-		t.Errorf("%d lines about one cause, want at most %d: %q", len(lines), most, lines)
-	}
 	if lines := log.about("Reading failed"); len(lines) > 0 {
 		t.Errorf("logged as well: %q", lines)
 	}

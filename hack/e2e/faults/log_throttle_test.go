@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
@@ -86,4 +88,20 @@ func TestErrorsDoNotFloodLog(t *testing.T) {
 		t.Errorf("%d lines of %d faults, want at most %d", len(lines), happened.Load(), most)
 	}
 	r.Ready().Stop()
+}
+
+// TestOutageAtStartDoesNotFloodLog starts a replica where no API server listens, which each of
+// its informers finds out once a second.
+func TestOutageAtStartDoesNotFloodLog(t *testing.T) {
+	kubeconfig := clustertest.Kubeconfig(t, framework.Cluster(), framework.DaemonName, framework.DaemonName, func(c *clientcmdapi.Cluster) {
+		c.Server = fmt.Sprintf("https://127.0.0.1:%d", framework.FreePort(t))
+	})
+	r := framework.StartReplicaWith(t, kubeconfig)
+	started := time.Now()
+	r.WaitLog(" repeated=")
+	most := 1 + int(time.Since(started)/(10*time.Second))
+	if lines := strings.Count(r.Log.String(), "API server cannot be reached"); lines < 2 || lines > most {
+		t.Errorf("%d lines in %v, want 2 to %d:\n%s", lines, time.Since(started), most, r.Log)
+	}
+	r.Stop()
 }

@@ -286,7 +286,7 @@ func TestWhatAdmissionRewritesIsNotWrittenAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			if state, err := reconciler.Reconcile(t.Context(), test.parent); err != nil || state.Blocker != nil || state.Again != 0 {
-				t.Errorf("Keep() = %+v, %v, want nothing to say", state, err)
+				t.Errorf("Reconcile() = %+v, %v, want nothing to say", state, err)
 			}
 		})
 	}

@@ -107,7 +107,7 @@ func TestDecideAddsNoSecondContainer(t *testing.T) {
 			for _, live := range list(test.live, trimmed) {
 				d := Decide(parent(wantImage(test.image)), View{Live: live})
 				if d.Patched != test.patched || strings.Contains(string(d.Patch), "containers") || (d.Blocker != nil) != test.blocker {
-					t.Errorf("decision = %+v, patch %s, want an blocker: %v, and patched at most the replicas: %v", d, d.Patch, test.blocker, test.patched)
+					t.Errorf("decision = %+v, patch %s, want a blocker: %v, and patched at most the replicas: %v", d, d.Patch, test.blocker, test.patched)
 				}
 				if o := d.Blocker; o != nil && (o.Reason != "ContainerMissing" || !strings.Contains(o.Message, `no container "nginx"`)) {
 					t.Errorf("blocker = %+v, want ContainerMissing for somebody to clear", o)

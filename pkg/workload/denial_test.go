@@ -80,7 +80,7 @@ func TestReconcileTellsADeniedWriteFromAFailedOne(t *testing.T) {
 						continue
 					}
 					if err != nil || state.Blocker == nil || state.Again <= 0 {
-						t.Fatalf("try %d: %+v, %v, want an blocker, and when to try again", try, state, err)
+						t.Fatalf("try %d: %+v, %v, want a blocker, and when to try again", try, state, err)
 					}
 					if o := state.Blocker; o.Reason != "WriteDenied" || !strings.Contains(test.err.Error(), o.Message) {
 						t.Errorf("blocker = %+v, want WriteDenied with the API server's message", o)
@@ -111,7 +111,7 @@ func TestAConflictOverAQuotaIsNotTakenForALateCache(t *testing.T) {
 	refuse(client, "patch", apierrors.NewConflict(corev1.Resource("resourcequotas"), "web", errors.New("the object has been modified")))
 	state, err := reconciler.Reconcile(t.Context(), parent())
 	if err == nil || state.Refused != nil {
-		t.Errorf("Keep() = %+v, %v, want an error, and no wait for the cache", state, err)
+		t.Errorf("Reconcile() = %+v, %v, want an error, and no wait for the cache", state, err)
 	}
 }
 
@@ -131,7 +131,7 @@ func TestDeniedWriteIsTriedAgainInItsTime(t *testing.T) {
 	for clock.Since(start) < 20*time.Minute {
 		state, err := reconciler.Reconcile(t.Context(), parent())
 		if err != nil || state.Blocker == nil || !strings.Contains(state.Blocker.Message, fmt.Sprintf("refusal %d", len(tries))) {
-			t.Fatalf("Keep() = %+v, %v, want the last refusal", state, err)
+			t.Fatalf("Reconcile() = %+v, %v, want the last refusal", state, err)
 		}
 		if next := clock.Since(start) + state.Again; state.Again <= 0 || next-tries[len(tries)-1] > lastRetry {
 			t.Fatalf("again after %v, having tried at %v", state.Again, tries)
@@ -151,7 +151,7 @@ func TestDeniedWriteIsTriedAgainInItsTime(t *testing.T) {
 	deny = false
 	clock.Step(lastRetry)
 	if state, err := reconciler.Reconcile(t.Context(), parent()); err != nil || !state.Written || state.Blocker != nil {
-		t.Errorf("Keep() = %+v, %v, want the Deployment", state, err)
+		t.Errorf("Reconcile() = %+v, %v, want the Deployment", state, err)
 	}
 	if n := reconciler.denials.byOwner.Len(); n != 0 {
 		t.Errorf("%d denials are remembered, want none", n)
@@ -173,7 +173,7 @@ func TestForbiddenWriteIsRetriedEach30Seconds(t *testing.T) {
 			for end := clock.Now().Add(time.Hour); clock.Now().Before(end); {
 				state, err := reconciler.Reconcile(t.Context(), parent())
 				if err != nil || state.Blocker == nil || state.Blocker.Reason != "WriteDenied" || state.Blocker.Message != denial.ErrStatus.Message {
-					t.Fatalf("Keep() = %+v, %v, want the API server's message", state, err)
+					t.Fatalf("Reconcile() = %+v, %v, want the API server's message", state, err)
 				}
 				if state.Again <= 0 || state.Again > 30*time.Second {
 					t.Fatalf("again after %v, want 30 s at most", state.Again)
@@ -197,7 +197,7 @@ func TestNothingIsMadeInANamespaceThatIsBeingDeleted(t *testing.T) {
 	for range 10 {
 		state, err := reconciler.Reconcile(t.Context(), parent())
 		if err != nil || state.Blocker == nil || state.Blocker.Reason != "WaitingForDeletion" || ConditionFor(state.Blocker.Reason) != "Reconciling" {
-			t.Fatalf("Keep() = %+v, %v, want it to wait for the deletion", state, err)
+			t.Fatalf("Reconcile() = %+v, %v, want it to wait for the deletion", state, err)
 		}
 		clock.Step(lastRetry / 10)
 	}
@@ -218,7 +218,7 @@ func TestANewKindIsWaitedForEachSecond(t *testing.T) {
 	for clock.Since(begin) < 30*time.Second {
 		state, err := reconciler.Reconcile(t.Context(), parent())
 		if err != nil || state.Blocker == nil || state.Blocker.Reason != "Progressing" || ConditionFor(state.Blocker.Reason) != "Reconciling" || state.Again > time.Second {
-			t.Fatalf("Keep() = %+v, %v, want it to be on its way and looked at again within a second", state, err)
+			t.Fatalf("Reconcile() = %+v, %v, want it to be on its way and looked at again within a second", state, err)
 		}
 		clock.Step(state.Again)
 	}
@@ -248,7 +248,7 @@ func TestDenialHoldsForWhatWasDenied(t *testing.T) {
 			reconciler.clock = testingclock.NewFakeClock(time.Now())
 			refuse(client, "create", exceededQuota)
 			if state, err := reconciler.Reconcile(t.Context(), parent()); err != nil || state.Blocker == nil {
-				t.Fatalf("Keep() = %+v, %v, want an blocker", state, err)
+				t.Fatalf("Reconcile() = %+v, %v, want a blocker", state, err)
 			}
 			client.ClearActions()
 			_, err := reconciler.Reconcile(t.Context(), test.then)

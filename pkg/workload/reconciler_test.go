@@ -66,7 +66,7 @@ func TestReconcileCreatesUnderItsFieldManager(t *testing.T) {
 	reconciler, client := newTestReconcileer(t, nil, nil)
 	state, err := reconciler.Reconcile(t.Context(), parent())
 	if err != nil || state.Deployment == nil || state.Blocker != nil {
-		t.Fatalf("Keep() = %+v, %v, want the created Deployment", state, err)
+		t.Fatalf("Reconcile() = %+v, %v, want the created Deployment", state, err)
 	}
 	create, ok := client.Actions()[0].(clienttesting.CreateActionImpl)
 	if !ok || len(client.Actions()) != 1 || create.CreateOptions.FieldManager != "test-manager" {
@@ -110,7 +110,7 @@ func TestReconcileAsksForConfirmationOfWhatMayUndoSomething(t *testing.T) {
 					wantAsked, wantErr = 1, confirmed
 				}
 				if asked != wantAsked || !errors.Is(err, wantErr) || wantErr == nil && err != nil {
-					t.Errorf("Keep() = %+v, %v, having asked %d times; want %v and %d times", state, err, asked, wantErr, wantAsked)
+					t.Errorf("Reconcile() = %+v, %v, having asked %d times; want %v and %d times", state, err, asked, wantErr, wantAsked)
 				}
 				want := []string(nil)
 				if wantErr == nil && test.write != "" {
@@ -129,7 +129,7 @@ func TestReconcileCorrectsReplicasOnce(t *testing.T) {
 	reconciler, client := newTestReconcileer(t, list(drifted), list(drifted))
 	state, err := reconciler.Reconcile(t.Context(), parent())
 	if err != nil || *state.Deployment.Spec.Replicas != 3 {
-		t.Fatalf("Keep() = %+v, %v, want 3 replicas", state, err)
+		t.Fatalf("Reconcile() = %+v, %v, want 3 replicas", state, err)
 	}
 	patch, ok := client.Actions()[0].(clienttesting.PatchActionImpl)
 	if !ok || len(client.Actions()) != 1 || patch.PatchOptions.FieldManager != "test-manager" {
@@ -157,7 +157,7 @@ func TestReconcileWritesNothingToTheDeploymentOfOthers(t *testing.T) {
 	reconciler, client := newTestReconcileer(t, list(foreign), list(foreign))
 	state, err := reconciler.Reconcile(t.Context(), parent())
 	if err != nil || state.Deployment != nil || state.Blocker == nil {
-		t.Errorf("Keep() = %+v, %v, want an blocker and no Deployment", state, err)
+		t.Errorf("Reconcile() = %+v, %v, want a blocker and no Deployment", state, err)
 	}
 	if len(client.Actions()) != 0 {
 		t.Errorf("actions = %v, want none", client.Actions())
@@ -206,7 +206,7 @@ func TestBrokenCacheIsAnError(t *testing.T) {
 	reconciler, client := newTestReconcileer(t, nil, nil)
 	reconciler.deployments = brokenCache{reconciler.deployments, broken}
 	if state, err := reconciler.Reconcile(t.Context(), parent()); !errors.Is(err, broken) || len(client.Actions()) > 0 {
-		t.Errorf("Keep() = %+v, %v, actions %v; want %v and no action", state, err, client.Actions(), broken)
+		t.Errorf("Reconcile() = %+v, %v, actions %v; want %v and no action", state, err, client.Actions(), broken)
 	}
 }
 

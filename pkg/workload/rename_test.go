@@ -124,12 +124,12 @@ func TestARenameReadsTheFormerDeployment(t *testing.T) {
 			state, err := reconciler.Reconcile(t.Context(), parent())
 			if !test.creates {
 				if !apierrors.IsConflict(err) || state.Refused != cached || len(client.Actions()) != 1 {
-					t.Errorf("Keep() = %+v, %v, want a conflict for a late cache", state, err)
+					t.Errorf("Reconcile() = %+v, %v, want a conflict for a late cache", state, err)
 				}
 				return
 			}
 			if err != nil || !state.Written {
-				t.Fatalf("Keep() = %+v, %v, want the Deployment", state, err)
+				t.Fatalf("Reconcile() = %+v, %v, want the Deployment", state, err)
 			}
 			if diff := cmp.Diff(former.Spec, state.Deployment.Spec); diff != "" {
 				t.Errorf("unexpected spec (-want +got):\n%s", diff)
@@ -186,7 +186,7 @@ func TestReconcileDeletesOnlyTheFormerDeploymentItLookedAt(t *testing.T) {
 	reconciler, client := newTestReconcileer(t, all, all)
 	state, err := reconciler.Reconcile(t.Context(), parent())
 	if err != nil || state.Deployment == nil || state.Deployment.Name != "web" {
-		t.Fatalf("Keep() = %+v, %v, want the Deployment web", state, err)
+		t.Fatalf("Reconcile() = %+v, %v, want the Deployment web", state, err)
 	}
 	if len(client.Actions()) != 2 || client.Actions()[0].GetVerb() != "list" {
 		t.Fatalf("actions = %v, want a look at the present Deployment and one delete", client.Actions())
@@ -220,7 +220,7 @@ func TestReconcileReportsAFormerDeploymentUntilItIsGone(t *testing.T) {
 				got = state.Former.Name
 			}
 			if err != nil || got != test.want {
-				t.Errorf("Keep() = %+v, %v, want the former Deployment %q", state, err, test.want)
+				t.Errorf("Reconcile() = %+v, %v, want the former Deployment %q", state, err, test.want)
 			}
 		})
 	}

@@ -102,18 +102,18 @@ func TestConditionsFollowKstatus(t *testing.T) {
 		"freshly created with zero replicas": {parent(wantReplicas(ptr.To[int32](0))), State{Deployment: deployment(func(d *appsv1.Deployment) {
 			d.Generation, d.Status, d.Spec.Replicas = 1, appsv1.DeploymentStatus{}, ptr.To[int32](0)
 		})}, "Reconciling", "Progressing"},
-		"progress deadline exceeded":              {parent(), State{Deployment: deployment(withStatus(3, 1, 2), progressing("False", "ProgressDeadlineExceeded"))}, "Stalled", "ProgressDeadlineExceeded"},
-		"ready in the end, deadline forgotten":    {parent(), State{Deployment: deployment(progressing("False", "ProgressDeadlineExceeded"))}, "Ready", "Available"},
-		"deadline of an older generation":         {parent(), State{Deployment: deployment(unobserved, withStatus(3, 1, 2), progressing("False", "ProgressDeadlineExceeded"))}, "Reconciling", "Progressing"},
-		"paused in a rollout":                     {parent(), State{Deployment: deployment(withStatus(4, 1, 3), paused)}, "Stalled", "DeploymentPaused"},
-		"paused before its first rollout":         {parent(), State{Deployment: deployment(withStatus(0, 0, 0), paused)}, "Stalled", "DeploymentPaused"},
-		"paused, and being scaled":                {parent(), State{Deployment: deployment(withStatus(1, 1, 1), paused)}, "Reconciling", "Progressing"},
-		"paused, and not yet observed":            {parent(), State{Deployment: deployment(unobserved, withStatus(4, 1, 3), paused)}, "Reconciling", "Progressing"},
-		"paused once all is there":                {parent(), State{Deployment: deployment(paused)}, "Ready", "Available"},
-		"progressing":                             {parent(), State{Deployment: deployment(withStatus(3, 1, 2), progressing("True", "ReplicaSetUpdated"))}, "Reconciling", "Progressing"},
-		"an blocker that somebody must mend":      {parent(), State{Blocker: &Blocker{Reason: "DeploymentConflict", Message: "m"}}, "Stalled", "DeploymentConflict"},
-		"an blocker that passes":                  {parent(), State{Blocker: &Blocker{Reason: "WaitingForDeletion", Message: "m"}}, "Reconciling", "WaitingForDeletion"},
-		"an blocker though the Deployment is fit": {parent(), State{Deployment: deployment(), Blocker: &Blocker{Reason: "WriteDenied", Message: "m"}}, "Stalled", "WriteDenied"},
+		"progress deadline exceeded":             {parent(), State{Deployment: deployment(withStatus(3, 1, 2), progressing("False", "ProgressDeadlineExceeded"))}, "Stalled", "ProgressDeadlineExceeded"},
+		"ready in the end, deadline forgotten":   {parent(), State{Deployment: deployment(progressing("False", "ProgressDeadlineExceeded"))}, "Ready", "Available"},
+		"deadline of an older generation":        {parent(), State{Deployment: deployment(unobserved, withStatus(3, 1, 2), progressing("False", "ProgressDeadlineExceeded"))}, "Reconciling", "Progressing"},
+		"paused in a rollout":                    {parent(), State{Deployment: deployment(withStatus(4, 1, 3), paused)}, "Stalled", "DeploymentPaused"},
+		"paused before its first rollout":        {parent(), State{Deployment: deployment(withStatus(0, 0, 0), paused)}, "Stalled", "DeploymentPaused"},
+		"paused, and being scaled":               {parent(), State{Deployment: deployment(withStatus(1, 1, 1), paused)}, "Reconciling", "Progressing"},
+		"paused, and not yet observed":           {parent(), State{Deployment: deployment(unobserved, withStatus(4, 1, 3), paused)}, "Reconciling", "Progressing"},
+		"paused once all is there":               {parent(), State{Deployment: deployment(paused)}, "Ready", "Available"},
+		"progressing":                            {parent(), State{Deployment: deployment(withStatus(3, 1, 2), progressing("True", "ReplicaSetUpdated"))}, "Reconciling", "Progressing"},
+		"a blocker that somebody must mend":      {parent(), State{Blocker: &Blocker{Reason: "DeploymentConflict", Message: "m"}}, "Stalled", "DeploymentConflict"},
+		"a blocker that passes":                  {parent(), State{Blocker: &Blocker{Reason: "WaitingForDeletion", Message: "m"}}, "Reconciling", "WaitingForDeletion"},
+		"a blocker though the Deployment is fit": {parent(), State{Deployment: deployment(), Blocker: &Blocker{Reason: "WriteDenied", Message: "m"}}, "Stalled", "WriteDenied"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			conditions := NewStatus(test.parent, test.state, nil, later).Conditions

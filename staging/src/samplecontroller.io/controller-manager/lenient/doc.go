@@ -41,10 +41,9 @@
 //
 // # What is decoded how
 //
-// As always, with the decoder of the scheme; only where that fails is the JSON looked
-// at once more. So what can be decoded costs nothing extra: less, as an event of a
-// watch that is written as API servers write it is not searched for its kind. A list
-// with a bad object costs about five times as much as one without.
+// The decoder of the scheme decodes everything. Only where it fails is the JSON decoded a second
+// time, so an object that can be decoded costs nothing extra. A list with a bad object costs
+// about five times as much as one without.
 //
 // A metadata field that cannot be decoded is left out of the stand-in, as the API
 // server leaves it out of a custom resource that it reads from its storage. What

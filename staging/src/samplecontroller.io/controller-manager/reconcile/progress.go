@@ -107,7 +107,7 @@ func (p *progress) work() {
 	p.working, p.since, p.blocker = true, time.Now(), nil
 }
 
-// rest notes that no worker takes keys, for an blocker if there is one.
+// rest notes that no worker takes keys, for a blocker if there is one.
 func (p *progress) rest(blocker error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

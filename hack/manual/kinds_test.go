@@ -51,7 +51,7 @@ func TestEachKindIsComplete(t *testing.T) {
 				}
 			}
 			if !slices.Contains(examples, group) {
-				t.Errorf("%s: manifests/examples has no object of the group %s", d.Name, group)
+				t.Errorf("%s: manifests/examples has no object of the group %s: add one", d.Name, group)
 			}
 		}
 	}

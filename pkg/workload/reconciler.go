@@ -89,7 +89,7 @@ type State struct {
 	Again time.Duration
 }
 
-// Keep brings the Deployment of the parent to where it should be, with one write
+// Reconcile brings the Deployment of the parent to where it should be, with one write
 // if something differs and none if nothing does.
 //
 // If the API server denies the write on its merits, the State says so, and when to

@@ -55,8 +55,9 @@ var importRules = depguard.LinterSettings{
 	"library/examples": ours("Examples are what a stranger can write.", in("**/controller-manager/examples/**"), library),
 
 	// A controller knows no other controller, nor how it is started.
-	"controllers": ours("Controllers share code by way of pkg/workload and pkg/kinds.", in("**/pkg/controller/**"),
-		append([]string{clients, root + "/pkg/kinds", root + "/pkg/workload", root + "/pkg/podrecord"}, workload...)...),
+	"controllers": ours("Controllers share code by way of pkg/workload and pkg/kinds.", in("**/pkg/controller/**", "!$test"), controllers...),
+	"controllers/tests": ours("A test of a controller runs it as a program.", in("**/pkg/controller/*/*_test.go"),
+		append([]string{library + "/manager", library + "/managertest"}, controllers...)...),
 	"kinds": ours("Package kinds has what the controllers share, but none of them.", in("**/pkg/kinds/**"),
 		append([]string{clients, library + "/informers", root + "/pkg/workload", root + "/pkg/podrecord"}, workload...)...),
 	"workload": ours("Package workload does for every kind what it does.", in("**/pkg/workload/**", "!$test"), workload...),
@@ -106,6 +107,8 @@ const downward = "Packages of the library import only those below them."
 var belowController = []string{library + "/informers", library + "/internal", library + "/leadership", library + "/lenient", library + "/reconcile", library + "/writes"}
 
 var workload = []string{api, library + "/controller", library + "/lenient", library + "/reconcile", library + "/writes", root + "/pkg/ownership"}
+
+var controllers = append([]string{clients, root + "/pkg/kinds", root + "/pkg/workload", root + "/pkg/podrecord"}, workload...)
 
 func in(files ...string) []string { return files }
 

@@ -23,7 +23,7 @@ import (
 // aggregator brings the summaries in the statuses of one kind up to date.
 type aggregator[T object] struct {
 	kind        kind[T]
-	statuses    string // what is written, as metrics call it
+	statuses    string // the resource that is written, as metrics name it
 	objects     cache.TypedIndexer[T]
 	chain       *ownership.Chain
 	writes      *writes.Transport

@@ -16,8 +16,8 @@
 //	}
 //	fmt.Println(lister.ConfigMaps("default").Get("settings"))
 //
-// The order is: make the [Factory], construct the controllers, each of which has [InformerFor] give
-// it its informers, then [Factory.Start], and at the end of the process [Factory.Shutdown].
+// Make the [Factory], then the controllers, which call [InformerFor], then call [Factory.Start],
+// and at the end of the process [Factory.Shutdown].
 // Informers live as long as the process: a term of leadership begins and ends without them
 // noticing.
 //

@@ -56,7 +56,7 @@ func TestNothingIsStartedBeforeStart(t *testing.T) {
 func TestCheckNamesWhatHasNotSynced(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		if err := b.factory.Check(nil); err != nil {
-			b.Errorf("Check of a factory of which nothing was asked: %v", err)
+			b.Errorf("Check of a factory without informers: %v", err)
 		}
 		b.configMapServer.err, b.secretServer.err = unreachable, unreachable
 		b.secrets()
@@ -124,7 +124,7 @@ func TestShutdownEndsInformersBeforeTheirContextDoes(t *testing.T) {
 		if !informer.IsStopped() {
 			b.Error("the informer still runs after Shutdown has returned")
 		}
-		b.factory.Shutdown() // a second time is no mistake
+		b.factory.Shutdown() // may be called twice
 	})
 }
 

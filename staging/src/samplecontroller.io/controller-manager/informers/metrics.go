@@ -10,7 +10,7 @@ import (
 	"k8s.io/component-base/metrics"
 )
 
-// Metrics tells of the caches of a [Factory] and of the watches that fill them. It looks
+// Metrics reports the caches of a [Factory] and the watches that fill them. It looks
 // when it is asked. There are series for each resource that was asked for, from then on.
 type Metrics struct {
 	metrics.BaseStableCollector
@@ -43,7 +43,7 @@ func NewMetrics(namespace string, register func(...metrics.StableCollector)) *Me
 	return m
 }
 
-// Watch has the metrics tell of the factory, in place of an earlier one.
+// Watch makes the metrics report the factory instead of an earlier one.
 func (m *Metrics) Watch(f *Factory) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

@@ -58,7 +58,7 @@ func (p retryingListerWatcher[L]) watch(ctx context.Context, options metav1.List
 		w.Stop()
 		return nil, errMustRelist
 	}
-	return newWatching(w, p.informer, listsFirst), nil
+	return newWatchProxy(w, p.informer, listsFirst), nil
 }
 
 // persist calls request until there is an answer other than that there is no such resource

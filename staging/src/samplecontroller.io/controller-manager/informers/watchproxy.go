@@ -23,8 +23,8 @@ const shortWatch = time.Second
 // timed out or lost its connection before the API server answered.
 var emptyWatch = reflect.TypeOf(watch.NewEmptyWatch())
 
-// watchProxy is a watch of which the informer's state learns when it gives a sign of life,
-// and when it has sent all that there was.
+// watchProxy is a watch that tells its informer when it gives a sign of life, and when it has
+// sent the initial list.
 type watchProxy struct {
 	watch.Interface
 	informer *informer
@@ -33,18 +33,18 @@ type watchProxy struct {
 	stop     func() // closes stopped
 }
 
-// newWatching passes on what w sends, until w ends or is stopped.
-func newWatching(w watch.Interface, i *informer, listsFirst bool) *watchProxy {
-	watchProxy := &watchProxy{Interface: w, informer: i, results: make(chan watch.Event), stopped: make(chan struct{})}
-	watchProxy.stop = sync.OnceFunc(func() { close(watchProxy.stopped) })
+// newWatchProxy passes on what w sends, until w ends or is stopped.
+func newWatchProxy(w watch.Interface, i *informer, listsFirst bool) *watchProxy {
+	p := &watchProxy{Interface: w, informer: i, results: make(chan watch.Event), stopped: make(chan struct{})}
+	p.stop = sync.OnceFunc(func() { close(p.stopped) })
 	if reflect.TypeOf(w) != emptyWatch {
 		i.sign()
 		if !listsFirst {
 			i.watches()
 		}
 	}
-	go watchProxy.run(listsFirst, time.Now())
-	return watchProxy
+	go p.run(listsFirst, time.Now())
+	return p
 }
 
 // run passes on events. Where it would end the informer's watch with an error or too early,

@@ -20,7 +20,7 @@ func newIdleInformer() *informer {
 func TestAWatchCanBeStoppedWhileItSends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := watch.NewFake() // whose sender waits until the event is taken
-		w := newWatching(source, newIdleInformer(), false)
+		w := newWatchProxy(source, newIdleInformer(), false)
 		sent := make(chan struct{})
 		go func() {
 			defer close(sent)
@@ -42,7 +42,7 @@ func TestAWatchThatCannotGoOnCanBeStopped(t *testing.T) {
 		source.Error(&metav1.Status{Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired})
 		i := newIdleInformer()
 		i.setListed(new(string))
-		w := newWatching(source, i, false)
+		w := newWatchProxy(source, i, false)
 		synctest.Wait()
 		begin := time.Now()
 		w.Stop()
@@ -74,7 +74,7 @@ func TestOtherWatchErrorsReachTheInformer(t *testing.T) {
 				source.Error(&tc.status)
 				i := newIdleInformer()
 				i.setListed(new(string))
-				w := newWatching(source, i, tc.listsFirst)
+				w := newWatchProxy(source, i, tc.listsFirst)
 				if event := <-w.ResultChan(); event.Type != watch.Error || event.Object != &tc.status {
 					t.Errorf("event is %v, want the error that was sent", event)
 				}
@@ -92,7 +92,7 @@ func TestAWatchEndsWithItsSource(t *testing.T) {
 		source := watch.NewRaceFreeFake()
 		source.Add(&corev1.ConfigMap{})
 		source.Stop()
-		w := newWatching(source, newIdleInformer(), false)
+		w := newWatchProxy(source, newIdleInformer(), false)
 		if event := <-w.ResultChan(); event.Type != watch.Added {
 			t.Errorf("the first event is %q, want what was sent", event.Type)
 		}
@@ -114,7 +114,7 @@ func TestEachEventIsASignOfLife(t *testing.T) {
 				t.Errorf("the last sign of life %s is of %v, want %v", when, got, want)
 			}
 		}
-		w := newWatching(source, i, false)
+		w := newWatchProxy(source, i, false)
 		expect("when it is opened")
 		for _, event := range []watch.EventType{watch.Added, watch.Modified, watch.Deleted, watch.Bookmark} {
 			time.Sleep(time.Minute)
@@ -131,7 +131,7 @@ func BenchmarkWatching(b *testing.B) {
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}}
 	for name, wrap := range map[string]func(watch.Interface) watch.Interface{
 		"bare":  func(w watch.Interface) watch.Interface { return w },
-		"noted": func(w watch.Interface) watch.Interface { return newWatching(w, newIdleInformer(), true) },
+		"noted": func(w watch.Interface) watch.Interface { return newWatchProxy(w, newIdleInformer(), true) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

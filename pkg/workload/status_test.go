@@ -111,7 +111,7 @@ func TestConditionsFollowKstatus(t *testing.T) {
 		"paused, and not yet observed":           {parent(), State{Deployment: deployment(unobserved, withStatus(4, 1, 3), paused)}, "Reconciling", "Progressing"},
 		"paused once all is there":               {parent(), State{Deployment: deployment(paused)}, "Ready", "Available"},
 		"progressing":                            {parent(), State{Deployment: deployment(withStatus(3, 1, 2), progressing("True", "ReplicaSetUpdated"))}, "Reconciling", "Progressing"},
-		"a blocker that somebody must fix":      {parent(), State{Blocker: &Blocker{Reason: "DeploymentConflict", Message: "m"}}, "Stalled", "DeploymentConflict"},
+		"a blocker that somebody must fix":       {parent(), State{Blocker: &Blocker{Reason: "DeploymentConflict", Message: "m"}}, "Stalled", "DeploymentConflict"},
 		"a blocker that passes":                  {parent(), State{Blocker: &Blocker{Reason: "WaitingForDeletion", Message: "m"}}, "Reconciling", "WaitingForDeletion"},
 		"a blocker though the Deployment is fit": {parent(), State{Deployment: deployment(), Blocker: &Blocker{Reason: "WriteDenied", Message: "m"}}, "Stalled", "WriteDenied"},
 	} {

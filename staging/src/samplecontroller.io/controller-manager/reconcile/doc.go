@@ -31,8 +31,8 @@
 //     its stack and backed off, and the loop goes on.
 //   - A handler that panics loses its event, since whom it would have woken is not
 //     known; it is counted and logged, and no other event is lost.
-//   - What fails again and again is logged once in ten seconds for each cause and key,
-//     and forbidden requests once for all keys.
+//   - A failed sync is logged as an error each time, a forbidden one at verbosity 2. The
+//     logger that package manager sets up throttles errors that repeat.
 //   - While what its informers read is not served, the loop rests, if it is told so by
 //     [WithSources]. It begins anew, with a full resync, when they have caught up.
 //   - Where writes take long because there are many of them, fewer workers sync at once,

@@ -67,7 +67,7 @@ type Entry struct {
 	// Time is since when it is being synced or waits for a worker, or when its time
 	// comes.
 	Time time.Time `json:"time"`
-	// Retries is how often it has failed in a row, Error why, without values of objects.
+	// Retries is how often it has failed in a row, Error why, truncated.
 	Retries int    `json:"retries,omitempty"`
 	Error   string `json:"error,omitempty"`
 }
@@ -224,7 +224,8 @@ func (l *Loop) ProgressOf(key cache.ObjectName) Progress {
 	p := l.progress
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	told := p.tell(l.queue, maxRecent, func(another string) bool { return another == key.String() })
+	name := key.String()
+	told := p.tell(l.queue, maxRecent, func(another string) bool { return another == name })
 	if a := p.keys[key]; a != nil {
 		told.add(key, a, 1, time.Now())
 	}

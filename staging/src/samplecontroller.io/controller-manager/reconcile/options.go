@@ -116,7 +116,7 @@ type Outcome struct {
 	// Result is how the sync ended.
 	Result Result `json:"result"`
 	// Err is the error of the results stale, conflict, timeout, error and panic, else nil.
-	// Err is why the sync failed, Error the text of it, truncated.
+	// Error is its text, truncated.
 	Err   error  `json:"-"`
 	Error string `json:"error,omitempty"`
 	// EventToDone is how long it took from the first event that this sync has settled

@@ -44,7 +44,7 @@ fi
 # from sample-controller.
 core='^Test(ExamplesAreValid|ExamplesRun|BaseIsAdmitted|WritesFollowChanges|ReplicasAndImage|Rename|Deletion|DaemonRights|FenceAdmitsOnlyHolder|RollingUpgrade|SIGTERMAtAnyMoment|Takeover)$'
 
-# Counts the steps, to show how many are left.
+# Counts the steps, to show how many are left. Those that failed are listed by their number.
 step=0 failed=()
 case "${what}" in
   faults) steps=1 ;;
@@ -71,7 +71,7 @@ run() { # NAME MODULE ARGUMENT...
   step=$((step + 1))
   echo
   echo "Step ${step} of ${steps} after ${SECONDS} s: ${name}"
-  tests "${step}" "$@" || failed+=("${name}")
+  tests "${step}" "$@" || failed["${step}"]="${name}"
 }
 
 # begin begins a step beside those that follow. finish waits for all such steps, and prints
@@ -94,7 +94,7 @@ finish() {
   for i in "${!begun[@]}"; do
     echo
     echo "Step ${i} of ${steps}: ${names[i]}"
-    wait "${begun[i]}" || failed+=("${names[i]}")
+    wait "${begun[i]}" || failed["${i}"]="${names[i]}"
     cat "${output}/${i}.txt"
   done
 }
@@ -107,6 +107,15 @@ begin_daemon() {
   begin "the daemon with an API server, all other tests" . "${flags[@]}" -count 1 -timeout 40m -skip '^Test[A-N]' "${daemon}"
 }
 
+# reasons prints which tests of a step failed, and what they say last: who reads the end of
+# a long log need not look for more.
+reasons() { # STEP
+  if [[ -e "${output}/$1.json" ]]; then
+    "${gotestsum}" --raw-command --format none --hide-summary skipped -- cat "${output}/$1.json" |
+      grep -E '^(=== FAIL|panic:|WARNING: DATA RACE)|^ +[a-z0-9_]+_test\.go:[0-9]+: ' | cut -c 1-400 | tail -n 20 || true
+  fi
+}
+
 # The control plane takes minutes to build the first time, so it is built before the tests.
 if [[ "${what}" == matrix ]]; then
   for minor in "${minors[@]}"; do
@@ -115,7 +124,7 @@ if [[ "${what}" == matrix ]]; then
       run "a core set on Kubernetes ${minor}" . "${flags[@]}" -count 1 -p 3 -timeout 40m -run "${core}" ./hack/e2e/...
     else
       step=$((step + 1))
-      failed+=("building Kubernetes ${minor}")
+      failed["${step}"]="building Kubernetes ${minor}"
     fi
   done
 elif [[ "${what}" == faults ]]; then
@@ -146,14 +155,17 @@ else
 fi
 
 if [[ "${what}" == all ]] && ! go run ./hack/e2e/unused "${E2E_PRIVILEGES}"; then
-  failed+=("no right is granted for nothing")
+  failed[0]="no right is granted for nothing"
 fi
 if [[ -s "${FAULTS_TABLE}" ]]; then
   cat "${FAULTS_TABLE}"
 fi
 if ((${#failed[@]})); then
-  printf '\nFailed after %d s; the reasons are above, and all output in %s:\n' "${SECONDS}" "${output}" >&2
-  printf '    %s\n' "${failed[@]}" >&2
+  printf '\nFailed after %d s; all output is in %s:\n' "${SECONDS}" "${output}" >&2
+  for i in "${!failed[@]}"; do
+    echo "    ${failed[i]}" >&2
+    reasons "${i}" >&2
+  done
   exit 1
 fi
 printf '\nPassed after %d s.\n' "${SECONDS}"

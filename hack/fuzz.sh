@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Runs the fuzz targets of all modules, or those whose name matches a pattern, one after
-# the other. What one finds is kept in testdata/fuzz of its package: mend the code, and
+# the other. What one finds is kept in testdata/fuzz of its package: fix the code, and
 # commit the file, with which `go test` tries it again each time.
 #
 # Usage: hack/fuzz.sh [PATTERN]

@@ -92,8 +92,8 @@ func complaintAbout(args []string, err error) string {
 		return ""
 	}
 	refusals := []error{err}
-	if mistakes := (options.InvalidFlags)(nil); errors.As(err, &mistakes) {
-		refusals = mistakes
+	if invalid := (options.InvalidFlags)(nil); errors.As(err, &invalid) {
+		refusals = invalid
 	}
 	for _, refusal := range refusals {
 		if refusal.Error() == "" {

@@ -16,11 +16,11 @@ import (
 	samplescheme "samplecontroller.io/client-go/clientset/versioned/scheme"
 	icecreamv1alpha1client "samplecontroller.io/client-go/clientset/versioned/typed/icecream/v1alpha1"
 	samplev1alpha1client "samplecontroller.io/client-go/clientset/versioned/typed/samplecontroller/v1alpha1"
-	"samplecontroller.io/controller-manager/lenient"
+	"samplecontroller.io/controller-manager/tolerant"
 )
 
-// FooClient returns the client of Foos. To it, a Foo that cannot be decoded is a stand-in:
-// see package lenient.
+// FooClient returns the client of Foos. To it, a Foo that cannot be decoded is a placeholder:
+// see package tolerant.
 func FooClient(config *restclient.Config) (samplev1alpha1client.FoosGetter, error) {
 	return clientOf(config, samplev1alpha1.SchemeGroupVersion, samplev1alpha1client.New)
 }
@@ -31,7 +31,7 @@ func IcecreamClient(config *restclient.Config) (icecreamv1alpha1client.Icecreams
 }
 
 func clientOf[C any](config *restclient.Config, version schema.GroupVersion, newClient func(restclient.Interface) C) (client C, err error) {
-	rest, err := lenient.RESTClientFor(config, version, samplescheme.Scheme)
+	rest, err := tolerant.RESTClientFor(config, version, samplescheme.Scheme)
 	if err != nil {
 		return client, fmt.Errorf("making the client of %v: %w", version, err)
 	}

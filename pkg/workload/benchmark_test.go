@@ -31,18 +31,18 @@ func BenchmarkDecide(b *testing.B) {
 	f := newFixture(b, fooKind(), fooKind().example())
 	f.serve()
 	foo := f.object().(*samplev1alpha1.Foo)
-	parent := workload.Owner{Object: foo, Kind: f.kind.GroupVersionKind, DeploymentName: deploymentName, Replicas: ptr.To[int32](1)}
+	owner := workload.Owner{Object: foo, Kind: f.kind.GroupVersionKind, DeploymentName: deploymentName, Replicas: ptr.To[int32](1)}
 	view := workload.View{Live: f.deployment()}
 	b.Run("nothing", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if d := workload.Decide(parent, view); d.Patch != nil || d.Blocker != nil {
+			if d := workload.Decide(owner, view); d.Patch != nil || d.Blocker != nil {
 				b.Fatalf("decided %+v", d)
 			}
 		}
 	})
 	b.Run("patch", func(b *testing.B) {
-		other := parent
+		other := owner
 		other.Replicas = ptr.To[int32](2)
 		b.ReportAllocs()
 		for b.Loop() {
@@ -55,7 +55,7 @@ func BenchmarkDecide(b *testing.B) {
 		state, now := workload.State{Deployment: view.Live}, metav1.Now()
 		b.ReportAllocs()
 		for b.Loop() {
-			workload.NewStatus(parent, state, foo.Status.Conditions, now)
+			workload.NewStatus(owner, state, foo.Status.Conditions, now)
 		}
 	})
 }

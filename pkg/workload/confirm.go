@@ -33,7 +33,7 @@ import (
 // before. Once the cache has come to that, with the next event of any object, none is
 // looked at any more.
 type confirmations struct {
-	parents  reconcile.VersionedStore // the cache of objects
+	owners   reconcile.VersionedStore // the cache of objects
 	mutex    sync.Mutex
 	byKey    map[cache.ObjectName]types.UID
 	version  string // that the first look in this term told; empty before
@@ -47,17 +47,17 @@ func (c *confirmations) begin() {
 	c.byKey, c.version, c.caughtUp = nil, "", false
 }
 
-func (c *confirmations) has(p Owner) bool {
+func (c *confirmations) has(o Owner) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if !c.caughtUp && c.version != "" {
-		order, err := resourceversion.CompareResourceVersion(c.parents.LastStoreSyncResourceVersion(), c.version)
+		order, err := resourceversion.CompareResourceVersion(c.owners.LastStoreSyncResourceVersion(), c.version)
 		if c.caughtUp = err == nil && order >= 0; c.caughtUp {
 			c.byKey = nil
 		}
 	}
-	uid, ok := c.byKey[cache.MetaObjectToName(p)]
-	return c.caughtUp || ok && uid == p.GetUID()
+	uid, ok := c.byKey[cache.MetaObjectToName(o)]
+	return c.caughtUp || ok && uid == o.GetUID()
 }
 
 // look notes which version of all objects a look at one told.
@@ -69,7 +69,7 @@ func (c *confirmations) look(version string) {
 	}
 }
 
-func (c *confirmations) add(p Owner) {
+func (c *confirmations) add(o Owner) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.caughtUp {
@@ -78,7 +78,7 @@ func (c *confirmations) add(p Owner) {
 	if c.byKey == nil {
 		c.byKey = map[cache.ObjectName]types.UID{}
 	}
-	c.byKey[cache.MetaObjectToName(p)] = p.GetUID()
+	c.byKey[cache.MetaObjectToName(o)] = o.GetUID()
 }
 
 // forget forgets an object that is gone.
@@ -88,36 +88,36 @@ func (c *confirmations) forget(key cache.ObjectName) {
 	delete(c.byKey, key)
 }
 
-// confirmOwner returns an error unless the parent may be relied on for the next write.
-func (k *Reconciler) confirmOwner(ctx context.Context, p Owner, view View, next write) error {
+// confirmOwner returns an error unless the owner may be relied on for the next write.
+func (k *Reconciler) confirmOwner(ctx context.Context, o Owner, view View, next write) error {
 	switch {
-	case next == write{} || p.Confirm == nil:
+	case next == write{} || o.Confirm == nil:
 		return nil
 	case next.verb == "create":
 		// That overwrites nothing. But the garbage collector takes a Deployment away
-		// once its parent is gone, and whoever led before once the parent names
+		// once its owner is gone, and whoever led before once the owner names
 		// another, and the cache may know of the Deployment before it knows of the
-		// parent. So for one that had a Deployment it is confirmed each time. One that,
+		// owner. So for one that had a Deployment it is confirmed each time. One that,
 		// as cached, never had any may have been renamed since.
-		if !p.HadDeployment && len(view.Former) == 0 && k.confirmed.has(p) {
+		if !o.HadDeployment && len(view.Former) == 0 && k.confirmed.has(o) {
 			return nil
 		}
-	case next.verb != "create" && next.verb != "delete" && k.confirmed.has(p):
+	case next.verb != "create" && next.verb != "delete" && k.confirmed.has(o):
 		// What is written wrongly is written back. A deletion stays, so for that it is
 		// confirmed each time: the user may name a former Deployment again.
 		return nil
 	}
-	version, err := p.Confirm(ctx)
+	version, err := o.Confirm(ctx)
 	k.confirmed.look(version)
 	if err != nil {
 		return err
 	}
-	k.confirmed.add(p)
+	k.confirmed.add(o)
 	return nil
 }
 
 // confirm returns [reconcile.ErrStale] unless the object is as the cache has it, but for
-// what asks for nothing, such as its status; it rests then until the cache knows better.
+// what asks for nothing, such as its status; it waits then until the cache knows better.
 // The version is that of all objects at that time, empty if nothing could be learnt.
 func (c *Controller[T]) confirm(ctx context.Context, key cache.ObjectName, obj T) (version string, err error) {
 	// To list one is to get it, by a verb that is granted anyway.

@@ -54,12 +54,12 @@ func TestReplicasThatAreContestedAreCorrectedSlowly(t *testing.T) {
 	}
 
 	for i := range 5 {
-		if state, patched := keep(parent()); !patched || (state.Blocker != nil) != (i == 4) {
+		if state, patched := keep(owner()); !patched || (state.Blocker != nil) != (i == 4) {
 			t.Fatalf("correction %d: patched %v, blocker %v", i+1, patched, state.Blocker)
 		}
 		clock.Step(time.Second)
 	}
-	state, patched := keep(parent())
+	state, patched := keep(owner())
 	if patched || state.Again != 9*time.Second {
 		t.Fatalf("sixth time: patched %v, again after %v, want it held back for 9s", patched, state.Again)
 	}
@@ -69,15 +69,15 @@ func TestReplicasThatAreContestedAreCorrectedSlowly(t *testing.T) {
 	}
 
 	clock.Step(9 * time.Second)
-	if state, patched := keep(parent()); !patched || state.Blocker == nil || state.Again != contestPeriod {
+	if state, patched := keep(owner()); !patched || state.Blocker == nil || state.Again != contestPeriod {
 		t.Fatalf("after 10 s: patched %v, blocker %v, again after %v, want one correction", patched, state.Blocker, state.Again)
 	}
-	if _, patched := keep(parent()); patched {
+	if _, patched := keep(owner()); patched {
 		t.Fatal("corrected twice in 10 s")
 	}
 
-	// A new wish of the parent is carried out at once.
-	wish := parent(func(p *Owner) {
+	// A new wish of the owner is carried out at once.
+	wish := owner(func(p *Owner) {
 		p.Object = &metav1.ObjectMeta{Name: "a", Namespace: "default", UID: "uid-a", Generation: 5}
 	})
 	if state, patched := keep(wish); !patched || state.Blocker != nil {
@@ -90,7 +90,7 @@ func TestAContestEndsWhenTheRivalStops(t *testing.T) {
 	reconciler, _ := newTestReconcileer(t, list(contested()), list(contested()))
 	reconciler.clock = clock
 	for range 5 {
-		if _, err := reconciler.Reconcile(t.Context(), parent()); err != nil {
+		if _, err := reconciler.Reconcile(t.Context(), owner()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -102,7 +102,7 @@ func TestAContestEndsWhenTheRivalStops(t *testing.T) {
 		contested bool
 	}{{0, true}, {15 * time.Second, true}, {5 * time.Second, false}} {
 		clock.Step(step.after)
-		state, err := reconciler.Reconcile(t.Context(), parent())
+		state, err := reconciler.Reconcile(t.Context(), owner())
 		if err != nil || (state.Blocker != nil) != step.contested || (state.Again > 0) != step.contested {
 			t.Errorf("%v later: %+v, %v, want contested: %v", step.after, state, err, step.contested)
 		}
@@ -115,7 +115,7 @@ func TestSlowCorrectionsAreNoContest(t *testing.T) {
 	reconciler.clock = clock
 	for i := range 20 {
 		client.ClearActions()
-		state, err := reconciler.Reconcile(t.Context(), parent())
+		state, err := reconciler.Reconcile(t.Context(), owner())
 		if err != nil || state.Blocker != nil || len(client.Actions()) != 1 {
 			t.Fatalf("correction %d: %+v, %v, %d actions", i+1, state, err, len(client.Actions()))
 		}
@@ -127,7 +127,7 @@ func TestContestsThatAreOverAreForgotten(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Now())
 	corrections := corrections{utilcache.NewExpiringWithClock(clock)}
 	for i := range 100 { // one after the other, each once
-		p := parent()
+		p := owner()
 		p.SetUID(types.UID(strconv.Itoa(i)))
 		corrections.note(p, Replicas, contested(), deployment(), "test-manager", clock.Now())
 		clock.Step(contestPeriod)
@@ -141,12 +141,12 @@ func TestTheImageIsCorrectedDuringAContest(t *testing.T) {
 	live := contested()
 	reconciler, client := newTestReconcileer(t, list(live), list(live))
 	for range 5 {
-		if _, err := reconciler.Reconcile(t.Context(), parent()); err != nil {
+		if _, err := reconciler.Reconcile(t.Context(), owner()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	client.ClearActions()
-	if _, err := reconciler.Reconcile(t.Context(), parent(wantImage("nginx:1.29"))); err != nil {
+	if _, err := reconciler.Reconcile(t.Context(), owner(wantImage("nginx:1.29"))); err != nil {
 		t.Fatal(err)
 	}
 	want := `{"metadata":{"resourceVersion":"7"},"spec":{"template":{"spec":{"containers":[{"image":"nginx:1.29","name":"nginx"}]}}}}`
@@ -158,7 +158,7 @@ func TestTheImageIsCorrectedDuringAContest(t *testing.T) {
 // A rival that sets image and replicas is corrected by one patch, and is a rival all the same.
 func TestPatchedReplicasAreContested(t *testing.T) {
 	reconciler, client := newTestReconcileer(t, list(contested()), list(contested()))
-	wish := parent(wantImage("nginx:1.29"))
+	wish := owner(wantImage("nginx:1.29"))
 	for i := range quickCorrections {
 		client.ClearActions()
 		state, err := reconciler.Reconcile(t.Context(), wish)
@@ -182,7 +182,7 @@ func TestAnImageThatIsContestedIsCorrectedSlowly(t *testing.T) {
 	})
 	reconciler, client := newTestReconcileer(t, list(live), list(live))
 	reconciler.clock = clock
-	wish := parent(wantImage("nginx:1.29"))
+	wish := owner(wantImage("nginx:1.29"))
 	begin := clock.Now()
 	var patched []time.Duration
 	for clock.Since(begin) < 40*time.Second {
@@ -226,14 +226,14 @@ func TestWhatAdmissionRewritesIsNotWrittenAgain(t *testing.T) {
 	pinned := func(d *appsv1.Deployment) { withImage("mirror.local/nginx:1.29")(d) }
 	bounded := withReplicas(ptr.To[int32](5))
 	for name, test := range map[string]struct {
-		parent  Owner
+		owner   Owner
 		cached  *appsv1.Deployment
 		rewrite func(*appsv1.Deployment)
 		message string
 	}{
-		"image":                           {parent(wantImage("nginx:1.29")), deployment(), pinned, `spec.image of Foo "a" is "nginx:1.29", and admission changed it to "mirror.local/nginx:1.29" in Deployment "web": `},
-		"replicas":                        {parent(), deployment(withReplicas(ptr.To[int32](9))), bounded, `spec.replicas of Foo "a" is "3", and admission changed it to "5" in Deployment "web": `},
-		"of a Deployment that is created": {parent(wantImage("nginx:1.29")), nil, pinned, `spec.image of Foo "a" is "nginx:1.29", and admission changed it to "mirror.local/nginx:1.29" in Deployment "web": `},
+		"image":                           {owner(wantImage("nginx:1.29")), deployment(), pinned, `spec.image of Foo "a" is "nginx:1.29", and admission changed it to "mirror.local/nginx:1.29" in Deployment "web": `},
+		"replicas":                        {owner(), deployment(withReplicas(ptr.To[int32](9))), bounded, `spec.replicas of Foo "a" is "3", and admission changed it to "5" in Deployment "web": `},
+		"of a Deployment that is created": {owner(wantImage("nginx:1.29")), nil, pinned, `spec.image of Foo "a" is "nginx:1.29", and admission changed it to "mirror.local/nginx:1.29" in Deployment "web": `},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := testingclock.NewFakeClock(time.Now())
@@ -261,31 +261,31 @@ func TestWhatAdmissionRewritesIsNotWrittenAgain(t *testing.T) {
 					t.Fatalf("blocker = %+v, again after %v, want RewrittenByAdmission with %q", o, state.Again, test.message)
 				}
 			}
-			keep(test.parent, 1)
+			keep(test.owner, 1)
 			for range 28 {
 				clock.Step(10 * time.Second)
-				keep(test.parent, 0)
+				keep(test.owner, 0)
 			}
 
 			// Another value of the field is corrected, and so is the same one after a while.
 			if err := reconciler.deployments.Update(deployment(withImage("httpd"), withReplicas(ptr.To[int32](9)))); err != nil {
 				t.Fatal(err)
 			}
-			keep(test.parent, 1)
-			keep(test.parent, 0)
+			keep(test.owner, 1)
+			keep(test.owner, 0)
 			clock.Step(rewriteRetry)
-			keep(test.parent, 1)
+			keep(test.owner, 1)
 
 			// So is a new wish.
-			test.parent.Object = &metav1.ObjectMeta{Name: "a", Namespace: "default", UID: "uid-a", Generation: 5}
-			keep(test.parent, 1)
-			keep(test.parent, 0)
+			test.owner.Object = &metav1.ObjectMeta{Name: "a", Namespace: "default", UID: "uid-a", Generation: 5}
+			keep(test.owner, 1)
+			keep(test.owner, 0)
 
 			// Once it is as declared there is nothing to say.
 			if err := reconciler.deployments.Update(deployment(withImage("nginx:1.29"))); err != nil {
 				t.Fatal(err)
 			}
-			if state, err := reconciler.Reconcile(t.Context(), test.parent); err != nil || state.Blocker != nil || state.Again != 0 {
+			if state, err := reconciler.Reconcile(t.Context(), test.owner); err != nil || state.Blocker != nil || state.Again != 0 {
 				t.Errorf("Reconcile() = %+v, %v, want nothing to say", state, err)
 			}
 		})

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 
-	"samplecontroller.io/controller-manager/lenient"
 	"samplecontroller.io/controller-manager/reconcile"
+	"samplecontroller.io/controller-manager/tolerant"
 	"samplecontroller.io/controller-manager/writes"
 
 	"samplecontroller.io/sample-controller-manager/pkg/ownership"
@@ -39,7 +39,7 @@ type Kind[T Object] interface {
 	GroupVersionKind() schema.GroupVersionKind
 	// StatusResource returns what the statuses of its objects are called in the API.
 	StatusResource() schema.GroupResource
-	// Owner returns the object as the parent of its Deployment.
+	// Owner returns the object as the owner of its Deployment.
 	Owner(T) Owner
 	// List returns the objects of a namespace as the API server has them, and at which
 	// version.
@@ -83,7 +83,7 @@ type Controller[T Object] struct {
 	writes      *writes.Transport
 	consistency *reconcile.ConsistencyStore
 	recorder    record.EventRecorder
-	reporter    *lenient.Reporter // of undecodable objects
+	reporter    *tolerant.Reporter // of undecodable objects
 	clock       clock.PassiveClock
 	statuses    string // what they are called in metrics
 	loop        *reconcile.Loop
@@ -95,7 +95,7 @@ type Controller[T Object] struct {
 func NewController[T Object](name string, kind Kind[T], o Options[T]) (*Controller[T], error) {
 	err := o.Objects.AddTypedIndexers(cache.TypedIndexers[T]{
 		byDeployment: func(obj T) ([]string, error) {
-			if lenient.DecodeError(obj) != nil {
+			if tolerant.DecodeError(obj) != nil {
 				return nil, nil // which one it names is not known
 			}
 			return []string{deploymentKey(obj.GetNamespace(), kind.Owner(obj).DeploymentName)}, nil
@@ -117,7 +117,7 @@ func NewController[T Object](name string, kind Kind[T], o Options[T]) (*Controll
 		writes:      o.Writes,
 		consistency: o.Consistency,
 		recorder:    o.Recorder,
-		reporter:    lenient.NewReporter(o.Recorder),
+		reporter:    tolerant.NewReporter(o.Recorder),
 		clock:       clock.RealClock{},
 		statuses:    kind.StatusResource().String(),
 	}

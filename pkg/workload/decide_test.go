@@ -34,13 +34,13 @@ func TestDecideCreatesWhatSampleControllerCreates(t *testing.T) {
 			},
 		},
 	}}
-	if diff := cmp.Diff(want, Decide(parent(), View{})); diff != "" {
+	if diff := cmp.Diff(want, Decide(owner(), View{})); diff != "" {
 		t.Errorf("unexpected decision (-want +got):\n%s", diff)
 	}
 }
 
 func TestDecideCreatesWhatIsDeclared(t *testing.T) {
-	created := Decide(parent(wantReplicas(nil), wantImage("nginx:1.29")), View{}).Create
+	created := Decide(owner(wantReplicas(nil), wantImage("nginx:1.29")), View{}).Create
 	if created.Spec.Replicas != nil {
 		t.Errorf("replicas = %d, want them left to the API's default", *created.Spec.Replicas)
 	}
@@ -51,29 +51,29 @@ func TestDecideCreatesWhatIsDeclared(t *testing.T) {
 
 func TestDecideChangesOnlyWhatIsDeclaredAndDiffers(t *testing.T) {
 	for name, test := range map[string]struct {
-		parent Owner
-		live   *appsv1.Deployment
-		want   string
+		owner Owner
+		live  *appsv1.Deployment
+		want  string
 	}{
-		"nothing differs":                     {parent(), deployment(), ""},
-		"replicas differ":                     {parent(), deployment(withReplicas(ptr.To[int32](5))), `{"metadata":{"resourceVersion":"7"},"spec":{"replicas":3}}`},
-		"replicas unset on the Deployment":    {parent(), deployment(withReplicas(nil)), `{"metadata":{"resourceVersion":"7"},"spec":{"replicas":3}}`},
-		"one replica is the default":          {parent(wantReplicas(ptr.To[int32](1))), deployment(withReplicas(nil)), ""},
-		"replicas to zero":                    {parent(wantReplicas(ptr.To[int32](0))), deployment(), `{"metadata":{"resourceVersion":"7"},"spec":{"replicas":0}}`},
-		"replicas absent: hands off":          {parent(wantReplicas(nil)), deployment(withReplicas(ptr.To[int32](9))), ""},
-		"image absent: hands off":             {parent(), deployment(withImage("httpd")), ""},
-		"image declared and the same":         {parent(wantImage("nginx:latest")), deployment(), ""},
-		"image declared and another":          {parent(wantImage("nginx:1.29")), deployment(), `{"metadata":{"resourceVersion":"7"},"spec":{"template":{"spec":{"containers":[{"image":"nginx:1.29","name":"nginx"}]}}}}`},
-		"image of a sidecar is not ours":      {parent(wantImage("nginx:latest")), deployment(withSidecar), ""},
-		"image and replicas differ":           {parent(wantImage("nginx:1.29")), deployment(withReplicas(nil)), `{"metadata":{"resourceVersion":"7"},"spec":{"replicas":3,"template":{"spec":{"containers":[{"image":"nginx:1.29","name":"nginx"}]}}}}`},
-		"labels and annotations are not ours": {parent(), deployment(func(d *appsv1.Deployment) { d.Labels = map[string]string{"x": "y"} }), ""},
-		"a rollout restart is not ours to undo": {parent(), deployment(func(d *appsv1.Deployment) {
+		"nothing differs":                     {owner(), deployment(), ""},
+		"replicas differ":                     {owner(), deployment(withReplicas(ptr.To[int32](5))), `{"metadata":{"resourceVersion":"7"},"spec":{"replicas":3}}`},
+		"replicas unset on the Deployment":    {owner(), deployment(withReplicas(nil)), `{"metadata":{"resourceVersion":"7"},"spec":{"replicas":3}}`},
+		"one replica is the default":          {owner(wantReplicas(ptr.To[int32](1))), deployment(withReplicas(nil)), ""},
+		"replicas to zero":                    {owner(wantReplicas(ptr.To[int32](0))), deployment(), `{"metadata":{"resourceVersion":"7"},"spec":{"replicas":0}}`},
+		"replicas absent: hands off":          {owner(wantReplicas(nil)), deployment(withReplicas(ptr.To[int32](9))), ""},
+		"image absent: hands off":             {owner(), deployment(withImage("httpd")), ""},
+		"image declared and the same":         {owner(wantImage("nginx:latest")), deployment(), ""},
+		"image declared and another":          {owner(wantImage("nginx:1.29")), deployment(), `{"metadata":{"resourceVersion":"7"},"spec":{"template":{"spec":{"containers":[{"image":"nginx:1.29","name":"nginx"}]}}}}`},
+		"image of a sidecar is not ours":      {owner(wantImage("nginx:latest")), deployment(withSidecar), ""},
+		"image and replicas differ":           {owner(wantImage("nginx:1.29")), deployment(withReplicas(nil)), `{"metadata":{"resourceVersion":"7"},"spec":{"replicas":3,"template":{"spec":{"containers":[{"image":"nginx:1.29","name":"nginx"}]}}}}`},
+		"labels and annotations are not ours": {owner(), deployment(func(d *appsv1.Deployment) { d.Labels = map[string]string{"x": "y"} }), ""},
+		"a rollout restart is not ours to undo": {owner(), deployment(func(d *appsv1.Deployment) {
 			d.Spec.Template.Annotations = map[string]string{"kubectl.kubernetes.io/restartedAt": "now"}
 		}), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := test.live.DeepCopy()
-			decision := Decide(test.parent, View{Live: test.live})
+			decision := Decide(test.owner, View{Live: test.live})
 			if diff := cmp.Diff(test.want, string(decision.Patch)); diff != "" {
 				t.Errorf("unexpected change (-want +got):\n%s", diff)
 			}
@@ -105,7 +105,7 @@ func TestDecideAddsNoSecondContainer(t *testing.T) {
 			trimmed := test.live.DeepCopy()
 			Trim(trimmed, ourGroups)
 			for _, live := range list(test.live, trimmed) {
-				d := Decide(parent(wantImage(test.image)), View{Live: live})
+				d := Decide(owner(wantImage(test.image)), View{Live: live})
 				if d.Patched != test.patched || strings.Contains(string(d.Patch), "containers") || (d.Blocker != nil) != test.blocker {
 					t.Errorf("decision = %+v, patch %s, want a blocker: %v, and patched at most the replicas: %v", d, d.Patch, test.blocker, test.patched)
 				}
@@ -126,17 +126,17 @@ func TestDecideTouchesNoDeploymentOfOthers(t *testing.T) {
 	}{
 		"no owner, not of our making":   {deployment(withOwner(nil), withSelector("app", "other")), "DeploymentConflict", `is not owned by Foo "a"`, false},
 		"our owner reference removed":   {deployment(withOwner(nil)), "DeploymentConflict", `kubectl -n default patch deployment web -p '{"metadata":{"ownerReferences":[{"apiVersion":"samplecontroller.k8s.io/v1alpha1","kind":"Foo","name":"a","uid":"uid-a","controller":true,"blockOwnerDeletion":true}]}}'`, false},
-		"another Foo":                   {deployment(withOwner(owner("samplecontroller.k8s.io/v1alpha1", "Foo", "b", "uid-b"))), "DeploymentConflict", `is owned by Foo "b"`, false},
-		"a namesake of another kind":    {deployment(withOwner(owner("controller.nicoleh.io/v1alpha1", "Icecream", "a", "uid-x"))), "DeploymentConflict", `is owned by Icecream "a"`, false},
-		"a namesake of another group":   {deployment(withOwner(owner("example.com/v1", "Foo", "a", "uid-x"))), "DeploymentConflict", `is owned by Foo "a"`, false},
-		"an earlier Foo of this name":   {deployment(withOwner(owner("samplecontroller.k8s.io/v1alpha1", "Foo", "a", "uid-old"))), "WaitingForDeletion", "earlier", true},
-		"an earlier Foo, other version": {deployment(withOwner(owner("samplecontroller.k8s.io/v1", "Foo", "a", "uid-old"))), "WaitingForDeletion", "earlier", true},
+		"another Foo":                   {deployment(withOwner(ownerReference("samplecontroller.k8s.io/v1alpha1", "Foo", "b", "uid-b"))), "DeploymentConflict", `is owned by Foo "b"`, false},
+		"a namesake of another kind":    {deployment(withOwner(ownerReference("controller.nicoleh.io/v1alpha1", "Icecream", "a", "uid-x"))), "DeploymentConflict", `is owned by Icecream "a"`, false},
+		"a namesake of another group":   {deployment(withOwner(ownerReference("example.com/v1", "Foo", "a", "uid-x"))), "DeploymentConflict", `is owned by Foo "a"`, false},
+		"an earlier Foo of this name":   {deployment(withOwner(ownerReference("samplecontroller.k8s.io/v1alpha1", "Foo", "a", "uid-old"))), "WaitingForDeletion", "earlier", true},
+		"an earlier Foo, other version": {deployment(withOwner(ownerReference("samplecontroller.k8s.io/v1", "Foo", "a", "uid-old"))), "WaitingForDeletion", "earlier", true},
 		"our own, being deleted":        {deployment(deleted), "WaitingForDeletion", "is being deleted", true},
 		"a foreign one, being deleted":  {deployment(withOwner(nil), deleted), "WaitingForDeletion", "is being deleted", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			withReplicas(ptr.To[int32](9))(test.live) // a difference that would be patched
-			decision := Decide(parent(), View{Live: test.live})
+			decision := Decide(owner(), View{Live: test.live})
 			if decision.Create != nil || decision.Patch != nil || decision.Blocker == nil {
 				t.Fatalf("unexpected decision: %+v", decision)
 			}
@@ -150,17 +150,17 @@ func TestDecideTouchesNoDeploymentOfOthers(t *testing.T) {
 
 func TestDecideRefusesAnInvalidSpec(t *testing.T) {
 	for name, test := range map[string]struct {
-		parent  Owner
+		owner   Owner
 		message string
 	}{
-		"no deploymentName":      {parent(wantDeployment("")), "spec.deploymentName is empty"},
-		"invalid deploymentName": {parent(wantDeployment("Web_1")), `spec.deploymentName "Web_1"`},
-		"too long":               {parent(wantDeployment(strings.Repeat("a", 254))), "spec.deploymentName"},
-		"negative replicas":      {parent(wantReplicas(ptr.To[int32](-1))), "spec.replicas is -1"},
+		"no deploymentName":      {owner(wantDeployment("")), "spec.deploymentName is empty"},
+		"invalid deploymentName": {owner(wantDeployment("Web_1")), `spec.deploymentName "Web_1"`},
+		"too long":               {owner(wantDeployment(strings.Repeat("a", 254))), "spec.deploymentName"},
+		"negative replicas":      {owner(wantReplicas(ptr.To[int32](-1))), "spec.replicas is -1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, live := range []*appsv1.Deployment{nil, deployment()} {
-				o := Decide(test.parent, View{Live: live}).Blocker
+				o := Decide(test.owner, View{Live: live}).Blocker
 				if o == nil || o.Reason != "InvalidSpec" || !strings.Contains(o.Message, test.message) {
 					t.Errorf("blocker = %+v, want InvalidSpec with %q", o, test.message)
 				}

@@ -23,7 +23,7 @@ import (
 const (
 	// firstRetry is after how long a denied write is tried again. Each further
 	// denial doubles it, up to lastRetry, or up to forbiddenRetry if it is forbidden:
-	// a permission may be missing, and its grant wakes nobody.
+	// a permission may be missing, and its grant enqueues nothing.
 	firstRetry     = 200 * time.Millisecond
 	forbiddenRetry = 30 * time.Second
 	lastRetry      = 5 * time.Minute
@@ -38,50 +38,50 @@ type write struct {
 }
 
 // denials remembers which writes the API server has denied, so that each is tried
-// again when its time has come and not whenever something wakes the parent. The
+// again when its time has come and not whenever something enqueues the owner. The
 // status that tells of a denial does: if its words were new each time, as those of
 // a webhook may be, then each try would cause the next.
 type denials struct {
 	byOwner *utilcache.Expiring // a denial by UID
 }
 
-// denial is what is remembered of one parent.
+// denial is what is remembered of one owner.
 type denial struct {
-	generation int64 // of the parent: with a new one it wants something new
+	generation int64 // of the owner: with a new one it wants something new
 	write      write
 	count      int // of denials in a row
 	blocker    *Blocker
 	again      time.Time
 }
 
-// of returns the denial of the parent's next write and after how long to try it
+// of returns the denial of the owner's next write and after how long to try it
 // again, or nil if it may be tried now.
-func (d denials) of(p Owner, next write, now time.Time) (*Blocker, time.Duration) {
-	denial := d.get(p)
-	if !denial.same(p, next) || !now.Before(denial.again) {
+func (d denials) of(o Owner, next write, now time.Time) (*Blocker, time.Duration) {
+	denial := d.get(o)
+	if !denial.same(o, next) || !now.Before(denial.again) {
 		return nil, 0
 	}
 	return denial.blocker, denial.again.Sub(now)
 }
 
-// get returns the denial of the parent, the zero value if there is none.
-func (d denials) get(p Owner) denial {
-	known, _ := d.byOwner.Get(p.GetUID())
+// get returns the denial of the owner, the zero value if there is none.
+func (d denials) get(o Owner) denial {
+	known, _ := d.byOwner.Get(o.GetUID())
 	current, _ := known.(denial)
 	return current
 }
 
-func (d denial) same(p Owner, next write) bool {
-	return d.generation == p.GetGeneration() && d.write == next
+func (d denial) same(o Owner, next write) bool {
+	return d.generation == o.GetGeneration() && d.write == next
 }
 
 // note notes that a write was denied just now with an error of which there is a
 // denialOf, and returns what to say of it and after how long to try again. There is
 // nothing to say of what may be a hiccup.
-func (d denials) note(p Owner, denied write, err error, now time.Time) (*Blocker, time.Duration) {
-	current := d.get(p)
-	if !current.same(p, denied) {
-		current = denial{generation: p.GetGeneration(), write: denied}
+func (d denials) note(o Owner, denied write, err error, now time.Time) (*Blocker, time.Duration) {
+	current := d.get(o)
+	if !current.same(o, denied) {
+		current = denial{generation: o.GetGeneration(), write: denied}
 	}
 	current.count++
 	wait := min(firstRetry<<min(current.count-1, 20), lastRetry)
@@ -92,20 +92,20 @@ func (d denials) note(p Owner, denied write, err error, now time.Time) (*Blocker
 	case isTerminating(s):
 		current.blocker = &Blocker{
 			Reason:  workloadv1alpha1.ReasonWaitingForDeletion,
-			Message: fmt.Sprintf("namespace %q is being deleted, and %s with it", p.GetNamespace(), p),
+			Message: fmt.Sprintf("namespace %q is being deleted, and %s with it", o.GetNamespace(), o),
 		}
 		wait = lastRetry
 	case isUnknownKind(s):
 		current.blocker = &Blocker{
 			Reason:  workloadv1alpha1.ReasonProgressing,
-			Message: fmt.Sprintf("the API server does not yet know %s everywhere, whose CRD was just installed: %s", p.Kind.Kind, s.Message),
+			Message: fmt.Sprintf("the API server does not yet know %s everywhere, whose CRD was just installed: %s", o.Kind.Kind, s.Message),
 		}
 		wait = min(wait, unknownRetry)
 	case s.Code < http.StatusInternalServerError || current.count > 1:
 		current.blocker = &Blocker{Reason: workloadv1alpha1.ReasonWriteDenied, Message: s.Message, Quotes: s.Code == http.StatusUnprocessableEntity}
 	}
 	current.again = now.Add(wait)
-	d.byOwner.Set(p.GetUID(), current, wait+lastRetry) // one that is gone does not come again
+	d.byOwner.Set(o.GetUID(), current, wait+lastRetry) // one that is gone does not come again
 	return current.blocker, wait
 }
 
@@ -124,8 +124,8 @@ func isTerminating(status metav1.Status) bool {
 	})
 }
 
-// forget forgets the denials of a parent, whose write was not denied.
-func (d denials) forget(p Owner) { d.byOwner.Delete(p.GetUID()) }
+// forget forgets the denials of an owner, whose write was not denied.
+func (d denials) forget(o Owner) { d.byOwner.Delete(o.GetUID()) }
 
 // denialOf returns what the API server says about a write that it denies on its
 // merits, for a quota, an admission policy, a webhook or a missing permission. It returns

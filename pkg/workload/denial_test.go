@@ -72,7 +72,7 @@ func TestReconcileTellsADeniedWriteFromAFailedOne(t *testing.T) {
 				refuse(client, verb, test.err)
 				for try := 1; try <= 3; try++ {
 					reconciler.clock = testingclock.NewFakeClock(time.Now().Add(time.Duration(try) * time.Minute))
-					state, err := reconciler.Reconcile(t.Context(), parent())
+					state, err := reconciler.Reconcile(t.Context(), owner())
 					if told := test.after > 0 && try >= test.after; !told {
 						if !errors.Is(err, test.err) || state.Blocker != nil {
 							t.Fatalf("try %d: %+v, %v, want an error that wraps %v", try, state, err, test.err)
@@ -109,13 +109,13 @@ func TestAConflictOverAQuotaIsNotTakenForALateCache(t *testing.T) {
 	drifted := deployment(withReplicas(ptr.To[int32](9)))
 	reconciler, client := newTestReconcileer(t, list(drifted), list(drifted))
 	refuse(client, "patch", apierrors.NewConflict(corev1.Resource("resourcequotas"), "web", errors.New("the object has been modified")))
-	state, err := reconciler.Reconcile(t.Context(), parent())
+	state, err := reconciler.Reconcile(t.Context(), owner())
 	if err == nil || state.Refused != nil {
 		t.Errorf("Reconcile() = %+v, %v, want an error, and no wait for the cache", state, err)
 	}
 }
 
-// TestDeniedWriteIsTriedAgainInItsTime wakes the parent all the time, and the API
+// TestDeniedWriteIsTriedAgainInItsTime enqueues the owner all the time, and the API
 // server finds other words for each denial.
 func TestDeniedWriteIsTriedAgainInItsTime(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
@@ -129,7 +129,7 @@ func TestDeniedWriteIsTriedAgainInItsTime(t *testing.T) {
 		return deny, nil, apierrors.NewBadRequest(fmt.Sprintf("refusal %d", len(tries)))
 	})
 	for clock.Since(start) < 20*time.Minute {
-		state, err := reconciler.Reconcile(t.Context(), parent())
+		state, err := reconciler.Reconcile(t.Context(), owner())
 		if err != nil || state.Blocker == nil || !strings.Contains(state.Blocker.Message, fmt.Sprintf("refusal %d", len(tries))) {
 			t.Fatalf("Reconcile() = %+v, %v, want the last refusal", state, err)
 		}
@@ -150,7 +150,7 @@ func TestDeniedWriteIsTriedAgainInItsTime(t *testing.T) {
 	// Lifted, it is made at the next try and nothing is remembered.
 	deny = false
 	clock.Step(lastRetry)
-	if state, err := reconciler.Reconcile(t.Context(), parent()); err != nil || !state.Written || state.Blocker != nil {
+	if state, err := reconciler.Reconcile(t.Context(), owner()); err != nil || !state.Written || state.Blocker != nil {
 		t.Errorf("Reconcile() = %+v, %v, want the Deployment", state, err)
 	}
 	if n := reconciler.denials.byOwner.Len(); n != 0 {
@@ -171,7 +171,7 @@ func TestForbiddenWriteIsRetriedEach30Seconds(t *testing.T) {
 			reconciler.clock = clock
 			refuse(client, "create", denial)
 			for end := clock.Now().Add(time.Hour); clock.Now().Before(end); {
-				state, err := reconciler.Reconcile(t.Context(), parent())
+				state, err := reconciler.Reconcile(t.Context(), owner())
 				if err != nil || state.Blocker == nil || state.Blocker.Reason != "WriteDenied" || state.Blocker.Message != denial.ErrStatus.Message {
 					t.Fatalf("Reconcile() = %+v, %v, want the API server's message", state, err)
 				}
@@ -195,7 +195,7 @@ func TestNothingIsMadeInANamespaceThatIsBeingDeleted(t *testing.T) {
 	going.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 	refuse(client, "create", going)
 	for range 10 {
-		state, err := reconciler.Reconcile(t.Context(), parent())
+		state, err := reconciler.Reconcile(t.Context(), owner())
 		if err != nil || state.Blocker == nil || state.Blocker.Reason != "WaitingForDeletion" || ConditionFor(state.Blocker.Reason) != "Reconciling" {
 			t.Fatalf("Reconcile() = %+v, %v, want it to wait for the deletion", state, err)
 		}
@@ -216,7 +216,7 @@ func TestANewKindIsWaitedForEachSecond(t *testing.T) {
 		`cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion samplecontroller.k8s.io/v1alpha1 Kind Foo: no matches for kind "Foo" in version "samplecontroller.k8s.io/v1alpha1"`)))
 	begin := clock.Now()
 	for clock.Since(begin) < 30*time.Second {
-		state, err := reconciler.Reconcile(t.Context(), parent())
+		state, err := reconciler.Reconcile(t.Context(), owner())
 		if err != nil || state.Blocker == nil || state.Blocker.Reason != "Progressing" || ConditionFor(state.Blocker.Reason) != "Reconciling" || state.Again > time.Second {
 			t.Fatalf("Reconcile() = %+v, %v, want it to be on its way and looked at again within a second", state, err)
 		}
@@ -228,26 +228,26 @@ func TestANewKindIsWaitedForEachSecond(t *testing.T) {
 }
 
 func TestDenialHoldsForWhatWasDenied(t *testing.T) {
-	later := parent()
+	later := owner()
 	later.Object = &metav1.ObjectMeta{Name: "a", Namespace: "default", UID: "uid-a", Generation: 5}
-	another := parent()
+	another := owner()
 	another.Object = &metav1.ObjectMeta{Name: "b", Namespace: "default", UID: "uid-b", Generation: 4}
 	for name, test := range map[string]struct {
 		then Owner
 		want int // writes
 	}{
-		"the same":              {parent(), 0},
+		"the same":              {owner(), 0},
 		"of a new generation":   {later, 1},
-		"of another name":       {parent(wantDeployment("other")), 1},
-		"of another parent":     {another, 1},
-		"nothing left to write": {parent(wantReplicas(ptr.To[int32](9)), wantDeployment("drifted")), 0},
+		"of another name":       {owner(wantDeployment("other")), 1},
+		"of another owner":      {another, 1},
+		"nothing left to write": {owner(wantReplicas(ptr.To[int32](9)), wantDeployment("drifted")), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			drifted := deployment(named("drifted"), withReplicas(ptr.To[int32](9)))
 			reconciler, client := newTestReconcileer(t, list(drifted), list(drifted))
 			reconciler.clock = testingclock.NewFakeClock(time.Now())
 			refuse(client, "create", exceededQuota)
-			if state, err := reconciler.Reconcile(t.Context(), parent()); err != nil || state.Blocker == nil {
+			if state, err := reconciler.Reconcile(t.Context(), owner()); err != nil || state.Blocker == nil {
 				t.Fatalf("Reconcile() = %+v, %v, want a blocker", state, err)
 			}
 			client.ClearActions()
@@ -269,7 +269,7 @@ func TestDenialsOfTheGoneAreForgotten(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Now())
 	d := denials{utilcache.NewExpiringWithClock(clock)}
 	for i := range 100 {
-		p := parent()
+		p := owner()
 		p.Object = &metav1.ObjectMeta{UID: types.UID(fmt.Sprint(i))}
 		d.note(p, write{"create", "web"}, exceededQuota, clock.Now())
 		clock.Step(time.Hour)

@@ -1,25 +1,25 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workload keeps one Deployment for a parent object, a Foo or an
+// Package workload keeps one Deployment for an owner object, a Foo or an
 // Icecream.
 //
-// [Controller] is the controller of either kind: what wakes it, and what it does for
+// [Controller] is the controller of either kind: what enqueues it, and what it does for
 // one object. What the kinds have of their own they say by a [Kind].
 //
-// [Decide] is the decision: a pure function of the parent and of what the cache
+// [Decide] is the decision: a pure function of the owner and of what the cache
 // holds under the wanted name. [Reconciler.Reconcile] reads the cache, carries the
 // decision out with at most one write, and reports what is there. [NewStatus]
-// is, again purely, what the parent's status says of it.
+// is, again purely, what the owner's status says of it.
 //
-// What the parent declares is kept: replicas and image, where it sets them.
+// What the owner declares is kept: replicas and image, where it sets them.
 // Everything else about the Deployment belongs to others once it is created, so
 // writes are of just the fields that differ. Each carries
 // the resourceVersion of the Deployment that it was decided on: a decision made
 // on a stale cache is refused by the API server.
 //
-// A Deployment is the parent's if, and only if, its controller owner reference
-// has the parent's UID. Any other of the wanted name is never touched.
+// A Deployment is the owner's if, and only if, its controller owner reference
+// has the owner's UID. Any other of the wanted name is never touched.
 //
 // # When it writes
 //
@@ -30,16 +30,16 @@
 //
 // # A new leader
 //
-// The cache of parents may be behind that of Deployments. To a process that has just
-// come to lead, what the one before has done for a newer version of a parent would then
+// The cache of owners may be behind that of Deployments. To a process that has just
+// come to lead, what the one before has done for a newer version of an owner would then
 // be drift, and a Deployment that it has renamed away would be missing. So before the first
-// write for a parent in a term, that is one call of [Controller.Run], the API server is asked
-// for the parent once: if it wants
+// write for an owner in a term, that is one call of [Controller.Run], the API server is asked
+// for the owner once: if it wants
 // something else than cached, nothing is written until the cache has caught up. The
 // answer also tells how far the cache has to come to have all from before the term. Once
-// it has, which the next event of any parent shows, no more parents are asked for. A term
+// it has, which the next event of any owner shows, no more owners are asked for. A term
 // in which nothing differs asks for nothing. The same look comes before each deletion, and
-// each time before a Deployment is created for a parent that has had one.
+// each time before a Deployment is created for an owner that has had one.
 //
 // # What cannot be decoded
 //

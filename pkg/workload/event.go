@@ -25,13 +25,13 @@ type Event struct {
 	Reason, Message string
 }
 
-// NewEvent returns what the step from the old conditions of the parent to the
+// NewEvent returns what the step from the old conditions of the owner to the
 // new is worth telling: that it became ready, or that it is stalled for another
 // reason than before. It returns nil for any other step, and for none.
-func NewEvent(p Owner, old, new []metav1.Condition) *Event {
+func NewEvent(o Owner, old, new []metav1.Condition) *Event {
 	ready, stalled := workloadv1alpha1.ConditionReady, workloadv1alpha1.ConditionStalled
 	if meta.IsStatusConditionTrue(new, ready) && !meta.IsStatusConditionTrue(old, ready) {
-		return &Event{corev1.EventTypeNormal, eventSynced, p.Kind.Kind + " synced successfully"}
+		return &Event{corev1.EventTypeNormal, eventSynced, o.Kind.Kind + " synced successfully"}
 	}
 	if !meta.IsStatusConditionTrue(new, stalled) {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"samplecontroller.io/controller-manager/controller"
-	"samplecontroller.io/controller-manager/lenient"
+	"samplecontroller.io/controller-manager/tolerant"
 )
 
 // KindExplainer is a [Kind] whose controller writes more than what has become of a
@@ -34,17 +34,17 @@ func (c *Controller[T]) Explain(key cache.ObjectName) (controller.Explanation, e
 	if !exists {
 		return controller.Explanation{Next: fmt.Sprintf("nothing: the cache has no %s %q in namespace %q", kind, key.Name, key.Namespace)}, nil
 	}
-	if err := lenient.DecodeError(obj); err != nil {
+	if err := tolerant.DecodeError(obj); err != nil {
 		// Why may quote what the object holds.
 		return controller.Explanation{Found: true, Next: "nothing, because what it wants is not known: it cannot be decoded, and its Event says why"}, nil
 	}
-	parent := c.kind.Owner(obj)
-	view, err := c.reconciler.view(parent)
+	owner := c.kind.Owner(obj)
+	view, err := c.reconciler.view(owner)
 	if err != nil {
-		return controller.Explanation{}, fmt.Errorf("reading Deployments of %s: %w", parent, err)
+		return controller.Explanation{}, fmt.Errorf("reading Deployments of %s: %w", owner, err)
 	}
-	next, state := c.reconciler.foresee(parent, view)
-	status, err := c.statusFacts(obj, parent, state)
+	next, state := c.reconciler.foresee(owner, view)
+	status, err := c.statusFacts(obj, owner, state)
 	if err != nil {
 		return controller.Explanation{}, err
 	}
@@ -54,12 +54,12 @@ func (c *Controller[T]) Explain(key cache.ObjectName) (controller.Explanation, e
 	if late := c.consistency.Stale(key); late != "" {
 		next = late + "; then: " + next
 	}
-	return controller.Explanation{Found: true, Facts: slices.Concat(parent.facts(view), status), Next: next}, nil
+	return controller.Explanation{Found: true, Facts: slices.Concat(owner.facts(view), status), Next: next}, nil
 }
 
-// statusFacts returns what the status of the parent should say and what it says. With no
+// statusFacts returns what the status of the owner should say and what it says. With no
 // state that depends on what comes of a write.
-func (c *Controller[T]) statusFacts(obj T, parent Owner, state *State) (facts []controller.Fact, err error) {
+func (c *Controller[T]) statusFacts(obj T, owner Owner, state *State) (facts []controller.Fact, err error) {
 	if explainer, ok := c.kind.(KindExplainer[T]); ok {
 		if facts, err = explainer.Facts(obj); err != nil {
 			return nil, err
@@ -69,38 +69,38 @@ func (c *Controller[T]) statusFacts(obj T, parent Owner, state *State) (facts []
 		return facts, nil
 	}
 	actual := c.kind.Status(obj)
-	wanted := NewStatus(parent, *state, actual.Conditions, metav1.NewTime(c.clock.Now()))
+	wanted := NewStatus(owner, *state, actual.Conditions, metav1.NewTime(c.clock.Now()))
 	fact := controller.NewFact("status", wanted.summary(), actual.summary())
 	fact.Differs = !wanted.Equal(actual)
 	return append(facts, fact), nil
 }
 
-// nothing is what is next for a parent that has what it wants.
+// nothing is what is next for an owner that has what it wants.
 const nothing = "nothing: all is as it is wanted"
 
-// facts returns what the parent wants and what the view shows.
-func (p Owner) facts(view View) []controller.Fact {
+// facts returns what the owner wants and what the view shows.
+func (o Owner) facts(view View) []controller.Fact {
 	var facts []controller.Fact
-	own := view.own(p)
+	own := view.own(o)
 	if view.Live == nil {
-		facts = append(facts, controller.NewFact("Deployment", p.DeploymentName, ""))
+		facts = append(facts, controller.NewFact("Deployment", o.DeploymentName, ""))
 	} else {
 		there := view.Live.Name
 		if view.Live.DeletionTimestamp != nil {
 			there += ", being deleted"
 		}
-		wanted, actual := p.owners(view.Live)
-		facts = append(facts, controller.NewFact("Deployment", p.DeploymentName, there), controller.NewFact("its owner", wanted, actual))
+		wanted, actual := o.owners(view.Live)
+		facts = append(facts, controller.NewFact("Deployment", o.DeploymentName, there), controller.NewFact("its owner", wanted, actual))
 	}
 	if own != nil || view.Live == nil { // those of another's do not matter
 		replicas := controller.Fact{Name: "its replicas", Wanted: leftToOthers}
-		image := controller.Fact{Name: "its image", Wanted: cmp.Or(p.Image, leftToOthers)}
-		if p.Replicas != nil {
-			replicas.Wanted = fmt.Sprint(*p.Replicas)
+		image := controller.Fact{Name: "its image", Wanted: cmp.Or(o.Image, leftToOthers)}
+		if o.Replicas != nil {
+			replicas.Wanted = fmt.Sprint(*o.Replicas)
 		}
 		if own != nil {
-			replicas.Actual, replicas.Differs = fmt.Sprint(replicasOf(own)), p.differs(own, Replicas)
-			image.Actual, image.Differs = imageOf(own), p.differs(own, Image)
+			replicas.Actual, replicas.Differs = fmt.Sprint(replicasOf(own)), o.differs(own, Replicas)
+			image.Actual, image.Differs = imageOf(own), o.differs(own, Image)
 		}
 		facts = append(facts, replicas, image)
 	}
@@ -110,33 +110,33 @@ func (p Owner) facts(view View) []controller.Fact {
 	return facts
 }
 
-// leftToOthers is what is wanted of a field that the parent does not declare.
+// leftToOthers is what is wanted of a field that the owner does not declare.
 const leftToOthers = "(left to others)"
 
 // owners says who should own the Deployment and who does, with their UIDs where nothing
 // else tells them apart.
-func (p Owner) owners(live *appsv1.Deployment) (wanted, actual string) {
-	wanted = p.String()
+func (o Owner) owners(live *appsv1.Deployment) (wanted, actual string) {
+	wanted = o.String()
 	owner := metav1.GetControllerOf(live)
 	if owner == nil {
 		return wanted, ""
 	}
 	actual = fmt.Sprintf("%s %q", owner.Kind, owner.Name)
-	if actual == wanted && owner.UID != p.GetUID() {
-		wanted, actual = fmt.Sprintf("%s, UID %s", wanted, p.GetUID()), fmt.Sprintf("%s, UID %s", actual, owner.UID)
+	if actual == wanted && owner.UID != o.GetUID() {
+		wanted, actual = fmt.Sprintf("%s, UID %s", wanted, o.GetUID()), fmt.Sprintf("%s, UID %s", actual, owner.UID)
 	}
 	return wanted, actual
 }
 
-// foresee says what would be written for the parent now, or why nothing would, and the
+// foresee says what would be written for the owner now, or why nothing would, and the
 // state to judge its status by, nil if that depends on what comes of a write.
-func (k *Reconciler) foresee(p Owner, view View) (next string, state *State) {
+func (k *Reconciler) foresee(o Owner, view View) (next string, state *State) {
 	now := k.clock.Now()
-	hold, held, again := k.corrections.of(p, view.Live, now)
+	hold, held, again := k.corrections.of(o, view.Live, now)
 	view.Hold = hold
-	decision := Decide(p, view)
-	write := decision.write(p)
-	if blocker, wait := k.denials.of(p, write, now); blocker != nil {
+	decision := Decide(o, view)
+	write := decision.write(o)
+	if blocker, wait := k.denials.of(o, write, now); blocker != nil {
 		why := blocker.Message
 		if blocker.Quotes {
 			why = "its condition says why"
@@ -148,7 +148,7 @@ func (k *Reconciler) foresee(p Owner, view View) (next string, state *State) {
 	case write.verb != "":
 		return fmt.Sprintf("%s Deployment %q", write.verb, write.deployment), nil
 	case decision.Blocker != nil:
-		return fmt.Sprintf("nothing: %s: %s", decision.Blocker.Reason, decision.Blocker.Message), &State{Deployment: view.own(p), Former: view.former(), Blocker: decision.Blocker}
+		return fmt.Sprintf("nothing: %s: %s", decision.Blocker.Reason, decision.Blocker.Message), &State{Deployment: view.own(o), Former: view.former(), Blocker: decision.Blocker}
 	case held != nil && hold.any():
 		return fmt.Sprintf("nothing for %v: %s", again.Round(time.Millisecond), held.Message), &State{Deployment: view.Live, Former: view.former(), Blocker: held}
 	default:

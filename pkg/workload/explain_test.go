@@ -181,7 +181,7 @@ func TestContestedReplicasAreExplained(t *testing.T) {
 func TestWhatCannotBeDecodedIsNotQuoted(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
-		if err := f.objects.Update(kind.standIn("2")); err != nil {
+		if err := f.objects.Update(kind.placeholder("2")); err != nil {
 			t.Fatal(err)
 		}
 		e, err := f.controller.Explain(key)

@@ -23,7 +23,7 @@ func (c *Controller[T]) Sync(ctx context.Context, key cache.ObjectName) (time.Du
 	return c.sync(ctx, key)
 }
 
-// Concerned returns whom a Deployment wakes.
+// Concerned returns the keys that a Deployment enqueues.
 func (c *Controller[T]) Concerned(deployment *appsv1.Deployment) []cache.ObjectName {
 	return c.concerned(deployment)
 }

@@ -13,10 +13,10 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// Field is a field of a Deployment that a parent may declare.
+// Field is a field of a Deployment that an owner may declare.
 type Field int
 
-// The fields that a parent may declare.
+// The fields that an owner may declare.
 const (
 	Replicas Field = iota
 	Image
@@ -29,13 +29,13 @@ type Fields [fieldCount]bool
 // any tells whether there is one in the set.
 func (f Fields) any() bool { return f != Fields{} }
 
-// declared returns what the parent declares for the field, "" if it leaves it to others.
-func (p Owner) declared(f Field) string {
+// declared returns what the owner declares for the field, "" if it leaves it to others.
+func (o Owner) declared(f Field) string {
 	switch {
 	case f == Image:
-		return p.Image
-	case p.Replicas != nil:
-		return fmt.Sprint(*p.Replicas)
+		return o.Image
+	case o.Replicas != nil:
+		return fmt.Sprint(*o.Replicas)
 	default:
 		return ""
 	}
@@ -50,8 +50,8 @@ func valueOf(d *appsv1.Deployment, f Field) string {
 }
 
 // differs tells whether the Deployment has something else in the field than declared.
-func (p Owner) differs(d *appsv1.Deployment, f Field) bool {
-	declared := p.declared(f)
+func (o Owner) differs(d *appsv1.Deployment, f Field) bool {
+	declared := o.declared(f)
 	return declared != "" && declared != valueOf(d, f)
 }
 
@@ -63,7 +63,7 @@ func replicasOf(deployment *appsv1.Deployment) int32 {
 	return *deployment.Spec.Replicas
 }
 
-// imageOf returns the image of the container that is the parent's.
+// imageOf returns the image of the container that is the owner's.
 func imageOf(deployment *appsv1.Deployment) string {
 	for _, container := range deployment.Spec.Template.Spec.Containers {
 		if container.Name == containerName {

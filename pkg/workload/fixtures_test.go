@@ -14,9 +14,9 @@ import (
 
 var fooKind = schema.GroupVersionKind{Group: "samplecontroller.k8s.io", Version: "v1alpha1", Kind: "Foo"}
 
-// parent returns a parent "a" that wants Deployment "web" with three replicas,
+// owner returns an owner "a" that wants Deployment "web" with three replicas,
 // changed by the given functions.
-func parent(changes ...func(*Owner)) Owner {
+func owner(changes ...func(*Owner)) Owner {
 	p := Owner{
 		Object:         &metav1.ObjectMeta{Name: "a", Namespace: "default", UID: "uid-a", Generation: 4},
 		Kind:           fooKind,
@@ -34,10 +34,10 @@ func wantReplicas(n *int32) func(*Owner)      { return func(p *Owner) { p.Replic
 func wantImage(image string) func(*Owner)     { return func(p *Owner) { p.Image = image } }
 func wantDeployment(name string) func(*Owner) { return func(p *Owner) { p.DeploymentName = name } }
 
-// deployment returns the Deployment of parent "a" as the API server returns it
+// deployment returns the Deployment of owner "a" as the API server returns it
 // once it is available, changed by the given functions.
 func deployment(changes ...func(*appsv1.Deployment)) *appsv1.Deployment {
-	d := parent().newDeployment()
+	d := owner().newDeployment()
 	d.UID, d.ResourceVersion, d.Generation = "uid-web", "7", 2
 	d.Status = appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 3, AvailableReplicas: 3}
 	for _, change := range changes {
@@ -92,6 +92,6 @@ func paused(d *appsv1.Deployment) { d.Spec.Paused = true }
 
 func deleted(d *appsv1.Deployment) { d.DeletionTimestamp = &metav1.Time{} }
 
-func owner(apiVersion, kind, name string, uid types.UID) *metav1.OwnerReference {
+func ownerReference(apiVersion, kind, name string, uid types.UID) *metav1.OwnerReference {
 	return &metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name, UID: uid}
 }

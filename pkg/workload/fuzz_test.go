@@ -25,7 +25,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	samplescheme "samplecontroller.io/client-go/clientset/versioned/scheme"
-	"samplecontroller.io/controller-manager/lenient"
+	"samplecontroller.io/controller-manager/tolerant"
 
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
@@ -49,7 +49,7 @@ func FuzzSync(f *testing.F) {
 				_ = f.kube.Tracker().Create(appsv1.SchemeGroupVersion.WithResource("deployments"), d, d.Namespace)
 			}
 			f.observe()
-			if lenient.DecodeError(o) != nil {
+			if tolerant.DecodeError(o) != nil {
 				f.sync()
 				f.wantCalls()
 				continue
@@ -64,7 +64,7 @@ func FuzzSync(f *testing.F) {
 // decodeObject decodes an object as the informer's client does. It returns false for what
 // no API server would have stored.
 func decodeObject(kind kind, data []byte) (object, bool) {
-	serializer := lenient.NegotiatedSerializer(samplescheme.Scheme)
+	serializer := tolerant.NegotiatedSerializer(samplescheme.Scheme)
 	info, _ := runtime.SerializerInfoForMediaType(serializer.SupportedMediaTypes(), runtime.ContentTypeJSON)
 	gvk := kind.GroupVersionKind
 	decoded, _, err := serializer.DecoderToVersion(info.Serializer, gvk.GroupVersion()).Decode(data, &gvk, nil)
@@ -92,7 +92,7 @@ func decodeObject(kind kind, data []byte) (object, bool) {
 		types.Insert(condition.Type)
 	}
 	stored := o.DeepCopyObject().(object)
-	delete(stored.GetAnnotations(), lenient.AnnotationDecodeError) // which is in memory only
+	delete(stored.GetAnnotations(), tolerant.AnnotationDecodeError) // which is in memory only
 	return o, storable(stored)
 }
 
@@ -170,10 +170,10 @@ func (f *fixture) untilQuiet(when string) {
 // checkWrites checks what a sync has written, and tells whether it has.
 func (f *fixture) checkWrites(before map[string]*appsv1.Deployment) (wrote bool) {
 	f.Helper()
-	now, parent := f.allDeployments(), f.object()
-	wanted := deploymentNameOf(parent)
+	now, owner := f.allDeployments(), f.object()
+	wanted := deploymentNameOf(owner)
 	for _, action := range f.made {
-		if parent.GetDeletionTimestamp() != nil && action.GetVerb() != "list" && action.GetResource() != f.kind.resources() {
+		if owner.GetDeletionTimestamp() != nil && action.GetVerb() != "list" && action.GetResource() != f.kind.resources() {
 			f.Errorf("%s %s for an object in deletion", action.GetVerb(), action.GetResource().Resource)
 		}
 		switch a := action.(type) {
@@ -183,7 +183,7 @@ func (f *fixture) checkWrites(before map[string]*appsv1.Deployment) (wrote bool)
 			if created.Name != wanted || before[wanted] != nil {
 				f.Errorf("created Deployment %q, want only %q, and only if there is none", created.Name, wanted)
 			}
-			f.checkDeployment(now[wanted], parent, before)
+			f.checkDeployment(now[wanted], owner, before)
 		case clienttesting.PatchActionImpl:
 			wrote = true
 			if a.GetResource() == f.kind.resources() {
@@ -192,13 +192,13 @@ func (f *fixture) checkWrites(before map[string]*appsv1.Deployment) (wrote bool)
 				}
 				continue
 			}
-			if live := before[a.GetName()]; live == nil || a.GetName() != wanted || !metav1.IsControlledBy(live, parent) || live.DeletionTimestamp != nil {
+			if live := before[a.GetName()]; live == nil || a.GetName() != wanted || !metav1.IsControlledBy(live, owner) || live.DeletionTimestamp != nil {
 				f.Errorf("patched Deployment %q, which is not to be written", a.GetName())
 			}
 		case clienttesting.DeleteActionImpl:
 			wrote = true
 			former := before[a.GetName()]
-			if former == nil || a.GetName() == wanted || !metav1.IsControlledBy(former, parent) {
+			if former == nil || a.GetName() == wanted || !metav1.IsControlledBy(former, owner) {
 				f.Errorf("deleted Deployment %q, which is not a former one", a.GetName())
 				continue
 			}
@@ -212,7 +212,7 @@ func (f *fixture) checkWrites(before map[string]*appsv1.Deployment) (wrote bool)
 		}
 	}
 	for name, d := range before {
-		if !metav1.IsControlledBy(d, parent) && !equality.Semantic.DeepEqual(d, now[name]) {
+		if !metav1.IsControlledBy(d, owner) && !equality.Semantic.DeepEqual(d, now[name]) {
 			f.Errorf("Deployment %q of others was changed (-before +now):\n%s", name, cmp.Diff(d, now[name]))
 		}
 	}
@@ -220,13 +220,13 @@ func (f *fixture) checkWrites(before map[string]*appsv1.Deployment) (wrote bool)
 }
 
 // checkDeployment checks that a Deployment which was created is what an API server takes.
-func (f *fixture) checkDeployment(d *appsv1.Deployment, parent object, before map[string]*appsv1.Deployment) {
+func (f *fixture) checkDeployment(d *appsv1.Deployment, owner object, before map[string]*appsv1.Deployment) {
 	f.Helper()
 	if d == nil || !storable(d) {
 		f.Fatalf("created a Deployment that cannot be stored: %v", d)
 	}
-	if !metav1.IsControlledBy(d, parent) || len(d.OwnerReferences) != 1 {
-		f.Errorf("created a Deployment of %v, want %q alone", d.OwnerReferences, parent.GetUID())
+	if !metav1.IsControlledBy(d, owner) || len(d.OwnerReferences) != 1 {
+		f.Errorf("created a Deployment of %v, want %q alone", d.OwnerReferences, owner.GetUID())
 	}
 	if errs := metav1validation.ValidateLabels(d.Spec.Template.Labels, nil); len(errs) > 0 {
 		f.Errorf("created a Deployment with bad labels: %v", errs)
@@ -239,7 +239,7 @@ func (f *fixture) checkDeployment(d *appsv1.Deployment, parent object, before ma
 		f.Errorf("created a Deployment with %d replicas", *d.Spec.Replicas)
 	}
 	for _, former := range before {
-		if metav1.IsControlledBy(former, parent) {
+		if metav1.IsControlledBy(former, owner) {
 			return // whose Pods are taken for good
 		}
 	}

@@ -21,7 +21,7 @@ import (
 const (
 	containerName   = "nginx"
 	defaultImage    = "nginx:latest"
-	controllerLabel = "controller" // has the name of the parent
+	controllerLabel = "controller" // has the name of the owner
 )
 
 // Owner is an object that a Deployment is kept for, reduced to what the kinds
@@ -45,45 +45,45 @@ type Owner struct {
 	Confirm func(context.Context) (version string, err error)
 }
 
-// String names the parent in messages: its kind and its name in quotes.
-func (p Owner) String() string { return fmt.Sprintf("%s %q", p.Kind.Kind, p.GetName()) }
+// String names the owner in messages: its kind and its name in quotes.
+func (o Owner) String() string { return fmt.Sprintf("%s %q", o.Kind.Kind, o.GetName()) }
 
-// Owns tells whether the Deployment is the parent's.
-func (p Owner) Owns(deployment *appsv1.Deployment) bool {
-	return metav1.IsControlledBy(deployment, p.Object)
+// Owns tells whether the Deployment is the owner's.
+func (o Owner) Owns(deployment *appsv1.Deployment) bool {
+	return metav1.IsControlledBy(deployment, o.Object)
 }
 
 // invalid returns what is wrong with the spec and what to write instead, or "".
 // The API server refuses such an object, but one may have been stored before it
 // did.
-func (p Owner) invalid() string {
-	if p.DeploymentName == "" {
+func (o Owner) invalid() string {
+	if o.DeploymentName == "" {
 		return "spec.deploymentName is empty: set it to the name of the Deployment to keep"
 	}
-	if problems := content.IsDNS1123Subdomain(p.DeploymentName); len(problems) > 0 {
-		return fmt.Sprintf("spec.deploymentName %q is no valid name: %s", p.DeploymentName, problems[0])
+	if problems := content.IsDNS1123Subdomain(o.DeploymentName); len(problems) > 0 {
+		return fmt.Sprintf("spec.deploymentName %q is no valid name: %s", o.DeploymentName, problems[0])
 	}
-	if p.Replicas != nil && *p.Replicas < 0 {
-		return fmt.Sprintf("spec.replicas is %d: set it to 0 or more, or leave it out", *p.Replicas)
+	if o.Replicas != nil && *o.Replicas < 0 {
+		return fmt.Sprintf("spec.replicas is %d: set it to 0 or more, or leave it out", *o.Replicas)
 	}
 	return ""
 }
 
-// newDeployment returns the Deployment to create for the parent.
-func (p Owner) newDeployment() *appsv1.Deployment {
-	labels := p.labels()
-	image := p.Image
+// newDeployment returns the Deployment to create for the owner.
+func (o Owner) newDeployment() *appsv1.Deployment {
+	labels := o.labels()
+	image := o.Image
 	if image == "" {
 		image = defaultImage
 	}
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:            p.DeploymentName,
-			Namespace:       p.GetNamespace(),
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(p, p.Kind)},
+			Name:            o.DeploymentName,
+			Namespace:       o.GetNamespace(),
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(o, o.Kind)},
 		},
 		Spec: appsv1.DeploymentSpec{
-			Replicas: p.Replicas,
+			Replicas: o.Replicas,
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
@@ -94,8 +94,8 @@ func (p Owner) newDeployment() *appsv1.Deployment {
 }
 
 // labels returns the labels by which the Deployment selects its Pods.
-func (p Owner) labels() map[string]string {
-	return map[string]string{"app": p.App, controllerLabel: labelValue(p.GetName())}
+func (o Owner) labels() map[string]string {
+	return map[string]string{"app": o.App, controllerLabel: labelValue(o.GetName())}
 }
 
 // labelValue returns a label value for the name of an object. A name may be

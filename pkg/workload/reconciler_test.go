@@ -64,7 +64,7 @@ func refuse(client *fake.Clientset, verb string, err error) {
 
 func TestReconcileCreatesUnderItsFieldManager(t *testing.T) {
 	reconciler, client := newTestReconcileer(t, nil, nil)
-	state, err := reconciler.Reconcile(t.Context(), parent())
+	state, err := reconciler.Reconcile(t.Context(), owner())
 	if err != nil || state.Deployment == nil || state.Blocker != nil {
 		t.Fatalf("Reconcile() = %+v, %v, want the created Deployment", state, err)
 	}
@@ -96,7 +96,7 @@ func TestReconcileAsksForConfirmationOfWhatMayUndoSomething(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, confirmed: %v", name, confirmed), func(t *testing.T) {
 				reconciler, client := newTestReconcileer(t, test.cached, test.cached)
 				asked := 0
-				state, err := reconciler.Reconcile(t.Context(), parent(func(p *Owner) {
+				state, err := reconciler.Reconcile(t.Context(), owner(func(p *Owner) {
 					p.HadDeployment = test.had
 					p.Confirm = func(context.Context) (string, error) { asked++; return "", confirmed }
 				}))
@@ -127,7 +127,7 @@ func TestReconcileAsksForConfirmationOfWhatMayUndoSomething(t *testing.T) {
 func TestReconcileCorrectsReplicasOnce(t *testing.T) {
 	drifted := deployment(withReplicas(ptr.To[int32](9)))
 	reconciler, client := newTestReconcileer(t, list(drifted), list(drifted))
-	state, err := reconciler.Reconcile(t.Context(), parent())
+	state, err := reconciler.Reconcile(t.Context(), owner())
 	if err != nil || *state.Deployment.Spec.Replicas != 3 {
 		t.Fatalf("Reconcile() = %+v, %v, want 3 replicas", state, err)
 	}
@@ -147,7 +147,7 @@ func TestReconcileCorrectsReplicasOnce(t *testing.T) {
 	}
 
 	reconciler, client = newTestReconcileer(t, list(state.Deployment), list(state.Deployment))
-	if _, err := reconciler.Reconcile(t.Context(), parent()); err != nil || len(client.Actions()) != 0 {
+	if _, err := reconciler.Reconcile(t.Context(), owner()); err != nil || len(client.Actions()) != 0 {
 		t.Errorf("second Keep(): %v, actions %v, want none", err, client.Actions())
 	}
 }
@@ -155,7 +155,7 @@ func TestReconcileCorrectsReplicasOnce(t *testing.T) {
 func TestReconcileWritesNothingToTheDeploymentOfOthers(t *testing.T) {
 	foreign := deployment(withOwner(nil), withReplicas(ptr.To[int32](9)))
 	reconciler, client := newTestReconcileer(t, list(foreign), list(foreign))
-	state, err := reconciler.Reconcile(t.Context(), parent())
+	state, err := reconciler.Reconcile(t.Context(), owner())
 	if err != nil || state.Deployment != nil || state.Blocker == nil {
 		t.Errorf("Reconcile() = %+v, %v, want a blocker and no Deployment", state, err)
 	}
@@ -182,7 +182,7 @@ func TestReconcileTakesALateCacheForAConflict(t *testing.T) {
 			if test.patchErr != nil {
 				refuse(client, "patch", test.patchErr)
 			}
-			state, err := reconciler.Reconcile(t.Context(), parent())
+			state, err := reconciler.Reconcile(t.Context(), owner())
 			if !apierrors.IsConflict(err) {
 				t.Errorf("error = %v, want a conflict", err)
 			}
@@ -205,16 +205,16 @@ func TestBrokenCacheIsAnError(t *testing.T) {
 	broken := errors.New("broken")
 	reconciler, client := newTestReconcileer(t, nil, nil)
 	reconciler.deployments = brokenCache{reconciler.deployments, broken}
-	if state, err := reconciler.Reconcile(t.Context(), parent()); !errors.Is(err, broken) || len(client.Actions()) > 0 {
+	if state, err := reconciler.Reconcile(t.Context(), owner()); !errors.Is(err, broken) || len(client.Actions()) > 0 {
 		t.Errorf("Reconcile() = %+v, %v, actions %v; want %v and no action", state, err, client.Actions(), broken)
 	}
 }
 
 func TestParentOwnsByUID(t *testing.T) {
-	if !parent().Owns(deployment()) {
+	if !owner().Owns(deployment()) {
 		t.Error("a Deployment with our UID is not taken for ours")
 	}
-	other := parent()
+	other := owner()
 	other.Object = &metav1.ObjectMeta{Name: "a", Namespace: "default", UID: "uid-new"}
 	if other.Owns(deployment()) {
 		t.Error("a Deployment of an earlier object of the name is taken for ours")

@@ -16,7 +16,7 @@ import (
 	"samplecontroller.io/controller-manager/reconcile"
 )
 
-// wantStale checks that the example rests, and no call is made.
+// wantStale checks that the example is put off, and no call is made.
 func (f *fixture) wantStale() {
 	f.Helper()
 	f.forget()

@@ -19,22 +19,22 @@ import (
 )
 
 // create returns the decision to create the Deployment. After a rename it has all that the
-// former Deployment has and the parent leaves to others. former is nil if there is none.
-func (p Owner) create(former *appsv1.Deployment) Decision {
-	d := p.newDeployment()
+// former Deployment has and the owner leaves to others. former is nil if there is none.
+func (o Owner) create(former *appsv1.Deployment) Decision {
+	d := o.newDeployment()
 	if former == nil {
 		return Decision{Create: d}
 	}
-	if blocker := p.missingContainer(former); blocker != nil {
+	if blocker := o.missingContainer(former); blocker != nil {
 		return Decision{Blocker: blocker}
 	}
 	spec := former.Spec.DeepCopy()
 	replicas := replicasOf(former)
-	if spec.Replicas = &replicas; p.Replicas != nil {
-		spec.Replicas = p.Replicas
+	if spec.Replicas = &replicas; o.Replicas != nil {
+		spec.Replicas = o.Replicas
 	}
-	if p.Image != "" {
-		setImage(spec.Template.Spec.Containers, p.Image)
+	if o.Image != "" {
+		setImage(spec.Template.Spec.Containers, o.Image)
 	}
 	// The selector is ours, also where the former Deployment was made by somebody else.
 	spec.Selector = d.Spec.Selector
@@ -42,13 +42,13 @@ func (p Owner) create(former *appsv1.Deployment) Decision {
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	maps.Copy(labels, p.labels())
+	maps.Copy(labels, o.labels())
 	spec.Template.Labels = labels
 	d.Spec, d.Labels, d.Annotations = *spec, maps.Clone(former.Labels), carriedAnnotations(former)
 	return Decision{Create: d}
 }
 
-// setImage sets the image of the container that is the parent's.
+// setImage sets the image of the container that is the owner's.
 func setImage(containers []corev1.Container, image string) {
 	for i := range containers {
 		if containers[i].Name == containerName {
@@ -85,11 +85,11 @@ func (k *Reconciler) readFormer(ctx context.Context, view View) (State, error) {
 
 // obsolete returns a former Deployment that may go: one that serves nobody, or any
 // once the present one serves. There is nil if none may.
-func (p Owner) obsolete(view View) *appsv1.Deployment {
+func (o Owner) obsolete(view View) *appsv1.Deployment {
 	if len(view.Former) == 0 {
 		return nil
 	}
-	served := judge(p, State{Deployment: view.Live}).reason == workloadv1alpha1.ReasonAvailable
+	served := judge(o, State{Deployment: view.Live}).reason == workloadv1alpha1.ReasonAvailable
 	for _, former := range view.Former {
 		if former.DeletionTimestamp == nil && (served || former.Status.AvailableReplicas == 0) {
 			return former
@@ -99,7 +99,7 @@ func (p Owner) obsolete(view View) *appsv1.Deployment {
 }
 
 // delete deletes a former Deployment, if it is still the one that was looked at.
-func (k *Reconciler) delete(ctx context.Context, p Owner, live, former *appsv1.Deployment) (State, error) {
+func (k *Reconciler) delete(ctx context.Context, o Owner, live, former *appsv1.Deployment) (State, error) {
 	if former.Status.AvailableReplicas > 0 {
 		if err := k.confirm(ctx, live); apierrors.IsConflict(err) {
 			return State{Refused: live}, err
@@ -113,7 +113,7 @@ func (k *Reconciler) delete(ctx context.Context, p Owner, live, former *appsv1.D
 		PropagationPolicy: &background,
 	})
 	if err != nil {
-		return notWritten(p, "deleting former", former, err)
+		return notWritten(o, "deleting former", former, err)
 	}
 	klog.FromContext(ctx).V(2).Info("Deleted former Deployment", "deployment", klog.KObj(former))
 	return State{Deployment: live}, nil
@@ -121,7 +121,7 @@ func (k *Reconciler) delete(ctx context.Context, p Owner, live, former *appsv1.D
 
 // confirm returns a conflict unless the Deployment is just now as the cache has it. A
 // late cache may show one that serves and has been deleted since, by the last sync
-// if the parent was renamed to and fro: for such a one the last that really serves
+// if the owner was renamed to and fro: for such a one the last that really serves
 // must not go.
 func (k *Reconciler) confirm(ctx context.Context, d *appsv1.Deployment) error {
 	now, err := k.get(ctx, d.Namespace, d.Name)

@@ -28,7 +28,7 @@ func TestARenameCarriesTheReplicasOver(t *testing.T) {
 		"replicas set":                       {ptr.To[int32](3), 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			created := Decide(parent(wantReplicas(test.wanted)), View{Former: list(newest, oldest)}).Create
+			created := Decide(owner(wantReplicas(test.wanted)), View{Former: list(newest, oldest)}).Create
 			if created == nil || created.Spec.Replicas == nil || *created.Spec.Replicas != test.want {
 				t.Errorf("created %+v, want %d replicas", created, test.want)
 			}
@@ -36,7 +36,7 @@ func TestARenameCarriesTheReplicasOver(t *testing.T) {
 	}
 }
 
-// decorated has a Deployment be as others made it: all that its parent leaves to them.
+// decorated has a Deployment be as others made it: all that its owner leaves to them.
 func decorated(d *appsv1.Deployment) {
 	withSidecar(d)
 	withImage("envoy:v1")(d)
@@ -62,29 +62,29 @@ func TestARenameCarriesOverWhatIsLeftToOthers(t *testing.T) {
 		d.Spec.Template.Labels = map[string]string{"app": "adopted", "tier": "front"}
 	}
 	for name, test := range map[string]struct {
-		parent Owner
+		owner  Owner
 		former *appsv1.Deployment
 		change func(want *appsv1.DeploymentSpec)
 	}{
-		"image and replicas absent": {parent(wantReplicas(nil)), deployment(decorated), func(*appsv1.DeploymentSpec) {}},
-		"image declared": {parent(wantReplicas(nil), wantImage("nginx:1.29")), deployment(decorated), func(want *appsv1.DeploymentSpec) {
+		"image and replicas absent": {owner(wantReplicas(nil)), deployment(decorated), func(*appsv1.DeploymentSpec) {}},
+		"image declared": {owner(wantReplicas(nil), wantImage("nginx:1.29")), deployment(decorated), func(want *appsv1.DeploymentSpec) {
 			want.Template.Spec.Containers[1].Image = "nginx:1.29"
 		}},
-		"replicas declared": {parent(wantReplicas(ptr.To[int32](5))), deployment(decorated), func(want *appsv1.DeploymentSpec) {
+		"replicas declared": {owner(wantReplicas(ptr.To[int32](5))), deployment(decorated), func(want *appsv1.DeploymentSpec) {
 			want.Replicas = ptr.To[int32](5)
 		}},
-		"of a Deployment that somebody else made": {parent(), deployment(decorated, adopted), func(want *appsv1.DeploymentSpec) {
+		"of a Deployment that somebody else made": {owner(), deployment(decorated, adopted), func(want *appsv1.DeploymentSpec) {
 			want.Selector.MatchLabels = map[string]string{"app": "nginx", "controller": "a"}
 			want.Template.Labels = map[string]string{"app": "nginx", "controller": "a", "tier": "front"}
 		}},
-		"of one without labels": {parent(), deployment(decorated, func(d *appsv1.Deployment) { d.Spec.Template.Labels = nil }), func(want *appsv1.DeploymentSpec) {
+		"of one without labels": {owner(), deployment(decorated, func(d *appsv1.Deployment) { d.Spec.Template.Labels = nil }), func(want *appsv1.DeploymentSpec) {
 			want.Template.Labels = map[string]string{"app": "nginx", "controller": "a"}
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			named("old")(test.former)
 			before := test.former.DeepCopy()
-			got := Decide(test.parent, View{Former: list(test.former)}).Create
+			got := Decide(test.owner, View{Former: list(test.former)}).Create
 			if got == nil {
 				t.Fatal("nothing is created")
 			}
@@ -93,7 +93,7 @@ func TestARenameCarriesOverWhatIsLeftToOthers(t *testing.T) {
 			if diff := cmp.Diff(want.Spec, got.Spec); diff != "" {
 				t.Errorf("unexpected spec (-want +got):\n%s", diff)
 			}
-			metadata := test.parent.newDeployment().ObjectMeta
+			metadata := test.owner.newDeployment().ObjectMeta
 			metadata.Labels, metadata.Annotations = map[string]string{"team": "blue"}, map[string]string{"example.com/contact": "blue@example.com"}
 			if diff := cmp.Diff(metadata, got.ObjectMeta); diff != "" {
 				t.Errorf("unexpected metadata (-want +got):\n%s", diff)
@@ -121,7 +121,7 @@ func TestARenameReadsTheFormerDeployment(t *testing.T) {
 			cached := former.DeepCopy()
 			Trim(cached, ourGroups)
 			reconciler, client := newTestReconcileer(t, list(cached), list(test.stored))
-			state, err := reconciler.Reconcile(t.Context(), parent())
+			state, err := reconciler.Reconcile(t.Context(), owner())
 			if !test.creates {
 				if !apierrors.IsConflict(err) || state.Refused != cached || len(client.Actions()) != 1 {
 					t.Errorf("Reconcile() = %+v, %v, want a conflict for a late cache", state, err)
@@ -140,7 +140,7 @@ func TestARenameReadsTheFormerDeployment(t *testing.T) {
 
 func TestARenameCreatesNothingWithoutTheContainer(t *testing.T) {
 	former := deployment(named("old"), func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Name = "web" })
-	decision := Decide(parent(wantImage("nginx:1.29")), View{Former: list(former)})
+	decision := Decide(owner(wantImage("nginx:1.29")), View{Former: list(former)})
 	if o := decision.Blocker; decision.Create != nil || o == nil || o.Reason != "ContainerMissing" || !strings.Contains(o.Message, `Deployment "old"`) {
 		t.Errorf("decision = %+v, want ContainerMissing for the former Deployment", decision)
 	}
@@ -168,7 +168,7 @@ func TestAFormerDeploymentGoesWhenItMay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if d := Decide(parent(), View{Live: test.live, Former: test.former}).Delete; d != nil {
+			if d := Decide(owner(), View{Live: test.live, Former: test.former}).Delete; d != nil {
 				got = d.Name
 			}
 			if got != test.want {
@@ -180,11 +180,11 @@ func TestAFormerDeploymentGoesWhenItMay(t *testing.T) {
 
 func TestReconcileDeletesOnlyTheFormerDeploymentItLookedAt(t *testing.T) {
 	former := deployment(named("old"))
-	foreign := deployment(named("foreign"), withOwner(owner("samplecontroller.k8s.io/v1alpha1", "Foo", "a", "uid-other")))
+	foreign := deployment(named("foreign"), withOwner(ownerReference("samplecontroller.k8s.io/v1alpha1", "Foo", "a", "uid-other")))
 	elsewhere := deployment(named("elsewhere"), func(d *appsv1.Deployment) { d.Namespace = "elsewhere" })
 	all := list(deployment(), former, foreign, elsewhere)
 	reconciler, client := newTestReconcileer(t, all, all)
-	state, err := reconciler.Reconcile(t.Context(), parent())
+	state, err := reconciler.Reconcile(t.Context(), owner())
 	if err != nil || state.Deployment == nil || state.Deployment.Name != "web" {
 		t.Fatalf("Reconcile() = %+v, %v, want the Deployment web", state, err)
 	}
@@ -214,7 +214,7 @@ func TestReconcileReportsAFormerDeploymentUntilItIsGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			all := list(deployment(), test.former)
 			reconciler, _ := newTestReconcileer(t, all, all)
-			state, err := reconciler.Reconcile(t.Context(), parent())
+			state, err := reconciler.Reconcile(t.Context(), owner())
 			got := ""
 			if state.Former != nil {
 				got = state.Former.Name
@@ -228,12 +228,12 @@ func TestReconcileReportsAFormerDeploymentUntilItIsGone(t *testing.T) {
 
 func TestReconcileTakesAFormerDeploymentThatIsGoneForALateCache(t *testing.T) {
 	reconciler, _ := newTestReconcileer(t, list(deployment(), deployment(named("old"))), list(deployment()))
-	if _, err := reconciler.Reconcile(t.Context(), parent()); !apierrors.IsConflict(err) {
+	if _, err := reconciler.Reconcile(t.Context(), owner()); !apierrors.IsConflict(err) {
 		t.Errorf("error = %v, want a conflict", err)
 	}
 }
 
-// A parent that is renamed to and fro may find its cache to be late: the Deployment
+// An owner that is renamed to and fro may find its cache to be late: the Deployment
 // that it relies on has just been deleted, for the one that it is about to delete.
 func TestReconcileDeletesWhatServesOnlyForWhatReallyDoes(t *testing.T) {
 	old := deployment(named("old"))
@@ -252,7 +252,7 @@ func TestReconcileDeletesWhatServesOnlyForWhatReallyDoes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			reconciler, client := newTestReconcileer(t, list(deployment(), test.former), list(test.stored, test.former))
-			_, err := reconciler.Reconcile(t.Context(), parent())
+			_, err := reconciler.Reconcile(t.Context(), owner())
 			if apierrors.IsConflict(err) == test.deletes {
 				t.Errorf("error = %v, want a conflict: %v", err, !test.deletes)
 			}

@@ -29,7 +29,7 @@ var conditionTypes = []string{workloadv1alpha1.ConditionReady, workloadv1alpha1.
 // maxSelector is how long a selector a status holds, by its schema.
 const maxSelector = 4096
 
-// Status is what a parent's status says of its Deployment.
+// Status is what an owner's status says of its Deployment.
 type Status struct {
 	ObservedGeneration int64
 	Replicas           int32
@@ -53,11 +53,11 @@ func sameCondition(a, b metav1.Condition) bool {
 	return sameTime && a == b
 }
 
-// NewStatus returns the status of the parent whose Deployment is in the given
+// NewStatus returns the status of the owner whose Deployment is in the given
 // state. The times of the conditions in current are kept where nothing changed;
 // where something did, it is now.
-func NewStatus(p Owner, state State, current []metav1.Condition, now metav1.Time) Status {
-	status := Status{ObservedGeneration: p.GetGeneration(), Conditions: judge(p, state).conditions(p.GetGeneration(), current, now)}
+func NewStatus(o Owner, state State, current []metav1.Condition, now metav1.Time) Status {
+	status := Status{ObservedGeneration: o.GetGeneration(), Conditions: judge(o, state).conditions(o.GetGeneration(), current, now)}
 	if d := state.Deployment; d != nil {
 		status.Replicas = d.Status.Replicas
 		status.ReadyReplicas = d.Status.ReadyReplicas
@@ -173,22 +173,22 @@ func (v verdict) conditions(generation int64, current []metav1.Condition, now me
 }
 
 // judge decides which condition is True, and why. See [workloadv1alpha1.ConditionReady].
-func judge(p Owner, state State) verdict {
-	v := judgeDeployment(p, state)
+func judge(o Owner, state State) verdict {
+	v := judgeDeployment(o, state)
 	if d := state.Deployment; d != nil && !ownership.PodsWatched(d) {
 		v.message += fmt.Sprintf("; its Pods are not watched, because its selector lacks the label %q", controllerLabel)
 	}
 	return v
 }
 
-func judgeDeployment(p Owner, state State) verdict {
-	if o := state.Blocker; o != nil {
-		return verdict{o.Reason, o.Message}
+func judgeDeployment(o Owner, state State) verdict {
+	if b := state.Blocker; b != nil {
+		return verdict{b.Reason, b.Message}
 	}
 	d := state.Deployment
 	wanted := replicasOf(d)
-	if p.Replicas != nil {
-		wanted = *p.Replicas
+	if o.Replicas != nil {
+		wanted = *o.Replicas
 	}
 	if d.Status.ObservedGeneration < d.Generation {
 		return verdict{workloadv1alpha1.ReasonProgressing,

@@ -25,7 +25,7 @@ var (
 func TestNewStatusTellsTheCounts(t *testing.T) {
 	d := deployment(withStatus(3, 2, 1))
 	d.Status.ReadyReplicas = 2
-	got := NewStatus(parent(), State{Deployment: d}, nil, later)
+	got := NewStatus(owner(), State{Deployment: d}, nil, later)
 	got.Conditions = nil
 	want := Status{ObservedGeneration: 4, Replicas: 3, ReadyReplicas: 2, AvailableReplicas: 1, Selector: "app=nginx,controller=a"}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -38,7 +38,7 @@ func TestSummaryNamesTheTrueCondition(t *testing.T) {
 		"Ready, Available, 3 of 3 available, generation 4":         deployment(),
 		"Reconciling, Progressing, 1 of 3 available, generation 4": deployment(withStatus(3, 2, 1)),
 	} {
-		if got := NewStatus(parent(), State{Deployment: d}, nil, later).summary(); got != want {
+		if got := NewStatus(owner(), State{Deployment: d}, nil, later).summary(); got != want {
 			t.Errorf("summary %q, want %q", got, want)
 		}
 	}
@@ -47,7 +47,7 @@ func TestSummaryNamesTheTrueCondition(t *testing.T) {
 func TestStatusSelectorHasExpressions(t *testing.T) {
 	d := deployment()
 	d.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "tier", Operator: metav1.LabelSelectorOpExists}}
-	if got, want := NewStatus(parent(), State{Deployment: d}, nil, later).Selector, "app=nginx,controller=a,tier"; got != want {
+	if got, want := NewStatus(owner(), State{Deployment: d}, nil, later).Selector, "app=nginx,controller=a,tier"; got != want {
 		t.Errorf("selector %q, want %q", got, want)
 	}
 }
@@ -56,14 +56,14 @@ func TestStatusLeavesOutSelectorThatDoesNotFit(t *testing.T) {
 	for length, want := range map[int]int{4096: 4096, 4097: 0} {
 		d := deployment()
 		d.Spec.Selector.MatchLabels = map[string]string{"app": strings.Repeat("x", length-len("app="))}
-		if got := len(NewStatus(parent(), State{Deployment: d}, nil, later).Selector); got != want {
+		if got := len(NewStatus(owner(), State{Deployment: d}, nil, later).Selector); got != want {
 			t.Errorf("selector of %d characters of one of %d, want %d", got, length, want)
 		}
 	}
 }
 
 func TestNewStatusWithoutDeploymentHasZeroes(t *testing.T) {
-	got := NewStatus(parent(), State{Blocker: &Blocker{Reason: "DeploymentConflict"}}, nil, later)
+	got := NewStatus(owner(), State{Blocker: &Blocker{Reason: "DeploymentConflict"}}, nil, later)
 	got.Conditions = nil
 	if diff := cmp.Diff(Status{ObservedGeneration: 4}, got); diff != "" {
 		t.Errorf("unexpected status (-want +got):\n%s", diff)
@@ -78,45 +78,45 @@ func TestConditionsFollowKstatus(t *testing.T) {
 	}
 	unobserved := func(d *appsv1.Deployment) { d.Generation++ }
 	for name, test := range map[string]struct {
-		parent Owner
+		owner  Owner
 		state  State
 		want   string // the condition that is True
 		reason string
 	}{
-		"all replicas there":                     {parent(), State{Deployment: deployment()}, "Ready", "Available"},
-		"all there, and a former one, too":       {parent(), State{Deployment: deployment(), Former: deployment(named("old"), deleted)}, "Reconciling", "WaitingForDeletion"},
-		"none available, and a former one":       {parent(), State{Deployment: deployment(withStatus(3, 3, 0)), Former: deployment(named("old"))}, "Reconciling", "Progressing"},
-		"none available":                         {parent(), State{Deployment: deployment(withStatus(3, 3, 0))}, "Reconciling", "Progressing"},
-		"one not up to date":                     {parent(), State{Deployment: deployment(withStatus(3, 2, 3))}, "Reconciling", "Progressing"},
-		"more than wanted":                       {parent(), State{Deployment: deployment(withReplicas(ptr.To[int32](5)), withStatus(5, 5, 5))}, "Reconciling", "Progressing"},
-		"an old replica left over":               {parent(), State{Deployment: deployment(withStatus(4, 3, 3))}, "Reconciling", "Progressing"},
-		"fewer than wanted":                      {parent(), State{Deployment: deployment(withStatus(2, 2, 2))}, "Reconciling", "Progressing"},
-		"Deployment's generation unobserved":     {parent(), State{Deployment: deployment(unobserved)}, "Reconciling", "Progressing"},
-		"zero wanted and none there":             {parent(wantReplicas(ptr.To[int32](0))), State{Deployment: deployment(withReplicas(ptr.To[int32](0)), withStatus(0, 0, 0))}, "Ready", "Available"},
-		"zero wanted, some left":                 {parent(wantReplicas(ptr.To[int32](0))), State{Deployment: deployment(withReplicas(ptr.To[int32](0)), withStatus(1, 1, 1))}, "Reconciling", "Progressing"},
-		"replicas absent: the Deployment's hold": {parent(wantReplicas(nil)), State{Deployment: deployment(withReplicas(ptr.To[int32](3)))}, "Ready", "Available"},
-		"replicas absent, Deployment's not met":  {parent(wantReplicas(nil)), State{Deployment: deployment(withReplicas(ptr.To[int32](5)))}, "Reconciling", "Progressing"},
-		"freshly created": {parent(), State{Deployment: deployment(func(d *appsv1.Deployment) {
+		"all replicas there":                     {owner(), State{Deployment: deployment()}, "Ready", "Available"},
+		"all there, and a former one, too":       {owner(), State{Deployment: deployment(), Former: deployment(named("old"), deleted)}, "Reconciling", "WaitingForDeletion"},
+		"none available, and a former one":       {owner(), State{Deployment: deployment(withStatus(3, 3, 0)), Former: deployment(named("old"))}, "Reconciling", "Progressing"},
+		"none available":                         {owner(), State{Deployment: deployment(withStatus(3, 3, 0))}, "Reconciling", "Progressing"},
+		"one not up to date":                     {owner(), State{Deployment: deployment(withStatus(3, 2, 3))}, "Reconciling", "Progressing"},
+		"more than wanted":                       {owner(), State{Deployment: deployment(withReplicas(ptr.To[int32](5)), withStatus(5, 5, 5))}, "Reconciling", "Progressing"},
+		"an old replica left over":               {owner(), State{Deployment: deployment(withStatus(4, 3, 3))}, "Reconciling", "Progressing"},
+		"fewer than wanted":                      {owner(), State{Deployment: deployment(withStatus(2, 2, 2))}, "Reconciling", "Progressing"},
+		"Deployment's generation unobserved":     {owner(), State{Deployment: deployment(unobserved)}, "Reconciling", "Progressing"},
+		"zero wanted and none there":             {owner(wantReplicas(ptr.To[int32](0))), State{Deployment: deployment(withReplicas(ptr.To[int32](0)), withStatus(0, 0, 0))}, "Ready", "Available"},
+		"zero wanted, some left":                 {owner(wantReplicas(ptr.To[int32](0))), State{Deployment: deployment(withReplicas(ptr.To[int32](0)), withStatus(1, 1, 1))}, "Reconciling", "Progressing"},
+		"replicas absent: the Deployment's hold": {owner(wantReplicas(nil)), State{Deployment: deployment(withReplicas(ptr.To[int32](3)))}, "Ready", "Available"},
+		"replicas absent, Deployment's not met":  {owner(wantReplicas(nil)), State{Deployment: deployment(withReplicas(ptr.To[int32](5)))}, "Reconciling", "Progressing"},
+		"freshly created": {owner(), State{Deployment: deployment(func(d *appsv1.Deployment) {
 			d.Generation, d.Status = 1, appsv1.DeploymentStatus{}
 		})}, "Reconciling", "Progressing"},
-		"freshly created with zero replicas": {parent(wantReplicas(ptr.To[int32](0))), State{Deployment: deployment(func(d *appsv1.Deployment) {
+		"freshly created with zero replicas": {owner(wantReplicas(ptr.To[int32](0))), State{Deployment: deployment(func(d *appsv1.Deployment) {
 			d.Generation, d.Status, d.Spec.Replicas = 1, appsv1.DeploymentStatus{}, ptr.To[int32](0)
 		})}, "Reconciling", "Progressing"},
-		"progress deadline exceeded":             {parent(), State{Deployment: deployment(withStatus(3, 1, 2), progressing("False", "ProgressDeadlineExceeded"))}, "Stalled", "ProgressDeadlineExceeded"},
-		"ready in the end, deadline forgotten":   {parent(), State{Deployment: deployment(progressing("False", "ProgressDeadlineExceeded"))}, "Ready", "Available"},
-		"deadline of an older generation":        {parent(), State{Deployment: deployment(unobserved, withStatus(3, 1, 2), progressing("False", "ProgressDeadlineExceeded"))}, "Reconciling", "Progressing"},
-		"paused in a rollout":                    {parent(), State{Deployment: deployment(withStatus(4, 1, 3), paused)}, "Stalled", "DeploymentPaused"},
-		"paused before its first rollout":        {parent(), State{Deployment: deployment(withStatus(0, 0, 0), paused)}, "Stalled", "DeploymentPaused"},
-		"paused, and being scaled":               {parent(), State{Deployment: deployment(withStatus(1, 1, 1), paused)}, "Reconciling", "Progressing"},
-		"paused, and not yet observed":           {parent(), State{Deployment: deployment(unobserved, withStatus(4, 1, 3), paused)}, "Reconciling", "Progressing"},
-		"paused once all is there":               {parent(), State{Deployment: deployment(paused)}, "Ready", "Available"},
-		"progressing":                            {parent(), State{Deployment: deployment(withStatus(3, 1, 2), progressing("True", "ReplicaSetUpdated"))}, "Reconciling", "Progressing"},
-		"a blocker that somebody must fix":       {parent(), State{Blocker: &Blocker{Reason: "DeploymentConflict", Message: "m"}}, "Stalled", "DeploymentConflict"},
-		"a blocker that passes":                  {parent(), State{Blocker: &Blocker{Reason: "WaitingForDeletion", Message: "m"}}, "Reconciling", "WaitingForDeletion"},
-		"a blocker though the Deployment is fit": {parent(), State{Deployment: deployment(), Blocker: &Blocker{Reason: "WriteDenied", Message: "m"}}, "Stalled", "WriteDenied"},
+		"progress deadline exceeded":             {owner(), State{Deployment: deployment(withStatus(3, 1, 2), progressing("False", "ProgressDeadlineExceeded"))}, "Stalled", "ProgressDeadlineExceeded"},
+		"ready in the end, deadline forgotten":   {owner(), State{Deployment: deployment(progressing("False", "ProgressDeadlineExceeded"))}, "Ready", "Available"},
+		"deadline of an older generation":        {owner(), State{Deployment: deployment(unobserved, withStatus(3, 1, 2), progressing("False", "ProgressDeadlineExceeded"))}, "Reconciling", "Progressing"},
+		"paused in a rollout":                    {owner(), State{Deployment: deployment(withStatus(4, 1, 3), paused)}, "Stalled", "DeploymentPaused"},
+		"paused before its first rollout":        {owner(), State{Deployment: deployment(withStatus(0, 0, 0), paused)}, "Stalled", "DeploymentPaused"},
+		"paused, and being scaled":               {owner(), State{Deployment: deployment(withStatus(1, 1, 1), paused)}, "Reconciling", "Progressing"},
+		"paused, and not yet observed":           {owner(), State{Deployment: deployment(unobserved, withStatus(4, 1, 3), paused)}, "Reconciling", "Progressing"},
+		"paused once all is there":               {owner(), State{Deployment: deployment(paused)}, "Ready", "Available"},
+		"progressing":                            {owner(), State{Deployment: deployment(withStatus(3, 1, 2), progressing("True", "ReplicaSetUpdated"))}, "Reconciling", "Progressing"},
+		"a blocker that somebody must fix":       {owner(), State{Blocker: &Blocker{Reason: "DeploymentConflict", Message: "m"}}, "Stalled", "DeploymentConflict"},
+		"a blocker that passes":                  {owner(), State{Blocker: &Blocker{Reason: "WaitingForDeletion", Message: "m"}}, "Reconciling", "WaitingForDeletion"},
+		"a blocker though the Deployment is fit": {owner(), State{Deployment: deployment(), Blocker: &Blocker{Reason: "WriteDenied", Message: "m"}}, "Stalled", "WriteDenied"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			conditions := NewStatus(test.parent, test.state, nil, later).Conditions
+			conditions := NewStatus(test.owner, test.state, nil, later).Conditions
 			want := []string{"Ready=False", test.want + "=True"}
 			if test.want == "Ready" {
 				want = want[1:]
@@ -162,7 +162,7 @@ func TestMessagesTellWhyThereAreNoPods(t *testing.T) {
 		"Pods denied until it is": {with(exceeded, noPods), "ProgressDeadlineExceeded", `Deployment "web": timed out: pods are forbidden`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ready := NewStatus(parent(), State{Deployment: test.d}, nil, later).Conditions[0]
+			ready := NewStatus(owner(), State{Deployment: test.d}, nil, later).Conditions[0]
 			if ready.Reason != test.reason || ready.Message != test.want {
 				t.Errorf("%s: %q, want %s: %q", ready.Reason, ready.Message, test.reason, test.want)
 			}
@@ -181,7 +181,7 @@ func TestMessagesTellThatPodsAreNotWatched(t *testing.T) {
 		"not yet there": {deployment(withSelector("app", "adopted"), withStatus(0, 0, 0)), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			message := NewStatus(parent(), State{Deployment: test.d}, nil, later).Conditions[0].Message
+			message := NewStatus(owner(), State{Deployment: test.d}, nil, later).Conditions[0].Message
 			if got := strings.HasSuffix(message, `; its Pods are not watched, because its selector lacks the label "controller"`); got != test.want {
 				t.Errorf("message %q, want it to say that Pods are not watched: %v", message, test.want)
 			}
@@ -191,13 +191,13 @@ func TestMessagesTellThatPodsAreNotWatched(t *testing.T) {
 
 func TestMessagesAreBounded(t *testing.T) {
 	for _, long := range []string{strings.Repeat("x", 40000), strings.Repeat("€", 20000)} {
-		conditions := NewStatus(parent(), State{Blocker: &Blocker{Reason: "WriteDenied", Message: long}}, nil, later).Conditions
+		conditions := NewStatus(owner(), State{Blocker: &Blocker{Reason: "WriteDenied", Message: long}}, nil, later).Conditions
 		for _, c := range conditions {
 			if len(c.Message) > 2003 || !utf8.ValidString(c.Message) {
 				t.Errorf("%s has a message of %d bytes, want at most 2003: %.20q", c.Type, len(c.Message), c.Message)
 			}
 		}
-		if event := NewEvent(parent(), nil, conditions); len(event.Message) < 1990 {
+		if event := NewEvent(owner(), nil, conditions); len(event.Message) < 1990 {
 			t.Errorf("the Event has a message of %d bytes, want about 2000", len(event.Message))
 		}
 	}
@@ -215,15 +215,15 @@ func TestTransitionTimesChangeOnlyWithTheStatus(t *testing.T) {
 		want    map[string]metav1.Time
 	}{
 		"new":               {nil, rolling, map[string]metav1.Time{"Ready": later, "Reconciling": later}},
-		"same conditions":   {NewStatus(parent(), rolling, nil, earlier).Conditions, further, map[string]metav1.Time{"Ready": earlier, "Reconciling": earlier}},
-		"became ready":      {NewStatus(parent(), further, nil, earlier).Conditions, State{Deployment: deployment()}, map[string]metav1.Time{"Ready": later}},
-		"stalled instead":   {NewStatus(parent(), further, nil, earlier).Conditions, conflict, map[string]metav1.Time{"Ready": earlier, "Stalled": later}},
+		"same conditions":   {NewStatus(owner(), rolling, nil, earlier).Conditions, further, map[string]metav1.Time{"Ready": earlier, "Reconciling": earlier}},
+		"became ready":      {NewStatus(owner(), further, nil, earlier).Conditions, State{Deployment: deployment()}, map[string]metav1.Time{"Ready": later}},
+		"stalled instead":   {NewStatus(owner(), further, nil, earlier).Conditions, conflict, map[string]metav1.Time{"Ready": earlier, "Stalled": later}},
 		"an earlier form":   {[]metav1.Condition{old("Ready", "True"), old("Reconciling", "False"), old("Stalled", "False")}, rolling, map[string]metav1.Time{"Ready": later, "Reconciling": later}},
 		"one that was True": {[]metav1.Condition{old("Ready", "False"), old("Reconciling", "True"), old("Stalled", "False")}, rolling, map[string]metav1.Time{"Ready": earlier, "Reconciling": earlier}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := map[string]metav1.Time{}
-			for _, c := range NewStatus(parent(), test.state, test.current, later).Conditions {
+			for _, c := range NewStatus(owner(), test.state, test.current, later).Conditions {
 				got[c.Type] = c.LastTransitionTime
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
@@ -234,7 +234,7 @@ func TestTransitionTimesChangeOnlyWithTheStatus(t *testing.T) {
 }
 
 func TestOwnConditionsLeavesOutThoseOfOthers(t *testing.T) {
-	status := NewStatus(parent(), State{Deployment: deployment(withStatus(3, 3, 1))}, nil, earlier)
+	status := NewStatus(owner(), State{Deployment: deployment(withStatus(3, 3, 1))}, nil, earlier)
 	mixed := append([]metav1.Condition{{Type: "Other", Status: metav1.ConditionTrue}}, status.Conditions[1], status.Conditions[0])
 	if diff := cmp.Diff(status.Conditions, OwnConditions(mixed)); diff != "" {
 		t.Errorf("unexpected conditions (-want +got):\n%s", diff)
@@ -268,7 +268,7 @@ func TestStrayConditionsAreRemoved(t *testing.T) {
 }
 
 func TestEventsOnTransitionsOnly(t *testing.T) {
-	conditions := func(state State) []metav1.Condition { return NewStatus(parent(), state, nil, earlier).Conditions }
+	conditions := func(state State) []metav1.Condition { return NewStatus(owner(), state, nil, earlier).Conditions }
 	var (
 		ready       = conditions(State{Deployment: deployment()})
 		reconciling = conditions(State{Deployment: deployment(withStatus(3, 3, 1))})
@@ -294,7 +294,7 @@ func TestEventsOnTransitionsOnly(t *testing.T) {
 		"conflict, then moving": {conflict, reconciling, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, NewEvent(parent(), test.old, test.new)); diff != "" {
+			if diff := cmp.Diff(test.want, NewEvent(owner(), test.old, test.new)); diff != "" {
 				t.Errorf("unexpected event (-want +got):\n%s", diff)
 			}
 		})

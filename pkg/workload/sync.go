@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
-	"samplecontroller.io/controller-manager/lenient"
 	"samplecontroller.io/controller-manager/reconcile"
+	"samplecontroller.io/controller-manager/tolerant"
 )
 
 // An object that was touched while its status was written is waited for this long, and
@@ -40,16 +40,16 @@ func (c *Controller[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 		c.reconciler.Forget(key)
 		return 0, nil
 	}
-	if obj.GetDeletionTimestamp() != nil && lenient.DecodeError(obj) != nil {
+	if obj.GetDeletionTimestamp() != nil && tolerant.DecodeError(obj) != nil {
 		return 0, nil // nobody need correct it
 	}
 	if c.reporter.Report(ctx, obj) {
 		return 0, nil // nothing is known of what it wants
 	}
 
-	parent := c.kind.Owner(obj)
-	parent.Confirm = func(ctx context.Context) (string, error) { return c.confirm(ctx, key, obj) }
-	state, err := c.reconciler.Reconcile(ctx, parent)
+	owner := c.kind.Owner(obj)
+	owner.Confirm = func(ctx context.Context) (string, error) { return c.confirm(ctx, key, obj) }
+	state, err := c.reconciler.Reconcile(ctx, owner)
 	if state.Refused != nil {
 		c.consistency.Conflicted(key, c.kept, state.Refused)
 	}
@@ -105,7 +105,7 @@ func (c *Controller[T]) updateStatus(ctx context.Context, key cache.ObjectName, 
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		// Whatever else is decided on this version is late as well. The worst would be
 		// a Deployment for an object that is gone: the garbage collector takes it away,
-		// which would wake the object, and so on until the cache has caught up.
+		// which would enqueue the object, and so on until the cache has caught up.
 		c.consistency.Conflicted(key, c.objects, obj)
 	}
 	if apierrors.IsNotFound(err) {
@@ -129,11 +129,11 @@ func (c *Controller[T]) touched(ctx context.Context, key cache.ObjectName, obj T
 // writeStatus writes the status of this very version of the object, and records an
 // Event if the object thereby became ready or stalled.
 func (c *Controller[T]) writeStatus(ctx context.Context, key cache.ObjectName, obj T, state State) error {
-	parent, current := c.kind.Owner(obj), c.kind.Status(obj)
-	status := NewStatus(parent, state, current.Conditions, metav1.NewTime(c.clock.Now()))
+	owner, current := c.kind.Owner(obj), c.kind.Status(obj)
+	status := NewStatus(owner, state, current.Conditions, metav1.NewTime(c.clock.Now()))
 	applied, err := c.kind.ApplyStatus(ctx, obj, current, status)
 	if err != nil {
-		return fmt.Errorf("applying status of %s: %w", parent, err)
+		return fmt.Errorf("applying status of %s: %w", owner, err)
 	}
 	if none := *new(T); applied == none {
 		c.writes.Skip(c.statuses)
@@ -141,7 +141,7 @@ func (c *Controller[T]) writeStatus(ctx context.Context, key cache.ObjectName, o
 	}
 	c.consistency.WroteAt(key, c.objects, applied.GetResourceVersion())
 	klog.FromContext(ctx).V(2).Info("Updated status", "reason", status.Conditions[0].Reason)
-	if event := NewEvent(parent, current.Conditions, status.Conditions); event != nil {
+	if event := NewEvent(owner, current.Conditions, status.Conditions); event != nil {
 		c.recorder.Event(obj, event.Type, event.Reason, event.Message)
 	}
 	return nil

@@ -215,7 +215,7 @@ func TestSyncReportsAnObjectInDeletionAndWritesNothingElse(t *testing.T) {
 func TestSyncLeavesAnUndecodableObjectInDeletionAlone(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
-		going := kind.standIn("2")
+		going := kind.placeholder("2")
 		going.SetDeletionTimestamp(&metav1.Time{})
 		if err := f.objects.Update(going); err != nil {
 			t.Fatal(err)

@@ -55,7 +55,7 @@ func selectorForUs(selector *metav1.LabelSelector) *metav1.LabelSelector {
 	return selector
 }
 
-// trimManagedFields leaves only who manages the fields that a parent may declare.
+// trimManagedFields leaves only who manages the fields that an owner may declare.
 func trimManagedFields(d *appsv1.Deployment) {
 	kept := slices.DeleteFunc(d.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool { return !managed(entry).any() })
 	for i := range kept {

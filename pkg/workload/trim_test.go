@@ -51,7 +51,7 @@ func TestTrimKeepsWhoManagesWhatMayBeDeclared(t *testing.T) {
 // What is decided about a Deployment, and said of it in a status, does not depend on what
 // is trimmed.
 func TestTrimChangesNoDecision(t *testing.T) {
-	replicaSet := owner("apps/v1", "ReplicaSet", "other", "uid-other")
+	replicaSet := ownerReference("apps/v1", "ReplicaSet", "other", "uid-other")
 	for name, d := range map[string]*appsv1.Deployment{
 		"ours":                    deployment(),
 		"ours, as declared":       deployment(withImage("nginx:1.29")),
@@ -61,17 +61,17 @@ func TestTrimChangesNoDecision(t *testing.T) {
 		"ours, too late":          deployment(withStatus(3, 2, 1), withConditions("Available", "False", "", "Progressing", "False", "ProgressDeadlineExceeded")),
 		"ours, denied Pods":       deployment(withStatus(3, 2, 1), withConditions("Progressing", "True", "", "ReplicaFailure", "True", "FailedCreate")),
 		"ours, paused":            deployment(withStatus(3, 2, 1), paused),
-		"another Foo's":           deployment(withOwner(owner(fooKind.GroupVersion().String(), "Foo", "b", "uid-b"))),
-		"an Icecream's":           deployment(withOwner(owner("controller.nicoleh.io/v1alpha1", "Icecream", "b", "uid-b"))),
-		"a Sundae's":              deployment(withOwner(owner("sundaes.example.com/v1", "Sundae", "b", "uid-b"))),
-		"a dead namesake's":       deployment(withOwner(owner(fooKind.GroupVersion().String(), "Foo", "a", "uid-dead"))),
+		"another Foo's":           deployment(withOwner(ownerReference(fooKind.GroupVersion().String(), "Foo", "b", "uid-b"))),
+		"an Icecream's":           deployment(withOwner(ownerReference("controller.nicoleh.io/v1alpha1", "Icecream", "b", "uid-b"))),
+		"a Sundae's":              deployment(withOwner(ownerReference("sundaes.example.com/v1", "Sundae", "b", "uid-b"))),
+		"a dead namesake's":       deployment(withOwner(ownerReference(fooKind.GroupVersion().String(), "Foo", "a", "uid-dead"))),
 		"owned by another kind":   deployment(withOwner(replicaSet)),
 		"nobody's":                deployment(withOwner(nil), withSelector("app", "other")),
 		"nobody's, made for us":   deployment(withOwner(nil)),
 		"nobody's, being deleted": deployment(withOwner(nil), deleted),
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := parent(wantImage("nginx:1.29"))
+			p := owner(wantImage("nginx:1.29"))
 			trimmed := d.DeepCopy()
 			trimmed.Labels = map[string]string{"a": "b"}
 			trimmed.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}"}

@@ -12,16 +12,16 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
-	"samplecontroller.io/controller-manager/lenient"
+	"samplecontroller.io/controller-manager/tolerant"
 
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
-// standIn is what the cache holds of the example in a version that cannot be decoded.
-func (k kind) standIn(resourceVersion string) object {
+// placeholder is what the cache holds of the example in a version that cannot be decoded.
+func (k kind) placeholder(resourceVersion string) object {
 	return k.new(metav1.ObjectMeta{
 		Name: key.Name, Namespace: key.Namespace, UID: "uid-example", Generation: 1, ResourceVersion: resourceVersion,
-		Annotations: map[string]string{lenient.AnnotationDecodeError: "spec.deploymentName: array where string is expected"},
+		Annotations: map[string]string{tolerant.AnnotationDecodeError: "spec.deploymentName: array where string is expected"},
 	}, "", nil)
 }
 
@@ -40,11 +40,11 @@ func TestSyncLeavesAnUndecodableObjectAlone(t *testing.T) {
 			events          []string
 		}{
 			{"2", []string{event}},
-			{"2", nil}, // woken again, by the Deployment or a resync
+			{"2", nil}, // enqueued again, by the Deployment or a resync
 			{"3", []string{event}},
 			{"3", nil},
 		} {
-			if err := f.objects.Update(kind.standIn(step.resourceVersion)); err != nil {
+			if err := f.objects.Update(kind.placeholder(step.resourceVersion)); err != nil {
 				t.Fatal(err)
 			}
 			f.sync()
@@ -55,7 +55,7 @@ func TestSyncLeavesAnUndecodableObjectAlone(t *testing.T) {
 			t.Errorf("the Deployment was changed:\n%s", diff)
 		}
 
-		f.observe() // the object is mended
+		f.observe() // the object is repaired
 		f.sync()
 		f.wantCalls("patch deployments", "patch objects/status")
 		f.wantEvents()
@@ -65,16 +65,16 @@ func TestSyncLeavesAnUndecodableObjectAlone(t *testing.T) {
 func TestAnUndecodableObjectClaimsNoDeployment(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
-		if err := f.objects.Update(kind.standIn("2")); err != nil {
+		if err := f.objects.Update(kind.placeholder("2")); err != nil {
 			t.Fatal(err)
 		}
 		if claimed := f.objects.ListIndexFuncValues(workload.ByDeployment); len(claimed) != 0 {
 			t.Errorf("Deployments claimed = %q, want none", claimed)
 		}
-		// Its own Deployment still wakes it, by the owner reference.
+		// Its own Deployment still enqueues it, by the owner reference.
 		owned := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
 			Name: deploymentName, Namespace: key.Namespace,
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(kind.standIn("2"), kind.GroupVersionKind)},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(kind.placeholder("2"), kind.GroupVersionKind)},
 		}}
 		if diff := cmp.Diff([]cache.ObjectName{key}, f.controller.Concerned(owned)); diff != "" {
 			t.Errorf("unexpected objects of the Deployment (-want +got):\n%s", diff)

@@ -65,7 +65,7 @@ func TestInvalidObjectFromBeforeValidation(t *testing.T) {
 			}
 		}
 		for name := range invalid {
-			if name != "negative" { // which the API server has mended before anything else
+			if name != "negative" { // which the API server has repaired before anything else
 				k.annotate(t, ns, name)
 			}
 		}

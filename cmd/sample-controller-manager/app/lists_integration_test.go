@@ -87,7 +87,7 @@ func TestStatusListsKeepTheirOrder(t *testing.T) {
 		}
 	}
 
-	// All is told: whatever wakes the controllers, they find nothing to write.
+	// All is told: whatever enqueues the controllers, they find nothing to write.
 	writes := func() map[string]int {
 		counts := map[string]int{}
 		for _, k := range all {

@@ -71,7 +71,7 @@ func pinImages(t *testing.T, ns string) {
 }
 
 // TestRewrittenImageIsReportedAndNotWrittenAgain has admission change the image that an
-// object declares, and others change what wakes the object.
+// object declares, and others change what enqueues the object.
 func TestRewrittenImageIsReportedAndNotWrittenAgain(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)

@@ -44,7 +44,7 @@ func sideBySide(t *testing.T) (all []inNamespace) {
 }
 
 // TestOwnWritesAreReadThroughALateWatch has the daemon not see what it has created,
-// and objects that are touched all the time wake it.
+// and objects that are touched all the time enqueue it.
 func TestOwnWritesAreReadThroughALateWatch(t *testing.T) {
 	all := sideBySide(t)
 	scraper := token(t, newNamespace(t), "sample-controller-manager-metrics-reader")
@@ -165,7 +165,7 @@ func (k kind) keepTouching(t *testing.T, ns string, names []string) {
 	for _, name := range names {
 		touching.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
-				_ = k.Touch(ctx, ns, name, fmt.Sprint(i)) // only that it wakes matters
+				_ = k.Touch(ctx, ns, name, fmt.Sprint(i)) // only that it enqueues matters
 				time.Sleep(100 * time.Millisecond)        // not a ticker, which would make up for slow calls by quick ones
 			}
 		})

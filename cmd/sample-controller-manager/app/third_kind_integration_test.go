@@ -18,7 +18,7 @@ import (
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/informers"
-	"samplecontroller.io/controller-manager/lenient"
+	"samplecontroller.io/controller-manager/tolerant"
 
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
 	apptesting "samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/testing"
@@ -140,7 +140,7 @@ func sundaeClients(config *restclient.Config) (func(namespace string) sundaeClie
 	scheme.AddKnownTypeWithName(sundaes.GroupVersionKind, &samplev1alpha1.Foo{})
 	scheme.AddKnownTypeWithName(sundaes.GroupVersion().WithKind("SundaeList"), &samplev1alpha1.FooList{})
 	metav1.AddToGroupVersion(scheme, sundaes.GroupVersion())
-	return lenient.ClientFor[*samplev1alpha1.Foo, *samplev1alpha1.FooList](config, scheme, sundaes.GroupVersion().WithResource(sundaes.Resource))
+	return tolerant.ClientFor[*samplev1alpha1.Foo, *samplev1alpha1.FooList](config, scheme, sundaes.GroupVersion().WithResource(sundaes.Resource))
 }
 
 type sundaeClient = *gentype.ClientWithList[*samplev1alpha1.Foo, *samplev1alpha1.FooList]

@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
-	"samplecontroller.io/controller-manager/lenient"
+	"samplecontroller.io/controller-manager/tolerant"
 
 	apptesting "samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/testing"
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
@@ -87,7 +87,7 @@ func TestUndecodableObjectBlocksNoOther(t *testing.T) {
 		if diff := cmp.Diff(drifted, getDeployment(t, ns, "before")); diff != "" {
 			t.Errorf("the Deployment of an undecodable object was changed:\n%s", diff)
 		}
-		k.waitReported(t, ns, "before", 1) // woken by its Deployment, it is not reported again
+		k.waitReported(t, ns, "before", 1) // enqueued by its Deployment, it is not reported again
 		if diff := cmp.Diff(reads, k.endedReads(t)); diff != "" {
 			t.Errorf("%s were listed or watched again although their watch worked (-before +after):\n%s", k.Resource, diff)
 		}
@@ -122,12 +122,12 @@ func TestNobodyCanPassAnObjectOffAsUndecodable(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
 		k.Create(t, ns, "a", 1)
-		annotation, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{lenient.AnnotationDecodeError: "forged"}}})
+		annotation, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{tolerant.AnnotationDecodeError: "forged"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := k.TryPatch(t.Context(), ns, "a", string(annotation)); !apierrors.IsInvalid(err) {
-			t.Errorf("error of storing the annotation %q = %v, want it refused as invalid", lenient.AnnotationDecodeError, err)
+			t.Errorf("error of storing the annotation %q = %v, want it refused as invalid", tolerant.AnnotationDecodeError, err)
 		}
 	})
 }

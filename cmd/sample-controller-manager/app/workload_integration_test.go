@@ -38,7 +38,7 @@ func TestObjectIsServedWithTheFewestCalls(t *testing.T) {
 		calls = append(calls, k.patchStatus())
 		k.wantCalls(t, ns, calls...)
 
-		// A sync that finds nothing to do makes no call, however it was woken.
+		// A sync that finds nothing to do makes no call, however it was enqueued.
 		k.annotate(t, ns, "a")
 		k.Create(t, ns, "later", 1)
 		k.waitCondition(t, ns, "later", "Reconciling", "Progressing")

@@ -55,7 +55,7 @@ func TestFaultAPIAbsentAtStart(t *testing.T) {
 	others := time.Since(started)
 	r.WaitState(framework.Icecreams.Controller, "WaitingForAPI", framework.Icecreams.CRD())
 	r.WaitState(framework.Foos.Controller, "Running")
-	r.WaitState(framework.Aggregator, "Running", "icecreams rests", framework.Icecreams.CRD())
+	r.WaitState(framework.Aggregator, "Running", "icecreams is paused", framework.Icecreams.CRD())
 	r.Ready()
 
 	served := installCRD(t, framework.Icecreams)

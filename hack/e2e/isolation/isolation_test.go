@@ -28,7 +28,7 @@ const (
 const faultLasts = 11 * time.Second
 
 // Backing off from 5 ms by doubling, a key is synced 13 times in the first 20 seconds and
-// 15 times in the first minute. That it was made, and is repaired, wakes it once more each.
+// 15 times in the first minute. That it was made, and is repaired, enqueues it once more each.
 const mostSyncs = 13 + 2
 
 // noOneToCompare is why there is no peer: which programs host several controllers and

@@ -44,7 +44,7 @@ func TestShutdownTimeoutNamesStragglers(t *testing.T) {
 	if took := time.Since(told); took < timeout || took > timeout+endsWithin {
 		t.Errorf("it ended after %v, want %v and a little", took, timeout)
 	}
-	if want := "controllers still running 2s after they were told to stop: foo-controller (syncs "; !strings.Contains(r.Log.String(), want) {
+	if want := "controllers still running 2s after they were told to stop: foo-controller (still syncing "; !strings.Contains(r.Log.String(), want) {
 		t.Errorf("the log lacks %q", want)
 	}
 	wantHeldLease(t)

@@ -93,7 +93,7 @@ func (o blocker) test(t *testing.T, k framework.Kind, ns string) {
 	}
 	k.WaitMessage(t, ns, "a", condition, reason, message)
 
-	// Neither a new wish nor anything else that wakes it changes that.
+	// Neither a new wish nor anything else that enqueues it changes that.
 	k.Patch(t, ns, "a", `{"spec":{"replicas":2,"image":"nginx:1.29"}}`)
 	for i := range 3 {
 		if err := k.Touch(t.Context(), ns, "a", fmt.Sprint(i)); err != nil {

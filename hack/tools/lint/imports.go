@@ -104,9 +104,9 @@ var importRules = depguard.LinterSettings{
 // downward says how packages of the library import each other.
 const downward = "Packages of the library import only those below them."
 
-var belowController = []string{library + "/informers", library + "/internal", library + "/leadership", library + "/lenient", library + "/reconcile", library + "/writes"}
+var belowController = []string{library + "/informers", library + "/internal", library + "/leadership", library + "/tolerant", library + "/reconcile", library + "/writes"}
 
-var workload = []string{api, library + "/controller", library + "/lenient", library + "/reconcile", library + "/writes", root + "/pkg/ownership"}
+var workload = []string{api, library + "/controller", library + "/tolerant", library + "/reconcile", library + "/writes", root + "/pkg/ownership"}
 
 var controllers = append([]string{clients, root + "/pkg/kinds", root + "/pkg/workload", root + "/pkg/podrecord"}, workload...)
 

@@ -124,7 +124,7 @@ func TestAPodThatIsPlacedWakesItsIcecream(t *testing.T) {
 			t.Errorf("logged %q, want the line of a", got)
 		}
 
-		// A Pod that changes, but not its place, wakes nobody.
+		// A Pod that changes, but not its place, enqueues nothing.
 		for len(syncs) > 0 {
 			<-syncs
 		}

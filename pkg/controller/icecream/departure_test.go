@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
-	"samplecontroller.io/controller-manager/lenient"
+	"samplecontroller.io/controller-manager/tolerant"
 )
 
 // A Pod may come and go between two syncs of its Icecream.
@@ -77,7 +77,7 @@ func TestADepartureThatIsNotLogged(t *testing.T) {
 		},
 		"of an Icecream that cannot be decoded": func(f *fixture) {
 			icecream := f.icecream()
-			icecream.Annotations = map[string]string{lenient.AnnotationDecodeError: "spec.deploymentName: array where string is expected"}
+			icecream.Annotations = map[string]string{tolerant.AnnotationDecodeError: "spec.deploymentName: array where string is expected"}
 			f.put(f.icecreams, icecream)
 			f.kind.departed(newPod("a", "node-1", 1))
 		},

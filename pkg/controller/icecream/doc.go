@@ -5,7 +5,7 @@
 // names, writes into the Icecream's status what has become of it, and logs the node
 // that each of its Pods is placed on.
 //
-//	controller.go  what wakes it
+//	controller.go  what enqueues it
 //	kind.go        what an Icecream wants, and how its status is compared and written
 //	placement.go   which placements there are, and which are recorded (pure)
 //	log.go         the line for each placement, before it is recorded

@@ -18,7 +18,7 @@ import (
 	"k8s.io/utils/lru"
 
 	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
-	"samplecontroller.io/controller-manager/lenient"
+	"samplecontroller.io/controller-manager/tolerant"
 )
 
 // reasonPodsScheduled is the reason of the Event about Pods that were placed.
@@ -126,7 +126,7 @@ func (l *placementLog) missed(key cache.ObjectName, uid types.UID, p icecreamv1a
 		return nil
 	}
 	icecream := cached.(*icecreamv1alpha1.Icecream)
-	if icecream.UID != uid || lenient.DecodeError(icecream) != nil {
+	if icecream.UID != uid || tolerant.DecodeError(icecream) != nil {
 		return nil
 	}
 	recorded := slices.ContainsFunc(icecream.Status.Placements, func(r icecreamv1alpha1.Placement) bool { return r.PodUID == p.PodUID })

@@ -30,8 +30,8 @@ import (
 var fooKind = schema.GroupVersionKind{Group: "samplecontroller.k8s.io", Version: "v1alpha1", Kind: "Foo"}
 
 // BenchmarkPodEvent measures what one change of a Pod costs, from its decoded form until
-// it is known that its object rests and so whom it wakes: transform, cache and indexes,
-// whose it is. All but the look at the object when it has rested: [BenchmarkLook].
+// it is known whether its object is throttled and so which key it enqueues: transform, cache and indexes,
+// whose it is. All but the look at the object when the interval is over: [BenchmarkLook].
 //
 //	go test -run '^$' -bench PodEvent ./pkg/controller/statusaggregator
 //
@@ -73,8 +73,8 @@ func benchmarkPodEvent(b *testing.B, pods, objects int) {
 			b.Fatal("the Pod says nothing else")
 		}
 		for _, record := range []*podrecord.Record{before, now} {
-			if woken := c.aggregator.restless(ofPod(record)); len(woken) > 0 {
-				b.Fatalf("%v were woken, which rest", woken)
+			if enqueued := c.aggregator.unthrottled(ofPod(record)); len(enqueued) > 0 {
+				b.Fatalf("%v were enqueued, which are throttled", enqueued)
 			}
 		}
 	}

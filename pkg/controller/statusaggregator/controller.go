@@ -80,30 +80,30 @@ func newLoop[T object](kind kind[T], objects cache.TypedSharedIndexInformer[T], 
 			pace:        &pace{interval: o.Interval, clock: clock.RealClock{}, objects: map[cache.ObjectName]times{}},
 		}
 		loop := reconcile.New(ControllerName, a.sync, slices.Concat(o.Loop, []reconcile.Option{reconcile.WithQueue(ControllerName + "-" + kind.resource)})...)
-		// Each Run of the loop begins with all objects, whether they rest or not: that one
-		// was added wakes it in any case.
+		// Each Run of the loop begins with all objects, throttled or not: an addition enqueues
+		// the object in any case.
 		ofPod, ofReplicaSet := chain.OfPod(gvk), chain.OfReplicaSet(gvk)
-		reconcile.WatchChanges(loop, objects, func(_, now T) bool { return !a.pace.rests(cache.MetaObjectToName(now)) }, func(obj T) []cache.ObjectName {
+		reconcile.WatchChanges(loop, objects, func(_, now T) bool { return !a.pace.throttled(cache.MetaObjectToName(now)) }, func(obj T) []cache.ObjectName {
 			return []cache.ObjectName{cache.MetaObjectToName(obj)}
 		})
 		reconcile.WatchChanges(loop, o.Informers.Pods, saysOther, func(pod *podrecord.Record) []cache.ObjectName {
-			return a.restless(ofPod(pod))
+			return a.unthrottled(ofPod(pod))
 		})
 		reconcile.Watch(loop, o.Informers.ReplicaSets, func(rs *metav1.PartialObjectMetadata) []cache.ObjectName {
-			return a.restless(ofReplicaSet(rs))
+			return a.unthrottled(ofReplicaSet(rs))
 		})
 		reconcile.WatchChanges(loop, o.Informers.Deployments, hasOtherOwner, func(d *appsv1.Deployment) []cache.ObjectName {
-			return a.restless(ownership.OwnerKeys(gvk, d))
+			return a.unthrottled(ownership.OwnerKeys(gvk, d))
 		})
 		return loop, a.explain
 	}
 }
 
-// restless returns the keys of objects that do not rest after a write. Those that do are
-// looked at when they have rested, whatever happens meanwhile: to wake them before would
-// cost, for each change of a Pod, a sync that could do nothing.
-func (a *aggregator[T]) restless(keys []cache.ObjectName) []cache.ObjectName {
-	return slices.DeleteFunc(keys, a.pace.rests)
+// unthrottled returns the keys of objects that are not throttled after a write. The others are
+// synced at the end of their interval in any case: to enqueue them before would cost, for each
+// change of a Pod, a sync that could do nothing.
+func (a *aggregator[T]) unthrottled(keys []cache.ObjectName) []cache.ObjectName {
+	return slices.DeleteFunc(keys, a.pace.throttled)
 }
 
 func saysOther(before, now *podrecord.Record) bool { return !before.Same(now) }

@@ -4,7 +4,7 @@
 // Package statusaggregator is status-aggregator-controller: it writes into the status
 // of each Foo and each Icecream what its Pods say.
 //
-//	controller.go  what wakes it
+//	controller.go  what enqueues it
 //	sync.go        what it does for one object
 //	pace.go        when it may be written
 //	summary.go     what the Pods say (pure)
@@ -14,10 +14,10 @@
 //
 // When the summary differs from what the status has: the first time at once, then at
 // most once in each interval, and always the last state. While it is written and for the
-// interval after that an object rests: what changes wakes nobody, and when it is over the
-// object is looked at once. Then a Pod that changes wakes its object at once again. Only to
-// look at an object costs as much as it has Pods. Nothing is written just to say when it
-// was looked at.
+// interval after that an object is throttled: changes do not enqueue it, and it is synced once
+// when the interval is over. Then a Pod that changes enqueues its object at once again. A sync
+// costs as much as the object has Pods, even if it writes nothing. Nothing is written just to
+// say when the object was synced.
 //
 // The Pods of a new object, or of one with a new generation, are given one interval to
 // change before the status says that there are none, or that the same is true of the new

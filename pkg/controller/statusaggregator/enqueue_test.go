@@ -65,7 +65,7 @@ func TestWhatChangesWhileAnObjectRestsCostsNoSync(t *testing.T) {
 		after(100 * ms)
 		b.wantWrites(write{1000 * ms, "1/2 ready on node-1 (2)", ""})
 		after(time.Hour)
-		// That of the write, and one when the object has rested again.
+		// That of the write, and one when the interval is over again.
 		if results := b.results(); len(results) != 2 {
 			b.Errorf("syncs: %v, want two", results)
 		}
@@ -81,7 +81,7 @@ func TestTheEventOfItsOwnWriteCostsNoSync(t *testing.T) {
 		b.start()
 		b.wantWrites(write{0, "1/1 ready on node-1", ""})
 		after(time.Hour)
-		// That of the write, and one when the object has rested.
+		// That of the write, and one when the interval is over.
 		if results := b.results(); len(results) != 2 {
 			b.Errorf("syncs: %v, want two", results)
 		}

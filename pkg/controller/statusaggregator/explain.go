@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"samplecontroller.io/controller-manager/controller"
-	"samplecontroller.io/controller-manager/lenient"
+	"samplecontroller.io/controller-manager/tolerant"
 )
 
 // explain tells of the object of one kind, next "" if there is none.
@@ -43,7 +43,7 @@ func (a *aggregator[T]) explain(key cache.ObjectName) (facts []controller.Fact, 
 		return nil, "", err
 	}
 	obj, kind := cached.(T), a.kind.groupVersionKind.Kind
-	if lenient.DecodeError(obj) != nil {
+	if tolerant.DecodeError(obj) != nil {
 		return nil, kind + ": nothing, it cannot be decoded", nil
 	}
 	before, now, err := a.summaries(obj)

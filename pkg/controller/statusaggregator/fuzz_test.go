@@ -56,7 +56,7 @@ func FuzzSync(f *testing.F) {
 			}
 			a.pace.clock.(*testingclock.FakePassiveClock).SetTime(a.pace.clock.Now().Add(max(wait, interval)))
 		}
-		// With no Pods the first sync is patient, and the second writes.
+		// With no Pods the first sync waits for the grace period, and the second writes.
 		if len(*written) != 1 {
 			t.Fatalf("%d writes, want one", len(*written))
 		}

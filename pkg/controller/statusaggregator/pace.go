@@ -12,10 +12,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// pace keeps the writes of each object an interval apart. While it is written and for the
-// interval after that an object rests; who has written it has it looked at again when that
-// is over, and who has failed to when it is time to try again. It may be used by several
-// goroutines.
+// pace keeps the writes of each object an interval apart. An object is throttled while it is
+// written and for the interval after that. The sync that wrote it is requeued for the end of
+// the interval, and a sync that failed is retried. It may be used by several goroutines.
 type pace struct {
 	interval time.Duration
 	clock    clock.PassiveClock
@@ -30,8 +29,8 @@ type times struct {
 	writing bool
 	// next is when it may be written again, zero before it was first written.
 	next time.Time
-	// patience is until when the Pods are given time to follow the object's generation.
-	patience   time.Time
+	// graceEnds is until when the Pods are given time to follow the object's generation.
+	graceEnds  time.Time
 	generation int64
 }
 
@@ -43,7 +42,7 @@ func (p *pace) wait(key cache.ObjectName, uid types.UID) time.Duration {
 }
 
 // begin begins a write. What it changes may be cached before it is answered. Without an
-// interval the object does not rest, since nobody looks at it when that is over.
+// interval the object is not throttled, since nothing would requeue it.
 func (p *pace) begin(key cache.ObjectName, uid types.UID) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -64,26 +63,26 @@ func (p *pace) end(key cache.ObjectName, uid types.UID, made bool) {
 	p.objects[key] = t
 }
 
-// rests tells whether an object is being written, or the interval after that is not yet
-// over. One that was made anew meanwhile rests with it.
-func (p *pace) rests(key cache.ObjectName) bool {
+// throttled returns whether an object is being written, or the interval after that is not yet
+// over. An object of the same name that was created since is throttled with it.
+func (p *pace) throttled(key cache.ObjectName) bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	t := p.objects[key]
 	return t.writing || t.next.After(p.clock.Now())
 }
 
-// patience returns how long the Pods of an object are still given to follow its
+// gracePeriod returns how long the Pods of an object are still given to follow its
 // generation: an interval from the first call for that generation.
-func (p *pace) patience(key cache.ObjectName, uid types.UID, generation int64) time.Duration {
+func (p *pace) gracePeriod(key cache.ObjectName, uid types.UID, generation int64) time.Duration {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	t := p.of(key, uid)
-	if t.patience.IsZero() || t.generation != generation {
-		t.patience, t.generation = p.clock.Now().Add(p.interval), generation
+	if t.graceEnds.IsZero() || t.generation != generation {
+		t.graceEnds, t.generation = p.clock.Now().Add(p.interval), generation
 		p.objects[key] = t
 	}
-	return t.patience.Sub(p.clock.Now())
+	return t.graceEnds.Sub(p.clock.Now())
 }
 
 // forget forgets an object that is gone.

@@ -13,8 +13,8 @@ import (
 	"k8s.io/klog/v2"
 
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
-	"samplecontroller.io/controller-manager/lenient"
 	"samplecontroller.io/controller-manager/reconcile"
+	"samplecontroller.io/controller-manager/tolerant"
 	"samplecontroller.io/controller-manager/writes"
 
 	"samplecontroller.io/sample-controller-manager/pkg/ownership"
@@ -46,7 +46,7 @@ func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 		return 0, nil
 	}
 	obj := cached.(T)
-	if lenient.DecodeError(obj) != nil {
+	if tolerant.DecodeError(obj) != nil {
 		return 0, nil
 	}
 	// Before anything is added up: what an event costs must not grow with the Pods.
@@ -63,8 +63,8 @@ func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 		return 0, nil
 	}
 	if lags(before, now) {
-		if patience := a.pace.patience(key, obj.GetUID(), obj.GetGeneration()); patience > 0 {
-			return patience, nil
+		if grace := a.pace.gracePeriod(key, obj.GetUID(), obj.GetGeneration()); grace > 0 {
+			return grace, nil
 		}
 	}
 	applied, err := a.write(ctx, key, obj, now)
@@ -72,7 +72,7 @@ func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 		a.consistency.Conflicted(key, a.objects, obj)
 	}
 	if apierrors.IsNotFound(err) {
-		return a.pace.interval, nil // the object is gone, and one made anew meanwhile was not woken
+		return a.pace.interval, nil // the object is gone, and a new one of its name was not enqueued
 	}
 	if err != nil {
 		return 0, fmt.Errorf("applying what the Pods of %s %q say: %w", a.kind.groupVersionKind.Kind, key.Name, err)
@@ -83,7 +83,7 @@ func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 	} else {
 		klog.FromContext(ctx).V(4).Info("Updated status", "pods", now.Total, "ready", now.Ready)
 	}
-	return a.pace.interval, nil // what changes meanwhile does not wake it
+	return a.pace.interval, nil // what changes meanwhile does not enqueue it
 }
 
 // summaries returns the summary that the object's status has, nil if none, and that of its
@@ -116,12 +116,12 @@ func lags(before, now *workloadv1alpha1.PodSummary) bool {
 	return same(before, &earlier)
 }
 
-// write applies what the Pods of an object say. The object rests meanwhile and, once that is
-// made, for the interval.
+// write applies what the Pods of an object say. The object is throttled until then and, once
+// the write is made, for the interval.
 func (a *aggregator[T]) write(ctx context.Context, key cache.ObjectName, obj T, now *workloadv1alpha1.PodSummary) (applied T, err error) {
 	made := false
 	a.pace.begin(key, obj.GetUID())
-	// Even if it panics: an object that rests for ever is woken by nothing.
+	// Even if it panics: nothing enqueues an object that is throttled forever.
 	defer func() { a.pace.end(key, obj.GetUID(), made) }()
 	applied, err = a.kind.apply(ctx, obj, now)
 	made = err == nil

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
-	"samplecontroller.io/controller-manager/lenient"
+	"samplecontroller.io/controller-manager/tolerant"
 )
 
 const ms = time.Millisecond
@@ -186,7 +186,7 @@ func TestAnObjectThatGetsPodsInTimeNeverHadNone(t *testing.T) {
 func TestWhatIsNotToBeWritten(t *testing.T) {
 	for name, change := range map[string]func(testObject){
 		"undecodable": func(o testObject) {
-			o.SetAnnotations(map[string]string{lenient.AnnotationDecodeError: "spec.deploymentName: array where string is expected"})
+			o.SetAnnotations(map[string]string{tolerant.AnnotationDecodeError: "spec.deploymentName: array where string is expected"})
 		},
 		// The Deployment that there is belongs to one of before.
 		"another of that name": func(o testObject) {
@@ -232,7 +232,7 @@ func TestRestOfADeletedObject(t *testing.T) {
 		after(100 * ms)
 		b.wantWrites()
 
-		// The next object of that name does not rest because the last one was written.
+		// The next object of that name is not throttled because the last one was written.
 		b.owner.UID = "uid-another"
 		b.set(deployment(b.metadata("web", b.owner)))
 		b.wantWrites(write{300 * ms, "1/1 ready on node-1", ""})

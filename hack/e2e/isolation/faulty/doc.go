@@ -15,7 +15,7 @@
 //	fail    the controller's Run returns an error
 //	crash   the controller's Run panics
 //
-// It also watches Foos, by the informer that all share: each wakes the ConfigMap of its
+// It also watches Foos, by the informer that all share: each enqueues the ConfigMap of its
 // name. Its event handler does what the annotation "fault" of the Foo says:
 //
 //	panic   it panics

@@ -51,7 +51,7 @@ func (c *Context) ReadConfig() *restclient.Config { return c.process.config("inf
 
 // ClientConfig is for the clients of the controller. A write passes only while the process
 // leads, and is counted. Each request ends after --write-timeout, so a watch would end as
-// soon. It speaks the content type of built-in resources; see [lenient.ClientFor] for
+// soon. It speaks the content type of built-in resources; see [tolerant.ClientFor] for
 // custom resources.
 func (c *Context) ClientConfig() *restclient.Config {
 	config := c.process.config(c.name)

@@ -25,8 +25,8 @@ import (
 
 	"samplecontroller.io/controller-manager/informers"
 	"samplecontroller.io/controller-manager/leadership"
-	"samplecontroller.io/controller-manager/lenient"
 	"samplecontroller.io/controller-manager/reconcile"
+	"samplecontroller.io/controller-manager/tolerant"
 	"samplecontroller.io/controller-manager/writes"
 )
 
@@ -94,7 +94,7 @@ func newProcess(t *testing.T, url string) *Process {
 		WriteTimeout: 100 * time.Millisecond,
 		Metrics: Metrics{
 			Syncs:       reconcile.NewMetrics("test", registry.MustRegister),
-			Undecodable: lenient.NewMetrics("test", registry.CustomMustRegister),
+			Undecodable: tolerant.NewMetrics("test", registry.CustomMustRegister),
 			Writes:      writes.NewMetrics("test", registry.MustRegister),
 		},
 	}

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 
-	"samplecontroller.io/controller-manager/lenient"
 	"samplecontroller.io/controller-manager/reconcile"
+	"samplecontroller.io/controller-manager/tolerant"
 )
 
 // Kind is the kind of object that a controller is for. Make it with [For].
@@ -26,7 +26,7 @@ type Kind[T Object] struct {
 	resource    *resource[T]
 	consistency *reconcile.ConsistencyStore
 	recorder    record.EventRecorder
-	reporter    *lenient.Reporter
+	reporter    *tolerant.Reporter
 	told        told
 	watches     []func(*reconcile.Loop)
 	errs        []error
@@ -40,7 +40,7 @@ type Kind[T Object] struct {
 // last written for it, by this controller or another of the process.
 func For[T Object](c *Context, opts ...Option) *Kind[T] {
 	k := &Kind[T]{context: c, recorder: c.Recorder()}
-	k.reporter = lenient.NewReporter(k.recorder)
+	k.reporter = tolerant.NewReporter(k.recorder)
 	resource, err := newResource[T](c, opts)
 	if err != nil {
 		k.errs = append(k.errs, err)

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
-	"samplecontroller.io/controller-manager/lenient"
 	"samplecontroller.io/controller-manager/reconcile"
+	"samplecontroller.io/controller-manager/tolerant"
 )
 
 // notOwnedRetry is how long to wait before looking again at an object with another owner:
@@ -105,8 +105,8 @@ func (o *Owned[T, P]) Ensure(ctx context.Context, s *Sync[P], name string, mutat
 	if !o.owns(s, cached) {
 		return none, o.notOwned(s, cached)
 	}
-	if err := lenient.DecodeError(cached); err != nil {
-		return none, &userError{reason: lenient.ReasonUndecodable, err: fmt.Errorf("%s %s cannot be decoded, and so is not changed: %w", o.resource.kind.Kind, key, err)}
+	if err := tolerant.DecodeError(cached); err != nil {
+		return none, &userError{reason: tolerant.ReasonUndecodable, err: fmt.Errorf("%s %s cannot be decoded, and so is not changed: %w", o.resource.kind.Kind, key, err)}
 	}
 	wanted := cached.DeepCopyObject().(T)
 	if cached.GetDeletionTimestamp() != nil {

@@ -18,8 +18,8 @@ import (
 
 	"samplecontroller.io/controller-manager/informers"
 	"samplecontroller.io/controller-manager/leadership"
-	"samplecontroller.io/controller-manager/lenient"
 	"samplecontroller.io/controller-manager/reconcile"
+	"samplecontroller.io/controller-manager/tolerant"
 	"samplecontroller.io/controller-manager/writes"
 )
 
@@ -60,7 +60,7 @@ type Process struct {
 // Metrics are those of the controllers of a process.
 type Metrics struct {
 	Syncs       *reconcile.Metrics
-	Undecodable *lenient.Metrics
+	Undecodable *tolerant.Metrics
 	Writes      *writes.Metrics
 }
 

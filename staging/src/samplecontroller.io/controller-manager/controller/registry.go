@@ -30,7 +30,7 @@ type Registry struct {
 // NewRegistry returns the registry of the given controllers, sorted by name.
 //
 // A descriptor that is incomplete, or whose name or alias is malformed or taken,
-// is a mistake of the programmer: NewRegistry panics, so that it shows at the
+// is a programming error: NewRegistry panics, so that it shows at the
 // first start and in a test that only calls it.
 func NewRegistry(descriptors ...Descriptor) *Registry {
 	r := &Registry{names: map[string]string{}}

@@ -27,7 +27,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"samplecontroller.io/controller-manager/informers"
-	"samplecontroller.io/controller-manager/lenient"
+	"samplecontroller.io/controller-manager/tolerant"
 )
 
 // Object is an object of an API: T is a pointer to a struct, such as *corev1.ConfigMap.
@@ -123,7 +123,7 @@ func clientOf[T Object](config *restclient.Config, scheme *runtime.Scheme, kind 
 		config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 		client, err = restclient.RESTClientFor(config)
 	} else {
-		client, err = lenient.RESTClientFor(config, version, scheme)
+		client, err = tolerant.RESTClientFor(config, version, scheme)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("making a client of %v: %w", name, err)

@@ -120,15 +120,15 @@ bars.example.com   no       5m     0         -           not served
 foos.example.com   yes      120m   23        4s ago
 
 Queue foo-controller: 1 running, 20 waiting, 1 delayed
-  QUEUED    OBJECT        TIME       WOKEN BY              LAST FAILURE
+  QUEUED    OBJECT        TIME       TRIGGER               LAST FAILURE
   running   default/a     for 12ms   foos changed
   waiting   default/b     for 3s     deployments changed
   waiting   and 19 more
   delayed   default/c     in 90s     retry                 failed 14 times: creating Deployment "c": [31mno way
 
 Last failures of foo-controller:
-  OBJECT      BEGAN     TOOK   WOKEN BY   RESULT   WRITES AND ERRORS
-  default/c   60s ago   5ms    retry      error    create deployments.apps: failed, creating Deployment "c": no way
+  OBJECT      BEGAN     TOOK   TRIGGER   RESULT   WRITES AND ERRORS
+  default/c   60s ago   5ms    retry     error    create deployments.apps: failed, creating Deployment "c": no way
 `,
 		"/debug/controllers/foo-controller": `Process: host_uid
 Time:    2026-01-02T03:04:05Z
@@ -137,18 +137,18 @@ Leader:  this process, host_uid, leads since 2026-01-02T03:00:00Z
 foo-controller: Running for 120m
 
 Queue foo-controller: 1 running, 20 waiting, 1 delayed
-  QUEUED    OBJECT        TIME       WOKEN BY              LAST FAILURE
+  QUEUED    OBJECT        TIME       TRIGGER               LAST FAILURE
   running   default/a     for 12ms   foos changed
   waiting   default/b     for 3s     deployments changed
   waiting   and 19 more
   delayed   default/c     in 90s     retry                 failed 14 times: creating Deployment "c": [31mno way
 
 Last failures of foo-controller:
-  OBJECT      BEGAN     TOOK   WOKEN BY   RESULT   WRITES AND ERRORS
-  default/c   60s ago   5ms    retry      error    create deployments.apps: failed, creating Deployment "c": no way
+  OBJECT      BEGAN     TOOK   TRIGGER   RESULT   WRITES AND ERRORS
+  default/c   60s ago   5ms    retry     error    create deployments.apps: failed, creating Deployment "c": no way
 
 Last syncs of foo-controller:
-  OBJECT      BEGAN    TOOK   WOKEN BY     RESULT    WRITES AND ERRORS
+  OBJECT      BEGAN    TOOK   TRIGGER      RESULT    WRITES AND ERRORS
   default/d   1s ago   7ms    foos added   success   create deployments.apps: written, patch foos/status: written
 `,
 		"/debug/controllers/foo-controller/default/c": `default/c, by foo-controller, which is Running
@@ -159,12 +159,12 @@ its replicas   (left to others)   3
 
 Next: create Deployment "c"
 
-  QUEUED    OBJECT      TIME     WOKEN BY   LAST FAILURE
-  delayed   default/c   in 90s   retry      failed 14 times: creating Deployment "c": [31mno way
+  QUEUED    OBJECT      TIME     TRIGGER   LAST FAILURE
+  delayed   default/c   in 90s   retry     failed 14 times: creating Deployment "c": [31mno way
 
 Last syncs:
-  OBJECT      BEGAN     TOOK   WOKEN BY   RESULT   WRITES AND ERRORS
-  default/c   60s ago   5ms    retry      error    create deployments.apps: failed, creating Deployment "c": no way
+  OBJECT      BEGAN     TOOK   TRIGGER   RESULT   WRITES AND ERRORS
+  default/c   60s ago   5ms    retry     error    create deployments.apps: failed, creating Deployment "c": no way
 `,
 		"/debug/controllers/foo-controller/default/z": `default/z, by foo-controller, which is Running
 

@@ -141,7 +141,7 @@ func printQueue(w io.Writer, now time.Time, q reconcile.Progress, full bool) {
 
 func printKeys(w io.Writer, now time.Time, running, waiting, delayed reconcile.Entries) {
 	table := newTable(w)
-	table.row("  QUEUED", "OBJECT", "TIME", "WOKEN BY", "LAST FAILURE")
+	table.row("  QUEUED", "OBJECT", "TIME", "TRIGGER", "LAST FAILURE")
 	for i, keys := range []reconcile.Entries{running, waiting, delayed} {
 		where := [...]string{"running", "waiting", "delayed"}[i]
 		for _, k := range keys.First {
@@ -172,7 +172,7 @@ func failed(k reconcile.Entry) string {
 
 func printSyncs(w io.Writer, now time.Time, syncs []reconcile.Outcome) {
 	table := newTable(w)
-	table.row("  OBJECT", "BEGAN", "TOOK", "WOKEN BY", "RESULT", "WRITES AND ERRORS")
+	table.row("  OBJECT", "BEGAN", "TOOK", "TRIGGER", "RESULT", "WRITES AND ERRORS")
 	for _, s := range syncs {
 		var said []string
 		for _, write := range s.Writes {

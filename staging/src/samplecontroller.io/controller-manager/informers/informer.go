@@ -60,7 +60,7 @@ func (i *informer) answered() {
 	i.factory.mutex.Lock()
 	defer i.factory.mutex.Unlock()
 	if isDenied(i.err) {
-		i.turn(fmt.Errorf("%w: %s", ErrNotSynced, i.name()))
+		i.setErr(fmt.Errorf("%w: %s", ErrNotSynced, i.name()))
 	}
 }
 
@@ -76,7 +76,7 @@ func (i *informer) denied(ctx context.Context, verb string, err error) {
 	if rank(i.err) == rank(reason) {
 		return
 	}
-	i.turn(reason)
+	i.setErr(reason)
 	i.logged = true
 	logger := klog.FromContext(ctx)
 	if apierrors.IsForbidden(err) {
@@ -149,12 +149,12 @@ func (i *informer) caughtUp(ctx context.Context) bool {
 		i.logged = false
 		klog.FromContext(ctx).Info("API is served", "resource", i.name(), "version", i.resource.Version)
 	}
-	i.turn(nil)
+	i.setErr(nil)
 	return true
 }
 
-// turn notes why the resource is not served from now on, or nil if it is.
-func (i *informer) turn(err error) {
+// setErr notes why the resource is not served from now on, or nil if it is.
+func (i *informer) setErr(err error) {
 	i.err, i.since = err, time.Now()
 	i.factory.announce()
 }

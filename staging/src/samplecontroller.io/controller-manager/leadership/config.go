@@ -65,7 +65,7 @@ func (c *Config) validate() error {
 	if c.Client == nil {
 		return errors.New("client for the lease is missing")
 	}
-	return utilerrors.NewAggregate(c.durations().mistakes(durationNames{
+	return utilerrors.NewAggregate(c.durations().validate(durationNames{
 		lease: "lease duration", renew: "renew deadline", retry: "retry period", write: "write timeout",
 	}))
 }
@@ -92,8 +92,8 @@ func (d durations) margin() time.Duration { return min(time.Second, d.lease/10) 
 // must have been answered or given up before another takes the Lease.
 func (d durations) validity() time.Duration { return d.lease - d.write - d.margin() }
 
-// mistakes returns all that is wrong, with the arithmetic.
-func (d durations) mistakes(name durationNames) []error {
+// validate returns all errors, with the arithmetic.
+func (d durations) validate(name durationNames) []error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {
 		if !ok {

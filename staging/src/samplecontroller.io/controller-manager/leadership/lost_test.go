@@ -300,7 +300,7 @@ func TestWorkThatDoesNotDrainEndsTheCampaigns(t *testing.T) {
 
 // A process that is suspended wakes with its timers late: what it asks first must
 // already be answered right.
-func TestAWokenZombieKnowsThatItsTermIsOver(t *testing.T) {
+func TestAEnqueuedZombieKnowsThatItsTermIsOver(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ *apiServer) {
 		term := newTerm(t.Context(), validity)
 		defer term.over()

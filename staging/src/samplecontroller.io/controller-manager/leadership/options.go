@@ -84,7 +84,7 @@ func (o *Options) Validate() []error {
 	}
 	errs = append(errs, durations{
 		lease: o.LeaseDuration.Duration, renew: o.RenewDeadline.Duration, retry: o.RetryPeriod.Duration, write: o.WriteTimeout,
-	}.mistakes(durationNames{
+	}.validate(durationNames{
 		lease: "--leader-elect-lease-duration", renew: "--leader-elect-renew-deadline", retry: "--leader-elect-retry-period", write: write,
 	})...)
 	check(o.ResourceLock == resourcelock.LeasesResourceLock,

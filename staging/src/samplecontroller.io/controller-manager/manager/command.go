@@ -56,7 +56,7 @@ func NewCommand(p Program, o *options.Options) *cobra.Command {
 			}
 			return nil
 		},
-		// A mistake is reported alone: the usage, a hundred lines long, would hide it.
+		// An invalid flag is reported alone: the usage, a hundred lines long, would hide it.
 		SilenceUsage: true,
 	}
 	command.SetFlagErrorFunc(flagError)

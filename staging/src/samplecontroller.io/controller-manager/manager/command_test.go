@@ -116,7 +116,7 @@ func TestMistakesAreReportedBeforeAnythingIsBuilt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			built, output, err := execute(t, tc.args...)
 			if err == nil || built != nil {
-				t.Fatalf("the command: %v, want a mistake", err)
+				t.Fatalf("the command: %v, want an invalid flag", err)
 			}
 			for _, want := range tc.want {
 				if !strings.Contains(err.Error(), want) {
@@ -124,7 +124,7 @@ func TestMistakesAreReportedBeforeAnythingIsBuilt(t *testing.T) {
 				}
 			}
 			if strings.Contains(output, "Usage") {
-				t.Errorf("the usage hides the mistake:\n%s", output)
+				t.Errorf("the usage hides the error:\n%s", output)
 			}
 		})
 	}

@@ -14,9 +14,9 @@ import (
 	"samplecontroller.io/controller-manager/informers"
 	"samplecontroller.io/controller-manager/internal/logs"
 	"samplecontroller.io/controller-manager/leadership"
-	"samplecontroller.io/controller-manager/lenient"
 	"samplecontroller.io/controller-manager/reconcile"
 	"samplecontroller.io/controller-manager/supervisor"
+	"samplecontroller.io/controller-manager/tolerant"
 	"samplecontroller.io/controller-manager/writes"
 )
 
@@ -36,7 +36,7 @@ func NewMetrics(program string, register func(...metrics.Registerable), register
 	return &Metrics{
 		controllers: &controller.Metrics{
 			Syncs:       reconcile.NewMetrics(namespace, register),
-			Undecodable: lenient.NewMetrics(namespace, registerCollectors),
+			Undecodable: tolerant.NewMetrics(namespace, registerCollectors),
 			Writes:      writes.NewMetrics(namespace, register),
 		},
 		informers:  informers.NewMetrics(namespace, registerCollectors),

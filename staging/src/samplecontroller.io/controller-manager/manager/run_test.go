@@ -212,7 +212,7 @@ func TestNothingIsStartedIfTheServerCannotBe(t *testing.T) {
 	})
 }
 
-// idle is a controller with a loop that nothing wakes.
+// idle is a controller with a loop that nothing enqueues.
 type idle struct{ *reconcile.Loop }
 
 func (c idle) Run(ctx context.Context) error { return c.Loop.Run(ctx) }

@@ -93,7 +93,7 @@ func (e *Env) leading() error {
 // until waits until busy returns nothing, and says otherwise what the program should have done.
 func (e *Env) until(done string, busy func() string) {
 	e.t.Helper()
-	last := time.Now() // busy; what an informer delivers wakes a key some time after the cache has it
+	last := time.Now() // busy; what an informer delivers enqueues a key some time after the cache has it
 	for deadline := last.Add(limit); ; time.Sleep(pause) {
 		e.wait()
 		why := busy()
@@ -145,8 +145,8 @@ func busy(c controller.Controller) string {
 	}
 	for _, loop := range looper.Loops() {
 		p := loop.Progress(1)
-		turn := func(turns reconcile.Entries) string {
-			first := turns.First[0]
+		describe := func(entries reconcile.Entries) string {
+			first := entries.First[0]
 			if first.Error != "" {
 				return fmt.Sprintf("%s, which failed: %s", first.Key, first.Error)
 			}
@@ -158,11 +158,11 @@ func busy(c controller.Controller) string {
 		case !p.Working:
 			return "has not started"
 		case p.Running.Total > 0:
-			return "syncs " + turn(p.Running)
+			return "syncs " + describe(p.Running)
 		case p.Waiting.Total > 0:
-			return "is about to sync " + turn(p.Waiting)
+			return "is about to sync " + describe(p.Waiting)
 		case p.Delayed.Total > 0 && time.Until(p.Delayed.First[0].Time) < soon:
-			return "will soon sync " + turn(p.Delayed)
+			return "will soon sync " + describe(p.Delayed)
 		}
 	}
 	return ""

@@ -35,7 +35,7 @@ func Example() {
 	_, err := configOf(context.Background(), registry, []string{"--concurrent-foo-syncs=0", "--controllers=bar"})
 	fmt.Println(err)
 	// Output:
-	// the command line has 2 mistakes:
+	// invalid flags (2):
 	//   --controllers: "bar" is not a known controller (known: foo-controller)
 	//   --concurrent-foo-syncs: 0 is too few, must be at least 1; to switch the controller off write --controllers=*,-foo-controller
 }

@@ -10,26 +10,22 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 )
 
-// InvalidFlags are all that is wrong with a command line, reported together.
+// InvalidFlags are the errors of a command line, reported together.
 type InvalidFlags []error
 
-// Error implements error: one line for each mistake.
-func (m InvalidFlags) Error() string {
-	lines := []string{fmt.Sprintf("the command line has %d mistakes:", len(m))}
-	if len(m) == 1 {
-		lines[0] = "the command line has a mistake:"
-	}
-	for _, err := range m {
+// Error implements error: one line for each flag.
+func (f InvalidFlags) Error() string {
+	lines := []string{fmt.Sprintf("invalid flags (%d):", len(f))}
+	for _, err := range f {
 		lines = append(lines, "  "+err.Error())
 	}
 	return strings.Join(lines, "\n")
 }
 
-// asError returns nil if there are none, and takes apart those that come as
-// several in one.
-func (m InvalidFlags) asError() error {
-	if len(m) == 0 {
+// asError returns nil if there are none, and splits errors that hold several.
+func (f InvalidFlags) asError() error {
+	if len(f) == 0 {
 		return nil
 	}
-	return InvalidFlags(utilerrors.Flatten(utilerrors.NewAggregate(m)).Errors())
+	return InvalidFlags(utilerrors.Flatten(utilerrors.NewAggregate(f)).Errors())
 }

@@ -116,14 +116,14 @@ func (o *Options) Flags() *cliflag.NamedFlagSets {
 
 // Validate returns all that is wrong, nil if nothing is.
 func (o *Options) Validate() error {
-	var mistakes InvalidFlags
-	mistakes = append(mistakes, o.Generic.validate()...)
-	mistakes = append(mistakes, o.Client.validate()...)
-	mistakes = append(mistakes, o.LeaderElection.Validate()...)
-	mistakes = append(mistakes, o.Workers.validate()...)
-	mistakes = append(mistakes, o.Controllers.Validate()...)
-	mistakes = append(mistakes, o.Server.Validate()...)
-	mistakes = append(mistakes, o.validateMetrics()...)
-	mistakes = append(mistakes, internallogs.Validate(o.Logs, o.FeatureGates)...)
-	return mistakes.asError()
+	var invalid InvalidFlags
+	invalid = append(invalid, o.Generic.validate()...)
+	invalid = append(invalid, o.Client.validate()...)
+	invalid = append(invalid, o.LeaderElection.Validate()...)
+	invalid = append(invalid, o.Workers.validate()...)
+	invalid = append(invalid, o.Controllers.Validate()...)
+	invalid = append(invalid, o.Server.Validate()...)
+	invalid = append(invalid, o.validateMetrics()...)
+	invalid = append(invalid, internallogs.Validate(o.Logs, o.FeatureGates)...)
+	return invalid.asError()
 }

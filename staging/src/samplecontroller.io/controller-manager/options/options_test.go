@@ -86,9 +86,9 @@ func TestEachMistakeNamesItsFlag(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := parse(t, test.args...).Validate()
-			var mistakes InvalidFlags
-			if !errors.As(err, &mistakes) || len(mistakes) != 1 || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error = %v, want one mistake with %q", err, test.want)
+			var invalid InvalidFlags
+			if !errors.As(err, &invalid) || len(invalid) != 1 || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error = %v, want one invalid flag with %q", err, test.want)
 			}
 		})
 	}
@@ -96,7 +96,7 @@ func TestEachMistakeNamesItsFlag(t *testing.T) {
 
 func TestMistakesAreReportedTogether(t *testing.T) {
 	err := parse(t, "--controllers=bad", "--write-timeout=0", "--concurrent-bar-syncs=-1").Validate()
-	want := `the command line has 3 mistakes:
+	want := `invalid flags (3):
   --controllers: "bad" is not a known controller (known: bar-controller, foo-controller)
   --write-timeout: 0s is too short, must be at least 100ms
   --concurrent-bar-syncs: -1 is too few, must be at least 1; to switch the controller off write --controllers=*,-bar-controller`

@@ -14,6 +14,8 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
+
+	"samplecontroller.io/controller-manager/internal/ordering"
 )
 
 // TestAnEditWaitsForASyncNotForTheBacklog has ten workers begin with 5,000 keys that
@@ -23,7 +25,7 @@ func TestAnEditWaitsForASyncNotForTheBacklog(t *testing.T) {
 	const keys, workers, takes, every = 5000, 10, 20 * time.Millisecond, 50 * time.Millisecond
 	alone := keys / workers * takes // how long it takes when nobody changes anything
 
-	waits, lasted := editsDuringBacklog(t, func(b *backlog) workqueue.Queue[cache.ObjectName] { return newOrder(b) }, keys, workers, takes, every)
+	waits, lasted := editsDuringBacklog(t, func(b *ordering.Backlog) workqueue.Queue[cache.ObjectName] { return ordering.New(b) }, keys, workers, takes, every)
 	t.Logf("in order: %d edits waited %v in the median and at most %v; the backlog took %v, and %v without them", len(waits), waits[len(waits)/2], waits[len(waits)-1], lasted, alone)
 	if most := waits[len(waits)-1]; most > takes {
 		t.Errorf("an edit waited %v, want at most %v, which is one sync", most, takes)
@@ -32,7 +34,9 @@ func TestAnEditWaitsForASyncNotForTheBacklog(t *testing.T) {
 		t.Errorf("the backlog took %v, want at most %v: no longer than the edits are work", lasted, most)
 	}
 
-	waits, lasted = editsDuringBacklog(t, func(*backlog) workqueue.Queue[cache.ObjectName] { return workqueue.DefaultQueue[cache.ObjectName]() }, keys, workers, takes, every)
+	waits, lasted = editsDuringBacklog(t, func(*ordering.Backlog) workqueue.Queue[cache.ObjectName] {
+		return workqueue.DefaultQueue[cache.ObjectName]()
+	}, keys, workers, takes, every)
 	t.Logf("as they come: %d edits waited %v in the median and at most %v; the backlog took %v", len(waits), waits[len(waits)/2], waits[len(waits)-1], lasted)
 	if got := waits[len(waits)/2]; got < 100*takes {
 		t.Errorf("taken as they come, an edit waited %v in the median: the order is not needed", got)
@@ -41,7 +45,7 @@ func TestAnEditWaitsForASyncNotForTheBacklog(t *testing.T) {
 
 // editsDuringBacklog returns how long edits waited, sorted, that were made while workers
 // went through a backlog, and how long that took.
-func editsDuringBacklog(t *testing.T, order func(*backlog) workqueue.Queue[cache.ObjectName], keys, workers int, takes, every time.Duration) (waits []time.Duration, lasted time.Duration) {
+func editsDuringBacklog(t *testing.T, order func(*ordering.Backlog) workqueue.Queue[cache.ObjectName], keys, workers int, takes, every time.Duration) (waits []time.Duration, lasted time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		key := func(i int) cache.ObjectName { return cache.NewObjectName("default", fmt.Sprintf("foo-%04d", i)) }
@@ -67,15 +71,15 @@ func editsDuringBacklog(t *testing.T, order func(*backlog) workqueue.Queue[cache
 			return 0, nil
 		}
 		l := New(loopName, look)
-		l.progress.work()
-		backlog, rateLimiter := newBacklog(), newRateLimiter()
+		l.tracker.work()
+		backlog, rateLimiter := ordering.NewBacklog(), newRateLimiter()
 		w := &worker{Loop: l, queue: newQueue("", rateLimiter, order(backlog)), rateLimiter: rateLimiter}
 		for i := range keys {
 			left[key(i)] = true
-			backlog.hold(key(i), fmt.Sprint(i+1))
+			backlog.Hold(key(i), fmt.Sprint(i+1))
 		}
 		began := time.Now()
-		backlog.release(w.queue.Add)
+		backlog.Release(w.queue.Add)
 		var all sync.WaitGroup
 		for range workers {
 			all.Go(func() {

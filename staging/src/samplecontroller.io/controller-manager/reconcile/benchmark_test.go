@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/cache"
+
+	"samplecontroller.io/controller-manager/internal/ordering"
 )
 
 // BenchmarkProgress tells of a loop that has 10,000 keys, for which it holds the lock
@@ -21,7 +23,7 @@ func BenchmarkProgress(b *testing.B) {
 	now, err := time.Now(), errors.New("no")
 	for i := range keys {
 		key := cache.NewObjectName("default", fmt.Sprintf("foo-%d", i))
-		a := l.progress.of(key)
+		a := l.tracker.of(key)
 		switch i % 3 {
 		case 0:
 			a.waiting = now.Add(-time.Duration(i) * time.Millisecond) // each is among the first
@@ -49,21 +51,21 @@ func BenchmarkProgress(b *testing.B) {
 }
 
 // BenchmarkKey measures what the loop itself takes to bring one key through a sync that
-// does nothing, from the event that wakes it.
+// does nothing, from the event that enqueues it.
 func BenchmarkKey(b *testing.B) {
 	for name, options := range map[string][]Option{"fixed workers": nil, "adaptive workers": {WithAdaptiveWorkers(time.Second)}} {
 		b.Run(name, func(b *testing.B) {
 			l := New(loopName, func(context.Context, cache.ObjectName) (time.Duration, error) { return 0, nil }, options...)
 			rateLimiter := newRateLimiter()
-			queue := newQueue(loopName, rateLimiter, newOrder(newBacklog()))
+			queue := newQueue(loopName, rateLimiter, ordering.New(ordering.NewBacklog()))
 			defer queue.ShutDown()
 			w := &worker{Loop: l, queue: queue, rateLimiter: rateLimiter}
-			l.progress.work()
+			l.tracker.work()
 			l.limit.start(1)
 			key := cache.NewObjectName("default", "foo")
 			b.ReportAllocs()
 			for b.Loop() {
-				l.progress.wake(key, "Foo", time.Now())
+				l.tracker.enqueue(key, "Foo", time.Now())
 				queue.Add(key)
 				if !w.processNext(b.Context()) {
 					b.Fatal("the queue is shut down")

@@ -19,11 +19,11 @@ import (
 
 const (
 	// staleRetry is after how long a key is looked at again whose caches were
-	// late. Usually the late event wakes it before.
+	// late. Usually the late event enqueues it before.
 	staleRetry = 100 * time.Millisecond
 	// staleLimit is how long caches are waited for. A watch that is further behind
 	// may be broken, and then a write that the API server refuses costs less than
-	// a key that rests.
+	// a key that waits.
 	staleLimit = 30 * time.Second
 )
 

@@ -1,7 +1,7 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reconcile is the one loop that every controller runs: informers wake
+// Package reconcile is the one loop that every controller runs: informers enqueue
 // keys, keys wait in a queue, workers take them to a sync function, and what
 // fails is tried again.
 //
@@ -19,7 +19,7 @@
 //
 // # What it promises
 //
-//   - A key is synced by one worker at a time, and again if it was woken
+//   - A key is synced by one worker at a time, and again if it was enqueued
 //     meanwhile.
 //   - A key whose sync fails is retried with exponential backoff, without end:
 //     no key is ever dropped. A conflict (409) is retried like an error, but
@@ -29,12 +29,12 @@
 //     refused for, is put off until they have, if the controller keeps a [ConsistencyStore].
 //   - A sync that panics is an error of that key. It is counted, logged with
 //     its stack and backed off, and the loop goes on.
-//   - A handler that panics loses its event, since whom it would have woken is not
-//     known; it is counted and logged, and no other event is lost.
+//   - A handler that panics loses its event, since which keys it would have enqueued
+//     is not known; it is counted and logged, and no other event is lost.
 //   - A failed sync is logged as an error each time, a forbidden one at verbosity 2. The
 //     logger that package manager sets up throttles errors that repeat.
-//   - While what its informers read is not served, the loop rests, if it is told so by
-//     [WithSources]. It begins anew, with a full resync, when they have caught up.
+//   - While an API that its informers read is unavailable, the loop is paused, with
+//     [WithSources]. It starts again, with a full resync, when they have caught up.
 //   - Where writes take long because there are many of them, fewer workers sync at once,
 //     with [WithAdaptiveWorkers], so that no write is given up for that.
 //   - Workers start when the informers and the loop's own handlers have seen

@@ -18,7 +18,7 @@ import (
 )
 
 // A loop is told what to watch, then run. Here it is for ConfigMaps, and a Secret
-// wakes the ConfigMap of the same name.
+// enqueues the ConfigMap of the same name.
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	client := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "settings"}})

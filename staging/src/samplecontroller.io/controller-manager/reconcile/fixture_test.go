@@ -139,9 +139,9 @@ func (s *syncs) sync(_ context.Context, key cache.ObjectName) (time.Duration, er
 	return s.result(key.String(), nth)
 }
 
-// woken waits until nothing happens any more without time, and returns the keys
+// enqueued waits until nothing happens any more without time, and returns the keys
 // that were synced since the last reset, sorted.
-func (s *syncs) woken() []string {
+func (s *syncs) enqueued() []string {
 	synctest.Wait()
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -39,8 +39,8 @@ type limit struct {
 	futile bool
 }
 
-// patience is after how long a sync that has not begun to write does not count any more.
-const patience = 100 * time.Millisecond
+// gracePeriod is after how long a sync that has not begun to write does not count any more.
+const gracePeriod = 100 * time.Millisecond
 
 // slot is what a sync has while it counts. A nil slot is that of no limit.
 type slot struct {
@@ -88,12 +88,12 @@ func (s *slot) begin(writes func() []Write) {
 	}
 	s.limit.mutex.Lock()
 	defer s.limit.mutex.Unlock()
-	s.timer = time.AfterFunc(patience, func() {
+	s.timer = time.AfterFunc(gracePeriod, func() {
 		s.limit.mutex.Lock()
 		defer s.limit.mutex.Unlock()
 		if !s.left && !s.wrote && len(writes()) > 0 {
 			s.wrote = true
-			s.timer.Reset(2*s.limit.timeout - patience)
+			s.timer.Reset(2*s.limit.timeout - gracePeriod)
 			return
 		}
 		s.leave()

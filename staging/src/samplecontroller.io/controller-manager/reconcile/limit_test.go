@@ -192,7 +192,7 @@ func TestStuckSyncsHoldUpNoOthers(t *testing.T) {
 		For(loop, b.informer)
 		stop := b.run(loop, 10)
 		time.Sleep(time.Second)
-		if got := len(synced.woken()); got != 10 {
+		if got := len(synced.enqueued()); got != 10 {
 			b.Errorf("%d objects were synced, want 10", got)
 		}
 		close(end)

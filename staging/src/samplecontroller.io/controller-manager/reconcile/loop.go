@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
+
+	"samplecontroller.io/controller-manager/internal/ordering"
 )
 
 // SyncFunc brings one object to where it should be. It is called by several
@@ -20,7 +22,7 @@ import (
 //
 // A nil error settles the key; if requeueAfter is positive it is synced again
 // after that time. Any error is retried with backoff, so a mistake that only a
-// user can mend is not an error: write it into the object's status and return
+// user can fix is not an error: write it into the object's status and return
 // nil. The logger in ctx carries the controller's name and the key.
 //
 // ctx does not end when the loop is stopped: a sync that has begun is let
@@ -28,32 +30,32 @@ import (
 // [WithTimeout].
 type SyncFunc func(ctx context.Context, key cache.ObjectName) (requeueAfter time.Duration, err error)
 
-// Loop feeds the keys that its watches wake to its SyncFunc. Make it with
+// Loop feeds the keys that its watches enqueue to its SyncFunc. Make it with
 // [New], tell it what to watch with [For] and [Watch], then call [Loop.Run].
 type Loop struct {
-	name     string
-	queue    string
-	sync     SyncFunc
-	watches  []watch
-	workers  int
-	observe  Observer
-	resyncs  bool
-	timeout  time.Duration
-	limit    *limit
-	sources  Sources
-	progress *progress
+	name    string
+	queue   string
+	sync    SyncFunc
+	watches []watch
+	workers int
+	observe Observer
+	resyncs bool
+	timeout time.Duration
+	limit   *limit
+	sources Sources
+	tracker *tracker
 }
 
-// watch is one informer that wakes keys.
+// watch is one informer that enqueues keys.
 type watch struct {
 	store cache.Store
 	// add adds a handler to the informer and returns what there is to wait for and how
 	// to take the handler off again.
-	add func(ctx context.Context, wake wakeFunc) (registered, error)
+	add func(ctx context.Context, enqueue enqueueFunc) (registered, error)
 }
 
-// wakeFunc wakes a key that an event of an object of a resourceVersion concerns.
-type wakeFunc func(key cache.ObjectName, version, trigger string)
+// enqueueFunc enqueues a key that an event of an object of a resourceVersion concerns.
+type enqueueFunc func(key cache.ObjectName, version, trigger string)
 
 type registered struct {
 	synced []cache.DoneChecker
@@ -64,12 +66,12 @@ type registered struct {
 // runs, and nothing is to be cleaned up, before [Loop.Run].
 func New(name string, sync SyncFunc, opts ...Option) *Loop {
 	l := &Loop{
-		name:     name,
-		queue:    name,
-		sync:     sync,
-		workers:  1,
-		observe:  func(context.Context, Outcome) {},
-		progress: newProgress(),
+		name:    name,
+		queue:   name,
+		sync:    sync,
+		workers: 1,
+		observe: func(context.Context, Outcome) {},
+		tracker: newTracker(),
 	}
 	for _, opt := range opts {
 		opt(l)
@@ -95,10 +97,10 @@ func (l *Loop) Validate() error {
 	return nil
 }
 
-// Run syncs keys until ctx ends. Then it stops waking keys, lets each worker finish the sync
+// Run syncs keys until ctx ends. Then it stops enqueuing keys, lets each worker finish the sync
 // that it is in, and returns nil. It returns an error only if it could not begin.
 //
-// While what its informers read is not served, it rests: see [WithSources].
+// While an API that its informers read is unavailable, it is paused: see [WithSources].
 func (l *Loop) Run(ctx context.Context) error {
 	if l.workers < 1 {
 		return l.Validate()
@@ -108,7 +110,7 @@ func (l *Loop) Run(ctx context.Context) error {
 		logger = klog.LoggerWithValues(logger, "queue", l.queue)
 	}
 	ctx = klog.NewContext(ctx, logger)
-	defer l.progress.rest(nil)
+	defer l.tracker.pause(nil)
 	for {
 		served, stop, ok := l.whileServed(ctx)
 		if !ok {
@@ -124,17 +126,17 @@ func (l *Loop) Run(ctx context.Context) error {
 
 // work syncs keys until ctx ends.
 func (l *Loop) work(ctx context.Context) error {
-	defer l.progress.rest(nil) // the keys go with their queue, also if the next begins at once
-	backlog := newBacklog()
+	defer l.tracker.pause(nil) // the keys go with their queue, also if the next begins at once
+	backlog := ordering.NewBacklog()
 	rateLimiter := newRateLimiter()
-	queue := newQueue(l.queue, rateLimiter, newOrder(backlog))
+	queue := newQueue(l.queue, rateLimiter, ordering.New(backlog))
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer queue.ShutDown()
 
 	synced, removeAll, err := l.register(ctx, func(key cache.ObjectName, version, trigger string) {
-		if !backlog.hold(key, version) {
-			l.progress.wake(key, trigger, time.Now())
+		if !backlog.Hold(key, version) {
+			l.tracker.enqueue(key, trigger, time.Now())
 			queue.Add(key)
 		}
 	})
@@ -150,7 +152,7 @@ func (l *Loop) work(ctx context.Context) error {
 	}
 	logger.Info("Starting workers", "workers", l.workers)
 	defer logger.Info("Stopping workers")
-	l.progress.work()
+	l.tracker.work()
 	l.limit.start(l.workers)
 	worker := &worker{Loop: l, queue: queue, rateLimiter: rateLimiter}
 	for range l.workers {
@@ -164,8 +166,8 @@ func (l *Loop) work(ctx context.Context) error {
 		})
 	}
 	// To workers that wait: the first key is synced before the last is added.
-	backlog.release(func(key cache.ObjectName) {
-		l.progress.wake(key, triggerStart, time.Time{})
+	backlog.Release(func(key cache.ObjectName) {
+		l.tracker.enqueue(key, triggerStart, time.Time{})
 		queue.Add(key)
 	})
 	<-ctx.Done()
@@ -184,7 +186,7 @@ func newQueue(name string, rateLimiter workqueue.TypedRateLimiter[cache.ObjectNa
 
 // register adds all handlers. The returned function takes off those that were
 // added and waits until none of them runs.
-func (l *Loop) register(ctx context.Context, wake wakeFunc) ([]cache.DoneChecker, func(), error) {
+func (l *Loop) register(ctx context.Context, enqueue enqueueFunc) ([]cache.DoneChecker, func(), error) {
 	var synced []cache.DoneChecker
 	var removes []func() error
 	removeAll := func() {
@@ -195,7 +197,7 @@ func (l *Loop) register(ctx context.Context, wake wakeFunc) ([]cache.DoneChecker
 		}
 	}
 	for _, watch := range l.watches {
-		r, err := watch.add(ctx, wake)
+		r, err := watch.add(ctx, enqueue)
 		if err != nil {
 			return nil, removeAll, fmt.Errorf("adding event handler of %s: %w", l.name, err)
 		}

@@ -46,9 +46,9 @@ func WithTimeout(timeout time.Duration) Option {
 	return func(l *Loop) { l.timeout = timeout }
 }
 
-// WithSources has the loop rest while what one of its informers reads is not served,
-// because its API is not there or permission is missing. It begins anew, with a full
-// resync, when the informers have caught up.
+// WithSources pauses the loop while one of its informers cannot read its API, because the
+// API is not there or permission is missing. The loop starts again, with a full resync, when
+// the informers have caught up.
 func WithSources(sources Sources) Option {
 	return func(l *Loop) { l.sources = sources }
 }
@@ -107,7 +107,7 @@ type Outcome struct {
 	Controller string `json:"-"`
 	// Key is the namespace and name of the object that was synced.
 	Key string `json:"key"`
-	// Trigger is what woke the key: what happened to which kind, or one of "start",
+	// Trigger is what enqueued the key: what happened to which kind, or one of "start",
 	// "retry" and "requeue".
 	Trigger string `json:"trigger,omitempty"`
 	// Began is when the sync began, Duration how long it took.
@@ -126,6 +126,6 @@ type Outcome struct {
 	Writes []Write `json:"writes,omitempty"`
 }
 
-// Observer is told of each outcome, after the key's next turn has been decided.
+// Observer is told of each outcome, after it was decided when the key is next synced.
 // Several workers call it at once; it must not block.
 type Observer func(ctx context.Context, outcome Outcome)

@@ -11,11 +11,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/tools/cache"
+
+	"samplecontroller.io/controller-manager/internal/ordering"
 )
 
 // inOrder returns the keys of calls in the order in which they were synced.
 func (s *syncs) inOrder() []string {
-	s.woken() // nothing happens any more
+	s.enqueued() // nothing happens any more
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	var keys []string
@@ -78,46 +80,16 @@ func TestWhatChangesMeanwhileComesBeforeTheBacklog(t *testing.T) {
 	})
 }
 
-// TestAFloodOfChangesDoesNotStopTheBacklog has a key of which there is always more to do.
-func TestAFloodOfChangesDoesNotStopTheBacklog(t *testing.T) {
-	backlog := newBacklog()
-	order := newOrder(backlog)
-	busy, old := cache.NewObjectName("default", "busy"), cache.NewObjectName("default", "old")
-	if !backlog.hold(old, "1") {
-		t.Error("a key was not held before the workers started")
-	}
-	backlog.release(order.Push)
-	if backlog.hold(busy, "2") {
-		t.Error("a key was held after the workers have started")
-	}
-	order.Push(busy)
-	for i := range backlogShare {
-		if order.Len() != 2 {
-			t.Errorf("%d keys wait, want 2", order.Len())
-		}
-		if order.Pop() == old {
-			t.Logf("after %d of the others", i)
-			order.Push(old) // it is like others now
-			if got := []cache.ObjectName{order.Pop(), order.Pop()}; got[0] != busy || got[1] != old {
-				t.Errorf("then %v, want %v and %v", got, busy, old)
-			}
-			return
-		}
-		order.Push(busy)
-	}
-	t.Errorf("the backlog was not looked at among %d keys", backlogShare)
-}
-
-// TestAKeyThatIsWokenWhileTheBacklogIsReleased comes once, and at once.
-func TestAKeyThatIsWokenWhileTheBacklogIsReleased(t *testing.T) {
-	backlog := newBacklog()
-	queue := newQueue("", newRateLimiter(), newOrder(backlog))
+// TestAKeyThatIsEnqueuedWhileTheBacklogIsReleased comes once, and at once.
+func TestAKeyThatIsEnqueuedWhileTheBacklogIsReleased(t *testing.T) {
+	backlog := ordering.NewBacklog()
+	queue := newQueue("", newRateLimiter(), ordering.New(backlog))
 	defer queue.ShutDown()
 	a, b, c := cache.NewObjectName("default", "a"), cache.NewObjectName("default", "b"), cache.NewObjectName("default", "c")
 	for i, key := range []cache.ObjectName{a, b, c} {
-		backlog.hold(key, fmt.Sprint(i+1))
+		backlog.Hold(key, fmt.Sprint(i+1))
 	}
-	backlog.release(func(key cache.ObjectName) {
+	backlog.Release(func(key cache.ObjectName) {
 		if key == c {
 			queue.Add(a)
 		}

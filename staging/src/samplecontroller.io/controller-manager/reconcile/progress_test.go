@@ -128,9 +128,9 @@ func TestProgressTellsWhatFailsAndWhenItIsTriedAgain(t *testing.T) {
 		broken.Store(false)
 		time.Sleep(time.Hour)
 		p = l.Progress(all)
-		expectTurns(t, "delayed when it is mended", p.Delayed)
+		expectTurns(t, "delayed when it is repaired", p.Delayed)
 		if p.Failing != 0 {
-			t.Errorf("%d keys fail when it is mended, want none", p.Failing)
+			t.Errorf("%d keys fail when it is repaired, want none", p.Failing)
 		}
 		if got := p.Recent[0]; got.Key != foo.String() || got.Trigger != "retry" || got.EventToDone != 35*time.Millisecond {
 			t.Errorf("last sync: %+v, want a retry of %v, 35ms after the event", got, foo)
@@ -252,7 +252,7 @@ func TestAHandlerThatPanicsIsAnErrorOfItsObjectAlone(t *testing.T) {
 		for range 3 {
 			b.server.Modify(configMap("poison", "a"))
 			b.server.Modify(configMap("good", "b"))
-			expectWoken(t, &s, "by the good one", "default/b")
+			expectEnqueued(t, &s, "by the good one", "default/b")
 		}
 		p := l.Progress(all)
 		if p.Lost == 0 || len(p.Failures) != p.Lost || p.Failures[0].Key != "default/poison" {

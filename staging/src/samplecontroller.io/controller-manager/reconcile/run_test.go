@@ -56,13 +56,13 @@ func TestASecondRunBeginsWithAFullResyncFromMemory(t *testing.T) {
 		For(l, b.informer)
 		for _, term := range []string{"first", "second", "third"} {
 			stop := b.run(l, 1)
-			expectWoken(t, &s, "in the "+term+" term", "default/bar", "default/foo")
+			expectEnqueued(t, &s, "in the "+term+" term", "default/bar", "default/foo")
 			if err := stop(); err != nil {
 				t.Errorf("Run: %v", err)
 			}
 		}
 		b.server.Modify(configMap("foo"))
-		expectWoken(t, &s, "between terms")
+		expectEnqueued(t, &s, "between terms")
 	})
 }
 
@@ -111,15 +111,15 @@ func TestWorkersSyncDifferentKeysAtOnceAndNeverTheSame(t *testing.T) {
 		l := New(loopName, s.sync)
 		For(l, b.informer)
 		defer b.run(l, 3)()
-		expectWoken(t, &s, "at once", "default/bar", "default/foo")
+		expectEnqueued(t, &s, "at once", "default/bar", "default/foo")
 
 		b.server.Modify(configMap("foo"))
 		b.server.Modify(configMap("foo"))
-		expectWoken(t, &s, "while it is synced")
+		expectEnqueued(t, &s, "while it is synced")
 		time.Sleep(time.Minute)
-		expectWoken(t, &s, "afterwards, and once", "default/foo")
+		expectEnqueued(t, &s, "afterwards, and once", "default/foo")
 		time.Sleep(time.Minute)
-		expectWoken(t, &s, "after that")
+		expectEnqueued(t, &s, "after that")
 	})
 }
 

@@ -38,7 +38,7 @@ func (l *Loop) whileServed(ctx context.Context) (served context.Context, stop fu
 			served, stop = l.untilUnserved(ctx, stores, changed)
 			return served, stop, true
 		}
-		l.progress.rest(err)
+		l.tracker.pause(err)
 		select {
 		case <-changed:
 		case <-ctx.Done():
@@ -62,7 +62,7 @@ func (l *Loop) untilUnserved(ctx context.Context, stores []cache.Store, changed 
 			}
 			err, next := l.sources.Served(stores...)
 			if err != nil {
-				klog.FromContext(ctx).Info("Resting until what is read is served again", "reason", err.Error())
+				klog.FromContext(ctx).Info("Pausing: a watched API is unavailable", "reason", err.Error())
 				cancel()
 				return
 			}

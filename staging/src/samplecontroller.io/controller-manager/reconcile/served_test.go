@@ -55,7 +55,7 @@ func TestALoopRestsWhileItsSourcesAreNotServed(t *testing.T) {
 		For(l, b.informer)
 		stop := b.run(l, 1)
 		began := time.Now()
-		expectWoken(t, &s, "before it is served")
+		expectEnqueued(t, &s, "before it is served")
 		if p := l.Progress(all); p.Working || p.Blocker != errAbsent || !p.Since.Equal(began) {
 			t.Errorf("working %t, blocker %v since %v, want %v since %v", p.Working, p.Blocker, p.Since, errAbsent, began)
 		}
@@ -66,18 +66,18 @@ func TestALoopRestsWhileItsSourcesAreNotServed(t *testing.T) {
 		for range 3 {
 			time.Sleep(time.Minute)
 			sources.become(nil)
-			expectWoken(t, &s, "when it is served: a full resync", "default/foo")
+			expectEnqueued(t, &s, "when it is served: a full resync", "default/foo")
 			if p := l.Progress(all); !p.Working || p.Blocker != nil || !p.Since.Equal(time.Now()) {
 				t.Errorf("working %t, blocker %v since %v, want neither blocker nor past", p.Working, p.Blocker, p.Since)
 			}
 			b.server.Modify(configMap("foo"))
-			expectWoken(t, &s, "while it is served", "default/foo")
+			expectEnqueued(t, &s, "while it is served", "default/foo")
 
 			time.Sleep(time.Minute)
 			sources.become(errAbsent)
 			synctest.Wait()
 			b.server.Modify(configMap("foo"))
-			expectWoken(t, &s, "when it is no longer served")
+			expectEnqueued(t, &s, "when it is no longer served")
 			if p := l.Progress(all); p.Working || p.Blocker != errAbsent || !p.Since.Equal(time.Now()) {
 				t.Errorf("working %t, blocker %v since %v, want %v since now", p.Working, p.Blocker, p.Since, errAbsent)
 			}
@@ -88,7 +88,7 @@ func TestALoopRestsWhileItsSourcesAreNotServed(t *testing.T) {
 	})
 }
 
-// What changes without a reason to rest, or to go on resting, changes nothing.
+// A change that neither pauses nor resumes the loop changes nothing.
 // The API goes and is back while a sync runs: the loop begins again without a pause.
 func TestKeysOfADroppedQueueAreForgotten(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
@@ -142,9 +142,9 @@ func TestALoopMindsOnlyWhetherItsSourcesAreServed(t *testing.T) {
 			t.Errorf("blocker %v since %v, want %v since %v, when it paused", p.Blocker, p.Since, errBroken, began)
 		}
 		sources.become(nil)
-		expectWoken(t, &s, "when it is served", "default/foo")
+		expectEnqueued(t, &s, "when it is served", "default/foo")
 		sources.become(nil)
-		expectWoken(t, &s, "when it is still served")
+		expectEnqueued(t, &s, "when it is still served")
 		if err := stop(); err != nil {
 			t.Errorf("Run: %v", err)
 		}

@@ -58,9 +58,9 @@ func TestNothingIsSyncedBeforeTheInformersAre(t *testing.T) {
 		defer b.run(l, 2)()
 
 		time.Sleep(time.Hour)
-		expectWoken(t, &s, "while one informer has not synced")
+		expectEnqueued(t, &s, "while one informer has not synced")
 		close(slow.open)
-		expectWoken(t, &s, "when all have", "default/a", "default/foo")
+		expectEnqueued(t, &s, "when all have", "default/a", "default/foo")
 	})
 }
 
@@ -85,9 +85,9 @@ func TestNothingIsSyncedBeforeTheHandlersHaveSeenTheStore(t *testing.T) {
 		defer b.run(l, 2)()
 
 		time.Sleep(time.Hour)
-		expectWoken(t, &s, "while a handler is at work")
+		expectEnqueued(t, &s, "while a handler is at work")
 		close(seen)
-		expectWoken(t, &s, "when it is done", "default/a", "default/foo")
+		expectEnqueued(t, &s, "when it is done", "default/a", "default/foo")
 	})
 }
 
@@ -113,7 +113,7 @@ func TestRunThatIsStoppedBeforeTheInformersSyncedLeavesNothing(t *testing.T) {
 				}
 				// Its handler is gone: what the informer sees now, nobody hears.
 				close(slow.open)
-				expectWoken(t, &s, "after the end of Run")
+				expectEnqueued(t, &s, "after the end of Run")
 				if got := b.logged(0); len(got) > 0 {
 					t.Errorf("logged %q, want nothing: no worker was started", got)
 				}
@@ -135,7 +135,7 @@ func TestRunWithAnEndedContextDoesNothing(t *testing.T) {
 		if err := l.Run(ctx); err != nil {
 			t.Errorf("Run: %v", err)
 		}
-		expectWoken(t, &s, "by a Run that had ended before it began")
+		expectEnqueued(t, &s, "by a Run that had ended before it began")
 	})
 }
 
@@ -159,7 +159,7 @@ func TestRunThatCannotBeginTakesBackWhatItBegan(t *testing.T) {
 			t.Errorf("Run: error %v, want one that wraps %q and names %s", err, errNoHandler, loopName)
 		}
 		b.server.Add(configMap("foo"))
-		expectWoken(t, &s, "after a Run that failed")
+		expectEnqueued(t, &s, "after a Run that failed")
 	})
 }
 

@@ -20,24 +20,26 @@ type Object interface {
 	GetResourceVersion() string
 }
 
-// For wakes the key of each object of informer that is added, changed or
+// For enqueues the key of each object of informer that is added, changed or
 // deleted: the kind that the controller is for.
 func For[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T]) {
-	add(l, informer, func(ctx context.Context, e events, wake wakeFunc) (registered, error) {
+	add(l, informer, func(ctx context.Context, e events, enqueue enqueueFunc) (registered, error) {
 		return register(ctx, informer, cache.TypedResourceEventHandlerDetailedFuncs[T]{
-			AddFunc: func(obj T, _ bool) { wake(nameOf(obj), obj.GetResourceVersion(), e.added) },
+			AddFunc: func(obj T, _ bool) { enqueue(nameOf(obj), obj.GetResourceVersion(), e.added) },
 			UpdateFunc: func(oldObj, newObj T) {
 				if delivers(l, oldObj, newObj) {
-					wake(nameOf(newObj), newObj.GetResourceVersion(), e.changed)
+					enqueue(nameOf(newObj), newObj.GetResourceVersion(), e.changed)
 				}
 			},
-			DeleteFunc: func(deleted cache.DeletedObject[T]) { wake(deleted.GetObjectName(), lastVersion(deleted), e.deleted) },
+			DeleteFunc: func(deleted cache.DeletedObject[T]) {
+				enqueue(deleted.GetObjectName(), lastVersion(deleted), e.deleted)
+			},
 		})
 	})
 }
 
-// Watch wakes keys that depend on an object of informer, for example those of
-// its owners. On a change the keys of the old and of the new object are woken,
+// Watch enqueues keys that depend on an object of informer, for example those of
+// its owners. On a change the keys of the old and of the new object are enqueued,
 // because a dependent may have changed hands.
 //
 // keys must be a pure function of the object and of the informers' indexes: no
@@ -49,50 +51,50 @@ func Watch[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], keys f
 // WatchChanges is like [Watch], but of updates it minds only those that concerns
 // returns true for. It has to be as pure as keys.
 func WatchChanges[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], concerns func(oldObj, newObj T) bool, keys func(T) []cache.ObjectName) {
-	add(l, informer, func(ctx context.Context, e events, wake wakeFunc) (registered, error) {
-		// A key that several objects concern is woken once: a worker may be faster
+	add(l, informer, func(ctx context.Context, e events, enqueue enqueueFunc) (registered, error) {
+		// A key that several objects concern is enqueued once: a worker may be faster
 		// than the second time.
-		wakeAll := func(version, trigger string, objs ...T) {
+		enqueueAll := func(version, trigger string, objs ...T) {
 			all := sets.New[cache.ObjectName]()
 			for _, obj := range objs {
 				all.Insert(keys(obj)...)
 			}
 			for key := range all {
-				wake(key, version, trigger)
+				enqueue(key, version, trigger)
 			}
 		}
 		return register(ctx, informer, cache.TypedResourceEventHandlerDetailedFuncs[T]{
 			AddFunc: func(obj T, _ bool) {
-				l.safely(ctx, e.added, nameOf(obj), func() { wakeAll(obj.GetResourceVersion(), e.added, obj) })
+				l.safely(ctx, e.added, nameOf(obj), func() { enqueueAll(obj.GetResourceVersion(), e.added, obj) })
 			},
 			UpdateFunc: func(oldObj, newObj T) {
 				l.safely(ctx, e.changed, nameOf(newObj), func() {
 					if delivers(l, oldObj, newObj) && concerns(oldObj, newObj) {
-						wakeAll(newObj.GetResourceVersion(), e.changed, oldObj, newObj)
+						enqueueAll(newObj.GetResourceVersion(), e.changed, oldObj, newObj)
 					}
 				})
 			},
 			DeleteFunc: func(deleted cache.DeletedObject[T]) {
-				// Without a last state nothing is known of whom to wake. Those
-				// concerned were woken when the object was last seen.
+				// Without a last state it is not known which keys to enqueue. They
+				// were enqueued when the object was last seen.
 				if none := *new(T); deleted.OptionalObj != none {
-					l.safely(ctx, e.deleted, nameOf(deleted.OptionalObj), func() { wakeAll(lastVersion(deleted), e.deleted, deleted.OptionalObj) })
+					l.safely(ctx, e.deleted, nameOf(deleted.OptionalObj), func() { enqueueAll(lastVersion(deleted), e.deleted, deleted.OptionalObj) })
 				}
 			},
 		})
 	})
 }
 
-// WatchDeletions wakes the keys that keys returns for an object that was deleted, in
+// WatchDeletions enqueues the keys that keys returns for an object that was deleted, in
 // its last known state. It is for what is only known then, so keys may note it.
 func WatchDeletions[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], keys func(T) []cache.ObjectName) {
-	add(l, informer, func(ctx context.Context, e events, wake wakeFunc) (registered, error) {
+	add(l, informer, func(ctx context.Context, e events, enqueue enqueueFunc) (registered, error) {
 		return register(ctx, informer, cache.TypedResourceEventHandlerDetailedFuncs[T]{
 			DeleteFunc: func(deleted cache.DeletedObject[T]) {
 				if none := *new(T); deleted.OptionalObj != none {
 					l.safely(ctx, e.deleted, nameOf(deleted.OptionalObj), func() {
 						for _, key := range keys(deleted.OptionalObj) {
-							wake(key, lastVersion(deleted), e.deleted)
+							enqueue(key, lastVersion(deleted), e.deleted)
 						}
 					})
 				}
@@ -101,33 +103,33 @@ func WatchDeletions[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T
 	})
 }
 
-// events are what the events of an informer are called where people read what woke a
+// events are what the events of an informer are called where people read what enqueued a
 // key.
 type events struct {
 	added, changed, deleted string
 }
 
 // add adds a watch of an informer to the loop.
-func add[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], addHandler func(context.Context, events, wakeFunc) (registered, error)) {
+func add[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], addHandler func(context.Context, events, enqueueFunc) (registered, error)) {
 	l.watches = append(l.watches, watch{
 		store: informer.GetStore(),
-		add: func(ctx context.Context, wake wakeFunc) (registered, error) {
+		add: func(ctx context.Context, enqueue enqueueFunc) (registered, error) {
 			what := reflect.TypeFor[T]().String()
 			if l.sources != nil {
 				what = l.sources.Resource(informer.GetStore())
 			}
-			return addHandler(ctx, events{what + " added", what + " changed", what + " deleted"}, wake)
+			return addHandler(ctx, events{what + " added", what + " changed", what + " deleted"}, enqueue)
 		},
 	})
 }
 
-// safely handles an event of an object. If that panics, the event is lost: whom it would
-// have woken is not known. No other event is.
+// safely handles an event of an object. If that panics, the event is lost: which keys it would
+// have enqueued is not known. No other event is.
 func (l *Loop) safely(ctx context.Context, event string, name cache.ObjectName, handle func()) {
 	defer func() {
 		if value := recover(); value != nil {
 			err := &PanicError{Value: value, Stack: debug.Stack()}
-			l.progress.lose(name, event, err)
+			l.tracker.lose(name, event, err)
 			klog.FromContext(ctx).Error(err, "Event handler panicked, the event is lost", "event", event, "object", name, "stack", string(err.Stack))
 		}
 	}()

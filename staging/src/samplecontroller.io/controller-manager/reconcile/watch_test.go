@@ -13,11 +13,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// expectWoken checks which keys were woken since the last check.
-func expectWoken(t *testing.T, s *syncs, when string, want ...string) {
+// expectEnqueued checks which keys were enqueued since the last check.
+func expectEnqueued(t *testing.T, s *syncs, when string, want ...string) {
 	t.Helper()
-	if diff := cmp.Diff(want, s.woken()); diff != "" {
-		t.Errorf("woken %s (-want +got):\n%s", when, diff)
+	if diff := cmp.Diff(want, s.enqueued()); diff != "" {
+		t.Errorf("enqueued %s (-want +got):\n%s", when, diff)
 	}
 	s.reset()
 }
@@ -32,13 +32,13 @@ func TestForWakesTheObjectItself(t *testing.T) {
 		For(l, b.informer)
 		defer b.run(l, 1)()
 
-		expectWoken(t, &s, "by the initial list", "default/bar", "default/foo")
+		expectEnqueued(t, &s, "by the initial list", "default/bar", "default/foo")
 		b.server.Add(configMap("new"))
-		expectWoken(t, &s, "by an addition", "default/new")
+		expectEnqueued(t, &s, "by an addition", "default/new")
 		b.server.Modify(configMap("foo", "changed"))
-		expectWoken(t, &s, "by a change", "default/foo")
+		expectEnqueued(t, &s, "by a change", "default/foo")
 		b.server.Delete(configMap("foo"))
-		expectWoken(t, &s, "by a deletion", "default/foo")
+		expectEnqueued(t, &s, "by a deletion", "default/foo")
 	})
 }
 
@@ -52,21 +52,21 @@ func TestWatchWakesWhomTheObjectConcerns(t *testing.T) {
 		Watch(l, b.informer, owners)
 		defer b.run(l, 1)()
 
-		expectWoken(t, &s, "by the initial list", "default/a")
+		expectEnqueued(t, &s, "by the initial list", "default/a")
 		b.server.Add(configMap("new", "b", "c"))
-		expectWoken(t, &s, "by an addition", "default/b", "default/c")
+		expectEnqueued(t, &s, "by an addition", "default/b", "default/c")
 		b.server.Modify(configMap("foo", "d"))
-		expectWoken(t, &s, "by a change of hands, the old and the new owner", "default/a", "default/d")
+		expectEnqueued(t, &s, "by a change of hands, the old and the new owner", "default/a", "default/d")
 		b.server.Modify(configMap("foo", "d", "e"))
-		expectWoken(t, &s, "by a change under the same owner, it and the new one, once", "default/d", "default/e")
+		expectEnqueued(t, &s, "by a change under the same owner, it and the new one, once", "default/d", "default/e")
 		b.server.Modify(configMap("foo", "d"))
-		expectWoken(t, &s, "when one of two let go, both", "default/d", "default/e")
+		expectEnqueued(t, &s, "when one of two let go, both", "default/d", "default/e")
 		b.server.Modify(configMap("foo"))
-		expectWoken(t, &s, "when it was let go, the old owner", "default/d")
+		expectEnqueued(t, &s, "when it was let go, the old owner", "default/d")
 		b.server.Modify(configMap("foo", "a"))
-		expectWoken(t, &s, "when it was adopted, the new owner", "default/a")
+		expectEnqueued(t, &s, "when it was adopted, the new owner", "default/a")
 		b.server.Delete(configMap("foo", "a"))
-		expectWoken(t, &s, "by a deletion", "default/a")
+		expectEnqueued(t, &s, "by a deletion", "default/a")
 	})
 }
 
@@ -81,13 +81,13 @@ func TestWatchChangesMindsOnlyUpdatesThatConcern(t *testing.T) {
 		}, owners)
 		defer b.run(l, 1)()
 
-		expectWoken(t, &s, "by the initial list", "default/a")
+		expectEnqueued(t, &s, "by the initial list", "default/a")
 		b.server.Modify(configMap("foo", "a"))
-		expectWoken(t, &s, "by a change that does not concern")
+		expectEnqueued(t, &s, "by a change that does not concern")
 		b.server.Modify(configMap("foo", "b"))
-		expectWoken(t, &s, "by one that does", "default/a", "default/b")
+		expectEnqueued(t, &s, "by one that does", "default/a", "default/b")
 		b.server.Delete(configMap("foo", "b"))
-		expectWoken(t, &s, "by a deletion", "default/b")
+		expectEnqueued(t, &s, "by a deletion", "default/b")
 	})
 }
 
@@ -100,11 +100,11 @@ func TestWatchDeletionsMindsOnlyDeletions(t *testing.T) {
 		WatchDeletions(l, b.informer, owners)
 		defer b.run(l, 1)()
 
-		expectWoken(t, &s, "by the initial list")
+		expectEnqueued(t, &s, "by the initial list")
 		b.server.Modify(configMap("foo", "b"))
-		expectWoken(t, &s, "by a change")
+		expectEnqueued(t, &s, "by a change")
 		b.server.Delete(configMap("foo", "b"))
-		expectWoken(t, &s, "by a deletion", "default/b")
+		expectEnqueued(t, &s, "by a deletion", "default/b")
 	})
 }
 
@@ -119,7 +119,7 @@ func TestSeveralWatchesWakeOneKeyOnce(t *testing.T) {
 		For(l, b.informer)
 		Watch(l, others, owners)
 		defer b.run(l, 1)()
-		expectWoken(t, &s, "by the initial lists", "default/foo")
+		expectEnqueued(t, &s, "by the initial lists", "default/foo")
 	})
 }
 
@@ -141,10 +141,10 @@ func TestADeletionThatWasMissedWakesTheObjectAndWhomItConcerned(t *testing.T) {
 		For(l, b.informer)
 		Watch(l, b.informer, owners)
 		defer b.run(l, 1)()
-		expectWoken(t, &s, "by the initial list", "default/a", "default/foo")
+		expectEnqueued(t, &s, "by the initial list", "default/a", "default/foo")
 
 		missedDeletion(b, configMap("foo", "a"))
-		expectWoken(t, &s, "by the relist", "default/a", "default/foo")
+		expectEnqueued(t, &s, "by the relist", "default/a", "default/foo")
 	})
 }
 
@@ -162,7 +162,7 @@ func TestATombstoneWithoutObjectWakesTheObjectAlone(t *testing.T) {
 		for _, handler := range b.informer.handlers {
 			handler.OnDelete(lost)
 		}
-		expectWoken(t, &s, "by the tombstone", "default/foo")
+		expectEnqueued(t, &s, "by the tombstone", "default/foo")
 	})
 }
 
@@ -185,16 +185,16 @@ func TestResyncsAreDroppedUnlessAskedFor(t *testing.T) {
 				For(l, b.informer)
 				Watch(l, b.informer, owners)
 				defer b.run(l, 1)()
-				expectWoken(t, &s, "by the initial list", "default/a", "default/foo")
+				expectEnqueued(t, &s, "by the initial list", "default/a", "default/foo")
 
 				time.Sleep(time.Minute + time.Second)
-				expectWoken(t, &s, "by the resync", tc.want...)
+				expectEnqueued(t, &s, "by the resync", tc.want...)
 			})
 		})
 	}
 }
 
-// A relist repeats every object; what has not changed wakes nobody.
+// A relist repeats every object; what has not changed enqueues nothing.
 func TestARelistWakesOnlyWhatChanged(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		b.server.Add(configMap("same", "a"))
@@ -205,12 +205,12 @@ func TestARelistWakesOnlyWhatChanged(t *testing.T) {
 		For(l, b.informer)
 		Watch(l, b.informer, owners)
 		defer b.run(l, 1)()
-		expectWoken(t, &s, "by the initial list", "default/a", "default/b", "default/changed", "default/same")
+		expectEnqueued(t, &s, "by the initial list", "default/a", "default/b", "default/changed", "default/same")
 
 		time.Sleep(2 * time.Second)
 		b.server.ModifyDropWatch(configMap("changed", "c"))
 		b.server.ResetWatch()
 		time.Sleep(time.Minute)
-		expectWoken(t, &s, "by the relist", "default/b", "default/c", "default/changed")
+		expectEnqueued(t, &s, "by the relist", "default/b", "default/c", "default/changed")
 	})
 }

@@ -45,7 +45,7 @@ func (w *worker) processNext(ctx context.Context) bool {
 	// would not know whether the write was made.
 	ctx = klog.NewContext(context.WithoutCancel(ctx), logger)
 	start := time.Now()
-	trigger, event := w.progress.begin(key, start)
+	trigger, event := w.tracker.begin(key, start)
 	recorded, written := WithRecorder(ctx)
 	slot.begin(written)
 	requeueAfter, err := w.syncSafely(recorded, key)
@@ -54,7 +54,7 @@ func (w *worker) processNext(ctx context.Context) bool {
 		Result: resultOf(requeueAfter, err), Err: err, Error: truncate.Error(err), Writes: written(),
 	}
 	after := w.next(key, outcome, requeueAfter)
-	outcome.EventToDone = w.progress.end(key, outcome, event, after, w.queue.NumRequeues(key))
+	outcome.EventToDone = w.tracker.end(key, outcome, event, after, w.queue.NumRequeues(key))
 	slot.release(outcome.Writes)
 	w.log(logger, outcome, w.queue.NumRequeues(key))
 	w.observe(ctx, outcome)
@@ -84,7 +84,7 @@ func resultOf(requeueAfter time.Duration, err error) Result {
 	}
 }
 
-// next gives the key its next turn, and returns after how long that is; 0: there is none.
+// next enqueues the key again if need be, and returns after how long; 0: not at all.
 func (w *worker) next(key cache.ObjectName, o Outcome, requeueAfter time.Duration) (after time.Duration) {
 	switch o.Result {
 	case ResultSuccess:

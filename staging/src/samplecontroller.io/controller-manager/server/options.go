@@ -67,7 +67,7 @@ func (o *Options) Validate() []error {
 	errs = append(errs, o.SecureServing.Validate()...)
 	errs = append(errs, o.Authentication.Validate()...)
 	errs = append(errs, o.Authorization.Validate()...)
-	return append(errs, o.mistakes()...)
+	return append(errs, o.validateFlags()...)
 }
 
 // Config returns what the options come to. It reads the files that they name and

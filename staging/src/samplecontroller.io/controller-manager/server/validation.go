@@ -13,9 +13,9 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 )
 
-// mistakes returns what the libraries notice only when the options are applied, one
+// validateFlags returns errors that the libraries find only when the options are applied, one
 // after the other and without the name of a flag, or not at all.
-func (o *Options) mistakes() []error {
+func (o *Options) validateFlags() []error {
 	var errs []error
 	check := func(flag string, err error) {
 		if err != nil {
@@ -50,7 +50,7 @@ func notNegative(d time.Duration) error {
 	return nil
 }
 
-// checkFiles returns the first mistake in the files of certificates and keys.
+// checkFiles returns the first error in the files of certificates and keys.
 func (o *Options) checkFiles() error {
 	if key := o.SecureServing.ServerCert.CertKey; key.CertFile != "" {
 		if _, err := tls.LoadX509KeyPair(key.CertFile, key.KeyFile); err != nil {

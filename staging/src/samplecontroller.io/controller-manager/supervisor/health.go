@@ -139,11 +139,11 @@ func (t Thresholds) check(p reconcile.Progress, since time.Time) error {
 	return nil
 }
 
-// tooLong says which of the keys has had its turn for longer than most.
-func tooLong(turns reconcile.Entries, most time.Duration, what string) error {
-	for _, turn := range turns.First {
-		if time.Since(turn.Time) > most {
-			return fmt.Errorf("%s %s since %s, for more than %v", turn.Key, what, turn.Time.UTC().Format(time.RFC3339), most)
+// tooLong returns an error if one of the keys runs or waits for longer than most.
+func tooLong(entries reconcile.Entries, most time.Duration, what string) error {
+	for _, entry := range entries.First {
+		if time.Since(entry.Time) > most {
+			return fmt.Errorf("%s %s since %s, for more than %v", entry.Key, what, entry.Time.UTC().Format(time.RFC3339), most)
 		}
 	}
 	return nil

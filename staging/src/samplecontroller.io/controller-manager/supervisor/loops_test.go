@@ -105,8 +105,8 @@ func (l *looper) Run(ctx context.Context) error {
 	return nil
 }
 
-// wake wakes some objects.
-func (l *looper) wake(names ...string) {
+// enqueue enqueues some objects.
+func (l *looper) enqueue(names ...string) {
 	for _, name := range names {
 		l.server.Modify(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}})
 	}
@@ -166,9 +166,9 @@ func TestAControllerRunsIfOneOfItsLoopsDoes(t *testing.T) {
 		c.sources[1].err = errAbsent
 		s := New([]controller.Controller{c}, Options{})
 		end := begin(t, s)
-		expectState(t, s, "Running for 0s: x-controller-bars rests: "+errAbsent.Error())
+		expectState(t, s, "Running for 0s: x-controller-bars is paused: "+errAbsent.Error())
 		c.sources[0].become(errAbsent)
-		expectState(t, s, "WaitingForAPI for 0s: x-controller-foos rests: "+errAbsent.Error()+"; x-controller-bars rests: "+errAbsent.Error())
+		expectState(t, s, "WaitingForAPI for 0s: x-controller-foos is paused: "+errAbsent.Error()+"; x-controller-bars is paused: "+errAbsent.Error())
 		c.sources[0].become(errForbidden)
 		expectState(t, s, "Degraded for 0s: "+errForbidden.Error())
 		c.sources[0].become(nil)
@@ -205,23 +205,23 @@ func TestLackOfProgressIsUnhealthy(t *testing.T) {
 	hang := func(context.Context, cache.ObjectName) (time.Duration, error) { time.Sleep(time.Hour); return 0, nil }
 	fail := func(context.Context, cache.ObjectName) (time.Duration, error) { return 0, errBroken }
 	tests := map[string]struct {
-		sync reconcile.SyncFunc
-		wake []string
+		sync    reconcile.SyncFunc
+		enqueue []string
 		// healthy is for how long, then what the check says.
 		healthy    time.Duration
 		want       string
 		thresholds Thresholds
 	}{
 		"a sync that runs for too long": {
-			sync: hang, wake: []string{"a"},
+			sync: hang, enqueue: []string{"a"},
 			healthy: time.Minute, want: "default/a is being synced since ",
 		},
 		"an object that waits for too long": {
-			sync: hang, wake: []string{"a", "a2"}, thresholds: Thresholds{RunningSync: time.Hour},
+			sync: hang, enqueue: []string{"a", "a2"}, thresholds: Thresholds{RunningSync: time.Hour},
 			healthy: 5 * time.Minute, want: "default/a2 waits for a worker since ",
 		},
 		"many objects that fail, and none that succeeds": {
-			sync: fail, wake: []string{"a", "b", "c", "d", "e"},
+			sync: fail, enqueue: []string{"a", "b", "c", "d", "e"},
 			healthy: 5 * time.Minute, want: "5 objects fail and none has succeeded since ",
 		},
 	}
@@ -231,8 +231,8 @@ func TestLackOfProgressIsUnhealthy(t *testing.T) {
 				c := newLooper(t, "foo-controller", tc.sync, "foo-controller")
 				s := New([]controller.Controller{c}, Options{Thresholds: tc.thresholds})
 				end := begin(t, s)
-				for _, name := range tc.wake {
-					c.wake(name)
+				for _, name := range tc.enqueue {
+					c.enqueue(name)
 					synctest.Wait() // so that they come in this order
 				}
 				time.Sleep(tc.healthy)
@@ -252,13 +252,13 @@ func TestLackOfProgressIsUnhealthy(t *testing.T) {
 // Each way that is not to be taken for one.
 func TestRestIsHealthy(t *testing.T) {
 	tests := map[string]struct {
-		sync reconcile.SyncFunc
-		wake []string
+		sync    reconcile.SyncFunc
+		enqueue []string
 	}{
 		"nothing to do":                 {sync: succeed},
-		"a long backoff of one object":  {sync: failFor("bad"), wake: []string{"bad"}},
-		"some that fail, and a success": {sync: failFor("bad"), wake: []string{"bad1", "bad2", "bad3", "bad4", "bad5", "good"}},
-		"what is put off":               {sync: func(context.Context, cache.ObjectName) (time.Duration, error) { return time.Hour, nil }, wake: []string{"a", "b", "c", "d", "e", "f"}},
+		"a long backoff of one object":  {sync: failFor("bad"), enqueue: []string{"bad"}},
+		"some that fail, and a success": {sync: failFor("bad"), enqueue: []string{"bad1", "bad2", "bad3", "bad4", "bad5", "good"}},
+		"what is put off":               {sync: func(context.Context, cache.ObjectName) (time.Duration, error) { return time.Hour, nil }, enqueue: []string{"a", "b", "c", "d", "e", "f"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -271,7 +271,7 @@ func TestRestIsHealthy(t *testing.T) {
 				}
 				end := begin(t, s)
 				for range 100 {
-					c.wake(tc.wake...)
+					c.enqueue(tc.enqueue...)
 					time.Sleep(time.Minute)
 					expectHealthy(t, s)
 				}
@@ -306,7 +306,7 @@ func TestOnlyAStuckSyncIsForARestart(t *testing.T) {
 		c := newLooper(t, "foo-controller", func(context.Context, cache.ObjectName) (time.Duration, error) { time.Sleep(time.Hour); return 0, nil }, "foo-controller")
 		s := New([]controller.Controller{c}, Options{})
 		end := begin(t, s)
-		c.wake("a")
+		c.enqueue("a")
 		time.Sleep(5 * time.Minute)
 		if err := s.LivenessCheck().Check(nil); err != nil {
 			t.Errorf("after 5m: %v", err)
@@ -329,10 +329,10 @@ func TestAStragglerIsNamedWithWhatItSyncs(t *testing.T) {
 		c := newLooper(t, "foo-controller", func(context.Context, cache.ObjectName) (time.Duration, error) { time.Sleep(time.Hour); return 0, nil }, "foo-controller")
 		s := New([]controller.Controller{c}, Options{ShutdownTimeout: 10 * time.Second})
 		end := begin(t, s)
-		c.wake("a")
+		c.enqueue("a")
 		time.Sleep(time.Second)
 		err := end()
-		if want := "controllers still running 10s after they were told to stop: foo-controller (syncs default/a since 11s)"; err == nil || err.Error() != want {
+		if want := "controllers still running 10s after they were told to stop: foo-controller (still syncing default/a after 11s)"; err == nil || err.Error() != want {
 			t.Errorf("Run: %v, want %s", err, want)
 		}
 		time.Sleep(time.Hour)
@@ -357,7 +357,7 @@ func TestMetricsTellWhatControllersDo(t *testing.T) {
 		s := New([]controller.Controller{c}, Options{Metrics: m, Disabled: []string{"bar-controller"}})
 		end := begin(t, s)
 		for _, name := range []string{"bad", "slow", "waiting"} {
-			c.wake(name)
+			c.enqueue(name)
 			synctest.Wait()
 			time.Sleep(time.Millisecond)
 		}

@@ -79,10 +79,10 @@ func (m *Metrics) CollectWithStability(all chan<- metrics.Metric) {
 	}
 }
 
-// age returns for how long the first of the turns lasts.
-func age(turns reconcile.Entries, now time.Time) time.Duration {
-	if len(turns.First) == 0 {
+// age returns for how long the first of the entries lasts.
+func age(entries reconcile.Entries, now time.Time) time.Duration {
+	if len(entries.First) == 0 {
 		return 0
 	}
-	return now.Sub(turns.First[0].Time)
+	return now.Sub(entries.First[0].Time)
 }

@@ -29,9 +29,9 @@ func TestProgressingNamesQueuesThatMayBeStuckHereAlone(t *testing.T) {
 	five := []string{"a", "b", "c", "d", "e"}
 	const stalled = "no sync succeeds: foo-controller"
 	tests := map[string]struct {
-		sync reconcile.SyncFunc
-		wake []string
-		want string
+		sync    reconcile.SyncFunc
+		enqueue []string
+		want    string
 	}{
 		"syncs do not end":            {hang, five[:1], stalled},
 		"many fail without an answer": {failBy(errBroken), five, stalled},
@@ -50,7 +50,7 @@ func TestProgressingNamesQueuesThatMayBeStuckHereAlone(t *testing.T) {
 					if err := s.Progressing(); err != nil {
 						t.Errorf("after less than 5 minutes: %v", err)
 					}
-					c.wake(tc.wake...)
+					c.enqueue(tc.enqueue...)
 					time.Sleep(time.Minute)
 				}
 				time.Sleep(time.Second)

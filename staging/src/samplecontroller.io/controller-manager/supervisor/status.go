@@ -115,10 +115,10 @@ func refused(loops []reconcile.Progress) *reconcile.Progress {
 	return nil
 }
 
-// withBlockers returns the status of a running controller whose loops may rest: all, or
+// withBlockers returns the status of a running controller whose loops may be paused: all, or
 // some of them.
 func (s Status) withBlockers() Status {
-	var resting []string
+	var paused []string
 	state, since := Starting, s.Since
 	for _, p := range s.Loops {
 		if p.Since.After(since) {
@@ -132,14 +132,14 @@ func (s Status) withBlockers() Status {
 		}
 		reason := truncate.Error(p.Blocker)
 		if p.Queue != s.Controller {
-			reason = p.Queue + " rests: " + reason
+			reason = p.Queue + " is paused: " + reason
 		}
-		resting = append(resting, reason)
+		paused = append(paused, reason)
 	}
-	if len(resting) == 0 || len(resting) < len(s.Loops) {
+	if len(paused) == 0 || len(paused) < len(s.Loops) {
 		state = Running
 	}
-	return s.become(state, strings.Join(resting, "; "), since)
+	return s.become(state, strings.Join(paused, "; "), since)
 }
 
 func (s Status) become(state State, reason string, since time.Time) Status {

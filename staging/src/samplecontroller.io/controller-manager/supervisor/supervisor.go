@@ -114,8 +114,8 @@ func (s *Supervisor) running() []string {
 // describe names the controller with the longest of its running syncs.
 func (r *runner) describe(name string) string {
 	for _, p := range r.progress(1) {
-		for _, turn := range p.Running.First {
-			return fmt.Sprintf("%s (syncs %s since %v)", name, turn.Key, time.Since(turn.Time).Round(time.Millisecond))
+		for _, entry := range p.Running.First {
+			return fmt.Sprintf("%s (still syncing %s after %v)", name, entry.Key, time.Since(entry.Time).Round(time.Millisecond))
 		}
 	}
 	return name

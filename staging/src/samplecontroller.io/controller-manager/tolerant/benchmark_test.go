@@ -1,7 +1,7 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package lenient
+package tolerant
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// BenchmarkDecode compares the decoder of a generated client with a lenient one.
+// BenchmarkDecode compares the decoder of a generated client with a tolerant one.
 func BenchmarkDecode(b *testing.B) {
 	const n = 500
 	good := make([]string, n)
@@ -29,7 +29,7 @@ func BenchmarkDecode(b *testing.B) {
 		{"bad-object", bad[n/2], false},
 		{"list-with-one-bad", list(bad...), false},
 	} {
-		for name, decoder := range map[string]runtime.Decoder{"strict": strictDecoder(), "lenient": lenientDecoder()} {
+		for name, decoder := range map[string]runtime.Decoder{"strict": strictDecoder(), "tolerant": tolerantDecoder()} {
 			if name == "strict" && !data.decodable {
 				continue
 			}

@@ -1,7 +1,7 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package lenient
+package tolerant
 
 import (
 	"fmt"
@@ -40,7 +40,7 @@ func TestClientFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(decodedList(decoded("a", "1"), standInFor("b", "2", badMessage)), got); diff != "" {
+	if diff := cmp.Diff(decodedList(decoded("a", "1"), placeholderFor("b", "2", badMessage)), got); diff != "" {
 		t.Errorf("unexpected list (-want +got):\n%s", diff)
 	}
 	if _, err := things("default").UpdateStatus(t.Context(), decoded("a", "1"), metav1.UpdateOptions{FieldManager: "m"}); err != nil {
@@ -57,8 +57,8 @@ func TestClientForRefusesSchemes(t *testing.T) {
 		add  func(*runtime.Scheme)
 		want string
 	}{
-		"without the object":  {func(s *runtime.Scheme) { s.AddKnownTypes(version, &ThingList{}) }, "*lenient.Thing as a type of example.com/v1: call AddKnownTypes"},
-		"without the list":    {func(s *runtime.Scheme) { s.AddKnownTypes(version, &Thing{}) }, "*lenient.ThingList as a type of example.com/v1: call AddKnownTypes"},
+		"without the object":  {func(s *runtime.Scheme) { s.AddKnownTypes(version, &ThingList{}) }, "*tolerant.Thing as a type of example.com/v1: call AddKnownTypes"},
+		"without the list":    {func(s *runtime.Scheme) { s.AddKnownTypes(version, &Thing{}) }, "*tolerant.ThingList as a type of example.com/v1: call AddKnownTypes"},
 		"without the options": {func(s *runtime.Scheme) { s.AddKnownTypes(version, &Thing{}, &ThingList{}) }, "call metav1.AddToGroupVersion"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,9 +1,9 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lenient keeps one undecodable object from blocking all others.
+// Package tolerant keeps one undecodable object from blocking all others.
 //
-//	client, err := lenient.RESTClientFor(&rest.Config{Host: server.URL}, corev1.SchemeGroupVersion, scheme.Scheme)
+//	client, err := tolerant.RESTClientFor(&rest.Config{Host: server.URL}, corev1.SchemeGroupVersion, scheme.Scheme)
 //	if err != nil {
 //		fmt.Println(err)
 //		return
@@ -14,7 +14,7 @@
 //		return
 //	}
 //	for _, configMap := range configMaps.Items {
-//		if err := lenient.DecodeError(&configMap); err != nil {
+//		if err := tolerant.DecodeError(&configMap); err != nil {
 //			fmt.Printf("%s cannot be decoded: %v\n", configMap.Name, err)
 //			continue
 //		}
@@ -27,11 +27,11 @@
 // informer of its kind stands still for ever.
 //
 // With a client made by [ClientFor], or a generated one on [RESTClientFor], only the bad
-// object suffers. A stand-in takes its place: an object of the same type that has the
+// object suffers. A placeholder takes its place: an object of the same type that has the
 // metadata and nothing else. It comes and goes through lists, watches and informers as the
 // object would, and [DecodeError] tells it from all others and says what is wrong. When
 // the object is repaired, the next event brings it whole. A controller must ask before it
-// acts, because a stand-in looks like an object with an empty spec:
+// acts, because a placeholder looks like an object with an empty spec:
 //
 //	if c.reporter.Report(ctx, foo) {
 //		return 0, nil // nothing is known of what it wants
@@ -45,12 +45,12 @@
 // time, so an object that can be decoded costs nothing extra. A list with a bad object costs
 // about five times as much as one without.
 //
-// A metadata field that cannot be decoded is left out of the stand-in, as the API
+// A metadata field that cannot be decoded is left out of the placeholder, as the API
 // server leaves it out of a custom resource that it reads from its storage. What
-// remains without a name or resourceVersion is no stand-in, and the error stands:
+// remains without a name or resourceVersion is no placeholder, and the error stands:
 // no API server serves such an object, and to leave it out of a list would tell
 // an informer that it was deleted.
 //
 // Other formats than JSON are decoded as without this package, which for custom
 // resources makes no difference.
-package lenient
+package tolerant

@@ -1,7 +1,7 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package lenient_test
+package tolerant_test
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
-	"samplecontroller.io/controller-manager/lenient"
+	"samplecontroller.io/controller-manager/tolerant"
 )
 
 // A generated client lists what can be decoded, and says what cannot.
@@ -28,7 +28,7 @@ func Example() {
 	}))
 	defer server.Close()
 
-	client, err := lenient.RESTClientFor(&rest.Config{Host: server.URL}, corev1.SchemeGroupVersion, scheme.Scheme)
+	client, err := tolerant.RESTClientFor(&rest.Config{Host: server.URL}, corev1.SchemeGroupVersion, scheme.Scheme)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -39,7 +39,7 @@ func Example() {
 		return
 	}
 	for _, configMap := range configMaps.Items {
-		if err := lenient.DecodeError(&configMap); err != nil {
+		if err := tolerant.DecodeError(&configMap); err != nil {
 			fmt.Printf("%s cannot be decoded: %v\n", configMap.Name, err)
 			continue
 		}

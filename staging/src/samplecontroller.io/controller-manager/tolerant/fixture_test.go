@@ -1,7 +1,7 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package lenient
+package tolerant
 
 import (
 	"fmt"
@@ -82,7 +82,7 @@ func strictDecoder() runtime.Decoder {
 	return jsonDecoder(serializer.NewCodecFactory(scheme).WithoutConversion())
 }
 
-func lenientDecoder() runtime.Decoder {
+func tolerantDecoder() runtime.Decoder {
 	return jsonDecoder(NegotiatedSerializer(scheme))
 }
 
@@ -104,7 +104,7 @@ func list(items ...string) string {
 
 // decoded returns the Thing that thing returns the JSON of, if its spec is goodSpec.
 func decoded(name, resourceVersion string) *Thing {
-	t := standInFor(name, resourceVersion, "")
+	t := placeholderFor(name, resourceVersion, "")
 	delete(t.Annotations, AnnotationDecodeError)
 	t.Spec = ThingSpec{
 		Name:     "good",
@@ -116,8 +116,8 @@ func decoded(name, resourceVersion string) *Thing {
 	return t
 }
 
-// standInFor returns the stand-in of the Thing that thing returns the JSON of.
-func standInFor(name, resourceVersion, message string) *Thing {
+// placeholderFor returns the placeholder of the Thing that thing returns the JSON of.
+func placeholderFor(name, resourceVersion, message string) *Thing {
 	return &Thing{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Namespace: "default", UID: types.UID("uid-" + name), ResourceVersion: resourceVersion, Generation: 2,
 		Labels:      map[string]string{"l": "1"},

@@ -1,7 +1,7 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package lenient
+package tolerant
 
 import (
 	"context"
@@ -121,7 +121,7 @@ func (s *apiServer) informer(t *testing.T) cache.TypedSharedIndexInformer[*Thing
 }
 
 // contents returns the names of the objects in the cache, with the error of those
-// that are stand-ins.
+// that are placeholders.
 func contents(informer cache.TypedSharedIndexInformer[*Thing]) []string {
 	var names []string
 	for _, obj := range informer.GetStore().List() {
@@ -167,7 +167,7 @@ func TestInformerKeepsServingTheOthers(t *testing.T) {
 			expect("a 1 good", "b 2 "+badMessage, "c 3 good", "d 101 "+badMessage)
 			server.events <- event("MODIFIED", thing("c", "102", badSpec)) // turned bad
 			expect("a 1 good", "b 2 "+badMessage, "c 102 "+badMessage, "d 101 "+badMessage)
-			server.events <- event("MODIFIED", thing("b", "103", goodSpec)) // mended
+			server.events <- event("MODIFIED", thing("b", "103", goodSpec)) // repaired
 			expect("a 1 good", "b 103 good", "c 102 "+badMessage, "d 101 "+badMessage)
 			server.events <- event("DELETED", thing("d", "104", badSpec))
 			expect("a 1 good", "b 103 good", "c 102 "+badMessage)

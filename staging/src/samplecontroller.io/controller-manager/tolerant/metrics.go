@@ -1,7 +1,7 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package lenient
+package tolerant
 
 import (
 	"fmt"
@@ -37,7 +37,7 @@ func NewMetrics(namespace string, register func(...metrics.StableCollector)) *Me
 	return m
 }
 
-// undecodable is the name of the index of stand-ins, and the only value in it.
+// undecodable is the name of the index of placeholders, and the only value in it.
 const undecodable = "undecodable"
 
 // Watch has the objects of the informer counted as those of the controller, in

@@ -1,7 +1,7 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package lenient
+package tolerant
 
 import (
 	"fmt"
@@ -46,16 +46,16 @@ test_undecodable_objects{controller="b-controller"} %d
 	watch("b-controller")
 	expect(0, 0)
 	must(a.Add(decoded("good", "1")))
-	must(a.Add(standInFor("bad", "2", badMessage)))
-	must(a.Add(standInFor("worse", "3", badMessage)))
+	must(a.Add(placeholderFor("bad", "2", badMessage)))
+	must(a.Add(placeholderFor("worse", "3", badMessage)))
 	expect(2, 0)
 	must(a.Update(decoded("bad", "4")))
 	expect(1, 0)
-	must(a.Delete(standInFor("worse", "5", badMessage)))
+	must(a.Delete(placeholderFor("worse", "5", badMessage)))
 	expect(0, 0)
-	must(a.Update(standInFor("good", "6", badMessage)))
+	must(a.Update(placeholderFor("good", "6", badMessage)))
 	expect(1, 0)
-	must(a.Replace([]any{standInFor("x", "7", badMessage), standInFor("y", "8", badMessage), decoded("z", "9")}, "9"))
+	must(a.Replace([]any{placeholderFor("x", "7", badMessage), placeholderFor("y", "8", badMessage), decoded("z", "9")}, "9"))
 	expect(2, 0)
 	watch("a-controller") // of a manager that was started anew in the same process
 	expect(0, 0)

@@ -1,7 +1,7 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package lenient
+package tolerant
 
 import (
 	"encoding/json"
@@ -13,16 +13,16 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// AnnotationDecodeError is the annotation by which a stand-in is known: why the
+// AnnotationDecodeError is the annotation by which a placeholder is known: why the
 // object could not be decoded. It exists in memory only. For the blank in it no
 // API server accepts it, so no user can store it in an object to have that taken
-// for undecodable, and no controller can write a stand-in back by mistake.
-const AnnotationDecodeError = "lenient.samplecontroller.io/decode error"
+// for undecodable, and no controller can write a placeholder back by mistake.
+const AnnotationDecodeError = "tolerant.samplecontroller.io/decode error"
 
 // maxMessage bounds the annotation in bytes: an error may quote what was stored.
 const maxMessage = 512
 
-// DecodeError returns why the object could not be decoded if it is a stand-in, and
+// DecodeError returns why the object could not be decoded if it is a placeholder, and
 // nil if it is itself.
 func DecodeError(obj metav1.Object) error {
 	if message, ok := obj.GetAnnotations()[AnnotationDecodeError]; ok {
@@ -31,9 +31,9 @@ func DecodeError(obj metav1.Object) error {
 	return nil
 }
 
-// standIn returns the JSON of the object's stand-in, or nil if it is no object. Its
+// placeholder returns the JSON of the object's placeholder, or nil if it is no object. Its
 // message is about cause, the error of decoding the object at the given path.
-func (d document) standIn(cause error, path string) []byte {
+func (d document) placeholder(cause error, path string) []byte {
 	metadata := decodable(d.Metadata)
 	if metadata.Name == "" || metadata.ResourceVersion == "" {
 		return nil
@@ -59,7 +59,7 @@ func decodable(data []byte) metav1.ObjectMeta {
 	return metadata
 }
 
-// describe returns the message of an error for the person who mends the object,
+// describe returns the message of an error for the person who repairs the object,
 // the same wherever the object was found.
 func describe(err error, path string) string {
 	message := err.Error()

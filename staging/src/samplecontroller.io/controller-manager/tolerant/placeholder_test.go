@@ -1,7 +1,7 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package lenient
+package tolerant
 
 import (
 	"errors"
@@ -22,11 +22,11 @@ func TestMessageNamesTheField(t *testing.T) {
 		`{"labels":"none"}`:                     "spec.labels: string where map[string]string is expected",
 		`{"labels":{"a":1}}`:                    "spec.labels: number where string is expected",
 		`{"parts":[{"size":1},{"size":"two"}]}`: "spec.parts.size: string where int32 is expected",
-		`"none"`:                                "spec: string where lenient.ThingSpec is expected",
+		`"none"`:                                "spec: string where tolerant.ThingSpec is expected",
 		`{"since":"yesterday"}`:                 `parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006"`,
 	} {
 		object := thing("a", "1", spec)
-		obj, err := runtime.Decode(lenientDecoder(), []byte(object))
+		obj, err := runtime.Decode(tolerantDecoder(), []byte(object))
 		if err != nil {
 			t.Errorf("%s: %v", spec, err)
 			continue
@@ -34,7 +34,7 @@ func TestMessageNamesTheField(t *testing.T) {
 		if got := DecodeError(obj.(*Thing)); got == nil || got.Error() != want {
 			t.Errorf("%s: error = %v, want %s", spec, got, want)
 		}
-		if obj, err = runtime.Decode(lenientDecoder(), []byte(list(object))); err != nil {
+		if obj, err = runtime.Decode(tolerantDecoder(), []byte(list(object))); err != nil {
 			t.Errorf("%s in a list: %v", spec, err)
 			continue
 		}
@@ -63,7 +63,7 @@ func TestAnnotationCannotBeStored(t *testing.T) {
 	}
 }
 
-func TestAnObjectIsNoStandIn(t *testing.T) {
+func TestAnObjectIsNoPlaceholder(t *testing.T) {
 	if err := DecodeError(decoded("a", "1")); err != nil {
 		t.Errorf("error of a decoded object = %v", err)
 	}

@@ -1,7 +1,7 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package lenient
+package tolerant
 
 import (
 	"strings"
@@ -26,13 +26,13 @@ func TestReporterTellsOfEachVersionOnce(t *testing.T) {
 	}
 
 	report(decoded("a", "1"), false)
-	report(standInFor("a", "2", badMessage), true)
-	report(standInFor("a", "2", badMessage), true) // a resync
-	report(standInFor("b", "3", badMessage), true)
-	report(standInFor("a", "2", badMessage), true)
-	report(standInFor("a", "4", "another"), true)
-	report(decoded("a", "5"), false) // mended
-	report(standInFor("a", "6", badMessage), true)
+	report(placeholderFor("a", "2", badMessage), true)
+	report(placeholderFor("a", "2", badMessage), true) // a resync
+	report(placeholderFor("b", "3", badMessage), true)
+	report(placeholderFor("a", "2", badMessage), true)
+	report(placeholderFor("a", "4", "another"), true)
+	report(decoded("a", "5"), false) // repaired
+	report(placeholderFor("a", "6", badMessage), true)
 
 	const advice = " Correct it, for example by kubectl edit, or delete it."
 	want := []string{

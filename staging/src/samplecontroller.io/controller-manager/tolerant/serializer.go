@@ -1,7 +1,7 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package lenient
+package tolerant
 
 import (
 	"encoding/json"
@@ -14,10 +14,10 @@ import (
 )
 
 // RESTClientFor returns a client of one version of an API group that decodes
-// leniently, for a scheme that knows its types. It is for the New function of a
+// tolerantly, for a scheme that knows its types. It is for the New function of a
 // generated client:
 //
-//	client, err := lenient.RESTClientFor(config, v1alpha1.SchemeGroupVersion, scheme.Scheme)
+//	client, err := tolerant.RESTClientFor(config, v1alpha1.SchemeGroupVersion, scheme.Scheme)
 //	foos := typedv1alpha1.New(client).Foos("")
 //
 // NewForConfig is not: it puts a serializer of its own in place. The config is not
@@ -38,7 +38,7 @@ func RESTClientFor(config *rest.Config, version schema.GroupVersion, scheme *run
 }
 
 // NegotiatedSerializer returns serializers for the types of a scheme, which convert
-// nothing and whose decoders yield a stand-in for an object that cannot be decoded, by
+// nothing and whose decoders yield a placeholder for an object that cannot be decoded, by
 // itself or in a list.
 func NegotiatedSerializer(scheme *runtime.Scheme) runtime.NegotiatedSerializer {
 	return negotiatedSerializer{serializer.NewCodecFactory(scheme).WithoutConversion()}
@@ -59,12 +59,12 @@ func (d decoder) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 	if err == nil {
 		return obj, kind, nil
 	}
-	if mended := d.mend(data, kind, err); mended != nil {
+	if repaired := d.repair(data, kind, err); repaired != nil {
 		if into != nil {
 			// The failed attempt has left in it what could be decoded.
 			_ = runtime.SetZeroValue(into) // fails only for what is no pointer
 		}
-		if obj, kind, err := d.Decoder.Decode(mended, defaults, into); err == nil {
+		if obj, kind, err := d.Decoder.Decode(repaired, defaults, into); err == nil {
 			return obj, kind, nil
 		}
 	}
@@ -79,14 +79,14 @@ type document struct {
 	Items      json.RawMessage `json:"items,omitempty"`
 }
 
-// mend returns the data with a stand-in for each undecodable object, or nil if
+// repair returns the data with a placeholder for each undecodable object, or nil if
 // that is not what cause, the error of decoding it, came from.
-func (d decoder) mend(data []byte, kind *schema.GroupVersionKind, cause error) []byte {
+func (d decoder) repair(data []byte, kind *schema.GroupVersionKind, cause error) []byte {
 	var doc document
 	if utiljson.Unmarshal(data, &doc) != nil {
 		return nil
 	}
-	if object := doc.standIn(cause, ""); object != nil {
+	if object := doc.placeholder(cause, ""); object != nil {
 		return object
 	}
 	if doc.Items == nil {
@@ -107,7 +107,7 @@ func (d decoder) mend(data []byte, kind *schema.GroupVersionKind, cause error) [
 			if utiljson.Unmarshal(item, &object) != nil {
 				return nil
 			}
-			if items[i] = object.standIn(err, "items."); items[i] == nil {
+			if items[i] = object.placeholder(err, "items."); items[i] == nil {
 				return nil
 			}
 		}

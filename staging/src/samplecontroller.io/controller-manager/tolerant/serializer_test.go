@@ -1,7 +1,7 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package lenient
+package tolerant
 
 import (
 	"encoding/json"
@@ -26,25 +26,25 @@ func TestDecode(t *testing.T) {
 		want runtime.Object
 	}{
 		"a good object": {good, decoded("a", "1")},
-		"a bad object":  {bad, standInFor("b", "2", badMessage)},
+		"a bad object":  {bad, placeholderFor("b", "2", badMessage)},
 		"an empty list": {list(), decodedList()},
 		"a good list":   {list(good, thing("c", "3", goodSpec)), decodedList(decoded("a", "1"), decoded("c", "3"))},
 		"one bad of three": {
 			list(good, bad, thing("c", "3", goodSpec)),
-			decodedList(decoded("a", "1"), standInFor("b", "2", badMessage), decoded("c", "3")),
+			decodedList(decoded("a", "1"), placeholderFor("b", "2", badMessage), decoded("c", "3")),
 		},
 		"the first and the last are bad, each in its own way": {
 			list(bad, good, thing("c", "3", `{"name":"c","replicas":"three"}`)),
-			decodedList(standInFor("b", "2", badMessage), decoded("a", "1"), standInFor("c", "3", "spec.replicas: string where int32 is expected")),
+			decodedList(placeholderFor("b", "2", badMessage), decoded("a", "1"), placeholderFor("c", "3", "spec.replicas: string where int32 is expected")),
 		},
-		"all are bad": {list(bad, bad), decodedList(standInFor("b", "2", badMessage), standInFor("b", "2", badMessage))},
+		"all are bad": {list(bad, bad), decodedList(placeholderFor("b", "2", badMessage), placeholderFor("b", "2", badMessage))},
 		"items without a type, as built-in resources have": {
 			strings.ReplaceAll(list(good, bad), `"apiVersion":"example.com/v1","kind":"Thing",`, ""),
-			&ThingList{ListMeta: metav1.ListMeta{ResourceVersion: "100", RemainingItemCount: ptr.To[int64](7)}, Items: []Thing{*decoded("a", "1"), *standInFor("b", "2", badMessage)}},
+			&ThingList{ListMeta: metav1.ListMeta{ResourceVersion: "100", RemainingItemCount: ptr.To[int64](7)}, Items: []Thing{*decoded("a", "1"), *placeholderFor("b", "2", badMessage)}},
 		},
 		"an object that has items, as a list has": {
 			strings.TrimSuffix(good, "}") + `,"items":[{"size":"two"}]}`,
-			standInFor("a", "1", "items.size: string where int32 is expected"),
+			placeholderFor("a", "1", "items.size: string where int32 is expected"),
 		},
 		"a bookmark": {
 			`{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"resourceVersion":"7","creationTimestamp":null,"annotations":{"k8s.io/initial-events-end":"true"}},"spec":{"name":""}}`,
@@ -65,7 +65,7 @@ func TestDecode(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, kind, err := lenientDecoder().Decode([]byte(test.data), nil, nil)
+			got, kind, err := tolerantDecoder().Decode([]byte(test.data), nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,7 +86,7 @@ func TestDecode(t *testing.T) {
 			default:
 				return
 			}
-			got, _, err = lenientDecoder().Decode([]byte(test.data), nil, into)
+			got, _, err = tolerantDecoder().Decode([]byte(test.data), nil, into)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -129,7 +129,7 @@ func TestWhatNoObjectIsToBlameForStaysAnError(t *testing.T) {
 			}
 			for _, into := range []runtime.Object{nil, &ThingList{}} {
 				_, _, want := strictDecoder().Decode([]byte(data), nil, into)
-				_, _, got := lenientDecoder().Decode([]byte(data), nil, into)
+				_, _, got := tolerantDecoder().Decode([]byte(data), nil, into)
 				if (got == nil) != (want == nil) || want != nil && got.Error() != want.Error() {
 					t.Errorf("into %T: error = %v, want %v", into, got, want)
 				}
@@ -144,18 +144,18 @@ func TestUnregisteredListStaysAnError(t *testing.T) {
 	type otherList struct{ ThingList }
 	data := list(thing("a", "1", goodSpec), thing("b", "2", badSpec))
 	data = strings.ReplaceAll(data, "ThingList", "OtherList")
-	if _, _, err := lenientDecoder().Decode([]byte(strings.ReplaceAll(data, badSpec, goodSpec)), nil, &otherList{}); err != nil {
+	if _, _, err := tolerantDecoder().Decode([]byte(strings.ReplaceAll(data, badSpec, goodSpec)), nil, &otherList{}); err != nil {
 		t.Fatalf("a good list: %v", err)
 	}
-	if obj, _, err := lenientDecoder().Decode([]byte(data), nil, &otherList{}); err == nil {
+	if obj, _, err := tolerantDecoder().Decode([]byte(data), nil, &otherList{}); err == nil {
 		t.Errorf("it was decoded as %+v", obj)
 	}
 }
 
 func TestDecoderIsForManyGoroutines(t *testing.T) {
-	decoder := lenientDecoder()
+	decoder := tolerantDecoder()
 	data := []byte(list(thing("a", "1", goodSpec), thing("b", "2", badSpec), thing("c", "3", goodSpec)))
-	want := decodedList(decoded("a", "1"), standInFor("b", "2", badMessage), decoded("c", "3"))
+	want := decodedList(decoded("a", "1"), placeholderFor("b", "2", badMessage), decoded("c", "3"))
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -170,7 +170,7 @@ func TestDecoderIsForManyGoroutines(t *testing.T) {
 	wg.Wait()
 }
 
-// FuzzDecode: what can be decoded is decoded as ever; what is mended has as many
+// FuzzDecode: what can be decoded is decoded as ever; what is repaired has as many
 // objects, and those that are themselves are decoded as ever.
 func FuzzDecode(f *testing.F) {
 	good, bad := thing("a", "1", goodSpec), thing("b", "2", badSpec)
@@ -178,10 +178,10 @@ func FuzzDecode(f *testing.F) {
 		`{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"b","resourceVersion":"2","managedFields":[{"fieldsV1":{"f:a":{}}}],"labels":[]}}`} {
 		f.Add([]byte(seed))
 	}
-	strict, lenient := strictDecoder(), lenientDecoder()
+	strict, tolerant := strictDecoder(), tolerantDecoder()
 	f.Fuzz(func(t *testing.T, data []byte) {
 		want, strictErr := runtime.Decode(strict, data)
-		got, err := runtime.Decode(lenient, data)
+		got, err := runtime.Decode(tolerant, data)
 		if strictErr == nil {
 			if diff := cmp.Diff(want, got); err != nil || diff != "" {
 				t.Fatalf("error %v, decoded otherwise than without the wrapper (-want +got):\n%s", err, diff)
@@ -212,7 +212,7 @@ func FuzzDecode(f *testing.F) {
 				}
 				var want Thing
 				if err := utiljson.Unmarshal(raw.Items[i], &want); err != nil {
-					t.Fatalf("item %d is no stand-in, but cannot be decoded: %v", i, err)
+					t.Fatalf("item %d is no placeholder, but cannot be decoded: %v", i, err)
 				}
 				if diff := cmp.Diff(want, got.Items[i]); diff != "" {
 					t.Fatalf("item %d was decoded otherwise than by itself (-want +got):\n%s", i, diff)
@@ -220,7 +220,7 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 		if !marked {
-			t.Fatalf("no stand-in in %+v, which could not be decoded: %v", got, strictErr)
+			t.Fatalf("no placeholder in %+v, which could not be decoded: %v", got, strictErr)
 		}
 	})
 }

@@ -14,7 +14,7 @@ const (
 	// left, and the object is not being deleted.
 	ConditionReady = "Ready"
 	// ConditionReconciling is True while the object is on its way to Ready and
-	// nothing that a user must mend is in the way.
+	// nothing that a user must fix is in the way.
 	ConditionReconciling = "Reconciling"
 	// ConditionStalled is True while the object cannot become Ready until
 	// somebody changes something: the message says what.

@@ -14,16 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
-
-	"samplecontroller.io/controller-manager/internal/flood"
 )
 
 // guard is a LogSink that passes on what belongs in a log: errors not too often, and
 // no content of objects.
 type guard struct {
-	sink  logr.LogSink
-	about string // what all lines of this logger are about
-	limit *flood.Limiter
+	sink     logr.LogSink
+	about    string // what all lines of this logger are about
+	throttle *throttle
 }
 
 var _ logr.CallDepthLogSink = guard{}
@@ -34,7 +32,7 @@ func guarded(logger logr.Logger) logr.Logger {
 	if _, ok := sink.(guard); ok {
 		return logger
 	}
-	return logr.New(guard{sink: deeper(sink, 1), limit: &flood.Limiter{}}) // by the frame of the guard
+	return logr.New(guard{sink: deeper(sink, 1), throttle: newThrottle()}) // by the frame of the guard
 }
 
 // Init does nothing: the sink has been initialized.
@@ -71,11 +69,11 @@ func (g guard) Error(err error, msg string, keysAndValues ...any) {
 }
 
 // allow tells whether a line of the cause may be logged now, and its values with how
-// many like it were held back.
+// many like it were suppressed.
 func (g guard) allow(cause string, keysAndValues []any) ([]any, bool) {
-	ok, heldBack := g.limit.Allow(g.about+objects(keysAndValues), cause)
-	if heldBack > 0 {
-		keysAndValues = append(keysAndValues, "repeated", heldBack)
+	ok, suppressed := g.throttle.allow(g.about+objects(keysAndValues), cause)
+	if suppressed > 0 {
+		keysAndValues = append(keysAndValues, "repeated", suppressed)
 	}
 	return keysAndValues, ok
 }

@@ -14,9 +14,9 @@ const (
 	// maxWaiting bounds the bytes of the lines that wait. As many again may be on
 	// their way.
 	maxWaiting = 1 << 20
-	// patience is how long Flush and Close wait for a reader, and all writes after Close
+	// gracePeriod is how long Flush and Close wait for a reader, and all writes after Close
 	// together.
-	patience = 3 * time.Second
+	gracePeriod = 3 * time.Second
 )
 
 // Writer passes lines on to another writer without waiting for it. What does not fit
@@ -131,7 +131,7 @@ func (w *Writer) Flush() {
 	defer w.mutex.Unlock()
 	deadline := w.deadline
 	if deadline.IsZero() {
-		deadline = time.Now().Add(patience)
+		deadline = time.Now().Add(gracePeriod)
 	}
 	w.waitUntil(deadline)
 }
@@ -142,7 +142,7 @@ func (w *Writer) Close() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	if w.deadline.IsZero() {
-		w.deadline = time.Now().Add(patience)
+		w.deadline = time.Now().Add(gracePeriod)
 	}
 	w.waitUntil(w.deadline)
 }

@@ -132,7 +132,7 @@ func TestFlush(t *testing.T) {
 	}{
 		"a fast reader": {},
 		"a slow reader": {takes: time.Second, want: time.Second, after: time.Second},
-		"no reader":     {takes: time.Hour, want: patience, after: 0},
+		"no reader":     {takes: time.Hour, want: gracePeriod, after: 0},
 	}
 	for name, test := range tests {
 		for how, flush := range map[string]func(*Writer){"Flush": (*Writer).Flush, "Close": (*Writer).Close} {
@@ -156,7 +156,7 @@ func TestFlush(t *testing.T) {
 					if took := time.Since(begin); took != test.after {
 						t.Errorf("a write after Close took %v, want %v", took, test.after)
 					}
-					if want := "last\nvery last\n"; test.takes < patience && p.content.String() != want {
+					if want := "last\nvery last\n"; test.takes < gracePeriod && p.content.String() != want {
 						t.Errorf("the log is %q, want %q", p.content.String(), want)
 					}
 					w.Open()

@@ -1,7 +1,8 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package reconcile
+// Package ordering is the order in which a loop takes keys from its queue.
+package ordering
 
 import (
 	"cmp"
@@ -13,62 +14,63 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// backlogShare is of how many keys one is of the backlog while others wait: what keeps
-// changing must not keep the backlog waiting for ever.
-const backlogShare = 10
+// BacklogShare: while other keys wait, one pop in BacklogShare comes from the backlog, so that
+// it is never starved.
+const BacklogShare = 10
 
-// order is the order in which keys are taken from a queue: first what is woken while
-// workers run, as it comes, then the backlog. That is what the handlers replay when a
-// Run begins, the most recently changed first. Nearly all of it was settled long ago,
-// and what has changed while nobody ran the loop must not wait until all that is seen.
+// Queue takes keys that are enqueued while workers run first, in the order in which they come,
+// and then the backlog. That is what the handlers replay when a Run begins, the most recently
+// changed first. Nearly all of it was settled long ago, and a change that was made while nobody
+// ran the loop must not wait for all of it.
 //
-// Its methods are called by the queue, under the queue's lock.
-type order struct {
-	backlog *backlog
-	woken   []cache.ObjectName
-	old     []cache.ObjectName // in its order, with what is waiting no longer
+// The workqueue calls its methods under its own lock.
+type Queue struct {
+	backlog *Backlog
+	changed []cache.ObjectName
+	old     []cache.ObjectName // the backlog in its order, with keys that are no longer in waiting
 	waiting sets.Set[cache.ObjectName]
 	popped  int
 }
 
-var _ workqueue.Queue[cache.ObjectName] = &order{}
+var _ workqueue.Queue[cache.ObjectName] = &Queue{}
 
-func newOrder(b *backlog) *order {
-	return &order{backlog: b, waiting: sets.New[cache.ObjectName]()}
+// New returns a queue without keys.
+func New(b *Backlog) *Queue {
+	return &Queue{backlog: b, waiting: sets.New[cache.ObjectName]()}
 }
 
 // Push implements workqueue.Queue.
-func (o *order) Push(key cache.ObjectName) {
-	if o.backlog.take(key) {
-		o.old = append(o.old, key)
-		o.waiting.Insert(key)
+func (q *Queue) Push(key cache.ObjectName) {
+	if q.backlog.take(key) {
+		q.old = append(q.old, key)
+		q.waiting.Insert(key)
 		return
 	}
-	o.woken = append(o.woken, key)
+	q.changed = append(q.changed, key)
 }
 
-// Touch implements workqueue.Queue: the key was woken again.
-func (o *order) Touch(key cache.ObjectName) {
-	if o.waiting.Has(key) {
-		o.waiting.Delete(key)
-		o.woken = append(o.woken, key)
+// Touch implements workqueue.Queue: the key was enqueued again.
+func (q *Queue) Touch(key cache.ObjectName) {
+	if q.waiting.Has(key) {
+		q.waiting.Delete(key)
+		q.changed = append(q.changed, key)
 	}
 }
 
 // Len implements workqueue.Queue.
-func (o *order) Len() int { return len(o.woken) + len(o.waiting) }
+func (q *Queue) Len() int { return len(q.changed) + len(q.waiting) }
 
 // Pop implements workqueue.Queue.
-func (o *order) Pop() (key cache.ObjectName) {
-	o.popped++
-	if len(o.woken) > 0 && (len(o.waiting) == 0 || o.popped%backlogShare != 0) {
-		return shift(&o.woken)
+func (q *Queue) Pop() (key cache.ObjectName) {
+	q.popped++
+	if len(q.changed) > 0 && (len(q.waiting) == 0 || q.popped%BacklogShare != 0) {
+		return shift(&q.changed)
 	}
-	key = shift(&o.old)
-	for !o.waiting.Has(key) {
-		key = shift(&o.old)
+	key = shift(&q.old)
+	for !q.waiting.Has(key) {
+		key = shift(&q.old)
 	}
-	o.waiting.Delete(key)
+	q.waiting.Delete(key)
 	return key
 }
 
@@ -79,21 +81,22 @@ func shift(keys *[]cache.ObjectName) cache.ObjectName {
 	return first
 }
 
-// backlog holds the keys that are woken before the workers start, and then tells the
-// order which these were.
-type backlog struct {
+// Backlog holds the keys that are enqueued before the workers start, and then tells the queue
+// which these were. It may be used by several goroutines.
+type Backlog struct {
 	mutex sync.Mutex
-	// versions are the newest resourceVersions that the keys were woken by; nil once
-	// they are released. Those of other kinds can hardly be compared, but nothing
-	// depends on it: it is only an order.
+	// versions are the newest resourceVersions of objects that enqueued the keys; nil once
+	// the keys are released. Versions of different kinds can hardly be compared, but nothing
+	// except the order depends on it.
 	versions map[cache.ObjectName]string
 	keys     sets.Set[cache.ObjectName] // that are on their way into the queue
 }
 
-func newBacklog() *backlog { return &backlog{versions: map[cache.ObjectName]string{}} }
+// NewBacklog returns a backlog that holds keys.
+func NewBacklog() *Backlog { return &Backlog{versions: map[cache.ObjectName]string{}} }
 
-// hold keeps a key that is woken by an object of a version, until the release.
-func (b *backlog) hold(key cache.ObjectName, version string) bool {
+// Hold keeps a key that an object of a version enqueues, and returns true, until Release.
+func (b *Backlog) Hold(key cache.ObjectName, version string) bool {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	if b.versions == nil {
@@ -105,28 +108,21 @@ func (b *backlog) hold(key cache.ObjectName, version string) bool {
 	return true
 }
 
-// release adds all that was held.
-func (b *backlog) release(add func(cache.ObjectName)) {
+// Release adds all keys that were held.
+func (b *Backlog) Release(add func(cache.ObjectName)) {
 	b.mutex.Lock()
 	versions := b.versions
 	b.versions, b.keys = nil, sets.KeySet(versions)
+	keys := b.keys.UnsortedList()
 	b.mutex.Unlock()
-	type held struct {
-		key     cache.ObjectName
-		version string
-	}
-	all := make([]held, 0, len(versions))
-	for key, version := range versions {
-		all = append(all, held{key, version})
-	}
-	slices.SortFunc(all, func(x, y held) int { return newer(x.version, y.version) })
-	for _, h := range all {
-		add(h.key)
+	slices.SortFunc(keys, func(x, y cache.ObjectName) int { return newer(versions[x], versions[y]) })
+	for _, key := range keys {
+		add(key)
 	}
 }
 
-// take tells, once, whether a key is of the backlog.
-func (b *backlog) take(key cache.ObjectName) bool {
+// take returns, once, whether a key is of the backlog.
+func (b *Backlog) take(key cache.ObjectName) bool {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	held := b.keys.Has(key)

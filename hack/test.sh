@@ -8,7 +8,7 @@
 # tests on each minor version of Kubernetes. Tests with an API server run side by side,
 # each folder on a cluster of its own.
 #
-# Usage: hack/test.sh [short|all|faults|matrix]
+# Usage: [RACE=1] hack/test.sh [short|all|faults|matrix]
 
 set -o errexit -o nounset -o pipefail
 
@@ -29,13 +29,17 @@ export FAULTS_TABLE E2E_PRIVILEGES
 gotestsum="${PWD}/_output/gotestsum"
 go -C hack/tools/test build -o "${gotestsum}" gotest.tools/gotestsum
 
-# The race detector watches unit tests always, the rest only in the run of all tests: it
-# makes daemons three times as slow. Without it, the flags of hack/build.sh share what the
-# control plane has compiled.
+# The race detector watches unit tests always, and in the run of all tests the daemon with an
+# API server. A daemon with it is three times as slow, so those of the end-to-end tests have it
+# only with RACE=1. Without it, the flags of hack/build.sh share what the control plane has
+# compiled.
 short=() flags=(-trimpath -gcflags=all=-dwarf=false)
-if [[ "${what}" == all ]]; then
+if [[ "${RACE:-}" == 1 ]]; then
   flags=(-race)
-  export RACE=1 # for hack/build.sh
+fi
+daemon_flags=("${flags[@]}")
+if [[ "${what}" == all ]]; then
+  daemon_flags=(-race)
 fi
 if [[ "${what}" == @(short|matrix) ]]; then
   short=(-short)
@@ -103,8 +107,8 @@ finish() {
 # work. They run in two processes, because a process can have one daemon at a time.
 daemon=./cmd/sample-controller-manager/app
 begin_daemon() {
-  begin "the daemon with an API server, TestA to TestN" . "${flags[@]}" -count 1 -timeout 40m -run '^Test[A-N]' "${daemon}"
-  begin "the daemon with an API server, all other tests" . "${flags[@]}" -count 1 -timeout 40m -skip '^Test[A-N]' "${daemon}"
+  begin "the daemon with an API server, TestA to TestN" . "${daemon_flags[@]}" -count 1 -timeout 60m -run '^Test[A-N]' "${daemon}"
+  begin "the daemon with an API server, all other tests" . "${daemon_flags[@]}" -count 1 -timeout 60m -skip '^Test[A-N]' "${daemon}"
 }
 
 # reasons prints which tests of a step failed, and what they say last: who reads the end of
@@ -146,7 +150,7 @@ else
     begin_daemon
   fi
   mapfile -t others < <(go list ./cmd/... ./hack/... | grep -v "${daemon#.}\$")
-  run "the whole on clusters, and the tools" . "${flags[@]}" -count 1 -p 3 -timeout 40m "${others[@]}"
+  run "the whole on clusters, and the tools" . "${flags[@]}" -count 1 -p 3 -timeout 60m "${others[@]}"
   finish
   if [[ "${what}" == all ]]; then
     run "one small load of the benchmarks" hack/bench -timeout 20m ./...

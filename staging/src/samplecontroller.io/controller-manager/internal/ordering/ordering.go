@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// BacklogShare: while other keys wait, one pop in BacklogShare comes from the backlog, so that
-// it is never starved.
+// BacklogShare limits how long the backlog waits: while other keys are in the queue, one pop in
+// BacklogShare takes a key of the backlog, so that it is never starved.
 const BacklogShare = 10
 
 // Queue takes keys that are enqueued while workers run first, in the order in which they come,

@@ -11,20 +11,20 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// named is an authenticator that lets nobody be anonymous but on open paths. Elsewhere
-// who sends no credentials is told so, by 401, whatever anonymous users may do.
-type named struct {
+// authenticatedOnly is an authenticator that accepts anonymous callers only on open paths.
+// Elsewhere a request without credentials is answered by 401, whatever anonymous users may do.
+type authenticatedOnly struct {
 	authenticator.Request
 	open authorizer.Authorizer
 }
 
 // AuthenticateRequest implements authenticator.Request.
-func (n named) AuthenticateRequest(r *http.Request) (*authenticator.Response, bool, error) {
-	response, ok, err := n.Request.AuthenticateRequest(r)
+func (a authenticatedOnly) AuthenticateRequest(r *http.Request) (*authenticator.Response, bool, error) {
+	response, ok, err := a.Request.AuthenticateRequest(r)
 	if !ok || err != nil || response.User.GetName() != user.Anonymous {
 		return response, ok, err
 	}
-	decision, _, err := n.open.Authorize(r.Context(), authorizer.AttributesRecord{Path: r.URL.Path})
+	decision, _, err := a.open.Authorize(r.Context(), authorizer.AttributesRecord{Path: r.URL.Path})
 	if decision != authorizer.DecisionAllow {
 		return nil, false, err
 	}

@@ -139,7 +139,7 @@ func (o *Options) delegate(ctx context.Context, c *Config, kubeconfig string) er
 	if err != nil {
 		return fmt.Errorf("--authorization-always-allow-paths: %w", err)
 	}
-	c.Authentication.Authenticator = named{c.Authentication.Authenticator, open}
+	c.Authentication.Authenticator = authenticatedOnly{c.Authentication.Authenticator, open}
 	authorization.AlwaysAllowPaths = nil // a path that is open to all shows no reasons
 	if err := authorization.ApplyTo(c.Authorization); err != nil {
 		return fmt.Errorf("%s: setting up delegated authorization: %w", authorizationFlag, err)

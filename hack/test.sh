@@ -111,8 +111,8 @@ begin_daemon() {
   begin "the daemon with an API server, all other tests" . "${daemon_flags[@]}" -count 1 -timeout 60m -skip '^Test[A-N]' "${daemon}"
 }
 
-# reasons prints which tests of a step failed, and what they say last: who reads the end of
-# a long log need not look for more.
+# reasons prints the failed tests of a step and their messages. It is printed last, because
+# often only the end of a long log is at hand.
 reasons() { # STEP
   if [[ -e "${output}/$1.json" ]]; then
     "${gotestsum}" --raw-command --format none --hide-summary skipped -- cat "${output}/$1.json" |

@@ -151,7 +151,7 @@ func (o Owner) blockedBy(live *appsv1.Deployment) *Blocker {
 	if live.DeletionTimestamp != nil {
 		return &Blocker{
 			Reason:  workloadv1alpha1.ReasonWaitingForDeletion,
-			Message: fmt.Sprintf("Deployment %q is being deleted; it is created anew once it is gone", live.Name),
+			Message: fmt.Sprintf("Deployment %q is being deleted; it will be created again once that one is gone", live.Name),
 		}
 	}
 	if o.Owns(live) {
@@ -162,7 +162,7 @@ func (o Owner) blockedBy(live *appsv1.Deployment) *Blocker {
 		// Of this name there is one object at a time, and it is the owner.
 		return &Blocker{
 			Reason:  workloadv1alpha1.ReasonWaitingForDeletion,
-			Message: fmt.Sprintf("Deployment %q belongs to an earlier %s, since deleted; it is created anew once it is gone", live.Name, o),
+			Message: fmt.Sprintf("Deployment %q belongs to an earlier %s, since deleted; it will be created again once that one is gone", live.Name, o),
 		}
 	}
 	return &Blocker{Reason: workloadv1alpha1.ReasonDeploymentConflict, Message: o.conflict(live, owner)}
@@ -174,7 +174,7 @@ func (o Owner) conflict(live *appsv1.Deployment, owner *metav1.OwnerReference) s
 		return fmt.Sprintf("Deployment %q is owned by %s %q: set another spec.deploymentName for %s", live.Name, owner.Kind, owner.Name, o)
 	}
 	if live.Spec.Selector == nil || !maps.Equal(live.Spec.Selector.MatchLabels, o.labels()) {
-		return fmt.Sprintf("Deployment %q exists and is not owned by %s: set another spec.deploymentName, or delete the Deployment to have it created anew",
+		return fmt.Sprintf("Deployment %q exists and is not owned by %s: set another spec.deploymentName, or delete the Deployment so that it is created again",
 			live.Name, o)
 	}
 	// It was made for the owner and its owner reference taken away, by hand or by
@@ -183,7 +183,7 @@ func (o Owner) conflict(live *appsv1.Deployment, owner *metav1.OwnerReference) s
 	if err != nil {
 		panic(err) // strings and booleans always marshal
 	}
-	return fmt.Sprintf("Deployment %q was made for the %s of this name but is owned by nobody: delete it to have it created anew, or give it to this one: "+
+	return fmt.Sprintf("Deployment %q was made for the %s of this name but is owned by nobody: delete it so that it is created again, or give it to this one: "+
 		`kubectl -n %s patch deployment %s -p '{"metadata":{"ownerReferences":[%s]}}'`,
 		live.Name, o.Kind.Kind, live.Namespace, live.Name, reference)
 }

@@ -110,7 +110,7 @@ func (o Owner) facts(view View) []controller.Fact {
 	return facts
 }
 
-// leftToOthers is what is wanted of a field that the owner does not declare.
+// leftToOthers stands for the value of a field that the owner does not declare.
 const leftToOthers = "(left to others)"
 
 // owners says who should own the Deployment and who does, with their UIDs where nothing

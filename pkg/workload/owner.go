@@ -61,7 +61,7 @@ func (o Owner) invalid() string {
 		return "spec.deploymentName is empty: set it to the name of the Deployment to keep"
 	}
 	if problems := content.IsDNS1123Subdomain(o.DeploymentName); len(problems) > 0 {
-		return fmt.Sprintf("spec.deploymentName %q is no valid name: %s", o.DeploymentName, problems[0])
+		return fmt.Sprintf("spec.deploymentName %q is not a valid name: %s", o.DeploymentName, problems[0])
 	}
 	if o.Replicas != nil && *o.Replicas < 0 {
 		return fmt.Sprintf("spec.replicas is %d: set it to 0 or more, or leave it out", *o.Replicas)

@@ -34,7 +34,7 @@ func TestInvalidObjectFromBeforeValidation(t *testing.T) {
 		invalid := map[string]struct{ spec, message string }{
 			"missing":  {`{}`, "spec.deploymentName is empty: set it to the name of the Deployment to keep"},
 			"empty":    {`{"deploymentName":""}`, "spec.deploymentName is empty: set it to the name of the Deployment to keep"},
-			"capitals": {`{"deploymentName":"My_App"}`, `spec.deploymentName "My_App" is no valid name: a lowercase RFC 1123 subdomain must consist of`},
+			"capitals": {`{"deploymentName":"My_App"}`, `spec.deploymentName "My_App" is not a valid name: a lowercase RFC 1123 subdomain must consist of`},
 			"negative": {`{"deploymentName":"negative","replicas":-1}`, "spec.replicas is -1: set it to 0 or more, or leave it out"},
 		}
 		k.allowAnySpec(t, ns)

@@ -30,12 +30,12 @@ type blocker struct {
 	kept bool
 }
 
-const beingDeleted = `Deployment "web" is being deleted; it is created anew once it is gone`
+const beingDeleted = `Deployment "web" is being deleted; it will be created again once that one is gone`
 
 var blockers = map[string]blocker{
 	"a foreign one": {
 		place: placeForeign, conflict: true, free: deleteWeb,
-		message: `Deployment "web" exists and is not owned by KIND "a": set another spec.deploymentName, or delete the Deployment to have it created anew`,
+		message: `Deployment "web" exists and is not owned by KIND "a": set another spec.deploymentName, or delete the Deployment so that it is created again`,
 	},
 	"another of its kind's, which is then deleted": {
 		place: placeOfFirst, conflict: true,
@@ -62,11 +62,11 @@ var blockers = map[string]blocker{
 	"its own in deletion":       {place: inDeletion(placeOwn), message: beingDeleted, free: release},
 	"a dead namesake's": {
 		place: placeOfDeadNamesake, free: deleteWeb,
-		message: `Deployment "web" belongs to an earlier KIND "a", since deleted; it is created anew once it is gone`,
+		message: `Deployment "web" belongs to an earlier KIND "a", since deleted; it will be created again once that one is gone`,
 	},
 	"its own, whose owner reference was removed": {
 		place: placeDisowned, conflict: true, free: followAdvice, kept: true,
-		message: `Deployment "web" was made for the KIND of this name but is owned by nobody: delete it to have it created anew, or give it to this one: kubectl`,
+		message: `Deployment "web" was made for the KIND of this name but is owned by nobody: delete it so that it is created again, or give it to this one: kubectl`,
 	},
 }
 

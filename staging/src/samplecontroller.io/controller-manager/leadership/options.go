@@ -92,10 +92,10 @@ func (o *Options) Validate() []error {
 	check(o.ResourceName != "", "--leader-elect-resource-name: must not be empty")
 	check(o.ResourceNamespace != "", "--leader-elect-resource-namespace: must not be empty")
 	if problems := content.IsDNS1123Subdomain(o.ResourceName); o.ResourceName != "" && len(problems) > 0 {
-		errs = append(errs, fmt.Errorf("--leader-elect-resource-name: %q is no valid name: %s", o.ResourceName, problems[0]))
+		errs = append(errs, fmt.Errorf("--leader-elect-resource-name: %q is not a valid name: %s", o.ResourceName, problems[0]))
 	}
 	if problems := content.IsDNS1123Label(o.ResourceNamespace); o.ResourceNamespace != "" && len(problems) > 0 {
-		errs = append(errs, fmt.Errorf("--leader-elect-resource-namespace: %q is no valid name: %s", o.ResourceNamespace, problems[0]))
+		errs = append(errs, fmt.Errorf("--leader-elect-resource-namespace: %q is not a valid name: %s", o.ResourceNamespace, problems[0]))
 	}
 	return errs
 }

@@ -39,7 +39,7 @@ func NewMetrics(namespace string, register func(...metrics.Registerable)) *Metri
 		eventToDone: metrics.NewHistogramVec(&metrics.HistogramOpts{
 			Namespace:      namespace,
 			Name:           "event_to_done_seconds",
-			Help:           "How long it took from an event that enqueued an object until a sync had settled it, with waiting and all tries, by controller. What is found at the start of a term is no event.",
+			Help:           "Time from the event that enqueued an object to the end of the sync that settled it, including waiting and retries, by controller. Objects found at the start of a term are not counted.",
 			Buckets:        metrics.ExponentialBuckets(0.001, 4, 10),
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"controller"}),

@@ -126,6 +126,6 @@ type Outcome struct {
 	Writes []Write `json:"writes,omitempty"`
 }
 
-// Observer is told of each outcome, after it was decided when the key is next synced.
+// Observer is called with each outcome, once the next sync of the key is scheduled.
 // Several workers call it at once; it must not block.
 type Observer func(ctx context.Context, outcome Outcome)

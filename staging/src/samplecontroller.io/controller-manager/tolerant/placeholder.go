@@ -31,7 +31,7 @@ func DecodeError(obj metav1.Object) error {
 	return nil
 }
 
-// placeholder returns the JSON of the object's placeholder, or nil if it is no object. Its
+// placeholder returns the JSON of the object's placeholder, or nil if it is not an object. Its
 // message is about cause, the error of decoding the object at the given path.
 func (d document) placeholder(cause error, path string) []byte {
 	metadata := decodable(d.Metadata)

@@ -25,7 +25,7 @@ type throttle struct {
 
 func newThrottle() *throttle { return &throttle{lines: lru.New(maxThrottled)} }
 
-// line is what lines have in common of which one is enough.
+// line identifies lines of which one is enough.
 type line struct {
 	object, cause string
 }

@@ -82,7 +82,7 @@ func TestDeniedDeploymentIsToldAndTriedAgain(t *testing.T) {
 				took, denied := time.Since(lifted), lifted.Sub(begin)
 				t.Logf("%s: %d attempts in %v; converged %v after it was allowed", name, calls["create deployments"], denied.Round(time.Millisecond), took.Round(time.Millisecond))
 				// A backoff that doubles never waits for longer than it has lasted.
-				if took > denied+5*time.Second {
+				if took > denied+15*time.Second {
 					t.Errorf("converged after %v, having been denied for %v", took, denied)
 				}
 				if owner := metav1.GetControllerOf(getDeployment(t, ns, "a")); owner == nil || owner.UID != object.UID {

@@ -138,7 +138,7 @@ func TestStatusGivesUp(t *testing.T) {
 	defer mute.Close()
 	began := time.Now()
 	wantRefusal(t, `no answer within 2s: Get .*`, "--server=https://"+mute.Addr().String(), "--kubeconfig="+framework.Cluster().Kubeconfig, "--timeout=2s")
-	if took := time.Since(began); took > 20*time.Second {
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("it took %v", took)
 	}
 }

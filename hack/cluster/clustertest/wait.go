@@ -16,9 +16,9 @@ import (
 
 // waitTimeout is for a machine that is busy with other things: what tests wait for takes
 // seconds.
-const waitTimeout = 2 * time.Minute
+const waitTimeout = 5 * time.Minute
 
-// WaitUntil waits until check returns nil. After two minutes it fails the test with the
+// WaitUntil waits until check returns nil. After five minutes it fails the test with the
 // last error of check, and says when that was first returned. The error of a check that
 // ran out of time is left out, because it would hide the one before.
 func WaitUntil(t *testing.T, what string, check func(ctx context.Context) error) {

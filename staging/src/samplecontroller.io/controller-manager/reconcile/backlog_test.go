@@ -110,3 +110,55 @@ func editsDuringBacklog(t *testing.T, order func(*ordering.Backlog) workqueue.Qu
 	})
 	return waits, lasted
 }
+
+// TestLargeNamespaceDelaysNoOther changes 10,000 keys of one namespace and then one key in each of
+// fifty others, while ten workers take 20 ms for each.
+func TestLargeNamespaceDelaysNoOther(t *testing.T) {
+	const large, small, workers, takes = 10000, 50, 10, 20 * time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		var mutex sync.Mutex
+		var waits []time.Duration
+		began, synced, lasted := time.Now(), 0, time.Duration(0)
+		look := func(_ context.Context, key cache.ObjectName) (time.Duration, error) {
+			mutex.Lock()
+			if key.Namespace != "large" {
+				waits = append(waits, time.Since(began))
+			}
+			mutex.Unlock()
+			time.Sleep(takes)
+			mutex.Lock()
+			defer mutex.Unlock()
+			if synced++; synced == large+small {
+				lasted = time.Since(began)
+			}
+			return 0, nil
+		}
+		l := New(loopName, look)
+		l.tracker.work()
+		rateLimiter := newRateLimiter()
+		w := &worker{Loop: l, queue: newQueue("", rateLimiter, ordering.New(ordering.NewBacklog())), rateLimiter: rateLimiter}
+		for i := range large {
+			w.queue.Add(cache.NewObjectName("large", fmt.Sprint(i)))
+		}
+		for i := range small {
+			w.queue.Add(cache.NewObjectName(fmt.Sprint("small-", i), "a"))
+		}
+		var all sync.WaitGroup
+		for range workers {
+			all.Go(func() {
+				for w.processNext(t.Context()) {
+				}
+			})
+		}
+		time.Sleep(time.Minute)
+		w.queue.ShutDown()
+		all.Wait()
+		slices.Sort(waits)
+		if len(waits) != small || waits[small-1] > 2*small/workers*takes {
+			t.Errorf("%d small namespaces waited %v, want %d to wait at most %v", len(waits), waits, small, 2*small/workers*takes)
+		}
+		if want := (large + small) / workers * takes; lasted != want {
+			t.Errorf("all took %v, want %v", lasted, want)
+		}
+	})
+}

@@ -1,7 +1,8 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ordering is the order in which a loop takes keys from its queue.
+// Package ordering is the order in which a loop takes keys from its queue: what changes comes
+// before the backlog, and namespaces take turns.
 package ordering
 
 import (
@@ -18,17 +19,18 @@ import (
 // BacklogShare takes a key of the backlog, so that it is never starved.
 const BacklogShare = 10
 
-// Queue takes keys that are enqueued while workers run first, in the order in which they come,
-// and then the backlog. That is what the handlers replay when a Run begins, the most recently
-// changed first. Nearly all of it was settled long ago, and a change that was made while nobody
-// ran the loop must not wait for all of it.
+// Queue takes keys that are enqueued while workers run first, and then the backlog. That is
+// what the handlers replay when a Run begins, the most recently changed first. Nearly all of it
+// was settled long ago, and a change that was made while nobody ran the loop must not wait for
+// all of it. Among each of the two, namespaces take turns, so that a namespace with thousands
+// of keys delays no other.
 //
 // The workqueue calls its methods under its own lock.
 type Queue struct {
 	backlog *Backlog
-	changed []cache.ObjectName
-	old     []cache.ObjectName // the backlog in its order, with keys that are no longer in waiting
-	waiting sets.Set[cache.ObjectName]
+	changed turns
+	old     turns                      // the backlog, with keys that are no longer in waiting
+	waiting sets.Set[cache.ObjectName] // the keys of the backlog
 	popped  int
 }
 
@@ -42,43 +44,33 @@ func New(b *Backlog) *Queue {
 // Push implements workqueue.Queue.
 func (q *Queue) Push(key cache.ObjectName) {
 	if q.backlog.take(key) {
-		q.old = append(q.old, key)
+		q.old.push(key)
 		q.waiting.Insert(key)
 		return
 	}
-	q.changed = append(q.changed, key)
+	q.changed.push(key)
 }
 
 // Touch implements workqueue.Queue: the key was enqueued again.
 func (q *Queue) Touch(key cache.ObjectName) {
 	if q.waiting.Has(key) {
 		q.waiting.Delete(key)
-		q.changed = append(q.changed, key)
+		q.changed.push(key)
 	}
 }
 
 // Len implements workqueue.Queue.
-func (q *Queue) Len() int { return len(q.changed) + len(q.waiting) }
+func (q *Queue) Len() int { return q.changed.len + len(q.waiting) }
 
 // Pop implements workqueue.Queue.
 func (q *Queue) Pop() (key cache.ObjectName) {
 	q.popped++
-	if len(q.changed) > 0 && (len(q.waiting) == 0 || q.popped%BacklogShare != 0) {
-		return shift(&q.changed)
+	if q.changed.len > 0 && (len(q.waiting) == 0 || q.popped%BacklogShare != 0) {
+		return q.changed.pop(func(cache.ObjectName) bool { return true })
 	}
-	key = shift(&q.old)
-	for !q.waiting.Has(key) {
-		key = shift(&q.old)
-	}
+	key = q.old.pop(q.waiting.Has)
 	q.waiting.Delete(key)
 	return key
-}
-
-func shift(keys *[]cache.ObjectName) cache.ObjectName {
-	first := (*keys)[0]
-	(*keys)[0] = cache.ObjectName{} // the array beneath lives on
-	*keys = (*keys)[1:]
-	return first
 }
 
 // Backlog holds the keys that are enqueued before the workers start, and then tells the queue

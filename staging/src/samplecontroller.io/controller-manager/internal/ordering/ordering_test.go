@@ -4,8 +4,11 @@
 package ordering
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -37,4 +40,103 @@ func TestBacklogIsNotStarved(t *testing.T) {
 		queue.Push(busy)
 	}
 	t.Errorf("no key of the backlog is among %d keys", BacklogShare)
+}
+
+func TestNamespacesTakeTurns(t *testing.T) {
+	backlog := NewBacklog()
+	for i := range 3 {
+		backlog.Hold(cache.NewObjectName("large", fmt.Sprint("old-", i)), fmt.Sprint(10+i))
+	}
+	backlog.Hold(cache.NewObjectName("small", "old"), "1")
+	queue := New(backlog)
+	backlog.Release(queue.Push)
+	for i := range 3 {
+		queue.Push(cache.NewObjectName("large", fmt.Sprint("new-", i)))
+	}
+	queue.Push(cache.NewObjectName("small", "new"))
+	for i, want := range []string{"large/new-0", "small/new", "large/new-1", "large/new-2", "large/old-2", "small/old", "large/old-1", "large/old-0"} {
+		if got := queue.Pop().String(); got != want {
+			t.Errorf("key %d is %s, want %s", i, got, want)
+		}
+	}
+}
+
+// TestNoNamespaceStarves takes keys from queues while others are added at random, most of them
+// to one namespace.
+func TestNoNamespaceStarves(t *testing.T) {
+	const namespaces = 8
+	for seed := range uint64(40) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		key := func() cache.ObjectName {
+			return cache.NewObjectName(fmt.Sprint(max(0, random.IntN(2*namespaces)-namespaces)), fmt.Sprint(random.IntN(50)))
+		}
+		backlog := NewBacklog()
+		queue := New(backlog)
+		// A namespace has its turn after all others. Then one pop in BacklogShare is of the
+		// backlog, or all but one.
+		old := &waiting{keys: sets.New[cache.ObjectName](), longest: namespaces * BacklogShare}
+		changed := &waiting{keys: sets.New[cache.ObjectName](), longest: namespaces*BacklogShare/(BacklogShare-1) + 1}
+		for range random.IntN(200) {
+			k := key()
+			backlog.Hold(k, fmt.Sprint(random.IntN(1000)))
+			old.keys.Insert(k)
+		}
+		backlog.Release(queue.Push)
+		for step := 0; step < 500 || queue.Len() > 0; step++ {
+			if k := key(); step < 500 && random.IntN(3) > 0 {
+				if old.keys.Has(k) || changed.keys.Has(k) {
+					queue.Touch(k)
+				} else {
+					queue.Push(k)
+				}
+				old.keys.Delete(k)
+				changed.keys.Insert(k)
+				continue
+			}
+			if want := len(old.keys) + len(changed.keys); queue.Len() != want {
+				t.Fatalf("seed %d: %d keys, want %d", seed, queue.Len(), want)
+			}
+			if queue.Len() == 0 {
+				continue
+			}
+			popped := queue.Pop()
+			if !old.keys.Has(popped) && !changed.keys.Has(popped) {
+				t.Fatalf("seed %d: %s is not in the queue", seed, popped)
+			}
+			for which, w := range map[string]*waiting{"backlog": old, "changed keys": changed} {
+				if starved := w.pop(popped); starved != "" {
+					t.Fatalf("seed %d: namespace %s has waited for %d pops with %s", seed, starved, w.longest, which)
+				}
+			}
+		}
+		if n := len(old.keys) + len(changed.keys); n > 0 {
+			t.Fatalf("seed %d: %d keys were lost", seed, n)
+		}
+	}
+}
+
+// waiting are the keys that should be in a part of a queue.
+type waiting struct {
+	keys    sets.Set[cache.ObjectName]
+	longest int            // how many pops a namespace may wait
+	pops    map[string]int // how many each namespace has waited
+}
+
+// pop removes a key that was popped, and returns a namespace that has waited too long.
+func (w *waiting) pop(popped cache.ObjectName) (starved string) {
+	waited := map[string]int{}
+	for key := range w.keys {
+		waited[key.Namespace] = w.pops[key.Namespace] + 1
+	}
+	if w.keys.Has(popped) {
+		waited[popped.Namespace] = 0
+		w.keys.Delete(popped)
+	}
+	w.pops = waited
+	for namespace, pops := range waited {
+		if pops > w.longest {
+			return namespace
+		}
+	}
+	return ""
 }

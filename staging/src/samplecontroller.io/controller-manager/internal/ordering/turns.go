@@ -1,0 +1,56 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ordering
+
+import "k8s.io/client-go/tools/cache"
+
+// turns are keys of which namespaces have the next one in turn. Keys of one namespace keep their
+// order. The zero value is empty.
+type turns struct {
+	keys       map[string][]cache.ObjectName // by namespace
+	namespaces []string                      // those with keys, the next first
+	len        int
+}
+
+func (t *turns) push(key cache.ObjectName) {
+	if t.keys == nil {
+		t.keys = map[string][]cache.ObjectName{}
+	}
+	keys := t.keys[key.Namespace]
+	if len(keys) == 0 {
+		t.namespaces = append(t.namespaces, key.Namespace)
+	}
+	t.keys[key.Namespace] = append(keys, key)
+	t.len++
+}
+
+// pop takes a key of the namespace whose turn it is, and drops keys that do not wait any more.
+// One must wait.
+func (t *turns) pop(waits func(cache.ObjectName) bool) cache.ObjectName {
+	for {
+		namespace := shift(&t.namespaces)
+		keys := t.keys[namespace]
+		for len(keys) > 0 {
+			key := shift(&keys)
+			t.len--
+			if !waits(key) {
+				continue
+			}
+			if t.keys[namespace] = keys; len(keys) > 0 {
+				t.namespaces = append(t.namespaces, namespace)
+			} else {
+				delete(t.keys, namespace)
+			}
+			return key
+		}
+		delete(t.keys, namespace)
+	}
+}
+
+func shift[T any](s *[]T) T {
+	first := (*s)[0]
+	(*s)[0] = *new(T) // the array beneath lives on
+	*s = (*s)[1:]
+	return first
+}

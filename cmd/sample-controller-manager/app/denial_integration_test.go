@@ -52,11 +52,12 @@ func exhaustQuota(t *testing.T, ns string) (lift func()) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		quota.Spec.Hard = corev1.ResourceList{"count/deployments.apps": resource.MustParse("1")}
+		// More than the object needs: tests try to create another one.
+		quota.Spec.Hard = corev1.ResourceList{"count/deployments.apps": resource.MustParse("9")}
 		if quota, err = quotas.Update(t.Context(), quota, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		allow(quota, "1")
+		allow(quota, "9")
 	}
 }
 

@@ -25,7 +25,7 @@ type throttle struct {
 
 func newThrottle() *throttle { return &throttle{lines: lru.New(maxThrottled)} }
 
-// line identifies lines of which one is enough.
+// line identifies log lines that repeat each other.
 type line struct {
 	object, cause string
 }

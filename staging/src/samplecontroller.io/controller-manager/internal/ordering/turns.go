@@ -5,8 +5,8 @@ package ordering
 
 import "k8s.io/client-go/tools/cache"
 
-// turns are keys of which namespaces have the next one in turn. Keys of one namespace keep their
-// order. The zero value is empty.
+// turns holds keys. Namespaces take turns, and the keys of a namespace keep their order. The zero
+// value is empty.
 type turns struct {
 	keys       map[string][]cache.ObjectName // by namespace
 	namespaces []string                      // those with keys, the next first

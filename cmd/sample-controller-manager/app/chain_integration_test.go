@@ -81,7 +81,7 @@ func TestPodsCountThroughTheChainOfOwners(t *testing.T) {
 		}
 		namesake.waitNodes(t, ns, "a", "of-a-namesake")
 
-		// The links may break and be repaired while the Pods stay as they are.
+		// Links can break and come back while the Pods do not change.
 		setOwner(t, older, nil)
 		k.waitNodes(t, ns, "a", "newer")
 		setOwner(t, older, controlledBy(d))

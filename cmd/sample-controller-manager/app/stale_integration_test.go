@@ -165,7 +165,7 @@ func (k kind) keepTouching(t *testing.T, ns string, names []string) {
 	for _, name := range names {
 		touching.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
-				_ = k.Touch(ctx, ns, name, fmt.Sprint(i)) // only that it enqueues matters
+				_ = k.Touch(ctx, ns, name, fmt.Sprint(i)) // it matters only that this enqueues the object
 				time.Sleep(100 * time.Millisecond)        // not a ticker, which would make up for slow calls by quick ones
 			}
 		})

@@ -246,24 +246,24 @@ func (f *fleet) wantNoRelist() {
 		}
 	}
 	events, err := framework.Cluster().AuditEvents(cluster.ByUserAgent("informers"), func(event auditv1.Event) bool {
-		lists := event.Verb == "list" || strings.Contains(event.RequestURI, "sendInitialEvents=true")
-		return lists && event.RequestReceivedTimestamp.After(f.began)
+		isList := event.Verb == "list" || strings.Contains(event.RequestURI, "sendInitialEvents=true")
+		return isList && event.RequestReceivedTimestamp.After(f.began)
 	})
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	standbys := 0
+	lists := 0
 	for _, event := range events {
 		led, ok := firstLed[leaders.Credential(event)]
 		if !ok {
 			continue
 		}
-		standbys++
+		lists++
 		if event.RequestReceivedTimestamp.After(led) {
 			f.t.Errorf("%s %s after its replica began to lead", cluster.Call(event), event.RequestReceivedTimestamp.Sub(led))
 		}
 	}
-	if standbys == 0 {
+	if lists == 0 {
 		f.t.Error("no list of informers in the audit log: this test would not see a relist")
 	}
 }

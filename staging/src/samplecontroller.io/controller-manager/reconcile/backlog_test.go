@@ -72,21 +72,15 @@ func editsDuringBacklog(t *testing.T, order func(*ordering.Backlog) workqueue.Qu
 		}
 		l := New(loopName, look)
 		l.tracker.work()
-		backlog, rateLimiter := ordering.NewBacklog(), newRateLimiter()
-		w := &worker{Loop: l, queue: newQueue("", rateLimiter, order(backlog)), rateLimiter: rateLimiter}
+		backlog := ordering.NewBacklog()
+		w := newWorker(l, order(backlog))
 		for i := range keys {
 			left[key(i)] = true
 			backlog.Hold(key(i), fmt.Sprint(i+1))
 		}
 		began := time.Now()
 		backlog.Release(w.queue.Add)
-		var all sync.WaitGroup
-		for range workers {
-			all.Go(func() {
-				for w.processNext(t.Context()) {
-				}
-			})
-		}
+		stop := w.start(t.Context(), workers)
 		tick := time.NewTicker(every)
 		defer tick.Stop()
 		for i := 0; ; i++ {
@@ -104,11 +98,31 @@ func editsDuringBacklog(t *testing.T, order func(*ordering.Backlog) workqueue.Qu
 		}
 		lasted = time.Since(began) + takes
 		time.Sleep(time.Minute) // in which what is left is synced
-		w.queue.ShutDown()
-		all.Wait()
+		stop()
 		slices.Sort(waits)
 	})
 	return waits, lasted
+}
+
+// newWorker returns a worker of the loop that takes keys in an order.
+func newWorker(l *Loop, order workqueue.Queue[cache.ObjectName]) *worker {
+	rateLimiter := newRateLimiter()
+	return &worker{Loop: l, queue: newQueue("", rateLimiter, order), rateLimiter: rateLimiter}
+}
+
+// start starts goroutines that take keys. stop shuts the queue down and waits for them.
+func (w *worker) start(ctx context.Context, workers int) (stop func()) {
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			for w.processNext(ctx) {
+			}
+		})
+	}
+	return func() {
+		w.queue.ShutDown()
+		all.Wait()
+	}
 }
 
 // TestLargeNamespaceDelaysNoOther changes 10,000 keys of one namespace and then one key in each of
@@ -135,24 +149,16 @@ func TestLargeNamespaceDelaysNoOther(t *testing.T) {
 		}
 		l := New(loopName, look)
 		l.tracker.work()
-		rateLimiter := newRateLimiter()
-		w := &worker{Loop: l, queue: newQueue("", rateLimiter, ordering.New(ordering.NewBacklog())), rateLimiter: rateLimiter}
+		w := newWorker(l, ordering.New(ordering.NewBacklog()))
 		for i := range large {
 			w.queue.Add(cache.NewObjectName("large", fmt.Sprint(i)))
 		}
 		for i := range small {
 			w.queue.Add(cache.NewObjectName(fmt.Sprint("small-", i), "a"))
 		}
-		var all sync.WaitGroup
-		for range workers {
-			all.Go(func() {
-				for w.processNext(t.Context()) {
-				}
-			})
-		}
+		stop := w.start(t.Context(), workers)
 		time.Sleep(time.Minute)
-		w.queue.ShutDown()
-		all.Wait()
+		stop()
 		slices.Sort(waits)
 		if len(waits) != small || waits[small-1] > 2*small/workers*takes {
 			t.Errorf("%d small namespaces waited %v, want %d to wait at most %v", len(waits), waits, small, 2*small/workers*takes)

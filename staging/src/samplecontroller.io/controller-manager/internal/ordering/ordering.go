@@ -105,11 +105,18 @@ func (b *Backlog) Release(add func(cache.ObjectName)) {
 	b.mutex.Lock()
 	versions := b.versions
 	b.versions, b.keys = nil, sets.KeySet(versions)
-	keys := b.keys.UnsortedList()
 	b.mutex.Unlock()
-	slices.SortFunc(keys, func(x, y cache.ObjectName) int { return newer(versions[x], versions[y]) })
-	for _, key := range keys {
-		add(key)
+	type held struct {
+		key     cache.ObjectName
+		version string
+	}
+	all := make([]held, 0, len(versions)) // to sort without looking up each version many times
+	for key, version := range versions {
+		all = append(all, held{key, version})
+	}
+	slices.SortFunc(all, func(x, y held) int { return newer(x.version, y.version) })
+	for _, h := range all {
+		add(h.key)
 	}
 }
 

@@ -25,7 +25,7 @@ func TestAnEditWaitsForASyncNotForTheBacklog(t *testing.T) {
 	const keys, workers, takes, every = 5000, 10, 20 * time.Millisecond, 50 * time.Millisecond
 	alone := keys / workers * takes // how long it takes when nobody changes anything
 
-	waits, lasted := editsDuringBacklog(t, func(b *ordering.Backlog) workqueue.Queue[cache.ObjectName] { return ordering.New(b) }, keys, workers, takes, every)
+	waits, lasted := editsDuringBacklog(t, func(b *ordering.Backlog) workqueue.Queue[cache.ObjectName] { return ordering.New(b, never) }, keys, workers, takes, every)
 	t.Logf("in order: %d edits waited %v in the median and at most %v; the backlog took %v, and %v without them", len(waits), waits[len(waits)/2], waits[len(waits)-1], lasted, alone)
 	if most := waits[len(waits)-1]; most > takes {
 		t.Errorf("an edit waited %v, want at most %v, which is one sync", most, takes)
@@ -149,7 +149,7 @@ func TestLargeNamespaceDelaysNoOther(t *testing.T) {
 		}
 		l := New(loopName, look)
 		l.tracker.work()
-		w := newWorker(l, ordering.New(ordering.NewBacklog()))
+		w := newWorker(l, ordering.New(ordering.NewBacklog(), never))
 		for i := range large {
 			w.queue.Add(cache.NewObjectName("large", fmt.Sprint(i)))
 		}

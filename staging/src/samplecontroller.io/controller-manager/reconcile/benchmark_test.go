@@ -57,7 +57,7 @@ func BenchmarkKey(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			l := New(loopName, func(context.Context, cache.ObjectName) (time.Duration, error) { return 0, nil }, options...)
 			rateLimiter := newRateLimiter()
-			queue := newQueue(loopName, rateLimiter, ordering.New(ordering.NewBacklog()))
+			queue := newQueue(loopName, rateLimiter, ordering.New(ordering.NewBacklog(), never))
 			defer queue.ShutDown()
 			w := &worker{Loop: l, queue: queue, rateLimiter: rateLimiter}
 			l.tracker.work()

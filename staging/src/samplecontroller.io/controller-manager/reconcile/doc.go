@@ -26,6 +26,8 @@
 //     quietly: it means that the cache was late. The backoff of a forbidden
 //     request (403) goes from 1 to 30 s.
 //   - Namespaces take turns, so that one with thousands of keys delays no other.
+//   - A key that its sync asked to be called again for comes after keys that changed. So a sync
+//     can put off what is less urgent than the changes of other objects.
 //   - A key whose caches have not yet seen its own last write, or what that was
 //     refused for, is put off until they have, if the controller keeps a [ConsistencyStore].
 //   - A sync that panics is an error of that key. It is counted, logged with

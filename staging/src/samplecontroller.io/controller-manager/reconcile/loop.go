@@ -129,7 +129,7 @@ func (l *Loop) work(ctx context.Context) error {
 	defer l.tracker.pause(nil) // the keys go with their queue, also if the next begins at once
 	backlog := ordering.NewBacklog()
 	rateLimiter := newRateLimiter()
-	queue := newQueue(l.queue, rateLimiter, ordering.New(backlog))
+	queue := newQueue(l.queue, rateLimiter, ordering.New(backlog, l.tracker.requeued))
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer queue.ShutDown()

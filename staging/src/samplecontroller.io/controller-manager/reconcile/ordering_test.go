@@ -80,10 +80,48 @@ func TestWhatChangesMeanwhileComesBeforeTheBacklog(t *testing.T) {
 	})
 }
 
+// TestRequeuedKeysComeAfterChanges has three keys ask to be called again, and one of them change
+// before its turn.
+func TestRequeuedKeysComeAfterChanges(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		b.start(b.informer)
+		s := syncs{result: func(key string, n int) (time.Duration, error) {
+			time.Sleep(time.Second)
+			if n == 1 && key < "default/d" {
+				return 10 * time.Second, nil
+			}
+			return 0, nil
+		}}
+		l := New(loopName, s.sync)
+		For(l, b.informer)
+		defer b.run(l, 1)()
+		for _, name := range []string{"a", "b", "c"} { // again after 11, 12 and 13 s
+			b.server.Add(configMap(name))
+		}
+		time.Sleep(10500 * time.Millisecond)
+		b.server.Add(configMap("long")) // until 11.5 s
+		time.Sleep(500 * time.Millisecond)
+		for i := range 4 { // until 15.5 s; the tenth key that is taken may be any
+			b.server.Add(configMap(fmt.Sprint("new-", i)))
+		}
+		time.Sleep(2500 * time.Millisecond)
+		b.server.Modify(configMap("b"))
+		time.Sleep(time.Minute)
+		want := []string{"default/a", "default/b", "default/c", "default/long",
+			"default/new-0", "default/new-1", "default/new-2", "default/new-3", "default/b", "default/a", "default/c"}
+		if diff := cmp.Diff(want, s.inOrder()); diff != "" {
+			t.Errorf("synced (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// never says that no key asked to be called again.
+func never(cache.ObjectName) bool { return false }
+
 // TestAKeyThatIsEnqueuedWhileTheBacklogIsReleased comes once, and at once.
 func TestAKeyThatIsEnqueuedWhileTheBacklogIsReleased(t *testing.T) {
 	backlog := ordering.NewBacklog()
-	queue := newQueue("", newRateLimiter(), ordering.New(backlog))
+	queue := newQueue("", newRateLimiter(), ordering.New(backlog, never))
 	defer queue.ShutDown()
 	a, b, c := cache.NewObjectName("default", "a"), cache.NewObjectName("default", "b"), cache.NewObjectName("default", "c")
 	for i, key := range []cache.ObjectName{a, b, c} {

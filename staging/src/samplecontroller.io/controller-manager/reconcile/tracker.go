@@ -94,6 +94,14 @@ func (t *tracker) enqueue(key cache.ObjectName, trigger string, event time.Time)
 	}
 }
 
+// requeued tells whether only the last sync of a key asks for the next, and no event.
+func (t *tracker) requeued(key cache.ObjectName) bool {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	state := t.keys[key]
+	return state != nil && state.waiting.IsZero() && state.trigger == triggerRequeue
+}
+
 // begin notes that a sync of the key begins, and returns what woke it, and the first
 // event that it is to settle.
 func (t *tracker) begin(key cache.ObjectName, now time.Time) (trigger string, event time.Time) {

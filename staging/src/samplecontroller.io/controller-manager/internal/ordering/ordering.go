@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package ordering is the order in which a loop takes keys from its queue: what changes comes
-// before the backlog, and namespaces take turns.
+// before what can wait, and namespaces take turns.
 package ordering
 
 import (
@@ -15,45 +15,48 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// BacklogShare limits how long the backlog waits: while other keys are in the queue, one pop in
-// BacklogShare takes a key of the backlog, so that it is never starved.
-const BacklogShare = 10
+// LaterShare limits how long keys wait that can: while others are in the queue, one pop in
+// LaterShare takes one of them, so that they are never starved.
+const LaterShare = 10
 
-// Queue takes keys that are enqueued while workers run first, and then the backlog. That is
-// what the handlers replay when a Run begins, the most recently changed first. Nearly all of it
-// was settled long ago, and a change that was made while nobody ran the loop must not wait for
-// all of it. Among each of the two, namespaces take turns, so that a namespace with thousands
-// of keys delays no other.
+// Queue takes first the keys that changes enqueue while workers run, and later those of the
+// backlog and those whose sync asked to be called again. The backlog is what the handlers replay
+// when a Run begins, the most recently changed first. Nearly all of it was settled long ago, and
+// a change that was made while nobody ran the loop must not wait for all of it. Among each of the
+// two, namespaces take turns, so that a namespace with thousands of keys delays no other.
 //
 // The workqueue calls its methods under its own lock.
 type Queue struct {
-	backlog *Backlog
-	changed turns
-	old     turns                      // the backlog, with keys that are no longer in waiting
-	waiting sets.Set[cache.ObjectName] // the keys of the backlog
-	popped  int
+	backlog  *Backlog
+	requeued func(cache.ObjectName) bool
+	changed  turns
+	later    turns                      // with keys that are no longer in waiting
+	waiting  sets.Set[cache.ObjectName] // the keys of later
+	popped   int
 }
 
 var _ workqueue.Queue[cache.ObjectName] = &Queue{}
 
-// New returns a queue without keys.
-func New(b *Backlog) *Queue {
-	return &Queue{backlog: b, waiting: sets.New[cache.ObjectName]()}
+// New returns a queue without keys. requeued tells whether a key that is added is so only because
+// its sync asked for it.
+func New(b *Backlog, requeued func(cache.ObjectName) bool) *Queue {
+	return &Queue{backlog: b, requeued: requeued, waiting: sets.New[cache.ObjectName]()}
 }
 
 // Push implements workqueue.Queue.
 func (q *Queue) Push(key cache.ObjectName) {
-	if q.backlog.take(key) {
-		q.old.push(key)
+	if q.backlog.take(key) || q.requeued(key) {
+		q.later.push(key)
 		q.waiting.Insert(key)
 		return
 	}
 	q.changed.push(key)
 }
 
-// Touch implements workqueue.Queue: the key was enqueued again.
+// Touch implements workqueue.Queue: the key was added again. That changes nothing if its sync asked
+// for it.
 func (q *Queue) Touch(key cache.ObjectName) {
-	if q.waiting.Has(key) {
+	if q.waiting.Has(key) && !q.requeued(key) {
 		q.waiting.Delete(key)
 		q.changed.push(key)
 	}
@@ -65,10 +68,10 @@ func (q *Queue) Len() int { return q.changed.len + len(q.waiting) }
 // Pop implements workqueue.Queue.
 func (q *Queue) Pop() (key cache.ObjectName) {
 	q.popped++
-	if q.changed.len > 0 && (len(q.waiting) == 0 || q.popped%BacklogShare != 0) {
+	if q.changed.len > 0 && (len(q.waiting) == 0 || q.popped%LaterShare != 0) {
 		return q.changed.pop(func(cache.ObjectName) bool { return true })
 	}
-	key = q.old.pop(q.waiting.Has)
+	key = q.later.pop(q.waiting.Has)
 	q.waiting.Delete(key)
 	return key
 }

@@ -12,10 +12,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
+func never(cache.ObjectName) bool { return false }
+
 // TestBacklogIsNotStarved has a key that changes all the time.
 func TestBacklogIsNotStarved(t *testing.T) {
 	backlog := NewBacklog()
-	queue := New(backlog)
+	queue := New(backlog, never)
 	busy, old := cache.NewObjectName("default", "busy"), cache.NewObjectName("default", "old")
 	if !backlog.Hold(old, "1") {
 		t.Error("a key was not held before the workers started")
@@ -25,7 +27,7 @@ func TestBacklogIsNotStarved(t *testing.T) {
 		t.Error("a key was held after the workers have started")
 	}
 	queue.Push(busy)
-	for i := range BacklogShare {
+	for i := range LaterShare {
 		if queue.Len() != 2 {
 			t.Errorf("%d keys wait, want 2", queue.Len())
 		}
@@ -39,7 +41,29 @@ func TestBacklogIsNotStarved(t *testing.T) {
 		}
 		queue.Push(busy)
 	}
-	t.Errorf("no key of the backlog is among %d keys", BacklogShare)
+	t.Errorf("no key of the backlog is among %d keys", LaterShare)
+}
+
+func TestRequeuedKeysComeAfterChanges(t *testing.T) {
+	requeued := sets.New(cache.NewObjectName("default", "a"), cache.NewObjectName("default", "b"), cache.NewObjectName("default", "c"))
+	backlog := NewBacklog()
+	queue := New(backlog, requeued.Has)
+	backlog.Release(queue.Push)
+	for _, name := range []string{"a", "b", "c", "x", "y"} {
+		queue.Push(cache.NewObjectName("default", name))
+	}
+	changed := cache.NewObjectName("default", "b")
+	requeued.Delete(changed)
+	queue.Touch(changed)
+	queue.Touch(cache.NewObjectName("default", "c"))
+	for i, want := range []string{"x", "y", "b", "a", "c"} {
+		if got := queue.Pop().Name; got != want {
+			t.Errorf("key %d is %s, want %s", i, got, want)
+		}
+	}
+	if queue.Len() != 0 {
+		t.Errorf("%d keys are left", queue.Len())
+	}
 }
 
 func TestNamespacesTakeTurns(t *testing.T) {
@@ -48,7 +72,7 @@ func TestNamespacesTakeTurns(t *testing.T) {
 		backlog.Hold(cache.NewObjectName("large", fmt.Sprint("old-", i)), fmt.Sprint(10+i))
 	}
 	backlog.Hold(cache.NewObjectName("small", "old"), "1")
-	queue := New(backlog)
+	queue := New(backlog, never)
 	backlog.Release(queue.Push)
 	for i := range 3 {
 		queue.Push(cache.NewObjectName("large", fmt.Sprint("new-", i)))
@@ -71,11 +95,11 @@ func TestNoNamespaceStarves(t *testing.T) {
 			return cache.NewObjectName(fmt.Sprint(max(0, random.IntN(2*namespaces)-namespaces)), fmt.Sprint(random.IntN(50)))
 		}
 		backlog := NewBacklog()
-		queue := New(backlog)
-		// A namespace has its turn after all others. Then one pop in BacklogShare is of the
+		queue := New(backlog, never)
+		// A namespace has its turn after all others. Then one pop in LaterShare is of the
 		// backlog, or all but one.
-		old := &waiting{keys: sets.New[cache.ObjectName](), longest: namespaces * BacklogShare}
-		changed := &waiting{keys: sets.New[cache.ObjectName](), longest: namespaces*BacklogShare/(BacklogShare-1) + 1}
+		old := &waiting{keys: sets.New[cache.ObjectName](), longest: namespaces * LaterShare}
+		changed := &waiting{keys: sets.New[cache.ObjectName](), longest: namespaces*LaterShare/(LaterShare-1) + 1}
 		for range random.IntN(200) {
 			k := key()
 			backlog.Hold(k, fmt.Sprint(random.IntN(1000)))

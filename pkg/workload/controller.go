@@ -48,11 +48,14 @@ type Kind[T Object] interface {
 	Status(T) Status
 	// SameStatus tells whether what is the controller's of two statuses is the same.
 	SameStatus(a, b T) bool
-	// ApplyStatus changes the object's status from current to wanted, and removes conditions
-	// that wanted lacks: see [RemoveStray]. It returns the written object, or nil if nothing
-	// differed. It must write only to the given version of the object.
-	ApplyStatus(ctx context.Context, obj T, current, wanted Status) (T, error)
+	// StatusWrite returns the write that changes the object's status from current to wanted,
+	// and removes conditions that wanted lacks: see [RemoveStray]. It is nil if nothing
+	// differs. It returns the written object, and must write only to the given version.
+	StatusWrite(obj T, current, wanted Status) (StatusWrite[T], error)
 }
+
+// StatusWrite writes the status of an object.
+type StatusWrite[T Object] func(context.Context) (T, error)
 
 // Options are what a controller is made of, whatever its kind.
 type Options[T Object] struct {
@@ -85,6 +88,7 @@ type Controller[T Object] struct {
 	recorder    record.EventRecorder
 	reporter    *tolerant.Reporter // of undecodable objects
 	clock       clock.PassiveClock
+	pace        pace
 	statuses    string // what they are called in metrics
 	loop        *reconcile.Loop
 }

@@ -18,6 +18,9 @@ import (
 // ByDeployment is the name of the index of objects by Deployment.
 const ByDeployment = byDeployment
 
+// StatusDelay is how long a status that tells of progress waits.
+const StatusDelay = statusDelay
+
 // Sync is what the controller's loop does for one object.
 func (c *Controller[T]) Sync(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
 	return c.sync(ctx, key)
@@ -36,6 +39,9 @@ func (c *Controller[T]) CatchUp() { c.reconciler.confirmed.caughtUp = true }
 
 // Confirmed returns how many objects are remembered as confirmed.
 func (c *Controller[T]) Confirmed() int { return len(c.reconciler.confirmed.byKey) }
+
+// Waiting returns how many objects have a status that waits.
+func (c *Controller[T]) Waiting() int { return len(c.pace.since) }
 
 // CountGenerations has each patch of a Deployment increment its generation, as the API server
 // does where the spec changes.

@@ -101,17 +101,23 @@ func (f *fixture) chain() ownership.Informers {
 // made so far.
 func (f *fixture) observe() {
 	f.Helper()
+	f.catchUp()
+	f.forget()
+}
+
+// catchUp brings the caches up to date with the API server.
+func (f *fixture) catchUp() {
+	f.Helper()
 	list, err := f.sample.Tracker().List(f.kind.resources(), f.kind.GroupVersionKind, "")
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.replace(f.objects, list)
-	deployments, err := f.kube.AppsV1().Deployments("").List(f.Context(), metav1.ListOptions{})
+	deployments, err := f.kube.Tracker().List(appsv1.SchemeGroupVersion.WithResource("deployments"), appsv1.SchemeGroupVersion.WithKind("Deployment"), "")
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.replace(f.deployments.GetIndexer(), deployments)
-	f.forget()
 }
 
 func (f *fixture) replace(store cache.Store, list runtime.Object) {
@@ -129,9 +135,16 @@ func (f *fixture) replace(store cache.Store, list runtime.Object) {
 	}
 }
 
+// sync syncs the example, and again when a status that tells of progress has waited.
 func (f *fixture) sync() {
 	f.Helper()
-	if requeueAfter, err := f.controller.Sync(f.Context(), key); err != nil || requeueAfter != 0 {
+	requeueAfter, err := f.controller.Sync(f.Context(), key)
+	if err == nil && requeueAfter == workload.StatusDelay {
+		f.catchUp()
+		f.clock.Step(requeueAfter)
+		requeueAfter, err = f.controller.Sync(f.Context(), key)
+	}
+	if err != nil || requeueAfter != 0 {
 		f.Fatalf("sync() = %v, %v", requeueAfter, err)
 	}
 }

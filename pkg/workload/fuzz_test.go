@@ -151,14 +151,20 @@ func (f *fixture) allDeployments() map[string]*appsv1.Deployment {
 // to date.
 func (f *fixture) untilQuiet(when string) {
 	f.Helper()
-	most := 3 + len(f.allDeployments()) // the Deployment, the status, each former Deployment, and nothing
+	// The Deployment, its status, each former Deployment with a status, and nothing.
+	most := 3 + 2*len(f.allDeployments())
 	for range most {
 		before := f.allDeployments()
-		if _, err := f.controller.Sync(f.Context(), key); err != nil {
+		requeueAfter, err := f.controller.Sync(f.Context(), key)
+		if err != nil {
 			f.Fatalf("%s: sync() = %v", when, err)
 		}
 		wrote := f.checkWrites(before)
 		f.observe()
+		if requeueAfter == workload.StatusDelay {
+			f.clock.Step(requeueAfter)
+			continue
+		}
 		f.checkStatus()
 		if !wrote {
 			return

@@ -41,6 +41,7 @@ type controller interface {
 	Concerned(*appsv1.Deployment) []cache.ObjectName
 	SetClock(clock.PassiveClock)
 	Confirmed() int
+	Waiting() int
 	CatchUp()
 	Explain(cache.ObjectName) (librarycontroller.Explanation, error)
 }

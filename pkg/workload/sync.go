@@ -38,6 +38,7 @@ func (c *Controller[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 	}
 	if !exists {
 		c.reconciler.Forget(key)
+		c.pace.forget(key)
 		return 0, nil
 	}
 	if obj.GetDeletionTimestamp() != nil && tolerant.DecodeError(obj) != nil {
@@ -48,6 +49,7 @@ func (c *Controller[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 	}
 
 	owner := c.kind.Owner(obj)
+	owner.HadDeployment = owner.HadDeployment || c.pace.waits(key) // which the status does not tell yet
 	owner.Confirm = func(ctx context.Context) (string, error) { return c.confirm(ctx, key, obj) }
 	state, err := c.reconciler.Reconcile(ctx, owner)
 	if state.Refused != nil {
@@ -63,7 +65,11 @@ func (c *Controller[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 		c.consistency.WroteAt(key, c.kept, state.Deployment.ResourceVersion)
 		obj = c.latest(key, obj)
 	}
-	return state.Again, c.updateStatus(ctx, key, obj, state)
+	wait, err := c.updateStatus(ctx, key, obj, state)
+	if wait == 0 || state.Again > 0 && state.Again < wait {
+		wait = state.Again
+	}
+	return wait, err
 }
 
 // cached returns the object as the cache has it.
@@ -88,18 +94,20 @@ func (c *Controller[T]) latest(key cache.ObjectName, obj T) T {
 	return now
 }
 
-// updateStatus writes the object's status if it differs from what it should be.
-func (c *Controller[T]) updateStatus(ctx context.Context, key cache.ObjectName, obj T, state State) error {
-	err := c.writeStatus(ctx, key, obj, state)
+// updateStatus writes the object's status if it differs from what it should be, or returns how
+// long it is to wait.
+func (c *Controller[T]) updateStatus(ctx context.Context, key cache.ObjectName, obj T, state State) (wait time.Duration, err error) {
+	wait, err = c.writeStatus(ctx, key, obj, state)
 	if err == nil || denialOf(err) != nil {
-		return err
+		return wait, err
 	}
 	if apierrors.IsConflict(err) {
 		// It may have been changed in what does not matter here, an annotation for
 		// example. Without a second try, one that is changed all the time would be
 		// refused again and again.
 		if now, ok := c.touched(ctx, key, obj); ok {
-			obj, err = now, c.writeStatus(ctx, key, now, state)
+			obj = now
+			wait, err = c.writeStatus(ctx, key, now, state)
 		}
 	}
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
@@ -109,9 +117,9 @@ func (c *Controller[T]) updateStatus(ctx context.Context, key cache.ObjectName, 
 		c.consistency.Conflicted(key, c.objects, obj)
 	}
 	if apierrors.IsNotFound(err) {
-		return nil // the object is gone, and its status with it
+		return 0, nil // the object is gone, and its status with it
 	}
-	return err
+	return wait, err
 }
 
 // touched returns the object as it is once the cache has what a refused write has shown
@@ -126,23 +134,35 @@ func (c *Controller[T]) touched(ctx context.Context, key cache.ObjectName, obj T
 	return now, err == nil && c.kind.SameStatus(now, obj)
 }
 
-// writeStatus writes the status of this very version of the object, and records an
-// Event if the object thereby became ready or stalled.
-func (c *Controller[T]) writeStatus(ctx context.Context, key cache.ObjectName, obj T, state State) error {
+// writeStatus writes the status of this very version of the object, or returns how long it is to
+// wait. It records an Event if the object thereby became ready or stalled.
+func (c *Controller[T]) writeStatus(ctx context.Context, key cache.ObjectName, obj T, state State) (wait time.Duration, err error) {
 	owner, current := c.kind.Owner(obj), c.kind.Status(obj)
-	status := NewStatus(owner, state, current.Conditions, metav1.NewTime(c.clock.Now()))
-	applied, err := c.kind.ApplyStatus(ctx, obj, current, status)
+	now := c.clock.Now()
+	status := NewStatus(owner, state, current.Conditions, metav1.NewTime(now))
+	write, err := c.kind.StatusWrite(obj, current, status)
 	if err != nil {
-		return fmt.Errorf("applying status of %s: %w", owner, err)
+		return 0, fmt.Errorf("computing status of %s: %w", owner, err)
 	}
-	if none := *new(T); applied == none {
+	if write == nil {
+		c.pace.forget(key)
 		c.writes.Skip(c.statuses)
-		return nil
+		return 0, nil
 	}
-	c.consistency.WroteAt(key, c.objects, applied.GetResourceVersion())
+	if mayWait(current, status) {
+		if wait := c.pace.wait(key, now); wait > 0 {
+			return wait, nil
+		}
+	}
+	written, err := write(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("writing status of %s: %w", owner, err)
+	}
+	c.pace.forget(key)
+	c.consistency.WroteAt(key, c.objects, written.GetResourceVersion())
 	klog.FromContext(ctx).V(2).Info("Updated status", "reason", status.Conditions[0].Reason)
 	if event := NewEvent(owner, current.Conditions, status.Conditions); event != nil {
 		c.recorder.Event(obj, event.Type, event.Reason, event.Message)
 	}
-	return nil
+	return 0, nil
 }

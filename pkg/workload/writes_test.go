@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/component-base/metrics/testutil"
+
+	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
 // TestForbiddenStatusIsAnError leaves it to the loop to retry.
@@ -22,6 +24,9 @@ func TestForbiddenStatusIsAnError(t *testing.T) {
 		f := newFixture(t, kind, kind.example())
 		denied := true
 		f.refuseStatus(&denied, apierrors.NewForbidden(kind.resources().GroupResource(), key.Name, errors.New(`User "me" cannot patch it`)))
+		f.syncAndWait(workload.StatusDelay)
+		f.clock.Step(workload.StatusDelay)
+		f.observe()
 		if _, err := f.controller.Sync(t.Context(), key); !apierrors.IsForbidden(err) {
 			t.Fatalf("sync() = %v, want the API server's error", err)
 		}
@@ -37,15 +42,18 @@ func TestWhatNeedNotBeWrittenIsCounted(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		status := kind.resource + "/status." + kind.Group
-		f.sync() // creates the Deployment and writes the status
+		f.syncAndWait(workload.StatusDelay) // creates the Deployment
 		f.wantSkipped("")
+		f.clock.Step(workload.StatusDelay)
+		f.syncAndWait(0) // writes the status
+		f.wantSkipped("deployments.apps 1")
 		f.observe()
 		f.sync()
-		f.wantSkipped("deployments.apps 1", status+" 1")
+		f.wantSkipped("deployments.apps 2", status+" 1")
 		f.update(ready)
 		f.observe()
 		f.sync() // writes the status
-		f.wantSkipped("deployments.apps 2", status+" 1")
+		f.wantSkipped("deployments.apps 3", status+" 1")
 		f.observe()
 
 		// What cannot be written is not equal.
@@ -56,7 +64,7 @@ func TestWhatNeedNotBeWrittenIsCounted(t *testing.T) {
 		if _, err := f.controller.Sync(t.Context(), key); err != nil {
 			t.Fatal(err)
 		}
-		f.wantSkipped("deployments.apps 2", status+" 1")
+		f.wantSkipped("deployments.apps 3", status+" 1")
 	})
 }
 

@@ -108,6 +108,7 @@ func TestDisablingOneLeavesTheOthersRight(t *testing.T) {
 	pods("a", 1)
 	for _, k := range all {
 		k.waitTotal(t, k.ns, "a", 1)
+		k.waitCondition(t, k.ns, "a", "Reconciling", "Progressing")
 	}
 	count := 1
 	for _, disabled := range slices.Sorted(maps.Keys(controllers)) {

@@ -136,7 +136,7 @@ func TestStatusExplainsObjects(t *testing.T) {
 		"a sync for the Foo":        func(s reconcile.Outcome) bool { return s.Trigger == "foos added" || s.Trigger == "start" },
 		"a sync for its Deployment": func(s reconcile.Outcome) bool { return strings.HasPrefix(s.Trigger, "deployments ") },
 		"a sync that made the Deployment": func(s reconcile.Outcome) bool {
-			return s.Result == "success" && s.Duration.Duration > 0 && wrote(s, "create deployments.apps: written")
+			return s.Result == "requeued" && s.Duration.Duration > 0 && wrote(s, "create deployments.apps: written")
 		},
 		"a sync that wrote the status": func(s reconcile.Outcome) bool {
 			return wrote(s, "patch foos/status.samplecontroller.k8s.io: written")

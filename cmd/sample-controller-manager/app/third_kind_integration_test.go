@@ -194,7 +194,7 @@ func (k sundaeKind) SameStatus(a, b *samplev1alpha1.Foo) bool {
 	return k.Status(a).Equal(k.Status(b))
 }
 
-func (k sundaeKind) ApplyStatus(ctx context.Context, sundae *samplev1alpha1.Foo, current, wanted workload.Status) (*samplev1alpha1.Foo, error) {
+func (k sundaeKind) StatusWrite(sundae *samplev1alpha1.Foo, current, wanted workload.Status) (workload.StatusWrite[*samplev1alpha1.Foo], error) {
 	if current.Equal(wanted) {
 		return nil, nil
 	}
@@ -207,5 +207,7 @@ func (k sundaeKind) ApplyStatus(ctx context.Context, sundae *samplev1alpha1.Foo,
 		Selector:           wanted.Selector,
 		Conditions:         wanted.Conditions,
 	}
-	return k.client(sundae.Namespace).UpdateStatus(ctx, sundae, metav1.UpdateOptions{FieldManager: sundaes.Controller})
+	return func(ctx context.Context) (*samplev1alpha1.Foo, error) {
+		return k.client(sundae.Namespace).UpdateStatus(ctx, sundae, metav1.UpdateOptions{FieldManager: sundaes.Controller})
+	}, nil
 }

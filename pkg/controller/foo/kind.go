@@ -66,15 +66,18 @@ func (k kind) SameStatus(a, b *samplev1alpha1.Foo) bool {
 	return k.Status(a).Equal(k.Status(b))
 }
 
-func (k kind) ApplyStatus(ctx context.Context, foo *samplev1alpha1.Foo, current, wanted workload.Status) (*samplev1alpha1.Foo, error) {
+func (k kind) StatusWrite(foo *samplev1alpha1.Foo, current, wanted workload.Status) (workload.StatusWrite[*samplev1alpha1.Foo], error) {
 	if current.Equal(wanted) {
 		return nil, nil
 	}
-	applied, err := k.client.Foos(foo.Namespace).ApplyStatus(ctx, applyStatus(foo, wanted), metav1.ApplyOptions{FieldManager: ControllerName, Force: true})
-	if err != nil {
-		return nil, err
-	}
-	return workload.RemoveStray(ctx, ControllerName, applied, applied.Status.Conditions, wanted.Conditions, k.client.Foos(foo.Namespace).Patch)
+	return func(ctx context.Context) (*samplev1alpha1.Foo, error) {
+		client := k.client.Foos(foo.Namespace)
+		applied, err := client.ApplyStatus(ctx, applyStatus(foo, wanted), metav1.ApplyOptions{FieldManager: ControllerName, Force: true})
+		if err != nil {
+			return nil, err
+		}
+		return workload.RemoveStray(ctx, ControllerName, applied, applied.Status.Conditions, wanted.Conditions, client.Patch)
+	}, nil
 }
 
 // applyStatus returns the apply configuration of the status, bound to the very

@@ -154,6 +154,9 @@ func TestAPodThatIsPlacedWakesItsIcecream(t *testing.T) {
 			t.Errorf("logged %q, want the line of b", got)
 		}
 
+		time.Sleep(2 * time.Second) // the status waits, since it tells only of progress
+		synctest.Wait()
+
 		// One that is deleted once the owner chain no longer leads from it.
 		if err := metadataClient.Tracker().Delete(appsv1.SchemeGroupVersion.WithResource("replicasets"), "default", replicaSet.Name); err != nil {
 			t.Fatal(err)
@@ -168,6 +171,7 @@ func TestAPodThatIsPlacedWakesItsIcecream(t *testing.T) {
 				if err := pods.Delete(podsResource, "default", "b"); err != nil {
 					t.Fatal(err)
 				}
+				time.Sleep(2 * time.Second)
 				synctest.Wait()
 			}
 		}

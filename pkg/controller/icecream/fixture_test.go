@@ -101,7 +101,11 @@ func (f *fixture) sync() (written bool) {
 func (f *fixture) apply() (*icecreamv1alpha1.Icecream, error) {
 	icecream := f.icecream()
 	f.put(f.icecreams, icecream)
-	return f.kind.ApplyStatus(f.Context(), icecream, f.kind.Status(icecream), f.workload)
+	write, err := f.kind.StatusWrite(icecream, f.kind.Status(icecream), f.workload)
+	if write == nil || err != nil {
+		return nil, err
+	}
+	return write(f.Context())
 }
 
 func (f *fixture) icecream() *icecreamv1alpha1.Icecream {

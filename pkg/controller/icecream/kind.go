@@ -79,7 +79,7 @@ func (k *kind) SameStatus(a, b *icecreamv1alpha1.Icecream) bool {
 		samePlacements(a.Status, b.Status.Placements, b.Status.PlacementsOmitted)
 }
 
-func (k *kind) ApplyStatus(ctx context.Context, icecream *icecreamv1alpha1.Icecream, current, wanted workload.Status) (*icecreamv1alpha1.Icecream, error) {
+func (k *kind) StatusWrite(icecream *icecreamv1alpha1.Icecream, current, wanted workload.Status) (workload.StatusWrite[*icecreamv1alpha1.Icecream], error) {
 	placements, cut, err := k.placements(icecream)
 	if err != nil {
 		return nil, err
@@ -89,11 +89,14 @@ func (k *kind) ApplyStatus(ctx context.Context, icecream *icecreamv1alpha1.Icecr
 	if current.Equal(wanted) && samePlacements(icecream.Status, records, omitted) {
 		return nil, nil
 	}
-	applied, err := k.client.Icecreams(icecream.Namespace).ApplyStatus(ctx, applyStatus(icecream, wanted, records, omitted), metav1.ApplyOptions{FieldManager: ControllerName, Force: true})
-	if err != nil {
-		return nil, err
-	}
-	return workload.RemoveStray(ctx, ControllerName, applied, applied.Status.Conditions, wanted.Conditions, k.client.Icecreams(icecream.Namespace).Patch)
+	return func(ctx context.Context) (*icecreamv1alpha1.Icecream, error) {
+		client := k.client.Icecreams(icecream.Namespace)
+		applied, err := client.ApplyStatus(ctx, applyStatus(icecream, wanted, records, omitted), metav1.ApplyOptions{FieldManager: ControllerName, Force: true})
+		if err != nil {
+			return nil, err
+		}
+		return workload.RemoveStray(ctx, ControllerName, applied, applied.Status.Conditions, wanted.Conditions, client.Patch)
+	}, nil
 }
 
 // placements returns the placements of the Icecream; see [place].

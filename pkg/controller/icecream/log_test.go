@@ -49,7 +49,7 @@ func TestARefusedRecordIsNotLoggedAgain(t *testing.T) {
 	try := func() {
 		t.Helper()
 		if _, err := f.apply(); !errors.Is(err, conflict) {
-			t.Fatalf("ApplyStatus() = %v, want %v", err, conflict)
+			t.Fatalf("apply() = %v, want %v", err, conflict)
 		}
 	}
 	try()

@@ -1,0 +1,133 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload_test
+
+import (
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"samplecontroller.io/sample-controller-manager/pkg/workload"
+)
+
+// syncAndWait syncs the example with caches that are up to date, and checks when it is to be
+// synced again.
+func (f *fixture) syncAndWait(want time.Duration) {
+	f.Helper()
+	f.catchUp()
+	if requeueAfter, err := f.controller.Sync(f.Context(), key); err != nil || requeueAfter != want {
+		f.Errorf("sync() = %v, %v, want %v", requeueAfter, err, want)
+	}
+}
+
+// available has the Deployment tell that so many of its replicas are available.
+func available(n int32) func(*appsv1.Deployment) {
+	return func(d *appsv1.Deployment) {
+		ready(d)
+		d.Status.AvailableReplicas = n
+	}
+}
+
+func TestProgressIsWrittenOnceASecond(t *testing.T) {
+	overKinds(t, func(t *testing.T, kind kind) {
+		example := kind.example()
+		want("example-web", 40)(example)
+		f := newFixture(t, kind, example)
+		f.syncAndWait(time.Second)
+		f.wantCalls("create deployments")
+		f.forget()
+		// A rollout whose Deployment changes ten times a second.
+		written := 0
+		for i := range 30 {
+			f.update(available(int32(i)))
+			f.forget()
+			f.catchUp()
+			if _, err := f.controller.Sync(f.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+			written += len(f.calls())
+			f.clock.Step(100 * time.Millisecond)
+		}
+		if written != 2 { // after 1 s and after 2.1 s
+			t.Errorf("%d statuses were written in 3 s, want 2", written)
+		}
+		f.update(ready)
+		f.forget()
+		f.syncAndWait(0)
+		f.wantCalls("patch objects/status")
+		f.wantEvents("Normal Synced " + kind.Kind + " synced successfully")
+	})
+}
+
+func TestObjectThatIsReadySoonGetsOneStatus(t *testing.T) {
+	overKinds(t, func(t *testing.T, kind kind) {
+		f := newFixture(t, kind, kind.example())
+		f.syncAndWait(time.Second)
+		f.clock.Step(400 * time.Millisecond)
+		f.syncAndWait(600 * time.Millisecond)
+		f.wantCalls("create deployments")
+		f.update(ready)
+		f.forget()
+		f.syncAndWait(0)
+		f.wantCalls("patch objects/status")
+	})
+}
+
+// The generation of the status tells that it is about an earlier spec.
+func TestStatusOfEarlierGenerationWaits(t *testing.T) {
+	overKinds(t, func(t *testing.T, kind kind) {
+		f := newFixture(t, kind, kind.example())
+		f.serve()
+		f.change(want("example-web", 2))
+		f.syncAndWait(time.Second)
+		f.wantCalls("patch deployments")
+		f.clock.Step(time.Second)
+		f.syncAndWait(0)
+		f.wantCalls("patch deployments", "patch objects/status")
+	})
+}
+
+func TestObjectThatIsNoLongerReadyIsReportedAtOnce(t *testing.T) {
+	overKinds(t, func(t *testing.T, kind kind) {
+		f := newFixture(t, kind, kind.example())
+		f.serve()
+		f.update(available(0))
+		f.forget()
+		f.syncAndWait(0)
+		f.wantCalls("patch objects/status")
+	})
+}
+
+// The object is gone, and the garbage collector has taken its Deployment, but the cache has only
+// the latter.
+func TestObjectWhoseStatusWaitsIsReadBeforeTheNextCreate(t *testing.T) {
+	overKinds(t, func(t *testing.T, kind kind) {
+		f := newFixture(t, kind, kind.example())
+		f.syncAndWait(workload.StatusDelay)
+		if err := f.kube.Tracker().Delete(appsv1.SchemeGroupVersion.WithResource("deployments"), key.Namespace, deploymentName); err != nil {
+			t.Fatal(err)
+		}
+		f.observe()
+		f.syncAndWait(workload.StatusDelay)
+		f.wantCalls("list objects", "create deployments")
+	})
+}
+
+func TestStatusThatWaitsIsForgottenWithItsObject(t *testing.T) {
+	overKinds(t, func(t *testing.T, kind kind) {
+		f := newFixture(t, kind, kind.example())
+		f.syncAndWait(workload.StatusDelay)
+		if n := f.controller.Waiting(); n != 1 {
+			t.Errorf("the statuses of %d objects wait, want 1", n)
+		}
+		if err := f.sample.Tracker().Delete(kind.resources(), key.Namespace, key.Name); err != nil {
+			t.Fatal(err)
+		}
+		f.syncAndWait(0)
+		if n := f.controller.Waiting(); n != 0 {
+			t.Errorf("the statuses of %d objects that are gone wait", n)
+		}
+	})
+}

@@ -102,7 +102,7 @@ func countCalls(requests []auditv1.Event) []value {
 			all++
 		}
 	}
-	return []value{{writes, all}, {"refused writes", failed}, {"GETs and LISTs", read}}
+	return []value{{writes, all}, {refusedWrites, failed}, {"GETs and LISTs", read}}
 }
 
 func isOverhead(event auditv1.Event) bool {

@@ -35,10 +35,14 @@ var candidates = []candidate{
 	{name: "daemon", binary: daemonName, daemon: true, flags: fooController},
 	{name: "controller-runtime", binary: "controllerruntime"},
 	{name: "lower-bound", binary: "lowerbound"},
+	{name: "counts-only", binary: "controllerruntime", flags: []string{"--counts-only"}},
 	{name: "all-controllers", binary: daemonName, daemon: true},
 	{name: "gogc-100", binary: daemonName, daemon: true, env: "GOGC=100"},
 	{name: "gomemlimit-100MiB", binary: daemonName, daemon: true, env: "GOMEMLIMIT=100MiB"},
 	{name: "client-go-elector", binary: "lowerbound", flags: []string{"--leader-elect-resource-namespace=" + peers}},
+	{name: "status-apply", binary: "lowerbound", flags: []string{"--status-write=apply"}},
+	{name: "status-merge-patch", binary: "lowerbound", flags: []string{"--status-write=merge-patch"}},
+	{name: "status-json-patch", binary: "lowerbound", flags: []string{"--status-write=json-patch"}},
 	{name: "aggregator", binary: daemonName, daemon: true, flags: []string{"--controllers=status-aggregator-controller"}},
 }
 
@@ -47,7 +51,7 @@ func chooseCandidates(names string) ([]candidate, error) {
 }
 
 func lowerBound() candidate     { return candidates[2] }
-func allControllers() candidate { return candidates[3] }
+func allControllers() candidate { return candidates[4] }
 
 // serviceAccount returns the namespace and name of its ServiceAccount.
 func (c candidate) serviceAccount() (namespace, name string) {

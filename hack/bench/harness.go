@@ -43,9 +43,9 @@ type harness struct {
 	runs     int
 }
 
-func (o *options) startHarness(ctx context.Context, binaries string) (*harness, error) {
+func (o *options) startHarness(ctx context.Context, binaries string, nodes int) (*harness, error) {
 	c, err := cluster.Start(ctx, cluster.Options{
-		AuditLog: true, AuditPolicy: auditPolicy, Progress: os.Stderr,
+		Nodes: nodes, AuditLog: true, AuditPolicy: auditPolicy, Progress: os.Stderr,
 		// How the API server shares itself out must not decide who wins.
 		APIServerFlags: map[string]string{"enable-priority-and-fairness": "false"},
 	})

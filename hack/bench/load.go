@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"syscall"
 	"time"
 
@@ -23,6 +24,8 @@ type load struct {
 	n          int    // unless the command line says otherwise
 	candidates string // unless the command line says otherwise
 	budgets    []budget
+	// nodes returns how many Nodes the cluster has for n; nil: it is an API server alone.
+	nodes func(n int) int
 	// prepare runs once a round, before the first candidate. May be nil.
 	prepare func(ctx context.Context, h *harness, n int) error
 	// run runs one candidate.
@@ -32,6 +35,10 @@ type load struct {
 // changes is a load of changes, whose effects are read from the audit log.
 type changes struct {
 	served bool // all Foos have a Deployment and a status to begin with
+	// first creates the Foos that are served; nil: with one replica.
+	first func(ctx context.Context, h *harness, namespace, name string) error
+	// settle says that changes are answered when all is rolled out, on a whole cluster.
+	settle bool
 	before bool // the changes are made before the candidate starts; time runs from its start
 	// count returns how many of the Foos are changed.
 	count func(n int) int
@@ -44,12 +51,16 @@ type changes struct {
 	hold   time.Duration // how long to measure if nothing is changed
 }
 
-const usual = "daemon,controller-runtime,lower-bound"
+const usual = "daemon,controller-runtime,counts-only,lower-bound"
 
 var throughput = []budget{
 	{untilDone, "daemon", "lower-bound", 1.15},
-	{ownCPU, "daemon", "lower-bound", 1.4},
+	{untilDone, "daemon", "controller-runtime", 1},
+	{deploymentP50, "daemon", "controller-runtime", 1},
+	{deploymentP99, "daemon", "controller-runtime", 1},
+	{apiServerCPU, "daemon", "controller-runtime", 1},
 	{ownCPU, "daemon", "controller-runtime", 0.8},
+	{anonymousMemory, "daemon", "controller-runtime", 0.6},
 	{peakMemory, "daemon", "controller-runtime", 0.7},
 	{writes, "daemon", "lower-bound", 1},
 }
@@ -64,7 +75,10 @@ func creating() changes {
 	return changes{count: all, change: create, call: "create foos", answer: statusAnswer}
 }
 
-var loads = []load{
+var loads = slices.Concat(apiServerLoads, wholeLoads)
+
+// apiServerLoads are loads on an API server alone.
+var apiServerLoads = []load{
 	creation,
 	{
 		name: "scale", about: "each of %d Foos is scaled", n: 1000, candidates: usual, budgets: throughput,
@@ -124,10 +138,7 @@ func newFoo(name string, replicas int) *samplev1alpha1.Foo {
 	}
 }
 
-func create(ctx context.Context, h *harness, namespace, name string) error {
-	_, err := h.sample.SamplecontrollerV1alpha1().Foos(namespace).Create(ctx, newFoo(name, 1), metav1.CreateOptions{})
-	return err
-}
+var create = createWith(1)
 
 func scaleTo(replicas int) func(ctx context.Context, h *harness, namespace, name string) error {
 	return func(ctx context.Context, h *harness, namespace, name string) error {

@@ -76,7 +76,11 @@ func run(ctx context.Context, args []string) error {
 		}
 		fmt.Printf("\n%s%s\n", report, path)
 	}
-	return nil
+	path, err := writePage(o.output)
+	if err == nil {
+		fmt.Println(path)
+	}
+	return err
 }
 
 func parse(args []string) (*options, error) {
@@ -147,7 +151,11 @@ func (o *options) bench(ctx context.Context, l load, binaries string) (r *report
 // round starts an API server of its own. The order of the candidates rotates, so that
 // what becomes slower or faster with time cancels out.
 func (o *options) round(ctx context.Context, r *report, round int, binaries string) (err error) {
-	h, err := o.startHarness(ctx, binaries)
+	nodes := 0
+	if r.load.nodes != nil {
+		nodes = r.load.nodes(r.N)
+	}
+	h, err := o.startHarness(ctx, binaries, nodes)
 	if err != nil {
 		return err
 	}

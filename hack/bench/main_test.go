@@ -6,6 +6,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -46,12 +47,13 @@ func TestSmoke(t *testing.T) {
 			}
 		}
 		const least = 2 * foos // a Deployment and a status
-		if got := r.values(writes, c.name); len(got) != 1 || got[0] < least || c.name != "controller-runtime" && got[0] != least {
+		if got := r.values(writes, c.name); len(got) != 1 || got[0] < least || c.binary != "controllerruntime" && got[0] != least {
 			t.Errorf("%s made %v writes, want %d", c.name, got, least)
 		}
 	}
 
-	path, err := r.write(t.TempDir())
+	output := t.TempDir()
+	path, err := r.write(output)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,5 +64,18 @@ func TestSmoke(t *testing.T) {
 	var read report
 	if err := json.Unmarshal(content, &read); err != nil || len(read.Results) != len(r.candidates) || read.Load != "create" {
 		t.Errorf("got %d results of %q from the JSON, %v", len(read.Results), read.Load, err)
+	}
+
+	page, err := writePage(output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(page)
+	if err != nil || !strings.Contains(string(text), "\n## create\n\n5 Foos are created. 1 rounds on ") || !strings.Contains(string(text), "\n| writes | 10 | ") {
+		t.Errorf("the page is %s, %v", text, err)
+	}
+	picture, err := os.ReadFile(filepath.Join(output, pictureFile))
+	if err != nil || !strings.Contains(string(picture), "<svg") || !strings.Contains(string(picture), ">create<") {
+		t.Errorf("the picture is %.300s, %v", picture, err)
 	}
 }

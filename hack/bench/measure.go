@@ -11,12 +11,17 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// Metrics that there are budgets for.
+// Metrics that there are budgets for, or that the page shows.
 const (
-	untilDone  = "until all is done, s"
-	writes     = "writes"
-	ownCPU     = "own CPU, s"
-	peakMemory = "peak memory, MiB"
+	untilDone       = "until all is done, s"
+	deploymentP50   = "change to Deployment p50, ms"
+	deploymentP99   = "change to Deployment p99, ms"
+	writes          = "writes"
+	refusedWrites   = "refused writes"
+	ownCPU          = "own CPU, s"
+	peakMemory      = "peak memory, MiB"
+	anonymousMemory = "anonymous memory, MiB"
+	apiServerCPU    = "API server's CPU, s"
 )
 
 // measure runs a part of a trial, which returns values of its own, and measures what the
@@ -44,8 +49,8 @@ func (t *trial) measure(ctx context.Context, part func(since time.Time) ([]value
 	r.Values = append(append(r.Values, countCalls(requests)...),
 		value{ownCPU, after[0].cpu - before[0].cpu},
 		value{peakMemory, mebibytes(after[0].peak)},
-		value{"anonymous memory, MiB", mebibytes(after[0].anonymous)},
-		value{"API server's CPU, s", after[1].cpu - before[1].cpu},
+		value{anonymousMemory, mebibytes(after[0].anonymous)},
+		value{apiServerCPU, after[1].cpu - before[1].cpu},
 		value{"etcd's CPU, s", after[2].cpu - before[2].cpu},
 	)
 	r.LoadAverage = loadAverage()

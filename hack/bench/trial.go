@@ -80,6 +80,9 @@ func (c changes) run(ctx context.Context, t *trial) (result, error) {
 		if err := t.startAndSettle(ctx); err != nil {
 			return result{}, err
 		}
+		if c.settle {
+			return t.settleChanges(ctx)
+		}
 		return t.measureChanges(ctx, t.makeChanges)
 	}
 	if c.served {
@@ -98,12 +101,17 @@ func (c changes) run(ctx context.Context, t *trial) (result, error) {
 // candidate would change the fields of two managers and cost the API server more.
 func (t *trial) serve(ctx context.Context) error {
 	first := &trial{harness: t.harness, candidate: t.candidate, changes: creating(), n: t.n, namespace: t.namespace}
+	if t.changes.first != nil {
+		first.changes.change = t.changes.first
+	}
 	if err := first.start(ctx); err != nil {
 		return err
 	}
 	since := time.Now()
 	err := first.makeChanges(ctx)
-	if err == nil {
+	if err == nil && t.changes.settle {
+		err = first.awaitSettled(ctx)
+	} else if err == nil {
 		_, err = first.awaitAnswers(ctx, since)
 	}
 	return errors.Join(err, first.stop())

@@ -31,15 +31,20 @@ import (
 )
 
 func main() {
+	counts := flag.Bool("counts-only", false, "Write statuses without conditions.")
 	flag.Parse() // controller-runtime has defined -kubeconfig
 	ctrl.SetLogger(zap.New())
-	if err := run(); err != nil {
+	status := conditionStatus
+	if *counts {
+		status = countStatus
+	}
+	if err := run(status); err != nil {
 		ctrl.Log.Error(err, "Manager ended")
 		os.Exit(1)
 	}
 }
 
-func run() error {
+func run(status newStatus) error {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(samplev1alpha1.AddToScheme(scheme))
@@ -59,7 +64,7 @@ func run() error {
 		Owns(&appsv1.Deployment{}).
 		Named("foo").
 		WithOptions(controller.Options{MaxConcurrentReconciles: foo.Workers}).
-		Complete(&reconciler{manager.GetClient()})
+		Complete(&reconciler{manager.GetClient(), status})
 	if err != nil {
 		return err
 	}
@@ -67,7 +72,10 @@ func run() error {
 }
 
 // reconciler keeps the Deployments of Foos.
-type reconciler struct{ client.Client }
+type reconciler struct {
+	client.Client
+	newStatus
+}
 
 // Reconcile writes one Foo's Deployment if it differs, then the status.
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
@@ -86,7 +94,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	status := foo.Status(&object, deployment)
+	status := r.newStatus(&object, deployment)
 	if equality.Semantic.DeepEqual(object.Status, status) {
 		return ctrl.Result{}, nil
 	}

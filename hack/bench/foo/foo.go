@@ -25,7 +25,8 @@ const Workers = 10
 // Kind is that of owner references to Foos.
 var Kind = samplev1alpha1.SchemeGroupVersion.WithKind("Foo")
 
-// Fill fills in a new Deployment for a Foo. Of one that exists it sets only the replicas.
+// Fill fills in a new Deployment for a Foo. Of one that exists it sets the replicas, and the image
+// if the Foo declares one.
 func Fill(deployment *appsv1.Deployment, foo *samplev1alpha1.Foo) {
 	if deployment.ResourceVersion == "" {
 		labels := map[string]string{"app": "nginx", "controller": foo.Name}
@@ -34,6 +35,9 @@ func Fill(deployment *appsv1.Deployment, foo *samplev1alpha1.Foo) {
 			ObjectMeta: metav1.ObjectMeta{Labels: labels},
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "nginx", Image: "nginx:latest"}}},
 		}
+	}
+	if foo.Spec.Image != "" {
+		deployment.Spec.Template.Spec.Containers[0].Image = foo.Spec.Image
 	}
 	deployment.Spec.Replicas = foo.Spec.Replicas
 }

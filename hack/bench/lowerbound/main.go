@@ -3,7 +3,7 @@
 
 // Command lowerbound serves Foos with the writes that cannot be avoided and does nothing
 // else: no Events, no metrics, hardly a retry, no other owners. It shows what every
-// client-go program needs. With a namespace for a Lease it elects a leader by client-go's
+// client-go program needs, and what each form of a status write costs. With a namespace for a Lease it elects a leader by client-go's
 // elector, at its best: the caches are filled before, and a standby knows what to write.
 package main
 
@@ -44,10 +44,16 @@ import (
 func main() {
 	kubeconfig := flag.String("kubeconfig", "", "How to reach the API server.")
 	leaseNamespace := flag.String("leader-elect-resource-namespace", "", "The namespace of the Lease. (default no leader election)")
+	form := flag.String("status-write", "update", "How to write a status: update, apply, merge-patch or json-patch.")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *kubeconfig, *leaseNamespace); err != nil {
+	writeStatus, ok := statusWrites[*form]
+	if !ok {
+		fmt.Fprintf(os.Stderr, "--status-write %q is not update, apply, merge-patch or json-patch\n", *form)
+		os.Exit(2)
+	}
+	if err := run(ctx, *kubeconfig, *leaseNamespace, writeStatus); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -62,12 +68,13 @@ type lowerBound struct {
 	queue       workqueue.TypedInterface[cache.ObjectName]
 	written     sync.Map      // from the key of a Foo to versions
 	leads       chan struct{} // closed when it leads
+	write       statusWrite
 }
 
 // versions are those of the last writes for a Foo. An older cache is not acted upon.
 type versions struct{ foo, deployment string }
 
-func run(ctx context.Context, kubeconfig, leaseNamespace string) error {
+func run(ctx context.Context, kubeconfig, leaseNamespace string, write statusWrite) error {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return err
@@ -79,7 +86,7 @@ func run(ctx context.Context, kubeconfig, leaseNamespace string) error {
 	deployments, foos := kubeFactory.Apps().V1().Deployments(), sampleFactory.Samplecontroller().V1alpha1().Foos()
 	f := &lowerBound{
 		kube: kube, sample: sample, foos: foos.Lister(), deployments: deployments.Lister(),
-		queue: workqueue.NewTyped[cache.ObjectName](), leads: make(chan struct{}),
+		queue: workqueue.NewTyped[cache.ObjectName](), leads: make(chan struct{}), write: write,
 	}
 	// Each Deployment is named after its Foo here.
 	for _, informer := range []cache.SharedIndexInformer{foos.Informer(), deployments.Informer()} {
@@ -211,9 +218,7 @@ func (f *lowerBound) writeStatus(ctx context.Context, object *samplev1alpha1.Foo
 		return nil
 	}
 	f.waitToLead(ctx)
-	object = object.DeepCopy()
-	object.Status = status
-	updated, err := f.sample.SamplecontrollerV1alpha1().Foos(object.Namespace).UpdateStatus(ctx, object, metav1.UpdateOptions{})
+	updated, err := f.write(ctx, f.sample.SamplecontrollerV1alpha1().Foos(object.Namespace), object, status)
 	if apierrors.IsConflict(err) {
 		return nil // it has just changed: an event will come
 	}

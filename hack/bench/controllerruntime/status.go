@@ -1,0 +1,42 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+)
+
+// newStatus returns the wanted status of a Foo, equal to the present one if nothing has changed.
+type newStatus func(*samplev1alpha1.Foo, *appsv1.Deployment) samplev1alpha1.FooStatus
+
+// conditionStatus is what kubebuilder's tutorial leads to: counts, and a condition Available.
+func conditionStatus(foo *samplev1alpha1.Foo, deployment *appsv1.Deployment) samplev1alpha1.FooStatus {
+	status := countStatus(foo, deployment)
+	status.Selector = metav1.FormatLabelSelector(deployment.Spec.Selector)
+	available := metav1.Condition{
+		Type: "Available", Status: metav1.ConditionFalse, Reason: "Reconciling", ObservedGeneration: foo.Generation,
+		Message: fmt.Sprintf("Deployment %s has %d of %d replicas available", deployment.Name, deployment.Status.AvailableReplicas, *deployment.Spec.Replicas),
+	}
+	if deployment.Status.ObservedGeneration >= deployment.Generation && deployment.Status.AvailableReplicas == *deployment.Spec.Replicas {
+		available.Status, available.Reason = metav1.ConditionTrue, "Available"
+	}
+	meta.SetStatusCondition(&status.Conditions, available)
+	return status
+}
+
+// countStatus has counts and the generation that they speak of.
+func countStatus(foo *samplev1alpha1.Foo, deployment *appsv1.Deployment) samplev1alpha1.FooStatus {
+	status := *foo.Status.DeepCopy()
+	status.ObservedGeneration = foo.Generation
+	status.Replicas = deployment.Status.Replicas
+	status.ReadyReplicas = deployment.Status.ReadyReplicas
+	status.AvailableReplicas = deployment.Status.AvailableReplicas
+	return status
+}

@@ -18,7 +18,7 @@ import (
 // ByDeployment is the name of the index of objects by Deployment.
 const ByDeployment = byDeployment
 
-// StatusDelay is how long a status that tells of progress waits.
+// StatusDelay is how long a status waits that reports only progress.
 const StatusDelay = statusDelay
 
 // Sync is what the controller's loop does for one object.

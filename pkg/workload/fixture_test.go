@@ -135,7 +135,7 @@ func (f *fixture) replace(store cache.Store, list runtime.Object) {
 	}
 }
 
-// sync syncs the example, and again when a status that tells of progress has waited.
+// sync syncs the example, and again after the delay of a status that reports only progress.
 func (f *fixture) sync() {
 	f.Helper()
 	requeueAfter, err := f.controller.Sync(f.Context(), key)

@@ -13,18 +13,19 @@ import (
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 )
 
-// statusDelay is how long a status that tells of progress waits. It is usually out of date
-// before: most Deployments are scaled or rolled out in little more. And the Deployments of
-// other objects come first, which their users wait for.
+// statusDelay is how long a status waits that reports only progress. Often the object is ready
+// by then, and needs no such status. And users wait for the Deployments of other objects, which
+// are written first.
 const statusDelay = time.Second
 
-// pace remembers which objects have a status to write that waits, and since when.
+// pace remembers the objects whose statuses wait, and since when. It may be used by several
+// goroutines.
 type pace struct {
 	mutex sync.Mutex
 	since map[cache.ObjectName]time.Time
 }
 
-// wait returns how long the object's status is still to wait.
+// wait returns how much longer the object's status waits.
 func (p *pace) wait(key cache.ObjectName, now time.Time) time.Duration {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -38,7 +39,7 @@ func (p *pace) wait(key cache.ObjectName, now time.Time) time.Duration {
 	return statusDelay - now.Sub(since)
 }
 
-// waits tells whether the object has a status that waits.
+// waits tells whether the object's status waits.
 func (p *pace) waits(key cache.ObjectName) bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -46,20 +47,20 @@ func (p *pace) waits(key cache.ObjectName) bool {
 	return ok
 }
 
-// forget forgets an object whose status is written, or has nothing new to say.
+// forget forgets an object whose status is written, or need not be.
 func (p *pace) forget(key cache.ObjectName) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	delete(p.since, key)
 }
 
-// mayWait tells whether a status may wait that is to replace another: it tells only of progress,
-// and until then the other does not say that an object is settled which is not.
+// mayWait tells whether the wanted status may wait: it reports only progress, and the current
+// one does not claim that the present generation is ready or stalled.
 func mayWait(current, wanted Status) bool {
 	return !wanted.settled() && !(current.settled() && current.ObservedGeneration == wanted.ObservedGeneration)
 }
 
-// settled tells whether the status says that nothing is on its way: it is Ready or Stalled.
+// settled tells whether the status is Ready or Stalled.
 func (s Status) settled() bool {
 	for _, c := range s.Conditions {
 		if c.Status == metav1.ConditionTrue && c.Type != workloadv1alpha1.ConditionReconciling {

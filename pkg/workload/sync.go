@@ -49,7 +49,7 @@ func (c *Controller[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 	}
 
 	owner := c.kind.Owner(obj)
-	owner.HadDeployment = owner.HadDeployment || c.pace.waits(key) // which the status does not tell yet
+	owner.HadDeployment = owner.HadDeployment || c.pace.waits(key) // the status may not say so yet
 	owner.Confirm = func(ctx context.Context) (string, error) { return c.confirm(ctx, key, obj) }
 	state, err := c.reconciler.Reconcile(ctx, owner)
 	if state.Refused != nil {
@@ -95,7 +95,7 @@ func (c *Controller[T]) latest(key cache.ObjectName, obj T) T {
 }
 
 // updateStatus writes the object's status if it differs from what it should be, or returns how
-// long it is to wait.
+// much longer the write waits.
 func (c *Controller[T]) updateStatus(ctx context.Context, key cache.ObjectName, obj T, state State) (wait time.Duration, err error) {
 	wait, err = c.writeStatus(ctx, key, obj, state)
 	if err == nil || denialOf(err) != nil {
@@ -134,8 +134,8 @@ func (c *Controller[T]) touched(ctx context.Context, key cache.ObjectName, obj T
 	return now, err == nil && c.kind.SameStatus(now, obj)
 }
 
-// writeStatus writes the status of this very version of the object, or returns how long it is to
-// wait. It records an Event if the object thereby became ready or stalled.
+// writeStatus writes the status of this very version of the object, or returns how much longer
+// the write waits. It records an Event if the object became ready or stalled.
 func (c *Controller[T]) writeStatus(ctx context.Context, key cache.ObjectName, obj T, state State) (wait time.Duration, err error) {
 	owner, current := c.kind.Owner(obj), c.kind.Status(obj)
 	now := c.clock.Now()

@@ -32,14 +32,15 @@ go -C hack/tools/test build -o "${gotestsum}" gotest.tools/gotestsum
 # The race detector watches unit tests always, and in the run of all tests the daemon with an
 # API server. A daemon with it is three times as slow, so those of the end-to-end tests have it
 # only with RACE=1. Without it, the flags of hack/build.sh share what the control plane has
-# compiled.
+# compiled. By -trimpath, all clones share what is compiled.
 short=() flags=(-trimpath -gcflags=all=-dwarf=false)
+race=(-race "${flags[@]}")
 if [[ "${RACE:-}" == 1 ]]; then
-  flags=(-race)
+  flags=("${race[@]}")
 fi
 daemon_flags=("${flags[@]}")
 if [[ "${what}" == all ]]; then
-  daemon_flags=(-race)
+  daemon_flags=("${race[@]}")
 fi
 if [[ "${what}" == @(short|matrix) ]]; then
   short=(-short)
@@ -142,10 +143,10 @@ else
   fi
   for module in $(product_modules); do
     if [[ "${module}" != . ]]; then
-      run "unit tests of ${module#./}" "${module}" -race -timeout 15m ./...
+      run "unit tests of ${module#./}" "${module}" "${race[@]}" -timeout 15m ./...
     fi
   done
-  run "unit tests of pkg" . -race -timeout 15m ./pkg/...
+  run "unit tests of pkg" . "${race[@]}" -timeout 15m ./pkg/...
   if [[ "${what}" == all ]]; then
     begin_daemon
   fi

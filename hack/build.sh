@@ -32,7 +32,7 @@ if [[ "${RELEASE:-}" == 1 ]]; then
   flags=(-trimpath)
 elif [[ "${RACE:-}" == 1 ]]; then
   export CGO_ENABLED=1
-  flags=(-race) # shares what `go test -race` has compiled
+  flags=(-race "${flags[@]}") # shares what the tests have compiled
 fi
 
 # Without grpcnotrace, gRPC links html/template, which calls methods by names that only a

@@ -71,7 +71,7 @@ func TestSmoke(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(page)
-	if err != nil || !strings.Contains(string(text), "\n## create\n\n5 Foos are created. 1 rounds on ") || !strings.Contains(string(text), "\n| writes | 10 | ") {
+	if err != nil || !strings.Contains(string(text), "\n## create\n\nWhat happens: 5 Foos are created. 1 rounds on ") || !strings.Contains(string(text), "\n| writes | 10 | ") {
 		t.Errorf("the page is %s, %v", text, err)
 	}
 	picture, err := os.ReadFile(filepath.Join(output, pictureFile))

@@ -34,6 +34,7 @@ var drawn = []struct {
 	color  color.RGBA
 }{
 	{untilDone, color.RGBA{0x32, 0x6c, 0xe5, 0xff}},
+	{deploymentP50, color.RGBA{0x8c, 0xb8, 0xff, 0xff}},
 	{writes, color.RGBA{0xf2, 0x8e, 0x2b, 0xff}},
 	{apiServerCPU, color.RGBA{0x59, 0xa1, 0x4f, 0xff}},
 }
@@ -88,10 +89,10 @@ func (r *report) measured() (names []string) {
 
 func page(reports []*report) string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "# Results\n\nMedians, with the least and the most, of programs that do the same work: see [README.md](README.md).\nIn parentheses is how many times the daemon's a median is: more than 1 is the daemon's gain.\n\n![Multiples of the daemon's](%s)\n", pictureFile)
+	fmt.Fprintf(&s, "# Results\n\nMedians, with the least and the most, of programs that do the same work: see [README.md](README.md).\nIn parentheses is the median as a multiple of the daemon's: more than 1 is the daemon's gain.\n\n![Multiples of the daemon's](%s)\n", pictureFile)
 	for _, r := range reports {
 		names := r.measured()
-		fmt.Fprintf(&s, "\n## %s\n\n%s. %d rounds on %d CPUs, %s: `make bench BENCH=%s N=%d ROUNDS=%d`\n\n",
+		fmt.Fprintf(&s, "\n## %s\n\nWhat happens: %s. %d rounds on %d CPUs, %s: `make bench BENCH=%s N=%d ROUNDS=%d`\n\n",
 			r.Load, fmt.Sprintf(r.load.about, r.N), r.Rounds, r.CPUs, r.Taken.UTC().Format("2006-01-02"), r.Load, r.N, r.Rounds)
 		fmt.Fprintf(&s, "| | %s |\n|---|%s\n", strings.Join(names, " | "), strings.Repeat("---|", len(names)))
 		for _, metric := range pageMetrics {
@@ -115,8 +116,8 @@ func page(reports []*report) string {
 func draw(reports []*report, path string) error {
 	p := plot.New()
 	p.Title.Text = "controller-runtime, as a multiple of the daemon"
-	p.Y.Min = 0
-	p.Legend.Top = true
+	p.Legend.Top, p.Legend.Left = true, true
+	p.Legend.XOffs, p.Legend.YOffs = vg.Points(8), vg.Points(-4)
 	width := vg.Points(14)
 	var names []string
 	values := make([]plotter.Values, len(drawn))
@@ -138,7 +139,7 @@ func draw(reports []*report, path string) error {
 		if err != nil {
 			return err
 		}
-		bars.Color, bars.LineStyle.Width, bars.Offset = d.color, 0, width*vg.Length(i-1)
+		bars.Color, bars.LineStyle.Width, bars.Offset = d.color, 0, width*(vg.Length(i)-vg.Length(len(drawn)-1)/2)
 		p.Add(bars)
 		p.Legend.Add(d.metric, bars)
 	}
@@ -146,5 +147,7 @@ func draw(reports []*report, path string) error {
 	even.Dashes = []vg.Length{vg.Points(4), vg.Points(4)}
 	p.Add(even)
 	p.NominalX(names...)
+	p.X.Min, p.X.Max = -0.5, float64(len(names))-0.5
+	p.Y.Min, p.Y.Max = 0, 1.2*p.Y.Max
 	return p.Save(24*vg.Centimeter, 10*vg.Centimeter, path)
 }

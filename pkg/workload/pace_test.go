@@ -131,3 +131,25 @@ func TestStatusThatWaitsIsForgottenWithItsObject(t *testing.T) {
 		}
 	})
 }
+
+// A status that is again what the API server has need not be written, and the next waits anew.
+func TestProgressThatIsUndoneIsNotWritten(t *testing.T) {
+	overKinds(t, func(t *testing.T, kind kind) {
+		example := kind.example()
+		want("example-web", 3)(example)
+		f := newFixture(t, kind, example)
+		f.sync()
+		before := f.deployment().Status
+		f.update(available(1))
+		f.forget()
+		f.syncAndWait(workload.StatusDelay)
+		f.update(func(d *appsv1.Deployment) { d.Status = before })
+		f.forget()
+		f.syncAndWait(0)
+		f.clock.Step(time.Minute)
+		f.update(available(1))
+		f.forget()
+		f.syncAndWait(workload.StatusDelay)
+		f.wantCalls()
+	})
+}

@@ -99,7 +99,7 @@ func (t *tracker) requeued(key cache.ObjectName) bool {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	state := t.keys[key]
-	return state != nil && state.waiting.IsZero() && state.trigger == triggerRequeue
+	return state != nil && state.trigger == triggerRequeue // an event would have replaced it
 }
 
 // begin notes that a sync of the key begins, and returns what woke it, and the first

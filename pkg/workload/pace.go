@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/cache"
 
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
@@ -25,8 +25,8 @@ type pace struct {
 	since map[cache.ObjectName]time.Time
 }
 
-// wait returns how much longer the object's status waits.
-func (p *pace) wait(key cache.ObjectName, now time.Time) time.Duration {
+// remaining returns how much longer the object's status waits.
+func (p *pace) remaining(key cache.ObjectName, now time.Time) time.Duration {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	since, ok := p.since[key]
@@ -62,10 +62,6 @@ func mayWait(current, wanted Status) bool {
 
 // settled tells whether the status is Ready or Stalled.
 func (s Status) settled() bool {
-	for _, c := range s.Conditions {
-		if c.Status == metav1.ConditionTrue && c.Type != workloadv1alpha1.ConditionReconciling {
-			return true
-		}
-	}
-	return false
+	return meta.IsStatusConditionTrue(s.Conditions, workloadv1alpha1.ConditionReady) ||
+		meta.IsStatusConditionTrue(s.Conditions, workloadv1alpha1.ConditionStalled)
 }

@@ -12,14 +12,15 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
-// syncAndWait syncs the example with caches that are up to date, and checks when it is to be
-// synced again.
-func (f *fixture) syncAndWait(want time.Duration) {
+// wantSync syncs the example with caches that are up to date, and checks what that calls and when
+// the example is to be synced again.
+func (f *fixture) wantSync(want time.Duration, calls ...string) {
 	f.Helper()
-	f.catchUp()
+	f.observe()
 	if requeueAfter, err := f.controller.Sync(f.Context(), key); err != nil || requeueAfter != want {
 		f.Errorf("sync() = %v, %v, want %v", requeueAfter, err, want)
 	}
+	f.wantCalls(calls...)
 }
 
 // available has the Deployment tell that so many of its replicas are available.
@@ -35,15 +36,12 @@ func TestProgressIsWrittenOnceASecond(t *testing.T) {
 		example := kind.example()
 		want("example-web", 40)(example)
 		f := newFixture(t, kind, example)
-		f.syncAndWait(time.Second)
-		f.wantCalls("create deployments")
-		f.forget()
+		f.wantSync(time.Second, "create deployments")
 		// A rollout whose Deployment changes ten times a second.
 		written := 0
 		for i := range 30 {
 			f.update(available(int32(i)))
-			f.forget()
-			f.catchUp()
+			f.observe()
 			if _, err := f.controller.Sync(f.Context(), key); err != nil {
 				t.Fatal(err)
 			}
@@ -54,9 +52,7 @@ func TestProgressIsWrittenOnceASecond(t *testing.T) {
 			t.Errorf("%d statuses were written in 3 s, want 2", written)
 		}
 		f.update(ready)
-		f.forget()
-		f.syncAndWait(0)
-		f.wantCalls("patch objects/status")
+		f.wantSync(0, "patch objects/status")
 		f.wantEvents("Normal Synced " + kind.Kind + " synced successfully")
 	})
 }
@@ -64,14 +60,11 @@ func TestProgressIsWrittenOnceASecond(t *testing.T) {
 func TestObjectThatIsReadySoonGetsOneStatus(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
-		f.syncAndWait(time.Second)
+		f.wantSync(time.Second, "create deployments")
 		f.clock.Step(400 * time.Millisecond)
-		f.syncAndWait(600 * time.Millisecond)
-		f.wantCalls("create deployments")
+		f.wantSync(600 * time.Millisecond)
 		f.update(ready)
-		f.forget()
-		f.syncAndWait(0)
-		f.wantCalls("patch objects/status")
+		f.wantSync(0, "patch objects/status")
 	})
 }
 
@@ -81,11 +74,9 @@ func TestStatusOfEarlierGenerationWaits(t *testing.T) {
 		f := newFixture(t, kind, kind.example())
 		f.serve()
 		f.change(want("example-web", 2))
-		f.syncAndWait(time.Second)
-		f.wantCalls("patch deployments")
+		f.wantSync(time.Second, "patch deployments")
 		f.clock.Step(time.Second)
-		f.syncAndWait(0)
-		f.wantCalls("patch deployments", "patch objects/status")
+		f.wantSync(0, "patch objects/status")
 	})
 }
 
@@ -94,9 +85,7 @@ func TestObjectThatIsNoLongerReadyIsReportedAtOnce(t *testing.T) {
 		f := newFixture(t, kind, kind.example())
 		f.serve()
 		f.update(available(0))
-		f.forget()
-		f.syncAndWait(0)
-		f.wantCalls("patch objects/status")
+		f.wantSync(0, "patch objects/status")
 	})
 }
 
@@ -105,34 +94,33 @@ func TestObjectThatIsNoLongerReadyIsReportedAtOnce(t *testing.T) {
 func TestObjectWhoseStatusWaitsIsReadBeforeTheNextCreate(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
-		f.syncAndWait(workload.StatusDelay)
+		f.wantSync(workload.StatusDelay, "create deployments")
 		if err := f.kube.Tracker().Delete(appsv1.SchemeGroupVersion.WithResource("deployments"), key.Namespace, deploymentName); err != nil {
 			t.Fatal(err)
 		}
-		f.observe()
-		f.syncAndWait(workload.StatusDelay)
-		f.wantCalls("list objects", "create deployments")
+		f.wantSync(workload.StatusDelay, "list objects", "create deployments")
 	})
 }
 
 func TestStatusThatWaitsIsForgottenWithItsObject(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
-		f.syncAndWait(workload.StatusDelay)
+		f.wantSync(workload.StatusDelay, "create deployments")
 		if n := f.controller.Waiting(); n != 1 {
 			t.Errorf("the statuses of %d objects wait, want 1", n)
 		}
 		if err := f.sample.Tracker().Delete(kind.resources(), key.Namespace, key.Name); err != nil {
 			t.Fatal(err)
 		}
-		f.syncAndWait(0)
+		f.wantSync(0)
 		if n := f.controller.Waiting(); n != 0 {
 			t.Errorf("the statuses of %d objects that are gone wait", n)
 		}
 	})
 }
 
-// A status that is again what the API server has need not be written, and the next waits anew.
+// Progress that is undone before its status is written needs no status. The next change waits for
+// a whole second again.
 func TestProgressThatIsUndoneIsNotWritten(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		example := kind.example()
@@ -141,15 +129,11 @@ func TestProgressThatIsUndoneIsNotWritten(t *testing.T) {
 		f.sync()
 		before := f.deployment().Status
 		f.update(available(1))
-		f.forget()
-		f.syncAndWait(workload.StatusDelay)
+		f.wantSync(workload.StatusDelay)
 		f.update(func(d *appsv1.Deployment) { d.Status = before })
-		f.forget()
-		f.syncAndWait(0)
+		f.wantSync(0)
 		f.clock.Step(time.Minute)
 		f.update(available(1))
-		f.forget()
-		f.syncAndWait(workload.StatusDelay)
-		f.wantCalls()
+		f.wantSync(workload.StatusDelay)
 	})
 }

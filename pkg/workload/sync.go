@@ -150,7 +150,7 @@ func (c *Controller[T]) writeStatus(ctx context.Context, key cache.ObjectName, o
 		return 0, nil
 	}
 	if mayWait(current, status) {
-		if wait := c.pace.wait(key, now); wait > 0 {
+		if wait := c.pace.remaining(key, now); wait > 0 {
 			return wait, nil
 		}
 	}

@@ -24,7 +24,7 @@ func TestForbiddenStatusIsAnError(t *testing.T) {
 		f := newFixture(t, kind, kind.example())
 		denied := true
 		f.refuseStatus(&denied, apierrors.NewForbidden(kind.resources().GroupResource(), key.Name, errors.New(`User "me" cannot patch it`)))
-		f.syncAndWait(workload.StatusDelay)
+		f.wantSync(workload.StatusDelay, "create deployments")
 		f.clock.Step(workload.StatusDelay)
 		f.observe()
 		if _, err := f.controller.Sync(t.Context(), key); !apierrors.IsForbidden(err) {
@@ -42,10 +42,10 @@ func TestWhatNeedNotBeWrittenIsCounted(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		status := kind.resource + "/status." + kind.Group
-		f.syncAndWait(workload.StatusDelay) // creates the Deployment
+		f.wantSync(workload.StatusDelay, "create deployments")
 		f.wantSkipped("")
 		f.clock.Step(workload.StatusDelay)
-		f.syncAndWait(0) // writes the status
+		f.wantSync(0, "patch objects/status")
 		f.wantSkipped("deployments.apps 1")
 		f.observe()
 		f.sync()

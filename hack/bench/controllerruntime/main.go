@@ -36,7 +36,7 @@ func main() {
 	ctrl.SetLogger(zap.New())
 	status := conditionStatus
 	if *counts {
-		status = countStatus
+		status = foo.Counts
 	}
 	if err := run(status); err != nil {
 		ctrl.Log.Error(err, "Manager ended")

@@ -11,32 +11,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+
+	"samplecontroller.io/sample-controller-manager/hack/bench/foo"
 )
 
 // newStatus returns the wanted status of a Foo, equal to the present one if nothing has changed.
 type newStatus func(*samplev1alpha1.Foo, *appsv1.Deployment) samplev1alpha1.FooStatus
 
 // conditionStatus is what kubebuilder's tutorial leads to: counts, and a condition Available.
-func conditionStatus(foo *samplev1alpha1.Foo, deployment *appsv1.Deployment) samplev1alpha1.FooStatus {
-	status := countStatus(foo, deployment)
+func conditionStatus(object *samplev1alpha1.Foo, deployment *appsv1.Deployment) samplev1alpha1.FooStatus {
+	status := foo.Counts(object, deployment)
 	status.Selector = metav1.FormatLabelSelector(deployment.Spec.Selector)
 	available := metav1.Condition{
-		Type: "Available", Status: metav1.ConditionFalse, Reason: "Reconciling", ObservedGeneration: foo.Generation,
+		Type: "Available", Status: metav1.ConditionFalse, Reason: "Reconciling", ObservedGeneration: object.Generation,
 		Message: fmt.Sprintf("Deployment %s has %d of %d replicas available", deployment.Name, deployment.Status.AvailableReplicas, *deployment.Spec.Replicas),
 	}
 	if deployment.Status.ObservedGeneration >= deployment.Generation && deployment.Status.AvailableReplicas == *deployment.Spec.Replicas {
 		available.Status, available.Reason = metav1.ConditionTrue, "Available"
 	}
 	meta.SetStatusCondition(&status.Conditions, available)
-	return status
-}
-
-// countStatus has counts and the generation that they speak of.
-func countStatus(foo *samplev1alpha1.Foo, deployment *appsv1.Deployment) samplev1alpha1.FooStatus {
-	status := *foo.Status.DeepCopy()
-	status.ObservedGeneration = foo.Generation
-	status.Replicas = deployment.Status.Replicas
-	status.ReadyReplicas = deployment.Status.ReadyReplicas
-	status.AvailableReplicas = deployment.Status.AvailableReplicas
 	return status
 }

@@ -42,14 +42,20 @@ func Fill(deployment *appsv1.Deployment, foo *samplev1alpha1.Foo) {
 	deployment.Spec.Replicas = foo.Spec.Replicas
 }
 
-// Status returns the wanted status of the Foo, equal to the present one if nothing has
-// changed.
-func Status(foo *samplev1alpha1.Foo, deployment *appsv1.Deployment) samplev1alpha1.FooStatus {
+// Counts returns the status of the Foo with the wanted counts, and the generation that they are of.
+func Counts(foo *samplev1alpha1.Foo, deployment *appsv1.Deployment) samplev1alpha1.FooStatus {
 	status := *foo.Status.DeepCopy()
 	status.ObservedGeneration = foo.Generation
 	status.Replicas = deployment.Status.Replicas
 	status.ReadyReplicas = deployment.Status.ReadyReplicas
 	status.AvailableReplicas = deployment.Status.AvailableReplicas
+	return status
+}
+
+// Status returns the wanted status of the Foo, equal to the present one if nothing has
+// changed.
+func Status(foo *samplev1alpha1.Foo, deployment *appsv1.Deployment) samplev1alpha1.FooStatus {
+	status := Counts(foo, deployment)
 	status.Selector = metav1.FormatLabelSelector(deployment.Spec.Selector)
 
 	wanted := ptr.Deref(deployment.Spec.Replicas, 1)

@@ -141,8 +141,12 @@ func newFoo(name string, replicas int) *samplev1alpha1.Foo {
 var create = createWith(1)
 
 func scaleTo(replicas int) func(ctx context.Context, h *harness, namespace, name string) error {
+	return patchFoo(replicasPatch(replicas))
+}
+
+func patchFoo(patch []byte) func(ctx context.Context, h *harness, namespace, name string) error {
 	return func(ctx context.Context, h *harness, namespace, name string) error {
-		_, err := h.sample.SamplecontrollerV1alpha1().Foos(namespace).Patch(ctx, name, types.MergePatchType, replicasPatch(replicas), metav1.PatchOptions{})
+		_, err := h.sample.SamplecontrollerV1alpha1().Foos(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
 		return err
 	}
 }

@@ -79,6 +79,10 @@ func (t *trial) measureChanges(ctx context.Context, begin func(context.Context) 
 		if t.changes.before { // it runs only now
 			finish = t.profile(ctx)
 		}
+		if t.changes.settle {
+			err := t.awaitSettled(ctx)
+			return []value{{untilDone, time.Since(since).Seconds()}}, errors.Join(err, finish())
+		}
 		answers, err := t.awaitAnswers(ctx, since)
 		return t.changes.read(answers, since), errors.Join(err, sleep(ctx, t.changes.hold), finish())
 	})

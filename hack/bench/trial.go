@@ -80,9 +80,6 @@ func (c changes) run(ctx context.Context, t *trial) (result, error) {
 		if err := t.startAndSettle(ctx); err != nil {
 			return result{}, err
 		}
-		if c.settle {
-			return t.settleChanges(ctx)
-		}
 		return t.measureChanges(ctx, t.makeChanges)
 	}
 	if c.served {

@@ -6,11 +6,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
 )
@@ -47,10 +45,7 @@ func createWith(replicas int) func(ctx context.Context, h *harness, namespace, n
 	}
 }
 
-func setImage(ctx context.Context, h *harness, namespace, name string) error {
-	_, err := h.sample.SamplecontrollerV1alpha1().Foos(namespace).Patch(ctx, name, types.MergePatchType, []byte(`{"spec":{"image":"nginx:1.29"}}`), metav1.PatchOptions{})
-	return err
-}
+var setImage = patchFoo([]byte(`{"spec":{"image":"nginx:1.29"}}`))
 
 // awaitSettled returns when the Deployments are rolled out and the statuses of the Foos say so.
 func (t *trial) awaitSettled(ctx context.Context) error {
@@ -84,15 +79,4 @@ func settled(foo *samplev1alpha1.Foo, d *appsv1.Deployment) bool {
 	return *d.Spec.Replicas == n && (foo.Spec.Image == "" || d.Spec.Template.Spec.Containers[0].Image == foo.Spec.Image) &&
 		s.ObservedGeneration == d.Generation && s.Replicas == n && s.UpdatedReplicas == n && s.AvailableReplicas == n &&
 		foo.Status.ObservedGeneration == foo.Generation && foo.Status.Replicas == n && foo.Status.AvailableReplicas == n
-}
-
-// settleChanges makes changes and returns how long it took until all was settled.
-func (t *trial) settleChanges(ctx context.Context) (result, error) {
-	return t.measure(ctx, func(since time.Time) ([]value, error) {
-		if err := t.makeChanges(ctx); err != nil {
-			return nil, err
-		}
-		err := t.awaitSettled(ctx)
-		return []value{{untilDone, time.Since(since).Seconds()}}, err
-	})
 }

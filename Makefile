@@ -1,22 +1,23 @@
 # Copyright The sample-controller-manager Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# A table of contents: the work is done by the scripts in hack.
+# Each target calls a script or program in hack.
 
 .DEFAULT_GOAL := help
 
-# The environment often has a CLUSTER that means something else, and `make run`
-# installs things: so only one that is given on the command line counts.
+# `make run` changes the cluster, so only a CLUSTER given on the command line counts. A
+# CLUSTER in the environment often means something else.
 ifeq ($(origin CLUSTER),command line)
   RUN_FLAGS := --cluster='$(CLUSTER)'
 endif
 
-# The minor version of Kubernetes that tests run on, such as 1.36.
+# The minor version of Kubernetes that the tests run on, such as 1.36.
 ifeq ($(origin KUBERNETES),command line)
   export KUBERNETES
 endif
 
-# Nor does what else in the environment is called N: $(call given,VARIABLE,-flag).
+# The same for N and the others. $(call given,VARIABLE,-flag) is the flag if VARIABLE was
+# given on the command line.
 given = $(if $(findstring command,$(origin $(1))),$(2)='$($(1))')
 BENCH_FLAGS = $(call given,BENCH,-load) $(call given,N,-n) $(call given,ROUNDS,-rounds) \
   $(call given,GIVE_UP_AFTER,-give-up-after) $(call given,CANDIDATES,-candidates) $(call given,PROFILE,-profile)
@@ -26,38 +27,38 @@ help: ## Show this help.
 	@sed -n -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
 
 .PHONY: all
-all: build verify test ## Build, check and test.
+all: build verify test ## Build, verify and test.
 
 .PHONY: build
-build: ## Build bin/sample-controller-manager, and the kubectl plugin bin/kubectl-scm.
+build: ## Build bin/sample-controller-manager and the kubectl plugin bin/kubectl-scm.
 	hack/build.sh
 	hack/build.sh kubectl-scm
 
 .PHONY: run
-run: ## Run it on a local cluster made for it, or on an existing one: CLUSTER=<kubeconfig>.
-	@echo 'Building hack/run, the first time a minute'
-	@# Not by `go run`, which exits 1 after Ctrl-C and keeps other signals to itself. With
-	@# the flags of hack/cluster, which then compiles nothing twice.
+run: ## Run it on a new local cluster, or on an existing one with CLUSTER=<kubeconfig>.
+	@echo 'Building hack/run (takes about a minute the first time)'
+	@# Not `go run`, which exits 1 after Ctrl-C and does not forward other signals. The flags
+	@# are those of hack/cluster, so that shared packages are compiled once.
 	@go build -trimpath -gcflags=all=-dwarf=false -o bin/run ./hack/run && exec bin/run $(RUN_FLAGS)
 
 .PHONY: test
-test: ## Run the short tests, which show each promise once: KUBERNETES=<minor version>.
+test: ## Run the short tests: KUBERNETES=<minor version>.
 	hack/test.sh short
 
 .PHONY: test-all
-test-all: ## Run all tests: also long faults, storms and combinations.
+test-all: ## Run all tests, including long fault and stress tests.
 	hack/test.sh all
 
 .PHONY: test-matrix
-test-matrix: ## Run a core set of end-to-end tests on each minor version of Kubernetes that is supported.
+test-matrix: ## Run the core end-to-end tests on each supported minor version of Kubernetes.
 	hack/test.sh matrix
 
 .PHONY: test-faults
-test-faults: ## Do bad things to the daemon, and to Kubernetes' sample-controller, and print what came of it.
+test-faults: ## Inject faults into the daemon and into Kubernetes' sample-controller, and print a table of the effects.
 	hack/test.sh faults
 
 .PHONY: fuzz
-fuzz: ## Run each fuzz target, each for a minute: FUZZTIME=<duration>.
+fuzz: ## Run each fuzz target for a minute, or for FUZZTIME=<duration>.
 	FUZZTIME='$(FUZZTIME)' hack/fuzz.sh
 
 .PHONY: bench
@@ -65,38 +66,50 @@ bench: ## Compare the daemon with its peers: BENCH=<loads> N=<number> ROUNDS=<ti
 	@go -C hack/bench build -o ../../bin/bench . && exec bin/bench $(BENCH_FLAGS)
 
 .PHONY: bench-compare
-bench-compare: ## Compare the hot paths with those of another commit: BASE=<commit>.
+bench-compare: ## Compare Go benchmarks of the hot paths with another commit: BASE=<commit>.
 	hack/bench-compare.sh '$(BASE)'
 
-# Unlike go list, find also enters nested modules.
+# Unlike go list, find also descends into nested modules.
 MUTATED = $(if $(findstring command,$(origin PKG)),$(PKG),pkg staging/src/samplecontroller.io/controller-manager)
 
 .PHONY: mutate
-mutate: ## Change one critical line at a time, and list what no test notices: PKG=<directory>, with all below it, N=<sample> SEED=<number>.
+mutate: ## Change one critical line at a time and list the changes that no test catches: PKG=<directory tree> N=<sample size> SEED=<number>.
 	@go build -o bin/mutate ./hack/mutate
 	@nice -n 15 bin/mutate $(call given,N,-n) $(call given,SEED,-seed) \
 	  $$(find $(MUTATED:/...=) -name '*_test.go' -not -path '*/testdata/*' -exec dirname {} + | sort -u)
 
 .PHONY: verify
-verify: ## Check that generated files, formatting, imports, modules and more are as they should be.
+verify: ## Check generated files, formatting, imports, modules and more.
 	hack/verify.sh
 
 .PHONY: lint
-lint: ## The checks of verify that only read the code.
+lint: ## Run only the static checks: boilerplate, gofmt, lint and shell.
 	hack/verify.sh boilerplate gofmt lint shell
 
 .PHONY: update
-update: ## Generate anew all that is generated, tidy the modules, format the code.
+update: ## Regenerate all generated files, tidy the modules and format the code.
 	hack/update.sh
 
 .PHONY: image
-image: ## Build the container image for all its platforms, and its bills of materials.
+image: ## Build the multi-platform container image and its SBOMs: IMAGE=<name:tag> FIPS=1.
 	hack/image/build.sh
 
 .PHONY: verify-image
-verify-image: ## Build the image in two places, and check that each byte of it is the same.
+verify-image: ## Build the image twice, in different directories, and check that the results are identical.
 	hack/image/verify.sh
 
+.PHONY: release
+release: ## Build a release in dist: VERSION=<v1.2.3> IMAGE=<registry/name> FIPS=1.
+	hack/release/build.sh
+
+.PHONY: deploy
+deploy: ## Install the daemon in the cluster of the current kubectl context: IMAGE=<name:tag>.
+	hack/deploy.sh deploy
+
+.PHONY: undeploy
+undeploy: ## Remove the daemon from that cluster; keeps the CRDs and all objects.
+	hack/deploy.sh undeploy
+
 .PHONY: clean
-clean: ## Remove what was built in this directory.
-	rm -rf bin _output
+clean: ## Remove the build output.
+	rm -rf bin dist _output

@@ -3,15 +3,15 @@
 # Copyright The sample-controller-manager Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Runs the Go benchmarks of the hot paths at another commit and in the working tree, by
-# turns, and prints what got faster or slower, and by how many allocations. Compares the
-# benchmarks that both have.
+# Runs the Go benchmarks of the hot paths at another commit and in the working tree, in
+# alternating rounds, and prints the changes in time and allocations. Only benchmarks that
+# exist in both are compared.
 #
 # Usage: hack/bench-compare.sh COMMIT
 #
 # Environment:
-#   BENCH  which benchmarks, as go test -bench takes them (default all but those of memory)
-#   COUNT  how often each (default 6; fewer say little)
+#   BENCH  pattern of the benchmarks, as for go test -bench (default all but BenchmarkMemory*)
+#   COUNT  number of rounds (default 6; fewer are mostly noise)
 
 set -o errexit -o nounset -o pipefail
 
@@ -21,7 +21,7 @@ export GOWORK=off
 benchstat=golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 
 if (($# != 1)) || ! base="$(git rev-parse --verify --quiet "$1^{commit}")"; then
-  echo "Name the commit to compare with: hack/bench-compare.sh COMMIT, or make bench-compare BASE=<commit>" >&2
+  echo "Usage: hack/bench-compare.sh COMMIT, or make bench-compare BASE=<commit>" >&2
   exit 2
 fi
 bench="${BENCH:-.}"
@@ -32,7 +32,7 @@ trap 'git worktree remove --force "${dir}/base" || true; rm -rf "${dir}"' EXIT
 git worktree add --quiet --detach "${dir}/base" "${base}"
 ln -s "${PWD}" "${dir}/here"
 
-# build builds the benchmarks of a tree.
+# build compiles the benchmarks of a tree.
 build() { # TREE
   local package
   cd "${dir}/$1"
@@ -41,7 +41,7 @@ build() { # TREE
   done
 }
 
-# run runs them once.
+# run runs the benchmarks of a tree once.
 run() { # TREE
   local binary
   for binary in $(cd "${dir}/$1.bin" && find . -name benchmarks -type f | LC_ALL=C sort); do

@@ -4,13 +4,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Runs the fuzz targets of all modules, or those whose name matches a pattern, one after
-# the other. What one finds is kept in testdata/fuzz of its package: fix the code, and
-# commit the file, with which `go test` tries it again each time.
+# another. A failing input is written to testdata/fuzz of its package. Fix the code and commit
+# the file: `go test` then repeats the input each time.
 #
 # Usage: hack/fuzz.sh [PATTERN]
 #
 # Environment:
-#   FUZZTIME  how long each is run (default 1m)
+#   FUZZTIME  how long each target runs (default 1m)
 
 set -o errexit -o nounset -o pipefail
 
@@ -21,8 +21,8 @@ failed=()
 while IFS=: read -r file target; do
   package="$(dirname "${file}")"
   echo "+ ${target} in ${package}"
-  # Elsewhere than in the package's own module, go would not find it.
-  # To make each input that is of interest smaller would take most of the time.
+  # -C, because go finds the package only from inside its module. -fuzzminimizetime, because
+  # minimizing each interesting input would take most of the time.
   go -C "${package}" test -run '^$' -fuzz "^${target}\$" -fuzztime "${FUZZTIME:-1m}" -fuzzminimizetime 100x . || failed+=("${target} in ${package}")
 done < <(
   git grep --untracked --extended-regexp --only-matching '^func Fuzz\w+' -- '*_test.go' |

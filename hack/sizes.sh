@@ -3,9 +3,9 @@
 # Copyright The sample-controller-manager Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Prints how many lines the source has, without tests and generated code, and how many of them
-# are code, not comments or blank; and how many lines the library's example has after its
-# imports, beside the same program on controller-runtime.
+# Prints the number of lines of source, without tests and generated code, and how many of them
+# are code rather than comments or blank lines. Also prints how many lines the library's example
+# has after its imports, beside the same program on controller-runtime.
 #
 # Usage: hack/sizes.sh
 
@@ -15,14 +15,14 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 library=staging/src/samplecontroller.io/controller-manager
 
-# source_of prints the files of folders, but for those that a pattern excludes.
+# source_of prints the source files in folders, except those that match a pattern.
 source_of() { # PATTERN FOLDER...
   local pattern="$1"
   shift
-  git ls-files -- "${@/%//*.go}" | grep -Ev "_test\.go$|/testing/|${pattern}" | { xargs grep -L '^// Code generated' || true; } # its exit code depends on its version
+  git ls-files -- "${@/%//*.go}" | grep -Ev "_test\.go$|/testing/|${pattern}" | { xargs grep -L '^// Code generated' || true; } # grep -L's exit code depends on its version
 }
 
-# print_source prints how many lines the given files have, and how many of them are code.
+# print_source prints the number of lines of the given files, and how many of them are code.
 print_source() { # NAME <FILES
   local files
   mapfile -t files

@@ -3,10 +3,12 @@
 # Copyright The sample-controller-manager Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Runs the tests of all modules: short ones, which show each promise once, or all of them,
-# or only those that do something bad to what the daemon depends on, or a few end-to-end
-# tests on each minor version of Kubernetes. Tests with an API server run side by side,
-# each folder on a cluster of its own.
+# Runs the tests of all modules:
+#   short   the short tests, which cover each promise once (the default)
+#   all     all tests, including long fault and stress tests
+#   faults  only the tests that inject faults into the daemon's dependencies
+#   matrix  a core set of end-to-end tests on each supported minor version of Kubernetes
+# Folders of tests that need an API server run in parallel, each on its own cluster.
 #
 # Usage: [RACE=1] hack/test.sh [short|all|faults|matrix]
 
@@ -29,10 +31,10 @@ export FAULTS_TABLE E2E_PRIVILEGES
 gotestsum="${PWD}/_output/gotestsum"
 go -C hack/tools/test build -o "${gotestsum}" gotest.tools/gotestsum
 
-# The race detector watches unit tests always, and in the run of all tests the daemon with an
-# API server. A daemon with it is three times as slow, so those of the end-to-end tests have it
-# only with RACE=1. Without it, the flags of hack/build.sh share what the control plane has
-# compiled. By -trimpath, all clones share what is compiled.
+# Unit tests always run with the race detector, and so do the tests of the daemon in the run of
+# all tests. The race detector makes a daemon three times as slow, so the end-to-end tests use
+# it only with RACE=1. The other flags are those of hack/build.sh, to reuse the packages
+# compiled for the control plane. With -trimpath, all clones share the build cache.
 short=() flags=(-trimpath -gcflags=all=-dwarf=false)
 race=(-race "${flags[@]}")
 if [[ "${RACE:-}" == 1 ]]; then
@@ -49,7 +51,7 @@ fi
 # from sample-controller.
 core='^Test(ExamplesAreValid|ExamplesRun|BaseIsAdmitted|WritesFollowChanges|ReplicasAndImage|Rename|Deletion|DaemonRights|FenceAdmitsOnlyHolder|RollingUpgrade|SIGTERMAtAnyMoment|Takeover)$'
 
-# Counts the steps, to show how many are left. Those that failed are listed by their number.
+# Counts the steps to show the progress. failed maps the number of a failed step to its name.
 step=0 failed=()
 case "${what}" in
   faults) steps=1 ;;
@@ -57,8 +59,8 @@ case "${what}" in
     read -r -a minors < <(go run ./hack/binaries -minors)
     steps="${#minors[@]}"
     ;;
-  all) steps=$(($(product_modules | wc -l) + 5)) ;;
-  *) steps=$(($(product_modules | wc -l) + 3)) ;;
+  all) steps=$(($(product_modules | wc -l) + 6)) ;;
+  *) steps=$(($(product_modules | wc -l) + 4)) ;;
 esac
 
 # tests runs the tests of packages in a module.
@@ -69,7 +71,7 @@ tests() { # STEP MODULE ARGUMENT...
     --jsonfile "${output}/${step}.json" -- -vet=off "${short[@]}" "$@")
 }
 
-# run is one step.
+# run runs one step.
 run() { # NAME MODULE ARGUMENT...
   local name="$1"
   shift
@@ -79,16 +81,16 @@ run() { # NAME MODULE ARGUMENT...
   tests "${step}" "$@" || failed["${step}"]="${name}"
 }
 
-# begin begins a step beside those that follow. finish waits for all such steps, and prints
-# what they have printed.
+# begin starts a step in the background. finish waits for all such steps and prints their
+# output.
 begun=() names=()
 begin() { # NAME MODULE ARGUMENT...
   local name="$1"
   shift
   step=$((step + 1))
   echo
-  echo "Step ${step} of ${steps} after ${SECONDS} s, beside the next: ${name}"
-  set -m # gives it a process group, to be ended with this script
+  echo "Step ${step} of ${steps} after ${SECONDS} s, in the background: ${name}"
+  set -m # gives it a process group, which the trap ends with this script
   tests "${step}" "$@" >"${output}/${step}.txt" 2>&1 &
   set +m
   begun["${step}"]="$!" names["${step}"]="${name}"
@@ -104,16 +106,18 @@ finish() {
   done
 }
 
-# begin_daemon begins the tests of the daemon, which take the longest and wait more than they
-# work. They run in two processes, because a process can have one daemon at a time.
+# begin_daemon starts the tests of the daemon, which take the longest and mostly wait. They run
+# in three processes, because a process can run only one daemon at a time.
 daemon=./cmd/sample-controller-manager/app
 begin_daemon() {
-  begin "the daemon with an API server, TestA to TestO" . "${daemon_flags[@]}" -count 1 -timeout 60m -run '^Test[A-O]' "${daemon}"
-  begin "the daemon with an API server, all other tests" . "${daemon_flags[@]}" -count 1 -timeout 60m -skip '^Test[A-O]' "${daemon}"
+  local letters
+  for letters in A-H I-R S-Z; do
+    begin "the daemon with an API server, Test${letters}" . "${daemon_flags[@]}" -count 1 -timeout 60m -run "^Test[${letters}]" "${daemon}"
+  done
 }
 
-# reasons prints the failed tests of a step and their messages. It is printed last, because
-# often only the end of a long log is at hand.
+# reasons prints the failed tests of a step and their messages. It comes last, because often
+# only the end of a long log is at hand.
 reasons() { # STEP
   if [[ -e "${output}/$1.json" ]]; then
     "${gotestsum}" --raw-command --format none --hide-summary skipped -- cat "${output}/$1.json" |
@@ -121,7 +125,7 @@ reasons() { # STEP
   fi
 }
 
-# The control plane takes minutes to build the first time, so it is built before the tests.
+# The control plane is built before the tests, because the first build takes minutes.
 if [[ "${what}" == matrix ]]; then
   for minor in "${minors[@]}"; do
     export KUBERNETES="${minor}"
@@ -137,7 +141,7 @@ elif [[ "${what}" == faults ]]; then
   FAULTS_PEERS=1 run "faults" . "${flags[@]}" -count 1 -p 2 -timeout 40m -run '^TestFault' ./hack/e2e/...
 else
   go run ./hack/binaries
-  # Without the race detector, nearly all of the daemon is compiled by now.
+  # Without the race detector, nearly all of the daemon is already compiled.
   if [[ "${what}" == short ]]; then
     begin_daemon
   fi
@@ -150,23 +154,25 @@ else
   if [[ "${what}" == all ]]; then
     begin_daemon
   fi
-  mapfile -t others < <(go list ./cmd/... ./hack/... | grep -v "${daemon#.}\$")
-  run "the whole on clusters, and the tools" . "${flags[@]}" -count 1 -p 3 -timeout 60m "${others[@]}"
+  # The longest folders start first, so that the run does not wait for them at the end. The pages
+  # are checked by hack/verify-manual.sh.
+  mapfile -t others < <(go list ./hack/e2e/{objects,faults,leadership} ./cmd/... ./hack/... | grep -v -e "${daemon#.}\$" -e /manual\$)
+  run "end-to-end tests and tools" . "${flags[@]}" -count 1 -p 3 -timeout 60m "${others[@]}"
   finish
   if [[ "${what}" == all ]]; then
-    run "one small load of the benchmarks" hack/bench -timeout 20m ./...
-    run "the linters" hack/tools/lint -timeout 20m ./...
+    run "a small load of the benchmarks" hack/bench -timeout 20m ./...
+    run "tests of the linters" hack/tools/lint -timeout 20m ./...
   fi
 fi
 
 if [[ "${what}" == all ]] && ! go run ./hack/e2e/unused "${E2E_PRIVILEGES}"; then
-  failed[0]="no right is granted for nothing"
+  failed[0]="unused permissions are granted"
 fi
 if [[ -s "${FAULTS_TABLE}" ]]; then
   cat "${FAULTS_TABLE}"
 fi
 if ((${#failed[@]})); then
-  printf '\nFailed after %d s; all output is in %s:\n' "${SECONDS}" "${output}" >&2
+  printf '\nFailed after %d s (full output in %s):\n' "${SECONDS}" "${output}" >&2
   for i in "${!failed[@]}"; do
     echo "    ${failed[i]}" >&2
     reasons "${i}" >&2

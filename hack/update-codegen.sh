@@ -5,8 +5,7 @@
 
 # Generates Go code from the API types: deep copies in the module api; the
 # clientset, informers, listers and apply configurations in the module client-go.
-# What the fake clientset knows of the schemas is from manifests/crds: run
-# hack/update-crds.sh first.
+# The fake clientset gets its schemas from manifests/crds: run hack/update-crds.sh first.
 #
 # Usage: hack/update-codegen.sh
 
@@ -21,7 +20,7 @@ export GOWORK=off
 tmp="$(mktemp -d)"
 trap 'rm -rf "${tmp}"' EXIT
 
-# Each kind has a package and a CRD, whose group the package names.
+# Maps each API package to the CRD of the group that the package names.
 schemas=()
 for doc in staging/src/"${api}"/*/*/doc.go; do
   group="$(sed -n 's/^\/\/ +groupName=//p' "${doc}")"
@@ -34,15 +33,15 @@ for doc in staging/src/"${api}"/*/*/doc.go; do
 done
 go -C hack/tools/codegen run ./openapi-schema "${schemas[@]}" >"${tmp}/schema.json"
 
-# kube_codegen.sh builds the generators of its own module, in the version that is
-# pinned here, and installs them into GOBIN.
+# kube_codegen.sh builds the generators of its own module, at the version pinned here,
+# and installs them into GOBIN.
 export GOBIN="${tmp}/bin"
 go -C hack/tools/codegen mod download k8s.io/code-generator
 # shellcheck source=/dev/null
 source "$(go -C hack/tools/codegen list -m -f '{{.Dir}}' k8s.io/code-generator)/kube_codegen.sh"
 
-# Each generator runs inside the module that it writes to: from elsewhere it does
-# not find the packages, and client-gen notices that after it has deleted the old ones.
+# Each generator must run inside the module that it writes to. Elsewhere it does not find
+# the packages, and client-gen notices that only after it has deleted the old ones.
 cd "${root}/staging/src/${api}"
 kube::codegen::gen_helpers \
   --boilerplate "${root}/hack/boilerplate.go.txt" \

@@ -18,7 +18,7 @@ bin="$(mktemp -d)"
 trap 'rm -rf "${bin}"' EXIT
 go -C hack/tools/codegen build -o "${bin}" sigs.k8s.io/controller-tools/cmd/controller-gen
 
-# Group and plural are joined by the only underscore that a name here can have.
+# controller-gen joins group and plural by an underscore. No hand-written file name has one.
 rm -f "${crds}"/*_*.yaml
 cd staging/src/samplecontroller.io/api
 "${bin}/controller-gen" crd paths=./... output:crd:dir="${crds}"

@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Generates hack/image/licenses.md: the modules that are linked into the daemon, and their
-# licences, as they are in the module cache. Fails if one is not allowed.
+# licences in the module cache. Fails if a licence is not allowed.
 #
 # Usage: hack/update-licenses.sh
 
@@ -15,6 +15,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 tool="$(mktemp -d)"
 trap 'rm -rf "${tool}"' EXIT
 GOWORK=off go build -C hack/tools/image -o "${tool}/image" .
-# Not straight into the file: a program that fails would leave it empty.
+# Via a variable, so that a failing program does not empty the file.
 table="$("${tool}/image" licenses)"
 cat >hack/image/licenses.md <<<"${table}"

@@ -11,6 +11,6 @@ set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# Not straight into the file: a program that fails would leave it empty.
+# Via a variable, so that a failing program does not empty the file.
 table="$(GOWORK=off go run ./hack/metrics)"
 cat >manifests/metrics.md <<<"${table}"

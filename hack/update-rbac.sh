@@ -3,9 +3,9 @@
 # Copyright The sample-controller-manager Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Generates from the rules in the controllers' descriptors the ClusterRole in
-# manifests/rbac, the Role in manifests/components/single-namespace, the admission policy
-# in manifests/fence and the audit policy of the tests.
+# Generates, from the rules in the controllers' descriptors: the ClusterRole in manifests/rbac,
+# the ServiceAccounts in manifests/components/service-account-credentials, the admission policy
+# in manifests/fence and the tests' audit policy.
 #
 # Usage: hack/update-rbac.sh
 
@@ -15,12 +15,17 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 export GOWORK=off
 
-# Not straight into the files: a program that fails would leave them empty.
-clusterrole="$(go run ./hack/rbac)"
-role="$(go run ./hack/rbac -namespace=default)"
-fence="$(go run ./hack/rbac -policy=fence)"
-audit="$(go run ./hack/rbac -policy=audit-policy)"
-cat >manifests/rbac/clusterrole.yaml <<<"${clusterrole}"
-cat >manifests/components/single-namespace/role.yaml <<<"${role}"
-cat >manifests/fence/policy.yaml <<<"${fence}"
-cat >hack/cluster/audit-policy.yaml <<<"${audit}"
+# generate writes FILE from a template in hack/rbac. Via a variable, so that a failing program
+# does not empty the file.
+generate() { # TEMPLATE FILE
+  local content
+  content="$(go run ./hack/rbac -template="$1")"
+  echo "${content}" >"$2"
+}
+generate clusterrole manifests/rbac/clusterrole.yaml
+generate accounts manifests/components/service-account-credentials/accounts.yaml
+generate reads manifests/components/service-account-credentials/reads.yaml
+generate flowschema manifests/components/service-account-credentials/flowschema.yaml
+generate subjects manifests/components/service-account-credentials/transformers/subjects.yaml
+generate fence manifests/fence/policy.yaml
+generate audit-policy hack/cluster/audit-policy.yaml

@@ -3,14 +3,14 @@
 # Copyright The sample-controller-manager Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Generates anew all that is generated, tidies the modules and formats the code.
+# Regenerates all generated files, tidies the modules and formats the code.
 #
 # Usage: hack/update.sh
 
 set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-# The CRDs go into the generated code, which the others compile.
+# In this order: the code generators read the CRDs, and the other scripts compile their output.
 scripts=(hack/update-crds.sh hack/update-codegen.sh)
 for script in hack/update-*.sh; do
   [[ " ${scripts[*]} " == *" ${script} "* ]] || scripts+=("${script}")

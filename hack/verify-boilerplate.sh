@@ -16,8 +16,8 @@ source hack/lib/files.sh
 slashes="$(sed -n '1,2p' hack/boilerplate.go.txt)"
 hashes="${slashes//\/\//#}"
 
-# header prints the first two lines of a file after those that must stand above
-# a header: an interpreter, a Dockerfile's syntax, build constraints, blank lines.
+# header prints the first two lines of a file, skipping what must come before a header:
+# an interpreter, a Dockerfile's syntax, build constraints, blank lines.
 header() { # FILE
   sed -E -e '/^(#!|# syntax=|\/\/go:build |\/\/ \+build |$)/d' "$1" | sed -n '1,2p'
 }

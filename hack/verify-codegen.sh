@@ -3,7 +3,7 @@
 # Copyright The sample-controller-manager Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Checks that the generated Go code is what hack/update-codegen.sh makes of the API types.
+# Checks that the generated Go code matches what hack/update-codegen.sh generates.
 #
 # Usage: hack/verify-codegen.sh
 

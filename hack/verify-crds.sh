@@ -3,7 +3,7 @@
 # Copyright The sample-controller-manager Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Checks that manifests/crds is what hack/update-crds.sh makes of the API types.
+# Checks that manifests/crds matches what hack/update-crds.sh generates.
 #
 # Usage: hack/verify-crds.sh
 

@@ -3,8 +3,8 @@
 # Copyright The sample-controller-manager Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Checks that the README.md of each folder of end-to-end tests has one table row for each
-# file of tests, main_test.go aside, and is short.
+# Checks that the README.md of each folder of end-to-end tests is short and has one table row
+# for each test file except main_test.go.
 #
 # Usage: hack/verify-e2e.sh
 
@@ -25,7 +25,7 @@ for main in hack/e2e/*/main_test.go; do
     continue # tests without a cluster
   fi
   if [[ ! -f "${readme}" ]]; then
-    complain "Write ${readme}: one sentence on the subject, and a table row | \`<file>\` | <what it shows> | for each file of tests."
+    complain "Write ${readme}: one sentence on the subject, and a table row | \`<file>\` | <what it shows> | for each test file."
     continue
   fi
   files=0
@@ -37,7 +37,7 @@ for main in hack/e2e/*/main_test.go; do
     files=$((files + 1))
     rows="$(grep -c "^| \`${name}\` | [^|]*[^| ] |\$" "${readme}" || true)"
     if ((rows != 1)); then
-      complain "Write one row into ${readme}, which has ${rows}: | \`${name}\` | <what it shows> |"
+      complain "${readme} must have one row for ${name}, but has ${rows}. Write: | \`${name}\` | <what it shows> |"
     fi
   done
   # shellcheck disable=SC2016 # the backquotes are Markdown
@@ -48,7 +48,7 @@ for main in hack/e2e/*/main_test.go; do
   done < <(sed -nE 's/^\| `([^`]*)` \|.*/\1/p' "${readme}")
   lines="$(wc -l <"${readme}")"
   if ((lines > files + 15)); then
-    complain "Shorten ${readme} to $((files + 15)) lines, from ${lines}: it has one sentence and the table."
+    complain "Shorten ${readme} from ${lines} to at most $((files + 15)) lines: one sentence and the table."
   fi
 done
 exit "${failed}"

@@ -3,7 +3,7 @@
 # Copyright The sample-controller-manager Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Checks that manifests/flags.md is what hack/update-flags.sh makes of the code.
+# Checks that manifests/flags.md matches what hack/update-flags.sh generates.
 #
 # Usage: hack/verify-flags.sh
 

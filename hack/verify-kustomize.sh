@@ -3,9 +3,9 @@
 # Copyright The sample-controller-manager Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Checks that every kustomization of the manifests, with each selection of components, can
-# be built, that its objects are valid and grant no more than they may, and that they keep
-# the promises which no end-to-end test can show.
+# Builds every kustomization of the manifests, with each combination of components. Checks that
+# the objects are valid, that they grant no more than allowed, and that they keep the promises
+# that no end-to-end test can show.
 #
 # Usage: hack/verify-kustomize.sh
 

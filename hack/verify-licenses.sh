@@ -3,8 +3,8 @@
 # Copyright The sample-controller-manager Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Checks that the licences of what is linked into the daemon are allowed, and that
-# hack/image/licenses.md lists them as hack/update-licenses.sh does.
+# Checks that the licences of all modules linked into the daemon are allowed, and that
+# hack/image/licenses.md matches what hack/update-licenses.sh generates.
 #
 # Usage: hack/verify-licenses.sh
 

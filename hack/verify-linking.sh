@@ -3,11 +3,11 @@
 # Copyright The sample-controller-manager Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Checks that nothing in the daemon calls methods by names that only a running process
-# knows, as html/template does. Where something does, the linker keeps every exported
-# method of every type, and the binary and its memory are half as large again.
+# Checks that nothing in the daemon looks up methods by name at run time, as html/template does.
+# The linker would then keep every exported method of every type, which makes the binary and
+# its memory half as large again.
 #
-# Also checks that the daemon links no port-forwarding, and the kubectl plugin no server.
+# Also checks that the daemon does not link port forwarding, nor the kubectl plugin a server.
 #
 # Usage: hack/verify-linking.sh
 
@@ -22,19 +22,19 @@ OUTPUT="${tmp}/binary" LDFLAGS=-dumpdep hack/build.sh 2>"${tmp}/dependencies" ||
   exit 1
 }
 if ! grep -q '^main.main -> ' "${tmp}/dependencies"; then
-  echo "The linker told of no dependencies: does it still know -dumpdep?" >&2
+  echo "The linker printed no dependencies: does it still support -dumpdep?" >&2
   exit 1
 fi
 if grep -o -E '^\S+ -> \S+ <ReflectMethod>' "${tmp}/dependencies" | LC_ALL=C sort -u >"${tmp}/calls"; then
-  echo "These call methods by name, of whatever type; the linker then drops none of any:" >&2
+  echo "These functions look up methods by name at run time, which keeps the linker from dropping any method:" >&2
   sed 's/^/    /; s/ <ReflectMethod>//' "${tmp}/calls" >&2
-  echo "Do without what links them: what is imported says 'go list -deps', and whether a build tag leaves it out its documentation." >&2
+  echo "Remove the import that links them ('go list -deps' lists imports), or find a build tag that excludes it." >&2
   exit 1
 fi
 
 # check_packages fails if a command links a package that matches a pattern.
 check_packages() { # COMMAND PATTERN
-  # Not piped into grep -q, which would end go list early, by a signal.
+  # Not piped into grep -q, which would kill go list with SIGPIPE.
   GOWORK=off go list -deps "./cmd/$1" >"${tmp}/packages"
   if grep -E "$2" "${tmp}/packages" >"${tmp}/found"; then
     echo "$1 must not link these packages; 'go mod why' shows what imports them:" >&2

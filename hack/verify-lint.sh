@@ -3,9 +3,9 @@
 # Copyright The sample-controller-manager Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Runs linters over the modules of the product and over the tools that are more than a
-# pinned version, and looks for misspelt words in all files. hack/tools/lint/config.go
-# says which checks are on, imports.go beside it which package may import which.
+# Runs linters on the product's modules and on the tools that have code of their own, and looks
+# for misspellings in all files. hack/tools/lint/config.go configures the checks, and
+# imports.go beside it the allowed imports.
 #
 # Usage: hack/verify-lint.sh
 
@@ -15,19 +15,19 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source hack/lib/files.sh
 source hack/lib/modules.sh
 
-# Not a temporary file: the go command links it only when it changes.
+# Not a temporary file, so that the go command relinks it only when it changes.
 lint="${PWD}/_output/lint"
 go build -C hack/tools/lint -o "${lint}" .
 
 failed=0
-# Not over the other tools: the checks would read all of Kubernetes, which those import.
-for module in $(product_modules) hack/tools/image hack/tools/kstatus hack/tools/lint hack/bench; do
+# The other tools are left out: they import all of Kubernetes, which the checks would read.
+for module in $(product_modules) hack/tools/image hack/tools/kstatus hack/tools/lint hack/tools/release hack/bench; do
   go -C "${module}" vet -vettool="${lint}" ./... || failed=1
 done
 
-# depguard sees what our packages import, but not what that imports.
+# The linters see only direct imports.
 if go list -deps ./cmd/... | grep -E '^(k8s\.io/kubernetes|sigs\.k8s\.io/controller-runtime)/'; then
-  echo "The daemon must not link these packages. 'go mod why -vendor PACKAGE' says what imports them." >&2
+  echo "The daemon must not link these packages. 'go mod why -vendor PACKAGE' shows what imports them." >&2
   failed=1
 fi
 

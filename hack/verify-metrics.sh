@@ -3,7 +3,7 @@
 # Copyright The sample-controller-manager Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Checks that manifests/metrics.md is what hack/update-metrics.sh makes of the code.
+# Checks that manifests/metrics.md matches what hack/update-metrics.sh generates.
 #
 # Usage: hack/verify-metrics.sh
 

@@ -3,11 +3,11 @@
 # Copyright The sample-controller-manager Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Checks go.mod and go.sum of all modules: they are tidy, and what they name is
-# what the module cache holds. The product's modules agree on one Go version and
-# one minor version of Kubernetes, and find each other in the staging directory
-# by relative replace directives. There is no go.work: modules must build as they
-# are published. Modules under hack may pin other versions.
+# Checks go.mod and go.sum of all modules: they are tidy and match the module cache. The
+# product's modules must agree on one Go version and one minor version of Kubernetes, and find
+# each other in the staging directory by relative replace directives. There must be no go.work,
+# because modules must build as they are published. Modules under hack may pin other versions.
+# All modules must agree on one toolchain, which builds the release.
 #
 # Usage: hack/verify-modules.sh
 
@@ -34,7 +34,7 @@ check_sums() { # MODULE
   local log
   if ! log="$(go -C "$1" mod verify 2>&1)"; then
     complain "${log}" \
-      "$1: the module cache is not what go.sum says. Run 'go clean -modcache' and try again."
+      "$1: the module cache does not match go.sum. Run 'go clean -modcache' and try again."
   fi
 }
 
@@ -43,7 +43,7 @@ check_replacements() { # MODULE
   staging="$(pwd -P)/staging/src"
   while read -r path replacement dir; do
     if [[ "${path}" != samplecontroller.io/* ]]; then
-      complain "$1/go.mod must not replace ${path}: who imports the module does not get the replacement."
+      complain "$1/go.mod must not replace ${path}: importers of the module do not get the replacement."
     elif [[ "${replacement}" != ./* && "${replacement}" != ../* || "${dir}" != "${staging}/${path}" ]]; then
       complain "$1/go.mod must replace ${path} by the relative path of staging/src/${path}, not by ${replacement}."
     fi
@@ -56,7 +56,14 @@ go_versions() {
   done
 }
 
-# Of the modules under k8s.io, those released with Kubernetes have a version v0.<minor>.<patch>.
+toolchains() {
+  local module
+  for module in $(product_modules) $(tools_modules); do
+    echo "$(sed -n 's/^toolchain //p' "${module}/go.mod") ${module}/go.mod"
+  done
+}
+
+# Modules of k8s.io that are released with Kubernetes have versions v0.<minor>.<patch>.
 kubernetes_versions() {
   for module in $(product_modules); do
     go -C "${module}" mod edit -print |
@@ -64,13 +71,13 @@ kubernetes_versions() {
   done
 }
 
-# check_same takes lines "<value> <place>" of which all values must be one.
+# check_same takes lines "<value> <place>". All values must be equal.
 check_same() { # WHAT LINES
   local values
   values="$(cut -d ' ' -f 1 <<<"$2" | LC_ALL=C sort -u | wc -l)"
   if ((values != 1)); then
     complain "$(LC_ALL=C sort <<<"$2")" \
-      "The modules must agree on $1. Write the same one in each go.mod, then run 'make update'."
+      "The modules must agree on $1. Set the same one in each go.mod, then run 'make update'."
   fi
 }
 
@@ -82,9 +89,10 @@ for module in $(product_modules); do
   check_replacements "${module}"
 done
 check_same "a Go version" "$(go_versions)"
+check_same "a toolchain" "$(toolchains)"
 check_same "a minor version of Kubernetes" "$(kubernetes_versions)"
 if [[ -e go.work ]]; then
-  complain "Remove go.work: it hides what is missing in a go.mod."
+  complain "Remove go.work: it hides missing requirements in a go.mod."
 fi
 
 exit "${failed}"

@@ -3,8 +3,7 @@
 # Copyright The sample-controller-manager Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Checks that the roles and policies are what hack/update-rbac.sh makes of the controllers'
-# descriptors.
+# Checks that the roles and policies match what hack/update-rbac.sh generates.
 #
 # Usage: hack/verify-rbac.sh
 

@@ -3,9 +3,8 @@
 # Copyright The sample-controller-manager Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Checks that shell scripts are formatted as shfmt does. Where shellcheck is on the PATH,
-# it has to find nothing; elsewhere the scripts are only parsed, because shellcheck is
-# not a Go program that this repository could pin.
+# Checks that shell scripts are formatted as shfmt does, and runs shellcheck if it is on the
+# PATH. This repository cannot pin shellcheck, because it is not a Go program.
 #
 # Usage: hack/verify-shell.sh
 

@@ -3,8 +3,8 @@
 # Copyright The sample-controller-manager Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Checks that the top level of the repository holds what it should hold, and
-# nothing else but dotfiles.
+# Checks that the top level of the repository holds exactly the expected entries, besides
+# dotfiles.
 #
 # Usage: hack/verify-toplevel.sh
 
@@ -16,9 +16,9 @@ source hack/lib/files.sh
 expected="LICENSE Makefile OWNERS README.md cmd go.mod go.sum hack manifests pkg staging"
 found="$(working_tree . | tr '\0' '\n' | cut -d / -f 1 | grep -v '^\.' | LC_ALL=C sort -u | paste -s -d ' ')"
 
-if ! diff --unified=20 --label "should be" --label "is" <(tr ' ' '\n' <<<"${expected}") <(tr ' ' '\n' <<<"${found}") >&2; then
-  echo "The top level is not as it should be. Libraries belong in staging, tools and tests of the whole in hack," >&2
-  echo "what is installed in manifests, all other code in cmd and pkg." >&2
+if ! diff --unified=20 --label expected --label found <(tr ' ' '\n' <<<"${expected}") <(tr ' ' '\n' <<<"${found}") >&2; then
+  echo "The top level has unexpected or missing entries. Libraries belong in staging, tools and end-to-end tests in hack," >&2
+  echo "installable objects in manifests, all other code in cmd and pkg." >&2
   exit 1
 fi
 if [[ ! -x .ci/run ]]; then

@@ -3,7 +3,7 @@
 # Copyright The sample-controller-manager Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Runs all checks, or the named ones, and says at the end which failed.
+# Runs all checks, or the named ones, and lists at the end those that failed.
 #
 # Usage: hack/verify.sh [NAME...]
 #
@@ -20,8 +20,8 @@ if ((${#names[@]} == 0)); then
   done
 fi
 
-# With the flags of hack/build.sh, checks compile nothing that the control plane and the tests
-# have compiled, in whatever clone and module cache.
+# The flags of hack/build.sh, to reuse what the control plane and the tests have compiled, also
+# in other clones.
 export GOFLAGS="${GOFLAGS:-} -trimpath -gcflags=all=-dwarf=false"
 
 log="$(mktemp)"

@@ -16,25 +16,28 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// tokenLifetime is the shortest that the API server grants.
+// tokenLifetime is the shortest lifetime that the API server grants.
 const tokenLifetime = 10 * time.Minute
 
-// cluster is where the daemon runs, as the operator may see it.
+// cluster is the cluster that the daemon runs in, as the operator sees it.
 type cluster struct {
 	client    kubernetes.Interface
 	namespace string
+	// reader is the name of the ServiceAccount that can read the status, and of the Role that
+	// permits requesting its token.
+	reader string
 }
 
-// readerToken returns a token of the ServiceAccount that may read the status and nothing
-// else. A replica sees the token, so it must not be the operator's own.
+// readerToken returns a token of the ServiceAccount that can only read the status. The
+// replica sees the token, so it must not be the operator's own.
 func (c cluster) readerToken(ctx context.Context) (string, error) {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(tokenLifetime.Seconds()))}}
-	response, err := c.client.CoreV1().ServiceAccounts(c.namespace).CreateToken(ctx, reader, request, metav1.CreateOptions{})
+	response, err := c.client.CoreV1().ServiceAccounts(c.namespace).CreateToken(ctx, c.reader, request, metav1.CreateOptions{})
 	if apierrors.IsNotFound(err) {
-		return "", fmt.Errorf("requesting a token: ServiceAccount %s/%s not found; check --namespace, or apply manifests/rbac of this version", c.namespace, reader)
+		return "", fmt.Errorf("requesting a token: ServiceAccount %s/%s not found; check --namespace and --status-reader, or apply manifests/rbac of this version", c.namespace, c.reader)
 	}
 	if err != nil {
-		return "", fmt.Errorf("requesting a token of ServiceAccount %s/%s: %w", c.namespace, reader, c.withAdvice(err))
+		return "", fmt.Errorf("requesting a token of ServiceAccount %s/%s: %w", c.namespace, c.reader, c.withAdvice(err))
 	}
 	return response.Status.Token, nil
 }
@@ -64,10 +67,10 @@ func (c cluster) leaderPod(ctx context.Context) (string, error) {
 	return pod, nil
 }
 
-// withAdvice adds to an error of the API server how to get a permission that is missing.
+// withAdvice adds to a Forbidden error how to get the permission.
 func (c cluster) withAdvice(err error) error {
 	if !apierrors.IsForbidden(err) {
 		return err
 	}
-	return fmt.Errorf("%w; you need the Role %[2]s: kubectl create rolebinding %[2]s -n %[3]s --role=%[2]s --user=<you>", err, reader, c.namespace)
+	return fmt.Errorf("%w; you need the Role %[2]s: kubectl create rolebinding %[2]s -n %[3]s --role=%[2]s --user=<you>", err, c.reader, c.namespace)
 }

@@ -20,7 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// fail has requests for a resource fail as the API server has them fail.
+// fail makes requests for a resource fail with an error of the API server.
 func fail(client *fake.Clientset, verb, resource string, failure func(schema.GroupResource, string) error) {
 	client.PrependReactor(verb, resource, func(a clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, failure(a.GetResource().GroupResource(), reader)
@@ -32,10 +32,10 @@ func notFound(resource schema.GroupResource, name string) error {
 }
 
 func forbidden(resource schema.GroupResource, name string) error {
-	return apierrors.NewForbidden(resource, name, errors.New("no such right"))
+	return apierrors.NewForbidden(resource, name, errors.New("no permission"))
 }
 
-const advice = "no such right; you need the Role " + reader + ": kubectl create rolebinding " + reader + " -n ns --role=" + reader + " --user=<you>"
+const advice = "no permission; you need the Role " + reader + ": kubectl create rolebinding " + reader + " -n ns --role=" + reader + " --user=<you>"
 
 // check compares an error with what it must contain, "" for no error.
 func check(t *testing.T, err error, want string) {
@@ -54,19 +54,19 @@ func TestLeaderPod(t *testing.T) {
 		objects      []runtime.Object
 		denied, want string
 	}{
-		"leads":            {objects: []runtime.Object{lease("pod-a_123"), pod}},
-		"no Lease":         {objects: []runtime.Object{pod}, want: "no replica leads: Lease ns/" + daemon + " not found; check --namespace, or use --pod or --server"},
-		"no holder":        {objects: []runtime.Object{lease(""), pod}, want: "no replica leads: Lease ns/" + daemon + " has no holder; use --pod or --server"},
-		"not a Pod":        {objects: []runtime.Object{lease("laptop_456"), pod}, want: "the leader is not a Pod: Lease ns/" + daemon + " is held by laptop_456; use --server, for example --server=https://127.0.0.1:10261"},
-		"may not get it":   {objects: []runtime.Object{lease("pod-a_123"), pod}, denied: "leases", want: "looking up the leader: "},
-		"may not get Pods": {objects: []runtime.Object{lease("pod-a_123"), pod}, denied: "pods", want: "looking up the leader's Pod: "},
+		"leader":         {objects: []runtime.Object{lease("pod-a_123"), pod}},
+		"no Lease":       {objects: []runtime.Object{pod}, want: "no replica leads: Lease ns/" + daemon + " not found; check --namespace, or use --pod or --server"},
+		"no holder":      {objects: []runtime.Object{lease(""), pod}, want: "no replica leads: Lease ns/" + daemon + " has no holder; use --pod or --server"},
+		"not a Pod":      {objects: []runtime.Object{lease("laptop_456"), pod}, want: "the leader is not a Pod: Lease ns/" + daemon + " is held by laptop_456; use --server, for example --server=https://127.0.0.1:10261"},
+		"forbidden":      {objects: []runtime.Object{lease("pod-a_123"), pod}, denied: "leases", want: "looking up the leader: "},
+		"forbidden Pods": {objects: []runtime.Object{lease("pod-a_123"), pod}, denied: "pods", want: "looking up the leader's Pod: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := fake.NewClientset(test.objects...)
 			if test.denied != "" {
 				fail(client, "get", test.denied, forbidden)
 			}
-			got, err := cluster{client, "ns"}.leaderPod(t.Context())
+			got, err := cluster{client, "ns", reader}.leaderPod(t.Context())
 			check(t, err, test.want)
 			if test.denied != "" {
 				check(t, err, advice)
@@ -84,7 +84,7 @@ func TestReaderToken(t *testing.T) {
 		want    string
 	}{
 		"granted":    {},
-		"no account": {notFound, "ServiceAccount ns/" + reader + " not found; check --namespace, or apply manifests/rbac of this version"},
+		"no account": {notFound, "ServiceAccount ns/" + reader + " not found; check --namespace and --status-reader, or apply manifests/rbac of this version"},
 		"forbidden":  {forbidden, advice},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -101,10 +101,10 @@ func TestReaderToken(t *testing.T) {
 					return true, request, nil
 				})
 			}
-			got, err := cluster{client, "ns"}.readerToken(t.Context())
+			got, err := cluster{client, "ns", reader}.readerToken(t.Context())
 			check(t, err, test.want)
 			if err == nil && got != "reader-token" {
-				t.Errorf("token %q, want that of the answer", got)
+				t.Errorf("token %q, want the one in the response", got)
 			}
 		})
 	}

@@ -18,8 +18,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 )
 
-// forwarding is a free port of this machine that is forwarded to the secure port of a
-// Pod, until stop is called.
+// forwarding forwards a free local port to the secure port of a Pod until stop is called.
 type forwarding struct {
 	address string
 	stop    func()
@@ -36,7 +35,7 @@ func (c cluster) forward(ctx context.Context, config *rest.Config, pod string) (
 	if err != nil {
 		return nil, err
 	}
-	// As kubectl does.
+	// The same fallback as kubectl.
 	dialer := portforward.NewFallbackDialer(websocket, spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, target),
 		func(err error) bool { return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err) })
 	failure, ready, ended := &failure{}, make(chan struct{}), make(chan error, 1)
@@ -57,7 +56,7 @@ func (c cluster) forward(ctx context.Context, config *rest.Config, pod string) (
 		cancel()
 		return nil, err
 	case <-ctx.Done():
-		cancel() // the forwarder sees this only once it is connected, which may be never
+		cancel() // the forwarder checks this only once it is connected, which may be never
 		return nil, ctx.Err()
 	}
 	ports, err := forwarder.GetPorts()
@@ -68,11 +67,11 @@ func (c cluster) forward(ctx context.Context, config *rest.Config, pod string) (
 	return &forwarding{fmt.Sprintf("127.0.0.1:%d", ports[0].Local), stop, failure}, nil
 }
 
-// failure is a logger that keeps the last error of a forwarding: why a connection failed is
-// only logged.
+// failure is a log sink that keeps the last error of a port-forward: the cause of a failed
+// connection is only logged.
 type failure struct{ last atomic.Value }
 
-// explain adds to an error why the Pod did not answer, if that is known.
+// explain adds the cause of a failed port-forward to err, if it is known.
 func (f *failure) explain(err error) error {
 	if last, ok := f.last.Load().(string); ok && err != nil {
 		return fmt.Errorf("%w: %s", err, last)

@@ -9,7 +9,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-	_ "k8s.io/client-go/plugin/pkg/client/auth" // what kubectl takes credentials from
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // the same credential plugins as kubectl
 	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
 )
@@ -17,8 +17,8 @@ import (
 const (
 	// daemon is the name of the program, of its Lease and by default of its namespace.
 	daemon = "sample-controller-manager"
-	// reader is the name of the ServiceAccount that replicas answer, and of the Role that
-	// lets operators request its token.
+	// reader is the name of a ServiceAccount that can read the status of replicas, and of
+	// the Role that lets operators request its token.
 	reader = daemon + "-status-reader"
 	// port is where a replica serves HTTPS.
 	port = 10261

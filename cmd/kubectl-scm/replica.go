@@ -15,15 +15,15 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// get returns the page that the replica at server serves. Of all credentials the replica
-// sees only the token.
+// get returns the page at path of the replica at server. The replica sees the token and no
+// other credential.
 func get(ctx context.Context, server, token string, tlsConfig rest.TLSClientConfig, path string) ([]byte, error) {
 	client, err := rest.HTTPClientFor(&rest.Config{BearerToken: token, TLSClientConfig: tlsConfig})
 	if err != nil {
 		return nil, fmt.Errorf("creating a client for %s: %w", server, err)
 	}
 	defer client.CloseIdleConnections()
-	// The token is for this server, and no other that it may name.
+	// Do not send the token to a server that this one redirects to.
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server+path, nil)
 	if err != nil {
@@ -48,7 +48,7 @@ func get(ctx context.Context, server, token string, tlsConfig rest.TLSClientConf
 	case http.StatusUnauthorized:
 		return nil, fmt.Errorf("%s answers %s: it does not accept tokens of this cluster; check --context", server, response.Status)
 	case http.StatusForbidden:
-		return nil, fmt.Errorf("%s answers %s: ServiceAccount %[3]s is not bound to ClusterRole %[3]s; apply manifests/rbac of this version", server, response.Status, reader)
+		return nil, fmt.Errorf("%s answers %s: the ServiceAccount is not bound to ClusterRole %s; apply manifests/rbac of this version", server, response.Status, reader)
 	default:
 		return nil, fmt.Errorf("%s answers %s: %.500s", server, response.Status, strings.Join(strings.Fields(string(content)), " "))
 	}

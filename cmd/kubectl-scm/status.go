@@ -22,9 +22,9 @@ import (
 	"samplecontroller.io/controller-manager/debug"
 )
 
-// statusOptions say which replica to query, and how.
+// statusOptions select the replica to query, and how.
 type statusOptions struct {
-	kubeconfig                        string
+	kubeconfig, reader                string
 	overrides                         clientcmd.ConfigOverrides
 	server, pod, certificateAuthority string
 	insecure                          bool
@@ -79,12 +79,13 @@ To request it you need the Role of the same name in the daemon's namespace.`,
 func (o *statusOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.server, "server", "", "Address of the replica to query, such as https://127.0.0.1:10261.")
 	fs.StringVar(&o.pod, "pod", "", "Pod to query instead of the leader's.")
+	fs.StringVar(&o.reader, "status-reader", reader, "ServiceAccount whose token the replica gets. A kustomize namePrefix changes its name.")
 	fs.StringVar(&o.certificateAuthority, "certificate-authority", "", "Path to a CA certificate for --server.")
 	fs.BoolVar(&o.insecure, "insecure-skip-tls-verify", false, "Do not verify the certificate of --server. Any server at that address then sees the token.")
 	fs.StringVarP(&o.output, "output", "o", o.output, "Output format: text or json.")
 	fs.DurationVar(&o.timeout, "timeout", o.timeout, "How long the whole command may take.")
 
-	// As kubectl has them, but for those whose names are taken above.
+	// The same as kubectl, except for the names used above.
 	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "Path to the kubeconfig file.")
 	flags := clientcmd.RecommendedConfigOverrideFlags("")
 	flags.ClusterOverrideFlags = clientcmd.ClusterOverrideFlags{}
@@ -100,20 +101,20 @@ func (o *statusOptions) validate() error {
 	case o.output != "text" && o.output != "json":
 		return fmt.Errorf("invalid --output %q: must be text or json", o.output)
 	case o.server != "" && o.pod != "":
-		return errors.New("--pod and --server exclude each other: each names the replica to query")
+		return errors.New("--pod and --server are mutually exclusive: each selects the replica to query")
 	case o.server != "" && !strings.HasPrefix(o.server, "https://"):
 		return fmt.Errorf("invalid --server %q: must begin with https://", o.server)
 	case o.server == "" && (o.insecure || o.certificateAuthority != ""):
-		return errors.New("--certificate-authority and --insecure-skip-tls-verify need --server")
+		return errors.New("--certificate-authority and --insecure-skip-tls-verify require --server")
 	case o.insecure && o.certificateAuthority != "":
-		return errors.New("--certificate-authority and --insecure-skip-tls-verify exclude each other")
+		return errors.New("--certificate-authority and --insecure-skip-tls-verify are mutually exclusive")
 	case o.timeout <= 0:
 		return fmt.Errorf("invalid --timeout %v: must be positive", o.timeout)
 	}
 	return nil
 }
 
-// pagePath returns the path of the page that the arguments ask for.
+// pagePath returns the path of the page for the arguments.
 func pagePath(args []string) (string, error) {
 	if len(args) == 0 {
 		return debug.Path, nil
@@ -132,8 +133,8 @@ func pagePath(args []string) (string, error) {
 	return path + "/" + url.PathEscape(namespace) + "/" + url.PathEscape(name), nil
 }
 
-// get returns the page that a replica serves at path. Unless the user has named the replica
-// by its address, it writes to progress which one that is.
+// get returns the page at path of the selected replica. It prints the replica's Pod to
+// progress, unless the user gave its address.
 func (o *statusOptions) get(ctx context.Context, progress io.Writer, path string) ([]byte, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.kubeconfig
@@ -145,7 +146,7 @@ func (o *statusOptions) get(ctx context.Context, progress io.Writer, path string
 	if err != nil {
 		return nil, fmt.Errorf("creating a client: %w", err)
 	}
-	c := cluster{client: client, namespace: o.overrides.Context.Namespace}
+	c := cluster{client: client, namespace: o.overrides.Context.Namespace, reader: o.reader}
 	if o.server != "" {
 		token, err := c.readerToken(ctx)
 		if err != nil {
@@ -169,12 +170,13 @@ func (o *statusOptions) get(ctx context.Context, progress io.Writer, path string
 		return nil, fmt.Errorf("forwarding a port to Pod %s/%s: %w", c.namespace, pod, err)
 	}
 	defer forwarding.stop()
-	// The API server and the kubelet connect to the Pod, so its certificate adds nothing.
+	// The API server and the kubelet connect to the Pod, so verifying its certificate adds
+	// nothing.
 	content, err := get(ctx, "https://"+forwarding.address, token, rest.TLSClientConfig{Insecure: true}, path)
 	return content, forwarding.failure.explain(err)
 }
 
-// withCause adds that the time is over to an error that comes of it.
+// withCause adds the timeout to an error that it caused.
 func withCause(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
@@ -182,7 +184,7 @@ func withCause(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 }
 
-// print prints the page for a number of arguments: for people, or for programs as it came.
+// print prints the page for the given number of arguments, as text or as the original JSON.
 func (o *statusOptions) print(out io.Writer, args int, content []byte) error {
 	var report debug.Report
 	var explanation debug.Explanation
@@ -191,7 +193,7 @@ func (o *statusOptions) print(out io.Writer, args int, content []byte) error {
 		page = &explanation
 	}
 	if err := json.Unmarshal(content, page); err != nil {
-		return fmt.Errorf("decoding the answer, which is not that of a %s: %w", daemon, err)
+		return fmt.Errorf("decoding the response, which is not from a %s: %w", daemon, err)
 	}
 	if o.output == "json" {
 		_, err := out.Write(content)

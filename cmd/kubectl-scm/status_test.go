@@ -46,12 +46,12 @@ func TestInvalidArguments(t *testing.T) {
 		"default/a":                    `"default/a" is not a controller; usage: status [controller [namespace/object]]`,
 		"--output=yaml":                `invalid --output "yaml": must be text or json`,
 		"--server=http://127.0.0.1:1":  `invalid --server "http://127.0.0.1:1": must begin with https://`,
-		"--server=https://a --pod=b":   "--pod and --server exclude each other",
-		"--certificate-authority=a":    "need --server",
-		"--insecure-skip-tls-verify":   "need --server",
+		"--server=https://a --pod=b":   "--pod and --server are mutually exclusive",
+		"--certificate-authority=a":    "require --server",
+		"--insecure-skip-tls-verify":   "require --server",
 		"--timeout=0":                  "invalid --timeout 0s: must be positive",
 		"--kubeconfig=/does/not/exist": "loading the kubeconfig: ",
-		"--server=https://a --insecure-skip-tls-verify --certificate-authority=b": "--certificate-authority and --insecure-skip-tls-verify exclude each other",
+		"--server=https://a --insecure-skip-tls-verify --certificate-authority=b": "--certificate-authority and --insecure-skip-tls-verify are mutually exclusive",
 	} {
 		stdout, err := execute(t, append([]string{"status"}, strings.Fields(args)...)...)
 		check(t, err, want)
@@ -61,8 +61,8 @@ func TestInvalidArguments(t *testing.T) {
 	}
 }
 
-// operator returns a kubeconfig whose only context, "operator", has a client certificate and
-// the namespace "elsewhere", and whose API server grants a token.
+// operator returns a kubeconfig with the context "operator". It has a client certificate and
+// the namespace "elsewhere". Its API server grants a token.
 func operator(t *testing.T) (kubeconfig string) {
 	t.Helper()
 	apiServer := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -75,7 +75,7 @@ func operator(t *testing.T) (kubeconfig string) {
 		w.Header().Set("Content-Type", "application/json")
 		response := authenticationv1.TokenRequest{Status: authenticationv1.TokenRequestStatus{Token: "reader-token"}}
 		response.APIVersion, response.Kind = "authentication.k8s.io/v1", "TokenRequest"
-		_ = json.NewEncoder(w).Encode(response) // the client would see it
+		_ = json.NewEncoder(w).Encode(response) // the client reports errors
 	}))
 	apiServer.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
 	apiServer.StartTLS()
@@ -96,7 +96,7 @@ func operator(t *testing.T) (kubeconfig string) {
 	return kubeconfig
 }
 
-// startReplica starts a server that answers as a replica does.
+// startReplica starts a server that responds like a replica.
 func startReplica(t *testing.T, handler http.HandlerFunc) (url string) {
 	t.Helper()
 	replica := httptest.NewUnstartedServer(handler)
@@ -106,7 +106,7 @@ func startReplica(t *testing.T, handler http.HandlerFunc) (url string) {
 	return replica.URL
 }
 
-// TestReplicaSeesOnlyReaderToken gives the command each credential that kubectl takes.
+// TestReplicaSeesOnlyReaderToken gives the command all kinds of kubectl credentials.
 func TestReplicaSeesOnlyReaderToken(t *testing.T) {
 	seen := make(chan http.Header, 1)
 	server := startReplica(t, func(w http.ResponseWriter, r *http.Request) {
@@ -125,11 +125,11 @@ func TestReplicaSeesOnlyReaderToken(t *testing.T) {
 	header.Del("User-Agent")
 	want := http.Header{"Authorization": {"Bearer reader-token"}, "Accept": {"application/json"}, "Accept-Encoding": {"gzip"}}
 	if diff := cmp.Diff(want, header); diff != "" {
-		t.Errorf("header that the replica sees (-want +got):\n%s", diff)
+		t.Errorf("unexpected header at the replica (-want +got):\n%s", diff)
 	}
 }
 
-func TestAnswers(t *testing.T) {
+func TestResponses(t *testing.T) {
 	page := debug.Explanation{Controller: "foo-controller", Object: "a/b", State: "Running"}
 	page.Next = "nothing"
 	kubeconfig := operator(t)
@@ -138,11 +138,11 @@ func TestAnswers(t *testing.T) {
 		answer, output, want string
 		failure              string
 	}{
-		"text":         {code: 200, want: "a/b, by foo-controller, which is Running\n\nnothing\n"},
+		"text":         {code: 200, want: "a/b: foo-controller is Running\n\nnothing\n"},
 		"JSON":         {code: 200, output: "json", want: `{"controller":"foo-controller"`},
-		"another page": {code: 200, answer: "<html>", failure: "decoding the answer, which is not that of a sample-controller-manager"},
+		"another page": {code: 200, answer: "<html>", failure: "decoding the response, which is not from a sample-controller-manager"},
 		"unauthorized": {code: 401, failure: "answers 401 Unauthorized: it does not accept tokens of this cluster; check --context"},
-		"forbidden":    {code: 403, failure: "answers 403 Forbidden: ServiceAccount " + reader + " is not bound to ClusterRole " + reader + "; apply manifests/rbac of this version"},
+		"forbidden":    {code: 403, failure: "answers 403 Forbidden: the ServiceAccount is not bound to ClusterRole " + reader + "; apply manifests/rbac of this version"},
 		"not found":    {code: 404, answer: "\"fooo\" is not a known controller\n", failure: `answers 404 Not Found: "fooo" is not a known controller`},
 		"redirect":     {code: 307, failure: "answers 307 Temporary Redirect: "},
 	} {
@@ -154,7 +154,7 @@ func TestAnswers(t *testing.T) {
 				w.Header().Set("Location", "https://127.0.0.1:1")
 				w.WriteHeader(test.code)
 				if test.answer == "" {
-					_ = json.NewEncoder(w).Encode(page) // the client would see it
+					_ = json.NewEncoder(w).Encode(page) // the client reports errors
 					return
 				}
 				fmt.Fprint(w, test.answer)
@@ -166,7 +166,7 @@ func TestAnswers(t *testing.T) {
 			stdout, err := execute(t, args...)
 			check(t, err, test.failure)
 			if !strings.HasPrefix(stdout, test.want) || test.want == "" && stdout != "" {
-				t.Errorf("it prints %q, want %q", stdout, test.want)
+				t.Errorf("stdout %q, want %q", stdout, test.want)
 			}
 		})
 	}

@@ -1,8 +1,8 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The sample-controller-manager hosts the controllers of the kinds Foo and
-// Icecream. From here the way to any of them is: app/program.go, pkg/controller/<name>.
+// The sample-controller-manager runs the controllers of the kinds Foo and Icecream.
+// app/program.go lists them; each is in pkg/controller/<name>.
 package main
 
 import (
@@ -14,9 +14,9 @@ import (
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
 )
 
-// gcPercent is by how much the heap grows before it is collected, unless GOGC says
-// otherwise. Nearly all of it are caches, which stay, and little is allocated: Go's own
-// 100 would take half as much memory again to save a few percent of little CPU.
+// gcPercent is how much the heap may grow before a garbage collection, unless GOGC is set.
+// Nearly all of the heap is caches that stay, and little is allocated. Go's default of 100
+// would use half as much memory again to save a few percent of a low CPU usage.
 const gcPercent = 40
 
 func main() {

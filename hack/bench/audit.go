@@ -12,36 +12,36 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 )
 
-// admin makes the changes.
+// admin is the user that makes the changes.
 const admin = "admin"
 
-// answerOf is what a change must lead to.
+// answerOf is the expected effect of a change.
 type answerOf int
 
 const (
 	deploymentAnswer answerOf = iota // the Deployment is written
-	statusAnswer                     // and then the status of the Foo
+	statusAnswer                     // and then the Foo's status is written
 	podAnswer                        // the status of the Pod's Foo is written
 )
 
-// answer is what a change of a Foo led to.
+// answer is the effect of a change of a Foo.
 type answer struct {
-	changed    time.Time // received: watches may report a change before it is answered
-	deployment time.Time // when the candidate's write after that was answered
-	status     time.Time // and after that this one
+	changed    time.Time // when the change was received, because watches may report it before it is answered
+	deployment time.Time // when the candidate's next write of the Deployment was answered
+	status     time.Time // when the next write of the status after that was answered
 }
 
-// at returns when a change had led to this; zero if it has not.
+// at returns when the expected effect was complete, or zero if it is not.
 func (a answer) at(of answerOf) time.Time {
 	return map[answerOf]time.Time{deploymentAnswer: a.deployment, statusAnswer: a.status, podAnswer: a.status}[of]
 }
 
-// readAnswers finds in the audit log what the changes led to, by the name of what was
-// changed. The changes are the admin's calls of this kind. A Deployment has the name of
-// its Foo. since is when a candidate was started that came after the changes.
+// readAnswers finds the effects of the changes in the audit log, keyed by the name of the
+// changed object. The changes are the admin's calls of this kind. A Deployment has the name of
+// its Foo. since is the start of a candidate that was started after the changes.
 func readAnswers(events []auditv1.Event, user, change string, since time.Time) map[string]answer {
 	events = slices.SortedFunc(slices.Values(events), func(a, b auditv1.Event) int { return timeOf(a).Compare(timeOf(b)) })
-	answers, podsOf := map[string]answer{}, map[string][]string{} // of a Foo, that wait for an answer
+	answers, podsOf := map[string]answer{}, map[string][]string{} // Pods of a Foo that wait for an answer
 	for _, event := range events {
 		if event.ObjectRef == nil || refused(event) || isRead(event) {
 			continue
@@ -74,7 +74,7 @@ func readAnswers(events []auditv1.Event, user, change string, since time.Time) m
 	return answers
 }
 
-// timeOf is when a change was received, or anything else answered.
+// timeOf returns when a change was received, or when any other request was answered.
 func timeOf(event auditv1.Event) time.Time {
 	if event.User.Username == admin {
 		return event.RequestReceivedTimestamp.Time
@@ -87,8 +87,8 @@ func (t *trial) byCandidate(event auditv1.Event) bool {
 	return event.User.Username == t.candidate.user()
 }
 
-// countCalls counts writes and reads, without what the daemon asks for to lead and to
-// serve its endpoints.
+// countCalls counts writes and reads, except the daemon's requests for leader election and for
+// serving its endpoints.
 func countCalls(requests []auditv1.Event) []value {
 	var all, failed, read float64
 	for _, event := range requests {

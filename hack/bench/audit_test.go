@@ -15,7 +15,7 @@ import (
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// request was answered so many seconds after the epoch. A change takes a minute.
+// request was answered this many seconds after the epoch. A change takes a minute.
 func request(user, verb, resource, subresource, name string, code int32, seconds int) auditv1.Event {
 	event := auditv1.Event{
 		Verb:           verb,
@@ -34,13 +34,13 @@ func request(user, verb, resource, subresource, name string, code int32, seconds
 func TestReadAnswers(t *testing.T) {
 	at := func(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.Second) }
 	events := []auditv1.Event{
-		request("me", "update", "foos", "status", "a", 409, 6), // refused
+		request("me", "update", "foos", "status", "a", 409, 6), // rejected
 		request("me", "update", "foos", "status", "a", 200, 7),
 		request(admin, "patch", "foos", "", "a", 200, 2),
 		request("me", "patch", "deployments", "", "a", 200, 1), // before the change
 		request("me", "update", "foos", "status", "a", 200, 3), // before the Deployment
 		request("me", "patch", "deployments", "", "a", 200, 5),
-		request("me", "patch", "deployments", "", "a", 200, 8), // needless
+		request("me", "patch", "deployments", "", "a", 200, 8), // redundant
 		request("other", "patch", "deployments", "", "a", 200, 4),
 		request(admin, "patch", "foos", "", "b", 200, 4),
 		request("me", "patch", "deployments", "", "c", 200, 4), // not changed
@@ -53,7 +53,7 @@ func TestReadAnswers(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 
-	// The candidate was started after the changes.
+	// The candidate starts after the changes.
 	want = map[string]answer{
 		"a": {changed: at(6), deployment: at(8)},
 		"b": {changed: at(6)},
@@ -63,7 +63,7 @@ func TestReadAnswers(t *testing.T) {
 	}
 }
 
-// TestReadAnswersOfPods has two Pods of one Foo, whose status is written once for both.
+// TestReadAnswersOfPods covers two Pods of one Foo, whose status is written once for both.
 func TestReadAnswersOfPods(t *testing.T) {
 	at := func(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.Second) }
 	foo := fooName(7)

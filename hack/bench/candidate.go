@@ -16,10 +16,10 @@ import (
 
 const daemonName = "sample-controller-manager"
 
-// peers is the namespace of the ServiceAccounts of all candidates but the daemon.
+// peers is the namespace of the ServiceAccounts of all candidates except the daemon.
 const peers = "peers"
 
-// candidate is a program that serves Foos.
+// candidate is a program that reconciles Foos.
 type candidate struct {
 	name   string
 	binary string // in the directory of the binaries
@@ -30,7 +30,7 @@ type candidate struct {
 
 var fooController = []string{"--controllers=foo-controller", fmt.Sprintf("--concurrent-foo-syncs=%d", foo.Workers)}
 
-// candidates are all that can be chosen.
+// candidates are all candidates.
 var candidates = []candidate{
 	{name: "daemon", binary: daemonName, daemon: true, flags: fooController},
 	{name: "controller-runtime", binary: "controllerruntime"},
@@ -53,7 +53,7 @@ func chooseCandidates(names string) ([]candidate, error) {
 func lowerBound() candidate     { return candidates[2] }
 func allControllers() candidate { return candidates[4] }
 
-// serviceAccount returns the namespace and name of its ServiceAccount.
+// serviceAccount returns the namespace and name of the candidate's ServiceAccount.
 func (c candidate) serviceAccount() (namespace, name string) {
 	if c.daemon {
 		return daemonName, daemonName
@@ -61,13 +61,13 @@ func (c candidate) serviceAccount() (namespace, name string) {
 	return peers, c.name
 }
 
-// user is the candidate in the audit log.
+// user returns the candidate's user name in the audit log.
 func (c candidate) user() string {
 	namespace, name := c.serviceAccount()
 	return fmt.Sprintf("system:serviceaccount:%s:%s", namespace, name)
 }
 
-// build builds the daemon as a user does, and the programs of this module in the same way.
+// build builds the daemon as users do, and the programs of this module with the same flags.
 func build(ctx context.Context, root, dir string) error {
 	daemon := exec.CommandContext(ctx, filepath.Join(root, "hack", "build.sh"))
 	daemon.Env = append(os.Environ(), "OUTPUT="+filepath.Join(dir, daemonName))

@@ -22,15 +22,15 @@ const (
 	retryPeriod = 2 * time.Second
 )
 
-// replica keeps its credentials when its process is started again.
+// replica keeps its credentials when its process is restarted.
 type replica struct {
 	*running
 	kubeconfig string
 	credential string // in the audit log
 }
 
-// handover measures how long it takes from the end of a leader by a signal to the first
-// write of the next leader, for a change that was made at the same time.
+// handover measures the time from a signal to the leader until the first write of the next
+// leader, for a change made at the same time.
 func handover(signal syscall.Signal) func(context.Context, *trial) (result, error) {
 	return func(ctx context.Context, t *trial) (r result, err error) {
 		if err := t.serve(ctx); err != nil {
@@ -69,7 +69,8 @@ func handover(signal syscall.Signal) func(context.Context, *trial) (result, erro
 	}
 }
 
-// startReplica returns when the replica asks for the Lease: its caches are filled then.
+// startReplica starts a replica and returns when it tries to get the Lease: its caches are
+// filled by then.
 func (t *trial) startReplica(ctx context.Context, r *replica) (err error) {
 	since := time.Now()
 	if r.running, err = t.harness.start(t.candidate, r.kubeconfig); err != nil {
@@ -92,8 +93,8 @@ func isOfLease(event auditv1.Event) bool {
 	return event.ObjectRef != nil && event.ObjectRef.Resource == "leases"
 }
 
-// writer returns who made the first of the candidate's writes that match, or with
-// last the last one, and when that was received; nobody if there is none.
+// writer returns who made the first (or, with last, the last) of the candidate's writes that
+// match, and when it was received. It returns "" if there is none.
 func (t *trial) writer(last bool, match func(auditv1.Event) bool) (credential string, at time.Time, err error) {
 	events, err := t.cluster.AuditEvents(t.byCandidate, match, func(event auditv1.Event) bool { return !isRead(event) && !refused(event) })
 	if err != nil || len(events) == 0 {
@@ -106,15 +107,16 @@ func (t *trial) writer(last bool, match func(auditv1.Event) bool) (credential st
 	return leaders.Credential(event), event.RequestReceivedTimestamp.Time, nil
 }
 
-// handOver ends the leader and returns when the next one had the Lease and when it wrote,
-// then starts the replica again.
+// handOver stops the leader, returns when the next leader got the Lease and when it wrote, and
+// restarts the replica.
 func (t *trial) handOver(ctx context.Context, replicas *[2]replica, signal syscall.Signal, foo string, count int) (taken, written time.Duration, err error) {
 	holder, _, err := t.writer(true, isOfLease)
 	leader := &replicas[0]
 	if holder != leader.credential {
 		leader = &replicas[1]
 	}
-	// Whether the leader has just renewed the Lease is chance.
+	// A random delay, because the time since the last renewal of the Lease is random in
+	// practice.
 	if err := errors.Join(err, sleep(ctx, quiet+rand.N(retryPeriod))); err != nil {
 		return 0, 0, err
 	}
@@ -128,8 +130,8 @@ func (t *trial) handOver(ctx context.Context, replicas *[2]replica, signal sysca
 	after := func(event auditv1.Event) bool {
 		return event.ObjectRef != nil && event.RequestReceivedTimestamp.After(at) && leaders.Credential(event) != leader.credential
 	}
-	err = t.await(ctx, "the next leader writes", func(ctx context.Context) error {
-		// To read the audit log takes CPU that the candidate may need.
+	err = t.await(ctx, "the next leader has written", func(ctx context.Context) error {
+		// Reading the audit log takes CPU that the candidate may need.
 		if err := sleep(ctx, quiet); err != nil {
 			return err
 		}

@@ -22,8 +22,8 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/process"
 )
 
-// auditPolicy logs no bodies, so that a write costs the API server the same whatever
-// its verb.
+// auditPolicy logs no bodies, so that logging costs the API server the same for each kind of
+// write.
 var auditPolicy = []byte(`{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Metadata"}]}`)
 
 const (
@@ -31,7 +31,7 @@ const (
 	stopGrace = 20 * time.Second
 )
 
-// harness is an API server that candidates use one after the other.
+// harness is an API server that the candidates use one after another.
 type harness struct {
 	*options
 	cluster  *cluster.Cluster
@@ -46,7 +46,7 @@ type harness struct {
 func (o *options) startHarness(ctx context.Context, binaries string, nodes int) (*harness, error) {
 	c, err := cluster.Start(ctx, cluster.Options{
 		Nodes: nodes, AuditLog: true, AuditPolicy: auditPolicy, Progress: os.Stderr,
-		// How the API server shares itself out must not decide who wins.
+		// Fair queuing in the API server must not affect the comparison.
 		APIServerFlags: map[string]string{"enable-priority-and-fairness": "false"},
 	})
 	if err != nil {
@@ -70,7 +70,8 @@ func (h *harness) furnish(ctx context.Context) (err error) {
 	if err := h.cluster.Install(ctx); err != nil {
 		return err
 	}
-	// Authorized by RBAC like the daemon: an admin's requests cost the API server less.
+	// RBAC authorizes the peers like the daemon. Requests of system:masters would cost the API
+	// server less.
 	commands := [][]string{
 		{"create", "namespace", peers},
 		{"create", "clusterrolebinding", peers, "--clusterrole=cluster-admin", "--group=system:serviceaccounts:" + peers},
@@ -92,14 +93,14 @@ func (h *harness) kubectl(ctx context.Context, commands ...[]string) error {
 	return nil
 }
 
-// running is a candidate that was started.
+// running is a started candidate.
 type running struct {
 	*process.Process
 	harness *harness
 	url     string // where a daemon serves its pages; empty for others
 }
 
-// kubeconfig returns the path of one with new credentials of a candidate.
+// kubeconfig returns the path of a kubeconfig with new credentials of a candidate.
 func (h *harness) kubeconfig(ctx context.Context, c candidate) (path string, err error) {
 	namespace, name := c.serviceAccount()
 	return h.cluster.ServiceAccountKubeconfig(ctx, namespace, name)
@@ -149,7 +150,7 @@ func (h *harness) await(ctx context.Context, what string, check func(context.Con
 	return nil
 }
 
-// stop stops everything that was started, and nothing else.
+// stop stops everything that the harness started.
 func (h *harness) stop() error {
 	var errs []error
 	if h.group != nil {

@@ -17,38 +17,38 @@ import (
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
 )
 
-// load is what candidates are compared under.
+// load is a load under which candidates are compared.
 type load struct {
 	name       string
-	about      string // with a place for n
+	about      string // a format with a %d for n
 	n          int    // unless the command line says otherwise
 	candidates string // unless the command line says otherwise
 	budgets    []budget
-	// nodes returns how many Nodes the cluster has for n; nil: it is an API server alone.
+	// nodes returns how many Nodes the cluster needs for n. If nil, it is a lone API server.
 	nodes func(n int) int
-	// prepare runs once a round, before the first candidate. May be nil.
+	// prepare runs once per round, before the first candidate. May be nil.
 	prepare func(ctx context.Context, h *harness, n int) error
 	// run runs one candidate.
 	run func(ctx context.Context, t *trial) (result, error)
 }
 
-// changes is a load of changes, whose effects are read from the audit log.
+// changes is a load that makes changes, whose effects are read from the audit log.
 type changes struct {
-	served bool // all Foos have a Deployment and a status to begin with
-	// first creates the Foos that are served; nil: with one replica.
+	served bool // all Foos have a Deployment and a status at the start
+	// first creates the Foos that exist at the start. If nil, they have one replica each.
 	first func(ctx context.Context, h *harness, namespace, name string) error
-	// settle says that changes are answered when all is rolled out, on a whole cluster.
+	// settle waits until everything is rolled out, on a whole cluster.
 	settle bool
-	before bool // the changes are made before the candidate starts; time runs from its start
+	before bool // make the changes before the candidate starts, and measure from its start
 	// count returns how many of the Foos are changed.
 	count func(n int) int
-	// change changes a Foo or its Deployment; call is that in the audit log.
+	// change changes a Foo or its Deployment. call is the call in the audit log.
 	change func(ctx context.Context, h *harness, namespace, name string) error
 	call   string
-	name   func(i int) string // of what is changed; nil: the names of the Foos
+	name   func(i int) string // names of the changed objects; nil: those of the Foos
 	every  time.Duration      // between two changes; 0: as fast as 16 clients can
 	answer answerOf
-	hold   time.Duration // how long to measure if nothing is changed
+	hold   time.Duration // how long to measure if nothing changes
 }
 
 const usual = "daemon,controller-runtime,counts-only,lower-bound"
@@ -65,7 +65,7 @@ var throughput = []budget{
 	{writes, "daemon", "lower-bound", 1},
 }
 
-// creation also warms API servers up, and makes the Foos that other loads start with.
+// creation also warms up API servers, and creates the Foos that other loads start with.
 var creation = load{
 	name: "create", about: "%d Foos are created", n: 1000, candidates: usual, budgets: throughput,
 	run: creating().run,
@@ -77,7 +77,7 @@ func creating() changes {
 
 var loads = slices.Concat(apiServerLoads, wholeLoads)
 
-// apiServerLoads are loads on an API server alone.
+// apiServerLoads are loads on a lone API server.
 var apiServerLoads = []load{
 	creation,
 	{
@@ -85,11 +85,11 @@ var apiServerLoads = []load{
 		run: changes{served: true, count: all, change: scaleTo(2), call: "patch foos", answer: statusAnswer}.run,
 	},
 	{
-		name: "drift", about: "somebody else scales the Deployment of each of %d Foos", n: 1000, candidates: usual, budgets: throughput,
+		name: "drift", about: "another client scales the Deployment of each of %d Foos", n: 1000, candidates: usual, budgets: throughput,
 		run: changes{served: true, count: all, change: drift, call: "patch deployments"}.run,
 	},
 	{
-		name: "steady", about: "of %d Foos 40 are scaled each second, for at most 30 s", n: 1000, candidates: usual,
+		name: "steady", about: "40 of %d Foos are scaled each second, for at most 30 s", n: 1000, candidates: usual,
 		run: changes{
 			served: true, count: func(n int) int { return min(n, 30*40) }, every: time.Second / 40,
 			change: scaleTo(2), call: "patch foos", answer: statusAnswer,
@@ -100,29 +100,29 @@ var apiServerLoads = []load{
 		run: changes{served: true, count: func(int) int { return 0 }, hold: time.Minute}.run,
 	},
 	{
-		name: "backlog", about: "the candidate starts on %d Foos that nobody has served", n: 1000, candidates: usual, budgets: throughput,
+		name: "backlog", about: "the candidate starts with %d unprocessed Foos", n: 1000, candidates: usual, budgets: throughput,
 		run: changes{before: true, count: all, change: create, call: "create foos", answer: statusAnswer}.run,
 	},
 	{
-		name: "restart", about: "the candidate starts on %d Foos that it has served; one was scaled in between", n: 1000, candidates: usual,
+		name: "restart", about: "the candidate starts with %d Foos that it has already synced, one of them scaled since", n: 1000, candidates: usual,
 		run: changes{
 			served: true, before: true, count: func(int) int { return 1 }, change: scaleTo(2), call: "patch foos", answer: statusAnswer,
 		}.run,
 	},
 	{
-		name: "handover", about: "the leader of two replicas gets SIGTERM, with %d Foos cached", n: 5000,
+		name: "handover", about: "the leader of two replicas gets SIGTERM, with %d cached Foos", n: 5000,
 		candidates: "all-controllers,client-go-elector", run: handover(syscall.SIGTERM),
 	},
 	{
-		name: "kill", about: "the leader of two replicas is killed, with %d Foos cached", n: 1000,
+		name: "kill", about: "the leader of two replicas is killed, with %d cached Foos", n: 1000,
 		candidates: "all-controllers,client-go-elector", run: handover(syscall.SIGKILL),
 	},
 	{
-		name: "memory", about: "the daemon starts on %d Pods, 100 of each Foo", n: 100_000,
+		name: "memory", about: "the daemon starts with %d Pods, 100 for each Foo", n: 100_000,
 		candidates: "all-controllers,gogc-100,gomemlimit-100MiB", prepare: preparePods, run: measureStart,
 	},
 	{
-		name: "churn", about: "of %d Pods, 100 of each Foo, 500 change each second, for at most 30 s", n: 20_000,
+		name: "churn", about: "500 of %d Pods, 100 for each Foo, change each second, for at most 30 s", n: 20_000,
 		candidates: "aggregator", prepare: preparePods, run: churn,
 	},
 }

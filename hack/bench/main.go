@@ -1,9 +1,9 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command bench runs the daemon and programs like it under the same loads, one after
-// the other on the same API server, and prints a table that compares them. README.md
-// says what it measures and how to read the table.
+// Command bench runs the daemon and comparable programs under the same loads, one after
+// another on the same API server, and prints a table that compares them. README.md explains
+// the measurements and the table.
 package main
 
 import (
@@ -21,10 +21,10 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 )
 
-// warmUp is how many Foos the lower bound serves first: a new API server is slower.
+// warmUp is how many Foos the lower bound syncs first, because a new API server is slower.
 const warmUp = 100
 
-// options are the command line.
+// options are the command-line options.
 type options struct {
 	loads       []load
 	candidates  []candidate // empty: the defaults of each load
@@ -36,7 +36,7 @@ type options struct {
 }
 
 func main() {
-	// The signal only cancels the current trial: the cluster must be stopped in order.
+	// The signal only cancels the current trial, so that the cluster is stopped in order.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:])
 	stop()
@@ -87,11 +87,11 @@ func parse(args []string) (*options, error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	o := &options{}
 	loadNames := flags.String("load", "all", "The loads, separated by commas, or all.")
-	names := flags.String("candidates", "", "The candidates, separated by commas. Ratios are to the first. (default those of the load)")
-	flags.IntVar(&o.n, "n", 0, "The number of Foos, or of Pods for the loads memory and churn. (default that of the load)")
-	flags.IntVar(&o.rounds, "rounds", 5, "How often each candidate meets each load.")
-	flags.DurationVar(&o.giveUpAfter, "give-up-after", 2*time.Minute, "How long to wait for a candidate, in each step of a trial.")
-	flags.DurationVar(&o.profile, "profile", 0, "Write profiles of the daemon: of its CPU for this long, and of its memory. Costs the daemon some of both.")
+	names := flags.String("candidates", "", "The candidates, separated by commas. Ratios are relative to the first. (default: the load's candidates)")
+	flags.IntVar(&o.n, "n", 0, "The number of Foos, or of Pods for the loads memory and churn. (default: the load's number)")
+	flags.IntVar(&o.rounds, "rounds", 5, "How often each candidate runs under each load.")
+	flags.DurationVar(&o.giveUpAfter, "give-up-after", 2*time.Minute, "How long each step of a trial may take.")
+	flags.DurationVar(&o.profile, "profile", 0, "Write a CPU profile of the daemon over this time, and memory profiles. Profiling costs the daemon some of both.")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func parse(args []string) (*options, error) {
 	return o, errors.Join(loadsErr, namesErr, err)
 }
 
-// choose returns those of all that are named, or all.
+// choose returns the named elements, or all if names is "all".
 func choose[T any](what string, all []T, nameOf func(T) string, names string) ([]T, error) {
 	if names == "all" {
 		return all, nil
@@ -148,8 +148,8 @@ func (o *options) bench(ctx context.Context, l load, binaries string) (r *report
 	return r, nil
 }
 
-// round starts an API server of its own. The order of the candidates rotates, so that
-// what becomes slower or faster with time cancels out.
+// round runs one round on a new API server. The order of the candidates rotates from round to
+// round, so that drift over time cancels out.
 func (o *options) round(ctx context.Context, r *report, round int, binaries string) (err error) {
 	nodes := 0
 	if r.load.nodes != nil {

@@ -13,8 +13,8 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 )
 
-// TestSmoke runs a small load on a real API server and expects a table, JSON, and of the
-// daemon only the writes that cannot be avoided, however busy the machine is.
+// TestSmoke runs a small load on a real API server and expects a table and JSON. The daemon
+// must make only the unavoidable writes, even on a busy machine.
 func TestSmoke(t *testing.T) {
 	const foos = 5
 	root, err := cluster.RepositoryRoot()

@@ -11,7 +11,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// Metrics that there are budgets for, or that the page shows.
+// Metrics with budgets, and metrics on the results page.
 const (
 	untilDone       = "until all is done, s"
 	deploymentP50   = "change to Deployment p50, ms"
@@ -24,8 +24,8 @@ const (
 	apiServerCPU    = "API server's CPU, s"
 )
 
-// measure runs a part of a trial, which returns values of its own, and measures what the
-// processes use in it and a little later. The candidate may be started in it.
+// measure runs a part of a trial, which returns values of its own. It adds what the processes
+// use until shortly after it. The part may start the candidate.
 func (t *trial) measure(ctx context.Context, part func(since time.Time) ([]value, error)) (r result, err error) {
 	before, err := t.usages()
 	if err != nil {
@@ -57,7 +57,7 @@ func (t *trial) measure(ctx context.Context, part func(since time.Time) ([]value
 	return r, nil
 }
 
-// usages returns those of the candidate, if it runs, of kube-apiserver and of etcd.
+// usages returns the usage of the candidate, if it runs, of kube-apiserver and of etcd.
 func (t *trial) usages() (all [3]usage, err error) {
 	var errs [3]error
 	if t.process != nil {
@@ -68,15 +68,15 @@ func (t *trial) usages() (all [3]usage, err error) {
 	return all, errors.Join(errs[:]...)
 }
 
-// measureChanges measures how changes are answered after begin, which makes them or
-// starts a candidate that comes after them.
+// measureChanges measures how changes are answered after begin. begin makes the changes, or
+// starts a candidate after them.
 func (t *trial) measureChanges(ctx context.Context, begin func(context.Context) error) (result, error) {
 	return t.measure(ctx, func(since time.Time) ([]value, error) {
 		finish := t.profile(ctx)
 		if err := begin(ctx); err != nil {
 			return nil, err
 		}
-		if t.changes.before { // it runs only now
+		if t.changes.before { // it has only just started
 			finish = t.profile(ctx)
 		}
 		if t.changes.settle {
@@ -88,7 +88,7 @@ func (t *trial) measureChanges(ctx context.Context, begin func(context.Context) 
 	})
 }
 
-// read returns how fast changes were answered.
+// read returns how fast the changes were answered.
 func (c changes) read(answers map[string]answer, since time.Time) (values []value) {
 	if len(answers) == 0 {
 		return nil

@@ -17,18 +17,18 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// The page and its picture, in the directory of the reports.
+// The results page and its chart, in the directory of the reports.
 const (
 	pageFile    = "results.md"
 	pictureFile = "results.svg"
 )
 
-// pageMetrics are those that the page shows.
+// pageMetrics are the metrics on the page.
 var pageMetrics = []string{
 	untilDone, deploymentP50, deploymentP99, writes, refusedWrites, apiServerCPU, ownCPU, anonymousMemory, peakMemory,
 }
 
-// drawn are the metrics in the picture, with their colors.
+// drawn are the metrics in the chart, with their colors.
 var drawn = []struct {
 	metric string
 	color  color.RGBA
@@ -39,7 +39,7 @@ var drawn = []struct {
 	{apiServerCPU, color.RGBA{0x59, 0xa1, 0x4f, 0xff}},
 }
 
-// writePage writes the page of all reports in a directory, and returns its path.
+// writePage writes the results page of all reports in a directory, and returns its path.
 func writePage(dir string) (path string, err error) {
 	reports, err := readReports(dir)
 	if err != nil {
@@ -52,7 +52,7 @@ func writePage(dir string) (path string, err error) {
 	return path, os.WriteFile(path, []byte(page(reports)), 0o644)
 }
 
-// readReports reads the reports of a directory, in the order of loads.
+// readReports reads the reports in a directory and sorts them by load.
 func readReports(dir string) (reports []*report, err error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil {
@@ -77,7 +77,7 @@ func readReports(dir string) (reports []*report, err error) {
 	return reports, nil
 }
 
-// measured returns the names of the candidates, in the order of candidates.
+// measured returns the names of the measured candidates, in the order of candidates.
 func (r *report) measured() (names []string) {
 	for _, c := range candidates {
 		if slices.ContainsFunc(r.Results, func(result result) bool { return result.Candidate == c.name }) {
@@ -89,7 +89,7 @@ func (r *report) measured() (names []string) {
 
 func page(reports []*report) string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "# Results\n\nMedians, with the least and the most, of programs that do the same work: see [README.md](README.md).\nIn parentheses is the median as a multiple of the daemon's: more than 1 is the daemon's gain.\n\n![Multiples of the daemon's](%s)\n", pictureFile)
+	fmt.Fprintf(&s, "# Results\n\nMedians (minimum-maximum) of programs that do the same work: see [README.md](README.md).\nIn bold is the ratio to the daemon's median: above 1 the daemon is better.\n\n![Ratios to the daemon](%s)\n", pictureFile)
 	for _, r := range reports {
 		names := r.measured()
 		fmt.Fprintf(&s, "\n## %s\n\nWhat happens: %s. %d rounds on %d CPUs, %s: `make bench BENCH=%s N=%d ROUNDS=%d`\n\n",
@@ -112,10 +112,10 @@ func page(reports []*report) string {
 	return s.String()
 }
 
-// draw draws the multiples of controller-runtime.
+// draw draws a chart of the ratios of controller-runtime to the daemon.
 func draw(reports []*report, path string) error {
 	p := plot.New()
-	p.Title.Text = "controller-runtime, as a multiple of the daemon"
+	p.Title.Text = "controller-runtime relative to the daemon"
 	p.Legend.Top, p.Legend.Left = true, true
 	p.Legend.XOffs, p.Legend.YOffs = vg.Points(8), vg.Points(-4)
 	width := vg.Points(14)
@@ -127,7 +127,7 @@ func draw(reports []*report, path string) error {
 		}
 		names = append(names, r.Load)
 		for i, d := range drawn {
-			ratio, _ := r.ratio(d.metric, "controller-runtime", "daemon") // 0: there is none
+			ratio, _ := r.ratio(d.metric, "controller-runtime", "daemon") // 0 if there is none
 			values[i] = append(values[i], ratio)
 		}
 	}

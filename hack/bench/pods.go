@@ -21,19 +21,19 @@ import (
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
 )
 
-// podsNamespace has the Foos with Pods, which all trials of a round share.
+// podsNamespace has the Foos with Pods, shared by all trials of a round.
 const podsNamespace = "pods"
 
 const (
 	podsPerFoo = 100
-	podNodes   = 500 // that the Pods are on
+	podNodes   = 500 // that the Pods run on
 )
 
-// preparePods makes Foos with as many Pods, and what is between, as
-// kube-controller-manager would. The daemon has seen all of it in the end.
+// preparePods creates Foos with this many Pods in total, and the objects in between, as
+// kube-controller-manager would. It then runs the daemon until it has processed all of them.
 func preparePods(ctx context.Context, h *harness, pods int) error {
 	if pods < podsPerFoo {
-		return fmt.Errorf("invalid -n %d: must be at least %d, the Pods of one Foo", pods, podsPerFoo)
+		return fmt.Errorf("invalid -n %d: must be at least %d, the number of Pods per Foo", pods, podsPerFoo)
 	}
 	foos := foosOf(pods)
 	if err := h.kubectl(ctx, []string{"create", "namespace", podsNamespace}); err != nil {
@@ -50,8 +50,8 @@ func preparePods(ctx context.Context, h *harness, pods int) error {
 
 func foosOf(pods int) int { return pods / podsPerFoo }
 
-// createPodsOf creates a Foo with its Deployment, ReplicaSet and Pods. Padding makes the
-// Pods as large as with a status from a kubelet; the daemon does not cache it.
+// createPodsOf creates a Foo with its Deployment, ReplicaSet and Pods. Padding makes the Pods
+// as large as with a kubelet's status. The daemon does not cache it.
 func (h *harness) createPodsOf(ctx context.Context, name string) error {
 	labels := map[string]string{"app": "nginx", "controller": name}
 	template := corev1.PodTemplateSpec{
@@ -88,17 +88,17 @@ func (h *harness) createPodsOf(ctx context.Context, name string) error {
 
 func podName(foo string, i int) string { return fmt.Sprintf("%s-%05d", foo, i) }
 
-// fooOf returns the name of the Foo of a Pod, and any shorter name unchanged.
+// fooOf returns the name of the Foo of a Pod. It returns shorter names unchanged.
 func fooOf(name string) string { return name[:min(len(name), len(fooName(0)))] }
 
-// churn measures how statuses follow Pods that change, each once.
+// churn measures how statuses follow changes of Pods. Each Pod changes once.
 func churn(ctx context.Context, t *trial) (result, error) {
 	t.namespace = podsNamespace
 	t.changes = changes{
 		count: func(n int) int { return min(n, 30*500) }, every: time.Second / 500, call: "patch pods/status", answer: podAnswer,
-		name: func(i int) string { return podName(fooName(i%foosOf(t.n)), i/foosOf(t.n)) }, // one Foo after the other
+		name: func(i int) string { return podName(fooName(i%foosOf(t.n)), i/foosOf(t.n)) }, // one Foo after another
 		change: func(ctx context.Context, h *harness, namespace, name string) error {
-			// Another number than before: all trials of a round share the Pods.
+			// Each trial needs a new number, because all trials of a round share the Pods.
 			patch := fmt.Appendf(nil, `{"status":{"phase":"Running","containerStatuses":[{"name":"nginx","image":"nginx:latest","imageID":"","ready":true,"restartCount":%d}]}}`, h.runs)
 			_, err := h.kube.CoreV1().Pods(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 			return err
@@ -110,8 +110,7 @@ func churn(ctx context.Context, t *trial) (result, error) {
 	return t.measureChanges(ctx, t.makeChanges)
 }
 
-// startOnPods starts a daemon and returns when it has cached all Pods and has
-// nothing more to do.
+// startOnPods starts a daemon and returns when it has cached all Pods and is idle.
 func (t *trial) startOnPods(ctx context.Context) error {
 	n := foosOf(t.n) * podsPerFoo
 	if err := t.start(ctx); err != nil {
@@ -129,7 +128,7 @@ func (t *trial) startOnPods(ctx context.Context) error {
 		return err
 	}
 	const while, little = 5 * time.Second, 0.1
-	return t.await(ctx, "the daemon has nothing more to do", func(ctx context.Context) error {
+	return t.await(ctx, "the daemon is idle", func(ctx context.Context) error {
 		before, err := t.process.usage()
 		if err != nil {
 			return err
@@ -145,7 +144,7 @@ func (t *trial) startOnPods(ctx context.Context) error {
 	})
 }
 
-// measureStart measures what a daemon uses that is started on all Pods.
+// measureStart measures the resource usage of a daemon that starts with all Pods.
 func measureStart(ctx context.Context, t *trial) (result, error) {
 	return t.measure(ctx, func(time.Time) ([]value, error) {
 		if err := t.startOnPods(ctx); err != nil {

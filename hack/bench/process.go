@@ -18,17 +18,17 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// usage is what a process has used since its start, as the kernel counts it: bytes, and
-// seconds of CPU. The peak is the most that was ever resident, with the mapped binary;
-// anonymous memory is not mapped from files.
+// usage is what a process has used since its start, as counted by the kernel, in bytes and
+// seconds of CPU. Peak memory is the highest resident memory, including the mapped binary.
+// Anonymous memory is not mapped from files.
 type usage struct {
 	cpu                       float64
 	peak, resident, anonymous uint64
-	received                  uint64 // that were read, most of them from the network
+	received                  uint64 // bytes read, most of them from the network
 }
 
-// usageOf returns the usage of a process that a process.Group runs in dir. The rusage of
-// a child that has ended would not do: its peak is never below that of its parent.
+// usageOf returns the usage of a process that a process.Group runs in dir. The rusage of an
+// exited child is no substitute: its peak is never below that of its parent.
 func usageOf(dir, name string) (u usage, err error) {
 	content, err := os.ReadFile(filepath.Join(dir, name+".pid"))
 	if err != nil {
@@ -50,17 +50,17 @@ func usageOf(dir, name string) (u usage, err error) {
 
 func (r *running) usage() (usage, error) { return usageOf(r.harness.dir, r.Name()) }
 
-// loadAverage is how busy the machine was in the last minute; 0 if that is unknown.
+// loadAverage returns the load average of the last minute, or 0 if it is unknown.
 func loadAverage() (load float64) {
 	content, _ := os.ReadFile("/proc/loadavg")
 	_, _ = fmt.Sscan(string(content), &load)
 	return load
 }
 
-// page returns a page of a daemon.
+// page returns the content of a page of a daemon.
 func (r *running) page(ctx context.Context, path string) ([]byte, error) {
 	config := r.harness.cluster.Config()
-	// The daemon's own certificate is signed by nobody.
+	// The daemon's own certificate is self-signed.
 	config.CAData, config.CAFile, config.Insecure = nil, "", true
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -83,14 +83,14 @@ func (r *running) page(ctx context.Context, path string) ([]byte, error) {
 	return content, err
 }
 
-// profile starts to profile the CPU of a daemon, if the command line says so. The
-// returned function waits for that profile and adds those of the memory.
+// profile starts a CPU profile of a daemon, if the command line asks for it. The returned
+// function waits for that profile and adds memory profiles.
 func (t *trial) profile(ctx context.Context) (finish func() error) {
 	if t.options.profile == 0 || t.process == nil || t.process.url == "" {
 		return func() error { return nil }
 	}
 	fetch := func(path, kind string) error {
-		// The daemon may have been started just now.
+		// The daemon may have only just started.
 		return t.await(ctx, "the daemon serves profiles", func(ctx context.Context) error {
 			content, err := t.process.page(ctx, "/debug/pprof/"+path)
 			if err == nil {

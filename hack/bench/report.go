@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// result is what one trial measured.
+// result is the measurements of one trial.
 type result struct {
 	Candidate   string  `json:"candidate"`
 	Round       int     `json:"round"`
@@ -25,19 +25,19 @@ type result struct {
 	LoadAverage float64 `json:"loadAverage"`
 }
 
-// value is of a metric. Of all metrics, less is better.
+// value is the value of a metric. Lower is better for all metrics.
 type value struct {
 	Metric string  `json:"metric"`
 	Value  float64 `json:"value"`
 }
 
-// budget is what a metric of a candidate may be, as a multiple of another's.
+// budget limits a metric of a candidate to a multiple of another candidate's.
 type budget struct {
 	metric, candidate, of string
 	most                  float64
 }
 
-// report is everything that was measured under one load.
+// report is the results of all trials under one load.
 type report struct {
 	Load       string    `json:"load"`
 	N          int       `json:"n"`
@@ -49,7 +49,7 @@ type report struct {
 	candidates []candidate
 }
 
-// write writes the report as JSON and returns the path.
+// write writes the report as JSON and returns its path.
 func (r *report) write(dir string) (path string, err error) {
 	r.Load, r.Taken, r.CPUs = r.load.name, time.Now(), runtime.NumCPU()
 	content, err := json.MarshalIndent(r, "", "  ")
@@ -63,7 +63,7 @@ func (r *report) write(dir string) (path string, err error) {
 	return path, os.WriteFile(path, content, 0o644)
 }
 
-// values returns those of a metric and a candidate in all rounds.
+// values returns the values of a metric and a candidate in all rounds.
 func (r *report) values(metric, candidate string) (all []float64) {
 	for _, result := range r.Results {
 		for _, v := range result.Values {
@@ -90,7 +90,7 @@ func (r *report) String() string {
 	}
 	first := r.candidates[0].name
 	fmt.Fprintf(&s, "%s: %s\n", r.load.name, fmt.Sprintf(r.load.about, r.N))
-	fmt.Fprintf(&s, "median (least-most) of %d rounds, and how many times that of %s; %d CPUs, load average %s\n", r.Rounds, first, runtime.NumCPU(), figure(busy))
+	fmt.Fprintf(&s, "median (min-max) of %d rounds, and the ratio to %s; %d CPUs, load average %s\n", r.Rounds, first, runtime.NumCPU(), figure(busy))
 	w := tabwriter.NewWriter(&s, 0, 0, 2, ' ', 0)
 	for _, c := range r.candidates {
 		fmt.Fprintf(w, "\t%s\t", strings.ToUpper(c.name))
@@ -114,13 +114,13 @@ func (r *report) String() string {
 			if times > b.most {
 				verdict = "OVER"
 			}
-			fmt.Fprintf(&s, "budget: %s: %s has %.2f times that of %s, at most %.2f: %s\n", b.metric, b.candidate, times, b.of, b.most, verdict)
+			fmt.Fprintf(&s, "budget: %s: %s is %.2f times %s, at most %.2f: %s\n", b.metric, b.candidate, times, b.of, b.most, verdict)
 		}
 	}
 	return s.String()
 }
 
-// ratio returns false if there is none.
+// ratio returns the ratio of two medians, or false if there is none.
 func (r *report) ratio(metric, candidate, of string) (float64, bool) {
 	a, b := r.values(metric, candidate), r.values(metric, of)
 	if len(a) == 0 || len(b) == 0 || median(b) <= 0 {
@@ -154,13 +154,14 @@ func digits(v float64) string {
 
 func median[T cmp.Ordered](all []T) T { return percentile(all, 50) }
 
-// percentile returns the least value that so many percent of all do not exceed.
+// percentile returns the lowest value that is not below this percentage of the values.
 func percentile[T cmp.Ordered](all []T, percent float64) T {
 	sorted := slices.Sorted(slices.Values(all))
 	return sorted[int(math.Ceil(float64(len(sorted))*percent/100))-1]
 }
 
-// percentiles returns the p50 and the p99 of what is measured in milliseconds, if anything.
+// percentiles returns the p50 and p99 of durations in milliseconds, or nothing if there are
+// none.
 func percentiles(metric string, all []time.Duration) []value {
 	if len(all) == 0 {
 		return nil

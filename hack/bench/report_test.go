@@ -49,8 +49,8 @@ func TestTable(t *testing.T) {
 		"until all is done, s 2 (1-3) 4 2x 2 1x",
 		"peak memory, MiB 1 1 1x 1 1x",
 		"refused writes - 5 -",
-		"budget: until all is done, s: daemon has 1.00 times that of lower-bound, at most 1.15: kept",
-		"budget: peak memory, MiB: daemon has 1.00 times that of controller-runtime, at most 0.70: OVER",
+		"budget: until all is done, s: daemon is 1.00 times lower-bound, at most 1.15: kept",
+		"budget: peak memory, MiB: daemon is 1.00 times controller-runtime, at most 0.70: OVER",
 	} {
 		if !strings.Contains("\n"+strings.Join(lines, "\n")+"\n", "\n"+want+"\n") {
 			t.Errorf("the table lacks the line %q:\n%s", want, table)
@@ -75,7 +75,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestLoadsNameCandidates finds a typo before a run of an hour does.
+// TestLoadsNameCandidates finds typos before a run of an hour does.
 func TestLoadsNameCandidates(t *testing.T) {
 	for _, l := range loads {
 		if _, err := chooseCandidates(l.candidates); err != nil {

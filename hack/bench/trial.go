@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	clients = 16 // that make changes at the same time
-	// quiet is how long a candidate writes nothing before it is measured, and how long
-	// it is measured after its last answer.
+	clients = 16 // that make changes concurrently
+	// quiet is how long a candidate must write nothing before it is measured, and how long the
+	// measurement continues after its last answer.
 	quiet = 2 * time.Second
-	// probe is the Foo that shows that a candidate works.
+	// probe is a Foo that shows that a candidate works.
 	probe = "probe"
 )
 
-// trial is one candidate that meets one load.
+// trial is one run of a candidate under a load.
 type trial struct {
 	*harness
 	candidate candidate
@@ -34,7 +34,7 @@ type trial struct {
 	changes   changes
 	n         int
 	namespace string
-	process   *running // nil if none runs
+	process   *running // nil if it does not run
 }
 
 // try runs a candidate under a load.
@@ -68,7 +68,7 @@ func (t *trial) stop() error {
 	return err
 }
 
-// run measures what a candidate makes of changes.
+// run measures how a candidate answers changes.
 func (c changes) run(ctx context.Context, t *trial) (result, error) {
 	t.changes = c
 	if c.served {
@@ -83,7 +83,7 @@ func (c changes) run(ctx context.Context, t *trial) (result, error) {
 		return t.measureChanges(ctx, t.makeChanges)
 	}
 	if c.served {
-		// What a first start writes in any case has nothing to do with the changes.
+		// The writes of a first start must not count for the changes.
 		if err := errors.Join(t.startAndSettle(ctx), t.stop()); err != nil {
 			return result{}, err
 		}
@@ -94,8 +94,8 @@ func (c changes) run(ctx context.Context, t *trial) (result, error) {
 	return t.measureChanges(ctx, t.start)
 }
 
-// serve makes the candidate serve new Foos. If another program did, each write of the
-// candidate would change the fields of two managers and cost the API server more.
+// serve makes the candidate sync new Foos. If another program had synced them before, each
+// write of the candidate would change fields of two managers and cost the API server more.
 func (t *trial) serve(ctx context.Context) error {
 	first := &trial{harness: t.harness, candidate: t.candidate, changes: creating(), n: t.n, namespace: t.namespace}
 	if t.changes.first != nil {
@@ -114,8 +114,7 @@ func (t *trial) serve(ctx context.Context) error {
 	return errors.Join(err, first.stop())
 }
 
-// startAndSettle starts the candidate and returns when it serves Foos and has stopped
-// writing.
+// startAndSettle starts the candidate and returns when it syncs Foos and has stopped writing.
 func (t *trial) startAndSettle(ctx context.Context) error {
 	if err := t.start(ctx); err != nil {
 		return err
@@ -128,10 +127,10 @@ func (t *trial) startAndSettle(ctx context.Context) error {
 		if err := change(ctx, t.harness, t.namespace, probe); err != nil {
 			return err
 		}
-		err := t.await(ctx, fmt.Sprintf("%s serves a Foo of %d replicas", t.candidate.name, replicas), func(ctx context.Context) error {
+		err := t.await(ctx, fmt.Sprintf("%s has synced a Foo to %d replicas", t.candidate.name, replicas), func(ctx context.Context) error {
 			d, err := t.kube.AppsV1().Deployments(t.namespace).Get(ctx, probe, metav1.GetOptions{})
 			if err == nil && int(*d.Spec.Replicas) != replicas {
-				err = fmt.Errorf("there are %d", *d.Spec.Replicas)
+				err = fmt.Errorf("the Deployment has %d", *d.Spec.Replicas)
 			}
 			return errors.Join(err, t.process.Err())
 		})
@@ -142,7 +141,7 @@ func (t *trial) startAndSettle(ctx context.Context) error {
 	return t.settled(ctx)
 }
 
-// settled returns when the candidate has stopped writing.
+// settled waits until the candidate has stopped writing.
 func (t *trial) settled(ctx context.Context) error {
 	return t.await(ctx, t.candidate.name+" stops writing", func(context.Context) error {
 		since := time.Now().Add(-quiet)
@@ -156,7 +155,7 @@ func (t *trial) settled(ctx context.Context) error {
 	})
 }
 
-// makeChanges makes all changes, at the rate of the load.
+// makeChanges makes all changes at the load's rate.
 func (t *trial) makeChanges(ctx context.Context) error {
 	count, name := t.changes.count(t.n), t.changes.name
 	if name == nil {
@@ -179,7 +178,7 @@ func (t *trial) makeChanges(ctx context.Context) error {
 	return errors.Join(append(errs, ctx.Err())...)
 }
 
-// awaitAnswers returns what the changes led to when all are answered.
+// awaitAnswers waits until all changes are answered and returns the answers.
 func (t *trial) awaitAnswers(ctx context.Context, since time.Time) (answers map[string]answer, err error) {
 	started, after := time.Time{}, since
 	if t.changes.before {
@@ -195,7 +194,7 @@ func (t *trial) awaitAnswers(ctx context.Context, since time.Time) (answers map[
 		answers = readAnswers(events, t.candidate.user(), t.changes.call, started)
 		for name, a := range answers {
 			if a.at(t.changes.answer).IsZero() {
-				return errors.Join(fmt.Errorf("that of %s is not", name), t.process.Err(), sleep(ctx, poll))
+				return errors.Join(fmt.Errorf("%s is not answered", name), t.process.Err(), sleep(ctx, poll))
 			}
 		}
 		return nil

@@ -13,17 +13,17 @@ import (
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
 )
 
-// podsPerNode is how many Pods a Node has room for, also while all are replaced.
+// podsPerNode is how many Pods fit on a Node, including a rollout that replaces all.
 const podsPerNode = 500
 
-// wholeLoads are loads on a whole cluster, whose Deployments come to have Pods.
+// wholeLoads are loads on a whole cluster, where Deployments get Pods.
 var wholeLoads = []load{
 	{
 		name: "ready", about: "%d Foos are created, on a whole cluster", n: 200, candidates: peersOfWhole, nodes: nodesFor(1),
 		run: changes{count: all, change: createWith(1), settle: true}.run,
 	},
 	{
-		name: "rollout", about: "each of %d Foos with 30 replicas gets another image, on a whole cluster", n: 10, candidates: peersOfWhole, nodes: nodesFor(30),
+		name: "rollout", about: "the image of each of %d Foos with 30 replicas changes, on a whole cluster", n: 10, candidates: peersOfWhole, nodes: nodesFor(30),
 		run: changes{served: true, first: createWith(30), count: all, change: setImage, settle: true}.run,
 	},
 	{
@@ -47,9 +47,9 @@ func createWith(replicas int) func(ctx context.Context, h *harness, namespace, n
 
 var setImage = patchFoo([]byte(`{"spec":{"image":"nginx:1.29"}}`))
 
-// awaitSettled returns when the Deployments are rolled out and the statuses of the Foos say so.
+// awaitSettled waits until the Deployments are rolled out and the Foos' statuses say so.
 func (t *trial) awaitSettled(ctx context.Context) error {
-	return t.await(ctx, t.candidate.name+" reports that all is rolled out", func(ctx context.Context) error {
+	return t.await(ctx, t.candidate.name+" has reported all rollouts as complete", func(ctx context.Context) error {
 		foos, err := t.sample.SamplecontrollerV1alpha1().Foos(t.namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
@@ -65,14 +65,14 @@ func (t *trial) awaitSettled(ctx context.Context) error {
 		for i := range foos.Items {
 			foo := &foos.Items[i]
 			if d := deployments[foo.Spec.DeploymentName]; d == nil || !settled(foo, d) {
-				return fmt.Errorf("that of %s is not", foo.Name)
+				return fmt.Errorf("%s is not rolled out", foo.Name)
 			}
 		}
 		return t.process.Err()
 	})
 }
 
-// settled tells whether the Deployment is as the Foo wants it and rolled out, and the Foo's
+// settled reports whether the Deployment is rolled out as the Foo wants it, and the Foo's
 // status says so.
 func settled(foo *samplev1alpha1.Foo, d *appsv1.Deployment) bool {
 	n, s := *foo.Spec.Replicas, d.Status

@@ -1,9 +1,9 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command binaries builds the programs of a control plane that are not in the cache yet,
-// and reports progress. Given names of programs, it builds those instead and prints their
-// paths. Tests would build them as well, but could not show why that takes long.
+// Command binaries builds the programs of a control plane that are not cached yet, and reports
+// progress. With arguments, it builds the named programs instead and prints their paths. Tests
+// would build the programs as well, but could not show progress.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 )
 
 func main() {
-	minors := flag.Bool("minors", false, "Print the minor versions of Kubernetes that the environment variable KUBERNETES can name, and build nothing.")
+	minors := flag.Bool("minors", false, "Print the minor versions that the environment variable KUBERNETES can select, and build nothing.")
 	flag.Parse()
 	if err := run(*minors, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -21,22 +21,22 @@ import (
 
 const (
 	answerPoll = 5 * time.Millisecond
-	// answerTimeout is how long the API server lets a request take, and a little. One
-	// that was killed answers nothing.
+	// answerTimeout is slightly longer than the API server's request timeout. A killed API
+	// server never answers.
 	answerTimeout = 70 * time.Second
 )
 
-// auditLog is what has been read of the audit log. Tests ask for it again and again
-// while it grows: each line is decoded once.
+// auditLog is the part of the audit log read so far. Tests read it often while it grows, so
+// each line is decoded only once.
 type auditLog struct {
 	mutex      sync.Mutex
 	offset     int64
-	events     []auditv1.Event         // of what was answered
-	watches    []auditv1.Event         // that were opened
-	unanswered map[types.UID]time.Time // when what is no watch was received
+	events     []auditv1.Event         // of answered requests
+	watches    []auditv1.Event         // of opened watches
+	unanswered map[types.UID]time.Time // when requests other than watches were received
 }
 
-// read decodes what was written since the last time.
+// read decodes the lines written since the last call.
 func (l *auditLog) read(path string) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -53,7 +53,7 @@ func (l *auditLog) read(path string) error {
 	for {
 		line, err := reader.ReadBytes('\n')
 		if err != nil {
-			return nil // the last line may be in the middle of being written
+			return nil // the last line may be incomplete
 		}
 		var event auditv1.Event
 		if err := json.Unmarshal(line, &event); err != nil {
@@ -81,8 +81,9 @@ func (l *auditLog) read(path string) error {
 	}
 }
 
-// answered returns all events once what was received by now has been answered, but for
-// what was received so long ago that it never will be. They are read-only.
+// answered waits until all requests received by now have been answered, and returns all
+// events. It does not wait for requests so old that they will never be answered. The events
+// are read-only.
 func (l *auditLog) answered(path string, timeout time.Duration) ([]auditv1.Event, error) {
 	events, received, err := l.state(path)
 	for err == nil {
@@ -98,8 +99,8 @@ func (l *auditLog) answered(path string, timeout time.Duration) ([]auditv1.Event
 	return events, err
 }
 
-// state reads what was written since the last time, and returns all that was answered
-// and when that was received that was not.
+// state reads the lines written since the last call. It returns all answered requests, and
+// when the unanswered ones were received.
 func (l *auditLog) state(path string) ([]auditv1.Event, map[types.UID]time.Time, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -109,10 +110,10 @@ func (l *auditLog) state(path string) ([]auditv1.Event, map[types.UID]time.Time,
 	return l.events, maps.Clone(l.unanswered), nil
 }
 
-// AuditEvents returns the requests that were answered so far and that match all
-// conditions, in the order in which they were answered. What a request has written
-// may be seen before it is answered, and so before the log tells how: requests that
-// the API server has received by now are waited for.
+// AuditEvents returns the answered requests that match all conditions, in the order of their
+// answers. The effect of a request can be visible before its answer, and so before its line in
+// the log. AuditEvents therefore waits for the requests that the API server has received by
+// now.
 func (c *Cluster) AuditEvents(conditions ...func(auditv1.Event) bool) ([]auditv1.Event, error) {
 	all, err := c.audit.answered(c.AuditLog, answerTimeout)
 	if err != nil {
@@ -121,9 +122,8 @@ func (c *Cluster) AuditEvents(conditions ...func(auditv1.Event) bool) ([]auditv1
 	return matching(all, conditions), nil
 }
 
-// AuditWatches returns the watches that were opened so far and that match all
-// conditions, in the order in which they were. [Cluster.AuditEvents] tells of one only
-// when it has ended.
+// AuditWatches returns the watches opened so far that match all conditions, in the order in
+// which they were opened. [Cluster.AuditEvents] returns a watch only after it has ended.
 func (c *Cluster) AuditWatches(conditions ...func(auditv1.Event) bool) ([]auditv1.Event, error) {
 	c.audit.mutex.Lock()
 	defer c.audit.mutex.Unlock()
@@ -143,25 +143,25 @@ func matching(all []auditv1.Event, conditions []func(auditv1.Event) bool) []audi
 	return events
 }
 
-// ByUserAgent matches requests whose user agent ends in the name of a controller,
-// or of whatever else gave its name to a client.
+// ByUserAgent matches requests whose user agent ends in this name, usually that of a
+// controller.
 func ByUserAgent(name string) func(auditv1.Event) bool {
 	return func(event auditv1.Event) bool { return strings.HasSuffix(event.UserAgent, "/"+name) }
 }
 
-// InNamespace matches requests for objects of a namespace.
+// InNamespace matches requests for objects in a namespace.
 func InNamespace(namespace string) func(auditv1.Event) bool {
 	return func(event auditv1.Event) bool {
 		return event.ObjectRef != nil && event.ObjectRef.Namespace == namespace
 	}
 }
 
-// Unauthorized matches requests that RBAC denied, not those that admission did.
+// Unauthorized matches requests that RBAC denied, but not those that admission denied.
 func Unauthorized(event auditv1.Event) bool {
 	return event.Annotations["authorization.k8s.io/decision"] == "forbid"
 }
 
-// Call names the verb and the resource of a request: "patch foos/status".
+// Call returns the verb and the resource of a request, for example "patch foos/status".
 func Call(event auditv1.Event) string {
 	if event.ObjectRef == nil {
 		return event.Verb + " " + event.RequestURI

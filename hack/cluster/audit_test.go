@@ -15,8 +15,8 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// TestAuditEventsWaitForAnswers has a request whose effect may be seen already, but
-// that is not answered yet.
+// TestAuditEventsWaitForAnswers covers a request whose effect may be visible before its
+// answer.
 func TestAuditEventsWaitForAnswers(t *testing.T) {
 	c := &Cluster{AuditLog: filepath.Join(t.TempDir(), "audit.log")}
 	now := metav1.NowMicro()
@@ -43,12 +43,12 @@ func TestAuditEventsWaitForAnswers(t *testing.T) {
 	add("other", auditv1.StageRequestReceived, "create")
 	add("other", auditv1.StageResponseComplete, "create")
 	if events, err := c.audit.answered(c.AuditLog, 0); err != nil || len(events) != 1 {
-		t.Fatalf("%d events without a wait, %v, want the one that was answered", len(events), err)
+		t.Fatalf("%d events without a wait, %v, want the answered one", len(events), err)
 	}
 
 	watches, err := c.AuditWatches()
 	if err != nil || len(watches) != 1 || watches[0].AuditID != "watch" {
-		t.Errorf("watches: %v, %v, want the one that was opened", watches, err)
+		t.Errorf("watches: %v, %v, want the opened one", watches, err)
 	}
 
 	var calls []string
@@ -62,7 +62,7 @@ func TestAuditEventsWaitForAnswers(t *testing.T) {
 	}()
 	select {
 	case err := <-done:
-		t.Fatalf("it did not wait for an answer: %v", err)
+		t.Fatalf("did not wait for an answer: %v", err)
 	case <-time.After(10 * answerPoll):
 	}
 	add("first", auditv1.StageResponseComplete, "patch")
@@ -70,6 +70,6 @@ func TestAuditEventsWaitForAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(calls) != 2 || calls[0] != "create /other" || calls[1] != "patch /first" {
-		t.Errorf("calls = %q, want both that were answered, in that order", calls)
+		t.Errorf("calls = %q, want both answered calls, in this order", calls)
 	}
 }

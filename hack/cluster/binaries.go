@@ -14,23 +14,25 @@ import (
 	"time"
 )
 
-// assetsVariable names a directory of ready-made etcd, kube-apiserver and kubectl; it is
-// the variable that envtest users know.
+// assetsVariable is the environment variable for a directory with prebuilt etcd,
+// kube-apiserver and kubectl, known from envtest.
 const assetsVariable = "KUBEBUILDER_ASSETS"
 
 // Paths maps the name of a program to its absolute path.
 type Paths map[string]string
 
-// Binaries returns the named programs, or those of a control plane if none is named, and
-// builds those that are missing: etcd, kube-apiserver, kubectl, kube-controller-manager,
-// kube-scheduler, kwok. Kubernetes' sample-controller, prometheus and promtool are built
-// only for callers that name them.
+// Binaries returns the paths of the named programs and builds the missing ones. Without names,
+// it returns those of a control plane: etcd, kube-apiserver, kubectl, kube-controller-manager,
+// kube-scheduler, kwok. Kubernetes' sample-controller, prometheus and promtool are built only
+// if named.
 //
-// Built programs are kept in the user's cache directory under a key of the pinned
-// versions, and programs of versions that nobody has used for long are removed. A file
-// lock serializes builds of the same programs. Programs in $KUBEBUILDER_ASSETS are
-// preferred; $KUBERNETES chooses another minor version of the control plane.
-// Progress, if not nil, receives what is being built; nothing is written to it when all
+// Built programs are cached in the user's cache directory, keyed by the pinned versions. The
+// least recently used versions are removed. A file lock serializes builds of the same
+// programs. Programs in $KUBEBUILDER_ASSETS take precedence. $KUBERNETES selects another minor
+// version of the control plane.
+//
+// Progress of builds is written to progress, if not nil. Nothing is written if all programs
+// are cached.
 // programs are cached.
 func Binaries(ctx context.Context, progress io.Writer, names ...string) (Paths, error) {
 	if progress == nil {
@@ -55,7 +57,7 @@ func Binaries(ctx context.Context, progress io.Writer, names ...string) (Paths, 
 		}
 		i := slices.IndexFunc(all, func(set programSet) bool { return slices.Contains(set.programs, name) })
 		if i < 0 {
-			return nil, fmt.Errorf("no program of the cluster is called %q", name)
+			return nil, fmt.Errorf("unknown cluster program %q", name)
 		}
 		dir, err := ensure(ctx, progress, root, all[i])
 		if err != nil {
@@ -66,8 +68,7 @@ func Binaries(ctx context.Context, progress io.Writer, names ...string) (Paths, 
 	return paths, nil
 }
 
-// ensure returns the directory of the set's programs after building them if they are
-// missing.
+// ensure returns the directory of the set's programs, and builds them if they are missing.
 func ensure(ctx context.Context, progress io.Writer, root string, set programSet) (string, error) {
 	cache, err := cacheDir()
 	if err != nil {
@@ -85,13 +86,13 @@ func ensure(ctx context.Context, progress io.Writer, root string, set programSet
 		return "", fmt.Errorf("creating the cache of cluster programs: %w", err)
 	}
 	held, err := lock(ctx, filepath.Join(dir, "lock"), func() {
-		fmt.Fprintf(progress, "Waiting for another process that is building %s in %s\n", set.name, dir)
+		fmt.Fprintf(progress, "Waiting for another process to build %s in %s\n", set.name, dir)
 	})
 	if err != nil {
 		return "", err
 	}
 	defer held.Close()
-	if !isBuilt(dir, set) { // another process may have built it during the wait
+	if !isBuilt(dir, set) { // another process may have built it
 		if err := (builder{root: root, dir: dir, set: set, lock: held, progress: progress}).build(ctx); err != nil {
 			return "", fmt.Errorf("building %s: %w", set.name, err)
 		}
@@ -111,7 +112,7 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// cacheDir holds a directory for each set of programs.
+// cacheDir returns the directory with one directory for each set of programs.
 func cacheDir() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -120,11 +121,11 @@ func cacheDir() (string, error) {
 	return filepath.Join(cache, "sample-controller-manager"), nil
 }
 
-// setsKept is how many sets stay in the cache, up to 200 MB each: enough for one of each
-// supported version and for two checkouts.
+// setsKept is how many sets stay in the cache, at up to 200 MB each. That is enough for one of
+// each supported version and for two checkouts.
 const setsKept = 12
 
-// markUsed notes in the time of a set's directory that it is used now.
+// markUsed records the use of a set as the modification time of its directory.
 func markUsed(dir string) error {
 	if err := os.Chtimes(dir, time.Time{}, time.Now()); err != nil {
 		return fmt.Errorf("marking cluster programs as used: %w", err)
@@ -132,8 +133,7 @@ func markUsed(dir string) error {
 	return nil
 }
 
-// removeUnused removes the sets that were not used for longest, so that the cache does not
-// grow forever.
+// removeUnused removes the least recently used sets, so that the cache does not grow forever.
 func removeUnused(cache string) error {
 	entries, err := os.ReadDir(cache)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestAssetsArePreferred has one program in the directory of the variable.
+// TestAssetsArePreferred puts one program into the assets directory.
 func TestAssetsArePreferred(t *testing.T) {
 	assets := t.TempDir()
 	etcd := filepath.Join(assets, "etcd")
@@ -76,8 +76,8 @@ func TestUnusedSetsAreRemoved(t *testing.T) {
 	}
 }
 
-// TestBinaries checks what the build promises: the version that the modules
-// pin, and silence when all is cached.
+// TestBinaries checks that programs have the pinned versions, and that nothing is printed if
+// all are cached.
 func TestBinaries(t *testing.T) {
 	t.Setenv(assetsVariable, "")
 	if _, err := Binaries(t.Context(), os.Stderr); err != nil {
@@ -104,12 +104,12 @@ func TestBinaries(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want := wantedKubernetes(t); !strings.Contains(string(output), want) {
-			t.Errorf("%s says %q, want %s", name, output, want)
+			t.Errorf("%s prints %q, want %s", name, output, want)
 		}
 	}
 }
 
-// wantedKubernetes returns the version that the control plane is to have.
+// wantedKubernetes returns the expected version of the control plane.
 func wantedKubernetes(t *testing.T) string {
 	t.Helper()
 	root, err := RepositoryRoot()

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// builder builds a set of the checkout at root into dir, which lock guards.
+// builder builds a set of the checkout at root into dir, which is protected by lock.
 type builder struct {
 	root, dir string
 	set       programSet
@@ -27,13 +27,13 @@ type builder struct {
 	progress  io.Writer
 }
 
-// build makes the set's programs appear in dir, each only when it is complete.
+// build builds the set's programs. Each program appears in dir only once it is complete.
 func (b builder) build(ctx context.Context) error {
 	version, err := pinnedVersion(b.root, b.set)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(b.progress, "Building %s (%s %s): once, usually about %s on 2 idle cores; then kept in %s\n",
+	fmt.Fprintf(b.progress, "Building %s (%s %s): takes about %s on 2 idle cores, then cached in %s\n",
 		b.set.name, b.set.source, version, b.set.duration, b.dir)
 	module := moduleDir(b.root, b.set)
 	if b.set.version != "" {
@@ -58,9 +58,9 @@ func (b builder) build(ctx context.Context) error {
 func (b builder) compile(ctx context.Context, module, output, version string) error {
 	shared := append(slices.Clone(buildFlags), "-tags="+b.set.tags)
 	if b.set.version != "" {
-		shared = append(shared, "-mod=mod") // go.sum is filled as the checksum database says
+		shared = append(shared, "-mod=mod") // fills go.sum from the checksum database
 	}
-	// To list the packages downloads their modules.
+	// Listing the packages downloads their modules.
 	packages, err := b.goCommand(ctx, module, newBuildProgress(b.progress, 0), slices.Concat([]string{"list", "-deps"}, shared, b.set.packages)...)
 	if err != nil {
 		return err
@@ -71,8 +71,8 @@ func (b builder) compile(ctx context.Context, module, output, version string) er
 	return err
 }
 
-// publish moves what was built to where it is looked for. A program of a set that is one
-// executable becomes a link to it.
+// publish moves the built programs to their final place. If a set is a single executable, its
+// programs become links to it.
 func (b builder) publish(partial string) error {
 	built, err := os.ReadDir(partial)
 	if err != nil {
@@ -93,9 +93,8 @@ func (b builder) publish(partial string) error {
 	return nil
 }
 
-// writeModule writes a copy of the set's module that requires the set's version of its
-// source, and nothing else: what else is required, and in which version, is then as that
-// version has it.
+// writeModule writes a copy of the set's module that requires only the set's version of its
+// source. All other modules then get the versions that the source requires.
 func (b builder) writeModule(ctx context.Context, dir string) error {
 	if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o755)); err != nil {
 		return err
@@ -129,7 +128,7 @@ func (b builder) writeModule(ctx context.Context, dir string) error {
 	fmt.Fprintf(&module, "module x\ngo 1.26.0\ngodebug default=go1.26\nrequire %s %s\n", b.set.source, b.set.version)
 	staged := map[string]bool{}
 	for _, match := range regexp.MustCompile(`(?m)(k8s\.io/[a-z-]+) v0\.0\.0(?:\s|$)`).FindAllStringSubmatch(string(theirs), -1) {
-		if !staged[match[1]] { // Kubernetes' staging modules have its version, with a 0 for the 1
+		if !staged[match[1]] { // the staging modules of Kubernetes v1.x.y have version v0.x.y
 			fmt.Fprintf(&module, "replace %s => %[1]s v0%s\n", match[1], strings.TrimPrefix(b.set.version, "v1"))
 		}
 		staged[match[1]] = true
@@ -137,16 +136,17 @@ func (b builder) writeModule(ctx context.Context, dir string) error {
 	return os.WriteFile(filepath.Join(dir, "go.mod"), module.Bytes(), 0o644)
 }
 
-// goCommand runs the go command in dir and returns its output. An interrupt, unlike a
-// kill, lets it remove its own temporary files. What it writes to standard error goes to
-// progress, too, if that is not nil.
+// goCommand runs the go command in dir and returns its output. It interrupts the command
+// rather than killing it, so that the command removes its temporary files. Standard error also
+// goes to progress, if not nil.
 func (b builder) goCommand(ctx context.Context, dir string, progress *buildProgress, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), buildEnv...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
-	// If this process is killed, the build may go on; it must not meet the next.
+	// If this process is killed, the build may continue. It must not overlap with the next
+	// one.
 	cmd.ExtraFiles = []*os.File{b.lock}
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -166,8 +166,8 @@ func (b builder) goCommand(ctx context.Context, dir string, progress *buildProgr
 	return stdout.String(), nil
 }
 
-// complaints returns the last lines that the go command wrote to standard error, without
-// its progress: the modules that it downloads and the packages that it compiles.
+// complaints returns the last lines of the go command's standard error, without the modules it
+// downloads and the packages it compiles.
 func complaints(stderr string) string {
 	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(stderr), "\n"), func(line string) bool {
 		return strings.HasPrefix(line, "go: downloading ") || !strings.Contains(line, " ")

@@ -24,50 +24,49 @@ import (
 )
 
 const (
-	// startTimeout bounds each step of the start. Reached only when something
-	// is wrong, or the machine very busy.
+	// startTimeout bounds each step of the start. It is exceeded only if something is wrong or
+	// the machine is very busy.
 	startTimeout = 3 * time.Minute
 
-	// stopTimeout bounds the end of kube-apiserver and etcd. kube-apiserver waits up to
-	// a minute for the requests that it has.
+	// stopTimeout bounds the shutdown of kube-apiserver and etcd. kube-apiserver waits up to a
+	// minute for its requests in flight.
 	stopTimeout = 3 * time.Minute
 
-	// stopGrace is how long a component may take to end by itself. To kill one
-	// is no fault: nothing of what it would still do matters.
+	// stopGrace is how long a component may take to stop. Killing one is not an error: nothing
+	// that it would still do matters.
 	stopGrace = 5 * time.Second
 )
 
-// Options say what cluster is wanted. The zero value is an API server alone.
+// Options configure a cluster. The zero value is a lone API server.
 type Options struct {
-	// Nodes is the number of Nodes, node-1 to node-N. With 0 only etcd and
-	// kube-apiserver run. As nothing then makes ServiceAccounts, the
-	// ServiceAccount admission plugin is off.
+	// Nodes is the number of Nodes, node-1 to node-N. With 0, only etcd and kube-apiserver
+	// run. The ServiceAccount admission plugin is then off, because nothing creates
+	// ServiceAccounts.
 	Nodes int
-	// AuditLog makes kube-apiserver write the file [Cluster.AuditLog]: every
-	// request's metadata, and the bodies of requests for leases. A request's
-	// line is in the file before its response is sent.
+	// AuditLog makes kube-apiserver write the file [Cluster.AuditLog], with the metadata of
+	// each request, and the bodies of requests for Leases. The line of a request is written
+	// before its response is sent.
 	AuditLog bool
-	// AuditPolicy says what is in it, if that is to be something else; what
-	// [Cluster.AuditEvents] returns has to be in it from the time that it is received.
+	// AuditPolicy replaces the default audit policy. [Cluster.AuditEvents] needs requests to
+	// be logged from the stage RequestReceived on.
 	AuditPolicy []byte
-	// APIServerFlags are added to kube-apiserver's flags, or replace them;
-	// named without leading dashes.
+	// APIServerFlags are added to kube-apiserver's flags or replace them. Names have no
+	// leading dashes.
 	APIServerFlags map[string]string
-	// Progress learns why the start takes long, if it does. May be nil.
+	// Progress receives messages about slow steps of the start. May be nil.
 	Progress io.Writer
 }
 
-// Cluster is a running control plane. Its methods, Stop aside, may be called
-// from several goroutines.
+// Cluster is a running control plane. Its methods, except Stop, are safe for concurrent use.
 type Cluster struct {
-	// Dir holds all of the cluster's files: data, certificates, kubeconfigs,
-	// and the components' logs as <component>.log.
+	// Dir has all files of the cluster: data, certificates, kubeconfigs, and the components'
+	// logs as <component>.log.
 	Dir string
 	// Kubeconfig is the path of a cluster admin's kubeconfig.
 	Kubeconfig string
-	// AuditLog is the path of the audit log, empty if none was asked for.
+	// AuditLog is the path of the audit log, empty without [Options.AuditLog].
 	AuditLog string
-	// KubectlPath is the kubectl that fits the cluster.
+	// KubectlPath is the path of a kubectl of the cluster's version.
 	KubectlPath string
 
 	paths      Paths
@@ -79,10 +78,10 @@ type Cluster struct {
 	stop       func() error
 }
 
-// Start starts a cluster and returns when it can be used: Nodes are Ready and
-// carry no taint, the ServiceAccount default/default exists, and kube-system
-// holds what delegated authentication needs. The context bounds the start, not
-// the cluster's life. On failure nothing is left running.
+// Start starts a cluster and returns when it can be used: Nodes are Ready and have no taint,
+// the ServiceAccount default/default exists, and kube-system has what delegated authentication
+// needs. The context bounds the start, not the cluster's lifetime. If it fails, nothing is
+// left running.
 func Start(ctx context.Context, o Options) (*Cluster, error) {
 	names := []string{"etcd", "kube-apiserver", "kubectl"}
 	if o.Nodes > 0 {
@@ -112,7 +111,7 @@ func (c *Cluster) start(ctx context.Context, o Options) error {
 	if err := c.startControlPlane(o); err != nil {
 		return err
 	}
-	// envtest cannot be interrupted; a caller who gave up is heard here.
+	// envtest cannot be interrupted, so check here whether the caller gave up.
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -131,9 +130,9 @@ func (c *Cluster) start(ctx context.Context, o Options) error {
 	return c.waitReady(ctx, client, o)
 }
 
-// Stop ends all processes, waits for them and removes [Cluster.Dir]. Further
-// calls do nothing and return the same. The error also tells of components that
-// had ended by themselves, which explains failures of the cluster's user.
+// Stop stops all processes, waits for them and removes [Cluster.Dir]. Further calls do nothing
+// and return the same error. The error also reports components that had ended by themselves,
+// which may explain failures of the caller.
 func (c *Cluster) Stop() error { return c.stop() }
 
 func (c *Cluster) tearDown() error {
@@ -146,19 +145,18 @@ func (c *Cluster) tearDown() error {
 	return errors.Join(died, c.plane.Stop(), os.RemoveAll(c.Dir), c.group.Close())
 }
 
-// Config returns a cluster admin's client configuration, without client-side
-// rate limit. It is the caller's to change.
+// Config returns a cluster admin's client configuration, without client-side rate limit. The
+// caller may change it.
 func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
 
-// Kubectl runs kubectl as the cluster's admin and returns its standard output.
-// The error holds its standard error.
+// Kubectl runs kubectl as the cluster's admin and returns its standard output. The error
+// includes its standard error.
 func (c *Cluster) Kubectl(ctx context.Context, args ...string) (stdout string, err error) {
 	return Kubectl(ctx, c.KubectlPath, c.Kubeconfig, c.Dir, args...)
 }
 
-// Kubectl runs the kubectl at path with a kubeconfig and nothing of the user's
-// own settings, with its cache below dir, and returns its standard output. The
-// error holds its standard error.
+// Kubectl runs the kubectl at path with a kubeconfig and without the user's own settings. Its
+// cache is in dir. It returns the standard output. The error includes the standard error.
 func Kubectl(ctx context.Context, path, kubeconfig, dir string, args ...string) (stdout string, err error) {
 	cmd := exec.CommandContext(ctx, path, append([]string{
 		"--kubeconfig=" + kubeconfig,

@@ -19,7 +19,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// start starts a cluster that ends with the test and leaves nothing behind.
+// start starts a cluster and stops it at the end of the test, when nothing may be left behind.
 func start(t *testing.T, o Options) *Cluster {
 	t.Helper()
 	o.Progress = os.Stderr
@@ -37,11 +37,11 @@ func start(t *testing.T, o Options) *Cluster {
 		}
 		for name, pid := range pids {
 			if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
-				t.Errorf("%s (pid %d) is still there after Stop: %v", name, pid, err)
+				t.Errorf("%s (pid %d) still exists after Stop: %v", name, pid, err)
 			}
 		}
 		if _, err := os.Stat(c.Dir); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s is still there after Stop: %v", c.Dir, err)
+			t.Errorf("%s still exists after Stop: %v", c.Dir, err)
 		}
 	})
 	return c
@@ -69,7 +69,7 @@ func processes(t *testing.T, c *Cluster) map[string]int {
 	return pids
 }
 
-// TestCluster checks what the end-to-end tests rely on but do not show themselves.
+// TestCluster checks what the end-to-end tests rely on but do not test themselves.
 func TestCluster(t *testing.T) {
 	c := start(t, Options{Nodes: 1, AuditLog: true})
 	for _, args := range [][]string{
@@ -93,7 +93,7 @@ func testServiceAccount(t *testing.T, c *Cluster) {
 	}
 	_, err = Kubectl(ctx, c.KubectlPath, kubeconfig, c.Dir, "get", "secrets")
 	if err == nil || !strings.Contains(err.Error(), `User "system:serviceaccount:default:reader" cannot list resource "secrets"`) {
-		t.Errorf("listing Secrets: %v, want it to be forbidden to the ServiceAccount", err)
+		t.Errorf("listing Secrets: %v, want it to be forbidden for the ServiceAccount", err)
 	}
 	other, err := c.ServiceAccountKubeconfig(ctx, "default", "reader")
 	if err != nil {
@@ -108,7 +108,7 @@ func testServiceAccount(t *testing.T, c *Cluster) {
 }
 
 // testRestart checks that objects, tokens and the audit log survive a restart. The end of the
-// test checks that the other components do.
+// test checks that the other components survive it.
 func testRestart(t *testing.T, c *Cluster) {
 	ctx := t.Context()
 	kubeconfig, err := c.ServiceAccountKubeconfig(ctx, "default", "reader")
@@ -123,26 +123,26 @@ func testRestart(t *testing.T, c *Cluster) {
 		t.Error(err)
 	}
 	if processes(t, c)["kube-apiserver.pid"] == pid {
-		t.Error("it is still the same process")
+		t.Error("the process is still the same")
 	}
 	for user, call := range map[string]string{
-		"admin":                                "create roles",    // before
-		"system:serviceaccount:default:reader": "list configmaps", // afterwards
+		"admin":                                "create roles",    // before the restart
+		"system:serviceaccount:default:reader": "list configmaps", // after the restart
 	} {
 		events, err := c.AuditEvents(func(event auditv1.Event) bool { return Call(event) == call && event.User.Username == user })
 		if err != nil || len(events) != 1 {
-			t.Errorf("the audit log has %q of %s %d times, %v; want once", call, user, len(events), err)
+			t.Errorf("the audit log has %q by %s %d times, %v; want once", call, user, len(events), err)
 		}
 	}
 }
 
-// TestStartFails checks that the error shows what the API server had to say,
-// and that nothing is left.
+// TestStartFails checks that the error includes the API server's, and that nothing is left
+// behind.
 func TestStartFails(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	_, err := Start(t.Context(), Options{APIServerFlags: map[string]string{"no-such-flag": "true"}, Progress: os.Stderr})
 	if err == nil || !strings.Contains(err.Error(), "unknown flag: --no-such-flag") {
-		t.Errorf("got %v, want an error that holds the API server's", err)
+		t.Errorf("got %v, want an error that includes the API server's", err)
 	}
 	left, err := filepath.Glob(filepath.Join(os.Getenv("TMPDIR"), "sample-controller-manager-*"))
 	if err != nil || len(left) > 0 {
@@ -150,7 +150,7 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
-func TestStartHeedsContext(t *testing.T) {
+func TestStartRespectsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	if _, err := Start(ctx, Options{Progress: os.Stderr}); !errors.Is(err, context.DeadlineExceeded) {
@@ -158,7 +158,7 @@ func TestStartHeedsContext(t *testing.T) {
 	}
 }
 
-// TestComponentDies checks that Stop tells of a component that died by itself.
+// TestComponentDies checks that Stop reports a component that died by itself.
 func TestComponentDies(t *testing.T) {
 	c, err := Start(t.Context(), Options{Nodes: 1, Progress: os.Stderr})
 	if err != nil {

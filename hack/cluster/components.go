@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// controllers are those of kube-controller-manager that objects of ours, or tests, have to
-// do with. The others would only watch.
+// controllers are the controllers of kube-controller-manager that matter to our objects or to
+// tests. The others would only watch.
 var controllers = []string{
 	"clusterrole-aggregation-controller",
 	"deployment-controller",
@@ -32,9 +32,8 @@ var controllers = []string{
 	"validatingadmissionpolicy-status-controller",
 }
 
-// startComponents starts what makes an API server a cluster. It does not wait:
-// whether they work shows in the objects that [Cluster.waitReady] looks at.
-// None serves a port, so none can clash over one.
+// startComponents starts the other components of a cluster. It does not wait:
+// [Cluster.waitReady] checks their effects. None serves a port, so ports cannot conflict.
 func (c *Cluster) startComponents() error {
 	rootCA := filepath.Join(c.Dir, "root-ca.crt")
 	if err := os.WriteFile(rootCA, c.config.CAData, 0o600); err != nil {
@@ -55,8 +54,8 @@ func (c *Cluster) startComponents() error {
 		args   []string
 	}{
 		{
-			// Credentials for each controller tell them apart in the audit log
-			// and hold them to their RBAC rules, as in a cluster by kubeadm.
+			// Separate credentials distinguish the controllers in the audit log and subject
+			// them to their RBAC rules, as in a cluster made by kubeadm.
 			name: "kube-controller-manager",
 			user: "system:kube-controller-manager",
 			args: []string{
@@ -68,6 +67,8 @@ func (c *Cluster) startComponents() error {
 				"--kube-api-qps=500",
 				"--kube-api-burst=1000",
 				"--controllers=" + strings.Join(controllers, ","),
+				// By default an autoscaler acts only four times a minute.
+				"--horizontal-pod-autoscaler-sync-period=1s",
 			},
 		},
 		{
@@ -87,8 +88,8 @@ func (c *Cluster) startComponents() error {
 			args: []string{
 				"--config=" + stages,
 				"--manage-all-nodes",
-				// Without Leases kube-controller-manager takes Nodes for dead after
-				// 50 seconds.
+				// Without Leases, kube-controller-manager considers Nodes dead after 50
+				// seconds.
 				"--node-lease-duration-seconds=40",
 			},
 		},
@@ -107,7 +108,7 @@ func (c *Cluster) startComponents() error {
 	return nil
 }
 
-// componentErr tells of components that have ended by themselves.
+// componentErr reports components that have ended by themselves.
 func (c *Cluster) componentErr() error {
 	var errs []error
 	for _, p := range c.components {

@@ -23,8 +23,8 @@ import (
 //go:embed audit-policy.yaml
 var auditPolicy []byte
 
-// startControlPlane starts etcd and kube-apiserver and, since their addresses
-// are known then, sets the admin's configuration and kubeconfig.
+// startControlPlane starts etcd and kube-apiserver, and sets the admin's configuration and
+// kubeconfig once their addresses are known.
 func (c *Cluster) startControlPlane(o Options) error {
 	etcd, apiServer := &envtest.Etcd{}, &envtest.APIServer{}
 	c.plane.Etcd, c.plane.APIServer = etcd, apiServer
@@ -71,9 +71,9 @@ func (c *Cluster) startControlPlane(o Options) error {
 	return err
 }
 
-// RestartAPIServer ends kube-apiserver, which first answers the requests that it has,
-// and starts it again on the same address, with the same data, certificates and audit
-// log. It returns when it is ready. Nobody may call Stop meanwhile.
+// RestartAPIServer stops kube-apiserver, which first answers its requests in flight, and
+// starts it again with the same address, data, certificates and audit log. It returns when the
+// API server is ready. Stop must not be called concurrently.
 func (c *Cluster) RestartAPIServer(ctx context.Context) error {
 	apiServer := c.plane.APIServer
 	if err := apiServer.Stop(); err != nil {
@@ -86,7 +86,7 @@ func (c *Cluster) RestartAPIServer(ctx context.Context) error {
 	defer log.Close()
 	apiServer.Out, apiServer.Err = log, log
 	if err := apiServer.Start(); err != nil {
-		return fmt.Errorf("starting kube-apiserver again: %w%s", err, process.Tail(log.Name()))
+		return fmt.Errorf("restarting kube-apiserver: %w%s", err, process.Tail(log.Name()))
 	}
 	client, err := kubernetes.NewForConfig(c.config)
 	if err != nil {
@@ -95,17 +95,16 @@ func (c *Cluster) RestartAPIServer(ctx context.Context) error {
 	return c.await(ctx, client, apiServerReady)
 }
 
-// configureAPIServer sets the flags in which this API server differs from
-// envtest's.
+// configureAPIServer sets the flags that differ from envtest's.
 func (c *Cluster) configureAPIServer(o Options) error {
 	flags := c.plane.APIServer.Configure().
 		Set("enable-admission-plugins", "OwnerReferencesPermissionEnforcement").
-		// Found by itself, the address would be that of a network interface,
-		// and a machine without one could not run a cluster. The endpoints of
-		// the Service default/kubernetes may not be on the loopback network.
+		// By default it would be the address of a network interface, which a machine may not
+		// have. The endpoints of the Service default/kubernetes may not be on the loopback
+		// network.
 		Set("advertise-address", "127.0.0.1").
 		Set("endpoint-reconciler-type", "none").
-		// Without, it would wait a minute at its end for clients to end their watches.
+		// Otherwise it would wait up to a minute at shutdown for clients to end their watches.
 		Set("shutdown-watch-termination-grace-period", "1s")
 	if o.Nodes > 0 {
 		flags.Disable("disable-admission-plugins")
@@ -126,7 +125,7 @@ func (c *Cluster) configureAPIServer(o Options) error {
 			Set("audit-policy-file", policy).
 			Set("audit-log-path", c.AuditLog).
 			Set("audit-log-mode", "blocking").
-			// In megabytes: readers expect one file.
+			// In megabytes. Readers expect a single file.
 			Set("audit-log-maxsize", "100000")
 	}
 	for name, value := range o.APIServerFlags {
@@ -135,9 +134,9 @@ func (c *Cluster) configureAPIServer(o Options) error {
 	return nil
 }
 
-// configureFrontProxy names the authority of a front proxy, as every cluster has
-// it: without, servers that delegate authentication complain for ever. Nobody has
-// a certificate of it.
+// configureFrontProxy sets the CA of a front proxy, as every cluster has it. Without it,
+// servers that delegate authentication log errors forever. No client has a certificate from
+// this CA.
 func (c *Cluster) configureFrontProxy(flags *envtest.Arguments) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -145,11 +144,11 @@ func (c *Cluster) configureFrontProxy(flags *envtest.Arguments) error {
 	}
 	authority, err := cert.NewSelfSignedCACert(cert.Config{CommonName: "front-proxy-ca"}, key)
 	if err != nil {
-		return fmt.Errorf("making the front proxy's authority: %w", err)
+		return fmt.Errorf("making the front proxy's CA: %w", err)
 	}
 	content, err := cert.EncodeCertificates(authority)
 	if err != nil {
-		return fmt.Errorf("encoding the front proxy's authority: %w", err)
+		return fmt.Errorf("encoding the front proxy's CA: %w", err)
 	}
 	path := c.certFile("front-proxy-ca.crt")
 	flags.
@@ -161,8 +160,8 @@ func (c *Cluster) configureFrontProxy(flags *envtest.Arguments) error {
 	return os.WriteFile(path, content, 0o600)
 }
 
-// addUser writes <file>.kubeconfig with a client certificate of a new user and
-// returns its path.
+// addUser writes <file>.kubeconfig with a client certificate of a new user and returns its
+// path.
 func (c *Cluster) addUser(file, user string, groups ...string) (kubeconfig string, err error) {
 	added, err := c.plane.AddUser(envtest.User{Name: user, Groups: groups}, nil)
 	if err != nil {

@@ -11,14 +11,19 @@ import (
 	"time"
 )
 
-// Install applies manifests/crds and manifests/rbac of the repository at root by
-// kubectl, and returns when the API server serves the custom resources.
+// Install applies manifests/cluster and manifests/rbac of the repository at root with kubectl,
+// and returns when the API server serves the custom resources.
 func Install(ctx context.Context, root string, kubectl func(ctx context.Context, args ...string) (stdout string, err error)) error {
-	names, err := kubectl(ctx, "apply", "-k", filepath.Join(root, "manifests", "crds"), "-o", "name")
+	names, err := kubectl(ctx, "apply", "-k", filepath.Join(root, "manifests", "cluster"), "-o", "name")
 	if err != nil {
 		return err
 	}
-	wait := append([]string{"wait", "--for=condition=Established", "--timeout=60s"}, strings.Fields(names)...)
+	wait := []string{"wait", "--for=condition=Established", "--timeout=60s"}
+	for name := range strings.FieldsSeq(names) {
+		if strings.HasPrefix(name, "customresourcedefinition.") {
+			wait = append(wait, name)
+		}
+	}
 	if _, err := kubectl(ctx, wait...); err != nil {
 		return err
 	}
@@ -26,8 +31,8 @@ func Install(ctx context.Context, root string, kubectl func(ctx context.Context,
 	return err
 }
 
-// Install is the function [Install] for this cluster and the repository that the
-// working directory is in.
+// Install calls [Install] for this cluster and the repository that contains the working
+// directory.
 func (c *Cluster) Install(ctx context.Context) error {
 	root, err := RepositoryRoot()
 	if err != nil {
@@ -36,12 +41,12 @@ func (c *Cluster) Install(ctx context.Context) error {
 	return Install(ctx, root, c.Kubectl)
 }
 
-// DeleteCRD deletes a CRD with its objects, and returns when it is gone. It takes at most
-// two minutes.
+// DeleteCRD deletes a CRD with its objects, and returns when it is gone. It takes at most two
+// minutes.
 //
-// The controller of the API server that finishes the deletion drops a write that meets a
-// conflict, and tries again only when the CRD has changed or after five minutes. So this
-// changes the CRD until it is gone.
+// The API server's controller that finishes the deletion drops a write after a conflict, and
+// retries only when the CRD changes or after five minutes. DeleteCRD therefore changes the CRD
+// until it is gone.
 func (c *Cluster) DeleteCRD(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
@@ -56,7 +61,7 @@ func (c *Cluster) DeleteCRD(ctx context.Context, name string) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("deleting CRD %s: %w: %w", name, context.Cause(ctx), err)
-		case <-time.After(100 * time.Millisecond): // kubectl may have failed at once
+		case <-time.After(100 * time.Millisecond): // kubectl may have failed immediately
 		}
 		_, _ = c.Kubectl(ctx, "annotate", "crd", name, "--overwrite", fmt.Sprintf("waiting=%d", i)) // it may be gone
 	}

@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// lockInterval is how often a lock that another holds is tried again. A waiting
-// flock(2) cannot be interrupted by a context.
+// lockInterval is how often a lock that another process holds is retried. A blocking flock(2)
+// cannot be interrupted by a context.
 const lockInterval = 200 * time.Millisecond
 
-// lock takes the advisory lock on the file at path, which it makes if need be.
-// Closing the returned file releases the lock, as does the end of this process;
-// but child processes that were given the file hold the lock for as long as they
-// live. If another holds it, waiting is called once before the wait.
+// lock takes the advisory lock on the file at path, which it creates if necessary. Closing the
+// returned file or ending this process releases the lock, but child processes that inherited
+// the file keep the lock while they run. If another process holds the lock, waiting is called
+// once before the wait.
 func lock(ctx context.Context, path string, waiting func()) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

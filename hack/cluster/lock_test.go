@@ -26,7 +26,7 @@ func TestLockExcludes(t *testing.T) {
 			}
 			defer held.Close()
 			if n := inside.Add(1); n != 1 {
-				t.Errorf("%d hold the lock", n)
+				t.Errorf("%d goroutines hold the lock", n)
 			}
 			inside.Add(-1)
 		})
@@ -36,7 +36,7 @@ func TestLockExcludes(t *testing.T) {
 
 func TestLockWaits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	held, err := lock(t.Context(), path, func() { t.Error("waits for a lock that nobody holds") })
+	held, err := lock(t.Context(), path, func() { t.Error("waits for a free lock") })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestLockWaits(t *testing.T) {
 		t.Errorf("giving up: %v, want %v", err, context.Canceled)
 	}
 	if waits != 1 {
-		t.Errorf("said %d times that it waits, want once", waits)
+		t.Errorf("called waiting %d times, want once", waits)
 	}
 
 	second, err := lock(t.Context(), path, func() { held.Close() })

@@ -10,8 +10,8 @@ import (
 	"net"
 )
 
-// FreePort returns a port that no process listens on. It is below those that the kernel
-// gives to connections, so that none takes it before a program listens.
+// FreePort returns a port that no process listens on. It is below the kernel's ephemeral
+// ports, so that no connection takes it before a program listens.
 func FreePort() (int, error) {
 	for range 100 {
 		port := 20000 + rand.IntN(12000)

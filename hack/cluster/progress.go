@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// progressInterval is how often a build that takes long reports progress.
+// progressInterval is how often a long build reports progress.
 const progressInterval = 15 * time.Second
 
-// buildProgress counts what `go list` or `go build -v` writes to standard error, and
-// reports the counts at intervals.
+// buildProgress counts the lines that `go list` or `go build -v` writes to standard error, and
+// reports the counts periodically.
 type buildProgress struct {
 	out                  io.Writer
-	packages             int // to compile at most, without those in the build cache; 0: none
+	packages             int // to compile at most, without those in the build cache; 0 for go list
 	downloaded, compiled int
 	started, reported    time.Time
 }
@@ -27,7 +27,7 @@ func newBuildProgress(out io.Writer, packages int) *buildProgress {
 	return &buildProgress{out: out, packages: packages, started: now, reported: now}
 }
 
-// Write counts modules and packages, which have a line each.
+// Write counts modules and packages, one per line.
 func (p *buildProgress) Write(output []byte) (int, error) {
 	for line := range bytes.Lines(output) {
 		if bytes.HasPrefix(line, []byte("go: downloading ")) {

@@ -16,12 +16,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// pollInterval is how often a condition that holds the start up is looked at.
+// pollInterval is how often the start checks a condition that it waits for.
 const pollInterval = 50 * time.Millisecond
 
-// createNodes creates node-1 to node-count. kwok makes them Ready;
-// kube-controller-manager takes away the taint that admission puts on a Node
-// that is not.
+// createNodes creates node-1 to node-count. kwok makes them Ready, and kube-controller-manager
+// removes the taint that admission puts on a Node that is not Ready.
 func createNodes(ctx context.Context, client kubernetes.Interface, count int) error {
 	capacity := corev1.ResourceList{
 		corev1.ResourceCPU:    resource.MustParse("32"),
@@ -53,7 +52,7 @@ func createNodes(ctx context.Context, client kubernetes.Interface, count int) er
 	return nil
 }
 
-// waitReady waits until the cluster keeps the promise of [Start].
+// waitReady waits until the cluster is usable as described at [Start].
 func (c *Cluster) waitReady(ctx context.Context, client kubernetes.Interface, o Options) error {
 	conditions := []func(context.Context, kubernetes.Interface) error{authenticationPublished}
 	if o.Nodes > 0 {
@@ -62,7 +61,7 @@ func (c *Cluster) waitReady(ctx context.Context, client kubernetes.Interface, o 
 	return c.await(ctx, client, conditions...)
 }
 
-// await waits until the conditions hold, one after the other.
+// await waits for the conditions, one after another.
 func (c *Cluster) await(ctx context.Context, client kubernetes.Interface, conditions ...func(context.Context, kubernetes.Interface) error) error {
 	timeout := fmt.Errorf("timed out after %s", startTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, timeout)
@@ -86,8 +85,8 @@ func (c *Cluster) await(ctx context.Context, client kubernetes.Interface, condit
 	return nil
 }
 
-// authenticationPublished checks for the ConfigMap from which a server that
-// delegates authentication learns whose certificates to trust.
+// authenticationPublished checks that the ConfigMap exists from which servers with delegated
+// authentication read the CAs to trust.
 func authenticationPublished(ctx context.Context, client kubernetes.Interface) error {
 	const name = "extension-apiserver-authentication"
 	configMap, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, name, metav1.GetOptions{})
@@ -123,7 +122,7 @@ func nodesReady(ctx context.Context, client kubernetes.Interface) error {
 		if len(node.Spec.Taints) > 0 {
 			return fmt.Errorf("Node %s has the taint %s", node.Name, node.Spec.Taints[0].ToString())
 		}
-		// By its Lease a Node stays Ready.
+		// The Lease keeps a Node Ready.
 		if _, err := client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(ctx, node.Name, metav1.GetOptions{}); err != nil {
 			return err
 		}

@@ -15,9 +15,9 @@ import (
 // rootModule is the module whose directory is the root of the repository.
 const rootModule = "samplecontroller.io/sample-controller-manager"
 
-// RepositoryRoot returns the nearest directory, from the working directory up,
-// whose go.mod is that of the root module. The place of this source file would
-// not do: a binary built with -trimpath no longer knows it.
+// RepositoryRoot returns the nearest directory, from the working directory upwards, whose
+// go.mod is that of the root module. It cannot use the path of this source file, which a
+// binary built with -trimpath does not know.
 func RepositoryRoot() (string, error) {
 	start, err := os.Getwd()
 	if err != nil {

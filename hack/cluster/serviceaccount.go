@@ -23,18 +23,19 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// LocalTokenLifetime is how long tokens for a local cluster are valid: longer than it runs.
+// LocalTokenLifetime is how long tokens for a local cluster are valid: longer than any cluster
+// runs.
 const LocalTokenLifetime = 30 * 24 * time.Hour
 
-// ServiceAccountKubeconfig is the function [ServiceAccountKubeconfig] for this cluster.
+// ServiceAccountKubeconfig calls [ServiceAccountKubeconfig] for this cluster.
 func (c *Cluster) ServiceAccountKubeconfig(ctx context.Context, namespace, name string) (path string, err error) {
 	return ServiceAccountKubeconfig(ctx, c.Kubeconfig, c.Dir, namespace, name, LocalTokenLifetime)
 }
 
-// ServiceAccountKubeconfig asks the cluster of an admin's kubeconfig for a token of a
-// ServiceAccount and writes it, with a kubeconfig that uses it, to new files in dir. Each
-// call gets another token: each replica of a daemon needs its own. The token is valid for
-// the given time, unless the API server grants less.
+// ServiceAccountKubeconfig requests a token of a ServiceAccount as an admin, and writes it and
+// a kubeconfig that uses it to new files in dir. Each call gets a new token, because each
+// replica of a daemon needs its own. The token is valid for the given lifetime, unless the API
+// server grants less.
 func ServiceAccountKubeconfig(ctx context.Context, adminKubeconfig, dir, namespace, name string, lifetime time.Duration) (path string, err error) {
 	adminConfig, err := loadConfig(adminKubeconfig)
 	if err != nil {
@@ -49,7 +50,7 @@ func ServiceAccountKubeconfig(ctx context.Context, adminKubeconfig, dir, namespa
 	}}
 	response, err := client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name, request, metav1.CreateOptions{})
 	if err != nil {
-		return "", fmt.Errorf("asking for a token of ServiceAccount %s/%s: %w", namespace, name, err)
+		return "", fmt.Errorf("requesting a token of ServiceAccount %s/%s: %w", namespace, name, err)
 	}
 	tokenFile, err := os.CreateTemp(dir, name+"-*.token")
 	if err != nil {
@@ -76,8 +77,8 @@ func ServiceAccountKubeconfig(ctx context.Context, adminKubeconfig, dir, namespa
 	return path, clientcmd.WriteToFile(*config, path)
 }
 
-// CredentialID returns the ID by which the audit log calls the token of a kubeconfig:
-// replicas with a ServiceAccount in common are told apart by it.
+// CredentialID returns the ID of a kubeconfig's token in the audit log. It distinguishes
+// replicas that share a ServiceAccount.
 func CredentialID(kubeconfig string) (string, error) {
 	config, err := loadConfig(kubeconfig)
 	if err != nil {
@@ -116,8 +117,8 @@ func loadKubeconfig(path string) (*clientcmdapi.Config, error) {
 	return config, nil
 }
 
-// loadConfig returns the client configuration of a kubeconfig's current
-// context, without client-side rate limit.
+// loadConfig returns the client configuration of a kubeconfig's current context, without
+// client-side rate limit.
 func loadConfig(path string) (*rest.Config, error) {
 	kubeconfig, err := loadKubeconfig(path)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// programSet is what one `go build` gives: programs whose module lies under hack/tools.
-// A set is built when one of its programs is asked for.
+// programSet is the result of one `go build`: programs whose module is under hack/tools. A set
+// is built when one of its programs is needed.
 type programSet struct {
 	name     string // for people
 	module   string // directory under hack/tools
@@ -24,10 +24,10 @@ type programSet struct {
 	tags     string
 	duration string // of the first build, on two idle cores
 	programs []string
-	// source is the module that gives the set its version.
+	// source is the module whose version is the version of the set.
 	source string
-	// version is that of the source, if it is not the one in go.mod. The build then pins
-	// the other modules as the source does.
+	// version overrides the version of source in go.mod. The build then pins the other modules
+	// as source does.
 	version string
 }
 
@@ -37,10 +37,10 @@ const (
 	prometheusSource       = "github.com/prometheus/prometheus"
 )
 
-// kubernetesPrograms are those that a control plane of another version replaces.
+// kubernetesPrograms are the programs that another version of the control plane replaces.
 var kubernetesPrograms = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"}
 
-// kwokStages prints how Nodes and Pods live, for kwok.
+// kwokStages prints kwok's rules for how Nodes and Pods progress.
 const kwokStages = "kwok-stages"
 
 var (
@@ -50,7 +50,7 @@ var (
 		programs: append([]string{"etcd", "kwok", kwokStages}, kubernetesPrograms...),
 		source:   kubernetesSource,
 	}
-	// sampleController and prometheus are for the tests that ask for them.
+	// sampleController and prometheus are built only for tests that need them.
 	sampleController = programSet{
 		name: "sample-controller", module: "samplecontroller", packages: []string{sampleControllerSource}, duration: "a minute",
 		programs: []string{"sample-controller"}, source: sampleControllerSource,
@@ -58,21 +58,21 @@ var (
 	prometheus = programSet{
 		name: "Prometheus", module: "prometheus", duration: "3 minutes",
 		packages: []string{prometheusSource + "/cmd/prometheus", prometheusSource + "/cmd/promtool"},
-		tags:     "remove_all_sd", // service discovery of clouds is most of its code
+		tags:     "remove_all_sd", // cloud service discovery is most of the code
 		programs: []string{"prometheus", "promtool"}, source: prometheusSource,
 	}
 )
 
-// versionVariable names the environment variable with the minor version of Kubernetes
-// that the control plane is to have, for example 1.36.
+// versionVariable is the environment variable for the minor version of the control plane, for
+// example 1.36.
 const versionVariable = "KUBERNETES"
 
-// olderKubernetes are the versions that [versionVariable] chooses from, beside the one in
-// hack/tools/controlplane/go.mod: the newest patch of each minor version.
+// olderKubernetes are the versions that [versionVariable] can select besides the one in
+// hack/tools/controlplane/go.mod: the latest patch of each minor version.
 var olderKubernetes = []string{"v1.36.4", "v1.35.4", "v1.34.4", "v1.33.13"}
 
-// Minors returns the minor versions of Kubernetes that the environment variable KUBERNETES
-// can name, the newest first.
+// Minors returns the minor versions of Kubernetes that the environment variable KUBERNETES can
+// select, newest first.
 func Minors() ([]string, error) {
 	root, err := RepositoryRoot()
 	if err != nil {
@@ -89,7 +89,7 @@ func Minors() ([]string, error) {
 	return minors, nil
 }
 
-// sets returns all sets, those first that are to be preferred where two hold a program.
+// sets returns all sets. If two have the same program, the preferred one comes first.
 func sets(root, minor string) ([]programSet, error) {
 	all := []programSet{controlPlane, sampleController, prometheus}
 	current, err := pinnedVersion(root, controlPlane)
@@ -107,7 +107,7 @@ func sets(root, minor string) ([]programSet, error) {
 	return append([]programSet{older}, all...), nil
 }
 
-// pinnedVersion returns the version of the set's source in its go.mod.
+// pinnedVersion returns the version of the set's source.
 func pinnedVersion(root string, set programSet) (string, error) {
 	if set.version != "" {
 		return set.version, nil
@@ -127,11 +127,10 @@ func moduleDir(root string, set programSet) string {
 	return filepath.Join(root, "hack", "tools", set.module)
 }
 
-// buildFlags and buildEnv keep the user's Go settings from changing what is built. GOFLAGS
-// is set to the default rather than emptied, because an empty value would let the one
-// stored by `go env -w` through. The Makefile and hack/build.sh use the same flags, so
-// that packages which several programs share are compiled once. To leave out debugging
-// information saves an eighth of the time.
+// buildFlags and buildEnv keep the user's Go settings from changing the build. GOFLAGS is set
+// to the default rather than empty, because an empty value would let the value of `go env -w`
+// through. The Makefile and hack/build.sh use the same flags, so that shared packages are
+// compiled once. Leaving out debug information saves an eighth of the time.
 var (
 	buildFlags = []string{"-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false"}
 	buildEnv   = []string{
@@ -140,8 +139,8 @@ var (
 	}
 )
 
-// ldflags only make `kubectl version` and the API server's /version tell the truth:
-// without the stamps of the release scripts both claim v0.0.0-master.
+// ldflags stamps the version for `kubectl version` and the API server's /version. Without the
+// stamps of the release scripts, both report v0.0.0-master.
 func (s programSet) ldflags(version string) string {
 	flags := "-s -w"
 	match := regexp.MustCompile(`^v(\d+)\.(\d+)\.`).FindStringSubmatch(version)
@@ -155,14 +154,14 @@ func (s programSet) ldflags(version string) string {
 	return flags
 }
 
-// cacheKey names what the set's module under root gives with this Go version and these
+// cacheKey identifies the build of the set's module under root, with this Go version and these
 // flags.
 func cacheKey(root string, set programSet) (string, error) {
 	hash := sha256.New()
 	fmt.Fprintln(hash, runtime.Version(), buildFlags, buildEnv, set, set.ldflags("v1.2.3"))
 	files, err := filepath.Glob(filepath.Join(moduleDir(root, set), "*"))
 	if err != nil || len(files) == 0 {
-		return "", fmt.Errorf("%s holds no module (%v)", moduleDir(root, set), err)
+		return "", fmt.Errorf("%s has no module (%v)", moduleDir(root, set), err)
 	}
 	for _, file := range files {
 		content, err := os.ReadFile(file)

@@ -65,7 +65,7 @@ func TestLdflags(t *testing.T) {
 	}
 }
 
-// TestKubernetesVersion checks which set the environment variable chooses for a program.
+// TestKubernetesVersion checks which version of a program the environment variable selects.
 func TestKubernetesVersion(t *testing.T) {
 	root, err := RepositoryRoot()
 	if err != nil {
@@ -93,10 +93,10 @@ func TestKubernetesVersion(t *testing.T) {
 		{strings.TrimPrefix(current[:strings.LastIndex(current, ".")], "v"), "kube-apiserver", current},
 		{"1.36", "kube-apiserver", "v1.36.4"},
 		{"1.36", "kubectl", "v1.36.4"},
-		{"1.36", "kwok", current}, // which comes with the default
+		{"1.36", "kwok", current}, // only in the default set
 	} {
 		if got := first(test.minor, test.program); got != test.want {
-			t.Errorf("%s=%s: %s is of %s, want %s", versionVariable, test.minor, test.program, got, test.want)
+			t.Errorf("%s=%s: %s has version %s, want %s", versionVariable, test.minor, test.program, got, test.want)
 		}
 	}
 	for _, minor := range []string{"1.3", "1.29", "v1.36", "36"} {

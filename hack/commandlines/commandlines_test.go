@@ -20,7 +20,7 @@ import (
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
 )
 
-// TestWrongValues gives each wrong value alone: it is refused, and the refusal names the flag.
+// TestWrongValues tries each wrong value alone: the command must reject it and name the flag.
 func TestWrongValues(t *testing.T) {
 	places := newPlaces(t)
 	for flag, values := range wrong {
@@ -28,14 +28,14 @@ func TestWrongValues(t *testing.T) {
 			arg := "--" + flag + "=" + value
 			args := append(places.base(), arg)
 			if err := places.complete(t, args); !mentions(err, nameOf(arg)) || complaintAbout(args, err) != "" {
-				t.Errorf("%.200q is not refused by name: %v", arg, err)
+				t.Errorf("%.200q is not rejected by name: %v", arg, err)
 			}
 		}
 	}
 }
 
-// FuzzCommandLine tries arguments that are separated by line ends. Each flag of the command
-// is a seed, so that the fuzzer finds them all.
+// FuzzCommandLine tries arguments, separated by newlines. Each flag of the command is a seed,
+// so that the fuzzer finds them all.
 func FuzzCommandLine(f *testing.F) {
 	places := newPlaces(f)
 	program := app.Program()
@@ -59,7 +59,7 @@ func (p places) complete(t *testing.T, args []string) error {
 	program := app.Program()
 	o := program.Options()
 	command := manager.NewCommand(program, o)
-	command.RemoveCommand(command.Commands()...) // they have flags of their own
+	command.RemoveCommand(command.Commands()...) // subcommands have other flags
 	command.SilenceErrors = true
 	command.SetOut(io.Discard)
 	command.SetErr(io.Discard)
@@ -70,9 +70,9 @@ func (p places) complete(t *testing.T, args []string) error {
 			return err
 		}
 		if serving := o.Server.SecureServing; serving.BindPort != 0 {
-			serving.Listener = listener{} // without the port, all is as it would be
+			serving.Listener = listener{} // the same without opening the port
 			if key := &serving.ServerCert.CertKey; key.CertFile == "" {
-				key.CertFile, key.KeyFile = p.file("tls.crt"), p.file("tls.key") // instead of making one
+				key.CertFile, key.KeyFile = p.file("tls.crt"), p.file("tls.key") // instead of generating one
 			}
 		}
 		config, err := o.Config(cmd.Context())
@@ -85,8 +85,8 @@ func (p places) complete(t *testing.T, args []string) error {
 	return command.Execute()
 }
 
-// complaintAbout says what is wrong with a refusal, "" if nothing is. What is refused was
-// given, since the defaults are valid.
+// complaintAbout says what is wrong with a rejection, or returns "". A rejected flag must have
+// been given, because the defaults are valid.
 func complaintAbout(args []string, err error) string {
 	if err == nil {
 		return ""
@@ -97,20 +97,20 @@ func complaintAbout(args []string, err error) string {
 	}
 	for _, refusal := range refusals {
 		if refusal.Error() == "" {
-			return "refused without a reason"
+			return "rejected without a reason"
 		}
 		named := strings.Contains(refusal.Error(), "takes no arguments")
 		for _, arg := range args {
 			named = named || mentions(refusal, nameOf(arg)) || mentionsLetter(refusal, arg)
 		}
 		if !named {
-			return "names no flag that was given: " + strconv.Quote(refusal.Error())
+			return "names none of the given flags: " + strconv.Quote(refusal.Error())
 		}
 	}
 	return ""
 }
 
-// nameOf returns the name in an argument that is a flag, with its dashes, else "".
+// nameOf returns the name of the flag in an argument, with its dashes, or "".
 func nameOf(arg string) string {
 	name, _, _ := strings.Cut(arg, "=")
 	if !strings.HasPrefix(name, "-") {
@@ -119,7 +119,7 @@ func nameOf(arg string) string {
 	return name
 }
 
-// mentions tells whether the error has the name of a flag as a word, be it quoted and
+// mentions reports whether the error has the name of a flag as a word, possibly quoted or
 // without its dashes.
 func mentions(err error, flag string) bool {
 	if err == nil || flag == "" {
@@ -145,8 +145,8 @@ func mentions(err error, flag string) bool {
 	return false
 }
 
-// mentionsLetter tells whether the error has the name of one of the flags in a row of
-// letters, or the row, without those that are well.
+// mentionsLetter reports whether the error has the name of one of several short flags in one
+// argument, or the argument without its valid prefix.
 func mentionsLetter(err error, arg string) bool {
 	row, found := strings.CutPrefix(nameOf(arg), "-")
 	if !found || row == "" || row[0] == '-' {

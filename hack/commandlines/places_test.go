@@ -18,14 +18,14 @@ import (
 	"samplecontroller.io/controller-manager/options"
 )
 
-// places are files that command lines name.
+// places are files that command lines refer to.
 type places struct {
 	directory string
 }
 
 func newPlaces(t testing.TB) places {
 	t.Helper()
-	klog.SetLogger(logr.Discard()) // the libraries warn of much that is odd
+	klog.SetLogger(logr.Discard()) // the libraries warn about many odd values
 	t.Cleanup(klog.ClearLogger)
 	p := places{t.TempDir()}
 	kubeconfig := clientcmdapi.Config{
@@ -50,12 +50,12 @@ func newPlaces(t testing.TB) places {
 
 func (p places) file(name string) string { return filepath.Join(p.directory, name) }
 
-// base returns the flags that all command lines begin with.
+// base returns the flags that all command lines start with.
 func (p places) base() []string {
 	return []string{"--kubeconfig=" + p.file("kubeconfig"), "--secure-port=0"}
 }
 
-// endless tells whether one of the kubeconfigs may have no end, such as a device.
+// endless reports whether one of the kubeconfigs may be endless, such as a device.
 func endless(o *options.Options) bool {
 	for _, file := range []string{o.Client.Connection.Kubeconfig, o.Server.Authentication.RemoteKubeConfigFile, o.Server.Authorization.RemoteKubeConfigFile} {
 		if info, err := os.Stat(file); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
@@ -65,7 +65,7 @@ func endless(o *options.Options) bool {
 	return false
 }
 
-// listener is of the port 10261, which it does not open.
+// listener pretends to listen on port 10261 without opening it.
 type listener struct{ net.Listener }
 
 func (listener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 10261} }

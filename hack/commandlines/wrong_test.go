@@ -5,10 +5,10 @@ package commandlines
 
 import "strings"
 
-// longestDuration is the longest that there is: multiplied, it overflows.
+// longestDuration is the longest possible duration. It overflows if multiplied.
 const longestDuration = "2562047h47m16.854775807s"
 
-// wrong are values that must be refused.
+// wrong are values that must be rejected.
 var wrong = map[string][]string{
 	"controllers":                                  {"", "fo", "*,-fooo", "-*", "foo,-foo", "-foo,foo", "foo-controller,-foo", "-foo", "-foo,-icecream", "*,*,-", "-", "--foo", "*, foo", "\x00", "FOO", strings.Repeat("a", 10_000), strings.Repeat("foo,-foo,", 500)},
 	"min-resync-period":                            {"-1s", "-1ns", "1", "x", longestDuration, "-" + longestDuration, "1e9s", ""},

@@ -1,7 +1,7 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command flags prints the tables of the daemon's flags, made from the code that defines
+// Command flags prints the tables of the daemon's flags, generated from the code that defines
 // them; see hack/update-flags.sh.
 package main
 
@@ -52,7 +52,7 @@ What `+"`sample-controller-manager --help`"+` prints, in the same sections.
 	}
 }
 
-// cell returns a text as it fits into a table.
+// cell returns a text in a form that fits into a table.
 func cell(text string) string {
 	return strings.NewReplacer("\n", "<br>", "|", `\|`, "<", "&lt;").Replace(strings.TrimSpace(text))
 }

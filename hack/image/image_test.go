@@ -21,19 +21,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// makeArchive makes an image for two platforms in a new directory with the given umask. The
-// binaries are as good as any: what is looked at is what is around them.
+// makeArchive builds an image for two platforms in a new directory with the given umask. The
+// binaries are dummies, because the test looks only at what is around them.
 func makeArchive(t *testing.T, tool, umask string) []byte {
 	t.Helper()
 	directory := t.TempDir()
-	for name, content := range map[string]string{"amd64": "the one for amd64", "arm64": "the one for arm64", "licenses.txt": "the licences"} {
+	for name, content := range map[string]string{
+		"amd64": "the one for amd64", "arm64": "the one for arm64", "licenses.txt": "the licences",
+		"amd64.json": "the SBOM for amd64", "arm64.json": "the SBOM for arm64",
+	} {
 		if err := os.WriteFile(filepath.Join(directory, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	command := exec.Command("bash", "-c", `umask "$0" && exec "$@"`, umask, tool, "archive",
 		"-name=sample-controller-manager:latest", "-version=v1.2.3", "-revision=abc", "-created=1700000000",
-		"-licenses=licenses.txt", "-output=archive", "linux/amd64=amd64", "linux/arm64=arm64")
+		"-toolchain=go1.26.0", "-cryptography=standard",
+		"-licenses=licenses.txt", "-output=archive", "linux/amd64=amd64,amd64.json", "linux/arm64=arm64,arm64.json")
 	command.Dir = directory
 	if output, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", command, err, output)
@@ -45,7 +49,7 @@ func makeArchive(t *testing.T, tool, umask string) []byte {
 	return archive
 }
 
-// buildTool builds the program that makes the image.
+// buildTool builds the program that builds the image.
 func buildTool(t *testing.T) string {
 	t.Helper()
 	tool := filepath.Join(t.TempDir(), "image")
@@ -77,9 +81,10 @@ func filesOf(t *testing.T, data []byte) (map[string][]byte, map[string]*tar.Head
 	}
 }
 
-// descriptor is what one part of an image says of another.
+// descriptor is how one part of an image refers to another.
 type descriptor struct {
 	MediaType, Digest string
+	ArtifactType      string
 	Platform          struct{ OS, Architecture string }
 	Annotations       map[string]string
 }
@@ -87,12 +92,12 @@ type descriptor struct {
 // blobs are the parts of an image, by their paths in the archive.
 type blobs map[string][]byte
 
-// read returns the part that is described, which must be what its digest says.
+// read returns the referenced part and checks its digest.
 func (b blobs) read(t *testing.T, d descriptor, into any) []byte {
 	t.Helper()
 	content := b["blobs/"+strings.Replace(d.Digest, ":", "/", 1)]
 	if sum := sha256.Sum256(content); "sha256:"+hex.EncodeToString(sum[:]) != d.Digest {
-		t.Fatalf("%s is missing, or is not what its digest says", d.Digest)
+		t.Fatalf("%s is missing or does not match its digest", d.Digest)
 	}
 	if into != nil {
 		if err := json.Unmarshal(content, into); err != nil {
@@ -108,7 +113,7 @@ func TestImage(t *testing.T) {
 	tool := buildTool(t)
 	archive := makeArchive(t, tool, "022")
 	if !bytes.Equal(archive, makeArchive(t, tool, "077")) {
-		t.Error("an image that is made elsewhere, with another umask, is another")
+		t.Error("an image built elsewhere with another umask differs")
 	}
 	files, _ := filesOf(t, archive)
 	parts := blobs(files)
@@ -123,16 +128,51 @@ func TestImage(t *testing.T) {
 	}
 	parts.read(t, top.Manifests[0], &index)
 	var platforms []string
-	for _, d := range index.Manifests {
+	for i, d := range index.Manifests {
 		platforms = append(platforms, d.Platform.OS+"/"+d.Platform.Architecture)
-		parts.checkImage(t, d)
+		if d.Platform.OS == "linux" {
+			parts.checkImage(t, d)
+		} else {
+			parts.checkReferrer(t, d, index.Manifests[i-2])
+		}
 	}
-	if diff := cmp.Diff([]string{"linux/amd64", "linux/arm64"}, platforms); diff != "" {
+	if diff := cmp.Diff([]string{"linux/amd64", "linux/arm64", "unknown/unknown", "unknown/unknown"}, platforms); diff != "" {
 		t.Errorf("platforms (-want +got):\n%s", diff)
 	}
 }
 
-// imageConfig is what a container runtime reads of an image.
+// checkReferrer checks that a manifest attaches the image's SBOM to it, and is not taken for an
+// image.
+func (b blobs) checkReferrer(t *testing.T, d, image descriptor) {
+	t.Helper()
+	const bomType = "application/vnd.cyclonedx+json"
+	var manifest struct {
+		ArtifactType    string
+		Config, Subject descriptor
+		Layers          []descriptor
+	}
+	b.read(t, d, &manifest)
+	if manifest.ArtifactType != bomType || d.ArtifactType != bomType {
+		t.Errorf("artifact types are %q in the manifest and %q in the index, want %s", manifest.ArtifactType, d.ArtifactType, bomType)
+	}
+	if manifest.Subject.Digest != image.Digest || manifest.Subject.MediaType != image.MediaType {
+		t.Errorf("subject is %+v, want %+v", manifest.Subject, image)
+	}
+	if d.Annotations["vnd.docker.reference.type"] != "attestation-manifest" || d.Annotations["vnd.docker.reference.digest"] != image.Digest {
+		t.Errorf("annotations are %v, want those of an attestation of %s", d.Annotations, image.Digest)
+	}
+	if config := b.read(t, manifest.Config, nil); string(config) != "{}" {
+		t.Errorf("config is %s, want {}", config)
+	}
+	if len(manifest.Layers) != 1 || manifest.Layers[0].MediaType != bomType {
+		t.Fatalf("layers are %+v, want one of type %s", manifest.Layers, bomType)
+	}
+	if bom := b.read(t, manifest.Layers[0], nil); string(bom) != "the SBOM for "+image.Platform.Architecture {
+		t.Errorf("layer is %q, want the SBOM for %s", bom, image.Platform.Architecture)
+	}
+}
+
+// imageConfig is the part of the image configuration that container runtimes use.
 type imageConfig struct {
 	OS, Architecture string
 	Config           struct {
@@ -144,7 +184,8 @@ type imageConfig struct {
 	}
 }
 
-// checkImage checks that the image runs the binary as a user who can write nothing in it.
+// checkImage checks that the image runs the binary as a user who cannot write any of its
+// files.
 func (b blobs) checkImage(t *testing.T, d descriptor) {
 	t.Helper()
 	var manifest struct {
@@ -162,6 +203,8 @@ func (b blobs) checkImage(t *testing.T, d descriptor) {
 		"org.opencontainers.image.version":  "v1.2.3",
 		"org.opencontainers.image.revision": "abc",
 		"org.opencontainers.image.licenses": "Apache-2.0",
+		"io.samplecontroller.toolchain":     "go1.26.0",
+		"io.samplecontroller.cryptography":  "standard",
 	}
 	if diff := cmp.Diff(want, config); diff != "" {
 		t.Errorf("%s: config (-want +got):\n%s", d.Platform.Architecture, diff)
@@ -183,7 +226,7 @@ func (b blobs) checkImage(t *testing.T, d descriptor) {
 	}
 	for name, header := range headers {
 		if header.Uid != 0 || header.Gid != 0 || header.Mode&0o222 != 0 || header.Mode&0o444 != 0o444 || header.Typeflag != tar.TypeReg {
-			t.Errorf("%s: %s is of user %d with mode %o, want root's, to be read by all and written by nobody", d.Platform.Architecture, name, header.Uid, header.Mode)
+			t.Errorf("%s: %s belongs to user %d and has mode %o, want it to be root's and read-only for all", d.Platform.Architecture, name, header.Uid, header.Mode)
 		}
 	}
 	if mode := headers["sample-controller-manager"].Mode; mode != 0o555 {

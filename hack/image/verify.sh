@@ -3,9 +3,9 @@
 # Copyright The sample-controller-manager Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Builds the image and its bills of materials twice, in two directories, with another
-# umask, time zone, language and home, and checks that each byte is the same. It is none of
-# `make verify`: the first time, it compiles the daemon for all platforms, for minutes.
+# Builds the image and its SBOMs twice, in two directories and with different umasks, time
+# zones, locales and home directories, and checks that the results are byte-identical. It is not
+# part of `make verify`: the first time it compiles the daemon for all platforms for minutes.
 #
 # Usage: hack/image/verify.sh
 
@@ -16,11 +16,11 @@ source hack/lib/files.sh
 
 tmp="$(mktemp -d)"
 trap 'rm -rf "${tmp}"' EXIT
-# What is found through the home directory is named, as another has none of it.
+# These defaults depend on the home directory, which differs between the builds.
 GOMODCACHE="$(go env GOMODCACHE)" GOCACHE="$(go env GOCACHE)" GOPROXY="$(go env GOPROXY)" GOSUMDB="$(go env GOSUMDB)"
 export GOMODCACHE GOCACHE GOPROXY GOSUMDB
 
-# build builds the working tree at the present commit in a directory of its own.
+# build builds the working tree at the current commit in a new directory.
 build() { # DIRECTORY UMASK
   umask "$2"
   git clone --quiet --shared . "$1"
@@ -33,7 +33,7 @@ mkdir "${tmp}/home"
 (HOME="${tmp}/home" TZ=Asia/Kathmandu LC_ALL=C build "${tmp}/another/place" 077)
 
 if ! diff --recursive --brief "${tmp}/a/bin" "${tmp}/another/place/bin" >&2; then
-  echo "Two builds of one commit differ: see above which files do." >&2
+  echo "Two builds of the same commit differ: the files are listed above." >&2
   exit 1
 fi
 (cd "${tmp}/a/bin" && sha256sum -- *)

@@ -11,6 +11,8 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
@@ -20,21 +22,26 @@ import (
 // basePath is the kustomization that components extend.
 const basePath = "manifests/base"
 
-// kustomization is one to be built in the root of the repository.
+// kustomization is a kustomization to build in the root of the repository.
 type kustomization struct {
 	// name is the directory, or a description if there is content.
 	name string
-	// content is that of the kustomization.yaml, empty if it is in the directory.
+	// content is the kustomization.yaml, empty if it is in the directory.
 	content []byte
+	renaming
 }
 
-// find returns all kustomizations to build: those in manifests, the base with each
-// selection of components, and those that manifests/README.md shows.
+// transformers is the name of a directory that kustomizations list under "transformers".
+const transformers = "transformers"
+
+// find returns all kustomizations to build: those in manifests, all of them together with each
+// selection of components and under other names, and those that the Markdown files in
+// manifests show.
 func find(root string) ([]kustomization, error) {
 	var all []kustomization
 	var components []string
 	err := filepath.WalkDir(filepath.Join(root, "manifests"), func(file string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.Name() != "kustomization.yaml" {
+		if err != nil || entry.Name() != "kustomization.yaml" || filepath.Base(filepath.Dir(file)) == transformers {
 			return err
 		}
 		dir, err := filepath.Rel(root, filepath.Dir(file))
@@ -59,32 +66,75 @@ func find(root string) ([]kustomization, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking for kustomizations: %w", err)
 	}
-	all = append(all, selections(components)...)
-	manual, err := os.ReadFile(filepath.Join(root, "manifests", "README.md"))
+	all = append(all, selections(root, components)...)
+	shown, err := shownIn(root)
+	return append(all, shown...), err
+}
+
+// shownIn returns the kustomizations that the Markdown files in manifests show.
+func shownIn(root string) ([]kustomization, error) {
+	var all []kustomization
+	err := filepath.WalkDir(filepath.Join(root, "manifests"), func(file string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(file) != ".md" {
+			return err
+		}
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		page, err := filepath.Rel(root, file)
+		if err != nil {
+			return err
+		}
+		for i, match := range block.FindAllSubmatch(content, -1) {
+			all = append(all, kustomization{name: fmt.Sprintf("kustomization %d in %s", i+1, filepath.ToSlash(page)), content: match[1]})
+		}
+		return nil
+	})
 	if err != nil {
-		return nil, err
-	}
-	for i, match := range block.FindAllSubmatch(manual, -1) {
-		all = append(all, kustomization{fmt.Sprintf("kustomization %d in manifests/README.md", i+1), match[1]})
+		return nil, fmt.Errorf("looking for kustomizations in pages: %w", err)
 	}
 	return all, nil
 }
 
-// block is a kustomization in Markdown.
+// block matches a kustomization in Markdown.
 var block = regexp.MustCompile("(?s)```yaml\n# kustomization.yaml\n(.*?)```")
 
-// selections returns the base with each non-empty subset of the components.
-func selections(components []string) []kustomization {
+// renamings are the ways in which users rename what they install.
+var renamings = []renaming{{}, {namespace: "ns", prefix: "a-"}, {namespace: "ns"}, {prefix: "a-"}}
+
+// selections returns everything that can be installed, with each subset of the components, in
+// another namespace and with a prefix. Without components, and with all of them, there are also
+// builds with the original names and with only one of these changes. Such builds of each subset
+// would take minutes.
+func selections(root string, components []string) []kustomization {
 	var all []kustomization
-	for subset := 1; subset < 1<<len(components); subset++ {
-		name, content := basePath, "resources: ["+basePath+"]\ncomponents:\n"
+	for subset := range 1 << len(components) {
+		names := []string{"everything"}
+		var selected, last []string
 		for i, component := range components {
-			if subset&(1<<i) != 0 {
-				name += " + " + path.Base(component)
-				content += "- " + component + "\n"
+			if subset&(1<<i) == 0 {
+				continue
+			}
+			names = append(names, path.Base(component))
+			selected = append(selected, component)
+			if info, err := os.Stat(filepath.Join(root, component, transformers)); err == nil && info.IsDir() {
+				last = append(last, path.Join(component, transformers))
 			}
 		}
-		all = append(all, kustomization{name, []byte(content)})
+		resources := []string{"manifests/cluster", basePath, "manifests/monitoring"}
+		if !slices.Contains(names, "service-account-credentials") { // the fence refuses its tokens
+			resources = append(resources, "manifests/fence")
+		}
+		content := fmt.Sprintf("resources: [%s]\ncomponents: [%s]\ntransformers: [%s]\n",
+			strings.Join(resources, ", "), strings.Join(selected, ", "), strings.Join(last, ", "))
+		ways := renamings
+		if subset > 0 && subset < 1<<len(components)-1 {
+			ways = renamings[1:2]
+		}
+		for _, r := range ways {
+			all = append(all, kustomization{strings.Join(names, " + ") + r.String(), []byte(content + r.fields()), r})
+		}
 	}
 	return all
 }

@@ -1,9 +1,10 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kustomize builds every kustomization of the manifests, the base with each
-// selection of components, and those that manifests/README.md shows, as `kubectl apply -k`
-// does. It checks the objects: rules.go has the rules for all of them, promises.go what
+// Command kustomize builds every kustomization of the manifests, all of them together with each
+// selection of components under other names and in other namespaces, and those that the pages
+// in manifests show, as `kubectl apply -k` does. It checks the objects: rules.go has the rules
+// for all of them, references.go those for what one says of others, promises.go what
 // manifests/README.md promises and no end-to-end test can show. It asks no API server.
 package main
 
@@ -12,8 +13,11 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
 	"syscall"
+
+	"k8s.io/client-go/util/workqueue"
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 )
@@ -32,8 +36,8 @@ func main() {
 	}
 }
 
-// run returns what is wrong with the manifests of the repository that the working
-// directory is in.
+// run returns the problems of the manifests in the repository that contains the working
+// directory.
 func run(ctx context.Context) (problems []string, err error) {
 	root, err := cluster.RepositoryRoot()
 	if err != nil {
@@ -47,26 +51,30 @@ func run(ctx context.Context) (problems []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	builds := map[string]build{}
-	for _, k := range kustomizations {
-		out, err := k.build(ctx, paths["kubectl"], root)
-		var b build
+	builds, errs := make([]build, len(kustomizations)), make([]error, len(kustomizations))
+	workqueue.ParallelizeUntil(ctx, runtime.NumCPU(), len(kustomizations), func(i int) {
+		out, err := kustomizations[i].build(ctx, paths["kubectl"], root)
 		if err == nil {
-			b, err = decode(out)
+			builds[i], err = decode(out)
 		}
-		if err != nil {
-			problems = append(problems, fmt.Sprintf("%s: %v", k.name, err))
+		errs[i] = err
+	})
+	var base build
+	for i, k := range kustomizations {
+		if errs[i] != nil {
+			problems = append(problems, fmt.Sprintf("%s: %v", k.name, errs[i]))
 			continue
 		}
-		builds[k.name] = b
-		fmt.Printf("%-70s %d objects\n", k.name, len(b))
+		fmt.Printf("%-110s %d objects\n", k.name, len(builds[i]))
+		if k.name == basePath {
+			base = builds[i]
+		}
 	}
-	base, ok := builds[basePath]
-	if !ok {
-		return append(problems, basePath+" cannot be built: nothing else is checked"), nil
+	if base == nil {
+		return append(problems, basePath+" cannot be built: skipped all other checks"), nil
 	}
-	for _, k := range kustomizations {
-		for _, problem := range builds[k.name].check(base) {
+	for i, k := range kustomizations {
+		for _, problem := range append(builds[i].check(base), k.check(builds[i])...) {
 			problems = append(problems, k.name+": "+problem)
 		}
 	}

@@ -17,8 +17,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// checkDeployment checks that an update keeps a standby, and that the memory of each
-// replica is reserved and limited.
+// checkDeployment checks that a rolling update keeps a standby, and that each replica has
+// memory requests and limits.
 func checkDeployment(d *appsv1.Deployment) (problems []string) {
 	update := d.Spec.Strategy.RollingUpdate
 	if update == nil || ptr.Deref(update.MaxUnavailable, intstr.IntOrString{}) != intstr.FromInt32(0) || ptr.Deref(update.MaxSurge, intstr.IntOrString{}) == intstr.FromInt32(0) {
@@ -27,9 +27,9 @@ func checkDeployment(d *appsv1.Deployment) (problems []string) {
 	c := d.Spec.Template.Spec.Containers[0]
 	limit := c.Resources.Limits.Memory().Value()
 	if c.Resources.Requests.Cpu().IsZero() || c.Resources.Requests.Memory().IsZero() || limit == 0 {
-		problems = append(problems, "it lacks requests, or a limit of memory")
+		problems = append(problems, "lacks requests, or a memory limit")
 	}
-	var soft int64 // in MiB, as the file has it
+	var soft int64 // in MiB, as in the file
 	for _, e := range c.Env {
 		if e.Name == "GOMEMLIMIT" {
 			soft, _ = strconv.ParseInt(strings.TrimSuffix(e.Value, "MiB"), 10, 64)
@@ -42,7 +42,7 @@ func checkDeployment(d *appsv1.Deployment) (problems []string) {
 }
 
 // checkNetworkPolicy checks that the policy selects the replicas and opens only the ports
-// that manifests/README.md names: no cluster of the tests enforces one.
+// that manifests/docs/install.md names: no cluster of the tests enforces one.
 func checkNetworkPolicy(policy *networkingv1.NetworkPolicy, d *appsv1.Deployment) (problems []string) {
 	selector, err := metav1.LabelSelectorAsSelector(&policy.Spec.PodSelector)
 	if err != nil || selector.Empty() || !selector.Matches(labels.Set(d.Spec.Template.Labels)) || policy.Namespace != d.Namespace || len(policy.Spec.PolicyTypes) != 2 {
@@ -64,7 +64,7 @@ func checkNetworkPolicy(policy *networkingv1.NetworkPolicy, d *appsv1.Deployment
 	return problems
 }
 
-// ports formats the ports of a rule. A rule without ports opens all of them.
+// ports formats the ports of a rule. A rule without ports opens all ports.
 func ports(ports []networkingv1.NetworkPolicyPort) []string {
 	if len(ports) == 0 {
 		return []string{"all"}

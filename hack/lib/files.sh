@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # shellcheck shell=bash
-# The files of the working tree. To be sourced by scripts that stand in the root
-# of the repository.
+# Lists the files of the working tree. Source it from a script whose working directory is the
+# root of the repository.
 
-# working_tree prints the files that git tracks or would add, each ended by a NUL.
+# working_tree prints the files that git tracks or would add, separated by NULs.
 working_tree() { # PATHSPEC...
   git ls-files -z --cached --others --exclude-standard -- "$@" |
     while IFS= read -r -d '' file; do
-      # What is deleted but not committed is still in the index.
+      # A deleted file stays in the index until the deletion is staged.
       if [[ -e "${file}" ]]; then
         printf '%s\0' "${file}"
       fi

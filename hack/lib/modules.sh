@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # shellcheck shell=bash
-# The Go modules of this repository. To be sourced by scripts that stand in the
-# root of the repository: without a go.work, `./...` never leaves a module.
+# Lists the Go modules of this repository. There is no go.work, so `./...` never leaves a
+# module. Source it from a script whose working directory is the root of the repository.
 
 export GOWORK=off
 
@@ -14,8 +14,8 @@ product_modules() {
     xargs -0 -n 1 dirname | LC_ALL=C sort
 }
 
-# tools_modules prints the directory of each module that is no part of the product:
-# those that pin tools, and the benchmarks.
+# tools_modules prints the directory of each module that is not part of the product: the
+# benchmarks, and the modules that pin tools.
 tools_modules() {
   find hack -name go.mod -print0 | xargs -0 -n 1 dirname | LC_ALL=C sort
 }

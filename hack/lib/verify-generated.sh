@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # shellcheck shell=bash
-# To be sourced by the verify scripts of generated files, which stand in the
-# root of the repository.
+# Shared by the verify scripts of generated files. Source it from a script whose working
+# directory is the root of the repository.
 
 source hack/lib/files.sh
 
-# verify_generated SCRIPT runs an update script in a copy of the working tree
-# and fails if that changes the copy. The working tree itself is only read.
+# verify_generated SCRIPT runs an update script in a copy of the working tree and fails if the
+# copy changes. It does not modify the working tree.
 verify_generated() (
   script="$1"
   tmp="$(mktemp -d)"
@@ -20,7 +20,7 @@ verify_generated() (
 
   if ! "${tmp}/updated/${script}" >"${tmp}/log" 2>&1; then
     cat "${tmp}/log" >&2
-    echo "${script} fails: see above. Make it pass first." >&2
+    echo "${script} failed (see above). Fix it first." >&2
     return 1
   fi
   if ! (cd "${tmp}" && diff --recursive --new-file --unified tree updated) >&2; then

@@ -2,15 +2,35 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # shellcheck shell=bash
-# The version that is stamped into the binary. To be sourced by scripts that
-# stand in the root of the repository. Nothing here fails without git, without
-# tags or in a shallow clone: what is unknown is said to be.
+# Determines the version to stamp into the binary, and the Go release to build it with. Works
+# without git, without tags and in a shallow clone: unknown parts are reported as "unknown".
+# Source it from a script whose working directory is the root of the repository.
 
-# first_version is the version on the way to which commits are that no tag precedes.
+# first_version is the base version of commits that come before the first tag.
 readonly first_version="v0.1.0-alpha.0"
 
-# semantic_version makes a semantic version of what `git describe` prints: a
-# tag, a tag with the distance and the commit, or, where there is no tag, a commit.
+# fips_module is the version of the Go Cryptographic Module in builds with FIPS=1.
+readonly fips_module="v1.0.0"
+
+# fips reports whether the variable FIPS asks for a FIPS 140-3 build.
+fips() {
+  case "${FIPS:-}" in
+    1) return 0 ;;
+    '' | 0) return 1 ;;
+  esac
+  echo "FIPS=${FIPS} is invalid: must be 1 or 0." >&2
+  exit 1
+}
+
+# pin_toolchain makes the go command use the Go release in go.mod, even if a newer one is
+# installed or an older one would do. Another release compiles to other bytes.
+pin_toolchain() {
+  GOTOOLCHAIN="$(sed -n 's/^toolchain //p' go.mod)"
+  export GOTOOLCHAIN
+}
+
+# semantic_version turns the output of `git describe` into a semantic version. The output is a
+# tag, a tag with distance and commit, or just a commit if there is no tag.
 semantic_version() { # DESCRIPTION
   sed -E \
     -e 's/^[0-9a-f]+$/'"${first_version}"'+&/' \
@@ -20,8 +40,8 @@ semantic_version() { # DESCRIPTION
 
 # version_ldflags prints the linker flags that stamp the version of the commit
 # into k8s.io/component-base and k8s.io/client-go. The date is the commit's, so
-# that a commit always builds to the same binary. BUILD_VERSION, if it is set,
-# stands in for the version.
+# that builds are reproducible. BUILD_VERSION, if set, overrides the version. A FIPS build adds
+# "fips" to the build metadata.
 version_ldflags() {
   local commit version tree_state date
   if commit="$(git rev-parse --verify 'HEAD^{commit}' 2>/dev/null)"; then
@@ -30,7 +50,7 @@ version_ldflags() {
     tree_state=clean
     if [[ -n "$(git status --porcelain)" ]]; then
       tree_state=dirty
-      # Build metadata begins with the only + in a semantic version.
+      # A semantic version has at most one +, which starts the build metadata.
       if [[ "${version}" == *+* ]]; then version+="-dirty"; else version+="+dirty"; fi
     fi
   else
@@ -38,6 +58,9 @@ version_ldflags() {
   fi
 
   version="${BUILD_VERSION:-${version}}"
+  if fips; then
+    if [[ "${version}" == *+* ]]; then version+="-fips"; else version+="+fips"; fi
+  fi
 
   local major minor
   IFS=.- read -r major minor _ <<<"${version#v}"

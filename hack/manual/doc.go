@@ -1,10 +1,11 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manual tests that the operator's manual, manifests/README.md, and the README have
-// each word that the code may put into a status or a report, and each reason under the
-// condition that the code gives it.
+// Package manual tests the README and the operator's manual in manifests/docs. They have each
+// word that the code may put into a status or a report, and each reason under the condition
+// that the code gives it. Each page is short, each link leads somewhere, and each flag and
+// test that is named exists.
 //
-// What can be generated is: flags.md, metrics.md. The endpoints are compared with those of
-// a running daemon in package app.
+// flags.md and metrics.md are generated. The endpoints are compared with those of a running
+// daemon in package app.
 package manual

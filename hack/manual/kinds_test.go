@@ -18,7 +18,8 @@ import (
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
 )
 
-// TestEachControllerIsInReadme looks for each controller in the table at the top of README.
+// TestEachControllerIsInReadme checks that the table at the top of README.md has each
+// controller.
 func TestEachControllerIsInReadme(t *testing.T) {
 	text := read(t, "../../README.md")
 	for _, d := range app.Program().Controllers {
@@ -28,10 +29,11 @@ func TestEachControllerIsInReadme(t *testing.T) {
 	}
 }
 
-// TestEachKindIsComplete looks for the CRD, the rights of users and the example of each kind
-// whose status a controller writes.
+// TestEachKindIsComplete checks that each kind whose status a controller writes has a CRD,
+// rights for users, a place in the cage and an example.
 func TestEachKindIsComplete(t *testing.T) {
 	crds := read(t, "../../manifests/crds/kustomization.yaml")
+	cage := read(t, "../../manifests/cluster/cage.yaml")
 	examples := examplesOf(t)
 	kinds := 0
 	for _, d := range app.Program().Controllers {
@@ -47,8 +49,11 @@ func TestEachKindIsComplete(t *testing.T) {
 			}
 			for role, verb := range map[string]string{"sample-controller-manager-view": "get", "sample-controller-manager-edit": "create"} {
 				if !grants(t, role, group, resource, verb) {
-					t.Errorf("%s: the ClusterRole %s in manifests/rbac/users.yaml does not allow to %s %s of %s", d.Name, role, verb, resource, group)
+					t.Errorf("%s: the ClusterRole %s in manifests/cluster/users.yaml does not allow %s on %s of %s", d.Name, role, verb, resource, group)
 				}
+			}
+			if !strings.Contains(cage, "o.apiVersion.startsWith('"+group+"/')") {
+				t.Errorf("%s: manifests/cluster/cage.yaml does not let the daemon write Deployments of %s", d.Name, group)
 			}
 			if !slices.Contains(examples, group) {
 				t.Errorf("%s: manifests/examples has no object of the group %s: add one", d.Name, group)
@@ -60,10 +65,10 @@ func TestEachKindIsComplete(t *testing.T) {
 	}
 }
 
-// grants tells whether a role for users allows a verb.
+// grants reports whether a role for users allows a verb.
 func grants(t *testing.T, role, group, resource, verb string) bool {
 	t.Helper()
-	decoder := utilyaml.NewYAMLOrJSONDecoder(strings.NewReader(read(t, "../../manifests/rbac/users.yaml")), 4096)
+	decoder := utilyaml.NewYAMLOrJSONDecoder(strings.NewReader(read(t, "../../manifests/cluster/users.yaml")), 4096)
 	for {
 		var r rbacv1.ClusterRole
 		if err := decoder.Decode(&r); errors.Is(err, io.EOF) {

@@ -24,20 +24,21 @@ import (
 
 const staging = "../../staging/src/samplecontroller.io/"
 
-// TestManualHasAllStates looks for each state of a controller in a table of the manual.
+// TestManualHasAllStates looks for each state of a controller in the table of the manual.
 func TestManualHasAllStates(t *testing.T) {
 	const source = staging + "controller-manager/supervisor/status.go"
-	text := read(t, "../../manifests/README.md")
+	const page = "manifests/docs/operate.md"
+	text := read(t, root+page)
 	for _, word := range constants(t, source, 7) {
 		if !strings.Contains(text, "| `"+word+"` |") {
-			t.Errorf("manifests/README.md has no row for the state `%s` of %s", word, source)
+			t.Errorf("%s has no row for the state `%s` of %s", page, word, source)
 		}
 	}
 }
 
-// TestReasonsAreDocumented compares the condition of each reason with the tables of the
-// manual, which has a row for each reason, and of the README, which has one for each
-// condition.
+// TestReasonsAreDocumented compares the condition of each reason with the table of the
+// manual, which has a row for each reason. No other page may have such rows: two tables
+// would contradict each other one day.
 func TestReasonsAreDocumented(t *testing.T) {
 	want := map[string]string{}
 	for _, word := range constants(t, staging+"api/workload/v1alpha1/conditions.go", 11) {
@@ -45,19 +46,36 @@ func TestReasonsAreDocumented(t *testing.T) {
 			want[word] = workload.ConditionFor(word)
 		}
 	}
-	for file, row := range map[string]*regexp.Regexp{
-		"manifests/README.md": regexp.MustCompile("(?m)^\\| (?:`(Ready|Reconciling|Stalled)` )?\\| (`[A-Z]\\w+`) \\|"),
-		"README.md":           regexp.MustCompile("(?m)^\\| `(Ready|Reconciling|Stalled)` \\| .* \\| (.*) \\|$"),
-	} {
+	row := regexp.MustCompile("(?m)^\\| (?:`(Ready|Reconciling|Stalled)` )?\\| `([A-Z]\\w+)` \\|")
+	for _, file := range pageFiles(t) {
 		got, condition := map[string]string{}, ""
-		for _, match := range row.FindAllStringSubmatch(read(t, "../../"+file), -1) {
+		for _, match := range row.FindAllStringSubmatch(read(t, root+file), -1) {
 			condition = cmp.Or(match[1], condition)
-			for reason := range strings.SplitSeq(match[2], ", ") {
-				got[strings.Trim(reason, "`")] = condition
+			if former, twice := got[match[2]]; twice {
+				t.Errorf("%s has %s under %s and under %s", file, match[2], former, condition)
 			}
+			got[match[2]] = condition
 		}
-		if diff := gocmp.Diff(want, got); diff != "" {
+		if file != "manifests/docs/troubleshooting.md" {
+			if len(got) > 0 {
+				t.Errorf("%s has rows for reasons, which belong into manifests/docs/troubleshooting.md: %v", file, got)
+			}
+		} else if diff := gocmp.Diff(want, got); diff != "" {
 			t.Errorf("conditions by reason in %s (-want +got):\n%s", file, diff)
+		}
+	}
+}
+
+// TestReasonsAreCounted compares the reasons of the API with those that the metric of objects
+// counts.
+func TestReasonsAreCounted(t *testing.T) {
+	counted := map[string]string{}
+	for _, state := range workload.States() {
+		counted[state.Reason] = state.Condition
+	}
+	for _, word := range constants(t, staging+"api/workload/v1alpha1/conditions.go", 11) {
+		if !slices.Contains(conditions, word) && counted[word] != workload.ConditionFor(word) {
+			t.Errorf("objects with reason %s are counted as %q, want %q", word, counted[word], workload.ConditionFor(word))
 		}
 	}
 }
@@ -73,8 +91,8 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
-// constants returns the strings that a file declares as constants. The test fails if it
-// finds fewer than least.
+// constants returns the string constants that a file declares. The test fails if there are
+// fewer than least.
 func constants(t *testing.T, file string, least int) []string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)

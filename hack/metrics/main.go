@@ -1,7 +1,7 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command metrics prints the table of the daemon's own metrics, made from the code that
+// Command metrics prints the table of the daemon's own metrics, generated from the code that
 // registers them; see hack/update-metrics.sh.
 package main
 
@@ -46,7 +46,7 @@ func rows() ([]row, error) {
 				err = e
 			}
 			if strings.HasSuffix(r.name, "_total") {
-				r.kind = "counter" // also if it is looked up when somebody asks
+				r.kind = "counter" // even if computed at scrape time
 			}
 			all = append(all, r)
 		}
@@ -60,14 +60,14 @@ func rows() ([]row, error) {
 	}, func(collectors ...metrics.StableCollector) {
 		registry.CustomMustRegister(collectors...)
 		for _, c := range collectors {
-			add("gauge", c) // what is looked up when somebody asks is one
+			add("gauge", c) // metrics computed at scrape time are gauges
 		}
 	})
 	slices.SortFunc(all, func(a, b row) int { return strings.Compare(a.name, b.name) })
 	return all, err
 }
 
-// kindOf returns the type of a metric; an unknown one shows as such in the table.
+// kindOf returns the type of a metric. An unknown type is visible in the table.
 func kindOf(r metrics.Registerable) string {
 	switch r.(type) {
 	case *metrics.Counter, *metrics.CounterVec:
@@ -95,13 +95,13 @@ func describe(collector prometheus.Collector) []string {
 	return all
 }
 
-// description is how a prometheus.Desc prints itself, which is the only way to read it.
+// description matches the string form of a prometheus.Desc, which has no other accessors.
 var description = regexp.MustCompile(`^Desc\{fqName: "(.*)", help: "\[(ALPHA|BETA|STABLE)\] (.*)", unit: "", constLabels: \{\}, variableLabels: \{(.*)\}\}$`)
 
 func parse(kind, desc string) (row, error) {
 	fields := description.FindStringSubmatch(desc)
 	if fields == nil {
-		return row{}, fmt.Errorf("metric %s is not described as expected", desc)
+		return row{}, fmt.Errorf("cannot parse the description of metric %s", desc)
 	}
 	return row{name: fields[1], kind: kind, labels: fields[4], help: fields[3]}, nil
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command mutate changes one critical line of a package at a time, runs the package's tests
-// and lists the changes that no test notices. The working tree stays as it is.
+// and lists the changes that no test catches. It does not modify the working tree.
 package main
 
 import (
@@ -25,20 +25,20 @@ import (
 )
 
 var (
-	sample = flag.Int("n", 0, "How many mutants of each package to run, chosen at random. 0 runs all.")
-	seed   = flag.Uint64("seed", 1, "The seed of that choice.")
+	sample = flag.Int("n", 0, "How many random mutants of each package to run. 0 runs all.")
+	seed   = flag.Uint64("seed", 1, "The seed of the random choice.")
 	swaps  = map[token.Token]string{
 		token.EQL: "!=", token.NEQ: "==", token.LSS: "<=", token.LEQ: "<", token.SUB: "+",
 		token.GTR: ">=", token.GEQ: ">", token.LAND: "||", token.LOR: "&&",
 	}
-	// Tests do not check log lines; the race detector and vet check locks and cancel.
+	// Tests do not check log lines. The race detector and vet check locks and cancel.
 	uninteresting = regexp.MustCompile(`^(defer )?([\w.]*(logger|klog)\.|[\w.]*(Lock|Unlock)\(|cancel\(\)|panic\()|^[\w, ]+ :=|^_ =`)
 )
 
 func main() {
 	flag.Parse()
 	if flag.NArg() == 0 {
-		log.Fatalln("Error: no package with tests: PKG must be a directory that holds some")
+		log.Fatalln("Error: no package with tests: PKG must be a directory tree that has some")
 	}
 	accepted, err := os.ReadFile("hack/mutate/accepted.txt")
 	check(err)
@@ -100,7 +100,7 @@ func test(m mutant, timeout time.Duration) ([]byte, error) {
 	return command.CombinedOutput()
 }
 
-// choose returns the mutants of a package, or a sample of them.
+// choose returns the mutants of a package, or a random sample of them.
 func choose(dir string) (mutants []mutant) {
 	p, err := build.ImportDir(dir, 0)
 	check(err)
@@ -137,7 +137,7 @@ func find(original mutant, t *ast.FuncType, body *ast.BlockStmt) (mutants []muta
 	remove := func(n ast.Node, change, instead string) {
 		before := strings.TrimRight(original.source[:n.Pos()-1], "\t ")
 		if inBlock := strings.ContainsAny(before[len(before)-1:], "\n{"); inBlock && !uninteresting.MatchString(text(n)) {
-			add(n, change, "if false { "+text(n)+" }; "+instead) // Variables and imports stay in use.
+			add(n, change, "if false { "+text(n)+" }; "+instead) // keeps variables and imports in use
 		}
 	}
 	ast.Inspect(body, func(n ast.Node) bool {

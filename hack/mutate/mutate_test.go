@@ -33,7 +33,7 @@ func TestTake(t *testing.T) {
 }
 `
 
-// report mutates a package in a module of its own and returns the report.
+// report mutates a package in a temporary module and returns the report.
 func report(t *testing.T, source, accepted string, n int) (string, error) {
 	t.Helper()
 	t.Chdir(t.TempDir())

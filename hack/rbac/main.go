@@ -1,9 +1,9 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command rbac prints the ClusterRole that the controllers need, or the Role that they
-// need in the one namespace that is served, or a policy about what they write. It makes
-// all of them from the rules in the controllers' descriptors; see hack/update-rbac.sh.
+// Command rbac prints the ClusterRole that the controllers need, their ServiceAccounts, or a
+// policy about their writes. All are generated from the rules in the controllers' descriptors;
+// see hack/update-rbac.sh.
 package main
 
 import (
@@ -23,55 +23,72 @@ import (
 )
 
 func main() {
-	namespace := flag.String("namespace", "", "The namespace of the Role. Empty: a ClusterRole.")
-	policy := flag.String("policy", "", "The policy to print instead, by the name of its template: fence or audit-policy.")
+	name := flag.String("template", "clusterrole", "What to print: clusterrole, accounts, reads, flowschema, subjects, fence or audit-policy.")
 	flag.Parse()
-	if err := run(os.Stdout, app.Program().Controllers, *namespace, *policy); err != nil {
+	if err := run(os.Stdout, app.Program().Controllers, *name); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-// run prints the policy, or the role of the namespace if there is none.
-func run(w io.Writer, controllers []controller.Descriptor, namespace, policy string) error {
-	needs := needs{}
+// run prints what the named template makes of the controllers' rules.
+func run(w io.Writer, controllers []controller.Descriptor, name string) error {
+	all := needs{}
 	for _, d := range controllers {
 		for _, rule := range d.Rules {
-			if err := needs.add(d.Name, rule); err != nil {
+			if err := all.add(d.Name, rule); err != nil {
 				return err
 			}
 		}
 	}
-	if policy != "" {
-		return writePolicy(w, policy, needs.writes())
+	reads, writes := all.split()
+	data := templateData{Rules: all.rules(), Reads: reads.rules(), Written: all.writes()}
+	for _, d := range controllers {
+		data.Accounts = append(data.Accounts, account{d.Name, writes.of(d.Name).rules()})
 	}
-	write(w, namespace, needs.rules())
-	return nil
+	slices.SortFunc(data.Accounts, func(a, b account) int { return cmp.Compare(a.Controller, b.Controller) })
+	return templates.ExecuteTemplate(w, name+".yaml.tmpl", data)
 }
 
-// permission is to do one thing to the objects of one resource.
+// templateData is what the templates show.
+type templateData struct {
+	// Rules grant the controllers everything, and Reads only what they read.
+	Rules, Reads []*rule
+	// Accounts are the ServiceAccounts of the controllers.
+	Accounts []account
+	// Written are the resources that the controllers write.
+	Written []*written
+}
+
+// account is the ServiceAccount of a controller, which may only write.
+type account struct {
+	Controller string
+	Rules      []*rule
+}
+
+// permission is one verb on one resource.
 type permission struct {
 	group, resource, verb string
 }
 
-// needs says which controllers need a permission.
+// needs maps a permission to the controllers that need it.
 type needs map[permission][]string
 
-// add notes what a controller's rule grants. It refuses rules that grant more
-// than they name, or nothing, and what no controller has a use for.
+// add adds what a controller's rule grants. It rejects rules that grant nothing, that use
+// wildcards or that no controller needs.
 func (n needs) add(controller string, rule rbacv1.PolicyRule) error {
 	refuse := func(why string) error { return fmt.Errorf("%s: rule {%v}: %s", controller, rule, why) }
 	if len(rule.NonResourceURLs)+len(rule.ResourceNames) > 0 {
 		return refuse("only resources without names are supported")
 	}
 	if len(rule.APIGroups) == 0 || len(rule.Resources) == 0 || len(rule.Verbs) == 0 {
-		return refuse("it grants nothing")
+		return refuse("the rule grants nothing")
 	}
 	for _, group := range rule.APIGroups {
 		for _, resource := range rule.Resources {
 			for _, verb := range rule.Verbs {
 				if strings.Contains(group+resource+verb, "*") {
-					return refuse("write out what * stands for")
+					return refuse("list what * stands for")
 				}
 				p := permission{group, resource, verb}
 				if !slices.Contains(n[p], controller) {
@@ -83,10 +100,10 @@ func (n needs) add(controller string, rule rbacv1.PolicyRule) error {
 	return nil
 }
 
-// rule grants verbs on a resource to just those controllers that need each of them.
+// rule grants verbs on a resource. Exactly these controllers need each of the verbs.
 type rule struct {
-	group, resource, controllers string
-	verbs                        []string
+	Group, Resource, Controllers string
+	Verbs                        []string
 }
 
 // rules returns rules that grant every permission once, sorted.
@@ -94,45 +111,49 @@ func (n needs) rules() []*rule {
 	var rules []*rule
 	for p, controllers := range n {
 		slices.Sort(controllers)
-		r := &rule{group: p.group, resource: p.resource, controllers: strings.Join(controllers, ", ")}
+		r := &rule{Group: p.group, Resource: p.resource, Controllers: strings.Join(controllers, ", ")}
 		i := slices.IndexFunc(rules, func(other *rule) bool { return r.compare(other) == 0 })
 		if i >= 0 {
 			r = rules[i]
 		} else {
 			rules = append(rules, r)
 		}
-		r.verbs = append(r.verbs, p.verb)
-		slices.Sort(r.verbs)
+		r.Verbs = append(r.Verbs, p.verb)
+		slices.Sort(r.Verbs)
 	}
 	slices.SortFunc(rules, (*rule).compare)
 	return rules
 }
 
-// compare orders rules whatever their verbs.
+// compare orders rules, ignoring their verbs.
 func (r *rule) compare(other *rule) int {
 	return cmp.Or(
-		cmp.Compare(r.group, other.group),
-		cmp.Compare(r.resource, other.resource),
-		cmp.Compare(r.controllers, other.controllers),
+		cmp.Compare(r.Group, other.Group),
+		cmp.Compare(r.Resource, other.Resource),
+		cmp.Compare(r.Controllers, other.Controllers),
 	)
 }
 
-// write writes the rules as a Role of the namespace, or a ClusterRole if that is empty.
-func write(w io.Writer, namespace string, rules []*rule) {
-	kind, in := "ClusterRole", ""
-	if namespace != "" {
-		kind, in = "Role", "  namespace: "+namespace+"\n"
+// split returns what the controllers need to read, and to write.
+func (n needs) split() (reads, writes needs) {
+	reads, writes = needs{}, needs{}
+	for p, controllers := range n {
+		if controller.Reads(p.verb) {
+			reads[p] = controllers
+		} else {
+			writes[p] = controllers
+		}
 	}
-	fmt.Fprintf(w, `# What the controllers need, each rule with those that need it. Generated from the
-# descriptors in pkg/controller: run hack/update-rbac.sh.
-apiVersion: rbac.authorization.k8s.io/v1
-kind: %s
-metadata:
-  name: sample-controller-manager-controllers
-%srules:
-`, kind, in)
-	for _, r := range rules {
-		fmt.Fprintf(w, "# %s\n- apiGroups: [%q]\n  resources: [%q]\n  verbs: [\"%s\"]\n",
-			r.controllers, r.group, r.resource, strings.Join(r.verbs, `", "`))
+	return reads, writes
+}
+
+// of returns what one controller needs.
+func (n needs) of(controller string) needs {
+	own := needs{}
+	for p, controllers := range n {
+		if slices.Contains(controllers, controller) {
+			own[p] = []string{controller}
+		}
 	}
+	return own
 }

@@ -41,7 +41,10 @@ func TestRules(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := `rules:
+	want := `kind: ClusterRole
+metadata:
+  name: sample-controller-manager-controllers
+rules:
 # b-controller
 - apiGroups: [""]
   resources: ["pods"]
@@ -59,20 +62,16 @@ func TestRules(t *testing.T) {
   resources: ["deployments/scale"]
   verbs: ["list", "patch", "watch"]
 `
-	for namespace, want := range map[string]string{
-		"":       "kind: ClusterRole\nmetadata:\n  name: sample-controller-manager-controllers\n" + want,
-		"team-a": "kind: Role\nmetadata:\n  name: sample-controller-manager-controllers\n  namespace: team-a\n" + want,
-	} {
-		var got strings.Builder
-		if write(&got, namespace, needs.rules()); !strings.HasSuffix(got.String(), want) {
-			t.Errorf("namespace %q: got\n%s\nwant at its end\n%s", namespace, got.String(), want)
-		}
+	var got strings.Builder
+	err := templates.ExecuteTemplate(&got, "clusterrole.yaml.tmpl", templateData{Rules: needs.rules()})
+	if err != nil || !strings.HasSuffix(got.String(), want) {
+		t.Errorf("got\n%s, %v\nwant at its end\n%s", got.String(), err, want)
 	}
 }
 
-// generate writes the role, or a policy, for our controllers and for one of a kind that the
-// program does not know, and returns the path.
-func generate(t *testing.T, policy string) string {
+// generate executes a template for our controllers and for one of a kind that the program does
+// not know. It returns the path of the file.
+func generate(t *testing.T, name string) string {
 	t.Helper()
 	program := app.Program(controller.Descriptor{
 		Name: "sundae-controller", Workers: 1,
@@ -85,7 +84,7 @@ func generate(t *testing.T, policy string) string {
 		},
 	})
 	var out bytes.Buffer
-	err := run(&out, program.Controllers, "", policy)
+	err := run(&out, program.Controllers, name)
 	path := filepath.Join(t.TempDir(), "generated.yaml")
 	if err := errors.Join(err, os.WriteFile(path, out.Bytes(), 0o600)); err != nil {
 		t.Fatal(err)
@@ -93,8 +92,8 @@ func generate(t *testing.T, policy string) string {
 	return path
 }
 
-// TestForeignKindPolicies runs an API server with what is generated for Sundaes: it fences
-// and audits the writes of their controller like those of ours.
+// TestForeignKindPolicies starts an API server with the policies generated for Sundaes. They
+// must fence and audit the writes of the Sundaes' controller like those of ours.
 func TestForeignKindPolicies(t *testing.T) {
 	policy := map[string]string{"audit-policy-file": generate(t, "audit-policy")}
 	shared := clustertest.NewShared(cluster.Options{AuditLog: true, APIServerFlags: policy, Progress: os.Stderr})
@@ -103,8 +102,8 @@ func TestForeignKindPolicies(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	shared.Kubectl(t, "apply", "-f", generate(t, ""), "-f", "testdata/crd.yaml")
-	clustertest.WaitUntil(t, "Sundaes are served", func(ctx context.Context) error {
+	shared.Kubectl(t, "apply", "-f", generate(t, "clusterrole"), "-f", "testdata/crd.yaml")
+	clustertest.WaitUntil(t, "the API server serves Sundaes", func(ctx context.Context) error {
 		_, err := shared.Cluster().Kubectl(ctx, "apply", "-f", "testdata/objects.yaml")
 		return err
 	})
@@ -120,7 +119,8 @@ func TestForeignKindPolicies(t *testing.T) {
 		{"delete jobs", "/apis/batch/v1/namespaces/default/jobs/a", `{"dryRun":["All"],"propagationPolicy":"Background"}`, true, auditv1.LevelMetadata},
 	}
 
-	// This fence knows no Sundaes, so it is the next that refuses their writes.
+	// The released fence does not match Sundaes, so that only the next one denies their
+	// writes.
 	shared.Kubectl(t, "apply", "-k", "../../manifests/fence")
 	waitFenced(t, shared, writes, func(r request) bool { return !r.foreign })
 	shared.Kubectl(t, "apply", "-f", generate(t, "fence"))
@@ -151,7 +151,8 @@ type request struct {
 	level            auditv1.Level
 }
 
-// waitFenced waits until the leader may make all writes, and the standby all but the fenced.
+// waitFenced waits until the leader may make all writes, and the standby all except the fenced
+// ones.
 func waitFenced(t *testing.T, shared *clustertest.Shared, writes []request, fenced func(request) bool) {
 	t.Helper()
 	replica := func(pod string) rest.Interface {
@@ -160,7 +161,7 @@ func waitFenced(t *testing.T, shared *clustertest.Shared, writes []request, fenc
 		return kubernetes.NewForConfigOrDie(config).Discovery().RESTClient()
 	}
 	leader, standby := replica("leader"), replica("standby")
-	clustertest.WaitUntil(t, "the leader writes and the fence is as wanted", func(ctx context.Context) error {
+	clustertest.WaitUntil(t, "the leader may write and the fence works", func(ctx context.Context) error {
 		for _, w := range writes {
 			if err := clustertest.DryRun(ctx, leader, w.call, w.path, w.body); err != nil {
 				return fmt.Errorf("%s by the leader: %w", w.call, err)

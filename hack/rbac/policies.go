@@ -6,7 +6,6 @@ package main
 import (
 	"cmp"
 	"embed"
-	"io"
 	"slices"
 	"strings"
 	"text/template"
@@ -24,19 +23,19 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"list": func(words []string) string { return `"` + strings.Join(words, `", "`) + `"` },
 }).ParseFS(files, "*"))
 
-// operations are what admission calls the verbs by which controllers write.
+// operations are the admission operations of the verbs with which controllers write.
 var operations = map[string]string{"create": "CREATE", "update": "UPDATE", "patch": "UPDATE", "delete": "DELETE", "deletecollection": "DELETE"}
 
 // written is a resource that controllers write.
 type written struct {
 	Group, Version, Resource string
-	// Operations are those that admission sees.
+	// Operations are the operations that admission sees.
 	Operations []string
 	// Changes are the verbs that change an object.
 	Changes []string
 }
 
-// Level returns how much of a change the audit log has.
+// Level returns the audit level of a change.
 func (w *written) Level() string {
 	if strings.HasSuffix(w.Resource, "/status") {
 		return "RequestResponse"
@@ -49,7 +48,7 @@ func (n needs) writes() []*written {
 	var all []*written
 	for p := range n {
 		operation, writes := operations[p.verb]
-		// Nothing is written to finalizers: the right is to set owner references.
+		// Nothing is written to finalizers: this right permits setting owner references.
 		if !writes || strings.HasSuffix(p.resource, "/finalizers") {
 			continue
 		}
@@ -74,8 +73,8 @@ func (n needs) writes() []*written {
 	return all
 }
 
-// versionOf returns the version of a group that our clients use, which admission takes for
-// all equivalent ones.
+// versionOf returns the version of a group that our clients use. Admission matches equivalent
+// versions, too.
 func versionOf(group string) string {
 	for _, scheme := range []*runtime.Scheme{samplescheme.Scheme, kubescheme.Scheme} {
 		if versions := scheme.PrioritizedVersionsForGroup(group); len(versions) > 0 {
@@ -83,8 +82,4 @@ func versionOf(group string) string {
 		}
 	}
 	return "*"
-}
-
-func writePolicy(w io.Writer, name string, writes []*written) error {
-	return templates.ExecuteTemplate(w, name+".yaml.tmpl", writes)
 }

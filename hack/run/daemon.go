@@ -15,17 +15,17 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/process"
 )
 
-// stopGrace is longer than the daemon itself gives its controllers.
+// stopGrace is longer than the time that the daemon gives its controllers to stop.
 const stopGrace = 30 * time.Second
 
-// daemon is the running sample-controller-manager. Its log goes to our standard
-// error.
+// daemon is the running sample-controller-manager. It logs to the standard error of this
+// process.
 type daemon struct {
 	process *process.Process
 	url     string
 }
 
-// startDaemon starts the daemon that was built, as its own ServiceAccount.
+// startDaemon starts the previously built daemon as its own ServiceAccount.
 func startDaemon(ctx context.Context, root, dir string, group *process.Group, adminKubeconfig string, tokenLifetime time.Duration) (*daemon, error) {
 	kubeconfig, err := cluster.ServiceAccountKubeconfig(ctx, adminKubeconfig, dir, daemonName, daemonName, tokenLifetime)
 	if err != nil {
@@ -47,8 +47,8 @@ func startDaemon(ctx context.Context, root, dir string, group *process.Group, ad
 	return &daemon{process: p, url: fmt.Sprintf("https://127.0.0.1:%d", port)}, nil
 }
 
-// during calls work with a context that also ends when the daemon does. If the daemon has
-// ended, it returns how.
+// during calls work with a context that is also canceled when the daemon ends. If the daemon
+// has ended, the error says how.
 func (d *daemon) during(ctx context.Context, work func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var watch sync.WaitGroup
@@ -63,12 +63,12 @@ func (d *daemon) during(ctx context.Context, work func(context.Context) error) e
 	})
 	err := work(ctx)
 	if ended := d.process.Err(); ended != nil {
-		return fmt.Errorf("%w; its log above shows why", ended)
+		return fmt.Errorf("%w; see its log above", ended)
 	}
 	return err
 }
 
-// stop ends the daemon, unless it has ended, and waits for it.
+// stop stops the daemon, if it still runs, and waits for it.
 func (d *daemon) stop() error {
 	select {
 	case <-d.process.Done():
@@ -77,7 +77,7 @@ func (d *daemon) stop() error {
 	}
 	err := d.process.Stop(stopGrace)
 	if err == nil && d.process.ExitCode() != 0 {
-		return fmt.Errorf("asked to stop, %w", d.process.Err())
+		return fmt.Errorf("after SIGTERM: %w", d.process.Err())
 	}
 	return err
 }

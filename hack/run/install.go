@@ -12,17 +12,21 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 )
 
-// applyExample applies the example Foo and waits until it is Ready.
+// applyExample applies the example Foo and waits until it is Ready, and until the summary of
+// its Pods, which another controller writes later, says so too.
 func (r *runner) applyExample(ctx context.Context) error {
 	if _, err := r.kubectl(ctx, "apply", "-n", "default", "-f", filepath.Join(r.root, exampleFile)); err != nil {
 		return err
 	}
-	_, err := r.kubectl(ctx, "wait", "-n", "default", "--for=condition=Ready", "--timeout=120s", "foo/"+example)
-	return err
+	for _, condition := range []string{"condition=Ready", "jsonpath={.status.pods.ready}=1"} {
+		if _, err := r.kubectl(ctx, "wait", "-n", "default", "--for="+condition, "--timeout=120s", "foo/"+example); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// show prints the example's objects, where the daemon answers, and what to do
-// next.
+// show prints the example's objects, the daemon's address, and what to try next.
 func (r *runner) show(ctx context.Context) error {
 	objects, err := r.kubectl(ctx, "get", "-n", "default", "-o", "wide", "foo/"+example, "deployment/"+example)
 	if err != nil {
@@ -46,12 +50,12 @@ Try next, in another terminal, after the export above:
   kubectl -n default get foo %[1]s --watch
   kubectl -n default delete foo %[1]s
 
-Ctrl-C stops. What follows is the daemon's log.
+Ctrl-C stops everything. The daemon's log follows.
 `, example, r.daemon.url, r.admin)
 	return nil
 }
 
-// farewell says what is left when all has been stopped.
+// farewell prints what remains after everything has stopped.
 func (r *runner) farewell() {
 	if r.local != nil || !r.installed {
 		r.screen.line("Stopped; nothing is left behind")
@@ -62,13 +66,13 @@ func (r *runner) farewell() {
 		kubectl = r.kubectlPath
 	}
 	kubectl += " --kubeconfig=" + r.admin
-	r.screen.line("Stopped; the cluster still holds what was installed. To remove it, every Foo and Icecream included:")
-	for _, what := range []string{"-f " + exampleFile, "-k manifests/rbac", "-k manifests/crds"} {
+	r.screen.line("Stopped. The CRDs, RBAC and the example are still installed. To remove them and every Foo and Icecream:")
+	for _, what := range []string{"-f " + exampleFile, "-k manifests/rbac", "-k manifests/cluster"} {
 		r.screen.text("  %s delete --ignore-not-found %s", kubectl, what)
 	}
 }
 
-// kubectl runs kubectl as admin.
+// kubectl runs kubectl as the cluster admin.
 func (r *runner) kubectl(ctx context.Context, args ...string) (stdout string, err error) {
 	return cluster.Kubectl(ctx, r.kubectlPath, r.admin, r.dir, args...)
 }

@@ -1,12 +1,12 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command run is `make run`: it builds the daemon and the kubectl plugin, runs the daemon on a local cluster
-// made for it, or on an existing one, applies the example Foo and shows what
-// became of it. It stays until Ctrl-C.
+// Command run implements `make run`. It builds the daemon and the kubectl plugin, runs the
+// daemon on a new local cluster or an existing one, applies the example Foo and prints the
+// result. It runs until Ctrl-C.
 //
-// The daemon runs as the ServiceAccount and under the RBAC rules that the
-// manifests give it, never as an admin.
+// The daemon runs as the ServiceAccount from the manifests, with their RBAC rules, never as an
+// admin.
 package main
 
 import (
@@ -27,15 +27,15 @@ import (
 const usage = `Usage: go run ./hack/run [--cluster=KUBECONFIG]
 
 Builds the daemon, starts a local cluster of three Nodes, installs CRDs and RBAC,
-runs the daemon and applies the example Foo. Ctrl-C ends all and leaves nothing
-behind.
+runs the daemon and applies the example Foo. Ctrl-C stops everything and leaves
+nothing behind.
 
 `
 
 func main() {
 	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
-	kubeconfig := flags.String("cluster", "", "use the existing cluster of this admin `KUBECONFIG` instead of a local one;\n"+
-		"CRDs, namespace, RBAC and the example stay installed at the end")
+	kubeconfig := flags.String("cluster", "", "run on the existing cluster of this admin `KUBECONFIG` instead of a local one;\n"+
+		"CRDs, namespace, RBAC and the example stay installed")
 	flags.Usage = func() { fmt.Print(usage, flags.FlagUsages()) }
 	err := flags.Parse(os.Args[1:])
 	if errors.Is(err, pflag.ErrHelp) {
@@ -50,8 +50,8 @@ func main() {
 	}
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// From the first signal on, signals have their default effect again: a
-	// second one ends this process, whose watchdogs then clear up the hard way.
+	// After the first signal, signals have their default effect again: a second one kills this
+	// process, and its watchdogs clean up.
 	context.AfterFunc(ctx, stop)
 	if err := run(ctx, os.Stdout, *kubeconfig); err != nil {
 		fmt.Fprintf(os.Stderr, "\nerror: %v\n", err)
@@ -59,8 +59,8 @@ func main() {
 	}
 }
 
-// run does what the command promises, on the cluster of an admin's kubeconfig
-// or, if that is empty, on a local one. To be asked to stop is no failure.
+// run runs the command on the cluster of an admin's kubeconfig or, if that is empty, on a
+// local one. Being asked to stop is not an error.
 func run(ctx context.Context, out io.Writer, kubeconfig string) error {
 	root, err := cluster.RepositoryRoot()
 	if err != nil {
@@ -72,7 +72,7 @@ func run(ctx context.Context, out io.Writer, kubeconfig string) error {
 		err = r.wait(ctx)
 	}
 	if ctx.Err() != nil {
-		r.screen.line("Stopping; a second Ctrl-C does it the hard way")
+		r.screen.line("Stopping (press Ctrl-C again to kill everything)")
 		err = nil
 	}
 	if stopErr := r.stop(); stopErr != nil {
@@ -82,13 +82,13 @@ func run(ctx context.Context, out io.Writer, kubeconfig string) error {
 	return err
 }
 
-// screen is what the person who runs the command looks at.
+// screen is the user's terminal.
 type screen struct {
 	out   io.Writer
 	start time.Time
 }
 
-// line prints one step, with the time since the start in front.
+// line prints one step, after the time since the start.
 func (s screen) line(format string, args ...any) {
 	fmt.Fprintf(s.out, "%6.1fs  %s\n", time.Since(s.start).Seconds(), fmt.Sprintf(format, args...))
 }

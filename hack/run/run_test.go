@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// output collects what is printed and tells when a text has appeared.
+// output records what is printed, and closes appeared once it contains until.
 type output struct {
 	mu       sync.Mutex
 	text     strings.Builder
@@ -44,27 +44,27 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// runStatus runs the status command that is printed as it stands there.
+// runStatus runs the printed status command verbatim.
 func runStatus(t *testing.T, printed string) {
 	t.Helper()
 	line := regexp.MustCompile(`(?m)^  (bin/kubectl-scm status .*)$`).FindStringSubmatch(printed)
 	if line == nil {
-		t.Error("no status command is printed")
+		t.Error("no status command in the output")
 		return
 	}
 	status := exec.CommandContext(t.Context(), "sh", "-c", line[1])
 	status.Dir = filepath.Join("..", "..")
-	if answer, err := status.CombinedOutput(); err != nil || !strings.HasPrefix(string(answer), "default/"+example+", by foo-controller, which is Running\n") {
+	if answer, err := status.CombinedOutput(); err != nil || !strings.HasPrefix(string(answer), "default/"+example+": foo-controller is Running\n") {
 		t.Errorf("%s: %v\n%s", line[1], err, answer)
 	}
 }
 
-// TestRun does what a person does with `make run`, Ctrl-C included.
+// TestRun does what a user does with `make run`, including Ctrl-C.
 func TestRun(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	out := newOutput("Ctrl-C stops")
+	out := newOutput("Ctrl-C stops everything")
 	done := make(chan error, 1)
 	go func() { done <- run(ctx, out, "") }()
 
@@ -72,7 +72,7 @@ func TestRun(t *testing.T) {
 	case <-out.appeared:
 		runStatus(t, out.String())
 	case err := <-done:
-		t.Fatalf("ended: %v", err)
+		t.Fatalf("run ended early: %v", err)
 	case <-time.After(15 * time.Minute): // the daemon may have to be compiled first
 		t.Error("timed out")
 	}
@@ -90,11 +90,11 @@ func TestRun(t *testing.T) {
 		"nothing is left behind",
 	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the output does not hold %q", want)
+			t.Errorf("the output does not contain %q", want)
 		}
 	}
 	if strings.Contains(text, "eyJ") {
-		t.Error("the output holds a token")
+		t.Error("the output contains a token")
 	}
 	left, err := os.ReadDir(os.Getenv("TMPDIR"))
 	if err != nil || len(left) > 0 {

@@ -20,8 +20,7 @@ import (
 const (
 	nodes = 3
 
-	// daemonName is the name of the daemon's program, namespace and
-	// ServiceAccount.
+	// daemonName is the name of the daemon's program, namespace and ServiceAccount.
 	daemonName = "sample-controller-manager"
 	// pluginName is the name of the kubectl plugin's program.
 	pluginName = "kubectl-scm"
@@ -31,8 +30,7 @@ const (
 	example = "example-foo"
 )
 
-// runner is one run of the command, from the first step to the last. What up
-// has made so far, stop takes down.
+// runner is one run of the command. stop takes down what up has started so far.
 type runner struct {
 	root   string
 	screen screen
@@ -44,14 +42,14 @@ type runner struct {
 	kubectlPath string
 	daemon      *daemon
 
-	installed bool // whether anything was, even if install failed
+	installed bool // whether installation began, even if it failed
 }
 
-// up brings the example Foo to life and says what can be done with it.
+// up starts everything, waits until the example Foo is Ready and prints what to try next.
 func (r *runner) up(ctx context.Context, kubeconfig string) error {
-	// The control plane comes first: the daemon consists of a part of the same code, which
-	// is then compiled already.
-	var programs []string // all of a control plane
+	// The control plane is built first: it shares most of the daemon's code, which is then
+	// already compiled.
+	var programs []string // empty: all programs of a control plane
 	if kubeconfig != "" {
 		programs = []string{"kubectl"}
 	}
@@ -60,7 +58,7 @@ func (r *runner) up(ctx context.Context, kubeconfig string) error {
 		return err
 	}
 	r.kubectlPath = paths["kubectl"]
-	r.screen.line("Building the daemon; the first time usually takes a minute")
+	r.screen.line("Building the daemon (takes about a minute the first time)")
 	if err := r.build(ctx); err != nil {
 		return err
 	}
@@ -96,7 +94,7 @@ func (r *runner) up(ctx context.Context, kubeconfig string) error {
 	})
 }
 
-// wait returns when the context or the daemon ends.
+// wait returns when ctx or the daemon ends.
 func (r *runner) wait(ctx context.Context) error {
 	return r.daemon.during(ctx, func(ctx context.Context) error {
 		<-ctx.Done()
@@ -104,7 +102,7 @@ func (r *runner) wait(ctx context.Context) error {
 	})
 }
 
-// stop ends what up has started, last first, and waits for it.
+// stop stops what up has started, in reverse order, and waits for it.
 func (r *runner) stop() error {
 	var errs []error
 	if r.daemon != nil {
@@ -148,7 +146,7 @@ func (r *runner) connect(ctx context.Context, kubeconfig string) error {
 		r.screen.line("Using the cluster at %s", server)
 		return nil
 	}
-	r.screen.line("Starting a cluster: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, %d Nodes by kwok", nodes)
+	r.screen.line("Starting a cluster: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok with %d Nodes", nodes)
 	local, err := cluster.Start(ctx, cluster.Options{Nodes: nodes, Progress: r.screen.out})
 	if err != nil {
 		return err

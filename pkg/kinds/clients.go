@@ -1,8 +1,8 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kinds has the clients and informers of Foos and Icecreams, and of what is between
-// them and their Pods, for the controllers that share them.
+// Package kinds has the clients and informers that the controllers share: those of Foos and
+// Icecreams, and of the Deployments, ReplicaSets and Pods below them.
 package kinds
 
 import (
@@ -19,13 +19,13 @@ import (
 	"samplecontroller.io/controller-manager/tolerant"
 )
 
-// FooClient returns the client of Foos. To it, a Foo that cannot be decoded is a placeholder:
-// see package tolerant.
+// FooClient returns the client of Foos. It returns a placeholder for a Foo that cannot be
+// decoded: see package tolerant.
 func FooClient(config *restclient.Config) (samplev1alpha1client.FoosGetter, error) {
 	return clientOf(config, samplev1alpha1.SchemeGroupVersion, samplev1alpha1client.New)
 }
 
-// IcecreamClient returns the client of Icecreams, as [FooClient] does that of Foos.
+// IcecreamClient is like [FooClient] for Icecreams.
 func IcecreamClient(config *restclient.Config) (icecreamv1alpha1client.IcecreamsGetter, error) {
 	return clientOf(config, icecreamv1alpha1.SchemeGroupVersion, icecreamv1alpha1client.New)
 }
@@ -33,7 +33,7 @@ func IcecreamClient(config *restclient.Config) (icecreamv1alpha1client.Icecreams
 func clientOf[C any](config *restclient.Config, version schema.GroupVersion, newClient func(restclient.Interface) C) (client C, err error) {
 	rest, err := tolerant.RESTClientFor(config, version, samplescheme.Scheme)
 	if err != nil {
-		return client, fmt.Errorf("making the client of %v: %w", version, err)
+		return client, fmt.Errorf("creating client for %v: %w", version, err)
 	}
 	return newClient(rest), nil
 }

@@ -45,12 +45,12 @@ func Icecreams(c *controller.Context) (cache.TypedSharedIndexInformer[*icecreamv
 		informers.WithTransform(trim)), nil
 }
 
-// Deployments returns the informer of Deployments. The cache has little of them: see
+// Deployments returns the informer of Deployments. It caches only parts of them: see
 // [workload.Trim].
 func Deployments(c *controller.Context) (cache.TypedSharedIndexInformer[*appsv1.Deployment], error) {
 	client, err := appsv1client.NewForConfig(c.ReadConfig())
 	if err != nil {
-		return nil, fmt.Errorf("making the client of Deployments: %w", err)
+		return nil, fmt.Errorf("creating client for Deployments: %w", err)
 	}
 	return deployments(c.Informers(), client.Deployments(c.Namespace()), c.StatusGroups()), nil
 }
@@ -69,7 +69,7 @@ func trimDeployment(groups sets.Set[string]) cache.TransformFunc {
 	}
 }
 
-// Chain returns the informers of what is between an object and its Pods.
+// Chain returns the informers of the Deployments, ReplicaSets and Pods below an object.
 func Chain(c *controller.Context) (ownership.Informers, error) {
 	deployments, err := Deployments(c)
 	if err != nil {
@@ -77,11 +77,11 @@ func Chain(c *controller.Context) (ownership.Informers, error) {
 	}
 	pods, err := corev1client.NewForConfig(c.ReadConfig())
 	if err != nil {
-		return ownership.Informers{}, fmt.Errorf("making the client of Pods: %w", err)
+		return ownership.Informers{}, fmt.Errorf("creating client for Pods: %w", err)
 	}
 	replicaSets, err := metadata.NewForConfig(c.ReadConfig())
 	if err != nil {
-		return ownership.Informers{}, fmt.Errorf("making the client of ReplicaSets: %w", err)
+		return ownership.Informers{}, fmt.Errorf("creating client for ReplicaSets: %w", err)
 	}
 	return chain(c.Informers(), pods.Pods(c.Namespace()), replicaSets.Resource(replicaSetResource).Namespace(c.Namespace()), deployments), nil
 }
@@ -99,7 +99,7 @@ func chain(handle *informers.Factory, pods corev1client.PodInterface, replicaSet
 	}
 }
 
-// trim drops what no controller reads and takes the most room.
+// trim removes large parts that no controller reads.
 func trim(obj any) (any, error) {
 	if object, ok := obj.(metav1.Object); ok {
 		object.SetManagedFields(nil)

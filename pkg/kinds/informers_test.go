@@ -26,8 +26,8 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
 )
 
-// Deployments of the kinds that the program serves are cached with what their controllers
-// compare.
+// The cache has the compared fields only for Deployments of the kinds that the program runs
+// controllers for.
 func TestDeploymentsOfServedKindsAreCached(t *testing.T) {
 	deployment := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", ResourceVersion: "1", OwnerReferences: []metav1.OwnerReference{{APIVersion: "sundaes.example.com/v1", Kind: "Sundae", Controller: ptr.To(true)}}},
@@ -50,7 +50,7 @@ func TestDeploymentsOfServedKindsAreCached(t *testing.T) {
 				defer handle.Shutdown()
 				synctest.Wait()
 				if diff := cmp.Diff([]any{test.want}, informer.GetStore().List()); diff != "" {
-					t.Errorf("in the cache (-want +got):\n%s", diff)
+					t.Errorf("unexpected cache content (-want +got):\n%s", diff)
 				}
 			})
 		})
@@ -74,7 +74,7 @@ func TestPodsAndReplicaSetsAreSelectedAndTrimmed(t *testing.T) {
 		metadata := metadatafake.NewSimpleMetadataClient(scheme, &metav1.PartialObjectMetadata{
 			TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "ReplicaSet"}, ObjectMeta: owned("Deployment"),
 		})
-		// The fakes' watches mind no selector, so what they are asked for is looked at.
+		// The watches of the fakes ignore selectors, so the requests are checked.
 		var mutex sync.Mutex
 		asked := map[string]string{}
 		for _, fake := range []*clienttesting.Fake{&kube.Fake, &metadata.Fake} {
@@ -101,11 +101,11 @@ func TestPodsAndReplicaSetsAreSelectedAndTrimmed(t *testing.T) {
 
 		for _, store := range []interface{ ListKeys() []string }{chain.Pods.GetStore(), chain.ReplicaSets.GetStore()} {
 			if diff := cmp.Diff([]string{"default/web-1"}, store.ListKeys()); diff != "" {
-				t.Fatalf("in the cache (-want +got):\n%s", diff)
+				t.Fatalf("unexpected cache content (-want +got):\n%s", diff)
 			}
 		}
 		if record, ok := chain.Pods.GetStore().List()[0].(*podrecord.Record); !ok || record.Node() != "node-1" {
-			t.Errorf("of the Pod is held a %T, want its record", chain.Pods.GetStore().List()[0])
+			t.Errorf("the cache has a %T, want the Pod's record", chain.Pods.GetStore().List()[0])
 		}
 		ofReplicaSet, err := podrecord.ControlledBy(chain.Pods.GetTypedIndexer(), "default", "uid-ReplicaSet")
 		if err != nil || len(ofReplicaSet) != 1 {
@@ -123,7 +123,7 @@ func TestPodsAndReplicaSetsAreSelectedAndTrimmed(t *testing.T) {
 		if diff := cmp.Diff(map[string]string{
 			"list pods": "controller", "watch pods": "controller",
 			"list replicasets": "controller", "watch replicasets": "controller",
-			"list deployments": "", "watch deployments": "", // those of others matter, too
+			"list deployments": "", "watch deployments": "", // foreign ones matter, too
 		}, asked); diff != "" {
 			t.Errorf("label selectors (-want +got):\n%s", diff)
 		}

@@ -22,19 +22,19 @@ import (
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
 )
 
-// BenchmarkMemory reports what a cached object takes of the live heap, with the indexes
-// that every informer has, as B/object:
+// BenchmarkMemory reports the live heap per cached object, with the indexes that every
+// informer has, as B/object:
 //
 //	go test -run '^$' -bench Memory -benchtime 1x ./pkg/kinds
 //
-// The objects are as an API server has returned those of manifests/examples. Of Pods
-// and ReplicaSets tell the benchmarks of pkg/podrecord and pkg/ownership.
+// The objects are those of manifests/examples as an API server returned them. For Pods and
+// ReplicaSets see the benchmarks of pkg/podrecord and pkg/ownership.
 func BenchmarkMemory(b *testing.B) {
 	deployments := trimDeployment(sets.New(samplev1alpha1.GroupName))
 	b.Run("foo", func(b *testing.B) { benchmarkMemory(b, "foo", trim, func(*samplev1alpha1.Foo) {}) })
 	b.Run("icecream", func(b *testing.B) { benchmarkMemory(b, "icecream", trim, func(*icecreamv1alpha1.Icecream) {}) })
 	b.Run("deployment", func(b *testing.B) { benchmarkMemory(b, "deployment", deployments, func(*appsv1.Deployment) {}) })
-	b.Run("deployment of others", func(b *testing.B) {
+	b.Run("foreign deployment", func(b *testing.B) {
 		benchmarkMemory(b, "deployment", deployments, func(d *appsv1.Deployment) {
 			d.OwnerReferences, d.Spec.Selector.MatchLabels = nil, map[string]string{"app": "other"}
 		})
@@ -75,10 +75,10 @@ func benchmarkMemory[T any, P interface {
 	}
 }
 
-// liveHeap returns how many bytes are reachable.
+// liveHeap returns the number of reachable bytes.
 func liveHeap() int64 {
 	runtime.GC()
-	runtime.GC() // what the first has found is swept
+	runtime.GC() // sweeps what the first one found
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)

@@ -16,12 +16,12 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
-// WorkloadOptions returns the options of a controller that keeps Deployments for the objects
-// of a resource.
+// WorkloadOptions returns the options of a controller that manages Deployments for the
+// objects of a resource.
 func WorkloadOptions[T workload.Object](c *controller.Context, resource schema.GroupResource, objects cache.TypedSharedIndexInformer[T]) (workload.Options[T], error) {
 	client, err := appsv1client.NewForConfig(c.ClientConfig())
 	if err != nil {
-		return workload.Options[T]{}, fmt.Errorf("making the client of Deployments: %w", err)
+		return workload.Options[T]{}, fmt.Errorf("creating client for Deployments: %w", err)
 	}
 	deployments, err := Deployments(c)
 	if err != nil {
@@ -37,11 +37,14 @@ func WorkloadOptions[T workload.Object](c *controller.Context, resource schema.G
 		Writes:      c.Writes(),
 		Consistency: c.ConsistencyStore(resource),
 		Recorder:    c.Recorder(),
-		Loop:        c.LoopOptions(),
+		CountStates: func(states []controller.State, stateOf func(any) controller.State) {
+			c.CountObjects(resource, objects, states, stateOf)
+		},
+		Loop: c.LoopOptions(),
 	}, nil
 }
 
-// ChainRules are the permissions that [Chain] needs beside those for Deployments.
+// ChainRules returns the permissions that [Chain] needs, except those for Deployments.
 func ChainRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{"apps"}, Resources: []string{"replicasets"}, Verbs: []string{"list", "watch"}},

@@ -15,21 +15,21 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// BenchmarkMemory reports what a cached ReplicaSet takes of the live heap, indexes
-// included, as B/replicaset:
+// BenchmarkMemory reports the live heap per cached ReplicaSet, with its indexes, as
+// B/replicaset:
 //
 //	go test -run '^$' -bench Memory -benchtime 1x ./pkg/ownership
 //
-// They come from protobuf bytes, as in production. A Deployment has ten of them, as
-// after ten rollouts, or one.
+// They are decoded from protobuf, as in production. A Deployment has one of them, or ten,
+// as after ten rollouts.
 func BenchmarkMemory(b *testing.B) {
 	const replicaSets = 20_000
 	for _, test := range []struct {
 		name  string
-		ofOne int // of one Deployment
+		ofOne int // per Deployment
 	}{
 		{"after ten rollouts", 10},
-		{"after one", 1},
+		{"after one rollout", 1},
 	} {
 		b.Run(test.name, func(b *testing.B) {
 			encoded := encodedReplicaSets(b, replicaSets, test.ofOne)
@@ -57,7 +57,7 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// newIndexer returns that of the informer, with the chain's index.
+// newIndexer returns the informer's indexer, with the chain's index.
 func newIndexer(b *testing.B) cache.Indexer {
 	informers := idleInformers()
 	if _, err := NewChain(informers); err != nil {
@@ -66,7 +66,7 @@ func newIndexer(b *testing.B) cache.Indexer {
 	return informers.ReplicaSets.GetIndexer()
 }
 
-// liveHeap returns how many bytes are reachable.
+// liveHeap returns the number of reachable bytes.
 func liveHeap() int64 {
 	for range 3 {
 		runtime.GC()

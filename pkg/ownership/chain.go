@@ -16,23 +16,23 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
 )
 
-// Chain is the chain of ownership between objects and their Pods, as the caches have
-// it. It may be used by several goroutines.
+// Chain is the cached chain of ownership between objects and their Pods. It is safe for
+// concurrent use.
 type Chain struct {
 	pods        cache.TypedIndexer[*podrecord.Record]
 	replicaSets cache.TypedIndexer[*metav1.PartialObjectMetadata]
 	deployments cache.TypedIndexer[*appsv1.Deployment]
 }
 
-// Informers are those that a chain is read from.
+// Informers are the informers that a [Chain] reads.
 type Informers struct {
 	Pods        cache.TypedSharedIndexInformer[*podrecord.Record]
 	ReplicaSets cache.TypedSharedIndexInformer[*metav1.PartialObjectMetadata]
 	Deployments cache.TypedSharedIndexInformer[*appsv1.Deployment]
 }
 
-// NewChain returns the chain of the informers. It adds indexes to them, so it must
-// be called before they are started.
+// NewChain returns the chain of the informers. It adds indexes to them, so call it before
+// they are started.
 func NewChain(i Informers) (*Chain, error) {
 	if err := Index(i.ReplicaSets); err != nil {
 		return nil, fmt.Errorf("ReplicaSets: %w", err)
@@ -43,9 +43,9 @@ func NewChain(i Informers) (*Chain, error) {
 	return &Chain{i.Pods.GetTypedIndexer(), i.ReplicaSets.GetTypedIndexer(), i.Deployments.GetTypedIndexer()}, nil
 }
 
-// PodsOf returns the Pods of the object with the given UID, in no order. It takes as
-// long as there are Deployments, ReplicaSets and Pods of that object, and
-// for each of the ReplicaSets the few Pods that [podrecord.ControlledBy] passes over.
+// PodsOf returns the Pods of the object with the given UID, in no order. Its cost grows
+// with the number of Deployments, ReplicaSets and Pods of that object, plus the few Pods
+// per ReplicaSet that [podrecord.ControlledBy] filters out.
 func (c *Chain) PodsOf(namespace string, uid types.UID) ([]*podrecord.Record, error) {
 	deployments, err := Owned(c.deployments, namespace, uid)
 	if err != nil {
@@ -68,8 +68,8 @@ func (c *Chain) PodsOf(namespace string, uid types.UID) ([]*podrecord.Record, er
 	return pods, nil
 }
 
-// PodsWatched tells whether [Chain.PodsOf] has all Pods of the object with the given UID.
-// It does not if the object owns a Deployment whose Pods are not watched.
+// PodsWatched reports whether [Chain.PodsOf] returns all Pods of the object with the given
+// UID. It does not if the object owns a Deployment whose Pods are not watched.
 func (c *Chain) PodsWatched(namespace string, uid types.UID) (bool, error) {
 	deployments, err := Owned(c.deployments, namespace, uid)
 	if err != nil {
@@ -78,8 +78,8 @@ func (c *Chain) PodsWatched(namespace string, uid types.UID) (bool, error) {
 	return !slices.ContainsFunc(deployments, func(d *appsv1.Deployment) bool { return !PodsWatched(d) }), nil
 }
 
-// PodsWatched tells whether the Pods of a Deployment are watched: all have the label that
-// [podrecord.Selector] selects if the Deployment selects them by it, too.
+// PodsWatched reports whether the Pods of a Deployment are watched. They are if its
+// selector has the label that [podrecord.Selector] selects.
 func PodsWatched(d *appsv1.Deployment) bool {
 	if d.Spec.Selector == nil {
 		return false
@@ -88,15 +88,15 @@ func PodsWatched(d *appsv1.Deployment) bool {
 	return ok
 }
 
-// HasPod reports whether the Pod with this UID exists, whoever owns it: the cache has the
-// Pods that [podrecord.Selector] selects.
+// HasPod reports whether the Pod with this UID is cached, whoever owns it. The cache has
+// the Pods that [podrecord.Selector] selects.
 func (c *Chain) HasPod(namespace, name string, uid types.UID) bool {
 	pod, ok := get(c.pods, namespace, name)
 	return ok && pod.UID() == uid
 }
 
-// DeploymentOf returns the Deployment of the Pod, nil if it has none. It takes the same
-// time however many objects there are.
+// DeploymentOf returns the Deployment of the Pod, nil if there is none. It takes constant
+// time.
 func (c *Chain) DeploymentOf(pod *podrecord.Record) *appsv1.Deployment {
 	owner := pod.Controller()
 	rs, ok := get(c.replicaSets, pod.GetNamespace(), owner.Name)
@@ -106,8 +106,8 @@ func (c *Chain) DeploymentOf(pod *podrecord.Record) *appsv1.Deployment {
 	return c.deploymentOfReplicaSet(rs)
 }
 
-// OfPod returns a function that returns the keys of the objects of the given kind that
-// a Pod is there for: one, or none.
+// OfPod returns a function that returns the key of the object of the given kind at the end
+// of a Pod's owner chain, if there is one.
 func (c *Chain) OfPod(kind schema.GroupVersionKind) func(*podrecord.Record) []cache.ObjectName {
 	return func(pod *podrecord.Record) []cache.ObjectName {
 		if d := c.DeploymentOf(pod); d != nil {
@@ -139,21 +139,20 @@ func (c *Chain) deploymentOfReplicaSet(rs *metav1.PartialObjectMetadata) *appsv1
 	return d
 }
 
-// OwnerKeys returns the key of the object of the given kind that the object's controller
-// owner reference names, if it names one.
+// OwnerKeys returns the key of the object's controller owner if that is of the given kind.
 func OwnerKeys(kind schema.GroupVersionKind, obj metav1.Object) []cache.ObjectName {
 	owner := metav1.GetControllerOfNoCopy(obj)
 	if owner == nil || owner.Kind != kind.Kind {
 		return nil
 	}
-	// Parsed, not put together: this is done for each event of a Pod.
+	// Parsing is cheaper than formatting, and this runs for each event of a Pod.
 	if version, err := schema.ParseGroupVersion(owner.APIVersion); err != nil || version != kind.GroupVersion() {
 		return nil
 	}
 	return []cache.ObjectName{cache.NewObjectName(obj.GetNamespace(), owner.Name)}
 }
 
-// get returns an object of a cache whose keys are as by [cache.MetaNamespaceKeyFunc].
+// get returns an object of a cache with [cache.MetaNamespaceKeyFunc] keys.
 func get[T cache.Object](objects cache.TypedIndexer[T], namespace, name string) (T, bool) {
 	obj, exists, err := objects.GetByKey(namespace + "/" + name)
 	if err != nil || !exists {

@@ -16,7 +16,7 @@ import (
 )
 
 func TestPodsOf(t *testing.T) {
-	// Each case has these, and more.
+	// Each case adds to these.
 	web := []any{
 		deployment("web", byIcecream("example")),
 		replicaSet("web-1", by("Deployment", "web")),
@@ -26,47 +26,47 @@ func TestPodsOf(t *testing.T) {
 		more []any
 		want []string
 	}{
-		"one":                                    {nil, []string{"web-1-a"}},
-		"several":                                {[]any{pod("web-1-b", by("ReplicaSet", "web-1"))}, []string{"web-1-a", "web-1-b"}},
-		"of nobody":                              {[]any{pod("same-labels")}, []string{"web-1-a"}},
-		"of the object itself":                   {[]any{pod("bare", byIcecream("example"))}, []string{"web-1-a"}},
-		"of an owner that is not its controller": {[]any{pod("adopted", notController(by("ReplicaSet", "web-1")))}, []string{"web-1-a"}},
-		"of a ReplicaSet of that name that was before": {
+		"one":                              {nil, []string{"web-1-a"}},
+		"several":                          {[]any{pod("web-1-b", by("ReplicaSet", "web-1"))}, []string{"web-1-a", "web-1-b"}},
+		"no owner":                         {[]any{pod("same-labels")}, []string{"web-1-a"}},
+		"owned by the object directly":     {[]any{pod("bare", byIcecream("example"))}, []string{"web-1-a"}},
+		"owner that is not the controller": {[]any{pod("adopted", notController(by("ReplicaSet", "web-1")))}, []string{"web-1-a"}},
+		"an earlier ReplicaSet of the same name": {
 			[]any{pod("late", withUID(by("ReplicaSet", "web-1"), "uid-before"))},
 			[]string{"web-1-a"},
 		},
-		"of a ReplicaSet that is not there": {[]any{pod("orphan", by("ReplicaSet", "web-9"))}, []string{"web-1-a"}},
-		"of a ReplicaSet of nobody": {
+		"ReplicaSet not cached": {[]any{pod("orphan", by("ReplicaSet", "web-9"))}, []string{"web-1-a"}},
+		"ReplicaSet without an owner": {
 			[]any{replicaSet("loose"), pod("loose-a", by("ReplicaSet", "loose"))},
 			[]string{"web-1-a"},
 		},
-		"of a ReplicaSet of a Deployment of that name that was before": {
+		"an earlier Deployment of the same name": {
 			[]any{replicaSet("before", withUID(by("Deployment", "web"), "uid-before")), pod("before-a", by("ReplicaSet", "before"))},
 			[]string{"web-1-a"},
 		},
-		"of a ReplicaSet that the Deployment does not control": {
+		"ReplicaSet not controlled by the Deployment": {
 			[]any{replicaSet("lent", notController(by("Deployment", "web"))), pod("lent-a", by("ReplicaSet", "lent"))},
 			[]string{"web-1-a"},
 		},
-		"of an older rollout": {
+		"an older rollout": {
 			[]any{replicaSet("web-0", by("Deployment", "web")), pod("web-0-a", by("ReplicaSet", "web-0"))},
 			[]string{"web-0-a", "web-1-a"},
 		},
-		"of a former Deployment": {
+		"a former Deployment": {
 			[]any{deployment("former", byIcecream("example")), replicaSet("former-1", by("Deployment", "former")), pod("former-1-a", by("ReplicaSet", "former-1"))},
 			[]string{"former-1-a", "web-1-a"},
 		},
-		"of a Deployment of an object of that name that was before": {
+		"an earlier object of the same name": {
 			[]any{deployment("other", withUID(byIcecream("example"), "uid-before")), replicaSet("other-1", by("Deployment", "other")), pod("other-1-a", by("ReplicaSet", "other-1"))},
 			[]string{"web-1-a"},
 		},
-		// An owner reference holds within a namespace only: these are forged.
+		// Owner references are only valid within a namespace: these are forged.
 		"in another namespace": {[]any{podElsewhere("web-1-b", by("ReplicaSet", "web-1"))}, []string{"web-1-a"}},
-		"of a ReplicaSet of another namespace": {
+		"ReplicaSet in another namespace": {
 			[]any{elsewhere(replicaSet("far", by("Deployment", "web"))), pod("far-a", by("ReplicaSet", "far"))},
 			[]string{"web-1-a"},
 		},
-		"of a Deployment of another namespace": {
+		"Deployment in another namespace": {
 			[]any{elsewhere(deployment("far", byIcecream("example"))), replicaSet("far-1", by("Deployment", "far")), pod("far-1-a", by("ReplicaSet", "far-1"))},
 			[]string{"web-1-a"},
 		},
@@ -95,10 +95,10 @@ func TestHasPod(t *testing.T) {
 		namespace, pod, uid string
 		want                bool
 	}{
-		"the Pod":                  {"default", "orphan", "uid-orphan", true},
-		"one before it":            {"default", "orphan", "uid-before", false},
-		"another":                  {"default", "other", "uid-orphan", false},
-		"one in another namespace": {"other", "orphan", "uid-orphan", false},
+		"the Pod":                         {"default", "orphan", "uid-orphan", true},
+		"an earlier Pod of the same name": {"default", "orphan", "uid-before", false},
+		"another":                         {"default", "other", "uid-orphan", false},
+		"in another namespace":            {"other", "orphan", "uid-orphan", false},
 	} {
 		if got := c.HasPod(test.namespace, test.pod, types.UID(test.uid)); got != test.want {
 			t.Errorf("%s: HasPod() = %v, want %v", name, got, test.want)
@@ -106,7 +106,7 @@ func TestHasPod(t *testing.T) {
 	}
 }
 
-func TestWhoseAPodIs(t *testing.T) {
+func TestOwnerOfPod(t *testing.T) {
 	web := []any{deployment("web", byIcecream("example")), replicaSet("web-1", by("Deployment", "web"))}
 	example := []cache.ObjectName{{Namespace: "default", Name: "example"}}
 	of := by("ReplicaSet", "web-1")
@@ -115,17 +115,17 @@ func TestWhoseAPodIs(t *testing.T) {
 		pod    *podrecord.Record
 		want   []cache.ObjectName
 	}{
-		"an Icecream's":                     {web, pod("a", of), example},
-		"nobody's":                          {web, pod("a"), nil},
-		"an owner's that is no controller":  {web, pod("a", notController(of)), nil},
-		"a former ReplicaSet's":             {web, pod("a", withUID(of, "uid-before")), nil},
-		"in another namespace":              {web, podElsewhere("a", of), nil},
-		"its ReplicaSet is not there":       {web[:1], pod("a", of), nil},
-		"its ReplicaSet is nobody's":        {[]any{web[0], replicaSet("web-1")}, pod("a", of), nil},
-		"its Deployment is not there":       {web[1:], pod("a", of), nil},
-		"its Deployment is another":         {[]any{web[0], replicaSet("web-1", withUID(by("Deployment", "web"), "uid-before"))}, pod("a", of), nil},
-		"its Deployment is nobody's":        {[]any{deployment("web"), web[1]}, pod("a", of), nil},
-		"its Deployment is of another kind": {[]any{deployment("web", by("Icecream", "example")), web[1]}, pod("a", of), nil},
+		"an Icecream's":               {web, pod("a", of), example},
+		"no owner":                    {web, pod("a"), nil},
+		"owner is not the controller": {web, pod("a", notController(of)), nil},
+		"an earlier ReplicaSet":       {web, pod("a", withUID(of, "uid-before")), nil},
+		"in another namespace":        {web, podElsewhere("a", of), nil},
+		"ReplicaSet not cached":       {web[:1], pod("a", of), nil},
+		"ReplicaSet without an owner": {[]any{web[0], replicaSet("web-1")}, pod("a", of), nil},
+		"Deployment not cached":       {web[1:], pod("a", of), nil},
+		"an earlier Deployment":       {[]any{web[0], replicaSet("web-1", withUID(by("Deployment", "web"), "uid-before"))}, pod("a", of), nil},
+		"Deployment without an owner": {[]any{deployment("web"), web[1]}, pod("a", of), nil},
+		"owner of another kind":       {[]any{deployment("web", by("Icecream", "example")), web[1]}, pod("a", of), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCaches(t, test.cached...)
@@ -136,18 +136,18 @@ func TestWhoseAPodIs(t *testing.T) {
 	}
 }
 
-func TestWhoseAReplicaSetIs(t *testing.T) {
+func TestOwnerOfReplicaSet(t *testing.T) {
 	web := deployment("web", byIcecream("example"))
 	of := by("Deployment", "web")
 	for name, test := range map[string]struct {
 		replicaSet *metav1.PartialObjectMetadata
 		want       []cache.ObjectName
 	}{
-		"an Icecream's":               {replicaSet("web-1", of), []cache.ObjectName{{Namespace: "default", Name: "example"}}},
-		"nobody's":                    {replicaSet("web-1"), nil},
-		"a former Deployment's":       {replicaSet("web-1", withUID(of, "uid-before")), nil},
-		"its Deployment is not there": {replicaSet("web-1", by("Deployment", "web-9")), nil},
-		"in another namespace":        {elsewhere(replicaSet("web-1", of)), nil},
+		"an Icecream's":         {replicaSet("web-1", of), []cache.ObjectName{{Namespace: "default", Name: "example"}}},
+		"no owner":              {replicaSet("web-1"), nil},
+		"an earlier Deployment": {replicaSet("web-1", withUID(of, "uid-before")), nil},
+		"Deployment not cached": {replicaSet("web-1", by("Deployment", "web-9")), nil},
+		"in another namespace":  {elsewhere(replicaSet("web-1", of)), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, newCaches(t, web).OfReplicaSet(icecream)(test.replicaSet)); diff != "" {
@@ -157,7 +157,7 @@ func TestWhoseAReplicaSetIs(t *testing.T) {
 	}
 }
 
-func TestParent(t *testing.T) {
+func TestOwnerKeys(t *testing.T) {
 	of := byIcecream("example")
 	anotherVersion, anotherGroup, anotherKind := of, of, of
 	anotherVersion.APIVersion = "controller.nicoleh.io/v1"
@@ -167,17 +167,17 @@ func TestParent(t *testing.T) {
 		owners []metav1.OwnerReference
 		want   []cache.ObjectName
 	}{
-		"of the kind":             {[]metav1.OwnerReference{of}, []cache.ObjectName{{Namespace: "default", Name: "example"}}},
-		"of the kind, among more": {[]metav1.OwnerReference{notController(byIcecream("other")), of}, []cache.ObjectName{{Namespace: "default", Name: "example"}}},
-		"none":                    {nil, nil},
-		"not the controller":      {[]metav1.OwnerReference{notController(of)}, nil},
-		"of another kind":         {[]metav1.OwnerReference{anotherKind}, nil},
-		"of another group":        {[]metav1.OwnerReference{anotherGroup}, nil},
-		"of another version":      {[]metav1.OwnerReference{anotherVersion}, nil},
+		"of the kind":               {[]metav1.OwnerReference{of}, []cache.ObjectName{{Namespace: "default", Name: "example"}}},
+		"of the kind, among others": {[]metav1.OwnerReference{notController(byIcecream("other")), of}, []cache.ObjectName{{Namespace: "default", Name: "example"}}},
+		"none":                      {nil, nil},
+		"not the controller":        {[]metav1.OwnerReference{notController(of)}, nil},
+		"of another kind":           {[]metav1.OwnerReference{anotherKind}, nil},
+		"of another group":          {[]metav1.OwnerReference{anotherGroup}, nil},
+		"of another version":        {[]metav1.OwnerReference{anotherVersion}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, OwnerKeys(icecream, deployment("web", test.owners...))); diff != "" {
-				t.Errorf("unexpected parent (-want +got):\n%s", diff)
+				t.Errorf("unexpected owner keys (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -194,7 +194,7 @@ func TestSeveralControllersShareTheIndexes(t *testing.T) {
 	}
 	for name, chain := range map[string]*Chain{"first": c.Chain, "second": second} {
 		if pods, err := chain.PodsOf("default", "uid-example"); err != nil || len(pods) != 1 {
-			t.Errorf("the %s finds Pods %v, %v, want one", name, pods, err)
+			t.Errorf("%s: Pods %v, %v, want one", name, pods, err)
 		}
 	}
 }

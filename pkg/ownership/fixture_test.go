@@ -19,7 +19,7 @@ import (
 
 var icecream = schema.GroupVersionKind{Group: "controller.nicoleh.io", Version: "v1alpha1", Kind: "Icecream"}
 
-// caches are those of a chain whose informers do not run: the test fills them.
+// caches are the caches of a chain, filled by the test. The informers do not run.
 type caches struct {
 	*testing.T
 	Informers
@@ -40,7 +40,7 @@ func newCaches(t *testing.T, objects ...any) caches {
 	return c
 }
 
-// idleInformers returns informers that do not run: they have nothing to read.
+// idleInformers returns informers that do not run.
 func idleInformers() Informers {
 	return Informers{
 		Pods:        cache.NewTypedSharedIndexInformer[*podrecord.Record](cache.NewSharedIndexInformer(&cache.ListWatch{}, &corev1.Pod{}, 0, podrecord.Indexers())),
@@ -63,8 +63,7 @@ func (c caches) add(object any) {
 	}
 }
 
-// metadataOf returns the metadata of an object whose UID is "uid-" and its name, owned
-// by the given references.
+// metadataOf returns the metadata of an object with UID "uid-<name>" and the given owners.
 func metadataOf(name string, owners []metav1.OwnerReference) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: "default", Name: name, UID: types.UID("uid-" + name), ResourceVersion: "1",
@@ -94,13 +93,13 @@ func byIcecream(name string) metav1.OwnerReference {
 	return owner
 }
 
-// notController returns the reference of one that is an owner, but not the controller.
+// notController returns the reference as that of an owner that is not the controller.
 func notController(owner metav1.OwnerReference) metav1.OwnerReference {
 	owner.Controller = nil
 	return owner
 }
 
-// withUID returns the reference to another of the same name.
+// withUID returns the reference to another object of the same name.
 func withUID(owner metav1.OwnerReference, uid types.UID) metav1.OwnerReference {
 	owner.UID = uid
 	return owner

@@ -14,18 +14,18 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
 )
 
-// byController is the index of objects by a hash of the UID of their controller: as for
-// Pods, an entry of an index is dear, and here most controllers own one object.
+// byController indexes objects by a hash of their controller's UID. The entries of an index
+// are expensive, as for Pods, and most controllers own just one of these objects.
 const byController = "controller-uid-hash"
 
-// Object is what is owned.
+// Object is an object with a controller owner.
 type Object interface {
 	comparable
 	metav1.Object
 }
 
-// Index indexes the informer's objects by their controller, for [Owned]. It must be
-// called before the informer is started; it may be called again.
+// Index indexes the informer's objects by their controller, for [Owned]. It must be called
+// before the informer is started. It is idempotent.
 func Index[T Object](informer cache.TypedSharedIndexInformer[T]) error {
 	if _, exists := informer.GetIndexer().GetIndexers()[byController]; exists {
 		return nil
@@ -42,9 +42,9 @@ func Index[T Object](informer cache.TypedSharedIndexInformer[T]) error {
 	return nil
 }
 
-// Owned returns the objects of an [Index]ed informer in a namespace whose controller
-// has the UID. One in another namespace would be somebody's forgery. It passes over one in
-// 2,048 of all other objects.
+// Owned returns the objects in a namespace whose controller has the UID, from an [Index]ed
+// informer. An owner reference in another namespace would be forged. Owned filters out
+// about one in 2,048 of all other objects.
 func Owned[T Object](objects cache.TypedIndexer[T], namespace string, uid types.UID) ([]T, error) {
 	all, err := objects.ByTypedIndex(byController, podrecord.HashOf(uid))
 	if err != nil {

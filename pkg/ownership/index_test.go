@@ -10,7 +10,7 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
 )
 
-func TestWhatIsOwnedIsFoundAmongThoseOfTheSameHash(t *testing.T) {
+func TestOwnedWithHashCollisions(t *testing.T) {
 	const deployments = 3 * podrecord.Hashes
 	c := newCaches(t)
 	for i := range deployments {
@@ -21,13 +21,13 @@ func TestWhatIsOwnedIsFoundAmongThoseOfTheSameHash(t *testing.T) {
 		owner := by("Deployment", fmt.Sprintf("web-%d", i))
 		found, err := Owned(c.replicaSets, "default", owner.UID)
 		if want := owner.Name + "-1"; err != nil || len(found) != 1 || found[0].Name != want {
-			t.Fatalf("of Deployment %s are %v, %v, want %s", owner.Name, found, err, want)
+			t.Fatalf("owned by Deployment %s: %v, %v, want %s", owner.Name, found, err, want)
 		}
 		if found, err := Owned(c.replicaSets, "another", owner.UID); err != nil || len(found) > 0 {
-			t.Fatalf("in another namespace are %v, %v", found, err)
+			t.Fatalf("in another namespace: %v, %v", found, err)
 		}
 	}
 	if entries := c.replicaSets.ListIndexFuncValues(byController); len(entries) > podrecord.Hashes || len(entries) < podrecord.Hashes/2 {
-		t.Errorf("the index has %d entries, want %d or some fewer", len(entries), podrecord.Hashes)
+		t.Errorf("the index has %d entries, want %d or slightly fewer", len(entries), podrecord.Hashes)
 	}
 }

@@ -5,9 +5,9 @@ package ownership
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// TrimReplicaSet is the transform of the informer of ReplicaSets, which reads their
-// metadata and selects as that of Pods does: a ReplicaSet has the labels of its Pods. It
-// leaves of each no more than its identity and its controller.
+// TrimReplicaSet is the transform of the informer of ReplicaSets, which reads only their
+// metadata. That informer uses the same selector as that of Pods, since a ReplicaSet has
+// the labels of its Pods. TrimReplicaSet keeps only the identity and the controller.
 func TrimReplicaSet(obj any) (any, error) {
 	whole, ok := obj.(*metav1.PartialObjectMetadata)
 	if !ok {

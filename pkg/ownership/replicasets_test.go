@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-func TestAReplicaSetIsTrimmedToItsIdentityAndItsController(t *testing.T) {
+func TestReplicaSetIsTrimmedToIdentityAndController(t *testing.T) {
 	stored := replicaSet("web-1", notController(by("Node", "by-the-way")), by("Deployment", "web"))
 	stored.TypeMeta = metav1.TypeMeta{APIVersion: "apps/v1", Kind: "ReplicaSet"}
 	stored.Annotations = map[string]string{"deployment.kubernetes.io/revision": "1"}
@@ -32,7 +32,7 @@ func TestAReplicaSetIsTrimmedToItsIdentityAndItsController(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(once, twice); diff != "" {
-		t.Errorf("trimmed twice it is another:\n%s", diff)
+		t.Errorf("trimming twice changes it:\n%s", diff)
 	}
 	tombstone := cache.DeletedFinalStateUnknown{Key: "default/web-1"}
 	if got, err := TrimReplicaSet(tombstone); err != nil || got != any(tombstone) {

@@ -15,12 +15,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// memoryCases are the Pods whose memory is measured: with as many others of their
-// ReplicaSet, or alone; with nothing to say, or with the longest of messages, of which no
-// two are alike.
+// memoryCases are the measured Pods: with others of the same ReplicaSet or alone, and
+// without a problem or with the longest messages, all different.
 var memoryCases = []struct {
 	name      string
-	podsOfOne int // of one ReplicaSet
+	podsOfOne int // Pods per ReplicaSet
 	change    func(*corev1.Pod)
 }{
 	{"healthy", 20, func(*corev1.Pod) {}},
@@ -29,8 +28,7 @@ var memoryCases = []struct {
 	{"crashing, alone", 1, crash},
 }
 
-// BenchmarkMemory reports what a cached Pod takes of the live heap, indexes included,
-// as B/pod:
+// BenchmarkMemory reports the live heap per cached Pod, with its indexes, as B/pod:
 //
 //	go test -run '^$' -bench Memory -benchtime 1x ./pkg/podrecord
 func BenchmarkMemory(b *testing.B) {
@@ -43,7 +41,7 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-func TestAPodTakesAtMost700Bytes(t *testing.T) {
+func TestPodTakesAtMost700Bytes(t *testing.T) {
 	for _, test := range memoryCases {
 		t.Run(test.name, func(t *testing.T) {
 			if got := memoryOfOne(t, test.podsOfOne, test.change); got > 700 {
@@ -53,8 +51,8 @@ func TestAPodTakesAtMost700Bytes(t *testing.T) {
 	}
 }
 
-// BenchmarkRead measures what it takes to find the only Pod of a ReplicaSet among so many
-// others, which are as alone:
+// BenchmarkRead measures a lookup of the only Pod of a ReplicaSet among this many others
+// with one Pod each:
 //
 //	go test -run '^$' -bench Read ./pkg/podrecord
 func BenchmarkRead(b *testing.B) {
@@ -72,9 +70,9 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// memoryOfOne returns the bytes of live heap for each of many Pods. They come from protobuf
-// bytes, as in production: none shares a string with another, and of what is not kept
-// nothing must stay behind.
+// memoryOfOne returns the live heap in bytes per Pod, for many Pods. They are decoded from
+// protobuf, as in production, so that they share no strings. Nothing of the dropped parts
+// may stay on the heap.
 func memoryOfOne(tb testing.TB, podsOfOne int, change func(*corev1.Pod)) float64 {
 	const pods = 20_000
 	encoded := encodedPods(tb, pods, podsOfOne, change)
@@ -87,7 +85,7 @@ func memoryOfOne(tb testing.TB, podsOfOne int, change func(*corev1.Pod)) float64
 	return float64(taken) / pods
 }
 
-// liveHeap returns how many bytes are reachable. What was interned is let go by one
+// liveHeap returns the number of reachable bytes. Interned values are released by one
 // collection and swept by the next.
 func liveHeap() int64 {
 	for range 3 {

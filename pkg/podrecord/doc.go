@@ -1,10 +1,10 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podrecord holds what the controllers need to know of Pods, and little
-// more: a cache of whole Pods would be thirty times as large.
+// Package podrecord caches the few facts about Pods that the controllers need. A cache of
+// whole Pods would be thirty times as large.
 //
-// A [Record] is what is left of a Pod. An informer of Pods holds them that is given the
-// [Selector], [Indexers] and [Transform]. Whom a Pod is there for is told by package
-// ownership.
+// A [Record] has the facts about one Pod. An informer of Pods holds records if it has the
+// [Selector], [Indexers] and [Transform]. Package ownership finds the object that a Pod
+// belongs to.
 package podrecord

@@ -16,8 +16,7 @@ var (
 	placed  = created.Add(3 * time.Second)
 )
 
-// newPod returns a Pod of a ReplicaSet that runs and is ready, changed by the given
-// functions.
+// newPod returns a running and ready Pod of a ReplicaSet, modified by the given functions.
 func newPod(changes ...func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -50,7 +49,7 @@ func inPhase(phase corev1.PodPhase) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) { pod.Status.Phase = phase }
 }
 
-// saying has the Pod itself say why it is as it is.
+// saying sets the reason and message of the Pod's status.
 func saying(reason, message string) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) { pod.Status.Reason, pod.Status.Message = reason, message }
 }
@@ -73,7 +72,7 @@ func onNode(name string) func(*corev1.Pod) {
 
 func deleted(pod *corev1.Pod) { pod.DeletionTimestamp = &metav1.Time{Time: placed} }
 
-// unplaced has no node take the Pod, for the given reason.
+// unplaced makes the Pod unscheduled for the given reason.
 func unplaced(reason, message string) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		pod.Spec.NodeName = ""

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// FuzzRecord makes a record of whatever Pod a client may decode.
+// FuzzRecord makes records of arbitrary Pods that a client can decode.
 func FuzzRecord(f *testing.F) {
 	for _, pod := range []string{
 		`{"apiVersion":"v1","kind":"Pod"}`,
@@ -38,19 +38,19 @@ func FuzzRecord(f *testing.F) {
 			t.Errorf("New changed the Pod (-before +after):\n%s", diff)
 		}
 		if again, err := Transform(r); err != nil || again != any(r) || !r.Same(New(pod)) || !r.Same(r.DeepCopyObject().(*Record)) {
-			t.Errorf("Transform(record) = %v, %v, want the record itself, and one made again to be the same", again, err)
+			t.Errorf("Transform(record) = %v, %v, want the record itself, and a second record that is the same", again, err)
 		}
 		var owner types.UID
 		if o := metav1.GetControllerOf(pod); o != nil {
 			owner = o.UID
 		}
 		if r.UID() != pod.UID || r.Controller().UID != owner || r.GetName() != pod.Name || r.GetNamespace() != pod.Namespace || r.Node() != pod.Spec.NodeName {
-			t.Errorf("record %+v of another Pod than %q", r, pod.UID)
+			t.Errorf("record %+v, want Pod %q", r, pod.UID)
 		}
 		if r.Restarts() < 0 {
 			t.Errorf("%d restarts", r.Restarts())
 		}
-		// JSON has no time beyond the year 9999, and a zero one is null.
+		// JSON supports no year after 9999, and the zero time is null.
 		if placed := r.Placed(); pod.Spec.NodeName != "" && (placed.UTC().Year() > 9999 || placed.Before(time.Time{}) || placed.IsZero() != pod.CreationTimestamp.IsZero() && placed.IsZero()) {
 			t.Errorf("placed at %v", placed)
 		}

@@ -11,18 +11,18 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// byController is the index of records by a hash of the UID of their [Controller].
+// byController indexes records by a hash of the UID of their [Controller].
 const byController = "controller-uid-hash"
 
-// Hashes is how many different hashes there are. An entry of a client-go index takes 300
-// bytes for its first Pod, nearly as much as the Pod itself. So ReplicaSets with a Pod
-// each share entries, which take 600 kB at most all together. The price is that who reads
-// an entry looks at Pods of others: one in so many as there are hashes.
+// Hashes is the number of different hashes. An index entry in client-go takes 300 bytes for
+// its first Pod, nearly as much as the Pod itself. So ReplicaSets share entries, which take
+// at most 600 kB in total. In return, a lookup must filter out the Pods of others: one in
+// Hashes of all Pods.
 const Hashes = 2048
 
 var seed = maphash.MakeSeed()
 
-// HashOf returns what stands for a UID in an index whose entries are shared.
+// HashOf returns the key of a UID in an index with shared entries.
 func HashOf[T ~string](uid T) string {
 	return string(rune(maphash.String(seed, string(uid)) % Hashes))
 }
@@ -35,8 +35,8 @@ func controllerHash(obj any) ([]string, error) {
 }
 
 // ControlledBy returns the records in a namespace whose controller has the UID, in no
-// order. One in another namespace would be somebody's forgery. It passes over one in
-// 2,048 of all other records.
+// order. An owner reference in another namespace would be forged. ControlledBy filters out
+// about one in 2,048 of all other records.
 func ControlledBy(pods cache.TypedIndexer[*Record], namespace string, uid types.UID) ([]*Record, error) {
 	packed := pack(uid)
 	found, err := pods.ByTypedIndex(byController, HashOf(packed))

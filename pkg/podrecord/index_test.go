@@ -13,12 +13,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// newTypedIndexer returns that of an informer which does not run.
+// newTypedIndexer returns the indexer of an informer that does not run.
 func newTypedIndexer() cache.TypedIndexer[*Record] {
 	return cache.NewTypedSharedIndexInformer[*Record](cache.NewSharedIndexInformer(&cache.ListWatch{}, &corev1.Pod{}, 0, Indexers())).GetTypedIndexer()
 }
 
-// fillWithLonePods adds Pods that have a ReplicaSet each, and returns the UIDs of those.
+// fillWithLonePods adds Pods with a ReplicaSet each, and returns the UIDs of the
+// ReplicaSets.
 func fillWithLonePods(tb testing.TB, indexer cache.Indexer, pods int) []types.UID {
 	tb.Helper()
 	var owners []types.UID
@@ -35,18 +36,18 @@ func fillWithLonePods(tb testing.TB, indexer cache.Indexer, pods int) []types.UI
 	return owners
 }
 
-func TestPodsAreFoundAmongThoseOfTheSameHash(t *testing.T) {
+func TestControlledByWithHashCollisions(t *testing.T) {
 	const pods = 5 * Hashes
 	indexer := newTypedIndexer()
 	for i, owner := range fillWithLonePods(t, indexer, pods) {
 		found, err := ControlledBy(indexer, "default", owner)
 		if want := fmt.Sprintf("web-%d", i); err != nil || len(found) != 1 || found[0].GetName() != want {
-			t.Fatalf("of ReplicaSet %s are %v, %v, want %s", owner, found, err, want)
+			t.Fatalf("Pods of ReplicaSet %s: %v, %v, want %s", owner, found, err, want)
 		}
 	}
 	entries := indexer.ListIndexFuncValues(byController)
 	if len(entries) > Hashes || len(entries) < Hashes/2 {
-		t.Errorf("the index has %d entries, want %d or some fewer", len(entries), Hashes)
+		t.Errorf("the index has %d entries, want %d or slightly fewer", len(entries), Hashes)
 	}
 	for _, entry := range entries {
 		keys, err := indexer.IndexKeys(byController, entry)
@@ -54,7 +55,7 @@ func TestPodsAreFoundAmongThoseOfTheSameHash(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(keys) > 10*pods/Hashes {
-			t.Errorf("an entry has %d Pods, while there are %d for each", len(keys), pods/Hashes)
+			t.Errorf("an entry has %d Pods, the average is %d", len(keys), pods/Hashes)
 		}
 	}
 }
@@ -72,7 +73,7 @@ func TestControlledBy(t *testing.T) {
 	check := func(uid types.UID, want int) {
 		t.Helper()
 		if found, err := ControlledBy(indexer, "default", uid); err != nil || len(found) != want {
-			t.Errorf("of %q are %v, %v, want %d", uid, found, err, want)
+			t.Errorf("Pods of %q: %v, %v, want %d", uid, found, err, want)
 		}
 	}
 	orphan := func(pod *corev1.Pod) { pod.OwnerReferences = nil }
@@ -80,7 +81,7 @@ func TestControlledBy(t *testing.T) {
 	add("b")
 	add("c", func(pod *corev1.Pod) { pod.OwnerReferences[1].UID = "uid-rs2" })
 	add("forged", func(pod *corev1.Pod) { pod.Namespace = "elsewhere" })
-	add("of nobody", orphan)
+	add("no owner", orphan)
 	check("uid-rs", 2)
 	check("uid-rs2", 1)
 	check("uid-rs3", 0)

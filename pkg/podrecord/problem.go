@@ -12,43 +12,42 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Problem is what is wrong with a Pod.
+// Problem is the problem of a Pod.
 type Problem struct {
-	// Severity orders problems: the highest is the worst, [None] is no problem.
+	// Severity orders problems: the highest is the worst. [None] means no problem.
 	Severity Severity
-	// Reason in one word, as the kubelet or the scheduler gives it.
+	// Reason is the reason that the kubelet or the scheduler reports.
 	Reason string
-	// Message for a person, cut to what a status may hold.
+	// Message is a human-readable description, cut to the limit of the status.
 	Message string
 }
 
-// Severity says how bad a problem is.
+// Severity is how bad a problem is.
 type Severity uint8
 
 // The severities, from the least to the worst.
 const (
 	// None: there is no problem.
 	None Severity = iota
-	// Unplaced: no node takes the Pod.
+	// Unplaced: no node fits the Pod.
 	Unplaced
-	// Unknown: the node does not say what became of the Pod.
+	// Unknown: the node does not report the state of the Pod.
 	Unknown
-	// Waiting: a container cannot be started, or not be kept running.
+	// Waiting: a container cannot be started or keeps crashing.
 	Waiting
-	// Failed: the Pod has ended in failure.
+	// Failed: the Pod has failed.
 	Failed
 )
 
-// What a status holds at most, by its schema. A binding may name a node at any length.
+// Limits in the schema of the status. The node name in a binding may have any length.
 const (
 	maxNode    = 253
 	maxReason  = 64
 	maxMessage = 256
 )
 
-// problemOf returns what is wrong with the Pod. That a container is being created
-// or is not yet ready is not wrong, and one that is being deleted has no problem
-// that would last.
+// problemOf returns the problem of the Pod. A container that is being created or is not yet
+// ready is not a problem. A Pod that is being deleted has none, since it would not last.
 func problemOf(pod *corev1.Pod) Problem {
 	if pod.DeletionTimestamp != nil {
 		return Problem{}
@@ -78,13 +77,13 @@ func problemOf(pod *corev1.Pod) Problem {
 	return Problem{}
 }
 
-// isStarting tells whether a container waits for nothing but its turn.
+// isStarting reports whether a waiting container is just starting.
 func isStarting(reason string) bool {
 	return reason == "" || reason == "ContainerCreating" || reason == "PodInitializing"
 }
 
-// failure returns why the Pod has failed: what it says of itself, else what its
-// first container does that has failed.
+// failure returns why the Pod has failed: the reason of the Pod, else that of its first
+// failed container.
 func failure(pod *corev1.Pod) (reason, message string) {
 	reason, message = pod.Status.Reason, pod.Status.Message
 	for _, containers := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
@@ -104,7 +103,7 @@ func newProblem(severity Severity, reason, message string) Problem {
 	return Problem{Severity: severity, Reason: cut(reason, maxReason), Message: cut(message, maxMessage)}
 }
 
-// cut returns as much of s as has at most so many characters.
+// cut returns s cut to most characters.
 func cut(s string, most int) string {
 	s = strings.ToValidUTF8(s, "")
 	if utf8.RuneCountInString(s) <= most {

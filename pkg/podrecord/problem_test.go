@@ -23,23 +23,23 @@ func TestProblem(t *testing.T) {
 		change func(*corev1.Pod)
 		want   Problem
 	}{
-		"none":                                   {func(*corev1.Pod) {}, Problem{}},
-		"merely not ready":                       {withConditions(), Problem{}},
-		"pending, not looked at":                 {all(onNode(""), inPhase(corev1.PodPending), withConditions()), Problem{}},
-		"is being created":                       {withContainers(waiting("ContainerCreating", "")), Problem{}},
-		"waits for its init containers":          {withContainers(waiting("PodInitializing", "")), Problem{}},
-		"waits without a reason":                 {withContainers(waiting("", "soon")), Problem{}},
-		"succeeded":                              {all(inPhase(corev1.PodSucceeded), withContainers(terminated(0, "Completed", ""))), Problem{}},
-		"succeeded, and a container of it waits": {all(inPhase(corev1.PodSucceeded), withContainers(crashing)), Problem{}},
+		"none":                                {func(*corev1.Pod) {}, Problem{}},
+		"merely not ready":                    {withConditions(), Problem{}},
+		"pending, not yet scheduled":          {all(onNode(""), inPhase(corev1.PodPending), withConditions()), Problem{}},
+		"is being created":                    {withContainers(waiting("ContainerCreating", "")), Problem{}},
+		"waits for its init containers":       {withContainers(waiting("PodInitializing", "")), Problem{}},
+		"waits without a reason":              {withContainers(waiting("", "soon")), Problem{}},
+		"succeeded":                           {all(inPhase(corev1.PodSucceeded), withContainers(terminated(0, "Completed", ""))), Problem{}},
+		"succeeded, with a waiting container": {all(inPhase(corev1.PodSucceeded), withContainers(crashing)), Problem{}},
 
-		"unschedulable":                     {unplaced("Unschedulable", "0/3 nodes are available"), Problem{Unplaced, "Unschedulable", "0/3 nodes are available"}},
-		"gated":                             {unplaced("SchedulingGated", "Scheduling is blocked"), Problem{Unplaced, "SchedulingGated", "Scheduling is blocked"}},
-		"unplaced for no reason":            {unplaced("", ""), Problem{Unplaced, "Unschedulable", ""}},
-		"a condition false that is another": {withConditions(corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "ContainersNotReady"}), Problem{}},
+		"unschedulable":           {unplaced("Unschedulable", "0/3 nodes are available"), Problem{Unplaced, "Unschedulable", "0/3 nodes are available"}},
+		"gated":                   {unplaced("SchedulingGated", "Scheduling is blocked"), Problem{Unplaced, "SchedulingGated", "Scheduling is blocked"}},
+		"unplaced for no reason":  {unplaced("", ""), Problem{Unplaced, "Unschedulable", ""}},
+		"another False condition": {withConditions(corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "ContainersNotReady"}), Problem{}},
 
-		"unknown":               {inPhase(corev1.PodUnknown), Problem{Unknown, "Unknown", ""}},
-		"unknown, and says why": {all(inPhase(corev1.PodUnknown), saying("NodeLost", "node is unresponsive")), Problem{Unknown, "NodeLost", "node is unresponsive"}},
-		"in no phase":           {inPhase(""), Problem{}}, // the kubelet has not yet looked at it
+		"unknown":                {inPhase(corev1.PodUnknown), Problem{Unknown, "Unknown", ""}},
+		"unknown, with a reason": {all(inPhase(corev1.PodUnknown), saying("NodeLost", "node is unresponsive")), Problem{Unknown, "NodeLost", "node is unresponsive"}},
+		"in no phase":            {inPhase(""), Problem{}}, // the kubelet has not seen it yet
 
 		"crashes":                  {withContainers(crashing), Problem{Waiting, "CrashLoopBackOff", "back-off 10s restarting failed container"}},
 		"second container crashes": {withContainers(restarted(0), crashing), Problem{Waiting, "CrashLoopBackOff", "back-off 10s restarting failed container"}},
@@ -54,25 +54,25 @@ func TestProblem(t *testing.T) {
 		"waiting is worse than unknown":  {all(inPhase(corev1.PodUnknown), withContainers(crashing)), Problem{Waiting, crashing.State.Waiting.Reason, crashing.State.Waiting.Message}},
 		"waiting is worse than unplaced": {all(unplaced("Unschedulable", ""), withContainers(crashing)), Problem{Waiting, crashing.State.Waiting.Reason, crashing.State.Waiting.Message}},
 
-		"evicted":                     {all(inPhase(corev1.PodFailed), saying("Evicted", "low on memory"), withContainers(terminated(137, "Error", "killed"))), Problem{Failed, "Evicted", "low on memory"}},
-		"failed and says nothing":     {all(inPhase(corev1.PodFailed), withContainers()), Problem{Failed, "Failed", ""}},
-		"failed with a message alone": {all(inPhase(corev1.PodFailed), saying("", "gone"), withContainers()), Problem{Failed, "Failed", "gone"}},
-		"exited":                      {all(inPhase(corev1.PodFailed), withContainers(terminated(3, "", ""))), Problem{Failed, "Error", `container "ended" exited with code 3`}},
-		"out of memory":               {all(inPhase(corev1.PodFailed), withContainers(terminated(137, "OOMKilled", ""))), Problem{Failed, "OOMKilled", `container "ended" exited with code 137`}},
-		"says why it exited":          {all(inPhase(corev1.PodFailed), withContainers(terminated(1, "Error", "no configuration"))), Problem{Failed, "Error", "no configuration"}},
-		"the first that has failed": {
+		"evicted":                    {all(inPhase(corev1.PodFailed), saying("Evicted", "low on memory"), withContainers(terminated(137, "Error", "killed"))), Problem{Failed, "Evicted", "low on memory"}},
+		"failed without a reason":    {all(inPhase(corev1.PodFailed), withContainers()), Problem{Failed, "Failed", ""}},
+		"failed with only a message": {all(inPhase(corev1.PodFailed), saying("", "gone"), withContainers()), Problem{Failed, "Failed", "gone"}},
+		"exited":                     {all(inPhase(corev1.PodFailed), withContainers(terminated(3, "", ""))), Problem{Failed, "Error", `container "ended" exited with code 3`}},
+		"out of memory":              {all(inPhase(corev1.PodFailed), withContainers(terminated(137, "OOMKilled", ""))), Problem{Failed, "OOMKilled", `container "ended" exited with code 137`}},
+		"exited with a message":      {all(inPhase(corev1.PodFailed), withContainers(terminated(1, "Error", "no configuration"))), Problem{Failed, "Error", "no configuration"}},
+		"the first failed container": {
 			all(inPhase(corev1.PodFailed), withContainers(terminated(0, "Completed", "fine"), terminated(1, "First", ""), terminated(2, "Second", ""))),
 			Problem{Failed, "First", `container "ended" exited with code 1`},
 		},
-		"an init container has failed": {
+		"failed init container": {
 			all(inPhase(corev1.PodFailed), withInitContainers(terminated(1, "Init", "")), withContainers(waiting("PodInitializing", ""))),
 			Problem{Failed, "Init", `container "ended" exited with code 1`},
 		},
 		"failed is worse than waiting": {all(inPhase(corev1.PodFailed), withContainers(crashing)), Problem{Failed, "Failed", ""}},
 
-		"crashes while it is deleted":       {all(withContainers(crashing), deleted), Problem{}},
-		"has failed while it is deleted":    {all(inPhase(corev1.PodFailed), deleted), Problem{}},
-		"unschedulable while it is deleted": {all(unplaced("Unschedulable", ""), deleted), Problem{}},
+		"crashing, in deletion":      {all(withContainers(crashing), deleted), Problem{}},
+		"failed, in deletion":        {all(inPhase(corev1.PodFailed), deleted), Problem{}},
+		"unschedulable, in deletion": {all(unplaced("Unschedulable", ""), deleted), Problem{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := New(newPod(test.change)).Problem(); got != test.want {
@@ -82,7 +82,7 @@ func TestProblem(t *testing.T) {
 	}
 }
 
-func TestAProblemIsCutToWhatAStatusHolds(t *testing.T) {
+func TestProblemIsCutToStatusLimits(t *testing.T) {
 	for name, test := range map[string]struct{ reason, message, wantReason, wantMessage string }{
 		"fits":               {strings.Repeat("r", 64), strings.Repeat("m", 256), strings.Repeat("r", 64), strings.Repeat("m", 256)},
 		"too long":           {strings.Repeat("r", 65), strings.Repeat("m", 257), strings.Repeat("r", 61) + "...", strings.Repeat("m", 253) + "..."},

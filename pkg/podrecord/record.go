@@ -17,20 +17,20 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Record is what is kept of a Pod. It is never changed once it was made.
+// Record has the cached facts about a Pod. It is immutable.
 //
-// It is an object as far as an informer needs one: its metadata is its name,
+// It implements as much of an object as an informer needs: its metadata are name,
 // namespace, UID and resourceVersion.
 type Record struct {
 	facts
 	resourceVersion uint64 // 0 if there is none
 }
 
-// facts are what two records of one Pod are compared by. What many Pods have in common
-// is kept once for all of them; what is wrong is not, as most messages name their Pod.
+// facts has all of a record except the resourceVersion, so that records can be compared.
+// Strings that many Pods share are stored once. Messages are not shared, because most
+// contain the name of their Pod.
 //
-// With them, a record has the 128 bytes that the allocator gives it: the next would
-// be 144.
+// A Record has 128 bytes, which is a size class of the allocator. The next one is 144.
 type facts struct {
 	name           string
 	uid            packedUID
@@ -47,14 +47,14 @@ type facts struct {
 	ready          bool
 }
 
-// Controller is the object that a Pod's controller owner reference names: a
-// ReplicaSet, if the Pod is one of a Deployment. The zero one is none.
+// Controller is the owner in a Pod's controller owner reference: a ReplicaSet for the Pods
+// of a Deployment. The zero value means none.
 type Controller struct {
 	Name string
 	UID  types.UID
 }
 
-// New returns the record of a Pod, which it does not change.
+// New returns the record of a Pod. It does not modify the Pod.
 func New(pod *corev1.Pod) *Record {
 	problem := problemOf(pod)
 	r := &Record{facts: facts{
@@ -68,16 +68,17 @@ func New(pod *corev1.Pod) *Record {
 		severity:  problem.Severity,
 		phase:     phaseOf(pod.Status.Phase),
 	}}
-	// An API server's are numbers, of which none is 0: see [resourceversion.CompareResourceVersion].
+	// API servers use numbers, never 0: see [resourceversion.CompareResourceVersion].
 	r.resourceVersion, _ = strconv.ParseUint(pod.ResourceVersion, 10, 64)
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 		r.controllerName, r.controllerUID = owner.Name, pack(owner.UID)
-		if strings.HasPrefix(pod.Name, owner.Name) { // as a ReplicaSet names its Pods: one string does for both
+		if strings.HasPrefix(pod.Name, owner.Name) { // ReplicaSets name their Pods so; this shares the string
 			r.controllerName = pod.Name[:len(owner.Name)]
 		}
 	}
 	if pod.Spec.NodeName != "" {
-		// Who binds a Pod by its spec passes the scheduler by, and its condition.
+		// A Pod that is created with a node name bypasses the scheduler and has no such
+		// condition.
 		r.placed = pod.CreationTimestamp.Unix()
 	}
 	for i := range pod.Status.Conditions {
@@ -91,8 +92,8 @@ func New(pod *corev1.Pod) *Record {
 	return r
 }
 
-// Transform is the transform of an informer of Pods: it makes records of them and
-// lets everything else through, records too.
+// Transform is the transform of an informer of Pods. It turns Pods into records and passes
+// everything else through, including records.
 func Transform(obj any) (any, error) {
 	if pod, ok := obj.(*corev1.Pod); ok {
 		return New(pod), nil
@@ -106,7 +107,7 @@ func (r *Record) GetName() string { return r.name }
 // GetNamespace returns the namespace of the Pod.
 func (r *Record) GetNamespace() string { return r.namespace.Value() }
 
-// GetResourceVersion returns the version of the Pod that the record was made from.
+// GetResourceVersion returns the resourceVersion of the Pod that the record was made from.
 func (r *Record) GetResourceVersion() string {
 	if r.resourceVersion == 0 {
 		return ""
@@ -117,47 +118,48 @@ func (r *Record) GetResourceVersion() string {
 // UID returns the UID of the Pod.
 func (r *Record) UID() types.UID { return r.uid.unpack() }
 
-// Controller returns what the Pod's controller owner reference names.
+// Controller returns the owner in the Pod's controller owner reference.
 func (r *Record) Controller() Controller {
 	return Controller{r.controllerName, r.controllerUID.unpack()}
 }
 
-// Node returns the name of the node that the Pod was placed on, "" if it was not yet.
+// Node returns the name of the Pod's node, "" if it is not placed yet.
 func (r *Record) Node() string { return r.node.Value() }
 
-// Placed returns when the Pod was placed on its node, to the second.
+// Placed returns when the Pod was placed on its node, with a resolution of one second.
 func (r *Record) Placed() time.Time { return time.Unix(r.placed, 0) }
 
-// Ready tells whether the Pod is ready.
+// Ready reports whether the Pod is ready.
 func (r *Record) Ready() bool { return r.ready }
 
 // Phase returns the phase of the Pod, [corev1.PodUnknown] if it reports none.
 func (r *Record) Phase() corev1.PodPhase { return phases[r.phase] }
 
-// Restarts returns how often the containers of the Pod were restarted, all together.
+// Restarts returns the sum of the restart counts of the Pod's containers.
 func (r *Record) Restarts() int32 { return r.restarts }
 
-// Problem returns what is wrong with the Pod, the zero Problem if nothing is.
+// Problem returns the problem of the Pod, the zero Problem if there is none.
 func (r *Record) Problem() Problem {
 	return Problem{Severity: r.severity, Reason: r.reason.Value(), Message: r.message}
 }
 
-// Same tells whether two records say the same.
+// Same reports whether two records have the same facts.
 func (r *Record) Same(other *Record) bool {
 	return r.facts == other.facts
 }
 
-// SamePlace tells whether two records are of one Pod of one owner at one place.
+// SamePlace reports whether two records have the same Pod, owner, node and time of
+// placement.
 func (r *Record) SamePlace(other *Record) bool {
 	return r.uid == other.uid && r.controllerUID == other.controllerUID && r.node == other.node && r.placed == other.placed
 }
 
-// GetObjectMeta returns the metadata that is kept. To change it changes nothing.
+// GetObjectMeta returns a copy of the cached metadata.
 func (r *Record) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{Name: r.name, Namespace: r.namespace.Value(), UID: r.UID(), ResourceVersion: r.GetResourceVersion()}
 }
 
-// GetObjectKind returns that of a Pod.
+// GetObjectKind returns the kind Pod.
 func (r *Record) GetObjectKind() schema.ObjectKind {
 	return &metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
 }
@@ -171,7 +173,7 @@ func (r *Record) DeepCopyObject() runtime.Object {
 // phase is an index into phases.
 type phase uint8
 
-// phases begins with what an unknown one is.
+// phases begins with the phase that stands for unknown ones.
 var phases = [...]corev1.PodPhase{corev1.PodUnknown, corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed}
 
 func phaseOf(reported corev1.PodPhase) phase {
@@ -183,7 +185,8 @@ func phaseOf(reported corev1.PodPhase) phase {
 	return 0
 }
 
-// restartsOf adds up, to what a record can hold, what the kubelet says: whatever that is.
+// restartsOf returns the sum of the reported restart counts, limited to int32. Negative
+// counts are ignored.
 func restartsOf(pod *corev1.Pod) int32 {
 	var restarts int64
 	for _, containers := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {

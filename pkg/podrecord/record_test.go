@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// content is all that a record says.
+// content is everything that a record returns.
 type content struct {
 	Namespace, Name, ResourceVersion string
 	UID                              types.UID
@@ -36,17 +36,17 @@ func contentOf(r *Record) content {
 }
 
 func TestNew(t *testing.T) {
-	never := time.Unix(0, 0).UTC() // of a Pod that is on no node
+	never := time.Unix(0, 0).UTC() // for a Pod without a node
 	for name, test := range map[string]struct {
 		change func(*corev1.Pod)
-		want   func(*content) // what differs from a Pod that runs and is ready
+		want   func(*content) // differences from a running and ready Pod
 	}{
-		"runs":               {func(*corev1.Pod) {}, func(*content) {}},
-		"pending":            {inPhase(corev1.PodPending), func(c *content) { c.Phase = corev1.PodPending }},
-		"succeeded":          {inPhase(corev1.PodSucceeded), func(c *content) { c.Phase = corev1.PodSucceeded }},
-		"failed":             {inPhase(corev1.PodFailed), func(c *content) { c.Phase, c.Problem = corev1.PodFailed, Problem{Failed, "Failed", ""} }},
-		"in no phase":        {inPhase(""), func(c *content) { c.Phase = corev1.PodUnknown }},
-		"in a phase to come": {inPhase("Resting"), func(c *content) { c.Phase = corev1.PodUnknown }},
+		"runs":              {func(*corev1.Pod) {}, func(*content) {}},
+		"pending":           {inPhase(corev1.PodPending), func(c *content) { c.Phase = corev1.PodPending }},
+		"succeeded":         {inPhase(corev1.PodSucceeded), func(c *content) { c.Phase = corev1.PodSucceeded }},
+		"failed":            {inPhase(corev1.PodFailed), func(c *content) { c.Phase, c.Problem = corev1.PodFailed, Problem{Failed, "Failed", ""} }},
+		"in no phase":       {inPhase(""), func(c *content) { c.Phase = corev1.PodUnknown }},
+		"in a future phase": {inPhase("Resting"), func(c *content) { c.Phase = corev1.PodUnknown }},
 		"unknown": {inPhase(corev1.PodUnknown), func(c *content) {
 			c.Phase, c.Problem = corev1.PodUnknown, Problem{Unknown, "Unknown", ""}
 		}},
@@ -73,12 +73,12 @@ func TestNew(t *testing.T) {
 			},
 		},
 		"scheduled, but the binding not seen": {onNode(""), func(c *content) { c.Node, c.Placed = "", never }},
-		"bound, the condition of before": {
+		"bound, with the old condition": {
 			withConditions(corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionUnknown, LastTransitionTime: metav1.NewTime(placed)}),
 			func(c *content) { c.Ready, c.Placed = false, created },
 		},
-		"of no version": {func(pod *corev1.Pod) { pod.ResourceVersion = "" }, func(c *content) { c.ResourceVersion = "" }},
-		"of nobody":     {func(pod *corev1.Pod) { pod.OwnerReferences = pod.OwnerReferences[:1] }, func(c *content) { c.Controller = Controller{} }},
+		"no resourceVersion": {func(pod *corev1.Pod) { pod.ResourceVersion = "" }, func(c *content) { c.ResourceVersion = "" }},
+		"no owner":           {func(pod *corev1.Pod) { pod.OwnerReferences = pod.OwnerReferences[:1] }, func(c *content) { c.Controller = Controller{} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := content{
@@ -98,7 +98,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// A binding may name a node at any length, a status may not.
+// A binding may have a node name of any length, a status may not.
 func TestNodeIsBounded(t *testing.T) {
 	if got := New(newPod(onNode(strings.Repeat("n", 300)))).Node(); len(got) != 253 {
 		t.Errorf("node of %d characters, want 253", len(got))
@@ -110,17 +110,17 @@ func TestSame(t *testing.T) {
 		change     func(*corev1.Pod)
 		same, here bool
 	}{
-		"nothing but the version": {func(pod *corev1.Pod) { pod.ResourceVersion = "8" }, true, true},
-		"what is not kept":        {func(pod *corev1.Pod) { pod.Labels = nil }, true, true},
-		"ready":                   {withConditions(newPod().Status.Conditions[0]), false, true},
-		"phase":                   {inPhase(corev1.PodSucceeded), false, true},
-		"restarts":                {withContainers(restarted(1)), false, true},
-		"problem":                 {withContainers(waiting("CrashLoopBackOff", "")), false, true},
-		"node":                    {onNode("node-2"), false, false},
-		"time":                    {func(pod *corev1.Pod) { pod.Status.Conditions[0].LastTransitionTime = metav1.NewTime(created) }, false, false},
-		"created anew":            {func(pod *corev1.Pod) { pod.UID = "uid-2" }, false, false},
-		"another owner":           {func(pod *corev1.Pod) { pod.OwnerReferences[1].UID = "uid-rs2" }, false, false},
-		"no owner":                {func(pod *corev1.Pod) { pod.OwnerReferences = nil }, false, false},
+		"only the resourceVersion": {func(pod *corev1.Pod) { pod.ResourceVersion = "8" }, true, true},
+		"a dropped field":          {func(pod *corev1.Pod) { pod.Labels = nil }, true, true},
+		"ready":                    {withConditions(newPod().Status.Conditions[0]), false, true},
+		"phase":                    {inPhase(corev1.PodSucceeded), false, true},
+		"restarts":                 {withContainers(restarted(1)), false, true},
+		"problem":                  {withContainers(waiting("CrashLoopBackOff", "")), false, true},
+		"node":                     {onNode("node-2"), false, false},
+		"time":                     {func(pod *corev1.Pod) { pod.Status.Conditions[0].LastTransitionTime = metav1.NewTime(created) }, false, false},
+		"re-created":               {func(pod *corev1.Pod) { pod.UID = "uid-2" }, false, false},
+		"another owner":            {func(pod *corev1.Pod) { pod.OwnerReferences[1].UID = "uid-rs2" }, false, false},
+		"no owner":                 {func(pod *corev1.Pod) { pod.OwnerReferences = nil }, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before, now := New(newPod()), New(newPod(test.change))
@@ -147,8 +147,8 @@ func TestSameProblem(t *testing.T) {
 }
 
 func TestTransform(t *testing.T) {
-	// A stream of initial events is transformed once when it is collected, and once
-	// more when the store is replaced by it.
+	// A streamed list is transformed when it is collected, and again when it replaces the
+	// store's content.
 	once, err := Transform(newPod())
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +165,7 @@ func TestTransform(t *testing.T) {
 	}
 }
 
-func TestARecordIsAnObject(t *testing.T) {
+func TestRecordIsObject(t *testing.T) {
 	record := New(newPod())
 	if key, err := cache.MetaNamespaceKeyFunc(record); err != nil || key != "default/web-1" {
 		t.Errorf("MetaNamespaceKeyFunc() = %q, %v, want default/web-1", key, err)
@@ -183,6 +183,6 @@ func TestARecordIsAnObject(t *testing.T) {
 	}
 	clone, ok := record.DeepCopyObject().(*Record)
 	if !ok || clone == record || *clone != *record {
-		t.Errorf("DeepCopyObject() = %v, want another that is equal", clone)
+		t.Errorf("DeepCopyObject() = %v, want an equal copy", clone)
 	}
 }

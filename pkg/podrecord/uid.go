@@ -10,12 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// packedUID is a UID in the 16 bytes that it says in 36. Any UID can be packed, but
-// only those that the API server gives become shorter.
+// packedUID is a UID in 16 bytes instead of 36. Any UID can be packed, but only the form
+// that the API server uses becomes shorter.
 type packedUID string
 
-// verbatim is what a UID that is kept as it is begins with. One whose 16 bytes would
-// begin so is kept as it is.
+// verbatim is the prefix of a UID that is stored unchanged. A UID whose 16 bytes begin with
+// it is stored unchanged, too.
 const verbatim = "\x00"
 
 func pack(uid types.UID) packedUID {

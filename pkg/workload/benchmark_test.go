@@ -14,7 +14,7 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
-// BenchmarkSync measures a sync that finds nothing to do, which is what most are.
+// BenchmarkSync measures a sync with nothing to write, the most frequent case.
 func BenchmarkSync(b *testing.B) {
 	f := newFixture(b, fooKind(), fooKind().example())
 	f.serve()
@@ -25,8 +25,8 @@ func BenchmarkSync(b *testing.B) {
 	f.wantCalls()
 }
 
-// BenchmarkDecide measures what is to be done about a Deployment, and what the status has
-// to say of it.
+// BenchmarkDecide measures the decision about a Deployment and the computation of the
+// status.
 func BenchmarkDecide(b *testing.B) {
 	f := newFixture(b, fooKind(), fooKind().example())
 	f.serve()
@@ -47,7 +47,7 @@ func BenchmarkDecide(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			if workload.Decide(other, view).Patch == nil {
-				b.Fatal("decided on no patch")
+				b.Fatal("decision has no patch")
 			}
 		}
 	})

@@ -18,29 +18,29 @@ import (
 	"samplecontroller.io/controller-manager/reconcile"
 )
 
-// confirmations remembers which objects were found, in this term, to be as the cache has
-// them.
+// confirmations remembers which objects were confirmed in this term: the API server had
+// the cached spec.
 //
-// That a Deployment is as cached, each write makes sure of by its resourceVersion. But
-// the cache of objects may be behind that of Deployments, since each has a watch of its
-// own: to a new leader, what the one before has done for a newer version of an object
-// would then be drift, or a Deployment that it has renamed away would seem to be missing. So
-// an object is looked at before the first write for it in a term. If it is as cached, the cache has come as far as all who led before, and from
-// then on only this process writes, from a cache that never goes back. Before a deletion
-// it is looked at each time.
+// The resourceVersion in each write guarantees that the Deployment is as cached. But the
+// cache of objects may be behind that of Deployments, since each has its own watch. A new
+// leader could then mistake what its predecessor did for a newer version of an object for
+// drift, or a renamed Deployment for a missing one. So an object is confirmed before the
+// first write for it in a term. If its spec is as cached, the cache is as new as anything
+// that former leaders acted on. From then on only this process writes, and its cache never
+// goes back. Before a deletion the object is confirmed each time.
 //
-// Each look tells how far the API server has come, too, which is further than all who led
-// before. Once the cache has come to that, with the next event of any object, none is
-// looked at any more.
+// Each confirmation also returns the API server's current resourceVersion, which is newer
+// than anything that former leaders saw. Once the cache has reached it, with the next event
+// of any object, no more objects are confirmed.
 type confirmations struct {
 	owners   reconcile.VersionedStore // the cache of objects
 	mutex    sync.Mutex
 	byKey    map[cache.ObjectName]types.UID
-	version  string // that the first look in this term told; empty before
-	caughtUp bool   // the cache has come to it
+	version  string // of the first confirmation in this term; empty before
+	caughtUp bool   // the cache has reached version
 }
 
-// begin forgets all: a term begins.
+// begin begins a term and forgets everything.
 func (c *confirmations) begin() {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -60,7 +60,7 @@ func (c *confirmations) has(o Owner) bool {
 	return c.caughtUp || ok && uid == o.GetUID()
 }
 
-// look notes which version of all objects a look at one told.
+// look records the resourceVersion of a confirmation.
 func (c *confirmations) look(version string) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -88,23 +88,23 @@ func (c *confirmations) forget(key cache.ObjectName) {
 	delete(c.byKey, key)
 }
 
-// confirmOwner returns an error unless the owner may be relied on for the next write.
+// confirmOwner returns an error if the next write needs a confirmation that fails.
 func (k *Reconciler) confirmOwner(ctx context.Context, o Owner, view View, next write) error {
 	switch {
 	case next == write{} || o.Confirm == nil:
 		return nil
 	case next.verb == "create":
-		// That overwrites nothing. But the garbage collector takes a Deployment away
-		// once its owner is gone, and whoever led before once the owner names
-		// another, and the cache may know of the Deployment before it knows of the
-		// owner. So for one that had a Deployment it is confirmed each time. One that,
-		// as cached, never had any may have been renamed since.
+		// A create overwrites nothing. But the Deployment may be missing because the
+		// garbage collector deleted it after its owner, or a former leader after a rename.
+		// The cache may see that before it sees the change of the owner. So an owner that
+		// had a Deployment is confirmed each time. One that, as cached, never had any may
+		// have been renamed since.
 		if !o.HadDeployment && len(view.Former) == 0 && k.confirmed.has(o) {
 			return nil
 		}
 	case next.verb != "create" && next.verb != "delete" && k.confirmed.has(o):
-		// What is written wrongly is written back. A deletion stays, so for that it is
-		// confirmed each time: the user may name a former Deployment again.
+		// A wrong patch is corrected later. A deletion is final, so it is confirmed each
+		// time: the user may have named a former Deployment again.
 		return nil
 	}
 	version, err := o.Confirm(ctx)
@@ -116,11 +116,12 @@ func (k *Reconciler) confirmOwner(ctx context.Context, o Owner, view View, next 
 	return nil
 }
 
-// confirm returns [reconcile.ErrStale] unless the object is as the cache has it, but for
-// what asks for nothing, such as its status; it waits then until the cache knows better.
-// The version is that of all objects at that time, empty if nothing could be learnt.
+// confirm returns [reconcile.ErrStale] if the object's spec or UID differs from the cached
+// one, or if it is gone or being deleted. The object is then not synced until the cache has
+// caught up. The version is the current resourceVersion of the API server, empty if
+// unknown.
 func (c *Controller[T]) confirm(ctx context.Context, key cache.ObjectName, obj T) (version string, err error) {
-	// To list one is to get it, by a verb that is granted anyway.
+	// This is a list of one object, because the list permission is needed anyway.
 	found, version, err := c.kind.List(ctx, key.Namespace, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String(),
 	})
@@ -134,11 +135,11 @@ func (c *Controller[T]) confirm(ctx context.Context, key cache.ObjectName, obj T
 		if now.GetUID() == obj.GetUID() && now.GetGeneration() == obj.GetGeneration() && now.GetDeletionTimestamp() == nil {
 			return version, nil
 		}
-		klog.FromContext(ctx).V(2).Info("Not writing, the object is no longer as cached", "generation", now.GetGeneration(), "cachedGeneration", obj.GetGeneration())
+		klog.FromContext(ctx).V(2).Info("Skipping write because the object has changed since it was cached", "generation", now.GetGeneration(), "cachedGeneration", obj.GetGeneration())
 		c.consistency.WroteAt(key, c.objects, now.GetResourceVersion())
 		return version, reconcile.ErrStale
 	}
-	klog.FromContext(ctx).V(2).Info("Not writing, the object is gone")
+	klog.FromContext(ctx).V(2).Info("Skipping write because the object is gone")
 	c.consistency.Conflicted(key, c.objects, obj)
 	return version, reconcile.ErrStale
 }

@@ -21,7 +21,7 @@ import (
 	"samplecontroller.io/controller-manager/reconcile"
 )
 
-// newTerm ends the term and begins another.
+// newTerm ends the term and begins the next one.
 func (f *fixture) newTerm() {
 	f.Helper()
 	ended, cancel := context.WithCancel(f.Context())
@@ -31,14 +31,14 @@ func (f *fixture) newTerm() {
 	}
 }
 
-// drift has somebody scale the Deployment, and the caches know of it.
+// drift scales the Deployment behind the controller's back. The caches have the change.
 func (f *fixture) drift() {
 	f.Helper()
 	f.update(func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](7) })
 	f.observe()
 }
 
-// change changes the example, and the cache does not know of it yet.
+// change changes the example. The cache does not have the change yet.
 func (f *fixture) change(change func(object)) {
 	f.Helper()
 	f.objects.Bookmark(f.object().GetResourceVersion())
@@ -50,7 +50,7 @@ func (f *fixture) change(change func(object)) {
 	}
 }
 
-// want has the example want this Deployment.
+// want returns a change of the example's spec.
 func want(deployment string, replicas int32) func(object) {
 	return func(o object) {
 		o.SetGeneration(o.GetGeneration() + 1)
@@ -63,11 +63,11 @@ func want(deployment string, replicas int32) func(object) {
 	}
 }
 
-func TestTheFirstCorrectionOfATermReadsTheObject(t *testing.T) {
+func TestFirstCorrectionOfTermReadsObject(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		f.serve()
-		for _, status := range [][]string{{"patch objects/status"}, nil} { // which tells once that not all is served
+		for _, status := range [][]string{{"patch objects/status"}, nil} { // which first reports that not all replicas are available
 			f.newTerm()
 			f.drift()
 			f.sync()
@@ -79,7 +79,7 @@ func TestTheFirstCorrectionOfATermReadsTheObject(t *testing.T) {
 	})
 }
 
-func TestOnceTheCacheHasAllFromBeforeTheTermNothingIsRead(t *testing.T) {
+func TestCaughtUpCacheNeedsNoReads(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		for version, calls := range map[string][]string{
 			"99":  {"list objects", "patch deployments"},
@@ -117,7 +117,7 @@ func TestOnceTheCacheHasAllFromBeforeTheTermNothingIsRead(t *testing.T) {
 	})
 }
 
-func TestATermInWhichNothingDiffersReadsNothing(t *testing.T) {
+func TestTermWithoutDifferencesReadsNothing(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		f.serve()
@@ -131,9 +131,9 @@ func TestATermInWhichNothingDiffersReadsNothing(t *testing.T) {
 	})
 }
 
-// Whoever led before has scaled the Deployment as the object wants it, or somebody else
-// has, and the cache knows of the Deployment only.
-func TestNothingIsCorrectedForAnObjectThatIsNotAsCached(t *testing.T) {
+// A former leader or somebody else has scaled the Deployment, and only the cache of
+// Deployments has the change.
+func TestOutdatedObjectGetsNoCorrection(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		for name, change := range map[string]func(f *fixture){
 			"scaled": func(f *fixture) { f.change(want(deploymentName, 7)) },
@@ -163,14 +163,14 @@ func TestNothingIsCorrectedForAnObjectThatIsNotAsCached(t *testing.T) {
 				f.wantStale()
 				f.wantStale()
 				if got := *f.deployment().Spec.Replicas; got != 7 {
-					t.Errorf("the Deployment asks for %d replicas, want 7 as before", got)
+					t.Errorf("Deployment has spec.replicas %d, want 7 as before", got)
 				}
 			})
 		}
 	})
 }
 
-func TestAnObjectIsConfirmedOnceTheCacheHasCaughtUp(t *testing.T) {
+func TestObjectIsConfirmedOnceCacheHasCaughtUp(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		f.serve()
@@ -185,13 +185,13 @@ func TestAnObjectIsConfirmedOnceTheCacheHasCaughtUp(t *testing.T) {
 		f.sync()
 		f.wantCalls("list objects", "patch deployments", "patch objects/status")
 		if got := *f.deployment().Spec.Replicas; got != 3 {
-			t.Errorf("the Deployment asks for %d replicas, want 3", got)
+			t.Errorf("Deployment has spec.replicas %d, want 3", got)
 		}
 	})
 }
 
-// The version of an object changes with its status and its annotations, too.
-func TestAnObjectThatWasTouchedIsAsCached(t *testing.T) {
+// The resourceVersion of an object also changes with its status and its annotations.
+func TestTouchedObjectIsConfirmed(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		f.serve()
@@ -203,21 +203,21 @@ func TestAnObjectThatWasTouchedIsAsCached(t *testing.T) {
 	})
 }
 
-// The object has been given another name for its Deployment and then the first again.
-// The cache knows of the one, and of both Deployments.
-func TestNothingIsDeletedForAnObjectThatIsNotAsCached(t *testing.T) {
+// The object was renamed and then back. The cache has the first rename and both
+// Deployments.
+func TestOutdatedObjectGetsNoDeletion(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		for name, tc := range map[string]struct{ stale, sameTerm bool }{
-			"as cached":                {},
-			"named back":               {stale: true},
-			"named back in one's term": {stale: true, sameTerm: true},
+			"up to date":                    {},
+			"renamed back":                  {stale: true},
+			"renamed back in the same term": {stale: true, sameTerm: true},
 		} {
 			t.Run(name, func(t *testing.T) {
 				f := newFixture(t, kind, kind.example())
 				f.serve()
 				f.change(want("another-web", 1))
 				f.observe()
-				f.sync() // makes the other one
+				f.sync() // creates the other Deployment
 				other, err := f.kube.AppsV1().Deployments(key.Namespace).Get(t.Context(), "another-web", metav1.GetOptions{})
 				if err != nil {
 					t.Fatal(err)
@@ -237,7 +237,7 @@ func TestNothingIsDeletedForAnObjectThatIsNotAsCached(t *testing.T) {
 					}
 					f.wantCalls("list objects")
 					f.wantStale()
-					f.deployment() // is there
+					f.deployment() // it must exist
 					return
 				}
 				f.sync()
@@ -247,9 +247,9 @@ func TestNothingIsDeletedForAnObjectThatIsNotAsCached(t *testing.T) {
 	})
 }
 
-// Whoever led before has deleted the Deployment that the object named, and the cache
-// knows of the Deployment only.
-func TestNothingIsCreatedForAnObjectThatIsNotAsCached(t *testing.T) {
+// A former leader has deleted the Deployment that the object named, and only the cache of
+// Deployments has the deletion.
+func TestOutdatedObjectGetsNoDeployment(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		f.serve()
@@ -264,11 +264,11 @@ func TestNothingIsCreatedForAnObjectThatIsNotAsCached(t *testing.T) {
 	})
 }
 
-func TestAnObjectThatCannotBeReadIsTriedAgain(t *testing.T) {
+func TestFailedConfirmationIsRetried(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		for name, failure := range map[string]error{
 			"down":      apierrors.NewServiceUnavailable("down"),
-			"forbidden": apierrors.NewForbidden(kind.resources().GroupResource(), key.Name, errors.New("no")), // which denies no write
+			"forbidden": apierrors.NewForbidden(kind.resources().GroupResource(), key.Name, errors.New("no")), // not the denial of a write
 		} {
 			t.Run(name, func(t *testing.T) {
 				f := newFixture(t, kind, kind.example())
@@ -293,7 +293,7 @@ func TestAnObjectThatCannotBeReadIsTriedAgain(t *testing.T) {
 	})
 }
 
-func TestAnObjectThatIsGoneIsForgotten(t *testing.T) {
+func TestDeletedObjectIsForgotten(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		f.serve()
@@ -301,10 +301,10 @@ func TestAnObjectThatIsGoneIsForgotten(t *testing.T) {
 		f.drift()
 		f.sync()
 		if got := f.controller.Confirmed(); got != 1 {
-			t.Fatalf("%d objects are remembered, want 1", got)
+			t.Fatalf("%d confirmed objects, want 1", got)
 		}
 
-		// A namesake may take its place before anybody has looked.
+		// An object of the same name may be created before the next sync.
 		f.change(func(o object) { o.SetUID("uid-another") })
 		f.update(func(d *appsv1.Deployment) { d.OwnerReferences[0].UID = "uid-another" })
 		f.drift()
@@ -316,7 +316,7 @@ func TestAnObjectThatIsGoneIsForgotten(t *testing.T) {
 		}
 		f.sync()
 		if got := f.controller.Confirmed(); got != 0 {
-			t.Errorf("%d objects are remembered, want none", got)
+			t.Errorf("%d confirmed objects, want none", got)
 		}
 	})
 }

@@ -15,20 +15,21 @@ import (
 )
 
 const (
-	// quickCorrections is how many times a field is corrected at once.
+	// quickCorrections is how many times a field is corrected without delay.
 	quickCorrections = 5
-	// contestPeriod is how far apart corrections are after that. Twice as long
-	// without one and the contest is over.
+	// contestPeriod is the interval of corrections after that. A field that needs no
+	// correction for twice as long is no longer contested.
 	contestPeriod = 10 * time.Second
-	// rewriteRetry is after how long a field is written again that admission has changed,
-	// while nothing else changes: the webhook or the policy may be gone.
+	// rewriteRetry is the delay before a field that admission changed is written again, if
+	// nothing else changes: the webhook or the policy may be gone.
 	rewriteRetry = lastRetry
 )
 
-// corrections remembers how the fields of Deployments were written. Two writers of one
-// field, such as an owner that declares the replicas and an autoscaler, would otherwise
-// correct each other as fast as they can. And what admission changes in each write would be
-// written again with each event. It is lost with the process; a new one starts from zero.
+// corrections remembers how the fields of Deployments were written. Without it, two writers
+// of one field, such as an owner that declares the replicas and an autoscaler, would
+// correct each other as fast as they can. And a field that admission changes in each write
+// would be written at every event. It is kept in memory only; a new process starts from
+// zero.
 type corrections struct {
 	byField *utilcache.Expiring // a correction by ownerField
 }
@@ -38,17 +39,17 @@ type ownerField struct {
 	field Field
 }
 
-// correction is what is remembered of one field.
+// correction is the history of one field.
 type correction struct {
-	generation int64     // of the owner: with a new one it wants something new
-	count      int       // of corrections, each soon after the one before
-	last       time.Time // of them
-	rival      string    // whose value was corrected last
-	rewritten  string    // the value that admission put instead of the last one, "" if it kept that
+	generation int64     // of the owner; a correction of another generation does not count
+	count      int       // consecutive corrections
+	last       time.Time // time of the last one
+	rival      string    // field manager whose value was corrected last
+	rewritten  string    // the value that admission set instead of ours, "" if it kept ours
 }
 
-// of returns which fields are not to be written now, what to say of them, nil if there is
-// nothing to say, and when to look again. live is nil if there is no Deployment.
+// of returns which fields must not be written now, the blocker to report, nil if there is
+// none, and the delay before the next check. live is nil if there is no Deployment.
 func (c corrections) of(o Owner, live *appsv1.Deployment, now time.Time) (hold Fields, blocker *Blocker, again time.Duration) {
 	if live == nil {
 		return Fields{}, nil, 0
@@ -67,7 +68,7 @@ func (c corrections) of(o Owner, live *appsv1.Deployment, now time.Time) (hold F
 	return hold, blocker, again
 }
 
-// get returns what is remembered of a field of the owner, the zero value if nothing is.
+// get returns the history of a field of the owner, the zero value if there is none.
 func (c corrections) get(o Owner, f Field) correction {
 	known, _ := c.byField.Get(ownerField{o.GetUID(), f})
 	noted, _ := known.(correction)
@@ -89,7 +90,7 @@ func (c correction) judge(o Owner, live *appsv1.Deployment, f Field, now time.Ti
 	return false, o.contested(live, f, c.rival), 2*contestPeriod - elapsed
 }
 
-// contested says that somebody else sets the field, too.
+// contested returns the blocker for a field that another writer also sets.
 func (o Owner) contested(live *appsv1.Deployment, f Field, rival string) *Blocker {
 	reason, what, declared := workloadv1alpha1.ReasonReplicasContested, "spec.replicas", "spec.replicas"
 	if f == Image {
@@ -97,12 +98,12 @@ func (o Owner) contested(live *appsv1.Deployment, f Field, rival string) *Blocke
 	}
 	return &Blocker{
 		Reason: reason,
-		Message: fmt.Sprintf("%s of Deployment %q is also set by %s: leave %s of %s out, or stop the other writer; until then it is corrected once in %v",
+		Message: fmt.Sprintf("%s of Deployment %q is also set by %s: remove %s from %s, or stop the other writer; until then it is corrected every %v",
 			what, live.Name, rival, declared, o, contestPeriod),
 	}
 }
 
-// rewritten says that admission changes what the owner declares for the field.
+// rewritten returns the blocker for a field that admission changes.
 func (o Owner) rewritten(live *appsv1.Deployment, f Field) *Blocker {
 	declared := "spec.replicas"
 	if f == Image {
@@ -110,13 +111,13 @@ func (o Owner) rewritten(live *appsv1.Deployment, f Field) *Blocker {
 	}
 	return &Blocker{
 		Reason: workloadv1alpha1.ReasonRewrittenByAdmission,
-		Message: fmt.Sprintf("%s of %s is %q, and admission changed it to %q in Deployment %q: declare that, or exempt the Deployment from the webhook or policy; it is tried again once in %v",
+		Message: fmt.Sprintf("%s of %s is %q, and admission changed it to %q in Deployment %q: declare that value, or exempt the Deployment from the webhook or policy; it is retried every %v",
 			declared, o, o.declared(f), valueOf(live, f), live.Name, rewriteRetry),
 	}
 }
 
-// note notes that the field was written as the owner declares it, and what came of it.
-// before is nil if the Deployment was created.
+// note records that the field was written as declared, and the result. before is nil if the
+// Deployment was created.
 func (c corrections) note(o Owner, f Field, before, after *appsv1.Deployment, fieldManager string, now time.Time) {
 	rewritten := o.differs(after, f)
 	if before == nil && !rewritten {
@@ -138,7 +139,7 @@ func (c corrections) note(o Owner, f Field, before, after *appsv1.Deployment, fi
 	c.byField.Set(ownerField{o.GetUID(), f}, noted, ttl)
 }
 
-// sooner returns the shorter of two times after which to look again; 0 is never.
+// sooner returns the shorter of two delays; 0 means never.
 func sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b

@@ -25,7 +25,7 @@ func managedBy(manager, subresource, fields string, second int) metav1.ManagedFi
 	return metav1.ManagedFieldsEntry{Manager: manager, Subresource: subresource, Time: &at, FieldsV1: metav1.NewFieldsV1(fields)}
 }
 
-// contested is our Deployment as an autoscaler has left it.
+// contested returns our Deployment as an autoscaler has left it.
 func contested() *appsv1.Deployment {
 	return deployment(withReplicas(ptr.To[int32](9)), func(d *appsv1.Deployment) {
 		d.ManagedFields = []metav1.ManagedFieldsEntry{
@@ -38,11 +38,11 @@ func contested() *appsv1.Deployment {
 	})
 }
 
-func TestReplicasThatAreContestedAreCorrectedSlowly(t *testing.T) {
+func TestContestedReplicasAreCorrectedSlowly(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	reconciler, client := newTestReconcileer(t, list(contested()), list(contested()))
+	reconciler, client := newTestReconciler(t, list(contested()), list(contested()))
 	reconciler.clock = clock
-	// keep has the rival set the replicas and lets the reconciler look.
+	// keep makes the rival set the replicas and reconciles.
 	keep := func(p Owner) (state State, patched bool) {
 		t.Helper()
 		client.ClearActions()
@@ -61,7 +61,7 @@ func TestReplicasThatAreContestedAreCorrectedSlowly(t *testing.T) {
 	}
 	state, patched := keep(owner())
 	if patched || state.Again != 9*time.Second {
-		t.Fatalf("sixth time: patched %v, again after %v, want it held back for 9s", patched, state.Again)
+		t.Fatalf("sixth time: patched %v, again after %v, want it delayed for 9s", patched, state.Again)
 	}
 	o := state.Blocker
 	if o == nil || o.Reason != "ReplicasContested" || ConditionFor(o.Reason) != "Reconciling" || !strings.Contains(o.Message, `field manager "autoscaler"`) {
@@ -76,7 +76,7 @@ func TestReplicasThatAreContestedAreCorrectedSlowly(t *testing.T) {
 		t.Fatal("corrected twice in 10 s")
 	}
 
-	// A new wish of the owner is carried out at once.
+	// A change of the owner's spec is applied at once.
 	wish := owner(func(p *Owner) {
 		p.Object = &metav1.ObjectMeta{Name: "a", Namespace: "default", UID: "uid-a", Generation: 5}
 	})
@@ -85,9 +85,9 @@ func TestReplicasThatAreContestedAreCorrectedSlowly(t *testing.T) {
 	}
 }
 
-func TestAContestEndsWhenTheRivalStops(t *testing.T) {
+func TestContestEndsWhenRivalStops(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Now())
-	reconciler, _ := newTestReconcileer(t, list(contested()), list(contested()))
+	reconciler, _ := newTestReconciler(t, list(contested()), list(contested()))
 	reconciler.clock = clock
 	for range 5 {
 		if _, err := reconciler.Reconcile(t.Context(), owner()); err != nil {
@@ -109,9 +109,9 @@ func TestAContestEndsWhenTheRivalStops(t *testing.T) {
 	}
 }
 
-func TestSlowCorrectionsAreNoContest(t *testing.T) {
+func TestSlowCorrectionsAreNotContested(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Now())
-	reconciler, client := newTestReconcileer(t, list(contested()), list(contested()))
+	reconciler, client := newTestReconciler(t, list(contested()), list(contested()))
 	reconciler.clock = clock
 	for i := range 20 {
 		client.ClearActions()
@@ -123,23 +123,23 @@ func TestSlowCorrectionsAreNoContest(t *testing.T) {
 	}
 }
 
-func TestContestsThatAreOverAreForgotten(t *testing.T) {
+func TestFinishedContestsAreForgotten(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Now())
 	corrections := corrections{utilcache.NewExpiringWithClock(clock)}
-	for i := range 100 { // one after the other, each once
+	for i := range 100 { // sequentially, each once
 		p := owner()
 		p.SetUID(types.UID(strconv.Itoa(i)))
 		corrections.note(p, Replicas, contested(), deployment(), "test-manager", clock.Now())
 		clock.Step(contestPeriod)
 	}
 	if n := corrections.byField.Len(); n > 2 {
-		t.Errorf("%d contests are remembered", n)
+		t.Errorf("%d contests remembered", n)
 	}
 }
 
-func TestTheImageIsCorrectedDuringAContest(t *testing.T) {
+func TestImageIsCorrectedDuringContest(t *testing.T) {
 	live := contested()
-	reconciler, client := newTestReconcileer(t, list(live), list(live))
+	reconciler, client := newTestReconciler(t, list(live), list(live))
 	for range 5 {
 		if _, err := reconciler.Reconcile(t.Context(), owner()); err != nil {
 			t.Fatal(err)
@@ -155,9 +155,10 @@ func TestTheImageIsCorrectedDuringAContest(t *testing.T) {
 	}
 }
 
-// A rival that sets image and replicas is corrected by one patch, and is a rival all the same.
+// A rival that sets image and replicas is corrected by one patch, and still counts as a
+// rival.
 func TestPatchedReplicasAreContested(t *testing.T) {
-	reconciler, client := newTestReconcileer(t, list(contested()), list(contested()))
+	reconciler, client := newTestReconciler(t, list(contested()), list(contested()))
 	wish := owner(wantImage("nginx:1.29"))
 	for i := range quickCorrections {
 		client.ClearActions()
@@ -171,8 +172,8 @@ func TestPatchedReplicasAreContested(t *testing.T) {
 	}
 }
 
-// An image that somebody else sets is corrected as slowly, and each time is a rollout.
-func TestAnImageThatIsContestedIsCorrectedSlowly(t *testing.T) {
+// A contested image is also corrected slowly, since each correction is a rollout.
+func TestImageContestIsCorrectedSlowly(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	live := deployment(withImage("httpd"), func(d *appsv1.Deployment) {
 		d.ManagedFields = []metav1.ManagedFieldsEntry{
@@ -180,7 +181,7 @@ func TestAnImageThatIsContestedIsCorrectedSlowly(t *testing.T) {
 			managedBy("image-updater", "", `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"nginx\"}":{"f:image":{}}}}}}}`, 1),
 		}
 	})
-	reconciler, client := newTestReconcileer(t, list(live), list(live))
+	reconciler, client := newTestReconciler(t, list(live), list(live))
 	reconciler.clock = clock
 	wish := owner(wantImage("nginx:1.29"))
 	begin := clock.Now()
@@ -195,7 +196,7 @@ func TestAnImageThatIsContestedIsCorrectedSlowly(t *testing.T) {
 			patched = append(patched, clock.Since(begin))
 		}
 		if o := state.Blocker; len(patched) >= quickCorrections && (o == nil || o.Reason != "ImageContested" || state.Again <= 0 ||
-			!strings.HasPrefix(o.Message, `the image of container "nginx" of Deployment "web" is also set by field manager "image-updater": leave spec.image of Foo "a" out`)) {
+			!strings.HasPrefix(o.Message, `the image of container "nginx" of Deployment "web" is also set by field manager "image-updater": remove spec.image from Foo "a"`)) {
 			t.Fatalf("after %v: blocker = %+v, want ImageContested by the image-updater", clock.Since(begin), o)
 		}
 		clock.Step(time.Second)
@@ -208,7 +209,7 @@ func TestAnImageThatIsContestedIsCorrectedSlowly(t *testing.T) {
 		t.Errorf("patched at other times (-want +got):\n%s", diff)
 	}
 
-	// Replicas are corrected all the same.
+	// Replicas are still corrected.
 	drifted := live.DeepCopy()
 	drifted.Spec.Replicas = ptr.To[int32](9)
 	if err := reconciler.deployments.Update(drifted); err != nil {
@@ -216,13 +217,13 @@ func TestAnImageThatIsContestedIsCorrectedSlowly(t *testing.T) {
 	}
 	client.ClearActions()
 	if _, err := reconciler.Reconcile(t.Context(), wish); err != nil || len(client.Actions()) != 1 || client.Actions()[0].GetVerb() != "patch" {
-		t.Errorf("Keep(): %v, actions %v, want the replicas corrected", err, client.Actions())
+		t.Errorf("Reconcile(): %v, actions %v, want the replicas corrected", err, client.Actions())
 	}
 }
 
-// TestWhatAdmissionRewritesIsNotWrittenAgain has admission pin images to a mirror, and keep
-// Deployments at five replicas.
-func TestWhatAdmissionRewritesIsNotWrittenAgain(t *testing.T) {
+// TestRewrittenFieldsAreRetriedSlowly makes admission rewrite images to a mirror and limit
+// Deployments to five replicas.
+func TestRewrittenFieldsAreRetriedSlowly(t *testing.T) {
 	pinned := func(d *appsv1.Deployment) { withImage("mirror.local/nginx:1.29")(d) }
 	bounded := withReplicas(ptr.To[int32](5))
 	for name, test := range map[string]struct {
@@ -231,13 +232,13 @@ func TestWhatAdmissionRewritesIsNotWrittenAgain(t *testing.T) {
 		rewrite func(*appsv1.Deployment)
 		message string
 	}{
-		"image":                           {owner(wantImage("nginx:1.29")), deployment(), pinned, `spec.image of Foo "a" is "nginx:1.29", and admission changed it to "mirror.local/nginx:1.29" in Deployment "web": `},
-		"replicas":                        {owner(), deployment(withReplicas(ptr.To[int32](9))), bounded, `spec.replicas of Foo "a" is "3", and admission changed it to "5" in Deployment "web": `},
-		"of a Deployment that is created": {owner(wantImage("nginx:1.29")), nil, pinned, `spec.image of Foo "a" is "nginx:1.29", and admission changed it to "mirror.local/nginx:1.29" in Deployment "web": `},
+		"image":               {owner(wantImage("nginx:1.29")), deployment(), pinned, `spec.image of Foo "a" is "nginx:1.29", and admission changed it to "mirror.local/nginx:1.29" in Deployment "web": `},
+		"replicas":            {owner(), deployment(withReplicas(ptr.To[int32](9))), bounded, `spec.replicas of Foo "a" is "3", and admission changed it to "5" in Deployment "web": `},
+		"of a new Deployment": {owner(wantImage("nginx:1.29")), nil, pinned, `spec.image of Foo "a" is "nginx:1.29", and admission changed it to "mirror.local/nginx:1.29" in Deployment "web": `},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := testingclock.NewFakeClock(time.Now())
-			reconciler, client := newTestReconcileer(t, list(test.cached), list(test.cached))
+			reconciler, client := newTestReconciler(t, list(test.cached), list(test.cached))
 			reconciler.clock = clock
 			writes := 0
 			client.PrependReactor("*", "deployments", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -267,7 +268,7 @@ func TestWhatAdmissionRewritesIsNotWrittenAgain(t *testing.T) {
 				keep(test.owner, 0)
 			}
 
-			// Another value of the field is corrected, and so is the same one after a while.
+			// Another value of the field is corrected, and the same one after a while.
 			if err := reconciler.deployments.Update(deployment(withImage("httpd"), withReplicas(ptr.To[int32](9)))); err != nil {
 				t.Fatal(err)
 			}
@@ -276,17 +277,17 @@ func TestWhatAdmissionRewritesIsNotWrittenAgain(t *testing.T) {
 			clock.Step(rewriteRetry)
 			keep(test.owner, 1)
 
-			// So is a new wish.
+			// So is a new value in the spec.
 			test.owner.Object = &metav1.ObjectMeta{Name: "a", Namespace: "default", UID: "uid-a", Generation: 5}
 			keep(test.owner, 1)
 			keep(test.owner, 0)
 
-			// Once it is as declared there is nothing to say.
+			// Nothing is reported once the field is as declared.
 			if err := reconciler.deployments.Update(deployment(withImage("nginx:1.29"))); err != nil {
 				t.Fatal(err)
 			}
 			if state, err := reconciler.Reconcile(t.Context(), test.owner); err != nil || state.Blocker != nil || state.Again != 0 {
-				t.Errorf("Reconcile() = %+v, %v, want nothing to say", state, err)
+				t.Errorf("Reconcile() = %+v, %v, want no blocker", state, err)
 			}
 		})
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 
+	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/reconcile"
 	"samplecontroller.io/controller-manager/tolerant"
 	"samplecontroller.io/controller-manager/writes"
@@ -23,60 +24,67 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/ownership"
 )
 
-// byDeployment is the index of objects by the Deployment that they name.
+// byDeployment is the index of objects by the Deployment that their spec names.
 const byDeployment = "spec.deploymentName"
 
-// Object is one that a Deployment is kept for.
+// Object is an API object that manages one Deployment.
 type Object interface {
 	comparable
 	metav1.Object
 	runtime.Object
 }
 
-// Kind is what the objects of one kind have of their own.
+// Kind adapts one kind of object to the shared controller.
 type Kind[T Object] interface {
-	// GroupVersionKind returns what the kind is called.
+	// GroupVersionKind returns the kind.
 	GroupVersionKind() schema.GroupVersionKind
-	// StatusResource returns what the statuses of its objects are called in the API.
+	// StatusResource returns the resource of the status, for example "foos/status".
 	StatusResource() schema.GroupResource
 	// Owner returns the object as the owner of its Deployment.
 	Owner(T) Owner
-	// List returns the objects of a namespace as the API server has them, and at which
-	// version.
+	// List lists the objects of a namespace from the API server. It also returns the
+	// resourceVersion of the list.
 	List(ctx context.Context, namespace string, options metav1.ListOptions) (objects []T, version string, err error)
-	// Status returns what the object's status says.
+	// Status returns the controller's part of the object's status.
 	Status(T) Status
-	// SameStatus tells whether what is the controller's of two statuses is the same.
+	// Conditions returns the observed generation and all conditions of the object's status,
+	// without copying them.
+	Conditions(T) (observedGeneration int64, conditions []metav1.Condition)
+	// SameStatus reports whether the controller's parts of two statuses are equal.
 	SameStatus(a, b T) bool
-	// StatusWrite returns the write that changes the object's status from current to wanted,
-	// and removes conditions that wanted lacks: see [RemoveStray]. It is nil if nothing
-	// differs. It returns the written object, and must write only to the given version.
+	// StatusWrite returns a function that changes the object's status from current to
+	// wanted and removes conditions that wanted lacks: see [RemoveStray]. It returns nil if
+	// they are equal. The function returns the written object. It must bind its writes to
+	// the object's resourceVersion.
 	StatusWrite(obj T, current, wanted Status) (StatusWrite[T], error)
 }
 
 // StatusWrite writes the status of an object.
 type StatusWrite[T Object] func(context.Context) (T, error)
 
-// Options are what a controller is made of, whatever its kind.
+// Options configure a [Controller].
 type Options[T Object] struct {
-	// Objects and Deployments are what it reads.
+	// Objects and Deployments are the informers that the controller reads.
 	Objects     cache.TypedSharedIndexInformer[T]
 	Deployments cache.TypedSharedIndexInformer[*appsv1.Deployment]
 	// Client writes Deployments.
 	Client appsv1client.DeploymentsGetter
-	// Writes is what all that the controller writes passes through, and is told of
-	// what it need not write; it may be nil.
+	// Writes is the transport of all writes of the controller. It also counts the writes
+	// that were not needed. It may be nil.
 	Writes *writes.Transport
-	// Consistency is of the objects, and shared by all controllers that write to them.
+	// Consistency covers the objects. All controllers that write to them share it.
 	Consistency *reconcile.ConsistencyStore
-	// Recorder tells of the objects.
+	// Recorder records Events about the objects.
 	Recorder record.EventRecorder
-	// Loop is how its loop works.
+	// CountStates counts the objects in a metric by the state that stateOf returns, which is
+	// one of states. It may be nil.
+	CountStates func(states []controller.State, stateOf func(obj any) controller.State)
+	// Loop has the options of the reconcile loop.
 	Loop []reconcile.Option
 }
 
-// Controller keeps the Deployments of the objects of one kind, and has their statuses
-// say what has become of them.
+// Controller keeps the Deployments of the objects of one kind and writes the objects'
+// statuses.
 type Controller[T Object] struct {
 	name        string
 	kind        Kind[T]
@@ -89,18 +97,17 @@ type Controller[T Object] struct {
 	reporter    *tolerant.Reporter // of undecodable objects
 	clock       clock.PassiveClock
 	pace        pace
-	statuses    string // what they are called in metrics
+	statuses    string // the resource, as metrics name it
 	loop        *reconcile.Loop
 }
 
-// NewController returns the controller of a kind. The name is also the field manager of
-// what it writes. It adds indexes to the informers, so it must be called before they
-// are started.
+// NewController returns the controller of a kind. The name is also its field manager.
+// NewController adds indexes to the informers, so call it before they are started.
 func NewController[T Object](name string, kind Kind[T], o Options[T]) (*Controller[T], error) {
 	err := o.Objects.AddTypedIndexers(cache.TypedIndexers[T]{
 		byDeployment: func(obj T) ([]string, error) {
 			if tolerant.DecodeError(obj) != nil {
-				return nil, nil // which one it names is not known
+				return nil, nil // its spec is unknown
 			}
 			return []string{deploymentKey(obj.GetNamespace(), kind.Owner(obj).DeploymentName)}, nil
 		},
@@ -125,6 +132,9 @@ func NewController[T Object](name string, kind Kind[T], o Options[T]) (*Controll
 		clock:       clock.RealClock{},
 		statuses:    kind.StatusResource().String(),
 	}
+	if o.CountStates != nil {
+		o.CountStates(States(), c.state)
+	}
 	c.loop = reconcile.New(name, c.sync, o.Loop...)
 	reconcile.For(c.loop, o.Objects)
 	reconcile.Watch(c.loop, o.Deployments, c.concerned)
@@ -140,18 +150,17 @@ func (c *Controller[T]) Run(ctx context.Context) error {
 	return c.loop.Run(ctx)
 }
 
-// Loop returns the controller's loop, for it to be told of more to watch before it is
-// run.
+// Loop returns the controller's loop, so that callers can add watches before it runs.
 func (c *Controller[T]) Loop() *reconcile.Loop { return c.loop }
 
 // Loops implements supervisor.Looper.
 func (c *Controller[T]) Loops() []*reconcile.Loop { return c.loop.Loops() }
 
-// concerned returns the objects that a Deployment concerns: the one that owns it, and
-// those that name it, which may be waiting for it to go.
+// concerned returns the keys of the objects to enqueue for a Deployment: its owner, and the
+// objects that name it and may be waiting for its deletion.
 func (c *Controller[T]) concerned(deployment *appsv1.Deployment) []cache.ObjectName {
 	keys := ownership.OwnerKeys(c.kind.GroupVersionKind(), deployment)
-	// The index exists: the constructor made it.
+	// The constructor added the index, so there is no error.
 	named, _ := c.objects.ByTypedIndex(byDeployment, deploymentKey(deployment.Namespace, deployment.Name))
 	for _, obj := range named {
 		keys = append(keys, cache.MetaObjectToName(obj))

@@ -15,18 +15,18 @@ import (
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 )
 
-// View is what a decision is made on. It is read-only.
+// View is the input of a decision. It is read-only.
 type View struct {
-	// Live is the Deployment of the wanted name, nil if there is none.
+	// Live is the Deployment named in the spec, nil if there is none.
 	Live *appsv1.Deployment
-	// Former are the Deployments that the owner owns under other names, from
-	// before it was given the present one, the newest first.
+	// Former are the Deployments that the owner still owns under former names, the newest
+	// first.
 	Former []*appsv1.Deployment
-	// Hold are the fields that are not to be corrected now.
+	// Hold are the fields that must not be corrected now.
 	Hold Fields
 }
 
-// own returns the live Deployment if it is the owner's, else nil.
+// own returns the live Deployment, or nil if the owner does not own it.
 func (v View) own(o Owner) *appsv1.Deployment {
 	if v.Live != nil && !o.Owns(v.Live) {
 		return nil
@@ -50,22 +50,22 @@ func (v View) former() *appsv1.Deployment {
 	return v.Former[0]
 }
 
-// Decision is what to do about an owner's Deployment: at most one write, and what keeps
-// the rest from being done. With neither there is nothing to do.
+// Decision is what to do about an owner's Deployment: at most one write, and the reason why
+// the rest cannot be done. The zero Decision means that nothing needs to be done.
 type Decision struct {
 	// Create is the Deployment to create.
 	Create *appsv1.Deployment
-	// Patch is a strategic merge patch of the Patched fields of the Deployment, with the
-	// resourceVersion that it is for.
+	// Patch is a strategic merge patch of the Patched fields. It carries the
+	// resourceVersion of the Deployment that it is for.
 	Patch   []byte
 	Patched Fields
 	// Delete is the former Deployment to delete.
 	Delete *appsv1.Deployment
-	// Blocker is why not all can be done now.
+	// Blocker is why not everything can be done now.
 	Blocker *Blocker
 }
 
-// write returns what the decision about the owner asks of the API server.
+// write returns the write that the decision needs.
 func (d Decision) write(o Owner) write {
 	switch {
 	case d.Create != nil:
@@ -79,18 +79,18 @@ func (d Decision) write(o Owner) write {
 	}
 }
 
-// Blocker is what keeps an owner from having its Deployment as it declares it.
+// Blocker is the reason why an owner's Deployment is not as declared.
 type Blocker struct {
-	// Reason is one of the reasons of the API. It says whether somebody must do something:
-	// see [ConditionFor].
+	// Reason is a condition reason of the API. It also decides whether user action is
+	// needed: see [ConditionFor].
 	Reason string
-	// Message says what is in the way and what to do about it.
+	// Message says what is wrong and how to fix it.
 	Message string
-	// Quotes says that the message may quote what the object holds.
+	// Quotes is set if the message may quote contents of the object.
 	Quotes bool
 }
 
-// Decide decides what to do for the owner. It changes nothing that it is given.
+// Decide decides what to do for the owner. It does not modify its arguments.
 func Decide(o Owner, view View) Decision {
 	if o.GetDeletionTimestamp() != nil {
 		return Decision{Blocker: o.terminating(view.own(o))}
@@ -116,22 +116,22 @@ func Decide(o Owner, view View) Decision {
 	return Decision{Delete: o.obsolete(view)}
 }
 
-// missingContainer says that the Deployment has no container for the image that the owner
-// declares, nil if it has one or needs none. A patch of the image would add a second
-// container beside one that somebody renamed.
+// missingContainer returns a blocker if the owner declares an image and the Deployment
+// lacks the container for it. A patch of the image would add a second container next to one
+// that somebody renamed.
 func (o Owner) missingContainer(d *appsv1.Deployment) *Blocker {
 	if o.Image == "" || imageOf(d) != "" {
 		return nil
 	}
 	return &Blocker{
 		Reason: workloadv1alpha1.ReasonContainerMissing,
-		Message: fmt.Sprintf("Deployment %q has no container %q for spec.image of %s: give one of its containers this name, leave spec.image out, or delete the Deployment to have it created again",
+		Message: fmt.Sprintf("Deployment %q has no container %q, which spec.image of %s applies to: rename one of its containers, remove spec.image, or delete the Deployment so that it is created again",
 			d.Name, containerName, o),
 	}
 }
 
-// terminating reports the finalizers that hold an owner in deletion, and its Deployment,
-// which the garbage collector deletes. own is nil if there is none.
+// terminating reports the finalizers that hold an owner in deletion, and the state of its
+// Deployment, which the garbage collector deletes. own is nil if there is none.
 func (o Owner) terminating(own *appsv1.Deployment) *Blocker {
 	left := "it has no Deployment"
 	if own != nil {
@@ -146,7 +146,7 @@ func (o Owner) terminating(own *appsv1.Deployment) *Blocker {
 	}
 }
 
-// blockedBy says why live is not for the owner to write, or nil if it is.
+// blockedBy returns why the owner must not write live, or nil if it may.
 func (o Owner) blockedBy(live *appsv1.Deployment) *Blocker {
 	if live.DeletionTimestamp != nil {
 		return &Blocker{
@@ -159,7 +159,7 @@ func (o Owner) blockedBy(live *appsv1.Deployment) *Blocker {
 	}
 	owner := metav1.GetControllerOf(live)
 	if owner != nil && owner.Name == o.GetName() && owner.Kind == o.Kind.Kind && groupOf(owner) == o.Kind.Group {
-		// Of this name there is one object at a time, and it is the owner.
+		// Only one object can have this name, and that is the owner.
 		return &Blocker{
 			Reason:  workloadv1alpha1.ReasonWaitingForDeletion,
 			Message: fmt.Sprintf("Deployment %q belongs to an earlier %s, since deleted; it will be created again once that one is gone", live.Name, o),
@@ -168,7 +168,7 @@ func (o Owner) blockedBy(live *appsv1.Deployment) *Blocker {
 	return &Blocker{Reason: workloadv1alpha1.ReasonDeploymentConflict, Message: o.conflict(live, owner)}
 }
 
-// conflict says whose the Deployment is and what to do about it.
+// conflict names the owner of the Deployment and says how to resolve the conflict.
 func (o Owner) conflict(live *appsv1.Deployment, owner *metav1.OwnerReference) string {
 	if owner != nil {
 		return fmt.Sprintf("Deployment %q is owned by %s %q: set another spec.deploymentName for %s", live.Name, owner.Kind, owner.Name, o)
@@ -177,15 +177,16 @@ func (o Owner) conflict(live *appsv1.Deployment, owner *metav1.OwnerReference) s
 		return fmt.Sprintf("Deployment %q exists and is not owned by %s: set another spec.deploymentName, or delete the Deployment so that it is created again",
 			live.Name, o)
 	}
-	// It was made for the owner and its owner reference taken away, by hand or by
-	// an orphaning deletion. The patch is a strategic one: other owners stay.
+	// The Deployment was created for the owner, and its owner reference was removed by hand
+	// or by an orphaning deletion. The suggested patch is strategic, so it keeps other
+	// owners.
 	reference, err := json.Marshal(metav1.NewControllerRef(o, o.Kind))
 	if err != nil {
 		panic(err) // strings and booleans always marshal
 	}
-	return fmt.Sprintf("Deployment %q was made for the %s of this name but is owned by nobody: delete it so that it is created again, or give it to this one: "+
+	return fmt.Sprintf("Deployment %q was created for the %s of this name but has no controller owner: delete it so that it is created again, or make this %s its owner: "+
 		`kubectl -n %s patch deployment %s -p '{"metadata":{"ownerReferences":[%s]}}'`,
-		live.Name, o.Kind.Kind, live.Namespace, live.Name, reference)
+		live.Name, o.Kind.Kind, o.Kind.Kind, live.Namespace, live.Name, reference)
 }
 
 func groupOf(owner *metav1.OwnerReference) string {
@@ -196,7 +197,7 @@ func groupOf(owner *metav1.OwnerReference) string {
 	return gv.Group
 }
 
-// patch returns what brings back the fields of live.
+// patch returns the patch that sets the given fields of live to the declared values.
 func (o Owner) patch(live *appsv1.Deployment, fields Fields) []byte {
 	spec := map[string]any{}
 	if fields[Replicas] {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-func TestDecideCreatesWhatSampleControllerCreates(t *testing.T) {
+func TestDecideCreatesSameDeploymentAsSampleController(t *testing.T) {
 	labels := map[string]string{"app": "nginx", "controller": "a"}
 	want := Decision{Create: &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{
@@ -39,7 +39,7 @@ func TestDecideCreatesWhatSampleControllerCreates(t *testing.T) {
 	}
 }
 
-func TestDecideCreatesWhatIsDeclared(t *testing.T) {
+func TestDecideCreatesDeclaredFields(t *testing.T) {
 	created := Decide(owner(wantReplicas(nil), wantImage("nginx:1.29")), View{}).Create
 	if created.Spec.Replicas != nil {
 		t.Errorf("replicas = %d, want them left to the API's default", *created.Spec.Replicas)
@@ -49,7 +49,7 @@ func TestDecideCreatesWhatIsDeclared(t *testing.T) {
 	}
 }
 
-func TestDecideChangesOnlyWhatIsDeclaredAndDiffers(t *testing.T) {
+func TestDecidePatchesOnlyDeclaredDifferences(t *testing.T) {
 	for name, test := range map[string]struct {
 		owner Owner
 		live  *appsv1.Deployment
@@ -62,8 +62,8 @@ func TestDecideChangesOnlyWhatIsDeclaredAndDiffers(t *testing.T) {
 		"replicas to zero":                    {owner(wantReplicas(ptr.To[int32](0))), deployment(), `{"metadata":{"resourceVersion":"7"},"spec":{"replicas":0}}`},
 		"replicas absent: hands off":          {owner(wantReplicas(nil)), deployment(withReplicas(ptr.To[int32](9))), ""},
 		"image absent: hands off":             {owner(), deployment(withImage("httpd")), ""},
-		"image declared and the same":         {owner(wantImage("nginx:latest")), deployment(), ""},
-		"image declared and another":          {owner(wantImage("nginx:1.29")), deployment(), `{"metadata":{"resourceVersion":"7"},"spec":{"template":{"spec":{"containers":[{"image":"nginx:1.29","name":"nginx"}]}}}}`},
+		"image declared and equal":            {owner(wantImage("nginx:latest")), deployment(), ""},
+		"image declared and different":        {owner(wantImage("nginx:1.29")), deployment(), `{"metadata":{"resourceVersion":"7"},"spec":{"template":{"spec":{"containers":[{"image":"nginx:1.29","name":"nginx"}]}}}}`},
 		"image of a sidecar is not ours":      {owner(wantImage("nginx:latest")), deployment(withSidecar), ""},
 		"image and replicas differ":           {owner(wantImage("nginx:1.29")), deployment(withReplicas(nil)), `{"metadata":{"resourceVersion":"7"},"spec":{"replicas":3,"template":{"spec":{"containers":[{"image":"nginx:1.29","name":"nginx"}]}}}}`},
 		"labels and annotations are not ours": {owner(), deployment(func(d *appsv1.Deployment) { d.Labels = map[string]string{"x": "y"} }), ""},
@@ -87,7 +87,7 @@ func TestDecideChangesOnlyWhatIsDeclaredAndDiffers(t *testing.T) {
 	}
 }
 
-// Somebody renamed the container: a patch by its former name would add one.
+// Somebody renamed the container: a patch by its former name would add a second one.
 func TestDecideAddsNoSecondContainer(t *testing.T) {
 	renamed := func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Name = "web" }
 	for name, test := range map[string]struct {
@@ -107,32 +107,32 @@ func TestDecideAddsNoSecondContainer(t *testing.T) {
 			for _, live := range list(test.live, trimmed) {
 				d := Decide(owner(wantImage(test.image)), View{Live: live})
 				if d.Patched != test.patched || strings.Contains(string(d.Patch), "containers") || (d.Blocker != nil) != test.blocker {
-					t.Errorf("decision = %+v, patch %s, want a blocker: %v, and patched at most the replicas: %v", d, d.Patch, test.blocker, test.patched)
+					t.Errorf("decision = %+v, patch %s, want blocker: %v, patched replicas: %v", d, d.Patch, test.blocker, test.patched)
 				}
 				if o := d.Blocker; o != nil && (o.Reason != "ContainerMissing" || !strings.Contains(o.Message, `no container "nginx"`)) {
-					t.Errorf("blocker = %+v, want ContainerMissing for somebody to clear", o)
+					t.Errorf("blocker = %+v, want ContainerMissing", o)
 				}
 			}
 		})
 	}
 }
 
-func TestDecideTouchesNoDeploymentOfOthers(t *testing.T) {
+func TestDecideLeavesForeignDeployments(t *testing.T) {
 	for name, test := range map[string]struct {
 		live    *appsv1.Deployment
 		reason  string
 		message string
 		passes  bool
 	}{
-		"no owner, not of our making":   {deployment(withOwner(nil), withSelector("app", "other")), "DeploymentConflict", `is not owned by Foo "a"`, false},
-		"our owner reference removed":   {deployment(withOwner(nil)), "DeploymentConflict", `kubectl -n default patch deployment web -p '{"metadata":{"ownerReferences":[{"apiVersion":"samplecontroller.k8s.io/v1alpha1","kind":"Foo","name":"a","uid":"uid-a","controller":true,"blockOwnerDeletion":true}]}}'`, false},
-		"another Foo":                   {deployment(withOwner(ownerReference("samplecontroller.k8s.io/v1alpha1", "Foo", "b", "uid-b"))), "DeploymentConflict", `is owned by Foo "b"`, false},
-		"a namesake of another kind":    {deployment(withOwner(ownerReference("controller.nicoleh.io/v1alpha1", "Icecream", "a", "uid-x"))), "DeploymentConflict", `is owned by Icecream "a"`, false},
-		"a namesake of another group":   {deployment(withOwner(ownerReference("example.com/v1", "Foo", "a", "uid-x"))), "DeploymentConflict", `is owned by Foo "a"`, false},
-		"an earlier Foo of this name":   {deployment(withOwner(ownerReference("samplecontroller.k8s.io/v1alpha1", "Foo", "a", "uid-old"))), "WaitingForDeletion", "earlier", true},
-		"an earlier Foo, other version": {deployment(withOwner(ownerReference("samplecontroller.k8s.io/v1", "Foo", "a", "uid-old"))), "WaitingForDeletion", "earlier", true},
-		"our own, being deleted":        {deployment(deleted), "WaitingForDeletion", "is being deleted", true},
-		"a foreign one, being deleted":  {deployment(withOwner(nil), deleted), "WaitingForDeletion", "is being deleted", true},
+		"no owner, not created by us":     {deployment(withOwner(nil), withSelector("app", "other")), "DeploymentConflict", `is not owned by Foo "a"`, false},
+		"our owner reference removed":     {deployment(withOwner(nil)), "DeploymentConflict", `kubectl -n default patch deployment web -p '{"metadata":{"ownerReferences":[{"apiVersion":"samplecontroller.k8s.io/v1alpha1","kind":"Foo","name":"a","uid":"uid-a","controller":true,"blockOwnerDeletion":true}]}}'`, false},
+		"another Foo":                     {deployment(withOwner(ownerReference("samplecontroller.k8s.io/v1alpha1", "Foo", "b", "uid-b"))), "DeploymentConflict", `is owned by Foo "b"`, false},
+		"same name, another kind":         {deployment(withOwner(ownerReference("controller.nicoleh.io/v1alpha1", "Icecream", "a", "uid-x"))), "DeploymentConflict", `is owned by Icecream "a"`, false},
+		"same name, another group":        {deployment(withOwner(ownerReference("example.com/v1", "Foo", "a", "uid-x"))), "DeploymentConflict", `is owned by Foo "a"`, false},
+		"an earlier Foo of the same name": {deployment(withOwner(ownerReference("samplecontroller.k8s.io/v1alpha1", "Foo", "a", "uid-old"))), "WaitingForDeletion", "earlier", true},
+		"an earlier Foo, another version": {deployment(withOwner(ownerReference("samplecontroller.k8s.io/v1", "Foo", "a", "uid-old"))), "WaitingForDeletion", "earlier", true},
+		"our own, being deleted":          {deployment(deleted), "WaitingForDeletion", "is being deleted", true},
+		"a foreign one, being deleted":    {deployment(withOwner(nil), deleted), "WaitingForDeletion", "is being deleted", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			withReplicas(ptr.To[int32](9))(test.live) // a difference that would be patched
@@ -142,13 +142,13 @@ func TestDecideTouchesNoDeploymentOfOthers(t *testing.T) {
 			}
 			o := decision.Blocker
 			if o.Reason != test.reason || (ConditionFor(o.Reason) == "Reconciling") != test.passes || !strings.Contains(o.Message, test.message) {
-				t.Errorf("blocker = %+v, want reason %s, passes %v and a message with %q", o, test.reason, test.passes, test.message)
+				t.Errorf("blocker = %+v, want reason %s, transient %v and a message with %q", o, test.reason, test.passes, test.message)
 			}
 		})
 	}
 }
 
-func TestDecideRefusesAnInvalidSpec(t *testing.T) {
+func TestDecideRejectsInvalidSpec(t *testing.T) {
 	for name, test := range map[string]struct {
 		owner   Owner
 		message string
@@ -180,7 +180,7 @@ func TestLabelValue(t *testing.T) {
 	} {
 		got := labelValue(name)
 		if want == "" {
-			want = got // only the shape is checked below
+			want = got // only its form is checked below
 		}
 		if got != want {
 			t.Errorf("labelValue(%q) = %q, want %q", name, got, want)
@@ -193,6 +193,6 @@ func TestLabelValue(t *testing.T) {
 		}
 	}
 	if a, b := labelValue(strings.Repeat("a", 64)), labelValue(strings.Repeat("a", 65)); a == b {
-		t.Errorf("two names have one label value %q", a)
+		t.Errorf("two names have the same label value %q", a)
 	}
 }

@@ -21,41 +21,41 @@ import (
 )
 
 const (
-	// firstRetry is after how long a denied write is tried again. Each further
-	// denial doubles it, up to lastRetry, or up to forbiddenRetry if it is forbidden:
-	// a permission may be missing, and its grant enqueues nothing.
+	// firstRetry is the delay before a denied write is retried. Each further denial doubles
+	// it up to lastRetry. For a forbidden write the limit is forbiddenRetry: a permission
+	// may be missing, and granting it enqueues nothing.
 	firstRetry     = 200 * time.Millisecond
 	forbiddenRetry = 30 * time.Second
 	lastRetry      = 5 * time.Minute
-	// unknownRetry is after how long at most a write is tried again that is denied only
-	// for a moment.
+	// unknownRetry is the longest delay before a retry if the denial is known to be
+	// temporary.
 	unknownRetry = time.Second
 )
 
-// write is what a Decision asks of the API server; the zero value asks nothing.
+// write is the write that a Decision needs. The zero value means none.
 type write struct {
 	verb, deployment string
 }
 
-// denials remembers which writes the API server has denied, so that each is tried
-// again when its time has come and not whenever something enqueues the owner. The
-// status that tells of a denial does: if its words were new each time, as those of
-// a webhook may be, then each try would cause the next.
+// denials remembers which writes the API server denied, so that each is retried after its
+// delay and not at every event of the owner. The status write that reports a denial is such
+// an event. If its message differs each time, as that of a webhook may, every try would
+// cause the next.
 type denials struct {
 	byOwner *utilcache.Expiring // a denial by UID
 }
 
-// denial is what is remembered of one owner.
+// denial is the last denial of one owner's write.
 type denial struct {
-	generation int64 // of the owner: with a new one it wants something new
+	generation int64 // of the owner; a denial of another generation does not count
 	write      write
-	count      int // of denials in a row
+	count      int // consecutive denials
 	blocker    *Blocker
 	again      time.Time
 }
 
-// of returns the denial of the owner's next write and after how long to try it
-// again, or nil if it may be tried now.
+// of returns the denial of the owner's next write and the remaining delay. It returns nil
+// if the write may be tried now.
 func (d denials) of(o Owner, next write, now time.Time) (*Blocker, time.Duration) {
 	denial := d.get(o)
 	if !denial.same(o, next) || !now.Before(denial.again) {
@@ -75,9 +75,9 @@ func (d denial) same(o Owner, next write) bool {
 	return d.generation == o.GetGeneration() && d.write == next
 }
 
-// note notes that a write was denied just now with an error of which there is a
-// denialOf, and returns what to say of it and after how long to try again. There is
-// nothing to say of what may be a hiccup.
+// note records that a write was denied just now, with an error for which denialOf is not
+// nil. It returns the blocker to report and the delay before the retry. The blocker is nil
+// for an error that may be a single hiccup.
 func (d denials) note(o Owner, denied write, err error, now time.Time) (*Blocker, time.Duration) {
 	current := d.get(o)
 	if !current.same(o, denied) {
@@ -98,25 +98,25 @@ func (d denials) note(o Owner, denied write, err error, now time.Time) (*Blocker
 	case isUnknownKind(s):
 		current.blocker = &Blocker{
 			Reason:  workloadv1alpha1.ReasonProgressing,
-			Message: fmt.Sprintf("the API server does not yet know %s everywhere, whose CRD was just installed: %s", o.Kind.Kind, s.Message),
+			Message: fmt.Sprintf("the API server has not yet discovered kind %s, whose CRD was just installed: %s", o.Kind.Kind, s.Message),
 		}
 		wait = min(wait, unknownRetry)
 	case s.Code < http.StatusInternalServerError || current.count > 1:
 		current.blocker = &Blocker{Reason: workloadv1alpha1.ReasonWriteDenied, Message: s.Message, Quotes: s.Code == http.StatusUnprocessableEntity}
 	}
 	current.again = now.Add(wait)
-	d.byOwner.Set(o.GetUID(), current, wait+lastRetry) // one that is gone does not come again
+	d.byOwner.Set(o.GetUID(), current, wait+lastRetry) // entries of deleted owners expire
 	return current.blocker, wait
 }
 
-// isUnknownKind tells whether the admission plugin OwnerReferencesPermissionEnforcement
-// denied the owner reference because it has not yet heard of a new CRD, which takes it
-// seconds.
+// isUnknownKind reports whether the admission plugin OwnerReferencesPermissionEnforcement
+// denied the owner reference because it has not discovered a new CRD yet. Discovery takes a
+// few seconds.
 func isUnknownKind(status metav1.Status) bool {
 	return strings.Contains(status.Message, "cannot set blockOwnerDeletion in this case because cannot find RESTMapping")
 }
 
-// isTerminating tells whether the write was denied because its namespace is being
+// isTerminating reports whether the write was denied because its namespace is being
 // deleted.
 func isTerminating(status metav1.Status) bool {
 	return status.Details != nil && slices.ContainsFunc(status.Details.Causes, func(cause metav1.StatusCause) bool {
@@ -124,12 +124,12 @@ func isTerminating(status metav1.Status) bool {
 	})
 }
 
-// forget forgets the denials of an owner, whose write was not denied.
+// forget removes the denial of an owner after a write that was not denied.
 func (d denials) forget(o Owner) { d.byOwner.Delete(o.GetUID()) }
 
-// denialOf returns what the API server says about a write that it denies on its
-// merits, for a quota, an admission policy, a webhook or a missing permission. It returns
-// nil for a write that failed otherwise.
+// denialOf returns the API status of an error if the API server denied the write on its
+// merits: a quota, an admission policy, a webhook or a missing permission. It returns nil
+// for all other errors.
 func denialOf(err error) apierrors.APIStatus {
 	if err == nil {
 		return nil
@@ -146,28 +146,28 @@ func denialOf(err error) apierrors.APIStatus {
 	}
 	switch status.Status().Code {
 	case http.StatusBadRequest, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity,
-		http.StatusInternalServerError: // of a webhook that fails
+		http.StatusInternalServerError: // a webhook failed
 		return status
 	default:
 		return nil
 	}
 }
 
-// deniedByWebhook tells whether an admission webhook denied a write. It may answer with
-// any code from 400 on, also with one that means something else from the API server
-// itself: with 404 nothing need be gone, and with 409 nothing need have changed.
+// deniedByWebhook reports whether an admission webhook denied a write. A webhook may answer
+// with any code from 400 on, also with one that has another meaning in the API server's own
+// answers: a 404 does not mean that an object is gone, nor a 409 that one has changed.
 func deniedByWebhook(status metav1.Status) bool {
 	return strings.HasPrefix(status.Message, `admission webhook "`) && strings.Contains(status.Message, `" denied the request`)
 }
 
-// isLate tells whether the API server refused a write because the Deployment is not, or no
-// longer, as cached. A conflict can be over something else: a ResourceQuota, for example.
+// isLate reports whether the API server refused a write because the Deployment differs from
+// the cached one. A conflict can have another cause, for example a ResourceQuota.
 func isLate(err error, d *appsv1.Deployment) bool {
 	status := apierrors.APIStatus(nil)
 	if denialOf(err) != nil || !errors.As(err, &status) {
 		return false
 	}
-	// Of details.Kind nothing is certain: it may be a kind, a resource or a subresource.
+	// details.Kind is not reliable: it may be a kind, a resource or a subresource.
 	details := status.Status().Details
 	return (apierrors.IsConflict(err) || apierrors.IsNotFound(err)) &&
 		details != nil && details.Group == appsv1.GroupName && details.Name == d.Name

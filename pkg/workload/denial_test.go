@@ -25,30 +25,30 @@ import (
 
 var exceededQuota = apierrors.NewForbidden(appsv1.Resource("deployments"), "web", errors.New("exceeded quota"))
 
-func TestReconcileTellsADeniedWriteFromAFailedOne(t *testing.T) {
+func TestReconcileDistinguishesDeniedAndFailedWrites(t *testing.T) {
 	resource := appsv1.Resource("deployments")
-	// What a webhook answers that is built on controller-runtime and has failed.
+	// The error of a failed webhook that uses controller-runtime.
 	errored := &apierrors.StatusError{ErrStatus: metav1.Status{Code: 500, Message: `admission webhook "w" denied the request: lookup failed`}}
 	for name, test := range map[string]struct {
 		err error
-		// after is how many times in a row it must happen to count as denied, 0 if
-		// it never does.
+		// after is the number of consecutive errors after which the write counts as denied,
+		// 0 for never.
 		after int
 	}{
 		"quota":                 {exceededQuota, 1},
 		"invalid":               {apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), "web", nil), 1},
 		"webhook":               {apierrors.NewBadRequest("admission webhook denied the request"), 1},
 		"too large":             {apierrors.NewRequestEntityTooLargeError("limit is 3145728"), 1},
-		"webhook that errs":     {errored, 2},
-		"webhook out of order":  {apierrors.NewInternalError(errors.New("failed calling webhook")), 2},
+		"webhook with an error": {errored, 2},
+		"webhook not reachable": {apierrors.NewInternalError(errors.New("failed calling webhook")), 2},
 		"unavailable":           {apierrors.NewServiceUnavailable("down"), 0},
 		"throttled":             {apierrors.NewTooManyRequestsError("later"), 0},
-		"storage out of reach":  {apierrors.NewServerTimeout(resource, "create", 1), 0},
+		"storage not reachable": {apierrors.NewServerTimeout(resource, "create", 1), 0},
 		"handler timed out":     {apierrors.NewTimeoutError("later", 1), 0},
 		"credentials expired":   {apierrors.NewUnauthorized("who are you?"), 0},
 		"no answer":             {errors.New("connection refused"), 0},
-		"cache late by a write": {apierrors.NewConflict(resource, "web", errors.New("changed")), 0},
-		"quota late by a write": {apierrors.NewConflict(corev1.Resource("resourcequotas"), "web", errors.New("changed")), 0},
+		"stale cache":           {apierrors.NewConflict(resource, "web", errors.New("changed")), 0},
+		"quota conflict":        {apierrors.NewConflict(corev1.Resource("resourcequotas"), "web", errors.New("changed")), 0},
 
 		"webhook, 401":                      {deniedAs(http.StatusUnauthorized, metav1.StatusReasonUnauthorized), 1},
 		"webhook, 404":                      {deniedAs(http.StatusNotFound, metav1.StatusReasonNotFound), 1},
@@ -68,7 +68,7 @@ func TestReconcileTellsADeniedWriteFromAFailedOne(t *testing.T) {
 			"delete": list(served, deployment(named("former"))),
 		} {
 			t.Run(name+" "+verb, func(t *testing.T) {
-				reconciler, client := newTestReconcileer(t, view, view)
+				reconciler, client := newTestReconciler(t, view, view)
 				refuse(client, verb, test.err)
 				for try := 1; try <= 3; try++ {
 					reconciler.clock = testingclock.NewFakeClock(time.Now().Add(time.Duration(try) * time.Minute))
@@ -80,13 +80,13 @@ func TestReconcileTellsADeniedWriteFromAFailedOne(t *testing.T) {
 						continue
 					}
 					if err != nil || state.Blocker == nil || state.Again <= 0 {
-						t.Fatalf("try %d: %+v, %v, want a blocker, and when to try again", try, state, err)
+						t.Fatalf("try %d: %+v, %v, want a blocker and a retry delay", try, state, err)
 					}
 					if o := state.Blocker; o.Reason != "WriteDenied" || !strings.Contains(test.err.Error(), o.Message) {
 						t.Errorf("blocker = %+v, want WriteDenied with the API server's message", o)
 					}
 					if has := state.Deployment != nil; has != (view != nil) {
-						t.Errorf("Deployment = %v, want that of the cache", state.Deployment)
+						t.Errorf("Deployment = %v, want the cached one", state.Deployment)
 					}
 				}
 			})
@@ -94,8 +94,8 @@ func TestReconcileTellsADeniedWriteFromAFailedOne(t *testing.T) {
 	}
 }
 
-// deniedAs is how the API server reports that a webhook denied a write with this code and
-// this reason. The webhook says that the denial is about the Deployment.
+// deniedAs returns the API server's error for a write that a webhook denied with this code
+// and reason. The webhook says that the denial is about the Deployment.
 func deniedAs(code int32, reason metav1.StatusReason) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: code, Reason: reason, Message: `admission webhook "w.example.com" denied the request: not today`,
@@ -103,24 +103,24 @@ func deniedAs(code int32, reason metav1.StatusReason) error {
 	}}
 }
 
-// TestAConflictOverAQuotaIsNotTakenForALateCache has the API server refuse a write because
-// it lost a race for the quota: the Deployment is just as cached.
-func TestAConflictOverAQuotaIsNotTakenForALateCache(t *testing.T) {
+// TestQuotaConflictDoesNotMeanStaleCache makes the API server refuse a write because it
+// lost a race for the quota. The Deployment is as cached.
+func TestQuotaConflictDoesNotMeanStaleCache(t *testing.T) {
 	drifted := deployment(withReplicas(ptr.To[int32](9)))
-	reconciler, client := newTestReconcileer(t, list(drifted), list(drifted))
+	reconciler, client := newTestReconciler(t, list(drifted), list(drifted))
 	refuse(client, "patch", apierrors.NewConflict(corev1.Resource("resourcequotas"), "web", errors.New("the object has been modified")))
 	state, err := reconciler.Reconcile(t.Context(), owner())
 	if err == nil || state.Refused != nil {
-		t.Errorf("Reconcile() = %+v, %v, want an error, and no wait for the cache", state, err)
+		t.Errorf("Reconcile() = %+v, %v, want an error and no stale Deployment", state, err)
 	}
 }
 
-// TestDeniedWriteIsTriedAgainInItsTime enqueues the owner all the time, and the API
-// server finds other words for each denial.
-func TestDeniedWriteIsTriedAgainInItsTime(t *testing.T) {
+// TestDeniedWriteBacksOff enqueues the owner all the time. The API server words each denial
+// differently.
+func TestDeniedWriteBacksOff(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	start := clock.Now()
-	reconciler, client := newTestReconcileer(t, nil, nil)
+	reconciler, client := newTestReconciler(t, nil, nil)
 	reconciler.clock = clock
 	var tries []time.Duration
 	deny := true
@@ -131,15 +131,15 @@ func TestDeniedWriteIsTriedAgainInItsTime(t *testing.T) {
 	for clock.Since(start) < 20*time.Minute {
 		state, err := reconciler.Reconcile(t.Context(), owner())
 		if err != nil || state.Blocker == nil || !strings.Contains(state.Blocker.Message, fmt.Sprintf("refusal %d", len(tries))) {
-			t.Fatalf("Reconcile() = %+v, %v, want the last refusal", state, err)
+			t.Fatalf("Reconcile() = %+v, %v, want the last denial", state, err)
 		}
 		if next := clock.Since(start) + state.Again; state.Again <= 0 || next-tries[len(tries)-1] > lastRetry {
-			t.Fatalf("again after %v, having tried at %v", state.Again, tries)
+			t.Fatalf("again after %v, tried at %v", state.Again, tries)
 		}
 		clock.Step(100 * time.Millisecond)
 	}
 	if len(tries) != 14 {
-		t.Errorf("tried at %v, want 11 times with growing distances and then each 5m", tries)
+		t.Errorf("tried at %v, want 11 times at growing intervals, then every 5m", tries)
 	}
 	for i, want := range []time.Duration{0, 200 * time.Millisecond, 600 * time.Millisecond, 1400 * time.Millisecond, 3 * time.Second} {
 		if tries[i] != want {
@@ -147,27 +147,27 @@ func TestDeniedWriteIsTriedAgainInItsTime(t *testing.T) {
 		}
 	}
 
-	// Lifted, it is made at the next try and nothing is remembered.
+	// Once the denial is lifted, the next try succeeds and nothing is remembered.
 	deny = false
 	clock.Step(lastRetry)
 	if state, err := reconciler.Reconcile(t.Context(), owner()); err != nil || !state.Written || state.Blocker != nil {
 		t.Errorf("Reconcile() = %+v, %v, want the Deployment", state, err)
 	}
 	if n := reconciler.denials.byOwner.Len(); n != 0 {
-		t.Errorf("%d denials are remembered, want none", n)
+		t.Errorf("%d denials remembered, want none", n)
 	}
 }
 
-// TestForbiddenWriteIsRetriedEach30Seconds has a permission missing for an hour, or a quota
-// exceeded.
-func TestForbiddenWriteIsRetriedEach30Seconds(t *testing.T) {
+// TestForbiddenWriteIsRetriedEvery30Seconds denies the write for an hour: a permission is
+// missing, or a quota is exceeded.
+func TestForbiddenWriteIsRetriedEvery30Seconds(t *testing.T) {
 	for name, denial := range map[string]*apierrors.StatusError{
 		"permission": apierrors.NewForbidden(appsv1.Resource("deployments"), "", errors.New(`User "me" cannot create resource "deployments" in API group "apps" in the namespace "default"`)),
 		"quota":      exceededQuota,
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := testingclock.NewFakeClock(time.Now())
-			reconciler, client := newTestReconcileer(t, nil, nil)
+			reconciler, client := newTestReconciler(t, nil, nil)
 			reconciler.clock = clock
 			refuse(client, "create", denial)
 			for end := clock.Now().Add(time.Hour); clock.Now().Before(end); {
@@ -181,15 +181,15 @@ func TestForbiddenWriteIsRetriedEach30Seconds(t *testing.T) {
 				clock.Step(state.Again)
 			}
 			if got := len(client.Actions()); got < 120 || got > 130 {
-				t.Errorf("tried %d times in an hour, want it each 30 s", got)
+				t.Errorf("tried %d times in an hour, want one try per 30 s", got)
 			}
 		})
 	}
 }
 
-func TestNothingIsMadeInANamespaceThatIsBeingDeleted(t *testing.T) {
+func TestTerminatingNamespaceGetsNoDeployment(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Now())
-	reconciler, client := newTestReconcileer(t, nil, nil)
+	reconciler, client := newTestReconciler(t, nil, nil)
 	reconciler.clock = clock
 	going := apierrors.NewForbidden(appsv1.Resource("deployments"), "web", errors.New("because it is being terminated"))
 	going.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
@@ -206,11 +206,11 @@ func TestNothingIsMadeInANamespaceThatIsBeingDeleted(t *testing.T) {
 	}
 }
 
-// TestANewKindIsWaitedForEachSecond has the API server's admission not yet know the kind
-// of the owner, as after the first installation of its CRD.
-func TestANewKindIsWaitedForEachSecond(t *testing.T) {
+// TestUndiscoveredKindIsRetriedEverySecond makes the API server's admission not know the
+// kind of the owner yet, as after the installation of its CRD.
+func TestUndiscoveredKindIsRetriedEverySecond(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Now())
-	reconciler, client := newTestReconcileer(t, nil, nil)
+	reconciler, client := newTestReconciler(t, nil, nil)
 	reconciler.clock = clock
 	refuse(client, "create", apierrors.NewForbidden(appsv1.Resource("deployments"), "web", errors.New(
 		`cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion samplecontroller.k8s.io/v1alpha1 Kind Foo: no matches for kind "Foo" in version "samplecontroller.k8s.io/v1alpha1"`)))
@@ -218,7 +218,7 @@ func TestANewKindIsWaitedForEachSecond(t *testing.T) {
 	for clock.Since(begin) < 30*time.Second {
 		state, err := reconciler.Reconcile(t.Context(), owner())
 		if err != nil || state.Blocker == nil || state.Blocker.Reason != "Progressing" || ConditionFor(state.Blocker.Reason) != "Reconciling" || state.Again > time.Second {
-			t.Fatalf("Reconcile() = %+v, %v, want it to be on its way and looked at again within a second", state, err)
+			t.Fatalf("Reconcile() = %+v, %v, want Reconciling and a retry within a second", state, err)
 		}
 		clock.Step(state.Again)
 	}
@@ -227,7 +227,7 @@ func TestANewKindIsWaitedForEachSecond(t *testing.T) {
 	}
 }
 
-func TestDenialHoldsForWhatWasDenied(t *testing.T) {
+func TestDenialHoldsForSameWrite(t *testing.T) {
 	later := owner()
 	later.Object = &metav1.ObjectMeta{Name: "a", Namespace: "default", UID: "uid-a", Generation: 5}
 	another := owner()
@@ -236,15 +236,15 @@ func TestDenialHoldsForWhatWasDenied(t *testing.T) {
 		then Owner
 		want int // writes
 	}{
-		"the same":              {owner(), 0},
-		"of a new generation":   {later, 1},
-		"of another name":       {owner(wantDeployment("other")), 1},
-		"of another owner":      {another, 1},
-		"nothing left to write": {owner(wantReplicas(ptr.To[int32](9)), wantDeployment("drifted")), 0},
+		"the same write": {owner(), 0},
+		"new generation": {later, 1},
+		"another name":   {owner(wantDeployment("other")), 1},
+		"another owner":  {another, 1},
+		"another write":  {owner(wantReplicas(ptr.To[int32](9)), wantDeployment("drifted")), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			drifted := deployment(named("drifted"), withReplicas(ptr.To[int32](9)))
-			reconciler, client := newTestReconcileer(t, list(drifted), list(drifted))
+			reconciler, client := newTestReconciler(t, list(drifted), list(drifted))
 			reconciler.clock = testingclock.NewFakeClock(time.Now())
 			refuse(client, "create", exceededQuota)
 			if state, err := reconciler.Reconcile(t.Context(), owner()); err != nil || state.Blocker == nil {
@@ -259,13 +259,13 @@ func TestDenialHoldsForWhatWasDenied(t *testing.T) {
 				}
 			}
 			if err != nil || got != test.want {
-				t.Errorf("Keep(): %v, actions %v, want %d writes", err, client.Actions(), test.want)
+				t.Errorf("Reconcile(): %v, actions %v, want %d writes", err, client.Actions(), test.want)
 			}
 		})
 	}
 }
 
-func TestDenialsOfTheGoneAreForgotten(t *testing.T) {
+func TestDenialsOfDeletedOwnersAreForgotten(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Now())
 	d := denials{utilcache.NewExpiringWithClock(clock)}
 	for i := range 100 {
@@ -275,6 +275,6 @@ func TestDenialsOfTheGoneAreForgotten(t *testing.T) {
 		clock.Step(time.Hour)
 	}
 	if n := d.byOwner.Len(); n != 1 {
-		t.Errorf("%d are remembered, want the last", n)
+		t.Errorf("%d denials remembered, want the last", n)
 	}
 }

@@ -1,58 +1,60 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workload keeps one Deployment for an owner object, a Foo or an
-// Icecream.
+// Package workload manages one Deployment for each owner object, a Foo or an Icecream.
 //
-// [Controller] is the controller of either kind: what enqueues it, and what it does for
-// one object. What the kinds have of their own they say by a [Kind].
+// [Controller] is the controller of one kind. A [Kind] adapts it to that kind.
 //
-// [Decide] is the decision: a pure function of the owner and of what the cache
-// holds under the wanted name. [Reconciler.Reconcile] reads the cache, carries the
-// decision out with at most one write, and reports what is there. [NewStatus]
-// is, again purely, what the owner's status says of it.
+// [Decide] makes the decision. It is a pure function of the owner and of the cached
+// Deployments. [Reconciler.Reconcile] reads the cache, carries out the decision with at
+// most one write, and returns the resulting state. [NewStatus], also a pure function,
+// computes the owner's status from that state.
 //
-// What the owner declares is kept: replicas and image, where it sets them.
-// Everything else about the Deployment belongs to others once it is created, so
-// writes are of just the fields that differ. Each carries
-// the resourceVersion of the Deployment that it was decided on: a decision made
-// on a stale cache is refused by the API server.
+// The controller keeps the fields that the owner declares: replicas and image, if they
+// are set. Everything else about the Deployment is left to others once it is created, so
+// a write contains only the fields that differ. It also carries the resourceVersion of
+// the Deployment that the decision was based on, so that the API server refuses a
+// decision made on a stale cache.
 //
-// A Deployment is the owner's if, and only if, its controller owner reference
-// has the owner's UID. Any other of the wanted name is never touched.
+// An owner owns a Deployment if and only if the Deployment's controller owner reference
+// has the owner's UID. Other Deployments are never touched, even if they have the name
+// in the spec.
 //
 // # When it writes
 //
-// Only when something differs, and never twice in one sync to one object, but for a
-// status that a mere touch has refused. Updates that leave the resourceVersion as it
-// was, as a resync sends them, do not reach it unless the informers were given a
-// resync period: drift is healed because the Deployments are watched.
+// The controller writes only if something differs, and at most once per sync to each
+// object. The exception is a status write that conflicts with an unrelated change, which
+// is retried once. Drift is corrected because Deployments are watched, not by resyncs:
+// updates with an unchanged resourceVersion are ignored unless the informers have a
+// resync period.
 //
 // # A new leader
 //
-// The cache of owners may be behind that of Deployments. To a process that has just
-// come to lead, what the one before has done for a newer version of an owner would then
-// be drift, and a Deployment that it has renamed away would be missing. So before the first
-// write for an owner in a term, that is one call of [Controller.Run], the API server is asked
-// for the owner once: if it wants
-// something else than cached, nothing is written until the cache has caught up. The
-// answer also tells how far the cache has to come to have all from before the term. Once
-// it has, which the next event of any owner shows, no more owners are asked for. A term
-// in which nothing differs asks for nothing. The same look comes before each deletion, and
-// each time before a Deployment is created for an owner that has had one.
+// The cache of owners may be behind the cache of Deployments. A new leader could then
+// mistake what its predecessor did for a newer version of an owner for drift, or a
+// renamed Deployment for a missing one. So before the first write for an owner in a
+// term, which is one call of [Controller.Run], the controller reads the owner from the
+// API server. If its spec differs from the cached one, nothing is written until the
+// cache has caught up.
 //
-// # What cannot be decoded
+// That answer also has the resourceVersion up to which the cache must get to contain
+// everything from before the term. Once it does, which the next event of any owner
+// shows, owners are no longer read. A term in which nothing differs reads nothing. The
+// owner is also read before each deletion, and before each creation for an owner that
+// already had a Deployment.
 //
-// An object that was stored before validation was tightened may not fit its type. What
-// it wants is not known, so neither it nor its Deployment is written; it is reported
-// by an Event and in the log, once in each version, and counted.
+// # Objects that cannot be decoded
+//
+// An object that was stored before validation was tightened may not fit its type. Its
+// spec is unknown, so neither the object nor its Deployment is written. It is reported
+// by an Event and in the log, once per version, and counted in a metric.
 //
 // # Deletion
 //
-// For an object that is being deleted nothing is created, changed or deleted. Its
-// Deployment goes by garbage collection, through the owner reference. While a finalizer
-// holds the object, its status goes on to report the Deployment; it is Reconciling for
-// Terminating, never Ready. The cache may know of that before it knows
-// that the object is gone, so one that had a Deployment is looked at once more before
-// another is made.
+// Nothing is created, changed or deleted for an object that is being deleted. The garbage
+// collector deletes its Deployment through the owner reference. While a finalizer holds
+// the object, its status continues to report the Deployment. It is then Reconciling with
+// reason Terminating, never Ready. The cache may see the deletion of the Deployment
+// before that of the object. So the object is read from the API server before another
+// Deployment is created for one that already had one.
 package workload

@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-func TestADeploymentWakesItsOwnerAndWhoNamesIt(t *testing.T) {
+func TestDeploymentEnqueuesOwnerAndObjectsNamingIt(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		waiting, elsewhere := kind.example(), kind.example()
@@ -40,11 +40,11 @@ func TestADeploymentWakesItsOwnerAndWhoNamesIt(t *testing.T) {
 			deployment *appsv1.Deployment
 			want       map[cache.ObjectName]bool
 		}{
-			"owned by one of the kind":        {owned(apiVersion, kind.Kind), inDefault("owner", key.Name, "waiting")},
-			"owned by one of another group":   {owned("example.com/v1alpha1", kind.Kind), inDefault(key.Name, "waiting")},
-			"owned by another kind":           {owned(apiVersion, "Bar"), inDefault(key.Name, "waiting")},
-			"of nobody, named by nobody":      {&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "unrelated"}}, inDefault()},
-			"of nobody, in a third namespace": {&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "third", Name: deploymentName}}, inDefault()},
+			"owned by an object of the kind":      {owned(apiVersion, kind.Kind), inDefault("owner", key.Name, "waiting")},
+			"owned by an object of another group": {owned("example.com/v1alpha1", kind.Kind), inDefault(key.Name, "waiting")},
+			"owned by another kind":               {owned(apiVersion, "Bar"), inDefault(key.Name, "waiting")},
+			"no owner, not named":                 {&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "unrelated"}}, inDefault()},
+			"no owner, in a third namespace":      {&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "third", Name: deploymentName}}, inDefault()},
 		} {
 			t.Run(name, func(t *testing.T) {
 				got := map[cache.ObjectName]bool{}

@@ -11,23 +11,23 @@ import (
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 )
 
-// Reasons of Events. The names are those of Kubernetes' sample-controller.
+// Reasons of Events, named as in Kubernetes' sample-controller.
 const (
 	eventSynced            = "Synced"
 	eventErrResourceExists = "ErrResourceExists"
 )
 
-// Event is what to tell about a change of conditions.
+// Event is an Event about a change of conditions.
 type Event struct {
 	// Type is Normal or Warning.
 	Type string
-	// Reason and Message say what happened.
+	// Reason and Message describe what happened.
 	Reason, Message string
 }
 
-// NewEvent returns what the step from the old conditions of the owner to the
-// new is worth telling: that it became ready, or that it is stalled for another
-// reason than before. It returns nil for any other step, and for none.
+// NewEvent returns the Event for a change from the old conditions of the owner to the new
+// ones: the owner became ready, or it became stalled for a new reason. It returns nil for
+// any other change, and for none.
 func NewEvent(o Owner, old, new []metav1.Condition) *Event {
 	ready, stalled := workloadv1alpha1.ConditionReady, workloadv1alpha1.ConditionStalled
 	if meta.IsStatusConditionTrue(new, ready) && !meta.IsStatusConditionTrue(old, ready) {

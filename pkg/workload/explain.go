@@ -17,10 +17,10 @@ import (
 	"samplecontroller.io/controller-manager/tolerant"
 )
 
-// KindExplainer is a [Kind] whose controller writes more than what has become of a
-// Deployment.
+// KindExplainer is implemented by a [Kind] whose status has more than the Deployment's
+// state.
 type KindExplainer[T Object] interface {
-	// Facts returns what else is to be written of the object.
+	// Facts returns the additional parts of the object's status.
 	Facts(T) ([]controller.Fact, error)
 }
 
@@ -35,8 +35,8 @@ func (c *Controller[T]) Explain(key cache.ObjectName) (controller.Explanation, e
 		return controller.Explanation{Next: fmt.Sprintf("nothing: the cache has no %s %q in namespace %q", kind, key.Name, key.Namespace)}, nil
 	}
 	if err := tolerant.DecodeError(obj); err != nil {
-		// Why may quote what the object holds.
-		return controller.Explanation{Found: true, Next: "nothing, because what it wants is not known: it cannot be decoded, and its Event says why"}, nil
+		// The error may quote contents of the object.
+		return controller.Explanation{Found: true, Next: "nothing: the object cannot be decoded; see its Event for the error"}, nil
 	}
 	owner := c.kind.Owner(obj)
 	view, err := c.reconciler.view(owner)
@@ -60,8 +60,8 @@ func (c *Controller[T]) Explain(key cache.ObjectName) (controller.Explanation, e
 	return controller.Explanation{Found: true, Facts: slices.Concat(owner.facts(view), status), Next: next}, nil
 }
 
-// statusFacts returns what the status of the owner should say and what it says. With no
-// state that depends on what comes of a write.
+// statusFacts returns the desired and the actual status of the owner. Without a state the
+// desired status depends on the result of a write, so it is left out.
 func (c *Controller[T]) statusFacts(obj T, owner Owner, state *State) (facts []controller.Fact, err error) {
 	if explainer, ok := c.kind.(KindExplainer[T]); ok {
 		if facts, err = explainer.Facts(obj); err != nil {
@@ -78,10 +78,10 @@ func (c *Controller[T]) statusFacts(obj T, owner Owner, state *State) (facts []c
 	return append(facts, fact), nil
 }
 
-// nothing is what is next for an owner that has what it wants.
-const nothing = "nothing: all is as it is wanted"
+// nothing is the next step for an owner whose Deployment and status are as declared.
+const nothing = "nothing: everything is as declared"
 
-// facts returns what the owner wants and what the view shows.
+// facts returns the desired and the actual fields of the owner's Deployments.
 func (o Owner) facts(view View) []controller.Fact {
 	var facts []controller.Fact
 	own := view.own(o)
@@ -95,7 +95,7 @@ func (o Owner) facts(view View) []controller.Fact {
 		wanted, actual := o.owners(view.Live)
 		facts = append(facts, controller.NewFact("Deployment", o.DeploymentName, there), controller.NewFact("its owner", wanted, actual))
 	}
-	if own != nil || view.Live == nil { // those of another's do not matter
+	if own != nil || view.Live == nil { // those of another owner's Deployment do not matter
 		replicas := controller.Fact{Name: "its replicas", Wanted: leftToOthers}
 		image := controller.Fact{Name: "its image", Wanted: cmp.Or(o.Image, leftToOthers)}
 		if o.Replicas != nil {
@@ -116,8 +116,8 @@ func (o Owner) facts(view View) []controller.Fact {
 // leftToOthers stands for the value of a field that the owner does not declare.
 const leftToOthers = "(left to others)"
 
-// owners says who should own the Deployment and who does, with their UIDs where nothing
-// else tells them apart.
+// owners returns the desired and the actual owner of the Deployment. They include UIDs if
+// kind and name are the same.
 func (o Owner) owners(live *appsv1.Deployment) (wanted, actual string) {
 	wanted = o.String()
 	owner := metav1.GetControllerOf(live)
@@ -131,8 +131,8 @@ func (o Owner) owners(live *appsv1.Deployment) (wanted, actual string) {
 	return wanted, actual
 }
 
-// foresee says what would be written for the owner now, or why nothing would, and the
-// state to judge its status by, nil if that depends on what comes of a write.
+// foresee returns the next write for the owner, or why there is none. It also returns the
+// state that the status depends on, nil if that is only known after the write.
 func (k *Reconciler) foresee(o Owner, view View) (next string, state *State) {
 	now := k.clock.Now()
 	hold, held, again := k.corrections.of(o, view.Live, now)
@@ -142,7 +142,7 @@ func (k *Reconciler) foresee(o Owner, view View) (next string, state *State) {
 	if blocker, wait := k.denials.of(o, write, now); blocker != nil {
 		why := blocker.Message
 		if blocker.Quotes {
-			why = "its condition says why"
+			why = "see its condition"
 		}
 		return fmt.Sprintf("%s Deployment %q in %v: it was denied: %s", write.verb, write.deployment, wait.Round(time.Millisecond), why),
 			&State{Deployment: view.Live, Former: view.former(), Blocker: blocker}
@@ -159,7 +159,7 @@ func (k *Reconciler) foresee(o Owner, view View) (next string, state *State) {
 	}
 }
 
-// summary says in one line what a status says: the condition that is True, and counts.
+// summary returns the status in one line: the condition that is True, and the counts.
 func (s Status) summary() string {
 	if len(s.Conditions) == 0 {
 		return ""

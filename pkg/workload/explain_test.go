@@ -18,19 +18,19 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// What is explained to be next is what a sync then does, in every state.
-func TestWhatIsExplainedIsWhatIsDone(t *testing.T) {
+// The explained next step must be what the next sync does, in every state.
+func TestExplanationMatchesNextSync(t *testing.T) {
 	tests := map[string]struct {
-		// given brings the example, which is served, into the state.
+		// given brings the example, which is Ready, into the state.
 		given func(f *fixture)
 		next  string
-		// differs are the facts that do.
+		// differs has the names of the facts that differ.
 		differs []string
 		calls   []string
 	}{
-		"all is well": {
+		"as declared": {
 			given: func(*fixture) {},
-			next:  "nothing: all is as it is wanted",
+			next:  "nothing: everything is as declared",
 		},
 		"another replica count": {
 			given: func(f *fixture) { f.update(func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](7) }) },
@@ -53,17 +53,17 @@ func TestWhatIsExplainedIsWhatIsDone(t *testing.T) {
 			next: "nothing: DeploymentConflict: ", differs: []string{"its owner", "status"},
 			calls: []string{"patch objects/status"},
 		},
-		"a status that is late": {
+		"an outdated status": {
 			given: func(f *fixture) { f.update(func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 0 }) },
 			next:  "write the status", differs: []string{"status"},
 			calls: []string{"patch objects/status"},
 		},
-		"an earlier one's Deployment": {
+		"Deployment of an earlier object": {
 			given: func(f *fixture) { f.update(func(d *appsv1.Deployment) { d.OwnerReferences[0].UID = "uid-earlier" }) },
 			next:  "nothing: WaitingForDeletion: ", differs: []string{"its owner", "status"},
 			calls: []string{"patch objects/status"},
 		},
-		"a Deployment that is being deleted": {
+		"a Deployment in deletion": {
 			given: func(f *fixture) {
 				f.update(func(d *appsv1.Deployment) {
 					d.DeletionTimestamp, d.Finalizers = &metav1.Time{Time: time.Now()}, []string{"example.com/stay"}
@@ -109,7 +109,7 @@ func TestWhatIsExplainedIsWhatIsDone(t *testing.T) {
 				if !slices.Equal(differs, tc.differs) {
 					t.Errorf("%q differ, want %q", differs, tc.differs)
 				}
-				f.wantCalls() // to explain asks nobody
+				f.wantCalls() // explaining sends no requests
 				f.sync()
 				f.wantCalls(tc.calls...)
 			})
@@ -117,7 +117,7 @@ func TestWhatIsExplainedIsWhatIsDone(t *testing.T) {
 	}
 }
 
-func TestADeniedWriteIsExplained(t *testing.T) {
+func TestDeniedWriteIsExplained(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		f.refuseDeployments("create", apierrors.NewForbidden(appsv1.Resource("deployments"), deploymentName, nil))
@@ -135,8 +135,8 @@ func TestADeniedWriteIsExplained(t *testing.T) {
 	})
 }
 
-// What the API server finds invalid it quotes, and the condition has it.
-func TestADenialThatQuotesIsNotRepeated(t *testing.T) {
+// The API server's error for an invalid object quotes it. The condition has the message.
+func TestQuotingDenialIsNotRepeated(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		f.refuseDeployments("create", apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), deploymentName,
@@ -149,8 +149,8 @@ func TestADenialThatQuotesIsNotRepeated(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.HasSuffix(e.Next, ": it was denied: its condition says why") {
-			t.Errorf("next: %q, want it not to say why", e.Next)
+		if !strings.HasSuffix(e.Next, ": it was denied: see its condition") {
+			t.Errorf("next: %q, want no reason", e.Next)
 		}
 	})
 }
@@ -178,20 +178,20 @@ func TestContestedReplicasAreExplained(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeDecodedIsNotQuoted(t *testing.T) {
+func TestDecodeErrorIsNotQuoted(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		if err := f.objects.Update(kind.placeholder("2")); err != nil {
 			t.Fatal(err)
 		}
 		e, err := f.controller.Explain(key)
-		if err != nil || !e.Found || e.Next != "nothing, because what it wants is not known: it cannot be decoded, and its Event says why" {
-			t.Errorf("%+v, %v, want it to point to the Event", e, err)
+		if err != nil || !e.Found || e.Next != "nothing: the object cannot be decoded; see its Event for the error" {
+			t.Errorf("%+v, %v, want a reference to the Event", e, err)
 		}
 	})
 }
 
-func TestWhatHasNoDeploymentToComeIsExplained(t *testing.T) {
+func TestDeletedAndUnknownObjectsAreExplained(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		deleted := kind.example()
 		deleted.SetDeletionTimestamp(&metav1.Time{})
@@ -203,7 +203,7 @@ func TestWhatHasNoDeploymentToComeIsExplained(t *testing.T) {
 				t.Fatal(err)
 			}
 			if e.Found != (name == key.Name) || !strings.HasPrefix(e.Next, "nothing: ") || !strings.Contains(e.Next, want) {
-				t.Errorf("%s: found %t, next: %q, want it to say %q", name, e.Found, e.Next, want)
+				t.Errorf("%s: found %t, next: %q, want %q", name, e.Found, e.Next, want)
 			}
 		}
 	})

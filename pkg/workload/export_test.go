@@ -18,10 +18,10 @@ import (
 // ByDeployment is the name of the index of objects by Deployment.
 const ByDeployment = byDeployment
 
-// StatusDelay is how long a status waits that reports only progress.
+// StatusDelay is how long a status that only reports progress is delayed.
 const StatusDelay = statusDelay
 
-// Sync is what the controller's loop does for one object.
+// Sync calls the sync function of the controller's loop.
 func (c *Controller[T]) Sync(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
 	return c.sync(ctx, key)
 }
@@ -34,17 +34,17 @@ func (c *Controller[T]) Concerned(deployment *appsv1.Deployment) []cache.ObjectN
 // SetClock replaces the controller's clock.
 func (c *Controller[T]) SetClock(clock clock.PassiveClock) { c.clock = clock }
 
-// CatchUp makes the cache have all from before the term.
+// CatchUp marks the cache as containing everything from before the term.
 func (c *Controller[T]) CatchUp() { c.reconciler.confirmed.caughtUp = true }
 
-// Confirmed returns how many objects are remembered as confirmed.
+// Confirmed returns the number of confirmed objects.
 func (c *Controller[T]) Confirmed() int { return len(c.reconciler.confirmed.byKey) }
 
-// Waiting returns how many objects have a status that waits.
+// Waiting returns the number of objects with a delayed status.
 func (c *Controller[T]) Waiting() int { return len(c.pace.since) }
 
-// CountGenerations has each patch of a Deployment increment its generation, as the API server
-// does where the spec changes.
+// CountGenerations makes each patch of a Deployment increment its generation, as the API
+// server does when the spec changes.
 func CountGenerations(client *fake.Clientset) {
 	patch := clienttesting.ObjectReaction(client.Tracker())
 	client.PrependReactor("patch", "deployments", func(action clienttesting.Action) (bool, runtime.Object, error) {

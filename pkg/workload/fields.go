@@ -23,10 +23,10 @@ const (
 	fieldCount
 )
 
-// Fields is a set of them.
+// Fields is a set of fields.
 type Fields [fieldCount]bool
 
-// any tells whether there is one in the set.
+// any reports whether the set is not empty.
 func (f Fields) any() bool { return f != Fields{} }
 
 // declared returns what the owner declares for the field, "" if it leaves it to others.
@@ -41,7 +41,7 @@ func (o Owner) declared(f Field) string {
 	}
 }
 
-// valueOf returns what the Deployment has in the field.
+// valueOf returns the field's value in the Deployment.
 func valueOf(d *appsv1.Deployment, f Field) string {
 	if f == Image {
 		return imageOf(d)
@@ -49,13 +49,14 @@ func valueOf(d *appsv1.Deployment, f Field) string {
 	return fmt.Sprint(replicasOf(d))
 }
 
-// differs tells whether the Deployment has something else in the field than declared.
+// differs reports whether the owner declares the field and the Deployment has another
+// value.
 func (o Owner) differs(d *appsv1.Deployment, f Field) bool {
 	declared := o.declared(f)
 	return declared != "" && declared != valueOf(d, f)
 }
 
-// replicasOf returns how many replicas the Deployment asks for.
+// replicasOf returns the Deployment's spec.replicas, or the default if it is not set.
 func replicasOf(deployment *appsv1.Deployment) int32 {
 	if deployment.Spec.Replicas == nil {
 		return 1 // the API's default
@@ -63,7 +64,7 @@ func replicasOf(deployment *appsv1.Deployment) int32 {
 	return *deployment.Spec.Replicas
 }
 
-// imageOf returns the image of the container that is the owner's.
+// imageOf returns the image of the owner's container, "" if there is no such container.
 func imageOf(deployment *appsv1.Deployment) string {
 	for _, container := range deployment.Spec.Template.Spec.Containers {
 		if container.Name == containerName {
@@ -73,14 +74,14 @@ func imageOf(deployment *appsv1.Deployment) string {
 	return ""
 }
 
-// managedFields are the fields in managedFields.
+// managedFields are the paths of the fields in metadata.managedFields.
 var managedFields = [fieldCount][]string{
 	Replicas: {"f:spec", "f:replicas"},
 	Image:    {"f:spec", "f:template", "f:spec", "f:containers", fmt.Sprintf("k:{\"name\":%q}", containerName), "f:image"},
 }
 
-// managedByEntry has the [Fields] of entries of managedFields. Most Deployments have entries
-// in common, and to parse one takes longer than all else that is done for an event.
+// managedByEntry caches the [Fields] of managedFields entries. Most Deployments have the
+// same entries, and parsing one takes longer than the rest of handling an event.
 var managedByEntry = lru.New(100)
 
 // managed returns the fields that belong to the field manager of an entry.
@@ -113,14 +114,14 @@ func hasPath(object []byte, path []string) bool {
 	return true
 }
 
-// entriesOf are what [Trim] leaves of the fields of an entry: no more than managed returns.
+// entriesOf are the entries that [Trim] keeps: just the fields that managed looks for.
 var entriesOf = map[Fields]*metav1.FieldsV1{
 	{Replicas: true}:              metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`),
 	{Image: true}:                 metav1.NewFieldsV1(`{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"` + containerName + `\"}":{"f:image":{}}}}}}}`),
 	{Replicas: true, Image: true}: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"` + containerName + `\"}":{"f:image":{}}}}}}}`),
 }
 
-// rivalOf names the field manager, other than ours, that set the Deployment's field last.
+// rivalOf names the field manager, other than ours, that set the field last.
 func rivalOf(live *appsv1.Deployment, f Field, fieldManager string) string {
 	rival, last := "an unknown writer", metav1.Time{}
 	for _, entry := range live.ManagedFields {

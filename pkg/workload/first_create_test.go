@@ -14,9 +14,9 @@ import (
 	"samplecontroller.io/controller-manager/reconcile"
 )
 
-// The object was renamed, and whoever led before has done all for that. The caches have
-// neither, and not that it was ever served.
-func TestTheFirstCreateOfATermReadsTheObject(t *testing.T) {
+// The object was renamed, and a former leader has already acted on that. The caches have
+// neither change, and no status with a Deployment.
+func TestFirstCreateOfTermReadsObject(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		f.newTerm()
@@ -33,8 +33,9 @@ func TestTheFirstCreateOfATermReadsTheObject(t *testing.T) {
 	})
 }
 
-// Once the cache has all from before the term, a new object costs no request more.
-func TestAnObjectThatIsNewInATermIsNotRead(t *testing.T) {
+// Once the cache contains everything from before the term, a new object costs no extra
+// request.
+func TestNewObjectIsNotRead(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		f.react(&f.sample.Fake, "list", kind.resource, func(clienttesting.Action) (bool, runtime.Object, error) {

@@ -32,8 +32,8 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
-// fixture is a controller whose informers do not run: the test is the cache, and
-// moves what the API server holds into it with observe.
+// fixture is a controller whose informers do not run. Tests move the API server's state
+// into the caches with observe.
 type fixture struct {
 	testing.TB
 	kind            kind
@@ -48,10 +48,10 @@ type fixture struct {
 	sampleInformers sampleinformers.SharedInformerFactory
 	deployments     cache.TypedSharedIndexInformer[*appsv1.Deployment]
 	objects         cache.Indexer
-	made            []clienttesting.Action // by both clients, in the order of their calls
+	made            []clienttesting.Action // by both clients, in order
 }
 
-// key is that of the example, and deploymentName what it names.
+// key is the key of the example, and deploymentName the name in its spec.
 var key = cache.NewObjectName("default", "example")
 
 const deploymentName = "example-web"
@@ -88,7 +88,7 @@ func newFixture(t testing.TB, kind kind, o object) *fixture {
 	return f
 }
 
-// chain returns informers that never hold anything: there are no Pods.
+// chain returns informers that are always empty: there are no Pods.
 func (f *fixture) chain() ownership.Informers {
 	return ownership.Informers{
 		Pods:        cache.NewTypedSharedIndexInformer[*podrecord.Record](cache.NewSharedIndexInformer(&cache.ListWatch{}, &corev1.Pod{}, 0, podrecord.Indexers())),
@@ -97,15 +97,14 @@ func (f *fixture) chain() ownership.Informers {
 	}
 }
 
-// observe brings the caches up to date with the API server and forgets the calls
-// made so far.
+// observe updates the caches from the API server and forgets the calls made so far.
 func (f *fixture) observe() {
 	f.Helper()
 	f.catchUp()
 	f.forget()
 }
 
-// catchUp brings the caches up to date with the API server.
+// catchUp updates the caches from the API server.
 func (f *fixture) catchUp() {
 	f.Helper()
 	list, err := f.sample.Tracker().List(f.kind.resources(), f.kind.GroupVersionKind, "")
@@ -135,7 +134,7 @@ func (f *fixture) replace(store cache.Store, list runtime.Object) {
 	}
 }
 
-// sync syncs the example, and again after the delay of a status that reports only progress.
+// sync syncs the example, and again after the delay of a status that only reports progress.
 func (f *fixture) sync() {
 	f.Helper()
 	requeueAfter, err := f.controller.Sync(f.Context(), key)
@@ -156,13 +155,13 @@ func (f *fixture) forget() {
 	f.made = nil
 }
 
-// react has a client answer calls, which are still recorded.
+// react adds a reactor to a client. Calls are still recorded.
 func (f *fixture) react(client *clienttesting.Fake, verb, resource string, reaction clienttesting.ReactionFunc) {
 	client.ReactionChain = slices.Insert(client.ReactionChain, 1, clienttesting.Reactor(&clienttesting.SimpleReactor{Verb: verb, Resource: resource, Reaction: reaction}))
 }
 
-// calls returns the API calls since they were last forgotten, in their order, as verb and resource.
-// The resource of the kind is called "objects".
+// calls returns the API calls since they were last forgotten, as verb and resource. The
+// resource of the kind is called "objects".
 func (f *fixture) calls() []string {
 	var calls []string
 	for _, action := range f.made {
@@ -185,7 +184,7 @@ func (f *fixture) wantCalls(want ...string) {
 	}
 }
 
-// object returns the example as the API server has it.
+// object returns the example from the API server.
 func (f *fixture) object() object {
 	f.Helper()
 	o, err := f.sample.Tracker().Get(f.kind.resources(), key.Namespace, key.Name)
@@ -204,7 +203,7 @@ func (f *fixture) deployment() *appsv1.Deployment {
 	return deployment
 }
 
-// update changes the Deployment as another writer would.
+// update changes the Deployment as another writer.
 func (f *fixture) update(change func(*appsv1.Deployment)) {
 	f.Helper()
 	deployment := f.deployment()
@@ -214,13 +213,13 @@ func (f *fixture) update(change func(*appsv1.Deployment)) {
 	}
 }
 
-// ready changes the Deployment as kube-controller-manager does once all Pods run.
+// ready sets the status as kube-controller-manager does once all Pods are available.
 func ready(d *appsv1.Deployment) {
 	n := ptr.Deref(d.Spec.Replicas, 1)
 	d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: n, UpdatedReplicas: n, ReadyReplicas: n, AvailableReplicas: n}
 }
 
-// serve has the example served, and the caches know of it.
+// serve makes the example Ready and updates the caches.
 func (f *fixture) serve() {
 	f.Helper()
 	f.sync()
@@ -230,7 +229,7 @@ func (f *fixture) serve() {
 	f.observe()
 }
 
-// refuseStatus makes the API server refuse statuses while the condition holds.
+// refuseStatus makes the API server refuse status writes while the condition holds.
 func (f *fixture) refuseStatus(while *bool, err error) {
 	f.react(&f.sample.Fake, "patch", f.kind.resource, func(clienttesting.Action) (bool, runtime.Object, error) { return *while, nil, err })
 }

@@ -14,8 +14,8 @@ import (
 
 var fooKind = schema.GroupVersionKind{Group: "samplecontroller.k8s.io", Version: "v1alpha1", Kind: "Foo"}
 
-// owner returns an owner "a" that wants Deployment "web" with three replicas,
-// changed by the given functions.
+// owner returns an owner "a" with Deployment "web" and three replicas, modified by the
+// given functions.
 func owner(changes ...func(*Owner)) Owner {
 	p := Owner{
 		Object:         &metav1.ObjectMeta{Name: "a", Namespace: "default", UID: "uid-a", Generation: 4},
@@ -34,8 +34,8 @@ func wantReplicas(n *int32) func(*Owner)      { return func(p *Owner) { p.Replic
 func wantImage(image string) func(*Owner)     { return func(p *Owner) { p.Image = image } }
 func wantDeployment(name string) func(*Owner) { return func(p *Owner) { p.DeploymentName = name } }
 
-// deployment returns the Deployment of owner "a" as the API server returns it
-// once it is available, changed by the given functions.
+// deployment returns the available Deployment of owner "a" as the API server returns it,
+// modified by the given functions.
 func deployment(changes ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	d := owner().newDeployment()
 	d.UID, d.ResourceVersion, d.Generation = "uid-web", "7", 2

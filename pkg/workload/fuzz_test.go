@@ -30,8 +30,8 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
-// FuzzSync has each controller sync an object among Deployments, all of which the API
-// server may have stored, until it comes to rest. What it does on the way must be right.
+// FuzzSync syncs an object of each kind among Deployments, all of which the API server may
+// have stored, until nothing changes. It checks every write.
 func FuzzSync(f *testing.F) {
 	for _, seed := range fuzzSeeds {
 		f.Add([]byte(seed.object), []byte(seed.deployments))
@@ -45,7 +45,7 @@ func FuzzSync(f *testing.F) {
 			f := newFixture(t, kind, o)
 			f.kube.ClearActions()
 			for _, d := range decodeDeployments(deployments) {
-				// The same name twice is refused.
+				// the second one of the same name is refused
 				_ = f.kube.Tracker().Create(appsv1.SchemeGroupVersion.WithResource("deployments"), d, d.Namespace)
 			}
 			f.observe()
@@ -61,8 +61,8 @@ func FuzzSync(f *testing.F) {
 	})
 }
 
-// decodeObject decodes an object as the informer's client does. It returns false for what
-// no API server would have stored.
+// decodeObject decodes an object as the informer's client does. It returns false for an
+// object that the API server would not have stored.
 func decodeObject(kind kind, data []byte) (object, bool) {
 	serializer := tolerant.NegotiatedSerializer(samplescheme.Scheme)
 	info, _ := runtime.SerializerInfoForMediaType(serializer.SupportedMediaTypes(), runtime.ContentTypeJSON)
@@ -77,7 +77,7 @@ func decodeObject(kind kind, data []byte) (object, bool) {
 	}
 	o.SetNamespace(key.Namespace)
 	o.SetName(key.Name)
-	o.SetManagedFields(nil) // which the fake API server manages
+	o.SetManagedFields(nil) // the fake API server manages them
 	if o.GetUID() == "" {
 		o.SetUID("uid-example")
 	}
@@ -87,17 +87,17 @@ func decodeObject(kind kind, data []byte) (object, bool) {
 	types := sets.New[string]()
 	for _, condition := range *statusOf(o).conditions {
 		if types.Has(condition.Type) {
-			return nil, false // of a list that is a map
+			return nil, false // the object has a duplicate key in a list of type map
 		}
 		types.Insert(condition.Type)
 	}
 	stored := o.DeepCopyObject().(object)
-	delete(stored.GetAnnotations(), tolerant.AnnotationDecodeError) // which is in memory only
+	delete(stored.GetAnnotations(), tolerant.AnnotationDecodeError) // exists in memory only
 	return o, storable(stored)
 }
 
-// decodeDeployments decodes a list of Deployments as a client does, without those that no
-// API server would have stored.
+// decodeDeployments decodes a list of Deployments as a client does, without those that the
+// API server would not have stored.
 func decodeDeployments(data []byte) (deployments []*appsv1.Deployment) {
 	decoded, _, err := scheme.Codecs.UniversalDeserializer().Decode(data, nil, nil)
 	list, ok := decoded.(*appsv1.DeploymentList)
@@ -117,12 +117,12 @@ func decodeDeployments(data []byte) (deployments []*appsv1.Deployment) {
 	return deployments
 }
 
-// storable tells whether the API server accepts the metadata.
+// storable reports whether the API server accepts the metadata.
 func storable(o metav1.Object) bool {
 	return len(apivalidation.ValidateObjectMetaAccessor(o, true, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))) == 0
 }
 
-// servePods has kube-controller-manager make the Pods of all Deployments available.
+// servePods makes the Pods of all Deployments available, as kube-controller-manager does.
 func (f *fixture) servePods() {
 	f.Helper()
 	for _, d := range f.allDeployments() {
@@ -147,11 +147,11 @@ func (f *fixture) allDeployments() map[string]*appsv1.Deployment {
 	return all
 }
 
-// untilQuiet syncs until that writes nothing any more, each time with caches that are up
-// to date.
+// untilQuiet syncs with up-to-date caches until a sync writes nothing.
 func (f *fixture) untilQuiet(when string) {
 	f.Helper()
-	// The Deployment, its status, each former Deployment with a status, and nothing.
+	// The limit: the Deployment, its status, each former Deployment with a status, and one
+	// sync without a write.
 	most := 3 + 2*len(f.allDeployments())
 	for range most {
 		before := f.allDeployments()
@@ -173,7 +173,7 @@ func (f *fixture) untilQuiet(when string) {
 	f.Fatalf("%s: still writing after %d syncs", when, most)
 }
 
-// checkWrites checks what a sync has written, and tells whether it has.
+// checkWrites checks the writes of a sync, and reports whether there were any.
 func (f *fixture) checkWrites(before map[string]*appsv1.Deployment) (wrote bool) {
 	f.Helper()
 	now, owner := f.allDeployments(), f.object()
@@ -199,7 +199,7 @@ func (f *fixture) checkWrites(before map[string]*appsv1.Deployment) (wrote bool)
 				continue
 			}
 			if live := before[a.GetName()]; live == nil || a.GetName() != wanted || !metav1.IsControlledBy(live, owner) || live.DeletionTimestamp != nil {
-				f.Errorf("patched Deployment %q, which is not to be written", a.GetName())
+				f.Errorf("patched Deployment %q, which must not be written", a.GetName())
 			}
 		case clienttesting.DeleteActionImpl:
 			wrote = true
@@ -209,7 +209,7 @@ func (f *fixture) checkWrites(before map[string]*appsv1.Deployment) (wrote bool)
 				continue
 			}
 			if p := a.DeleteOptions.Preconditions; p == nil || p.UID == nil || *p.UID != former.UID || p.ResourceVersion == nil {
-				f.Errorf("deleted Deployment %q without the preconditions that it is still the same", a.GetName())
+				f.Errorf("deleted Deployment %q without UID and resourceVersion preconditions", a.GetName())
 			}
 		default:
 			if !slices.Contains([]string{"list", "get"}, action.GetVerb()) {
@@ -219,20 +219,20 @@ func (f *fixture) checkWrites(before map[string]*appsv1.Deployment) (wrote bool)
 	}
 	for name, d := range before {
 		if !metav1.IsControlledBy(d, owner) && !equality.Semantic.DeepEqual(d, now[name]) {
-			f.Errorf("Deployment %q of others was changed (-before +now):\n%s", name, cmp.Diff(d, now[name]))
+			f.Errorf("foreign Deployment %q was changed (-before +now):\n%s", name, cmp.Diff(d, now[name]))
 		}
 	}
 	return wrote
 }
 
-// checkDeployment checks that a Deployment which was created is what an API server takes.
+// checkDeployment checks that the API server would accept a created Deployment.
 func (f *fixture) checkDeployment(d *appsv1.Deployment, owner object, before map[string]*appsv1.Deployment) {
 	f.Helper()
 	if d == nil || !storable(d) {
 		f.Fatalf("created a Deployment that cannot be stored: %v", d)
 	}
 	if !metav1.IsControlledBy(d, owner) || len(d.OwnerReferences) != 1 {
-		f.Errorf("created a Deployment of %v, want %q alone", d.OwnerReferences, owner.GetUID())
+		f.Errorf("created a Deployment with owners %v, want only %q", d.OwnerReferences, owner.GetUID())
 	}
 	if errs := metav1validation.ValidateLabels(d.Spec.Template.Labels, nil); len(errs) > 0 {
 		f.Errorf("created a Deployment with bad labels: %v", errs)
@@ -246,7 +246,7 @@ func (f *fixture) checkDeployment(d *appsv1.Deployment, owner object, before map
 	}
 	for _, former := range before {
 		if metav1.IsControlledBy(former, owner) {
-			return // whose Pods are taken for good
+			return // its Pod template is copied unchecked
 		}
 	}
 	containers := d.Spec.Template.Spec.Containers
@@ -258,10 +258,10 @@ func (f *fixture) checkDeployment(d *appsv1.Deployment, owner object, before map
 	}
 }
 
-// reasons are what the API server takes for reasons of conditions.
+// reasons matches the reasons of conditions that the API server accepts.
 var reasons = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 
-// checkStatus checks that what the status says fits together, and what is there.
+// checkStatus checks that the status is consistent and matches the Deployment.
 func (f *fixture) checkStatus() {
 	f.Helper()
 	o := f.object()
@@ -275,14 +275,14 @@ func (f *fixture) checkStatus() {
 		if c.Status == metav1.ConditionTrue {
 			isTrue = append(isTrue, c.Type)
 		} else if c.Type != "Ready" {
-			f.Errorf("%s is there and %s, want it to be absent", c.Type, c.Status)
+			f.Errorf("condition %s is present and %s, want it absent", c.Type, c.Status)
 		}
 		if !reasons.MatchString(c.Reason) || len(c.Message) > 2100 || c.LastTransitionTime.IsZero() || strings.ToValidUTF8(c.Message, "") != c.Message {
-			f.Errorf("the API server refuses, or cuts, condition %v", c)
+			f.Errorf("the API server would refuse or cut condition %v", c)
 		}
 	}
 	if len(isTrue) != 1 || own[0].Type != "Ready" {
-		f.Fatalf("conditions are %v, want Ready, and one that is True", own)
+		f.Fatalf("conditions are %v, want Ready and one that is True", own)
 	}
 	if own[0].Status != metav1.ConditionTrue {
 		return

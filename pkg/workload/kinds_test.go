@@ -27,13 +27,13 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
-// object is one of either kind.
+// object is an object of either kind.
 type object interface {
 	metav1.Object
 	runtime.Object
 }
 
-// controller is that of either kind.
+// controller is the controller of either kind.
 type controller interface {
 	Name() string
 	Run(context.Context) error
@@ -46,12 +46,12 @@ type controller interface {
 	Explain(cache.ObjectName) (librarycontroller.Explanation, error)
 }
 
-// kind is what the kinds differ in.
+// kind has the differences between the kinds.
 type kind struct {
 	schema.GroupVersionKind
 	resource string
-	app      string // the label of the Pods
-	manager  string // of fields
+	app      string // value of the Pods' label
+	manager  string // field manager
 	new      func(metav1.ObjectMeta, string, *int32) object
 	// start sets the fixture's controller and its cache of objects.
 	start func(*fixture) error
@@ -62,7 +62,7 @@ func (k kind) resources() schema.GroupVersionResource {
 	return k.GroupVersion().WithResource(k.resource)
 }
 
-// example returns an object as the API server returns it once it was created.
+// example returns a newly created object as the API server returns it.
 func (k kind) example() object {
 	return k.new(metav1.ObjectMeta{Name: key.Name, Namespace: key.Namespace, UID: "uid-example", Generation: 1, ResourceVersion: "1"},
 		deploymentName, ptr.To[int32](1))
@@ -130,7 +130,7 @@ func options[T workload.Object](f *fixture, objects cache.TypedSharedIndexInform
 	}
 }
 
-// status points to what the statuses of the kinds have in common.
+// status points to the parts of the status that all kinds share.
 type status struct {
 	observedGeneration *int64
 	availableReplicas  *int32
@@ -148,7 +148,7 @@ func statusOf(o object) status {
 	return status{&s.ObservedGeneration, &s.AvailableReplicas, &s.Selector, &s.Conditions, &s.Pods}
 }
 
-// deploymentNameOf returns the name of the Deployment that the object is to have.
+// deploymentNameOf returns the object's spec.deploymentName.
 func deploymentNameOf(o object) string {
 	if foo, ok := o.(*samplev1alpha1.Foo); ok {
 		return foo.Spec.DeploymentName

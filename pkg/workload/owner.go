@@ -16,49 +16,47 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// The Deployment is made as Kubernetes' sample-controller makes it, so that
-// either controller takes over from the other without a new ReplicaSet.
+// The Deployment has the same form as that of Kubernetes' sample-controller, so that either
+// controller can take over from the other without a new ReplicaSet.
 const (
 	containerName   = "nginx"
 	defaultImage    = "nginx:latest"
-	controllerLabel = "controller" // has the name of the owner
+	controllerLabel = "controller" // its value is the name of the owner
 )
 
-// Owner is an object that a Deployment is kept for, reduced to what the kinds
-// have in common. It is read-only.
+// Owner is an object that manages one Deployment, reduced to what all kinds have in common.
+// It is read-only.
 type Owner struct {
 	metav1.Object
 	// Kind of the object.
 	Kind schema.GroupVersionKind
-	// App is the value of the Pods' label "app", by which the Pods of one kind
-	// are told from those of another.
+	// App is the value of the Pods' label "app". It differs between kinds.
 	App string
 	// DeploymentName, Replicas and Image are as in the object's spec.
 	DeploymentName string
 	Replicas       *int32
 	Image          string
-	// HadDeployment says that there has been a Deployment: the object's status tells.
+	// HadDeployment is set if the object's status shows that it already had a Deployment.
 	HadDeployment bool
-	// Confirm, if set, returns [reconcile.ErrStale] if the object wants something else
-	// by now, or is gone or being deleted. Writes that rely on it ask before. The version
-	// is that of all objects when it looked, empty if that is not known.
+	// Confirm reads the object from the API server. It returns [reconcile.ErrStale] if the
+	// spec has changed since it was cached, or if the object is gone or being deleted. It
+	// also returns the resourceVersion of that read, empty if unknown. It may be nil.
 	Confirm func(context.Context) (version string, err error)
 }
 
-// String names the owner in messages: its kind and its name in quotes.
+// String returns the kind and the quoted name, for messages.
 func (o Owner) String() string { return fmt.Sprintf("%s %q", o.Kind.Kind, o.GetName()) }
 
-// Owns tells whether the Deployment is the owner's.
+// Owns reports whether the owner is the Deployment's controller.
 func (o Owner) Owns(deployment *appsv1.Deployment) bool {
 	return metav1.IsControlledBy(deployment, o.Object)
 }
 
-// invalid returns what is wrong with the spec and what to write instead, or "".
-// The API server refuses such an object, but one may have been stored before it
-// did.
+// invalid returns what is wrong with the spec and how to fix it, or "". The API server
+// rejects such objects now, but one may have been stored before it did.
 func (o Owner) invalid() string {
 	if o.DeploymentName == "" {
-		return "spec.deploymentName is empty: set it to the name of the Deployment to keep"
+		return "spec.deploymentName is empty: set it to the name of the Deployment to manage"
 	}
 	if problems := content.IsDNS1123Subdomain(o.DeploymentName); len(problems) > 0 {
 		return fmt.Sprintf("spec.deploymentName %q is not a valid name: %s", o.DeploymentName, problems[0])
@@ -93,14 +91,14 @@ func (o Owner) newDeployment() *appsv1.Deployment {
 	}
 }
 
-// labels returns the labels by which the Deployment selects its Pods.
+// labels returns the labels that the Deployment selects its Pods by.
 func (o Owner) labels() map[string]string {
 	return map[string]string{"app": o.App, controllerLabel: labelValue(o.GetName())}
 }
 
-// labelValue returns a label value for the name of an object. A name may be
-// longer than a label value: then its first 52 characters, "_" and 10 hex digits
-// of its SHA-256 stand for it. No name has a "_", so none collides.
+// labelValue returns a label value for the name of an object. A name that is too long for a
+// label value is shortened to its first 52 characters, "_" and 10 hex digits of its
+// SHA-256. Names cannot contain "_", so this never equals another object's name.
 func labelValue(name string) string {
 	if len(name) <= content.LabelValueMaxLength {
 		return name

@@ -13,19 +13,19 @@ import (
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 )
 
-// statusDelay is how long a status waits that reports only progress. Often the object is ready
-// by then, and needs no such status. And users wait for the Deployments of other objects, which
-// are written first.
+// statusDelay is how long a status write that only reports progress is delayed. The object
+// is often ready by then, so the write is not needed. Until then the Deployments of other
+// objects are written, which users wait for.
 const statusDelay = time.Second
 
-// pace remembers the objects whose statuses wait, and since when. It may be used by several
-// goroutines.
+// pace remembers the objects whose status writes are delayed, and since when. It is safe
+// for concurrent use.
 type pace struct {
 	mutex sync.Mutex
 	since map[cache.ObjectName]time.Time
 }
 
-// remaining returns how much longer the object's status waits.
+// remaining returns the remaining delay of the object's status write.
 func (p *pace) remaining(key cache.ObjectName, now time.Time) time.Duration {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -39,7 +39,7 @@ func (p *pace) remaining(key cache.ObjectName, now time.Time) time.Duration {
 	return statusDelay - now.Sub(since)
 }
 
-// waits tells whether the object's status waits.
+// waits reports whether the object's status write is delayed.
 func (p *pace) waits(key cache.ObjectName) bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -47,20 +47,20 @@ func (p *pace) waits(key cache.ObjectName) bool {
 	return ok
 }
 
-// forget forgets an object whose status is written, or need not be.
+// forget removes an object whose status was written or is up to date.
 func (p *pace) forget(key cache.ObjectName) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	delete(p.since, key)
 }
 
-// mayWait tells whether the wanted status may wait: it reports only progress, and the current
-// one does not claim that the present generation is ready or stalled.
+// mayWait reports whether the write of the wanted status may be delayed: it only reports
+// progress, and the current status does not say that this generation is ready or stalled.
 func mayWait(current, wanted Status) bool {
 	return !wanted.settled() && !(current.settled() && current.ObservedGeneration == wanted.ObservedGeneration)
 }
 
-// settled tells whether the status is Ready or Stalled.
+// settled reports whether the status is Ready or Stalled.
 func (s Status) settled() bool {
 	return meta.IsStatusConditionTrue(s.Conditions, workloadv1alpha1.ConditionReady) ||
 		meta.IsStatusConditionTrue(s.Conditions, workloadv1alpha1.ConditionStalled)

@@ -12,8 +12,8 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
-// wantSync syncs the example with caches that are up to date, and checks what that calls and when
-// the example is to be synced again.
+// wantSync syncs the example with up-to-date caches. It checks the calls and when the
+// example is to be synced again.
 func (f *fixture) wantSync(want time.Duration, calls ...string) {
 	f.Helper()
 	f.observe()
@@ -23,7 +23,7 @@ func (f *fixture) wantSync(want time.Duration, calls ...string) {
 	f.wantCalls(calls...)
 }
 
-// available has the Deployment tell that so many of its replicas are available.
+// available sets the number of available replicas in the Deployment's status.
 func available(n int32) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) {
 		ready(d)
@@ -37,7 +37,7 @@ func TestProgressIsWrittenOnceASecond(t *testing.T) {
 		want("example-web", 40)(example)
 		f := newFixture(t, kind, example)
 		f.wantSync(time.Second, "create deployments")
-		// A rollout whose Deployment changes ten times a second.
+		// During this rollout the Deployment changes ten times a second.
 		written := 0
 		for i := range 30 {
 			f.update(available(int32(i)))
@@ -49,7 +49,7 @@ func TestProgressIsWrittenOnceASecond(t *testing.T) {
 			f.clock.Step(100 * time.Millisecond)
 		}
 		if written != 2 { // after 1 s and after 2.1 s
-			t.Errorf("%d statuses were written in 3 s, want 2", written)
+			t.Errorf("%d status writes in 3 s, want 2", written)
 		}
 		f.update(ready)
 		f.wantSync(0, "patch objects/status")
@@ -57,7 +57,7 @@ func TestProgressIsWrittenOnceASecond(t *testing.T) {
 	})
 }
 
-func TestObjectThatIsReadySoonGetsOneStatus(t *testing.T) {
+func TestQuicklyReadyObjectGetsOneStatus(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		f.wantSync(time.Second, "create deployments")
@@ -68,7 +68,7 @@ func TestObjectThatIsReadySoonGetsOneStatus(t *testing.T) {
 	})
 }
 
-// The generation of the status tells that it is about an earlier spec.
+// The status has the generation of an earlier spec.
 func TestStatusOfEarlierGenerationWaits(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
@@ -80,7 +80,7 @@ func TestStatusOfEarlierGenerationWaits(t *testing.T) {
 	})
 }
 
-func TestObjectThatIsNoLongerReadyIsReportedAtOnce(t *testing.T) {
+func TestLossOfReadinessIsReportedAtOnce(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		f.serve()
@@ -89,9 +89,9 @@ func TestObjectThatIsNoLongerReadyIsReportedAtOnce(t *testing.T) {
 	})
 }
 
-// The object is gone, and the garbage collector has taken its Deployment, but the cache has only
-// the latter.
-func TestObjectWhoseStatusWaitsIsReadBeforeTheNextCreate(t *testing.T) {
+// The object is gone, and the garbage collector has deleted its Deployment. Only the latter
+// is in the cache.
+func TestObjectWithDelayedStatusIsReadBeforeNextCreate(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		f.wantSync(workload.StatusDelay, "create deployments")
@@ -102,26 +102,26 @@ func TestObjectWhoseStatusWaitsIsReadBeforeTheNextCreate(t *testing.T) {
 	})
 }
 
-func TestStatusThatWaitsIsForgottenWithItsObject(t *testing.T) {
+func TestDelayedStatusIsForgottenWithItsObject(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		f.wantSync(workload.StatusDelay, "create deployments")
 		if n := f.controller.Waiting(); n != 1 {
-			t.Errorf("the statuses of %d objects wait, want 1", n)
+			t.Errorf("%d delayed statuses, want 1", n)
 		}
 		if err := f.sample.Tracker().Delete(kind.resources(), key.Namespace, key.Name); err != nil {
 			t.Fatal(err)
 		}
 		f.wantSync(0)
 		if n := f.controller.Waiting(); n != 0 {
-			t.Errorf("the statuses of %d objects that are gone wait", n)
+			t.Errorf("%d delayed statuses of deleted objects", n)
 		}
 	})
 }
 
-// Progress that is undone before its status is written needs no status. The next change waits for
-// a whole second again.
-func TestProgressThatIsUndoneIsNotWritten(t *testing.T) {
+// Progress that is reverted before its status is written needs no status. The next change
+// is delayed by a whole second again.
+func TestRevertedProgressIsNotWritten(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		example := kind.example()
 		want("example-web", 3)(example)

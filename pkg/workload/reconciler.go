@@ -27,11 +27,11 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/ownership"
 )
 
-// deploymentResource is what Deployments are called in the API.
+// deploymentResource is the resource of Deployments.
 var deploymentResource = appsv1.Resource("deployments")
 
-// Reconciler keeps the Deployments of the owners of one controller. It may be used by
-// several goroutines, each for another owner.
+// Reconciler keeps the Deployments of the owners of one controller. It is safe for
+// concurrent use, but only by one goroutine per owner.
 type Reconciler struct {
 	deployments  cache.TypedIndexer[*appsv1.Deployment]
 	client       appsv1client.DeploymentsGetter
@@ -43,10 +43,10 @@ type Reconciler struct {
 	confirmed    confirmations
 }
 
-// NewReconciler returns a reconciler that reads from the informer and writes with the client under
-// the name of fieldManager. What the client writes passes through the transport, which may
-// be nil. The owners that it is given come from the store. It adds an index to the
-// informer, so it must be called before that is started; others may have added it before.
+// NewReconciler returns a reconciler that reads from the informer and writes with the
+// client as fieldManager. transport is that of the client's writes; it may be nil. owners
+// is the store of the owners. NewReconciler indexes the informer, so call it before the
+// informer is started. The index may already exist.
 func NewReconciler(owners reconcile.VersionedStore, deployments cache.TypedSharedIndexInformer[*appsv1.Deployment], client appsv1client.DeploymentsGetter, transport *writes.Transport, fieldManager string) (*Reconciler, error) {
 	if err := ownership.Index(deployments); err != nil {
 		return nil, fmt.Errorf("Deployments: %w", err)
@@ -57,45 +57,42 @@ func NewReconciler(owners reconcile.VersionedStore, deployments cache.TypedShare
 	}, nil
 }
 
-// Begin begins a term: since the last one, another process may have written. It must not
-// be called while owners are kept.
+// Begin begins a term. Another process may have written since the last one. Begin must not
+// be called during a [Reconciler.Reconcile].
 func (k *Reconciler) Begin() { k.confirmed.begin() }
 
 // Forget forgets an owner that is gone.
 func (k *Reconciler) Forget(key cache.ObjectName) { k.confirmed.forget(key) }
 
-// State is what became of an owner's Deployment.
+// State is the state of an owner's Deployment after a reconcile.
 type State struct {
-	// Deployment is the owner's own as last seen, after a write as the API server
-	// returned it; nil if there is none. It is read-only.
+	// Deployment is the Deployment that the owner owns: as cached or, after a write, as the
+	// API server returned it. It is nil if there is none. It is read-only.
 	Deployment *appsv1.Deployment
-	// Former is the newest Deployment that the owner owns under another name, nil if
-	// there is none. It is read-only.
+	// Former is the newest Deployment that the owner owns under a former name, nil if there
+	// is none. It is read-only.
 	Former *appsv1.Deployment
-	// Written says that Deployment was written just now, so that the cache may not
-	// have it yet.
+	// Written is set if Deployment was just written, so that the cache may not have it yet.
 	Written bool
-	// Refused is the Deployment as the cache has it, if a write of it was refused
-	// because it is no longer so.
+	// Refused is the cached Deployment if a write was refused because it is outdated.
 	Refused *appsv1.Deployment
-	// Unknown is the Deployment as the API server has it, if the cache has none and
-	// it could not be created for that.
+	// Unknown is the Deployment on the API server if it could not be created because it
+	// already exists there, and the cache does not have it.
 	Unknown *appsv1.Deployment
-	// Blocker is why the Deployment is not there or not as declared; nil if
-	// nothing is in the way.
+	// Blocker is why the Deployment is missing or not as declared, nil if nothing is wrong.
 	Blocker *Blocker
-	// Again is after how long to look again although nothing enqueues the owner; 0:
-	// there is no need to.
+	// Again is the delay before the next reconcile without an event. 0 means that none is
+	// needed.
 	Again time.Duration
 }
 
-// Reconcile brings the Deployment of the owner to where it should be, with one write
-// if something differs and none if nothing does.
+// Reconcile reconciles the Deployment of the owner with one write, or with none if nothing
+// differs.
 //
-// If the API server denies the write on its merits, the State says so, and when to
-// try again. An error for which [apierrors.IsConflict] holds, or [reconcile.ErrStale],
-// means that the cache was late. With an error the State says nothing but what the cache
-// is late for.
+// If the API server denies the write on its merits, the State has the blocker and the delay
+// before the retry. An error for which [apierrors.IsConflict] holds,
+// or [reconcile.ErrStale], means that the cache was stale. With an error, only Refused and
+// Unknown of the State are meaningful.
 func (k *Reconciler) Reconcile(ctx context.Context, o Owner) (State, error) {
 	view, err := k.view(o)
 	if err != nil {
@@ -110,7 +107,7 @@ func (k *Reconciler) Reconcile(ctx context.Context, o Owner) (State, error) {
 	if write.verb == "" && decision.Blocker == nil && !view.Hold.any() {
 		k.writes.Skip(deploymentResource.String())
 	}
-	// What fails here is no write, so none of it is a denial.
+	// An error here is not from a write, so it is not a denial.
 	if err := k.confirmOwner(ctx, o, view, write); err != nil {
 		return State{}, err
 	}
@@ -138,7 +135,7 @@ func (k *Reconciler) Reconcile(ctx context.Context, o Owner) (State, error) {
 	return state, nil
 }
 
-// denied returns what became of an owner's Deployment whose write was denied.
+// denied returns the state of an owner's Deployment after a denied write.
 func (k *Reconciler) denied(ctx context.Context, o Owner, view View, denied write, err error) (State, error) {
 	blocker, again := k.denials.note(o, denied, err, k.clock.Now())
 	if blocker == nil {
@@ -146,13 +143,13 @@ func (k *Reconciler) denied(ctx context.Context, o Owner, view View, denied writ
 	}
 	verbosity := 2
 	if again > firstRetry {
-		verbosity = 4 // the status says it, and one line for each owner is enough
+		verbosity = 4 // the status has the reason, and one line per owner is enough
 	}
 	klog.FromContext(ctx).V(verbosity).Info("Write was denied, trying again later", "err", err, "after", again)
 	return State{Deployment: view.Live, Blocker: blocker, Again: again}, nil
 }
 
-// view returns what the cache holds of the owner's Deployments.
+// view returns the cached Deployments of the owner.
 func (k *Reconciler) view(o Owner) (View, error) {
 	var view View
 	object, exists, err := k.deployments.GetByKey(o.GetNamespace() + "/" + o.DeploymentName)
@@ -177,7 +174,7 @@ func (k *Reconciler) view(o Owner) (View, error) {
 	return view, nil
 }
 
-// carryOut does what is decided about the view.
+// carryOut carries out a decision about the view.
 func (k *Reconciler) carryOut(ctx context.Context, o Owner, view View, decision Decision) (State, error) {
 	switch {
 	case decision.Create != nil:
@@ -194,7 +191,7 @@ func (k *Reconciler) carryOut(ctx context.Context, o Owner, view View, decision 
 func (k *Reconciler) create(ctx context.Context, o Owner, deployment *appsv1.Deployment) (State, error) {
 	created, err := k.client.Deployments(deployment.Namespace).Create(ctx, deployment, metav1.CreateOptions{FieldManager: k.fieldManager})
 	if apierrors.IsAlreadyExists(err) && denialOf(err) == nil {
-		// Whose it is shows when the cache has it.
+		// The cache will show whose it is.
 		existing, getErr := k.get(ctx, deployment.Namespace, deployment.Name)
 		if getErr != nil {
 			return State{}, getErr
@@ -211,7 +208,7 @@ func (k *Reconciler) create(ctx context.Context, o Owner, deployment *appsv1.Dep
 	return State{Deployment: created, Written: true}, nil
 }
 
-// patch corrects the fields of live that decision says.
+// patch sends the patch of the decision.
 func (k *Reconciler) patch(ctx context.Context, o Owner, live *appsv1.Deployment, decision Decision) (State, error) {
 	patched, err := k.client.Deployments(live.Namespace).Patch(ctx, live.Name, types.StrategicMergePatchType, decision.Patch, metav1.PatchOptions{FieldManager: k.fieldManager})
 	if err != nil {
@@ -226,7 +223,7 @@ func (k *Reconciler) patch(ctx context.Context, o Owner, live *appsv1.Deployment
 	return State{Deployment: patched, Written: true}, nil
 }
 
-// notWritten returns what an error in writing a Deployment says.
+// notWritten returns the result of a failed write of a Deployment.
 func notWritten(o Owner, doing string, d *appsv1.Deployment, err error) (State, error) {
 	if isLate(err, d) {
 		if apierrors.IsNotFound(err) {
@@ -237,8 +234,8 @@ func notWritten(o Owner, doing string, d *appsv1.Deployment, err error) (State, 
 	return State{}, fmt.Errorf("%s Deployment %q of %s: %w", doing, d.Name, o, err)
 }
 
-// get returns the Deployment as the API server has it, nil if there is none. To list
-// one is to get it, by a verb that is granted anyway.
+// get reads the Deployment from the API server. It returns nil if there is none. It uses a
+// list of one object, because the list permission is needed anyway.
 func (k *Reconciler) get(ctx context.Context, namespace, name string) (*appsv1.Deployment, error) {
 	found, err := k.client.Deployments(namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String(),
@@ -254,7 +251,7 @@ func (k *Reconciler) get(ctx context.Context, namespace, name string) (*appsv1.D
 	return nil, nil
 }
 
-// stale turns an error that shows the cache to be late into a conflict.
+// stale returns a conflict that wraps an error which shows that the cache is stale.
 func stale(name string, err error) error {
 	return apierrors.NewConflict(deploymentResource, name, err)
 }

@@ -24,9 +24,9 @@ import (
 	"samplecontroller.io/controller-manager/reconcile"
 )
 
-// newTestReconcileer returns a reconciler whose cache and API server hold the given
-// Deployments.
-func newTestReconcileer(t *testing.T, cached, stored []*appsv1.Deployment) (*Reconciler, *fake.Clientset) {
+// newTestReconciler returns a reconciler with the given Deployments in its cache and on its
+// API server.
+func newTestReconciler(t *testing.T, cached, stored []*appsv1.Deployment) (*Reconciler, *fake.Clientset) {
 	t.Helper()
 	client := fake.NewClientset()
 	CountGenerations(client)
@@ -62,8 +62,8 @@ func refuse(client *fake.Clientset, verb string, err error) {
 	client.PrependReactor(verb, "deployments", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
 }
 
-func TestReconcileCreatesUnderItsFieldManager(t *testing.T) {
-	reconciler, client := newTestReconcileer(t, nil, nil)
+func TestReconcileCreatesWithFieldManager(t *testing.T) {
+	reconciler, client := newTestReconciler(t, nil, nil)
 	state, err := reconciler.Reconcile(t.Context(), owner())
 	if err != nil || state.Deployment == nil || state.Blocker != nil {
 		t.Fatalf("Reconcile() = %+v, %v, want the created Deployment", state, err)
@@ -74,7 +74,7 @@ func TestReconcileCreatesUnderItsFieldManager(t *testing.T) {
 	}
 }
 
-func TestReconcileAsksForConfirmationOfWhatMayUndoSomething(t *testing.T) {
+func TestReconcileConfirmsOwnerBeforeRiskyWrites(t *testing.T) {
 	drifted := deployment(withReplicas(ptr.To[int32](9)))
 	former := deployment(named("old"))
 	for name, test := range map[string]struct {
@@ -83,18 +83,18 @@ func TestReconcileAsksForConfirmationOfWhatMayUndoSomething(t *testing.T) {
 		asks   bool
 		write  string
 	}{
-		"none yet":                  {nil, false, true, "create"},
-		"none any more":             {nil, true, true, "create"},
-		"none of the name":          {list(former), false, true, "create"},
-		"one, as declared":          {list(deployment()), true, false, ""},
-		"one, not as declared":      {list(drifted), true, true, "patch"},
-		"one, and a former one":     {list(deployment(), former), true, true, "delete"},
-		"one, and one that is kept": {list(deployment(withStatus(3, 3, 1)), former), true, false, ""},
-		"one that is another's":     {list(deployment(withOwner(nil))), true, false, ""},
+		"none yet":                        {nil, false, true, "create"},
+		"none, but had one":               {nil, true, true, "create"},
+		"none of this name":               {list(former), false, true, "create"},
+		"one, as declared":                {list(deployment()), true, false, ""},
+		"one, not as declared":            {list(drifted), true, true, "patch"},
+		"one and a former one":            {list(deployment(), former), true, true, "delete"},
+		"one and a former one that stays": {list(deployment(withStatus(3, 3, 1)), former), true, false, ""},
+		"a foreign one":                   {list(deployment(withOwner(nil))), true, false, ""},
 	} {
 		for _, confirmed := range []error{nil, reconcile.ErrStale, errors.New("down")} {
 			t.Run(fmt.Sprintf("%s, confirmed: %v", name, confirmed), func(t *testing.T) {
-				reconciler, client := newTestReconcileer(t, test.cached, test.cached)
+				reconciler, client := newTestReconciler(t, test.cached, test.cached)
 				asked := 0
 				state, err := reconciler.Reconcile(t.Context(), owner(func(p *Owner) {
 					p.HadDeployment = test.had
@@ -110,7 +110,7 @@ func TestReconcileAsksForConfirmationOfWhatMayUndoSomething(t *testing.T) {
 					wantAsked, wantErr = 1, confirmed
 				}
 				if asked != wantAsked || !errors.Is(err, wantErr) || wantErr == nil && err != nil {
-					t.Errorf("Reconcile() = %+v, %v, having asked %d times; want %v and %d times", state, err, asked, wantErr, wantAsked)
+					t.Errorf("Reconcile() = %+v, %v, confirmed %d times; want %v and %d times", state, err, asked, wantErr, wantAsked)
 				}
 				want := []string(nil)
 				if wantErr == nil && test.write != "" {
@@ -126,7 +126,7 @@ func TestReconcileAsksForConfirmationOfWhatMayUndoSomething(t *testing.T) {
 
 func TestReconcileCorrectsReplicasOnce(t *testing.T) {
 	drifted := deployment(withReplicas(ptr.To[int32](9)))
-	reconciler, client := newTestReconcileer(t, list(drifted), list(drifted))
+	reconciler, client := newTestReconciler(t, list(drifted), list(drifted))
 	state, err := reconciler.Reconcile(t.Context(), owner())
 	if err != nil || *state.Deployment.Spec.Replicas != 3 {
 		t.Fatalf("Reconcile() = %+v, %v, want 3 replicas", state, err)
@@ -140,21 +140,21 @@ func TestReconcileCorrectsReplicasOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(stored, state.Deployment); diff != "" {
-		t.Errorf("not as it is stored (-stored +returned):\n%s", diff)
+		t.Errorf("differs from the stored one (-stored +returned):\n%s", diff)
 	}
 	if *drifted.Spec.Replicas != 9 {
 		t.Error("the cached Deployment was changed")
 	}
 
-	reconciler, client = newTestReconcileer(t, list(state.Deployment), list(state.Deployment))
+	reconciler, client = newTestReconciler(t, list(state.Deployment), list(state.Deployment))
 	if _, err := reconciler.Reconcile(t.Context(), owner()); err != nil || len(client.Actions()) != 0 {
-		t.Errorf("second Keep(): %v, actions %v, want none", err, client.Actions())
+		t.Errorf("second Reconcile(): %v, actions %v, want none", err, client.Actions())
 	}
 }
 
-func TestReconcileWritesNothingToTheDeploymentOfOthers(t *testing.T) {
+func TestReconcileLeavesForeignDeployment(t *testing.T) {
 	foreign := deployment(withOwner(nil), withReplicas(ptr.To[int32](9)))
-	reconciler, client := newTestReconcileer(t, list(foreign), list(foreign))
+	reconciler, client := newTestReconciler(t, list(foreign), list(foreign))
 	state, err := reconciler.Reconcile(t.Context(), owner())
 	if err != nil || state.Deployment != nil || state.Blocker == nil {
 		t.Errorf("Reconcile() = %+v, %v, want a blocker and no Deployment", state, err)
@@ -164,7 +164,7 @@ func TestReconcileWritesNothingToTheDeploymentOfOthers(t *testing.T) {
 	}
 }
 
-func TestReconcileTakesALateCacheForAConflict(t *testing.T) {
+func TestReconcileReportsStaleCacheAsConflict(t *testing.T) {
 	gone := apierrors.NewNotFound(appsv1.Resource("deployments"), "web")
 	conflict := apierrors.NewConflict(appsv1.Resource("deployments"), "web", errors.New("changed"))
 	drifted := deployment(withReplicas(ptr.To[int32](9)))
@@ -173,12 +173,12 @@ func TestReconcileTakesALateCacheForAConflict(t *testing.T) {
 		patchErr       error
 		want           State
 	}{
-		"created meanwhile": {nil, drifted, nil, State{Unknown: drifted}},
-		"deleted meanwhile": {drifted, nil, gone, State{Refused: drifted}},
-		"changed meanwhile": {drifted, drifted, conflict, State{Refused: drifted}},
+		"created since": {nil, drifted, nil, State{Unknown: drifted}},
+		"deleted since": {drifted, nil, gone, State{Refused: drifted}},
+		"changed since": {drifted, drifted, conflict, State{Refused: drifted}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			reconciler, client := newTestReconcileer(t, list(test.cached), list(test.stored))
+			reconciler, client := newTestReconciler(t, list(test.cached), list(test.stored))
 			if test.patchErr != nil {
 				refuse(client, "patch", test.patchErr)
 			}
@@ -193,7 +193,7 @@ func TestReconcileTakesALateCacheForAConflict(t *testing.T) {
 	}
 }
 
-// brokenCache fails to get a Deployment.
+// brokenCache fails to return a Deployment.
 type brokenCache struct {
 	cache.TypedIndexer[*appsv1.Deployment]
 	err error
@@ -203,20 +203,20 @@ func (c brokenCache) GetByKey(string) (any, bool, error) { return nil, false, c.
 
 func TestBrokenCacheIsAnError(t *testing.T) {
 	broken := errors.New("broken")
-	reconciler, client := newTestReconcileer(t, nil, nil)
+	reconciler, client := newTestReconciler(t, nil, nil)
 	reconciler.deployments = brokenCache{reconciler.deployments, broken}
 	if state, err := reconciler.Reconcile(t.Context(), owner()); !errors.Is(err, broken) || len(client.Actions()) > 0 {
 		t.Errorf("Reconcile() = %+v, %v, actions %v; want %v and no action", state, err, client.Actions(), broken)
 	}
 }
 
-func TestParentOwnsByUID(t *testing.T) {
+func TestOwnerOwnsByUID(t *testing.T) {
 	if !owner().Owns(deployment()) {
-		t.Error("a Deployment with our UID is not taken for ours")
+		t.Error("a Deployment with our UID is not owned")
 	}
 	other := owner()
 	other.Object = &metav1.ObjectMeta{Name: "a", Namespace: "default", UID: "uid-new"}
 	if other.Owns(deployment()) {
-		t.Error("a Deployment of an earlier object of the name is taken for ours")
+		t.Error("a Deployment of an earlier object of the same name is owned")
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"samplecontroller.io/controller-manager/reconcile"
 )
 
-// wantStale checks that the example is put off, and no call is made.
+// wantStale checks that the sync of the example is postponed without a call.
 func (f *fixture) wantStale() {
 	f.Helper()
 	f.forget()
@@ -26,7 +26,7 @@ func (f *fixture) wantStale() {
 	f.wantCalls()
 }
 
-func TestSyncReportsAFailedStatusWriteAndNoEvent(t *testing.T) {
+func TestFailedStatusWriteRecordsNoEvent(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		for name, test := range map[string]struct {
 			refused error
@@ -47,7 +47,7 @@ func TestSyncReportsAFailedStatusWriteAndNoEvent(t *testing.T) {
 					t.Errorf("sync() error = %v", err)
 				}
 				if apierrors.IsConflict(test.refused) && !apierrors.IsConflict(err) {
-					t.Errorf("sync() error = %v, is no longer known for a conflict", err)
+					t.Errorf("sync() error = %v, is not recognized as a conflict", err)
 				}
 				f.wantEvents()
 			})
@@ -55,9 +55,9 @@ func TestSyncReportsAFailedStatusWriteAndNoEvent(t *testing.T) {
 	})
 }
 
-// An object is gone, or is another by now, and its Deployment goes with it, but the
-// cache does not know of the object yet.
-func TestSyncRestsOnceTheCacheIsKnownToBeLate(t *testing.T) {
+// The object is gone or was re-created, and its Deployment is deleted with it. The cache
+// still has the old object.
+func TestSyncPausesWhileObjectCacheIsStale(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		for name, refusal := range map[string]error{
 			"gone":    apierrors.NewNotFound(kind.resources().GroupResource(), key.Name),
@@ -79,7 +79,7 @@ func TestSyncRestsOnceTheCacheIsKnownToBeLate(t *testing.T) {
 				f.wantStale()
 				f.wantStale()
 
-				// With another version it goes on.
+				// It continues once the cache has another version.
 				refused = false
 				newer := f.object()
 				newer.SetResourceVersion(newer.GetResourceVersion() + "0")
@@ -94,9 +94,9 @@ func TestSyncRestsOnceTheCacheIsKnownToBeLate(t *testing.T) {
 	})
 }
 
-// A status that is refused because of what does not matter is written once more, for
-// the object as it is by now.
-func TestSyncTellsAnObjectThatIsTouchedAllTheTime(t *testing.T) {
+// A status write that conflicts with an irrelevant change is retried once, with the current
+// version of the object.
+func TestFrequentlyTouchedObjectGetsStatus(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		for name, test := range map[string]struct {
 			refusals int
@@ -112,15 +112,15 @@ func TestSyncTellsAnObjectThatIsTouchedAllTheTime(t *testing.T) {
 				2, func(o object) { o.SetAnnotations(map[string]string{"touched": "again"}) },
 				false, []string{"patch objects/status", "patch objects/status"},
 			},
-			"in deletion, and a finalizer more": {
+			"in deletion, with another finalizer": {
 				1, func(o object) { o.SetFinalizers([]string{"example.com/hold", "example.com/other"}) },
 				true, []string{"patch objects/status", "patch objects/status"},
 			},
-			"wants something else": {
+			"changed spec": {
 				1, func(o object) { o.SetGeneration(o.GetGeneration() + 1) },
 				false, []string{"patch objects/status"},
 			},
-			"somebody else wrote its status": {
+			"changed status": {
 				1, func(o object) { *statusOf(o).availableReplicas = 7 },
 				false, []string{"patch objects/status"},
 			},
@@ -136,7 +136,7 @@ func TestSyncTellsAnObjectThatIsTouchedAllTheTime(t *testing.T) {
 				left := test.refusals
 				f.react(&f.sample.Fake, "patch", kind.resource, func(clienttesting.Action) (bool, runtime.Object, error) {
 					left--
-					if err := f.objects.Update(touched); err != nil { // so it is when the write is refused, or soon after
+					if err := f.objects.Update(touched); err != nil { // the cache has it when the write is refused, or soon after
 						t.Error(err)
 					}
 					return left >= 0, nil, apierrors.NewConflict(kind.resources().GroupResource(), key.Name, errors.New("changed"))
@@ -156,8 +156,8 @@ func TestSyncTellsAnObjectThatIsTouchedAllTheTime(t *testing.T) {
 	})
 }
 
-// Somebody has made the Deployment, and the cache does not know of it yet.
-func TestSyncRestsOnceADeploymentIsKnownToBeThere(t *testing.T) {
+// Somebody has created the Deployment, and the cache does not have it yet.
+func TestSyncPausesUntilExistingDeploymentIsCached(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		foreign := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: deploymentName, ResourceVersion: "7"}}
@@ -178,9 +178,9 @@ func TestSyncRestsOnceADeploymentIsKnownToBeThere(t *testing.T) {
 	})
 }
 
-// An object that was served is gone or going, its Deployment has gone with it, and
-// the cache knows of the Deployment only.
-func TestSyncCreatesNothingForAnObjectThatTheCacheHasForTooLong(t *testing.T) {
+// An object with a Deployment is gone or being deleted, and its Deployment is gone. Only
+// the latter is in the cache.
+func TestSyncCreatesNothingForDeletedObjectInStaleCache(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		for name, change := range map[string]func(tracker clienttesting.ObjectTracker, o object) error{
 			"gone": func(tracker clienttesting.ObjectTracker, o object) error {
@@ -219,9 +219,9 @@ func TestSyncCreatesNothingForAnObjectThatTheCacheHasForTooLong(t *testing.T) {
 	})
 }
 
-// A Deployment that was changed since the cache saw it is not to be decided on again
-// before the cache knows.
-func TestSyncRestsOnceADeploymentIsKnownToBeLate(t *testing.T) {
+// A Deployment that has changed since it was cached needs no new decision until the cache
+// has the change.
+func TestSyncPausesWhileDeploymentCacheIsStale(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		f.serve()
@@ -236,8 +236,8 @@ func TestSyncRestsOnceADeploymentIsKnownToBeLate(t *testing.T) {
 	})
 }
 
-// collect takes the Deployments away as the garbage collector does, and the cache
-// comes to know of that alone.
+// collect deletes the Deployments as the garbage collector does. Only the cache of
+// Deployments has the change.
 func (f *fixture) collect() {
 	f.Helper()
 	deployments, err := f.kube.AppsV1().Deployments("").List(f.Context(), metav1.ListOptions{})

@@ -18,8 +18,9 @@ import (
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 )
 
-// create returns the decision to create the Deployment. After a rename it has all that the
-// former Deployment has and the owner leaves to others. former is nil if there is none.
+// create returns the decision to create the Deployment. After a rename, it copies
+// everything that the owner does not declare from the former Deployment. former is nil if
+// there is none.
 func (o Owner) create(former *appsv1.Deployment) Decision {
 	d := o.newDeployment()
 	if former == nil {
@@ -36,7 +37,7 @@ func (o Owner) create(former *appsv1.Deployment) Decision {
 	if o.Image != "" {
 		setImage(spec.Template.Spec.Containers, o.Image)
 	}
-	// The selector is ours, also where the former Deployment was made by somebody else.
+	// The selector is always ours, even if somebody else created the former Deployment.
 	spec.Selector = d.Spec.Selector
 	labels := maps.Clone(spec.Template.Labels)
 	if labels == nil {
@@ -48,7 +49,7 @@ func (o Owner) create(former *appsv1.Deployment) Decision {
 	return Decision{Create: d}
 }
 
-// setImage sets the image of the container that is the owner's.
+// setImage sets the image of the owner's container.
 func setImage(containers []corev1.Container, image string) {
 	for i := range containers {
 		if containers[i].Name == containerName {
@@ -57,8 +58,8 @@ func setImage(containers []corev1.Container, image string) {
 	}
 }
 
-// carriedAnnotations returns the annotations of a former Deployment without those that
-// speak of this very Deployment, which the deployment controller does not copy either.
+// carriedAnnotations returns the annotations of a former Deployment except those about that
+// very Deployment, which the deployment controller does not copy to ReplicaSets either.
 func carriedAnnotations(former *appsv1.Deployment) map[string]string {
 	annotations := maps.Clone(former.Annotations)
 	maps.DeleteFunc(annotations, func(key, _ string) bool {
@@ -68,8 +69,8 @@ func carriedAnnotations(former *appsv1.Deployment) map[string]string {
 }
 
 // readFormer replaces the newest former Deployment of the view, which is trimmed, with the
-// one that the API server has. If the error shows that the cache is late, the State says
-// for which Deployment.
+// full one from the API server. If the error shows that the cache is stale, the State has
+// the outdated Deployment in Refused.
 func (k *Reconciler) readFormer(ctx context.Context, view View) (State, error) {
 	former := view.former()
 	now, err := k.get(ctx, former.Namespace, former.Name)
@@ -83,8 +84,8 @@ func (k *Reconciler) readFormer(ctx context.Context, view View) (State, error) {
 	return State{}, nil
 }
 
-// obsolete returns a former Deployment that may go: one that serves nobody, or any
-// once the present one serves. There is nil if none may.
+// obsolete returns a former Deployment that may be deleted: one without available Pods, or
+// any once the present Deployment is available. It returns nil if there is none.
 func (o Owner) obsolete(view View) *appsv1.Deployment {
 	if len(view.Former) == 0 {
 		return nil
@@ -98,7 +99,7 @@ func (o Owner) obsolete(view View) *appsv1.Deployment {
 	return nil
 }
 
-// delete deletes a former Deployment, if it is still the one that was looked at.
+// delete deletes a former Deployment unless it has changed since it was cached.
 func (k *Reconciler) delete(ctx context.Context, o Owner, live, former *appsv1.Deployment) (State, error) {
 	if former.Status.AvailableReplicas > 0 {
 		if err := k.confirm(ctx, live); apierrors.IsConflict(err) {
@@ -119,10 +120,10 @@ func (k *Reconciler) delete(ctx context.Context, o Owner, live, former *appsv1.D
 	return State{Deployment: live}, nil
 }
 
-// confirm returns a conflict unless the Deployment is just now as the cache has it. A
-// late cache may show one that serves and has been deleted since, by the last sync
-// if the owner was renamed to and fro: for such a one the last that really serves
-// must not go.
+// confirm returns a conflict unless the Deployment on the API server equals the cached one.
+// If an owner is renamed back and forth, a stale cache may show an available Deployment
+// that the last sync has already deleted. The only one that is really available must not be
+// deleted in favor of that one.
 func (k *Reconciler) confirm(ctx context.Context, d *appsv1.Deployment) error {
 	now, err := k.get(ctx, d.Namespace, d.Name)
 	if err != nil {
@@ -131,5 +132,5 @@ func (k *Reconciler) confirm(ctx context.Context, d *appsv1.Deployment) error {
 	if now != nil && now.UID == d.UID && now.ResourceVersion == d.ResourceVersion {
 		return nil
 	}
-	return stale(d.Name, errors.New("it is not as the cache has it"))
+	return stale(d.Name, errors.New("it has changed since it was cached"))
 }

@@ -17,15 +17,15 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-func TestARenameCarriesTheReplicasOver(t *testing.T) {
+func TestRenameKeepsReplicas(t *testing.T) {
 	newest := deployment(named("old-2"), createdAt(2), withReplicas(ptr.To[int32](7)))
 	oldest := deployment(named("old-1"), createdAt(1), withReplicas(ptr.To[int32](4)))
 	for name, test := range map[string]struct {
 		wanted *int32
 		want   int32
 	}{
-		"replicas absent: as many as before": {nil, 7},
-		"replicas set":                       {ptr.To[int32](3), 3},
+		"replicas absent: kept": {nil, 7},
+		"replicas set":          {ptr.To[int32](3), 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			created := Decide(owner(wantReplicas(test.wanted)), View{Former: list(newest, oldest)}).Create
@@ -36,7 +36,7 @@ func TestARenameCarriesTheReplicasOver(t *testing.T) {
 	}
 }
 
-// decorated has a Deployment be as others made it: all that its owner leaves to them.
+// decorated sets all fields of a Deployment that the owner leaves to others.
 func decorated(d *appsv1.Deployment) {
 	withSidecar(d)
 	withImage("envoy:v1")(d)
@@ -56,7 +56,7 @@ func decorated(d *appsv1.Deployment) {
 	d.Spec.Template.Spec.Containers[1].Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
 }
 
-func TestARenameCarriesOverWhatIsLeftToOthers(t *testing.T) {
+func TestRenameKeepsUndeclaredFields(t *testing.T) {
 	adopted := func(d *appsv1.Deployment) {
 		withSelector("app", "adopted")(d)
 		d.Spec.Template.Labels = map[string]string{"app": "adopted", "tier": "front"}
@@ -73,11 +73,11 @@ func TestARenameCarriesOverWhatIsLeftToOthers(t *testing.T) {
 		"replicas declared": {owner(wantReplicas(ptr.To[int32](5))), deployment(decorated), func(want *appsv1.DeploymentSpec) {
 			want.Replicas = ptr.To[int32](5)
 		}},
-		"of a Deployment that somebody else made": {owner(), deployment(decorated, adopted), func(want *appsv1.DeploymentSpec) {
+		"Deployment created by somebody else": {owner(), deployment(decorated, adopted), func(want *appsv1.DeploymentSpec) {
 			want.Selector.MatchLabels = map[string]string{"app": "nginx", "controller": "a"}
 			want.Template.Labels = map[string]string{"app": "nginx", "controller": "a", "tier": "front"}
 		}},
-		"of one without labels": {owner(), deployment(decorated, func(d *appsv1.Deployment) { d.Spec.Template.Labels = nil }), func(want *appsv1.DeploymentSpec) {
+		"without labels": {owner(), deployment(decorated, func(d *appsv1.Deployment) { d.Spec.Template.Labels = nil }), func(want *appsv1.DeploymentSpec) {
 			want.Template.Labels = map[string]string{"app": "nginx", "controller": "a"}
 		}},
 	} {
@@ -86,7 +86,7 @@ func TestARenameCarriesOverWhatIsLeftToOthers(t *testing.T) {
 			before := test.former.DeepCopy()
 			got := Decide(test.owner, View{Former: list(test.former)}).Create
 			if got == nil {
-				t.Fatal("nothing is created")
+				t.Fatal("nothing to create")
 			}
 			want := before.DeepCopy()
 			test.change(&want.Spec)
@@ -105,14 +105,14 @@ func TestARenameCarriesOverWhatIsLeftToOthers(t *testing.T) {
 	}
 }
 
-// The cache has only a part of the former Deployment, and may be late.
-func TestARenameReadsTheFormerDeployment(t *testing.T) {
+// The cache has only parts of the former Deployment, and may be stale.
+func TestRenameReadsFormerDeployment(t *testing.T) {
 	former := deployment(named("old"), decorated)
 	for name, test := range map[string]struct {
 		stored  *appsv1.Deployment
 		creates bool
 	}{
-		"as cached":     {former, true},
+		"up to date":    {former, true},
 		"changed since": {deployment(named("old"), decorated, func(d *appsv1.Deployment) { d.ResourceVersion = "8" }), true},
 		"gone":          {nil, false},
 		"another":       {deployment(named("old"), decorated, func(d *appsv1.Deployment) { d.UID = "uid-another" }), false},
@@ -120,11 +120,11 @@ func TestARenameReadsTheFormerDeployment(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cached := former.DeepCopy()
 			Trim(cached, ourGroups)
-			reconciler, client := newTestReconcileer(t, list(cached), list(test.stored))
+			reconciler, client := newTestReconciler(t, list(cached), list(test.stored))
 			state, err := reconciler.Reconcile(t.Context(), owner())
 			if !test.creates {
 				if !apierrors.IsConflict(err) || state.Refused != cached || len(client.Actions()) != 1 {
-					t.Errorf("Reconcile() = %+v, %v, want a conflict for a late cache", state, err)
+					t.Errorf("Reconcile() = %+v, %v, want a conflict because of a stale cache", state, err)
 				}
 				return
 			}
@@ -138,7 +138,7 @@ func TestARenameReadsTheFormerDeployment(t *testing.T) {
 	}
 }
 
-func TestARenameCreatesNothingWithoutTheContainer(t *testing.T) {
+func TestRenameCreatesNothingWithoutContainer(t *testing.T) {
 	former := deployment(named("old"), func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Name = "web" })
 	decision := Decide(owner(wantImage("nginx:1.29")), View{Former: list(former)})
 	if o := decision.Blocker; decision.Create != nil || o == nil || o.Reason != "ContainerMissing" || !strings.Contains(o.Message, `Deployment "old"`) {
@@ -146,7 +146,7 @@ func TestARenameCreatesNothingWithoutTheContainer(t *testing.T) {
 	}
 }
 
-func TestAFormerDeploymentGoesWhenItMay(t *testing.T) {
+func TestFormerDeploymentIsDeletedWhenSafe(t *testing.T) {
 	serving := deployment(named("old"))
 	idle := deployment(named("idle"), withStatus(3, 3, 0))
 	going := deployment(named("going"), deleted)
@@ -155,16 +155,16 @@ func TestAFormerDeploymentGoesWhenItMay(t *testing.T) {
 		former []*appsv1.Deployment
 		want   string
 	}{
-		"none":                                   {deployment(), nil, ""},
-		"the new one serves":                     {deployment(), list(serving), "old"},
-		"the new one does not yet":               {deployment(withStatus(3, 3, 1)), list(serving), ""},
-		"the old one does not serve":             {deployment(withStatus(3, 3, 0)), list(idle), "idle"},
-		"one serves and one does not":            {deployment(withStatus(3, 3, 0)), list(serving, idle), "idle"},
-		"it is going":                            {deployment(), list(going), ""},
-		"the new name is taken":                  {deployment(withOwner(nil)), list(serving, idle), ""},
-		"the new one is to be scaled first":      {deployment(withReplicas(ptr.To[int32](9))), list(idle), ""},
-		"there is no new one yet: create first":  {nil, list(idle), ""},
-		"the earlier name's Deployment is going": {deployment(deleted), list(serving), ""},
+		"none":                       {deployment(), nil, ""},
+		"new one available":          {deployment(), list(serving), "old"},
+		"new one not yet available":  {deployment(withStatus(3, 3, 1)), list(serving), ""},
+		"old one not available":      {deployment(withStatus(3, 3, 0)), list(idle), "idle"},
+		"one available and one not":  {deployment(withStatus(3, 3, 0)), list(serving, idle), "idle"},
+		"old one in deletion":        {deployment(), list(going), ""},
+		"new name taken":             {deployment(withOwner(nil)), list(serving, idle), ""},
+		"new one to be scaled first": {deployment(withReplicas(ptr.To[int32](9))), list(idle), ""},
+		"no new one yet":             {nil, list(idle), ""},
+		"new one in deletion":        {deployment(deleted), list(serving), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""
@@ -178,18 +178,18 @@ func TestAFormerDeploymentGoesWhenItMay(t *testing.T) {
 	}
 }
 
-func TestReconcileDeletesOnlyTheFormerDeploymentItLookedAt(t *testing.T) {
+func TestReconcileDeletesWithPreconditions(t *testing.T) {
 	former := deployment(named("old"))
 	foreign := deployment(named("foreign"), withOwner(ownerReference("samplecontroller.k8s.io/v1alpha1", "Foo", "a", "uid-other")))
 	elsewhere := deployment(named("elsewhere"), func(d *appsv1.Deployment) { d.Namespace = "elsewhere" })
 	all := list(deployment(), former, foreign, elsewhere)
-	reconciler, client := newTestReconcileer(t, all, all)
+	reconciler, client := newTestReconciler(t, all, all)
 	state, err := reconciler.Reconcile(t.Context(), owner())
 	if err != nil || state.Deployment == nil || state.Deployment.Name != "web" {
 		t.Fatalf("Reconcile() = %+v, %v, want the Deployment web", state, err)
 	}
 	if len(client.Actions()) != 2 || client.Actions()[0].GetVerb() != "list" {
-		t.Fatalf("actions = %v, want a look at the present Deployment and one delete", client.Actions())
+		t.Fatalf("actions = %v, want a list of the present Deployment and one delete", client.Actions())
 	}
 	got, ok := client.Actions()[1].(clienttesting.DeleteActionImpl)
 	if !ok || got.Name != "old" || got.Namespace != "default" {
@@ -197,12 +197,12 @@ func TestReconcileDeletesOnlyTheFormerDeploymentItLookedAt(t *testing.T) {
 	}
 	p := got.DeleteOptions.Preconditions
 	if p == nil || *p.UID != former.UID || *p.ResourceVersion != former.ResourceVersion {
-		t.Errorf("preconditions = %+v, want UID and resourceVersion of what was looked at", p)
+		t.Errorf("preconditions = %+v, want UID and resourceVersion of the cached Deployment", p)
 	}
 }
 
-// A former Deployment stays for as long as a finalizer holds it.
-func TestReconcileReportsAFormerDeploymentUntilItIsGone(t *testing.T) {
+// A former Deployment is reported as long as a finalizer holds it.
+func TestReconcileReportsFormerDeploymentUntilGone(t *testing.T) {
 	for name, test := range map[string]struct {
 		former *appsv1.Deployment
 		want   string
@@ -213,7 +213,7 @@ func TestReconcileReportsAFormerDeploymentUntilItIsGone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := list(deployment(), test.former)
-			reconciler, _ := newTestReconcileer(t, all, all)
+			reconciler, _ := newTestReconciler(t, all, all)
 			state, err := reconciler.Reconcile(t.Context(), owner())
 			got := ""
 			if state.Former != nil {
@@ -226,46 +226,46 @@ func TestReconcileReportsAFormerDeploymentUntilItIsGone(t *testing.T) {
 	}
 }
 
-func TestReconcileTakesAFormerDeploymentThatIsGoneForALateCache(t *testing.T) {
-	reconciler, _ := newTestReconcileer(t, list(deployment(), deployment(named("old"))), list(deployment()))
+func TestReconcileReportsMissingFormerDeploymentAsConflict(t *testing.T) {
+	reconciler, _ := newTestReconciler(t, list(deployment(), deployment(named("old"))), list(deployment()))
 	if _, err := reconciler.Reconcile(t.Context(), owner()); !apierrors.IsConflict(err) {
 		t.Errorf("error = %v, want a conflict", err)
 	}
 }
 
-// An owner that is renamed to and fro may find its cache to be late: the Deployment
-// that it relies on has just been deleted, for the one that it is about to delete.
-func TestReconcileDeletesWhatServesOnlyForWhatReallyDoes(t *testing.T) {
+// If an owner is renamed back and forth, its cache may be stale: the available Deployment
+// that it relies on was just deleted, in favor of the one that it would delete now.
+func TestReconcileConfirmsReplacementBeforeDeletion(t *testing.T) {
 	old := deployment(named("old"))
 	idle := deployment(named("idle"), withStatus(3, 3, 0))
 	changed := deployment(func(d *appsv1.Deployment) { d.ResourceVersion = "8" })
-	anew := deployment(func(d *appsv1.Deployment) { d.UID = "uid-anew" })
+	recreated := deployment(func(d *appsv1.Deployment) { d.UID = "uid-recreated" })
 	for name, test := range map[string]struct {
 		former, stored *appsv1.Deployment
 		deletes        bool
 	}{
-		"as cached":               {old, deployment(), true},
-		"gone":                    {old, nil, false},
-		"changed":                 {old, changed, false},
-		"made anew":               {old, anew, false},
-		"gone, and nobody served": {idle, nil, true},
+		"up to date":                   {old, deployment(), true},
+		"gone":                         {old, nil, false},
+		"changed":                      {old, changed, false},
+		"re-created":                   {old, recreated, false},
+		"gone, and none was available": {idle, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			reconciler, client := newTestReconcileer(t, list(deployment(), test.former), list(test.stored, test.former))
+			reconciler, client := newTestReconciler(t, list(deployment(), test.former), list(test.stored, test.former))
 			_, err := reconciler.Reconcile(t.Context(), owner())
 			if apierrors.IsConflict(err) == test.deletes {
 				t.Errorf("error = %v, want a conflict: %v", err, !test.deletes)
 			}
 			_, err = client.AppsV1().Deployments("default").Get(t.Context(), test.former.Name, metav1.GetOptions{})
 			if apierrors.IsNotFound(err) != test.deletes {
-				t.Errorf("the former Deployment: %v, want it deleted: %v", err, test.deletes)
+				t.Errorf("reading the former Deployment: %v, want it deleted: %v", err, test.deletes)
 			}
 		})
 	}
 }
 
-func TestTwoKeepersShareOneIndex(t *testing.T) {
-	_, client := newTestReconcileer(t, nil, nil)
+func TestTwoReconcilersShareOneIndex(t *testing.T) {
+	_, client := newTestReconciler(t, nil, nil)
 	informer := newInformer(client)
 	for range 2 {
 		if _, err := NewReconciler(informer.GetStore(), informer, client.AppsV1(), nil, "test"); err != nil {

@@ -23,13 +23,13 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/ownership"
 )
 
-// conditionTypes are the conditions that a Status may have, in its order.
+// conditionTypes are the conditions that a Status may have, in order.
 var conditionTypes = []string{workloadv1alpha1.ConditionReady, workloadv1alpha1.ConditionReconciling, workloadv1alpha1.ConditionStalled}
 
-// maxSelector is how long a selector a status holds, by its schema.
+// maxSelector is the maximum length of the selector in the schema of the status.
 const maxSelector = 4096
 
-// Status is what an owner's status says of its Deployment.
+// Status is the part of an owner's status about its Deployment.
 type Status struct {
 	ObservedGeneration int64
 	Replicas           int32
@@ -40,7 +40,7 @@ type Status struct {
 	Conditions []metav1.Condition
 }
 
-// Equal tells whether two statuses say the same.
+// Equal reports whether two statuses are equal.
 func (s Status) Equal(other Status) bool {
 	return s.ObservedGeneration == other.ObservedGeneration &&
 		s.Replicas == other.Replicas && s.ReadyReplicas == other.ReadyReplicas && s.AvailableReplicas == other.AvailableReplicas &&
@@ -49,20 +49,20 @@ func (s Status) Equal(other Status) bool {
 
 func sameCondition(a, b metav1.Condition) bool {
 	sameTime := a.LastTransitionTime.Equal(&b.LastTransitionTime)
-	a.LastTransitionTime = b.LastTransitionTime // which may be the same in another zone
+	a.LastTransitionTime = b.LastTransitionTime // compared already; the time zone may differ
 	return sameTime && a == b
 }
 
-// NewStatus returns the status of the owner whose Deployment is in the given
-// state. The times of the conditions in current are kept where nothing changed;
-// where something did, it is now.
+// NewStatus returns the status of the owner whose Deployment is in the given state. The
+// transition time of a condition is kept from current if its status is the same, else it is
+// now.
 func NewStatus(o Owner, state State, current []metav1.Condition, now metav1.Time) Status {
 	status := Status{ObservedGeneration: o.GetGeneration(), Conditions: judge(o, state).conditions(o.GetGeneration(), current, now)}
 	if d := state.Deployment; d != nil {
 		status.Replicas = d.Status.Replicas
 		status.ReadyReplicas = d.Status.ReadyReplicas
 		status.AvailableReplicas = d.Status.AvailableReplicas
-		// Cut, a selector would select other Pods.
+		// A truncated selector would select other Pods.
 		if selector := formatSelector(d.Spec.Selector); len(selector) <= maxSelector {
 			status.Selector = selector
 		}
@@ -70,8 +70,8 @@ func NewStatus(o Owner, state State, current []metav1.Condition, now metav1.Time
 	return status
 }
 
-// formatSelector is [metav1.FormatLabelSelector], which parses what it writes, and nearly
-// all selectors are plain labels.
+// formatSelector is a fast version of [metav1.FormatLabelSelector], which parses its own
+// output. Nearly all selectors are plain labels.
 func formatSelector(selector *metav1.LabelSelector) string {
 	if selector == nil || len(selector.MatchLabels) == 0 || len(selector.MatchExpressions) > 0 {
 		return metav1.FormatLabelSelector(selector)
@@ -79,7 +79,7 @@ func formatSelector(selector *metav1.LabelSelector) string {
 	return labels.FormatLabels(selector.MatchLabels)
 }
 
-// OwnConditions returns those of the conditions that a Status has, in its order.
+// OwnConditions returns the conditions that belong to a Status, in order.
 func OwnConditions(conditions []metav1.Condition) []metav1.Condition {
 	own := make([]metav1.Condition, 0, len(conditionTypes))
 	for _, conditionType := range conditionTypes {
@@ -90,7 +90,7 @@ func OwnConditions(conditions []metav1.Condition) []metav1.Condition {
 	return own
 }
 
-// ApplyConditions returns the conditions as an apply configuration has them.
+// ApplyConditions returns the conditions as apply configurations.
 func ApplyConditions(conditions []metav1.Condition) []*metav1apply.ConditionApplyConfiguration {
 	var applied []*metav1apply.ConditionApplyConfiguration
 	for _, c := range conditions {
@@ -105,12 +105,12 @@ func ApplyConditions(conditions []metav1.Condition) []*metav1apply.ConditionAppl
 	return applied
 }
 
-// Patcher sends a patch, as the clients of a kind do.
+// Patcher sends a patch, with the signature of the generated clients.
 type Patcher[T any] func(ctx context.Context, name string, patchType types.PatchType, patch []byte, options metav1.PatchOptions, subresources ...string) (T, error)
 
-// RemoveStray removes from what was applied those conditions of a Status that are not
-// wanted, and returns the object without them. An apply leaves them where another field
-// manager has set them too. The patch is bound to the version of the object.
+// RemoveStray removes the conditions of a Status that are not wanted from the applied
+// object, and returns the result. An apply does not remove a condition that another field
+// manager has set too. The patch is bound to the object's resourceVersion.
 func RemoveStray[T metav1.Object](ctx context.Context, fieldManager string, applied T, conditions, wanted []metav1.Condition, send Patcher[T]) (T, error) {
 	patch := strayPatch(applied, conditions, wanted)
 	if patch == nil {
@@ -119,7 +119,7 @@ func RemoveStray[T metav1.Object](ctx context.Context, fieldManager string, appl
 	return send(ctx, applied.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: fieldManager}, "status")
 }
 
-// strayPatch is the patch of [RemoveStray], nil if there is nothing to remove.
+// strayPatch returns the patch of [RemoveStray], nil if there is nothing to remove.
 func strayPatch(applied metav1.Object, conditions, wanted []metav1.Condition) []byte {
 	type operation struct {
 		Op    string `json:"op"`
@@ -127,7 +127,7 @@ func strayPatch(applied metav1.Object, conditions, wanted []metav1.Condition) []
 		Value string `json:"value,omitempty"`
 	}
 	patch := []operation{{Op: "replace", Path: "/metadata/resourceVersion", Value: applied.GetResourceVersion()}}
-	for i, c := range slices.Backward(conditions) { // each removal moves those behind it
+	for i, c := range slices.Backward(conditions) { // backward, because a removal shifts later ones
 		if slices.Contains(conditionTypes, c.Type) && meta.FindStatusCondition(wanted, c.Type) == nil {
 			patch = append(patch, operation{Op: "remove", Path: fmt.Sprintf("/status/conditions/%d", i)})
 		}
@@ -147,8 +147,8 @@ type verdict struct {
 	reason, message string
 }
 
-// conditions returns Ready and, unless that is True, the condition that says why not. In
-// the kstatus convention a condition that does not hold is absent, but for Ready.
+// conditions returns Ready and, unless that is True, the condition that explains it. By the
+// kstatus convention, a condition other than Ready is absent unless it is True.
 func (v verdict) conditions(generation int64, current []metav1.Condition, now metav1.Time) []metav1.Condition {
 	all := []metav1.Condition{{
 		Type:               workloadv1alpha1.ConditionReady,
@@ -215,15 +215,16 @@ func judgeDeployment(o Owner, state State) verdict {
 	return verdict{workloadv1alpha1.ReasonProgressing, fmt.Sprintf("Deployment %q has %s", d.Name, counts) + trouble(d)}
 }
 
-// waitsForResume tells whether the Deployment is paused in a rollout, or before its first
-// one. One that is paused is scaled all the same, so what is up to date may become ready.
+// waitsForResume reports whether the Deployment is paused during a rollout, or before its
+// first one. A paused Deployment is still scaled, so its updated replicas can become
+// available.
 func waitsForResume(d *appsv1.Deployment, wanted int32) bool {
 	return d.Spec.Paused && (d.Status.UpdatedReplicas < d.Status.Replicas || d.Status.Replicas == 0 && wanted > 0)
 }
 
-// trouble returns, with punctuation before it, why the Deployment comes to no Pods,
-// if it says so: the API server denies them, or their ReplicaSet. It is tried again,
-// and often there for a moment only, so that alone it stalls nothing.
+// trouble returns, with leading punctuation, why the Deployment cannot create Pods or their
+// ReplicaSet, if its conditions say so. The deployment controller retries, and such errors
+// are often short, so they alone do not make the owner Stalled.
 func trouble(d *appsv1.Deployment) string {
 	if c := conditionOf(d, appsv1.DeploymentReplicaFailure, corev1.ConditionTrue); c != nil {
 		return ": " + c.Message
@@ -243,7 +244,7 @@ func conditionOf(d *appsv1.Deployment, conditionType appsv1.DeploymentConditionT
 	return &d.Status.Conditions[i]
 }
 
-// bounded cuts a message of others to a length that a status and an Event can take.
+// bounded cuts a message from elsewhere to a length that a status and an Event accept.
 func bounded(message string) string {
 	const most = 2000
 	if len(message) <= most {

@@ -22,7 +22,7 @@ var (
 	later   = metav1.NewTime(time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC))
 )
 
-func TestNewStatusTellsTheCounts(t *testing.T) {
+func TestNewStatusReportsCounts(t *testing.T) {
 	d := deployment(withStatus(3, 2, 1))
 	d.Status.ReadyReplicas = 2
 	got := NewStatus(owner(), State{Deployment: d}, nil, later)
@@ -52,12 +52,12 @@ func TestStatusSelectorHasExpressions(t *testing.T) {
 	}
 }
 
-func TestStatusLeavesOutSelectorThatDoesNotFit(t *testing.T) {
+func TestStatusOmitsOversizedSelector(t *testing.T) {
 	for length, want := range map[int]int{4096: 4096, 4097: 0} {
 		d := deployment()
 		d.Spec.Selector.MatchLabels = map[string]string{"app": strings.Repeat("x", length-len("app="))}
 		if got := len(NewStatus(owner(), State{Deployment: d}, nil, later).Selector); got != want {
-			t.Errorf("selector of %d characters of one of %d, want %d", got, length, want)
+			t.Errorf("%d characters of a selector of %d, want %d", got, length, want)
 		}
 	}
 }
@@ -83,37 +83,37 @@ func TestConditionsFollowKstatus(t *testing.T) {
 		want   string // the condition that is True
 		reason string
 	}{
-		"all replicas there":                     {owner(), State{Deployment: deployment()}, "Ready", "Available"},
-		"all there, and a former one, too":       {owner(), State{Deployment: deployment(), Former: deployment(named("old"), deleted)}, "Reconciling", "WaitingForDeletion"},
-		"none available, and a former one":       {owner(), State{Deployment: deployment(withStatus(3, 3, 0)), Former: deployment(named("old"))}, "Reconciling", "Progressing"},
-		"none available":                         {owner(), State{Deployment: deployment(withStatus(3, 3, 0))}, "Reconciling", "Progressing"},
-		"one not up to date":                     {owner(), State{Deployment: deployment(withStatus(3, 2, 3))}, "Reconciling", "Progressing"},
-		"more than wanted":                       {owner(), State{Deployment: deployment(withReplicas(ptr.To[int32](5)), withStatus(5, 5, 5))}, "Reconciling", "Progressing"},
-		"an old replica left over":               {owner(), State{Deployment: deployment(withStatus(4, 3, 3))}, "Reconciling", "Progressing"},
-		"fewer than wanted":                      {owner(), State{Deployment: deployment(withStatus(2, 2, 2))}, "Reconciling", "Progressing"},
-		"Deployment's generation unobserved":     {owner(), State{Deployment: deployment(unobserved)}, "Reconciling", "Progressing"},
-		"zero wanted and none there":             {owner(wantReplicas(ptr.To[int32](0))), State{Deployment: deployment(withReplicas(ptr.To[int32](0)), withStatus(0, 0, 0))}, "Ready", "Available"},
-		"zero wanted, some left":                 {owner(wantReplicas(ptr.To[int32](0))), State{Deployment: deployment(withReplicas(ptr.To[int32](0)), withStatus(1, 1, 1))}, "Reconciling", "Progressing"},
-		"replicas absent: the Deployment's hold": {owner(wantReplicas(nil)), State{Deployment: deployment(withReplicas(ptr.To[int32](3)))}, "Ready", "Available"},
-		"replicas absent, Deployment's not met":  {owner(wantReplicas(nil)), State{Deployment: deployment(withReplicas(ptr.To[int32](5)))}, "Reconciling", "Progressing"},
+		"all replicas available":                  {owner(), State{Deployment: deployment()}, "Ready", "Available"},
+		"all available, and a former Deployment":  {owner(), State{Deployment: deployment(), Former: deployment(named("old"), deleted)}, "Reconciling", "WaitingForDeletion"},
+		"none available, and a former Deployment": {owner(), State{Deployment: deployment(withStatus(3, 3, 0)), Former: deployment(named("old"))}, "Reconciling", "Progressing"},
+		"none available":                          {owner(), State{Deployment: deployment(withStatus(3, 3, 0))}, "Reconciling", "Progressing"},
+		"one not up to date":                      {owner(), State{Deployment: deployment(withStatus(3, 2, 3))}, "Reconciling", "Progressing"},
+		"more than wanted":                        {owner(), State{Deployment: deployment(withReplicas(ptr.To[int32](5)), withStatus(5, 5, 5))}, "Reconciling", "Progressing"},
+		"an old replica left over":                {owner(), State{Deployment: deployment(withStatus(4, 3, 3))}, "Reconciling", "Progressing"},
+		"fewer than wanted":                       {owner(), State{Deployment: deployment(withStatus(2, 2, 2))}, "Reconciling", "Progressing"},
+		"Deployment's generation unobserved":      {owner(), State{Deployment: deployment(unobserved)}, "Reconciling", "Progressing"},
+		"zero wanted and none there":              {owner(wantReplicas(ptr.To[int32](0))), State{Deployment: deployment(withReplicas(ptr.To[int32](0)), withStatus(0, 0, 0))}, "Ready", "Available"},
+		"zero wanted, some left":                  {owner(wantReplicas(ptr.To[int32](0))), State{Deployment: deployment(withReplicas(ptr.To[int32](0)), withStatus(1, 1, 1))}, "Reconciling", "Progressing"},
+		"replicas absent: the Deployment's count": {owner(wantReplicas(nil)), State{Deployment: deployment(withReplicas(ptr.To[int32](3)))}, "Ready", "Available"},
+		"replicas absent, Deployment's not met":   {owner(wantReplicas(nil)), State{Deployment: deployment(withReplicas(ptr.To[int32](5)))}, "Reconciling", "Progressing"},
 		"freshly created": {owner(), State{Deployment: deployment(func(d *appsv1.Deployment) {
 			d.Generation, d.Status = 1, appsv1.DeploymentStatus{}
 		})}, "Reconciling", "Progressing"},
 		"freshly created with zero replicas": {owner(wantReplicas(ptr.To[int32](0))), State{Deployment: deployment(func(d *appsv1.Deployment) {
 			d.Generation, d.Status, d.Spec.Replicas = 1, appsv1.DeploymentStatus{}, ptr.To[int32](0)
 		})}, "Reconciling", "Progressing"},
-		"progress deadline exceeded":             {owner(), State{Deployment: deployment(withStatus(3, 1, 2), progressing("False", "ProgressDeadlineExceeded"))}, "Stalled", "ProgressDeadlineExceeded"},
-		"ready in the end, deadline forgotten":   {owner(), State{Deployment: deployment(progressing("False", "ProgressDeadlineExceeded"))}, "Ready", "Available"},
-		"deadline of an older generation":        {owner(), State{Deployment: deployment(unobserved, withStatus(3, 1, 2), progressing("False", "ProgressDeadlineExceeded"))}, "Reconciling", "Progressing"},
-		"paused in a rollout":                    {owner(), State{Deployment: deployment(withStatus(4, 1, 3), paused)}, "Stalled", "DeploymentPaused"},
-		"paused before its first rollout":        {owner(), State{Deployment: deployment(withStatus(0, 0, 0), paused)}, "Stalled", "DeploymentPaused"},
-		"paused, and being scaled":               {owner(), State{Deployment: deployment(withStatus(1, 1, 1), paused)}, "Reconciling", "Progressing"},
-		"paused, and not yet observed":           {owner(), State{Deployment: deployment(unobserved, withStatus(4, 1, 3), paused)}, "Reconciling", "Progressing"},
-		"paused once all is there":               {owner(), State{Deployment: deployment(paused)}, "Ready", "Available"},
-		"progressing":                            {owner(), State{Deployment: deployment(withStatus(3, 1, 2), progressing("True", "ReplicaSetUpdated"))}, "Reconciling", "Progressing"},
-		"a blocker that somebody must fix":       {owner(), State{Blocker: &Blocker{Reason: "DeploymentConflict", Message: "m"}}, "Stalled", "DeploymentConflict"},
-		"a blocker that passes":                  {owner(), State{Blocker: &Blocker{Reason: "WaitingForDeletion", Message: "m"}}, "Reconciling", "WaitingForDeletion"},
-		"a blocker though the Deployment is fit": {owner(), State{Deployment: deployment(), Blocker: &Blocker{Reason: "WriteDenied", Message: "m"}}, "Stalled", "WriteDenied"},
+		"progress deadline exceeded":            {owner(), State{Deployment: deployment(withStatus(3, 1, 2), progressing("False", "ProgressDeadlineExceeded"))}, "Stalled", "ProgressDeadlineExceeded"},
+		"ready after the deadline":              {owner(), State{Deployment: deployment(progressing("False", "ProgressDeadlineExceeded"))}, "Ready", "Available"},
+		"deadline of an older generation":       {owner(), State{Deployment: deployment(unobserved, withStatus(3, 1, 2), progressing("False", "ProgressDeadlineExceeded"))}, "Reconciling", "Progressing"},
+		"paused in a rollout":                   {owner(), State{Deployment: deployment(withStatus(4, 1, 3), paused)}, "Stalled", "DeploymentPaused"},
+		"paused before its first rollout":       {owner(), State{Deployment: deployment(withStatus(0, 0, 0), paused)}, "Stalled", "DeploymentPaused"},
+		"paused, and being scaled":              {owner(), State{Deployment: deployment(withStatus(1, 1, 1), paused)}, "Reconciling", "Progressing"},
+		"paused, and not yet observed":          {owner(), State{Deployment: deployment(unobserved, withStatus(4, 1, 3), paused)}, "Reconciling", "Progressing"},
+		"paused with all available":             {owner(), State{Deployment: deployment(paused)}, "Ready", "Available"},
+		"progressing":                           {owner(), State{Deployment: deployment(withStatus(3, 1, 2), progressing("True", "ReplicaSetUpdated"))}, "Reconciling", "Progressing"},
+		"a blocker that needs user action":      {owner(), State{Blocker: &Blocker{Reason: "DeploymentConflict", Message: "m"}}, "Stalled", "DeploymentConflict"},
+		"a transient blocker":                   {owner(), State{Blocker: &Blocker{Reason: "WaitingForDeletion", Message: "m"}}, "Reconciling", "WaitingForDeletion"},
+		"a blocker and an available Deployment": {owner(), State{Deployment: deployment(), Blocker: &Blocker{Reason: "WriteDenied", Message: "m"}}, "Stalled", "WriteDenied"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			conditions := NewStatus(test.owner, test.state, nil, later).Conditions
@@ -135,7 +135,7 @@ func TestConditionsFollowKstatus(t *testing.T) {
 	}
 }
 
-func TestMessagesTellWhyThereAreNoPods(t *testing.T) {
+func TestMessagesExplainMissingPods(t *testing.T) {
 	with := func(conditions ...appsv1.DeploymentCondition) *appsv1.Deployment {
 		return deployment(withStatus(0, 0, 0), func(d *appsv1.Deployment) { d.Status.Conditions = conditions })
 	}
@@ -154,12 +154,12 @@ func TestMessagesTellWhyThereAreNoPods(t *testing.T) {
 		reason string
 		want   string
 	}{
-		"no trouble":              {with(progressing, pods), "Progressing", counts},
-		"Pods denied":             {with(progressing, noPods), "Progressing", counts + ": pods are forbidden"},
-		"ReplicaSet denied":       {with(noSet), "Progressing", counts + ": no more replicasets"},
-		"ReplicaSet never made":   {unobserved, "Progressing", `Deployment "web" is not yet observed by its controller: no more replicasets`},
-		"deadline exceeded":       {with(exceeded), "ProgressDeadlineExceeded", `Deployment "web": timed out`},
-		"Pods denied until it is": {with(exceeded, noPods), "ProgressDeadlineExceeded", `Deployment "web": timed out: pods are forbidden`},
+		"no trouble":                     {with(progressing, pods), "Progressing", counts},
+		"Pods denied":                    {with(progressing, noPods), "Progressing", counts + ": pods are forbidden"},
+		"ReplicaSet denied":              {with(noSet), "Progressing", counts + ": no more replicasets"},
+		"ReplicaSet never created":       {unobserved, "Progressing", `Deployment "web" is not yet observed by its controller: no more replicasets`},
+		"deadline exceeded":              {with(exceeded), "ProgressDeadlineExceeded", `Deployment "web": timed out`},
+		"Pods denied, deadline exceeded": {with(exceeded, noPods), "ProgressDeadlineExceeded", `Deployment "web": timed out: pods are forbidden`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ready := NewStatus(owner(), State{Deployment: test.d}, nil, later).Conditions[0]
@@ -170,20 +170,20 @@ func TestMessagesTellWhyThereAreNoPods(t *testing.T) {
 	}
 }
 
-// A Deployment that was given to the object selects its Pods by labels of its own.
-func TestMessagesTellThatPodsAreNotWatched(t *testing.T) {
+// A Deployment that the object adopted selects its Pods by its own labels.
+func TestMessagesReportUnwatchedPods(t *testing.T) {
 	for name, test := range map[string]struct {
 		d    *appsv1.Deployment
 		want bool
 	}{
-		"made for it":   {deployment(), false},
-		"given to it":   {deployment(withSelector("app", "adopted")), true},
-		"not yet there": {deployment(withSelector("app", "adopted"), withStatus(0, 0, 0)), true},
+		"created by us":         {deployment(), false},
+		"adopted":               {deployment(withSelector("app", "adopted")), true},
+		"adopted, without Pods": {deployment(withSelector("app", "adopted"), withStatus(0, 0, 0)), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			message := NewStatus(owner(), State{Deployment: test.d}, nil, later).Conditions[0].Message
 			if got := strings.HasSuffix(message, `; its Pods are not watched, because its selector lacks the label "controller"`); got != test.want {
-				t.Errorf("message %q, want it to say that Pods are not watched: %v", message, test.want)
+				t.Errorf("message %q, want a note that Pods are not watched: %v", message, test.want)
 			}
 		})
 	}
@@ -203,7 +203,7 @@ func TestMessagesAreBounded(t *testing.T) {
 	}
 }
 
-func TestTransitionTimesChangeOnlyWithTheStatus(t *testing.T) {
+func TestTransitionTimesChangeOnlyWithStatus(t *testing.T) {
 	rolling, further := State{Deployment: deployment(withStatus(3, 3, 1))}, State{Deployment: deployment(withStatus(3, 3, 2))}
 	conflict := State{Blocker: &Blocker{Reason: "DeploymentConflict", Message: "in the way"}}
 	old := func(conditionType string, status metav1.ConditionStatus) metav1.Condition {
@@ -214,12 +214,12 @@ func TestTransitionTimesChangeOnlyWithTheStatus(t *testing.T) {
 		state   State
 		want    map[string]metav1.Time
 	}{
-		"new":               {nil, rolling, map[string]metav1.Time{"Ready": later, "Reconciling": later}},
-		"same conditions":   {NewStatus(owner(), rolling, nil, earlier).Conditions, further, map[string]metav1.Time{"Ready": earlier, "Reconciling": earlier}},
-		"became ready":      {NewStatus(owner(), further, nil, earlier).Conditions, State{Deployment: deployment()}, map[string]metav1.Time{"Ready": later}},
-		"stalled instead":   {NewStatus(owner(), further, nil, earlier).Conditions, conflict, map[string]metav1.Time{"Ready": earlier, "Stalled": later}},
-		"an earlier form":   {[]metav1.Condition{old("Ready", "True"), old("Reconciling", "False"), old("Stalled", "False")}, rolling, map[string]metav1.Time{"Ready": later, "Reconciling": later}},
-		"one that was True": {[]metav1.Condition{old("Ready", "False"), old("Reconciling", "True"), old("Stalled", "False")}, rolling, map[string]metav1.Time{"Ready": earlier, "Reconciling": earlier}},
+		"new":                         {nil, rolling, map[string]metav1.Time{"Ready": later, "Reconciling": later}},
+		"same conditions":             {NewStatus(owner(), rolling, nil, earlier).Conditions, further, map[string]metav1.Time{"Ready": earlier, "Reconciling": earlier}},
+		"became ready":                {NewStatus(owner(), further, nil, earlier).Conditions, State{Deployment: deployment()}, map[string]metav1.Time{"Ready": later}},
+		"stalled instead":             {NewStatus(owner(), further, nil, earlier).Conditions, conflict, map[string]metav1.Time{"Ready": earlier, "Stalled": later}},
+		"an earlier format":           {[]metav1.Condition{old("Ready", "True"), old("Reconciling", "False"), old("Stalled", "False")}, rolling, map[string]metav1.Time{"Ready": later, "Reconciling": later}},
+		"earlier format, Reconciling": {[]metav1.Condition{old("Ready", "False"), old("Reconciling", "True"), old("Stalled", "False")}, rolling, map[string]metav1.Time{"Ready": earlier, "Reconciling": earlier}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := map[string]metav1.Time{}
@@ -233,7 +233,7 @@ func TestTransitionTimesChangeOnlyWithTheStatus(t *testing.T) {
 	}
 }
 
-func TestOwnConditionsLeavesOutThoseOfOthers(t *testing.T) {
+func TestOwnConditionsOmitsForeignConditions(t *testing.T) {
 	status := NewStatus(owner(), State{Deployment: deployment(withStatus(3, 3, 1))}, nil, earlier)
 	mixed := append([]metav1.Condition{{Type: "Other", Status: metav1.ConditionTrue}}, status.Conditions[1], status.Conditions[0])
 	if diff := cmp.Diff(status.Conditions, OwnConditions(mixed)); diff != "" {
@@ -254,10 +254,10 @@ func TestStrayConditionsAreRemoved(t *testing.T) {
 		applied []metav1.Condition
 		want    string
 	}{
-		"none":            {wanted, ""},
-		"those of others": {conditions("Audited", "Ready"), ""},
-		"one":             {conditions("Audited", "Stalled", "Ready"), "[" + version + `,{"op":"remove","path":"/status/conditions/1"}]`},
-		"two":             {conditions("Stalled", "Ready", "Reconciling"), "[" + version + `,{"op":"remove","path":"/status/conditions/2"},{"op":"remove","path":"/status/conditions/0"}]`},
+		"none":         {wanted, ""},
+		"foreign ones": {conditions("Audited", "Ready"), ""},
+		"one":          {conditions("Audited", "Stalled", "Ready"), "[" + version + `,{"op":"remove","path":"/status/conditions/1"}]`},
+		"two":          {conditions("Stalled", "Ready", "Reconciling"), "[" + version + `,{"op":"remove","path":"/status/conditions/2"},{"op":"remove","path":"/status/conditions/0"}]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := string(strayPatch(&metav1.ObjectMeta{ResourceVersion: "7"}, test.applied, wanted)); got != test.want {
@@ -280,18 +280,18 @@ func TestEventsOnTransitionsOnly(t *testing.T) {
 		old, new []metav1.Condition
 		want     *Event
 	}{
-		"new, ready at once":    {nil, ready, &Event{"Normal", "Synced", "Foo synced successfully"}},
-		"new, not yet ready":    {nil, reconciling, nil},
-		"became ready":          {reconciling, ready, &Event{"Normal", "Synced", "Foo synced successfully"}},
-		"still ready":           {ready, ready, nil},
-		"no longer ready":       {ready, reconciling, nil},
-		"new, in conflict":      {nil, conflict, &Event{"Warning", "ErrResourceExists", "in the way"}},
-		"came into conflict":    {ready, conflict, &Event{"Warning", "ErrResourceExists", "in the way"}},
-		"still in conflict":     {conflict, conflict, nil},
-		"stalled anew":          {conflict, denied, &Event{"Warning", "WriteDenied", "quota"}},
-		"waits for a deletion":  {ready, waiting, nil},
-		"ready after conflict":  {conflict, ready, &Event{"Normal", "Synced", "Foo synced successfully"}},
-		"conflict, then moving": {conflict, reconciling, nil},
+		"new, ready at once":         {nil, ready, &Event{"Normal", "Synced", "Foo synced successfully"}},
+		"new, not yet ready":         {nil, reconciling, nil},
+		"became ready":               {reconciling, ready, &Event{"Normal", "Synced", "Foo synced successfully"}},
+		"still ready":                {ready, ready, nil},
+		"no longer ready":            {ready, reconciling, nil},
+		"new, in conflict":           {nil, conflict, &Event{"Warning", "ErrResourceExists", "in the way"}},
+		"came into conflict":         {ready, conflict, &Event{"Warning", "ErrResourceExists", "in the way"}},
+		"still in conflict":          {conflict, conflict, nil},
+		"stalled for another reason": {conflict, denied, &Event{"Warning", "WriteDenied", "quota"}},
+		"waits for a deletion":       {ready, waiting, nil},
+		"ready after conflict":       {conflict, ready, &Event{"Normal", "Synced", "Foo synced successfully"}},
+		"conflict, then moving":      {conflict, reconciling, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, NewEvent(owner(), test.old, test.new)); diff != "" {

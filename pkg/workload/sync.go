@@ -18,15 +18,14 @@ import (
 	"samplecontroller.io/controller-manager/tolerant"
 )
 
-// An object that was touched while its status was written is waited for this long, and
-// looked for this often.
+// After a conflicting status write, the cache is polled this long and this often for the
+// new version of the object.
 const (
 	touchTimeout = 100 * time.Millisecond
 	touchPoll    = 2 * time.Millisecond
 )
 
-// sync brings the Deployment of one object to where it should be, then the object's
-// status.
+// sync reconciles the Deployment of one object, then its status.
 func (c *Controller[T]) sync(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
 	if !c.consistency.EnsureReady(key) {
 		return 0, reconcile.ErrStale
@@ -42,14 +41,14 @@ func (c *Controller[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 		return 0, nil
 	}
 	if obj.GetDeletionTimestamp() != nil && tolerant.DecodeError(obj) != nil {
-		return 0, nil // nobody need correct it
+		return 0, nil // nobody needs to fix it
 	}
 	if c.reporter.Report(ctx, obj) {
-		return 0, nil // nothing is known of what it wants
+		return 0, nil // its spec is unknown
 	}
 
 	owner := c.kind.Owner(obj)
-	owner.HadDeployment = owner.HadDeployment || c.pace.waits(key) // the status may not say so yet
+	owner.HadDeployment = owner.HadDeployment || c.pace.waits(key) // a delayed status may not show it yet
 	owner.Confirm = func(ctx context.Context) (string, error) { return c.confirm(ctx, key, obj) }
 	state, err := c.reconciler.Reconcile(ctx, owner)
 	if state.Refused != nil {
@@ -59,7 +58,7 @@ func (c *Controller[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 		c.consistency.WroteAt(key, c.kept, state.Unknown.ResourceVersion)
 	}
 	if err != nil {
-		return 0, err // nothing is known that a status could say
+		return 0, err // the state is unknown, so there is nothing to report
 	}
 	if state.Written {
 		c.consistency.WroteAt(key, c.kept, state.Deployment.ResourceVersion)
@@ -72,7 +71,7 @@ func (c *Controller[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 	return wait, err
 }
 
-// cached returns the object as the cache has it.
+// cached returns the object from the cache.
 func (c *Controller[T]) cached(key cache.ObjectName) (obj T, exists bool, err error) {
 	cached, exists, err := c.objects.GetByKey(key.String())
 	if err != nil {
@@ -84,8 +83,8 @@ func (c *Controller[T]) cached(key cache.ObjectName) (obj T, exists bool, err er
 	return cached.(T), true, nil
 }
 
-// latest returns the object as it is cached by now, if it wants what it wanted. A
-// write takes its time, and a status for a version from before it might be refused.
+// latest returns the object as cached now, or obj if its spec or UID has changed. During a
+// write the object may be updated, and a status write for the old version would conflict.
 func (c *Controller[T]) latest(key cache.ObjectName, obj T) T {
 	now, exists, err := c.cached(key)
 	if err != nil || !exists || now.GetUID() != obj.GetUID() || now.GetGeneration() != obj.GetGeneration() {
@@ -94,37 +93,37 @@ func (c *Controller[T]) latest(key cache.ObjectName, obj T) T {
 	return now
 }
 
-// updateStatus writes the object's status if it differs from what it should be, or returns how
-// much longer the write waits.
+// updateStatus writes the object's status if it differs, or returns the remaining delay of
+// the write.
 func (c *Controller[T]) updateStatus(ctx context.Context, key cache.ObjectName, obj T, state State) (wait time.Duration, err error) {
 	wait, err = c.writeStatus(ctx, key, obj, state)
 	if err == nil || denialOf(err) != nil {
 		return wait, err
 	}
 	if apierrors.IsConflict(err) {
-		// It may have been changed in what does not matter here, an annotation for
-		// example. Without a second try, one that is changed all the time would be
-		// refused again and again.
+		// The object may have changed only in something irrelevant, such as an annotation.
+		// Without a second try, an object that changes all the time would never get a
+		// status.
 		if now, ok := c.touched(ctx, key, obj); ok {
 			obj = now
 			wait, err = c.writeStatus(ctx, key, now, state)
 		}
 	}
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		// Whatever else is decided on this version is late as well. The worst would be
-		// a Deployment for an object that is gone: the garbage collector takes it away,
-		// which would enqueue the object, and so on until the cache has caught up.
+		// All other decisions on this version are outdated, too. The worst case is a
+		// Deployment for an object that is gone: the garbage collector deletes it, which
+		// enqueues the object, and so on until the cache has caught up.
 		c.consistency.Conflicted(key, c.objects, obj)
 	}
 	if apierrors.IsNotFound(err) {
-		return 0, nil // the object is gone, and its status with it
+		return 0, nil // the object is gone
 	}
 	return wait, err
 }
 
-// touched returns the object as it is once the cache has what a refused write has shown
-// it not to have, which is usually a matter of milliseconds. It returns false if the
-// object wants or says something else by then.
+// touched waits for the cache to have the newer version of the object after a conflicting
+// write, usually a few milliseconds. It returns false if that does not come, or if its spec
+// or its status differs.
 func (c *Controller[T]) touched(ctx context.Context, key cache.ObjectName, obj T) (T, bool) {
 	now := obj
 	err := wait.PollUntilContextTimeout(ctx, touchPoll, touchTimeout, true, func(context.Context) (bool, error) {
@@ -134,8 +133,8 @@ func (c *Controller[T]) touched(ctx context.Context, key cache.ObjectName, obj T
 	return now, err == nil && c.kind.SameStatus(now, obj)
 }
 
-// writeStatus writes the status of this very version of the object, or returns how much longer
-// the write waits. It records an Event if the object became ready or stalled.
+// writeStatus writes the status of exactly this version of the object, or returns the
+// remaining delay of the write. It records an Event if the object became ready or stalled.
 func (c *Controller[T]) writeStatus(ctx context.Context, key cache.ObjectName, obj T, state State) (wait time.Duration, err error) {
 	owner, current := c.kind.Owner(obj), c.kind.Status(obj)
 	now := c.clock.Now()

@@ -21,7 +21,7 @@ import (
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 )
 
-func TestSyncCreatesThenTellsThenRests(t *testing.T) {
+func TestSyncCreatesReportsAndStops(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		f.sync()
@@ -42,7 +42,7 @@ func TestSyncCreatesThenTellsThenRests(t *testing.T) {
 		f.observe()
 		f.clock.Step(time.Minute)
 		f.sync()
-		f.wantCalls() // nothing has changed but the time
+		f.wantCalls() // only time has passed
 
 		f.update(ready)
 		f.observe()
@@ -59,7 +59,7 @@ func TestSyncCreatesThenTellsThenRests(t *testing.T) {
 		f.wantCalls()
 		f.wantEvents()
 
-		// It stays ready while its status says something else: no news.
+		// It stays ready while its status changes: no Event.
 		f.update(func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 0 })
 		f.observe()
 		f.sync()
@@ -68,7 +68,7 @@ func TestSyncCreatesThenTellsThenRests(t *testing.T) {
 	})
 }
 
-func TestConditionsHaveTheTimeOfTheController(t *testing.T) {
+func TestConditionsUseControllerClock(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		f.sync()
@@ -80,7 +80,7 @@ func TestConditionsHaveTheTimeOfTheController(t *testing.T) {
 	})
 }
 
-func TestSyncUndoesDrift(t *testing.T) {
+func TestSyncCorrectsDrift(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		f.sync()
@@ -115,7 +115,7 @@ func TestSyncKeepsAggregatedPodsAndForeignConditions(t *testing.T) {
 	})
 }
 
-func TestSyncLeavesAForeignDeploymentAlone(t *testing.T) {
+func TestSyncLeavesForeignDeployment(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		foreign := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: deploymentName, Namespace: key.Namespace}, Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](5)}}
@@ -145,7 +145,7 @@ func TestSyncLeavesAForeignDeploymentAlone(t *testing.T) {
 	})
 }
 
-func TestSyncLeavesAGoneOrGoingObjectAlone(t *testing.T) {
+func TestSyncIgnoresDeletedObjects(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		going := kind.example()
 		going.SetDeletionTimestamp(&metav1.Time{})
@@ -163,8 +163,8 @@ func TestSyncLeavesAGoneOrGoingObjectAlone(t *testing.T) {
 	})
 }
 
-// A finalizer holds an object in deletion, whose Deployment lives on.
-func TestSyncReportsAnObjectInDeletionAndWritesNothingElse(t *testing.T) {
+// A finalizer holds an object in deletion, and its Deployment still exists.
+func TestSyncOnlyReportsObjectInDeletion(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		f.serve()
@@ -212,7 +212,7 @@ func TestSyncReportsAnObjectInDeletionAndWritesNothingElse(t *testing.T) {
 	})
 }
 
-func TestSyncLeavesAnUndecodableObjectInDeletionAlone(t *testing.T) {
+func TestSyncIgnoresUndecodableObjectInDeletion(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		going := kind.placeholder("2")
@@ -226,13 +226,13 @@ func TestSyncLeavesAnUndecodableObjectInDeletionAlone(t *testing.T) {
 	})
 }
 
-func TestSyncTellsADeniedCreateAndTriesAgain(t *testing.T) {
+func TestSyncReportsAndRetriesDeniedCreate(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		denied := apierrors.NewForbidden(appsv1.Resource("deployments"), deploymentName, errors.New("exceeded quota: none"))
 		f.refuseDeployments("create", denied)
 		if again, err := f.controller.Sync(t.Context(), key); err != nil || again <= 0 {
-			t.Errorf("sync() = %v, %v, want to be called again", again, err)
+			t.Errorf("sync() = %v, %v, want a retry", again, err)
 		}
 		stalled := meta.FindStatusCondition(*statusOf(f.object()).conditions, "Stalled")
 		if stalled == nil || stalled.Reason != "WriteDenied" || stalled.Message != denied.Error() {
@@ -242,7 +242,7 @@ func TestSyncTellsADeniedCreateAndTriesAgain(t *testing.T) {
 	})
 }
 
-func TestSyncWritesNoStatusWhenTheDeploymentIsUnknown(t *testing.T) {
+func TestSyncWritesNoStatusForUnknownDeployment(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		down := apierrors.NewServiceUnavailable("down")
@@ -254,7 +254,7 @@ func TestSyncWritesNoStatusWhenTheDeploymentIsUnknown(t *testing.T) {
 	})
 }
 
-func TestStatusIsAppliedToTheVeryVersionItWasComputedFrom(t *testing.T) {
+func TestStatusApplyCarriesResourceVersion(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		f.sync()
@@ -273,7 +273,7 @@ func TestStatusIsAppliedToTheVeryVersionItWasComputedFrom(t *testing.T) {
 			t.Errorf("patch options = %+v, want forced by %s", o, kind.manager)
 		}
 		if name := f.controller.Name(); name != kind.manager {
-			t.Errorf("the controller is called %q, want %q like its field manager", name, kind.manager)
+			t.Errorf("the controller's name is %q, want %q like its field manager", name, kind.manager)
 		}
 	})
 }

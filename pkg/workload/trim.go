@@ -13,9 +13,9 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// Trim leaves of a Deployment that is to be cached what is looked at: that is little, and of
-// one whose controller is not in one of the API groups, no more than whose it is. The groups
-// are those of all kinds that Deployments are kept for. It may be called again.
+// Trim removes the parts of a Deployment that no controller reads, before it is cached. If
+// its controller is not in one of the API groups, hardly more than the owner references is
+// kept. The groups are those of all kinds that manage Deployments. Trim is idempotent.
 func Trim(d *appsv1.Deployment, groups sets.Set[string]) {
 	d.Labels, d.Annotations, d.Finalizers = nil, nil, nil
 	if owner := metav1.GetControllerOfNoCopy(d); owner == nil || !groups.Has(groupOf(owner)) {
@@ -33,8 +33,8 @@ func Trim(d *appsv1.Deployment, groups sets.Set[string]) {
 	trimConditions(d)
 }
 
-// containersByImage are those of cached Deployments. Most have an image in common, and each
-// container takes 400 bytes.
+// containersByImage caches the containers of cached Deployments. Many have the same image,
+// and each container takes 400 bytes.
 var containersByImage = lru.New(100)
 
 func containersOf(image string) []corev1.Container {
@@ -46,8 +46,8 @@ func containersOf(image string) []corev1.Container {
 	return containers
 }
 
-// selectorForUs returns the selector if the Deployment may have been made for an object of
-// ours, of which nothing else tells once the owner reference has been taken away.
+// selectorForUs returns the selector if the Deployment may have been created for one of our
+// objects. Nothing else shows that after its owner reference was removed.
 func selectorForUs(selector *metav1.LabelSelector) *metav1.LabelSelector {
 	if selector == nil || selector.MatchLabels[controllerLabel] == "" {
 		return nil
@@ -55,7 +55,7 @@ func selectorForUs(selector *metav1.LabelSelector) *metav1.LabelSelector {
 	return selector
 }
 
-// trimManagedFields leaves only who manages the fields that an owner may declare.
+// trimManagedFields keeps only the managers of the fields that an owner may declare.
 func trimManagedFields(d *appsv1.Deployment) {
 	kept := slices.DeleteFunc(d.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool { return !managed(entry).any() })
 	for i := range kept {
@@ -64,7 +64,7 @@ func trimManagedFields(d *appsv1.Deployment) {
 	d.ManagedFields = exact(kept)
 }
 
-// trimConditions leaves those that tell of trouble.
+// trimConditions keeps the conditions that report failures.
 func trimConditions(d *appsv1.Deployment) {
 	kept := slices.DeleteFunc(d.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
 		return (c.Type != appsv1.DeploymentProgressing || c.Status != corev1.ConditionFalse) &&
@@ -73,6 +73,5 @@ func trimConditions(d *appsv1.Deployment) {
 	d.Status.Conditions = exact(kept)
 }
 
-// exact returns the elements without the room that others of their array have left, nil if
-// there are none.
+// exact returns a copy without spare capacity, nil if there are no elements.
 func exact[T any](kept []T) []T { return append([]T(nil), kept...) }

@@ -19,18 +19,18 @@ import (
 // the last one.
 var ourGroups = sets.New("samplecontroller.k8s.io", "controller.nicoleh.io", "sundaes.example.com")
 
-func TestTrimKeepsWhoManagesWhatMayBeDeclared(t *testing.T) {
+func TestTrimKeepsManagersOfDeclarableFields(t *testing.T) {
 	d := contested()
 	d.ManagedFields = append(d.ManagedFields,
 		managedBy("kubectl-set", "", `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"nginx\"}":{"f:env":{"k:{\"name\":\"nginx\"}":{}},"f:image":{}}}}}}}`, 8),
 		managedBy("sidecar-injector", "", `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"nginx\"}":{"f:env":{}},"k:{\"name\":\"envoy\"}":{"f:image":{}}}}}}}`, 9))
-	for range 2 { // informers may transform twice
+	for range 2 { // transforms must be idempotent
 		Trim(d, ourGroups)
 		got := map[string]Fields{}
 		for _, entry := range d.ManagedFields {
 			got[entry.Manager] = managed(entry)
 			if size := len(entry.FieldsV1.GetRawString()); size > 120 {
-				t.Errorf("%d bytes are kept of the fields of %s", size, entry.Manager)
+				t.Errorf("kept %d bytes of the fields of %s", size, entry.Manager)
 			}
 		}
 		want := map[string]Fields{"test-manager": {Replicas: true, Image: true}, "kubectl": {Replicas: true}, "autoscaler": {Replicas: true}, "kubectl-set": {Image: true}}
@@ -48,27 +48,26 @@ func TestTrimKeepsWhoManagesWhatMayBeDeclared(t *testing.T) {
 	}
 }
 
-// What is decided about a Deployment, and said of it in a status, does not depend on what
-// is trimmed.
+// Trimming must change neither the decision about a Deployment nor the status.
 func TestTrimChangesNoDecision(t *testing.T) {
 	replicaSet := ownerReference("apps/v1", "ReplicaSet", "other", "uid-other")
 	for name, d := range map[string]*appsv1.Deployment{
-		"ours":                    deployment(),
-		"ours, as declared":       deployment(withImage("nginx:1.29")),
-		"ours, with other":        deployment(withImage("other"), withStatus(3, 2, 1)),
-		"ours, with a sidecar":    deployment(withSidecar),
-		"ours, available":         deployment(withConditions("Available", "True", "", "Progressing", "True", "NewReplicaSetAvailable")),
-		"ours, too late":          deployment(withStatus(3, 2, 1), withConditions("Available", "False", "", "Progressing", "False", "ProgressDeadlineExceeded")),
-		"ours, denied Pods":       deployment(withStatus(3, 2, 1), withConditions("Progressing", "True", "", "ReplicaFailure", "True", "FailedCreate")),
-		"ours, paused":            deployment(withStatus(3, 2, 1), paused),
-		"another Foo's":           deployment(withOwner(ownerReference(fooKind.GroupVersion().String(), "Foo", "b", "uid-b"))),
-		"an Icecream's":           deployment(withOwner(ownerReference("controller.nicoleh.io/v1alpha1", "Icecream", "b", "uid-b"))),
-		"a Sundae's":              deployment(withOwner(ownerReference("sundaes.example.com/v1", "Sundae", "b", "uid-b"))),
-		"a dead namesake's":       deployment(withOwner(ownerReference(fooKind.GroupVersion().String(), "Foo", "a", "uid-dead"))),
-		"owned by another kind":   deployment(withOwner(replicaSet)),
-		"nobody's":                deployment(withOwner(nil), withSelector("app", "other")),
-		"nobody's, made for us":   deployment(withOwner(nil)),
-		"nobody's, being deleted": deployment(withOwner(nil), deleted),
+		"ours":                       deployment(),
+		"ours, as declared":          deployment(withImage("nginx:1.29")),
+		"ours, with another image":   deployment(withImage("other"), withStatus(3, 2, 1)),
+		"ours, with a sidecar":       deployment(withSidecar),
+		"ours, available":            deployment(withConditions("Available", "True", "", "Progressing", "True", "NewReplicaSetAvailable")),
+		"ours, deadline exceeded":    deployment(withStatus(3, 2, 1), withConditions("Available", "False", "", "Progressing", "False", "ProgressDeadlineExceeded")),
+		"ours, denied Pods":          deployment(withStatus(3, 2, 1), withConditions("Progressing", "True", "", "ReplicaFailure", "True", "FailedCreate")),
+		"ours, paused":               deployment(withStatus(3, 2, 1), paused),
+		"another Foo's":              deployment(withOwner(ownerReference(fooKind.GroupVersion().String(), "Foo", "b", "uid-b"))),
+		"an Icecream's":              deployment(withOwner(ownerReference("controller.nicoleh.io/v1alpha1", "Icecream", "b", "uid-b"))),
+		"a Sundae's":                 deployment(withOwner(ownerReference("sundaes.example.com/v1", "Sundae", "b", "uid-b"))),
+		"owned by an earlier object": deployment(withOwner(ownerReference(fooKind.GroupVersion().String(), "Foo", "a", "uid-dead"))),
+		"owned by another kind":      deployment(withOwner(replicaSet)),
+		"no owner":                   deployment(withOwner(nil), withSelector("app", "other")),
+		"no owner, created for us":   deployment(withOwner(nil)),
+		"no owner, being deleted":    deployment(withOwner(nil), deleted),
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := owner(wantImage("nginx:1.29"))
@@ -78,20 +77,20 @@ func TestTrimChangesNoDecision(t *testing.T) {
 			trimmed.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
 			Trim(trimmed, ourGroups)
 			if diff := cmp.Diff(Decide(p, View{Live: d}), Decide(p, View{Live: trimmed})); diff != "" {
-				t.Errorf("another decision (-whole +trimmed):\n%s", diff)
+				t.Errorf("different decision (-whole +trimmed):\n%s", diff)
 			}
 			if conditions := trimmed.Status.Conditions; conditions != nil && len(conditions) == 0 {
-				t.Error("the room of conditions that are gone is kept")
+				t.Error("the capacity of removed conditions is kept")
 			}
 			controller := metav1.GetControllerOf(d)
 			ours := controller != nil && controller.Kind != "ReplicaSet"
 			status := func(d *appsv1.Deployment) Status { return NewStatus(p, State{Deployment: d}, nil, metav1.Time{}) }
 			if diff := cmp.Diff(status(d), status(trimmed)); ours && diff != "" {
-				t.Errorf("another status (-whole +trimmed):\n%s", diff)
+				t.Errorf("different status (-whole +trimmed):\n%s", diff)
 			}
 			containers := len(trimmed.Spec.Template.Spec.Containers)
 			if len(trimmed.Labels)+len(trimmed.Annotations) > 0 || containers > 1 || !ours && containers+len(trimmed.ManagedFields) > 0 {
-				t.Errorf("left is %+v", trimmed)
+				t.Errorf("kept %+v", trimmed)
 			}
 			again := trimmed.DeepCopy()
 			Trim(again, ourGroups)
@@ -115,7 +114,8 @@ func TestTrimKeepsOnlyFailureConditions(t *testing.T) {
 	}
 }
 
-// The selector of a Deployment that nobody owns shows whether it was made for one of our objects.
+// The selector of a Deployment without an owner shows whether it was created for one of our
+// objects.
 func TestTrimKeepsOnlyOurSelectors(t *testing.T) {
 	ours := deployment().Spec.Selector
 	for name, tc := range map[string]struct{ selector, want *metav1.LabelSelector }{
@@ -134,7 +134,7 @@ func TestTrimKeepsOnlyOurSelectors(t *testing.T) {
 	}
 }
 
-// withConditions has a type, a status and a reason for each.
+// withConditions sets conditions, from a type, a status and a reason each.
 func withConditions(words ...string) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) {
 		for c := range slices.Chunk(words, 3) {

@@ -17,7 +17,7 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
-// placeholder is what the cache holds of the example in a version that cannot be decoded.
+// placeholder returns the cached placeholder of an example that cannot be decoded.
 func (k kind) placeholder(resourceVersion string) object {
 	return k.new(metav1.ObjectMeta{
 		Name: key.Name, Namespace: key.Namespace, UID: "uid-example", Generation: 1, ResourceVersion: resourceVersion,
@@ -25,13 +25,13 @@ func (k kind) placeholder(resourceVersion string) object {
 	}, "", nil)
 }
 
-func TestSyncLeavesAnUndecodableObjectAlone(t *testing.T) {
+func TestSyncIgnoresUndecodableObject(t *testing.T) {
 	const event = "Warning Undecodable Cannot be decoded, so nothing is done for it: spec.deploymentName: array where string is expected." +
 		" Correct it, for example by kubectl edit, or delete it."
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		f.sync()
-		f.update(func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](7) }) // drift that would be undone
+		f.update(func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](7) }) // drift that would be corrected
 		before := f.deployment()
 		f.observe()
 
@@ -62,7 +62,7 @@ func TestSyncLeavesAnUndecodableObjectAlone(t *testing.T) {
 	})
 }
 
-func TestAnUndecodableObjectClaimsNoDeployment(t *testing.T) {
+func TestUndecodableObjectClaimsNoDeployment(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		if err := f.objects.Update(kind.placeholder("2")); err != nil {
@@ -71,7 +71,7 @@ func TestAnUndecodableObjectClaimsNoDeployment(t *testing.T) {
 		if claimed := f.objects.ListIndexFuncValues(workload.ByDeployment); len(claimed) != 0 {
 			t.Errorf("Deployments claimed = %q, want none", claimed)
 		}
-		// Its own Deployment still enqueues it, by the owner reference.
+		// Its own Deployment still enqueues it through the owner reference.
 		owned := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
 			Name: deploymentName, Namespace: key.Namespace,
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(kind.placeholder("2"), kind.GroupVersionKind)},

@@ -18,7 +18,7 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
-// TestForbiddenStatusIsAnError leaves it to the loop to retry.
+// TestForbiddenStatusIsAnError checks that the retry is left to the loop.
 func TestForbiddenStatusIsAnError(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
@@ -38,7 +38,7 @@ func TestForbiddenStatusIsAnError(t *testing.T) {
 	})
 }
 
-func TestWhatNeedNotBeWrittenIsCounted(t *testing.T) {
+func TestSkippedWritesAreCounted(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		status := kind.resource + "/status." + kind.Group
@@ -56,7 +56,7 @@ func TestWhatNeedNotBeWrittenIsCounted(t *testing.T) {
 		f.wantSkipped("deployments.apps 3", status+" 1")
 		f.observe()
 
-		// What cannot be written is not equal.
+		// A denied write is not a skipped one.
 		f.react(&f.kube.Fake, "patch", "deployments", func(clienttesting.Action) (bool, runtime.Object, error) {
 			return true, nil, apierrors.NewForbidden(appsv1.Resource("deployments"), deploymentName, errors.New("exceeded quota"))
 		})
@@ -68,7 +68,7 @@ func TestWhatNeedNotBeWrittenIsCounted(t *testing.T) {
 	})
 }
 
-// wantSkipped compares what need not be written, in lines "resource count".
+// wantSkipped compares the skipped writes with lines "resource count".
 func (f *fixture) wantSkipped(want ...string) {
 	f.Helper()
 	var text strings.Builder
@@ -78,11 +78,11 @@ func (f *fixture) wantSkipped(want ...string) {
 		}
 	}
 	if text.Len() > 0 {
-		help := "# HELP test_writes_skipped_total [ALPHA] Number of writes that were not needed, because all was as it should be, by controller and resource.\n# TYPE test_writes_skipped_total counter\n"
+		help := "# HELP test_writes_skipped_total [ALPHA] Number of writes skipped because the object was already in the desired state, by controller and resource.\n# TYPE test_writes_skipped_total counter\n"
 		if err := testutil.GatherAndCompare(f.registry, strings.NewReader(help+text.String()), "test_writes_skipped_total"); err != nil {
 			f.Error(err)
 		}
 	} else if families, err := f.registry.Gather(); err != nil || len(families) > 0 {
-		f.Errorf("skipped were %v, %v, want nothing", families, err)
+		f.Errorf("skipped writes: %v, %v, want none", families, err)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// logged is a test that remembers what is logged to it.
+// logged is a test that records its log.
 type logged struct {
 	testing.TB
 	mutex sync.Mutex
@@ -43,7 +43,7 @@ func (l *logged) about(texts ...string) []string {
 	})
 }
 
-// wantLines wants so many lines with that message about the kind.
+// wantLines checks the number of lines with the message about the kind.
 func (l *logged) wantLines(k kind, message string, want int) {
 	l.Helper()
 	if got := l.about(message, k.CRD()); len(got) != want {
@@ -51,7 +51,7 @@ func (l *logged) wantLines(k kind, message string, want int) {
 	}
 }
 
-// startLogged is like startDaemon, but does not wait, and remembers the log.
+// startLogged is like startDaemon, but does not wait, and records the log.
 func startLogged(t *testing.T) (*apptesting.Server, *logged) {
 	t.Helper()
 	kubeconfig, err := shared.Cluster().ServiceAccountKubeconfig(t.Context(), namespace, namespace)
@@ -62,10 +62,11 @@ func startLogged(t *testing.T) (*apptesting.Server, *logged) {
 	return apptesting.Start(log, daemonFlags(kubeconfig)...), log
 }
 
-// waitReadyz waits until the check of the informers answers so, with all of the texts.
+// waitReadyz waits until the check of the informers returns this code with all of the
+// texts.
 func waitReadyz(t *testing.T, server *apptesting.Server, want int, texts ...string) {
 	t.Helper()
-	caller := "" // anybody, but not for a reason
+	caller := "" // anonymous callers get the code, but not the reason
 	if len(texts) > 0 {
 		caller = token(t, newNamespace(t), clusterRole(t, everything))
 	}
@@ -78,7 +79,7 @@ func waitReadyz(t *testing.T, server *apptesting.Server, want int, texts ...stri
 	})
 }
 
-// install installs the CRDs, and returns when the kind was established, to the second.
+// install installs the CRD, and returns the time when it was established, to the second.
 func (k kind) install(t *testing.T) time.Time {
 	t.Helper()
 	if err := shared.Cluster().Install(t.Context()); err != nil {
@@ -92,7 +93,7 @@ func (k kind) install(t *testing.T) time.Time {
 	return established
 }
 
-// uninstall deletes the CRD with its objects and returns when it has gone.
+// uninstall deletes the CRD with its objects, and returns the time when it was gone.
 func (k kind) uninstall(t *testing.T) {
 	t.Helper()
 	if err := shared.Cluster().DeleteCRD(context.WithoutCancel(t.Context()), k.CRD()); err != nil {
@@ -100,8 +101,8 @@ func (k kind) uninstall(t *testing.T) {
 	}
 }
 
-// serveNew creates an object as soon as the API server accepts it, waits until it is
-// served, and logs how long after since that was.
+// serveNew creates an object as soon as the API server accepts it, waits until it is Ready,
+// and logs how long after since that was.
 func (k kind) serveNew(t *testing.T, ns, name string, since time.Time) {
 	t.Helper()
 	clustertest.WaitUntil(t, fmt.Sprintf("%s %s is accepted", k.Kind, name), func(ctx context.Context) error {
@@ -124,7 +125,7 @@ func (k kind) serveNew(t *testing.T, ns, name string, since time.Time) {
 		after(events[0].RequestReceivedTimestamp.Time), after(events[len(events)-1].RequestReceivedTimestamp.Time))
 }
 
-func TestACRDMayComeAndGo(t *testing.T) {
+func TestCRDComesAndGoes(t *testing.T) {
 	ownCluster(t)
 	ns := newNamespace(t)
 	icecreams.uninstall(t)
@@ -139,20 +140,20 @@ func TestACRDMayComeAndGo(t *testing.T) {
 	log.wantLines(icecreams, "API is served", 1)
 
 	icecreams.uninstall(t)
-	clustertest.WaitUntil(t, "it is told that the API has gone", func(context.Context) error {
+	clustertest.WaitUntil(t, "the missing API is logged", func(context.Context) error {
 		if len(log.about("Waiting for API", icecreams.CRD())) < 2 {
-			return fmt.Errorf("it was told once")
+			return fmt.Errorf("logged once")
 		}
 		return nil
 	})
 	foos.Create(t, ns, "second", 1)
 	foos.waitCondition(t, ns, "second", "Reconciling", "Progressing")
 	waitReadyz(t, server, 200)
-	time.Sleep(5 * time.Second) // in which it is asked for in vain
+	time.Sleep(5 * time.Second) // lists fail during this time
 	icecreams.serveNew(t, ns, "slowly", icecreams.install(t))
 	log.wantLines(icecreams, "API is served", 2)
 
-	// At once: whether anybody notices that it was gone depends on luck.
+	// At once: whether the daemon notices the absence depends on timing.
 	for i := range 3 {
 		icecreams.uninstall(t)
 		icecreams.serveNew(t, ns, fmt.Sprintf("quickly-%d", i), icecreams.install(t))
@@ -168,7 +169,7 @@ func TestACRDMayComeAndGo(t *testing.T) {
 	waitReadyz(t, server, 200)
 }
 
-func TestARightToReadMayBeMissing(t *testing.T) {
+func TestMissingReadPermissionStopsOnlyItsController(t *testing.T) {
 	ownCluster(t)
 	ns := newNamespace(t)
 	grant := revoke(t, icecreams.toRead()...)
@@ -182,13 +183,13 @@ func TestARightToReadMayBeMissing(t *testing.T) {
 	waitReadyz(t, server, 200)
 	icecreams.serveNew(t, ns, "granted", granted)
 
-	// A watch that is open goes on, until something else ends it.
+	// An open watch continues until something else ends it.
 	grant = revoke(t, icecreams.toRead()...)
 	tighten := icecreams.loosen(t, ns)
 	defer tighten()
-	clustertest.WaitUntil(t, "it is told that the right has gone", func(context.Context) error {
+	clustertest.WaitUntil(t, "the missing permission is logged", func(context.Context) error {
 		if len(log.about("Not permitted to read", icecreams.CRD())) < 2 {
-			return fmt.Errorf("it was told once")
+			return fmt.Errorf("logged once")
 		}
 		return nil
 	})

@@ -17,9 +17,9 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// TestABrokenResourceDelaysNoOther starts the daemon while the API server answers every
-// list of Icecreams with an error.
-func TestABrokenResourceDelaysNoOther(t *testing.T) {
+// TestBrokenResourceDelaysNoOther starts the daemon while the API server fails every list
+// of Icecreams.
+func TestBrokenResourceDelaysNoOther(t *testing.T) {
 	ownCluster(t)
 	ns := newNamespace(t)
 	admin := token(t, newNamespace(t), clusterRole(t, everything))
@@ -34,7 +34,7 @@ func TestABrokenResourceDelaysNoOther(t *testing.T) {
 	for _, path := range []string{"/debug/controllers", "/readyz?verbose"} {
 		clustertest.WaitUntil(t, path+" shows why Icecreams cannot be read", func(ctx context.Context) error {
 			code, body, err := server.Get(ctx, path, admin)
-			if err == nil && (code != http.StatusOK || strings.Count(body, reason) < 2) { // of the resource and of its controller
+			if err == nil && (code != http.StatusOK || strings.Count(body, reason) < 2) { // once for the resource and once for its controller
 				err = fmt.Errorf("%d %s", code, body)
 			}
 			return err
@@ -46,15 +46,15 @@ func TestABrokenResourceDelaysNoOther(t *testing.T) {
 	reader := token(t, newNamespace(t), "sample-controller-manager-status-reader")
 	for _, path := range []string{"/healthz?verbose", "/healthz/" + icecreams.Controller} {
 		if body := get(t, server, path, reader, http.StatusInternalServerError); !strings.Contains(body, reason) {
-			t.Errorf("%s does not say why to the authorised: %s", path, body)
+			t.Errorf("%s has no reason for authorized callers: %s", path, body)
 		}
 		if body := get(t, server, path, "", http.StatusInternalServerError); !strings.Contains(body, "reason withheld") ||
 			strings.Contains(body, reason) || strings.Contains(body, "leader: ") || strings.Contains(body, "Degraded") {
-			t.Errorf("%s says to anybody: %s", path, body)
+			t.Errorf("%s for anonymous callers: %s", path, body)
 		}
 	}
 	if failed := log.about("Reading failed", icecreams.CRD()); len(failed) == 0 {
-		t.Error("the log does not say that reading Icecreams failed")
+		t.Error("the log does not report the failed reads of Icecreams")
 	}
 
 	repair()
@@ -65,8 +65,8 @@ func TestABrokenResourceDelaysNoOther(t *testing.T) {
 	get(t, server, "/healthz/"+icecreams.Controller, admin, http.StatusOK)
 }
 
-// breakConversion stores an object in another version of the kind, from which only a
-// webhook that nobody serves could convert it, until repair is called.
+// breakConversion stores an object in another version of the kind, which only a missing
+// webhook can convert, until repair is called.
 func (k kind) breakConversion(t *testing.T, ns string) (repair func()) {
 	t.Helper()
 	kubectl(t, "patch", "crd", k.CRD(), "--type=json", `--patch=[

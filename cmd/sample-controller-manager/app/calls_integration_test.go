@@ -20,9 +20,9 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// TestChangesCostTheirWritesAndNothingElse counts what each thing that may happen to 30
-// objects costs while nobody else writes.
-func TestChangesCostTheirWritesAndNothingElse(t *testing.T) {
+// TestChangesCostOnlyTheirWrites counts the calls for each kind of change of 30 objects
+// while nobody else writes.
+func TestChangesCostOnlyTheirWrites(t *testing.T) {
 	const count = 30
 	all := sideBySide(t)
 	forEach := func(do func(k inNamespace, name string)) {
@@ -38,13 +38,13 @@ func TestChangesCostTheirWritesAndNothingElse(t *testing.T) {
 	}
 	costs := func(what string, each func(k inNamespace) []string) {
 		t.Helper()
-		time.Sleep(2 * time.Second) // in which nothing more is to be asked for
+		time.Sleep(2 * time.Second) // no more calls may follow
 		for _, k := range all {
 			for _, call := range each(k) {
 				calls[k.Kind][call] += count
 			}
 			if diff := cmp.Diff(calls[k.Kind], k.calls(t, k.ns)); diff != "" {
-				t.Fatalf("unexpected calls of %s by then: %s (-want +got):\n%s", k.Controller, what, diff)
+				t.Fatalf("unexpected calls of %s after: %s (-want +got):\n%s", k.Controller, what, diff)
 			}
 		}
 	}
@@ -58,9 +58,9 @@ func TestChangesCostTheirWritesAndNothingElse(t *testing.T) {
 		k.waitReplicas(t, k.ns, name, replicas)
 		k.waitCondition(t, k.ns, name, "Reconciling", "Progressing")
 	}
-	const keepers = "--controllers=foo,icecream"
+	const workloadControllers = "--controllers=foo,icecream"
 
-	daemon := startDaemon(t, append(patient, keepers)...)
+	daemon := startDaemon(t, append(longTimeouts, workloadControllers)...)
 	for _, k := range all {
 		k.catchUp(t)
 	}
@@ -87,13 +87,13 @@ func TestChangesCostTheirWritesAndNothingElse(t *testing.T) {
 	if err := daemon.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	// All objects, also those of other tests, are looked at now and each second.
-	daemon = startDaemon(t, append(patient, keepers, "--min-resync-period=1s")...)
+	// All objects, including those of other tests, are synced now and every second.
+	daemon = startDaemon(t, append(longTimeouts, workloadControllers, "--min-resync-period=1s")...)
 	admin := token(t, newNamespace(t), clusterRole(t, everything))
 	for _, k := range all {
 		synced := fmt.Sprintf(`sample_controller_manager_sync_total{controller=%q,result="success"}`, k.Controller)
 		before, objects := metric(t, daemon, admin, synced), k.count(t)
-		clustertest.WaitUntil(t, "all is looked at again and again", func(context.Context) error {
+		clustertest.WaitUntil(t, "all objects are resynced repeatedly", func(context.Context) error {
 			if syncs := metric(t, daemon, admin, synced) - before; int(syncs) < 4*objects {
 				return fmt.Errorf("%.0f syncs of %d objects", syncs, objects)
 			}
@@ -119,12 +119,12 @@ func TestChangesCostTheirWritesAndNothingElse(t *testing.T) {
 	}
 }
 
-// TestNewObjectCostsThreeWritesOfTheWholeDaemon counts what it costs with all
-// controllers: the aggregator says that there are no Pods, and nothing else.
-func TestNewObjectCostsThreeWritesOfTheWholeDaemon(t *testing.T) {
+// TestNewObjectCostsThreeWrites counts the writes with all controllers. That of the
+// aggregator reports that there are no Pods.
+func TestNewObjectCostsThreeWrites(t *testing.T) {
 	const count = 20
 	all := sideBySide(t)
-	startDaemon(t, patient...)
+	startDaemon(t, longTimeouts...)
 	for _, k := range all {
 		for i := range count {
 			k.Create(t, k.ns, fmt.Sprintf("a-%d", i), 1)
@@ -136,7 +136,7 @@ func TestNewObjectCostsThreeWritesOfTheWholeDaemon(t *testing.T) {
 			k.waitPods(t, k.ns, fmt.Sprintf("a-%d", i), "none")
 		}
 	}
-	time.Sleep(2 * time.Second) // in which nothing more is to be written
+	time.Sleep(2 * time.Second) // no more writes may follow
 	for _, k := range all {
 		want := map[string]int{}
 		for i := range count {
@@ -161,12 +161,12 @@ func TestNewObjectCostsThreeWritesOfTheWholeDaemon(t *testing.T) {
 	}
 }
 
-// TestTerminatingNamespaceIsLeftAlone deletes a Deployment in a namespace that is
-// being deleted, which it stays: kube-controller-manager does not run.
+// TestTerminatingNamespaceIsLeftAlone deletes a Deployment in a terminating namespace. The
+// namespace stays, because kube-controller-manager does not run.
 func TestTerminatingNamespaceIsLeftAlone(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
-		startDaemon(t, patient...)
+		startDaemon(t, longTimeouts...)
 		k.Create(t, ns, "a", 1)
 		k.waitCondition(t, ns, "a", "Reconciling", "Progressing")
 		beReady(t, ns, "a")
@@ -175,7 +175,7 @@ func TestTerminatingNamespaceIsLeftAlone(t *testing.T) {
 		kubectl(t, "delete", "namespace", ns, "--wait=false")
 		clustertest.WaitUntil(t, "nothing can be created", func(ctx context.Context) error {
 			if err := tryDeployment(ctx, ns); err == nil {
-				return fmt.Errorf("a Deployment can")
+				return fmt.Errorf("a Deployment was created")
 			}
 			return nil
 		})
@@ -187,8 +187,8 @@ func TestTerminatingNamespaceIsLeftAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		time.Sleep(2 * time.Second)  // in which nothing more is to be written
-		before["list "+k.Resource]++ // is it there?
+		time.Sleep(2 * time.Second)  // no more writes may follow
+		before["list "+k.Resource]++ // the confirmation
 		before["create deployments"]++
 		before[k.patchStatus()]++
 		k.wantCounts(t, ns, before)

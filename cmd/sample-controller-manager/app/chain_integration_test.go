@@ -15,10 +15,10 @@ import (
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 )
 
-// TestPodsCountThroughTheChainOfOwners has Pods of which only the chain of controller
-// owner references tells whose they are: all have the labels of the object's Pods.
-// Each is on a node of its own, by which it is known in the status.
-func TestPodsCountThroughTheChainOfOwners(t *testing.T) {
+// TestPodsAreCountedThroughOwnerChain creates Pods that differ only in their chain of
+// controller owner references: all have the labels of the object's Pods. Each is on its own
+// node, which identifies it in the status.
+func TestPodsAreCountedThroughOwnerChain(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns, other := newNamespace(t), newNamespace(t)
 		startDaemon(t, "--status-aggregation-interval=100ms")
@@ -28,7 +28,7 @@ func TestPodsCountThroughTheChainOfOwners(t *testing.T) {
 		createPod(t, ns, "older", "older", labels, controlledBy(older))
 		k.waitNodes(t, ns, "a", "older")
 
-		// None of these is the object's.
+		// None of these belongs to the object.
 		namesake := kinds[0]
 		if k.Kind == namesake.Kind {
 			namesake = kinds[1]
@@ -63,11 +63,11 @@ func TestPodsCountThroughTheChainOfOwners(t *testing.T) {
 		replicaSetBefore := older.DeepCopy()
 		replicaSetBefore.UID = stale.UID
 		createPod(t, ns, "of-a-replicaset-before", "of-a-replicaset-before", labels, controlledBy(replicaSetBefore))
-		// Here a UID is forged, as nobody can know that it is of another namespace.
+		// This UID is forged: nobody can know that it is from another namespace.
 		createPod(t, other, "forged", "forged", labels, controlledBy(older))
 		createPod(t, other, "elsewhere", "elsewhere", labels, controlledBy(elsewhere))
 
-		// As this is counted, the caches have all that was made before.
+		// Once this Pod is counted, the caches have everything created before.
 		newer := createReplicaSet(t, ns, "newer", labels, controlledBy(d))
 		createPod(t, ns, "newer", "newer", labels, controlledBy(newer))
 		summary := k.waitNodes(t, ns, "a", "newer", "older")
@@ -81,7 +81,7 @@ func TestPodsCountThroughTheChainOfOwners(t *testing.T) {
 		}
 		namesake.waitNodes(t, ns, "a", "of-a-namesake")
 
-		// Links can break and come back while the Pods do not change.
+		// Links may break and be restored while the Pods do not change.
 		setOwner(t, older, nil)
 		k.waitNodes(t, ns, "a", "newer")
 		setOwner(t, older, controlledBy(d))
@@ -93,7 +93,7 @@ func TestPodsCountThroughTheChainOfOwners(t *testing.T) {
 	})
 }
 
-// setOwner sets the one owner reference of a ReplicaSet, or none.
+// setOwner sets the only owner reference of a ReplicaSet, or removes it.
 func setOwner(t *testing.T, rs *appsv1.ReplicaSet, owner *metav1.OwnerReference) {
 	t.Helper()
 	rs, err := shared.Kube().AppsV1().ReplicaSets(rs.Namespace).Get(t.Context(), rs.Name, metav1.GetOptions{})
@@ -106,7 +106,7 @@ func setOwner(t *testing.T, rs *appsv1.ReplicaSet, owner *metav1.OwnerReference)
 	}
 }
 
-// waitNodes waits until the status of an object names just these nodes, with one Pod
+// waitNodes waits until the status of an object lists exactly these nodes, with one Pod
 // each.
 func (k kind) waitNodes(t *testing.T, ns, name string, nodes ...string) *workloadv1alpha1.PodSummary {
 	t.Helper()
@@ -116,7 +116,7 @@ func (k kind) waitNodes(t *testing.T, ns, name string, nodes ...string) *workloa
 			got = append(got, node.Name)
 		}
 		if !slices.Equal(got, nodes) || int(pods.Total) != len(nodes) || int(pods.Ready) != len(nodes) {
-			return fmt.Errorf("it tells %+v", *pods)
+			return fmt.Errorf("got %+v", *pods)
 		}
 		return nil
 	})

@@ -16,9 +16,9 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// TestCallersLeaveFilesForTheWork opens more connections to the daemon than it may open
-// files, and makes it reconnect to the API server.
-func TestCallersLeaveFilesForTheWork(t *testing.T) {
+// TestConnectionsLeaveFileDescriptorsForWork opens more connections to the daemon than it
+// may have open files, and makes it reconnect to the API server.
+func TestConnectionsLeaveFileDescriptorsForWork(t *testing.T) {
 	const files, connections = 200, 300
 	ns := newNamespace(t)
 	proxy := clustertest.StartHoldingProxy(t, shared.Cluster(), nil)
@@ -29,7 +29,7 @@ func TestCallersLeaveFilesForTheWork(t *testing.T) {
 	address := fmt.Sprintf("127.0.0.1:%d", port)
 	program := slices.Concat(
 		[]string{os.Args[0], anotherDaemon, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port)},
-		daemonFlags(proxy.Kubeconfig(t, namespace, namespace)), patient)
+		daemonFlags(proxy.Kubeconfig(t, namespace, namespace)), longTimeouts)
 	cmd := exec.Command("sh", append([]string{"-c", fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, files)}, program...)...)
 	stop := startProcess(t, processLog(t), cmd)
 	holder := waitHolder(t, "")
@@ -53,14 +53,14 @@ func TestCallersLeaveFilesForTheWork(t *testing.T) {
 		defer connection.Close()
 		open()
 	}
-	clustertest.WaitUntil(t, "callers have the files that they may take", func(context.Context) error {
+	clustertest.WaitUntil(t, "connections use all file descriptors that they may", func(context.Context) error {
 		if n := open(); n < files/4 {
 			return fmt.Errorf("%d are open", n)
 		}
 		return nil
 	})
 	t.Logf("at most %d of %d files were open", most, files)
-	if most > files/2 { // a quarter for callers, and the rest for the work, which has a few
+	if most > files/2 { // a quarter for callers, and the rest for the work, which uses few
 		t.Errorf("%d of %d files were open while callers connected, want at most half of them", most, files)
 	}
 	proxy.CloseClientConnections()

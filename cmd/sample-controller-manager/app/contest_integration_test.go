@@ -16,12 +16,12 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// TestContestedImageIsCorrectedSlowly overwrites the image of a Deployment each time the
-// daemon corrects it.
+// TestContestedImageIsCorrectedSlowly overwrites the image of a Deployment after each
+// correction by the daemon.
 func TestContestedImageIsCorrectedSlowly(t *testing.T) {
-	const declared, rivals, most = "nginx:1.29", "nginx:1.28", 6 // most: five at once, and one later
+	const declared, rivals, most = "nginx:1.29", "nginx:1.28", 6 // most: five without delay and one later
 	all := sideBySide(t)
-	startDaemon(t, patient...)
+	startDaemon(t, longTimeouts...)
 	for _, k := range all {
 		object := k.New("a", 1)
 		object.Spec.Image = declared
@@ -30,7 +30,7 @@ func TestContestedImageIsCorrectedSlowly(t *testing.T) {
 	}
 	image := func(ns string) string { return getDeployment(t, ns, "a").Spec.Template.Spec.Containers[0].Image }
 	for _, k := range all {
-		clustertest.WaitUntil(t, "the "+k.Kind+" says that the image is contested", func(ctx context.Context) error {
+		clustertest.WaitUntil(t, "the "+k.Kind+" reports a contested image", func(ctx context.Context) error {
 			if image(k.ns) == declared {
 				patch := fmt.Appendf(nil, `{"spec":{"template":{"spec":{"containers":[{"name":"nginx","image":%q}]}}}}`, rivals)
 				if _, err := shared.Kube().AppsV1().Deployments(k.ns).Patch(ctx, "a", types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: "rival"}); err != nil {
@@ -51,10 +51,10 @@ func TestContestedImageIsCorrectedSlowly(t *testing.T) {
 			t.Errorf("the image of the Deployment of a %s was corrected %d times, want at most %d times", k.Kind, got, most)
 		}
 	}
-	for _, k := range all { // without the rival
+	for _, k := range all { // the rival has stopped
 		clustertest.WaitUntil(t, "the image is as declared", func(context.Context) error {
 			if got := image(k.ns); got != declared {
-				return fmt.Errorf("it is %q", got)
+				return fmt.Errorf("got %q", got)
 			}
 			return nil
 		})

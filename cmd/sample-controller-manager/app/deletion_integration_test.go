@@ -19,8 +19,8 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// TestObjectInDeletionIsStillReported has a finalizer hold an object in deletion while its
-// Deployment and its Pods change.
+// TestObjectInDeletionIsStillReported holds an object in deletion with a finalizer while
+// its Deployment and its Pods change.
 func TestObjectInDeletionIsStillReported(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
@@ -36,7 +36,7 @@ func TestObjectInDeletionIsStillReported(t *testing.T) {
 		kubectl(t, "-n", ns, "delete", k.Singular, "a", "--wait=false")
 		k.waitTerminating(t, ns, "a", 1, `held by finalizers ["example.com/hold"]; Deployment "a" has 1 of 1 replicas available`)
 
-		// Drift is not corrected, but reported.
+		// Drift is reported, but not corrected.
 		kubectl(t, "-n", ns, "scale", "deployment", "a", "--replicas=3")
 		status := []byte(`{"status":{"observedGeneration":2,"replicas":3,"updatedReplicas":3,"readyReplicas":2,"availableReplicas":2}}`)
 		if _, err := shared.Kube().AppsV1().Deployments(ns).Patch(t.Context(), "a", types.MergePatchType, status, metav1.PatchOptions{}, "status"); err != nil {
@@ -50,7 +50,7 @@ func TestObjectInDeletionIsStillReported(t *testing.T) {
 			wantPlacementLines(t, server, ns, "a-2", 1)
 		}
 
-		// The Deployment goes first, as in a deletion in the foreground.
+		// The Deployment is deleted first, as in a foreground deletion.
 		kubectl(t, "-n", ns, "delete", "deployment", "a")
 		k.waitTerminating(t, ns, "a", 0, "it has no Deployment")
 		k.waitPods(t, ns, "a", "none")
@@ -61,14 +61,14 @@ func TestObjectInDeletionIsStillReported(t *testing.T) {
 		clustertest.WaitUntil(t, "the object is gone", func(ctx context.Context) error {
 			_, err := k.Get(ctx, ns, "a")
 			if err == nil {
-				return errors.New("it is there")
+				return errors.New("it still exists")
 			}
 			if apierrors.IsNotFound(err) {
 				return nil
 			}
 			return err
 		})
-		k.Create(t, ns, "last", 1) // when it is served, the cache has all that there was before
+		k.Create(t, ns, "last", 1) // once it is Ready, the cache has everything from before
 		k.waitCondition(t, ns, "last", "Reconciling", "Progressing")
 		events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent(k.Controller), cluster.InNamespace(ns), isWrite)
 		if err != nil {
@@ -85,8 +85,8 @@ func TestObjectInDeletionIsStillReported(t *testing.T) {
 	})
 }
 
-// waitTerminating waits until the status of an object in deletion has this count, and a
-// message with these words.
+// waitTerminating waits until the status of an object in deletion has this number of
+// available replicas and a message with this text.
 func (k kind) waitTerminating(t *testing.T, ns, name string, available int32, message string) {
 	t.Helper()
 	clustertest.WaitUntil(t, fmt.Sprintf("%s %s reports %q", k.Kind, name, message), func(ctx context.Context) error {

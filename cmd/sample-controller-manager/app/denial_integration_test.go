@@ -22,10 +22,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// What makes the API server deny Deployments in a namespace. Each function returns
-// how to lift the denial.
+// Ways to make the API server deny Deployments in a namespace. Each function returns a
+// function that lifts the denial.
 
-// exhaustQuota allows no Deployments.
+// exhaustQuota sets a quota of no Deployments.
 func exhaustQuota(t *testing.T, ns string) (lift func()) {
 	t.Helper()
 	quotas := shared.Kube().CoreV1().ResourceQuotas(ns)
@@ -52,7 +52,7 @@ func exhaustQuota(t *testing.T, ns string) (lift func()) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// More than the object needs: tests try to create another one.
+		// More than the object needs, because tests try to create another one.
 		quota.Spec.Hard = corev1.ResourceList{"count/deployments.apps": resource.MustParse("9")}
 		if quota, err = quotas.Update(t.Context(), quota, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
@@ -61,7 +61,7 @@ func exhaustQuota(t *testing.T, ns string) (lift func()) {
 	}
 }
 
-// denyByPolicy denies an operation by a ValidatingAdmissionPolicy.
+// denyByPolicy denies an operation with a ValidatingAdmissionPolicy.
 func denyByPolicy(operation admissionregistrationv1.OperationType) func(t *testing.T, ns string) (lift func()) {
 	return func(t *testing.T, ns string) (lift func()) {
 		t.Helper()
@@ -98,8 +98,8 @@ func denyByPolicy(operation admissionregistrationv1.OperationType) func(t *testi
 	}
 }
 
-// denyByWebhook has a webhook decide on new Deployments, in the way that is called
-// for by the path. Without a path it is gone.
+// denyByWebhook adds a webhook for new Deployments. Its path selects its behavior. Without
+// a path, it is unreachable.
 func denyByWebhook(path string) func(t *testing.T, ns string) (lift func()) {
 	return func(t *testing.T, ns string) (lift func()) {
 		t.Helper()
@@ -108,7 +108,7 @@ func denyByWebhook(path string) func(t *testing.T, ns string) (lift func()) {
 		if path == "" {
 			server.Close()
 		}
-		timeout := int32(30) // of the API server, for an answer that comes at once
+		timeout := int32(30) // of the API server, for a response that comes at once
 		if path == "/hang" {
 			timeout = 1
 		}
@@ -152,14 +152,14 @@ func selectNamespace(ns string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: ns}}
 }
 
-// webhook is a validating webhook that never says yes.
+// webhook is a validating webhook that never allows anything.
 type webhook struct {
 	refusals atomic.Int64
 }
 
 func (h *webhook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// To the end, even if it is not answered: else the server does not notice that
-	// nobody waits for the answer.
+	// Read the body even without a response: else the server does not notice that the
+	// client has gone.
 	var review admissionv1.AdmissionReview
 	if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -179,7 +179,7 @@ func (h *webhook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		result.Code = http.StatusInternalServerError
 	case "/deny-503":
 		result.Code = http.StatusServiceUnavailable
-	case "/deny-anew":
+	case "/deny-changing":
 		result.Message = fmt.Sprintf("this is refusal %d", h.refusals.Add(1))
 	case "/fail":
 		http.Error(w, "out of order", http.StatusInternalServerError)
@@ -193,5 +193,5 @@ func (h *webhook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Result: result}
 	review.Request = nil
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(review) // the API server tells what is wrong with it
+	_ = json.NewEncoder(w).Encode(review) // the API server reports errors
 }

@@ -19,33 +19,33 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// TestDeniedDeploymentIsToldAndTriedAgain has the API server deny the Deployment
-// of an object for a while, for whatever reason.
-func TestDeniedDeploymentIsToldAndTriedAgain(t *testing.T) {
+// TestDeniedDeploymentIsReportedAndRetried makes the API server deny the Deployment of an
+// object for a while, for different reasons.
+func TestDeniedDeploymentIsReportedAndRetried(t *testing.T) {
 	const (
-		// deniedFor is how long to watch an object that is denied. mostAttempts is
-		// more than the backoff makes in that time, and less than a hot loop.
+		// deniedFor is how long to watch a denied object. mostAttempts is more than the
+		// backoff makes in that time, and less than a hot loop makes.
 		deniedFor    = 8 * time.Second
 		mostAttempts = 8
 	)
 	startDaemon(t)
 	for name, test := range map[string]struct {
 		deny func(t *testing.T, ns string) (lift func())
-		want string // in the API server's reason
-		same bool   // the reason is the same each time
+		want string // in the API server's message
+		same bool   // the message is the same each time
 	}{
-		"quota":                            {exhaustQuota, "exceeded quota: none", true},
-		"policy":                           {denyByPolicy("CREATE"), "no Deployments on Fridays", true},
-		"webhook that denies":              {denyByWebhook("/deny"), "denied the request: no Deployments on Fridays", true},
-		"webhook that denies as 404":       {denyByWebhook("/deny-404"), "denied the request: no Deployments on Fridays", true},
-		"webhook that denies as 409":       {denyByWebhook("/deny-409"), "denied the request: no Deployments on Fridays", true},
-		"webhook that denies as 503":       {denyByWebhook("/deny-503"), "denied the request: no Deployments on Fridays", true},
-		"webhook that denies as 500":       {denyByWebhook("/deny-500"), "denied the request: no Deployments on Fridays", true},
-		"webhook with ever new reasons":    {denyByWebhook("/deny-anew"), "denied the request: this is refusal", false},
-		"webhook that fails":               {denyByWebhook("/fail"), "failed calling webhook", true},
-		"webhook that answers too late":    {denyByWebhook("/hang"), "failed calling webhook", true},
-		"webhook that hangs up on us":      {denyByWebhook("/hang-up"), "failed calling webhook", true},
-		"webhook of which nothing is left": {denyByWebhook(""), "failed calling webhook", true},
+		"quota":                              {exhaustQuota, "exceeded quota: none", true},
+		"policy":                             {denyByPolicy("CREATE"), "no Deployments on Fridays", true},
+		"webhook that denies":                {denyByWebhook("/deny"), "denied the request: no Deployments on Fridays", true},
+		"webhook that denies as 404":         {denyByWebhook("/deny-404"), "denied the request: no Deployments on Fridays", true},
+		"webhook that denies as 409":         {denyByWebhook("/deny-409"), "denied the request: no Deployments on Fridays", true},
+		"webhook that denies as 503":         {denyByWebhook("/deny-503"), "denied the request: no Deployments on Fridays", true},
+		"webhook that denies as 500":         {denyByWebhook("/deny-500"), "denied the request: no Deployments on Fridays", true},
+		"webhook with changing reasons":      {denyByWebhook("/deny-changing"), "denied the request: this is refusal", false},
+		"webhook that fails":                 {denyByWebhook("/fail"), "failed calling webhook", true},
+		"webhook that answers too late":      {denyByWebhook("/hang"), "failed calling webhook", true},
+		"webhook that closes the connection": {denyByWebhook("/hang-up"), "failed calling webhook", true},
+		"webhook that is gone":               {denyByWebhook(""), "failed calling webhook", true},
 	} {
 		for _, k := range kinds {
 			t.Run(k.Kind+", "+name, func(t *testing.T) {
@@ -81,7 +81,8 @@ func TestDeniedDeploymentIsToldAndTriedAgain(t *testing.T) {
 				k.waitCondition(t, ns, "a", "Reconciling", "Progressing")
 				took, denied := time.Since(lifted), lifted.Sub(begin)
 				t.Logf("%s: %d attempts in %v; converged %v after it was allowed", name, calls["create deployments"], denied.Round(time.Millisecond), took.Round(time.Millisecond))
-				// A backoff that doubles never waits for longer than it has lasted.
+				// The last delay of an exponential backoff is at most as long as all before
+				// it.
 				if took > denied+15*time.Second {
 					t.Errorf("converged after %v, having been denied for %v", took, denied)
 				}
@@ -94,11 +95,11 @@ func TestDeniedDeploymentIsToldAndTriedAgain(t *testing.T) {
 	}
 }
 
-// TestDeniedCorrectionIsTold denies a change of a Deployment that is there.
-func TestDeniedCorrectionIsTold(t *testing.T) {
+// TestDeniedCorrectionIsReported denies a change of an existing Deployment.
+func TestDeniedCorrectionIsReported(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
-		startDaemon(t, patient...)
+		startDaemon(t, longTimeouts...)
 		k.Create(t, ns, "a", 1)
 		k.waitCondition(t, ns, "a", "Reconciling", "Progressing")
 		beReady(t, ns, "a")
@@ -107,7 +108,7 @@ func TestDeniedCorrectionIsTold(t *testing.T) {
 		clustertest.WaitUntil(t, "changes are denied", func(ctx context.Context) error {
 			_, err := shared.Cluster().Kubectl(ctx, "-n", ns, "annotate", "deployment", "a", "try=it", "--dry-run=server", "--overwrite")
 			if err == nil {
-				return errors.New("they are not")
+				return errors.New("allowed")
 			}
 			return nil
 		})
@@ -117,7 +118,7 @@ func TestDeniedCorrectionIsTold(t *testing.T) {
 			t.Errorf("Ready = %+v, want False with the API server's reason", c)
 		}
 		if object.Status.AvailableReplicas != 1 {
-			t.Errorf("availableReplicas = %d, want the 1 that is there", object.Status.AvailableReplicas)
+			t.Errorf("availableReplicas = %d, want the 1 that exists", object.Status.AvailableReplicas)
 		}
 		lift()
 		k.waitReplicas(t, ns, "a", 3)
@@ -126,7 +127,7 @@ func TestDeniedCorrectionIsTold(t *testing.T) {
 	})
 }
 
-// tryDeployment asks whether a Deployment could be created.
+// tryDeployment tries to create a Deployment as a dry run.
 func tryDeployment(ctx context.Context, ns string) error {
 	labels := map[string]string{"app": "try"}
 	_, err := shared.Kube().AppsV1().Deployments(ns).Create(ctx, &appsv1.Deployment{

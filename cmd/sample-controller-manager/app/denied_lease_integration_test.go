@@ -16,10 +16,11 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// TestReplicaDeniedLeaseUpdatesIsHealthy revokes the leader's right to update the Lease.
+// TestReplicaDeniedLeaseUpdatesIsHealthy revokes the leader's permission to update the
+// Lease.
 func TestReplicaDeniedLeaseUpdatesIsHealthy(t *testing.T) {
 	clustertest.Long(t)
-	ownCluster(t) // TestRequestsNameWhomTheyServe allows no denied request in the audit log
+	ownCluster(t) // the audit log of TestRequestsNameTheirController must have no denied requests
 	ns := newNamespace(t)
 	server := startDaemon(t)
 	waitHolder(t, "")
@@ -34,8 +35,8 @@ func TestReplicaDeniedLeaseUpdatesIsHealthy(t *testing.T) {
 	foos.waitCondition(t, ns, "granted", "Reconciling", "Progressing")
 }
 
-// wantStandbyHealth checks that the probes of a daemon that has lost its term pass for longer
-// than client-go's watchdog tolerates: 20 s after the Lease has expired.
+// wantStandbyHealth checks that the probes of a daemon that has lost its term pass for
+// longer than client-go's watchdog tolerates: 20 s after the Lease has expired.
 func wantStandbyHealth(t *testing.T, server *apptesting.Server) {
 	t.Helper()
 	const tolerance = 20 * time.Second
@@ -48,7 +49,8 @@ func wantStandbyHealth(t *testing.T, server *apptesting.Server) {
 	}
 }
 
-// revokeLeaseUpdates revokes the daemon's right to update the Lease until grant is called.
+// revokeLeaseUpdates revokes the daemon's permission to update the Lease until grant is
+// called.
 func revokeLeaseUpdates(t *testing.T) (grant func()) {
 	t.Helper()
 	const name = namespace + "-leader-election"
@@ -65,7 +67,7 @@ func revokeLeaseUpdates(t *testing.T) (grant func()) {
 		t.Fatal(err)
 	}
 	grant = func() {
-		whole.ResourceVersion = "" // whatever it is by now
+		whole.ResourceVersion = "" // the current one
 		if _, err := roles.Update(context.WithoutCancel(t.Context()), whole, metav1.UpdateOptions{}); err != nil {
 			t.Error(err)
 		}

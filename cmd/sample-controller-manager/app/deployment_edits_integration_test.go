@@ -17,8 +17,8 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// TestPausedDeploymentIsReported pauses a Deployment and changes its Pod template, which
-// kube-controller-manager then does not roll out.
+// TestPausedDeploymentIsReported pauses a Deployment and changes its Pod template, so that
+// kube-controller-manager does not roll it out.
 func TestPausedDeploymentIsReported(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
@@ -47,7 +47,7 @@ func TestPausedDeploymentIsReported(t *testing.T) {
 	})
 }
 
-// TestRenamedContainerIsNotAddedAgain renames the container whose image the object sets.
+// TestRenamedContainerIsNotAddedAgain renames the container that the object's image is for.
 func TestRenamedContainerIsNotAddedAgain(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
@@ -61,7 +61,7 @@ func TestRenamedContainerIsNotAddedAgain(t *testing.T) {
 		if c := meta.FindStatusCondition(object.Status.Conditions, "Ready"); !strings.Contains(c.Message, `no container "nginx"`) {
 			t.Errorf("Ready = %+v, want a message that names the container", c)
 		}
-		k.waitReplicas(t, ns, "a", 2) // all the same
+		k.waitReplicas(t, ns, "a", 2) // still corrected
 		if containers := getDeployment(t, ns, "a").Spec.Template.Spec.Containers; len(containers) != 1 {
 			t.Errorf("the Deployment has %d containers, want 1: %+v", len(containers), containers)
 		}
@@ -75,7 +75,7 @@ func TestRenamedContainerIsNotAddedAgain(t *testing.T) {
 }
 
 // TestDeploymentWithOtherSelectorHasNoPodSummary gives an object a Deployment whose Pods
-// lack the label by which Pods are watched.
+// lack the watched label.
 func TestDeploymentWithOtherSelectorHasNoPodSummary(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
@@ -95,8 +95,8 @@ func TestDeploymentWithOtherSelectorHasNoPodSummary(t *testing.T) {
 		startDaemon(t)
 		k.waitCondition(t, ns, "a", "Ready", "Available")
 		k.createServed(t, ns, "later")
-		k.waitPods(t, ns, "later", "none") // the aggregator has seen "a", too
-		clustertest.WaitUntil(t, "the status says why there is no summary", func(ctx context.Context) error {
+		k.waitPods(t, ns, "later", "none") // the aggregator has synced "a", too
+		clustertest.WaitUntil(t, "the status explains the missing summary", func(ctx context.Context) error {
 			object, err := k.Get(ctx, ns, "a")
 			if err != nil {
 				return err

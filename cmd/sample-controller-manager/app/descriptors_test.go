@@ -12,7 +12,7 @@ import (
 	"samplecontroller.io/controller-manager/controller"
 )
 
-// controller.NewRegistry panics on a bad descriptor.
+// controller.NewRegistry panics on an invalid descriptor.
 func TestEveryControllerIsRegistered(t *testing.T) {
 	names := controller.NewRegistry(Program().Controllers...).Names()
 	packages, err := os.ReadDir("../../../pkg/controller")
@@ -32,7 +32,7 @@ func TestEveryControllerIsRegistered(t *testing.T) {
 	}
 }
 
-func TestRulesGrantNothingSweeping(t *testing.T) {
+func TestRulesHaveNoWildcards(t *testing.T) {
 	for _, d := range Program().Controllers {
 		for _, rule := range d.Rules {
 			if slices.Contains(slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs), "*") {

@@ -30,20 +30,20 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// dropped are the resources whose watches end.
+// dropped are the resources whose watches are ended.
 var dropped = []string{"foos", "deployments"}
 
-// TestWatchesThatAreDroppedLoseNothing ends the watches that Foos are served by, while
-// Foos are made and scaled, and Deployments drift, and others are touched all the time. All
-// is written that there is to be written, once.
-func TestWatchesThatAreDroppedLoseNothing(t *testing.T) {
+// TestDroppedWatchesLoseNothing ends the watches that Foos depend on while Foos are created
+// and scaled, Deployments drift, and other objects change all the time. Every needed write
+// must be made exactly once.
+func TestDroppedWatchesLoseNothing(t *testing.T) {
 	for _, how := range []struct {
 		name   string
 		drop   func(t *testing.T, ns string)
-		goesOn bool // from where it was; or what there is must be listed anew
+		goesOn bool // the watch continues where it ended; else the daemon must list again
 	}{
-		{"by an API server that is read too slowly", dropByLoad, true},
-		{"by an API server that forgets what it has told", dropByRestart, false},
+		{"API server with a slow reader", dropByLoad, true},
+		{"API server with no watch history", dropByRestart, false},
 	} {
 		t.Run(how.name, func(t *testing.T) {
 			if how.goesOn {
@@ -52,7 +52,7 @@ func TestWatchesThatAreDroppedLoseNothing(t *testing.T) {
 			ns := newNamespace(t)
 			proxy := startUnread(t)
 			startDaemon(t, "--kubeconfig="+proxy.Kubeconfig(t, namespace, namespace), "--controllers="+foos.Controller,
-				"--leader-elect=false") // so that nothing but a watch tells what is to be done
+				"--leader-elect=false") // so that only watches can enqueue
 			for i := range changesOfDrop {
 				for _, when := range []string{"early", "late"} {
 					foos.Create(t, ns, fmt.Sprintf("scaled-%s-%d", when, i), 1)
@@ -69,13 +69,13 @@ func TestWatchesThatAreDroppedLoseNothing(t *testing.T) {
 			how.drop(t, ns)
 			changeBy(t, ns, "late")
 			if writes := writesFor(t, ns, began); len(writes) > 0 {
-				t.Fatalf("while nothing was read, there were the writes %v", writes)
+				t.Fatalf("writes without watch events: %v", writes)
 			}
 			read()
 			waitAllWritten(t, ns, 7*changesOfDrop)
 			lasted := time.Since(began)
 
-			time.Sleep(2 * time.Second) // in which nothing more is to be written
+			time.Sleep(2 * time.Second) // no more writes may follow
 			if diff := cmp.Diff(writesOfDrop(), writesFor(t, ns, began)); diff != "" {
 				t.Errorf("unexpected writes (-want +got):\n%s", diff)
 			}
@@ -84,11 +84,10 @@ func TestWatchesThatAreDroppedLoseNothing(t *testing.T) {
 	}
 }
 
-// changesOfDrop is how many objects meet each change.
+// changesOfDrop is the number of objects per change.
 const changesOfDrop = 10
 
-// bulk is the name of a Foo, and of its Deployment, that is changed in nothing that is to be
-// acted upon.
+// bulk is the name of a Foo and of its Deployment that get irrelevant changes.
 func bulk(i int) string { return fmt.Sprintf("bulk-%d", i) }
 
 // changeBy makes some changes of each kind.
@@ -106,7 +105,7 @@ func changeBy(t *testing.T, ns, when string) {
 	}
 }
 
-// writesOfDrop are the writes for all that.
+// writesOfDrop returns the writes that all these changes need.
 func writesOfDrop() map[string]int {
 	want := map[string]int{}
 	for i := range changesOfDrop {
@@ -121,9 +120,9 @@ func writesOfDrop() map[string]int {
 	return want
 }
 
-// writesFor returns what the controller has written since, with what came of it. Conflicts
-// are left out: a watch that is more than 30 seconds behind, as on a busy machine, is waited
-// for no longer, and what is tried then is refused.
+// writesFor returns the controller's writes since then, with their results. Conflicts are
+// left out: on a busy machine a watch may be more than 30 seconds behind. The controller
+// does not wait longer, and its next write conflicts.
 func writesFor(t *testing.T, ns string, since time.Time) map[string]int {
 	t.Helper()
 	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent(foos.Controller), cluster.InNamespace(ns), isWrite, func(event auditv1.Event) bool {
@@ -142,12 +141,12 @@ func writesFor(t *testing.T, ns string, since time.Time) map[string]int {
 	return writes
 }
 
-// waitAllWritten waits until there are so many Foos, each with the Deployment that it asks
-// for and a status that says so. It waits long, because TCP may leave a connection that was not
-// read for a minute alone for two more.
+// waitAllWritten waits until there are this many Foos, each with its Deployment and an
+// up-to-date status. It waits long: TCP may pause a connection that was not read for a
+// minute for two more minutes.
 func waitAllWritten(t *testing.T, ns string, count int) {
 	t.Helper()
-	clustertest.WaitWithin(t, 10*time.Minute, fmt.Sprintf("%d Foos are served", count), func(ctx context.Context) error {
+	clustertest.WaitWithin(t, 10*time.Minute, fmt.Sprintf("%d Foos are up to date", count), func(ctx context.Context) error {
 		all, err := shared.Sample().SamplecontrollerV1alpha1().Foos(ns).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
@@ -173,13 +172,12 @@ func waitAllWritten(t *testing.T, ns string, count int) {
 	})
 }
 
-// eventsKept is a little less than how long an API server keeps the events of a watch:
-// DefaultEventFreshDuration in k8s.io/apiserver/pkg/storage/cacher.
+// eventsKept is slightly less than the time for which an API server keeps the events of a
+// watch: DefaultEventFreshDuration in k8s.io/apiserver/pkg/storage/cacher.
 const eventsKept = time.Minute
 
-// wantWatched checks that the watches that ended were resumed, and whether the daemon had
-// to list again for that. A watch that goes on may later start again with a list, but not
-// if it was read in time.
+// wantWatched checks that the ended watches were resumed, and whether that needed a new
+// list. A resumed watch may later start again with a list, but not if it was read in time.
 func wantWatched(t *testing.T, since time.Time, goesOn, inTime bool) {
 	t.Helper()
 	own := func(event auditv1.Event) bool {
@@ -189,7 +187,7 @@ func wantWatched(t *testing.T, since time.Time, goesOn, inTime bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// An API server that does not stream lists is asked for one.
+	// API servers without streaming lists get a list request.
 	lists, err := shared.Cluster().AuditEvents(own, func(event auditv1.Event) bool { return event.Verb == "list" })
 	if err != nil {
 		t.Fatal(err)
@@ -212,19 +210,19 @@ func wantWatched(t *testing.T, since time.Time, goesOn, inTime bool) {
 			}
 		}
 		if goesOn && (resumed == 0 || listed > 0 && inTime) {
-			t.Errorf("the watch of %s went on %d times and listed again %d times; read in time: %v", resource, resumed, listed, inTime)
+			t.Errorf("watch of %s: resumed %d times, listed again %d times; read in time: %v", resource, resumed, listed, inTime)
 		}
 		all += listed
-		t.Logf("the watch of %s went on %d times and listed again %d times; read in time: %v", resource, resumed, listed, inTime)
+		t.Logf("watch of %s: resumed %d times, listed again %d times; read in time: %v", resource, resumed, listed, inTime)
 	}
-	// With Kubernetes 1.33 a watch of Deployments goes on from what etcd remembers.
+	// With Kubernetes 1.33, a watch of Deployments is resumed from etcd.
 	if !goesOn && all == 0 {
-		t.Error("nothing was listed again, although the API server has forgotten what it sent")
+		t.Error("nothing was listed again, although the API server has no watch history")
 	}
 }
 
-// dropByLoad changes objects, big ones, as fast as it can until the API server no longer
-// keeps what it cannot send.
+// dropByLoad changes large objects as fast as it can until the API server ends the watches
+// that it cannot send events to.
 func dropByLoad(t *testing.T, ns string) {
 	t.Helper()
 	before := closedWatches(t)
@@ -247,20 +245,19 @@ func dropByLoad(t *testing.T, ns string) {
 		now := closedWatches(t)
 		for _, resource := range dropped {
 			if now[resource] == before[resource] {
-				return fmt.Errorf("not that of %s, after %d changes", resource, changes)
+				return fmt.Errorf("not the watch of %s, after %d changes", resource, changes)
 			}
 		}
 		return nil
 	})
-	// The Foos are touched all the time: without the ballast, these events are small.
+	// The Foos change all the time: without the ballast, these events are small.
 	if err := change(t.Context(), "null"); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("it ended watches after %d changes of Foos, and as many of Deployments, of 200 kB", changes)
+	t.Logf("watches ended after %d changes of Foos, and as many of Deployments, of 200 kB", changes)
 }
 
-// dropByRestart has the API server be started anew. What has happened before it then does
-// not know.
+// dropByRestart restarts the API server, which then has no watch events from before.
 func dropByRestart(t *testing.T, _ string) {
 	t.Helper()
 	began := time.Now()
@@ -270,23 +267,23 @@ func dropByRestart(t *testing.T, _ string) {
 	restarts = append(restarts, period{began, time.Now()})
 }
 
-// restarts are when the API server was started anew. Until it knows all roles, it denies
-// what is granted.
+// restarts are the times of API server restarts. Until the API server has loaded all roles,
+// it denies granted requests.
 var restarts []period
 
 type period struct{ from, to time.Time }
 
-// duringRestart matches requests that were received while the API server was started anew.
+// duringRestart matches requests that were received during a restart of the API server.
 func duringRestart(event auditv1.Event) bool {
 	received := event.RequestReceivedTimestamp.Time
 	return slices.ContainsFunc(restarts, func(p period) bool { return received.After(p.from) && received.Before(p.to) })
 }
 
-// closedWatch is a line of the API server's metrics.
+// closedWatch matches a line of the API server's metrics.
 var closedWatch = regexp.MustCompile(`(?m)^apiserver_terminated_watchers_total\{group="[^"]*",resource="([a-z]+)[^"]*"\} (\S+)$`)
 
-// closedWatches returns how many watches the API server has ended by resource, as it says
-// itself, because they were read too slowly.
+// closedWatches returns how many watches of each resource the API server has ended because
+// they were read too slowly, from its metrics.
 func closedWatches(t *testing.T) map[string]string {
 	t.Helper()
 	metrics, err := shared.Kube().Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
@@ -300,10 +297,10 @@ func closedWatches(t *testing.T) map[string]string {
 	return closed
 }
 
-// unread is a proxy before the API server that can leave unread what watches tell.
+// unread is a proxy to the API server that can stop reading watches.
 type unread struct {
 	*clustertest.Proxy
-	reading atomic.Pointer[chan struct{}] // closed while they are read
+	reading atomic.Pointer[chan struct{}] // closed while watches are read
 }
 
 func startUnread(t *testing.T) *unread {
@@ -320,23 +317,23 @@ func startUnread(t *testing.T) *unread {
 	return u
 }
 
-// leaveUnread leaves unread what comes, until read is called.
+// leaveUnread stops reading watches until read is called.
 func (u *unread) leaveUnread() (read func()) {
 	reading := make(chan struct{})
 	u.reading.Store(&reading)
 	return func() { close(reading) }
 }
 
-// unreadBody is the body of the answer to a watch. What is not read of it fills the
-// network's buffers, then those of the API server.
+// unreadBody is the body of a watch response. Unread data fills the buffers of the network,
+// then those of the API server.
 type unreadBody struct {
 	io.ReadCloser
-	ctx   context.Context // of the request: the client may go meanwhile
+	ctx   context.Context // of the request: the client may close it
 	proxy *unread
 }
 
 func (b *unreadBody) Read(buffer []byte) (int, error) {
-	n, err := b.ReadCloser.Read(buffer) // which may have waited for something since before
+	n, err := b.ReadCloser.Read(buffer) // this read may have started before
 	select {
 	case <-*b.proxy.reading.Load():
 		return n, err

@@ -22,9 +22,9 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// TestTwoControllersShareAStatus has each of the two write while the other has its
-// fields in the same status.
-func TestTwoControllersShareAStatus(t *testing.T) {
+// TestTwoControllersShareStatus makes each controller write while the other has its fields
+// in the same status.
+func TestTwoControllersShareStatus(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
 		startDaemon(t, "--status-aggregation-interval=100ms")
@@ -36,42 +36,42 @@ func TestTwoControllersShareAStatus(t *testing.T) {
 			waitPlacements(t, ns, "a", 1)
 			object = k.MustGet(t, ns, "a")
 		}
-		keepers := []string{"availableReplicas", "conditions", "observedGeneration", "readyReplicas", "replicas", "selector"}
+		ownFields := []string{"availableReplicas", "conditions", "observedGeneration", "readyReplicas", "replicas", "selector"}
 		if k.Kind == "Icecream" {
-			keepers = append(keepers, "placements", "placementsOmitted")
-			slices.Sort(keepers)
+			ownFields = append(ownFields, "placements", "placementsOmitted")
+			slices.Sort(ownFields)
 		}
 		wantFields := func(object metav1.Object) {
 			t.Helper()
-			want := map[string][]string{k.Controller: keepers, aggregator: {"pods"}}
+			want := map[string][]string{k.Controller: ownFields, aggregator: {"pods"}}
 			if diff := cmp.Diff(want, statusFields(t, object)); diff != "" {
-				t.Errorf("fields of the status by their managers (-want +got):\n%s", diff)
+				t.Errorf("status fields by manager (-want +got):\n%s", diff)
 			}
 		}
 		wantFields(object)
 
-		// Each writes, and takes nothing from the other.
+		// Each one writes, and removes nothing of the other.
 		keepersStatus := object.Status
 		setPod(t, pod, restarted(3))
 		pods := k.waitRestarts(t, ns, "a", 3)
 		object = k.MustGet(t, ns, "a")
 		keepersStatus.Pods = pods
 		if diff := cmp.Diff(keepersStatus, object.Status); diff != "" {
-			t.Errorf("the aggregator changed more than its own (-want +got):\n%s", diff)
+			t.Errorf("the aggregator changed fields of others (-want +got):\n%s", diff)
 		}
 		wantFields(object)
 		kubectl(t, "-n", ns, "scale", k.Singular, "a", "--replicas=2")
 		object = k.waitCondition(t, ns, "a", "Reconciling", "Progressing")
-		// The aggregator may have seen the new generation, too.
+		// The aggregator may have written the new generation, too.
 		if diff := cmp.Diff(pods, object.Status.Pods, cmpopts.IgnoreFields(*pods, "ObservedGeneration")); diff != "" {
-			t.Errorf("%s changed what is the aggregator's (-want +got):\n%s", k.Controller, diff)
+			t.Errorf("%s changed fields of the aggregator (-want +got):\n%s", k.Controller, diff)
 		}
 		wantFields(object)
 	})
 }
 
-// TestForeignStatusIsPutRight has somebody edit the status by hand.
-func TestForeignStatusIsPutRight(t *testing.T) {
+// TestForeignStatusIsCorrected edits the status as another manager.
+func TestForeignStatusIsCorrected(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
 		startDaemon(t, "--status-aggregation-interval=100ms")
@@ -98,11 +98,11 @@ func TestForeignStatusIsPutRight(t *testing.T) {
 			"a problem": func(status map[string]any) {
 				status["pods"].(map[string]any)["problems"] = []any{map[string]any{"pod": "x", "reason": "Invented"}}
 			},
-			"one node less": func(status map[string]any) {
+			"a missing node": func(status map[string]any) {
 				pods := status["pods"].(map[string]any)
 				pods["nodes"] = pods["nodes"].([]any)[1:]
 			},
-			"the nodes the other way round": func(status map[string]any) {
+			"nodes in another order": func(status map[string]any) {
 				slices.Reverse(status["pods"].(map[string]any)["nodes"].([]any))
 			},
 			"counts of replicas": func(status map[string]any) { status["availableReplicas"] = 99 },
@@ -121,7 +121,7 @@ func TestForeignStatusIsPutRight(t *testing.T) {
 		for _, name := range slices.Sorted(maps.Keys(edits)) {
 			t.Run(name, func(t *testing.T) {
 				k.editStatus(t, ns, "a", edits[name])
-				clustertest.WaitUntil(t, "it is put right", func(context.Context) error {
+				clustertest.WaitUntil(t, "it is corrected", func(context.Context) error {
 					if diff := cmp.Diff(want, k.status(t, ns, "a")); diff != "" {
 						return errors.New(diff)
 					}
@@ -132,8 +132,8 @@ func TestForeignStatusIsPutRight(t *testing.T) {
 	})
 }
 
-// TestUpgradeRemovesFalseConditions starts the daemon on statuses that have conditions
-// which are False, as earlier versions wrote them, and one of another controller.
+// TestUpgradeRemovesFalseConditions starts the daemon on statuses with False conditions, as
+// earlier versions wrote them, and one condition of another controller.
 func TestUpgradeRemovesFalseConditions(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
@@ -157,7 +157,7 @@ func TestUpgradeRemovesFalseConditions(t *testing.T) {
 			}
 		}
 		startDaemon(t)
-		clustertest.WaitUntil(t, "only conditions that hold and those of others are left", func(ctx context.Context) error {
+		clustertest.WaitUntil(t, "only True conditions, Ready and foreign ones are left", func(ctx context.Context) error {
 			object, err := k.Get(ctx, ns, "a")
 			if err != nil {
 				return err
@@ -174,14 +174,14 @@ func TestUpgradeRemovesFalseConditions(t *testing.T) {
 	})
 }
 
-// condition returns one that somebody has invented.
+// condition returns a condition with made-up content.
 func condition(conditionType, status string) map[string]any {
 	return map[string]any{
 		"type": conditionType, "status": status, "reason": "Invented", "message": "", "observedGeneration": int64(1), "lastTransitionTime": "2026-01-01T00:00:00Z",
 	}
 }
 
-// statusFields returns the names of the fields of the status that each manager owns.
+// statusFields returns the names of the status fields that each manager owns.
 func statusFields(t *testing.T, object metav1.Object) map[string][]string {
 	t.Helper()
 	owned := map[string][]string{}
@@ -192,7 +192,7 @@ func statusFields(t *testing.T, object metav1.Object) map[string][]string {
 		}
 		for name := range fields["f:status"] {
 			if entry.Subresource != "status" && name == "f:observedGeneration" {
-				continue // the default
+				continue // set by the default
 			}
 			owned[entry.Manager] = append(owned[entry.Manager], strings.TrimPrefix(name, "f:"))
 		}
@@ -201,7 +201,7 @@ func statusFields(t *testing.T, object metav1.Object) map[string][]string {
 	return owned
 }
 
-// status returns the status of an object but for the times of its conditions.
+// status returns the status of an object without the times of its conditions.
 func (k kind) status(t *testing.T, ns, name string) map[string]any {
 	t.Helper()
 	object := k.raw(t, ns, name)
@@ -248,13 +248,13 @@ func (k kind) editStatus(t *testing.T, ns, name string, edit func(status map[str
 	}
 }
 
-// waitPlacements waits until the status of an Icecream has so many placements.
+// waitPlacements waits until the status of an Icecream has this many placements.
 func waitPlacements(t *testing.T, ns, name string, count int) {
 	t.Helper()
 	clustertest.WaitUntil(t, fmt.Sprintf("%d placements are recorded", count), func(ctx context.Context) error {
 		icecream, err := shared.Sample().IcecreamV1alpha1().Icecreams(ns).Get(ctx, name, metav1.GetOptions{})
 		if err == nil && len(icecream.Status.Placements) != count {
-			err = fmt.Errorf("there are %d", len(icecream.Status.Placements))
+			err = fmt.Errorf("got %d", len(icecream.Status.Placements))
 		}
 		return err
 	})

@@ -14,8 +14,9 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// TestObjectsOfDeletedCRDDoNotWait deletes and recreates the CRD of Foos while a write blocks
-// the only worker and other Foos wait. The deleted Foos must not count as waiting.
+// TestObjectsOfDeletedCRDDoNotWait deletes and re-creates the CRD of Foos while a write
+// blocks the only worker and other Foos are queued. The deleted Foos must not count as
+// queued.
 func TestObjectsOfDeletedCRDDoNotWait(t *testing.T) {
 	ownCluster(t)
 	ns := newNamespace(t)
@@ -32,7 +33,7 @@ func TestObjectsOfDeletedCRDDoNotWait(t *testing.T) {
 		clustertest.WaitUntil(t, fmt.Sprintf("the metric of served resources is %v", want), func(context.Context) error {
 			got := metric(t, server, admin, fmt.Sprintf("sample_controller_manager_resource_served{resource=%q}", foos.CRD()))
 			if got != want {
-				return fmt.Errorf("it is %v", got)
+				return fmt.Errorf("got %v", got)
 			}
 			return nil
 		})
@@ -44,17 +45,17 @@ func TestObjectsOfDeletedCRDDoNotWait(t *testing.T) {
 	for i := range 5 {
 		foos.Create(t, ns, fmt.Sprintf("gone-%d", i), 1)
 	}
-	clustertest.WaitUntil(t, "the only worker is held by a write", func(context.Context) error {
+	clustertest.WaitUntil(t, "a write blocks the only worker", func(context.Context) error {
 		select {
 		case <-held.Arrived():
 			return nil
 		default:
-			return errors.New("no write has arrived")
+			return errors.New("no write received")
 		}
 	})
-	clustertest.WaitUntil(t, "a Foo waits for the worker", func(context.Context) error {
+	clustertest.WaitUntil(t, "a Foo is queued", func(context.Context) error {
 		if waiting() == 0 {
-			return errors.New("none does")
+			return errors.New("none queued")
 		}
 		return nil
 	})
@@ -71,9 +72,9 @@ func TestObjectsOfDeletedCRDDoNotWait(t *testing.T) {
 		return err
 	})
 	foos.waitCondition(t, ns, "new", "Reconciling", "Progressing")
-	clustertest.WaitUntil(t, "no Foo waits", func(context.Context) error {
+	clustertest.WaitUntil(t, "no Foo is queued", func(context.Context) error {
 		if seconds := waiting(); seconds != 0 {
-			return fmt.Errorf("the oldest has waited for %v s", seconds)
+			return fmt.Errorf("the oldest has been queued for %v s", seconds)
 		}
 		return nil
 	})

@@ -20,13 +20,13 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// blinder is a proxy that can end the watches of informers, and refuse what they ask for.
+// blinder is a proxy that can end the watches of informers and refuse their requests.
 type blinder struct {
 	*clustertest.Proxy
-	campaigns atomic.Bool // the process has asked for the Lease, which it does when its caches are filled
+	campaigns atomic.Bool // the process has requested the Lease, which it does once its caches have synced
 
 	mutex sync.Mutex
-	see   context.Context // ends when the informers are to see nothing any more
+	see   context.Context // done when the informers must not see anything
 	blind context.CancelFunc
 }
 
@@ -42,7 +42,7 @@ func startBlinder(t *testing.T) *blinder {
 			case strings.HasSuffix(r.UserAgent(), "/informers"):
 				see := b.sight()
 				if see.Err() != nil {
-					panic(http.ErrAbortHandler) // the client sees that the connection ends
+					panic(http.ErrAbortHandler) // closes the connection to the client
 				}
 				ctx, cancel := context.WithCancel(r.Context())
 				defer cancel()
@@ -66,22 +66,22 @@ func (b *blinder) waitCampaign(t *testing.T) {
 	t.Helper()
 	clustertest.WaitUntil(t, "the process campaigns", func(context.Context) error {
 		if !b.campaigns.Load() {
-			return errors.New("it has not asked for the Lease")
+			return errors.New("no request for the Lease")
 		}
 		return nil
 	})
 }
 
-// open lets the informers see again.
+// open lets the informers see events again.
 func (b *blinder) open() {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	b.see, b.blind = context.WithCancel(context.Background())
 }
 
-// A leader that sees nothing leads on while no standby sees more, and hands over once one
-// does.
-func TestBlindLeaderHandsOverToStandbyThatSees(t *testing.T) {
+// A leader with blind informers continues to lead while the standby is blind, too, and
+// hands over once the standby sees.
+func TestBlindLeaderHandsOver(t *testing.T) {
 	clustertest.Long(t)
 	a, b := startBlinder(t), startBlinder(t)
 	ns := newNamespace(t)
@@ -103,31 +103,31 @@ func TestBlindLeaderHandsOverToStandbyThatSees(t *testing.T) {
 }
 
 // TestStalledLeaderHandsOver leaves the writes of the leader's controllers unanswered. The
-// leader sees what happens and renews its Lease. It leads on while the standby is blind, and
-// becomes a standby itself once the other sees.
+// leader sees events and renews its Lease. It continues to lead while the standby is blind,
+// and becomes a standby itself once the other sees.
 func TestStalledLeaderHandsOver(t *testing.T) {
 	clustertest.Long(t)
 	a, b := startSilencer(t, isControllersWrite), startBlinder(t)
 	ns := newNamespace(t)
-	server := startDaemon(t, slices.Concat(patient, []string{
+	server := startDaemon(t, slices.Concat(longTimeouts, []string{
 		"--kubeconfig=" + a.Kubeconfig(t, namespace, namespace), "--namespace=" + ns,
-		"--write-timeout=3s", "--controller-shutdown-timeout=1m", // it drains by giving up its writes
+		"--write-timeout=3s", "--controller-shutdown-timeout=1m", // the drain abandons the writes
 	})...)
 	first := waitHolder(t, "")
 	admin := token(t, newNamespace(t), clusterRole(t, everything))
 	released, lost := metric(t, server, admin, releasedTerms), metric(t, server, admin, lostTerms)
-	stop := startAnotherDaemon(t, append(patient, "--kubeconfig="+b.Kubeconfig(t, namespace, namespace), "--namespace="+ns)...)
+	stop := startAnotherDaemon(t, append(longTimeouts, "--kubeconfig="+b.Kubeconfig(t, namespace, namespace), "--namespace="+ns)...)
 	b.waitCampaign(t)
 	foos.Create(t, ns, "before", 1)
 	foos.waitCondition(t, ns, "before", "Reconciling", "Progressing")
 
 	a.silent.Store(true)
 	b.blind()
-	const count = 5 // failing objects make a controller unhealthy
+	const count = 5 // this many failing objects make a controller unhealthy
 	for i := range count {
 		foos.Create(t, ns, fmt.Sprintf("stalled-%d", i), 1)
 	}
-	waitDeclinedOffer(t, first) // on a busy machine the reason may be that a watch is late
+	waitDeclinedOffer(t, first) // on a busy machine the reason may be a delayed watch
 	b.open()
 	for i := range count {
 		foos.waitCondition(t, ns, fmt.Sprintf("stalled-%d", i), "Reconciling", "Progressing")
@@ -158,20 +158,20 @@ func TestStalledLeaderHandsOver(t *testing.T) {
 	}
 }
 
-// isControllersWrite matches the writes of all controllers, and not those of the election.
+// isControllersWrite matches the writes of all controllers, but not those of the election.
 func isControllersWrite(r *http.Request) bool {
 	return r.Method != http.MethodGet && strings.HasSuffix(r.UserAgent(), "-controller")
 }
 
-// Annotations by which a leader offers its Lease and a standby accepts.
+// Annotations by which a leader offers its Lease and a standby accepts it.
 const (
 	offered   = "leadership.samplecontroller.io/offered"
 	preferred = "leadership.samplecontroller.io/preferred-holder"
 )
 
-// waitDeclinedOffer waits until the leader has offered the Lease for a minute, in which each
-// standby looks at it several times. It fails if another process accepts or leads. The reason
-// must have the given words, if any.
+// waitDeclinedOffer waits until the leader has offered the Lease for a minute, in which
+// each standby sees the offer several times. It fails if another process accepts or leads.
+// The reason must contain the given words.
 func waitDeclinedOffer(t *testing.T, leader string, words ...string) {
 	t.Helper()
 	var since time.Time
@@ -186,17 +186,17 @@ func waitDeclinedOffer(t *testing.T, leader string, words ...string) {
 			since = time.Now()
 			for _, word := range words {
 				if !strings.Contains(reason, word) {
-					t.Errorf("the Lease is offered because of %q, want %q", reason, words)
+					t.Errorf("reason of the offer: %q, want %q", reason, words)
 				}
 			}
 		case since.IsZero() && time.Since(began) > 10*time.Minute:
-			t.Fatalf("the Lease of a leader that is not fit is not offered: %v", got.Annotations)
+			t.Fatalf("an unfit leader does not offer its Lease: %v", got.Annotations)
 		}
 	}
 }
 
-// wantHandedOver checks that another process than the given one leads, and offers nothing. It
-// returns which.
+// wantHandedOver checks that another process leads and does not offer the Lease. It returns
+// that process.
 func wantHandedOver(t *testing.T, from string) (to string) {
 	t.Helper()
 	got := lease(t)
@@ -205,7 +205,7 @@ func wantHandedOver(t *testing.T, from string) (to string) {
 		t.Errorf("the Lease is held by %q, want the standby", to)
 	}
 	if len(got.Annotations) > 0 {
-		t.Errorf("annotations of the Lease of a leader that is fit are %v, want none", got.Annotations)
+		t.Errorf("annotations of the Lease of a fit leader: %v, want none", got.Annotations)
 	}
 	return to
 }

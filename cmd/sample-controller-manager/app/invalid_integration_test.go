@@ -24,16 +24,15 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// TestInvalidObjectFromBeforeValidation has objects stored that the API server refuses
-// today.
-func TestInvalidObjectFromBeforeValidation(t *testing.T) {
+// TestInvalidStoredObject stores objects that the API server rejects today.
+func TestInvalidStoredObject(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ownCluster(t) // because it changes the CRD
 		ns := newNamespace(t)
 		scraper := token(t, newNamespace(t), "sample-controller-manager-metrics-reader")
 		invalid := map[string]struct{ spec, message string }{
-			"missing":  {`{}`, "spec.deploymentName is empty: set it to the name of the Deployment to keep"},
-			"empty":    {`{"deploymentName":""}`, "spec.deploymentName is empty: set it to the name of the Deployment to keep"},
+			"missing":  {`{}`, "spec.deploymentName is empty: set it to the name of the Deployment to manage"},
+			"empty":    {`{"deploymentName":""}`, "spec.deploymentName is empty: set it to the name of the Deployment to manage"},
 			"capitals": {`{"deploymentName":"My_App"}`, `spec.deploymentName "My_App" is not a valid name: a lowercase RFC 1123 subdomain must consist of`},
 			"negative": {`{"deploymentName":"negative","replicas":-1}`, "spec.replicas is -1: set it to 0 or more, or leave it out"},
 		}
@@ -46,16 +45,16 @@ func TestInvalidObjectFromBeforeValidation(t *testing.T) {
 		if err := shared.Cluster().Install(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		clustertest.WaitUntil(t, "the validation is back", func(ctx context.Context) error {
+		clustertest.WaitUntil(t, "the validation is restored", func(ctx context.Context) error {
 			if err := k.createRaw(ctx, ns, "try", `{}`, metav1.DryRunAll); !apierrors.IsInvalid(err) {
-				return fmt.Errorf("the API server says %v", err)
+				return fmt.Errorf("response of the API server: %v", err)
 			}
 			return nil
 		})
 
 		server := startDaemon(t)
 		k.catchUp(t)
-		baseline := k.syncs(t, server, scraper) // metrics are those of the process
+		baseline := k.syncs(t, server, scraper) // metrics are per process
 		for name, foo := range invalid {
 			stalled := k.waitCondition(t, ns, name, "Stalled", "InvalidSpec")
 			for _, conditionType := range []string{"Stalled", "Ready"} {
@@ -65,14 +64,14 @@ func TestInvalidObjectFromBeforeValidation(t *testing.T) {
 			}
 		}
 		for name := range invalid {
-			if name != "negative" { // which the API server has repaired before anything else
+			if name != "negative" { // its replicas are corrected by the API server before anything else
 				k.annotate(t, ns, name)
 			}
 		}
 		k.Create(t, ns, "valid", 1)
 		k.waitCondition(t, ns, "valid", "Reconciling", "Progressing")
 		var total int
-		clustertest.WaitUntil(t, "the daemon rests", func(context.Context) error {
+		clustertest.WaitUntil(t, "the daemon is idle", func(context.Context) error {
 			before := k.syncs(t, server, scraper)
 			time.Sleep(2 * time.Second)
 			if total = k.syncs(t, server, scraper); total != before {
@@ -80,8 +79,8 @@ func TestInvalidObjectFromBeforeValidation(t *testing.T) {
 			}
 			return nil
 		})
-		// At most one for each creation, own write and annotation, and for refused writes
-		// a few more.
+		// At most one for each creation, own write and annotation, and a few more for
+		// refused writes.
 		if most := 6 * (len(invalid) + 1); total-baseline > most {
 			t.Errorf("%d syncs, want at most %d", total-baseline, most)
 		}
@@ -96,8 +95,7 @@ func TestInvalidObjectFromBeforeValidation(t *testing.T) {
 	})
 }
 
-// allowAnySpec has the API server store any object, as with a CRD that validates
-// nothing.
+// allowAnySpec makes the API server accept any spec, as with a CRD without validation.
 func (k kind) allowAnySpec(t *testing.T, ns string) {
 	t.Helper()
 	kubectl(t, "patch", "crd", k.CRD(), "--type=json",
@@ -108,7 +106,7 @@ func (k kind) allowAnySpec(t *testing.T, ns string) {
 	})
 }
 
-// createRaw creates an object with a spec that the Go type may not be able to say.
+// createRaw creates an object with a spec that the Go type may not support.
 func (k kind) createRaw(ctx context.Context, ns, name, spec string, dryRun ...string) error {
 	object := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q},"spec":%s}`, k.apiVersion(), k.Kind, name, spec)
 	request := k.client().Post().Namespace(ns).Resource(k.Resource).SetHeader("Content-Type", "application/json").Body([]byte(object))
@@ -118,14 +116,14 @@ func (k kind) createRaw(ctx context.Context, ns, name, spec string, dryRun ...st
 	return request.Do(ctx).Error()
 }
 
-// syncs returns how many syncs the kind's controller has counted. Left out are those
-// that were put off: how often they are tells how late a cache is on this machine.
+// syncs returns the number of syncs of the kind's controller, without those that were
+// postponed: their number depends on how stale the cache is on this machine.
 func (k kind) syncs(t *testing.T, server *apptesting.Server, token string) (total int) {
 	t.Helper()
 	body := get(t, server, "/metrics", token, http.StatusOK)
 	series := regexp.MustCompile(`(?m)^sample_controller_manager_sync_total\{controller="`+k.Controller+`",result="(.*)"\} (\d+)$`).FindAllStringSubmatch(body, -1)
 	if len(series) == 0 {
-		t.Fatal(errors.New("no syncs are counted"))
+		t.Fatal(errors.New("no syncs counted"))
 	}
 	for _, match := range series {
 		n, err := strconv.Atoi(match[2])

@@ -22,10 +22,10 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// aggregator is the controller that writes what Pods say.
+// aggregator is the controller that writes the Pod summaries.
 const aggregator = "status-aggregator-controller"
 
-// kind is a kind whose objects keep a Deployment each.
+// kind is a kind whose objects manage one Deployment each.
 type kind struct{ clustertest.Objects }
 
 // current has the client of the cluster that tests use now: [ownCluster] changes it.
@@ -57,15 +57,15 @@ func (k kind) client() restclient.Interface {
 	return shared.Sample().SamplecontrollerV1alpha1().RESTClient()
 }
 
-// patchStatus is the call by which a status is written, as [cluster.Call] has it.
+// patchStatus is the call that writes a status, in the format of [cluster.Call].
 func (k kind) patchStatus() string { return "patch " + k.Resource + "/status" }
 
-// oneWorker is the flag with which an object that is made later is served later.
+// oneWorker is a flag that makes the daemon sync objects in the order of their creation.
 func (k kind) oneWorker() string {
 	return "--concurrent-" + strings.TrimSuffix(k.Controller, "-controller") + "-syncs=1"
 }
 
-// count returns how many objects of the kind there are.
+// count returns the number of objects of the kind.
 func (k kind) count(t *testing.T) int {
 	t.Helper()
 	all, err := k.In(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{})
@@ -75,7 +75,7 @@ func (k kind) count(t *testing.T) int {
 	return len(all.Items)
 }
 
-// annotate enqueues an object by a change that asks for nothing.
+// annotate enqueues an object by an irrelevant change.
 func (k kind) annotate(t *testing.T, ns, name string) {
 	t.Helper()
 	if err := k.Touch(t.Context(), ns, name, "true"); err != nil {
@@ -100,25 +100,25 @@ func (k kind) waitCondition(t *testing.T, ns, name, conditionType, reason string
 	return object
 }
 
-// waitReplicas waits until the object's Deployment asks for so many replicas.
+// waitReplicas waits until the object's Deployment has this spec.replicas.
 func (k kind) waitReplicas(t *testing.T, ns, name string, replicas int32) {
 	t.Helper()
-	clustertest.WaitUntil(t, fmt.Sprintf("Deployment %s asks for %d replicas of its %s", name, replicas, k.Kind), func(ctx context.Context) error {
+	clustertest.WaitUntil(t, fmt.Sprintf("Deployment %s has %d replicas of its %s", name, replicas, k.Kind), func(ctx context.Context) error {
 		d, err := shared.Kube().AppsV1().Deployments(ns).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		if owner := metav1.GetControllerOf(d); owner == nil || owner.Kind != k.Kind {
-			return errors.New("it is not owned by one")
+			return errors.New("it is not owned by the object")
 		}
 		if *d.Spec.Replicas != replicas {
-			return fmt.Errorf("it asks for %d", *d.Spec.Replicas)
+			return fmt.Errorf("got %d", *d.Spec.Replicas)
 		}
 		return nil
 	})
 }
 
-// wantCalls compares the calls that the kind's controller has made in a namespace.
+// wantCalls compares the calls of the kind's controller in a namespace.
 func (k kind) wantCalls(t *testing.T, ns string, want ...string) {
 	t.Helper()
 	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent(k.Controller), cluster.InNamespace(ns))
@@ -134,8 +134,8 @@ func (k kind) wantCalls(t *testing.T, ns string, want ...string) {
 	}
 }
 
-// catchUp has the kind's controller write in another namespace: before its first write in a
-// term it asks whether its cache is late.
+// catchUp makes the kind's controller write in another namespace: its first write in a term
+// confirms that its cache is not stale.
 func (k kind) catchUp(t *testing.T) {
 	t.Helper()
 	ns := newNamespace(t)
@@ -143,13 +143,13 @@ func (k kind) catchUp(t *testing.T) {
 	k.waitCondition(t, ns, "first", "Reconciling", "Progressing")
 }
 
-// calls counts the calls that the kind's controller has made in a namespace.
+// calls counts the calls of the kind's controller in a namespace.
 func (k kind) calls(t *testing.T, ns string) map[string]int {
 	t.Helper()
 	return callsBy(t, k.Controller, ns)
 }
 
-// wantCounts compares how many calls the kind's controller has made in a namespace.
+// wantCounts compares the numbers of calls of the kind's controller in a namespace.
 func (k kind) wantCounts(t *testing.T, ns string, want map[string]int) {
 	t.Helper()
 	if diff := cmp.Diff(want, k.calls(t, ns)); diff != "" {
@@ -157,7 +157,7 @@ func (k kind) wantCounts(t *testing.T, ns string, want map[string]int) {
 	}
 }
 
-// callsBy counts the calls that a controller has made in a namespace.
+// callsBy counts the calls of a controller in a namespace.
 func callsBy(t *testing.T, controller, ns string) map[string]int {
 	t.Helper()
 	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent(controller), cluster.InNamespace(ns))
@@ -171,8 +171,8 @@ func callsBy(t *testing.T, controller, ns string) map[string]int {
 	return calls
 }
 
-// wantEvents compares types and reasons of the Events about the objects of a
-// namespace, of which none may have happened twice.
+// wantEvents compares types and reasons of the Events about the objects of a namespace.
+// None may have happened twice.
 func (k kind) wantEvents(t *testing.T, ns string, want ...string) {
 	t.Helper()
 	clustertest.WaitUntil(t, fmt.Sprintf("the Events are %q", want), func(ctx context.Context) error {
@@ -188,7 +188,7 @@ func (k kind) wantEvents(t *testing.T, ns string, want ...string) {
 			got = append(got, event.Type+" "+event.Reason)
 		}
 		if fmt.Sprint(got) != fmt.Sprint(want) {
-			return fmt.Errorf("they are %q", got)
+			return fmt.Errorf("got %q", got)
 		}
 		return nil
 	})

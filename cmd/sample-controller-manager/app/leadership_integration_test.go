@@ -25,7 +25,7 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-func TestLeaseIsReleasedAfterTheLastWrite(t *testing.T) {
+func TestLeaseIsReleasedAfterLastWrite(t *testing.T) {
 	ns := newNamespace(t)
 	server := startDaemon(t)
 	foos.Create(t, ns, "a", 1)
@@ -56,9 +56,9 @@ func TestLeaseIsReleasedAfterTheLastWrite(t *testing.T) {
 	}
 }
 
-// A daemon that loses its Lease writes nothing until it leads again, and then goes on
-// from the caches that it has kept.
-func TestALostLeaseCostsNeitherTheProcessNorARelist(t *testing.T) {
+// A daemon that loses its Lease writes nothing until it leads again. It then continues with
+// the caches that it has kept.
+func TestLostLeaseCostsNoRestartAndNoRelist(t *testing.T) {
 	ns := newNamespace(t)
 	server := startDaemon(t)
 	foos.Create(t, ns, "before", 1)
@@ -66,7 +66,7 @@ func TestALostLeaseCostsNeitherTheProcessNorARelist(t *testing.T) {
 	admin := token(t, newNamespace(t), clusterRole(t, everything))
 	waitLost := expectLoss(t, server, admin)
 
-	t.Cleanup(func() { // the next test is not to wait for the usurper
+	t.Cleanup(func() { // so that the next test does not wait for the usurper
 		err := shared.Kube().CoordinationV1().Leases(namespace).Delete(context.WithoutCancel(t.Context()), namespace, metav1.DeleteOptions{})
 		if err != nil {
 			t.Error(err)
@@ -82,13 +82,13 @@ func TestALostLeaseCostsNeitherTheProcessNorARelist(t *testing.T) {
 	foos.Create(t, ns, "meanwhile", 1)
 	kept := lease(t)
 	if holder := ptr.Deref(kept.Spec.HolderIdentity, ""); holder != "usurper" {
-		t.Errorf("the Lease is held by %q: that of another was overwritten", holder)
+		t.Errorf("the Lease is held by %q: a foreign Lease was overwritten", holder)
 	}
 
 	patchLease(t, `{"spec":{"holderIdentity":"","leaseDurationSeconds":1}}`) // as a holder releases it
 	foos.waitCondition(t, ns, "meanwhile", "Reconciling", "Progressing")
 	acquired := lease(t).Spec.AcquireTime
-	clustertest.WaitUntil(t, "/statusz says that this process leads", func(context.Context) error { // which may be a second old
+	clustertest.WaitUntil(t, "/statusz shows that this process leads", func(context.Context) error { // the page may be a second old
 		if body := get(t, server, "/statusz", admin, http.StatusOK); !strings.Contains(body, "\nleader: this process, ") {
 			return errors.New(body)
 		}
@@ -110,7 +110,7 @@ func TestALostLeaseCostsNeitherTheProcessNorARelist(t *testing.T) {
 	}
 }
 
-// A Lease that is held for 27 hours by a holder that is gone does not stop the work.
+// A Lease that a dead holder holds for 27 hours does not stop the controllers.
 func TestLeaseWithAbsurdDurationIsTaken(t *testing.T) {
 	waitLeader := func(t *testing.T) {
 		t.Helper()
@@ -124,13 +124,13 @@ func TestLeaseWithAbsurdDurationIsTaken(t *testing.T) {
 	for _, deleted := range []bool{true, false} {
 		t.Run(fmt.Sprintf("deleted=%t", deleted), func(t *testing.T) {
 			if !deleted {
-				clustertest.Long(t) // a minute
+				clustertest.Long(t) // takes a minute
 			}
 			server := startDaemon(t)
 			admin := token(t, newNamespace(t), clusterRole(t, everything))
 			waitLeader(t)
 			patchLease(t, `{"spec":{"holderIdentity":"dead","leaseDurationSeconds":100000}}`)
-			clustertest.WaitUntil(t, "the daemon says how long it waits for whom", func(context.Context) error {
+			clustertest.WaitUntil(t, "the daemon reports how long it waits, and for which holder", func(context.Context) error {
 				body := get(t, server, "/readyz?verbose", admin, http.StatusOK)
 				if !regexp.MustCompile(`\nleader: dead leads since \S+; this process takes the Lease in \S+ unless `).MatchString(body) {
 					return errors.New(body)
@@ -138,7 +138,7 @@ func TestLeaseWithAbsurdDurationIsTaken(t *testing.T) {
 				return nil
 			})
 			if got := metric(t, server, admin, "sample_controller_manager_leadership_lease_expiration_timestamp_seconds"); got == 0 {
-				t.Error("the metric does not say when the daemon takes the Lease")
+				t.Error("the metric has no time at which the daemon takes the Lease")
 			}
 			if deleted {
 				if err := shared.Kube().CoordinationV1().Leases(namespace).Delete(t.Context(), namespace, metav1.DeleteOptions{}); err != nil {
@@ -150,13 +150,13 @@ func TestLeaseWithAbsurdDurationIsTaken(t *testing.T) {
 	}
 }
 
-// The metrics that count the terms that were lost, and those that ended in order.
+// The metrics that count the lost and the released terms.
 const (
 	lostTerms     = `sample_controller_manager_leadership_terms_total{end="lost"}`
 	releasedTerms = `sample_controller_manager_leadership_terms_total{end="released"}`
 )
 
-// expectLoss returns a function that waits until the daemon has lost one more term.
+// expectLoss returns a function that waits until the daemon has lost another term.
 func expectLoss(t *testing.T, server *apptesting.Server, token string) (wait func()) {
 	t.Helper()
 	want := metric(t, server, token, lostTerms) + 1
@@ -188,7 +188,7 @@ func metric(t *testing.T, server *apptesting.Server, token, series string) float
 	return 0
 }
 
-// patchLease changes the daemon's Lease by hand.
+// patchLease changes the daemon's Lease.
 func patchLease(t *testing.T, patch string) {
 	t.Helper()
 	if _, err := shared.Kube().CoordinationV1().Leases(namespace).Patch(t.Context(), namespace, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
@@ -196,7 +196,7 @@ func patchLease(t *testing.T, patch string) {
 	}
 }
 
-func TestWithoutElectionThereIsNoLease(t *testing.T) {
+func TestNoLeaseWithoutElection(t *testing.T) {
 	before := lease(t)
 	ns := newNamespace(t)
 	startDaemon(t, "--leader-elect=false")
@@ -207,7 +207,7 @@ func TestWithoutElectionThereIsNoLease(t *testing.T) {
 	}
 }
 
-func TestRequestsNameWhomTheyServe(t *testing.T) {
+func TestRequestsNameTheirController(t *testing.T) {
 	startDaemon(t)
 	for _, k := range sideBySide(t) {
 		k.Create(t, k.ns, "a", 1)
@@ -220,9 +220,9 @@ func TestRequestsNameWhomTheyServe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keepers := []string{foos.Controller, icecreams.Controller}
+	workloadControllers := []string{foos.Controller, icecreams.Controller}
 	want := map[string][]string{
-		"create deployments": keepers, "patch deployments": keepers,
+		"create deployments": workloadControllers, "patch deployments": workloadControllers,
 		foos.patchStatus(): {foos.Controller, aggregator}, icecreams.patchStatus(): {icecreams.Controller, aggregator},
 		"watch deployments": {"informers"}, "watch foos": {"informers"}, "watch icecreams": {"informers"},
 		"watch replicasets": {"informers"}, "watch pods": {"informers"},
@@ -263,7 +263,7 @@ func isWrite(event auditv1.Event) bool {
 	return false
 }
 
-// isWork matches writes that are only a leader's.
+// isWork matches writes that only a leader may make.
 func isWork(event auditv1.Event) bool {
 	call := cluster.Call(event)
 	return isWrite(event) && !strings.HasSuffix(call, " events") && !strings.Contains(call, "reviews") && !strings.HasSuffix(call, " leases")

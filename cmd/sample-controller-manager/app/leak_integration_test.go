@@ -9,7 +9,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestNoGoroutineOutlivesTheDaemon(t *testing.T) {
+func TestNoGoroutineOutlivesDaemon(t *testing.T) {
 	ns := newNamespace(t)
 	before := goleak.IgnoreCurrent()
 	server := startDaemon(t)
@@ -19,6 +19,6 @@ func TestNoGoroutineOutlivesTheDaemon(t *testing.T) {
 		t.Fatal(err)
 	}
 	goleak.VerifyNone(t, before,
-		// client-go keeps idle connections for whoever asks next in the process.
+		// client-go keeps idle connections for later requests of the process.
 		goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*clientConnReadLoop).run"))
 }

@@ -23,14 +23,14 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// podState is where a Pod is and what is wrong with it.
+// podState is the node and the problem of a Pod.
 type podState struct {
-	node, problem string // Evicted is worse than CrashLoopBackOff
+	node, problem string // Evicted is more severe than CrashLoopBackOff
 }
 
-// TestStatusListsKeepTheirOrder has the order of all lists in a status change again
-// and again. If one came back from the API server in another order than it was applied
-// in, it would be applied for ever.
+// TestStatusListsKeepTheirOrder changes the order of all lists in a status repeatedly. If
+// the API server returned one in another order than it was applied in, it would be applied
+// forever.
 func TestStatusListsKeepTheirOrder(t *testing.T) {
 	all := sideBySide(t)
 	startDaemon(t, "--status-aggregation-interval=50ms")
@@ -45,7 +45,7 @@ func TestStatusListsKeepTheirOrder(t *testing.T) {
 			states[name] = state
 			pod := createPod(t, k.ns, name, state.node, k.labels("a"), rs)
 			setPod(t, pod, func(status *corev1.PodStatus) {
-				// Placed in another order than they are named and created in.
+				// Placed in another order than that of their names and creation.
 				at := time.Date(2026, 1, 1, 0, i*7%12, 0, 0, time.UTC)
 				status.Conditions = append(status.Conditions, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(at)})
 				switch state.problem {
@@ -58,7 +58,7 @@ func TestStatusListsKeepTheirOrder(t *testing.T) {
 		}
 		for round := range 6 {
 			for i := range 12 {
-				// Half of the Pods stay, but for the first round.
+				// Half of the Pods are kept, except in the first round.
 				if round == 0 || (i+round)%2 == 0 {
 					set(i, podState{
 						node:    fmt.Sprintf("node-%d", (i*(round+1)+i*i*round)%5),
@@ -87,7 +87,7 @@ func TestStatusListsKeepTheirOrder(t *testing.T) {
 		}
 	}
 
-	// All is told: whatever enqueues the controllers, they find nothing to write.
+	// Everything is written: when the controllers are enqueued, they find nothing to write.
 	writes := func() map[string]int {
 		counts := map[string]int{}
 		for _, k := range all {
@@ -100,7 +100,7 @@ func TestStatusListsKeepTheirOrder(t *testing.T) {
 	var before map[string]int
 	clustertest.WaitUntil(t, "the audit log has all writes", func(context.Context) error {
 		first := writes()
-		time.Sleep(500 * time.Millisecond) // a write is told after it was made
+		time.Sleep(2 * time.Second) // progress is written up to a second late, and logged after that
 		before = writes()
 		if diff := gocmp.Diff(first, before); diff != "" {
 			return errors.New(diff)
@@ -120,15 +120,15 @@ func TestStatusListsKeepTheirOrder(t *testing.T) {
 			}
 		}
 	}
-	time.Sleep(2 * time.Second) // in which nothing is to be written
+	time.Sleep(2 * time.Second) // no writes may follow
 	if diff := gocmp.Diff(before, writes()); diff != "" {
-		t.Errorf("statuses were written though nothing has changed (-before +after):\n%s", diff)
+		t.Errorf("statuses were written without a change (-before +after):\n%s", diff)
 	}
 	t.Logf("writes: %v", before)
 }
 
-// listsOf returns what a status is to tell of the Pods: the nodes with the most first,
-// and the five that are worst off.
+// listsOf returns the expected lists of a status: the nodes with the most Pods first, and
+// the five most severe problems.
 func listsOf(states map[string]podState) (nodes, problems []string) {
 	counts := map[string]int{}
 	for name, state := range states {
@@ -145,8 +145,8 @@ func listsOf(states map[string]podState) (nodes, problems []string) {
 	return nodes, problems[:min(len(problems), 5)]
 }
 
-// wantPlacementsInOrder waits until an Icecream has so many placements, and looks at
-// their order.
+// wantPlacementsInOrder waits until an Icecream has this many placements, and checks their
+// order.
 func wantPlacementsInOrder(t *testing.T, ns, name string, count int) {
 	t.Helper()
 	waitPlacements(t, ns, name, count)

@@ -21,14 +21,14 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// What becomes of the pipe that a log is written to.
+// What happens to the pipe that the log is written to.
 const (
 	neverRead = iota
 	readLater // before the daemon ends
 	closed
 )
 
-// TestUnreadLogStopsNothing has the log of a leader written to a pipe that is full.
+// TestUnreadLogStopsNothing makes the leader log to a full pipe.
 func TestUnreadLogStopsNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		flags []string
@@ -37,7 +37,7 @@ func TestUnreadLogStopsNothing(t *testing.T) {
 		"by default":                      {nil, readLater},
 		"in JSON":                         {[]string{"--logging-format=json"}, readLater},
 		"each sync is logged":             {[]string{"-v=4"}, readLater},
-		"each sync is logged for nothing": {[]string{"-v=4"}, neverRead},
+		"each sync is logged, never read": {[]string{"-v=4"}, neverRead},
 		"the reader is gone":              {[]string{"-v=4"}, closed},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,11 +75,11 @@ func TestUnreadLogStopsNothing(t *testing.T) {
 			read := make(chan string, 1)
 			if test.pipe == readLater {
 				go func() { read <- readLines(log, &placed) }()
-				// At its end the daemon waits 3 s for a reader: what must be read by then is
-				// little, however busy the machine is.
+				// At its end the daemon waits 3 s for a reader. Little must be left to read
+				// by then, even on a busy machine.
 				clustertest.WaitUntil(t, "the placements are read", func(context.Context) error {
 					if got := placed.Load(); got < pods {
-						return fmt.Errorf("%d of %d are", got, pods)
+						return fmt.Errorf("%d of %d", got, pods)
 					}
 					return nil
 				})
@@ -94,10 +94,10 @@ func TestUnreadLogStopsNothing(t *testing.T) {
 			}
 			content := <-read
 			if got := placed.Load(); got != pods {
-				t.Errorf("%d placements are logged, want %d", got, pods)
+				t.Errorf("%d placements logged, want %d", got, pods)
 			}
 			if last := "Stopped controller"; strings.Count(content, last) != 3 {
-				t.Errorf("the end of the log is lost, want three times %q in:\n%s", last, content[max(0, len(content)-2000):])
+				t.Errorf("the end of the log is lost, want %q three times in:\n%s", last, content[max(0, len(content)-2000):])
 			}
 		})
 	}
@@ -118,10 +118,10 @@ func readLines(log io.Reader, placed *atomic.Int32) string {
 	}
 }
 
-// fill fills a pipe, so that whoever writes to it waits.
+// fill fills a pipe, so that writers to it block.
 func fill(t *testing.T, pipe *os.File) {
 	t.Helper()
-	// Another description of the pipe: what this one has of its own is shared with the daemon.
+	// Another open file description: the flags of this one are shared with the daemon.
 	pipe, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", pipe.Fd()), os.O_WRONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -143,12 +143,12 @@ func fill(t *testing.T, pipe *os.File) {
 	}
 }
 
-// waitHolder waits until somebody but the given holder leads, and returns who.
+// waitHolder waits until another process than the given holder leads, and returns it.
 func waitHolder(t *testing.T, but string) (holder string) {
 	t.Helper()
 	clustertest.WaitUntil(t, "the Lease is held by another", func(context.Context) error {
 		if holder = ptr.Deref(lease(t).Spec.HolderIdentity, ""); holder == "" || holder == but {
-			return fmt.Errorf("it is held by %q", holder)
+			return fmt.Errorf("held by %q", holder)
 		}
 		return nil
 	})

@@ -16,11 +16,11 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// namespace is that of the daemon, its ServiceAccount and its Lease.
+// namespace is the namespace of the daemon, its ServiceAccount and its Lease.
 const namespace = "sample-controller-manager"
 
 // shared is an API server for all tests of the package, without kube-controller-manager:
-// a test plays its part where it needs one.
+// tests do its work where needed.
 var shared = newCluster()
 
 func newCluster() *clustertest.Shared {
@@ -28,7 +28,7 @@ func newCluster() *clustertest.Shared {
 }
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 { // as a process of its own: in this one there can be one at a time
+	if len(os.Args) > 1 { // as a separate process: a process can have only one daemon
 		switch os.Args[1] {
 		case anotherDaemon:
 			runAnotherDaemon(os.Args[2:])
@@ -36,14 +36,14 @@ func TestMain(m *testing.M) {
 			runLibraryProgram(os.Args[2:])
 		}
 	}
-	// What runs in parallel waits most of the time, however few processors there are.
+	// Parallel tests wait most of the time, so the number of processors does not matter.
 	if err := flag.Set("test.parallel", "20"); err != nil {
 		panic(err)
 	}
 	shared.Main(m)
 }
 
-// startDaemon starts the daemon as its ServiceAccount and waits until it is ready.
+// startDaemon starts the daemon with its ServiceAccount and waits until it is ready.
 func startDaemon(t *testing.T, flags ...string) *apptesting.Server {
 	t.Helper()
 	kubeconfig, err := shared.Cluster().ServiceAccountKubeconfig(t.Context(), namespace, namespace)
@@ -61,10 +61,10 @@ func startDaemon(t *testing.T, flags ...string) *apptesting.Server {
 	return server
 }
 
-// leaseDuration is that of a daemon unless a test gives it another.
+// leaseDuration is the Lease duration of a daemon by default.
 const leaseDuration = 6 * time.Second
 
-// daemonFlags are those of a daemon that campaigns.
+// daemonFlags are the flags of a daemon that campaigns.
 func daemonFlags(kubeconfig string) []string {
 	return []string{
 		"--kubeconfig=" + kubeconfig,
@@ -73,7 +73,7 @@ func daemonFlags(kubeconfig string) []string {
 	}
 }
 
-// newNamespace makes a namespace that only this test uses.
+// newNamespace creates a namespace for this test only.
 func newNamespace(t *testing.T) string {
 	t.Helper()
 	return clustertest.NewNamespace(t, shared.Kube())

@@ -15,8 +15,8 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// TestNamesOfAnyLength gives objects names that do, and that do not, fit into the
-// label value by which a Deployment selects its Pods.
+// TestNamesOfAnyLength creates objects with names that do and do not fit into the label
+// value that their Deployment selects its Pods by.
 func TestNamesOfAnyLength(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
@@ -48,7 +48,7 @@ func TestNamesOfAnyLength(t *testing.T) {
 			if want := "app=" + k.App + ",controller=" + value; foo.Status.Selector != want {
 				t.Errorf("status.selector of %s is %q, want %q", name, foo.Status.Selector, want)
 			}
-			clustertest.WaitUntil(t, "the Event is there", func(ctx context.Context) error {
+			clustertest.WaitUntil(t, "the Event exists", func(ctx context.Context) error {
 				events, err := shared.Kube().CoreV1().Events(ns).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=" + k.Kind + ",involvedObject.name=" + name})
 				if err == nil && (len(events.Items) != 1 || events.Items[0].Reason != "Synced") {
 					err = fmt.Errorf("Events of %s: %v, want one Synced", name, events.Items)
@@ -59,9 +59,8 @@ func TestNamesOfAnyLength(t *testing.T) {
 	})
 }
 
-// TestInvalidChangeIsRefusedWithHelp has a user make each mistake in an object that
-// is fine.
-func TestInvalidChangeIsRefusedWithHelp(t *testing.T) {
+// TestInvalidChangeIsRejectedWithHelp makes each invalid change to a valid object.
+func TestInvalidChangeIsRejectedWithHelp(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
 		k.Create(t, ns, "a", 1)

@@ -12,9 +12,9 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 )
 
-// TestNamespacesAreServedInTurn starts a daemon with one worker where one namespace has many
-// objects, all newer than the one object in each of some others.
-func TestNamespacesAreServedInTurn(t *testing.T) {
+// TestNamespacesAreServedFairly starts a daemon with one worker. One namespace has many
+// objects, all newer than the only object in each of some other namespaces.
+func TestNamespacesAreServedFairly(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		const small, many = 5, 60
 		isSmall := map[string]bool{}
@@ -27,7 +27,7 @@ func TestNamespacesAreServedInTurn(t *testing.T) {
 		for i := range many {
 			k.Create(t, large, fmt.Sprint("a-", i), 1)
 		}
-		startDaemon(t, append(patient, k.oneWorker())...)
+		startDaemon(t, append(longTimeouts, k.oneWorker())...)
 		for i := range many {
 			k.waitCondition(t, large, fmt.Sprint("a-", i), "Reconciling", "Progressing")
 		}

@@ -24,9 +24,9 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// TestAReplicaThatStartsDuringAnOutageWaits starts the daemon while nobody listens where
-// the API server should be.
-func TestAReplicaThatStartsDuringAnOutageWaits(t *testing.T) {
+// TestReplicaStartingDuringOutageWaits starts the daemon while nothing listens at the API
+// server's address.
+func TestReplicaStartingDuringOutageWaits(t *testing.T) {
 	ns := newNamespace(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -39,9 +39,9 @@ func TestAReplicaThatStartsDuringAnOutageWaits(t *testing.T) {
 	start := func() (*apptesting.Server, *logged) {
 		log := &logged{TB: t}
 		server := apptesting.Start(log, daemonFlags(kubeconfig)...)
-		clustertest.WaitUntil(t, "the daemon has found out", func(context.Context) error {
+		clustertest.WaitUntil(t, "the daemon logs the outage", func(context.Context) error {
 			if len(log.about("API server cannot be reached")) == 0 {
-				return errors.New("it has not logged it")
+				return errors.New("not logged")
 			}
 			return nil
 		})
@@ -54,7 +54,7 @@ func TestAReplicaThatStartsDuringAnOutageWaits(t *testing.T) {
 	}
 	server, _ := start()
 	if err := server.Stop(); err != nil {
-		t.Errorf("told to end during the outage, it ended with: %v", err)
+		t.Errorf("stopping the daemon during the outage: %v", err)
 	}
 	server, log := start()
 	foos.Create(t, ns, "wanted", 1)
@@ -64,11 +64,11 @@ func TestAReplicaThatStartsDuringAnOutageWaits(t *testing.T) {
 	t.Logf("served %v after the API server's return", time.Since(back).Round(time.Millisecond))
 	waitReadyz(t, server, http.StatusOK)
 	if lines := log.about("Reading failed"); len(lines) > 0 {
-		t.Errorf("logged as well: %q", lines)
+		t.Errorf("also logged: %q", lines)
 	}
 }
 
-// forwardToAPIServer has the API server reached at another address, until the test ends.
+// forwardToAPIServer forwards another address to the API server until the test ends.
 func forwardToAPIServer(t *testing.T, address string) {
 	t.Helper()
 	target, err := url.Parse(shared.Cluster().Config().Host)
@@ -104,11 +104,11 @@ func forwardToAPIServer(t *testing.T, address string) {
 	})
 }
 
-// TestWithoutTheRightToClientCAsAllElseWorks takes the right to the ConfigMap from the
-// daemon that only client certificates need.
-func TestWithoutTheRightToClientCAsAllElseWorks(t *testing.T) {
+// TestMissingClientCAPermissionStopsNothingElse revokes the daemon's permission to read the
+// ConfigMap that only client certificates need.
+func TestMissingClientCAPermissionStopsNothingElse(t *testing.T) {
 	const name = namespace + "-authentication-reader"
-	bindings := shared.Kube().RbacV1().RoleBindings("kube-system")
+	bindings := shared.Kube().RbacV1().ClusterRoleBindings()
 	binding, err := bindings.Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -117,13 +117,13 @@ func TestWithoutTheRightToClientCAsAllElseWorks(t *testing.T) {
 		t.Fatal(err)
 	}
 	grant := sync.OnceFunc(func() {
-		again := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: binding.Labels}, RoleRef: binding.RoleRef, Subjects: binding.Subjects}
+		again := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: binding.Labels}, RoleRef: binding.RoleRef, Subjects: binding.Subjects}
 		if _, err := bindings.Create(context.WithoutCancel(t.Context()), again, metav1.CreateOptions{}); err != nil {
 			t.Error(err)
 		}
 	})
 	t.Cleanup(grant)
-	clustertest.WaitUntil(t, "the right is gone", func(ctx context.Context) error {
+	clustertest.WaitUntil(t, "the permission is revoked", func(ctx context.Context) error {
 		out, err := shared.Cluster().Kubectl(ctx, "auth", "can-i", "get", "configmaps/extension-apiserver-authentication", "-n", "kube-system",
 			"--as=system:serviceaccount:"+namespace+":"+namespace)
 		if err == nil {
@@ -140,8 +140,8 @@ func TestWithoutTheRightToClientCAsAllElseWorks(t *testing.T) {
 	wantByCertificate(t, server, http.StatusOK)
 }
 
-// wantByCertificate requests /metrics with the client certificate of the cluster's admin and
-// waits for a status code.
+// wantByCertificate requests /metrics with the client certificate of the cluster's admin
+// and waits for a status code.
 func wantByCertificate(t *testing.T, server *apptesting.Server, want int) {
 	t.Helper()
 	config, err := restclient.TLSConfigFor(shared.Cluster().Config())

@@ -17,11 +17,11 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 )
 
-// TestSummaryIsWrittenAtMostOnceAnInterval has a Pod of each kind change all the time.
-func TestSummaryIsWrittenAtMostOnceAnInterval(t *testing.T) {
+// TestSummaryIsWrittenAtMostOncePerInterval changes a Pod of each kind all the time.
+func TestSummaryIsWrittenAtMostOncePerInterval(t *testing.T) {
 	const (
 		interval = 4 * time.Second
-		slack    = interval / 2 // a busy machine is late as well, but not by an interval
+		slack    = interval / 2 // a busy machine adds delay, but less than an interval
 	)
 	all := sideBySide(t)
 	flag := "--status-aggregation-interval=" + interval.String()
@@ -45,8 +45,8 @@ func TestSummaryIsWrittenAtMostOnceAnInterval(t *testing.T) {
 		written[k.Kind] = len(writes)
 		first, last := changes[0], changes[len(changes)-1]
 		t.Logf("%s: written at %v, %d changes of the Pod in %v", k.Kind, after(first, writes), len(changes), last.Sub(first))
-		// The first at once, one at the end of each interval, the last of which ends
-		// after the last change.
+		// The first change is written at once, then one write follows per interval. The
+		// last interval ends after the last change.
 		if took := writes[0].Sub(first); took > slack {
 			t.Errorf("the first change of the %s was written after %v, want at once", k.Kind, took)
 		}
@@ -60,7 +60,7 @@ func TestSummaryIsWrittenAtMostOnceAnInterval(t *testing.T) {
 		}
 	}
 
-	// What changes nothing that the status says is not written.
+	// A change that does not affect the status is not written.
 	touch := func() {
 		for _, k := range all {
 			k.annotate(t, k.ns, "a")
@@ -76,27 +76,26 @@ func TestSummaryIsWrittenAtMostOnceAnInterval(t *testing.T) {
 	}
 	startDaemon(t, flag)
 	touch()
-	time.Sleep(interval + time.Second) // in which nothing is to be written
+	time.Sleep(interval + time.Second) // no writes may follow
 	for _, k := range all {
 		if more := len(k.summaryWrites(t, k.ns, "a")) - written[k.Kind]; more > 0 {
-			t.Errorf("the status of the %s was written %d times though its Pods say the same", k.Kind, more)
+			t.Errorf("the status of the %s was written %d times without a change of the summary", k.Kind, more)
 		}
 		k.wantNoTimes(t, k.ns, "a")
-		// It is alive.
+		// The daemon still works.
 		restarts++
 		setPod(t, getPod(t, k.ns, "a"), restarted(restarts))
 		k.waitRestarts(t, k.ns, "a", restarts)
 	}
 }
 
-// TestEachChangeIsWrittenWithoutAnInterval has a Pod change once more whenever that is
-// written.
+// TestEachChangeIsWrittenWithoutAnInterval changes a Pod again after each write.
 func TestEachChangeIsWrittenWithoutAnInterval(t *testing.T) {
 	all := sideBySide(t)
 	startDaemon(t, "--status-aggregation-interval=0")
 	for _, k := range all {
 		rs := k.createServed(t, k.ns, "a")
-		k.waitPods(t, k.ns, "a", "none") // nor is there an interval to get some
+		k.waitPods(t, k.ns, "a", "none") // there is no grace period either
 		pod := createPod(t, k.ns, "a", "node-1", k.labels("a"), controlledBy(rs))
 		k.waitPods(t, k.ns, "a", "1/1 ready on node-1")
 		before := len(k.summaryWrites(t, k.ns, "a"))
@@ -113,8 +112,8 @@ func TestEachChangeIsWrittenWithoutAnInterval(t *testing.T) {
 	}
 }
 
-// summaryWrites returns when the aggregator has written the status of an object. It
-// must not have been refused.
+// summaryWrites returns the times of the aggregator's writes of the object's status. None
+// of them may have been refused.
 func (k kind) summaryWrites(t *testing.T, ns, name string) (at []time.Time) {
 	t.Helper()
 	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent(aggregator), cluster.InNamespace(ns), func(event auditv1.Event) bool {
@@ -132,8 +131,7 @@ func (k kind) summaryWrites(t *testing.T, ns, name string) (at []time.Time) {
 	return at
 }
 
-// podChanges returns when the API server has answered those who wrote the status of a
-// Pod.
+// podChanges returns the times of the API server's responses to writes of a Pod's status.
 func podChanges(t *testing.T, ns, name string) (at []time.Time) {
 	t.Helper()
 	events, err := shared.Cluster().AuditEvents(cluster.InNamespace(ns), func(event auditv1.Event) bool {
@@ -148,7 +146,7 @@ func podChanges(t *testing.T, ns, name string) (at []time.Time) {
 	return at
 }
 
-// wantNoTimes looks for times in what the status says of Pods.
+// wantNoTimes checks that the Pod summary in the status has no times.
 func (k kind) wantNoTimes(t *testing.T, ns, name string) {
 	t.Helper()
 	pods := kubectl(t, "-n", ns, "get", k.Singular, name, "-o", "jsonpath={.status.pods}")

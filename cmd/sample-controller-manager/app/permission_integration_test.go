@@ -25,27 +25,28 @@ import (
 )
 
 const (
-	// deprived is how many Foos want what may not be written, and deprivedFor how long
+	// deprived is the number of Foos whose writes are forbidden, and deprivedFor how long
 	// to watch them.
 	deprived    = 50
 	deprivedFor = 15 * time.Second
-	// mostRetries is how often the backoff lets each of them try in that time.
+	// mostRetries is how often the backoff retries each of them in that time.
 	mostRetries = 7
-	// mostBackoff is the longest backoff, and healedWithin adds what a busy machine takes.
+	// mostBackoff is the longest backoff. healedWithin adds the time that a busy machine
+	// needs.
 	mostBackoff  = 30 * time.Second
 	healedWithin = mostBackoff + 15*time.Second
 )
 
-// patient has a daemon give no write up that a busy machine only delays: one that is made
-// after all would be counted as failed.
-var patient = []string{"--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=40s", "--write-timeout=20s"}
+// longTimeouts are flags with timeouts so long that the daemon does not abandon writes on a busy
+// machine. An abandoned write counts as failed, even if it succeeds later.
+var longTimeouts = []string{"--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=40s", "--write-timeout=20s"}
 
-// TestMissingRightToCreateDeploymentsBacksOff takes it from the daemon while that runs, and
-// gives it back.
-func TestMissingRightToCreateDeploymentsBacksOff(t *testing.T) {
+// TestMissingCreatePermissionBacksOff revokes the permission of a running daemon, and
+// grants it again.
+func TestMissingCreatePermissionBacksOff(t *testing.T) {
 	ns := newNamespace(t)
 	scraper := token(t, newNamespace(t), "sample-controller-manager-metrics-reader")
-	server := startDaemon(t, patient...)
+	server := startDaemon(t, longTimeouts...)
 	counts := countWrites(t, server, scraper, "create deployments", foos.Controller, "deployments.apps")
 	grant := revoke(t, clustertest.Right{Verb: "create", Group: "apps", Resource: "deployments"})
 	createDeprived(t, ns)
@@ -61,10 +62,10 @@ func TestMissingRightToCreateDeploymentsBacksOff(t *testing.T) {
 	wantDegraded(t, server, foos.Controller, `may not create deployments.apps in namespace "`+ns+`"`)
 
 	granted := grant()
-	clustertest.WaitUntil(t, "all have their Deployments", func(ctx context.Context) error {
+	clustertest.WaitUntil(t, "all Foos have their Deployments", func(ctx context.Context) error {
 		deployments, err := shared.Kube().AppsV1().Deployments(ns).List(ctx, metav1.ListOptions{})
 		if err == nil && len(deployments.Items) != deprived {
-			err = fmt.Errorf("%d have", len(deployments.Items))
+			err = fmt.Errorf("%d of them have", len(deployments.Items))
 		}
 		return err
 	})
@@ -72,15 +73,15 @@ func TestMissingRightToCreateDeploymentsBacksOff(t *testing.T) {
 	if took > healedWithin {
 		t.Errorf("all have their Deployments %v after the grant, want %v at most", took, healedWithin)
 	}
-	eachDeprived(t, ns, "is served", progressing)
-	t.Logf("%d Foos had their Deployments %v after the grant, and their statuses told so after %v", deprived, took.Round(time.Millisecond), time.Since(granted).Round(time.Millisecond))
+	eachDeprived(t, ns, "is Progressing", progressing)
+	t.Logf("%d Foos had their Deployments %v after the grant, and their statuses after %v", deprived, took.Round(time.Millisecond), time.Since(granted).Round(time.Millisecond))
 	counts.want(t, "written", func(got int) bool { return got >= deprived })
 	counts.wantAsAudited(t)
 	if got := metric(t, server, scraper, `sample_controller_manager_writes_total{controller="foo-controller",resource="deployments.apps",result="failed",verb="delete"}`); got != 0 {
 		t.Errorf("%v deletions failed, want 0", got)
 	}
 
-	// What is as it should be is compared, and counted as that.
+	// A sync without a difference counts as a skipped write.
 	skipped := func(resource string) float64 {
 		return metric(t, server, scraper, fmt.Sprintf("sample_controller_manager_writes_skipped_total{controller=%q,resource=%q}", foos.Controller, resource))
 	}
@@ -88,18 +89,18 @@ func TestMissingRightToCreateDeploymentsBacksOff(t *testing.T) {
 	foos.annotate(t, ns, "a-0")
 	clustertest.WaitUntil(t, "a sync that writes nothing is counted", func(context.Context) error {
 		if skipped("deployments.apps") <= deployments || skipped("foos/status.samplecontroller.k8s.io") <= statuses {
-			return errors.New("nothing was skipped")
+			return errors.New("no skipped write")
 		}
 		return nil
 	})
 }
 
-// TestMissingRightToWriteStatusesBacksOff takes it from both controllers that write them.
-func TestMissingRightToWriteStatusesBacksOff(t *testing.T) {
+// TestMissingStatusPermissionBacksOff revokes it from both controllers that write statuses.
+func TestMissingStatusPermissionBacksOff(t *testing.T) {
 	clustertest.Long(t)
 	ns := newNamespace(t)
 	scraper := token(t, newNamespace(t), "sample-controller-manager-metrics-reader")
-	server := startDaemon(t, patient...)
+	server := startDaemon(t, longTimeouts...)
 	var counts []writeCounts
 	for _, controller := range []string{foos.Controller, aggregator} {
 		counts = append(counts, countWrites(t, server, scraper, foos.patchStatus(), controller, "foos/status.samplecontroller.k8s.io"))
@@ -115,24 +116,24 @@ func TestMissingRightToWriteStatusesBacksOff(t *testing.T) {
 	}
 	eachDeprived(t, ns, "has no status", func(foo *samplev1alpha1.Foo) error {
 		if len(foo.Status.Conditions) > 0 || foo.Status.Pods != nil {
-			return fmt.Errorf("it has %+v", foo.Status)
+			return fmt.Errorf("got %+v", foo.Status)
 		}
 		return nil
 	})
 
 	granted := grant()
-	eachDeprived(t, ns, "says how it is", progressing)
+	eachDeprived(t, ns, "is Progressing", progressing)
 	took := time.Since(granted)
 	if took > healedWithin {
 		t.Errorf("all have their statuses %v after the grant, want %v at most", took, healedWithin)
 	}
-	eachDeprived(t, ns, "says that it has no Pods", func(foo *samplev1alpha1.Foo) error {
+	eachDeprived(t, ns, "has a summary without Pods", func(foo *samplev1alpha1.Foo) error {
 		if foo.Status.Pods == nil || foo.Status.Pods.Summary != "none" {
-			return fmt.Errorf("it says %+v", foo.Status.Pods)
+			return fmt.Errorf("got %+v", foo.Status.Pods)
 		}
 		return nil
 	})
-	t.Logf("%d Foos had their statuses %v after the grant, and what their Pods say after %v", deprived, took.Round(time.Millisecond), time.Since(granted).Round(time.Millisecond))
+	t.Logf("%d Foos had their statuses %v after the grant, and their Pod summaries after %v", deprived, took.Round(time.Millisecond), time.Since(granted).Round(time.Millisecond))
 	for _, c := range counts {
 		c.want(t, "written", func(got int) bool { return got >= deprived })
 		c.wantAsAudited(t)
@@ -152,7 +153,7 @@ func eachDeprived(t *testing.T, ns, what string, check func(*samplev1alpha1.Foo)
 	clustertest.WaitUntil(t, "each Foo "+what, func(ctx context.Context) error {
 		list, err := shared.Sample().SamplecontrollerV1alpha1().Foos(ns).List(ctx, metav1.ListOptions{})
 		if err == nil && len(list.Items) != deprived {
-			err = fmt.Errorf("there are %d", len(list.Items))
+			err = fmt.Errorf("got %d", len(list.Items))
 		}
 		for i := range list.Items {
 			if err == nil {
@@ -170,7 +171,7 @@ func progressing(foo *samplev1alpha1.Foo) error {
 	return nil
 }
 
-// wantFewCalls counts calls of controllers in a namespace while they are denied.
+// wantFewCalls counts the calls of controllers in a namespace while they are denied.
 func wantFewCalls(t *testing.T, ns, call string, controllers ...string) {
 	t.Helper()
 	before, all := map[string]int{}, map[string]int{}
@@ -202,7 +203,7 @@ func wantDegraded(t *testing.T, server *apptesting.Server, controller, reason st
 	})
 }
 
-// writeCounts are what a daemon counts of one call of a controller, by result.
+// writeCounts are a daemon's counts of one call of a controller, by result.
 type writeCounts struct {
 	call, controller string
 	begin            time.Time
@@ -219,14 +220,14 @@ func countWrites(t *testing.T, server *apptesting.Server, scraper, call, control
 		t.Helper()
 		return int(metric(t, server, scraper, fmt.Sprintf("sample_controller_manager_writes_total{controller=%q,resource=%q,result=%q,verb=%q}", controller, resource, result, verb)))
 	}
-	// Foos that other tests have left may be tried again just then.
-	clustertest.WaitUntil(t, "nothing is written while the counts are read", func(context.Context) error {
+	// Foos of other tests may be retried at this time.
+	clustertest.WaitUntil(t, "the counts do not change while they are read", func(context.Context) error {
 		c.begin = time.Now()
 		for _, result := range []string{"written", "conflict", "refused", "denied", "failed"} {
 			c.before[result] = c.read(t, result)
 		}
 		if seen := c.audited(t); len(seen) > 0 {
-			return fmt.Errorf("there were %v", seen)
+			return fmt.Errorf("got %v", seen)
 		}
 		return nil
 	})
@@ -238,21 +239,21 @@ func (c writeCounts) want(t *testing.T, result string, wanted func(int) bool) {
 	t.Helper()
 	clustertest.WaitUntil(t, fmt.Sprintf("calls %q of %s are counted as %s", c.call, c.controller, result), func(context.Context) error {
 		if got := c.read(t, result) - c.before[result]; !wanted(got) {
-			return fmt.Errorf("%d are", got)
+			return fmt.Errorf("got %d", got)
 		}
 		return nil
 	})
 }
 
-// wantAsAudited compares the counts with what the API server has seen. What is on its way
-// is not yet in both.
+// wantAsAudited compares the counts with the API server's audit log. A call in flight may
+// be missing in either.
 func (c writeCounts) wantAsAudited(t *testing.T) {
 	t.Helper()
-	clustertest.WaitUntil(t, fmt.Sprintf("calls %q of %s are counted as the API server has seen them", c.call, c.controller), func(context.Context) error {
+	clustertest.WaitUntil(t, fmt.Sprintf("calls %q of %s are counted as in the audit log", c.call, c.controller), func(context.Context) error {
 		seen := c.audited(t)
 		for _, result := range []string{"written", "conflict", "denied", "failed"} {
 			if got := c.read(t, result) - c.before[result]; got != seen[result] {
-				return fmt.Errorf("%d are counted as %s, the API server has seen %d", got, result, seen[result])
+				return fmt.Errorf("%d counted as %s, %d in the audit log", got, result, seen[result])
 			}
 		}
 		return nil
@@ -260,7 +261,7 @@ func (c writeCounts) wantAsAudited(t *testing.T) {
 	t.Logf("calls %q of %s at the API server by result: %v", c.call, c.controller, c.audited(t))
 }
 
-// audited counts the calls by result as the API server has seen them.
+// audited counts the calls in the audit log by result.
 func (c writeCounts) audited(t *testing.T) map[string]int {
 	t.Helper()
 	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent(c.controller), func(event auditv1.Event) bool {

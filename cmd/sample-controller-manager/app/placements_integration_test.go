@@ -14,8 +14,8 @@ import (
 	apptesting "samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/testing"
 )
 
-// TestPlacementsAreLoggedOncePerPod takes from an Icecream what leads to its Pods, and gives
-// it back.
+// TestPlacementsAreLoggedOncePerPod cuts the owner chain between an Icecream and its Pods,
+// and restores it.
 func TestPlacementsAreLoggedOncePerPod(t *testing.T) {
 	ns := newNamespace(t)
 	server := startDaemon(t, icecreams.oneWorker(), "--status-aggregation-interval=100ms")
@@ -26,7 +26,7 @@ func TestPlacementsAreLoggedOncePerPod(t *testing.T) {
 	}
 	waitPlacements(t, ns, "a", 2)
 	step := 0
-	// served waits until the controller has synced what happened so far.
+	// served waits until the controller has synced everything so far.
 	served := func() {
 		t.Helper()
 		step++
@@ -51,7 +51,7 @@ func TestPlacementsAreLoggedOncePerPod(t *testing.T) {
 	for _, test := range []struct {
 		name         string
 		cut, restore func()
-		pods         string // the summary while it is cut
+		pods         string // the summary while the chain is cut
 	}{
 		{"the ReplicaSet is orphaned and adopted", func() { setOwner(t, rs, nil) }, func() { setOwner(t, rs, controlledBy(getDeployment(t, ns, "a"))) }, "none"},
 		{"the Deployment is orphaned and adopted", func() { deployment(`{"metadata":{"ownerReferences":null}}`) }, func() {
@@ -65,7 +65,7 @@ func TestPlacementsAreLoggedOncePerPod(t *testing.T) {
 			icecreams.waitReplicas(t, ns, "a", 1)
 			setOwner(t, rs, controlledBy(getDeployment(t, ns, "a")))
 		}, "none"},
-		{"a Pod loses its label and has it again", func() { label("null") }, func() { label(`"a"`) }, "1/1 ready on node-1"},
+		{"a Pod loses its label and gets it back", func() { label("null") }, func() { label(`"a"`) }, "1/1 ready on node-1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.cut()
@@ -81,8 +81,8 @@ func TestPlacementsAreLoggedOncePerPod(t *testing.T) {
 		})
 	}
 
-	// A Pod that is deleted before it is placed has no placement. The one that is deleted
-	// once nothing leads to it leaves the record.
+	// A Pod that is deleted before it is placed has no placement. The record of an orphaned
+	// Pod is removed when the Pod is deleted.
 	createPod(t, ns, "unplaced", "", icecreams.labels("a"), controlledBy(rs))
 	icecreams.waitTotal(t, ns, "a", 3)
 	deletePod(t, ns, "unplaced")
@@ -95,7 +95,7 @@ func TestPlacementsAreLoggedOncePerPod(t *testing.T) {
 	wantPlacementLines(t, server, ns, "unplaced", 0)
 }
 
-// wantPlacementLines compares how many lines about the placement of a Pod were logged.
+// wantPlacementLines compares the number of log lines about the placement of a Pod.
 func wantPlacementLines(t *testing.T, server *apptesting.Server, ns, pod string, want int) {
 	t.Helper()
 	got := 0

@@ -22,7 +22,7 @@ import (
 
 // What kube-controller-manager, kube-scheduler and kubelets would do.
 
-// controlledBy is the owner reference of what the object controls.
+// controlledBy returns a reference to the object as the controller.
 func controlledBy(object metav1.Object) *metav1.OwnerReference {
 	version, name := appsv1.SchemeGroupVersion, "ReplicaSet"
 	if _, ok := object.(*appsv1.Deployment); ok {
@@ -31,17 +31,17 @@ func controlledBy(object metav1.Object) *metav1.OwnerReference {
 	return metav1.NewControllerRef(object, version.WithKind(name))
 }
 
-// controlledBy is the owner reference of what an object of the kind controls.
+// controlledBy returns a reference to an object of the kind as the controller.
 func (k kind) controlledBy(object metav1.Object) *metav1.OwnerReference {
 	return metav1.NewControllerRef(object, schema.FromAPIVersionAndKind(k.apiVersion(), k.Kind))
 }
 
-// labels are those of the Pods of an object.
+// labels are the labels of the Pods of an object.
 func (k kind) labels(name string) map[string]string {
 	return map[string]string{"app": k.App, "controller": name}
 }
 
-// createDeployment makes one as the kind's controller does.
+// createDeployment creates a Deployment as the kind's controller does.
 func createDeployment(t *testing.T, ns, name string, labels map[string]string, owner *metav1.OwnerReference) *appsv1.Deployment {
 	t.Helper()
 	d, err := shared.Kube().AppsV1().Deployments(ns).Create(t.Context(), &appsv1.Deployment{
@@ -74,7 +74,7 @@ func createReplicaSet(t *testing.T, ns, name string, labels map[string]string, o
 	return rs
 }
 
-// createPod makes a Pod that runs, and is ready, on a node.
+// createPod creates a running and ready Pod on a node.
 func createPod(t *testing.T, ns, name, node string, labels map[string]string, owner *metav1.OwnerReference) *corev1.Pod {
 	t.Helper()
 	pod := template(labels)
@@ -89,7 +89,7 @@ func createPod(t *testing.T, ns, name, node string, labels map[string]string, ow
 	})
 }
 
-// setPod writes the status of a Pod.
+// setPod changes the status of a Pod.
 func setPod(t *testing.T, pod *corev1.Pod, set func(*corev1.PodStatus)) *corev1.Pod {
 	t.Helper()
 	pod = pod.DeepCopy()
@@ -101,14 +101,14 @@ func setPod(t *testing.T, pod *corev1.Pod, set func(*corev1.PodStatus)) *corev1.
 	return pod
 }
 
-// restarted returns how a Pod's container was restarted so often.
+// restarted sets the restart count of a Pod's container.
 func restarted(times int32) func(*corev1.PodStatus) {
 	return func(status *corev1.PodStatus) {
 		status.ContainerStatuses = []corev1.ContainerStatus{{Name: "nginx", Image: "nginx", RestartCount: times}}
 	}
 }
 
-// deletePod deletes a Pod as the kubelet does once it has stopped.
+// deletePod deletes a Pod without a grace period, as the kubelet does once it has stopped.
 func deletePod(t *testing.T, ns, name string) {
 	t.Helper()
 	if err := shared.Kube().CoreV1().Pods(ns).Delete(t.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
@@ -131,8 +131,8 @@ func template(labels map[string]string) corev1.PodTemplateSpec {
 	}
 }
 
-// createServed creates an object with what its controller and kube-controller-manager
-// make for it: a Deployment and a ReplicaSet of the same name, but no Pod.
+// createServed creates an object with the Deployment of its controller and a ReplicaSet of
+// the same name, but no Pods.
 func (k kind) createServed(t *testing.T, ns, name string) *appsv1.ReplicaSet {
 	t.Helper()
 	k.Create(t, ns, name, 1)
@@ -140,12 +140,11 @@ func (k kind) createServed(t *testing.T, ns, name string) *appsv1.ReplicaSet {
 	return createReplicaSet(t, ns, name, k.labels(name), controlledBy(getDeployment(t, ns, name)))
 }
 
-// waitSummary waits until check has no objection to what the status of an object says
-// of its Pods.
+// waitSummary waits until check accepts the Pod summary in the status of an object.
 func (k kind) waitSummary(t *testing.T, ns, name, what string, check func(*workloadv1alpha1.PodSummary) error) *workloadv1alpha1.PodSummary {
 	t.Helper()
 	var pods *workloadv1alpha1.PodSummary
-	clustertest.WaitUntil(t, fmt.Sprintf("the status of %s %s tells %s", k.Kind, name, what), func(ctx context.Context) error {
+	clustertest.WaitUntil(t, fmt.Sprintf("the status of %s %s has %s", k.Kind, name, what), func(ctx context.Context) error {
 		object, err := k.Get(ctx, ns, name)
 		if err != nil {
 			return err
@@ -158,23 +157,23 @@ func (k kind) waitSummary(t *testing.T, ns, name, what string, check func(*workl
 	return pods
 }
 
-// waitPods waits until the status of an object says this of its Pods, in one line.
+// waitPods waits until the Pod summary of an object has this line.
 func (k kind) waitPods(t *testing.T, ns, name, summary string) *workloadv1alpha1.PodSummary {
 	t.Helper()
 	return k.waitSummary(t, ns, name, fmt.Sprintf("%q", summary), func(pods *workloadv1alpha1.PodSummary) error {
 		if pods.Summary != summary {
-			return fmt.Errorf("it tells %q", pods.Summary)
+			return fmt.Errorf("got %q", pods.Summary)
 		}
 		return nil
 	})
 }
 
-// waitRestarts waits until the status of an object tells so many restarts.
+// waitRestarts waits until the Pod summary of an object has this many restarts.
 func (k kind) waitRestarts(t *testing.T, ns, name string, restarts int32) *workloadv1alpha1.PodSummary {
 	t.Helper()
 	return k.waitSummary(t, ns, name, fmt.Sprintf("%d restarts", restarts), func(pods *workloadv1alpha1.PodSummary) error {
 		if pods.Restarts != int64(restarts) {
-			return fmt.Errorf("it tells %d", pods.Restarts)
+			return fmt.Errorf("got %d", pods.Restarts)
 		}
 		return nil
 	})

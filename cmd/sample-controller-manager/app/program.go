@@ -14,12 +14,24 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/controller/statusaggregator"
 )
 
-// Program returns the daemon: it hosts the controllers of the controller map, which has one
-// line for each, and any more that are given.
+// manifests are in the folder of that name.
+var manifests = manager.Manifests{
+	Permissions:   "kubectl apply -k manifests/rbac; for --namespace or --use-service-account-credentials, apply your overlay of manifests/base with its components",
+	APIs:          "kubectl apply -k manifests/cluster",
+	PriorityLevel: "apply your overlay with manifests/components/flow-control",
+	Policies: map[string]string{
+		"sample-controller-manager-cage":             "kubectl apply -k manifests/cluster",
+		"sample-controller-manager-cage-kube-system": "kubectl apply -k manifests/cluster",
+		"sample-controller-manager-guard":            "apply your overlay with manifests/components/guard",
+	},
+}
+
+// Program returns the daemon. It runs the controllers in the controller map and any
+// additional ones.
 func Program(more ...controller.Descriptor) manager.Program {
 	return manager.Program{
 		Name: "sample-controller-manager",
-		Description: `The sample controller manager is a daemon that hosts several controllers in one
+		Description: `The sample controller manager runs several controllers in one
 process: they share one set of informers and run while the process leads.
 It keeps the Deployments of the custom resources Foo and Icecream.`,
 		Port: 10261, // kube-controller-manager has 10257, the scheduler 10259
@@ -28,6 +40,7 @@ It keeps the Deployments of the custom resources Foo and Icecream.`,
 			icecream.Descriptor(),
 			statusaggregator.Descriptor(),
 		}, more...),
-		Scheme: samplescheme.AddToScheme,
+		Scheme:    samplescheme.AddToScheme,
+		Manifests: manifests,
 	}
 }

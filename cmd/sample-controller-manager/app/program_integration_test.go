@@ -30,11 +30,11 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// libraryProgram is the first argument with which the program of the tests is one that
-// others have built on the library.
+// libraryProgram is the first argument that makes the test binary run a program that is
+// built on the library.
 const libraryProgram = "library-program"
 
-// runLibraryProgram runs a program with one controller, which reads and annotates ConfigMaps
+// runLibraryProgram runs a program with one controller that reads and annotates ConfigMaps
 // and sets no timeout of its own.
 func runLibraryProgram(args []string) {
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
@@ -48,7 +48,7 @@ func newSeen(_ context.Context, c *controller.Context) (controller.Controller, e
 	source, client := kubernetes.NewForConfigOrDie(c.ReadConfig()), kubernetes.NewForConfigOrDie(c.ClientConfig())
 	configMaps := informers.InformerFor[*corev1.ConfigMap](c.Informers(), corev1.SchemeGroupVersion.WithResource("configmaps"), source.CoreV1().ConfigMaps(c.Namespace()))
 	loop := c.Loop(func(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
-		if key.Name != "a" { // the ConfigMaps of the cluster and of other tests
+		if key.Name != "a" { // other ConfigMaps of the cluster and of other tests
 			return 0, nil
 		}
 		configMap, err := client.CoreV1().ConfigMaps(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
@@ -63,9 +63,9 @@ func newSeen(_ context.Context, c *controller.Context) (controller.Controller, e
 	return loop, nil
 }
 
-// TestLibraryProgramGivesUpRequestsInTime leaves one read of a program built on the library
+// TestLibraryProgramAbandonsRequestsInTime leaves one read of a program built on the library
 // unanswered. The program must repeat it after --write-timeout.
-func TestLibraryProgramGivesUpRequestsInTime(t *testing.T) {
+func TestLibraryProgramAbandonsRequestsInTime(t *testing.T) {
 	ns := newNamespace(t)
 	token(t, ns, clusterRole(t, rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}))
 	path := "/api/v1/namespaces/" + ns + "/configmaps/a"
@@ -92,7 +92,7 @@ func TestLibraryProgramGivesUpRequestsInTime(t *testing.T) {
 		return err
 	})
 	if !held.Load() {
-		t.Error("no request was held: this test shows nothing")
+		t.Error("no request was held, so this test proves nothing")
 	}
 	stop()
 }

@@ -20,10 +20,10 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// TestNothingIsWrittenFromAnEmptyCache deletes the CRD of Foos and creates it, and
-// them, again, as a restore from a backup does. Their Deployments and Pods stay: kube-
-// controller-manager, which would collect them, does not run.
-func TestNothingIsWrittenFromAnEmptyCache(t *testing.T) {
+// TestEmptyCacheWritesNothing deletes the CRD of Foos, and re-creates it and them, as a
+// restore from a backup does. Their Deployments and Pods stay, because the garbage
+// collector does not run.
+func TestEmptyCacheWritesNothing(t *testing.T) {
 	ownCluster(t)
 	const count, perFoo = 10, 2
 	ns := newNamespace(t)
@@ -54,7 +54,7 @@ func TestNothingIsWrittenFromAnEmptyCache(t *testing.T) {
 	clustertest.WaitUntil(t, "Foos are served again", func(ctx context.Context) (err error) {
 		first, err = foos.TryStore(ctx, ns, foos.New(names[0], 1))
 		if apierrors.IsAlreadyExists(err) {
-			t.Fatal("the CRD was deleted and the Foos are still there")
+			t.Fatal("the Foos still exist after the CRD was deleted")
 		}
 		return err
 	})
@@ -74,17 +74,17 @@ func TestNothingIsWrittenFromAnEmptyCache(t *testing.T) {
 		foos.waitTotal(t, ns, name, perFoo)
 		foos.waitCondition(t, ns, name, "Reconciling", "Progressing")
 	}
-	t.Logf("all is told again %v after it was there", time.Since(begin))
-	clustertest.WaitUntil(t, "all that was written is seen", func(context.Context) error {
+	t.Logf("all statuses are complete %v after the restore", time.Since(begin))
+	clustertest.WaitUntil(t, "all writes are watched", func(context.Context) error {
 		if got := told(); len(got) < count {
-			return fmt.Errorf("that of %d Foos", len(got))
+			return fmt.Errorf("those of %d Foos", len(got))
 		}
 		return nil
 	})
 	for name, totals := range told() {
 		for _, total := range totals {
 			if total != perFoo {
-				t.Errorf("the status of Foo %s told %v Pods one after the other, want always %d", name, totals, perFoo)
+				t.Errorf("the status of Foo %s had %v Pods over time, want always %d", name, totals, perFoo)
 			}
 		}
 	}
@@ -93,8 +93,8 @@ func TestNothingIsWrittenFromAnEmptyCache(t *testing.T) {
 	}
 }
 
-// watchSummaries watches the Foos of a namespace. The function that it returns tells
-// the totals of Pods that the status of each has had.
+// watchSummaries watches the Foos of a namespace. The returned function returns the total
+// numbers of Pods that the status of each has had.
 func watchSummaries(t *testing.T, ns, resourceVersion string) func() map[string][]int32 {
 	t.Helper()
 	w, err := shared.Sample().SamplecontrollerV1alpha1().Foos(ns).Watch(t.Context(), metav1.ListOptions{ResourceVersion: resourceVersion})

@@ -15,9 +15,9 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// TestRenameCarriesOverThePodTemplate renames an object whose Deployment others have
-// changed in what it leaves to them. The former Deployment is held by a finalizer.
-func TestRenameCarriesOverThePodTemplate(t *testing.T) {
+// TestRenameKeepsPodTemplate renames an object whose Deployment has undeclared fields that
+// others set. A finalizer holds the former Deployment.
+func TestRenameKeepsPodTemplate(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
 		startDaemon(t)
@@ -46,7 +46,7 @@ func TestRenameCarriesOverThePodTemplate(t *testing.T) {
 			t.Errorf("finalizers %q and labels of the new Deployment (-former +new):\n%s", now.Finalizers, diff)
 		}
 
-		// It is not Ready before the former one is gone.
+		// It is not Ready before the former Deployment is gone.
 		beReady(t, ns, "b")
 		k.waitCondition(t, ns, "a", "Reconciling", "WaitingForDeletion")
 		kubectl(t, "-n", ns, "patch", "deployment", "a", "-p", `{"metadata":{"finalizers":null}}`)
@@ -54,7 +54,7 @@ func TestRenameCarriesOverThePodTemplate(t *testing.T) {
 		clustertest.WaitUntil(t, "the former Deployment is gone", func(ctx context.Context) error {
 			_, err := shared.Kube().AppsV1().Deployments(ns).Get(ctx, "a", metav1.GetOptions{})
 			if err == nil {
-				return errors.New("it is there")
+				return errors.New("it still exists")
 			}
 			if apierrors.IsNotFound(err) {
 				return nil

@@ -21,10 +21,11 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// mirror is where the images come from once admission has pinned them.
+// mirror is the prefix that admission adds to images.
 const mirror = "mirror.example.com/"
 
-// pinImages has a webhook take the images of all Deployments in a namespace from the mirror.
+// pinImages adds a webhook that makes all Deployments in a namespace pull images from the
+// mirror.
 func pinImages(t *testing.T, ns string) {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -45,7 +46,7 @@ func pinImages(t *testing.T, ns string) {
 		}
 		review.Request = nil
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(review) // the API server tells what is wrong with it
+		_ = json.NewEncoder(w).Encode(review) // the API server reports errors
 	}))
 	t.Cleanup(server.Close)
 	rule := onDeployments(admissionregistrationv1.OperationAll)
@@ -70,18 +71,18 @@ func pinImages(t *testing.T, ns string) {
 	}
 }
 
-// TestRewrittenImageIsReportedAndNotWrittenAgain has admission change the image that an
-// object declares, and others change what enqueues the object.
-func TestRewrittenImageIsReportedAndNotWrittenAgain(t *testing.T) {
+// TestRewrittenImageIsReported rewrites the declared image by admission, while other
+// changes enqueue the object.
+func TestRewrittenImageIsReported(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
-		startDaemon(t, patient...)
+		startDaemon(t, longTimeouts...)
 		k.Create(t, ns, "a", 1)
 		k.waitCondition(t, ns, "a", "Reconciling", "Progressing")
 		beReady(t, ns, "a")
 		k.waitCondition(t, ns, "a", "Ready", "Available")
 		pinImages(t, ns)
-		for getDeployment(t, ns, "a").Spec.Template.Spec.Containers[0].Image != mirror+"nginx:latest" { // until the API server knows of the webhook
+		for getDeployment(t, ns, "a").Spec.Template.Spec.Containers[0].Image != mirror+"nginx:latest" { // until the API server has loaded the webhook
 			kubectl(t, "-n", ns, "annotate", "deployment", "a", "touched="+fmt.Sprint(time.Now().UnixNano()), "--overwrite")
 		}
 		before := k.calls(t, ns)
@@ -98,13 +99,13 @@ func TestRewrittenImageIsReportedAndNotWrittenAgain(t *testing.T) {
 			kubectl(t, "-n", ns, "annotate", "deployment", "a", fmt.Sprintf("touched=%d", i), "--overwrite")
 			k.annotate(t, ns, "a")
 		}
-		k.Create(t, ns, "last", 1) // when it is served, the cache has all that there was before
+		k.Create(t, ns, "last", 1) // once it is Ready, the cache has everything from before
 		k.waitReplicas(t, ns, "last", 1)
 		if got := k.calls(t, ns)["patch deployments"] - before["patch deployments"]; got != 1 {
 			t.Errorf("%d patches of the Deployment, want 1", got)
 		}
 
-		// What admission makes of it may be declared.
+		// The rewritten image may be declared.
 		if err := k.TryPatch(t.Context(), ns, "a", fmt.Sprintf(`{"spec":{"image":%q}}`, mirror+"nginx:1.29")); err != nil {
 			t.Fatal(err)
 		}

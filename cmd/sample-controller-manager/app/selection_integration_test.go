@@ -25,15 +25,15 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// controllers are all that there are, with what each needs to watch.
+// controllers are all controllers, with the watches that each needs.
 var controllers = map[string][]string{
 	foos.Controller:      {"watch foos", "watch deployments"},
 	icecreams.Controller: {"watch icecreams", "watch deployments", "watch replicasets?labelSelector=controller", "watch pods?labelSelector=controller"},
 	aggregator:           {"watch foos", "watch icecreams", "watch deployments", "watch replicasets?labelSelector=controller", "watch pods?labelSelector=controller"},
 }
 
-// TestOnlyWhatIsNeededIsWatched starts the daemon with every selection of controllers.
-func TestOnlyWhatIsNeededIsWatched(t *testing.T) {
+// TestOnlyNeededResourcesAreWatched starts the daemon with every selection of controllers.
+func TestOnlyNeededResourcesAreWatched(t *testing.T) {
 	a, b, c := foos.Controller, icecreams.Controller, aggregator
 	selections := map[string][]string{
 		"*":         {a, b, c},
@@ -68,17 +68,18 @@ func TestOnlyWhatIsNeededIsWatched(t *testing.T) {
 			}
 			return err
 		}
-		// A watch is in the log once it has ended.
-		clustertest.WaitUntil(t, "with --controllers="+selection+" just what is needed is watched", func(context.Context) error { return checks[selection]() })
+		// A watch is in the audit log once it has ended.
+		clustertest.WaitUntil(t, "with --controllers="+selection+" only the needed watches exist", func(context.Context) error { return checks[selection]() })
 	}
 	for selection, check := range checks {
 		if err := check(); err != nil {
-			t.Errorf("with --controllers=%s more is read than is needed: %v", selection, err)
+			t.Errorf("unexpected reads with --controllers=%s: %v", selection, err)
 		}
 	}
 }
 
-// TestReplicaSetsAreReadAsMetadata asks a proxy, as the audit log does not tell.
+// TestReplicaSetsAreReadAsMetadata uses a proxy, because the audit log lacks this
+// information.
 func TestReplicaSetsAreReadAsMetadata(t *testing.T) {
 	proxy := clustertest.StartDelayer(t, shared.Cluster())
 	startDaemon(t, "--kubeconfig="+proxy.Kubeconfig(t, namespace, namespace))
@@ -88,9 +89,9 @@ func TestReplicaSetsAreReadAsMetadata(t *testing.T) {
 	}
 }
 
-// TestDisablingOneLeavesTheOthersRight disables one controller after the other, on
-// objects that all have served before and on new ones.
-func TestDisablingOneLeavesTheOthersRight(t *testing.T) {
+// TestDisablingOneControllerLeavesOthersIntact disables one controller after the other,
+// with existing and new objects.
+func TestDisablingOneControllerLeavesOthersIntact(t *testing.T) {
 	all := sideBySide(t)
 	server := startDaemon(t, "--status-aggregation-interval=100ms")
 	pods := func(name string, count int) {
@@ -151,23 +152,23 @@ func TestDisablingOneLeavesTheOthersRight(t *testing.T) {
 			waitPlacements(t, all[1].ns, added, 1)
 		}
 
-		// What is the disabled one's is as it was.
+		// The fields of the disabled controller are unchanged.
 		for _, k := range all {
 			if diff := cmp.Diff(calls[k.Kind], callsBy(t, disabled, k.ns)); diff != "" {
-				t.Errorf("%s was disabled and made calls (-before +after):\n%s", disabled, diff)
+				t.Errorf("disabled %s made calls (-before +after):\n%s", disabled, diff)
 			}
 			object, created := k.MustGet(t, k.ns, "a"), k.MustGet(t, k.ns, added)
 			switch disabled {
 			case aggregator:
 				if p := object.Status.Pods; p == nil || int(p.Total) != count-1 || p.ObservedGeneration != object.Generation-1 {
-					t.Errorf("status.pods of the %s is %+v without the aggregator, want it left alone, of the generation before", k.Kind, p)
+					t.Errorf("status.pods of the %s is %+v without the aggregator, want it unchanged, with the old generation", k.Kind, p)
 				}
 				if p := created.Status.Pods; p != nil {
 					t.Errorf("status.pods of a new %s is %+v without the aggregator, want none", k.Kind, p)
 				}
 			case k.Controller:
 				if got := *getDeployment(t, k.ns, "a").Spec.Replicas; got != int32(count-1) {
-					t.Errorf("the Deployment of the %s asks for %d replicas without %s, want the %d from before", k.Kind, got, disabled, count-1)
+					t.Errorf("Deployment of the %s has %d replicas without %s, want %d as before", k.Kind, got, disabled, count-1)
 				}
 				if object.Status.ObservedGeneration != object.Generation-1 || created.Status.ObservedGeneration > 0 {
 					t.Errorf("the conditions of the %s were written without %s", k.Kind, disabled)
@@ -181,18 +182,18 @@ func (k kind) waitTotal(t *testing.T, ns, name string, total int) {
 	t.Helper()
 	k.waitSummary(t, ns, name, fmt.Sprintf("%d Pods", total), func(pods *workloadv1alpha1.PodSummary) error {
 		if int(pods.Total) != total {
-			return fmt.Errorf("it tells %q", pods.Summary)
+			return fmt.Errorf("got %q", pods.Summary)
 		}
 		if object := k.MustGet(t, ns, name); pods.ObservedGeneration != object.Generation {
-			return fmt.Errorf("it is of generation %d, want %d", pods.ObservedGeneration, object.Generation)
+			return fmt.Errorf("generation %d, want %d", pods.ObservedGeneration, object.Generation)
 		}
 		return nil
 	})
 }
 
-// readsBetween counts the requests of informers that came in a certain time and have
-// ended. Of an API server that streams no lists, as by default v1.33, it leaves out the
-// refused watch and the list instead.
+// readsBetween counts the requests of informers that were received in a period and have
+// ended. If the API server does not stream lists, the default of v1.33, the refused watches
+// and the lists are left out.
 func readsBetween(begin, end time.Time) (map[string]int, error) {
 	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent("informers"), func(event auditv1.Event) bool {
 		at := event.RequestReceivedTimestamp.Time
@@ -207,7 +208,7 @@ func readsBetween(begin, end time.Time) (map[string]int, error) {
 		switch code := event.ResponseStatus.Code; {
 		case code == http.StatusUnprocessableEntity:
 			refused[read]++
-		case code < http.StatusBadRequest: // not while it begins to serve a CRD
+		case code < http.StatusBadRequest: // but not while it begins to serve a CRD
 			reads[read]++
 		}
 	}

@@ -22,10 +22,10 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// everything is a rule for all that the daemon serves.
+// everything is a rule that allows all paths.
 var everything = rbacv1.PolicyRule{NonResourceURLs: []string{"*"}, Verbs: []string{"*"}}
 
-func TestProbesAreOpenAndTellEachCheck(t *testing.T) {
+func TestProbesNeedNoAuthenticationAndListChecks(t *testing.T) {
 	server := startDaemon(t)
 	for path, checks := range map[string][]string{
 		"/healthz": {"foo-controller", "icecream-controller", "status-aggregator-controller", "informer-watch", "leaderElection", "ping"},
@@ -35,7 +35,7 @@ func TestProbesAreOpenAndTellEachCheck(t *testing.T) {
 		body := get(t, server, path+"?verbose", "", http.StatusOK)
 		for _, check := range checks {
 			if !strings.Contains(body, "[+]"+check+" ok") {
-				t.Errorf("%s?verbose does not tell that %s is ok:\n%s", path, check, body)
+				t.Errorf("%s?verbose does not report that %s is ok:\n%s", path, check, body)
 			}
 		}
 		if got := strings.Count(body, "[+]"); got != len(checks) {
@@ -45,7 +45,7 @@ func TestProbesAreOpenAndTellEachCheck(t *testing.T) {
 	}
 }
 
-func TestEverythingElseIsForTheAuthorised(t *testing.T) {
+func TestOtherEndpointsNeedAuthorization(t *testing.T) {
 	server := startDaemon(t)
 	nobody := token(t, newNamespace(t))
 	scraper := token(t, newNamespace(t), "sample-controller-manager-metrics-reader")
@@ -79,7 +79,7 @@ func TestEverythingElseIsForTheAuthorised(t *testing.T) {
 
 // TestTheManualTellsOfEachEndpoint compares the manual with what the daemon says of itself.
 func TestTheManualTellsOfEachEndpoint(t *testing.T) {
-	manual, err := os.ReadFile("../../../manifests/README.md")
+	manual, err := os.ReadFile("../../../manifests/docs/operate.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,12 +93,12 @@ func TestTheManualTellsOfEachEndpoint(t *testing.T) {
 	}
 	for _, path := range append(paths, "/healthz", "/livez", "/readyz", "/statusz", "/flagz", "/debug/pprof", "/debug/flags/v", "/debug/controllers") {
 		if !strings.Contains(string(manual), "`"+path) {
-			t.Errorf("manifests/README.md does not tell of %s", path)
+			t.Errorf("manifests/docs/operate.md does not document %s", path)
 		}
 	}
 }
 
-func TestMetricsThatOperatorsLiveBy(t *testing.T) {
+func TestMetricsForOperators(t *testing.T) {
 	ns := newNamespace(t)
 	server := startDaemon(t)
 	admin := token(t, newNamespace(t), clusterRole(t, everything))
@@ -126,6 +126,8 @@ func TestMetricsThatOperatorsLiveBy(t *testing.T) {
 		`sample_controller_manager_leadership_handover_duration_seconds_count `,
 		`sample_controller_manager_informer_objects{resource="foos.samplecontroller.k8s.io"} `,
 		`sample_controller_manager_informer_objects{resource="pods"} `,
+		`sample_controller_manager_objects{condition="Reconciling",reason="Progressing",resource="foos.samplecontroller.k8s.io"} `,
+		`sample_controller_manager_objects{condition="Ready",reason="Available",resource="icecreams.controller.nicoleh.io"} `,
 		`sample_controller_manager_resource_served{resource="icecreams.controller.nicoleh.io"} `,
 		`sample_controller_manager_watch_age_seconds{resource="icecreams.controller.nicoleh.io"} `,
 		`process_resident_memory_bytes `,
@@ -138,7 +140,7 @@ func TestMetricsThatOperatorsLiveBy(t *testing.T) {
 	}
 }
 
-func TestConfigzTellsTheConfiguration(t *testing.T) {
+func TestConfigzServesConfiguration(t *testing.T) {
 	server := startDaemon(t, "--concurrent-foo-syncs=7", "--status-aggregation-interval=3s", "--write-timeout=2s")
 	admin := token(t, newNamespace(t), clusterRole(t, everything))
 	var pages map[string]struct {
@@ -158,8 +160,8 @@ func TestConfigzTellsTheConfiguration(t *testing.T) {
 	}
 }
 
-// get requests a path until the answer has the wanted code, because a role that
-// was just bound takes a moment to be known, and returns the body.
+// get requests a path until the response has the wanted code, and returns the body. A new
+// role binding takes a moment to become effective.
 func get(t *testing.T, server *apptesting.Server, path, token string, want int) string {
 	t.Helper()
 	var body string
@@ -198,7 +200,7 @@ func token(t *testing.T, ns string, roles ...string) string {
 	return request.Status.Token
 }
 
-// clusterRole makes a ClusterRole with one rule and returns its name.
+// clusterRole creates a ClusterRole with one rule and returns its name.
 func clusterRole(t *testing.T, rule rbacv1.PolicyRule) string {
 	t.Helper()
 	role, err := shared.Kube().RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{

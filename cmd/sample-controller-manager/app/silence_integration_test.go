@@ -12,8 +12,8 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// silencer is a proxy before the API server. While silent is set, some requests get no answer
-// and do not reach the API server.
+// silencer is a proxy to the API server. While silent is set, matching requests get no
+// response and do not reach the API server.
 type silencer struct {
 	*clustertest.Proxy
 	silent     atomic.Bool
@@ -31,9 +31,9 @@ func startSilencer(t *testing.T, match func(*http.Request) bool) *silencer {
 				return
 			}
 			s.unanswered.Add(1)
-			_, _ = io.Copy(io.Discard, r.Body) // a server notices that the client is gone only after the body
+			_, _ = io.Copy(io.Discard, r.Body) // a server notices a closed connection only after it has read the body
 			<-r.Context().Done()
-			panic(http.ErrAbortHandler) // to return would be an answer
+			panic(http.ErrAbortHandler) // a return would send a response
 		})
 	}, nil)
 	return s

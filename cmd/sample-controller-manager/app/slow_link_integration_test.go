@@ -20,20 +20,20 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// slowLink is a TCP proxy before the API server. All its connections share what it carries.
+// slowLink is a TCP proxy to the API server. All its connections share its bandwidth.
 type slowLink struct {
 	listener net.Listener
 	target   string
 	running  sync.WaitGroup
 
 	mutex       sync.Mutex
-	rate        int // bytes a second in each direction; 0: it is fast
+	rate        int // bytes per second in each direction; 0 means no limit
 	latency     time.Duration
 	busy        [2]time.Time // until when, in each direction
 	connections []net.Conn
 }
 
-// startSlowLink starts one, which is still fast. It ends with the test.
+// startSlowLink starts a link without a limit. It ends with the test.
 func startSlowLink(t *testing.T) *slowLink {
 	t.Helper()
 	server, err := url.Parse(shared.Cluster().Config().Host)
@@ -58,8 +58,7 @@ func startSlowLink(t *testing.T) *slowLink {
 	return l
 }
 
-// slowTo limits the link to rate bytes a second in each direction and delays each byte by
-// the latency.
+// slowTo limits the link to rate bytes per second in each direction, and adds the latency.
 func (l *slowLink) slowTo(rate int, latency time.Duration) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -115,7 +114,7 @@ func (l *slowLink) pass(direction int, from, to net.Conn) {
 	}
 }
 
-// due returns when so many bytes have come to the other end.
+// due returns when this many bytes have arrived.
 func (l *slowLink) due(direction, bytes int) time.Time {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -130,8 +129,8 @@ func (l *slowLink) due(direction, bytes int) time.Time {
 	return l.busy[direction].Add(l.latency)
 }
 
-// TestSlowLinkWastesNoWrites creates objects while the daemon reaches the API server over a
-// slow link.
+// TestSlowLinkWastesNoWrites creates objects while the daemon reaches the API server
+// through a slow link.
 func TestSlowLinkWastesNoWrites(t *testing.T) {
 	const count = 25 // of each kind
 	link, ns := startSlowLink(t), newNamespace(t)
@@ -139,7 +138,7 @@ func TestSlowLinkWastesNoWrites(t *testing.T) {
 		cluster.Server = "https://" + link.listener.Addr().String()
 	})
 	startDaemon(t, "--kubeconfig="+kubeconfig, "--namespace="+ns,
-		// The defaults: what is given up because the Lease is lost does not count.
+		// The defaults. Writes that are abandoned because the Lease is lost do not count.
 		"--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=2s")
 	kinds := []kind{foos, icecreams}
 	name := func(k kind, i int) string { return fmt.Sprintf("%s-%d", k.Singular, i) }
@@ -173,14 +172,14 @@ func TestSlowLinkWastesNoWrites(t *testing.T) {
 	}
 	t.Logf("%d writes were committed in %v, seen by the daemon: %v", len(committed), took, after)
 	if 20*after["failed"] > all {
-		t.Errorf("%d of %d writes were given up, want at most 5 %%", after["failed"], all)
+		t.Errorf("%d of %d writes were abandoned, want at most 5 %%", after["failed"], all)
 	}
 	if wasted := len(committed) - after["written"]; 20*wasted > len(committed) {
-		t.Errorf("%d of %d writes that were committed were given up, want at most 5 %%", wasted, len(committed))
+		t.Errorf("%d of %d committed writes were abandoned, want at most 5 %%", wasted, len(committed))
 	}
 }
 
-// writesByResult returns how many writes the controllers of this process have made.
+// writesByResult returns the number of writes by the controllers of this process.
 func writesByResult(t *testing.T) map[string]int {
 	t.Helper()
 	families, err := legacyregistry.DefaultGatherer.Gather()

@@ -25,10 +25,10 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// late is how late the daemon sees what happens to the objects of one resource.
+// late is the delay of the daemon's watch of one resource.
 const late = 10 * time.Second
 
-// inNamespace is a kind with a namespace that only this test uses.
+// inNamespace is a kind with a namespace for this test only.
 type inNamespace struct {
 	kind
 	ns string
@@ -43,13 +43,13 @@ func sideBySide(t *testing.T) (all []inNamespace) {
 	return all
 }
 
-// TestOwnWritesAreReadThroughALateWatch has the daemon not see what it has created,
-// and objects that are touched all the time enqueue it.
-func TestOwnWritesAreReadThroughALateWatch(t *testing.T) {
+// TestOwnWritesAreSeenDespiteDelayedWatch delays the watch of what the daemon has created,
+// and enqueues the objects all the time.
+func TestOwnWritesAreSeenDespiteDelayedWatch(t *testing.T) {
 	all := sideBySide(t)
 	scraper := token(t, newNamespace(t), "sample-controller-manager-metrics-reader")
 	delayer := clustertest.StartDelayer(t, shared.Cluster(), "/apis/apps/v1/deployments")
-	server := startDaemon(t, append(patient, "--kubeconfig="+delayer.Kubeconfig(t, namespace, namespace))...)
+	server := startDaemon(t, append(longTimeouts, "--kubeconfig="+delayer.Kubeconfig(t, namespace, namespace))...)
 	names := []string{"a", "b", "c"} // of each kind
 	before := map[string]int{}
 	for _, k := range all {
@@ -75,24 +75,23 @@ func TestOwnWritesAreReadThroughALateWatch(t *testing.T) {
 		}
 	}
 	if took := time.Since(begin); took < late/2 {
-		t.Errorf("the daemon saw after %v that Deployments are available: its watch was not late", took)
+		t.Errorf("the daemon saw available Deployments after %v: its watch was not delayed", took)
 	}
 	for _, k := range all {
 		k.wantWritten(t, k.ns, names, map[string]int{"create deployments": 1, k.patchStatus(): 2})
 		stale := k.staleSyncs(t, server, scraper) - before[k.Kind]
 		if stale < len(names) {
-			t.Errorf("%d syncs were put off for a late cache, want at least one for each %s", stale, k.Kind)
+			t.Errorf("%d syncs postponed for a stale cache, want at least one for each %s", stale, k.Kind)
 		}
-		t.Logf("%s: %d syncs were put off", k.Kind, stale)
+		t.Logf("%s: %d syncs postponed", k.Kind, stale)
 	}
 }
 
-// TestRefusedWriteIsNotRepeatedThroughALateWatch has the daemon not see what others
-// have written.
-func TestRefusedWriteIsNotRepeatedThroughALateWatch(t *testing.T) {
+// TestRefusedWriteIsNotRepeatedWithDelayedWatch delays the watch of writes by others.
+func TestRefusedWriteIsNotRepeatedWithDelayedWatch(t *testing.T) {
 	all := sideBySide(t)
 	delayer := clustertest.StartDelayer(t, shared.Cluster(), "/apis/apps/v1/deployments")
-	startDaemon(t, append(patient, "--kubeconfig="+delayer.Kubeconfig(t, namespace, namespace))...)
+	startDaemon(t, append(longTimeouts, "--kubeconfig="+delayer.Kubeconfig(t, namespace, namespace))...)
 	names := []string{"a", "b", "c"} // of each kind
 	for _, k := range all {
 		for _, name := range names {
@@ -121,16 +120,16 @@ func TestRefusedWriteIsNotRepeatedThroughALateWatch(t *testing.T) {
 	}
 }
 
-// TestGoneObjectIsGivenNothingThroughALateWatch has the daemon see that a Deployment
-// is gone before it sees that its owner is.
-func TestGoneObjectIsGivenNothingThroughALateWatch(t *testing.T) {
+// TestDeletedObjectGetsNothingWithDelayedWatch makes the daemon see the deletion of a
+// Deployment before that of its owner.
+func TestDeletedObjectGetsNothingWithDelayedWatch(t *testing.T) {
 	all := sideBySide(t)
 	var paths []string
 	for _, k := range all {
 		paths = append(paths, "/apis/"+k.apiVersion()+"/"+k.Resource)
 	}
 	delayer := clustertest.StartDelayer(t, shared.Cluster(), paths...)
-	startDaemon(t, append(patient, "--kubeconfig="+delayer.Kubeconfig(t, namespace, namespace))...)
+	startDaemon(t, append(longTimeouts, "--kubeconfig="+delayer.Kubeconfig(t, namespace, namespace))...)
 	for _, k := range all {
 		k.catchUp(t)
 		k.Create(t, k.ns, "a", 1)
@@ -138,14 +137,14 @@ func TestGoneObjectIsGivenNothingThroughALateWatch(t *testing.T) {
 		beReady(t, k.ns, "a")
 		k.waitCondition(t, k.ns, "a", "Ready", "Available")
 		k.waitPods(t, k.ns, "a", "none")
-		k.Create(t, k.ns, "later", 1) // when it is served, the cache has all that there was before
+		k.Create(t, k.ns, "later", 1) // once it is Ready, the cache has everything from before
 		k.waitCondition(t, k.ns, "later", "Reconciling", "Progressing")
 	}
 	delayer.By(late)
 	for _, k := range all {
 		kubectl(t, "-n", k.ns, "delete", k.Singular, "a")
 		kubectl(t, "-n", k.ns, "delete", "deployment", "a")
-		k.Create(t, k.ns, "last", 1) // when it is served, the cache has that as well
+		k.Create(t, k.ns, "last", 1) // once it is Ready, the cache has that, too
 	}
 	for _, k := range all {
 		k.waitCondition(t, k.ns, "last", "Reconciling", "Progressing")
@@ -156,8 +155,7 @@ func TestGoneObjectIsGivenNothingThroughALateWatch(t *testing.T) {
 	}
 }
 
-// keepTouching changes objects every 100 ms, in a way that asks for nothing, until the
-// test ends.
+// keepTouching makes an irrelevant change to objects every 100 ms until the test ends.
 func (k kind) keepTouching(t *testing.T, ns string, names []string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -165,8 +163,8 @@ func (k kind) keepTouching(t *testing.T, ns string, names []string) {
 	for _, name := range names {
 		touching.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
-				_ = k.Touch(ctx, ns, name, fmt.Sprint(i)) // it matters only that this enqueues the object
-				time.Sleep(100 * time.Millisecond)        // not a ticker, which would make up for slow calls by quick ones
+				_ = k.Touch(ctx, ns, name, fmt.Sprint(i)) // only the event matters
+				time.Sleep(100 * time.Millisecond)        // a ticker would follow slow calls with quick ones
 			}
 		})
 	}
@@ -176,10 +174,9 @@ func (k kind) keepTouching(t *testing.T, ns string, names []string) {
 	})
 }
 
-// wantWritten compares how many writes the kind's controller has made for each object,
-// whose Deployments are their namesakes. How many writes of a status were refused because
-// the object had just been touched is left to chance, but none was made once more for a
-// version for which one was refused.
+// wantWritten compares the numbers of writes of the kind's controller for each object,
+// whose Deployment has the same name. The number of status conflicts is random, because the
+// objects change all the time. But no write may be repeated for a version that was refused.
 func (k kind) wantWritten(t *testing.T, ns string, names []string, want map[string]int) {
 	t.Helper()
 	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent(k.Controller), cluster.InNamespace(ns), isWrite)
@@ -211,33 +208,33 @@ func (k kind) wantWritten(t *testing.T, ns string, names []string, want map[stri
 	}
 	for write, times := range refused {
 		if times > 1 {
-			t.Errorf("%s was refused %d times", write, times)
+			t.Errorf("%s refused %d times", write, times)
 		}
 	}
 	t.Logf("refused: %q", slices.Sorted(maps.Keys(refused)))
 }
 
-// writtenVersion returns the version of the object that a write is for.
+// writtenVersion returns the resourceVersion that a write is for.
 func writtenVersion(t *testing.T, event auditv1.Event) string {
 	t.Helper()
 	if event.RequestObject == nil {
-		t.Fatalf("the audit log does not tell what %s %s was", cluster.Call(event), event.ObjectRef.Name)
+		t.Fatalf("the audit log has no body of %s %s", cluster.Call(event), event.ObjectRef.Name)
 	}
 	var object struct{ Metadata metav1.ObjectMeta }
 	if err := json.Unmarshal(event.RequestObject.Raw, &object); err != nil || object.Metadata.ResourceVersion == "" {
-		t.Fatalf("%s %s is for no version: %v", cluster.Call(event), event.ObjectRef.Name, err)
+		t.Fatalf("%s %s has no resourceVersion: %v", cluster.Call(event), event.ObjectRef.Name, err)
 	}
 	return object.Metadata.ResourceVersion
 }
 
-// staleSyncs returns how many syncs were put off, since the process began, because a
-// cache was late.
+// staleSyncs returns the number of syncs of this process that were postponed because of a
+// stale cache.
 func (k kind) staleSyncs(t *testing.T, server *apptesting.Server, token string) int {
 	t.Helper()
 	body := get(t, server, "/metrics", token, http.StatusOK)
 	match := regexp.MustCompile(`(?m)^sample_controller_manager_sync_total\{controller="` + k.Controller + `",result="stale"\} (\d+)$`).FindStringSubmatch(body)
 	if match == nil {
-		t.Fatal("they are not counted")
+		t.Fatal("no such metric")
 	}
 	total, err := strconv.Atoi(match[1])
 	if err != nil {

@@ -23,10 +23,10 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// TestStatusIsBounded has many objects fail and more be in conflict.
+// TestStatusIsBounded creates many failing objects, and even more in conflict.
 func TestStatusIsBounded(t *testing.T) {
 	const failing, conflicting = 1000, 1000
-	ownCluster(t) // others would have to serve them
+	ownCluster(t) // another daemon would have to sync the objects
 	ns, full := newNamespace(t), newNamespace(t)
 	exhaustQuota(t, full)
 	createDeployment(t, ns, strings.Repeat("d", 200), map[string]string{"app": "foreign"}, nil)
@@ -47,7 +47,7 @@ func TestStatusIsBounded(t *testing.T) {
 	}
 	wg.Wait()
 	v := newViewer(t, startDaemon(t))
-	clustertest.WaitUntil(t, "all are known", func(context.Context) error {
+	clustertest.WaitUntil(t, "all objects are known", func(context.Context) error {
 		var r debug.Report
 		text := v.page("/foo-controller", &r)
 		if q := r.Controllers[0].Queues[0]; q.Delayed.Total+q.Waiting.Total+q.Running.Total < failing || len(q.Recent) < 10 {
@@ -73,8 +73,8 @@ func TestStatusIsBounded(t *testing.T) {
 	}
 }
 
-// TestStatusTellsNoSecrets has canaries in all that is not a name.
-func TestStatusTellsNoSecrets(t *testing.T) {
+// TestStatusRevealsNoSecrets puts canaries into everything except names.
+func TestStatusRevealsNoSecrets(t *testing.T) {
 	const canary = "c4n4ry"
 	ns := newNamespace(t)
 	v := newViewer(t, startDaemon(t))
@@ -84,9 +84,9 @@ func TestStatusTellsNoSecrets(t *testing.T) {
 	foos.waitCondition(t, ns, "a", "Reconciling", "Progressing")
 	kubectl(t, "-n", ns, "patch", "deployment", "a", "-p", `{"metadata":{"annotations":{"note":"c4n4ry"}},"spec":{"template":{"metadata":{"annotations":{"note":"c4n4ry"}},"spec":{"containers":[
 		{"name":"nginx","env":[{"name":"PASSWORD","value":"c4n4ry"}]},{"name":"sidecar","image":"c4n4ry/sidecar","args":["--token=c4n4ry"]}]}}}}`)
-	// Each time anew: of many syncs only the last are known.
+	// Each time a new one: only the last syncs are listed.
 	times := 0
-	clustertest.WaitUntil(t, "it was synced for its Deployment", func(ctx context.Context) error {
+	clustertest.WaitUntil(t, "a change of its Deployment was synced", func(ctx context.Context) error {
 		times++
 		annotation := fmt.Sprintf(`{"metadata":{"annotations":{"note":"%s%d"}}}`, canary, times)
 		if _, err := shared.Kube().AppsV1().Deployments(ns).Patch(ctx, "a", types.MergePatchType, []byte(annotation), metav1.PatchOptions{}); err != nil {

@@ -21,10 +21,10 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// statusReader is the ClusterRole for those who may see what the controllers do.
+// statusReader is the ClusterRole for users who may see the status of the controllers.
 const statusReader = "sample-controller-manager-status-reader"
 
-func TestStatusIsForItsReaders(t *testing.T) {
+func TestStatusNeedsPermission(t *testing.T) {
 	ns := newNamespace(t)
 	foos.Create(t, ns, "a", 1)
 	server := startDaemon(t)
@@ -33,19 +33,19 @@ func TestStatusIsForItsReaders(t *testing.T) {
 		token string
 		want  int
 	}{
-		"nobody":               {"", http.StatusUnauthorized},
-		"an invalid token":     {"c4n4ry", http.StatusUnauthorized},
-		"who has no role":      {token(t, newNamespace(t)), http.StatusForbidden},
-		"who scrapes metrics":  {token(t, newNamespace(t), "sample-controller-manager-metrics-reader"), http.StatusForbidden},
-		"who may read objects": {token(t, newNamespace(t), "view"), http.StatusForbidden},
-		"a reader":             {token(t, newNamespace(t), statusReader), http.StatusOK},
+		"anonymous":         {"", http.StatusUnauthorized},
+		"an invalid token":  {"c4n4ry", http.StatusUnauthorized},
+		"no role":           {token(t, newNamespace(t)), http.StatusForbidden},
+		"metrics scraper":   {token(t, newNamespace(t), "sample-controller-manager-metrics-reader"), http.StatusForbidden},
+		"viewer of objects": {token(t, newNamespace(t), "view"), http.StatusForbidden},
+		"a reader":          {token(t, newNamespace(t), statusReader), http.StatusOK},
 	} {
 		for _, path := range []string{"", "/foo-controller", "/foo-controller/" + ns + "/a"} {
 			for _, format := range []string{"", "?format=json"} {
 				body := get(t, server, debug.Path+path+format, test.token, test.want)
 				if test.want != http.StatusOK {
 					if strings.Contains(body, "Running") {
-						t.Errorf("%s is told %q", who, body)
+						t.Errorf("%s: got %q", who, body)
 					}
 					continue
 				}
@@ -62,7 +62,7 @@ func TestStatusIsForItsReaders(t *testing.T) {
 			get(t, server, "/metrics", test.token, http.StatusForbidden)
 		}
 	}
-	// What is not in the role, for who may do everything.
+	// Paths outside of the role, for a user with all permissions.
 	admin := token(t, newNamespace(t), clusterRole(t, everything))
 	get(t, server, debug.Path, admin, http.StatusOK)
 	if code, body, err := server.Put(t.Context(), debug.Path, admin, ""); err != nil || code != http.StatusMethodNotAllowed {
@@ -70,7 +70,7 @@ func TestStatusIsForItsReaders(t *testing.T) {
 	}
 }
 
-// viewer asks a daemon for its status.
+// viewer reads the status of a daemon.
 type viewer struct {
 	t      *testing.T
 	server *apptesting.Server
@@ -82,7 +82,7 @@ func newViewer(t *testing.T, server *apptesting.Server) viewer {
 	return viewer{t, server, token(t, newNamespace(t), statusReader)}
 }
 
-// page returns a page as text and as JSON, which it decodes.
+// page returns a page as text and as JSON, and decodes the JSON.
 func (v viewer) page(path string, into any) string {
 	v.t.Helper()
 	body := get(v.t, v.server, debug.Path+path+"?format=json", v.token, http.StatusOK)
@@ -92,7 +92,7 @@ func (v viewer) page(path string, into any) string {
 	return get(v.t, v.server, debug.Path+path, v.token, http.StatusOK)
 }
 
-// waitExplained waits until the explanation of an object satisfies check.
+// waitExplained waits until check accepts the explanation of an object.
 func (v viewer) waitExplained(controller, ns, name, what string, check func(debug.Explanation) bool) {
 	v.t.Helper()
 	path := "/" + controller + "/" + ns + "/" + name
@@ -105,7 +105,7 @@ func (v viewer) waitExplained(controller, ns, name, what string, check func(debu
 	})
 }
 
-// wrote tells whether a sync has a write: verb, resource and result.
+// wrote reports whether a sync has a write, given as verb, resource and result.
 func wrote(o reconcile.Outcome, write string) bool {
 	return slices.ContainsFunc(o.Writes, func(w reconcile.Write) bool { return w.String() == write })
 }
@@ -127,15 +127,16 @@ func TestStatusExplainsObjects(t *testing.T) {
 	}
 
 	foos.Create(t, ns, "served", 2)
-	v.waitExplained(foos.Controller, ns, "served", "all is well", func(e debug.Explanation) bool {
-		return e.State == "Running" && e.Next == "nothing: all is as it is wanted" && len(e.Facts) == 5 && len(differing(e)) == 0 && e.Facts[2].Wanted == "2" && e.Facts[2].Actual == "2"
+	v.waitExplained(foos.Controller, ns, "served", "as declared", func(e debug.Explanation) bool {
+		return e.State == "Running" && e.Next == "nothing: everything is as declared" && len(e.Facts) == 5 && len(differing(e)) == 0 && e.Facts[2].Wanted == "2" && e.Facts[2].Actual == "2"
 	})
-	// Any of them may have met a late cache, because the aggregator writes as well. The
-	// workers may have started after the Foo was there. A sync is listed once it has ended.
+	// Any of the syncs may have met a stale cache, because the aggregator writes as well.
+	// The workers may have started after the Foo was created. A sync is listed once it has
+	// ended.
 	for what, satisfied := range map[string]func(reconcile.Outcome) bool{
 		"a sync for the Foo":        func(s reconcile.Outcome) bool { return s.Trigger == "foos added" || s.Trigger == "start" },
 		"a sync for its Deployment": func(s reconcile.Outcome) bool { return strings.HasPrefix(s.Trigger, "deployments ") },
-		"a sync that made the Deployment": func(s reconcile.Outcome) bool {
+		"a sync that created the Deployment": func(s reconcile.Outcome) bool {
 			return s.Result == "requeued" && s.Duration.Duration > 0 && wrote(s, "create deployments.apps: written")
 		},
 		"a sync that wrote the status": func(s reconcile.Outcome) bool {
@@ -150,29 +151,29 @@ func TestStatusExplainsObjects(t *testing.T) {
 	conflict := foos.New("conflict", 1)
 	conflict.Spec.DeploymentName = "foreign"
 	foos.Store(t, ns, conflict)
-	v.waitExplained(foos.Controller, ns, "conflict", "the conflict is told", func(e debug.Explanation) bool {
+	v.waitExplained(foos.Controller, ns, "conflict", "the conflict is explained", func(e debug.Explanation) bool {
 		return strings.HasPrefix(e.Next, `nothing: DeploymentConflict: Deployment "foreign" exists and is not owned by Foo "conflict"`) && slices.Equal(differing(e), []string{"its owner"})
 	})
 
 	foos.Create(t, full, "denied", 1)
-	v.waitExplained(foos.Controller, full, "denied", "the denial is told", func(e debug.Explanation) bool {
+	v.waitExplained(foos.Controller, full, "denied", "the denial is explained", func(e debug.Explanation) bool {
 		return strings.HasPrefix(e.Next, `create Deployment "denied" in `) && strings.Contains(e.Next, "it was denied: ") && strings.Contains(e.Next, "exceeded quota: none") &&
 			slices.Equal(differing(e), []string{"Deployment"}) && len(e.Delayed)+len(e.Running)+len(e.Waiting) > 0 &&
 			slices.ContainsFunc(e.Syncs, func(s reconcile.Outcome) bool { return wrote(s, "create deployments.apps: denied") })
 	})
 
-	v.waitExplained(foos.Controller, ns, "unknown", "what is not there", func(e debug.Explanation) bool {
+	v.waitExplained(foos.Controller, ns, "unknown", "an unknown object", func(e debug.Explanation) bool {
 		return !e.Found && e.Next == fmt.Sprintf("nothing: the cache has no Foo %q in namespace %q", "unknown", ns) && len(e.Syncs) == 0
 	})
 
 	tighten := foos.loosen(t, ns)
 	foos.storeBad(t, ns, "bad")
 	tighten()
-	v.waitExplained(foos.Controller, ns, "bad", "what cannot be decoded", func(e debug.Explanation) bool {
-		return e.Found && len(e.Facts) == 0 && strings.Contains(e.Next, "it cannot be decoded")
+	v.waitExplained(foos.Controller, ns, "bad", "an undecodable object", func(e debug.Explanation) bool {
+		return e.Found && len(e.Facts) == 0 && strings.Contains(e.Next, "the object cannot be decoded")
 	})
-	v.waitExplained(aggregator, ns, "bad", "the aggregator leaves it alone", func(e debug.Explanation) bool {
-		return e.Found && e.Next == "Foo: nothing, it cannot be decoded"
+	v.waitExplained(aggregator, ns, "bad", "the aggregator ignores it", func(e debug.Explanation) bool {
+		return e.Found && e.Next == "Foo: nothing: it cannot be decoded"
 	})
 
 	rs := icecreams.createServed(t, ns, "scoops")
@@ -182,12 +183,12 @@ func TestStatusExplainsObjects(t *testing.T) {
 			return f.Name == "recorded placements" && f.Wanted == "1" && f.Actual == "1"
 		})
 	})
-	v.waitExplained(aggregator, ns, "scoops", "what its Pods say is told", func(e debug.Explanation) bool {
-		return e.Next == "Icecream: nothing, its status says what its Pods say" && e.Facts[0].Wanted == "1/1 ready on node-1"
+	v.waitExplained(aggregator, ns, "scoops", "its Pod summary is explained", func(e debug.Explanation) bool {
+		return e.Next == "Icecream: nothing: its status has the summary of its Pods" && e.Facts[0].Wanted == "1/1 ready on node-1"
 	})
 }
 
-func TestStatusTellsOfControllersThatDoNotRun(t *testing.T) {
+func TestStatusListsStoppedControllers(t *testing.T) {
 	ownCluster(t)
 	ns := newNamespace(t)
 	foos.Create(t, ns, "a", 1)
@@ -196,7 +197,7 @@ func TestStatusTellsOfControllersThatDoNotRun(t *testing.T) {
 	foos.waitCondition(t, ns, "a", "Reconciling", "Progressing")
 	v := newViewer(t, startDaemon(t, "--controllers=*,-foo-controller"))
 
-	// states returns what the controllers do, by name.
+	// states returns the controllers of a report by name.
 	states := func(r debug.Report) map[string]debug.Controller {
 		all := map[string]debug.Controller{}
 		for _, c := range r.Controllers {
@@ -207,23 +208,23 @@ func TestStatusTellsOfControllersThatDoNotRun(t *testing.T) {
 	var r debug.Report
 	text := v.page("", &r)
 	if r.Leading || r.Process == "" || strings.Contains(r.Leader, r.Process) || !strings.Contains(r.Leader, " leads since ") || !strings.Contains(text, "\nLeader:  "+r.Leader+"\n") {
-		t.Errorf("a standby says of who leads %q, leading %t:\n%s", r.Leader, r.Leading, text)
+		t.Errorf("a standby reports the leader %q, leading %t:\n%s", r.Leader, r.Leading, text)
 	}
 	if all := states(r); all[foos.Controller].State != "Disabled" || all[icecreams.Controller].State != "Standby" {
-		t.Errorf("a standby says\n%s", text)
+		t.Errorf("status of a standby:\n%s", text)
 	}
 	var e debug.Explanation
 	v.page("/foo-controller/"+ns+"/a", &e)
-	if e.State != "Disabled" || e.Next != "nothing: this process was started without foo-controller" {
-		t.Errorf("a disabled controller explains %+v", e)
+	if e.State != "Disabled" || e.Next != "nothing: foo-controller is disabled in this process" {
+		t.Errorf("explanation of a disabled controller: %+v", e)
 	}
 	v.page("/"+aggregator+"/"+ns+"/a", &e)
 	if e.State != "Standby" || e.Reason != r.Leader || !e.Found || !strings.HasPrefix(e.Next, "nothing while status-aggregator-controller is Standby; when it runs: Foo: ") {
-		t.Errorf("a standby explains %+v", e)
+		t.Errorf("explanation of a standby: %+v", e)
 	}
 
 	stop()
-	clustertest.WaitUntil(t, "the other leads, and waits for an API", func(context.Context) error {
+	clustertest.WaitUntil(t, "the other process leads and waits for an API", func(context.Context) error {
 		var r debug.Report
 		text := v.page("", &r)
 		all := states(r)

@@ -16,9 +16,9 @@ import (
 )
 
 // TestSupersededLeaderIsHealthy leaves the leader's Lease updates unanswered until another
-// process holds the Lease. By then the leader has lost its term and campaigns again. The Lease
-// still named it at first, so that client-go's elector takes itself for the holder while it
-// waits for the other process.
+// process holds the Lease. By then the leader has lost its term and campaigns again. Its
+// first read of the Lease still showed itself as the holder, so client-go's elector
+// believes that it leads while it waits for the other process.
 func TestSupersededLeaderIsHealthy(t *testing.T) {
 	clustertest.Long(t)
 	updates := startSilencer(t, func(r *http.Request) bool {
@@ -39,7 +39,7 @@ func TestSupersededLeaderIsHealthy(t *testing.T) {
 		}
 		return nil
 	})
-	stop := startAnotherDaemon(t, patient...)
+	stop := startAnotherDaemon(t, longTimeouts...)
 	second := waitHolder(t, first)
 	updates.silent.Store(false)
 	term := func() []any { spec := lease(t).Spec; return []any{spec.HolderIdentity, spec.AcquireTime} }

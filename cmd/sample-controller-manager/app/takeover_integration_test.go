@@ -29,7 +29,7 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// anotherDaemon is the first argument with which the program of the tests is the daemon.
+// anotherDaemon is the first argument that makes the test binary run the daemon.
 const anotherDaemon = "another-daemon"
 
 func runAnotherDaemon(args []string) {
@@ -38,14 +38,14 @@ func runAnotherDaemon(args []string) {
 	os.Exit(manager.Execute(ctx, app.Program(), args))
 }
 
-// startAnotherDaemon starts the daemon as a process of its own. The returned function
-// asks it to end and wants it to, in order.
+// startAnotherDaemon starts the daemon as a separate process. stop stops it and checks that
+// it ends without an error.
 func startAnotherDaemon(t *testing.T, flags ...string) (stop func()) {
 	t.Helper()
 	return startLoggingTo(t, processLog(t), append(flags, "-v=2")...)
 }
 
-// startLoggingTo does the same with a daemon whose log is written to log.
+// startLoggingTo is like startAnotherDaemon with another destination of the log.
 func startLoggingTo(t *testing.T, log io.Writer, flags ...string) (stop func()) {
 	t.Helper()
 	kubeconfig, err := shared.Cluster().ServiceAccountKubeconfig(t.Context(), namespace, namespace)
@@ -55,7 +55,7 @@ func startLoggingTo(t *testing.T, log io.Writer, flags ...string) (stop func()) 
 	return startProcess(t, log, exec.Command(os.Args[0], slices.Concat([]string{anotherDaemon, "--secure-port=0"}, daemonFlags(kubeconfig), flags)...))
 }
 
-// processLog returns what the log of a process is written to. It is shown if the test fails.
+// processLog returns a writer for the log of a process. The log is shown if the test fails.
 func processLog(t *testing.T) io.Writer {
 	var log bytes.Buffer
 	t.Cleanup(func() { // after the process has ended
@@ -95,14 +95,14 @@ func startProcess(t *testing.T, log io.Writer, cmd *exec.Cmd) (stop func()) {
 				t.Fatalf("the program ended with: %v", err)
 			}
 		case <-time.After(2 * time.Minute):
-			t.Fatal("the program has not ended for 2 min")
+			t.Fatal("the program did not end within 2 min")
 		}
 	}
 }
 
-// TestALateLeaderUndoesNothing has a daemon lead that has not yet seen what was wished
-// for while another led, but has seen what that has done for it.
-func TestALateLeaderUndoesNothing(t *testing.T) {
+// TestNewLeaderWithStaleCacheUndoesNothing starts a new leader whose cache lacks the
+// changes of objects under its predecessor, but has the predecessor's writes for them.
+func TestNewLeaderWithStaleCacheUndoesNothing(t *testing.T) {
 	all := sideBySide(t)
 	var paths []string
 	for _, k := range all {
@@ -116,39 +116,39 @@ func TestALateLeaderUndoesNothing(t *testing.T) {
 		for _, name := range []string{"scaled", "renamed", "back"} {
 			k.waitCondition(t, k.ns, name, "Reconciling", "Progressing")
 		}
-		// Neither of the two Deployments goes that each serve a little.
+		// Neither of the two Deployments, which are both partly available, may be deleted.
 		k.serveOne(t, "back", "back", 1)
-		k.wish(t, "back", `{"deploymentName":"there"}`)
+		k.changeSpec(t, "back", `{"deploymentName":"there"}`)
 		k.waitDeployment(t, "there", true)
 		k.serveOne(t, "back", "there", 2)
 	}
 	delayer := clustertest.StartDelayer(t, shared.Cluster(), paths...)
-	// Without the aggregator: were a status refused to that, nobody would look at the object.
+	// Without the aggregator: a refused write of the aggregator would pause the object.
 	startDaemon(t, "--kubeconfig="+delayer.Kubeconfig(t, namespace, namespace), "--controllers="+foos.Controller+","+icecreams.Controller,
 		foos.oneWorker(), icecreams.oneWorker())
 
 	release := delayer.Hold()
 	before := map[string]map[string]int{}
 	for _, k := range all {
-		k.wish(t, "scaled", `{"replicas":3}`)
-		k.wish(t, "renamed", `{"deploymentName":"other"}`)
-		k.wish(t, "back", `{"deploymentName":"back"}`)
+		k.changeSpec(t, "scaled", `{"replicas":3}`)
+		k.changeSpec(t, "renamed", `{"deploymentName":"other"}`)
+		k.changeSpec(t, "back", `{"deploymentName":"back"}`)
 		k.waitReplicas(t, k.ns, "scaled", 3)
 		k.waitDeployment(t, "other", true)
 		k.waitDeployment(t, "renamed", false)
 		k.waitAvailable(t, "back", 3)
-		before[k.Kind] = k.looks(t)
+		before[k.Kind] = k.confirmations(t)
 	}
 	stop()
 	for _, k := range all {
-		beReady(t, k.ns, "there") // so that "back" would be what a rename has left
+		beReady(t, k.ns, "there") // so that "back" would be left from a rename
 	}
 	for _, k := range all {
-		clustertest.WaitUntil(t, "the daemon has found its cache of each "+k.Kind+" late", func(context.Context) error {
-			looks := k.looks(t)
+		clustertest.WaitUntil(t, "the daemon has found its cache of each "+k.Kind+" stale", func(context.Context) error {
+			confirmations := k.confirmations(t)
 			for _, name := range []string{"scaled", "renamed", "back"} {
-				if looks[name] == before[k.Kind][name] {
-					return fmt.Errorf("not that of %s: %v, before %v", name, looks, before[k.Kind])
+				if confirmations[name] == before[k.Kind][name] {
+					return fmt.Errorf("not for %s: %v, before %v", name, confirmations, before[k.Kind])
 				}
 			}
 			return nil
@@ -156,10 +156,10 @@ func TestALateLeaderUndoesNothing(t *testing.T) {
 	}
 	release()
 	for _, k := range all {
-		k.Create(t, k.ns, "last", 1) // when it is served, the cache has all that there was before
+		k.Create(t, k.ns, "last", 1) // once it is Ready, the cache has everything from before
 		k.waitCondition(t, k.ns, "last", "Reconciling", "Progressing")
 	}
-	time.Sleep(time.Second) // in which nothing more is to be written
+	time.Sleep(time.Second) // no more writes may follow
 	for _, k := range all {
 		k.wantDeploymentWrites(t, map[string]int{
 			"create scaled": 1, "patch scaled": 1,
@@ -168,23 +168,23 @@ func TestALateLeaderUndoesNothing(t *testing.T) {
 			"create last": 1,
 		})
 		if got := getDeployment(t, k.ns, "scaled").Generation; got != 2 {
-			t.Errorf("the Deployment of a %s that was scaled once is in generation %d, want 2", k.Kind, got)
+			t.Errorf("the Deployment of a %s scaled once has generation %d, want 2", k.Kind, got)
 		}
-		k.wish(t, "scaled", `{"replicas":5}`)
+		k.changeSpec(t, "scaled", `{"replicas":5}`)
 		k.waitReplicas(t, k.ns, "scaled", 5)
 	}
 }
 
-// TestALateLeaderCreatesNothingThatWasRenamedAway makes a daemon lead whose cache is late:
-// it has objects that were never served under the names of before a rename.
-func TestALateLeaderCreatesNothingThatWasRenamedAway(t *testing.T) {
+// TestNewLeaderWithStaleCacheRecreatesNothing starts a leader with a stale cache: its
+// objects never had a Deployment, and have their names from before a rename.
+func TestNewLeaderWithStaleCacheRecreatesNothing(t *testing.T) {
 	all := sideBySide(t)
 	var paths []string
 	for _, k := range all {
 		paths = append(paths, "/apis/"+k.apiVersion()+"/"+k.Resource)
 		k.Create(t, k.ns, "a", 1)
 	}
-	stop := startAnotherDaemon(t, "--controllers="+aggregator) // which leads, and serves none
+	stop := startAnotherDaemon(t, "--controllers="+aggregator) // it leads, but creates no Deployments
 	for _, k := range all {
 		k.waitPods(t, k.ns, "a", "none")
 	}
@@ -192,13 +192,13 @@ func TestALateLeaderCreatesNothingThatWasRenamedAway(t *testing.T) {
 	startDaemon(t, "--kubeconfig="+delayer.Kubeconfig(t, namespace, namespace), "--controllers="+foos.Controller+","+icecreams.Controller)
 	release := delayer.Hold()
 	for _, k := range all {
-		k.wish(t, "a", `{"deploymentName":"other"}`)
+		k.changeSpec(t, "a", `{"deploymentName":"other"}`)
 	}
 	stop()
 	for _, k := range all {
-		clustertest.WaitUntil(t, "the daemon has looked at the "+k.Kind, func(context.Context) error {
-			if k.looks(t)["a"] == 0 {
-				return errors.New("it has not")
+		clustertest.WaitUntil(t, "the daemon has confirmed the "+k.Kind, func(context.Context) error {
+			if k.confirmations(t)["a"] == 0 {
+				return errors.New("not confirmed")
 			}
 			return nil
 		})
@@ -210,16 +210,16 @@ func TestALateLeaderCreatesNothingThatWasRenamedAway(t *testing.T) {
 	}
 }
 
-// wish changes the spec of an object.
-func (k inNamespace) wish(t *testing.T, name, spec string) {
+// changeSpec changes the spec of an object.
+func (k inNamespace) changeSpec(t *testing.T, name, spec string) {
 	t.Helper()
 	if err := k.TryPatch(t.Context(), k.ns, name, `{"spec":`+spec+`}`); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// serveOne has one replica of the object's Deployment be available, and waits until its
-// status tells, in this generation.
+// serveOne makes one replica of the object's Deployment available, and waits until the
+// object's status of this generation shows it.
 func (k inNamespace) serveOne(t *testing.T, name, deployment string, generation int64) {
 	t.Helper()
 	d := getDeployment(t, k.ns, deployment)
@@ -230,8 +230,8 @@ func (k inNamespace) serveOne(t *testing.T, name, deployment string, generation 
 	k.waitAvailable(t, name, generation)
 }
 
-// waitAvailable waits until the status of an object in this generation tells that one
-// replica is available.
+// waitAvailable waits until the status of an object has this generation and one available
+// replica.
 func (k inNamespace) waitAvailable(t *testing.T, name string, generation int64) {
 	t.Helper()
 	clustertest.WaitUntil(t, fmt.Sprintf("one replica of %s %s is available", k.Kind, name), func(ctx context.Context) error {
@@ -243,41 +243,40 @@ func (k inNamespace) waitAvailable(t *testing.T, name string, generation int64) 
 	})
 }
 
-// waitDeployment waits until a Deployment is there, or is not.
+// waitDeployment waits until a Deployment exists, or does not.
 func (k inNamespace) waitDeployment(t *testing.T, name string, there bool) {
 	t.Helper()
-	clustertest.WaitUntil(t, fmt.Sprintf("Deployment %s is there: %v", name, there), func(ctx context.Context) error {
+	clustertest.WaitUntil(t, fmt.Sprintf("Deployment %s exists: %v", name, there), func(ctx context.Context) error {
 		_, err := shared.Kube().AppsV1().Deployments(k.ns).Get(ctx, name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err) && !there:
 			return nil
 		case err == nil && !there:
-			return errors.New("it is there")
+			return errors.New("it exists")
 		default:
 			return err
 		}
 	})
 }
 
-// looks counts how often the kind's controller has looked at each object, beside its
-// cache.
-func (k inNamespace) looks(t *testing.T) map[string]int {
+// confirmations counts the reads of each object by the kind's controller that confirm its cache.
+func (k inNamespace) confirmations(t *testing.T) map[string]int {
 	t.Helper()
 	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent(k.Controller), cluster.InNamespace(k.ns))
 	if err != nil {
 		t.Fatal(err)
 	}
-	looks := map[string]int{}
+	confirmations := map[string]int{}
 	for _, event := range events {
 		if cluster.Call(event) == "list "+k.Resource {
-			looks[event.ObjectRef.Name]++
+			confirmations[event.ObjectRef.Name]++
 		}
 	}
-	return looks
+	return confirmations
 }
 
-// wantDeploymentWrites compares how often the kind's controller has written each
-// Deployment, by verb and name.
+// wantDeploymentWrites compares the writes of Deployments by the kind's controller, by verb
+// and name.
 func (k inNamespace) wantDeploymentWrites(t *testing.T, want map[string]int) {
 	t.Helper()
 	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent(k.Controller), cluster.InNamespace(k.ns), isWrite)

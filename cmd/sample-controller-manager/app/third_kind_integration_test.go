@@ -6,6 +6,7 @@ package app_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/gentype"
 	restclient "k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
 	"samplecontroller.io/controller-manager/controller"
@@ -27,7 +29,7 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
-// sundaes are a third kind, of a group that is not ours. A Sundae has what a Foo has.
+// sundaes are a third kind, of another API group. A Sundae has the fields of a Foo.
 var sundaes = func() kind {
 	k := foos
 	k.GroupVersionKind = schema.GroupVersionKind{Group: "sundaes.example.com", Version: "v1alpha1", Kind: "Sundae"}
@@ -35,10 +37,11 @@ var sundaes = func() kind {
 	return k
 }()
 
-// TestThirdKindIsServed registers a controller of a third kind beside ours, with which it
-// shares the cache of Deployments.
+// TestThirdKindIsServed registers a controller of a third kind that shares the cache of
+// Deployments with ours.
 func TestThirdKindIsServed(t *testing.T) {
 	installSundaes(t)
+	openCage(t)
 	ns := newNamespace(t)
 	kubeconfig, err := shared.Cluster().ServiceAccountKubeconfig(t.Context(), namespace, namespace)
 	if err != nil {
@@ -49,8 +52,8 @@ func TestThirdKindIsServed(t *testing.T) {
 	object := sundaes.New("a", 1)
 	object.Spec.Image = "nginx:1.29"
 	sundaes.Store(t, ns, object)
-	sundaes.waitReplicas(t, ns, "a", 1) // some seconds later: admission does not know Sundaes at once
-	// A drift is seen and undone only with what the cache keeps of a Deployment of its own.
+	sundaes.waitReplicas(t, ns, "a", 1) // takes some seconds: admission must discover Sundaes
+	// Drift is only seen if the cache keeps the fields of its Deployments.
 	kubectl(t, "-n", ns, "set", "image", "deployment/a", "nginx=httpd")
 	kubectl(t, "-n", ns, "scale", "deployment", "a", "--replicas=5")
 	clustertest.WaitUntil(t, "the Deployment is as declared", func(ctx context.Context) error {
@@ -69,12 +72,13 @@ func TestThirdKindIsServed(t *testing.T) {
 	sundaes.Patch(t, ns, "a", `{"spec":{"deploymentName":"b"}}`)
 	sundaes.waitReplicas(t, ns, "b", 1)
 	beReady(t, ns, "b")
-	sundaes.waitCondition(t, ns, "a", "Ready", "Available") // when the former Deployment is gone
+	sundaes.waitCondition(t, ns, "a", "Ready", "Available") // once the former Deployment is gone
 	foos.Create(t, ns, "beside", 1)
 	foos.waitCondition(t, ns, "beside", "Reconciling", "Progressing")
 }
 
-// installSundaes installs the CRD of Sundaes, and grants the daemon what it needs for them.
+// installSundaes installs the CRD of Sundaes, and grants the daemon the permissions for
+// them.
 func installSundaes(t *testing.T) {
 	t.Helper()
 	crds := shared.Dynamic().Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
@@ -103,6 +107,38 @@ func installSundaes(t *testing.T) {
 	if _, err := shared.Kube().RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// openCage lets the daemon write Deployments of Sundaes, as in the guide for a new kind.
+func openCage(t *testing.T) {
+	t.Helper()
+	policies := shared.Kube().AdmissionregistrationV1().ValidatingAdmissionPolicies()
+	replace := func(ctx context.Context, from, to string) {
+		t.Helper()
+		if err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+			cage, err := policies.Get(ctx, namespace+"-cage", metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			changed := 0
+			for i, v := range cage.Spec.Variables {
+				if strings.Contains(v.Expression, from) {
+					cage.Spec.Variables[i].Expression = strings.Replace(v.Expression, from, to, 1)
+					changed++
+				}
+			}
+			if changed != 1 {
+				return fmt.Errorf("%d expressions of the cage contain %s, want 1", changed, from)
+			}
+			_, err = policies.Update(ctx, cage, metav1.UpdateOptions{})
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const foo, sundae = `(o.kind == 'Foo' &&`, `o.kind == 'Sundae' || (o.kind == 'Foo' &&`
+	replace(t.Context(), foo, sundae)
+	t.Cleanup(func() { replace(context.WithoutCancel(t.Context()), sundae, foo) })
 }
 
 func sundaeDescriptor() controller.Descriptor {
@@ -134,7 +170,7 @@ func newSundaeController(_ context.Context, c *controller.Context) (controller.C
 	return workload.NewController(sundaes.Controller, sundaeKind{client}, o)
 }
 
-// sundaeClients returns how to make clients for the Sundaes of a namespace.
+// sundaeClients returns a function that creates clients for the Sundaes of a namespace.
 func sundaeClients(config *restclient.Config) (func(namespace string) sundaeClient, error) {
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypeWithName(sundaes.GroupVersionKind, &samplev1alpha1.Foo{})
@@ -188,6 +224,10 @@ func (sundaeKind) Status(sundae *samplev1alpha1.Foo) workload.Status {
 		Selector:           sundae.Status.Selector,
 		Conditions:         workload.OwnConditions(sundae.Status.Conditions),
 	}
+}
+
+func (sundaeKind) Conditions(o *samplev1alpha1.Foo) (int64, []metav1.Condition) {
+	return o.Status.ObservedGeneration, o.Status.Conditions
 }
 
 func (k sundaeKind) SameStatus(a, b *samplev1alpha1.Foo) bool {

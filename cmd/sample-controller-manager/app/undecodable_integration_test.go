@@ -24,7 +24,7 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-func TestUndecodableObjectBlocksNoOther(t *testing.T) {
+func TestUndecodableObjectBlocksNoOthers(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ownCluster(t) // because it changes the CRD
 		ns := newNamespace(t)
@@ -35,7 +35,7 @@ func TestUndecodableObjectBlocksNoOther(t *testing.T) {
 		k.storeBad(t, ns, "doomed")
 		tighten()
 
-		// With one worker an object that is made later is served later.
+		// With one worker, objects are synced in the order of their creation.
 		server := startDaemon(t, k.oneWorker())
 		k.waitCondition(t, ns, "before", "Reconciling", "Progressing")
 		k.Create(t, ns, "after", 1)
@@ -44,7 +44,7 @@ func TestUndecodableObjectBlocksNoOther(t *testing.T) {
 		k.waitReported(t, ns, "stored", 1)
 		k.waitReported(t, ns, "doomed", 1)
 
-		// Mended it is served, deleted it is forgotten.
+		// A repaired object is synced, a deleted one is forgotten.
 		if err := k.TryPatch(t.Context(), ns, "stored", `{"spec":{"deploymentName":"stored"}}`); err != nil {
 			t.Fatal(err)
 		}
@@ -53,12 +53,12 @@ func TestUndecodableObjectBlocksNoOther(t *testing.T) {
 		kubectl(t, "-n", ns, "delete", k.Singular, "doomed")
 		k.waitUndecodable(t, server, admin, 0)
 
-		// While the daemon runs, one is stored and one that was served turns bad.
+		// One is stored while the daemon runs, and one that was Ready becomes undecodable.
 		watches := len(k.endedReads(t))
 		tighten = k.loosen(t, ns)
-		clustertest.WaitUntil(t, "the watch that knew the old validation has ended", func(context.Context) error {
+		clustertest.WaitUntil(t, "the watch with the old validation has ended", func(context.Context) error {
 			if len(k.endedReads(t)) == watches {
-				return fmt.Errorf("%d watches of %s have ended", watches, k.Resource)
+				return fmt.Errorf("%d watches of %s ended", watches, k.Resource)
 			}
 			return nil
 		})
@@ -79,7 +79,7 @@ func TestUndecodableObjectBlocksNoOther(t *testing.T) {
 			}
 			k.waitReported(t, ns, "live", 2+version)
 		}
-		// Its Deployment is left as it is, drift included.
+		// Its Deployment is left alone, including drift.
 		kubectl(t, "-n", ns, "scale", "deployment", "before", "--replicas=5")
 		drifted := getDeployment(t, ns, "before")
 		k.Create(t, ns, "later", 1)
@@ -93,7 +93,7 @@ func TestUndecodableObjectBlocksNoOther(t *testing.T) {
 		}
 		tighten()
 
-		// A restart finds them as they are.
+		// A restart finds the same state.
 		if err := server.Stop(); err != nil {
 			t.Fatal(err)
 		}
@@ -111,14 +111,14 @@ func TestUndecodableObjectBlocksNoOther(t *testing.T) {
 		kubectl(t, "-n", ns, "delete", k.Singular, "live")
 		k.waitUndecodable(t, server, admin, 0)
 
-		// Start, restart, and three changes of the CRD end a watch each.
+		// The start, the restart, and the three changes of the CRD each end a watch.
 		if reads := k.endedReads(t); len(reads) > 10 {
 			t.Errorf("%s were listed or watched %d times: %q", k.Resource, len(reads), reads)
 		}
 	})
 }
 
-func TestNobodyCanPassAnObjectOffAsUndecodable(t *testing.T) {
+func TestUndecodableMarkerCannotBeForged(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
 		k.Create(t, ns, "a", 1)
@@ -132,8 +132,8 @@ func TestNobodyCanPassAnObjectOffAsUndecodable(t *testing.T) {
 	})
 }
 
-// ownCluster makes the test use a cluster that no other test uses. No other test runs at
-// the same time, because a process can have one daemon at a time.
+// ownCluster makes the test use a cluster of its own. No other test runs at the same time,
+// because a process can have only one daemon.
 func ownCluster(t *testing.T) {
 	t.Helper()
 	theirs, own := shared, newCluster()
@@ -146,8 +146,8 @@ func ownCluster(t *testing.T) {
 	})
 }
 
-// loosen has the API server store any spec.deploymentName, as one would whose CRD
-// is older, until tighten is called.
+// loosen makes the API server accept any spec.deploymentName, as with an older CRD, until
+// tighten is called.
 func (k kind) loosen(t *testing.T, ns string) (tighten func()) {
 	t.Helper()
 	const path = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/deploymentName"
@@ -165,7 +165,7 @@ func (k kind) loosen(t *testing.T, ns string) (tighten func()) {
 		replace(strict)
 		clustertest.WaitUntil(t, "a deploymentName must be a string", func(ctx context.Context) error {
 			if err := k.createBad(ctx, ns, "try", metav1.DryRunAll); !apierrors.IsInvalid(err) {
-				return fmt.Errorf("the API server says %v", err)
+				return fmt.Errorf("response of the API server: %v", err)
 			}
 			return nil
 		})
@@ -189,7 +189,7 @@ func (k kind) createBad(ctx context.Context, ns, name string, dryRun ...string) 
 	return request.Do(ctx).Error()
 }
 
-// waitUndecodable waits until the daemon counts so many undecodable objects.
+// waitUndecodable waits until the daemon counts this many undecodable objects.
 func (k kind) waitUndecodable(t *testing.T, server *apptesting.Server, token string, want int) {
 	t.Helper()
 	series := fmt.Sprintf("\n"+`sample_controller_manager_undecodable_objects{controller=%q} %d`+"\n", k.Controller, want)
@@ -203,7 +203,7 @@ func (k kind) waitUndecodable(t *testing.T, server *apptesting.Server, token str
 	})
 }
 
-// waitReported waits until so many Events tell that an object cannot be decoded. There
+// waitReported waits until there are this many Events about an undecodable object. There
 // must not be more.
 func (k kind) waitReported(t *testing.T, ns, name string, want int) {
 	t.Helper()
@@ -223,17 +223,17 @@ func (k kind) waitReported(t *testing.T, ns, name string, want int) {
 			t.Fatalf("%s %s was reported %d times, want %d", k.Kind, name, got, want)
 		}
 		if got < want {
-			return fmt.Errorf("it was reported %d times", got)
+			return fmt.Errorf("reported %d times", got)
 		}
 		return nil
 	})
 }
 
-// endedReads returns the lists and the ended watches of the objects by the daemon.
+// endedReads returns the daemon's lists and ended watches of the objects.
 func (k kind) endedReads(t *testing.T) []string {
 	t.Helper()
 	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent("informers"), func(event auditv1.Event) bool {
-		// An API server that does not stream lists refuses a watch before each list.
+		// API servers without streaming lists refuse a watch before each list.
 		return event.ObjectRef != nil && event.ObjectRef.Resource == k.Resource && event.ResponseStatus.Code != http.StatusUnprocessableEntity
 	})
 	if err != nil {

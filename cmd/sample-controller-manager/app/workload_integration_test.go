@@ -22,11 +22,11 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-func TestObjectIsServedWithTheFewestCalls(t *testing.T) {
+func TestObjectIsServedWithFewestCalls(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
-		// With one worker an object that is made later is served later.
-		server := startDaemon(t, append(patient, k.oneWorker())...)
+		// With one worker, objects are synced in the order of their creation.
+		server := startDaemon(t, append(longTimeouts, k.oneWorker())...)
 		k.catchUp(t)
 		k.Create(t, ns, "a", 2)
 		k.waitCondition(t, ns, "a", "Reconciling", "Progressing")
@@ -38,7 +38,7 @@ func TestObjectIsServedWithTheFewestCalls(t *testing.T) {
 		calls = append(calls, k.patchStatus())
 		k.wantCalls(t, ns, calls...)
 
-		// A sync that finds nothing to do makes no call, however it was enqueued.
+		// A sync with nothing to write makes no call, whatever enqueued it.
 		k.annotate(t, ns, "a")
 		k.Create(t, ns, "later", 1)
 		k.waitCondition(t, ns, "later", "Reconciling", "Progressing")
@@ -49,7 +49,7 @@ func TestObjectIsServedWithTheFewestCalls(t *testing.T) {
 		if err := server.Stop(); err != nil {
 			t.Fatal(err)
 		}
-		startDaemon(t, append(patient, k.oneWorker())...)
+		startDaemon(t, append(longTimeouts, k.oneWorker())...)
 		k.catchUp(t)
 		k.Create(t, ns, "last", 1)
 		k.waitCondition(t, ns, "last", "Reconciling", "Progressing")
@@ -70,14 +70,14 @@ func TestObjectIsServedWithTheFewestCalls(t *testing.T) {
 func TestObjectIsScaled(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
-		startDaemon(t, patient...)
+		startDaemon(t, longTimeouts...)
 		k.Create(t, ns, "a", 1)
 		for _, replicas := range []int32{3, 1, 0, 2} {
 			kubectl(t, "-n", ns, "scale", k.Singular, "a", fmt.Sprintf("--replicas=%d", replicas))
 			k.waitReplicas(t, ns, "a", replicas)
 			beReady(t, ns, "a")
 			kubectl(t, "-n", ns, "wait", k.Singular+"/a", "--for=condition=Ready", "--timeout=30s")
-			clustertest.WaitUntil(t, "the status tells the counts", func(ctx context.Context) error {
+			clustertest.WaitUntil(t, "the status has the counts", func(ctx context.Context) error {
 				foo, err := k.Get(ctx, ns, "a")
 				if err != nil {
 					return err
@@ -101,10 +101,10 @@ func TestObjectIsScaled(t *testing.T) {
 	})
 }
 
-func TestDriftOfWhatIsDeclaredIsUndone(t *testing.T) {
+func TestDriftOfDeclaredFieldsIsCorrected(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
-		startDaemon(t, patient...)
+		startDaemon(t, longTimeouts...)
 		foo := k.New("a", 2)
 		foo.Spec.Image = "nginx:1.29"
 		k.Store(t, ns, foo)
@@ -115,7 +115,7 @@ func TestDriftOfWhatIsDeclaredIsUndone(t *testing.T) {
 		kubectl(t, "-n", ns, "label", "deployment", "a", "team=blue")
 		kubectl(t, "-n", ns, "set", "resources", "deployment", "a", "--limits=cpu=1")
 		kubectl(t, "-n", ns, "set", "image", "deployment/a", "nginx=httpd")
-		clustertest.WaitUntil(t, "the image is back", func(ctx context.Context) error {
+		clustertest.WaitUntil(t, "the image is corrected", func(ctx context.Context) error {
 			d, err := shared.Kube().AppsV1().Deployments(ns).Get(ctx, "a", metav1.GetOptions{})
 			if err != nil {
 				return err
@@ -125,7 +125,7 @@ func TestDriftOfWhatIsDeclaredIsUndone(t *testing.T) {
 				return fmt.Errorf("image %s", container.Image)
 			}
 			if d.Labels["team"] != "blue" || container.Resources.Limits.Cpu().String() != "1" {
-				return fmt.Errorf("labels %v and resources %v are not those of their owner", d.Labels, container.Resources)
+				return fmt.Errorf("labels %v and resources %v of another writer were changed", d.Labels, container.Resources)
 			}
 			return nil
 		})
@@ -135,7 +135,7 @@ func TestDriftOfWhatIsDeclaredIsUndone(t *testing.T) {
 func TestForeignDeploymentIsLeftAlone(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
-		startDaemon(t, patient...)
+		startDaemon(t, longTimeouts...)
 		kubectl(t, "-n", ns, "create", "deployment", "a", "--image=httpd")
 		before := getDeployment(t, ns, "a")
 		k.Create(t, ns, "a", 3)
@@ -143,7 +143,7 @@ func TestForeignDeploymentIsLeftAlone(t *testing.T) {
 		if ready := meta.FindStatusCondition(foo.Status.Conditions, "Ready"); ready.Status != metav1.ConditionFalse || !strings.Contains(ready.Message, `Deployment "a"`) {
 			t.Errorf("Ready = %+v, want False and a message that names the Deployment", ready)
 		}
-		clustertest.WaitUntil(t, "the Event ErrResourceExists is there", func(ctx context.Context) error {
+		clustertest.WaitUntil(t, "the Event ErrResourceExists exists", func(ctx context.Context) error {
 			events, err := shared.Kube().CoreV1().Events(ns).List(ctx, metav1.ListOptions{FieldSelector: "reason=ErrResourceExists,type=Warning"})
 			if err == nil && len(events.Items) != 1 {
 				err = fmt.Errorf("%d Events", len(events.Items))
@@ -153,14 +153,14 @@ func TestForeignDeploymentIsLeftAlone(t *testing.T) {
 		if diff := cmp.Diff(before, getDeployment(t, ns, "a")); diff != "" {
 			t.Errorf("the foreign Deployment was changed:\n%s", diff)
 		}
-		// When it goes, its place is taken at once.
+		// Once it is deleted, its replacement is created at once.
 		kubectl(t, "-n", ns, "delete", "deployment", "a")
 		k.waitReplicas(t, ns, "a", 3)
 		k.waitCondition(t, ns, "a", "Reconciling", "Progressing")
 	})
 }
 
-func TestInvalidObjectIsRefusedWithHelp(t *testing.T) {
+func TestInvalidObjectIsRejectedWithHelp(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
 		for name, test := range map[string]struct {
@@ -185,7 +185,7 @@ func TestInvalidObjectIsRefusedWithHelp(t *testing.T) {
 	})
 }
 
-// TestScaleNeedsReplicas shows what a HorizontalPodAutoscaler of a Foo needs.
+// TestScaleNeedsReplicas shows what a HorizontalPodAutoscaler that targets a Foo needs.
 func TestScaleNeedsReplicas(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
@@ -206,7 +206,7 @@ func TestScaleNeedsReplicas(t *testing.T) {
 	})
 }
 
-func TestObjectThatNobodyLookedAtIsNotReady(t *testing.T) {
+func TestUnobservedObjectIsNotReady(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t) // no daemon runs
 		foo := k.Create(t, ns, "a", 1)
@@ -225,13 +225,13 @@ func getDeployment(t *testing.T, ns, name string) *appsv1.Deployment {
 	return d
 }
 
-// beReady writes the Deployment's status as kube-controller-manager does once all
-// Pods run.
+// beReady writes the Deployment's status as kube-controller-manager does once all Pods are
+// available.
 func beReady(t *testing.T, ns, name string) {
 	t.Helper()
 	d := getDeployment(t, ns, name)
 	n := *d.Spec.Replicas
-	// Counts of zero are spelt out, which the type would omit.
+	// Counts of zero are written explicitly, which the Go type would omit.
 	status := fmt.Appendf(nil, `{"status":{"observedGeneration":%d,"replicas":%d,"updatedReplicas":%d,"readyReplicas":%d,"availableReplicas":%d}}`, d.Generation, n, n, n, n)
 	if _, err := shared.Kube().AppsV1().Deployments(ns).Patch(t.Context(), name, types.MergePatchType, status, metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)

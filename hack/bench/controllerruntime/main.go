@@ -1,9 +1,9 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command controllerruntime does for Foos what the daemon does, on controller-runtime: as
-// its documentation and kubebuilder's scaffold show it, with its defaults, and as many
-// workers as the daemon.
+// Command controllerruntime reconciles Foos like the daemon, but with controller-runtime. It
+// follows controller-runtime's documentation and kubebuilder's scaffold, with default settings
+// and as many workers as the daemon.
 package main
 
 import (
@@ -77,7 +77,7 @@ type reconciler struct {
 	newStatus
 }
 
-// Reconcile writes one Foo's Deployment if it differs, then the status.
+// Reconcile writes one Foo's Deployment if it differs, then its status.
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	var object samplev1alpha1.Foo
 	if err := r.Get(ctx, request.NamespacedName, &object); err != nil {

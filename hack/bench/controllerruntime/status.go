@@ -15,10 +15,12 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/bench/foo"
 )
 
-// newStatus returns the wanted status of a Foo, equal to the present one if nothing has changed.
+// newStatus returns the wanted status of a Foo. It is equal to the current one if nothing has
+// changed.
 type newStatus func(*samplev1alpha1.Foo, *appsv1.Deployment) samplev1alpha1.FooStatus
 
-// conditionStatus is what kubebuilder's tutorial leads to: counts, and a condition Available.
+// conditionStatus returns the status of kubebuilder's tutorial: counts, and a condition
+// Available.
 func conditionStatus(object *samplev1alpha1.Foo, deployment *appsv1.Deployment) samplev1alpha1.FooStatus {
 	status := foo.Counts(object, deployment)
 	status.Selector = metav1.FormatLabelSelector(deployment.Spec.Selector)

@@ -1,9 +1,9 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package foo computes what a Foo wants, and its status. The programs that are compared
-// with the daemon use it, so that they write the same as the daemon, and differ only in
-// how often they write and what that costs them.
+// Package foo computes the Deployment and the status of a Foo. The peers of the daemon use it
+// to write the same objects as the daemon. They then differ only in how often they write and
+// what that costs.
 package foo
 
 import (
@@ -19,14 +19,14 @@ import (
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 )
 
-// Workers is how many Foos each program syncs at once that has a setting for it.
+// Workers is how many Foos a program syncs concurrently, if it has a setting for that.
 const Workers = 10
 
-// Kind is that of owner references to Foos.
+// Kind is the kind of owner references to Foos.
 var Kind = samplev1alpha1.SchemeGroupVersion.WithKind("Foo")
 
-// Fill fills in a new Deployment for a Foo. Of one that exists it sets the replicas, and the image
-// if the Foo declares one.
+// Fill fills in a new Deployment for a Foo. In an existing one it sets the replicas, and the
+// image if the Foo declares one.
 func Fill(deployment *appsv1.Deployment, foo *samplev1alpha1.Foo) {
 	if deployment.ResourceVersion == "" {
 		labels := map[string]string{"app": "nginx", "controller": foo.Name}
@@ -42,7 +42,7 @@ func Fill(deployment *appsv1.Deployment, foo *samplev1alpha1.Foo) {
 	deployment.Spec.Replicas = foo.Spec.Replicas
 }
 
-// Counts returns the status of the Foo with the wanted counts, and the generation that they are of.
+// Counts returns the Foo's status with the wanted counts and their generation.
 func Counts(foo *samplev1alpha1.Foo, deployment *appsv1.Deployment) samplev1alpha1.FooStatus {
 	status := *foo.Status.DeepCopy()
 	status.ObservedGeneration = foo.Generation
@@ -52,7 +52,7 @@ func Counts(foo *samplev1alpha1.Foo, deployment *appsv1.Deployment) samplev1alph
 	return status
 }
 
-// Status returns the wanted status of the Foo, equal to the present one if nothing has
+// Status returns the wanted status of the Foo. It is equal to the current one if nothing has
 // changed.
 func Status(foo *samplev1alpha1.Foo, deployment *appsv1.Deployment) samplev1alpha1.FooStatus {
 	status := Counts(foo, deployment)

@@ -1,10 +1,10 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command lowerbound serves Foos with the writes that cannot be avoided and does nothing
-// else: no Events, no metrics, hardly a retry, no other owners. It shows what every
-// client-go program needs, and what each form of a status write costs. With a namespace for a Lease it elects a leader by client-go's
-// elector, at its best: the caches are filled before, and a standby knows what to write.
+// Command lowerbound syncs Foos with only the unavoidable writes: no Events, no metrics,
+// hardly a retry, no other owners. It shows what every client-go program needs, and what each
+// kind of status write costs. With a Lease namespace it uses client-go's leader election at
+// its best: the caches are filled before, and a standby knows what to write.
 package main
 
 import (
@@ -59,19 +59,20 @@ func main() {
 	}
 }
 
-// lowerBound keeps the Deployments of Foos.
+// lowerBound reconciles the Deployments of Foos.
 type lowerBound struct {
 	kube        kubernetes.Interface
 	sample      sampleclientset.Interface
 	foos        samplelisters.FooLister
 	deployments appslisters.DeploymentLister
 	queue       workqueue.TypedInterface[cache.ObjectName]
-	written     sync.Map      // from the key of a Foo to versions
-	leads       chan struct{} // closed when it leads
+	written     sync.Map      // versions, by the key of a Foo
+	leads       chan struct{} // closed when this process leads
 	write       statusWrite
 }
 
-// versions are those of the last writes for a Foo. An older cache is not acted upon.
+// versions are the resource versions of the last writes for a Foo. It does not act on an older
+// cache.
 type versions struct{ foo, deployment string }
 
 func run(ctx context.Context, kubeconfig, leaseNamespace string, write statusWrite) error {
@@ -88,7 +89,7 @@ func run(ctx context.Context, kubeconfig, leaseNamespace string, write statusWri
 		kube: kube, sample: sample, foos: foos.Lister(), deployments: deployments.Lister(),
 		queue: workqueue.NewTyped[cache.ObjectName](), leads: make(chan struct{}), write: write,
 	}
-	// Each Deployment is named after its Foo here.
+	// Each Deployment has the name of its Foo here.
 	for _, informer := range []cache.SharedIndexInformer{foos.Informer(), deployments.Informer()} {
 		if _, err := informer.AddEventHandler(f); err != nil {
 			return err
@@ -113,7 +114,7 @@ func run(ctx context.Context, kubeconfig, leaseNamespace string, write statusWri
 	return nil
 }
 
-// elect returns when ctx is done; it ends the program when another one leads.
+// elect runs leader election until ctx is done. It exits the process when it loses the Lease.
 func (f *lowerBound) elect(ctx context.Context, namespace string) {
 	leaderelection.RunOrDie(ctx, leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
@@ -121,7 +122,7 @@ func (f *lowerBound) elect(ctx context.Context, namespace string) {
 			Client:     f.kube.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: string(uuid.NewUUID())},
 		},
-		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second, // the daemon's
+		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second, // as in the daemon
 		ReleaseOnCancel: true,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) { close(f.leads) },
@@ -130,7 +131,7 @@ func (f *lowerBound) elect(ctx context.Context, namespace string) {
 	})
 }
 
-// waitToLead returns when it may write, or never will.
+// waitToLead returns when this process may write, or when it never will.
 func (f *lowerBound) waitToLead(ctx context.Context) {
 	select {
 	case <-f.leads:
@@ -138,15 +139,15 @@ func (f *lowerBound) waitToLead(ctx context.Context) {
 	}
 }
 
-// OnAdd queues the Foo, or that of the Deployment.
+// OnAdd queues the Foo, or the Deployment's Foo.
 func (f *lowerBound) OnAdd(object any, _ bool) {
 	f.queue.Add(cache.MetaObjectToName(object.(metav1.Object)))
 }
 
-// OnUpdate queues the Foo, or that of the Deployment.
+// OnUpdate queues the Foo, or the Deployment's Foo.
 func (f *lowerBound) OnUpdate(_, object any) { f.OnAdd(object, false) }
 
-// OnDelete does nothing: the garbage collector does.
+// OnDelete does nothing: the garbage collector cleans up.
 func (f *lowerBound) OnDelete(any) {}
 
 func (f *lowerBound) work(ctx context.Context) {
@@ -164,7 +165,7 @@ func (f *lowerBound) work(ctx context.Context) {
 	}
 }
 
-// serve brings one Foo's Deployment to where it should be, then its status.
+// serve syncs one Foo: its Deployment, then its status.
 func (f *lowerBound) serve(ctx context.Context, key cache.ObjectName) error {
 	object, err := f.foos.Foos(key.Namespace).Get(key.Name)
 	if err != nil {
@@ -179,7 +180,7 @@ func (f *lowerBound) serve(ctx context.Context, key cache.ObjectName) error {
 		written = v.(versions)
 	}
 	if before(object.ResourceVersion, written.foo) || written.deployment != "" && (deployment == nil || before(deployment.ResourceVersion, written.deployment)) {
-		return nil // the cache is late: an event will come
+		return nil // the cache is stale: an event will come
 	}
 	defer func() { f.written.Store(key, written) }()
 
@@ -229,7 +230,7 @@ func (f *lowerBound) writeStatus(ctx context.Context, object *samplev1alpha1.Foo
 	return nil
 }
 
-// before returns whether a version is older than another, which may be empty.
+// before reports whether a version is older than another, which may be empty.
 func before(version, other string) bool {
 	if other == "" {
 		return false

@@ -17,10 +17,10 @@ import (
 	samplev1alpha1client "samplecontroller.io/client-go/clientset/versioned/typed/samplecontroller/v1alpha1"
 )
 
-// statusWrite writes a status that differs from that of the Foo, to this version of the Foo.
+// statusWrite writes a status to this version of the Foo. The status differs from the Foo's.
 type statusWrite func(ctx context.Context, client samplev1alpha1client.FooInterface, foo *samplev1alpha1.Foo, status samplev1alpha1.FooStatus) (*samplev1alpha1.Foo, error)
 
-// statusWrites are the forms that a status write can have.
+// statusWrites are the kinds of status write.
 var statusWrites = map[string]statusWrite{
 	"update":      update,
 	"apply":       apply,
@@ -74,8 +74,8 @@ func patch(ctx context.Context, client samplev1alpha1client.FooInterface, foo *s
 	return client.Patch(ctx, foo.Name, patchType, encoded, options, "status")
 }
 
-// changedFields returns the fields of a status that differ from those of another. None is ever
-// removed.
+// changedFields returns the fields of a status that differ from another status. Fields are
+// never removed.
 func changedFields(from, to samplev1alpha1.FooStatus) (map[string]json.RawMessage, error) {
 	var before, fields map[string]json.RawMessage
 	for status, into := range map[*samplev1alpha1.FooStatus]*map[string]json.RawMessage{&from: &before, &to: &fields} {

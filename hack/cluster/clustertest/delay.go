@@ -17,17 +17,17 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 )
 
-// Delayer is a proxy before the API server that passes on late what watches of some
-// resources tell, and all else at once.
+// Delayer is a proxy before the API server that delays the watch events of some resources, and
+// passes everything else on immediately.
 type Delayer struct {
 	*Proxy
 	delay atomic.Int64
 	held  atomic.Pointer[chan struct{}]
-	// Accepts is what the watches accept, by their paths.
+	// Accepts are the Accept headers of the watches, by path.
 	Accepts sync.Map
 }
 
-// StartDelayer starts one for the resources with these paths. It delays nothing yet.
+// StartDelayer starts a delayer for the resources with these paths. It delays nothing yet.
 func StartDelayer(t *testing.T, c *cluster.Cluster, paths ...string) *Delayer {
 	t.Helper()
 	d := &Delayer{}
@@ -46,10 +46,10 @@ func StartDelayer(t *testing.T, c *cluster.Cluster, paths ...string) *Delayer {
 	return d
 }
 
-// By sets how late all is passed on from now on.
+// By sets the delay of all events from now on.
 func (d *Delayer) By(delay time.Duration) { d.delay.Store(int64(delay)) }
 
-// Hold holds all that is told from now on, until release is called.
+// Hold holds all events from now on, until release is called.
 func (d *Delayer) Hold() (release func()) {
 	held := make(chan struct{})
 	d.held.Store(&held)
@@ -59,10 +59,10 @@ func (d *Delayer) Hold() (release func()) {
 	}
 }
 
-// slowBody is a body of which each piece can be read a while after it has come.
+// slowBody is a response body whose pieces can be read only some time after they arrived.
 type slowBody struct {
 	io.Closer
-	ctx    context.Context // of the request: the client may go while a piece waits
+	ctx    context.Context // of the request: the client may leave while a piece waits
 	pieces <-chan piece
 	rest   string
 }
@@ -71,11 +71,11 @@ type piece struct {
 	content string
 	err     error
 	due     time.Time
-	held    *chan struct{} // closed when it is no longer; nil if it never was
+	held    *chan struct{} // closed when released; nil if it was never held
 }
 
 func (d *Delayer) slow(ctx context.Context, body io.ReadCloser) io.ReadCloser {
-	pieces := make(chan piece, 10_000) // more than come in the time of a delay
+	pieces := make(chan piece, 10_000) // more than arrive during a delay
 	send := func(p piece) {
 		select {
 		case pieces <- p:
@@ -90,7 +90,7 @@ func (d *Delayer) slow(ctx context.Context, body io.ReadCloser) io.ReadCloser {
 			if n > 0 {
 				send(p)
 			}
-			if err != nil { // which may come with the last content
+			if err != nil { // which may come with the last piece
 				p.content, p.err = "", err
 				send(p)
 				return

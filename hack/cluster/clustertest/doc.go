@@ -1,5 +1,5 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clustertest holds what tests on a cluster have in common.
+// Package clustertest contains helpers that tests with a cluster share.
 package clustertest

@@ -22,12 +22,11 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 )
 
-// auditID is the header by which a client, or a proxy, gives a request the ID that it
-// has in the audit log.
+// auditID is the header with which a client or a proxy sets the audit ID of a request.
 const auditID = "Audit-ID"
 
-// HoldingProxy is a proxy that knows when each write was sent, and can hold writes: the
-// API server gets them later, whether or not the client has waited.
+// HoldingProxy is a proxy that records when each write was sent, and can hold writes: the API
+// server gets them later, even if the client has given up.
 type HoldingProxy struct {
 	*Proxy
 	ended chan struct{}
@@ -37,9 +36,9 @@ type HoldingProxy struct {
 	sent  map[types.UID]time.Time
 }
 
-// StartHoldingProxy starts a proxy that holds nothing. It reaches the API server over
-// the link, if that is not nil, so that it also knows when those were sent that the link
-// holds. It ends with the test.
+// StartHoldingProxy starts a proxy that holds nothing yet. If link is not nil, the proxy
+// reaches the API server over it, so that it also knows when writes were sent that the link
+// holds. It stops at the end of the test.
 func StartHoldingProxy(t *testing.T, c *cluster.Cluster, link *Link) *HoldingProxy {
 	t.Helper()
 	p := &HoldingProxy{ended: make(chan struct{}), sent: map[types.UID]time.Time{}}
@@ -48,11 +47,11 @@ func StartHoldingProxy(t *testing.T, c *cluster.Cluster, link *Link) *HoldingPro
 		target = link.URL()
 	}
 	p.Proxy = startProxy(t, c, target, nil, p.wrap, nil)
-	t.Cleanup(func() { close(p.ended) }) // before the proxy, which waits for its handlers
+	t.Cleanup(func() { close(p.ended) }) // before the proxy closes, which waits for its handlers
 	return p
 }
 
-// Sent says when a write was sent; ok is false if it did not come through the proxy.
+// Sent returns when a write was sent; ok is false if it did not come through the proxy.
 func (p *HoldingProxy) Sent(event auditv1.Event) (at time.Time, ok bool) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -60,7 +59,7 @@ func (p *HoldingProxy) Sent(event auditv1.Event) (at time.Time, ok bool) {
 	return at, ok
 }
 
-// Hold holds the next write that matches; its body is given, too.
+// Hold holds the next write for which matches, called with its body, returns true.
 func (p *HoldingProxy) Hold(match func(r *http.Request, body []byte) bool) *Hold {
 	h := &Hold{match: match, arrived: make(chan struct{}), released: make(chan struct{}), answered: make(chan struct{})}
 	p.mutex.Lock()
@@ -80,11 +79,11 @@ type Hold struct {
 // Arrived is closed when the proxy holds the write.
 func (h *Hold) Arrived() <-chan struct{} { return h.arrived }
 
-// AuditID is the ID of the write in the audit log, once it has arrived.
+// AuditID returns the ID of the write in the audit log, once the write has arrived.
 func (h *Hold) AuditID() types.UID { return h.id }
 
-// Release sends the write, which must have arrived, to the API server and returns the
-// status of the answer, 0 if the API server gave none. It is called once.
+// Release sends the write, which must have arrived, to the API server. It returns the status
+// code of the response, or 0 without a response. Call it once.
 func (h *Hold) Release(ctx context.Context) (code int, err error) {
 	close(h.released)
 	select {
@@ -116,7 +115,7 @@ func (p *HoldingProxy) wrap(next http.Handler) http.Handler {
 	})
 }
 
-// take notes a write, and returns the hold that it is for, if any.
+// take records a write, and returns the hold that it matches, if any.
 func (p *HoldingProxy) take(id types.UID, r *http.Request, body []byte) *Hold {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -138,10 +137,10 @@ func (p *HoldingProxy) hold(h *Hold, next http.Handler, w http.ResponseWriter, r
 	case <-p.ended:
 		return
 	}
-	// That it can be cancelled matters: ReverseProxy watches the client itself if not.
+	// The context must be cancelable: otherwise ReverseProxy watches the client itself.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 	defer cancel()
-	defer close(h.answered) // even if there is no answer
+	defer close(h.answered) // even without an answer
 	answer := httptest.NewRecorder()
 	next.ServeHTTP(answer, r.WithContext(ctx))
 	h.code = answer.Code

@@ -12,8 +12,8 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 )
 
-// judgeStatuses runs hack/tools/kstatus on an audit log and returns its output. That is a
-// module of its own, to keep its requirements out of go.mod.
+// judgeStatuses runs hack/tools/kstatus on an audit log and returns its output. That program
+// has its own module, to keep its requirements out of go.mod.
 func judgeStatuses(auditLog string) (string, error) {
 	root, err := cluster.RepositoryRoot()
 	if err != nil {
@@ -24,7 +24,7 @@ func judgeStatuses(auditLog string) (string, error) {
 	judge.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-buildvcs=false")
 	out, err := judge.CombinedOutput()
 	if err != nil {
-		err = fmt.Errorf("judging statuses as kstatus does: %w\n%s", err, out)
+		err = fmt.Errorf("checking statuses with kstatus: %w\n%s", err, out)
 	}
 	return string(out), err
 }

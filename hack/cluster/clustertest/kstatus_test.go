@@ -12,21 +12,21 @@ import (
 	"testing"
 )
 
-// TestStatusesAreJudged has the judge of statuses find each mistake.
+// TestStatusesAreJudged checks that hack/tools/kstatus finds each kind of wrong status.
 func TestStatusesAreJudged(t *testing.T) {
 	for name, test := range map[string]struct {
 		observed   int
-		conditions string // type and status of each
+		conditions string // type and status of each condition
 		want       string
 	}{
-		"ready":                       {2, "Ready=True", "agrees with 1 of 1 statuses"},
-		"reconciling":                 {2, "Ready=False Reconciling=True", "agrees with 1 of 1 statuses"},
-		"stalled":                     {2, "Ready=False Stalled=True", "agrees with 1 of 1 statuses"},
-		"of others":                   {2, "Audited=False Ready=True", "agrees with 1 of 1 statuses"},
-		"a condition that is False":   {2, "Ready=True Stalled=False", "Stalled is there, and not True"},
-		"no Ready":                    {2, "Reconciling=True", "there is no Ready"},
-		"ready for another spec":      {1, "Ready=True", "kstatus says InProgress"},
-		"ready, stalled all the same": {2, "Stalled=True Ready=True", "kstatus says Failed"},
+		"ready":                     {2, "Ready=True", "agrees with 1 of 1 statuses"},
+		"reconciling":               {2, "Ready=False Reconciling=True", "agrees with 1 of 1 statuses"},
+		"stalled":                   {2, "Ready=False Stalled=True", "agrees with 1 of 1 statuses"},
+		"of others":                 {2, "Audited=False Ready=True", "agrees with 1 of 1 statuses"},
+		"a condition that is False": {2, "Ready=True Stalled=False", "Stalled is present but not True"},
+		"no Ready":                  {2, "Reconciling=True", "no condition Ready"},
+		"ready for another spec":    {1, "Ready=True", "kstatus says InProgress"},
+		"ready and stalled":         {2, "Stalled=True Ready=True", "kstatus says Failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			conditions := regexp.MustCompile(`(\w+)=(\w+)`).ReplaceAllString(strings.ReplaceAll(test.conditions, " ", ","), `{"type":"$1","status":"$2","reason":"R","message":"m"}`)

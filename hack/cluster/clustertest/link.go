@@ -15,19 +15,19 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 )
 
-// Direction is one that bytes take over a [Link], or both.
+// Direction is the direction of bytes on a [Link], or both.
 type Direction int
 
-// What goes to the API server, what comes from it, and all.
+// Requests go to the API server, and Answers come from it.
 const (
 	Requests Direction = 1 << iota
 	Answers
 	Both = Requests | Answers
 )
 
-// Link is a TCP proxy before the API server: the network between it and a client. It
-// can stop passing bytes on, as a network does that drops packets, and go on as one
-// does that sends them again.
+// Link is a TCP proxy before the API server that simulates the network to a client. It can
+// stop passing bytes on, like a network that drops packets, and resume, like one that
+// retransmits them.
 type Link struct {
 	listener net.Listener
 	target   string
@@ -39,13 +39,13 @@ type Link struct {
 	ended       bool
 }
 
-// connection is a client's, with the one to the target that belongs to it.
+// connection is a client's connection and the corresponding one to the target.
 type connection struct {
 	client, server net.Conn
 	cut            chan struct{}
 }
 
-// StartLink starts a link to the API server of a cluster. It ends with the test.
+// StartLink starts a link to the API server of a cluster. It stops at the end of the test.
 func StartLink(t *testing.T, c *cluster.Cluster) *Link {
 	t.Helper()
 	server, err := url.Parse(c.Config().Host)
@@ -75,29 +75,29 @@ func startLink(t *testing.T, target string) *Link {
 	return l
 }
 
-// URL is where the API server is reached over the link.
+// URL returns the URL of the API server over the link.
 func (l *Link) URL() string { return "https://" + l.listener.Addr().String() }
 
-// Kubeconfig returns the path of a kubeconfig that acts as a ServiceAccount of a
-// cluster over the link.
+// Kubeconfig returns the path of a kubeconfig that authenticates as a ServiceAccount of a
+// cluster and connects over the link.
 func (l *Link) Kubeconfig(t *testing.T, c *cluster.Cluster, namespace, serviceAccount string) string {
 	t.Helper()
 	return Kubeconfig(t, c, namespace, serviceAccount, func(cluster *clientcmdapi.Cluster) { cluster.Server = l.URL() })
 }
 
-// Hold stops passing on what takes the direction, the ends of connections included.
-// New connections can be made, but nobody answers on them.
+// Hold stops passing on bytes in the direction, and the closing of connections. New
+// connections can be opened, but get no answers.
 func (l *Link) Hold(d Direction) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	for direction, flowing := range l.flowing {
-		if d&direction != 0 && isClosed(flowing) { // who waits for one that was held before goes on waiting for that
+		if d&direction != 0 && isClosed(flowing) { // if already held, waiters keep waiting for that channel
 			l.flowing[direction] = make(chan struct{})
 		}
 	}
 }
 
-// Release passes on what was held, and then all that comes.
+// Release passes on the held bytes, and all bytes from now on.
 func (l *Link) Release() {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -108,7 +108,7 @@ func (l *Link) Release() {
 	}
 }
 
-// Cut ends all connections. What was held on them is lost.
+// Cut closes all connections. Bytes held on them are lost.
 func (l *Link) Cut() {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -145,7 +145,7 @@ func (l *Link) serve() {
 	}
 }
 
-// add takes a connection into the link, unless that has ended.
+// add adds a connection to the link, unless the link is closed.
 func (l *Link) add(c *connection) bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -182,7 +182,7 @@ func (l *Link) pass(c *connection, d Direction, from, to net.Conn) {
 	}
 }
 
-// remove closes a connection of which one end is gone.
+// remove closes a connection after one end is gone.
 func (l *Link) remove(c *connection) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// silence is how long a test listens for what must not come.
+// silence is how long a test waits to see that nothing arrives.
 const silence = 50 * time.Millisecond
 
-// echo starts a server that sends back what it gets, and returns its address and a
-// channel with all that it got.
+// echo starts a server that echoes what it receives. It returns the server's address and a
+// channel with everything received.
 func echo(t *testing.T) (address string, got <-chan string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -39,7 +39,7 @@ func echo(t *testing.T) (address string, got <-chan string) {
 						return
 					}
 					all <- string(buffer[:n])
-					_, _ = conn.Write(buffer[:n]) // what fails is missed by the test
+					_, _ = conn.Write(buffer[:n]) // the test notices missing bytes
 				}
 			}()
 		}
@@ -47,11 +47,11 @@ func echo(t *testing.T) (address string, got <-chan string) {
 	return listener.Addr().String(), all
 }
 
-// caller is a client of a link to an echo.
+// caller is a client that uses a link to an echo server.
 type caller struct {
 	t    *testing.T
 	conn net.Conn
-	got  <-chan string // by the echo
+	got  <-chan string // by the echo server
 }
 
 func call(t *testing.T) (*Link, *caller) {
@@ -107,7 +107,7 @@ func (c *caller) isNotHeard() {
 func (c *caller) hears(want string) {
 	c.t.Helper()
 	buffer := make([]byte, len(want))
-	_ = c.conn.SetReadDeadline(time.Now().Add(10 * time.Second)) // fails only if closed, as the read then does
+	_ = c.conn.SetReadDeadline(time.Now().Add(10 * time.Second)) // fails only if closed, and then the read fails, too
 	if _, err := io.ReadFull(c.conn, buffer); err != nil || string(buffer) != want {
 		c.t.Errorf("the client got %q, %v; want %q", buffer, err, want)
 	}
@@ -126,7 +126,7 @@ func TestLinkHolds(t *testing.T) {
 		first, then Direction
 		heard       bool
 	}{
-		"requests":          {Requests, Requests, false}, // once more changes nothing
+		"requests":          {Requests, Requests, false}, // a second hold changes nothing
 		"answers":           {Answers, Answers, true},
 		"both":              {Both, Both, false},
 		"answers, and both": {Answers, Both, false},

@@ -21,12 +21,12 @@ import (
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
 )
 
-// Clients has a client for objects of any kind. A [Shared] does.
+// Clients provides a client for objects of any kind. [Shared] implements it.
 type Clients interface{ Dynamic() dynamic.Interface }
 
-// Objects are the objects of a kind that keeps a Deployment for each: of Foos or of
-// Icecreams. They are read and written as Foos, because an Icecream has all that a Foo
-// has. Objects can be compared.
+// Objects accesses the objects of a kind that owns Deployments: Foos or Icecreams. They are
+// read and written as Foos, because an Icecream has all fields of a Foo. Objects values are
+// comparable.
 type Objects struct {
 	schema.GroupVersionKind
 	Resource   string // foos
@@ -37,7 +37,7 @@ type Objects struct {
 	clients Clients
 }
 
-// Foos returns the Foos that the clients see.
+// Foos returns the Foos of the clients' cluster.
 func Foos(clients Clients) Objects {
 	return Objects{
 		GroupVersionKind: samplev1alpha1.SchemeGroupVersion.WithKind("Foo"),
@@ -46,7 +46,7 @@ func Foos(clients Clients) Objects {
 	}
 }
 
-// Icecreams returns the Icecreams that the clients see.
+// Icecreams returns the Icecreams of the clients' cluster.
 func Icecreams(clients Clients) Objects {
 	return Objects{
 		GroupVersionKind: icecreamv1alpha1.SchemeGroupVersion.WithKind("Icecream"),
@@ -58,7 +58,7 @@ func Icecreams(clients Clients) Objects {
 // CRD returns the name of the CRD.
 func (o Objects) CRD() string { return o.Resource + "." + o.Group }
 
-// May returns a right to the objects, or to a subresource: "/status".
+// May returns a right on the objects, or on a subresource such as "/status".
 func (o Objects) May(verb, subresource string) Right {
 	return Right{Verb: verb, Group: o.Group, Resource: o.Resource + subresource}
 }
@@ -68,11 +68,11 @@ func (o Objects) In(ns string) dynamic.ResourceInterface {
 	return o.clients.Dynamic().Resource(o.GroupVersion().WithResource(o.Resource)).Namespace(ns)
 }
 
-// Read reads an object as a Foo.
+// Read decodes an object as a Foo.
 func (o Objects) Read(object *unstructured.Unstructured) (*samplev1alpha1.Foo, error) {
 	foo := &samplev1alpha1.Foo{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, foo); err != nil {
-		return nil, fmt.Errorf("reading %s %q: %w", o.Kind, object.GetName(), err)
+		return nil, fmt.Errorf("decoding %s %q: %w", o.Kind, object.GetName(), err)
 	}
 	return foo, nil
 }
@@ -86,7 +86,7 @@ func (o Objects) Get(ctx context.Context, ns, name string) (*samplev1alpha1.Foo,
 	return o.Read(object)
 }
 
-// MustGet is Get for an object that exists.
+// MustGet is Get for an object that must exist.
 func (o Objects) MustGet(t *testing.T, ns, name string) *samplev1alpha1.Foo {
 	t.Helper()
 	object, err := o.Get(t.Context(), ns, name)
@@ -96,7 +96,8 @@ func (o Objects) MustGet(t *testing.T, ns, name string) *samplev1alpha1.Foo {
 	return object
 }
 
-// New returns an object, not yet stored, that wants replicas of a Deployment of its name.
+// New returns a new, not yet stored, object that wants replicas of a Deployment of its own
+// name.
 func (o Objects) New(name string, replicas int32) *samplev1alpha1.Foo {
 	return &samplev1alpha1.Foo{
 		TypeMeta:   metav1.TypeMeta{APIVersion: o.GroupVersion().String(), Kind: o.Kind},
@@ -118,7 +119,7 @@ func (o Objects) TryStore(ctx context.Context, ns string, object *samplev1alpha1
 	return o.Read(created)
 }
 
-// Store is TryStore for an object that the API server accepts.
+// Store is TryStore for an object that the API server must accept.
 func (o Objects) Store(t *testing.T, ns string, object *samplev1alpha1.Foo) *samplev1alpha1.Foo {
 	t.Helper()
 	created, err := o.TryStore(t.Context(), ns, object)
@@ -128,7 +129,7 @@ func (o Objects) Store(t *testing.T, ns string, object *samplev1alpha1.Foo) *sam
 	return created
 }
 
-// Create creates an object that wants replicas of a Deployment of its name.
+// Create creates an object that wants replicas of a Deployment of its own name.
 func (o Objects) Create(t *testing.T, ns, name string, replicas int32) *samplev1alpha1.Foo {
 	t.Helper()
 	return o.Store(t, ns, o.New(name, replicas))
@@ -140,7 +141,7 @@ func (o Objects) TryPatch(ctx context.Context, ns, name, patch string, subresour
 	return err
 }
 
-// Patch is TryPatch for a patch that the API server accepts.
+// Patch is TryPatch for a patch that the API server must accept.
 func (o Objects) Patch(t *testing.T, ns, name, patch string) {
 	t.Helper()
 	if err := o.TryPatch(t.Context(), ns, name, patch); err != nil {
@@ -148,13 +149,13 @@ func (o Objects) Patch(t *testing.T, ns, name, patch string) {
 	}
 }
 
-// Touch changes an annotation, which asks the controller for nothing.
+// Touch changes an annotation, which requires no action of the controller.
 func (o Objects) Touch(ctx context.Context, ns, name, value string) error {
 	return o.TryPatch(ctx, ns, name, fmt.Sprintf(`{"metadata":{"annotations":{"touched":%q}}}`, value))
 }
 
-// DryRun tries a write. The call names it as the audit log does, "patch foos/status", and a
-// patch is a JSON merge patch.
+// DryRun tries a write. The call has the form of the audit log, "patch foos/status". A patch
+// is a JSON merge patch.
 func DryRun(ctx context.Context, client rest.Interface, call, path, body string) error {
 	verb, _, _ := strings.Cut(call, " ")
 	method := map[string]string{"create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}[verb]

@@ -22,22 +22,22 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 )
 
-// Proxy is an HTTP proxy before the API server of a cluster. It is nobody itself: its
-// clients are authenticated.
+// Proxy is an HTTP proxy before the API server of a cluster. It has no credentials of its own:
+// its clients authenticate themselves.
 type Proxy struct {
 	*httptest.Server
 	cluster *cluster.Cluster
 }
 
-// StartProxy starts a proxy that passes requests on by the handler that wrap returns
-// for the one that just does, and responses through modify. It ends with the test.
+// StartProxy starts a proxy. wrap gets the handler that forwards requests and returns the one
+// to use. modify may change responses. It stops at the end of the test.
 func StartProxy(t *testing.T, c *cluster.Cluster, wrap func(next http.Handler) http.Handler, modify func(*http.Response) error) *Proxy {
 	t.Helper()
 	return startProxy(t, c, c.Config().Host, nil, wrap, modify)
 }
 
-// StartProxyAs starts a proxy that calls certificate for the serving certificate of each
-// connection.
+// StartProxyAs is StartProxy with a proxy that calls certificate for the serving certificate
+// of each connection.
 func StartProxyAs(t *testing.T, c *cluster.Cluster, certificate func() *tls.Certificate) *Proxy {
 	t.Helper()
 	config := &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
@@ -46,7 +46,7 @@ func StartProxyAs(t *testing.T, c *cluster.Cluster, certificate func() *tls.Cert
 	return startProxy(t, c, c.Config().Host, config, func(next http.Handler) http.Handler { return next }, nil)
 }
 
-// startProxy starts one that finds the API server at a URL.
+// startProxy starts a proxy for the API server at a URL.
 func startProxy(t *testing.T, c *cluster.Cluster, host string, config *tls.Config, wrap func(next http.Handler) http.Handler, modify func(*http.Response) error) *Proxy {
 	t.Helper()
 	target, err := url.Parse(host)
@@ -61,12 +61,12 @@ func startProxy(t *testing.T, c *cluster.Cluster, host string, config *tls.Confi
 		Transport:      transport,
 		FlushInterval:  -1,
 		ModifyResponse: modify,
-		// The client is to see what it would see without a proxy, and not an answer.
+		// The client must see what it would see without a proxy, not an error response.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}))
 	server.TLS = config
-	server.EnableHTTP2 = config != nil                  // replaced certificates are met in the protocol of the daemon
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // of clients that do not trust it
+	server.EnableHTTP2 = config != nil                  // the daemon uses HTTP/2, so certificates are replaced under it
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // errors of clients that do not trust the certificate
 	server.StartTLS()
 	t.Cleanup(func() {
 		server.CloseClientConnections()
@@ -76,8 +76,8 @@ func startProxy(t *testing.T, c *cluster.Cluster, host string, config *tls.Confi
 	return &Proxy{server, c}
 }
 
-// Kubeconfig returns the path of a kubeconfig that acts as a ServiceAccount through the
-// proxy.
+// Kubeconfig returns the path of a kubeconfig that authenticates as a ServiceAccount and
+// connects through the proxy.
 func (p *Proxy) Kubeconfig(t *testing.T, namespace, serviceAccount string) string {
 	t.Helper()
 	return Kubeconfig(t, p.cluster, namespace, serviceAccount, func(cluster *clientcmdapi.Cluster) {
@@ -86,8 +86,8 @@ func (p *Proxy) Kubeconfig(t *testing.T, namespace, serviceAccount string) strin
 	})
 }
 
-// Kubeconfig returns the path of a kubeconfig that acts as a ServiceAccount of the
-// cluster, with what change changes of how that is reached.
+// Kubeconfig returns the path of a kubeconfig that authenticates as a ServiceAccount of the
+// cluster. change can modify how the cluster is reached.
 func Kubeconfig(t *testing.T, c *cluster.Cluster, namespace, serviceAccount string, change func(*clientcmdapi.Cluster)) string {
 	t.Helper()
 	path, err := c.ServiceAccountKubeconfig(t.Context(), namespace, serviceAccount)

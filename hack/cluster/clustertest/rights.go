@@ -17,12 +17,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Right is a verb on a resource, or on a subresource, of an API group.
+// Right is a verb on a resource or subresource of an API group.
 type Right struct{ Verb, Group, Resource string }
 
-// Revoke takes rights out of a ClusterRole, and waits until the user, who had them by it,
-// has them no more. It returns how to give them back, which happens at the end of the
-// test at the latest; that returns when it was done.
+// Revoke removes rights from a ClusterRole, and waits until the user no longer has them. It
+// returns a function that restores them and returns when that was done. They are restored at
+// the end of the test at the latest.
 func Revoke(t *testing.T, kube kubernetes.Interface, clusterRole, user string, rights ...Right) (grant func() time.Time) {
 	t.Helper()
 	roles := kube.RbacV1().ClusterRoles()
@@ -76,7 +76,8 @@ func without(rules []rbacv1.PolicyRule, rights []Right) []rbacv1.PolicyRule {
 	return fewer
 }
 
-// waitAllowed waits until the API server knows whether the user has the right.
+// waitAllowed waits until the API server reports that the user has, or does not have, the
+// right.
 func (r Right) waitAllowed(t *testing.T, kube kubernetes.Interface, user string, want bool) {
 	t.Helper()
 	resource, subresource, _ := strings.Cut(r.Resource, "/")
@@ -88,7 +89,7 @@ func (r Right) waitAllowed(t *testing.T, kube kubernetes.Interface, user string,
 			},
 		}}, metav1.CreateOptions{})
 		if err == nil && review.Status.Allowed != want {
-			err = fmt.Errorf("it is %t: %s", review.Status.Allowed, review.Status.Reason)
+			err = fmt.Errorf("allowed=%t: %s", review.Status.Allowed, review.Status.Reason)
 		}
 		return err
 	})

@@ -21,13 +21,14 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 )
 
-// startTimeout bounds the start of a cluster. The first time, its binaries are built.
+// startTimeout bounds the start of a cluster, including the build of its binaries the first
+// time.
 const startTimeout = 30 * time.Minute
 
-// Shared is a cluster that the tests of a package share, with the CRDs and the roles of
-// the manifests installed. The first use of the cluster or of a client starts it, so tests that
-// need no cluster start none. If it cannot be started, the process ends: no test of the
-// package would pass.
+// Shared is a cluster that the tests of a package share, with the CRDs and roles of the
+// manifests installed. The first use of the cluster or of a client starts it, so tests that do
+// not need a cluster do not start one. If the start fails, the process exits, because no test
+// of the package could pass.
 type Shared struct {
 	start   func() *clients
 	started atomic.Bool
@@ -68,7 +69,7 @@ func startShared(options cluster.Options) (c *clients, err error) {
 	return c, nil
 }
 
-// prepare makes the clients and installs the CRDs and the roles.
+// prepare creates the clients and installs the CRDs and the roles.
 func (c *clients) prepare(ctx context.Context) (err error) {
 	config := c.cluster.Config()
 	if c.kube, err = kubernetes.NewForConfig(config); err != nil {
@@ -86,16 +87,16 @@ func (c *clients) prepare(ctx context.Context) (err error) {
 // Cluster returns the running cluster.
 func (s *Shared) Cluster() *cluster.Cluster { return s.start().cluster }
 
-// Kube returns a client of a cluster admin.
+// Kube returns a cluster admin's client.
 func (s *Shared) Kube() kubernetes.Interface { return s.start().kube }
 
-// Sample returns a client of a cluster admin for Foos and Icecreams.
+// Sample returns a cluster admin's client for Foos and Icecreams.
 func (s *Shared) Sample() sampleclientset.Interface { return s.start().sample }
 
-// Dynamic returns a client of a cluster admin for objects of any kind.
+// Dynamic returns a cluster admin's client for objects of any kind.
 func (s *Shared) Dynamic() dynamic.Interface { return s.start().dynamic }
 
-// Kubectl runs kubectl as a cluster admin and returns what it prints.
+// Kubectl runs kubectl as a cluster admin and returns its output.
 func (s *Shared) Kubectl(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := s.Cluster().Kubectl(t.Context(), args...)
@@ -105,7 +106,7 @@ func (s *Shared) Kubectl(t *testing.T, args ...string) string {
 	return out
 }
 
-// Stop ends the cluster if it was started. It is an error if kstatus does not agree with a
+// Stop stops the cluster if it was started. It returns an error if kstatus disagrees with a
 // status in the audit log.
 func (s *Shared) Stop() error {
 	if !s.started.Load() {
@@ -121,7 +122,7 @@ func (s *Shared) Stop() error {
 }
 
 // Main runs the tests of a package, stops the cluster and exits. If a test has started the
-// cluster, the checks run before its end.
+// cluster, the checks run before it is stopped.
 func (s *Shared) Main(m *testing.M, checks ...func() error) {
 	code := m.Run()
 	var errs []error

@@ -14,19 +14,18 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// waitTimeout is for a machine that is busy with other things: what tests wait for takes
-// seconds.
+// waitTimeout allows for a busy machine: what tests wait for normally takes seconds.
 const waitTimeout = 5 * time.Minute
 
-// WaitUntil waits until check returns nil. After five minutes it fails the test with the
-// last error of check, and says when that was first returned. The error of a check that
-// ran out of time is left out, because it would hide the one before.
+// WaitUntil waits until check returns nil. After five minutes it fails the test with the last
+// error of check and the time since check has returned that error. It ignores the error of a
+// check that ran out of time, because it would hide the one before.
 func WaitUntil(t *testing.T, what string, check func(ctx context.Context) error) {
 	t.Helper()
 	WaitWithin(t, waitTimeout, what, check)
 }
 
-// WaitWithin is [WaitUntil] with a timeout of its own.
+// WaitWithin is [WaitUntil] with another timeout.
 func WaitWithin(t *testing.T, timeout time.Duration, what string, check func(ctx context.Context) error) {
 	t.Helper()
 	began := time.Now()
@@ -44,7 +43,7 @@ func WaitWithin(t *testing.T, timeout time.Duration, what string, check func(ctx
 	})
 	if err != nil {
 		now := time.Now()
-		t.Fatalf("waiting until %s: not so %v after %s; since %s: %v", what,
+		t.Fatalf("waiting until %s: timed out %v after %s; the error since %s: %v", what,
 			now.Sub(began).Round(time.Second), began.Format(time.TimeOnly), since.Format(time.TimeOnly), last)
 	}
 }
@@ -57,7 +56,7 @@ func Long(t *testing.T) {
 	}
 }
 
-// NewNamespace makes a namespace that only this test uses, and returns its name.
+// NewNamespace creates a namespace for this test and returns its name.
 func NewNamespace(t *testing.T, kube kubernetes.Interface) string {
 	t.Helper()
 	ns, err := kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})

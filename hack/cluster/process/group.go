@@ -14,10 +14,9 @@ import (
 	"syscall"
 )
 
-// watchdog reads its standard input to the end. A line is an orderly farewell;
-// an end without one means that the process that held the pipe has died. The
-// second attempt to remove the directory is for files that a dying child wrote
-// during the first.
+// watchdog reads its standard input to the end. A line means an orderly end; an end of file
+// without a line means that the process that held the pipe has died. The second attempt to
+// remove the directory is for files that a dying child wrote during the first.
 const watchdog = `
 trap '' HUP INT TERM
 read -r farewell && exit
@@ -27,16 +26,16 @@ done
 rm -rf "$1" || { sleep 1; rm -rf "$1"; }
 `
 
-// Group is a set of child processes that share a directory. It is safe for use
-// from several goroutines, except for Close.
+// Group is a set of child processes that share a directory. Its methods, except Close, are
+// safe for concurrent use.
 type Group struct {
 	dir      string
 	watchdog *exec.Cmd
 	lifeline io.WriteCloser
 }
 
-// NewGroup starts a group whose shims, process ids and logs lie in dir. From
-// now on dir is removed when this process dies without calling [Group.Close].
+// NewGroup starts a group that keeps its shims, process IDs and logs in dir. From now on, dir
+// is removed if this process dies without calling [Group.Close].
 func NewGroup(dir string) (*Group, error) {
 	cmd := exec.Command("/bin/sh", "-c", watchdog, "watchdog", dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -50,16 +49,16 @@ func NewGroup(dir string) (*Group, error) {
 	return &Group{dir: dir, watchdog: cmd, lifeline: lifeline}, nil
 }
 
-// Close ends the watchdog. It neither stops processes nor removes the
-// directory: do both before.
+// Close ends the watchdog. It neither stops processes nor removes the directory: do both
+// before.
 func (g *Group) Close() error {
 	_, err := io.WriteString(g.lifeline, "farewell\n")
 	return errors.Join(err, g.lifeline.Close(), g.watchdog.Wait())
 }
 
-// Shim writes a script that runs the program at path as a member of the group
-// and returns the script's path. It serves callers that start programs by
-// themselves, such as envtest; all others use [Group.Start].
+// Shim writes a script that runs the program at path as a member of the group, and returns the
+// path of the script. It is for callers that start programs themselves, such as envtest.
+// Others use [Group.Start].
 func (g *Group) Shim(name, path string) (string, error) {
 	shim := filepath.Join(g.dir, name+".sh")
 	script := fmt.Sprintf("#!/bin/sh\necho $$ >%s\nexec %s \"$@\"\n", quote(g.pidFile(name)), quote(path))
@@ -75,7 +74,7 @@ func (g *Group) Shim(name, path string) (string, error) {
 	return shim, nil
 }
 
-// LogPath returns the file that the output of the named process goes to.
+// LogPath returns the path of the file that receives the output of the named process.
 func (g *Group) LogPath(name string) string {
 	return filepath.Join(g.dir, name+".log")
 }
@@ -89,7 +88,7 @@ func (g *Group) pidFile(name string) string {
 	return filepath.Join(g.dir, name+".pid")
 }
 
-// quote makes s one word for the shell.
+// quote quotes s as one word for the shell.
 func quote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// tailLines is how much of a log an error shows.
+// tailLines is how many lines of a log an error includes.
 const tailLines = 15
 
-// Process is a running or ended child process.
+// Process is a child process that runs or has ended.
 type Process struct {
 	name  string
 	group *Group
@@ -24,10 +24,10 @@ type Process struct {
 	done  chan struct{}
 }
 
-// Start runs the program at path in a process group of its own, so that a
-// Ctrl-C at the terminal reaches only this process, which then decides the
-// order of the end. Output goes to output or, if that is nil, to a log file in
-// the group's directory. The name must be unique among those that run.
+// Start runs the program at path in its own process group. A Ctrl-C in the terminal then
+// reaches only this process, which decides the order of the shutdown. Output goes to output
+// or, if that is nil, to a log file in the group's directory. The name must be unique among
+// the running processes.
 func (g *Group) Start(name string, output *os.File, path string, args ...string) (*Process, error) {
 	shim, err := g.Shim(name, path)
 	if err != nil {
@@ -51,20 +51,20 @@ func (g *Group) Start(name string, output *os.File, path string, args ...string)
 }
 
 func (p *Process) wait() {
-	_ = p.cmd.Wait() // the ProcessState says it all
-	// The number may soon belong to a stranger, whom the watchdog must spare.
+	_ = p.cmd.Wait() // the ProcessState has the result
+	// The process ID may be reused by an unrelated process, which the watchdog must not kill.
 	_ = os.Remove(p.group.pidFile(p.name))
 	close(p.done)
 }
 
-// Name returns the name that the process was started under.
+// Name returns the name under which the process was started.
 func (p *Process) Name() string { return p.name }
 
 // Done is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err returns nil while the process runs. After that it says how it ended, even
-// if well, with the last lines of its log.
+// Err returns nil while the process runs. Then it returns how the process ended, even if
+// successfully, with the last lines of its log.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:
@@ -74,8 +74,8 @@ func (p *Process) Err() error {
 	return fmt.Errorf("%s ended: %s%s", p.name, p.cmd.ProcessState, Tail(p.group.LogPath(p.name)))
 }
 
-// ExitCode returns the exit code of a process that has ended, or -1 if it runs
-// or was ended by a signal.
+// ExitCode returns the exit code of a process that has ended. It returns -1 while the process
+// runs, or if a signal ended it.
 func (p *Process) ExitCode() int {
 	select {
 	case <-p.done:
@@ -93,9 +93,9 @@ func (p *Process) Signal(signal os.Signal) error {
 	return nil
 }
 
-// Stop asks the process to end and returns when it is gone. The error says that
-// it had to be killed, after the grace period; how it ended otherwise is told by
-// [Process.Err]. A process that has already ended is left as it is.
+// Stop asks the process to stop and returns when it has ended. The error says that it had to
+// be killed after the grace period; [Process.Err] returns how it ended otherwise. Stop does
+// nothing if the process has already ended.
 func (p *Process) Stop(grace time.Duration) error {
 	select {
 	case <-p.done:
@@ -115,8 +115,8 @@ func (p *Process) Stop(grace time.Duration) error {
 	return nil
 }
 
-// Tail returns the last lines of a log, introduced and indented to end an error
-// message, or nothing if there are none.
+// Tail returns the last lines of a log, introduced and indented for the end of an error
+// message. It returns "" if there are none.
 func Tail(path string) string {
 	content, err := os.ReadFile(path)
 	if err != nil || len(content) == 0 {

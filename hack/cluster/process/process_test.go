@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// orphanVariable makes the test binary play a parent that is killed; its value
-// is the directory of its group.
+// orphanVariable makes the test binary act as a parent that is killed. Its value is the
+// directory of the parent's group.
 const orphanVariable = "PROCESS_TEST_ORPHAN_DIR"
 
 func TestMain(m *testing.M) {
@@ -53,7 +53,7 @@ func newGroup(t *testing.T) *Group {
 			t.Error(err)
 		}
 		if _, err := os.Stat(dir); err != nil {
-			t.Errorf("the directory after an orderly end: %v", err)
+			t.Errorf("the directory after an orderly stop: %v", err)
 		}
 	})
 	return g
@@ -77,11 +77,11 @@ func TestErrShowsLog(t *testing.T) {
 	}
 	for _, want := range []string{"sh ended: exit status 7", "line 6\n", "line 20"} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("the error does not hold %q: %v", want, err)
+			t.Errorf("the error does not contain %q: %v", want, err)
 		}
 	}
 	if strings.Contains(err.Error(), "line 5\n") {
-		t.Errorf("the error holds more than the end of the log: %v", err)
+		t.Errorf("the error contains more than the end of the log: %v", err)
 	}
 	if err := p.Stop(time.Minute); err != nil {
 		t.Errorf("stopping a process that has ended: %v", err)
@@ -124,8 +124,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestOrphans kills a parent as nothing can prepare for, and expects its child
-// and its directory to go.
+// TestOrphans kills a parent with SIGKILL and expects its child and its directory to
+// disappear.
 func TestOrphans(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "group")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -152,8 +152,8 @@ func TestOrphans(t *testing.T) {
 	})
 }
 
-// gone tells whether a process has ended; it may still be a zombie where
-// nothing reaps orphans.
+// gone reports whether a process has ended. It may still be a zombie where nothing reaps
+// orphans.
 func gone(pid int) bool {
 	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 		return true

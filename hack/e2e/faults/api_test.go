@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// soon is within what a controller is right again after its API has come.
+	// soon is how soon a controller must have recovered after its API is available.
 	soon = 5 * time.Second
 )
 
@@ -39,7 +39,7 @@ func installCRD(t *testing.T, k framework.Kind) (served time.Time) {
 	return time.Now()
 }
 
-// TestFaultAPIAbsentAtStart starts the daemon before a CRD is there.
+// TestFaultAPIAbsentAtStart starts the daemon before a CRD exists.
 func TestFaultAPIAbsentAtStart(t *testing.T) {
 	peer := framework.OfPeer(t, stockWithoutAPI)
 
@@ -51,7 +51,7 @@ func TestFaultAPIAbsentAtStart(t *testing.T) {
 	r := framework.StartReplica(t)
 	framework.Foos.Create(t, ns, "a", 1)
 	framework.Foos.WaitReady(t, ns, "a", 1)
-	framework.Foos.WaitPodsReported(t, ns, "a", 1) // by the aggregator, too
+	framework.Foos.WaitPodsReported(t, ns, "a", 1) // the aggregator works, too
 	others := time.Since(started)
 	r.WaitState(framework.Icecreams.Controller, "WaitingForAPI", framework.Icecreams.CRD())
 	r.WaitState(framework.Foos.Controller, "Running")
@@ -60,23 +60,22 @@ func TestFaultAPIAbsentAtStart(t *testing.T) {
 
 	served := installCRD(t, framework.Icecreams)
 	took := max(0, r.WaitState(framework.Icecreams.Controller, "Running").Sub(served))
-	framework.WantSoon(t, "to run after the CRD was served", took, soon)
+	framework.WantSoon(t, "running after the CRD was served", took, soon)
 	framework.Icecreams.Create(t, ns, "b", 1)
 	framework.Icecreams.WaitReady(t, ns, "b", 1)
 	framework.Icecreams.WaitPodsReported(t, ns, "b", 1)
 	if lines := strings.Count(r.Log.String(), `"Waiting for API"`); lines != 1 {
-		t.Errorf("%d lines in the log say that an API is waited for, want 1", lines)
+		t.Errorf("%d log lines about waiting for an API, want 1", lines)
 	}
 	r.Stop()
 	framework.ReportFault(t, framework.FaultRow{
-		ID: "O1", Fault: "a CRD is absent at start",
-		Ours: fmt.Sprintf("others ready after %s; WaitingForAPI; runs %s after the CRD is served", framework.Seconds(others), framework.Seconds(took)),
+		ID: "O1", Fault: "a CRD is missing at startup",
+		Ours: fmt.Sprintf("other objects Ready after %s; WaitingForAPI; Running %s after the CRD is served", framework.Seconds(others), framework.Seconds(took)),
 		Peer: peer,
 	})
 }
 
-// stockWithoutAPI has sample-controller start before its CRD is there, and says what comes
-// of it.
+// stockWithoutAPI starts sample-controller before its CRD exists, and describes the effect.
 func stockWithoutAPI(t *testing.T) string {
 	t.Helper()
 	ns := framework.NewNamespace(t)
@@ -89,8 +88,8 @@ func stockWithoutAPI(t *testing.T) string {
 	return stockServes(t, p, ns, "a", "the CRD is served", served)
 }
 
-// waitBackedOff waits until sample-controller has tried to read Foos a few times: its tries
-// are the further apart the longer it lasts.
+// waitBackedOff waits until sample-controller has tried a few times to list Foos. It backs off
+// exponentially.
 func waitBackedOff(p *framework.Program) {
 	p.T.Helper()
 	clustertest.WaitUntil(p.T, "sample-controller has tried 5 times", func(context.Context) error {
@@ -106,8 +105,8 @@ func waitBackedOff(p *framework.Program) {
 	})
 }
 
-// stockServes says how long after something has happened sample-controller makes the
-// Deployment of a Foo.
+// stockServes describes how long after an event sample-controller creates the Deployment of a
+// Foo.
 func stockServes(t *testing.T, p *framework.Program, ns, name, what string, since time.Time) string {
 	t.Helper()
 	select {
@@ -120,11 +119,11 @@ func stockServes(t *testing.T, p *framework.Program, ns, name, what string, sinc
 	errs := strings.Count(p.Log.String(), "\nE")
 	p.Signal(syscall.SIGKILL)
 	<-p.Done
-	return fmt.Sprintf("sample-controller serves %s after %s; %d error lines", framework.Seconds(took), what, errs)
+	return fmt.Sprintf("sample-controller creates the Deployment %s after %s; %d error lines", framework.Seconds(took), what, errs)
 }
 
-// TestFaultAPIRecreated takes the CRD of 100 Foos away from a running daemon
-// and brings it back, after a while and at once.
+// TestFaultAPIRecreated deletes the CRD of 100 Foos under a running daemon and recreates it,
+// after a while and at once.
 func TestFaultAPIRecreated(t *testing.T) {
 	framework.FreeLease(t)
 	framework.RestoreCRDs(t)
@@ -144,18 +143,18 @@ func TestFaultAPIRecreated(t *testing.T) {
 		}
 		served := installCRD(t, framework.Foos)
 		running := max(0, r.WaitState(framework.Foos.Controller, "Running").Sub(served))
-		framework.WantSoon(t, "to run after the CRD was served", running, soon)
+		framework.WantSoon(t, "running after the CRD was served", running, soon)
 
 		uids := createMany(t, ns)
 		created := time.Now()
-		// That it is ready, or that a Deployment of an earlier Foo is in its way.
-		waitEach(t, ns, uids, "tells the truth", func(ready, reason string) bool {
+		// Either Ready, or blocked by the Deployment of an earlier Foo.
+		waitEach(t, ns, uids, "has a correct status", func(ready, reason string) bool {
 			return ready == "True" || reason == "WaitingForDeletion" || reason == "Progressing"
 		})
 		right := time.Since(created)
-		framework.WantSoon(t, "to tell the truth about all objects", right, soon)
-		// What is of the old objects goes by garbage collection, which needs up to 30 s to
-		// learn of a new CRD.
+		framework.WantSoon(t, "correct statuses of all objects", right, soon)
+		// The garbage collector deletes the Deployments of the old objects. It needs up to 30
+		// s to discover a new CRD.
 		waitReadyAll(t, ns, uids)
 		wantNothingWrong(t, ns, began)
 		lines, took := errorLines(r.Log.String()[before:]), time.Since(began)
@@ -163,19 +162,19 @@ func TestFaultAPIRecreated(t *testing.T) {
 			t.Errorf("%d error lines in %v, want at most %d", lines, took, most)
 		}
 		what := map[bool]string{false: "slowly", true: "at once"}[quick]
-		figures = append(figures, fmt.Sprintf("%s: runs after %s, 100 statuses true %s after the last was made, %d error lines", what, framework.Seconds(running), framework.Seconds(right), lines))
+		figures = append(figures, fmt.Sprintf("%s: Running after %s, 100 statuses correct %s after the last object was created, %d error lines", what, framework.Seconds(running), framework.Seconds(right), lines))
 	}
 	r.Stop()
-	framework.ReportFault(t, framework.FaultRow{ID: "O2", Fault: "a CRD is deleted and re-created, with 100 objects", Ours: strings.Join(figures, "; "), Peer: "not run; see O1"})
+	framework.ReportFault(t, framework.FaultRow{ID: "O2", Fault: "a CRD is deleted and recreated, with 100 objects", Ours: strings.Join(figures, "; "), Peer: "not run; see O1"})
 }
 
-// createMany makes the Foos of a fault, and returns their UIDs by name.
+// createMany creates the Foos of a fault, and returns their UIDs by name.
 func createMany(t *testing.T, ns string) map[string]types.UID {
 	t.Helper()
 	uids := map[string]types.UID{}
 	for i := range framework.Count(100, 20) {
 		name := fmt.Sprintf("foo-%d", i)
-		clustertest.WaitUntil(t, "a Foo can be made", func(ctx context.Context) error { // a new CRD accepts none at first
+		clustertest.WaitUntil(t, "a Foo can be created", func(ctx context.Context) error { // a new CRD accepts none at first
 			foo, err := framework.Foos.TryDeclare(ctx, ns, name, samplev1alpha1.FooSpec{DeploymentName: name, Replicas: ptr.To[int32](0)})
 			if err == nil {
 				uids[name] = foo.UID
@@ -191,8 +190,8 @@ func waitReadyAll(t *testing.T, ns string, uids map[string]types.UID) {
 	waitEach(t, ns, uids, "is ready", func(ready, _ string) bool { return ready == "True" })
 }
 
-// waitEach waits until the condition Ready of each Foo, for its present generation, is as
-// it should be.
+// waitEach waits until the Ready condition of each Foo, for its current generation, is as
+// wanted.
 func waitEach(t *testing.T, ns string, uids map[string]types.UID, what string, is func(ready, reason string) bool) {
 	t.Helper()
 	clustertest.WaitUntil(t, "each Foo "+what, func(ctx context.Context) error {
@@ -201,7 +200,7 @@ func waitEach(t *testing.T, ns string, uids map[string]types.UID, what string, i
 			return err
 		}
 		if len(list.Items) != len(uids) {
-			return fmt.Errorf("there are %d Foos, want %d", len(list.Items), len(uids))
+			return fmt.Errorf("got %d Foos, want %d", len(list.Items), len(uids))
 		}
 		for _, foo := range list.Items {
 			if foo.UID != uids[foo.Name] {
@@ -218,8 +217,8 @@ func waitEach(t *testing.T, ns string, uids map[string]types.UID, what string, i
 	})
 }
 
-// wantNothingWrong checks that the controller made each Deployment at most once since a
-// moment, and changed or deleted none.
+// wantNothingWrong checks that the controller has created each Deployment at most once since
+// the given time, and has changed or deleted none.
 func wantNothingWrong(t *testing.T, ns string, since time.Time) {
 	t.Helper()
 	events, err := framework.Cluster().AuditEvents(cluster.ByUserAgent(framework.Foos.Controller), cluster.InNamespace(ns), func(event auditv1.Event) bool {

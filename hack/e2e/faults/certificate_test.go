@@ -23,11 +23,11 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
 
-// certificateReadAgain is how often client-go reads the files of client certificates and of
-// API server CAs, plus a margin.
+// certificateReadAgain is how often client-go rereads the files of client certificates and API
+// server CAs, plus a margin.
 const certificateReadAgain = 5*time.Minute + 5*time.Second
 
-// clientAuthority returns an authority whose client certificates the API server accepts.
+// clientAuthority returns a CA whose client certificates the API server accepts.
 func clientAuthority(t *testing.T) *framework.Authority {
 	t.Helper()
 	a := framework.NewAuthority(t, "another-client-ca")
@@ -41,7 +41,7 @@ func clientAuthority(t *testing.T) *framework.Authority {
 	mine := a.Sign(t, "somebody", time.Now().Add(time.Hour))
 	config := rest.AnonymousClientConfig(framework.Cluster().Config())
 	config.CertData, config.KeyData = mine.Certificate, mine.Key
-	clustertest.WaitUntil(t, "the API server accepts certificates of the authority", func(ctx context.Context) error {
+	clustertest.WaitUntil(t, "the API server accepts certificates of the CA", func(ctx context.Context) error {
 		code, err := ask(ctx, config)
 		if err == nil && code != http.StatusOK {
 			err = fmt.Errorf("status %d", code)
@@ -51,8 +51,8 @@ func clientAuthority(t *testing.T) *framework.Authority {
 	return a
 }
 
-// TestFaultClientCertificateRotated replaces the certificate by which the daemon is
-// known to the API server, first while the old one is good, then when that has expired.
+// TestFaultClientCertificateRotated replaces the daemon's client certificate, first while the
+// old one is valid, then after it has expired.
 func TestFaultClientCertificateRotated(t *testing.T) {
 	framework.Long(t)
 	t.Parallel()
@@ -75,7 +75,7 @@ func TestFaultClientCertificateRotated(t *testing.T) {
 	if ids := l.Credentials(t); len(ids) != 1 || !strings.HasPrefix(ids[0], "X509SHA256=") {
 		t.Fatalf("credentials %q, want one certificate", ids)
 	}
-	expiry := time.Now().Add(certificateReadAgain + 25*time.Second) // still good when it is found
+	expiry := time.Now().Add(certificateReadAgain + 25*time.Second) // still valid when the daemon reads it
 	rotated := write(a.Sign(t, l.User(), expiry))
 	clustertest.WaitWithin(t, certificateReadAgain+time.Minute, "the new certificate is used", func(context.Context) error {
 		if ids := l.Credentials(t); len(ids) != 2 {
@@ -84,14 +84,14 @@ func TestFaultClientCertificateRotated(t *testing.T) {
 		return nil
 	})
 	took := time.Since(rotated)
-	framework.WantSoon(t, "to use the new certificate", took, certificateReadAgain)
+	framework.WantSoon(t, "using the new certificate", took, certificateReadAgain)
 	framework.Icecreams.Create(t, l.Namespace, "rotated", 1)
 	framework.Icecreams.WaitReady(t, l.Namespace, "rotated", 1)
 	if n := l.Unauthenticated(t); n > 0 {
-		t.Errorf("%d requests were refused while there was a good certificate, want none", n)
+		t.Errorf("%d requests were rejected while there was a valid certificate, want none", n)
 	}
 
-	clustertest.WaitUntil(t, "the lead is lost, because the certificate has expired", func(context.Context) error {
+	clustertest.WaitUntil(t, "the leader loses its Lease because the certificate has expired", func(context.Context) error {
 		if !strings.Contains(l.Log.String(), `"Lost the lease,`) {
 			return fmt.Errorf("not yet, it expires at %v", expiry)
 		}
@@ -100,20 +100,19 @@ func TestFaultClientCertificateRotated(t *testing.T) {
 	framework.Icecreams.Create(t, l.Namespace, "meanwhile", 1)
 	given := write(a.Sign(t, l.User(), time.Now().Add(time.Hour)))
 	leads := max(0, l.WaitRenewalWithin(certificateReadAgain+time.Minute, given).Sub(given))
-	framework.WantSoon(t, "to lead again with a new certificate", leads, certificateReadAgain)
+	framework.WantSoon(t, "leading again with a new certificate", leads, certificateReadAgain)
 	framework.Icecreams.WaitReady(t, l.Namespace, "meanwhile", 1)
 	wantCreatedOnce(t, l)
 	l.Stop()
 	framework.ReportFault(t, framework.FaultRow{
-		ID: "D8", Fault: "the client certificate is replaced, in time and late",
-		Ours: fmt.Sprintf("in time: used after %s, 0 requests refused; late: leads %s after it has a new one", framework.Seconds(took), framework.Seconds(leads)),
+		ID: "D8", Fault: "the client certificate is replaced, in time and too late",
+		Ours: fmt.Sprintf("in time: used after %s, 0 requests rejected; too late: leads %s after the new one", framework.Seconds(took), framework.Seconds(leads)),
 		Peer: "none: client-go reads the files",
 	})
 }
 
-// TestFaultServerCARotated has the certificate of the API server signed by another
-// authority: first by one that the daemon's file named beside the old one in time, then, in
-// long mode, by one that the file is late to name.
+// TestFaultServerCARotated switches the API server to a certificate of another CA. First the
+// daemon's CA file has both CAs in time. Then, in long mode, it gets the new CA too late.
 func TestFaultServerCARotated(t *testing.T) {
 	t.Parallel()
 	l := framework.NewIsolated(t)
@@ -124,7 +123,7 @@ func TestFaultServerCARotated(t *testing.T) {
 	server := clustertest.StartProxyAs(t, framework.Cluster(), served.Load)
 	serve := func(a *framework.Authority) time.Time {
 		served.Store(a.Sign(t, "api", year).Load(t))
-		server.CloseClientConnections() // as a restart does
+		server.CloseClientConnections() // as in a restart
 		return time.Now()
 	}
 	var bundle string
@@ -141,13 +140,13 @@ func TestFaultServerCARotated(t *testing.T) {
 	switched := serve(second)
 	inTime := max(0, l.WaitRenewal(switched).Sub(switched))
 	if n := lost(); n > 0 {
-		t.Errorf("the lead was lost %d times although the file named the authority in time", n)
+		t.Errorf("the leader lost its Lease %d times although the file had the CA in time", n)
 	}
 	ours := fmt.Sprintf("in time: next renewal after %s", framework.Seconds(inTime))
 
 	if !testing.Short() {
 		serve(third)
-		clustertest.WaitUntil(t, "the lead is lost, because the API server is not trusted", func(context.Context) error {
+		clustertest.WaitUntil(t, "the leader loses its Lease because it does not trust the API server", func(context.Context) error {
 			if lost() == 0 {
 				return fmt.Errorf("not yet")
 			}
@@ -157,12 +156,12 @@ func TestFaultServerCARotated(t *testing.T) {
 		framework.ReplaceFile(t, bundle, third.Pem())
 		given := time.Now()
 		late := max(0, l.WaitRenewalWithin(certificateReadAgain+time.Minute, given).Sub(given))
-		framework.WantSoon(t, "to lead again with the authority", late, certificateReadAgain)
-		ours += fmt.Sprintf("; late: leads %s after it is named", framework.Seconds(late))
+		framework.WantSoon(t, "leading again with the new CA", late, certificateReadAgain)
+		ours += fmt.Sprintf("; too late: leads %s after the file has it", framework.Seconds(late))
 	}
 	l.Stop()
 	framework.ReportFault(t, framework.FaultRow{
-		ID: "D8b", Fault: "the API server's certificate is signed by another authority; the file names it in time, and late",
+		ID: "D8b", Fault: "the API server's certificate is from a new CA, which the CA file gets in time and too late",
 		Ours: ours,
 		Peer: "none: client-go reads the file",
 	})

@@ -20,16 +20,17 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
 
-// varying is what tells one line from the next of the same cause.
+// varying matches what differs between lines with the same cause.
 var varying = regexp.MustCompile(`[0-9a-fA-F]*[0-9][0-9a-fA-F.]*|repeated=\S+|(retries|milliseconds|after)=\S+`)
 
-// TestErrorsDoNotFloodLog takes the API server away from a leader while its port is
-// probed, and while people whom nobody can identify ask for metrics.
+// TestErrorsDoNotFloodLog makes the API server unavailable to a leader while clients probe its
+// port, and request metrics without valid credentials.
 func TestErrorsDoNotFloodLog(t *testing.T) {
-	const floodLasts = 35 * time.Second // how long everything goes wrong at once
+	const floodLasts = 35 * time.Second // how long everything fails at once
 	framework.FreeLease(t)
 	link := clustertest.StartLink(t, framework.Cluster())
-	// In a namespace without objects: those of other tests would be causes of their own.
+	// In a namespace without objects, because objects of other tests would be additional
+	// causes.
 	r := framework.StartReplicaWith(t, link.Kubeconfig(t, framework.Cluster(), framework.DaemonName, framework.DaemonName),
 		"--namespace="+framework.NewNamespace(t)).Ready()
 	r.WaitLog("Starting workers")
@@ -41,7 +42,7 @@ func TestErrorsDoNotFloodLog(t *testing.T) {
 	var happened atomic.Int64
 	var all sync.WaitGroup
 	for period, happen := range map[time.Duration]func(i int){
-		10 * time.Millisecond: func(int) { // a probe that speaks no TLS
+		10 * time.Millisecond: func(int) { // a probe without TLS
 			if connection, err := net.Dial("tcp", strings.TrimPrefix(r.URL, "https://")); err == nil {
 				fmt.Fprint(connection, "GET / HTTP/1.0\r\n\r\n")
 				connection.Close()
@@ -79,19 +80,20 @@ func TestErrorsDoNotFloodLog(t *testing.T) {
 			t.Errorf("%d lines in %v, want at most %d, of: %s", count, floodLasts, most, cause)
 		}
 	}
-	t.Logf("%d faults, %d lines in %v, of them %d errors of %d causes", happened.Load(), len(lines), floodLasts, errors, len(causes))
+	t.Logf("%d faults, %d lines in %v, %d of them errors, with %d causes", happened.Load(), len(lines), floodLasts, errors, len(causes))
 	if errors == 0 {
-		t.Error("nothing went wrong")
+		t.Error("nothing failed")
 	}
-	// Not in so much time: how often the lead is lost and taken again is up to the machine.
+	// Not per unit of time: how often the Lease is lost and taken again depends on the
+	// machine.
 	if most := int(happened.Load() / 10); len(lines) > most {
-		t.Errorf("%d lines of %d faults, want at most %d", len(lines), happened.Load(), most)
+		t.Errorf("%d lines for %d faults, want at most %d", len(lines), happened.Load(), most)
 	}
 	r.Ready().Stop()
 }
 
-// TestOutageAtStartDoesNotFloodLog starts a replica where no API server listens, which each of
-// its informers finds out once a second.
+// TestOutageAtStartDoesNotFloodLog starts a replica without an API server. Each of its
+// informers fails once a second.
 func TestOutageAtStartDoesNotFloodLog(t *testing.T) {
 	kubeconfig := clustertest.Kubeconfig(t, framework.Cluster(), framework.DaemonName, framework.DaemonName, func(c *clientcmdapi.Cluster) {
 		c.Server = fmt.Sprintf("https://127.0.0.1:%d", framework.FreePort(t))

@@ -12,11 +12,12 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
 
-// healedWithin is within what a controller is right again after it was granted what it lacks.
+// healedWithin is how soon a controller must have recovered after it got the missing
+// permission.
 const healedWithin = 30 * time.Second
 
-// TestFaultPermissionMissing takes the right to read a kind from the daemon, before it
-// starts and while it runs, then the right to write its status.
+// TestFaultPermissionMissing revokes the daemon's permission to read a kind, before it starts
+// and while it runs, and then the permission to write the kind's status.
 func TestFaultPermissionMissing(t *testing.T) {
 	framework.FreeLease(t)
 	ns := framework.NewNamespace(t)
@@ -33,12 +34,12 @@ func TestFaultPermissionMissing(t *testing.T) {
 	framework.Icecreams.Create(t, ns, "b", 1)
 	granted := grant()
 	atStart := r.WaitState(framework.Icecreams.Controller, "Running").Sub(granted)
-	framework.WantSoon(t, "to heal after the grant", atStart, healedWithin)
+	framework.WantSoon(t, "recovery after the grant", atStart, healedWithin)
 	framework.Icecreams.WaitReady(t, ns, "b", 1)
 	r.WaitState(framework.Aggregator, "Running")
 	r.Ready()
 
-	// A watch that is open goes on until something ends it.
+	// An open watch continues until something ends it.
 	grant = framework.RevokeFromDaemon(t, framework.Icecreams.May("list", ""), framework.Icecreams.May("watch", ""))
 	link.Cut()
 	r.WaitState(framework.Icecreams.Controller, "Degraded", "not permitted to watch "+framework.Icecreams.CRD())
@@ -47,7 +48,7 @@ func TestFaultPermissionMissing(t *testing.T) {
 	framework.Icecreams.Create(t, ns, "d", 1)
 	granted = grant()
 	live := r.WaitState(framework.Icecreams.Controller, "Running").Sub(granted)
-	framework.WantSoon(t, "to heal after the grant", live, healedWithin)
+	framework.WantSoon(t, "recovery after the grant", live, healedWithin)
 	framework.Icecreams.WaitReady(t, ns, "d", 1)
 
 	grant = framework.RevokeFromDaemon(t, framework.Icecreams.May("patch", "/status"))
@@ -59,12 +60,12 @@ func TestFaultPermissionMissing(t *testing.T) {
 	granted = grant()
 	framework.Icecreams.WaitReady(t, ns, "e", 1)
 	status := time.Since(granted)
-	framework.WantSoon(t, "to write the status after the grant", status, healedWithin)
+	framework.WantSoon(t, "writing the status after the grant", status, healedWithin)
 	r.WaitState(framework.Icecreams.Controller, "Running")
 	r.Stop()
 	framework.ReportFault(t, framework.FaultRow{
 		ID: "D4", Fault: "a permission is missing for one controller",
-		Ours: fmt.Sprintf("others ready after %s; Degraded, with verb and resource; healed %s after the grant at start, %s live, %s for writes",
+		Ours: fmt.Sprintf("other objects Ready after %s; Degraded, with verb and resource; recovered %s after the grant at startup, %s while running, %s for writes",
 			framework.Seconds(others), framework.Seconds(atStart), framework.Seconds(live), framework.Seconds(status)),
 		Peer: "not run: sample-controller has one controller",
 	})

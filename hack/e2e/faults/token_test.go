@@ -23,11 +23,11 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
 
-// tokenReadAgain is how often client-go reads the file of a token, and a little.
+// tokenReadAgain is how often client-go rereads a token file, plus a margin.
 const tokenReadAgain = 65 * time.Second
 
-// ask sends a request to the API server with the credentials of config, on a connection of
-// its own, and returns the status code.
+// ask sends a request to the API server with the credentials of config, on a new connection,
+// and returns the status code.
 func ask(ctx context.Context, config *rest.Config) (code int, err error) {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -45,13 +45,11 @@ func ask(ctx context.Context, config *rest.Config) (code int, err error) {
 	return response.StatusCode, response.Body.Close()
 }
 
-// waitRefused waits until the API server accepts a token no more, which it may have in a
-// cache.
+// waitRefused waits until the API server, which may have cached a token, no longer accepts it.
 func waitRefused(t *testing.T, token string) {
 	t.Helper()
-	config := rest.AnonymousClientConfig(framework.Cluster().Config())
-	config.BearerToken = token
-	clustertest.WaitUntil(t, "the token is refused", func(ctx context.Context) error {
+	config := framework.TokenConfig(token)
+	clustertest.WaitUntil(t, "the token is rejected", func(ctx context.Context) error {
 		code, err := ask(ctx, config)
 		if err == nil && code != http.StatusUnauthorized {
 			err = fmt.Errorf("status %d", code)
@@ -60,9 +58,8 @@ func waitRefused(t *testing.T, token string) {
 	})
 }
 
-// inPod is a script that runs a program as the kubelet starts it in a Pod, with the
-// directory of a ServiceAccount's files where client-go looks for it. All else is as
-// outside.
+// inPod is a script that runs a program as in a Pod, with a ServiceAccount's files in the
+// directory where client-go expects them. Everything else is unchanged.
 const inPod = `set -e
 run="$(readlink -f /var/run)"
 mount -t tmpfs tmpfs "${run}"
@@ -72,8 +69,8 @@ export KUBERNETES_SERVICE_HOST="$2" KUBERNETES_SERVICE_PORT="$3"
 shift 3
 exec "$@"`
 
-// startInPod starts the process with a directory of a ServiceAccount's files, and returns
-// when it leads.
+// startInPod starts the process with a directory of a ServiceAccount's files, and returns when
+// it leads.
 func startInPod(t *testing.T, l *framework.Isolated, dir string, flags ...string) *framework.Isolated {
 	t.Helper()
 	host, port, _ := strings.Cut(strings.TrimPrefix(framework.Cluster().Config().Host, "https://"), ":")
@@ -90,7 +87,7 @@ func startInPod(t *testing.T, l *framework.Isolated, dir string, flags ...string
 	return l
 }
 
-// TestFaultTokenRotated replaces the token of a Pod while the old one is good.
+// TestFaultTokenRotated replaces a Pod's token while the old one is valid.
 func TestFaultTokenRotated(t *testing.T) {
 	t.Parallel()
 	l := framework.NewIsolated(t)
@@ -113,26 +110,26 @@ func TestFaultTokenRotated(t *testing.T) {
 		return nil
 	})
 	took := time.Since(rotated)
-	framework.WantSoon(t, "to use the new token", took, tokenReadAgain)
+	framework.WantSoon(t, "using the new token", took, tokenReadAgain)
 	l.WaitRenewal(time.Now())
 	if n := l.Unauthenticated(t); n > 0 {
-		t.Errorf("%d requests were refused, want none", n)
+		t.Errorf("%d requests were rejected, want none", n)
 	}
 	l.Stop()
 	framework.ReportFault(t, framework.FaultRow{
 		ID: "D7", Fault: "a Pod's token is rotated in time",
-		Ours: fmt.Sprintf("the new one is used after %s; 0 requests refused", framework.Seconds(took)),
-		Peer: "none: client-go reads the file again each minute, for all alike",
+		Ours: fmt.Sprintf("the new one is used after %s; 0 requests rejected", framework.Seconds(took)),
+		Peer: "none: client-go rereads the file every minute, in every program",
 	})
 }
 
-// TestFaultTokenLost has the leader's token expire or be revoked, so that nobody
-// leads, and then gives it a new one.
+// TestFaultTokenLost makes the leader's token expire or be revoked, so that no replica leads,
+// and then provides a new one.
 func TestFaultTokenLost(t *testing.T) {
 	t.Parallel()
 	l := framework.NewIsolated(t)
-	framework.Binary() // is built before the token begins to age
-	// The API server lets a token live for a minute longer than it says.
+	framework.Binary() // builds the daemon before the token starts to age
+	// The API server accepts a token for a minute longer than its expiry.
 	token := shortLived(t, l, time.Now().Add(-30*time.Second))
 	kubeconfig, file := l.TokenKubeconfig(t, token)
 	l.Start(t, kubeconfig, "--controllers=foo")
@@ -142,7 +139,7 @@ func TestFaultTokenLost(t *testing.T) {
 	var figures []string
 	for i, loss := range []struct {
 		what   string
-		revoke func() (next func() string) // returns when the token is as good as lost
+		revoke func() (next func() string) // returns when the token is about to become invalid
 	}{
 		{"expired", func() func() string { return func() string { return podToken(t, l) } }},
 		{"its Pod deleted", func() func() string {
@@ -151,7 +148,7 @@ func TestFaultTokenLost(t *testing.T) {
 			}
 			return func() string { return l.Token(t, nil) }
 		}},
-		{"its ServiceAccount deleted and created again", func() func() string {
+		{"its ServiceAccount deleted and recreated", func() func() string {
 			if err := framework.Kube().CoreV1().ServiceAccounts(l.Namespace).Delete(t.Context(), framework.IsolatedAccount, metav1.DeleteOptions{}); err != nil {
 				t.Fatal(err)
 			}
@@ -161,13 +158,13 @@ func TestFaultTokenLost(t *testing.T) {
 	} {
 		next := loss.revoke()
 		waitRefused(t, token)
-		clustertest.WaitUntil(t, "the lead is lost", func(context.Context) error {
+		clustertest.WaitUntil(t, "the leader loses its Lease", func(context.Context) error {
 			if n := strings.Count(l.Log.String(), `"Lost the lease,`); n < i+1 {
 				return fmt.Errorf("%d times so far", n)
 			}
 			return nil
 		})
-		// What is wanted meanwhile is done later, and once.
+		// Changes made in the meantime are carried out later, and once.
 		name := fmt.Sprintf("meanwhile-%d", i)
 		framework.Foos.Create(t, l.Namespace, name, 1)
 		l.WantLive(t.Context())
@@ -177,20 +174,19 @@ func TestFaultTokenLost(t *testing.T) {
 		leads := max(0, l.WaitRenewal(given).Sub(given))
 		framework.Foos.WaitReady(t, l.Namespace, name, 1)
 		ready := time.Since(given)
-		framework.WantSoon(t, "to lead again with a new token", leads, soon)
-		figures = append(figures, fmt.Sprintf("%s: leads %s after it has a new one, object ready after %s", loss.what, framework.Seconds(leads), framework.Seconds(ready)))
+		framework.WantSoon(t, "leading again with a new token", leads, soon)
+		figures = append(figures, fmt.Sprintf("%s: leads %s after the new one, object Ready after %s", loss.what, framework.Seconds(leads), framework.Seconds(ready)))
 	}
 	wantCreatedOnce(t, l)
 	l.Stop()
 	framework.ReportFault(t, framework.FaultRow{
-		ID: "D7b", Fault: "the leader's token expires or is revoked, and comes late",
+		ID: "D7b", Fault: "the leader's token expires or is revoked, and the new one comes late",
 		Ours: strings.Join(figures, "; "),
-		Peer: "none: client-go alone reads the file again after 50 s at most, refused or not",
+		Peer: "none: client-go alone rereads the file within 50 s, whether or not the token is rejected",
 	})
 }
 
-// shortLived returns a token of the replica's ServiceAccount that says to expire at a
-// moment.
+// shortLived returns a token of the replica's ServiceAccount that expires at the given time.
 func shortLived(t *testing.T, l *framework.Isolated, expiry time.Time) string {
 	t.Helper()
 	parts := strings.Split(l.Token(t, nil), ".")
@@ -200,7 +196,7 @@ func shortLived(t *testing.T, l *framework.Isolated, expiry time.Time) string {
 	return framework.SignToken(t, parts[0]+"."+framework.EncodePart(t, claims))
 }
 
-// podToken returns a token that is good as long as there is a Pod.
+// podToken returns a token that is valid as long as its Pod exists.
 func podToken(t *testing.T, l *framework.Isolated) string {
 	t.Helper()
 	pod, err := framework.Kube().CoreV1().Pods(l.Namespace).Create(t.Context(), &corev1.Pod{
@@ -213,7 +209,7 @@ func podToken(t *testing.T, l *framework.Isolated) string {
 	return l.Token(t, &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID})
 }
 
-// wantCreatedOnce wants each Deployment of the replica to have been created once.
+// wantCreatedOnce checks that each Deployment of the replica was created once.
 func wantCreatedOnce(t *testing.T, l *framework.Isolated) {
 	t.Helper()
 	created := map[string]int{}

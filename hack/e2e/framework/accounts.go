@@ -11,9 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 )
 
-// CreateAccount makes a ServiceAccount, and binds it to ClusterRoles until the end of the
+// CreateAccount creates a ServiceAccount and binds it to ClusterRoles until the end of the
 // test.
 func CreateAccount(t *testing.T, ns, name string, clusterRoles ...string) {
 	t.Helper()
@@ -63,7 +64,32 @@ func NewToken(t *testing.T, ns, name string, bound *authenticationv1.BoundObject
 	return request.Status.Token
 }
 
-// DebuggerToken returns a token with the right to get and put all that the daemon serves.
+// TokenConfig returns the configuration of a client with a token and no other credentials.
+func TokenConfig(token string) *rest.Config {
+	config := rest.AnonymousClientConfig(Cluster().Config())
+	config.BearerToken = token
+	return config
+}
+
+// Grant grants a rule in a namespace, which ends with the test.
+func Grant(t *testing.T, ns string, subject rbacv1.Subject, rule rbacv1.PolicyRule) {
+	t.Helper()
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{GenerateName: "grant-"}, Rules: []rbacv1.PolicyRule{rule}}
+	role, err := Kube().RbacV1().Roles(ns).Create(t.Context(), role, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+		Subjects:   []rbacv1.Subject{subject},
+	}
+	if _, err := Kube().RbacV1().RoleBindings(ns).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// DebuggerToken returns a token that may get and put everything that the daemon serves.
 func DebuggerToken(t *testing.T, ns string) string {
 	t.Helper()
 	role := &rbacv1.ClusterRole{

@@ -14,15 +14,15 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 )
 
-// ScalesDeployment matches the request by which the daemon scales a Deployment.
+// ScalesDeployment matches the daemon's requests that scale a Deployment.
 func ScalesDeployment(ns, name string) func(r *http.Request, body []byte) bool {
 	return func(r *http.Request, _ []byte) bool {
 		return r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/namespaces/"+ns+"/deployments/"+name)
 	}
 }
 
-// Writes counts what the controller of the kind wrote in a namespace, by call, of all
-// that matches the conditions. What the aggregator wrote is not among it.
+// Writes counts the writes of the kind's controller in a namespace that match the conditions,
+// by call. It does not include the aggregator's writes.
 func (k Kind) Writes(t *testing.T, ns string, conditions ...func(auditv1.Event) bool) map[string]int {
 	t.Helper()
 	events, err := Cluster().AuditEvents(append(conditions, cluster.ByUserAgent(k.Controller), cluster.InNamespace(ns))...)
@@ -31,15 +31,15 @@ func (k Kind) Writes(t *testing.T, ns string, conditions ...func(auditv1.Event) 
 	}
 	calls := map[string]int{}
 	for _, event := range events {
-		if event.Verb != "list" { // it lists an object to look at it once more
+		if event.Verb != "list" { // the controller lists an object to read it again
 			calls[cluster.Call(event)]++
 		}
 	}
 	return calls
 }
 
-// Requests counts what the daemon has asked for in a namespace, by call, and by code
-// where it was refused. It watches all namespaces at once, so these are its writes.
+// Requests counts the daemon's requests in a namespace by call, and rejected ones also by
+// code. The daemon watches all namespaces at once, so these are its writes.
 func Requests(t *testing.T, ns string) map[string]int {
 	t.Helper()
 	counts := map[string]int{}
@@ -53,7 +53,7 @@ func Requests(t *testing.T, ns string) map[string]int {
 	return counts
 }
 
-// DaemonEvents returns the requests of the daemon in a namespace.
+// DaemonEvents returns the daemon's requests in a namespace.
 func DaemonEvents(t *testing.T, ns string) []auditv1.Event {
 	t.Helper()
 	events, err := Cluster().AuditEvents(cluster.InNamespace(ns), func(event auditv1.Event) bool {

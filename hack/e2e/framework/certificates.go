@@ -21,16 +21,16 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// Authority signs certificates.
+// Authority is a CA that signs certificates.
 type Authority struct {
 	certificate *x509.Certificate
 	key         crypto.Signer
 }
 
-// Pair is a certificate with its key, both as in files.
+// Pair is a certificate with its key, both PEM-encoded.
 type Pair struct{ Certificate, Key []byte }
 
-// NewAuthority returns an authority with a key of its own.
+// NewAuthority returns a CA with a new key.
 func NewAuthority(t *testing.T, name string) *Authority {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -44,10 +44,11 @@ func NewAuthority(t *testing.T, name string) *Authority {
 	return &Authority{certificate, key}
 }
 
-// Pem returns the authority's certificate as in a file.
+// Pem returns the CA's certificate, PEM-encoded.
 func (a *Authority) Pem() []byte { return encodeCertificate(a.certificate.Raw) }
 
-// Sign returns a certificate of a user, or of a server at 127.0.0.1, that ends at a moment.
+// Sign returns a certificate for a user, or for a server at 127.0.0.1, that expires at the
+// given time.
 func (a *Authority) Sign(t *testing.T, name string, end time.Time) Pair {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -77,7 +78,7 @@ func (a *Authority) Sign(t *testing.T, name string, end time.Time) Pair {
 	return Pair{encodeCertificate(raw), encoded}
 }
 
-// Load returns the certificate as a server or a client uses it.
+// Load returns the certificate in the form that servers and clients use.
 func (p Pair) Load(t *testing.T) *tls.Certificate {
 	t.Helper()
 	certificate, err := tls.X509KeyPair(p.Certificate, p.Key)

@@ -25,36 +25,35 @@ import (
 
 var shared = clustertest.NewShared(cluster.Options{Nodes: 3, AuditLog: true, Progress: os.Stderr})
 
-// Main runs the tests of a package in a cluster of their own and exits. It fails if the
-// daemon was denied something that no test expected.
+// Main runs the tests of a package in their own cluster and exits. It fails if the daemon was
+// denied a request that no test expected to be denied.
 func Main(m *testing.M) {
-	// Tests wait more than they work. The command line may say otherwise: it is parsed
-	// after this.
+	// Tests mostly wait. The command line can override this, because it is parsed later.
 	if err := flag.Set("test.parallel", "6"); err != nil {
 		panic(err)
 	}
 	shared.Main(m, checkPrivileges, func() error { return printFaults(os.Stdout) })
 }
 
-// Cluster returns the cluster of the package.
+// Cluster returns the package's cluster.
 func Cluster() *cluster.Cluster { return shared.Cluster() }
 
-// Kube returns a client of a cluster admin.
+// Kube returns a cluster admin's client.
 func Kube() kubernetes.Interface { return shared.Kube() }
 
-// Sample returns a client of a cluster admin for Foos and Icecreams.
+// Sample returns a cluster admin's client for Foos and Icecreams.
 func Sample() sampleclientset.Interface { return shared.Sample() }
 
-// Dynamic returns a client of a cluster admin for objects of any kind.
+// Dynamic returns a cluster admin's client for objects of any kind.
 func Dynamic() dynamic.Interface { return shared.Dynamic() }
 
-// NewNamespace makes a namespace that only this test uses, and returns its name.
+// NewNamespace creates a namespace for this test and returns its name.
 func NewNamespace(t *testing.T) string {
 	t.Helper()
 	return clustertest.NewNamespace(t, Kube())
 }
 
-// Kubectl runs kubectl as a cluster admin and returns what it prints.
+// Kubectl runs kubectl as a cluster admin and returns its output.
 func Kubectl(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := Cluster().Kubectl(t.Context(), args...)
@@ -70,7 +69,7 @@ func Long(t *testing.T) {
 	clustertest.Long(t)
 }
 
-// Count returns how much of something a test does: full, or short in short mode.
+// Count returns how many repetitions a test makes: full, or short in short mode.
 func Count(full, short int) int {
 	if testing.Short() {
 		return short
@@ -79,7 +78,7 @@ func Count(full, short int) int {
 }
 
 // Binary returns the path of the daemon, and Plugin that of the kubectl plugin. All packages
-// share the files. The process ends if a build fails.
+// share the files. The process exits if a build fails.
 var (
 	Binary = sync.OnceValue(func() string { return mustBuild(DaemonName) })
 	Plugin = sync.OnceValue(func() string { return mustBuild(PluginName) })
@@ -94,8 +93,8 @@ func mustBuild(command string) (path string) {
 	return path
 }
 
-// buildShared builds a command into _output/e2e. One package builds while the others
-// wait; then go finds it up to date, which takes them less than a second.
+// buildShared builds a command into _output/e2e. One package builds it while the others wait.
+// They then find it up to date in less than a second.
 func buildShared(command string) (path string, err error) {
 	root, err := cluster.RepositoryRoot()
 	if err != nil {
@@ -109,7 +108,7 @@ func buildShared(command string) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	defer lock.Close() // which unlocks
+	defer lock.Close() // also unlocks
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return "", fmt.Errorf("locking %s: %w", lock.Name(), err)
 	}
@@ -118,7 +117,7 @@ func buildShared(command string) (path string, err error) {
 }
 
 // Build builds the daemon with these variables of hack/build.sh. With RACE=1 in the
-// environment it has the race detector: a process in which a race was seen exits with 66.
+// environment it uses the race detector, and a process with a data race exits with 66.
 func Build(ctx context.Context, path string, variables ...string) error {
 	return build(ctx, DaemonName, path, variables...)
 }

@@ -29,8 +29,7 @@ func (k Kind) waitObject(t *testing.T, ns, name, what string, is func(object *sa
 	})
 }
 
-// WaitReady waits until an object is ready in its present generation, with so many
-// replicas.
+// WaitReady waits until an object is Ready in its current generation, with this many replicas.
 func (k Kind) WaitReady(t *testing.T, ns, name string, replicas int) {
 	t.Helper()
 	k.waitObject(t, ns, name, fmt.Sprintf("is ready with %d replicas", replicas), func(object *samplev1alpha1.Foo) bool {
@@ -40,7 +39,7 @@ func (k Kind) WaitReady(t *testing.T, ns, name string, replicas int) {
 	})
 }
 
-// WaitStalled waits until an object is Stalled in its present generation.
+// WaitStalled waits until an object is Stalled in its current generation.
 func (k Kind) WaitStalled(t *testing.T, ns, name string) {
 	t.Helper()
 	k.waitObject(t, ns, name, "is stalled", func(object *samplev1alpha1.Foo) bool {
@@ -48,9 +47,8 @@ func (k Kind) WaitStalled(t *testing.T, ns, name string) {
 	})
 }
 
-// WaitMessage waits until a condition of an object is True, for its present
-// generation, with a reason and a message that begins as given, and no other of
-// ours is True.
+// WaitMessage waits until a condition of an object is True for the current generation, with
+// this reason and a message that starts with message. None of our other conditions may be True.
 func (k Kind) WaitMessage(t *testing.T, ns, name, conditionType, reason, message string) {
 	t.Helper()
 	k.waitObject(t, ns, name, fmt.Sprintf("is %s for %s", conditionType, reason), func(object *samplev1alpha1.Foo) bool {
@@ -59,8 +57,8 @@ func (k Kind) WaitMessage(t *testing.T, ns, name, conditionType, reason, message
 	})
 }
 
-// WaitSays waits until a condition of an object is True for a reason, and its message
-// and that of Ready have the given words.
+// WaitSays waits until a condition of an object is True for a reason, and both its message and
+// that of Ready contain these words.
 func (k Kind) WaitSays(t *testing.T, ns, name, conditionType, reason, words string) {
 	t.Helper()
 	k.waitObject(t, ns, name, fmt.Sprintf("is %s for %s", conditionType, reason), func(object *samplev1alpha1.Foo) bool {
@@ -75,7 +73,7 @@ func (k Kind) WaitObserved(t *testing.T, ns, name string, generation int64) {
 	k.waitObject(t, ns, name, "has a status", func(object *samplev1alpha1.Foo) bool { return object.Status.ObservedGeneration == generation })
 }
 
-// conditionOf returns the condition if it is True, and no other of ours is.
+// conditionOf returns the condition if it is the only one of ours that is True.
 func conditionOf(object *samplev1alpha1.Foo, conditionType string) metav1.Condition {
 	for _, other := range []string{"Ready", "Reconciling", "Stalled"} {
 		if meta.IsStatusConditionTrue(object.Status.Conditions, other) != (other == conditionType) {

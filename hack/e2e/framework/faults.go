@@ -16,28 +16,28 @@ import (
 	"time"
 )
 
-// slack is what a busy machine may add to the time that something takes.
+// slack is the extra time that a busy machine may take.
 const slack = 30 * time.Second
 
-// WantSoon checks that something took no longer than it may, on a busy machine. The table
-// of faults says how long it took.
+// WantSoon checks that something took at most the given time, plus slack for a busy machine.
+// The table of faults shows the time it took.
 func WantSoon(t *testing.T, what string, took, most time.Duration) {
 	t.Helper()
 	if took > most+slack {
-		t.Errorf("%s took %v, want at most %v and %v for a busy machine", what, took, most, slack)
+		t.Errorf("%s took %v, want at most %v plus %v for a busy machine", what, took, most, slack)
 	}
 }
 
 // Seconds formats a duration for the table.
 func Seconds(d time.Duration) string { return fmt.Sprintf("%.1fs", d.Seconds()) }
 
-// FaultRow is what a fault does to the daemon, and to a peer, in figures.
+// FaultRow describes, in figures, the effect of a fault on the daemon and on a peer.
 type FaultRow struct {
-	// ID orders the rows: a letter for what fails, and a number.
+	// ID orders the rows: a letter for the failing part, and a number.
 	ID    string
 	Fault string
 	Ours  string
-	// Peer begins with the peer's name, or says why there is none.
+	// Peer starts with the peer's name, or says why there is none.
 	Peer string
 }
 
@@ -46,8 +46,8 @@ var faultTable struct {
 	rows  []FaultRow
 }
 
-// ReportFault adds a row to the table of faults, unless the test has failed. Tests that
-// call it are named TestFault..., so that -run '^TestFault' prints the whole table.
+// ReportFault adds a row to the table of faults, unless the test has failed. Tests that call
+// it are named TestFault..., so that -run '^TestFault' prints the whole table.
 func ReportFault(t *testing.T, row FaultRow) {
 	t.Helper()
 	if t.Failed() {
@@ -58,8 +58,8 @@ func ReportFault(t *testing.T, row FaultRow) {
 	faultTable.rows = append(faultTable.rows, row)
 }
 
-// OfPeer says what a fault does to a peer. It tries only if FAULTS_PEERS is set: that takes
-// time and proves nothing about the daemon.
+// OfPeer returns the effect of a fault on a peer. It runs the peer only if FAULTS_PEERS is
+// set, because that takes time and shows nothing about the daemon.
 func OfPeer(t *testing.T, find func(*testing.T) string) string {
 	t.Helper()
 	if os.Getenv("FAULTS_PEERS") == "" {
@@ -68,8 +68,8 @@ func OfPeer(t *testing.T, find func(*testing.T) string) string {
 	return find(t)
 }
 
-// printFaults prints the rows of the package, and appends them to the file that
-// FAULTS_TABLE names, in one write: packages run side by side.
+// printFaults prints the rows of the package. It also appends them to the file that
+// FAULTS_TABLE names, in a single write, because packages run in parallel.
 func printFaults(out io.Writer) (err error) {
 	faultTable.mutex.Lock()
 	defer faultTable.mutex.Unlock()

@@ -19,7 +19,7 @@ import (
 // flapInterval is how often a Foo changes.
 const flapInterval = 100 * time.Millisecond
 
-// Flapping changes Foos by turns, whether or not anybody serves them.
+// Flapping changes Foos in turn, whether or not a daemon is running.
 type Flapping struct {
 	ns      string
 	count   int
@@ -28,7 +28,7 @@ type Flapping struct {
 	changes int
 }
 
-// StartFlapping makes the Foos, waits until they are ready and begins to scale them.
+// StartFlapping creates the Foos, waits until they are Ready and starts to scale them.
 func StartFlapping(t *testing.T, ns string, count int) *Flapping {
 	t.Helper()
 	for i := range count {
@@ -46,7 +46,7 @@ func StartFlapping(t *testing.T, ns string, count int) *Flapping {
 				return
 			case <-tick.C:
 			}
-			// The API server may be down: what is then not changed is so in its turn.
+			// The API server may be down. A missed change is made in the Foo's next turn.
 			patch := fmt.Sprintf(`{"spec":{"replicas":%d}}`, (i/count+1)%2)
 			if err := Foos.TryPatch(ctx, ns, fmt.Sprintf("foo-%d", i%count), patch); err == nil {
 				s.changes++
@@ -60,7 +60,7 @@ func StartFlapping(t *testing.T, ns string, count int) *Flapping {
 	return s
 }
 
-// End ends the changes and waits until the Foos have what they ask for.
+// End stops the changes and waits until the Foos have the replicas that they want.
 func (s *Flapping) End(t *testing.T) {
 	t.Helper()
 	s.stop()
@@ -69,13 +69,13 @@ func (s *Flapping) End(t *testing.T) {
 	t.Logf("%d Foos were changed %d times", s.count, s.changes)
 }
 
-// waitConverged waits until each Foo has what it asks for, and checks that there is one
-// Deployment for each.
+// waitConverged waits until each Foo has the replicas that it wants, and checks that each has
+// exactly one Deployment.
 func (s *Flapping) waitConverged(t *testing.T) {
 	t.Helper()
 	for i := range s.count {
 		name := fmt.Sprintf("foo-%d", i)
-		clustertest.WaitUntil(t, "Foo "+name+" has what it asks for", func(ctx context.Context) error {
+		clustertest.WaitUntil(t, "Foo "+name+" has converged", func(ctx context.Context) error {
 			foo, err := Foos.Get(ctx, s.ns, name)
 			if err != nil {
 				return err
@@ -87,7 +87,7 @@ func (s *Flapping) waitConverged(t *testing.T) {
 			want := *foo.Spec.Replicas
 			if !meta.IsStatusConditionTrue(foo.Status.Conditions, "Ready") || foo.Status.ObservedGeneration != foo.Generation ||
 				foo.Status.AvailableReplicas != want || *d.Spec.Replicas != want {
-				return fmt.Errorf("in generation %d it wants %d replicas, its Deployment has %d, its status is %+v", foo.Generation, want, *d.Spec.Replicas, foo.Status)
+				return fmt.Errorf("generation %d wants %d replicas, the Deployment has %d, the status is %+v", foo.Generation, want, *d.Spec.Replicas, foo.Status)
 			}
 			return nil
 		})

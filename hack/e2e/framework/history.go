@@ -18,8 +18,8 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// History is what a watch on one resource in one namespace has told, in its order.
-// That order is the API server's: what is never seen in between never was.
+// History records the events of a watch on one resource in one namespace, in the order of the
+// API server. A state that is not in the history did not exist.
 type History[T metav1.Object] struct {
 	mutex   sync.Mutex
 	changes []change[T]
@@ -30,7 +30,7 @@ type change[T metav1.Object] struct {
 	deleted bool
 }
 
-// Record begins a history with what there is now.
+// Record starts a history with the existing objects.
 func Record[T metav1.Object](t *testing.T, start func(context.Context, metav1.ListOptions) (watch.Interface, error)) *History[T] {
 	t.Helper()
 	watcher, err := start(t.Context(), metav1.ListOptions{})
@@ -42,7 +42,8 @@ func Record[T metav1.Object](t *testing.T, start func(context.Context, metav1.Li
 	var recording sync.WaitGroup
 	recording.Go(func() {
 		for h.follow(watcher) && ctx.Err() == nil {
-			// The API server ends watches when it likes; the next goes on from there.
+			// The API server may end a watch at any time. The next one continues where it
+			// ended.
 			next := metav1.ListOptions{}
 			if told := h.Changes(); len(told) > 0 {
 				next.ResourceVersion = told[len(told)-1].Object.GetResourceVersion()
@@ -59,8 +60,8 @@ func Record[T metav1.Object](t *testing.T, start func(context.Context, metav1.Li
 	return h
 }
 
-// follow records what a watch tells until it ends. It returns false if the watch told
-// of an error: the history ends there, and what is waited for is not told.
+// follow records the events of a watch until it ends. It returns false after an error event:
+// the history then ends, and nobody is notified.
 func (h *History[T]) follow(watcher watch.Interface) bool {
 	defer watcher.Stop()
 	for event := range watcher.ResultChan() {
@@ -82,7 +83,7 @@ func (h *History[T]) Changes() []change[T] {
 	return slices.Clone(h.changes)
 }
 
-// present returns what there was after the last of the changes.
+// present returns the objects that existed after the last of the changes.
 func present[T metav1.Object](changes []change[T]) map[types.UID]T {
 	objects := map[types.UID]T{}
 	for _, c := range changes {
@@ -94,8 +95,7 @@ func present[T metav1.Object](changes []change[T]) map[types.UID]T {
 	return objects
 }
 
-// WaitFor waits until the history has come to where all that there is satisfies
-// check.
+// WaitFor waits until the history reaches a state in which the existing objects satisfy check.
 func (h *History[T]) WaitFor(t *testing.T, what string, check func(objects []T) error) {
 	t.Helper()
 	clustertest.WaitUntil(t, what, func(context.Context) error {
@@ -103,8 +103,8 @@ func (h *History[T]) WaitFor(t *testing.T, what string, check func(objects []T) 
 	})
 }
 
-// WantNeverFewer checks that from when the counts of all objects first added up to
-// want they were never fewer.
+// WantNeverFewer checks that the sum of the counts of all objects, once it has reached want,
+// never fell below it.
 func (h *History[T]) WantNeverFewer(t *testing.T, what string, want int, count func(T) int) {
 	t.Helper()
 	counts := map[types.UID]int{}
@@ -125,11 +125,11 @@ func (h *History[T]) WantNeverFewer(t *testing.T, what string, want int, count f
 		reached = reached || sum >= want
 	}
 	if !reached {
-		t.Errorf("there were never %d %s", want, what)
+		t.Errorf("there were never at least %d %s", want, what)
 	}
 }
 
-// Watch returns what starts a watch on the objects of the kind in a namespace.
+// Watch returns a function that starts a watch on the kind's objects in a namespace.
 func (k Kind) Watch(ns string) func(context.Context, metav1.ListOptions) (watch.Interface, error) {
 	return func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 		watcher, err := k.In(ns).Watch(ctx, options)
@@ -138,7 +138,7 @@ func (k Kind) Watch(ns string) func(context.Context, metav1.ListOptions) (watch.
 		}
 		return watch.Filter(watcher, func(event watch.Event) (watch.Event, bool) {
 			if object, ok := event.Object.(*unstructured.Unstructured); ok {
-				if foo, err := k.Read(object); err == nil { // whoever records tells that it is none
+				if foo, err := k.Read(object); err == nil { // the recorder reports objects that cannot be decoded
 					event.Object = foo
 				}
 			}

@@ -25,15 +25,14 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/e2e/leaders"
 )
 
-// Token returns a new token of the replica's ServiceAccount, bound to an object unless
-// that is nil.
+// Token returns a new token of the replica's ServiceAccount, bound to an object unless that is
+// nil.
 func (l *Isolated) Token(t *testing.T, bound *authenticationv1.BoundObjectReference) string {
 	t.Helper()
 	return NewToken(t, l.Namespace, IsolatedAccount, bound)
 }
 
-// TokenKubeconfig returns the path of a kubeconfig and that of the file that its token is
-// in.
+// TokenKubeconfig returns the path of a kubeconfig and the path of its token file.
 func (l *Isolated) TokenKubeconfig(t *testing.T, token string) (kubeconfig, file string) {
 	t.Helper()
 	return l.Kubeconfig(t, func(dir string, _ *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) {
@@ -43,15 +42,15 @@ func (l *Isolated) TokenKubeconfig(t *testing.T, token string) (kubeconfig, file
 	}), file
 }
 
-// AsKubelet replaces the files of a ServiceAccount as the kubelet does: they are links
-// into a directory that is a link, which is replaced.
+// AsKubelet replaces the files of a ServiceAccount like the kubelet: the files are links into
+// a directory that is itself a link, which is replaced atomically.
 func AsKubelet(t *testing.T, dir string, files map[string][]byte) {
 	t.Helper()
 	data, err := os.MkdirTemp(dir, "..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	old, _ := os.Readlink(filepath.Join(dir, "..data")) // there is none at first
+	old, _ := os.Readlink(filepath.Join(dir, "..data")) // missing the first time
 	for name, content := range files {
 		if err := os.WriteFile(filepath.Join(data, name), content, 0o600); err != nil {
 			t.Fatal(err)
@@ -73,8 +72,8 @@ func AsKubelet(t *testing.T, dir string, files map[string][]byte) {
 	}
 }
 
-// Isolated is a replica whose ServiceAccount and Lease are in a namespace that only its test
-// uses. Tests can run several at a time, with different controllers.
+// Isolated is a replica whose ServiceAccount and Lease are in a namespace of its test. Tests
+// can run several at the same time, with different controllers.
 type Isolated struct {
 	*Replica
 	Namespace string
@@ -84,7 +83,7 @@ type Isolated struct {
 // IsolatedAccount is the name of its ServiceAccount.
 const IsolatedAccount = "isolated"
 
-// NewIsolated makes the ServiceAccount with all its rights. It starts no process.
+// NewIsolated creates the ServiceAccount with all its rights. It does not start a process.
 func NewIsolated(t *testing.T) *Isolated {
 	t.Helper()
 	ns := NewNamespace(t)
@@ -103,13 +102,13 @@ func NewIsolated(t *testing.T) *Isolated {
 	return l
 }
 
-// User is the name by which the API server knows the ServiceAccount.
+// User returns the user name of the ServiceAccount.
 func (l *Isolated) User() string {
 	return "system:serviceaccount:" + l.Namespace + ":" + IsolatedAccount
 }
 
-// waitAllowed waits until the API server knows of the rights that were granted first and
-// last.
+// waitAllowed waits until the API server has seen the first and the last of the granted
+// rights.
 func (l *Isolated) waitAllowed(t *testing.T) {
 	t.Helper()
 	for _, right := range []authorizationv1.ResourceAttributes{
@@ -117,7 +116,7 @@ func (l *Isolated) waitAllowed(t *testing.T) {
 		{Verb: "create", Group: "coordination.k8s.io", Resource: "leases", Namespace: l.Namespace},
 		{Verb: "list", Resource: "configmaps", Namespace: metav1.NamespaceSystem, Name: "extension-apiserver-authentication"},
 	} {
-		clustertest.WaitUntil(t, "the rights are known", func(ctx context.Context) error {
+		clustertest.WaitUntil(t, "the API server knows the rights", func(ctx context.Context) error {
 			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 				User: l.User(), Groups: []string{"system:serviceaccounts", "system:authenticated"}, ResourceAttributes: &right,
 			}}
@@ -130,8 +129,8 @@ func (l *Isolated) waitAllowed(t *testing.T) {
 	}
 }
 
-// Kubeconfig returns the path of a kubeconfig for the user, in a directory of its own
-// together with the other files that it names.
+// Kubeconfig returns the path of a kubeconfig for the user, in a new directory with the other
+// files that it names.
 func (l *Isolated) Kubeconfig(t *testing.T, change func(dir string, cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo)) (path string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -157,14 +156,14 @@ func (l *Isolated) Start(t *testing.T, kubeconfig string, flags ...string) *Isol
 	return l
 }
 
-// WaitRenewal waits until the replica has renewed its Lease after a moment, and returns
-// when it did.
+// WaitRenewal waits until the replica has renewed its Lease after the given time, and returns
+// the time of the renewal.
 func (l *Isolated) WaitRenewal(after time.Time) (renewed time.Time) {
 	l.T.Helper()
 	return l.WaitRenewalWithin(2*time.Minute, after)
 }
 
-// WaitRenewalWithin is [Isolated.WaitRenewal] with a timeout of its own.
+// WaitRenewalWithin is [Isolated.WaitRenewal] with another timeout.
 func (l *Isolated) WaitRenewalWithin(timeout time.Duration, after time.Time) (renewed time.Time) {
 	l.T.Helper()
 	clustertest.WaitWithin(l.T, timeout, "the replica renews its Lease", func(ctx context.Context) error {
@@ -182,8 +181,8 @@ func (l *Isolated) WaitRenewalWithin(timeout time.Duration, after time.Time) (re
 	return renewed
 }
 
-// Requests returns what the replica was answered since it was made, in the order in which
-// it was. What was refused with 401 is nobody's, and not among it.
+// Requests returns the replica's answered requests since it was created, in the order of the
+// answers. Requests rejected with 401 have no user, and are not included.
 func (l *Isolated) Requests(t *testing.T) []auditv1.Event {
 	t.Helper()
 	events, err := Cluster().AuditEvents(leaders.ServiceAccount(l.Namespace, IsolatedAccount))
@@ -193,7 +192,7 @@ func (l *Isolated) Requests(t *testing.T) []auditv1.Event {
 	return events
 }
 
-// Unauthenticated returns how many requests for its Lease were refused with 401.
+// Unauthenticated returns how many requests for its Lease were rejected with 401.
 func (l *Isolated) Unauthenticated(t *testing.T) int {
 	t.Helper()
 	events, err := Cluster().AuditEvents(cluster.InNamespace(l.Namespace), func(event auditv1.Event) bool {
@@ -205,8 +204,8 @@ func (l *Isolated) Unauthenticated(t *testing.T) int {
 	return len(events)
 }
 
-// Credentials returns the credentials that requests were answered for, in the order of
-// their first use.
+// Credentials returns the credentials of the answered requests, in the order of their first
+// use.
 func (l *Isolated) Credentials(t *testing.T) []string {
 	t.Helper()
 	var ids []string
@@ -220,7 +219,7 @@ func (l *Isolated) Credentials(t *testing.T) []string {
 	return ids
 }
 
-// ReplaceFile replaces a file, which never holds a part of its content.
+// ReplaceFile replaces a file atomically: readers never see a part of its content.
 func ReplaceFile(t *testing.T, path string, content []byte) {
 	t.Helper()
 	if err := os.WriteFile(path+".partial", content, 0o600); err != nil {

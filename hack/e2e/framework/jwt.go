@@ -16,7 +16,8 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// SignToken returns a token of that head and those claims as the API server signs one.
+// SignToken returns a token with this header and these claims, signed with the API server's
+// key.
 func SignToken(t *testing.T, content string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(Cluster().Dir, "kube-apiserver", "sa-signer.key"))
@@ -36,7 +37,7 @@ func SignToken(t *testing.T, content string) string {
 	return content + "." + base64.RawURLEncoding.EncodeToString(signature)
 }
 
-// DecodePart reads one part of a token.
+// DecodePart decodes one part of a token.
 func DecodePart(t *testing.T, part string, into any) {
 	t.Helper()
 	data, err := base64.RawURLEncoding.DecodeString(part)
@@ -48,7 +49,7 @@ func DecodePart(t *testing.T, part string, into any) {
 	}
 }
 
-// EncodePart returns one part of a token.
+// EncodePart encodes one part of a token.
 func EncodePart(t *testing.T, content any) string {
 	t.Helper()
 	data, err := json.Marshal(content)

@@ -15,11 +15,10 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// Kind is a kind whose objects keep a Deployment each. Both kinds do, so most tests run
-// over both.
+// Kind is a kind whose objects own Deployments. There are two, so most tests run for both.
 type Kind struct{ clustertest.Objects }
 
-// The kinds, with clients of a cluster admin.
+// The kinds, with a cluster admin's clients.
 var (
 	Foos      = Kind{clustertest.Foos(shared)}
 	Icecreams = Kind{clustertest.Icecreams(shared)}
@@ -34,7 +33,7 @@ func (k Kind) Other() Kind {
 	return Foos
 }
 
-// OverKinds runs a test for each kind, side by side, and returns when all have ended.
+// OverKinds runs a test for each kind in parallel, and returns when all have ended.
 func OverKinds(t *testing.T, test func(t *testing.T, k Kind)) {
 	t.Run("over kinds", func(t *testing.T) {
 		for _, k := range Kinds {
@@ -53,7 +52,7 @@ func (k Kind) TryDeclare(ctx context.Context, ns, name string, spec samplev1alph
 	return k.TryStore(ctx, ns, object)
 }
 
-// Declare is TryDeclare for a spec that the API server accepts.
+// Declare is TryDeclare for a spec that the API server must accept.
 func (k Kind) Declare(t *testing.T, ns, name string, spec samplev1alpha1.FooSpec) *samplev1alpha1.Foo {
 	t.Helper()
 	object, err := k.TryDeclare(t.Context(), ns, name, spec)
@@ -74,8 +73,8 @@ func Naming(deployment string) samplev1alpha1.FooSpec {
 	return samplev1alpha1.FooSpec{DeploymentName: deployment, Replicas: ptr.To[int32](1)}
 }
 
-// Manifest returns a YAML document with an object of the kind; with 0 replicas they
-// are left out.
+// Manifest returns a YAML document with an object of the kind. With 0 replicas it omits the
+// field.
 func (k Kind) Manifest(name, deployment string, replicas int) string {
 	manifest := fmt.Sprintf("---\napiVersion: %s\nkind: %s\nmetadata:\n  name: %s\nspec:\n  deploymentName: %s\n", k.GroupVersion(), k.Kind, name, deployment)
 	if replicas > 0 {

@@ -15,7 +15,7 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 )
 
-// Manifests returns the path of a directory of the manifests.
+// Manifests returns the path of a directory in manifests.
 func Manifests(t *testing.T, dir string) string {
 	t.Helper()
 	root, err := cluster.RepositoryRoot()
@@ -43,7 +43,7 @@ func DeleteCRD(t *testing.T, k Kind) {
 	}
 }
 
-// RestoreCRDs installs our CRDs again at the end of a test that changes them.
+// RestoreCRDs reinstalls our CRDs at the end of a test that changes them.
 func RestoreCRDs(t *testing.T) {
 	ExpectUnknownKinds()
 	t.Cleanup(func() {
@@ -53,8 +53,8 @@ func RestoreCRDs(t *testing.T) {
 	})
 }
 
-// ExpectUnknownKinds expects denials because admission does not know our kinds. They occur
-// for some seconds after a CRD or the API server has come back, possibly after the test.
+// ExpectUnknownKinds expects denials because admission does not know our kinds. They occur for
+// some seconds after a CRD or the API server is restored, possibly after the test.
 func ExpectUnknownKinds() {
 	expect(func(event auditv1.Event) bool {
 		return strings.Contains(event.ResponseStatus.Message, "cannot find RESTMapping")

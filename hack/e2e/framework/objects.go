@@ -18,7 +18,7 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// WantPods compares the Pods of an object that run on a Node.
+// WantPods waits until this many Pods of an object run on a Node.
 func (k Kind) WantPods(t *testing.T, ns, name string, want int) {
 	t.Helper()
 	clustertest.WaitUntil(t, fmt.Sprintf("%d Pods of %s %s run", want, k.Kind, name), func(ctx context.Context) error {
@@ -39,8 +39,8 @@ func (k Kind) WantPods(t *testing.T, ns, name string, want int) {
 	})
 }
 
-// WaitIdle waits until the replica that leads, started with one worker for the kind,
-// has been through all that there was to do: it has served one more object.
+// WaitIdle waits until the leader has processed everything queued so far, by making it sync
+// one more object. The leader must run with one worker for the kind.
 func (k Kind) WaitIdle(t *testing.T) {
 	t.Helper()
 	ns := NewNamespace(t)
@@ -57,14 +57,14 @@ func WaitDeployment(t *testing.T, ns, name string) {
 	})
 }
 
-// Snapshot is what runs in a namespace, without what changes by itself.
+// Snapshot is the state of a namespace, without what changes by itself.
 type Snapshot struct {
 	Deployments map[string]appsv1.Deployment
 	ReplicaSets map[string]types.UID
 	Pods        map[string]types.UID
 }
 
-// TakeSnapshot returns what runs in a namespace now.
+// TakeSnapshot returns the current state of a namespace.
 func TakeSnapshot(t *testing.T, ns string) Snapshot {
 	t.Helper()
 	s := Snapshot{map[string]appsv1.Deployment{}, map[string]types.UID{}, map[string]types.UID{}}
@@ -93,7 +93,7 @@ func TakeSnapshot(t *testing.T, ns string) Snapshot {
 	return s
 }
 
-// Deployment returns a Deployment that exists.
+// Deployment returns a Deployment that must exist.
 func Deployment(t *testing.T, ns, name string) *appsv1.Deployment {
 	t.Helper()
 	d, err := Kube().AppsV1().Deployments(ns).Get(t.Context(), name, metav1.GetOptions{})
@@ -103,15 +103,15 @@ func Deployment(t *testing.T, ns, name string) *appsv1.Deployment {
 	return d
 }
 
-// EditDeployment runs a kubectl command, given without spaces inside its arguments,
-// with deployment/<name> instead of DEPLOYMENT.
+// EditDeployment runs a kubectl command on a Deployment. The arguments are separated by
+// spaces, and DEPLOYMENT stands for deployment/<name>.
 func EditDeployment(t *testing.T, ns, name, command string) {
 	t.Helper()
 	Kubectl(t, append([]string{"-n", ns}, strings.Fields(strings.ReplaceAll(command, "DEPLOYMENT", "deployment/"+name))...)...)
 }
 
-// ManagedBy returns the fields of an object or of its subresource that a field
-// manager has, empty if none.
+// ManagedBy returns the fields of an object, or of its subresource, that a field manager owns.
+// It is empty if the manager owns none.
 func ManagedBy(entries []metav1.ManagedFieldsEntry, manager, subresource string) string {
 	for _, entry := range entries {
 		if entry.Manager == manager && entry.Subresource == subresource {
@@ -124,11 +124,11 @@ func ManagedBy(entries []metav1.ManagedFieldsEntry, manager, subresource string)
 // Aggregator is the controller that writes status.pods of both kinds.
 const Aggregator = "status-aggregator-controller"
 
-// WaitPodsReported waits until all that there is to say about so many Pods of an object is
-// said, by whichever controller.
+// WaitPodsReported waits until everything about this many Pods of an object is reported, by
+// whichever controller.
 func (k Kind) WaitPodsReported(t *testing.T, ns, name string, pods int) {
 	t.Helper()
-	clustertest.WaitUntil(t, fmt.Sprintf("%d Pods of %s %s are told", pods, k.Kind, name), func(ctx context.Context) error {
+	clustertest.WaitUntil(t, fmt.Sprintf("%d Pods of %s %s are reported", pods, k.Kind, name), func(ctx context.Context) error {
 		object, err := k.In(ns).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -148,7 +148,7 @@ func (k Kind) WaitPodsReported(t *testing.T, ns, name string, pods int) {
 	})
 }
 
-// WantSameSnapshot compares what runs with what did.
+// WantSameSnapshot compares the current state with an earlier one.
 func WantSameSnapshot(t *testing.T, what, ns string, before Snapshot) {
 	t.Helper()
 	if diff := cmp.Diff(before, TakeSnapshot(t, ns)); diff != "" {

@@ -23,9 +23,9 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 )
 
-// expectation is what a test expects the daemon to be denied.
+// expectation describes requests that a test expects to be denied.
 type expectation struct {
-	from, to time.Time // to is zero while it lasts
+	from, to time.Time // to is zero until the test ends
 	matches  []func(auditv1.Event) bool
 }
 
@@ -34,8 +34,8 @@ var expectations struct {
 	all []*expectation
 }
 
-// ExpectDenials says that until the end of the test the daemon is denied requests that
-// match all conditions. Call it before the test starts a replica or takes rights away.
+// ExpectDenials declares that requests of the daemon that match all conditions may be denied
+// until the end of the test. Call it before the test starts a replica or revokes rights.
 func ExpectDenials(t *testing.T, matches ...func(auditv1.Event) bool) {
 	t.Helper()
 	p := expect(matches...)
@@ -46,8 +46,8 @@ func ExpectDenials(t *testing.T, matches ...func(auditv1.Event) bool) {
 	})
 }
 
-// ExpectDenialsIn says that the daemon is denied requests in a namespace of the test, also
-// after the test: retries go on.
+// ExpectDenialsIn declares that requests of the daemon in a namespace of the test may be
+// denied, also after the test, because retries continue.
 func ExpectDenialsIn(ns string) { expect(cluster.InNamespace(ns)) }
 
 func expect(matches ...func(auditv1.Event) bool) *expectation {
@@ -77,8 +77,8 @@ func Denied(event auditv1.Event) bool {
 	return event.ResponseStatus != nil && event.ResponseStatus.Code == http.StatusForbidden
 }
 
-// unexpected returns which of the requests were denied although no test expected it, and
-// how often.
+// unexpected returns the requests that were denied although no test expected it, with their
+// counts.
 func unexpected(events []auditv1.Event) (denials []error) {
 	counts, first := map[string]int{}, map[string]string{}
 	for _, event := range events {
@@ -95,7 +95,8 @@ func unexpected(events []auditv1.Event) (denials []error) {
 	return denials
 }
 
-// WantNoDenials checks that so far the manifests granted all that the daemon asked for.
+// WantNoDenials checks that the manifests have granted everything that the daemon requested so
+// far.
 func WantNoDenials(t *testing.T) {
 	t.Helper()
 	events, err := Cluster().AuditEvents(ByDaemon, Denied)
@@ -104,9 +105,9 @@ func WantNoDenials(t *testing.T) {
 	}
 }
 
-// checkPrivileges reports what the daemon was denied in the tests of the package, other
-// than what tests expected. To the directory that E2E_PRIVILEGES names, it writes what the
-// daemon was granted and what it used: hack/e2e/unused compares that over all packages.
+// checkPrivileges reports denied requests of the daemon that no test of the package expected.
+// It writes what the daemon was granted and what it used to the directory that E2E_PRIVILEGES
+// names. hack/e2e/unused compares these files over all packages.
 func checkPrivileges() error {
 	events, err := Cluster().AuditEvents(ByDaemon)
 	if err != nil {
@@ -117,22 +118,23 @@ func checkPrivileges() error {
 		if Denied(event) {
 			refused++
 		} else {
-			used.Insert(uses(event)...)
+			used.Insert(Uses(event)...)
 		}
 	}
 	problems := unexpected(events)
-	fmt.Printf("privileges: %d requests of the daemon, %d denied, all as tests expected: %t\n", len(events), refused, len(problems) == 0)
+	fmt.Printf("privileges: %d requests of the daemon, %d denied, all denials expected: %t\n", len(events), refused, len(problems) == 0)
 	if dir := os.Getenv("E2E_PRIVILEGES"); dir != "" {
 		problems = append(problems, writePrivileges(dir, used))
 	}
 	return errors.Join(problems...)
 }
 
-// writePrivileges writes what the daemon was granted, beyond what anybody is, and used.
+// writePrivileges writes what the daemon used, and what it was granted beyond the rights of
+// every ServiceAccount.
 func writePrivileges(dir string, used sets.Set[string]) error {
 	all := sets.New[string]()
 	for _, namespace := range []string{metav1.NamespaceDefault, DaemonName, metav1.NamespaceSystem} {
-		there, err := granted(DaemonName, namespace)
+		there, err := granted(DaemonAccount, namespace)
 		if err != nil {
 			return err
 		}
@@ -144,15 +146,19 @@ func writePrivileges(dir string, used sets.Set[string]) error {
 	}
 	for extension, lines := range map[string]sets.Set[string]{"granted": all, "used": used} {
 		path := filepath.Join(dir, filepath.Base(folder)+"."+extension)
-		if err := os.WriteFile(path, []byte(strings.Join(sets.List(lines), "\n")+"\n"), 0o644); err != nil {
-			return fmt.Errorf("writing what the daemon may do: %w", err)
+		var content strings.Builder // empty without grants, as after an uninstallation
+		for _, line := range sets.List(lines) {
+			content.WriteString(line + "\n")
+		}
+		if err := os.WriteFile(path, []byte(content.String()), 0o644); err != nil {
+			return fmt.Errorf("writing the daemon's rights: %w", err)
 		}
 	}
 	return nil
 }
 
-// uses returns the grants that may have allowed a request, spelt as [Grants] does.
-func uses(event auditv1.Event) []string {
+// Uses returns the grants that may have allowed a request, in the format of [Grants].
+func Uses(event auditv1.Event) []string {
 	ref := event.ObjectRef
 	if ref == nil {
 		return nil

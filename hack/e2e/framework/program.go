@@ -18,13 +18,13 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// RunCommand runs the daemon's binary to its end.
+// RunCommand runs the daemon's binary and waits for it.
 func RunCommand(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	return run(t, Binary(), args)
 }
 
-// RunPlugin runs the kubectl plugin to its end.
+// RunPlugin runs the kubectl plugin and waits for it.
 func RunPlugin(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	return run(t, Plugin(), args)
@@ -54,7 +54,7 @@ func WaitClosed(t *testing.T, what string, c <-chan struct{}) {
 	})
 }
 
-// Kill ends the process as nothing can prepare for, and waits for its end.
+// Kill kills the process with SIGKILL and waits for it.
 func (r *Replica) Kill() {
 	r.T.Helper()
 	r.Signal(syscall.SIGKILL)
@@ -69,8 +69,8 @@ type Program struct {
 	Done chan struct{}
 }
 
-// StartProgram starts the program at path. It is killed at the end of the test if
-// it still runs; its log is shown if the test failed.
+// StartProgram starts the program at path. At the end of the test it is killed if it still
+// runs. If the test failed, its log is printed.
 func StartProgram(t *testing.T, path string, args ...string) *Program {
 	t.Helper()
 	p := &Program{T: t, Cmd: exec.Command(path, args...), Log: &SyncBuffer{}, Done: make(chan struct{})}
@@ -81,10 +81,10 @@ func StartProgram(t *testing.T, path string, args ...string) *Program {
 	}
 	go func() {
 		defer close(p.Done)
-		_ = p.Cmd.Wait() // the exit code is in cmd.ProcessState
+		_ = p.Cmd.Wait() // the exit code is in Cmd.ProcessState
 	}()
 	t.Cleanup(func() {
-		_ = p.Cmd.Process.Kill() // it may have ended
+		_ = p.Cmd.Process.Kill() // it may already have ended
 		<-p.Done
 		if t.Failed() {
 			t.Logf("log of %s:\n%s", p.Cmd, p.Log)
@@ -111,7 +111,7 @@ func (p *Program) Signal(s os.Signal) {
 	}
 }
 
-// WaitLog waits until the program has logged a text.
+// WaitLog waits until the log of the program contains a text.
 func (p *Program) WaitLog(text string) {
 	p.T.Helper()
 	clustertest.WaitUntil(p.T, fmt.Sprintf("the program logs %q", text), func(context.Context) error {
@@ -122,7 +122,7 @@ func (p *Program) WaitLog(text string) {
 	})
 }
 
-// WantExit waits for the program to end and compares its exit code.
+// WantExit waits for the program to end and checks its exit code.
 func (p *Program) WantExit(code int) {
 	p.T.Helper()
 	WaitClosed(p.T, "the program ends", p.Done)
@@ -131,7 +131,7 @@ func (p *Program) WantExit(code int) {
 	}
 }
 
-// Stop asks the program to end and wants it to, in order.
+// Stop stops the program and checks that it exits with 0.
 func (p *Program) Stop() {
 	p.T.Helper()
 	p.Signal(syscall.SIGTERM)

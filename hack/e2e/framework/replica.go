@@ -18,6 +18,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
@@ -31,24 +32,26 @@ const DaemonName = "sample-controller-manager"
 // PluginName is the name of the kubectl plugin's program.
 const PluginName = "kubectl-scm"
 
-// StatusReader is the ServiceAccount that replicas show their status to, its ClusterRole, and
-// the Role of the operators who may request its token.
+// StatusReader is the name of the ServiceAccount whose tokens `status` sends to replicas, of
+// its ClusterRole, and of the Role that lets operators request such a token.
 const StatusReader = DaemonName + "-status-reader"
 
-// DaemonUser is the user that the manifests grant rights to.
+// DaemonUser is the user to which the manifests grant rights.
 const DaemonUser = "system:serviceaccount:" + DaemonName + ":" + DaemonName
+
+// DaemonAccount is the ServiceAccount of the daemon.
+var DaemonAccount = cache.NewObjectName(DaemonName, DaemonName)
 
 // Replica is one process of the daemon.
 type Replica struct {
 	*Program
 	URL string
 
-	reader string // a token with the right to get all that the daemon serves, once it is asked for
+	reader string // a token that may get everything that the daemon serves; created on first use
 }
 
-// StartReplica starts the daemon as its ServiceAccount, with a token of its own.
-// It is killed at the end of the test if it still runs; its log is shown if the
-// test failed.
+// StartReplica starts the daemon as its ServiceAccount, with a new token. At the end of the
+// test it is killed if it still runs. If the test failed, its log is printed.
 func StartReplica(t *testing.T, flags ...string) *Replica {
 	t.Helper()
 	kubeconfig, err := Cluster().ServiceAccountKubeconfig(t.Context(), DaemonName, DaemonName)
@@ -74,7 +77,7 @@ func StartBuild(t *testing.T, path, kubeconfig string, flags ...string) *Replica
 	}
 }
 
-// ReplicaFlags are the flags that every replica has.
+// ReplicaFlags are the flags that all replicas have.
 func ReplicaFlags(kubeconfig string, port int) []string {
 	return []string{
 		"--kubeconfig=" + kubeconfig,
@@ -85,7 +88,7 @@ func ReplicaFlags(kubeconfig string, port int) []string {
 	}
 }
 
-// Ready waits until the replica says that it is, and returns it.
+// Ready waits until the replica reports that it is ready, and returns it.
 func (r *Replica) Ready() *Replica {
 	r.T.Helper()
 	clustertest.WaitUntil(r.T, "the replica is ready", func(ctx context.Context) error {
@@ -104,7 +107,7 @@ func (r *Replica) Get(ctx context.Context, path string) (code int, body string, 
 	return r.GetAs(ctx, "", path)
 }
 
-// GetReasons requests a path as a caller that may know reasons.
+// GetReasons requests a path as a caller who may see reasons.
 func (r *Replica) GetReasons(ctx context.Context, path string) (code int, body string, err error) {
 	r.T.Helper()
 	if r.reader == "" {
@@ -127,7 +130,7 @@ func (r *Replica) DoAs(ctx context.Context, method, token, path, content string)
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	// The certificate is self-signed and in the memory of another process.
+	// The certificate is self-signed and exists only in the memory of the replica.
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
 	response, err := client.Do(request)
 	if err != nil {
@@ -138,7 +141,8 @@ func (r *Replica) DoAs(ctx context.Context, method, token, path, content string)
 	return response.StatusCode, string(answer), err
 }
 
-// Metric returns the value of one of our series. token is that of somebody who may see it.
+// Metric returns the value of one of our series. token is a token of a caller who may read
+// metrics.
 func (r *Replica) Metric(token, series string) int {
 	r.T.Helper()
 	code, body, err := r.GetAs(r.T.Context(), token, "/metrics")
@@ -154,7 +158,7 @@ func (r *Replica) Metric(token, series string) int {
 	return int(n)
 }
 
-// Lease returns the daemon's Lease, empty if there is none.
+// Lease returns the daemon's Lease, or an empty one if it does not exist.
 func Lease(ctx context.Context) (*coordinationv1.Lease, error) {
 	lease, err := Kube().CoordinationV1().Leases(DaemonName).Get(ctx, DaemonName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -163,8 +167,7 @@ func Lease(ctx context.Context) (*coordinationv1.Lease, error) {
 	return lease, err
 }
 
-// FreeLease removes what an earlier test left of the Lease, so that the next
-// replica leads at once.
+// FreeLease deletes the Lease of an earlier test, so that the next replica leads at once.
 func FreeLease(t *testing.T) {
 	t.Helper()
 	err := Kube().CoordinationV1().Leases(DaemonName).Delete(t.Context(), DaemonName, metav1.DeleteOptions{})
@@ -173,7 +176,7 @@ func FreeLease(t *testing.T) {
 	}
 }
 
-// WaitLeader waits until somebody but the given holder leads, and returns who.
+// WaitLeader waits until a holder other than the given one leads, and returns it.
 func WaitLeader(t *testing.T, but string) (holder string) {
 	t.Helper()
 	clustertest.WaitUntil(t, "a replica leads", func(ctx context.Context) error {
@@ -199,10 +202,10 @@ func FreePort(t *testing.T) int {
 	return port
 }
 
-// OneWorker are the flags of a replica that syncs one object of a kind after another.
+// OneWorker are flags that limit each kind's controller to one worker.
 var OneWorker = []string{"--concurrent-foo-syncs=1", "--concurrent-icecream-syncs=1"}
 
-// state returns what a controller is doing and why.
+// state returns the state of a controller and the reason for it.
 func (r *Replica) state(ctx context.Context, controller string) (string, error) {
 	_, body, err := r.GetReasons(ctx, "/healthz?verbose")
 	for line := range strings.Lines(body) {
@@ -213,8 +216,8 @@ func (r *Replica) state(ctx context.Context, controller string) (string, error) 
 	return "", errors.Join(fmt.Errorf("nothing about %s in: %s", controller, body), err)
 }
 
-// WaitState waits until a controller is in a state, for a reason that has all these words,
-// and returns when that was seen.
+// WaitState waits until a controller is in a state, for a reason that contains all these
+// words, and returns when that was observed.
 func (r *Replica) WaitState(controller, state string, words ...string) time.Time {
 	r.T.Helper()
 	clustertest.WaitUntil(r.T, controller+" is "+state, func(ctx context.Context) error {

@@ -14,14 +14,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// RevokeFromDaemon takes rights from the daemon until it is told to give them back.
+// RevokeFromDaemon revokes rights of the daemon until the returned function restores them.
 func RevokeFromDaemon(t *testing.T, rights ...clustertest.Right) (grant func() time.Time) {
 	t.Helper()
 	ExpectDenials(t, func(event auditv1.Event) bool {
@@ -33,27 +36,29 @@ func RevokeFromDaemon(t *testing.T, rights ...clustertest.Right) (grant func() t
 	return clustertest.Revoke(t, Kube(), DaemonName+"-controllers", DaemonUser, rights...)
 }
 
-// Granted returns the rights that a ServiceAccount of the daemon's namespace has in a namespace
-// beyond those of every ServiceAccount, spelled as [Grants] does.
-func Granted(t *testing.T, serviceAccount, namespace string) sets.Set[string] {
+// Granted returns the rights of a ServiceAccount in a namespace, beyond those of every
+// ServiceAccount, in the format of [Grants].
+func Granted(t *testing.T, account cache.ObjectName, namespace string) sets.Set[string] {
 	t.Helper()
-	rights, err := granted(serviceAccount, namespace)
+	rights, err := granted(account, namespace)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return rights
 }
 
-func granted(serviceAccount, namespace string) (sets.Set[string], error) {
-	all, err := grantedTo(serviceAccount, namespace)
+func granted(account cache.ObjectName, namespace string) (sets.Set[string], error) {
+	all, err := grantedTo(account, namespace)
 	if err != nil {
 		return nil, err
 	}
-	anybody, err := grantedTo("default", namespace)
+	account.Name = "default"
+	anybody, err := grantedTo(account, namespace)
 	return all.Difference(anybody), err
 }
 
-// ControllerRights returns the rights that the controllers need in the namespaces they serve.
+// ControllerRights returns the rights that the controllers need in the namespaces that they
+// watch.
 func ControllerRights() sets.Set[string] {
 	rights := sets.New("create events", "patch events")
 	for _, d := range app.Program().Controllers {
@@ -64,39 +69,37 @@ func ControllerRights() sets.Set[string] {
 	return rights
 }
 
-// WantGranted checks that in a namespace the daemon has the rights of its controllers and
-// those that it needs for itself, and no others.
+// WantGranted checks that in a namespace the daemon has exactly the rights that its
+// controllers and the daemon itself need.
 func WantGranted(t *testing.T, namespace string, controllers sets.Set[string]) {
 	t.Helper()
 	want := controllers.Union(sets.New("create tokenreviews.authentication.k8s.io", "create subjectaccessreviews.authorization.k8s.io"))
-	switch namespace {
-	case DaemonName:
+	// It exists in kube-system only.
+	want.Insert(Grants([]string{""}, []string{"configmaps"}, []string{"extension-apiserver-authentication"}, []string{"get", "list", "watch"})...)
+	if namespace == DaemonName {
 		want.Insert("create events", "patch events", "create leases.coordination.k8s.io")
 		want.Insert(Grants([]string{"coordination.k8s.io"}, []string{"leases"}, []string{DaemonName}, []string{"get", "update", "watch"})...)
-	case metav1.NamespaceSystem:
-		want.Insert(Grants([]string{""}, []string{"configmaps"}, []string{"extension-apiserver-authentication"}, []string{"get", "list", "watch"})...)
 	}
-	got := Granted(t, DaemonName, namespace)
+	got := Granted(t, DaemonAccount, namespace)
 	for grant := range want.Difference(got) {
-		t.Errorf("in %s the daemon may not %s", namespace, grant)
+		t.Errorf("in %s the daemon lacks the right to %s", namespace, grant)
 	}
 	for grant := range got.Difference(want) {
-		t.Errorf("in %s the daemon may %s, and has no use for it", namespace, grant)
+		t.Errorf("in %s the daemon may %s, but does not need to", namespace, grant)
 	}
 	for grant := range got {
 		if strings.Contains(grant, "*") || strings.Contains(grant, "secrets") {
-			t.Errorf("in %s the daemon may %s: too much, whatever the use", namespace, grant)
+			t.Errorf("in %s the daemon may %s, which it must never be allowed", namespace, grant)
 		}
 	}
 }
 
-// grantedTo returns what a ServiceAccount in the daemon's namespace may do in a
-// namespace, spelt as [Grants] does.
-func grantedTo(serviceAccount, namespace string) (sets.Set[string], error) {
+// grantedTo returns the rights of a ServiceAccount in a namespace, in the format of [Grants].
+func grantedTo(account cache.ObjectName, namespace string) (sets.Set[string], error) {
 	config := Cluster().Config()
 	config.Impersonate = rest.ImpersonationConfig{
-		UserName: "system:serviceaccount:" + DaemonName + ":" + serviceAccount,
-		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + DaemonName, "system:authenticated"},
+		UserName: serviceaccount.MakeUsername(account.Parts()),
+		Groups:   append(serviceaccount.MakeGroupNames(account.Namespace), user.AllAuthenticated),
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -116,8 +119,8 @@ func grantedTo(serviceAccount, namespace string) (sets.Set[string], error) {
 	return all, nil
 }
 
-// Grants spells a rule out, with a string for each thing that it allows: "list
-// pods", "get leases.coordination.k8s.io/name", "get /healthz".
+// Grants expands a rule into one string for each thing that it allows: "list pods", "get
+// leases.coordination.k8s.io/name", "get /healthz".
 func Grants(groups, resources, names, verbs []string) []string {
 	if len(names) == 0 {
 		names = []string{""}

@@ -10,8 +10,8 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 )
 
-// SampleController returns the path of Kubernetes' sample-controller, which is
-// built if need be.
+// SampleController returns the path of Kubernetes' sample-controller, and builds it if
+// necessary.
 func SampleController(t *testing.T) string {
 	t.Helper()
 	paths, err := cluster.Binaries(t.Context(), os.Stderr, "sample-controller")
@@ -21,8 +21,8 @@ func SampleController(t *testing.T) string {
 	return paths["sample-controller"]
 }
 
-// StartSampleController starts it as its README tells to. It has no manifests, so
-// it is the cluster's admin.
+// StartSampleController starts it as its README describes. It has no manifests, so it runs as
+// a cluster admin.
 func StartSampleController(t *testing.T) *Program {
 	t.Helper()
 	return StartProgram(t, SampleController(t), "-kubeconfig="+Cluster().Kubeconfig)

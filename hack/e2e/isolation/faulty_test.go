@@ -25,16 +25,15 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/e2e/isolation/faulty"
 )
 
-// faultyReplica is a replica of the daemon with a controller more, that does as the
-// ConfigMaps of a namespace say.
+// faultyReplica is a replica of the daemon with an additional controller, which ConfigMaps of
+// a namespace control.
 type faultyReplica struct {
 	*framework.Replica
 	ns    string
-	token string // of somebody who may see its pages
+	token string // of a caller who may read its pages
 }
 
-// allowFaulty grants the daemon what the faulty controller needs, until the end of the
-// test.
+// allowFaulty grants the daemon the rights of the faulty controller until the end of the test.
 func allowFaulty(t *testing.T) {
 	t.Helper()
 	meta := metav1.ObjectMeta{Name: faulty.ControllerName}
@@ -74,28 +73,27 @@ func startFaulty(t *testing.T, ns, token string, flags ...string) *faultyReplica
 	return &faultyReplica{r.Ready(), ns, token}
 }
 
-// in returns the replica as one that a subtest uses.
+// in returns the replica for use in a subtest.
 func (r *faultyReplica) in(t *testing.T) *faultyReplica {
 	p := *r.Program
 	p.T = t
 	return &faultyReplica{&framework.Replica{Program: &p, URL: r.URL}, r.ns, r.token}
 }
 
-// poison has the faulty controller do something for a ConfigMap, which is made if there
-// is none of that name.
+// poison sets a fault in a ConfigMap, which it creates if it does not exist.
 func (r *faultyReplica) poison(name, fault string) {
 	r.T.Helper()
 	r.apply(name, map[string]string{faulty.Fault: fault})
 }
 
-// repair takes the fault of a ConfigMap away, or makes one without, and returns how long it
-// took until the controller had served it.
+// repair removes the fault of a ConfigMap, or creates one without a fault. It returns how long
+// the controller took to sync it.
 func (r *faultyReplica) repair(name string) time.Duration {
 	r.T.Helper()
 	began := time.Now()
 	version := strconv.FormatInt(began.UnixNano(), 10)
 	r.apply(name, map[string]string{faulty.Served: version})
-	clustertest.WaitUntil(r.T, "the faulty controller has served "+name, func(context.Context) error {
+	clustertest.WaitUntil(r.T, "the faulty controller has synced "+name, func(context.Context) error {
 		if !strings.Contains(r.Log.String(), strconv.Quote(version)) {
 			return errors.New("not yet")
 		}
@@ -112,15 +110,15 @@ func (r *faultyReplica) apply(name string, data map[string]string) {
 	}
 }
 
-// serveOne has the faulty controller serve one more ConfigMap, and returns how long that
+// serveOne makes the faulty controller sync one more ConfigMap, and returns how long that
 // took.
 func (r *faultyReplica) serveOne() time.Duration {
 	r.T.Helper()
 	return r.repair(fmt.Sprintf("good-%d", time.Now().UnixNano()))
 }
 
-// othersServe has each of the other controllers serve a new object, and returns how long
-// it took until both were ready.
+// othersServe makes each of the other controllers sync a new object, and returns how long it
+// took until both were Ready.
 func (r *faultyReplica) othersServe() time.Duration {
 	r.T.Helper()
 	began := time.Now()
@@ -135,7 +133,7 @@ func (r *faultyReplica) othersServe() time.Duration {
 	return time.Since(began)
 }
 
-// failing returns the names of the checks of a path that fail.
+// failing returns the names of the failing checks of a path.
 func failing(ctx context.Context, r *framework.Replica, path string) ([]string, error) {
 	code, body, err := r.Get(ctx, path+"?verbose")
 	if err != nil {
@@ -146,30 +144,30 @@ func failing(ctx context.Context, r *framework.Replica, path string) ([]string, 
 		names = append(names, match[1])
 	}
 	if (code == http.StatusOK) != (len(names) == 0) || !strings.Contains(body, "[+]") {
-		return nil, fmt.Errorf("%s answers %d and says: %s", path, code, body)
+		return nil, fmt.Errorf("%s: status %d: %s", path, code, body)
 	}
 	return names, nil
 }
 
-// failed matches a check that fails.
+// failed matches a failed check.
 var failed = regexp.MustCompile(`(?m)^\[-\](\S+) `)
 
-// waitFailing waits until just these checks of a path fail.
+// waitFailing waits until exactly these checks of a path fail.
 func waitFailing(r *framework.Replica, path string, want ...string) {
 	r.T.Helper()
 	clustertest.WaitUntil(r.T, fmt.Sprintf("the failing checks of %s are %q", path, want), func(ctx context.Context) error {
 		got, err := failing(ctx, r, path)
 		if err == nil && !slices.Equal(got, want) {
-			err = fmt.Errorf("%q fail", got)
+			err = fmt.Errorf("failing checks: %q", got)
 		}
 		return err
 	})
 }
 
-// WaitPodsReported waits until the page of the faulty controller tells something.
+// waitTold waits until the debug page of the faulty controller contains a text.
 func (r *faultyReplica) waitTold(what string) {
 	r.T.Helper()
-	clustertest.WaitUntil(r.T, fmt.Sprintf("the page of the controller tells %q", what), func(ctx context.Context) error {
+	clustertest.WaitUntil(r.T, fmt.Sprintf("the page of the controller shows %q", what), func(ctx context.Context) error {
 		code, body, err := r.GetAs(ctx, r.token, "/debug/controllers/"+faulty.ControllerName)
 		if err == nil && !strings.Contains(body, what) {
 			err = fmt.Errorf("%d %s", code, body)
@@ -184,18 +182,18 @@ func wantHealthy(r *framework.Replica) {
 	for _, path := range []string{"/healthz", "/livez", "/readyz"} {
 		failing, err := failing(r.T.Context(), r, path)
 		if err != nil || len(failing) > 0 {
-			r.T.Errorf("of %s fail %q, %v, want none", path, failing, err)
+			r.T.Errorf("%s: failing checks %q, %v, want none", path, failing, err)
 		}
 	}
 }
 
-// syncs returns how many syncs of the faulty controller have ended so.
+// syncs returns how many syncs of the faulty controller ended with this result.
 func (r *faultyReplica) syncs(result string) int {
 	r.T.Helper()
 	return r.Metric(r.token, fmt.Sprintf("sync_total{controller=%q,result=%q}", faulty.ControllerName, result))
 }
 
-// failingObjects returns how many objects of the faulty controller fail.
+// failingObjects returns how many objects of the faulty controller are failing.
 func (r *faultyReplica) failingObjects() int {
 	r.T.Helper()
 	return r.Metric(r.token, fmt.Sprintf("failing_objects{controller=%q}", faulty.ControllerName))

@@ -18,23 +18,22 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// credentialID is where the API server says which token a request came with.
+// credentialID is the key under which the API server records the token of a request.
 const credentialID = "authentication.kubernetes.io/credential-id"
 
-// Credential returns the ID of the token that a request came with, empty if it came
-// with none.
+// Credential returns the ID of a request's token, or "" if it had none.
 func Credential(event auditv1.Event) string { return strings.Join(event.User.Extra[credentialID], " ") }
 
-// Options say what to look at.
+// Options configure [Check].
 type Options struct {
-	// Lease is what the replicas elect their leader by.
+	// Lease is the Lease with which the replicas elect their leader.
 	Lease types.NamespacedName
-	// Replica matches the requests of replicas. All others are an administrator's, or
-	// somebody's who has nothing to do with it.
+	// Replica matches the requests of replicas. All others are those of an administrator or of
+	// an unrelated client.
 	Replica func(auditv1.Event) bool
-	// Sent says when a request was sent, where a proxy has seen it before the API server
-	// did. What was sent in time but received late is counted apart: no client can take
-	// it back. May be nil.
+	// Sent returns when a request was sent, if a proxy saw it before the API server. Writes
+	// that were sent in time but received late are counted separately, because no client can
+	// take them back. May be nil.
 	Sent func(auditv1.Event) (at time.Time, ok bool)
 }
 
@@ -44,20 +43,20 @@ func ServiceAccount(namespace, name string) func(auditv1.Event) bool {
 	return func(event auditv1.Event) bool { return event.User.Username == user }
 }
 
-// credential returns which replica a request is of, empty if of none.
+// credential returns the credential of the replica that sent a request, or "".
 func (o Options) credential(event auditv1.Event) (string, error) {
 	if !o.Replica(event) {
 		return "", nil
 	}
 	id := Credential(event)
 	if id == "" {
-		return "", errors.New("the audit log does not tell the credential of " + event.User.Username)
+		return "", errors.New("the audit log has no credential of " + event.User.Username)
 	}
 	return id, nil
 }
 
-// Check finds what the replicas did in events, which are read-only. They must begin
-// before the replicas do, and be complete requests: of the stage ResponseComplete.
+// Check checks what the replicas did in events, which it does not modify. The events must
+// begin before the replicas do. They must be complete requests, of the stage ResponseComplete.
 func Check(events []auditv1.Event, o Options) (*Report, error) {
 	leases, err := leaseWrites(events, o)
 	if err != nil {
@@ -89,7 +88,7 @@ func Check(events []auditv1.Event, o Options) (*Report, error) {
 	return r, nil
 }
 
-// judge puts a write where it belongs in the report.
+// judge adds a write to the right part of the report.
 func (r *Report) judge(h *history, o Options, credential string, event auditv1.Event) {
 	at := event.RequestReceivedTimestamp.Time
 	v := h.verdict(credential, at)
@@ -115,13 +114,13 @@ func (r *Report) judge(h *history, o Options, credential string, event auditv1.E
 	}
 }
 
-// verdict is what a write is for where it lies among the epochs.
+// verdict is the judgment of a write by its position among the epochs.
 type verdict struct {
-	epoch *Epoch        // the one that it is of
-	kind  Kind          // empty if nothing is wrong with it
+	epoch *Epoch        // the epoch that the write belongs to
+	kind  Kind          // empty if the write is correct
 	why   string        // in words
-	late  time.Duration // since its sender had the Lease
-	dual  time.Duration // since another had it
+	late  time.Duration // since its sender lost the Lease
+	dual  time.Duration // since another replica got it
 }
 
 func (h *history) verdict(credential string, at time.Time) verdict {
@@ -154,7 +153,7 @@ func (h *history) verdict(credential string, at time.Time) verdict {
 	return v
 }
 
-// sentInTime tells whether a request would have been right when it was sent.
+// sentInTime reports whether a request would have been correct when it was sent.
 func (h *history) sentInTime(o Options, credential string, event auditv1.Event) bool {
 	if o.Sent == nil {
 		return false
@@ -163,7 +162,7 @@ func (h *history) sentInTime(o Options, credential string, event auditv1.Event) 
 	return ok && h.verdict(credential, at).kind == ""
 }
 
-// addHandovers counts the handovers between replicas and adds up their gaps.
+// addHandovers counts the handovers between replicas and sums up the gaps between them.
 func (r *Report) addHandovers() {
 	var last *Epoch
 	for i := range r.Epochs {
@@ -188,8 +187,8 @@ func succeeded(event auditv1.Event) bool {
 	return event.ResponseStatus != nil && event.ResponseStatus.Code/100 == 2
 }
 
-// isOverhead matches what a replica may write without leading: Leases, Events, and
-// questions in the form of objects.
+// isOverhead matches writes that a replica may make without leading: Leases, Events, and
+// review requests, which are objects in form only.
 func isOverhead(event auditv1.Event) bool {
 	switch event.ObjectRef.APIGroup {
 	case authenticationv1.GroupName, authorizationv1.GroupName:
@@ -200,7 +199,7 @@ func isOverhead(event auditv1.Event) bool {
 	return event.ObjectRef.Resource == "events"
 }
 
-// describe says what a request asked for: "patch foos/status default/a".
+// describe describes a request: "patch foos/status default/a".
 func describe(event auditv1.Event) string {
 	ref := event.ObjectRef
 	resource := ref.Resource

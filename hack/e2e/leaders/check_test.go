@@ -14,7 +14,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// figures are what a test compares of a report.
+// figures are the parts of a report that tests compare.
 type figures struct {
 	Writes, Outside, AfterRelease, Overwrites int
 	Held, Refused, AfterExpiry, AfterEdit     int
@@ -37,7 +37,7 @@ func figuresOf(r *Report) figures {
 
 const ms = time.Millisecond
 
-// logCase is an audit log, and what the report of it is to say.
+// logCase is an audit log and the expected report.
 type logCase struct {
 	log  func(l *fakeLog)
 	want figures
@@ -56,18 +56,19 @@ func testLogs(t *testing.T, cases map[string]logCase) {
 	}
 }
 
-// TestWhatTheLogMustHave checks that what cannot be judged is an error, and no peace.
-func TestWhatTheLogMustHave(t *testing.T) {
+// TestIncompleteLogIsAnError checks that Check returns an error, not an empty report, if it
+// cannot judge.
+func TestIncompleteLogIsAnError(t *testing.T) {
 	for name, tc := range map[string]struct {
 		spoil func(l *fakeLog, event *auditv1.Event)
 		want  string
 	}{
-		"bodies of Leases": {func(_ *fakeLog, e *auditv1.Event) { e.ResponseObject = nil }, "has no body"},
+		"Lease without body": {func(_ *fakeLog, e *auditv1.Event) { e.ResponseObject = nil }, "has no body"},
 		"versions": {func(l *fakeLog, e *auditv1.Event) {
 			changeLease(l.t, e, func(l *coordinationv1.Lease) { l.ResourceVersion = "" })
 		}, "parsing"},
-		"whose a Lease is": {func(_ *fakeLog, e *auditv1.Event) { e.User.Extra = nil }, "does not tell the credential of system:serviceaccount:system:leader"},
-		"whose a write is": {func(l *fakeLog, _ *auditv1.Event) { l.writes(1, "a").User.Extra = nil }, "reading patch configmaps system/x: the audit log does not tell the credential"},
+		"Lease without credential": {func(_ *fakeLog, e *auditv1.Event) { e.User.Extra = nil }, "has no credential of system:serviceaccount:system:leader"},
+		"write without credential": {func(l *fakeLog, _ *auditv1.Event) { l.writes(1, "a").User.Extra = nil }, "reading patch configmaps system/x: the audit log has no credential"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := &fakeLog{t: t}
@@ -80,8 +81,8 @@ func TestWhatTheLogMustHave(t *testing.T) {
 	}
 }
 
-// TestWrites is about when a replica may write. Each time that a write is allowed has
-// its counterpart, a millisecond away, when it is not.
+// TestWrites checks when a replica may write. Each allowed write has a counterpart, a
+// millisecond away, that is not allowed.
 func TestWrites(t *testing.T) {
 	testLogs(t, map[string]logCase{
 		"in its term": {
@@ -92,23 +93,23 @@ func TestWrites(t *testing.T) {
 			func(l *fakeLog) { l.takes(0, "a"); l.writes(1, "a") },
 			figures{Writes: 1, Outside: 1, Ends: []End{Lasts}},
 		},
-		"by one that never held it": {
+		"by a replica that never held it": {
 			func(l *fakeLog) { l.takes(0, "a"); l.writes(100, "b") },
 			figures{Writes: 1, Outside: 1, Ends: []End{Lasts}},
 		},
-		"by one that never held it, without any Lease": {
+		"by a replica that never held it, without any Lease": {
 			func(l *fakeLog) { l.writes(100, "b") },
 			figures{Writes: 1, Outside: 1},
 		},
-		"before the next one's Lease is committed": {
+		"before the next leader's Lease is committed": {
 			func(l *fakeLog) { l.takes(0, "a"); l.takes(6000, "b"); l.writes(6002, "a") },
 			figures{Writes: 1, AfterExpiry: 1, Leaderless: 2 * ms, Ends: []End{Expired, Lasts}},
 		},
-		"after the next one's Lease was committed": {
+		"after the next leader's Lease was committed": {
 			func(l *fakeLog) { l.takes(0, "a"); l.takes(6000, "b"); l.writes(6003, "a"); l.writes(6102, "a") },
 			figures{Writes: 2, Outside: 2, Dual: 100 * ms, Leaderless: 2 * ms, Ends: []End{Expired, Lasts}},
 		},
-		"of both, as the Lease goes back and forth": {
+		"of both replicas, as the Lease goes back and forth": {
 			func(l *fakeLog) {
 				l.takes(0, "a")
 				l.takes(6000, "b")
@@ -136,15 +137,15 @@ func TestWrites(t *testing.T) {
 			func(l *fakeLog) { l.takes(0, "a"); l.releases(1000, "a"); l.takes(2000, "a"); l.writes(2002, "a") },
 			figures{Writes: 1, Leaderless: 1000 * ms, Ends: []End{Released, Lasts}},
 		},
-		"after it expired, while nobody took it": {
+		"after it expired, before another replica took it": {
 			func(l *fakeLog) { l.takes(0, "a"); l.writes(6000, "a"); l.writes(6001, "a") },
 			figures{Writes: 2, AfterExpiry: 1, Ends: []End{Lasts}},
 		},
-		"after a renewal that came late": {
+		"after a late renewal": {
 			func(l *fakeLog) { l.takes(0, "a"); l.writes(7000, "a"); l.takes(8000, "a"); l.writes(8100, "a") },
 			figures{Writes: 2, AfterExpiry: 1, Ends: []End{Lasts}},
 		},
-		"after an administrator emptied its Lease, and when another took it": {
+		"after an administrator emptied its Lease, and after another replica took it": {
 			func(l *fakeLog) {
 				l.takes(0, "a")
 				l.lease(1000, "admin", "", 6)
@@ -177,7 +178,7 @@ func TestWrites(t *testing.T) {
 			func(l *fakeLog) { l.takes(0, "a"); l.releases(1000, "b"); l.writes(1012, "a") },
 			figures{Writes: 1, AfterEdit: 1, Notice: 10 * ms, Overwrites: 1, Ends: []End{Overwritten}},
 		},
-		"held on its way": {
+		"delayed in transit": {
 			func(l *fakeLog) {
 				l.takes(0, "a")
 				l.heldWrites(100, 200, "a")
@@ -188,7 +189,7 @@ func TestWrites(t *testing.T) {
 			},
 			figures{Writes: 3, Held: 2, Outside: 1, Dual: 1001 * ms, Leaderless: 2 * ms, Ends: []End{Expired, Lasts}},
 		},
-		"held on its way, but sent late": {
+		"delayed in transit, but sent late": {
 			func(l *fakeLog) {
 				l.takes(0, "a")
 				l.takes(6010, "b")
@@ -206,7 +207,7 @@ func TestWrites(t *testing.T) {
 			},
 			figures{Refused: 1, Leaderless: 2 * ms, Ends: []End{Expired, Lasts}},
 		},
-		"refused, after it expired": {
+		"rejected, after it expired": {
 			func(l *fakeLog) { l.takes(0, "a"); refuse(l.writes(6001, "a")) },
 			figures{Ends: []End{Lasts}},
 		},
@@ -222,11 +223,11 @@ func TestWrites(t *testing.T) {
 			},
 			figures{Writes: 4, AfterEdit: 2, Notice: 40 * ms, Outside: 2, Dual: 40 * ms, Leaderless: 100 * ms, Ends: []End{Edited, Lasts}},
 		},
-		"of somebody else": {
+		"of another user": {
 			func(l *fakeLog) { l.takes(0, "a"); l.writes(1000, "admin") },
 			figures{Ends: []End{Lasts}},
 		},
-		"of what needs no term": {
+		"that needs no term": {
 			func(l *fakeLog) {
 				l.add(0, "a", "create", "", "events", "x", nil)
 				l.add(0, "a", "create", "events.k8s.io", "events", "x", nil)

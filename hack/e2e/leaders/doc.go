@@ -1,17 +1,17 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package leaders finds, in an API server's audit log, what replicas that elect a
-// leader by a Lease must never do: write without leading, take the Lease of another,
-// write on after giving it up.
+// Package leaders finds, in an API server's audit log, what replicas that elect a leader with
+// a Lease must never do: write without leading, take the Lease of another replica, or write
+// after giving it up.
 //
-// [Check] knows nothing of how the replicas elect: what it looks at is what the API
-// server was asked for and when, by its one clock, so that it can be turned on any
-// program. Replicas are told apart by their credentials: each needs a token of its
-// own. The audit log must have the bodies of requests for Leases, and no event may be
-// missing, which takes the blocking mode.
+// [Check] does not know how the replicas elect a leader. It considers only which requests the
+// API server received and when, by the API server's clock, so it works for any program. It
+// distinguishes replicas by their credentials, so each needs its own token. The audit log must
+// have the bodies of requests for Leases. No event may be missing, which requires the blocking
+// mode.
 //
-// What it allows where the log leaves a doubt: a write counts by when it was received,
-// since it may have been sent before, and a Lease as taken by when the write of it was
-// answered, since it may have been committed only then.
+// Where the log leaves a doubt, the replica gets the benefit of it. A write counts from when
+// it was received, because it may have been sent earlier. A Lease counts as taken from when
+// its write was answered, because it may have been committed only then.
 package leaders

@@ -10,55 +10,55 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// End says how an epoch ended.
+// End is how an epoch ended.
 type End string
 
 const (
-	// Lasts is the end of an epoch that has none yet.
+	// Lasts is the end of an epoch that has not ended yet.
 	Lasts End = "lasts"
-	// Released is one whose holder emptied or deleted the Lease itself.
+	// Released means that the holder itself emptied or deleted the Lease.
 	Released End = "released"
-	// Expired is one whose Lease another took after its duration.
+	// Expired means that another replica took the Lease after its duration.
 	Expired End = "expired"
-	// Overwritten is one whose Lease another replica took or emptied before that.
+	// Overwritten means that another replica took or emptied the Lease before that.
 	Overwritten End = "overwritten"
-	// Edited is one whose Lease somebody who is no replica gave to another, emptied or
-	// deleted.
+	// Edited means that a client that is not a replica changed the holder, or emptied or
+	// deleted the Lease.
 	Edited End = "edited"
 )
 
-// Epoch is a time in which one holder had the Lease.
+// Epoch is a period in which one holder had the Lease.
 type Epoch struct {
 	// Holder is the identity in the Lease.
 	Holder string
-	// Credential is the holder's; empty if it is no replica, but somebody whom an
-	// administrator wrote into the Lease.
+	// Credential is the holder's credential. It is empty if the holder is not a replica, but
+	// an identity that an administrator wrote into the Lease.
 	Credential string
-	// From is when the write by which it took the Lease was answered.
+	// From is when the write that took the Lease was answered.
 	From time.Time
-	// To is when it had the Lease no longer, by its own act, that of another, or because
-	// the duration since the last renewal was over; zero if it Lasts.
+	// To is when the holder no longer had the Lease, by its own act, by another's, or because
+	// the duration since the last renewal was over. It is zero if the epoch Lasts.
 	To time.Time
 	// End is how it ended.
 	End End
-	// Writes is how many of its writes were received while it had the Lease.
+	// Writes is how many of the holder's writes were received while it had the Lease.
 	Writes int
 
 	uid      types.UID
 	renewals []renewal
-	// lost is when it could know of nothing that allowed it to write: as To, but for an
-	// expired Lease when another had taken it.
+	// lost is when nothing that the holder could know allowed it to write any more. It is To,
+	// except for an expired Lease: then it is when another replica took it.
 	lost time.Time
 }
 
-// renewal is what a holder may count on from a write of the Lease on.
+// renewal is what a holder may rely on after a write of the Lease.
 type renewal struct {
 	received time.Time
 	duration time.Duration
-	renewed  time.Time // as the Lease says
+	renewed  time.Time // according to the Lease
 }
 
-// expiry is when the Lease expires by the last renewal that was received until then.
+// expiry returns when the Lease expires according to the last renewal received by then.
 func (e *Epoch) expiry(until time.Time) time.Time {
 	last := e.renewals[0]
 	for _, r := range e.renewals[1:] {
@@ -72,11 +72,11 @@ func (e *Epoch) expiry(until time.Time) time.Time {
 
 func (e *Epoch) end(how End, at, lost time.Time) { e.End, e.To, e.lost = how, at, lost }
 
-// history makes epochs of the writes of the Lease, and notes what was wrong with them.
+// history builds epochs from the writes of the Lease, and records violations.
 type history struct {
 	epochs     []*Epoch
 	violations []Violation
-	current    *Epoch // nil while nobody holds the Lease
+	current    *Epoch // nil while no holder has the Lease
 }
 
 func newHistory(writes []leaseWrite) *history {
@@ -93,18 +93,18 @@ func newHistory(writes []leaseWrite) *history {
 	return h
 }
 
-// keeps adds a write that leaves the holder as it is to the present epoch. It returns
-// false if it is another who uses the holder's identity.
+// keeps adds a write that keeps the holder to the current epoch. It returns false if another
+// replica uses the holder's identity.
 func (h *history) keeps(w leaseWrite) bool {
 	last := &h.current.renewals[len(h.current.renewals)-1]
 	switch {
 	case !w.renewed.IsZero() && w.renewed.Equal(last.renewed) && w.duration == last.duration:
-		return true // an annotation, by which a standby accepts, renews nothing
+		return true // a standby's acknowledging annotation is not a renewal
 	case w.credential == "" && h.current.Credential != "":
-		last.duration = w.duration // an edit is no renewal
+		last.duration = w.duration // an edit is not a renewal
 		return true
 	case h.current.Credential == "" && w.credential != "":
-		// Whom an administrator wrote into the Lease takes it up.
+		// The replica that an administrator wrote into the Lease accepts it.
 		h.current.Credential, h.current.From = w.credential, w.committed()
 	case h.current.Credential != w.credential:
 		return false
@@ -113,9 +113,8 @@ func (h *history) keeps(w leaseWrite) bool {
 	return true
 }
 
-// empty ends the present epoch without another. That a release has a duration of one
-// second is client-go's mark for those who see only the Lease; here it is known who
-// wrote it.
+// empty ends the current epoch without starting another. client-go marks a release by a
+// duration of one second, for readers that see only the Lease. Here the writer is known.
 func (h *history) empty(w leaseWrite) {
 	e := h.current
 	if e == nil {

@@ -5,7 +5,7 @@ package leaders
 
 import "testing"
 
-// TestHolders is about who may take the Lease, and when.
+// TestHolders checks who may take the Lease, and when.
 func TestHolders(t *testing.T) {
 	testLogs(t, map[string]logCase{
 		"it is released": {
@@ -20,15 +20,15 @@ func TestHolders(t *testing.T) {
 			func(l *fakeLog) { l.takes(0, "a"); l.takes(2000, "a"); l.takes(7999, "b") },
 			figures{Overwrites: 1, Ends: []End{Overwritten, Lasts}},
 		},
-		"it expires by the record's own duration": {
+		"it expires by its own duration": {
 			func(l *fakeLog) { l.lease(0, "a", "id-a", 3); l.takes(3000, "b"); l.takes(6000, "c") },
 			figures{Overwrites: 1, Leaderless: 2 * ms, Ends: []End{Expired, Overwritten, Lasts}},
 		},
-		"another edits it, which is no renewal": {
+		"another client edits it, which is not a renewal": {
 			func(l *fakeLog) { l.takes(0, "a"); l.lease(2000, "admin", "id-a", 6); l.takes(6000, "b") },
 			figures{Leaderless: 2 * ms, Ends: []End{Expired, Lasts}},
 		},
-		"another edits its duration": {
+		"another client edits its duration": {
 			func(l *fakeLog) { l.takes(0, "a"); l.lease(2000, "admin", "id-a", 60); l.takes(6000, "b") },
 			figures{Overwrites: 1, Ends: []End{Overwritten, Lasts}},
 		},
@@ -40,7 +40,7 @@ func TestHolders(t *testing.T) {
 			func(l *fakeLog) { l.takes(0, "a"); l.uid++; l.takes(1000, "b") },
 			figures{Leaderless: 2 * ms, Ends: []End{Edited, Lasts}},
 		},
-		"its deletion is not in the log, and its holder creates it again": {
+		"its deletion is not in the log, and its holder recreates it": {
 			func(l *fakeLog) { l.takes(0, "a"); l.uid++; l.takes(1000, "a") },
 			figures{Leaderless: 2 * ms, Ends: []End{Edited, Lasts}},
 		},
@@ -56,19 +56,19 @@ func TestHolders(t *testing.T) {
 			func(l *fakeLog) { l.takes(0, "a"); l.takes(6000, "b"); l.releases(7000, "a"); l.takes(7001, "c") },
 			figures{Overwrites: 1, Leaderless: 3 * ms, Ends: []End{Expired, Overwritten, Lasts}},
 		},
-		"one empties what is empty": {
+		"a replica empties an empty Lease": {
 			func(l *fakeLog) { l.takes(0, "a"); l.releases(1000, "a"); l.releases(1001, "b"); l.takes(1002, "b") },
 			figures{Leaderless: 2 * ms, Ends: []End{Released, Lasts}},
 		},
-		"a stranger's is taken too early": {
+		"an unknown holder's Lease is taken too early": {
 			func(l *fakeLog) { l.takes(0, "a"); l.lease(1000, "admin", "usurper", 6); l.takes(6999, "a") },
 			figures{Overwrites: 1, Leaderless: 5999 * ms, Ends: []End{Edited, Overwritten, Lasts}},
 		},
-		"a stranger's is taken in time": {
+		"an unknown holder's Lease is taken in time": {
 			func(l *fakeLog) { l.takes(0, "a"); l.lease(1000, "admin", "usurper", 6); l.takes(7000, "a") },
 			figures{Leaderless: 6000 * ms, Ends: []End{Edited, Expired, Lasts}},
 		},
-		"an administrator gives it to a replica, which takes it up": {
+		"an administrator gives it to a replica, which accepts it": {
 			func(l *fakeLog) {
 				l.takes(0, "a")
 				l.lease(1000, "admin", "id-b", 6)
@@ -77,11 +77,11 @@ func TestHolders(t *testing.T) {
 			},
 			figures{Writes: 1, Leaderless: 100 * ms, Ends: []End{Edited, Lasts}},
 		},
-		"two share an identity": {
+		"two replicas share an identity": {
 			func(l *fakeLog) { l.takes(0, "a"); l.lease(1000, "b", "id-a", 6) },
 			figures{Overwrites: 1, Ends: []End{Overwritten, Lasts}},
 		},
-		"a replica comes back as another process with its token": {
+		"a replica restarts with its token": {
 			func(l *fakeLog) { l.takes(0, "a"); changeLease(l.t, l.takes(5999, "a"), identity("id-a2")) },
 			figures{Overwrites: 1, Ends: []End{Overwritten, Lasts}},
 		},
@@ -93,7 +93,7 @@ func TestHolders(t *testing.T) {
 			},
 			figures{Leaderless: 3 * ms, Ends: []End{Expired, Lasts}},
 		},
-		"a write of it is refused": {
+		"a write of it is rejected": {
 			func(l *fakeLog) { l.takes(0, "a"); refuse(l.takes(1000, "b")) },
 			figures{Ends: []End{Lasts}},
 		},
@@ -101,7 +101,7 @@ func TestHolders(t *testing.T) {
 			func(l *fakeLog) { l.takes(0, "a"); l.takes(1000, "b").ObjectRef.Name = "other" },
 			figures{Ends: []End{Lasts}},
 		},
-		"a Lease of the same name elsewhere": {
+		"a Lease of the same name in another namespace": {
 			func(l *fakeLog) { l.takes(0, "a"); l.takes(1000, "b").ObjectRef.Namespace = "other" },
 			figures{Ends: []End{Lasts}},
 		},
@@ -115,7 +115,7 @@ func TestHolders(t *testing.T) {
 			},
 			figures{Leaderless: 1 * ms, Ends: []End{Released, Lasts}},
 		},
-		"the release is answered when another has taken it": {
+		"the release is answered after another replica has taken it": {
 			func(l *fakeLog) {
 				l.takes(0, "a")
 				release := l.releases(1000, "a")

@@ -21,13 +21,13 @@ import (
 // leaseWrite is a committed write of the Lease.
 type leaseWrite struct {
 	event      auditv1.Event
-	credential string // empty if it was not a replica's
+	credential string // empty if it was not by a replica
 	uid        types.UID
-	version    uint64 // 0 of a deletion
+	version    uint64 // 0 for a deletion
 	deleted    bool
 	holder     string
 	duration   time.Duration
-	renewed    time.Time // by the holder's clock; zero if the Lease does not say
+	renewed    time.Time // by the holder's clock; zero if missing
 }
 
 func (w leaseWrite) received() time.Time  { return w.event.RequestReceivedTimestamp.Time }
@@ -50,11 +50,10 @@ func leaseWrites(events []auditv1.Event, o Options) ([]leaseWrite, error) {
 			writes = append(writes, w)
 		}
 	}
-	// Of two writes that overlap, the one that is answered first need not be the one
-	// that was committed first.
+	// If two writes overlap, the first one answered may not be the first one committed.
 	slices.SortStableFunc(writes, func(a, b leaseWrite) int { return cmp.Compare(a.version, b.version) })
 	for _, d := range deletions {
-		// A deletion has no version, but whose it was has none after it.
+		// A deletion has no version, but it is the last write of the deleted object.
 		for i, w := range slices.Backward(writes) {
 			if w.uid == d.uid {
 				writes = slices.Insert(writes, i+1, d)
@@ -71,7 +70,7 @@ func isOf(event auditv1.Event, lease types.NamespacedName) bool {
 		ref.Namespace == lease.Namespace && ref.Name == lease.Name
 }
 
-// decode reads what the API server answered, which is what it committed.
+// decode decodes the API server's response, which is the committed object.
 func decode(event auditv1.Event, o Options) (leaseWrite, error) {
 	w := leaseWrite{event: event}
 	var err error

@@ -26,9 +26,9 @@ var (
 	lease = types.NamespacedName{Namespace: "system", Name: "leader"}
 )
 
-// fakeLog is an audit log made by hand. Its replicas are a, b and c, whose identities
-// in the Lease are theirs with id- before; admin is none. Times are when requests are
-// received, in milliseconds since start.
+// fakeLog is a hand-made audit log. Its replicas are a, b and c, with the identities id-a,
+// id-b and id-c in the Lease. admin is not a replica. Times are when requests are received, in
+// milliseconds since start.
 type fakeLog struct {
 	t       *testing.T
 	events  []auditv1.Event
@@ -63,7 +63,7 @@ func (l *fakeLog) add(ms int, who, verb, group, resource, name string, body any)
 	return &l.events[len(l.events)-1]
 }
 
-// lease has somebody write the Lease.
+// lease adds a write of the Lease.
 func (l *fakeLog) lease(ms int, who, holder string, duration int32) *auditv1.Event {
 	l.t.Helper()
 	l.version++
@@ -73,7 +73,7 @@ func (l *fakeLog) lease(ms int, who, holder string, duration int32) *auditv1.Eve
 	})
 }
 
-// takes has a replica take or renew the Lease, for six seconds.
+// takes adds a write with which a replica takes or renews the Lease, for six seconds.
 func (l *fakeLog) takes(ms int, who string) *auditv1.Event {
 	l.t.Helper()
 	return l.lease(ms, who, "id-"+who, 6)
@@ -96,7 +96,7 @@ func (l *fakeLog) writes(ms int, who string) *auditv1.Event {
 	return l.add(ms, who, "patch", "", "configmaps", "x", nil)
 }
 
-// heldWrites is a write that a proxy has seen when it was sent.
+// heldWrites adds a write that a proxy saw when it was sent.
 func (l *fakeLog) heldWrites(sent, ms int, who string) *auditv1.Event {
 	l.t.Helper()
 	event := l.writes(ms, who)
@@ -119,7 +119,7 @@ func (l *fakeLog) check() *Report {
 	return r
 }
 
-// refuse makes a request one that the API server refused.
+// refuse makes the API server reject a request.
 func refuse(event *auditv1.Event) { event.ResponseStatus = &metav1.Status{Code: 409} }
 
 // changeLease changes the body of a write of the Lease.
@@ -137,10 +137,10 @@ func changeLease(t *testing.T, event *auditv1.Event, change func(*coordinationv1
 	event.ResponseObject.Raw = raw
 }
 
-// renewed sets when a lease was renewed.
+// renewed sets the time of the last renewal of a Lease.
 func renewed(l *coordinationv1.Lease) { l.Spec.RenewTime = ptr.To(metav1.NewMicroTime(start)) }
 
-// identity sets the holder of a lease to another's identity.
+// identity sets the holder of a Lease to another identity.
 func identity(holder string) func(*coordinationv1.Lease) {
 	return func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = ptr.To(holder) }
 }

@@ -18,32 +18,32 @@ import (
 type Kind string
 
 const (
-	// WriteOutsideTerm is a write received after the Lease of the next holder was
-	// committed, or before its sender held the Lease for the first time.
+	// WriteOutsideTerm is a write received after the Lease of the next holder was committed,
+	// or before its sender first held the Lease.
 	WriteOutsideTerm Kind = "write outside term"
-	// WriteAfterRelease is a write received after its sender's own release was
-	// committed and before it held the Lease again.
+	// WriteAfterRelease is a write received after its sender's own release was committed and
+	// before the sender held the Lease again.
 	WriteAfterRelease Kind = "write after release"
-	// Overwrite is a write of the Lease that took it from a holder that had neither
-	// released it nor let it expire, or that emptied the Lease of another.
+	// Overwrite is a write that took the Lease from a holder that had neither released it nor
+	// let it expire, or that emptied the Lease of another replica.
 	Overwrite Kind = "overwrite"
 
-	// Not violated, but counted: the rules that lie outside them.
+	// Counted, but not violations.
 	afterExpiry Kind = "write after expiry"
 	afterEdit   Kind = "write after an edit"
 )
 
-// violates tells the rules from what is only counted.
+// violates distinguishes violations from what is only counted.
 func (k Kind) violates() bool { return k != "" && k != afterExpiry && k != afterEdit }
 
 // Violation is something that a replica did and must not do.
 type Violation struct {
 	Kind       Kind
-	Credential string // who did it
+	Credential string // of the replica that did it
 	At         time.Time
 	AuditID    types.UID
-	What       string // it did
-	Why        string // that is wrong
+	What       string // what it did
+	Why        string // why that is wrong
 }
 
 func newViolation(kind Kind, credential string, event auditv1.Event, why string) Violation {
@@ -53,36 +53,35 @@ func newViolation(kind Kind, credential string, event auditv1.Event, why string)
 	}
 }
 
-// Report is what [Check] found.
+// Report is the result of [Check].
 type Report struct {
 	Lease types.NamespacedName
 	// Epochs are those of all holders, replicas or not, in their order.
 	Epochs     []Epoch
 	Violations []Violation
 
-	// Writes is how many writes of replicas succeeded, Leases and Events and the like
-	// left out.
+	// Writes is how many writes of replicas succeeded, not counting Leases, Events and the
+	// like.
 	Writes int
-	// Held are the writes that were sent in time and received when they would be
-	// violations, or late in one of the ways that are only counted. They succeeded if
-	// their status says so.
+	// Held are the writes that were sent in time, but received when they would be violations,
+	// or late in one of the ways that are only counted. Their status tells whether they
+	// succeeded.
 	Held []auditv1.Event
-	// Refused is how many writes would have been violations if the API server had not
-	// refused them.
+	// Refused is how many writes would have been violations if the API server had not rejected
+	// them.
 	Refused int
-	// AfterExpiry is how many writes were received when the Lease of their sender had
-	// expired, but nobody had taken it.
+	// AfterExpiry is how many writes were received after the Lease of their sender had
+	// expired, but before another replica took it.
 	AfterExpiry int
-	// AfterEdit is how many writes were received when somebody had edited or deleted the
-	// Lease of their sender, but no other replica had taken it; Notice is how late the
-	// last of them was.
+	// AfterEdit is how many writes were received after a client edited or deleted the Lease of
+	// their sender, but before another replica took it. Notice is how late the last of them
+	// was.
 	AfterEdit int
 	Notice    time.Duration
-	// DualWindow is the longest time for which one replica held the Lease and another
-	// wrote.
+	// DualWindow is the longest time in which one replica held the Lease and another wrote.
 	DualWindow time.Duration
-	// Handovers is how often a replica took the Lease after another, or again after
-	// itself. Leaderless is the total time between those terms.
+	// Handovers is how often a replica took the Lease after another, or again after itself.
+	// Leaderless is the total time between those terms.
 	Handovers  int
 	Leaderless time.Duration
 }
@@ -98,10 +97,10 @@ func (r *Report) Count(kind Kind) int {
 	return n
 }
 
-// shown limits the violations of each kind that the text lists. Its counts are complete.
+// shown limits the listed violations of each kind. The counts are complete.
 const shown = 5
 
-// String is the report for people.
+// String returns the report as text.
 func (r *Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Lease %s: %d writes, %d violations\n\n", r.Lease, r.Writes, len(r.Violations))
@@ -129,10 +128,10 @@ func (r *Report) writeCounts(table *tabwriter.Writer) {
 	for _, kind := range []Kind{WriteOutsideTerm, WriteAfterRelease, Overwrite} {
 		fmt.Fprintf(table, "%s\t%d\n", kind, r.Count(kind))
 	}
-	fmt.Fprintf(table, "held on the way\t%d\n", len(r.Held))
-	fmt.Fprintf(table, "refused by the API server\t%d\n", r.Refused)
+	fmt.Fprintf(table, "delayed in transit\t%d\n", len(r.Held))
+	fmt.Fprintf(table, "rejected by the API server\t%d\n", r.Refused)
 	fmt.Fprintf(table, "%s, not taken\t%d\n", afterExpiry, r.AfterExpiry)
-	fmt.Fprintf(table, "%s\t%d\tthe last %s after it\n", afterEdit, r.AfterEdit, seconds(r.Notice))
+	fmt.Fprintf(table, "%s\t%d\tthe last %s later\n", afterEdit, r.AfterEdit, seconds(r.Notice))
 	fmt.Fprintf(table, "dual window\t%s\n", seconds(r.DualWindow))
 	fmt.Fprintf(table, "without a leader\t%s\tin %d handovers\n", seconds(r.Leaderless), r.Handovers)
 }
@@ -147,7 +146,7 @@ func (r *Report) writeViolations(table *tabwriter.Writer, names map[string]strin
 	}
 }
 
-// names numbers the credentials, which are too long to read.
+// names replaces the credentials, which are too long to read, by numbers.
 func (r *Report) names() map[string]string {
 	names := map[string]string{"": "none"}
 	add := func(credential string) {

@@ -25,10 +25,10 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/e2e/leaders"
 )
 
-// waitDemoted waits until a replica says that it does not lead.
+// waitDemoted waits until a replica reports that it does not lead.
 func (f *fleet) waitDemoted(m *member) {
 	f.t.Helper()
-	clustertest.WaitUntil(f.t, "the replica leads no more", func(ctx context.Context) error {
+	clustertest.WaitUntil(f.t, "the replica no longer leads", func(ctx context.Context) error {
 		_, body, err := m.GetReasons(ctx, "/readyz?verbose")
 		if err == nil && (!strings.Contains(body, "leader: ") || strings.Contains(body, "leader: this process")) {
 			err = errors.New(body)
@@ -37,38 +37,38 @@ func (f *fleet) waitDemoted(m *member) {
 	})
 }
 
-// faults are what leaders and their Lease meet, in this order, while Foos change. After
-// each somebody must lead, and nobody may have written who did not.
+// faults happen to leaders and their Lease, in this order, while Foos change. After each of
+// them a replica must lead, and no replica may have written without leading.
 var faults = []struct {
 	name   string
 	short  bool // also in short mode
 	happen func(f *fleet, leader *member)
 }{
-	{"a leader that was suspended", true, func(f *fleet, leader *member) {
+	{"a suspended leader", true, func(f *fleet, leader *member) {
 		leader.freeze()
 		f.waitLeader(leader)
 		leader.thaw()
 	}},
-	// What is on its way when the network goes is lost here, because nobody knows when
-	// it was sent; TestLateWritesAreUndone has it arrive.
+	// Requests in transit when the network fails are lost here, because their sending time is
+	// unknown. TestLateWritesAreUndone covers requests that arrive later.
 	{"a partition that heals just after expiry", true, func(f *fleet, leader *member) {
 		leader.partition()
 		f.waitLeader(leader)
 		leader.link.Cut()
 		leader.heal()
 	}},
-	{"answers that do not come", false, func(f *fleet, leader *member) {
+	{"responses that do not arrive", false, func(f *fleet, leader *member) {
 		leader.link.Hold(clustertest.Answers)
 		f.waitLeader(leader)
 		leader.heal()
 	}},
-	{"a blackhole in which connections die", false, func(f *fleet, leader *member) {
+	{"a blackhole in which connections time out", false, func(f *fleet, leader *member) {
 		leader.partition()
 		f.waitLeader(leader)
 		f.waitServed()
-		clustertest.WaitUntil(f.t, "the replica notices", func(context.Context) error {
+		clustertest.WaitUntil(f.t, "the replica loses its connection", func(context.Context) error {
 			if !strings.Contains(leader.Log.String(), "client connection lost") {
-				return errors.New("it has not")
+				return errors.New("not yet")
 			}
 			return nil
 		})
@@ -89,12 +89,12 @@ var faults = []struct {
 		leader.Ready()
 	}},
 	{"the Lease deleted", false, func(f *fleet, _ *member) { framework.FreeLease(f.t) }},
-	{"the Lease given to another", true, func(f *fleet, leader *member) {
+	{"the Lease given to another holder", true, func(f *fleet, leader *member) {
 		f.patchLease(`{"spec":{"holderIdentity":"usurper"}}`)
 		f.waitDemoted(leader)
 	}},
 	{"the Lease emptied", false, func(f *fleet, _ *member) { f.patchLease(`{"spec":{"holderIdentity":""}}`) }},
-	{"the right to the Lease revoked", false, revoked},
+	{"permission to the Lease revoked", false, revoked},
 	{"a restart of the API server", false, func(f *fleet, _ *member) {
 		if err := framework.Cluster().RestartAPIServer(f.t.Context()); err != nil {
 			f.t.Fatal(err)
@@ -110,7 +110,7 @@ var faults = []struct {
 	}},
 }
 
-// revoked takes the right to its Lease away from the daemon until nobody leads.
+// revoked revokes the daemon's right to its Lease until no replica leads.
 func revoked(f *fleet, leader *member) {
 	const name = framework.DaemonName + "-leader-election"
 	bindings := framework.Kube().RbacV1().RoleBindings(framework.DaemonName)
@@ -132,7 +132,7 @@ func revoked(f *fleet, leader *member) {
 	restore(f.t.Context())
 }
 
-// patchLease changes the Lease by hand.
+// patchLease changes the Lease as an administrator.
 func (f *fleet) patchLease(patch string) {
 	f.t.Helper()
 	if _, err := framework.Kube().CoordinationV1().Leases(framework.DaemonName).Patch(f.t.Context(), framework.DaemonName, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
@@ -140,11 +140,12 @@ func (f *fleet) patchLease(patch string) {
 	}
 }
 
-// TestLeadersUnderFaults has three replicas meet one fault after another while 200 Foos
-// change. No write is sent outside a term, no Lease is overwritten, no process ends
-// that was not told to, and in the end all is as it should be.
+// TestLeadersUnderFaults exposes three replicas to one fault after another while 200 Foos
+// change. No write is sent outside a term, no Lease is overwritten, no process exits unless
+// told to, and in the end all Foos converge.
 func TestLeadersUnderFaults(t *testing.T) {
-	// Of the Lease, and of all while an API server starts and does not yet know the roles.
+	// Denials concern the Lease, and all requests while an API server starts and does not know
+	// the roles yet.
 	framework.ExpectDenials(t, cluster.Unauthorized)
 	ns := framework.NewNamespace(t)
 	f := startFleet(t, 3, false, shortFaults...)
@@ -174,12 +175,12 @@ func TestLeadersUnderFaults(t *testing.T) {
 	f.wantNoViolations()
 }
 
-// nextVersion is the version of a build that stands for the next release.
+// nextVersion is the version of a build that represents the next release.
 const nextVersion = "v99.0.0"
 
-// TestRollingUpgrade replaces three replicas one by one while Foos change, as their
-// Deployment does; in long mode by the next build, and back. Each handover begins with a
-// released Lease, and nothing is written for Foos that nobody changes.
+// TestRollingUpgrade replaces three replicas one by one while Foos change, as a rolling update
+// of their Deployment does. In long mode it upgrades to the next build and back. Each handover
+// begins with a released Lease, and nothing is written for Foos that do not change.
 func TestRollingUpgrade(t *testing.T) {
 	builds := []string{framework.Binary()}
 	if !testing.Short() {
@@ -200,7 +201,7 @@ func TestRollingUpgrade(t *testing.T) {
 		framework.Foos.WaitPodsReported(t, untouched, fmt.Sprintf("foo-%d", i), 2)
 	}
 	var before map[string]int
-	clustertest.WaitUntil(t, "all is said of the Foos that nobody touches", func(context.Context) error {
+	clustertest.WaitUntil(t, "the statuses of the untouched Foos are complete", func(context.Context) error {
 		if before = framework.Requests(t, untouched); before["create deployments"] != count || before["create events"] != count {
 			return fmt.Errorf("requests for %d Foos are %v", count, before)
 		}
@@ -217,13 +218,13 @@ func TestRollingUpgrade(t *testing.T) {
 	flapping.End(t)
 	r := f.wantNoViolations()
 	t.Logf("found:\n%s", r)
-	// A Lease that expires leaves the cluster without a leader for seconds, one that is
-	// released for an instant.
+	// Without a release, the cluster would have no leader for seconds, until the Lease
+	// expires. With a release, the gap is only an instant.
 	if slices.ContainsFunc(r.Epochs, func(e leaders.Epoch) bool { return e.End != leaders.Released && e.End != leaders.Lasts }) || r.Handovers == 0 {
 		t.Errorf("%d handovers in terms %+v, want each to begin with a release of the Lease", r.Handovers, r.Epochs)
 	}
 	if diff := cmp.Diff(before, framework.Requests(t, untouched)); diff != "" {
-		t.Errorf("requests for Foos that nobody touched (-before +after):\n%s", diff)
+		t.Errorf("requests for untouched Foos (-before +after):\n%s", diff)
 	}
 	if len(builds) > 1 && !slices.ContainsFunc(framework.DaemonEvents(t, ns), func(event auditv1.Event) bool { return strings.Contains(event.UserAgent, nextVersion) }) {
 		t.Error("the next build has written nothing")
@@ -234,9 +235,10 @@ func TestRollingUpgrade(t *testing.T) {
 	f.wantNoRelist()
 }
 
-// wantNoRelist checks that no replica listed anything once it led: it continues with the cache
-// that it filled as a standby. A watch that ends after some minutes, as all do, may be continued.
-// All replicas must have ended: a watch is in the audit log when it is over.
+// wantNoRelist checks that no replica listed objects after it began to lead. It continues with
+// the cache that it filled as a standby. Watches may be resumed, because they all end after
+// some minutes. All replicas must have ended, because the audit log has a watch only when it
+// is over.
 func (f *fleet) wantNoRelist() {
 	f.t.Helper()
 	firstLed := map[string]time.Time{}

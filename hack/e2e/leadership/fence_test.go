@@ -26,13 +26,13 @@ import (
 
 const (
 	fence     = framework.DaemonName + "-fence"
-	unbound   = "unbound" // a token of the daemon's that is bound to no Pod
+	unbound   = "unbound" // a token of the daemon that is not bound to a Pod
 	admin     = "admin"
-	elsewhere = "elsewhere_5b2ae4a2" // a holder of the Lease that is no Pod of ours
+	elsewhere = "elsewhere_5b2ae4a2" // a holder of the Lease that is not one of our Pods
 )
 
-// TestFenceAdmitsOnlyHolder installs manifests/fence beside the base and
-// writes as the daemon does, with the tokens of its Pods.
+// TestFenceAdmitsOnlyHolder installs manifests/fence in addition to the base, and writes like
+// the daemon, with the tokens of its Pods.
 func TestFenceAdmitsOnlyHolder(t *testing.T) {
 	behindFence(t, func(a, b string) {
 		ns := framework.NewNamespace(t)
@@ -41,8 +41,8 @@ func TestFenceAdmitsOnlyHolder(t *testing.T) {
 			admin: {client: framework.Dynamic(), ns: ns},
 		}
 		createTargets(t, ns)
-		// wantWrites compares who may make each of the daemon's writes, and wants those
-		// refused that may not to be told so.
+		// wantWrites checks who may make each of the daemon's writes. The error of a denied
+		// write must give the Lease as the reason.
 		wantWrites := func(state string, may ...string) {
 			t.Helper()
 			for who, w := range writers {
@@ -52,7 +52,7 @@ func TestFenceAdmitsOnlyHolder(t *testing.T) {
 							t.Errorf("%s: %s by %s: %v", state, what, who, err)
 						}
 					} else if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "does not hold the Lease "+framework.DaemonName+"/"+framework.DaemonName) {
-						t.Errorf("%s: %s by %s: %v, want it to be refused for the Lease", state, what, who, err)
+						t.Errorf("%s: %s by %s: %v, want it to be denied because of the Lease", state, what, who, err)
 					}
 				}
 			}
@@ -62,7 +62,7 @@ func TestFenceAdmitsOnlyHolder(t *testing.T) {
 		writers[b].waitUntilMay(t, false)
 		writers[a].waitUntilMay(t, true)
 		wantWrites("a leads", a, admin)
-		// What a standby writes is not fenced.
+		// Writes of a standby are not fenced.
 		for _, who := range []string{a, b, unbound} {
 			writers[who].wantUnfenced(t)
 		}
@@ -71,11 +71,11 @@ func TestFenceAdmitsOnlyHolder(t *testing.T) {
 		setHolder(t, b+"_c0ffee00")
 		for writers[b].create(t.Context()) != nil && t.Context().Err() == nil {
 		}
-		t.Logf("the new holder's writes passed %v after it took the Lease", time.Since(began))
+		t.Logf("the new holder's writes were admitted %v after it took the Lease", time.Since(began))
 		writers[a].waitUntilMay(t, false)
 		wantWrites("b leads", b, admin)
 
-		// A Pod whose name begins like that of the holder is another.
+		// A Pod must not pass because the holder's name is a prefix of its name.
 		setHolder(t, b+"x_c0ffee00")
 		writers[b].waitUntilMay(t, false)
 		wantWrites("another leads", admin)
@@ -83,15 +83,16 @@ func TestFenceAdmitsOnlyHolder(t *testing.T) {
 		setHolder(t, "")
 		wantWrites("the Lease is released", admin)
 
-		// Without a Lease there is no fence.
+		// Without a Lease, the fence is open.
 		framework.FreeLease(t)
 		writers[a].waitUntilMay(t, true)
 		wantWrites("there is no Lease", a, b, unbound, admin)
 	})
 }
 
-// TestFenceDenyingWithoutLease is why manifests/fence does not.
-// It does so in one namespace: in all, nothing would create a Deployment any more.
+// TestFenceDenyingWithoutLease shows why manifests/fence does not deny writes without a Lease.
+// The test denies them in one namespace only: in all namespaces, nothing could create a
+// Deployment any more.
 func TestFenceDenyingWithoutLease(t *testing.T) {
 	behindFence(t, func(a, _ string) {
 		ns := framework.NewNamespace(t)
@@ -103,7 +104,7 @@ func TestFenceDenyingWithoutLease(t *testing.T) {
 		stranger.waitUntilMay(t, false)
 		for what, err := range stranger.writes(t.Context()) {
 			if !refused(err) {
-				t.Errorf("%s by the admin while there is no Lease: %v, want it to be refused", what, err)
+				t.Errorf("%s by the admin while there is no Lease: %v, want it to be denied", what, err)
 			}
 		}
 		setHolder(t, a+"_5b2ae4a2")
@@ -111,8 +112,8 @@ func TestFenceDenyingWithoutLease(t *testing.T) {
 	})
 }
 
-// TestDaemonBehindFence runs a daemon that takes itself for the leader, as
-// one may that was suspended, while the Lease is another's, and then its Pod's.
+// TestDaemonBehindFence runs a daemon that believes it leads, as after a suspension, while
+// another holder has the Lease, and then with its own Pod as the holder.
 func TestDaemonBehindFence(t *testing.T) {
 	behindFence(t, func(a, _ string) {
 		token := boundToken(t, a)
@@ -131,7 +132,7 @@ func TestDaemonBehindFence(t *testing.T) {
 				t.Fatal(err)
 			}
 			if object := k.MustGet(t, ns, "web"); len(deployments.Items) > 0 || object.Status.ObservedGeneration > 0 {
-				t.Errorf("through the fence came %d Deployments and the status %+v", len(deployments.Items), object.Status)
+				t.Errorf("the fence admitted %d Deployments and the status %+v", len(deployments.Items), object.Status)
 			}
 		}
 
@@ -143,10 +144,10 @@ func TestDaemonBehindFence(t *testing.T) {
 			k.WaitReady(t, ns, "web", 2)
 			k.Patch(t, ns, "web", `{"spec":{"deploymentName":"other"}}`)
 			k.WaitReady(t, ns, "web", 2)
-			clustertest.WaitUntil(t, "the former Deployment is deleted", func(ctx context.Context) error {
+			clustertest.WaitUntil(t, "the previous Deployment is deleted", func(ctx context.Context) error {
 				_, err := framework.Kube().AppsV1().Deployments(ns).Get(ctx, "web", metav1.GetOptions{})
 				if !apierrors.IsNotFound(err) {
-					return errors.Join(errors.New("it is there"), err)
+					return errors.Join(errors.New("it still exists"), err)
 				}
 				return nil
 			})
@@ -155,11 +156,11 @@ func TestDaemonBehindFence(t *testing.T) {
 	})
 }
 
-// TestReinstalledFenceIsBlind is why the manual says never to delete it for a
-// while. The API server stops to watch Leases when no policy asks for them, and does
-// not begin again: https://github.com/kubernetes/kubernetes/issues/130887.
+// TestReinstalledFenceIsBlind shows why the manual says never to delete the fence temporarily.
+// The API server stops watching Leases when no policy uses them, and does not start again:
+// https://github.com/kubernetes/kubernetes/issues/130887.
 func TestReinstalledFenceIsBlind(t *testing.T) {
-	framework.ExpectDenials(t, cluster.Unauthorized) // while the API server starts and does not know the roles
+	framework.ExpectDenials(t, cluster.Unauthorized) // while the API server starts and does not know the roles yet
 	framework.ExpectUnknownKinds()
 	behindFence(t, func(a, b string) {
 		ns := framework.NewNamespace(t)
@@ -170,10 +171,10 @@ func TestReinstalledFenceIsBlind(t *testing.T) {
 
 		framework.Kubectl(t, "delete", "-k", framework.Manifests(t, "fence"))
 		after.waitUntilMay(t, true)
-		time.Sleep(3 * time.Second) // policies are looked at once in a second
+		time.Sleep(3 * time.Second) // policies are evaluated once a second
 		setHolder(t, b+"_5b2ae4a2")
 		framework.Kubectl(t, "apply", "-k", framework.Manifests(t, "fence"))
-		clustertest.WaitUntil(t, "the fence takes the former holder for the present one", func(ctx context.Context) error {
+		clustertest.WaitUntil(t, "the fence still takes the former holder for the current one", func(ctx context.Context) error {
 			if err := after.create(ctx); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), a+"_5b2ae4a2 does") {
 				return fmt.Errorf("the holder's write: %v", err)
 			}
@@ -188,8 +189,8 @@ func TestReinstalledFenceIsBlind(t *testing.T) {
 	})
 }
 
-// behindFence installs manifests/base and manifests/fence and runs a test with the
-// names of the daemon's two Pods.
+// behindFence installs manifests/base and manifests/fence and runs a test with the names of
+// the daemon's two Pods.
 func behindFence(t *testing.T, test func(a, b string)) {
 	t.Helper()
 	framework.ExpectDenials(t, func(event auditv1.Event) bool {
@@ -208,12 +209,13 @@ func behindFence(t *testing.T, test func(a, b string)) {
 		}
 	}
 	if len(names) != 2 {
-		t.Fatalf("the Pods are %q, want two", names)
+		t.Fatalf("got Pods %q, want two", names)
 	}
 	test(names[0], names[1])
 }
 
-// installFence returns when the fence refuses and its expressions are checked.
+// installFence installs the fence, and returns when it denies writes and its expressions have
+// been type-checked.
 func installFence(t *testing.T) {
 	t.Helper()
 	framework.Kubectl(t, "apply", "--warnings-as-errors", "-k", framework.Manifests(t, "base"))
@@ -221,7 +223,7 @@ func installFence(t *testing.T) {
 	setHolder(t, elsewhere)
 	framework.Kubectl(t, "apply", "--warnings-as-errors", "-k", framework.Manifests(t, "fence"))
 	newWriter(t, framework.NewNamespace(t), boundToken(t, "")).waitUntilMay(t, false)
-	clustertest.WaitUntil(t, "the expressions of the fence are checked", func(ctx context.Context) error {
+	clustertest.WaitUntil(t, "the expressions of the fence are type-checked", func(ctx context.Context) error {
 		policy, err := framework.Kube().AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(ctx, fence, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -236,8 +238,8 @@ func installFence(t *testing.T) {
 	})
 }
 
-// switchFenceOff lets the daemons of other tests, which run in no Pod, write. It does
-// not delete the fence: installed anew it would be blind.
+// switchFenceOff lets the daemons of other tests write, which do not run in Pods. It does not
+// delete the fence, because a reinstalled fence would be blind.
 func switchFenceOff(t *testing.T) {
 	t.Helper()
 	setHolder(t, elsewhere)
@@ -253,7 +255,7 @@ func patchFence(t *testing.T, spec string) {
 	framework.Kubectl(t, "patch", "validatingadmissionpolicybinding", fence, "--type=merge", "-p", `{"spec":`+spec+`}`)
 }
 
-// setHolder writes the Lease, held by the given identity, as if it had taken it.
+// setHolder updates the Lease as if the given identity had taken it.
 func setHolder(t *testing.T, holder string) {
 	t.Helper()
 	leases := framework.Kube().CoordinationV1().Leases(framework.DaemonName)

@@ -5,6 +5,7 @@ package leadership
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -18,15 +19,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
 
-// boundToken returns a token of the daemon's ServiceAccount that is bound to a Pod,
-// as a kubelet mounts it, or without a name to none.
+// boundToken returns a token of the daemon's ServiceAccount that is bound to a Pod, like one
+// mounted by a kubelet. Without a name, the token is not bound.
 func boundToken(t *testing.T, pod string) string {
 	t.Helper()
 	if pod == "" {
@@ -62,27 +62,30 @@ var (
 	reviewsResource     = authenticationv1.SchemeGroupVersion.WithResource("tokenreviews")
 )
 
-// writer asks, by dry runs, whether it may write in a namespace what the daemon does.
+// writer tests, by dry runs, whether it may make the daemon's writes in a namespace.
 type writer struct {
 	client dynamic.Interface
 	ns     string
 }
 
-// createTargets makes what a writer writes to.
+// owner is an owner reference to a Foo, without which the cage refuses the daemon's writes.
+const owner = `{"apiVersion":"samplecontroller.k8s.io/v1alpha1","kind":"Foo","name":"parent","uid":%q,"controller":true}`
+
+// createTargets creates the objects that a writer writes.
 func createTargets(t *testing.T, ns string) {
 	t.Helper()
 	framework.Kubectl(t, "-n", ns, "create", "deployment", "web", "--image=nginx")
 	for _, k := range framework.Kinds {
 		k.CreateNaming(t, ns, "parent", "web")
 	}
+	uid := framework.Foos.MustGet(t, ns, "parent").UID
+	framework.Kubectl(t, "-n", ns, "patch", "deployment", "web", "-p", fmt.Sprintf(`{"metadata":{"ownerReferences":[%s]}}`, fmt.Sprintf(owner, uid)))
 }
 
-// newWriter returns one with a token.
+// newWriter returns a writer with a token.
 func newWriter(t *testing.T, ns, token string) *writer {
 	t.Helper()
-	config := rest.AnonymousClientConfig(framework.Cluster().Config())
-	config.BearerToken = token
-	client, err := dynamic.NewForConfig(config)
+	client, err := dynamic.NewForConfig(framework.TokenConfig(token))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,8 +97,12 @@ var dryRun = []string{metav1.DryRunAll}
 // create tries to create a Deployment.
 func (w *writer) create(ctx context.Context) error {
 	labels := map[string]any{"app": "web"}
+	reference := map[string]any{}
+	if err := json.Unmarshal(fmt.Appendf(nil, owner, "uid"), &reference); err != nil {
+		return err
+	}
 	deployment := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment",
-		"metadata": map[string]any{"name": "new"},
+		"metadata": map[string]any{"name": "new", "ownerReferences": []any{reference}},
 		"spec": map[string]any{
 			"selector": map[string]any{"matchLabels": labels},
 			"template": map[string]any{
@@ -108,8 +115,8 @@ func (w *writer) create(ctx context.Context) error {
 	return err
 }
 
-// writes tries all that is fenced, with the Deployment "web" and with an object
-// "parent" of each kind, and returns what became of it.
+// writes tries all fenced writes, with the Deployment "web" and with an object "parent" of
+// each kind, and returns their errors.
 func (w *writer) writes(ctx context.Context) map[string]error {
 	deployments := w.client.Resource(deploymentsResource).Namespace(w.ns)
 	errs := map[string]error{"create deployments": w.create(ctx)}
@@ -124,7 +131,7 @@ func (w *writer) writes(ctx context.Context) map[string]error {
 	return errs
 }
 
-// wantUnfenced tries what a standby writes.
+// wantUnfenced tries the writes of a standby.
 func (w *writer) wantUnfenced(t *testing.T) {
 	t.Helper()
 	leases := w.client.Resource(leasesResource).Namespace(framework.DaemonName)
@@ -148,10 +155,10 @@ func (w *writer) wantUnfenced(t *testing.T) {
 	}
 }
 
-// refused says whether an error is the fence's.
+// refused reports whether an error is from the fence.
 func refused(err error) bool { return err != nil && strings.Contains(err.Error(), fence) }
 
-// waitUntilMay waits until the writer may write, or may not.
+// waitUntilMay waits until the writer may, or may not, write.
 func (w *writer) waitUntilMay(t *testing.T, may bool) {
 	t.Helper()
 	clustertest.WaitUntil(t, fmt.Sprintf("may write: %v", may), func(ctx context.Context) error {
@@ -160,7 +167,7 @@ func (w *writer) waitUntilMay(t *testing.T, may bool) {
 			return err
 		}
 		if err == nil {
-			return errors.New("it may")
+			return errors.New("the write was admitted")
 		}
 		return nil
 	})

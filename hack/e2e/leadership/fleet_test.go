@@ -24,28 +24,27 @@ import (
 // daemon is the name of the daemon's Lease, and of its ServiceAccount.
 var daemon = types.NamespacedName{Namespace: framework.DaemonName, Name: framework.DaemonName}
 
-// Durations, in addition to those that every replica has.
+// Durations that tests add to those of every replica.
 var (
 	shortFaults = []string{"--leader-elect-retry-period=1s", "--write-timeout=1s"}
 	// unhurried are so long that a leader on a busy machine does not lose its Lease.
 	unhurried = []string{"--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=40s", "--write-timeout=10s"}
 )
 
-// fleet is replicas of the daemon that elect a leader.
+// fleet is a set of replicas that elect a leader.
 type fleet struct {
 	t     *testing.T
 	began time.Time
-	// proxied puts a proxy before each replica's link, which can hold single writes and
-	// knows when each was sent. The replica then has its connections with the proxy, and
-	// does not see those over the link fail.
+	// proxied puts a proxy before each replica's link. It can hold single writes and records
+	// when each was sent. The replica is then connected to the proxy, and does not see failed
+	// connections over the link.
 	proxied bool
-	build   string // of replicas that are started
+	build   string // of new replicas
 	flags   []string
 	members []*member
 }
 
-// member is a replica with credentials and a network of its own, which stay when its
-// process is started again.
+// member is a replica with its own credentials and network, which it keeps across restarts.
 type member struct {
 	*framework.Replica
 	fleet      *fleet
@@ -55,8 +54,8 @@ type member struct {
 	credential string // its ID in the audit log
 }
 
-// startFleet starts replicas and waits until they are ready. Checks ignore what happened to
-// the Lease before.
+// startFleet starts replicas and waits until they are ready. Checks ignore earlier writes of
+// the Lease.
 func startFleet(t *testing.T, replicas int, proxied bool, flags ...string) *fleet {
 	t.Helper()
 	framework.FreeLease(t)
@@ -70,7 +69,7 @@ func startFleet(t *testing.T, replicas int, proxied bool, flags ...string) *flee
 	return f
 }
 
-// add starts one more replica.
+// add starts another replica.
 func (f *fleet) add() *member {
 	f.t.Helper()
 	m := &member{fleet: f, link: clustertest.StartLink(f.t, framework.Cluster())}
@@ -89,23 +88,23 @@ func (f *fleet) add() *member {
 	return m
 }
 
-// start starts the replica's process, for the first time or after the last has ended.
+// start starts or restarts the replica's process.
 func (m *member) start() {
 	m.Replica = framework.StartBuild(m.fleet.t, m.fleet.build, m.kubeconfig, m.fleet.flags...)
 }
 
-// freeze stops the process where it is; thaw lets it go on.
+// freeze suspends the process; thaw resumes it.
 func (m *member) freeze() { m.Signal(syscall.SIGSTOP) }
 
 func (m *member) thaw() { m.Signal(syscall.SIGCONT) }
 
-// partition takes the replica's network down, so that it neither gets through nor
-// learns so; heal brings what was sent meanwhile.
+// partition makes the network drop the replica's packets, without errors. heal delivers what
+// was sent in the meantime.
 func (m *member) partition() { m.link.Hold(clustertest.Both) }
 
 func (m *member) heal() { m.link.Release() }
 
-// check returns what the audit log says of the fleet.
+// check returns the report on the fleet from the audit log.
 func (f *fleet) check() *leaders.Report {
 	f.t.Helper()
 	r, err := f.tryCheck()
@@ -126,7 +125,7 @@ func (f *fleet) tryCheck() (*leaders.Report, error) {
 	return leaders.Check(events, leaders.Options{Lease: daemon, Replica: replica, Sent: f.sent})
 }
 
-// sent says when a write was sent, if it came through a proxy of the fleet.
+// sent returns when a write was sent, if it came through a proxy of the fleet.
 func (f *fleet) sent(event auditv1.Event) (time.Time, bool) {
 	for _, m := range f.members {
 		if m.proxy == nil {
@@ -139,8 +138,8 @@ func (f *fleet) sent(event auditv1.Event) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// waitLeader waits until a replica other than these holds the Lease, and returns it.
-// Whether it lives is another matter: name those that were killed.
+// waitLeader waits until a replica other than these holds the Lease, and returns it. It does
+// not check that the replica is alive, so callers must name those that they killed.
 func (f *fleet) waitLeader(but ...*member) *member {
 	f.t.Helper()
 	var leader *member
@@ -150,7 +149,7 @@ func (f *fleet) waitLeader(but ...*member) *member {
 			return err
 		}
 		if len(r.Epochs) == 0 || r.Epochs[len(r.Epochs)-1].End != leaders.Lasts {
-			return errors.New("nobody has the Lease")
+			return errors.New("no replica has the Lease")
 		}
 		holder := r.Epochs[len(r.Epochs)-1]
 		i := slices.IndexFunc(f.members, func(m *member) bool { return m.credential == holder.Credential })
@@ -180,7 +179,7 @@ func (f *fleet) waitServed() {
 	before := f.check().Writes
 	clustertest.WaitUntil(f.t, "a leader writes", func(context.Context) error {
 		if n := f.check().Writes; n < before+5 {
-			return fmt.Errorf("there are %d writes, of which %d are new", n, n-before)
+			return fmt.Errorf("%d writes, %d of them new", n, n-before)
 		}
 		return nil
 	})

@@ -18,9 +18,10 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
 
-// TestLateWritesAreUndone holds a write of a leader until another leads, and then lets
-// it go: no client can take back what it has sent. If the next leader has written the
-// same object, the API server refuses it; if not, it is made, seen and undone.
+// TestLateWritesAreUndone holds a write of a leader until another replica leads, and then
+// releases it: no client can take back what it has sent. If the next leader has written the
+// same object, the API server rejects the write. Otherwise it succeeds, and the next leader
+// sees and reverts it.
 func TestLateWritesAreUndone(t *testing.T) {
 	ns := framework.NewNamespace(t)
 	f := startFleet(t, 2, true, shortFaults...)
@@ -29,7 +30,7 @@ func TestLateWritesAreUndone(t *testing.T) {
 
 	late := f.holdScaling(ns, "a", 2, 3)
 	if code := late.release(); code != http.StatusConflict {
-		t.Errorf("a late write of what the next leader has written is answered with %d, want 409", code)
+		t.Errorf("late write of an object that the next leader has written: status %d, want 409", code)
 	}
 	framework.Foos.WaitReady(t, ns, "a", 3)
 	late.leader.thaw()
@@ -38,15 +39,15 @@ func TestLateWritesAreUndone(t *testing.T) {
 	late = f.holdScaling(ns, "a", 5, 3)
 	began := time.Now()
 	if code := late.release(); code != http.StatusOK {
-		t.Errorf("a late write of what nobody has written is answered with %d, want 200", code)
+		t.Errorf("late write of an unchanged object: status %d, want 200", code)
 	}
-	clustertest.WaitUntil(t, "the late write is undone", func(context.Context) error {
+	clustertest.WaitUntil(t, "the late write is reverted", func(context.Context) error {
 		if got := *framework.Deployment(t, ns, "a").Spec.Replicas; got != 3 {
 			return fmt.Errorf("the Deployment has %d replicas", got)
 		}
 		return nil
 	})
-	t.Logf("the late write was undone after %v", time.Since(began))
+	t.Logf("the late write was reverted after %v", time.Since(began))
 	framework.Foos.WaitReady(t, ns, "a", 3)
 	late.leader.thaw()
 
@@ -64,7 +65,7 @@ func TestLateWritesAreUndone(t *testing.T) {
 	}
 }
 
-// lateWrite is a write of a former leader that is still on its way.
+// lateWrite is a write of a former leader that is still in transit.
 type lateWrite struct {
 	leader  *member
 	id      types.UID // in the audit log
@@ -72,7 +73,7 @@ type lateWrite struct {
 }
 
 // holdScaling changes a Foo's replicas, holds the leader's scaling of its Deployment, and
-// changes them again so that the next leader has that to do.
+// changes the replicas again, so that the next leader must scale the Deployment.
 func (f *fleet) holdScaling(ns, name string, first, then int) lateWrite {
 	f.t.Helper()
 	leader := f.waitLeader()

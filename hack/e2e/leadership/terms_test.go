@@ -17,8 +17,8 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/e2e/leaders"
 )
 
-// TestManyTermsLeakNothing takes the Lease away from a process 260 times. Each time it
-// leads again, and the later 200 terms leave nothing behind.
+// TestManyTermsLeakNothing takes the Lease away from a process 260 times. The process leads
+// again each time, and the last 200 terms leak nothing.
 func TestManyTermsLeakNothing(t *testing.T) {
 	framework.Long(t)
 	ns := framework.NewNamespace(t)
@@ -31,26 +31,26 @@ func TestManyTermsLeakNothing(t *testing.T) {
 		for range more {
 			f.waitLeader()
 			terms++
-			// Deleted, it would be another object each time, and client-go remembers the last
-			// 4096 that there were Events of.
+			// Not deleted: each time the Lease would be a new object, and client-go remembers
+			// the last 4096 objects with Events.
 			f.patchLease(`{"spec":{"holderIdentity":"","leaseDurationSeconds":1}}`)
 			clustertest.WaitUntil(t, "the process leads again", func(context.Context) error {
 				epochs := f.check().Epochs
 				if len(epochs) <= terms || epochs[len(epochs)-1].End != leaders.Lasts {
-					return fmt.Errorf("there are %d terms", len(epochs))
+					return fmt.Errorf("%d terms so far", len(epochs))
 				}
 				return nil
 			})
 		}
 	}
-	lose(60) // until what grows once has grown
+	lose(60) // until one-time growth is over
 	before := usageOf(r, token)
 	lose(200)
 	after := usageOf(r, token)
 	t.Logf("after %d terms %.0f goroutines and %.1f MB of heap, after %d %.0f and %.1f",
 		terms-200, before.goroutines, before.heap/1e6, terms, after.goroutines, after.heap/1e6)
 	if after.goroutines > before.goroutines*1.05 || after.heap > before.heap*1.05 {
-		t.Error("want at most 5 % more")
+		t.Error("want at most 5% more")
 	}
 	framework.Foos.Patch(t, ns, "a", `{"spec":{"replicas":2}}`)
 	framework.Foos.WaitReady(t, ns, "a", 2)
@@ -58,10 +58,10 @@ func TestManyTermsLeakNothing(t *testing.T) {
 	f.wantNoRelist()
 }
 
-// usage is what a process takes.
+// usage is the resource usage of a process.
 type usage struct{ goroutines, heap float64 }
 
-// usageOf returns what the replica takes after garbage was collected.
+// usageOf returns the replica's usage after garbage collection.
 func usageOf(r *framework.Replica, token string) usage {
 	r.T.Helper()
 	get := func(path string) string {
@@ -71,8 +71,8 @@ func usageOf(r *framework.Replica, token string) usage {
 		}
 		return body
 	}
-	// What has a finalizer, or is in a pool, goes later, and what is being worked on
-	// comes and goes: the least is what stays.
+	// Objects with finalizers and in pools are freed later, and work in progress varies. The
+	// minimum is what stays.
 	u := usage{heap: math.Inf(1)}
 	for range 5 {
 		u.heap = min(u.heap, number(r.T, get("/debug/pprof/heap?gc=1&debug=1"), "# HeapAlloc = "))
@@ -81,7 +81,7 @@ func usageOf(r *framework.Replica, token string) usage {
 	return u
 }
 
-// number returns the number that follows a prefix of a line.
+// number returns the number after a prefix of a line.
 func number(t *testing.T, text, prefix string) float64 {
 	t.Helper()
 	_, value, found := strings.Cut("\n"+text, "\n"+prefix)

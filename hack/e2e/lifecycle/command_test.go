@@ -17,7 +17,7 @@ import (
 func TestVersionFromGit(t *testing.T) {
 	stdout, _, code := framework.RunCommand(t, "--version")
 	if code != 0 || !regexp.MustCompile(`^sample-controller-manager v\d+\.\d+\.\d+\S*\n$`).MatchString(stdout) {
-		t.Errorf("--version printed %q and exited %d", stdout, code)
+		t.Errorf("--version: output %q, exit code %d", stdout, code)
 	}
 	version := regexp.QuoteMeta(strings.TrimSpace(strings.TrimPrefix(stdout, "sample-controller-manager v")))
 	r := framework.StartReplica(t)
@@ -31,7 +31,7 @@ func TestVersionFromGit(t *testing.T) {
 	r.Stop()
 }
 
-func TestControllersNeedsNoCluster(t *testing.T) {
+func TestControllersCommandWithoutCluster(t *testing.T) {
 	stdout, _, code := framework.RunCommand(t, "controllers")
 	want := `
 NAME                           ALIASES             DEFAULT   WORKERS   RESOURCES
@@ -40,12 +40,12 @@ icecream-controller            icecream            on        10        icecreams
 status-aggregator-controller   status-aggregator   on        10        foos.samplecontroller.k8s.io,icecreams.controller.nicoleh.io,deployments.apps,replicasets.apps,pods
 `
 	if code != 0 || stdout != want[1:] {
-		t.Errorf("controllers printed\n%s and exited %d, want\n%s", stdout, code, want)
+		t.Errorf("controllers: output\n%s, exit code %d, want\n%s", stdout, code, want)
 	}
 }
 
 // TestInvalidFlags checks the exit code and the output. The tests of the options and of
-// hack/commandlines cover the messages.
+// hack/commandlines check the messages.
 func TestInvalidFlags(t *testing.T) {
 	for name, test := range map[string]struct {
 		args []string
@@ -58,11 +58,11 @@ func TestInvalidFlags(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			stdout, stderr, code := framework.RunCommand(t, test.args...)
 			if code != 1 || stdout != "" || strings.Contains(stderr, "goroutine ") || strings.Contains(stderr, "Usage:") {
-				t.Errorf("exit code %d, want 1; standard output %q, want none; standard error, without a stack or the usage:\n%s", code, stdout, stderr)
+				t.Errorf("exit code %d, want 1; standard output %q, want none; standard error, want no stack and no usage:\n%s", code, stdout, stderr)
 			}
 			for _, want := range test.want {
 				if !strings.Contains(stderr, want) {
-					t.Errorf("%q is not in:\n%s", want, stderr)
+					t.Errorf("no %q in:\n%s", want, stderr)
 				}
 			}
 		})

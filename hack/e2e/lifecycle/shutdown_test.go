@@ -16,15 +16,14 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
 
-// TestShutdownWaitsForWrite ends a leader while the API server has not
-// answered one of its writes.
+// TestShutdownWaitsForWrite stops a leader while one of its writes is not yet answered.
 func TestShutdownWaitsForWrite(t *testing.T) {
 	r, hold := startHeld(t, "--controller-shutdown-timeout=20s")
 	r.Signal(syscall.SIGTERM)
 	r.WaitLog(`"Stopped controller" controller="icecream-controller"`)
 	wantHeldLease(t)
 	if code, err := hold.Release(t.Context()); err != nil || code != http.StatusOK {
-		t.Errorf("the write was answered with %d %v, want 200", code, err)
+		t.Errorf("the write got status %d, %v, want 200", code, err)
 	}
 	r.WantExit(0)
 	if lease, err := framework.Lease(t.Context()); err != nil || ptr.Deref(lease.Spec.HolderIdentity, "") != "" {
@@ -32,9 +31,8 @@ func TestShutdownWaitsForWrite(t *testing.T) {
 	}
 }
 
-// TestShutdownTimeoutNamesStragglers does the same with a write that is
-// answered too late: the process ends without releasing the Lease, because what it has
-// sent may yet be done.
+// TestShutdownTimeoutNamesStragglers does the same with a write that is answered too late. The
+// process ends without releasing the Lease, because the write that it sent may still happen.
 func TestShutdownTimeoutNamesStragglers(t *testing.T) {
 	const timeout = 2 * time.Second
 	r, _ := startHeld(t, "--controller-shutdown-timeout="+timeout.String())
@@ -42,17 +40,17 @@ func TestShutdownTimeoutNamesStragglers(t *testing.T) {
 	r.Signal(syscall.SIGTERM)
 	r.WantExit(1)
 	if took := time.Since(told); took < timeout || took > timeout+endsWithin {
-		t.Errorf("it ended after %v, want %v and a little", took, timeout)
+		t.Errorf("it ended after %v, want slightly more than %v", took, timeout)
 	}
 	if want := "controllers still running 2s after they were told to stop: foo-controller (still syncing "; !strings.Contains(r.Log.String(), want) {
-		t.Errorf("the log lacks %q", want)
+		t.Errorf("the log does not contain %q", want)
 	}
 	wantHeldLease(t)
 	framework.FreeLease(t)
 }
 
-// startHeld starts a replica, which leads, and has it scale a Deployment by a request
-// that a proxy holds.
+// startHeld starts a replica, which leads, and makes it scale a Deployment by a request that a
+// proxy holds.
 func startHeld(t *testing.T, flags ...string) (*framework.Replica, *clustertest.Hold) {
 	t.Helper()
 	framework.FreeLease(t)
@@ -76,7 +74,8 @@ func wantHeldLease(t *testing.T) {
 	}
 }
 
-// TestControllerStartInterval checks that the flag reaches what starts the controllers.
+// TestControllerStartInterval checks that the flag has an effect on the start of the
+// controllers.
 func TestControllerStartInterval(t *testing.T) {
 	framework.FreeLease(t)
 	r := framework.StartReplica(t, "--controller-start-interval=1h").Ready()

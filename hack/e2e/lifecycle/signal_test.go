@@ -27,23 +27,24 @@ import (
 )
 
 const (
-	// signalLanes is how many run at once: one leads, the others stand by or start.
+	// signalLanes is how many processes run at once: one leads, the others stand by or start.
 	signalLanes = 4
-	// endsWithin is how soon a process ends: after that, a kubelet would kill it.
+	// endsWithin is how soon a process must end. After that, a kubelet would kill it.
 	endsWithin = 30 * time.Second
-	// unlucky is how many of them may be killed between the last initialisation and main.
+	// unlucky is how many processes may be killed between the last package initialization and
+	// main.
 	unlucky = 2
 )
 
-// TestSIGTERMAtAnyMoment tells processes to end, each at another moment of its life, while
-// they hand the Lease on and Foos change. Each ends soon and with exit code 0, releases the
-// Lease if it has it, and writes nothing after that. The signal may kill it only before it
-// listens to signals, which it does first of all: no Go program can while its packages are
-// initialised. It runs as users run it, without the race detector.
+// TestSIGTERMAtAnyMoment stops processes at different moments of their lives, while they hand
+// over the Lease and Foos change. Each ends soon and with exit code 0, releases the Lease if
+// it holds it, and writes nothing after that. The signal may kill a process only before it
+// handles signals, which it sets up first: no Go program can handle them during package
+// initialization. The daemon runs as in production, without the race detector.
 func TestSIGTERMAtAnyMoment(t *testing.T) {
-	signalTries := framework.Count(200, 40) // a multiple of signalLanes
+	signalTries := framework.Count(200, 40) // multiples of signalLanes
 	framework.FreeLease(t)
-	certificate := "--cert-dir=" + t.TempDir() // made once: it would be most of what they do
+	certificate := "--cert-dir=" + t.TempDir() // created once, because that takes most of the start-up time
 	path := filepath.Join(t.TempDir(), framework.DaemonName)
 	if err := framework.Build(t.Context(), path, "RACE=0"); err != nil {
 		t.Fatal(err)
@@ -55,10 +56,10 @@ func TestSIGTERMAtAnyMoment(t *testing.T) {
 	started := time.Now()
 	first := framework.StartBuild(t, path, kubeconfig, certificate)
 	first.WaitLog(`"Leading"`)
-	within := max(2*time.Second, 3*time.Since(started)) // on a busy machine, too, some come to lead
+	within := max(2*time.Second, 3*time.Since(started)) // so that some lead even on a busy machine
 	flapping := framework.StartFlapping(t, framework.NewNamespace(t), 50)
 	first.Stop()
-	t.Setenv("GODEBUG", "inittrace=1") // has the runtime tell what it has initialised
+	t.Setenv("GODEBUG", "inittrace=1") // makes the runtime print which packages it has initialized
 	last := lastInit(t, path)
 	began := time.Now()
 	var tries []*try
@@ -70,7 +71,7 @@ func TestSIGTERMAtAnyMoment(t *testing.T) {
 		port := framework.FreePort(t)
 		lanes.Go(func() {
 			for i := range signalTries / signalLanes {
-				// Those that run at once are in different parts of their lives.
+				// Processes that run at the same time are in different stages.
 				part := (i + lane) % signalLanes * (signalTries / signalLanes)
 				if err := tries[part+i].run(t.Context(), path, port, certificate); err != nil {
 					t.Error(err)
@@ -86,7 +87,7 @@ func TestSIGTERMAtAnyMoment(t *testing.T) {
 	for _, p := range tries {
 		were[p.was]++
 		if p.took > endsWithin || p.code != 0 && (!p.killed || p.listened) {
-			t.Errorf("told to end %v after its start, when it was %s, a process ended after %v with code %d, killed by the signal: %t; want the end within %v and code 0. Its log:\n%s",
+			t.Errorf("process stopped %v after its start, while %s, ended after %v with code %d, killed by the signal: %t; want it to end within %v with code 0. Its log:\n%s",
 				p.after, p.was, p.took, p.code, p.killed, endsWithin, &p.log)
 		}
 		log := p.log.String()
@@ -98,9 +99,9 @@ func TestSIGTERMAtAnyMoment(t *testing.T) {
 		}
 	}
 	if late > unlucky {
-		t.Errorf("%d processes were killed by the signal although main had begun, want at most %d", late, unlucky)
+		t.Errorf("the signal killed %d processes after main had begun, want at most %d", late, unlucky)
 	}
-	t.Logf("%d processes, told to end within %v, %d led; when they were told to end, they were: %v", len(tries), within.Round(time.Millisecond), leading, were)
+	t.Logf("%d processes, stopped within %v of their start, %d led; stages when stopped: %v", len(tries), within.Round(time.Millisecond), leading, were)
 	wantReleased(t, began, leading, len(tries))
 
 	next := framework.StartReplica(t).Ready()
@@ -108,7 +109,7 @@ func TestSIGTERMAtAnyMoment(t *testing.T) {
 	next.Stop()
 }
 
-// TestSIGTERMWithoutAPIServer ends a process that waits for an API server that does not
+// TestSIGTERMWithoutAPIServer stops a process while it waits for an API server that does not
 // answer.
 func TestSIGTERMWithoutAPIServer(t *testing.T) {
 	link := clustertest.StartLink(t, framework.Cluster())
@@ -126,7 +127,7 @@ func TestSecondSignalExitsAtOnce(t *testing.T) {
 	framework.FreeLease(t)
 	link := clustertest.StartLink(t, framework.Cluster())
 	r := framework.StartReplicaWith(t, link.Kubeconfig(t, framework.Cluster(), framework.DaemonName, framework.DaemonName), "--leader-elect-renew-deadline=5s").Ready()
-	r.WaitLog("Starting workers") // it may hold the Lease and not know it yet
+	r.WaitLog("Starting workers") // before that, it may hold the Lease without knowing it
 	link.Hold(clustertest.Both)   // the Lease cannot be released
 	r.Signal(syscall.SIGTERM)
 	r.WaitLog("All controllers have stopped")
@@ -134,31 +135,31 @@ func TestSecondSignalExitsAtOnce(t *testing.T) {
 	r.WantExit(1)
 }
 
-// lastInit returns what the runtime prints when the last package of a program is
-// initialised, just before main begins.
+// lastInit returns the line that the runtime prints after initializing the last package of a
+// program, just before main.
 func lastInit(t *testing.T, path string) string {
 	t.Helper()
 	output, err := exec.CommandContext(t.Context(), path, "--version").CombinedOutput()
 	i := strings.LastIndex(string(output), "\ninit ")
 	if err != nil || i < 0 {
-		t.Fatalf("the runtime does not tell what it initialises: %v\n%s", err, output)
+		t.Fatalf("no initialization trace from the runtime: %v\n%s", err, output)
 	}
 	line, _, _ := strings.Cut(string(output[i:]), "@")
 	return line
 }
 
-// try is a process that is told to end.
+// try is one process that the test stops.
 type try struct {
-	after    time.Duration // its start
-	listened bool          // to signals then
-	was      string        // what it was doing then
-	took     time.Duration // from then to its end
+	after    time.Duration // the start
+	listened bool          // whether it handled signals then
+	was      string        // its stage then
+	took     time.Duration // from then until its end
 	code     int
 	killed   bool // by the signal
 	log      framework.SyncBuffer
 }
 
-// run runs the process, with credentials of its own.
+// run runs the process, with its own credentials.
 func (p *try) run(ctx context.Context, path string, port int, flags ...string) error {
 	kubeconfig, err := framework.Cluster().ServiceAccountKubeconfig(ctx, framework.DaemonName, framework.DaemonName)
 	if err != nil {
@@ -166,9 +167,9 @@ func (p *try) run(ctx context.Context, path string, port int, flags ...string) e
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.after+time.Minute)
 	defer cancel()
-	// SIGINT, which the Go runtime leaves ignored, is then caught when the program begins
-	// to listen to it. Of SIGTERM, to which it begins to listen in the same breath, this
-	// cannot be seen: the runtime catches it in any case.
+	// The Go runtime leaves SIGINT ignored until the program starts to handle it. The program
+	// starts to handle SIGTERM at the same time, but that is not visible, because the runtime
+	// always catches it.
 	args := slices.Concat([]string{"-c", `trap "" INT && exec "$@"`, "sh", path}, framework.ReplicaFlags(kubeconfig, port), flags)
 	cmd := exec.CommandContext(ctx, "/bin/sh", args...)
 	cmd.Stdout, cmd.Stderr = &p.log, &p.log
@@ -192,8 +193,8 @@ func (p *try) run(ctx context.Context, path string, port int, flags ...string) e
 	return nil
 }
 
-// listens tells whether the daemon, as which the process has yet to be executed by a
-// shell, listens to signals.
+// listens reports whether the daemon handles signals. A shell may not have executed the daemon
+// yet.
 func listens(pid int) (bool, error) {
 	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	if err != nil || filepath.Base(exe) != framework.DaemonName {
@@ -209,7 +210,7 @@ func listens(pid int) (bool, error) {
 	return caught&(1<<(syscall.SIGINT-1)) != 0, err
 }
 
-// stages are what a process does, and what it has logged by then.
+// stages are the stages of a process, and what it has logged by then.
 var stages = []struct{ name, logged string }{
 	{"loading", ""},
 	{"being configured", ""},
@@ -231,8 +232,8 @@ func (p *try) stage() string {
 	return stages[i].name
 }
 
-// wantReleased checks that each replica that led since then has released the Lease and
-// written nothing afterwards.
+// wantReleased checks that each replica that led since then released the Lease and wrote
+// nothing afterwards.
 func wantReleased(t *testing.T, began time.Time, leading, tries int) {
 	t.Helper()
 	events, err := framework.Cluster().AuditEvents(func(event auditv1.Event) bool { return event.RequestReceivedTimestamp.After(began) })
@@ -246,12 +247,12 @@ func wantReleased(t *testing.T, began time.Time, leading, tries int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d writes in %d terms, nobody led for %v", r.Writes, len(r.Epochs), r.Leaderless)
+	t.Logf("%d writes in %d terms, no leader for %v", r.Writes, len(r.Epochs), r.Leaderless)
 	kept := slices.ContainsFunc(r.Epochs, func(e leaders.Epoch) bool { return e.End != leaders.Released })
 	if len(r.Violations) > 0 || kept {
 		t.Errorf("want no violations, and each Lease released:\n%s", r)
 	}
 	if leading < tries/20 || r.Writes < leading {
-		t.Errorf("%d processes led and wrote %d times: this test would not see much", leading, r.Writes)
+		t.Errorf("only %d processes led, with %d writes: too few for this test", leading, r.Writes)
 	}
 }

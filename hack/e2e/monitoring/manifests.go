@@ -9,39 +9,41 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 )
 
-// Manifests is what is in manifests/monitoring.
+// Manifests is the content of manifests/monitoring.
 type Manifests struct {
 	Alerts    Alerts
 	Dashboard Dashboard
 	Endpoint  Endpoint
 }
 
-// Alerts is what a file of rules holds.
+// Alerts is the content of a rules file.
 type Alerts struct {
 	Groups []struct {
-		Name  string  `json:"name"`
-		Rules []Alert `json:"rules"`
+		Name  string `json:"name"`
+		Rules []Rule `json:"rules"`
 	} `json:"groups"`
 }
 
-// Alert is one rule.
-type Alert struct {
-	Alert       string            `json:"alert"`
+// Rule is an alert, or a query whose result is recorded as a series.
+type Rule struct {
+	Alert       string            `json:"alert,omitempty"`
+	Record      string            `json:"record,omitempty"`
 	Expr        string            `json:"expr"`
 	For         string            `json:"for,omitempty"`
-	Labels      map[string]string `json:"labels"`
-	Annotations map[string]string `json:"annotations"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// All returns the alerts of all groups. Changing them changes the groups'.
-func (a Alerts) All() []*Alert {
-	var all []*Alert
+// Rules returns the rules of all groups. Callers may change them in place.
+func (a Alerts) Rules() []*Rule {
+	var all []*Rule
 	for _, group := range a.Groups {
 		for i := range group.Rules {
 			all = append(all, &group.Rules[i])
@@ -50,7 +52,12 @@ func (a Alerts) All() []*Alert {
 	return all
 }
 
-// Endpoint is how the ServiceMonitor has the daemon scraped.
+// All returns the alerts of all groups. Callers may change them in place.
+func (a Alerts) All() []*Rule {
+	return slices.DeleteFunc(a.Rules(), func(r *Rule) bool { return r.Alert == "" })
+}
+
+// Endpoint describes how the ServiceMonitor makes Prometheus scrape the daemon.
 type Endpoint struct {
 	Port          string `json:"port"`
 	Scheme        string `json:"scheme"`
@@ -69,14 +76,14 @@ type Endpoint struct {
 	} `json:"tlsConfig"`
 }
 
-// SecretKey names one value of a Secret in the daemon's namespace.
+// SecretKey refers to one value of a Secret in the daemon's namespace.
 type SecretKey struct {
 	Name string `json:"name"`
 	Key  string `json:"key"`
 }
 
-// Parse takes manifests apart, as kustomize prints them. A field of what it knows that it
-// does not know is an error: then a test would not heed it.
+// Parse parses manifests as printed by kustomize. An unknown field in a known object is an
+// error, because a test would ignore it.
 func Parse(manifests string) (*Manifests, error) {
 	m := &Manifests{}
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(manifests)))
@@ -118,20 +125,27 @@ func (m *Manifests) add(document []byte) error {
 			APIVersion, Kind string
 			Metadata         any
 			Spec             struct {
+				JobLabel  string
 				Selector  any
 				Endpoints []Endpoint
 			}
 		}
 		err = yaml.UnmarshalStrict(document, &monitor)
 		if err == nil && len(monitor.Spec.Endpoints) != 1 {
-			err = fmt.Errorf("it has %d endpoints, want 1", len(monitor.Spec.Endpoints))
+			err = fmt.Errorf("has %d endpoints, want 1", len(monitor.Spec.Endpoints))
+		}
+		// The value of this label of the Service is the job that alerts and dashboard select.
+		if err == nil && monitor.Spec.JobLabel != "app.kubernetes.io/name" {
+			err = fmt.Errorf("has the jobLabel %q, want app.kubernetes.io/name", monitor.Spec.JobLabel)
 		}
 		if err == nil {
 			m.Endpoint = monitor.Spec.Endpoints[0]
 		}
 	case "ConfigMap":
-		for _, content := range object.Data {
-			err = yaml.Unmarshal([]byte(content), &m.Dashboard)
+		for name, content := range object.Data {
+			if strings.HasSuffix(name, ".json") {
+				err = yaml.Unmarshal([]byte(content), &m.Dashboard)
+			}
 		}
 	}
 	if err != nil {
@@ -142,6 +156,6 @@ func (m *Manifests) add(document []byte) error {
 
 var selector = regexp.MustCompile(`[a-zA-Z_:][a-zA-Z0-9_:]*\{[^}]*\}`)
 
-// Selectors returns what a query reads: each metric with its labels. All selectors of ours
-// have braces.
+// Selectors returns the selectors of a query: each metric with its labels. All our selectors
+// have braces, except those of recorded series.
 func Selectors(query string) []string { return selector.FindAllString(query, -1) }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/yaml"
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 )
@@ -33,21 +34,18 @@ func read(t *testing.T, path ...string) string {
 // TestEachAlertIsExplained compares the alerts with the headings of the runbook, in both
 // directions, and with promtool's tests.
 func TestEachAlertIsExplained(t *testing.T) {
-	const page = "manifests/monitoring/README.md"
-	m, err := Parse(read(t, "manifests", "monitoring", "prometheusrule.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	headings := sets.New[string]()
+	const page = "manifests/monitoring/runbook.md"
+	explained := sets.New[string]()
 	for _, heading := range regexp.MustCompile(`(?m)^### (SampleControllerManager\w+)$`).FindAllStringSubmatch(read(t, page), -1) {
-		headings.Insert(heading[1])
+		explained.Insert(heading[1])
 	}
-	tests := read(t, "hack", "e2e", "monitoring", "alerts", "leadership.yaml") + read(t, "hack", "e2e", "monitoring", "alerts", "troubles.yaml")
-	for _, a := range m.Alerts.All() {
-		if !headings.Has(a.Alert) {
-			t.Errorf("%s does not explain %s under a heading of the third order", page, a.Alert)
-		}
-		headings.Delete(a.Alert)
+	var tests strings.Builder
+	for _, name := range []string{"leadership", "troubles", "objectives", "outage"} {
+		tests.WriteString(read(t, "hack", "e2e", "monitoring", "alerts", name+".yaml"))
+	}
+	alerts := sets.New[string]()
+	for _, a := range rules(t).All() {
+		alerts.Insert(a.Alert)
 		if want := page + "#" + strings.ToLower(a.Alert); a.Annotations["runbook_url"] != want {
 			t.Errorf("%s: runbook_url is %q, want %q", a.Alert, a.Annotations["runbook_url"], want)
 		}
@@ -55,22 +53,80 @@ func TestEachAlertIsExplained(t *testing.T) {
 			t.Errorf("%s: severity is %q", a.Alert, a.Labels["severity"])
 		}
 		if a.Annotations["summary"] == "" || a.Annotations["description"] == "" {
-			t.Errorf("%s lacks a summary or a description", a.Alert)
+			t.Errorf("%s has no summary or no description", a.Alert)
 		}
-		if len(Selectors(a.Expr)) == 0 {
-			t.Errorf("%s reads nothing: %s", a.Alert, a.Expr)
-		}
-		if !strings.Contains(tests, `{alertname="`+a.Alert+`"}`) {
-			t.Errorf("no test in hack/e2e/monitoring/alerts has %s fire", a.Alert)
+		if !strings.Contains(tests.String(), `{alertname="`+a.Alert+`",namespace="sample-controller-manager"`) {
+			t.Errorf("no test in hack/e2e/monitoring/alerts makes %s fire", a.Alert)
 		}
 	}
-	for heading := range headings {
-		t.Errorf("%s explains %s, which is not alerted of", page, heading)
+	if missing := alerts.Difference(explained); missing.Len() > 0 {
+		t.Errorf("%s does not explain these under third-level headings: %v", page, sets.List(missing))
+	}
+	if unknown := explained.Difference(alerts); unknown.Len() > 0 {
+		t.Errorf("%s explains these, which are not alerts: %v", page, sets.List(unknown))
 	}
 }
 
-// TestParseHeedsAll has Parse refuse what tests would not heed.
-func TestParseHeedsAll(t *testing.T) {
+// rules returns the content of the rules file.
+func rules(t *testing.T) Alerts {
+	t.Helper()
+	m, err := Parse(read(t, "manifests", "monitoring", "prometheusrule.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.Alerts
+}
+
+// TestRulesKeepNamespace checks that each aggregation keeps the label namespace: Alertmanager
+// routes by it, and installations must not be added up. API servers belong to no installation.
+func TestRulesKeepNamespace(t *testing.T) {
+	aggregation := regexp.MustCompile(`\b(sum|min|max|avg|count)\b(?: (by|without) \(([^)]*)\))? ?\(`)
+	found := 0
+	for _, r := range rules(t).Rules() {
+		expr := strings.ReplaceAll(r.Expr, `max(up{job="apiserver"})`, "")
+		for _, match := range aggregation.FindAllStringSubmatch(expr, -1) {
+			found++
+			if match[2] != "by" || !slices.Contains(strings.Split(match[3], ", "), "namespace") {
+				t.Errorf("%s%s aggregates without namespace: %s", r.Alert, r.Record, match[0])
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("found only %d aggregations", found)
+	}
+}
+
+// TestDashboardVariables checks that each query of the dashboard respects the chosen namespaces
+// and Pods.
+func TestDashboardVariables(t *testing.T) {
+	var d Dashboard
+	if err := yaml.Unmarshal([]byte(read(t, "manifests", "monitoring", "dashboard.json")), &d); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, v := range d.Templating.List {
+		names = append(names, v.Name)
+	}
+	if want := []string{"datasource", "namespace", "pod"}; !slices.Equal(names, want) {
+		t.Errorf("variables %v, want %v", names, want)
+	}
+	for _, panel := range d.Panels {
+		for _, query := range panel.Targets {
+			for _, selector := range Selectors(query.Expr) {
+				if !strings.Contains(selector, `namespace=~"$namespace"`) {
+					t.Errorf("panel %q: %s selects no namespace", panel.Title, selector)
+				}
+				ofReplica := !strings.HasPrefix(selector, "ALERTS{") && !strings.HasPrefix(selector, "namespace_controller:")
+				if ofReplica && !strings.Contains(selector, `pod=~"$pod"`) {
+					t.Errorf("panel %q: %s selects no Pods", panel.Title, selector)
+				}
+			}
+		}
+	}
+}
+
+// TestParseRejectsUnknownFields checks that Parse rejects what tests would ignore.
+func TestParseRejectsUnknownFields(t *testing.T) {
 	whole := read(t, "manifests", "monitoring", "servicemonitor.yaml")
 	if m, err := Parse(whole); err != nil || m.Endpoint.Port != "https" {
 		t.Fatalf("%+v, %v", m, err)

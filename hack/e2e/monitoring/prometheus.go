@@ -4,6 +4,7 @@
 package monitoring
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,24 +13,24 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Job is the label job that prometheus-operator makes of the name of the Service.
+// Job is the job label that prometheus-operator derives from the name of the Service.
 const Job = "sample-controller-manager"
 
-// Target is a replica to be scraped.
-type Target struct{ Address, Pod string }
+// Target is a replica to scrape. If Namespace is empty, it is that of the manifests.
+type Target struct{ Address, Pod, Namespace string }
 
-// Config is what a Prometheus is told.
+// Config is the input of a Prometheus configuration.
 type Config struct {
 	Manifests *Manifests
 	Targets   []Target
-	// Interval stands in for that of the ServiceMonitor.
+	// Interval replaces that of the ServiceMonitor.
 	Interval time.Duration
 	// Secret returns the value of a key of a Secret.
 	Secret func(SecretKey) ([]byte, error)
 }
 
-// Write writes the configuration into a directory, and returns its path. It means what
-// prometheus-operator makes of the manifests, but that the targets are given and not found.
+// Write writes the configuration into a directory and returns its path. It is equivalent to
+// what prometheus-operator generates from the manifests, except that the targets are static.
 func (c Config) Write(dir string) (path string, err error) {
 	e := c.Manifests.Endpoint
 	scrape := map[string]any{
@@ -48,7 +49,7 @@ func (c Config) Write(dir string) (path string, err error) {
 	var targets []any
 	for _, t := range c.Targets {
 		targets = append(targets, map[string]any{"targets": []string{t.Address}, "labels": map[string]string{
-			"namespace": Job, "service": Job, "container": Job, "endpoint": e.Port, "pod": t.Pod,
+			"namespace": cmp.Or(t.Namespace, Job), "service": Job, "container": Job, "endpoint": e.Port, "pod": t.Pod,
 		}})
 	}
 	scrape["static_configs"] = targets
@@ -63,15 +64,15 @@ func (c Config) Write(dir string) (path string, err error) {
 	})
 }
 
-// WriteAlerts writes only the alerts anew, for a Prometheus that is then told to read its
-// configuration again.
+// WriteAlerts rewrites only the alerts, for a running Prometheus, which must then reload its
+// configuration.
 func (c Config) WriteAlerts(dir string) error {
 	_, err := write(dir, "alerts.yaml", c.Manifests.Alerts)
 	return err
 }
 
-// file adds the value of a Secret, as the path of a file, to the settings. A Secret
-// without name is none.
+// file adds the value of a Secret, as a file path, to the settings. A Secret without name is
+// not set.
 func (c Config) file(dir, setting string, key SecretKey, settings map[string]any) (map[string]any, error) {
 	if settings == nil {
 		settings = map[string]any{}

@@ -15,7 +15,7 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
 
-// availability is the history of what serves in a namespace.
+// availability records the Deployments and Pods of a namespace, and their availability.
 type availability struct {
 	pods        *framework.History[*corev1.Pod]
 	deployments *framework.History[*appsv1.Deployment]
@@ -29,8 +29,8 @@ func recordAvailability(t *testing.T, ns string) availability {
 	}
 }
 
-// wantNeverFewer waits until only the Pods of the named Deployment are left, and checks
-// that there were never fewer available, neither by the Pods nor by the Deployments.
+// wantNeverFewer waits until only the Pods of the named Deployment are left. It checks that
+// there were never fewer available replicas, neither by the Pods nor by the Deployments.
 func (a availability) wantNeverFewer(t *testing.T, ns, name string, want int) {
 	t.Helper()
 	replicaSets := replicaSetsOf(t, ns, name)
@@ -42,13 +42,13 @@ func (a availability) wantNeverFewer(t *testing.T, ns, name string, want int) {
 			}
 		}
 		if ours != want || len(pods) != want {
-			return fmt.Errorf("there are %d Pods, %d of them its own, want %d", len(pods), ours, want)
+			return fmt.Errorf("%d Pods, %d of them its own, want %d", len(pods), ours, want)
 		}
 		return nil
 	})
 	a.deployments.WaitFor(t, "only Deployment "+name+" is left", func(deployments []*appsv1.Deployment) error {
 		if len(deployments) != 1 || deployments[0].Name != name {
-			return fmt.Errorf("there are %d", len(deployments))
+			return fmt.Errorf("%d Deployments", len(deployments))
 		}
 		return nil
 	})

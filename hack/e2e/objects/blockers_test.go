@@ -16,62 +16,62 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
 
-// blocker is a Deployment "web" in the way of an object "a", which names it.
+// blocker is a Deployment "web" that blocks an object "a" with that deploymentName.
 type blocker struct {
-	// place puts it there, with or without the object.
+	// place creates the Deployment, with or without the object.
 	place func(t *testing.T, k framework.Kind, ns string)
-	// conflict means that the object is Stalled, with one Warning; otherwise it waits.
+	// conflict means that the object becomes Stalled, with one Warning. Otherwise it waits.
 	conflict bool
-	// message begins that of the object; KIND and OTHER stand for the kinds.
+	// message is the start of the object's message. KIND and OTHER stand for the kinds.
 	message string
-	// free clears the way.
+	// free removes the blocker.
 	free func(t *testing.T, k framework.Kind, ns string)
-	// kept says that it is not in the way any more although it is still there.
+	// kept means that the Deployment remains, but no longer blocks.
 	kept bool
 }
 
 const beingDeleted = `Deployment "web" is being deleted; it will be created again once that one is gone`
 
 var blockers = map[string]blocker{
-	"a foreign one": {
+	"a foreign Deployment": {
 		place: placeForeign, conflict: true, free: deleteWeb,
 		message: `Deployment "web" exists and is not owned by KIND "a": set another spec.deploymentName, or delete the Deployment so that it is created again`,
 	},
-	"another of its kind's, which is then deleted": {
+	"owned by another object of its kind, which is then deleted": {
 		place: placeOfFirst, conflict: true,
 		message: `Deployment "web" is owned by KIND "first": set another spec.deploymentName for KIND "a"`,
 		free: func(t *testing.T, k framework.Kind, ns string) {
 			framework.Kubectl(t, "-n", ns, "delete", k.Singular, "first")
 		},
 	},
-	"another of its kind's, which is then renamed": {
+	"owned by another object of its kind, which is then renamed": {
 		place: placeOfFirst, conflict: true,
 		message: `Deployment "web" is owned by KIND "first": set another spec.deploymentName for KIND "a"`,
 		free: func(t *testing.T, k framework.Kind, ns string) {
 			k.Patch(t, ns, "first", `{"spec":{"deploymentName":"elsewhere"}}`)
 		},
 	},
-	"its namesake's of the other kind": {
+	"owned by an object of the other kind with its name": {
 		place: placeOfOtherKind, conflict: true,
 		message: `Deployment "web" is owned by OTHER "a": set another spec.deploymentName for KIND "a"`,
 		free: func(t *testing.T, k framework.Kind, ns string) {
 			framework.Kubectl(t, "-n", ns, "delete", k.Other().Singular, "a")
 		},
 	},
-	"a foreign one in deletion": {place: inDeletion(placeForeign), message: beingDeleted, free: release},
-	"its own in deletion":       {place: inDeletion(placeOwn), message: beingDeleted, free: release},
-	"a dead namesake's": {
+	"a foreign Deployment in deletion": {place: inDeletion(placeForeign), message: beingDeleted, free: release},
+	"its own Deployment in deletion":   {place: inDeletion(placeOwn), message: beingDeleted, free: release},
+	"owned by a deleted object of its name": {
 		place: placeOfDeadNamesake, free: deleteWeb,
 		message: `Deployment "web" belongs to an earlier KIND "a", since deleted; it will be created again once that one is gone`,
 	},
-	"its own, whose owner reference was removed": {
+	"its own Deployment, after removal of the owner reference": {
 		place: placeDisowned, conflict: true, free: followAdvice, kept: true,
-		message: `Deployment "web" was made for the KIND of this name but is owned by nobody: delete it so that it is created again, or give it to this one: kubectl`,
+		message: `Deployment "web" was created for the KIND of this name but has no controller owner: delete it so that it is created again, or make this KIND its owner: kubectl`,
 	},
 }
 
-// TestBlockers has an object name a Deployment that is not to be touched, and then
-// clears the way.
+// TestBlockers creates an object whose deploymentName is a Deployment that it must not touch,
+// and then removes the blocker.
 func TestBlockers(t *testing.T) {
 	tests := map[string]func(t *testing.T, k framework.Kind, ns string){}
 	for name, o := range blockers {
@@ -93,7 +93,7 @@ func (o blocker) test(t *testing.T, k framework.Kind, ns string) {
 	}
 	k.WaitMessage(t, ns, "a", condition, reason, message)
 
-	// Neither a new wish nor anything else that enqueues it changes that.
+	// Neither a change of the spec nor another reason to sync changes that.
 	k.Patch(t, ns, "a", `{"spec":{"replicas":2,"image":"nginx:1.29"}}`)
 	for i := range 3 {
 		if err := k.Touch(t.Context(), ns, "a", fmt.Sprint(i)); err != nil {
@@ -117,19 +117,19 @@ func (o blocker) test(t *testing.T, k framework.Kind, ns string) {
 	wantOwned(t, k, ns, "a", "web")
 	now := framework.Deployment(t, ns, "web")
 	if image := now.Spec.Template.Spec.Containers[0].Image; image != "nginx:1.29" {
-		t.Errorf("the image is %s, want what was wished for meanwhile", image)
+		t.Errorf("image is %s, want the one set while the object was blocked", image)
 	}
 	if kept := now.UID == uid; kept != o.kept {
-		t.Errorf("it is the same Deployment: %v, want %v", kept, o.kept)
+		t.Errorf("same Deployment: %v, want %v", kept, o.kept)
 	}
 }
 
-// TestDeploymentNamedTwice creates pairs of objects, of one kind or of both, that name the
+// TestDeploymentNamedTwice creates pairs of objects, of one or of both kinds, that name the
 // same Deployment at the same time.
 func TestDeploymentNamedTwice(t *testing.T) {
 	tests := map[string]func(t *testing.T, k framework.Kind, ns string){
-		"by two of a kind": func(t *testing.T, k framework.Kind, ns string) { nameOneDeployment(t, ns, k, k) },
-		"by one of each":   func(t *testing.T, k framework.Kind, ns string) { nameOneDeployment(t, ns, k, k.Other()) },
+		"by two objects of a kind":   func(t *testing.T, k framework.Kind, ns string) { nameOneDeployment(t, ns, k, k) },
+		"by one object of each kind": func(t *testing.T, k framework.Kind, ns string) { nameOneDeployment(t, ns, k, k.Other()) },
 	}
 	onOneReplica(t, tests)
 }
@@ -167,7 +167,7 @@ func nameOneDeployment(t *testing.T, ns string, left, right framework.Kind) {
 			calls[call] += n
 		}
 	}
-	// Each of a pair may try once before its controller sees the Deployment of the other.
+	// The controller of each may try once before it sees the other's Deployment.
 	if created := calls["create deployments"]; len(calls) != 1 || created < pairs || created > 2*pairs {
 		t.Errorf("calls for %d Deployments: %v, want between one and two attempts to create each", pairs, calls)
 	}

@@ -25,8 +25,8 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
 
-// TestStatusesAfterChurn deletes Pods of 50 Foos and 50 Icecreams at random, drains Nodes
-// and scales. In the end each status is right and each placement has been logged once.
+// TestStatusesAfterChurn deletes random Pods of 50 Foos and 50 Icecreams, drains Nodes and
+// scales. In the end, each status is correct and each placement has been logged once.
 func TestStatusesAfterChurn(t *testing.T) {
 	framework.Long(t)
 	const count = 50
@@ -62,7 +62,7 @@ func churn(t *testing.T, ns string, count int) {
 			}
 		})
 	}
-	pace := func(random *rand.Rand) { time.Sleep(time.Duration(random.IntN(100)) * time.Millisecond) } // nothing is waited for
+	pace := func(random *rand.Rand) { time.Sleep(time.Duration(random.IntN(100)) * time.Millisecond) } // does not wait for an effect
 	disturb(150, func(_ int, random *rand.Rand) error {
 		defer pace(random)
 		name, patch := fmt.Sprintf("x-%d", random.IntN(count)), fmt.Sprintf(`{"spec":{"replicas":%d}}`, random.IntN(5))
@@ -92,11 +92,11 @@ func churn(t *testing.T, ns string, count int) {
 	disturbing.Wait()
 }
 
-// waitStatuses waits until there are count objects of each kind and their statuses agree with
-// an independent count of the Pods.
+// waitStatuses waits until there are count objects of each kind and their statuses match an
+// independent count of the Pods.
 func waitStatuses(t *testing.T, ns string, count int) {
 	t.Helper()
-	clustertest.WaitUntil(t, "every status is right", func(ctx context.Context) error {
+	clustertest.WaitUntil(t, "every status is correct", func(ctx context.Context) error {
 		byOwner, err := podsByOwner(ctx, ns)
 		if err != nil {
 			return err
@@ -107,7 +107,7 @@ func waitStatuses(t *testing.T, ns string, count int) {
 				return err
 			}
 			if len(list.Items) != count {
-				return fmt.Errorf("there are %d %ss", len(list.Items), k.Kind)
+				return fmt.Errorf("found %d %ss", len(list.Items), k.Kind)
 			}
 			for i := range list.Items {
 				if err := compareStatus(k, &list.Items[i], byOwner[list.Items[i].GetUID()]); err != nil {

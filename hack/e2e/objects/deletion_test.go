@@ -22,10 +22,10 @@ import (
 
 func TestDeletion(t *testing.T) {
 	onOneReplica(t, map[string]func(t *testing.T, k framework.Kind, ns string){
-		"in background":            deleteInBackground,
-		"in foreground":            deleteInForeground,
-		"leaving an orphan":        deleteLeavingAnOrphan,
-		"and creation of the name": recreate,
+		"in background":     deleteInBackground,
+		"in foreground":     deleteInForeground,
+		"leaving an orphan": deleteLeavingAnOrphan,
+		"and recreation":    recreate,
 	})
 }
 
@@ -37,7 +37,8 @@ func deleteInBackground(t *testing.T, k framework.Kind, ns string) {
 	wantNothingNew(t, k, ns, before)
 }
 
-// deleteInForeground deletes the Deployment while the object, which is being deleted, remains.
+// deleteInForeground deletes the Deployment while the object, which is being deleted, still
+// exists.
 func deleteInForeground(t *testing.T, k framework.Kind, ns string) {
 	before := serveTwo(t, k, ns)
 	framework.Kubectl(t, "-n", ns, "delete", k.Singular, "a", "--cascade=foreground") // returns when it is gone
@@ -58,14 +59,14 @@ func deleteLeavingAnOrphan(t *testing.T, k framework.Kind, ns string) {
 	wantOnlyStatuses(t, k, ns, writesBefore)
 	framework.WantSameSnapshot(t, "an orphaning deletion", ns, before)
 
-	// One of the name does not take it for its own, but says how to give it to it.
+	// A new object of the same name does not adopt the Deployment, but says how to let it.
 	k.CreateNaming(t, ns, "a", "a")
-	k.WaitMessage(t, ns, "a", "Stalled", "DeploymentConflict", fmt.Sprintf(`Deployment "a" was made for the %s of this name but is owned by nobody`, k.Kind))
+	k.WaitMessage(t, ns, "a", "Stalled", "DeploymentConflict", fmt.Sprintf(`Deployment "a" was created for the %s of this name but has no controller owner`, k.Kind))
 	framework.WantSameSnapshot(t, "the new object", ns, before)
 }
 
-// serveTwo makes an object "a" with two replicas, waits until all is at rest, and
-// returns what its controller has written.
+// serveTwo creates an object "a" with two replicas, waits until nothing changes any more, and
+// returns the writes of its controller.
 func serveTwo(t *testing.T, k framework.Kind, ns string) map[string]int {
 	t.Helper()
 	k.Declare(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "a", Replicas: ptr.To[int32](2)})
@@ -75,7 +76,7 @@ func serveTwo(t *testing.T, k framework.Kind, ns string) map[string]int {
 	return k.Writes(t, ns, accepted)
 }
 
-// wantOnlyStatuses is wantNothingNew for an object that a finalizer held in deletion: its
+// wantOnlyStatuses is wantNothingNew for an object that a finalizer kept in deletion: its
 // status reported the Deployment until the object was gone.
 func wantOnlyStatuses(t *testing.T, k framework.Kind, ns string, before map[string]int) {
 	t.Helper()
@@ -84,9 +85,9 @@ func wantOnlyStatuses(t *testing.T, k framework.Kind, ns string, before map[stri
 	wantNothingNew(t, k, ns, before)
 }
 
-// wantNothingNew checks that the controller, once it is idle, has written nothing more.
-// One attempt may have been refused: one watch tells it that the Deployment goes, and
-// another that the object does.
+// wantNothingNew checks that the controller, once it is idle, has written nothing more. One
+// rejected attempt is allowed, because the deletions of the Deployment and of the object
+// arrive on different watches.
 func wantNothingNew(t *testing.T, k framework.Kind, ns string, before map[string]int) {
 	t.Helper()
 	k.WaitIdle(t)
@@ -95,16 +96,16 @@ func wantNothingNew(t *testing.T, k framework.Kind, ns string, before map[string
 	}
 	for call, n := range k.Writes(t, ns, func(event auditv1.Event) bool { return !accepted(event) }) {
 		if call != "patch "+k.Resource+"/status" || n > 1 {
-			t.Errorf("%d refused calls %s of %s, want at most one of a status", n, call, k.Controller)
+			t.Errorf("%d rejected calls %s of %s, want at most one, of a status", n, call, k.Controller)
 		}
 	}
 }
 
 func accepted(event auditv1.Event) bool { return event.ResponseStatus.Code < 300 }
 
-// recreate deletes an object and immediately creates another of its name, at different
-// moments of the life of the first. Each wants other replicas than the one before, and gets
-// a Deployment of its own.
+// recreate deletes an object and immediately recreates it, at different points in the life of
+// the first. Each object wants other replicas than the previous one, and gets its own
+// Deployment.
 func recreate(t *testing.T, k framework.Kind, ns string) {
 	const times = 8
 	deployments := framework.Record[*appsv1.Deployment](t, framework.Kube().AppsV1().Deployments(ns).Watch)
@@ -118,7 +119,7 @@ func recreate(t *testing.T, k framework.Kind, ns string) {
 			k.WaitReady(t, ns, "a", int(replicas))
 		case 1:
 			k.WaitObserved(t, ns, "a", 1)
-		case 2: // in a generation that the next one has not yet
+		case 2: // in a generation that the next object has not reached yet
 			k.Patch(t, ns, "a", `{"spec":{"image":"nginx:1.29"}}`)
 			k.WaitObserved(t, ns, "a", 2)
 		}
@@ -136,10 +137,10 @@ func recreate(t *testing.T, k framework.Kind, ns string) {
 	for _, c := range deployments.Changes() {
 		owner := metav1.GetControllerOf(c.Object)
 		if got := *c.Object.Spec.Replicas; got != wanted[owner.UID] {
-			t.Errorf("the Deployment of the %s of UID %s was given %d replicas, want %d", k.Kind, owner.UID, got, wanted[owner.UID])
+			t.Errorf("the Deployment of the %s of UID %s got %d replicas, want %d", k.Kind, owner.UID, got, wanted[owner.UID])
 		}
 		if first, ok := made[owner.UID]; ok && first != c.Object.UID {
-			t.Errorf("%s of UID %s was given two Deployments", k.Kind, owner.UID)
+			t.Errorf("%s of UID %s got two Deployments", k.Kind, owner.UID)
 		}
 		made[owner.UID] = c.Object.UID
 	}

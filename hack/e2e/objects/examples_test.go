@@ -33,40 +33,40 @@ func TestExamplesRun(t *testing.T) {
 			k.WantPods(t, ns, example, replicas)
 		}
 
-		// Drift is undone, and what is not declared stays.
+		// Drift is corrected, and undeclared fields stay.
 		framework.Kubectl(t, "-n", ns, "annotate", "deployment/"+example, "team=blue")
 		framework.Kubectl(t, "-n", ns, "scale", "deployment/"+example, "--replicas=5")
-		waitCorrections(t, k, ns, 4) // three wishes, one correction
+		waitCorrections(t, k, ns, 4) // three changes of the spec, one correction
 		k.WaitReady(t, ns, example, 2)
 		if got := framework.Kubectl(t, "-n", ns, "get", "deployment/"+example, "-o", "jsonpath={.metadata.annotations.team} {.spec.replicas}"); got != "blue 2" {
 			t.Errorf("annotation and replicas = %q, want blue 2", got)
 		}
 
-		// One Event for each time that it became ready, none for a sync. Those about
-		// placements, which an Icecream has too, are another matter.
+		// One Event each time the object became Ready, none for other syncs. Icecreams also
+		// have Events about placements, which do not count here.
 		events := framework.Kubectl(t, "-n", ns, "get", "events", "--field-selector=reason!=PodsScheduled,involvedObject.kind="+k.Kind, "-o", `jsonpath={range .items[*]}{.reason}{"\n"}{end}`)
-		if strings.TrimSpace(events) != "Synced" { // the recorder counts repetitions in one
-			t.Errorf("reasons of Events = %q, want Synced alone", events)
+		if strings.TrimSpace(events) != "Synced" { // the recorder counts repetitions in one Event
+			t.Errorf("reasons of Events = %q, want only Synced", events)
 		}
 
 		framework.Kubectl(t, "-n", ns, "delete", object, "--wait")
-		waitDeployments(t, ns) // the garbage collector has taken it
+		waitDeployments(t, ns) // the garbage collector has deleted it
 	})
 	r.Stop()
 	framework.WantNoDenials(t)
 }
 
-// wantPlacementReported checks that the log, kubectl and an Event name the Node of the only
-// Pod of an Icecream.
+// wantPlacementReported checks that the log, kubectl and an Event name the Node of an
+// Icecream's only Pod.
 func wantPlacementReported(t *testing.T, log fmt.Stringer, ns, name string) {
 	t.Helper()
 	waitIcecream(t, ns, name, 1)
 	p := getIcecream(t, ns, name).Status.Placements[0]
 	line := fmt.Sprintf(`] "Pod scheduled" icecream=%q pod=%q node=%q`, ns+"/"+name, ns+"/"+p.Pod, p.Node)
 	if !strings.Contains(log.String(), line) {
-		t.Errorf("the log does not say %s", line)
+		t.Errorf("the log does not have %s", line)
 	}
-	clustertest.WaitUntil(t, "kubectl and one Event say where the Pod runs", func(context.Context) error {
+	clustertest.WaitUntil(t, "kubectl and one Event name the Pod's Node", func(context.Context) error {
 		if out := framework.Kubectl(t, "-n", ns, "get", "icecream"); !strings.Contains(out, "1/1 ready on "+p.Node) {
 			return fmt.Errorf("%s", out)
 		}

@@ -31,7 +31,7 @@ func placeForeign(t *testing.T, _ framework.Kind, ns string) {
 	framework.Kubectl(t, "-n", ns, "rollout", "status", "deployment/web", "--timeout=60s")
 }
 
-// createKeeper makes a ConfigMap and returns it as an owner.
+// createKeeper creates a ConfigMap and returns it as an owner.
 func createKeeper(t *testing.T, ns string) metav1.OwnerReference {
 	t.Helper()
 	keeper, err := framework.Kube().CoreV1().ConfigMaps(ns).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "keeper"}}, metav1.CreateOptions{})
@@ -53,14 +53,14 @@ func placeOwn(t *testing.T, k framework.Kind, ns string) {
 	k.WaitReady(t, ns, "a", 1)
 }
 
-// placeOfOtherKind places that of an object of the same name but the other kind.
+// placeOfOtherKind places the Deployment of an object of the other kind with the same name.
 func placeOfOtherKind(t *testing.T, k framework.Kind, ns string) {
 	t.Helper()
 	placeOwn(t, k.Other(), ns)
 }
 
-// placeDisowned places the object's own with another owner instead of it, which is
-// not its controller.
+// placeDisowned places the object's own Deployment, with another, non-controller owner instead
+// of the object.
 func placeDisowned(t *testing.T, k framework.Kind, ns string) {
 	t.Helper()
 	placeOwn(t, k, ns)
@@ -70,14 +70,14 @@ func placeDisowned(t *testing.T, k framework.Kind, ns string) {
 }
 
 // placeOfDeadNamesake places the Deployment of an earlier object "a". The garbage collector
-// leaves it, because the API version of its owner does not exist.
+// keeps it, because the API version of its owner does not exist.
 func placeOfDeadNamesake(t *testing.T, k framework.Kind, ns string) {
 	t.Helper()
 	placeOwned(t, k, ns, metav1.OwnerReference{APIVersion: k.Group + "/v1", Kind: k.Kind, Name: "a", UID: "00000000-0000-4000-8000-000000000000"})
 	framework.Kubectl(t, "-n", ns, "rollout", "status", "deployment/web", "--timeout=60s")
 }
 
-// placeOwned places a Deployment with no replicas and with a controller.
+// placeOwned places a Deployment with a controller and no replicas.
 func placeOwned(t *testing.T, k framework.Kind, ns string, owner metav1.OwnerReference) {
 	t.Helper()
 	owner.Controller = ptr.To(true)
@@ -98,7 +98,7 @@ func placeOwned(t *testing.T, k framework.Kind, ns string, owner metav1.OwnerRef
 	}
 }
 
-// inDeletion places a Deployment and deletes it; a finalizer keeps it until [release].
+// inDeletion places a Deployment and deletes it. A finalizer keeps it until [release].
 func inDeletion(place func(t *testing.T, k framework.Kind, ns string)) func(t *testing.T, k framework.Kind, ns string) {
 	return func(t *testing.T, k framework.Kind, ns string) {
 		t.Helper()
@@ -114,12 +114,12 @@ func deleteWeb(t *testing.T, _ framework.Kind, ns string) {
 	framework.Kubectl(t, "-n", ns, "delete", "deployment", "web")
 }
 
-// waitHeld waits until the Deployment is in deletion and its controller has nothing
-// more to say about it.
+// waitHeld waits until the Deployment is in deletion and its controller has finished updating
+// its status.
 func waitHeld(t *testing.T, ns string) {
 	t.Helper()
 	last, since := "", time.Now()
-	clustertest.WaitUntil(t, "the Deployment is in deletion and at rest", func(ctx context.Context) error {
+	clustertest.WaitUntil(t, "the Deployment is in deletion and unchanged", func(ctx context.Context) error {
 		d, err := framework.Kube().AppsV1().Deployments(ns).Get(ctx, "web", metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -139,14 +139,14 @@ func release(t *testing.T, _ framework.Kind, ns string) {
 	framework.Kubectl(t, "-n", ns, "patch", "deployment", "web", "--type=merge", `-p={"metadata":{"finalizers":null}}`)
 }
 
-// followAdvice runs the command that the object's message ends with, as a user does
-// who pastes it into a shell.
+// followAdvice runs the command at the end of the object's message, like a user who pastes it
+// into a shell.
 func followAdvice(t *testing.T, k framework.Kind, ns string) {
 	t.Helper()
 	message := framework.Kubectl(t, "-n", ns, "get", k.Singular, "a", "-o", `jsonpath={.status.conditions[?(@.type=="Stalled")].message}`)
-	_, command, found := strings.Cut(message, "give it to this one: ")
+	_, command, found := strings.Cut(message, "its owner: ")
 	if !found {
-		t.Fatalf("there is no advice in %q", message)
+		t.Fatalf("no advice in %q", message)
 	}
 	shell := exec.CommandContext(t.Context(), "sh", "-c", command)
 	shell.Env = append(os.Environ(),
@@ -157,18 +157,18 @@ func followAdvice(t *testing.T, k framework.Kind, ns string) {
 	}
 	owners := strings.Fields(framework.Kubectl(t, "-n", ns, "get", "deployment", "web", "-o", "jsonpath={.metadata.ownerReferences[*].kind}"))
 	if slices.Sort(owners); !slices.Equal(owners, []string{"ConfigMap", k.Kind}) {
-		t.Errorf("the owners are %v, want the one that there was and the %s", owners, k.Kind)
+		t.Errorf("the owners are %v, want the previous one and the %s", owners, k.Kind)
 	}
 }
 
-// inFull returns all of a Deployment as the API server has it.
+// inFull returns the complete Deployment from the API server.
 func inFull(t *testing.T, ns, name string) string {
 	t.Helper()
 	return framework.Kubectl(t, "-n", ns, "get", "deployment", name, "--show-managed-fields", "-o", "json")
 }
 
-// deploymentCalls counts the calls of the controller about Deployments in a namespace,
-// refused ones too.
+// deploymentCalls counts the controller's calls for Deployments in a namespace, including
+// rejected ones.
 func deploymentCalls(t *testing.T, k framework.Kind, ns string) map[string]int {
 	t.Helper()
 	calls := k.Writes(t, ns)
@@ -180,7 +180,7 @@ func deploymentCalls(t *testing.T, k framework.Kind, ns string) map[string]int {
 	return calls
 }
 
-// wantOwned checks that the Deployment is the object's.
+// wantOwned checks that the object owns the Deployment.
 func wantOwned(t *testing.T, k framework.Kind, ns, owner, name string) {
 	t.Helper()
 	object := k.MustGet(t, ns, owner)
@@ -189,7 +189,7 @@ func wantOwned(t *testing.T, k framework.Kind, ns, owner, name string) {
 	}
 }
 
-// wantWarning waits until there is one Warning about an object, for the given reason,
+// wantWarning waits until there is exactly one Warning about an object, with the given reason,
 // or checks that there is none.
 func wantWarning(t *testing.T, k framework.Kind, ns, name, reason string) {
 	t.Helper()
@@ -197,7 +197,7 @@ func wantWarning(t *testing.T, k framework.Kind, ns, name, reason string) {
 	if reason != "" {
 		want[reason] = 1
 	}
-	clustertest.WaitUntil(t, "the Warnings are there", func(ctx context.Context) error {
+	clustertest.WaitUntil(t, "the Warnings are recorded", func(ctx context.Context) error {
 		events, err := framework.Kube().CoreV1().Events(ns).List(ctx, metav1.ListOptions{
 			FieldSelector: "type=Warning,involvedObject.kind=" + k.Kind + ",involvedObject.name=" + name,
 		})

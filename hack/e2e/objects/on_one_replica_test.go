@@ -10,12 +10,12 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
 
-// onOneReplica runs tests side by side, each for each kind in a namespace of its own,
-// while one replica serves them all. Each of its controllers has one worker, so that
-// [kind.WaitIdle] can be used.
+// onOneReplica runs tests in parallel, for each kind and in separate namespaces, with one
+// replica for all. Each of its controllers has one worker, as [framework.Kind.WaitIdle]
+// requires.
 func onOneReplica(t *testing.T, tests map[string]func(t *testing.T, k framework.Kind, ns string)) {
 	framework.FreeLease(t)
-	// A write that times out on a busy machine may have been made without its Event.
+	// A write that times out on a busy machine may succeed without its Event.
 	r := framework.StartReplica(t, slices.Concat(patient, framework.OneWorker)...).Ready()
 	framework.OverKinds(t, func(t *testing.T, k framework.Kind) {
 		for name, test := range tests {

@@ -22,7 +22,7 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
 
-// editsByOthers returns what others do to Deployments of ours, as commands for
+// editsByOthers returns edits of our Deployments by other clients, as commands for
 // EditDeployment, by the name of the object that they are tried on.
 func editsByOthers(t *testing.T, ns string) map[string][]string {
 	t.Helper()
@@ -56,13 +56,13 @@ func editsByOthers(t *testing.T, ns string) map[string][]string {
 		},
 		"first": {`patch DEPLOYMENT --type=json ` +
 			`-p=[{"op":"add","path":"/spec/template/spec/containers/0","value":{"name":"first","image":"busybox"}}]`},
-		// By force, as GitOps tools do: whoever creates an object owns its defaults.
+		// Forced, as by GitOps tools: the creator of an object owns its defaults.
 		"applied": {"apply --server-side --force-conflicts --field-manager=gitops -f " + applied},
 	}
 }
 
-// ourWrites are the ways in which we write a Deployment, in the order in which they
-// are tried on an object that begins with one replica of nginx:1.28.
+// ourWrites are all our ways to write a Deployment, in the order in which they are tried on an
+// object that starts with one replica of nginx:1.28.
 var ourWrites = []struct {
 	name     string
 	cause    func(t *testing.T, k framework.Kind, ns, name string)
@@ -86,8 +86,8 @@ var ourWrites = []struct {
 	}, 1, "nginx:1.30"},
 }
 
-// TestForeignFieldsSurvive lets others edit Deployments of ours, then has us write
-// them in every way that we do.
+// TestForeignFieldsSurvive lets other clients edit our Deployments, and then makes the daemon
+// write them in every way that it does.
 func TestForeignFieldsSurvive(t *testing.T) {
 	framework.FreeLease(t)
 	r := framework.StartReplica(t).Ready()
@@ -98,13 +98,13 @@ func TestForeignFieldsSurvive(t *testing.T) {
 
 func foreignFieldsSurvive(t *testing.T, k framework.Kind) {
 	ns := framework.NewNamespace(t)
-	clustertest.WaitUntil(t, "the namespace is furnished", func(ctx context.Context) error {
+	clustertest.WaitUntil(t, "the namespace has its ConfigMap kube-root-ca.crt", func(ctx context.Context) error {
 		_, err := framework.Kube().CoreV1().ConfigMaps(ns).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
 		return err
 	})
 	edits := editsByOthers(t, ns)
 	theirs := map[string]appsv1.Deployment{}
-	ours := map[string]sets.Set[string]{} // the fields that we manage
+	ours := map[string]sets.Set[string]{} // the fields that the daemon manages
 	for name := range edits {
 		framework.ApplyManifest(t, ns, k.Manifest(name, name, 1)+"  image: nginx:1.28\n")
 	}
@@ -131,18 +131,18 @@ func foreignFieldsSurvive(t *testing.T, k framework.Kind) {
 				waitWritten(t, k, ns, name, write.replicas, write.image)
 				got := framework.Deployment(t, ns, name)
 				if diff := cmp.Diff(theirs[name], ofOthers(got)); diff != "" {
-					t.Errorf("of the edits of %s we changed (-before +after):\n%s", name, diff)
+					t.Errorf("the daemon changed edits of %s (-before +after):\n%s", name, diff)
 				}
 				if more := fieldsOf(t, got.ManagedFields, k.Controller).Difference(ours[name]); more.Len() > 0 {
-					t.Errorf("of %s we manage more than we have made: %v", name, sets.List(more))
+					t.Errorf("the daemon manages fields of %s that it did not set: %v", name, sets.List(more))
 				}
 			}
 		})
 	}
 }
 
-// ofOthers returns of a Deployment what we do not declare and what does not change
-// by itself.
+// ofOthers returns the parts of a Deployment that we do not declare and that do not change by
+// themselves.
 func ofOthers(d *appsv1.Deployment) appsv1.Deployment {
 	d = d.DeepCopy()
 	d.ResourceVersion, d.Generation, d.ManagedFields, d.Status = "", 0, nil, appsv1.DeploymentStatus{}
@@ -156,7 +156,7 @@ func ofOthers(d *appsv1.Deployment) appsv1.Deployment {
 	return *d
 }
 
-// waitWritten waits until the Deployment is as declared and the object says so.
+// waitWritten waits until the Deployment is as declared and the object's status says so.
 func waitWritten(t *testing.T, k framework.Kind, ns, name string, replicas int32, image string) {
 	t.Helper()
 	clustertest.WaitUntil(t, fmt.Sprintf("Deployment %s has %d replicas of %s", name, replicas, image), func(ctx context.Context) error {
@@ -169,13 +169,12 @@ func waitWritten(t *testing.T, k framework.Kind, ns, name string, replicas int32
 				return nil
 			}
 		}
-		return fmt.Errorf("it has %d replicas of %v", *d.Spec.Replicas, d.Spec.Template.Spec.Containers)
+		return fmt.Errorf("the Deployment has %d replicas of %v", *d.Spec.Replicas, d.Spec.Template.Spec.Containers)
 	})
 	k.WaitReady(t, ns, name, int(replicas))
 }
 
-// fieldsOf returns the paths of the fields that a field manager has, spelt
-// "f:spec/f:replicas".
+// fieldsOf returns the paths of a field manager's fields, in the form "f:spec/f:replicas".
 func fieldsOf(t *testing.T, entries []metav1.ManagedFieldsEntry, manager string) sets.Set[string] {
 	t.Helper()
 	paths := sets.New[string]()
@@ -199,8 +198,8 @@ func fieldsOf(t *testing.T, entries []metav1.ManagedFieldsEntry, manager string)
 	return paths
 }
 
-// TestUnknownFieldsSurvive has newer CRDs, with fields that our types do not
-// have, and a condition of somebody else's.
+// TestUnknownFieldsSurvive installs newer CRDs, whose fields our types do not have, and sets a
+// condition of another writer.
 func TestUnknownFieldsSurvive(t *testing.T) {
 	framework.FreeLease(t)
 	framework.RestoreCRDs(t)
@@ -221,8 +220,8 @@ func TestUnknownFieldsSurvive(t *testing.T) {
 	framework.WantNoDenials(t)
 }
 
-// annotateWithUnknown makes an object "a" with a note in its spec and in its status,
-// and with a condition of an auditor's.
+// annotateWithUnknown creates an object "a" with a note in its spec and in its status, and
+// with another writer's condition.
 func annotateWithUnknown(t *testing.T, k framework.Kind, ns string) {
 	t.Helper()
 	k.Create(t, ns, "a", 1)
@@ -251,7 +250,7 @@ func unknownFieldsSurvive(t *testing.T, k framework.Kind, ns string) {
 		k.WaitPodsReported(t, ns, "a", replicas)
 		got := framework.Kubectl(t, "-n", ns, "get", k.Singular+"/a", "-o", `jsonpath={.spec.note} {.status.note} {.status.conditions[?(@.type=="Audited")].reason}`)
 		if want := "spec status Seen"; got != want {
-			t.Errorf("with %d replicas there is %q, want %q", replicas, got, want)
+			t.Errorf("with %d replicas got %q, want %q", replicas, got, want)
 		}
 	}
 }

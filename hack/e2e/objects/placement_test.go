@@ -21,23 +21,23 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
 
-// TestPlacementsSurviveKills kills the daemon at each point between the placement of a Pod
-// and its record. Only a kill between log line and record may repeat the line.
+// TestPlacementsSurviveKills kills the daemon at each point between the placement of a Pod and
+// its record in the status. Only a kill between log line and record may repeat the line.
 func TestPlacementsSurviveKills(t *testing.T) {
 	for _, point := range []struct {
 		name           string
-		held, recorded bool // the record is held, and made once the daemon is dead
+		held, recorded bool // the record is held, and sent after the daemon is dead
 		lines          int
 	}{
 		{"before the line", false, false, 1},
 		{"between line and record", true, false, 2},
-		{"before it is known to be recorded", true, true, 1},
+		{"before the daemon knows that it is recorded", true, true, 1},
 	} {
 		t.Run(point.name, func(t *testing.T) {
 			ns := framework.NewNamespace(t)
 			framework.FreeLease(t)
 			proxy := clustertest.StartHoldingProxy(t, framework.Cluster(), nil)
-			// The record is of a version of the object that no other controller replaces.
+			// No other controller may change the object's version before the record.
 			first := framework.StartReplicaWith(t, proxy.Kubeconfig(t, framework.DaemonName, framework.DaemonName), "--controllers=icecream").Ready()
 			framework.WaitLeader(t, "")
 			createIcecream(t, ns, "a", 0)
@@ -49,7 +49,7 @@ func TestPlacementsSurviveKills(t *testing.T) {
 				first.Kill()
 				if point.recorded {
 					if code, err := record.Release(t.Context()); err != nil || code != http.StatusOK {
-						t.Errorf("the record is answered with %d, %v, want 200", code, err)
+						t.Errorf("record: status %d, %v, want 200", code, err)
 					}
 				}
 			} else {
@@ -73,8 +73,8 @@ func recordsPlacements(r *http.Request, body []byte) bool {
 		bytes.Contains(body, []byte(`"placements":`))
 }
 
-// TestRecordedPlacementsLoggedOnce has informers resync, connections break and
-// another replica take over.
+// TestRecordedPlacementsLoggedOnce makes informers resync, connections break and another
+// replica take over.
 func TestRecordedPlacementsLoggedOnce(t *testing.T) {
 	ns := framework.NewNamespace(t)
 	framework.FreeLease(t)
@@ -112,8 +112,8 @@ func getIcecream(t *testing.T, ns, name string) *icecreamv1alpha1.Icecream {
 	return icecream
 }
 
-// scaleIcecreamPods changes the replicas of an Icecream and of its Deployment, as if
-// the daemon had, and waits until the Pods are placed. It may not be running.
+// scaleIcecreamPods changes the replicas of an Icecream and of its Deployment, as the daemon
+// would, and waits until the Pods are placed. The daemon need not be running.
 func scaleIcecreamPods(t *testing.T, ns, name string, replicas int32) {
 	t.Helper()
 	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
@@ -126,7 +126,7 @@ func scaleIcecreamPods(t *testing.T, ns, name string, replicas int32) {
 	clustertest.WaitUntil(t, "the Pods are placed", func(ctx context.Context) error {
 		pods, err := placedPods(ctx, ns)
 		if err == nil && len(pods) != int(replicas) {
-			err = fmt.Errorf("%d are", len(pods))
+			err = fmt.Errorf("%d are placed", len(pods))
 		}
 		return err
 	})
@@ -146,8 +146,8 @@ func placedPods(ctx context.Context, ns string) (map[types.UID]corev1.Pod, error
 	return placed, nil
 }
 
-// waitIcecream waits until the Icecream says that so many Pods are available, and
-// each of them is recorded or counted as omitted.
+// waitIcecream waits until the Icecream reports this many available Pods, and each of them is
+// recorded or counted as omitted.
 func waitIcecream(t *testing.T, ns, name string, pods int) {
 	t.Helper()
 	clustertest.WaitUntil(t, fmt.Sprintf("Icecream %s has recorded %d Pods", name, pods), func(ctx context.Context) error {
@@ -165,15 +165,15 @@ func waitIcecream(t *testing.T, ns, name string, pods int) {
 		}
 		for _, p := range s.Placements {
 			if pod := placed[p.PodUID]; pod.Name != p.Pod || pod.Spec.NodeName != p.Node {
-				return fmt.Errorf("recorded is %+v", p)
+				return fmt.Errorf("record %+v", p)
 			}
 		}
 		return nil
 	})
 }
 
-// waitBarrier waits until the replica that leads, with one worker for Icecreams, has
-// been through all that there was to do: it has served one more.
+// waitBarrier waits until the leader has processed everything queued so far, by making it sync
+// one more Icecream. The leader must run with one worker for Icecreams.
 func waitBarrier(t *testing.T) {
 	t.Helper()
 	ns := framework.NewNamespace(t)
@@ -181,8 +181,8 @@ func waitBarrier(t *testing.T) {
 	waitIcecream(t, ns, "barrier", 1)
 }
 
-// wantLines checks how many lines the replicas have logged of each Pod of a namespace
-// that was ever recorded.
+// wantLines checks how many lines the replicas have logged for each Pod of a namespace that
+// was ever recorded.
 func wantLines(t *testing.T, replicas []*framework.Replica, ns string, want int) {
 	t.Helper()
 	lines := map[string]int{}

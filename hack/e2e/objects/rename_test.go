@@ -22,8 +22,8 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
 
-// TestRename changes spec.deploymentName of an object "a" whose Deployment is "one"
-// and has three replicas, which the object declares or somebody else has set.
+// TestRename changes spec.deploymentName of an object "a" whose Deployment "one" has three
+// replicas, declared by the object or set by another client.
 func TestRename(t *testing.T) {
 	declared, absent := ptr.To[int32](3), (*int32)(nil)
 	with := func(replicas *int32, test func(t *testing.T, k framework.Kind, ns string, replicas *int32)) func(t *testing.T, k framework.Kind, ns string) {
@@ -35,11 +35,11 @@ func TestRename(t *testing.T) {
 		"while not available, replicas absent": with(absent, renameWhileNotAvailable),
 		"never available, replicas set":        with(declared, renameNeverAvailable),
 		"in quick succession, replicas absent": with(absent, renameInQuickSuccession),
-		"to a name that is taken":              renameToATakenName,
+		"to a taken name":                      renameToATakenName,
 	})
 }
 
-// renameWhileAvailable renames once, and back when that has ended.
+// renameWhileAvailable renames the Deployment, and back once that is done.
 func renameWhileAvailable(t *testing.T, k framework.Kind, ns string, replicas *int32) {
 	served := recordAvailability(t, ns)
 	makeThree(t, k, ns, replicas)
@@ -50,23 +50,23 @@ func renameWhileAvailable(t *testing.T, k framework.Kind, ns string, replicas *i
 	wantOnly(t, k, ns, "a", "two")
 	served.wantNeverFewer(t, ns, "two", 3)
 
-	// And back, to a new Deployment of the name.
+	// Back, to a new Deployment of the old name.
 	rename(t, k, ns, "one")
 	k.WaitReady(t, ns, "a", 3)
 	if wantOnly(t, k, ns, "a", "one"); framework.Deployment(t, ns, "one").UID == first.UID {
-		t.Error("Deployment one is the first one still: it should have gone")
+		t.Error("Deployment one is still the first one, want a new one")
 	}
 	served.wantNeverFewer(t, ns, "one", 3)
 }
 
-// renameWhileNotAvailable gives an object that serves names whose Deployments cannot.
+// renameWhileNotAvailable renames to Deployments whose Pods cannot run.
 func renameWhileNotAvailable(t *testing.T, k framework.Kind, ns string, replicas *int32) {
 	served := recordAvailability(t, ns)
 	makeThree(t, k, ns, replicas)
 	before := framework.TakeSnapshot(t, ns)
 	blockPods(t, ns)
 
-	// Whatever happens to what does not serve, what does is kept.
+	// Whatever happens to the unavailable Deployments, the available one is kept.
 	rename(t, k, ns, "two")
 	waitPending(t, k, ns, 3, "one", "two")
 	rename(t, k, ns, "three")
@@ -74,16 +74,16 @@ func renameWhileNotAvailable(t *testing.T, k framework.Kind, ns string, replicas
 	k.WaitIdle(t)
 	waitPending(t, k, ns, 3, "one", "three")
 
-	// Back to where it serves all the time: that is all there is again.
+	// Back to the available Deployment, which is then the only one again.
 	rename(t, k, ns, "one")
 	k.WaitReady(t, ns, "a", 3)
 	wantOnly(t, k, ns, "a", "one")
 	served.wantNeverFewer(t, ns, "one", 3)
 	if diff := cmp.Diff(before.Pods, framework.TakeSnapshot(t, ns).Pods); diff != "" {
-		t.Errorf("the Pods that served were changed (-before +after):\n%s", diff)
+		t.Errorf("the available Pods changed (-before +after):\n%s", diff)
 	}
 
-	// Twice in a row, and then the second can serve.
+	// Twice in a row. Then the second Deployment becomes available.
 	rename(t, k, ns, "two")
 	rename(t, k, ns, "three")
 	waitPending(t, k, ns, 3, "one", "three")
@@ -93,7 +93,7 @@ func renameWhileNotAvailable(t *testing.T, k framework.Kind, ns string, replicas
 	served.wantNeverFewer(t, ns, "three", 3)
 }
 
-// renameNeverAvailable renames an object that has never served: there is nothing to wait
+// renameNeverAvailable renames an object that was never available: there is nothing to wait
 // for.
 func renameNeverAvailable(t *testing.T, k framework.Kind, ns string, replicas *int32) {
 	blockPods(t, ns)
@@ -108,14 +108,14 @@ func renameNeverAvailable(t *testing.T, k framework.Kind, ns string, replicas *i
 	wantOnly(t, k, ns, "a", "one")
 }
 
-// renameInQuickSuccession renames without waiting for what comes of it.
+// renameInQuickSuccession renames repeatedly without waiting for the effect.
 func renameInQuickSuccession(t *testing.T, k framework.Kind, ns string, replicas *int32) {
 	served := recordAvailability(t, ns)
 	makeThree(t, k, ns, replicas)
 	names := []string{"two", "three", "one"}
 	for i := range 12 {
 		rename(t, k, ns, names[i%3])
-		if i%4 == 3 { // so that it is not always the same that is on its way
+		if i%4 == 3 { // so that the renames do not always overlap in the same way
 			framework.WaitDeployment(t, ns, names[i%3])
 		}
 	}
@@ -124,7 +124,7 @@ func renameInQuickSuccession(t *testing.T, k framework.Kind, ns string, replicas
 	served.wantNeverFewer(t, ns, "one", 3)
 }
 
-// renameToATakenName gives an object that serves the name of another's Deployment.
+// renameToATakenName gives an available object the name of another object's Deployment.
 func renameToATakenName(t *testing.T, k framework.Kind, ns string) {
 	makeThree(t, k, ns, nil)
 	framework.Kubectl(t, "-n", ns, "create", "deployment", "taken", "--image=nginx")
@@ -136,11 +136,11 @@ func renameToATakenName(t *testing.T, k framework.Kind, ns string) {
 	rename(t, k, ns, "one")
 	k.WaitReady(t, ns, "a", 3)
 	k.WaitIdle(t)
-	framework.WantSameSnapshot(t, "a rename to a name that is taken, and back", ns, before)
+	framework.WantSameSnapshot(t, "a rename to a taken name, and back", ns, before)
 }
 
-// makeThree makes object "a" with Deployment "one" and waits until that has three
-// replicas: as declared, or because somebody scales it.
+// makeThree creates object "a" with Deployment "one" and waits until that has three replicas,
+// which are declared, or set by another client.
 func makeThree(t *testing.T, k framework.Kind, ns string, replicas *int32) {
 	t.Helper()
 	k.Declare(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "one", Replicas: replicas})
@@ -156,15 +156,15 @@ func rename(t *testing.T, k framework.Kind, ns, name string) {
 	k.Patch(t, ns, "a", fmt.Sprintf(`{"spec":{"deploymentName":%q}}`, name))
 }
 
-// wantOnly waits until there is one Deployment in the namespace, and checks that it
-// is the one that the object names and owns.
+// wantOnly waits until the namespace has exactly one Deployment, and checks that the object
+// names and owns it.
 func wantOnly(t *testing.T, k framework.Kind, ns, owner, name string) {
 	t.Helper()
 	waitDeployments(t, ns, name)
 	wantOwned(t, k, ns, owner, name)
 }
 
-// waitDeployments waits until the Deployments of the namespace are those named.
+// waitDeployments waits until the namespace has exactly the named Deployments.
 func waitDeployments(t *testing.T, ns string, names ...string) {
 	t.Helper()
 	slices.Sort(names)
@@ -178,15 +178,14 @@ func waitDeployments(t *testing.T, ns string, names ...string) {
 			got = append(got, d.Name)
 		}
 		if slices.Sort(got); !slices.Equal(got, names) {
-			return fmt.Errorf("they are %v", got)
+			return fmt.Errorf("got %v", got)
 		}
 		return nil
 	})
 }
 
-// waitPending waits until the Deployments are those named, the last of them with so
-// many replicas of which none is available, and the object says that it is on its way
-// to that one.
+// waitPending waits until the namespace has exactly the named Deployments, the last of them
+// has this many replicas, none of them available, and the object reports the transition to it.
 func waitPending(t *testing.T, k framework.Kind, ns string, replicas int32, names ...string) {
 	t.Helper()
 	last := names[len(names)-1]
@@ -201,7 +200,7 @@ func waitPending(t *testing.T, k framework.Kind, ns string, replicas int32, name
 	k.WaitMessage(t, ns, "a", "Reconciling", "Progressing", fmt.Sprintf(`Deployment %q has 0 of %d replicas available`, last, replicas))
 }
 
-// blockPods has all Pods that are made from now on ask for more than any Node has.
+// blockPods makes all new Pods request more CPU than any Node has.
 func blockPods(t *testing.T, ns string) {
 	t.Helper()
 	_, err := framework.Kube().CoreV1().LimitRanges(ns).Create(t.Context(), &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Name: "cpu"}}, metav1.CreateOptions{})
@@ -211,16 +210,16 @@ func blockPods(t *testing.T, ns string) {
 	setDefaultCPU(t, ns, "1000")
 }
 
-// unblockPods has Pods ask for next to nothing, those too that do not run yet. The
-// LimitRange is kept: the API server may remember one that is gone for a while.
+// unblockPods makes Pods request almost no CPU, including the pending ones. The LimitRange is
+// kept, because the API server may remember a deleted one for a while.
 func unblockPods(t *testing.T, ns string) {
 	t.Helper()
 	setDefaultCPU(t, ns, "1m")
 	framework.Kubectl(t, "-n", ns, "delete", "pods", "--field-selector=status.phase=Pending")
 }
 
-// setDefaultCPU sets what Pods ask for that do not say, and waits until the API
-// server goes by it.
+// setDefaultCPU sets the default CPU request of Pods, and waits until the API server applies
+// it.
 func setDefaultCPU(t *testing.T, ns, cpu string) {
 	t.Helper()
 	patch := fmt.Appendf(nil, `{"spec":{"limits":[{"type":"Container","defaultRequest":{"cpu":%q}}]}}`, cpu)
@@ -231,7 +230,7 @@ func setDefaultCPU(t *testing.T, ns, cpu string) {
 		ObjectMeta: metav1.ObjectMeta{Name: "probe"},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "probe", Image: "probe"}}},
 	}
-	clustertest.WaitUntil(t, "the LimitRange is heeded", func(ctx context.Context) error {
+	clustertest.WaitUntil(t, "the LimitRange is applied", func(ctx context.Context) error {
 		pod, err := framework.Kube().CoreV1().Pods(ns).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err != nil {
 			return err

@@ -6,7 +6,6 @@ package objects
 import (
 	"context"
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
@@ -25,17 +24,16 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
 
-// TestReplicasAndImage is about who owns the replicas and the image of a Deployment.
+// TestReplicasAndImage checks who owns the replicas and the image of a Deployment.
 func TestReplicasAndImage(t *testing.T) {
-	startAutoscaler(t)
 	shared := framework.NewNamespace(t)
 	onOneReplica(t, map[string]func(t *testing.T, k framework.Kind, ns string){
-		"replicas absent":                              replicasAbsent,
-		"replicas removed":                             replicasRemoved,
-		"replicas by an autoscaler on the object":      autoscaled,
-		"replicas declared, and by an autoscaler, too": contestedReplicas,
-		"namesakes with an autoscaler each":            func(t *testing.T, k framework.Kind, _ string) { autoscaledNamesake(t, k, shared) },
-		"image absent, declared and removed":           image,
+		"replicas absent":  replicasAbsent,
+		"replicas removed": replicasRemoved,
+		"replicas set by an autoscaler of the object": autoscaled,
+		"replicas declared and set by an autoscaler":  contestedReplicas,
+		"same name, other kind, own autoscaler":       func(t *testing.T, k framework.Kind, _ string) { autoscaledNamesake(t, k, shared) },
+		"image absent, declared and removed":          image,
 	})
 }
 
@@ -47,7 +45,7 @@ func replicasAbsent(t *testing.T, k framework.Kind, ns string) {
 		k.WaitReady(t, ns, "a", replicas)
 		k.WantPods(t, ns, "a", replicas)
 	}
-	k.Patch(t, ns, "a", `{"spec":{"image":"nginx:1.29"}}`) // a write of ours
+	k.Patch(t, ns, "a", `{"spec":{"image":"nginx:1.29"}}`) // makes the daemon write
 	k.WaitReady(t, ns, "a", 2)
 	wantCorrections(t, k, ns, 1)
 }
@@ -81,9 +79,9 @@ func autoscaled(t *testing.T, k framework.Kind, ns string) {
 	wantCorrections(t, k, ns, 2)
 }
 
-// autoscaledNamesake has an autoscaler scale an object "x" beside an object "x" of the other
-// kind. Neither autoscaler selects the Pods of the other. A third one, which does, shows that
-// an autoscaler would report it.
+// autoscaledNamesake scales an object "x" by an autoscaler beside an object "x" of the other
+// kind. Neither autoscaler selects the other's Pods. A third one, which does, shows that an
+// autoscaler would report it.
 func autoscaledNamesake(t *testing.T, k framework.Kind, ns string) {
 	replicas := map[framework.Kind]int32{framework.Foos: 2, framework.Icecreams: 3}[k]
 	name := "x-" + k.Singular
@@ -95,7 +93,7 @@ func autoscaledNamesake(t *testing.T, k framework.Kind, ns string) {
 	k.WaitPodsReported(t, ns, "x", int(replicas))
 	waitContent(t, ns, name, replicas)
 	k.Other().WaitReady(t, ns, "x", int(5-replicas))
-	waitScalingActive(t, ns, name, "FailedGetResourceMetric") // it has looked, and there are no metrics
+	waitScalingActive(t, ns, name, "FailedGetResourceMetric") // it has selected the Pods, which have no metrics
 	wantCorrections(t, k, ns, 1)
 	if k == framework.Foos {
 		autoscale(t, ns, "intruder", deploymentKind, name, 1, 2)
@@ -103,11 +101,10 @@ func autoscaledNamesake(t *testing.T, k framework.Kind, ns string) {
 	}
 }
 
-// waitScalingActive waits until an autoscaler gives a reason for its condition
-// ScalingActive.
+// waitScalingActive waits until an autoscaler's condition ScalingActive has this reason.
 func waitScalingActive(t *testing.T, ns, autoscaler, reason string) {
 	t.Helper()
-	clustertest.WaitUntil(t, fmt.Sprintf("autoscaler %s says %s", autoscaler, reason), func(ctx context.Context) error {
+	clustertest.WaitUntil(t, fmt.Sprintf("autoscaler %s reports %s", autoscaler, reason), func(ctx context.Context) error {
 		hpa, err := framework.Kube().AutoscalingV2().HorizontalPodAutoscalers(ns).Get(ctx, autoscaler, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -121,16 +118,16 @@ func waitScalingActive(t *testing.T, ns, autoscaler, reason string) {
 	})
 }
 
-// contestedReplicas has the object want two replicas and an autoscaler four.
+// contestedReplicas makes the object want two replicas and an autoscaler four.
 func contestedReplicas(t *testing.T, k framework.Kind, ns string) {
 	const quick, period = 5, 10 * time.Second
 	k.Declare(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "a", Replicas: ptr.To[int32](2)})
 	k.WaitReady(t, ns, "a", 2)
 	autoscale(t, ns, "a", deploymentKind, "a", 4, 6)
-	message := fmt.Sprintf(`spec.replicas of Deployment "a" is also set by field manager "kube-controller-manager": leave spec.replicas of %s "a" out, or stop the other writer`, k.Kind)
+	message := fmt.Sprintf(`spec.replicas of Deployment "a" is also set by field manager "kube-controller-manager": remove spec.replicas from %s "a", or stop the other writer`, k.Kind)
 	k.WaitMessage(t, ns, "a", "Reconciling", "ReplicasContested", message)
 	if corrections := corrections(t, k, ns); len(corrections) != quick {
-		t.Errorf("%d corrections when it first says that its replicas are contested, want %d", len(corrections), quick)
+		t.Errorf("%d corrections before it first reports contested replicas, want %d", len(corrections), quick)
 	}
 	waitCorrections(t, k, ns, quick+2)
 	k.WaitMessage(t, ns, "a", "Reconciling", "ReplicasContested", message)
@@ -142,18 +139,18 @@ func contestedReplicas(t *testing.T, k framework.Kind, ns string) {
 	count := 1
 	for i := 1; i < len(corrections); i++ {
 		gap := corrections[i].RequestReceivedTimestamp.Sub(corrections[i-1].RequestReceivedTimestamp.Time)
-		if gap >= 2*period { // on a busy machine the autoscaler may pause so long that the contest is over
+		if gap >= 2*period { // on a busy machine, a pause of the autoscaler may end the contest
 			count = 0
 		}
 		if count >= quick && gap < period {
-			t.Errorf("correction %d came %v after the one before, want %v at least after the first %d", i+1, gap, period, quick)
+			t.Errorf("correction %d came %v after the previous one, want at least %v after the first %d", i+1, gap, period, quick)
 		}
 		count++
 	}
 }
 
 func image(t *testing.T, k framework.Kind, ns string) {
-	// want waits until the object is ready with this image in the Deployment.
+	// want waits until the object is Ready with this image in the Deployment.
 	want := func(image string) {
 		t.Helper()
 		waitWritten(t, k, ns, "a", 1, image)
@@ -181,24 +178,11 @@ func image(t *testing.T, k framework.Kind, ns string) {
 	wantCorrections(t, k, ns, 2)
 }
 
-// startAutoscaler starts a second autoscaler beside the cluster's own. That one
-// looks four times a minute, which is too slow for the tests.
-func startAutoscaler(t *testing.T) {
-	t.Helper()
-	const name = "kube-controller-manager"
-	paths, err := cluster.Binaries(t.Context(), os.Stderr, name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	framework.StartProgram(t, paths[name], "--kubeconfig="+framework.Cluster().Kubeconfig, "--leader-elect=false", "--secure-port=0",
-		"--controllers=horizontal-pod-autoscaler-controller", "--horizontal-pod-autoscaler-sync-period=1s")
-}
-
-// deploymentKind is what an autoscaler scales that passes us over.
+// deploymentKind is the kind that an autoscaler scales if it bypasses the object.
 var deploymentKind = appsv1.SchemeGroupVersion.WithKind("Deployment")
 
-// autoscale makes an autoscaler for the named object of a kind. It has no metrics to
-// go by, only its bounds.
+// autoscale creates an autoscaler for the named object of a kind. It has no metrics, only its
+// bounds.
 func autoscale(t *testing.T, ns, autoscaler string, target schema.GroupVersionKind, name string, least, most int32) {
 	t.Helper()
 	_, err := framework.Kube().AutoscalingV2().HorizontalPodAutoscalers(ns).Create(t.Context(), &autoscalingv2.HorizontalPodAutoscaler{
@@ -214,7 +198,7 @@ func autoscale(t *testing.T, ns, autoscaler string, target schema.GroupVersionKi
 	}
 }
 
-// bound gives an autoscaler other bounds.
+// bound changes the bounds of an autoscaler.
 func bound(t *testing.T, ns, autoscaler string, least, most int32) {
 	t.Helper()
 	patch := fmt.Appendf(nil, `{"spec":{"minReplicas":%d,"maxReplicas":%d}}`, least, most)
@@ -223,8 +207,8 @@ func bound(t *testing.T, ns, autoscaler string, least, most int32) {
 	}
 }
 
-// waitContent waits until an autoscaler sees and wants so many replicas, and has
-// nothing to complain of but that it has no metrics.
+// waitContent waits until an autoscaler sees and wants this many replicas, and reports no
+// problem except the missing metrics.
 func waitContent(t *testing.T, ns, autoscaler string, replicas int32) {
 	t.Helper()
 	clustertest.WaitUntil(t, "autoscaler "+autoscaler+" is content", func(ctx context.Context) error {
@@ -241,8 +225,8 @@ func waitContent(t *testing.T, ns, autoscaler string, replicas int32) {
 	})
 }
 
-// corrections returns the changes of Deployments that the controller of the kind has made
-// in a namespace, without those that were refused.
+// corrections returns the changes of Deployments by the kind's controller in a namespace,
+// without rejected ones.
 func corrections(t *testing.T, k framework.Kind, ns string) []auditv1.Event {
 	t.Helper()
 	events, err := framework.Cluster().AuditEvents(cluster.ByUserAgent(k.Controller), cluster.InNamespace(ns), func(event auditv1.Event) bool {
@@ -261,12 +245,12 @@ func wantCorrections(t *testing.T, k framework.Kind, ns string, want int) {
 	}
 }
 
-// waitCorrections waits until the controller has changed Deployments so many times.
+// waitCorrections waits until the controller has changed Deployments this many times.
 func waitCorrections(t *testing.T, k framework.Kind, ns string, want int) {
 	t.Helper()
 	clustertest.WaitUntil(t, fmt.Sprintf("%s has changed Deployments %d times", k.Controller, want), func(context.Context) error {
 		if got := len(corrections(t, k, ns)); got < want {
-			return fmt.Errorf("it has %d times", got)
+			return fmt.Errorf("%d times", got)
 		}
 		return nil
 	})

@@ -4,6 +4,8 @@
 package objects
 
 import (
+	"os"
+	"regexp"
 	"testing"
 
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
@@ -28,18 +30,38 @@ func rolloutWithoutNode(t *testing.T, k framework.Kind, ns string) {
 	k.WaitReady(t, ns, "a", 2)
 	wantWarning(t, k, ns, "a", "ProgressDeadlineExceeded")
 	if got := framework.Kubectl(t, "-n", ns, "get", "deployment", "a", "-o", "jsonpath={.spec.progressDeadlineSeconds}"); got != "3" {
-		t.Errorf("progressDeadlineSeconds = %s, want the 3 of whoever set it", got)
+		t.Errorf("progressDeadlineSeconds = %s, want 3, as set by the other client", got)
 	}
 }
 
+// rolloutWithoutPods lets admission deny Pods, and then does what the manual says.
 func rolloutWithoutPods(t *testing.T, k framework.Kind, ns string) {
-	const reason = `violates PodSecurity "restricted:latest"`
+	counts, reason, fix := restrictedAdvice(t)
 	framework.Kubectl(t, "label", "namespace", ns, "pod-security.kubernetes.io/enforce=restricted")
-	k.Create(t, ns, "a", 2)
-	k.WaitSays(t, ns, "a", "Reconciling", "Progressing", reason)
-	framework.Kubectl(t, "-n", ns, "patch", "deployment", "a", "-p", `{"spec":{"progressDeadlineSeconds":1}}`)
-	k.WaitSays(t, ns, "a", "Stalled", "ProgressDeadlineExceeded", reason)
-	wantWarning(t, k, ns, "a", "ProgressDeadlineExceeded")
-	framework.Kubectl(t, "label", "namespace", ns, "pod-security.kubernetes.io/enforce-")
-	k.WaitReady(t, ns, "a", 2)
+	k.Create(t, ns, "web", 1)
+	k.WaitSays(t, ns, "web", "Reconciling", "Progressing", counts)
+	k.WaitSays(t, ns, "web", "Reconciling", "Progressing", reason)
+	framework.Kubectl(t, "-n", ns, "patch", "deployment", "web", "-p", `{"spec":{"progressDeadlineSeconds":1}}`)
+	k.WaitSays(t, ns, "web", "Stalled", "ProgressDeadlineExceeded", reason)
+	wantWarning(t, k, ns, "web", "ProgressDeadlineExceeded")
+	framework.Kubectl(t, "-n", ns, "patch", "deployment", "web", "-p", fix)
+	k.WaitReady(t, ns, "web", 1)
+	k.Patch(t, ns, "web", `{"spec":{"image":"nginxinc/nginx-unprivileged"}}`)
+	k.WaitReady(t, ns, "web", 1)
+}
+
+// restrictedAdvice returns, from the manual, the message of a Foo whose Pods are too
+// privileged, before and after the name of a Pod, and the patch that helps.
+func restrictedAdvice(t *testing.T) (counts, reason, patch string) {
+	t.Helper()
+	page, err := os.ReadFile(framework.Manifests(t, "docs/objects.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	section := regexp.MustCompile("(?s)### In a restricted namespace\n.*?```text\n(.*? pods \"web-)[^\"]*(\" is forbidden: violates .*?)\n```.*? -p '(.*?)'\n```")
+	found := section.FindSubmatch(page)
+	if found == nil {
+		t.Fatal("the manual does not say what a Foo says in a restricted namespace")
+	}
+	return string(found[1]), string(found[2]), string(found[3])
 }

@@ -27,11 +27,12 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
-// patient keeps a busy machine from timing out writes: the API server would still make them.
+// patient keeps writes from timing out on a busy machine: the API server would still make
+// them.
 var patient = []string{"--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=40s", "--write-timeout=20s"}
 
-// TestWritesFollowChanges creates Foos and Icecreams and compares what the daemon writes
-// with what happens to their Deployments and Pods; then nothing happens.
+// TestWritesFollowChanges creates Foos and Icecreams and compares the daemon's writes with the
+// changes of their Deployments and Pods. Then nothing happens, and nothing may be written.
 func TestWritesFollowChanges(t *testing.T) {
 	rest := time.Duration(framework.Count(60, 10)) * time.Second
 	framework.FreeLease(t)
@@ -46,12 +47,12 @@ func TestWritesFollowChanges(t *testing.T) {
 	}
 
 	writes := len(daemonWrites(t))
-	time.Sleep(rest) // in which nothing is to be written, anywhere
+	time.Sleep(rest) // nothing may be written in this time
 	for _, event := range daemonWrites(t)[writes:] {
 		t.Errorf("%s %s in %s while nothing happened", cluster.Call(event), event.ObjectRef.Name, event.ObjectRef.Namespace)
 	}
 
-	// With one worker, an object that is made last is served after all others.
+	// With one worker, an object created last is synced after all others.
 	r.Stop()
 	r = framework.StartReplica(t, slices.Concat(patient, framework.OneWorker, []string{"--concurrent-status-aggregator-syncs=1"})...).Ready()
 	framework.WaitLeader(t, holder)
@@ -68,8 +69,8 @@ func TestWritesFollowChanges(t *testing.T) {
 	framework.WantNoDenials(t)
 }
 
-// writesFollowChanges makes objects of one kind, waits until all is said about them,
-// and returns what the daemon has asked for.
+// writesFollowChanges creates objects of one kind, waits until they are fully reported, and
+// returns the daemon's requests.
 func writesFollowChanges(t *testing.T, k framework.Kind, ns string) map[string]int {
 	t.Helper()
 	const replicas = 2
@@ -84,7 +85,7 @@ func writesFollowChanges(t *testing.T, k framework.Kind, ns string) map[string]i
 		k.WaitPodsReported(t, ns, fmt.Sprintf("x-%d", i), replicas)
 	}
 	events := waitEvents(t, k, ns, count, replicas)
-	deployments.WaitFor(t, "all Deployments are told to be available", func(deployments []*appsv1.Deployment) error {
+	deployments.WaitFor(t, "all Deployments are reported as available", func(deployments []*appsv1.Deployment) error {
 		for _, d := range deployments {
 			if d.Status.AvailableReplicas != replicas {
 				return fmt.Errorf("%s is not", d.Name)
@@ -94,7 +95,7 @@ func writesFollowChanges(t *testing.T, k framework.Kind, ns string) map[string]i
 	})
 
 	allStatusWrites := wantStatusWrites(t, k, ns, deployments, replicas)
-	objects.WaitFor(t, "each write of a status is told to have changed it", func([]*samplev1alpha1.Foo) error {
+	objects.WaitFor(t, "each write of a status is seen as a change", func([]*samplev1alpha1.Foo) error {
 		if got := len(objects.Changes()) - count; got != allStatusWrites {
 			return fmt.Errorf("%d writes, %d changes", allStatusWrites, got)
 		}
@@ -103,12 +104,12 @@ func writesFollowChanges(t *testing.T, k framework.Kind, ns string) map[string]i
 
 	all := framework.Requests(t, ns)
 	want := map[string]int{"create deployments": count, "patch " + k.Resource + "/status": allStatusWrites, "create events": events}
-	// Before its first writes a new leader asks whether its cache is late.
+	// Before its first writes, a new leader checks whether its cache is stale.
 	looks := "list " + k.Resource
 	if n := all[looks]; n > 0 && n <= 10 {
 		want[looks] = n
 	}
-	// Two controllers write each status, each from what it has seen of the other.
+	// Two controllers write each status, each based on what it has seen of the other's writes.
 	refused := "patch " + k.Resource + "/status (409)"
 	if n := all[refused]; n > 0 && 20*n < allStatusWrites {
 		want[refused] = n
@@ -119,8 +120,8 @@ func writesFollowChanges(t *testing.T, k framework.Kind, ns string) map[string]i
 	return all
 }
 
-// wantStatusWrites checks that the controller wrote the status of each object only when it
-// had changed, and returns the number of status writes of the whole daemon.
+// wantStatusWrites checks that the controller wrote each object's status only when it had
+// changed. It returns the number of status writes of the whole daemon.
 func wantStatusWrites(t *testing.T, k framework.Kind, ns string, deployments *framework.History[*appsv1.Deployment], replicas int) (allStatusWrites int) {
 	t.Helper()
 	changes := map[string]int{}
@@ -147,7 +148,7 @@ func wantStatusWrites(t *testing.T, k framework.Kind, ns string, deployments *fr
 	for name, n := range changes {
 		allChanges += n
 		if k == framework.Icecreams {
-			n += replicas // each Pod may be placed at a time of its own
+			n += replicas // each Pod may be placed at a different time
 		}
 		if got := statusWrites[name]; got > n || got < 1 {
 			t.Errorf("%s wrote the status of %s %d times for %d changes", k.Controller, name, got, n)
@@ -158,8 +159,8 @@ func wantStatusWrites(t *testing.T, k framework.Kind, ns string, deployments *fr
 	return allStatusWrites
 }
 
-// statusOf spells out what the status of the object that owns the Deployment is to say
-// when the Deployment is as given.
+// statusOf spells out the wanted status of the Deployment's owner for the given state of the
+// Deployment.
 func statusOf(t *testing.T, d *appsv1.Deployment) string {
 	t.Helper()
 	owner := metav1.GetControllerOf(d)
@@ -174,12 +175,12 @@ func statusOf(t *testing.T, d *appsv1.Deployment) string {
 	return fmt.Sprint(workload.NewStatus(parent, workload.State{Deployment: d}, nil, metav1.Time{}))
 }
 
-// waitEvents waits until it was told of each of so many objects that it became ready,
-// once, and of an Icecream that each of its Pods was placed, and nothing else. It
-// returns how many Events that took.
+// waitEvents waits until each of count objects has exactly one Event that it became Ready, and
+// each Pod of an Icecream one about its placement, and there are no others. It returns the
+// number of Events.
 func waitEvents(t *testing.T, k framework.Kind, ns string, count, replicas int) (all int) {
 	t.Helper()
-	clustertest.WaitUntil(t, fmt.Sprintf("all Events about %d %ss are there", count, k.Kind), func(ctx context.Context) error {
+	clustertest.WaitUntil(t, fmt.Sprintf("all Events about %d %ss are recorded", count, k.Kind), func(ctx context.Context) error {
 		events, err := framework.Kube().CoreV1().Events(ns).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=" + k.Kind})
 		if err != nil {
 			return err
@@ -193,7 +194,7 @@ func waitEvents(t *testing.T, k framework.Kind, ns string, count, replicas int) 
 				t.Fatalf("Event %s %s of %s, %d times", event.Type, event.Reason, name, event.Count)
 			case event.Reason == "PodsScheduled" && k == framework.Icecreams:
 				pods := 1
-				_, _ = fmt.Sscanf(event.Message, "%d Pods", &pods) // of one Pod, its name is said
+				_, _ = fmt.Sscanf(event.Message, "%d Pods", &pods) // for a single Pod, the message has its name
 				placed += pods
 			case event.Reason != "Synced" || ready[name]:
 				t.Fatalf("Event %s of %s: want Synced once", event.Reason, name)
@@ -202,15 +203,15 @@ func waitEvents(t *testing.T, k framework.Kind, ns string, count, replicas int) 
 			}
 		}
 		if len(ready) != count || k == framework.Icecreams && placed != count*replicas {
-			return fmt.Errorf("%d are said to be ready, %d Pods to be placed", len(ready), placed)
+			return fmt.Errorf("Events for %d objects that are Ready, %d placed Pods", len(ready), placed)
 		}
 		return nil
 	})
 	return all
 }
 
-// daemonWrites returns what the daemon has written so far, in whatever namespace.
-// Left out is what it writes to lead, and what it asks about its clients.
+// daemonWrites returns the daemon's writes so far in all namespaces, without those for leader
+// election and the reviews of its clients.
 func daemonWrites(t *testing.T) []auditv1.Event {
 	t.Helper()
 	events, err := framework.Cluster().AuditEvents(func(event auditv1.Event) bool {
@@ -225,7 +226,7 @@ func daemonWrites(t *testing.T) []auditv1.Event {
 		case "leases", "tokenreviews", "subjectaccessreviews":
 			return false
 		case "events":
-			return event.ObjectRef.Namespace != framework.DaemonName // those of the election
+			return event.ObjectRef.Namespace != framework.DaemonName // for leader election
 		}
 		return true
 	})

@@ -27,22 +27,16 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
 
-// install installs the base with components, as a kustomization in the root of the
-// repository says, in whose restricted namespace nothing may deserve a warning. What is
-// returned takes away again what the other tests have no use for.
+// install installs the base with components through a kustomization in the root of the
+// repository. Nothing may cause a warning in its restricted namespace. The returned function
+// removes what the other tests do not use.
 func install(t *testing.T, kustomization string) (remove func()) {
 	t.Helper()
-	dir := t.TempDir()
-	if err := os.Symlink(framework.Manifests(t, ""), filepath.Join(dir, "manifests")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(kustomization), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	dir := overlay(t, kustomization)
 	remove = func() {
 		t.Helper()
 		framework.Kubectl(t, "delete", "--ignore-not-found", "-n", framework.DaemonName, "deployment,service,pdb,networkpolicy", framework.DaemonName)
-		framework.Kubectl(t, "delete", "--ignore-not-found", "-n", framework.DaemonName, "role,rolebinding", framework.DaemonName+"-events")
+		framework.Kubectl(t, "delete", "--ignore-not-found", "-n", framework.DaemonName, "rolebinding", framework.DaemonName+"-lease-events")
 		framework.Kubectl(t, "delete", "--ignore-not-found", "priorityclass", framework.DaemonName)
 	}
 	if out, err := framework.Cluster().Kubectl(t.Context(), "apply", "--warnings-as-errors", "-k", dir); err != nil {
@@ -52,8 +46,21 @@ func install(t *testing.T, kustomization string) (remove func()) {
 	return remove
 }
 
-// TestHighAvailabilitySpread adds Nodes so that most are in one zone:
-// who minds only Nodes has all replicas there.
+// overlay writes a kustomization that finds the directory manifests beside it.
+func overlay(t *testing.T, kustomization string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	if err := os.Symlink(framework.Manifests(t, ""), filepath.Join(dir, "manifests")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(kustomization), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestHighAvailabilitySpread adds Nodes so that most are in one zone. Spreading over Nodes
+// alone would put all replicas there.
 func TestHighAvailabilitySpread(t *testing.T) {
 	zones := map[string]string{}
 	for i, zone := range []string{"a", "a", "a", "a", "a", "a", "b", "c"} {
@@ -63,7 +70,7 @@ func TestHighAvailabilitySpread(t *testing.T) {
 		clustertest.WaitUntil(t, node+" is ready", func(ctx context.Context) error {
 			is, err := framework.Kube().CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 			if err == nil && len(is.Spec.Taints) > 0 {
-				err = fmt.Errorf("it has taints: %v", is.Spec.Taints)
+				err = fmt.Errorf("has taints: %v", is.Spec.Taints)
 			}
 			return err
 		})
@@ -85,26 +92,26 @@ func TestHighAvailabilitySpread(t *testing.T) {
 		onNodes.Insert(pod.Spec.NodeName)
 		inZones.Insert(zones[pod.Spec.NodeName])
 		if ptr.Deref(pod.Spec.Priority, 0) != 1000000 {
-			t.Errorf("Pod %s has the priority %d", pod.Name, ptr.Deref(pod.Spec.Priority, 0))
+			t.Errorf("Pod %s has priority %d", pod.Name, ptr.Deref(pod.Spec.Priority, 0))
 		}
 	}
 	if len(pods.Items) != 3 || len(onNodes) != 3 || !inZones.Equal(sets.New("a", "b", "c")) {
-		t.Errorf("%d replicas are on the Nodes %q in the zones %q, want 3 on as many in as many", len(pods.Items), sets.List(onNodes), sets.List(inZones))
+		t.Errorf("%d replicas are on the Nodes %q in the zones %q, want 3 replicas on 3 Nodes in 3 zones", len(pods.Items), sets.List(onNodes), sets.List(inZones))
 	}
 	class, err := framework.Kube().SchedulingV1().PriorityClasses().Get(t.Context(), framework.DaemonName, metav1.GetOptions{})
 	if err != nil || class.GlobalDefault {
-		t.Errorf("the PriorityClass is %v (%v), want one that is not the default of all Pods", class, err)
+		t.Errorf("PriorityClass %v (%v), want one that is not the global default", class, err)
 	}
 	clustertest.WaitUntil(t, "one replica may be evicted", func(ctx context.Context) error {
 		budget, err := framework.Kube().PolicyV1().PodDisruptionBudgets(framework.DaemonName).Get(ctx, framework.DaemonName, metav1.GetOptions{})
 		if err == nil && (budget.Status.ExpectedPods != 3 || budget.Status.DisruptionsAllowed != 1) {
-			err = fmt.Errorf("of %d Pods %d may be", budget.Status.ExpectedPods, budget.Status.DisruptionsAllowed)
+			err = fmt.Errorf("of %d Pods %d may be evicted", budget.Status.ExpectedPods, budget.Status.DisruptionsAllowed)
 		}
 		return err
 	})
 }
 
-// addNode adds a Node, played by kwok as the others are, until the end of the test.
+// addNode adds a Node, simulated by kwok like the others, until the end of the test.
 func addNode(t *testing.T, name, zone string) string {
 	t.Helper()
 	capacity := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("32"), corev1.ResourceMemory: resource.MustParse("256Gi"), corev1.ResourcePods: resource.MustParse("1000")}
@@ -123,8 +130,8 @@ func addNode(t *testing.T, name, zone string) string {
 	return name
 }
 
-// TestOneNamespaceRoles installs what the manual says for one
-// namespace, and runs the daemon with no other rights.
+// TestOneNamespaceRoles installs what the manual shows for one namespace, and runs the daemon
+// with only those rights.
 func TestOneNamespaceRoles(t *testing.T) {
 	ns, elsewhere := framework.NewNamespace(t), framework.NewNamespace(t)
 	framework.FreeLease(t)
@@ -151,27 +158,27 @@ func TestOneNamespaceRoles(t *testing.T) {
 	}
 	token := framework.DebuggerToken(t, framework.NewNamespace(t))
 	for path, want := range map[string]string{
-		"/debug/controllers": "\nServes:  namespace " + ns + " alone\n",
+		"/debug/controllers": "\nServes:  namespace " + ns + " only\n",
 		"/debug/controllers/foo-controller/" + ns + "/foo":                      "\nDeployment     foo ",
-		"/debug/controllers/foo-controller/" + elsewhere + "/foo":               fmt.Sprintf("\nnothing: this process serves namespace %q alone\n", ns),
-		"/debug/controllers/" + framework.Aggregator + "/" + ns + "/foo":        "its status says what its Pods say",
-		"/debug/controllers/" + framework.Aggregator + "/" + elsewhere + "/foo": fmt.Sprintf("\nnothing: this process serves namespace %q alone\n", ns),
+		"/debug/controllers/foo-controller/" + elsewhere + "/foo":               fmt.Sprintf("\nnothing: this process serves only namespace %q\n", ns),
+		"/debug/controllers/" + framework.Aggregator + "/" + ns + "/foo":        "its status has the summary of its Pods",
+		"/debug/controllers/" + framework.Aggregator + "/" + elsewhere + "/foo": fmt.Sprintf("\nnothing: this process serves only namespace %q\n", ns),
 	} {
 		clustertest.WaitUntil(t, path+" says so", func(ctx context.Context) error {
 			if code, body, err := r.GetAs(ctx, token, path); err != nil || code != http.StatusOK || !strings.Contains(body, want) {
-				return fmt.Errorf("%d %v, want in it %q:\n%s", code, err, want, body)
+				return fmt.Errorf("%d %v, want it to contain %q:\n%s", code, err, want, body)
 			}
 			return nil
 		})
 	}
 	stdout, _ := waitStatus(t, "--server="+r.URL, "--kubeconfig="+framework.Cluster().Kubeconfig, "--insecure-skip-tls-verify")
-	if !strings.Contains(stdout, "\nServes:  namespace "+ns+" alone\n") {
+	if !strings.Contains(stdout, "\nServes:  namespace "+ns+" only\n") {
 		t.Errorf("status prints\n%s", stdout)
 	}
-	r.Stop() // and with it, its watches
-	wantOnlyIn(t, ns, began)
+	r.Stop() // also ends its watches
+	wantOnlyIn(t, framework.DaemonUser, framework.DaemonName, ns, began)
 
-	// What is missing is said with the namespace in which it is.
+	// Errors about missing rights name the namespace.
 	framework.ExpectDenialsIn(ns)
 	framework.Kubectl(t, "delete", "-n", ns, "rolebinding", framework.DaemonName+"-controllers")
 	waitGranted(t, ns, "list pods", false)
@@ -182,12 +189,11 @@ func TestOneNamespaceRoles(t *testing.T) {
 	r.Stop()
 }
 
-// installForOne has the daemon installed to serve one namespace, by the kustomization
-// that the manual shows, and takes from it what it may do everywhere. What is returned
-// restores that.
+// installForOne installs the daemon to watch one namespace, with the kustomization in the
+// manual, and removes its cluster-wide rights. The returned function restores them.
 func installForOne(t *testing.T, ns string) (restore func()) {
 	t.Helper()
-	manual, err := os.ReadFile(framework.Manifests(t, "README.md"))
+	manual, err := os.ReadFile(framework.Manifests(t, "docs/configure.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,41 +211,52 @@ func installForOne(t *testing.T, ns string) (restore func()) {
 	waitGranted(t, metav1.NamespaceDefault, "create events", false)
 	return func() {
 		remove()
-		if err := framework.Cluster().Install(t.Context()); err != nil {
-			t.Error(err)
-		}
-		waitGranted(t, metav1.NamespaceDefault, "create events", true)
-		waitGranted(t, metav1.NamespaceDefault, "list pods", true)
+		reinstall(t)
 	}
 }
 
-// waitGranted waits until the API server knows whether the daemon may do something.
+// waitGranted waits until the API server has seen that the daemon may, or may not, do
+// something.
 func waitGranted(t *testing.T, ns, grant string, want bool) {
 	t.Helper()
-	clustertest.WaitUntil(t, fmt.Sprintf("that the daemon may %s in %s is %t", grant, ns, want), func(context.Context) error {
-		if all := framework.Granted(t, framework.DaemonName, ns); all.Has(grant) != want {
-			return fmt.Errorf("it may %q", sets.List(all))
+	clustertest.WaitUntil(t, fmt.Sprintf("the daemon's right to %s in %s is %t", grant, ns, want), func(context.Context) error {
+		if all := framework.Granted(t, framework.DaemonAccount, ns); all.Has(grant) != want {
+			return fmt.Errorf("rights: %q", sets.List(all))
 		}
 		return nil
 	})
 }
 
-// wantOnlyIn checks that the daemon looked at no other namespace, but for its Lease and
-// who may ask it, and was denied nothing.
-func wantOnlyIn(t *testing.T, ns string, since time.Time) {
+// requestsOf returns the requests that a daemon sent as a user. It reports those that were
+// denied, and if there is none at all.
+func requestsOf(t *testing.T, user string, since time.Time) []auditv1.Event {
 	t.Helper()
-	events, err := framework.Cluster().AuditEvents(framework.ByDaemon, func(event auditv1.Event) bool { return event.RequestReceivedTimestamp.After(since) })
+	events, err := framework.Cluster().AuditEvents(func(event auditv1.Event) bool {
+		return event.User.Username == user && strings.HasPrefix(event.UserAgent, framework.DaemonName+"/") && event.RequestReceivedTimestamp.After(since)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := sets.New[string]()
+	if len(events) == 0 {
+		t.Errorf("%s sent no requests", user)
+	}
 	for _, event := range events {
-		call := cluster.Call(event)
 		if framework.Denied(event) {
-			t.Errorf("%s was denied: %s", call, event.ResponseStatus.Message)
+			t.Errorf("%s was denied to %s: %s", cluster.Call(event), user, event.ResponseStatus.Message)
 		}
+	}
+	return events
+}
+
+// wantOnlyIn checks that a daemon accessed no other namespace, except for its Lease in its own
+// and for authenticating its callers, and that it was denied nothing.
+func wantOnlyIn(t *testing.T, user, own, ns string, since time.Time) {
+	t.Helper()
+	seen := sets.New[string]()
+	for _, event := range requestsOf(t, user, since) {
+		call := cluster.Call(event)
 		if event.ObjectRef == nil {
-			t.Errorf("%s: what for?", call)
+			t.Errorf("unexpected request: %s", call)
 			continue
 		}
 		if event.ObjectRef.Namespace == ns {
@@ -249,11 +266,11 @@ func wantOnlyIn(t *testing.T, ns string, since time.Time) {
 		switch call + " in " + event.ObjectRef.Namespace {
 		case "create tokenreviews in ", "create subjectaccessreviews in ",
 			"get configmaps in kube-system", "list configmaps in kube-system", "watch configmaps in kube-system",
-			"get leases in " + framework.DaemonName, "watch leases in " + framework.DaemonName, "create leases in " + framework.DaemonName, "update leases in " + framework.DaemonName,
-			"create events in " + framework.DaemonName, "patch events in " + framework.DaemonName:
+			"get leases in " + own, "watch leases in " + own, "create leases in " + own, "update leases in " + own,
+			"create events in " + own, "patch events in " + own:
 			seen.Insert(call + " for itself")
 		default:
-			t.Errorf("%s in namespace %q, though it is to serve %q alone", call, event.ObjectRef.Namespace, ns)
+			t.Errorf("%s in namespace %q, want only %q", call, event.ObjectRef.Namespace, ns)
 		}
 	}
 	for _, call := range []string{
@@ -262,7 +279,7 @@ func wantOnlyIn(t *testing.T, ns string, since time.Time) {
 		"watch leases for itself", "create events for itself", "create subjectaccessreviews for itself",
 	} {
 		if !seen.Has(call) {
-			t.Errorf("no request %q in the audit log: this test would not see one of another namespace", call)
+			t.Errorf("no request %q in the audit log: this test would not see one for another namespace", call)
 		}
 	}
 }

@@ -16,9 +16,8 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
 
-// TestBaseIsAdmitted installs manifests/base as an operator does. Its namespace is
-// restricted: what violates that shows in a warning when the Deployment is applied,
-// and in Pods that are never created.
+// TestBaseIsAdmitted installs manifests/base like an operator. Its namespace is restricted.
+// Violations cause a warning when the Deployment is applied, and Pods that are never created.
 func TestBaseIsAdmitted(t *testing.T) {
 	framework.Kubectl(t, "apply", "--warnings-as-errors", "-k", framework.Manifests(t, "base"))
 	framework.Kubectl(t, "rollout", "status", "-n", framework.DaemonName, "deployment/"+framework.DaemonName, "--timeout=60s")
@@ -29,7 +28,7 @@ func TestBaseIsAdmitted(t *testing.T) {
 		}
 	})
 
-	// That selectors and names fit shows in what others make of them.
+	// The effects show that selectors and names match.
 	clustertest.WaitUntil(t, "the PodDisruptionBudget lets one Pod be evicted", func(ctx context.Context) error {
 		budget, err := framework.Kube().PolicyV1().PodDisruptionBudgets(framework.DaemonName).Get(ctx, framework.DaemonName, metav1.GetOptions{})
 		if err == nil && (budget.Status.ExpectedPods != 2 || budget.Status.DisruptionsAllowed != 1) {
@@ -37,20 +36,20 @@ func TestBaseIsAdmitted(t *testing.T) {
 		}
 		return err
 	})
-	clustertest.WaitUntil(t, "the Service leads to the Pods", func(ctx context.Context) error {
+	clustertest.WaitUntil(t, "the Service has the Pods as endpoints", func(ctx context.Context) error {
 		slices, err := framework.Kube().DiscoveryV1().EndpointSlices(framework.DaemonName).List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + framework.DaemonName})
 		if err != nil {
 			return err
 		}
 		if len(slices.Items) != 1 || len(slices.Items[0].Ports) != 1 || len(slices.Items[0].Endpoints) != 2 {
-			return fmt.Errorf("its endpoints are %v, want one port of 2 Pods", slices.Items)
+			return fmt.Errorf("endpoints %v, want one port of 2 Pods", slices.Items)
 		}
 		return nil
 	})
 
 	_, err := framework.Cluster().Kubectl(t.Context(), "run", "intruder", "-n", framework.DaemonName, "--image=none", "--dry-run=server")
 	if err == nil || !strings.Contains(err.Error(), `violates PodSecurity "restricted:latest"`) {
-		t.Errorf("a Pod without a security context: %v, want it to be refused", err)
+		t.Errorf("a Pod without a security context: %v, want it to be denied", err)
 	}
 }
 

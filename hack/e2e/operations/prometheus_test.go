@@ -26,10 +26,10 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/e2e/monitoring"
 )
 
-// scrapeInterval is how often a Prometheus of a test scrapes.
+// scrapeInterval is the scrape interval of a Prometheus in a test.
 const scrapeInterval = 2 * time.Second
 
-// prometheus is a Prometheus that has replicas of the daemon as its targets.
+// prometheus is a Prometheus whose targets are replicas of the daemon.
 type prometheus struct {
 	*framework.Program
 	api    promv1.API
@@ -37,8 +37,8 @@ type prometheus struct {
 	dir    string
 }
 
-// installMonitoring installs manifests/monitoring, with components, which are directories
-// in it, and returns it.
+// installMonitoring installs manifests/monitoring with components, which are directories in
+// it, and returns the manifests.
 func installMonitoring(t *testing.T, components ...string) *monitoring.Manifests {
 	t.Helper()
 	overlay := t.TempDir()
@@ -54,7 +54,7 @@ func installMonitoring(t *testing.T, components ...string) *monitoring.Manifests
 		t.Fatal(err)
 	}
 
-	// Alerts and ServiceMonitor are checked against the kinds as prometheus-operator has them.
+	// The API server checks alerts and ServiceMonitor against prometheus-operator's CRDs.
 	crds := filepath.Join(framework.Manifests(t, ".."), "hack", "e2e", "monitoring", "testdata", "monitoring.coreos.com_")
 	install := []string{"apply", "--server-side", "-f", crds + "servicemonitors.yaml", "-f", crds + "prometheusrules.yaml"}
 	framework.Kubectl(t, install...)
@@ -68,7 +68,7 @@ func installMonitoring(t *testing.T, components ...string) *monitoring.Manifests
 	})
 	clustertest.WaitUntil(t, "the manifests are accepted", func(ctx context.Context) error {
 		_, err := framework.Cluster().Kubectl(ctx, "apply", "--warnings-as-errors", "-k", overlay)
-		if err != nil && !strings.Contains(err.Error(), "no matches for kind") { // that may take a moment
+		if err != nil && !strings.Contains(err.Error(), "no matches for kind") { // may take a moment
 			t.Fatal(err)
 		}
 		return err
@@ -80,15 +80,15 @@ func installMonitoring(t *testing.T, components ...string) *monitoring.Manifests
 	return m
 }
 
-// startPrometheus starts a Prometheus that does what the manifests say.
-func startPrometheus(t *testing.T, m *monitoring.Manifests, targets ...monitoring.Target) *prometheus {
+// startPrometheus starts a Prometheus that is configured by the manifests.
+func startPrometheus(t *testing.T, m *monitoring.Manifests, interval time.Duration, targets ...monitoring.Target) *prometheus {
 	t.Helper()
 	paths, err := cluster.Binaries(t.Context(), os.Stderr, "prometheus")
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &prometheus{dir: t.TempDir()}
-	p.config = monitoring.Config{Manifests: m, Targets: targets, Interval: scrapeInterval, Secret: func(key monitoring.SecretKey) ([]byte, error) {
+	p.config = monitoring.Config{Manifests: m, Targets: targets, Interval: interval, Secret: func(key monitoring.SecretKey) ([]byte, error) {
 		return secretValue(t, key), nil
 	}}
 	config, err := p.config.Write(p.dir)
@@ -122,7 +122,7 @@ func secretValue(t *testing.T, key monitoring.SecretKey) (value []byte) {
 	return value
 }
 
-// query returns what a query finds now.
+// query returns the current result of a query.
 func (p *prometheus) query(ctx context.Context, query string) (model.Vector, error) {
 	value, _, err := p.api.Query(ctx, query, time.Now())
 	if err != nil {
@@ -131,7 +131,7 @@ func (p *prometheus) query(ctx context.Context, query string) (model.Vector, err
 	return value.(model.Vector), nil
 }
 
-// mustQuery is query where nothing should go wrong.
+// mustQuery is query, but fails the test on an error.
 func (p *prometheus) mustQuery(query string) model.Vector {
 	p.T.Helper()
 	found, err := p.query(p.T.Context(), query)
@@ -141,27 +141,27 @@ func (p *prometheus) mustQuery(query string) model.Vector {
 	return found
 }
 
-// waitFound waits until a query finds so many series, and returns them.
+// waitFound waits until a query returns this many series, and returns them.
 func (p *prometheus) waitFound(query string, want int) (found model.Vector) {
 	p.T.Helper()
-	clustertest.WaitUntil(p.T, fmt.Sprintf("%s finds %d", query, want), func(ctx context.Context) (err error) {
+	clustertest.WaitUntil(p.T, fmt.Sprintf("%s returns %d series", query, want), func(ctx context.Context) (err error) {
 		if found, err = p.query(ctx, query); err == nil && len(found) != want {
-			err = fmt.Errorf("it finds %d: %v", len(found), found)
+			err = fmt.Errorf("%d series: %v", len(found), found)
 		}
 		return err
 	})
 	return found
 }
 
-// waitScraped waits until the replicas were scraped so many times more.
+// waitScraped waits until the replicas were scraped this many more times.
 func (p *prometheus) waitScraped(times int) {
 	p.T.Helper()
 	before := p.mustQuery(`sum(count_over_time(up[1d]))`)[0].Value
 	p.waitFound(fmt.Sprintf(`sum(count_over_time(up[1d])) >= %v`, int(before)+times*len(p.config.Targets)), 1)
 }
 
-// TestPrometheusVerifiesCertificate scrapes a replica that was given a certificate,
-// and one that was not and so can be anybody.
+// TestPrometheusVerifiesCertificate scrapes a replica with a given certificate, and one with a
+// self-signed certificate, which cannot be verified.
 func TestPrometheusVerifiesCertificate(t *testing.T) {
 	framework.Long(t)
 	framework.FreeLease(t)
@@ -187,7 +187,7 @@ func TestPrometheusVerifiesCertificate(t *testing.T) {
 	})
 	given := framework.StartReplica(t, "--tls-cert-file="+certificate, "--tls-private-key-file="+key).Ready()
 	selfSigned := framework.StartReplica(t).Ready()
-	p := startPrometheus(t, m,
+	p := startPrometheus(t, m, scrapeInterval,
 		monitoring.Target{Address: strings.TrimPrefix(given.URL, "https://"), Pod: "given"},
 		monitoring.Target{Address: strings.TrimPrefix(selfSigned.URL, "https://"), Pod: "self-signed"})
 	p.waitFound(`up{pod="given"} == 1`, 1)
@@ -198,7 +198,7 @@ func TestPrometheusVerifiesCertificate(t *testing.T) {
 	}
 	for _, target := range targets.Active {
 		if target.Labels["pod"] == "self-signed" && !strings.Contains(target.LastError, "certificate") {
-			t.Errorf("it was not scraped for another reason: %s", target.LastError)
+			t.Errorf("the scrape failed for another reason: %s", target.LastError)
 		}
 	}
 }

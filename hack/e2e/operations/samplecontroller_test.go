@@ -19,16 +19,16 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
 
-// installSampleControllerCRD puts the CRD of sample-controller in the place of
-// ours until [installCRDs] or the end of the test. The Foos that other tests have
-// left go first: they would use up sample-controller's rate limit.
+// installSampleControllerCRD replaces our CRD by sample-controller's until [installCRDs] or
+// the end of the test. It first deletes the Foos of other tests, which would use up
+// sample-controller's rate limit.
 func installSampleControllerCRD(t *testing.T) {
 	t.Helper()
-	framework.Kubectl(t, "delete", "foos", "--all", "--all-namespaces", "--wait=false") // which would be for one after another
-	clustertest.WaitUntil(t, "there are no Foos", func(ctx context.Context) error {
+	framework.Kubectl(t, "delete", "foos", "--all", "--all-namespaces", "--wait=false") // waiting would be sequential
+	clustertest.WaitUntil(t, "all Foos are gone", func(ctx context.Context) error {
 		left, err := framework.Sample().SamplecontrollerV1alpha1().Foos(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 		if err == nil && len(left.Items) > 0 {
-			err = fmt.Errorf("there are %d", len(left.Items))
+			err = fmt.Errorf("%d Foos left", len(left.Items))
 		}
 		return err
 	})
@@ -40,7 +40,7 @@ func installSampleControllerCRD(t *testing.T) {
 // sampleControllerCRD returns the path of the CRD in sample-controller's module.
 func sampleControllerCRD(t *testing.T) string {
 	t.Helper()
-	// Unlike `go list -m`, it downloads a module that is not in the cache.
+	// Unlike `go list -m`, this downloads a module that is not in the cache.
 	command := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", "k8s.io/sample-controller")
 	command.Dir = framework.Manifests(t, "../hack/tools/samplecontroller")
 	output, err := command.Output()
@@ -54,15 +54,15 @@ func sampleControllerCRD(t *testing.T) string {
 	return filepath.Join(module.Dir, "artifacts", "examples", "crd-status-subresource.yaml")
 }
 
-// installCRDs installs our CRDs over whatever is there.
+// installCRDs installs our CRDs over the existing ones.
 func installCRDs(t *testing.T) {
 	t.Helper()
 	framework.Kubectl(t, "apply", "-k", framework.Manifests(t, "crds"))
 	waitCRD(t, true)
 }
 
-// waitCRD waits until the API server goes by a CRD of Foos that has been changed:
-// to ours, which has spec.image, or to sample-controller's.
+// waitCRD waits until the API server applies a changed CRD of Foos: ours, which has
+// spec.image, or sample-controller's.
 func waitCRD(t *testing.T, ours bool) {
 	t.Helper()
 	clustertest.WaitUntil(t, "the CRD is served", func(ctx context.Context) error {

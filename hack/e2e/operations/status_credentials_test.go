@@ -28,8 +28,8 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
 
-// TestStatusSendsOnlyReaderToken has a server stand for the replica, at an address and in a
-// Pod. The operator has a client certificate or a token.
+// TestStatusSendsOnlyReaderToken replaces the replica by a server, at an address and in a Pod.
+// The operator has a client certificate or a token.
 func TestStatusSendsOnlyReaderToken(t *testing.T) {
 	seen := make(chan *http.Request, 1)
 	other := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen <- r }))
@@ -48,8 +48,8 @@ func TestStatusSendsOnlyReaderToken(t *testing.T) {
 		for at, args := range map[string][]string{"address": {"--server=" + other.URL, "--insecure-skip-tls-verify"}, "Pod": {"--pod=other"}} {
 			t.Run(name+" "+at, func(t *testing.T) {
 				_, stderr, code := runStatus(t, append(args, "--kubeconfig="+kubeconfig)...)
-				if want := "Error: decoding the answer, which is not that of a sample-controller-manager: "; code != 1 || !strings.Contains(stderr, want) {
-					t.Fatalf("it exits %d and prints %q, want %q", code, stderr, want)
+				if want := "Error: decoding the response, which is not from a sample-controller-manager: "; code != 1 || !strings.Contains(stderr, want) {
+					t.Fatalf("exit code %d, output %q, want %q", code, stderr, want)
 				}
 				wantReaderToken(t, <-seen)
 			})
@@ -57,8 +57,8 @@ func TestStatusSendsOnlyReaderToken(t *testing.T) {
 	}
 }
 
-// wantReaderToken checks that a request has a token of the status reader, for 10 minutes, and
-// no other credential.
+// wantReaderToken checks that a request has a token of the status reader, valid for 10
+// minutes, and no other credential.
 func wantReaderToken(t *testing.T, r *http.Request) {
 	t.Helper()
 	if len(r.TLS.PeerCertificates) > 0 {
@@ -67,7 +67,7 @@ func wantReaderToken(t *testing.T, r *http.Request) {
 	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
-		t.Fatalf("Authorization has %d parts, want those of a token", len(parts))
+		t.Fatalf("Authorization has %d parts, want the 3 of a token", len(parts))
 	}
 	var claims struct {
 		Sub      string
@@ -93,7 +93,7 @@ func clientOf(t *testing.T, kubeconfig string) kubernetes.Interface {
 	return client
 }
 
-// waitRights waits until the API server knows the rights of an operator.
+// waitRights waits until the API server has seen the rights of an operator.
 func waitRights(t *testing.T, kubeconfig string) {
 	t.Helper()
 	client := clientOf(t, kubeconfig)
@@ -106,7 +106,7 @@ func waitRights(t *testing.T, kubeconfig string) {
 	})
 }
 
-// TestStatusWithoutRole has somebody ask who has no right at all.
+// TestStatusWithoutRole runs the command without any rights.
 func TestStatusWithoutRole(t *testing.T) {
 	ns := framework.NewNamespace(t)
 	framework.CreateAccount(t, ns, "stranger")
@@ -118,8 +118,8 @@ func TestStatusWithoutRole(t *testing.T) {
 	}
 }
 
-// TestOperatorGetsNoOtherToken checks that the Role for operators is no way to the rights of
-// the daemon, which has its ServiceAccount in the same namespace.
+// TestOperatorGetsNoOtherToken checks that the Role for operators does not lead to the rights
+// of the daemon, whose ServiceAccount is in the same namespace.
 func TestOperatorGetsNoOtherToken(t *testing.T) {
 	kubeconfig := operator(t)
 	waitRights(t, kubeconfig)
@@ -129,7 +129,7 @@ func TestOperatorGetsNoOtherToken(t *testing.T) {
 	}
 }
 
-// TestStatusGivesUp has a server that never answers.
+// TestStatusGivesUp queries a server that never answers.
 func TestStatusGivesUp(t *testing.T) {
 	mute, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -139,12 +139,12 @@ func TestStatusGivesUp(t *testing.T) {
 	began := time.Now()
 	wantRefusal(t, `no answer within 2s: Get .*`, "--server=https://"+mute.Addr().String(), "--kubeconfig="+framework.Cluster().Kubeconfig, "--timeout=2s")
 	if took := time.Since(began); took > time.Minute {
-		t.Errorf("it took %v", took)
+		t.Errorf("took %v", took)
 	}
 }
 
 // TestKubectlPlugin has kubectl find the plugin, and complete its arguments by the script
-// that manifests/README.md shows.
+// that manifests/docs/operate.md shows.
 func TestKubectlPlugin(t *testing.T) {
 	paths, err := cluster.Binaries(t.Context(), os.Stderr, "kubectl")
 	if err != nil {
@@ -160,13 +160,13 @@ func TestKubectlPlugin(t *testing.T) {
 		"scm --version":                       "kubectl scm version v",
 		"scm status --help":                   "Print what the controllers are doing: ",
 		"__complete scm st":                   "status\tPrint what the controllers are doing.\n",
-		"__complete scm status --output=js":   "text\njson\n", // the shell selects
+		"__complete scm status --output=js":   "text\njson\n", // the shell filters
 		"__complete scm status foo default/a": ":4\n",         // no files
 	} {
 		command := exec.CommandContext(t.Context(), paths["kubectl"], strings.Fields(args)...)
 		command.Env = append(os.Environ(), "PATH="+path)
 		if out, err := command.Output(); err != nil || !strings.HasPrefix(string(out), want) {
-			t.Errorf("kubectl %s: %v, prints %q, want %q", args, err, out, want)
+			t.Errorf("kubectl %s: %v, output %q, want %q", args, err, out, want)
 		}
 	}
 }

@@ -26,8 +26,8 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
 
-// TestStatusOfLeaderPod has a Pod stand for a replica, which runs on this machine:
-// connections that are forwarded to port 10261 of the Pod end at the replica.
+// TestStatusOfLeaderPod uses a Pod in place of a replica that runs on this machine:
+// connections forwarded to port 10261 of the Pod end at the replica.
 func TestStatusOfLeaderPod(t *testing.T) {
 	framework.FreeLease(t)
 	r := framework.StartReplica(t).Ready()
@@ -48,28 +48,28 @@ func TestStatusOfLeaderPod(t *testing.T) {
 	for name, args := range map[string][]string{host: nil, "standby": {"--pod=standby"}} {
 		stdout, stderr := waitStatus(t, append(args, kubeconfig)...)
 		if want := fmt.Sprintf("Querying Pod sample-controller-manager/%s\n", name); stderr != want {
-			t.Errorf("status %q says on standard error %q, want %q", args, stderr, want)
+			t.Errorf("status %q: standard error %q, want %q", args, stderr, want)
 		}
 		if !strings.Contains(stdout, "Leader:  this process, "+host+"_") || !strings.Contains(stdout, "\nfoo-controller ") {
 			t.Errorf("status %q prints\n%s", args, stdout)
 		}
 	}
-	// With -o json, standard output is JSON alone.
+	// With -o json, standard output is only JSON.
 	if stdout, _ := waitStatus(t, kubeconfig, "-o=json", "foo"); !strings.HasPrefix(stdout, "{") || !strings.HasSuffix(stdout, "}\n") {
 		t.Errorf("-o json prints\n%s", stdout)
 	}
 
 	_, stderr, code := runStatus(t, kubeconfig, "--pod=nobody")
 	if want := "Error: forwarding a port to Pod sample-controller-manager/nobody: "; code != 1 || !strings.Contains(stderr, want) || !strings.Contains(stderr, "not found") {
-		t.Errorf("of a Pod that is not there it exits %d and prints %q", code, stderr)
+		t.Errorf("missing Pod: exit code %d, output %q", code, stderr)
 	}
 	r.Stop()
 	_, stderr, code = runStatus(t, kubeconfig, "--pod=standby")
 	if lines := strings.Split(stderr, "\n"); code != 1 || len(lines) != 3 || !strings.Contains(lines[1], "connection refused") {
-		t.Errorf("of a Pod in which nothing runs it exits %d and prints %q, want one line that says why", code, stderr)
+		t.Errorf("Pod without a server: exit code %d, output %q, want one line with the reason", code, stderr)
 	}
 
-	// The Role grants all that the plugin asked for.
+	// The Role grants everything that the plugin requested.
 	denied, err := framework.Cluster().AuditEvents(cluster.Unauthorized, func(event auditv1.Event) bool {
 		return event.RequestReceivedTimestamp.After(known) && strings.HasPrefix(event.UserAgent, framework.PluginName+"/")
 	})
@@ -81,7 +81,7 @@ func TestStatusOfLeaderPod(t *testing.T) {
 	}
 }
 
-// standForReplica makes a Pod on a Node until the end of the test.
+// standForReplica creates a Pod on a Node until the end of the test.
 func standForReplica(t *testing.T, node, name string) {
 	t.Helper()
 	_, err := framework.Kube().CoreV1().Pods(framework.DaemonName).Create(t.Context(), &corev1.Pod{
@@ -105,9 +105,9 @@ func standForReplica(t *testing.T, node, name string) {
 	})
 }
 
-// startKubelet adds a Node, to which nothing is scheduled, with a kubelet that forwards
-// port 10261 of any Pod to a port of this machine. The kubelet is a second kwok, which
-// manages no Node: the cluster's own looks after this one too.
+// startKubelet adds a Node for no scheduled Pods, with a kubelet that forwards port 10261 of
+// any Pod to a port of this machine. The kubelet is a second kwok that manages no Node: the
+// cluster's own kwok manages this Node, too.
 func startKubelet(t *testing.T, port string) (node string) {
 	t.Helper()
 	paths, err := cluster.Binaries(t.Context(), os.Stderr, "kwok", "kwok-stages")

@@ -23,8 +23,8 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
 
-// operator returns a kubeconfig, with a token, of somebody who has the Role for operators and
-// no other right.
+// operator returns a kubeconfig with a token of a user who has the Role for operators and no
+// other rights.
 func operator(t *testing.T) (kubeconfig string) {
 	t.Helper()
 	ns := framework.NewNamespace(t)
@@ -43,14 +43,14 @@ func kubeconfigOf(t *testing.T, ns, name string) string {
 	return kubeconfig
 }
 
-// runStatus runs the subcommand to its end.
+// runStatus runs the subcommand and waits for it.
 func runStatus(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	return framework.RunPlugin(t, append([]string{"status"}, args...)...)
 }
 
-// waitStatus runs the subcommand until it succeeds, as a role that was just bound takes a
-// moment to be known, and returns what it prints.
+// waitStatus runs the subcommand until it succeeds, because a newly bound role takes a moment
+// to apply. It returns the output.
 func waitStatus(t *testing.T, args ...string) (stdout, stderr string) {
 	t.Helper()
 	clustertest.WaitUntil(t, fmt.Sprintf("status %q succeeds", args), func(context.Context) error {
@@ -63,12 +63,12 @@ func waitStatus(t *testing.T, args ...string) (stdout, stderr string) {
 	return stdout, stderr
 }
 
-// wantRefusal runs the subcommand and wants it to fail with one line that matches.
+// wantRefusal runs the subcommand and checks that it fails with one line that matches.
 func wantRefusal(t *testing.T, pattern string, args ...string) {
 	t.Helper()
 	stdout, stderr, code := runStatus(t, args...)
 	if !regexp.MustCompile(`^Error: `+pattern+`\n$`).MatchString(stderr) || code != 1 || stdout != "" {
-		t.Errorf("status %q exits %d and prints %q, %q, want 1 and %q alone", args, code, stdout, stderr, pattern)
+		t.Errorf("status %q: exit code %d, output %q, %q, want 1 and only %q", args, code, stdout, stderr, pattern)
 	}
 }
 
@@ -88,7 +88,7 @@ func TestStatusOfNamedServer(t *testing.T) {
 	stdout, stderr := waitStatus(t, byToken...)
 	t.Logf("\n%s", stdout)
 	if stderr != "" {
-		t.Errorf("besides it prints %q", stderr)
+		t.Errorf("standard error %q, want none", stderr)
 	}
 	for _, want := range []string{
 		`^Process: \S+\nTime:    \S+Z\nLeader:  this process, \S+, leads since \S+Z\n\nCONTROLLER +STATE +FOR +RUNNING +WAITING +DELAYED +FAILING +LAST SUCCESS +REASON\n`,
@@ -96,18 +96,18 @@ func TestStatusOfNamedServer(t *testing.T) {
 		`\nRESOURCE +SERVED +FOR +OBJECTS +LAST SIGN +REASON\n`, `\nfoos.samplecontroller.k8s.io +yes +`, `\npods +yes +`,
 	} {
 		if !regexp.MustCompile(want).MatchString(stdout) {
-			t.Errorf("%q is not in\n%s", want, stdout)
+			t.Errorf("no %q in\n%s", want, stdout)
 		}
 	}
 
-	// By an alias, with a client certificate, a slash too many.
+	// With an alias, a client certificate and a redundant slash.
 	byCertificate := []string{"--server=" + r.URL + "/", "--kubeconfig=" + framework.Cluster().Kubeconfig, "--insecure-skip-tls-verify"}
 	if stdout, _ := waitStatus(t, append(byCertificate, "foo")...); !strings.Contains(stdout, "\nfoo-controller: Running for ") || !regexp.MustCompile(`\nLast syncs of foo-controller:\n  OBJECT .*\n(?s:.*) (foos|deployments) (added|changed) +success`).MatchString(stdout) {
 		t.Errorf("of one controller it prints\n%s", stdout)
 	}
 	stdout, _ = waitStatus(t, append(byToken, "foo", ns+"/b")...)
 	t.Logf("\n%s", stdout)
-	if !regexp.MustCompile(`^\S+/b, by foo-controller, which is Running\n\n +WANTED +ACTUAL\n(?s).*its owner +Foo "b" +- +<- differs\n.*\nNext: nothing: DeploymentConflict: .*\nLast syncs:\n`).MatchString(stdout) {
+	if !regexp.MustCompile(`^\S+/b: foo-controller is Running\n\n +WANTED +ACTUAL\n(?s).*its owner +Foo "b" +- +<- differs\n.*\nNext: nothing: DeploymentConflict: .*\nLast syncs:\n`).MatchString(stdout) {
 		t.Errorf("of one object it prints\n%s", stdout)
 	}
 	stdout, _ = waitStatus(t, append(byToken, "foo", ns+"/a", "-o", "json")...)
@@ -120,7 +120,7 @@ func TestStatusOfNamedServer(t *testing.T) {
 	r.Stop()
 }
 
-// wantRefused checks that each wrong invocation ends in an error of one line.
+// wantRefused checks that each invalid invocation ends with a one-line error.
 func wantRefused(t *testing.T, server string, byToken []string) {
 	t.Helper()
 	admin := "--kubeconfig=" + framework.Cluster().Kubeconfig
@@ -131,12 +131,12 @@ func wantRefused(t *testing.T, server string, byToken []string) {
 	}
 	wantRefusal(t, `.*/does/not/exist.*`, "--server="+server, admin, "--certificate-authority=/does/not/exist")
 	wantRefusal(t, `Get .*: connect: connection refused`, fmt.Sprintf("--server=https://127.0.0.1:%d", framework.FreePort(t)), admin)
-	wantRefusal(t, `requesting a token: ServiceAccount default/sample-controller-manager-status-reader not found; check --namespace, .*`, "--server="+server, admin, "-n=default")
+	wantRefusal(t, `requesting a token: ServiceAccount default/sample-controller-manager-status-reader not found; check --namespace and .*`, "--server="+server, admin, "-n=default")
 	wantRefusal(t, `no replica leads: Lease default/sample-controller-manager not found; check --namespace, .*`, admin, "-n=default")
 }
 
-// signed returns the files of a certificate for this machine and these names, of its key,
-// and of the authority that signed it.
+// signed returns the files of a certificate for this machine and these names, of its key, and
+// of the CA that signed it.
 func signed(t *testing.T, names ...string) (certificate, key, authority string) {
 	t.Helper()
 	bundle, keyPEM, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, names)
@@ -147,7 +147,7 @@ func signed(t *testing.T, names ...string) (certificate, key, authority string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	last, err := cert.EncodeCertificates(certs[len(certs)-1]) // which signed the first
+	last, err := cert.EncodeCertificates(certs[len(certs)-1]) // the CA that signed the first
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
 
-// wantWrites compares all that the controller has written in a namespace, by call.
+// wantWrites compares all writes of the controller in a namespace, by call.
 func wantWrites(t *testing.T, k framework.Kind, ns string, want map[string]int) {
 	t.Helper()
 	if diff := cmp.Diff(want, k.Writes(t, ns)); diff != "" {
@@ -27,12 +27,12 @@ func wantWrites(t *testing.T, k framework.Kind, ns string, want map[string]int) 
 	}
 }
 
-// inherited are the Foos that sample-controller has served before we do.
+// inherited are the Foos that sample-controller syncs before the daemon.
 var inherited = []struct {
 	name     string
 	declared int    // replicas, 0 for none
-	edit     string // what somebody has done to its Deployment, as in EditDeployment
-	replicas int    // after that
+	edit     string // another client's edit of the Deployment, as in EditDeployment
+	replicas int    // after the edit
 }{
 	{"plain", 2, "", 2},
 	{"labelled", 1, "label DEPLOYMENT team=blue", 1},
@@ -44,12 +44,12 @@ var inherited = []struct {
 	{"scaled", 0, "scale DEPLOYMENT --replicas=3", 3},
 }
 
-// unserved are Foos that sample-controller takes and can do nothing for: the name of
-// the Deployment is somebody else's, or there is none.
+// unserved are Foos for which sample-controller cannot do anything: the name of the Deployment
+// is taken or missing.
 var unserved = []string{"obstructed", "unnamed"}
 
-// TestTakeover changes from sample-controller to us, back, and to us again, as the
-// README tells to. What runs does not notice.
+// TestTakeover migrates from sample-controller to the daemon, back, and to the daemon again,
+// as described in the README. The workload does not change.
 func TestTakeover(t *testing.T) {
 	framework.FreeLease(t)
 	ns := framework.NewNamespace(t)
@@ -67,21 +67,21 @@ func TestTakeover(t *testing.T) {
 	}
 	framework.Foos.WaitIdle(t)
 	framework.WantSameSnapshot(t, "the takeover", ns, before)
-	wantWrites(t, framework.Foos, ns, map[string]int{"patch foos/status": len(inherited) + len(unserved)}) // one for each
+	wantWrites(t, framework.Foos, ns, map[string]int{"patch foos/status": len(inherited) + len(unserved)}) // one for each Foo
 
-	// To declare what is there changes nothing; to declare something else, just that.
+	// Declaring the existing state changes nothing. Declaring another state changes only that.
 	framework.Foos.Patch(t, ns, "pinned", `{"spec":{"image":"nginx:1.29"}}`)
 	waitServed(t, ns, replicas)
-	framework.WantSameSnapshot(t, "an image that it has", ns, before)
+	framework.WantSameSnapshot(t, "declaring the existing image", ns, before)
 	framework.Foos.Patch(t, ns, "sidecar", `{"spec":{"replicas":3}}`)
 	replicas["sidecar"] = 3
 	waitServed(t, ns, replicas)
 	wantGrown(t, "our scaling", ns, before)
 	if got := framework.Foos.Writes(t, ns)["patch deployments"]; got != 1 {
-		t.Errorf("Deployments were patched %d times, want 1: that of the Foo that was scaled", got)
+		t.Errorf("Deployments were patched %d times, want 1, for the scaled Foo", got)
 	}
 	if got, want := framework.ManagedBy(framework.Deployment(t, ns, "sidecar").ManagedFields, "foo-controller", ""), `{"f:spec":{"f:replicas":{}}}`; got != want {
-		t.Errorf("of the Deployment that we have scaled we manage %s, want %s", got, want)
+		t.Errorf("managed fields of the scaled Deployment: %s, want %s", got, want)
 	}
 	ours.Stop()
 	before = framework.TakeSnapshot(t, ns)
@@ -89,7 +89,7 @@ func TestTakeover(t *testing.T) {
 
 	theirs = framework.StartSampleController(t)
 	waitServedBySampleController(t, ns, replicas)
-	framework.WantSameSnapshot(t, "the way back", ns, before)
+	framework.WantSameSnapshot(t, "the migration back", ns, before)
 	framework.Foos.Patch(t, ns, "plain", `{"spec":{"replicas":3}}`)
 	replicas["plain"] = 3
 	waitServedBySampleController(t, ns, replicas)
@@ -101,14 +101,14 @@ func TestTakeover(t *testing.T) {
 	waitServed(t, ns, replicas)
 	framework.Foos.WaitIdle(t)
 	framework.WantSameSnapshot(t, "the second takeover", ns, before)
-	written["patch foos/status"] += len(inherited) // of the others sample-controller writes no status
+	written["patch foos/status"] += len(inherited) // sample-controller writes no status of the others
 	wantWrites(t, framework.Foos, ns, written)
 	ours.Stop()
 	framework.WantNoDenials(t)
 }
 
-// TestTakeoverAfterRename: sample-controller forgets a Deployment when
-// its Foo names another. It still belongs to the Foo, and we end it.
+// TestTakeoverAfterRename: sample-controller forgets a Deployment when its Foo names another
+// one. The Foo still owns it, and the daemon deletes it.
 func TestTakeoverAfterRename(t *testing.T) {
 	framework.Long(t)
 	framework.FreeLease(t)
@@ -127,24 +127,24 @@ func TestTakeoverAfterRename(t *testing.T) {
 
 	installCRDs(t)
 	ours := framework.StartReplica(t, framework.OneWorker...).Ready()
-	clustertest.WaitUntil(t, "the Deployment of the former name is gone", func(ctx context.Context) error {
+	clustertest.WaitUntil(t, "the Deployment with the previous name is gone", func(ctx context.Context) error {
 		_, err := framework.Kube().AppsV1().Deployments(ns).Get(ctx, "first", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		return fmt.Errorf("it is there: %w", err)
+		return fmt.Errorf("it still exists: %w", err)
 	})
 	framework.Foos.WaitReady(t, ns, "renamed", 2)
 	framework.Foos.WantPods(t, ns, "renamed", 2)
 	if got := framework.Deployment(t, ns, "second"); got.UID != second.UID || got.Generation != second.Generation {
-		t.Errorf("the present Deployment was %s in generation %d, is %s in %d", second.UID, second.Generation, got.UID, got.Generation)
+		t.Errorf("the current Deployment was %s in generation %d, is %s in %d", second.UID, second.Generation, got.UID, got.Generation)
 	}
 	ours.Stop()
 	framework.WantNoDenials(t)
 }
 
-// inherit makes the inherited and the unserved Foos while sample-controller runs,
-// and returns how many replicas each of the inherited has in the end.
+// inherit creates the inherited and the unserved Foos while sample-controller runs, and
+// returns the final replicas of each inherited Foo.
 func inherit(t *testing.T, ns string) (replicas map[string]int) {
 	t.Helper()
 	var manifest strings.Builder
@@ -168,8 +168,8 @@ func inherit(t *testing.T, ns string) (replicas map[string]int) {
 	return replicas
 }
 
-// waitServed waits until all of these Foos are ready and what they had before,
-// if anything, is gone.
+// waitServed waits until all of these Foos are Ready and their previous Deployments, if any,
+// are gone.
 func waitServed(t *testing.T, ns string, replicas map[string]int) {
 	t.Helper()
 	for name, want := range replicas {
@@ -178,13 +178,13 @@ func waitServed(t *testing.T, ns string, replicas map[string]int) {
 	}
 }
 
-// waitServedBySampleController waits until sample-controller says of these Foos
-// that all replicas are available, and there is no other. Its write of the status
-// has dropped what it does not know.
+// waitServedBySampleController waits until sample-controller reports all replicas of these
+// Foos as available, and there is no other Foo. Its status write has dropped the fields that
+// it does not know.
 func waitServedBySampleController(t *testing.T, ns string, replicas map[string]int) {
 	t.Helper()
 	for name, want := range replicas {
-		clustertest.WaitUntil(t, fmt.Sprintf("sample-controller gives %d replicas to Foo %s", want, name), func(ctx context.Context) error {
+		clustertest.WaitUntil(t, fmt.Sprintf("sample-controller reports %d replicas of Foo %s", want, name), func(ctx context.Context) error {
 			foo, err := framework.Sample().SamplecontrollerV1alpha1().Foos(ns).Get(ctx, name, metav1.GetOptions{})
 			if err == nil && (int(foo.Status.AvailableReplicas) != want || len(foo.Status.Conditions) > 0) {
 				err = fmt.Errorf("status %+v", foo.Status)
@@ -196,8 +196,8 @@ func waitServedBySampleController(t *testing.T, ns string, replicas map[string]i
 	}
 }
 
-// wantGrown compares what runs with what did, after Deployments have been scaled up:
-// there are more Pods, and nothing else is new or gone.
+// wantGrown compares the current state with an earlier one after Deployments were scaled up:
+// there are more Pods, and nothing else was added or removed.
 func wantGrown(t *testing.T, what, ns string, before framework.Snapshot) {
 	t.Helper()
 	now := framework.TakeSnapshot(t, ns)

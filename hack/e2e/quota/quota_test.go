@@ -1,7 +1,7 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package quota has tests of the library's example, and so of the typed layer of package
+// Package quota tests the library's example, and with it the typed layer of package
 // controller, with an API server.
 package quota
 
@@ -34,8 +34,8 @@ func TestMain(m *testing.M) { shared.Main(m) }
 
 const example = "staging/src/samplecontroller.io/controller-manager/examples/quota"
 
-// build builds the example once, with the flags by which the rest is compiled, and returns
-// the directory that it is in.
+// build builds the example once, with the flags of the other builds, and returns the directory
+// of the binary.
 var build = sync.OnceValues(func() (dir string, err error) {
 	root, err := cluster.RepositoryRoot()
 	if err != nil {
@@ -66,7 +66,7 @@ func install(t *testing.T) (dir string) {
 	return dir
 }
 
-// start starts the example for one namespace, in which its Lease is, too.
+// start starts the example for one namespace, which also has its Lease.
 func start(t *testing.T, ns string, flags ...string) *framework.Program {
 	t.Helper()
 	install(t)
@@ -76,7 +76,7 @@ func start(t *testing.T, ns string, flags ...string) *framework.Program {
 	}, flags...)...)
 }
 
-// writes returns how often a controller has tried which write in the namespace.
+// writes returns how often a controller tried each write in the namespace.
 func writes(t *testing.T, ns, controller string) map[string]int {
 	t.Helper()
 	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent(controller), cluster.InNamespace(ns), func(event auditv1.Event) bool {
@@ -99,7 +99,7 @@ func wantWrites(t *testing.T, ns, controller string, want map[string]int) {
 	}
 }
 
-// configMap makes a ConfigMap that wants a quota, or changes it.
+// configMap creates or changes a ConfigMap that wants a quota.
 func configMap(t *testing.T, ns, name, pods string) {
 	t.Helper()
 	manifest := filepath.Join(t.TempDir(), "configmap.yaml")
@@ -110,7 +110,7 @@ func configMap(t *testing.T, ns, name, pods string) {
 	shared.Kubectl(t, "-n", ns, "apply", "-f", manifest)
 }
 
-// waitQuota waits until the quota allows so many Pods; with "" until there is none.
+// waitQuota waits until the quota allows this many Pods, or, with "", until it does not exist.
 func waitQuota(t *testing.T, ns, name, pods string) {
 	t.Helper()
 	clustertest.WaitUntil(t, fmt.Sprintf("quota %s allows %q Pods", name, pods), func(ctx context.Context) error {
@@ -122,14 +122,14 @@ func waitQuota(t *testing.T, ns, name, pods string) {
 			return err
 		}
 		if got := quota.Spec.Hard.Pods().String(); got != pods {
-			return fmt.Errorf("it allows %s", got)
+			return fmt.Errorf("the quota allows %s", got)
 		}
 		return nil
 	})
 }
 
-// waitEvent waits until an Event about the object has been recorded, which may be counted up,
-// and returns how often it happened.
+// waitEvent waits until an Event about the object has been recorded, and returns how often it
+// happened. Repetitions are counted in one Event.
 func waitEvent(t *testing.T, ns, name, reason string) (count int32) {
 	t.Helper()
 	clustertest.WaitUntil(t, fmt.Sprintf("%s has the Event %s", name, reason), func(ctx context.Context) error {
@@ -167,7 +167,7 @@ func TestOwnedObjectFollowsItsOwner(t *testing.T) {
 	want := map[string]int{"create resourcequotas a: 201": 1, "patch resourcequotas a: 200": 2}
 	wantWrites(t, ns, "quota-controller", want)
 
-	// A restart writes nothing: what is synced after the marker was synced before.
+	// A restart writes nothing for existing objects, which are synced before "last".
 	program.Stop()
 	start(t, ns, "--concurrent-quota-syncs=1")
 	configMap(t, ns, "last", "1")
@@ -181,7 +181,7 @@ func TestOwnedObjectFollowsItsOwner(t *testing.T) {
 	wantWrites(t, ns, "quota-controller", want)
 }
 
-func TestUserErrorIsToldOnce(t *testing.T) {
+func TestUserErrorIsReportedOnce(t *testing.T) {
 	ns := clustertest.NewNamespace(t, shared.Kube())
 	program := start(t, ns, "--concurrent-quota-syncs=1")
 	configMap(t, ns, "bad", "many")
@@ -202,7 +202,7 @@ func TestUserErrorIsToldOnce(t *testing.T) {
 	wantWrites(t, ns, "quota-controller", map[string]int{"create resourcequotas marker: 201": 1, "create resourcequotas bad: 201": 1})
 }
 
-func TestObjectOfOthersIsLeftAlone(t *testing.T) {
+func TestForeignObjectStaysUntouched(t *testing.T) {
 	ns := clustertest.NewNamespace(t, shared.Kube())
 	shared.Kubectl(t, "-n", ns, "create", "quota", "a", "--hard=pods=7")
 	start(t, ns)
@@ -227,9 +227,9 @@ func startDelayed(t *testing.T, ns, resource string) *clustertest.Delayer {
 	return delayer
 }
 
-// TestOwnWritesAreReadThroughLateWatch delays the watch of quotas, and touches a ConfigMap
-// until its quota is seen.
-func TestOwnWritesAreReadThroughLateWatch(t *testing.T) {
+// TestStaleCacheReadsOwnWrites delays the watch of quotas, and touches a ConfigMap until its
+// quota is visible.
+func TestStaleCacheReadsOwnWrites(t *testing.T) {
 	const late = 5 * time.Second
 	ns := clustertest.NewNamespace(t, shared.Kube())
 	delayer := startDelayed(t, ns, "resourcequotas")
@@ -244,9 +244,9 @@ func TestOwnWritesAreReadThroughLateWatch(t *testing.T) {
 	wantWrites(t, ns, "quota-controller", map[string]int{"create resourcequotas a: 201": 1, "patch resourcequotas a: 200": 1})
 }
 
-// TestOwnerThatIsNotInTheCacheLosesNothing holds the watch of ConfigMaps while one appears
+// TestOwnerMissingInCacheLosesNothing holds the watch of ConfigMaps while a ConfigMap appears
 // that owns a quota.
-func TestOwnerThatIsNotInTheCacheLosesNothing(t *testing.T) {
+func TestOwnerMissingInCacheLosesNothing(t *testing.T) {
 	ns := clustertest.NewNamespace(t, shared.Kube())
 	release := startDelayed(t, ns, "configmaps").Hold()
 	configMap(t, ns, "a", "3")
@@ -260,7 +260,7 @@ func TestOwnerThatIsNotInTheCacheLosesNothing(t *testing.T) {
 	if _, err := shared.Kube().CoreV1().ResourceQuotas(ns).Create(t.Context(), quota, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	clustertest.WaitUntil(t, "the owner is asked for", func(context.Context) error {
+	clustertest.WaitUntil(t, "the owner is requested", func(context.Context) error {
 		events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent("quota-controller"), cluster.InNamespace(ns))
 		if err == nil && len(events) == 0 {
 			err = errors.New("no request")
@@ -291,7 +291,7 @@ func TestStatusIsWrittenOnce(t *testing.T) {
 	wantWrites(t, ns, "greeting-controller", map[string]int{"patch greetings/status a: 200": 2, "patch greetings/status marker: 200": 1})
 }
 
-// TestExampleTestsPassOnAPIServer runs the tests that the example has with package managertest.
+// TestExampleTestsPassOnAPIServer runs the example's managertest tests against the API server.
 func TestExampleTestsPassOnAPIServer(t *testing.T) {
 	dir := install(t)
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-v", "-trimpath", "-gcflags=all=-dwarf=false", "-tags", "grpcnotrace", "-run=TestQuota|TestGreeting", ".")
@@ -302,7 +302,7 @@ func TestExampleTestsPassOnAPIServer(t *testing.T) {
 	}
 	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent("quota-controller"), cluster.InNamespace("quota"))
 	if err != nil || len(events) == 0 {
-		t.Errorf("the API server has seen %d requests, %v, want some", len(events), err)
+		t.Errorf("the API server received %d requests, %v, want some", len(events), err)
 	}
 }
 

@@ -12,8 +12,9 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
 
-// TestFinalizersGrantIsNeeded takes from the daemon what it never asks for, but admission
-// asks for whoever creates what blocks the deletion of its owner.
+// TestFinalizersGrantIsNeeded revokes a right that the daemon never uses in a request. An
+// admission plugin requires it of clients that create an object which blocks the deletion of
+// its owner.
 func TestFinalizersGrantIsNeeded(t *testing.T) {
 	ns := framework.NewNamespace(t)
 	framework.ExpectDenials(t, func(event auditv1.Event) bool {

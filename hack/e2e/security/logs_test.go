@@ -25,15 +25,15 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
 
-// What must not be in a log: canary is part of what objects hold, and badCount is a
-// value that cannot be decoded.
+// Must not be logged: canary is in the content of objects, and badCount is a value that cannot
+// be decoded.
 const (
 	canary   = "c4n4ry"
 	badCount = "4242424242421"
 )
 
-// TestLogsHoldNoSecrets makes the daemon log as much as it can, while
-// it works and while people with and without permission ask for its pages.
+// TestLogsHoldNoSecrets makes the daemon log as much as possible, while it works and while
+// callers with and without permission request its pages.
 func TestLogsHoldNoSecrets(t *testing.T) {
 	framework.RestoreCRDs(t)
 	for _, format := range []string{"text", "json"} {
@@ -54,17 +54,17 @@ func TestLogsHoldNoSecrets(t *testing.T) {
 			}
 			pages := see(t, r, tokens)
 			workOnCanaries(t, framework.Foos, framework.NewNamespace(t))
-			if code, answer, err := r.DoAs(t.Context(), http.MethodPut, admin, "/debug/flags/v", "10"); err != nil || code != http.StatusOK || !strings.Contains(answer, "to 7, not to 10") {
-				t.Errorf("PUT of the verbosity answers %d %s, %v, want it to be 7", code, answer, err)
+			if code, answer, err := r.DoAs(t.Context(), http.MethodPut, admin, "/debug/flags/v", "10"); err != nil || code != http.StatusOK || !strings.Contains(answer, "to 7 instead of 10") {
+				t.Errorf("PUT of the verbosity: status %d %s, %v, want a verbosity of 7", code, answer, err)
 			}
 			workOnCanaries(t, framework.Icecreams, framework.NewNamespace(t))
 			pages += see(t, r, tokens)
 			r.Stop()
 
 			log := r.Log.String()
-			for _, want := range []string{"Verbosity of the log is lowered", "Updated status", "tokenreviews", "masked", "Event occurred", "Undecodable", "Write was denied", "Patched Deployment"} {
+			for _, want := range []string{"Lowered log verbosity", "Updated status", "tokenreviews", "masked", "Event occurred", "Undecodable", "Write was denied", "Patched Deployment"} {
 				if !strings.Contains(log, want) {
-					t.Errorf("the log lacks %q: it shows less than it may, or less has happened than should", want)
+					t.Errorf("the log does not contain %q: it is not verbose enough, or something did not happen", want)
 				}
 			}
 			for what, token := range tokens {
@@ -82,7 +82,7 @@ func TestLogsHoldNoSecrets(t *testing.T) {
 	}
 }
 
-// see asks for each page with each of the tokens, and returns what the first may see.
+// see requests each page with each of the tokens, and returns the pages for the first token.
 func see(t *testing.T, r *framework.Replica, tokens map[string]string) (pages string) {
 	t.Helper()
 	for _, page := range []string{"/metrics", "/statusz", "/flagz", "/configz"} {
@@ -104,8 +104,8 @@ func see(t *testing.T, r *framework.Replica, tokens map[string]string) (pages st
 	return pages
 }
 
-// workOnCanaries has the daemon create, change, report, be refused and delete, with
-// canaries in all that is not a name.
+// workOnCanaries makes the daemon create, change, report, fail to write and delete, with
+// canaries in everything except names.
 func workOnCanaries(t *testing.T, k framework.Kind, ns string) {
 	t.Helper()
 	_, err := framework.Kube().CoreV1().Secrets(ns).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "secret"}, StringData: map[string]string{"password": canary}}, metav1.CreateOptions{})
@@ -122,7 +122,7 @@ func workOnCanaries(t *testing.T, k framework.Kind, ns string) {
 	k.Patch(t, ns, "a", `{"spec":{"replicas":2,"image":"c4n4ry/nginx:2"}}`)
 	k.WaitReady(t, ns, "a", 2)
 
-	// Stalled, by a Deployment of somebody else.
+	// Stalled, because of another owner's Deployment.
 	framework.Kubectl(t, "-n", ns, "create", "deployment", "foreign", "--image=c4n4ry/foreign")
 	k.CreateNaming(t, ns, "b", "foreign")
 	k.WaitStalled(t, ns, "b")
@@ -132,11 +132,11 @@ func workOnCanaries(t *testing.T, k framework.Kind, ns string) {
 	k.WaitReady(t, ns, "bad", 1)
 	const count = "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/readyReplicas"
 	framework.Kubectl(t, "patch", "crd", k.Resource+"."+k.Group, "--type=json", `--patch=[{"op":"replace","path":"`+count+`","value":{"x-kubernetes-preserve-unknown-fields":true}}]`)
-	clustertest.WaitUntil(t, "a count that is none is stored", func(ctx context.Context) error {
+	clustertest.WaitUntil(t, "an invalid count is stored", func(ctx context.Context) error {
 		_, err := k.In(ns).Patch(ctx, "bad", types.MergePatchType, []byte(`{"status":{"readyReplicas":`+badCount+`}}`), metav1.PatchOptions{}, "status")
 		return err
 	})
-	clustertest.WaitUntil(t, "its Event quotes the value", func(ctx context.Context) error {
+	clustertest.WaitUntil(t, "an Event quotes the value", func(ctx context.Context) error {
 		events, err := framework.Kube().CoreV1().Events(ns).List(ctx, metav1.ListOptions{FieldSelector: "reason=Undecodable"})
 		if err == nil && (len(events.Items) == 0 || !strings.Contains(events.Items[0].Message, badCount)) {
 			err = fmt.Errorf("Events: %v", events.Items)
@@ -144,13 +144,13 @@ func workOnCanaries(t *testing.T, k framework.Kind, ns string) {
 		return err
 	})
 
-	// Refused.
+	// Denied.
 	framework.ExpectDenialsIn(ns)
 	framework.Kubectl(t, "-n", ns, "create", "quota", "none", "--hard=count/deployments.apps=0")
-	clustertest.WaitUntil(t, "the quota is in force", func(ctx context.Context) error {
+	clustertest.WaitUntil(t, "the quota is enforced", func(ctx context.Context) error {
 		quota, err := framework.Kube().CoreV1().ResourceQuotas(ns).Get(ctx, "none", metav1.GetOptions{})
 		if err == nil && len(quota.Status.Used) == 0 {
-			err = errors.New("nothing is counted")
+			err = errors.New("not counted yet")
 		}
 		return err
 	})
@@ -160,7 +160,7 @@ func workOnCanaries(t *testing.T, k framework.Kind, ns string) {
 	framework.Kubectl(t, "-n", ns, "delete", k.Resource+"."+k.Group, "--all")
 }
 
-// expired returns a token like the given one whose time is over.
+// expired returns a token like the given one, but expired.
 func expired(t *testing.T, token string) string {
 	t.Helper()
 	parts := strings.Split(token, ".")
@@ -170,7 +170,7 @@ func expired(t *testing.T, token string) string {
 	return framework.SignToken(t, parts[0]+"."+framework.EncodePart(t, claims))
 }
 
-// tokenOf returns the token in a kubeconfig's file.
+// tokenOf returns the token in the token file of a kubeconfig.
 func tokenOf(t *testing.T, kubeconfig string) string {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
@@ -184,7 +184,7 @@ func tokenOf(t *testing.T, kubeconfig string) string {
 	return string(token)
 }
 
-// wantAbsent complains of the first lines that have what they must not.
+// wantAbsent reports the first lines that contain what they must not.
 func wantAbsent(t *testing.T, where, text, what, forbidden string) {
 	t.Helper()
 	found := 0
@@ -196,16 +196,16 @@ func wantAbsent(t *testing.T, where, text, what, forbidden string) {
 		}
 	}
 	if found > 5 {
-		t.Errorf("%s has %s in %d lines more", where, what, found-5)
+		t.Errorf("%s has %s in %d more lines", where, what, found-5)
 	}
 }
 
-// wantJSONLines wants each line to be an object that says when, what and how grave.
+// wantJSONLines checks that each line is a JSON object with time, message and severity.
 func wantJSONLines(t *testing.T, log string) {
 	t.Helper()
 	for line := range strings.Lines(log) {
 		if strings.Contains(line, "Data race detection enabled") {
-			continue // of the build of this test only, before the format is known
+			continue // only in this test's build, before the format is set
 		}
 		var entry struct {
 			TS  *float64

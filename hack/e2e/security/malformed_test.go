@@ -23,14 +23,14 @@ import (
 )
 
 const (
-	// resetConnections is how many connections have their requests taken back at once.
+	// resetConnections is how many connections reset their requests concurrently.
 	resetConnections = 10
-	// closedWithin is how long a server may take to end a connection that it has reason to.
+	// closedWithin is how soon the server must end a connection that misbehaves.
 	closedWithin = time.Minute
 )
 
-// TestFaultMalformedRequests exceeds the limits of the server, which must refuse that, and
-// sends random bytes. The daemon goes on, and its shutdown shows that nothing is left.
+// TestFaultMalformedRequests exceeds the limits of the server, which must reject that, and
+// sends random bytes. The daemon continues, and its shutdown shows that nothing is left over.
 func TestFaultMalformedRequests(t *testing.T) {
 	t.Parallel()
 	l := startServing(t)
@@ -38,7 +38,7 @@ func TestFaultMalformedRequests(t *testing.T) {
 	probes := probe(l)
 
 	t.Run("headers", func(t *testing.T) { wantHeadersRefused(t, l) })
-	// After one answer to who has no token, the server ends a connection by HTTP/2.
+	// After one response to a client without a token, the server ends an HTTP/2 connection.
 	token := hpack.HeaderField{Name: "authorization", Value: "Bearer " + l.Token(t, nil)}
 	var answered, most int
 	t.Run("rapid reset", func(t *testing.T) { answered = wantResetsRefused(t, address, token) })
@@ -47,15 +47,15 @@ func TestFaultMalformedRequests(t *testing.T) {
 
 	n, slowest := probes()
 	if log := l.Log.String(); strings.Contains(log, "panic") {
-		t.Error("the log tells of a panic")
+		t.Error("the log has a panic")
 	}
 	l.WaitRenewal(time.Now())
-	l.Stop() // in order: nothing is left that would have to be waited for
+	l.Stop() // orderly: no leftover connection delays the shutdown
 	framework.ReportFault(t, framework.FaultRow{
-		ID: "D12", Fault: "malformed requests: large headers, rapid reset, too many streams, random bytes by TLS, HTTP/1.1 and HTTP/2",
-		Ours: fmt.Sprintf("each refused, no panic; %d requests that were taken back were begun to be answered before the connections were ended; %d streams at once; %d probes answered meanwhile, the slowest in %d ms",
+		ID: "D12", Fault: "malformed requests: large headers, rapid reset, too many streams, random bytes over TLS, HTTP/1.1 and HTTP/2",
+		Ours: fmt.Sprintf("all rejected, no panic; the server began to answer %d reset requests before it ended the connections; %d concurrent streams; %d probes answered during the test, the slowest in %d ms",
 			answered, most, n, slowest.Milliseconds()),
-		Peer: "none: it is Go's server, as Kubernetes configures it",
+		Peer: "none: Go's server, configured as in Kubernetes",
 	})
 }
 
@@ -74,22 +74,22 @@ func wantHeadersRefused(t *testing.T, l *framework.Isolated) {
 			}
 			response, err := transport.RoundTrip(request)
 			if err != nil && want != http.StatusOK && protocol == http2.NextProtoTLS {
-				continue // the connection may be ended instead
+				continue // the server may end the connection instead
 			}
 			if err != nil {
-				t.Errorf("%s: a header of %d bytes: %v, want an answer", protocol, size, err)
+				t.Errorf("%s: a header of %d bytes: %v, want a response", protocol, size, err)
 				continue
 			}
 			response.Body.Close()
 			if response.StatusCode != want {
-				t.Errorf("%s: a header of %d bytes is answered with %d, want %d", protocol, size, response.StatusCode, want)
+				t.Errorf("%s: a header of %d bytes: status %d, want %d", protocol, size, response.StatusCode, want)
 			}
 		}
 		transport.CloseIdleConnections()
 	}
 }
 
-// client2 is one end of a connection by HTTP/2, which may send any frame.
+// client2 is the client end of an HTTP/2 connection, and can send any frame.
 type client2 struct {
 	*http2.Framer
 	connection *tls.Conn
@@ -114,13 +114,13 @@ func dial2(t *testing.T, address string, settings ...http2.Setting) *client2 {
 	return c
 }
 
-// get asks for a probe's answer on a stream.
+// get requests a probe on a stream.
 func (c *client2) get(stream uint32, fields ...hpack.HeaderField) error {
 	return c.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: headerBlock(http.MethodGet, "/healthz", fields...), EndStream: true, EndHeaders: true})
 }
 
-// refused reads until the server has ended the connection or a stream for a fault, or has
-// refused a request, and returns what it gave as the reason. err says why it did not.
+// refused reads until the server ends the connection or a stream, or rejects a request, and
+// returns its reason. err says why there was none.
 func (c *client2) refused() (reason string, err error) {
 	for {
 		frame, err := c.ReadFrame()
@@ -146,9 +146,9 @@ func (c *client2) refused() (reason string, err error) {
 	}
 }
 
-// wantResetsRefused makes requests and takes each back at once, on several connections
+// wantResetsRefused makes requests and resets each at once, on several connections
 // (CVE-2023-44487), half of them with a token, until the server ends the connection. It
-// returns how many the server began to answer.
+// returns how many requests the server began to answer.
 func wantResetsRefused(t *testing.T, address string, token hpack.HeaderField) (answered int) {
 	t.Helper()
 	counts := make([]int, resetConnections)
@@ -159,7 +159,7 @@ func wantResetsRefused(t *testing.T, address string, token hpack.HeaderField) (a
 		fields := []hpack.HeaderField{token}[:i%2]
 		clients.Go(func() {
 			for n := uint32(1); c.get(n, fields...) == nil && c.WriteRSTStream(n, http2.ErrCodeCancel) == nil; n += 2 {
-			} // until it is closed
+			} // until the connection is closed
 		})
 		clients.Go(func() {
 			for {
@@ -182,14 +182,14 @@ func wantResetsRefused(t *testing.T, address string, token hpack.HeaderField) (a
 	for i := range resetConnections {
 		answered += counts[i]
 		if !refused[i] {
-			t.Errorf("connection %d was not ended", i)
+			t.Errorf("the server did not end connection %d", i)
 		}
 	}
 	return answered
 }
 
-// wantStreamsRefused opens more streams at once than the server says it takes, none of
-// whose answers it lets be sent, and returns how many it takes.
+// wantStreamsRefused opens more concurrent streams than the server allows, and lets no
+// response be sent. It returns the server's limit.
 func wantStreamsRefused(t *testing.T, address string, token hpack.HeaderField) (most int) {
 	t.Helper()
 	c := dial2(t, address, http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
@@ -199,11 +199,11 @@ func wantStreamsRefused(t *testing.T, address string, token hpack.HeaderField) (
 	}
 	settings, ok := frame.(*http2.SettingsFrame)
 	if !ok {
-		t.Fatalf("the first frame is a %v, want settings", frame.Header())
+		t.Fatalf("the first frame is %v, want settings", frame.Header())
 	}
 	value, ok := settings.Value(http2.SettingMaxConcurrentStreams)
 	if !ok || value > 100 {
-		t.Fatalf("the server takes %d streams at once, want it to say at most 100", value)
+		t.Fatalf("the server allows %d concurrent streams, want at most 100", value)
 	}
 	for n := range value + 1 {
 		if err := c.get(2*n+1, token); err != nil {
@@ -216,8 +216,8 @@ func wantStreamsRefused(t *testing.T, address string, token hpack.HeaderField) (
 	return int(value)
 }
 
-// fuzz sends random bytes, as TLS, as HTTP/1 and as frames of HTTP/2, and cares only that
-// the connections end when they are closed.
+// fuzz sends random bytes, as TLS, as HTTP/1 and as HTTP/2 frames. It only checks that
+// connections end when they are closed.
 func fuzz(t *testing.T, address string) {
 	t.Helper()
 	seed := rand.Uint64()
@@ -238,7 +238,7 @@ func fuzz(t *testing.T, address string) {
 		switch i % 4 {
 		case 0:
 			if connection, err = net.Dial("tcp", address); err == nil && i%8 == 0 {
-				_, err = connection.Write([]byte{22, 3, 1, byte(len(content) >> 8), byte(len(content))}) // a record
+				_, err = connection.Write([]byte{22, 3, 1, byte(len(content) >> 8), byte(len(content))}) // a TLS record
 			}
 		case 1:
 			connection, err = dialTLS(address, "http/1.1")
@@ -247,7 +247,7 @@ func fuzz(t *testing.T, address string) {
 			if err == nil {
 				_, err = io.WriteString(connection, http2.ClientPreface)
 			}
-			if len(content) > 9 && i%4 == 3 { // a frame as it should be, but for what is in it
+			if len(content) > 9 && i%4 == 3 { // a well-formed frame with random content
 				n := len(content) - 9
 				copy(content, []byte{0, byte(n >> 8), byte(n), byte(random.IntN(12)), content[4], 0, 0, 0, byte(random.IntN(4))})
 			}
@@ -255,7 +255,7 @@ func fuzz(t *testing.T, address string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = connection.Write(content) // it may be closed by now
+		_, _ = connection.Write(content) // it may already be closed
 		connection.Close()
 	}
 }

@@ -13,32 +13,34 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/tools/cache"
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
 
-// TestDaemonRights compares what the daemon's ServiceAccount may do,
-// in each namespace that matters, with what it has a use for.
+// TestDaemonRights compares the rights of the daemon's ServiceAccount, in each namespace that
+// matters, with what it needs.
 func TestDaemonRights(t *testing.T) {
 	for _, namespace := range []string{metav1.NamespaceDefault, framework.DaemonName, metav1.NamespaceSystem} {
 		framework.WantGranted(t, namespace, framework.ControllerRights())
 	}
 }
 
-// TestStatusReaderRights checks what a token grants that operators may request and replicas see.
+// TestStatusReaderRights checks the rights of the token that operators may request and
+// replicas see.
 func TestStatusReaderRights(t *testing.T) {
 	want := framework.Grants([]string{""}, []string{"/debug/controllers", "/debug/controllers/*", "/statusz", "/healthz/*", "/livez/*", "/readyz/*"}, nil, []string{"get"})
 	for _, namespace := range []string{metav1.NamespaceDefault, framework.DaemonName, metav1.NamespaceSystem} {
-		got := framework.Granted(t, framework.StatusReader, namespace)
+		got := framework.Granted(t, cache.NewObjectName(framework.DaemonName, framework.StatusReader), namespace)
 		if diff := cmp.Diff(sets.List(sets.New(want...)), sets.List(got)); diff != "" {
 			t.Errorf("rights in %s (-want +got):\n%s", namespace, diff)
 		}
 	}
 }
 
-// TestAggregatedRoles checks what is granted to users, by way of Kubernetes' own
-// roles, and to a scraper of metrics.
+// TestAggregatedRoles checks the rights of users, through Kubernetes' own roles, and of
+// metrics scrapers.
 func TestAggregatedRoles(t *testing.T) {
 	ns := framework.NewNamespace(t)
 	framework.Kubectl(t, "create", "rolebinding", "viewer", "-n", ns, "--clusterrole=view", "--user=viewer")
@@ -69,9 +71,9 @@ func TestAggregatedRoles(t *testing.T) {
 		{"scraper", "list", foos, false},
 	} {
 		t.Run(fmt.Sprintf("%s %s %s", test.user, test.verb, test.what), func(t *testing.T) {
-			// kube-controller-manager aggregates roles in its own time: what is
-			// allowed may come late. What is not stands after it in the table.
-			clustertest.WaitUntil(t, "the API server says so", func(ctx context.Context) error {
+			// kube-controller-manager aggregates roles asynchronously, so rights may be
+			// granted late. In the table, rights that must not be granted come after those.
+			clustertest.WaitUntil(t, "the API server agrees", func(ctx context.Context) error {
 				may, err := allowed(ctx, ns, test.user, test.verb, test.what)
 				if err == nil && may != test.may {
 					err = fmt.Errorf("allowed: %v, want %v", may, test.may)
@@ -82,8 +84,8 @@ func TestAggregatedRoles(t *testing.T) {
 	}
 }
 
-// allowed asks the API server whether a user may do something to
-// "group/resource/subresource" in a namespace, or to a path.
+// allowed asks the API server whether a user may act on "group/resource/subresource" in a
+// namespace, or on a path.
 func allowed(ctx context.Context, namespace, user, verb, what string) (bool, error) {
 	spec := authorizationv1.SubjectAccessReviewSpec{User: user}
 	if strings.HasPrefix(what, "/") {

@@ -18,11 +18,11 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
 )
 
-// servedWithin is within what a new serving certificate is shown, by the issue.
+// servedWithin is how soon the daemon must serve a new certificate.
 const servedWithin = time.Minute
 
-// TestFaultServingCertificateReplaced replaces the certificate that the daemon shows,
-// also by what is none.
+// TestFaultServingCertificateReplaced replaces the daemon's serving certificate, also by
+// invalid ones.
 func TestFaultServingCertificateReplaced(t *testing.T) {
 	t.Parallel()
 	l := framework.NewIsolated(t)
@@ -37,7 +37,7 @@ func TestFaultServingCertificateReplaced(t *testing.T) {
 	l.Start(t, kubeconfig, "--controllers=status-aggregator", "--tls-cert-file="+dir+"/tls.crt", "--tls-private-key-file="+dir+"/tls.key")
 	waitShown := func(want string) time.Duration {
 		since := time.Now()
-		clustertest.WaitUntil(t, "the certificate "+want+" is shown", func(context.Context) error {
+		clustertest.WaitUntil(t, "the certificate "+want+" is served", func(context.Context) error {
 			name, err := shownBy(l)
 			if err == nil && name != want {
 				err = errors.New(name)
@@ -49,11 +49,11 @@ func TestFaultServingCertificateReplaced(t *testing.T) {
 	waitShown("first")
 	put(second.Certificate, second.Key)
 	took := []time.Duration{waitShown("second")}
-	// The errors differ: the daemon does not log one again right away.
-	for what, bad := range map[string]framework.Pair{"nothing": {}, "the key of another": {Certificate: third.Certificate, Key: second.Key}} {
+	// Two different errors, because the daemon does not log the same error again at once.
+	for what, bad := range map[string]framework.Pair{"nothing": {}, "another certificate's key": {Certificate: third.Certificate, Key: second.Key}} {
 		before := len(l.Log.String())
 		put(bad.Certificate, bad.Key)
-		clustertest.WaitUntil(t, "the log says that "+what+" is no certificate", func(context.Context) error {
+		clustertest.WaitUntil(t, "the log rejects "+what+" as a certificate", func(context.Context) error {
 			if !slices.ContainsFunc(strings.Split(l.Log.String()[before:], "\n"), func(line string) bool {
 				return strings.HasPrefix(line, "E") && strings.Contains(line, "dynamic_serving_content.go")
 			}) {
@@ -62,24 +62,24 @@ func TestFaultServingCertificateReplaced(t *testing.T) {
 			return nil
 		})
 		if name, err := shownBy(l); err != nil || name != "second" {
-			t.Errorf("%s: %s is shown, %v, want the certificate before", what, name, err)
+			t.Errorf("%s: serves %s, %v, want the previous certificate", what, name, err)
 		}
 	}
 	put(third.Certificate, third.Key)
 	took = append(took, waitShown("third"))
-	framework.WantSoon(t, "to show a new certificate", slices.Max(took), servedWithin)
+	framework.WantSoon(t, "serving a new certificate", slices.Max(took), servedWithin)
 	if bytes.Contains([]byte(l.Log.String()), third.Key) {
-		t.Error("the log shows a key")
+		t.Error("the log has a private key")
 	}
 	l.Stop()
 	framework.ReportFault(t, framework.FaultRow{
-		ID: "D9", Fault: "the serving certificate is replaced as the kubelet does, also by bad ones",
-		Ours: fmt.Sprintf("a new one is shown after %s, and after 2 bad ones, which change nothing, %s", framework.Seconds(took[0]), framework.Seconds(took[1])),
-		Peer: "none: kube-controller-manager serves by the same library",
+		ID: "D9", Fault: "the serving certificate is replaced like the kubelet does, also by invalid ones",
+		Ours: fmt.Sprintf("a new one is served after %s, and after 2 invalid ones, which change nothing, in %s", framework.Seconds(took[0]), framework.Seconds(took[1])),
+		Peer: "none: kube-controller-manager uses the same library",
 	})
 }
 
-// shownBy returns the common name of the serving certificate of the replica.
+// shownBy returns the common name of the replica's serving certificate.
 func shownBy(l *framework.Isolated) (string, error) {
 	connection, err := dialTLS(strings.TrimPrefix(l.URL, "https://"), "http/1.1")
 	if err != nil {
@@ -106,7 +106,7 @@ func TestTLSVersionsAndCiphers(t *testing.T) {
 		for name, tc := range map[string]struct {
 			flags    []string
 			versions []uint16
-			ciphers  func(*tls.CipherSuite) bool // of TLS 1.2; nil: not looked at
+			ciphers  func(*tls.CipherSuite) bool // of TLS 1.2; nil: not checked
 		}{
 			"defaults":         {nil, versions[2:], func(c *tls.CipherSuite) bool { return !c.Insecure && strings.Contains(c.Name, "_ECDSA_") }},
 			"at least TLS 1.3": {[]string{"--tls-min-version=VersionTLS13"}, versions[3:], nil},

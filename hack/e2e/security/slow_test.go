@@ -31,21 +31,21 @@ const (
 	drip = 10 * time.Second
 )
 
-// slowWay is what a client can do to keep a connection busy with next to nothing.
+// slowWay is a way for a client to keep a connection busy at almost no cost.
 type slowWay struct {
 	name string
-	// begin makes a connection and returns what to send on it byte by byte.
+	// begin opens a connection and returns the bytes to send on it one by one.
 	begin func(address string) (connection net.Conn, rest []byte, err error)
-	// most is when the daemon gives up, in seconds, by its manual.
+	// most is the number of seconds after which the daemon gives up, according to its manual.
 	most int
 }
 
 var slowWays = []slowWay{
-	{"a byte of a header each 10 s", func(address string) (net.Conn, []byte, error) {
+	{"one header byte every 10 s", func(address string) (net.Conn, []byte, error) {
 		connection, err := dialTLS(address, "http/1.1")
 		return connection, []byte("GET /healthz HTTP/1.1\r\nHost: slow\r\nX-Slow: " + strings.Repeat("x", 1000)), err
 	}, 32},
-	{"a byte of a handshake each 10 s", func(address string) (net.Conn, []byte, error) {
+	{"one handshake byte every 10 s", func(address string) (net.Conn, []byte, error) {
 		connection, err := net.Dial("tcp", address)
 		return connection, append([]byte{22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3}, make([]byte, 500)...), err
 	}, 32},
@@ -53,14 +53,14 @@ var slowWays = []slowWay{
 		connection, err := net.Dial("tcp", address)
 		return connection, nil, err
 	}, 32},
-	{"a byte of a body each 10 s", func(address string) (net.Conn, []byte, error) {
+	{"one body byte every 10 s", func(address string) (net.Conn, []byte, error) {
 		connection, err := dialTLS(address, "http/1.1")
 		if err == nil {
 			_, err = io.WriteString(connection, "POST /healthz HTTP/1.1\r\nHost: slow\r\nContent-Length: 1000\r\n\r\n")
 		}
 		return connection, []byte(strings.Repeat("x", 1000)), err
 	}, 60},
-	{"requests whose answers it does not take, by HTTP/2", func(address string) (net.Conn, []byte, error) {
+	{"HTTP/2 requests whose responses the client does not read", func(address string) (net.Conn, []byte, error) {
 		connection, err := dialTLS(address, http2.NextProtoTLS)
 		if err == nil {
 			err = askWithoutWindow(connection)
@@ -69,12 +69,12 @@ var slowWays = []slowWay{
 	}, 60},
 }
 
-// dialTLS connects by TLS for a protocol.
+// dialTLS opens a TLS connection for a protocol.
 func dialTLS(address, protocol string) (*tls.Conn, error) {
 	return tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{protocol}})
 }
 
-// askWithoutWindow asks for a probe's answer, of which the server may send no byte.
+// askWithoutWindow requests a probe, but lets the server send no byte of the response.
 func askWithoutWindow(connection net.Conn) error {
 	if _, err := io.WriteString(connection, http2.ClientPreface); err != nil {
 		return err
@@ -98,8 +98,8 @@ func headerBlock(method, path string, fields ...hpack.HeaderField) []byte {
 	return []byte(block.String())
 }
 
-// waitGone sends the rest of what a client has to say, and returns how long after its
-// begin the server had closed the connection, or ended the request by HTTP/2.
+// waitGone sends the rest of the client's bytes. It returns how long after its start the
+// server closed the connection, or ended the request over HTTP/2.
 func waitGone(ctx context.Context, connection net.Conn, rest []byte) time.Duration {
 	began := time.Now()
 	gone := make(chan struct{})
@@ -125,15 +125,15 @@ func waitGone(ctx context.Context, connection net.Conn, rest []byte) time.Durati
 			return time.Since(began)
 		case <-tick.C:
 			if len(rest) > 0 {
-				_, _ = connection.Write(rest[:1]) // who reads notices if it is closed
+				_, _ = connection.Write(rest[:1]) // the reader notices if it is closed
 				rest = rest[1:]
 			}
 		}
 	}
 }
 
-// beginSlowly makes a connection. It tries again if the server, which keeps only so many,
-// closes it at once for another.
+// beginSlowly opens a connection. It retries if the server, which limits its connections,
+// closes it at once in favor of another.
 func (w slowWay) beginSlowly(ctx context.Context, address string, replaced *atomic.Int32) (net.Conn, []byte, error) {
 	for {
 		connection, rest, err := w.begin(address)
@@ -141,7 +141,7 @@ func (w slowWay) beginSlowly(ctx context.Context, address string, replaced *atom
 			return connection, rest, err
 		}
 		replaced.Add(1)
-		select { // all at once would turn away each other, and the probes, for as long as they like
+		select { // all at once would displace each other, and the probes, forever
 		case <-ctx.Done():
 			return nil, nil, err
 		case <-time.After(time.Second):
@@ -149,8 +149,8 @@ func (w slowWay) beginSlowly(ctx context.Context, address string, replaced *atom
 	}
 }
 
-// TestFaultSlowClients connects many clients at once that are slow in different ways; in long
-// mode more than the 1,000 connections that the daemon keeps.
+// TestFaultSlowClients connects many clients that are slow in different ways. In long mode
+// there are more than the 1,000 connections that the daemon keeps.
 func TestFaultSlowClients(t *testing.T) {
 	t.Parallel()
 	each := framework.Count(220, 20)
@@ -177,33 +177,33 @@ func TestFaultSlowClients(t *testing.T) {
 			})
 		}
 	}
-	// While so many connect in one moment, a probe that came just before is the oldest, and
-	// the first to go.
+	// While many clients connect at the same moment, a probe that came just before is the
+	// oldest connection, and the first to be closed.
 	begun.Wait()
 	probes := probe(l)
 	clients.Wait()
 	if ctx.Err() != nil {
-		t.Errorf("connections were not closed in two minutes: the longest lasted %v", slices.Max(slices.Concat(took...)))
+		t.Errorf("connections were not closed within two minutes: the longest lasted %v", slices.Max(slices.Concat(took...)))
 	}
 	answered, slowest := probes()
 	all := each * len(slowWays)
 	if int(replaced.Load()) > all/10 {
-		t.Errorf("%d connections of %d were closed before they had begun", replaced.Load(), all)
+		t.Errorf("%d of %d connections were closed before they had begun", replaced.Load(), all)
 	}
 	l.Stop()
-	figures := []string{fmt.Sprintf("%d probes answered meanwhile, the slowest in %d ms", answered, slowest.Milliseconds())}
+	figures := []string{fmt.Sprintf("%d probes answered during the test, the slowest in %d ms", answered, slowest.Milliseconds())}
 	for i, way := range slowWays {
-		figures = append(figures, fmt.Sprintf("%s: gone after %s to %s (%d s by the manual)",
+		figures = append(figures, fmt.Sprintf("%s: closed after %s to %s (limit in the manual: %d s)",
 			way.name, framework.Seconds(slices.Min(took[i])), framework.Seconds(slices.Max(took[i])), way.most))
 	}
 	framework.ReportFault(t, framework.FaultRow{
-		ID: "D11", Fault: fmt.Sprintf("%d clients at once that send, each for itself, next to nothing", all),
+		ID: "D11", Fault: fmt.Sprintf("%d concurrent clients that send almost nothing", all),
 		Ours: strings.Join(figures, "\n           "),
-		Peer: "none: Kubernetes' own servers let bodies, and answers that nobody takes, last for ever",
+		Peer: "none: Kubernetes' own servers do not time out bodies and unread responses",
 	})
 }
 
-// startServing starts a replica for what it serves. Its certificate costs little to prove.
+// startServing starts a replica to test what it serves. Its certificate is cheap to verify.
 func startServing(t *testing.T, flags ...string) *framework.Isolated {
 	t.Helper()
 	l := framework.NewIsolated(t)
@@ -216,15 +216,15 @@ func startServing(t *testing.T, flags ...string) *framework.Isolated {
 	return l.Start(t, kubeconfig, append([]string{"--controllers=status-aggregator", "--tls-cert-file=" + certificate, "--tls-private-key-file=" + key}, flags...)...)
 }
 
-// probe probes the replica all the time, each time as a new client, as the kubelet does,
-// and wants each answer to be good. The returned function ends it, and returns how many
-// answers there were and how long the slowest took.
+// probe continuously probes the replica, each time as a new client, like the kubelet, and
+// checks each answer. The returned function stops it, and returns the number of answers and
+// the longest time to an answer.
 func probe(l *framework.Isolated) (end func() (answered int, slowest time.Duration)) {
 	l.T.Helper()
 	return probePage(l, "/healthz")
 }
 
-// probePage is probe by one of the pages for that.
+// probePage is probe for one of the probe pages.
 func probePage(l *framework.Isolated, page string) (end func() (answered int, slowest time.Duration)) {
 	l.T.Helper()
 	ctx, cancel := context.WithCancel(l.T.Context())

@@ -33,15 +33,15 @@ func TestUnusedGrantsAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := check(granted, used); err != nil {
-		t.Errorf("grants that were used in two folders: %v", err)
+		t.Errorf("grants used in two folders: %v", err)
 	}
 	delete(used, "watch pods")
-	if err := check(granted, used); err == nil || !strings.Contains(err.Error(), "may watch pods, and never did") {
+	if err := check(granted, used); err == nil || !strings.Contains(err.Error(), "may watch pods, but never did") {
 		t.Errorf("an unused grant: %v", err)
 	}
 	used["watch pods"] = true
 	delete(granted, explained[0])
-	if err := check(granted, used); err == nil || !strings.Contains(err.Error(), explained[0]+", but it may not") {
-		t.Errorf("an explanation of a grant that is gone: %v", err)
+	if err := check(granted, used); err == nil || !strings.Contains(err.Error(), explained[0]+", but that is not granted") {
+		t.Errorf("an explanation of a missing grant: %v", err)
 	}
 }

@@ -2,6 +2,8 @@ module samplecontroller.io/sample-controller-manager/hack/tools/controlplane
 
 go 1.26.0
 
+toolchain go1.26.8
+
 godebug default=go1.26
 
 require (

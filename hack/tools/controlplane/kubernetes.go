@@ -4,7 +4,7 @@
 package main
 
 import (
-	// What the programs' own main packages import beside their commands.
+	// Also imported by the programs' own main packages.
 	_ "time/tzdata"
 
 	_ "k8s.io/client-go/plugin/pkg/client/auth"

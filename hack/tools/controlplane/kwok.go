@@ -21,7 +21,7 @@ import (
 
 func init() {
 	programs["kwok"] = runKwok
-	// kwok reads how Nodes and Pods live from a file, which only its source holds.
+	// kwok reads its rules for Nodes and Pods from a file, which exists only in its source.
 	programs["kwok-stages"] = func() int {
 		fmt.Print(strings.Join([]string{
 			fast.DefaultNodeInit, heartbeat.DefaultNodeHeartbeatWithLease,
@@ -31,7 +31,7 @@ func init() {
 	}
 }
 
-// runKwok is kwok's main, which its module does not export.
+// runKwok is a copy of kwok's main function, which its module does not export.
 func runKwok() int {
 	pflag.CommandLine = pflag.NewFlagSet("kwok", pflag.ExitOnError) // without Kubernetes' --version
 	flags := pflag.NewFlagSet("global", pflag.ContinueOnError)

@@ -1,9 +1,9 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command controlplane is every program of the local cluster in one: it runs the one that
-// it is called by the name of, as the links to it are. Linked together they share most of
-// their code, so they take a third of the time to build and of the space on disk.
+// Command controlplane combines all programs of the local cluster. It runs the one whose name
+// it is called by, through a link. The programs share most of their code, so the combined
+// binary takes a third of the build time and of the disk space.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// programs maps a name to what runs under it. It returns the exit code.
+// programs maps a name to the function to run. It returns the exit code.
 var programs = map[string]func() int{}
 
 func main() {

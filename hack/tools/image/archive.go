@@ -18,25 +18,16 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 )
 
-// writeArchive writes an OCI archive with an image for each binary, given as
-// linux/amd64=FILE, and prints the digest of their index.
+// writeArchive writes an OCI archive with an image for each binary and a referrer for its SBOM,
+// given as linux/amd64=BINARY,SBOM, and prints the digest of the index.
 func (o options) writeArchive(binaries []string) error {
 	tag, err := name.NewTag(o.name)
 	if err != nil {
 		return err
 	}
-	var index v1.ImageIndex = empty.Index
-	for _, given := range binaries {
-		platform, file, _ := strings.Cut(given, "=")
-		parsed, err := v1.ParsePlatform(platform)
-		if err != nil {
-			return err
-		}
-		image, err := o.image(*parsed, file)
-		if err != nil {
-			return fmt.Errorf("making the image for %s: %w", platform, err)
-		}
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: parsed}})
+	index, err := o.index(binaries)
+	if err != nil {
+		return err
 	}
 	directory, err := os.MkdirTemp("", "image")
 	if err != nil {
@@ -47,7 +38,7 @@ func (o options) writeArchive(binaries []string) error {
 	if err != nil {
 		return err
 	}
-	// The first is for containerd, the second is the standard.
+	// containerd reads the first annotation. The second is the standard.
 	names := layout.WithAnnotations(map[string]string{
 		"io.containerd.image.name":          qualified(tag),
 		"org.opencontainers.image.ref.name": qualified(tag),
@@ -66,16 +57,40 @@ func (o options) writeArchive(binaries []string) error {
 	return nil
 }
 
-// qualified returns the name that container runtimes make of a short one, or they would
-// not find the image under the name that a Pod uses.
+// index returns an index with the images first, because some programs take the first entry.
+func (o options) index(binaries []string) (v1.ImageIndex, error) {
+	var images, referrers []mutate.IndexAddendum
+	for _, given := range binaries {
+		platform, files, _ := strings.Cut(given, "=")
+		binary, bom, _ := strings.Cut(files, ",")
+		parsed, err := v1.ParsePlatform(platform)
+		if err != nil {
+			return nil, err
+		}
+		image, err := o.image(*parsed, binary)
+		if err != nil {
+			return nil, fmt.Errorf("building the image for %s: %w", platform, err)
+		}
+		attached, err := referrer(image, bom)
+		if err != nil {
+			return nil, fmt.Errorf("attaching the SBOM for %s: %w", platform, err)
+		}
+		images = append(images, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: parsed}})
+		referrers = append(referrers, attached)
+	}
+	return mutate.AppendManifests(empty.Index, append(images, referrers...)...), nil
+}
+
+// qualified expands a short name like container runtimes do. Otherwise they would not find the
+// image under the name in a Pod.
 func qualified(tag name.Tag) string {
-	if tag.RegistryStr() == name.DefaultRegistry { // which is an alias
+	if tag.RegistryStr() == name.DefaultRegistry { // an alias of docker.io
 		return "docker.io/" + tag.RepositoryStr() + ":" + tag.TagStr()
 	}
 	return tag.Name()
 }
 
-// tar writes the files in the directory to the output, in the order of their names.
+// tar writes the files in the directory to the output, sorted by name.
 func (o options) tar(directory string) (err error) {
 	output, err := os.Create(o.output)
 	if err != nil {

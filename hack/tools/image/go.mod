@@ -2,6 +2,8 @@ module samplecontroller.io/sample-controller-manager/hack/tools/image
 
 go 1.26.0
 
+toolchain go1.26.8
+
 require (
 	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/google/go-containerregistry v0.22.1

@@ -17,10 +17,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-const binaryPath = "sample-controller-manager"
-
-// image returns an image with only the binary and the licenses. The binary is static,
-// writes no files, and finds the certificates that it trusts beside its Pod's credentials.
+// image returns an image with only the binary and the licenses. The binary is static and
+// writes no files. It finds the certificates that it trusts with its Pod's credentials.
 func (o options) image(platform v1.Platform, binary string) (v1.Image, error) {
 	content, err := o.layer(binary)
 	if err != nil {
@@ -43,28 +41,31 @@ func (o options) image(platform v1.Platform, binary string) (v1.Image, error) {
 	config.OS, config.Architecture, config.Variant = platform.OS, platform.Architecture, platform.Variant
 	config.Created = v1.Time{Time: o.created}
 	config.Config = v1.Config{
-		// By number: there is no /etc/passwd, and runAsNonRoot must see that it is not 0.
+		// A numeric user, because there is no /etc/passwd and runAsNonRoot must see that it is
+		// not 0.
 		User:         "65532:65532",
-		Entrypoint:   []string{"/" + binaryPath},
+		Entrypoint:   []string{"/" + daemon},
 		ExposedPorts: map[string]struct{}{"10261/tcp": {}},
 		Labels: map[string]string{
-			"org.opencontainers.image.title":    "sample-controller-manager",
+			"org.opencontainers.image.title":    daemon,
 			"org.opencontainers.image.version":  o.version,
 			"org.opencontainers.image.revision": o.revision,
 			"org.opencontainers.image.licenses": "Apache-2.0",
+			"io.samplecontroller.toolchain":     o.toolchain,
+			"io.samplecontroller.cryptography":  o.cryptography,
 		},
 	}
 	return mutate.ConfigFile(image, config)
 }
 
-// layer returns the layer as a tar of files that belong to root and are read-only.
+// layer returns a layer of read-only files that belong to root.
 func (o options) layer(binary string) ([]byte, error) {
 	var buffer bytes.Buffer
 	w := tar.NewWriter(&buffer)
 	for _, file := range []struct {
 		path, from string
 		mode       int64
-	}{{"licenses.txt", o.licenses, 0o444}, {binaryPath, binary, 0o555}} {
+	}{{"licenses.txt", o.licenses, 0o444}, {daemon, binary, 0o555}} {
 		content, err := os.ReadFile(file.from)
 		if err != nil {
 			return nil, err

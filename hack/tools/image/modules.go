@@ -17,29 +17,29 @@ import (
 )
 
 const (
-	std = "std" // stands for the standard library among modules
+	std = "std" // the standard library, as a module
 	own = "samplecontroller.io/"
 )
 
-// module is a module of others that is linked into the daemon.
+// module is a third-party module that is linked into a command.
 type module struct {
 	path, version string   // the version of the standard library is empty
 	files         []string // paths of its licenses and notices, sorted
 	licenses      []string // SPDX identifiers, sorted
 }
 
-// linkedModules returns the modules of others that the daemon for Linux links on any of
-// the architectures, sorted by path. It reads only the module cache. The error has
-// everything that is wrong with the licenses.
-func linkedModules(architectures ...string) ([]module, error) {
+// linkedModules returns the third-party modules that a command in cmd links on any of the
+// platforms, such as linux/amd64, sorted by path. It reads only the module cache. The error has
+// all problems with the licenses.
+func linkedModules(command string, platforms ...string) ([]module, error) {
 	byPath := map[string]module{}
 	add := func(path, version, top, directory string) error {
 		found, err := between(top, directory)
 		byPath[path] = module{path: path, version: version, files: append(byPath[path].files, found...)}
 		return err
 	}
-	for _, architecture := range architectures {
-		packages, err := list(architecture)
+	for _, platform := range platforms {
+		packages, err := list(command, platform)
 		if err != nil {
 			return nil, err
 		}
@@ -77,28 +77,30 @@ type listed struct {
 	Module    struct{ Path, Version, Dir string }
 }
 
-// list returns all packages of the daemon.
-func list(architecture string) (packages []listed, err error) {
-	command := exec.Command("go", "list", "-deps", "-json=Dir,Root,Standard,Module", "./cmd/sample-controller-manager")
-	command.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+architecture)
-	command.Stderr = os.Stderr
-	output, err := command.Output()
+// list returns all packages of a command.
+func list(command, platform string) (packages []listed, err error) {
+	system, architecture, _ := strings.Cut(platform, "/")
+	cmd := exec.Command("go", "list", "-deps", "-json=Dir,Root,Standard,Module", "./cmd/"+command)
+	// A FIPS build takes packages of the standard library from outside of its directory.
+	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOFIPS140=off", "GOOS="+system, "GOARCH="+architecture)
+	cmd.Stderr = os.Stderr
+	output, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", command, err)
+		return nil, fmt.Errorf("%s: %w", cmd, err)
 	}
 	for decoder := json.NewDecoder(strings.NewReader(string(output))); ; {
 		var p listed
 		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
 			return packages, nil
 		} else if err != nil {
-			return nil, fmt.Errorf("%s: %w", command, err)
+			return nil, fmt.Errorf("%s: %w", cmd, err)
 		}
 		packages = append(packages, p)
 	}
 }
 
-// between returns the licences and notices in a directory and all above it, up to top: a
-// package that was taken from elsewhere has its own.
+// between returns the licenses and notices in a directory and its parents, up to top: packages
+// copied from elsewhere have their own.
 func between(top, directory string) (files []string, err error) {
 	for {
 		entries, err := os.ReadDir(directory)

@@ -15,8 +15,7 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// printBOM prints what the build info of a binary says that it is made of, with licenses,
-// as CycloneDX JSON.
+// printBOM prints an SBOM from the build info of a binary, with licenses, as CycloneDX JSON.
 func printBOM(version, binary string) error {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
@@ -26,7 +25,7 @@ func printBOM(version, binary string) error {
 	if err != nil {
 		return err
 	}
-	linked, err := linkedModules(setting(info, "GOARCH"))
+	linked, err := linkedModules(daemon, setting(info, "GOOS")+"/"+setting(info, "GOARCH"))
 	if err != nil {
 		return err
 	}
@@ -48,8 +47,7 @@ func setting(info *debug.BuildInfo, key string) string {
 	return ""
 }
 
-// newBOM returns the bill of materials. The modules in the binary and those of the source
-// must be the same.
+// newBOM returns the SBOM. The modules in the binary must be the same as in the source.
 func newBOM(version string, info *debug.BuildInfo, sum [sha256.Size]byte, linked []module) (*cdx.BOM, error) {
 	licenses := map[string][]string{}
 	for _, m := range linked {
@@ -59,17 +57,17 @@ func newBOM(version string, info *debug.BuildInfo, sum [sha256.Size]byte, linked
 	components, references := []cdx.Component{library}, []string{library.BOMRef}
 	for _, m := range info.Deps {
 		if m.Replace != nil || strings.HasPrefix(m.Path, own) {
-			continue // a part of the daemon
+			continue // part of the daemon itself
 		}
 		found, ok := licenses[m.Path+"@"+m.Version]
 		if !ok {
-			return nil, fmt.Errorf("the binary has %s %s, the source has not: build it again", m.Path, m.Version)
+			return nil, fmt.Errorf("the binary has %s %s, but the source does not: rebuild it", m.Path, m.Version)
 		}
 		c := component(m.Path, m.Version, m.Sum, found)
 		components, references = append(components, c), append(references, c.BOMRef)
 	}
 	if len(components) != len(linked) {
-		return nil, fmt.Errorf("the binary has %d modules, the source has %d: build it again", len(components), len(linked))
+		return nil, fmt.Errorf("the binary has %d modules, but the source has %d: rebuild it", len(components), len(linked))
 	}
 	daemon := component(info.Main.Path, version, "", []string{"Apache-2.0"})
 	daemon.Type = cdx.ComponentTypeApplication
@@ -85,7 +83,7 @@ func newBOM(version string, info *debug.BuildInfo, sum [sha256.Size]byte, linked
 	return bom, nil
 }
 
-// component returns a module as a component. sum is that of go.sum, if there is one.
+// component returns a module as a component. sum is from go.sum, if there is one.
 func component(path, version, sum string, licenses []string) cdx.Component {
 	url := "pkg:golang/" + path + "@" + strings.ReplaceAll(version, "+", "%2B") + "?type=module"
 	c := cdx.Component{Type: cdx.ComponentTypeLibrary, BOMRef: url, Name: path, Version: version, PackageURL: url}

@@ -1,10 +1,11 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kstatus reads an audit log. It computes, as Flux does, what each status means that
-// foo-controller or icecream-controller wrote, and compares the result with the conditions:
-// Current if and only if Ready, Failed if and only if Stalled, else InProgress. It exits with
-// code 1 if one differs, or if Reconciling or Stalled is present but not True.
+// Command kstatus reads an audit log. For each status that foo-controller or
+// icecream-controller wrote, it computes the status that Flux would compute, and compares it
+// with the conditions: Current if and only if Ready, Failed if and only if Stalled, otherwise
+// InProgress. It exits with code 1 on a difference, or if Reconciling or Stalled is present
+// but not True.
 package main
 
 import (
@@ -18,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// event has the fields of an audit event that the judge needs.
+// event has the fields of an audit event that judge needs.
 type event struct {
 	Stage, UserAgent string
 	ObjectRef        struct{ Resource, Subresource string }
@@ -35,7 +36,7 @@ func main() {
 	for reader := bufio.NewReader(file); ; {
 		line, err := reader.ReadBytes('\n')
 		if err != nil {
-			break // the last line may be in the middle of being written
+			break // the last line may be incomplete
 		}
 		var e event
 		if err := json.Unmarshal(line, &e); err != nil {
@@ -61,14 +62,14 @@ func main() {
 	}
 }
 
-// judge returns what is wrong with a status, "" if nothing is.
+// judge returns the problem of a status, or "" if there is none.
 func judge(object *unstructured.Unstructured) string {
 	want, ready := status.InProgressStatus, false
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	for _, c := range conditions {
 		condition := c.(map[string]any)
 		if condition["reason"] == "Invented" {
-			return "" // a test writes to this status, too
+			return "" // a test also writes this status
 		}
 		isTrue := condition["status"] == "True"
 		switch condition["type"] {
@@ -78,7 +79,7 @@ func judge(object *unstructured.Unstructured) string {
 			}
 		case "Reconciling", "Stalled":
 			if !isTrue {
-				return fmt.Sprint(condition["type"], " is there, and not True")
+				return fmt.Sprint(condition["type"], " is present but not True")
 			}
 			if condition["type"] == "Stalled" {
 				want = status.FailedStatus
@@ -86,7 +87,7 @@ func judge(object *unstructured.Unstructured) string {
 		}
 	}
 	if !ready {
-		return "there is no Ready"
+		return "no condition Ready"
 	}
 	if object.GetDeletionTimestamp() != nil {
 		want = status.TerminatingStatus

@@ -20,33 +20,33 @@ import (
 	"sigs.k8s.io/kube-api-linter/pkg/analysis/optionalfields"
 	"sigs.k8s.io/kube-api-linter/pkg/analysis/registry"
 	kubeapilinter "sigs.k8s.io/kube-api-linter/pkg/config"
-	_ "sigs.k8s.io/kube-api-linter/pkg/registration" // what the registry knows
+	_ "sigs.k8s.io/kube-api-linter/pkg/registration" // fills the registry
 	logcheck "sigs.k8s.io/logtools/logcheck/pkg"
 )
 
-// disabled are the checks that are off, and why.
+// disabled are the disabled checks, with reasons.
 var disabled = map[string]string{
-	// Of modernize. Kubernetes has it off, too.
-	"newexpr": "ptr.To says what it does, and is used everywhere",
+	// From modernize. Also disabled in Kubernetes.
+	"newexpr": "ptr.To is clearer, and used everywhere",
 
-	// Of staticcheck. Kubernetes has the first two off, too.
+	// From staticcheck. The first two are also disabled in Kubernetes.
 	"ST1005": "errors may start with the name of a kind or a field, such as ReplicaSets",
-	"ST1008": "some functions return an error and more about it",
-	"SA5009": "printf of go vet reports the same",
+	"ST1008": "some functions return an error with details after it",
+	"SA5009": "go vet's printf check reports the same",
 }
 
-// logcheckConfig is as hack/logcheck.conf in Kubernetes. In what ships, a log line must
-// come from the logger of a context, which says which controller it is from.
+// logcheckConfig follows hack/logcheck.conf in Kubernetes. Product code must log through the
+// logger of a context, which names the controller.
 const logcheckConfig = `
 contextual samplecontroller.io/.*
 -contextual .*_test.go
 -contextual samplecontroller.io/sample-controller-manager/hack/.*
 `
 
-// apiLinters and apiConfig configure kube-api-linter, which only looks at the API. What it
-// has on by default is more than Kubernetes' hack/kube-api-linter has; but for
-// conflictingmarkers, whose rules there are those of optionalorrequired and
-// defaultorrequired. The ones below are for custom resources.
+// apiLinters and apiConfig configure kube-api-linter, which checks only the API. Its defaults
+// include more than Kubernetes' hack/kube-api-linter, except conflictingmarkers, whose rules
+// there are those of optionalorrequired and defaultorrequired. The options below are for
+// custom resources.
 var (
 	apiLinters = kubeapilinter.Linters{
 		Enable: []string{"maxlength", "statusoptional"},
@@ -67,7 +67,7 @@ var (
 	}
 )
 
-// analyzers returns all checks that are on.
+// analyzers returns all enabled checks.
 func analyzers() ([]*analysis.Analyzer, error) {
 	logs, config := logcheck.Analyser()
 	if err := config.ParseConfig(logcheckConfig); err != nil {
@@ -96,7 +96,7 @@ func analyzers() ([]*analysis.Analyzer, error) {
 	return all, nil
 }
 
-// limit makes an analyzer look only at packages below a path.
+// limit makes an analyzer check only packages below a path.
 func limit(a *analysis.Analyzer, path string) {
 	run := a.Run
 	a.Run = func(pass *analysis.Pass) (any, error) {
@@ -107,8 +107,8 @@ func limit(a *analysis.Analyzer, path string) {
 	}
 }
 
-// sign makes an analyzer put its name behind what it reports, and report nothing in
-// generated files, which only their generators can change.
+// sign makes an analyzer append its name to its reports, and skip generated files, which only
+// their generators can change.
 func sign(a *analysis.Analyzer) {
 	run := a.Run
 	a.Run = func(pass *analysis.Pass) (any, error) {

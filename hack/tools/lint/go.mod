@@ -2,6 +2,8 @@ module samplecontroller.io/sample-controller-manager/hack/tools/lint
 
 go 1.26.0
 
+toolchain go1.26.8
+
 require (
 	github.com/OpenPeeDeeP/depguard/v2 v2.3.0
 	github.com/gordonklaus/ineffassign v0.2.0

@@ -23,21 +23,21 @@ const (
 	inApp     = "**/cmd/sample-controller-manager/app/"
 )
 
-// importRules says which packages may import which, as lists of depguard. Each list that
-// matches a file applies to it.
+// importRules configure which packages may import which, as lists of depguard. All lists that
+// match a file apply to it.
 //
-// In lists made by ours, a package may import itself and what is below it, and of the
-// rest of our packages only those named. So two controllers, or two packages of the
-// library, cannot import each other unless a list says so.
+// In lists made by ours, a package may import itself, packages below it, and from our other
+// packages only the named ones. Two controllers, or two packages of the library, therefore
+// cannot import each other unless a list allows it.
 var importRules = depguard.LinterSettings{
-	// Strangers import the API, the clients and the library. The API needs nothing of
-	// ours, and the library knows nothing of our API.
+	// Third parties import the API, the clients and the library. The API needs none of our
+	// other code, and the library does not know our API.
 	"api":     ours("The API must not need other code of ours.", in(inAPI), api),
 	"clients": ours("The clients are generated from the API alone.", in(inClients), api, clients),
 
-	// In the library, packages import downward: managertest, manager, then options, supervisor and debug,
-	// then controller, then the rest. No package of the rest knows another, but writes records in
-	// reconcile what a sync writes.
+	// In the library, packages import downward: managertest, manager, then options, supervisor
+	// and debug, then controller, then the others. The others do not import each other, except
+	// that writes records in reconcile what a sync writes.
 	"library": ours(downward, in(inLibrary,
 		"!**/controller-manager/manager/**", "!**/controller-manager/options/**", "!**/controller-manager/supervisor/**",
 		"!**/controller-manager/debug/**", "!**/controller-manager/controller/**", "!**/controller-manager/writes/**", "!**/controller-manager/managertest/**", "!**/controller-manager/examples/**"),
@@ -52,24 +52,24 @@ var importRules = depguard.LinterSettings{
 		library+"/controller", library+"/debug", library+"/options", library+"/server", library+"/supervisor")...),
 	"library/managertest": ours(downward, in("**/controller-manager/managertest/**"), append(belowController,
 		library+"/controller", library+"/manager", library+"/options", library+"/supervisor")...),
-	"library/examples": ours("Examples are what a stranger can write.", in("**/controller-manager/examples/**"), library),
+	"library/examples": ours("Examples use only what third parties can use.", in("**/controller-manager/examples/**"), library),
 
-	// A controller knows no other controller, nor how it is started.
-	"controllers": ours("Controllers share code by way of pkg/workload and pkg/kinds.", in("**/pkg/controller/**", "!$test"), controllers...),
+	// A controller does not know other controllers, nor how it is started.
+	"controllers": ours("Controllers share code through pkg/workload and pkg/kinds.", in("**/pkg/controller/**", "!$test"), controllers...),
 	"controllers/tests": ours("A test of a controller runs it as a program.", in("**/pkg/controller/*/*_test.go"),
 		append([]string{library + "/manager", library + "/managertest"}, controllers...)...),
 	"kinds": ours("Package kinds has what the controllers share, but none of them.", in("**/pkg/kinds/**"),
 		append([]string{clients, library + "/informers", root + "/pkg/workload", root + "/pkg/podrecord"}, workload...)...),
-	"workload": ours("Package workload does for every kind what it does.", in("**/pkg/workload/**", "!$test"), workload...),
-	"workload/tests": ours("Package workload does for every kind what it does.", in("**/pkg/workload/*_test.go"),
+	"workload": ours("Package workload must work for every kind.", in("**/pkg/workload/**", "!$test"), workload...),
+	"workload/tests": ours("Package workload must work for every kind.", in("**/pkg/workload/*_test.go"),
 		append([]string{clients, root + "/pkg/controller", root + "/pkg/podrecord"}, workload...)...),
 	"ownership": ours("Package ownership only follows owner references.", in("**/pkg/ownership/**"), root+"/pkg/podrecord"),
-	"podrecord": ours("Package podrecord only keeps what is needed of a Pod.", in("**/pkg/podrecord/**")),
+	"podrecord": ours("Package podrecord only keeps the needed fields of a Pod.", in("**/pkg/podrecord/**")),
 
 	// The command. Its package app has the controller map.
 	"app": ours("Production code needs no test server and no cluster.", in(inApp+"**", "!$test", "!"+inApp+"testing/**"),
 		api, clients, library, root+"/pkg", app+"$"),
-	"app/tests": ours("Tests of package app run it on a cluster, and nothing else of hack.", in(inApp+"**_test.go"),
+	"app/tests": ours("Tests of package app may only use the cluster from hack.", in(inApp+"**_test.go"),
 		api, clients, library, root+"/pkg", app, root+"/hack/cluster"),
 	"app/testing": ours("The test server starts package app for tests.", in(inApp+"testing/**"),
 		api, clients, library, root+"/pkg", app),
@@ -77,13 +77,13 @@ var importRules = depguard.LinterSettings{
 	"plugin": ours("The kubectl plugin only prints what a replica reports.", in("**/cmd/kubectl-scm/**"), library+"/debug"),
 
 	// Code that judges replicas by the audit log must not know how they work.
-	"leaders": ours("What judges replicas must not know how they work.", in("**/hack/e2e/leaders/**")),
+	"leaders": ours("Code that judges replicas must not know how they work.", in("**/hack/e2e/leaders/**")),
 
-	// What ships stands on client-go alone.
+	// Product code uses only client-go.
 	"product": {
 		Files: in("**/cmd/**", "**/pkg/**", "**/staging/**", "!**/hack/**"),
 		Deny: map[string]string{
-			"sigs.k8s.io/controller-runtime": "What ships stands on client-go alone.",
+			"sigs.k8s.io/controller-runtime": "Product code uses only client-go.",
 			"k8s.io/kubernetes":              "It is not made to be imported.",
 		},
 	},
@@ -95,13 +95,13 @@ var importRules = depguard.LinterSettings{
 	"not tests": {
 		Files: in("$all", "!$test", "!**/hack/e2e/framework/**"),
 		Deny: map[string]string{
-			"github.com/google/go-cmp/cmp": "It panics when it sees what it does not know; only tests may.",
-			"html/template":                "It calls methods by name, so that the linker keeps all methods of all types.",
+			"github.com/google/go-cmp/cmp": "It panics on unexpected input, so only tests may use it.",
+			"html/template":                "It looks up methods by name, so that the linker keeps all methods of all types.",
 		},
 	},
 }
 
-// downward says how packages of the library import each other.
+// downward is the reason for the order of imports in the library.
 const downward = "Packages of the library import only those below them."
 
 var belowController = []string{library + "/informers", library + "/internal", library + "/leadership", library + "/tolerant", library + "/reconcile", library + "/writes"}
@@ -112,7 +112,7 @@ var controllers = append([]string{clients, root + "/pkg/kinds", root + "/pkg/wor
 
 func in(files ...string) []string { return files }
 
-// ours makes a list of those of our packages that files may import.
+// ours makes a list of our packages that files may import.
 func ours(why string, files []string, packages ...string) *depguard.List {
 	return &depguard.List{ListMode: "lax", Files: files, Allow: packages, Deny: map[string]string{"samplecontroller.io/": why}}
 }

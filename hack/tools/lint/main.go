@@ -1,10 +1,10 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command lint is what `go vet -vettool` runs instead of its own checks, which are
-// among these. The go command caches what it finds, package by package.
+// Command lint replaces the checks of go vet, with `go vet -vettool`, and includes them. The
+// go command caches its results per package.
 //
-// config.go says which checks are on, imports.go which package may import which.
+// config.go configures the checks, and imports.go the allowed imports.
 package main
 
 import (

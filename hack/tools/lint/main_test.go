@@ -43,7 +43,7 @@ func TestViolations(t *testing.T) {
 	vet.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
 	out, err := vet.CombinedOutput()
 	if err == nil {
-		t.Error("go vet passes")
+		t.Error("go vet passes, want it to fail")
 	}
 	var got []string
 	for _, m := range finding.FindAllStringSubmatch(string(out), -1) {
@@ -56,7 +56,7 @@ func TestViolations(t *testing.T) {
 	}
 	for _, g := range got {
 		if !slices.Contains(want, g) {
-			t.Errorf("reported without reason: %s", g)
+			t.Errorf("unexpected report: %s", g)
 		}
 	}
 	if t.Failed() {
@@ -69,7 +69,7 @@ var (
 	comment = regexp.MustCompile(`// want (\w+)$`)
 )
 
-// wanted returns the findings that the files ask for, as "<file>:<line> <check>".
+// wanted returns the findings that the files expect, as "<file>:<line> <check>".
 func wanted(t *testing.T, files fs.FS) []string {
 	var all []string
 	err := fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {

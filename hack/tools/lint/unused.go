@@ -11,9 +11,9 @@ import (
 	"honnef.co/go/tools/unused"
 )
 
-// unusedAnalyzer reports what unused.Analyzer only returns, because staticcheck puts
-// packages together first: an unexported object is of no use to another one anyway.
-// The go command has a package checked together with its tests.
+// unusedAnalyzer reports what unused.Analyzer only returns. staticcheck merges packages before
+// it reports, which is not needed: no other package can use an unexported object. The go
+// command checks a package together with its tests.
 var unusedAnalyzer = &analysis.Analyzer{
 	Name:     "U1000",
 	Doc:      unused.Analyzer.Analyzer.Doc,

@@ -2,6 +2,8 @@ module samplecontroller.io/sample-controller-manager/hack/tools/prometheus
 
 go 1.26.0
 
+toolchain go1.26.8
+
 tool (
 	github.com/prometheus/prometheus/cmd/prometheus
 	github.com/prometheus/prometheus/cmd/promtool

@@ -2,6 +2,8 @@ module samplecontroller.io/sample-controller-manager/hack/tools/test
 
 go 1.26.0
 
+toolchain go1.26.8
+
 tool gotest.tools/gotestsum
 
 require (

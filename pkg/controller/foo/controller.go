@@ -10,8 +10,8 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
-// ControllerName is the one name of the controller: in --controllers, queue,
-// metrics, logs and health checks, as Event source, field manager and user agent.
+// ControllerName is the name of the controller in --controllers, its queue, metrics, logs and
+// health check. It is also its Event source, field manager and user agent.
 const ControllerName = "foo-controller"
 
 // NewController returns the controller. The client writes the statuses of Foos. See

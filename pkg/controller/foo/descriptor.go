@@ -14,7 +14,7 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/kinds"
 )
 
-// Descriptor describes the controller to the controller map.
+// Descriptor returns the controller's entry in the controller map.
 func Descriptor() controller.Descriptor {
 	return controller.Descriptor{
 		Name:    ControllerName,
@@ -24,8 +24,9 @@ func Descriptor() controller.Descriptor {
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"samplecontroller.k8s.io"}, Resources: []string{"foos"}, Verbs: []string{"list", "watch"}},
 			{APIGroups: []string{"samplecontroller.k8s.io"}, Resources: []string{"foos/status"}, Verbs: []string{"patch"}},
-			// Never a request: a Deployment's owner reference blocks the deletion of
-			// its Foo, which OwnerReferencesPermissionEnforcement allows only so.
+			// Not for requests: the Deployment's owner reference has blockOwnerDeletion,
+			// which the admission plugin OwnerReferencesPermissionEnforcement allows only
+			// with this permission.
 			{APIGroups: []string{"samplecontroller.k8s.io"}, Resources: []string{"foos/finalizers"}, Verbs: []string{"update"}},
 			{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"list", "watch", "create", "patch", "delete"}},
 		},

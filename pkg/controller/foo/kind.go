@@ -62,6 +62,10 @@ func (kind) Status(foo *samplev1alpha1.Foo) workload.Status {
 	}
 }
 
+func (kind) Conditions(foo *samplev1alpha1.Foo) (int64, []metav1.Condition) {
+	return foo.Status.ObservedGeneration, foo.Status.Conditions
+}
+
 func (k kind) SameStatus(a, b *samplev1alpha1.Foo) bool {
 	return k.Status(a).Equal(k.Status(b))
 }
@@ -80,9 +84,8 @@ func (k kind) StatusWrite(foo *samplev1alpha1.Foo, current, wanted workload.Stat
 	}, nil
 }
 
-// applyStatus returns the apply configuration of the status, bound to the very
-// version of the Foo that it was computed from: applied late, it must not land on
-// a Foo that was created anew under the same name.
+// applyStatus returns the apply configuration of the status. It carries the resourceVersion
+// of the Foo, so that a late apply cannot reach a re-created Foo of the same name.
 func applyStatus(foo *samplev1alpha1.Foo, status workload.Status) *samplev1alpha1apply.FooApplyConfiguration {
 	return samplev1alpha1apply.Foo(foo.Name, foo.Namespace).
 		WithResourceVersion(foo.ResourceVersion).

@@ -18,12 +18,12 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
-// ControllerName is the one name of the controller: in --controllers, queue,
-// metrics, logs and health checks, as Event source, field manager and user agent.
+// ControllerName is the name of the controller in --controllers, its queue, metrics, logs and
+// health check. It is also its Event source, field manager and user agent.
 const ControllerName = "icecream-controller"
 
-// NewController returns the controller. The client writes the statuses of Icecreams;
-// ctx has the logger of placements. See [workload.NewController].
+// NewController returns the controller. The client writes the statuses of Icecreams. ctx
+// has the logger for placements. See [workload.NewController].
 func NewController(
 	ctx context.Context,
 	client icecreamv1alpha1client.IcecreamsGetter,

@@ -37,8 +37,8 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
-// The informers do not keep step: a Pod may be known before what it belongs to.
-func TestAPodThatIsPlacedWakesItsIcecream(t *testing.T) {
+// The informers are not in step: the cache may have a Pod before its owners.
+func TestPlacedPodEnqueuesItsIcecream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		example := &icecreamv1alpha1.Icecream{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "example", UID: "uid-example", ResourceVersion: "1"},
@@ -114,7 +114,7 @@ func TestAPodThatIsPlacedWakesItsIcecream(t *testing.T) {
 		}
 		synctest.Wait()
 		if got := log.scheduled(); len(got) > 0 {
-			t.Errorf("logged %q of a Pod that is nobody's yet", got)
+			t.Errorf("logged %q for a Pod without an owner chain", got)
 		}
 		if err := metadataClient.Tracker().Create(appsv1.SchemeGroupVersion.WithResource("replicasets"), replicaSet, "default"); err != nil {
 			t.Fatal(err)
@@ -124,7 +124,7 @@ func TestAPodThatIsPlacedWakesItsIcecream(t *testing.T) {
 			t.Errorf("logged %q, want the line of a", got)
 		}
 
-		// A Pod that changes, but not its place, enqueues nothing.
+		// A change of a Pod that is not a move enqueues nothing.
 		for len(syncs) > 0 {
 			<-syncs
 		}
@@ -138,7 +138,7 @@ func TestAPodThatIsPlacedWakesItsIcecream(t *testing.T) {
 			t.Errorf("%d syncs for a Pod that has not moved, want none", len(syncs))
 		}
 
-		// One that is created before it is placed.
+		// A Pod that is created before it is placed.
 		second := pod("3", "")
 		second.Name, second.UID = "b", "uid-b"
 		if err := pods.Add(second.DeepCopy()); err != nil {
@@ -154,10 +154,10 @@ func TestAPodThatIsPlacedWakesItsIcecream(t *testing.T) {
 			t.Errorf("logged %q, want the line of b", got)
 		}
 
-		time.Sleep(2 * time.Second) // the status waits, since it tells only of progress
+		time.Sleep(2 * time.Second) // the status only reports progress, so it is delayed
 		synctest.Wait()
 
-		// One that is deleted once the owner chain no longer leads from it.
+		// A Pod that is deleted after its owner chain was cut.
 		if err := metadataClient.Tracker().Delete(appsv1.SchemeGroupVersion.WithResource("replicasets"), "default", replicaSet.Name); err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +178,7 @@ func TestAPodThatIsPlacedWakesItsIcecream(t *testing.T) {
 	})
 }
 
-// syncedBuffer is a buffer that a controller may write to while a test reads it.
+// syncedBuffer is a buffer that a controller writes to while a test reads it.
 type syncedBuffer struct {
 	mutex sync.Mutex
 	bytes.Buffer
@@ -190,7 +190,7 @@ func (b *syncedBuffer) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// scheduled returns the lines of placements since last asked.
+// scheduled returns the lines of placements since the last call.
 func (b *syncedBuffer) scheduled() []string {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()

@@ -14,20 +14,20 @@ import (
 )
 
 // A Pod may come and go between two syncs of its Icecream.
-func TestAPodThatIsGoneIsLoggedIfItWasNot(t *testing.T) {
+func TestDeletedPodIsLoggedOnce(t *testing.T) {
 	a := newPod("a", "node-1", 1)
 	add := func(f *fixture) { f.add(a); f.sync() }
 	remove := func(f *fixture) { f.remove(a) }
 	sync := func(f *fixture) { f.sync() }
 	for name, test := range map[string]struct {
-		before []func(*fixture) // its departure is seen
+		before []func(*fixture) // the events before its deletion
 		want   []string
 	}{
 		"it came and went":                {nil, []string{line("a", "node-1")}},
 		"it is recorded":                  {[]func(*fixture){add, sync, remove}, nil},
-		"the cache lacks the record":      {[]func(*fixture){add, remove}, nil},
-		"its record is gone already":      {[]func(*fixture){add, remove, sync}, nil},
-		"the cache has that it is gone":   {[]func(*fixture){add, remove, sync, sync}, nil},
+		"the record is not yet cached":    {[]func(*fixture){add, remove}, nil},
+		"its record is removed already":   {[]func(*fixture){add, remove, sync}, nil},
+		"its removal is cached":           {[]func(*fixture){add, remove, sync, sync}, nil},
 		"it was logged, but not recorded": {[]func(*fixture){refusedRecord, remove}, nil},
 		"another process recorded it":     {[]func(*fixture){add, (*fixture).restart, sync, remove}, nil},
 	} {
@@ -53,7 +53,7 @@ func TestAPodThatIsGoneIsLoggedIfItWasNot(t *testing.T) {
 	}
 }
 
-// refusedRecord syncs a Pod whose placement is logged and not recorded.
+// refusedRecord syncs a Pod whose placement is logged but not recorded.
 func refusedRecord(f *fixture) {
 	refused := true
 	f.refuse(&refused, errors.New("refused"))
@@ -64,24 +64,24 @@ func refusedRecord(f *fixture) {
 	refused = false
 }
 
-func TestADepartureThatIsNotLogged(t *testing.T) {
+func TestDeparturesWithoutLogLine(t *testing.T) {
 	for name, depart := range map[string]func(*fixture){
-		"of a Pod that was never placed": func(f *fixture) { f.kind.departed(newPod("a", "", 1)) },
-		"of nobody's Pod": func(f *fixture) {
+		"Pod without a node": func(f *fixture) { f.kind.departed(newPod("a", "", 1)) },
+		"Pod without an owner chain": func(f *fixture) {
 			f.replicaSets.Replace(nil, "")
 			f.kind.departed(newPod("a", "node-1", 1))
 		},
-		"of an Icecream that is gone": func(f *fixture) {
+		"Icecream is gone": func(f *fixture) {
 			f.icecreams.Replace(nil, "")
 			f.kind.departed(newPod("a", "node-1", 1))
 		},
-		"of an Icecream that cannot be decoded": func(f *fixture) {
+		"Icecream cannot be decoded": func(f *fixture) {
 			icecream := f.icecream()
 			icecream.Annotations = map[string]string{tolerant.AnnotationDecodeError: "spec.deploymentName: array where string is expected"}
 			f.put(f.icecreams, icecream)
 			f.kind.departed(newPod("a", "node-1", 1))
 		},
-		"of an Icecream before": func(f *fixture) {
+		"an earlier Icecream of the same name": func(f *fixture) {
 			f.kind.log.departed(cache.NewObjectName("default", "example"), "uid-before", placement("a", "node-1", 1))
 		},
 	} {
@@ -96,7 +96,7 @@ func TestADepartureThatIsNotLogged(t *testing.T) {
 }
 
 // The owner chain does not lead from such a Pod to the Icecream that records it.
-func TestAPodThatBelongsToNobodyLeavesTheRecord(t *testing.T) {
+func TestOrphanedPodLeavesRecord(t *testing.T) {
 	f := newFixture(t)
 	a := newPod("a", "node-1", 1)
 	f.add(a)
@@ -120,14 +120,14 @@ func TestAPodThatBelongsToNobodyLeavesTheRecord(t *testing.T) {
 	f.sync()
 	f.wantPlacements()
 	if keys := f.kind.departed(a); len(keys) > 0 {
-		t.Errorf("departed() = %v once it is not recorded, want none", keys)
+		t.Errorf("departed() = %v once the Pod is not recorded, want none", keys)
 	}
 	if n := len(f.kind.log.cut); n > 0 {
-		t.Errorf("%d Icecreams are remembered, want none", n)
+		t.Errorf("%d Icecreams remembered, want none", n)
 	}
 }
 
-// forgetEvents forgets the Events so far.
+// forgetEvents drops the Events so far.
 func (f *fixture) forgetEvents() {
 	for len(f.events.Events) > 0 {
 		<-f.events.Events

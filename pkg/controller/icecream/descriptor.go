@@ -14,7 +14,7 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/kinds"
 )
 
-// Descriptor describes the controller to the controller map.
+// Descriptor returns the controller's entry in the controller map.
 func Descriptor() controller.Descriptor {
 	return controller.Descriptor{
 		Name:    ControllerName,

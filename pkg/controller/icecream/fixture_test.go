@@ -28,19 +28,19 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
-// fixture is a kind whose cache of Pods is filled by the test, and whose Icecream,
-// called default/example, is always read from the API server.
+// fixture has a kind with caches that the test fills. Its Icecream, default/example, is
+// always read from the API server.
 type fixture struct {
 	*testing.T
 	kind   *kind
 	sample *samplefake.Clientset
-	// The caches, which the test fills. That of Icecreams has what was last synced.
+	// The caches, which the test fills. That of Icecreams has the last synced version.
 	icecreams         cache.TypedIndexer[*icecreamv1alpha1.Icecream]
 	pods, replicaSets cache.Indexer
 	deployments       cache.Indexer
 	events            *record.FakeRecorder
 	log               *bytes.Buffer
-	workload          workload.Status // the wanted status of the Deployment
+	workload          workload.Status // the desired status of the Deployment
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -50,7 +50,7 @@ func newFixture(t *testing.T) *fixture {
 	}
 	deployment := deploymentOf("uid-web", "uid-example")
 
-	informers := ownership.Informers{ // which do not run
+	informers := ownership.Informers{ // they do not run
 		Pods:        cache.NewTypedSharedIndexInformer[*podrecord.Record](cache.NewSharedIndexInformer(&cache.ListWatch{}, &corev1.Pod{}, 0, podrecord.Indexers())),
 		ReplicaSets: cache.NewTypedSharedIndexInformer[*metav1.PartialObjectMetadata](cache.NewSharedIndexInformer(&cache.ListWatch{}, &metav1.PartialObjectMetadata{}, 0, cache.Indexers{})),
 		Deployments: cache.NewTypedSharedIndexInformer[*appsv1.Deployment](cache.NewSharedIndexInformer(&cache.ListWatch{}, &appsv1.Deployment{}, 0, cache.Indexers{})),
@@ -82,13 +82,13 @@ func (f *fixture) put(store cache.Store, obj any) {
 	}
 }
 
-// restart continues with another process, which knows only what the API server has.
+// restart continues with another process, which only has the API server's state.
 func (f *fixture) restart() {
 	f.log, f.events = &bytes.Buffer{}, record.NewFakeRecorder(100)
 	f.kind.log = newPlacementLog(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(f.log))), f.events, f.icecreams)
 }
 
-// sync writes the status, and tells whether anything was written.
+// sync writes the status, and reports whether anything was written.
 func (f *fixture) sync() (written bool) {
 	f.Helper()
 	applied, err := f.apply()
@@ -117,7 +117,7 @@ func (f *fixture) icecream() *icecreamv1alpha1.Icecream {
 	return icecream
 }
 
-// refuse makes the API server refuse statuses while the condition holds.
+// refuse makes the API server refuse status writes while the condition holds.
 func (f *fixture) refuse(while *bool, err error) {
 	f.sample.PrependReactor("patch", "icecreams", func(clienttesting.Action) (bool, runtime.Object, error) { return *while, nil, err })
 }
@@ -138,7 +138,7 @@ func (f *fixture) remove(pods ...*podrecord.Record) {
 	}
 }
 
-// lines returns what was logged since last asked, without what each line begins with.
+// lines returns the log lines since the last call, without their prefix.
 func (f *fixture) lines() []string {
 	var lines []string
 	for line := range strings.Lines(f.log.String()) {
@@ -174,7 +174,7 @@ func (f *fixture) wantPlacements(want ...icecreamv1alpha1.Placement) {
 	}
 }
 
-// line is the one for a Pod.
+// line returns the log line of a Pod.
 func line(pod, node string) string {
 	return `"Pod scheduled" icecream="default/example" pod="default/` + pod + `" node="` + node + `"`
 }
@@ -183,8 +183,8 @@ func condition(conditionType string) metav1.Condition {
 	return metav1.Condition{Type: conditionType, Status: metav1.ConditionTrue, Reason: "R", LastTransitionTime: metav1.NewTime(at(0))}
 }
 
-// metadata returns that of an object whose UID is "uid-" and its name, controlled by
-// another of apps/v1.
+// metadata returns the metadata of an object with UID "uid-<name>" and a controller of
+// apps/v1.
 func metadata(name string, owner metav1.Object, kind string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: "default", Name: name, UID: types.UID("uid-" + name),
@@ -192,10 +192,10 @@ func metadata(name string, owner metav1.Object, kind string) metav1.ObjectMeta {
 	}
 }
 
-// at returns a time so many seconds after the beginning.
+// at returns the time this many seconds after the start.
 func at(second int) time.Time { return time.Unix(1_767_225_600+int64(second), 0) }
 
-// newPod returns a Pod of the Icecream that was placed on a node at a second.
+// newPod returns a Pod of the Icecream that was placed on a node at the given second.
 func newPod(name, node string, second int, changes ...func(*corev1.Pod)) *podrecord.Record {
 	pod := &corev1.Pod{
 		ObjectMeta: metadata(name, &metav1.ObjectMeta{Name: "web-1", UID: "uid-web-1"}, "ReplicaSet"),
@@ -210,7 +210,7 @@ func newPod(name, node string, second int, changes ...func(*corev1.Pod)) *podrec
 
 func withUID(uid types.UID) func(*corev1.Pod) { return func(pod *corev1.Pod) { pod.UID = uid } }
 
-// placement is the record of a Pod of newPod.
+// placement returns the record of a Pod of newPod.
 func placement(name, node string, second int) icecreamv1alpha1.Placement {
 	return icecreamv1alpha1.Placement{PodUID: types.UID("uid-" + name), Pod: name, Node: node, Time: metav1.NewTime(at(second))}
 }

@@ -74,6 +74,10 @@ func (*kind) Status(icecream *icecreamv1alpha1.Icecream) workload.Status {
 	}
 }
 
+func (*kind) Conditions(icecream *icecreamv1alpha1.Icecream) (int64, []metav1.Condition) {
+	return icecream.Status.ObservedGeneration, icecream.Status.Conditions
+}
+
 func (k *kind) SameStatus(a, b *icecreamv1alpha1.Icecream) bool {
 	return k.Status(a).Equal(k.Status(b)) &&
 		samePlacements(a.Status, b.Status.Placements, b.Status.PlacementsOmitted)
@@ -111,10 +115,10 @@ func (k *kind) placements(icecream *icecreamv1alpha1.Icecream) ([]icecreamv1alph
 	return placements, cut, nil
 }
 
-// departed logs the placement of a Pod that is gone, if it was not logged. It returns the
-// keys of Icecreams that record the Pod and are not enqueued as its owners.
+// departed logs the placement of a Pod that is gone, unless it was logged before. It
+// returns the keys of Icecreams that record the Pod but are not enqueued as its owners.
 func (k *kind) departed(pod *podrecord.Record) []cache.ObjectName {
-	// One that was never placed has no placement.
+	// A Pod that was never scheduled has no placement.
 	if d := k.chain.DeploymentOf(pod); d != nil && pod.Node() != "" {
 		for _, key := range ownership.OwnerKeys(groupVersionKind, d) {
 			k.log.departed(key, metav1.GetControllerOfNoCopy(d).UID, placementOf(pod))
@@ -123,7 +127,7 @@ func (k *kind) departed(pod *podrecord.Record) []cache.ObjectName {
 	return k.log.recordedBy(pod.UID())
 }
 
-// Facts implements [workload.KindExplainer]: which placements are recorded.
+// Facts implements [workload.KindExplainer]. It reports which placements are recorded.
 func (k *kind) Facts(icecream *icecreamv1alpha1.Icecream) ([]controller.Fact, error) {
 	placements, _, err := k.placements(icecream)
 	if err != nil {
@@ -142,14 +146,14 @@ func count(records []icecreamv1alpha1.Placement, omitted int32) string {
 	return fmt.Sprint(len(records))
 }
 
-// samePlacements tells whether the status records these placements.
+// samePlacements reports whether the status has these placements.
 func samePlacements(status icecreamv1alpha1.IcecreamStatus, records []icecreamv1alpha1.Placement, omitted int32) bool {
 	return status.PlacementsOmitted == omitted && equality.Semantic.DeepEqual(status.Placements, records)
 }
 
-// applyStatus returns the apply configuration of the status, bound to the very
-// version of the Icecream that it was computed from: applied late, it must not land
-// on an Icecream that was created anew under the same name.
+// applyStatus returns the apply configuration of the status. It carries the resourceVersion
+// of the Icecream, so that a late apply cannot reach a re-created Icecream of the same
+// name.
 func applyStatus(icecream *icecreamv1alpha1.Icecream, status workload.Status, records []icecreamv1alpha1.Placement, omitted int32) *icecreamv1alpha1apply.IcecreamApplyConfiguration {
 	apply := icecreamv1alpha1apply.IcecreamStatus().
 		WithObservedGeneration(status.ObservedGeneration).

@@ -16,7 +16,7 @@ import (
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 )
 
-func TestTheStatusIsWrittenWhole(t *testing.T) {
+func TestStatusIsWrittenAsWhole(t *testing.T) {
 	f := newFixture(t)
 	f.add(newPod("a", "node-1", 1))
 	if !f.sync() {
@@ -31,12 +31,12 @@ func TestTheStatusIsWrittenWhole(t *testing.T) {
 		t.Errorf("unexpected status (-want +got):\n%s", diff)
 	}
 	if f.sync() {
-		t.Error("it was written again, unchanged")
+		t.Error("an unchanged status was written again")
 	}
 }
 
-// Each alone is reason enough to write.
-func TestAnyDifferenceIsWritten(t *testing.T) {
+// Each difference alone must cause a write.
+func TestEachDifferenceIsWritten(t *testing.T) {
 	for name, change := range map[string]func(*fixture){
 		"generation": func(f *fixture) { f.workload.ObservedGeneration++ },
 		"replicas":   func(f *fixture) { f.workload.Replicas++ },
@@ -56,13 +56,13 @@ func TestAnyDifferenceIsWritten(t *testing.T) {
 				t.Error("nothing was written")
 			}
 			if f.sync() {
-				t.Error("it was written again, unchanged")
+				t.Error("an unchanged status was written again")
 			}
 		})
 	}
 }
 
-func TestWhatOthersWriteIsLeftToThem(t *testing.T) {
+func TestForeignStatusFieldsAreKept(t *testing.T) {
 	f := newFixture(t)
 	f.sync()
 	icecream := f.icecream()
@@ -72,7 +72,7 @@ func TestWhatOthersWriteIsLeftToThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	if f.sync() {
-		t.Error("it was written, though nothing of ours has changed")
+		t.Error("the status was written, but only foreign fields have changed")
 	}
 	f.workload.Replicas++
 	f.sync()
@@ -82,7 +82,7 @@ func TestWhatOthersWriteIsLeftToThem(t *testing.T) {
 	}
 }
 
-func TestPlacementsThatLeaveTheRecordAreCounted(t *testing.T) {
+func TestOmittedPlacementsAreCounted(t *testing.T) {
 	f := newFixture(t)
 	f.add(manyPods(0, 503)...)
 	f.sync()
@@ -93,13 +93,13 @@ func TestPlacementsThatLeaveTheRecordAreCounted(t *testing.T) {
 		t.Errorf("%d lines, want 503", n)
 	}
 	if f.sync() {
-		t.Error("it was written again, unchanged")
+		t.Error("an unchanged status was written again")
 	}
 	f.wantLines()
 }
 
-// A finalizer holds it: its Pods go on.
-func TestPlacementsOfAnIcecreamInDeletion(t *testing.T) {
+// A finalizer holds the Icecream, and its Pods still change.
+func TestPlacementsOfIcecreamInDeletion(t *testing.T) {
 	f := newFixture(t)
 	f.add(newPod("a", "node-1", 1))
 	f.sync()
@@ -116,12 +116,12 @@ func TestPlacementsOfAnIcecreamInDeletion(t *testing.T) {
 	f.sync()
 	f.wantLines(line("b", "node-2"))
 	f.wantPlacements(placement("b", "node-2", 3))
-	f.kind.departed(newPod("c", "node-3", 4)) // which came and went
+	f.kind.departed(newPod("c", "node-3", 4)) // it came and went
 	f.wantLines(line("c", "node-3"))
 }
 
-// Counts are written even where they are zero, and bound to one version.
-func TestZerosAreWrittenToTheVeryVersion(t *testing.T) {
+// The apply contains counts even if they are zero, and the resourceVersion.
+func TestStatusApplyIncludesZerosAndResourceVersion(t *testing.T) {
 	f := newFixture(t)
 	f.workload.Replicas, f.workload.ReadyReplicas, f.workload.AvailableReplicas = 0, 0, 0
 	f.sync()
@@ -145,16 +145,16 @@ func TestZerosAreWrittenToTheVeryVersion(t *testing.T) {
 		}
 	}
 	if _, ok := applied.Status["pods"]; ok {
-		t.Error("pods are applied, which are the aggregator's")
+		t.Error("the apply contains pods, which belong to the aggregator")
 	}
 }
 
-func TestOnlyAnotherPlaceWakesAnIcecream(t *testing.T) {
+func TestOnlyMovedPodEnqueuesIcecream(t *testing.T) {
 	before := newPod("a", "node-1", 1)
 	if movedPlace(before, newPod("a", "node-1", 1)) {
-		t.Error("movedPlace() of one that has not moved = true, want false")
+		t.Error("movedPlace() of an unmoved Pod = true, want false")
 	}
 	if !movedPlace(newPod("a", "", 1), before) {
-		t.Error("movedPlace() of one that was placed = false, want true")
+		t.Error("movedPlace() of a placed Pod = false, want true")
 	}
 }

@@ -21,35 +21,35 @@ import (
 	"samplecontroller.io/controller-manager/tolerant"
 )
 
-// reasonPodsScheduled is the reason of the Event about Pods that were placed.
+// reasonPodsScheduled is the reason of the Event about placed Pods.
 const reasonPodsScheduled = "PodsScheduled"
 
 const (
-	// maxUnrecorded is for how many Icecreams Pods are remembered that are logged and not
-	// recorded. It is far above the number of Icecreams in a cluster.
+	// maxUnrecorded is the number of Icecreams for which Pods that are logged but not
+	// recorded are remembered. It is far above the number of Icecreams in a cluster.
 	maxUnrecorded = 65536
-	// maxGone is how many Pods are remembered that left the cache or their owner.
+	// maxGone is the number of remembered Pods that left the cache or their owner.
 	maxGone = 10000
 )
 
-// placementLog logs each placement once. It knows what is logged from the statuses, and
-// remembers what they do not record. It may be used by several goroutines.
+// placementLog logs each placement once. It knows from the statuses which are logged, and
+// remembers those that no status records. It is safe for concurrent use.
 type placementLog struct {
-	// logger has no values of its own: people search for the line that begins with
-	// "Pod scheduled" icecream=.
+	// logger has no values of its own, because users search for lines that begin with "Pod
+	// scheduled" icecream=.
 	logger    klog.Logger
 	recorder  record.EventRecorder
 	icecreams cache.TypedIndexer[*icecreamv1alpha1.Icecream]
 
 	mutex sync.Mutex
-	// unrecorded has a set of Pod UIDs for each UID of an Icecream: its Pods that are
-	// logged, and that its status does not record or, after the last sync, no longer does.
+	// unrecorded maps the UID of an Icecream to the UIDs of its logged Pods that its status
+	// does not record, or will no longer record after the last sync.
 	unrecorded *lru.Cache
-	// gone are the Pods that are logged and no longer the Icecream's. One that still
-	// exists may come back: its label or its owner reference was removed for a while.
+	// gone has the logged Pods that no longer belong to the Icecream. One that still exists
+	// may come back if only its label or its owner reference was removed.
 	gone *lru.Cache
-	// cut are the Pods that each Icecream records although the owner chain does not lead
-	// from them to it, so that only this tells which Icecream to enqueue when they go.
+	// cut has, for each Icecream, the recorded Pods whose owner chain does not lead to it.
+	// Nothing else shows which Icecream to enqueue when they are gone.
 	cut map[cache.ObjectName]sets.Set[types.UID]
 }
 
@@ -67,14 +67,14 @@ func newPlacementLog(logger klog.Logger, recorder record.EventRecorder, icecream
 	}
 }
 
-// sync logs those placements of the Icecream that are not logged yet. placements are all
-// that it has, sorted; cut has the UIDs of the Pods among them that the owner chain does not
-// reach.
+// sync logs the placements of the Icecream that are not logged yet. placements are all of
+// them, sorted. cut has the UIDs of those Pods whose owner chain does not lead to the
+// Icecream.
 func (l *placementLog) sync(icecream *icecreamv1alpha1.Icecream, placements []icecreamv1alpha1.Placement, cut sets.Set[types.UID]) {
 	l.log(icecream, l.remember(icecream, placements, cut))
 }
 
-// remember returns the placements to log, and remembers all.
+// remember returns the placements to log, and remembers them.
 func (l *placementLog) remember(icecream *icecreamv1alpha1.Icecream, placements []icecreamv1alpha1.Placement, cut sets.Set[types.UID]) (unlogged []icecreamv1alpha1.Placement) {
 	recorded := podUIDs(icecream.Status.Placements)
 	unrecorded := sets.New[types.UID]()
@@ -93,7 +93,7 @@ func (l *placementLog) remember(icecream *icecreamv1alpha1.Icecream, placements 
 		recorded.Delete(p.PodUID)
 		before.Delete(p.PodUID)
 	}
-	for pod := range recorded.Union(before) { // which the Icecream no longer has
+	for pod := range recorded.Union(before) { // no longer the Icecream's
 		l.gone.Add(podOf{icecream.UID, pod}, nil)
 	}
 	l.unrecorded.Remove(icecream.UID)
@@ -108,19 +108,20 @@ func (l *placementLog) remember(icecream *icecreamv1alpha1.Icecream, placements 
 	return unlogged
 }
 
-// departed logs the placement of a Pod that is gone if it was not logged: the Pod may have
-// come and gone between two syncs of its Icecream.
+// departed logs the placement of a Pod that is gone, unless it was logged before: the Pod
+// may have come and gone between two syncs of its Icecream.
 func (l *placementLog) departed(key cache.ObjectName, uid types.UID, p icecreamv1alpha1.Placement) {
 	if icecream := l.missed(key, uid, p); icecream != nil {
 		l.log(icecream, []icecreamv1alpha1.Placement{p})
 	}
 }
 
-// missed returns the Icecream of a Pod that is gone if the Pod's placement was not logged.
+// missed returns the Icecream of a Pod that is gone, nil if the placement was logged
+// before.
 func (l *placementLog) missed(key cache.ObjectName, uid types.UID, p icecreamv1alpha1.Placement) *icecreamv1alpha1.Icecream {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	// Read under the lock: a sync forgets a Pod once the cached status records it.
+	// This needs the lock: a sync forgets a Pod once the cached status records it.
 	cached, exists, err := l.icecreams.GetByKey(key.String())
 	if err != nil || !exists {
 		return nil
@@ -137,8 +138,8 @@ func (l *placementLog) missed(key cache.ObjectName, uid types.UID, p icecreamv1a
 	return icecream
 }
 
-// recordedBy returns the keys of the Icecreams that record a Pod although the owner chain
-// does not lead from it to them.
+// recordedBy returns the keys of the Icecreams that record a Pod whose owner chain does not
+// lead to them.
 func (l *placementLog) recordedBy(pod types.UID) []cache.ObjectName {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -171,7 +172,7 @@ func (l *placementLog) isGone(icecream, pod types.UID) bool {
 	return ok
 }
 
-// log writes a line for each placement, and one Event for all.
+// log writes a line for each placement, and one Event for all of them.
 func (l *placementLog) log(icecream *icecreamv1alpha1.Icecream, placed []icecreamv1alpha1.Placement) {
 	if len(placed) == 0 {
 		return
@@ -182,7 +183,7 @@ func (l *placementLog) log(icecream *icecreamv1alpha1.Icecream, placed []icecrea
 	l.recorder.Event(icecream, corev1.EventTypeNormal, reasonPodsScheduled, summary(placed))
 }
 
-// summary says how many Pods were placed, and on which nodes most of them.
+// summary returns the message of the Event: how many Pods were placed, and on which nodes.
 func summary(placed []icecreamv1alpha1.Placement) string {
 	if len(placed) == 1 {
 		return fmt.Sprintf("Pod %s was placed on %s", placed[0].Pod, placed[0].Node)

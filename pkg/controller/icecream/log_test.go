@@ -13,14 +13,14 @@ import (
 	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
 )
 
-func TestAPlacementIsLoggedOnce(t *testing.T) {
+func TestPlacementIsLoggedOnce(t *testing.T) {
 	f := newFixture(t)
 	f.add(newPod("b", "node-2", 2), newPod("a", "node-1", 1), newPod("c", "", 0))
 	f.sync()
 	f.wantLines(line("a", "node-1"), line("b", "node-2"))
 	f.wantEvents("Normal PodsScheduled 2 Pods were placed on node-1, node-2")
 
-	// Neither a resync nor another process repeats what is recorded.
+	// Neither a resync nor another process logs a recorded placement again.
 	f.sync()
 	f.wantLines()
 	f.restart()
@@ -29,18 +29,18 @@ func TestAPlacementIsLoggedOnce(t *testing.T) {
 	f.wantLines(line("c", "node-3"))
 	f.wantEvents("Normal PodsScheduled Pod c was placed on node-3")
 
-	// One that is gone is forgotten, one that is created anew is another.
+	// A deleted Pod is forgotten. A re-created one is a new Pod.
 	f.remove(newPod("a", "node-1", 1))
 	f.sync()
 	f.wantLines()
 	f.wantEvents()
-	f.add(newPod("a", "node-1", 4, withUID("uid-anew")))
+	f.add(newPod("a", "node-1", 4, withUID("uid-recreated")))
 	f.sync()
 	f.wantLines(line("a", "node-1"))
 	f.wantEvents("Normal PodsScheduled Pod a was placed on node-1")
 }
 
-func TestARefusedRecordIsNotLoggedAgain(t *testing.T) {
+func TestRefusedRecordIsNotLoggedAgain(t *testing.T) {
 	f := newFixture(t)
 	refused := true
 	conflict := apierrors.NewConflict(icecreamv1alpha1.Resource("icecreams"), "example", errors.New("changed"))
@@ -53,7 +53,7 @@ func TestARefusedRecordIsNotLoggedAgain(t *testing.T) {
 		}
 	}
 	try()
-	f.wantLines(line("a", "node-1")) // before it is recorded, lest it be lost
+	f.wantLines(line("a", "node-1")) // before it is recorded, so that it is not lost
 	f.add(newPod("b", "node-1", 2))
 	try()
 	f.wantLines(line("b", "node-1"))
@@ -61,7 +61,7 @@ func TestARefusedRecordIsNotLoggedAgain(t *testing.T) {
 	f.wantLines()
 	f.wantEvents("Normal PodsScheduled Pod a was placed on node-1", "Normal PodsScheduled Pod b was placed on node-1")
 
-	// Only a process that ended in between leaves lines to be logged again.
+	// Only a process that ended in between may log lines again.
 	f.restart()
 	try()
 	f.wantLines(line("a", "node-1"), line("b", "node-1"))
@@ -74,7 +74,7 @@ func TestARefusedRecordIsNotLoggedAgain(t *testing.T) {
 	f.wantPlacements(placement("a", "node-1", 1), placement("b", "node-1", 2))
 }
 
-func TestAnotherIcecreamOfThatNameHasLinesOfItsOwn(t *testing.T) {
+func TestRecreatedIcecreamHasItsOwnLines(t *testing.T) {
 	f := newFixture(t)
 	first, second := f.icecream(), f.icecream()
 	second.UID = "uid-another"
@@ -84,18 +84,18 @@ func TestAnotherIcecreamOfThatNameHasLinesOfItsOwn(t *testing.T) {
 	f.wantLines(line("a", "node-1"), line("a", "node-1"))
 }
 
-// Memory is for what the status does not record.
-func TestOnlyTheUnrecordedIsRemembered(t *testing.T) {
+// Only placements that the status does not record are remembered.
+func TestOnlyUnrecordedPlacementsAreRemembered(t *testing.T) {
 	f := newFixture(t)
 	remembered := func(want int) {
 		t.Helper()
 		if n := f.kind.log.unrecorded.Len(); n != want {
-			t.Errorf("%d Icecreams are remembered, want %d", n, want)
+			t.Errorf("%d Icecreams remembered, want %d", n, want)
 		}
 	}
 	f.add(newPod("a", "node-1", 1))
 	f.sync()
-	f.sync() // by now, the cache has the record
+	f.sync() // the cache has the record now
 	remembered(0)
 	f.add(manyPods(0, 501)...)
 	f.sync()

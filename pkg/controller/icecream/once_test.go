@@ -14,7 +14,7 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
 )
 
-// What cuts the owner chain between an Icecream and its Pod, and restores it.
+// Ways to cut and restore the owner chain between an Icecream and its Pod.
 var cuts = map[string]struct{ cut, restore func(*fixture) }{
 	"the Pod is orphaned": {
 		func(f *fixture) { f.add(newPod("a", "node-1", 1, orphaned)) },
@@ -39,13 +39,13 @@ var cuts = map[string]struct{ cut, restore func(*fixture) }{
 		func(f *fixture) { f.put(f.deployments, deploymentOf("uid-web", "")) },
 		func(f *fixture) { f.put(f.deployments, deploymentOf("uid-web", "uid-example")) },
 	},
-	"the Deployment becomes another's": {
+	"the Deployment gets another owner": {
 		func(f *fixture) { f.put(f.deployments, deploymentOf("uid-web", "uid-other")) },
 		func(f *fixture) { f.put(f.deployments, deploymentOf("uid-web", "uid-example")) },
 	},
 }
 
-func TestAChainThatIsCutRepeatsNoLine(t *testing.T) {
+func TestRestoredOwnerChainRepeatsNoLine(t *testing.T) {
 	for name, test := range cuts {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
@@ -57,7 +57,7 @@ func TestAChainThatIsCutRepeatsNoLine(t *testing.T) {
 				f.sync()
 				between()
 				if f.sync() {
-					t.Error("it was written again, unchanged")
+					t.Error("an unchanged status was written again")
 				}
 				f.wantPlacements(placement("a", "node-1", 1))
 				test.restore(f)
@@ -69,15 +69,16 @@ func TestAChainThatIsCutRepeatsNoLine(t *testing.T) {
 	}
 }
 
-// A Pod without the label leaves the cache, so the daemon cannot tell whether it exists.
-func TestALabelThatGoesAndComesBackRepeatsNoLine(t *testing.T) {
+// A Pod without the label leaves the cache, so the daemon does not know whether it still
+// exists.
+func TestRestoredLabelRepeatsNoLine(t *testing.T) {
 	f := newFixture(t)
 	a := newPod("a", "node-1", 1)
 	f.add(a)
 	f.sync()
 	f.wantLines(line("a", "node-1"))
 	away := func() {
-		f.sync() // the cache has the record by now
+		f.sync() // the cache has the record now
 		f.remove(a)
 		f.kind.departed(a)
 		f.sync()
@@ -94,13 +95,13 @@ func TestALabelThatGoesAndComesBackRepeatsNoLine(t *testing.T) {
 		away()
 		back()
 	}
-	// Another process is in doubt.
+	// Another process does not know, and logs again.
 	away()
 	f.restart()
 	back(line("a", "node-1"))
 }
 
-// batch returns Pods that were placed in one second.
+// batch returns Pods that were placed in the same second.
 func batch(first, end, second int) []*podrecord.Record {
 	var pods []*podrecord.Record
 	for i := first; i < end; i++ {
@@ -109,16 +110,16 @@ func batch(first, end, second int) []*podrecord.Record {
 	return pods
 }
 
-func TestEachPodIsLoggedOnceBeyondTheBound(t *testing.T) {
+func TestEachPodIsLoggedOnceBeyondLimit(t *testing.T) {
 	type step struct{ add, remove []*podrecord.Record }
 	for name, steps := range map[string][]step{
-		"in one second":                                          {{add: batch(500, 1000, 1)}, {add: batch(0, 500, 1)}},
-		"by an API server whose clock is behind":                 {{add: batch(0, 600, 10)}, {add: batch(600, 700, 9)}},
-		"older ones, whose ReplicaSet is adopted late":           {{add: batch(0, 600, 10)}, {add: batch(600, 700, 1)}},
-		"the newest go, so that older ones return to the record": {{add: manyPods(0, 700)}, {remove: manyPods(600, 700)}, {remove: manyPods(200, 600)}},
-		"the oldest go, and as many come":                        {{add: manyPods(0, 600)}, {remove: manyPods(0, 100)}, {add: manyPods(600, 700)}},
-		"the record gets room again, and is filled again":        {{add: manyPods(0, 600)}, {remove: manyPods(0, 600)}, {add: manyPods(600, 1300)}},
-		"one by one around the bound":                            {{add: manyPods(0, 499)}, {add: manyPods(499, 500)}, {add: manyPods(500, 501)}, {add: manyPods(501, 502)}},
+		"in the same second":                        {{add: batch(500, 1000, 1)}, {add: batch(0, 500, 1)}},
+		"by an API server with a slow clock":        {{add: batch(0, 600, 10)}, {add: batch(600, 700, 9)}},
+		"older ones of a late adopted ReplicaSet":   {{add: batch(0, 600, 10)}, {add: batch(600, 700, 1)}},
+		"newest deleted, older ones recorded again": {{add: manyPods(0, 700)}, {remove: manyPods(600, 700)}, {remove: manyPods(200, 600)}},
+		"oldest deleted, as many added":             {{add: manyPods(0, 600)}, {remove: manyPods(0, 100)}, {add: manyPods(600, 700)}},
+		"all deleted, then filled again":            {{add: manyPods(0, 600)}, {remove: manyPods(0, 600)}, {add: manyPods(600, 1300)}},
+		"one by one around the limit":               {{add: manyPods(0, 499)}, {add: manyPods(499, 500)}, {add: manyPods(500, 501)}, {add: manyPods(501, 502)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
@@ -137,7 +138,7 @@ func TestEachPodIsLoggedOnceBeyondTheBound(t *testing.T) {
 				}
 			}
 			if len(seen) != want {
-				t.Errorf("%d Pods are logged, want %d", len(seen), want)
+				t.Errorf("%d Pods logged, want %d", len(seen), want)
 			}
 			for line, n := range seen {
 				if n != 1 {
@@ -148,8 +149,8 @@ func TestEachPodIsLoggedOnceBeyondTheBound(t *testing.T) {
 	}
 }
 
-// A new process cannot know which Pods beyond the bound were logged.
-func TestANewProcessLogsAgainWhatIsNotRecorded(t *testing.T) {
+// A new process cannot know which Pods beyond the limit were logged.
+func TestNewProcessLogsUnrecordedPodsAgain(t *testing.T) {
 	f := newFixture(t)
 	f.add(manyPods(0, 503)...)
 	f.sync()
@@ -163,8 +164,8 @@ func TestANewProcessLogsAgainWhatIsNotRecorded(t *testing.T) {
 
 func orphaned(pod *corev1.Pod) { pod.OwnerReferences = nil }
 
-// deploymentOf returns the Deployment of the fixture with a UID and with that of the
-// Icecream that owns it, if any.
+// deploymentOf returns the Deployment of the fixture with the UID, owned by the Icecream
+// with the other UID, if any.
 func deploymentOf(uid, icecream string) *appsv1.Deployment {
 	d := &appsv1.Deployment{ObjectMeta: metadata("web", &metav1.ObjectMeta{Name: "example", UID: "uid-example"}, groupVersionKind.Kind)}
 	d.UID = types.UID(uid)
@@ -175,7 +176,7 @@ func deploymentOf(uid, icecream string) *appsv1.Deployment {
 	return d
 }
 
-// replicaSetOf returns the ReplicaSet of the fixture as the Deployment owns it, or nobody.
+// replicaSetOf returns the ReplicaSet of the fixture, owned by the Deployment, if any.
 func replicaSetOf(d *appsv1.Deployment) *metav1.PartialObjectMetadata {
 	if d == nil {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-1", UID: "uid-web-1"}}

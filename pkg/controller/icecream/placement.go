@@ -16,12 +16,12 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
 )
 
-// maxPlacements is how many placements a status holds, by its schema.
+// maxPlacements is the limit of placements in the schema of the status.
 const maxPlacements = 500
 
-// place returns the placements of an Icecream, sorted: those of its Pods, and the current
-// records of other Pods that exist. Such a Pod was the Icecream's and may be again: its
-// owner chain is cut. cut has the UIDs of these.
+// place returns the sorted placements of an Icecream: those of its Pods, and the recorded
+// ones of other Pods that still exist. The owner chain of those does not lead to the
+// Icecream now, but may be restored. cut has their UIDs.
 func place(current []icecreamv1alpha1.Placement, pods []*podrecord.Record, exists func(icecreamv1alpha1.Placement) bool) (placements []icecreamv1alpha1.Placement, cut sets.Set[types.UID]) {
 	for _, pod := range pods {
 		if pod.Node() != "" {
@@ -40,7 +40,7 @@ func place(current []icecreamv1alpha1.Placement, pods []*podrecord.Record, exist
 	return placements, cut
 }
 
-// newest returns what to record of sorted placements, and how many older ones are left out.
+// newest returns the placements to record, and the number of older ones that are left out.
 func newest(placements []icecreamv1alpha1.Placement) (records []icecreamv1alpha1.Placement, omitted int32) {
 	excess := max(len(placements)-maxPlacements, 0)
 	return placements[excess:], int32(excess)

@@ -22,46 +22,46 @@ func TestPlace(t *testing.T) {
 	for name, test := range map[string]struct {
 		current placements
 		pods    []*podrecord.Record
-		exists  string // which of the Pods that are not the Icecream's
+		exists  string // which other Pods exist
 		want    placements
 	}{
 		"no Pods": {},
-		"a Pod that is not placed": {
+		"a Pod without a node": {
 			pods: []*podrecord.Record{newPod("a", "", 1)},
 		},
-		"a new one": {
+		"a new Pod": {
 			pods: []*podrecord.Record{newPod("a", "node-1", 1)},
 			want: placements{placement("a", "node-1", 1)},
 		},
-		"by time, then by UID": {
+		"ordered by time, then UID": {
 			pods: []*podrecord.Record{newPod("a", "n", 3), newPod("c", "n", 2), newPod("d", "n", 1), newPod("b", "n", 2)},
 			want: placements{placement("d", "n", 1), placement("b", "n", 2), placement("c", "n", 2), placement("a", "n", 3)},
 		},
-		"one more": {
+		"another Pod": {
 			current: placements{placement("a", "n", 1)},
 			pods:    []*podrecord.Record{newPod("b", "n", 2), newPod("a", "n", 1)},
 			want:    placements{placement("a", "n", 1), placement("b", "n", 2)},
 		},
-		"one is gone": {
+		"one Pod gone": {
 			current: placements{placement("a", "n", 1), placement("b", "n", 2)},
 			pods:    []*podrecord.Record{newPod("b", "n", 2)},
 			want:    placements{placement("b", "n", 2)},
 		},
-		"all are gone": {current: placements{placement("a", "n", 1)}},
-		"one belongs to nobody": {
+		"all Pods gone": {current: placements{placement("a", "n", 1)}},
+		"one Pod orphaned": {
 			current: placements{placement("a", "n", 1), placement("b", "n", 2), placement("c", "n", 3)},
 			pods:    []*podrecord.Record{newPod("a", "n", 1)},
 			exists:  "uid-b",
 			want:    placements{placement("a", "n", 1), placement("b", "n", 2)},
 		},
-		"created again under its name, on its node": {
+		"re-created with the same name and node": {
 			current: placements{placement("a", "n", 1)},
 			pods:    []*podrecord.Record{newPod("a", "n", 1, withUID("uid-again"))},
 			want:    placements{{PodUID: "uid-again", Pod: "a", Node: "n", Time: placement("", "", 1).Time}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for range 5 { // caches have no order
+			for range 5 { // caches are unordered
 				rand.Shuffle(len(test.pods), func(i, j int) { test.pods[i], test.pods[j] = test.pods[j], test.pods[i] })
 				got, cut := place(test.current, test.pods, func(p icecreamv1alpha1.Placement) bool { return string(p.PodUID) == test.exists })
 				if diff := cmp.Diff(test.want, got); diff != "" {
@@ -77,10 +77,10 @@ func TestPlace(t *testing.T) {
 
 func TestNewestPlacementsAreRecorded(t *testing.T) {
 	for name, test := range map[string]struct{ pods, records, omitted int }{
-		"none":                      {0, 0, 0},
-		"as many as a status holds": {500, 500, 0},
-		"one more":                  {501, 500, 1},
-		"many more":                 {600, 500, 100},
+		"none":                 {0, 0, 0},
+		"as many as the limit": {500, 500, 0},
+		"one more":             {501, 500, 1},
+		"many more":            {600, 500, 100},
 	} {
 		t.Run(name, func(t *testing.T) {
 			placements, _ := place(nil, manyPods(0, test.pods), nil)
@@ -92,7 +92,7 @@ func TestNewestPlacementsAreRecorded(t *testing.T) {
 				return
 			}
 			if first, last := records[0].Pod, records[len(records)-1].Pod; first != podName(test.omitted) || last != podName(test.pods-1) {
-				t.Errorf("recorded are %s to %s, want %s to %s", first, last, podName(test.omitted), podName(test.pods-1))
+				t.Errorf("recorded %s to %s, want %s to %s", first, last, podName(test.omitted), podName(test.pods-1))
 			}
 		})
 	}
@@ -100,7 +100,7 @@ func TestNewestPlacementsAreRecorded(t *testing.T) {
 
 func podName(i int) string { return fmt.Sprintf("pod-%03d", i) }
 
-// manyPods returns Pods by number, three placed in each second.
+// manyPods returns Pods by number. Three are placed in each second.
 func manyPods(first, end int) []*podrecord.Record {
 	var pods []*podrecord.Record
 	for i := first; i < end; i++ {
@@ -109,7 +109,7 @@ func manyPods(first, end int) []*podrecord.Record {
 	return pods
 }
 
-func TestWhatIsToBeRecordedIsExplained(t *testing.T) {
+func TestRecordedPlacementsAreExplained(t *testing.T) {
 	f := newFixture(t)
 	f.sync()
 	explain := func(wanted, actual string) {

@@ -29,13 +29,13 @@ import (
 
 var fooKind = schema.GroupVersionKind{Group: "samplecontroller.k8s.io", Version: "v1alpha1", Kind: "Foo"}
 
-// BenchmarkPodEvent measures what one change of a Pod costs, from its decoded form until
-// it is known whether its object is throttled and so which key it enqueues: transform, cache and indexes,
-// whose it is. All but the look at the object when the interval is over: [BenchmarkLook].
+// BenchmarkPodEvent measures the cost of one change of a Pod, from its decoded form to the
+// decision which key it enqueues: transform, cache, indexes, owner chain and throttling. The
+// sync at the end of the interval is not included: see [BenchmarkUnchangedSync].
 //
 //	go test -run '^$' -bench PodEvent ./pkg/controller/statusaggregator
 //
-// It is to be flat within 2x over all sizes.
+// The result must not vary by more than 2x over all sizes.
 func BenchmarkPodEvent(b *testing.B) {
 	for _, pods := range []int{1_000, 10_000, 100_000} {
 		for _, objects := range []int{1_000, 1} {
@@ -70,24 +70,24 @@ func benchmarkPodEvent(b *testing.B, pods, objects int) {
 			b.Fatal(err)
 		}
 		if !saysOther(before, now) {
-			b.Fatal("the Pod says nothing else")
+			b.Fatal("the Pod has not changed")
 		}
 		for _, record := range []*podrecord.Record{before, now} {
 			if enqueued := c.aggregator.unthrottled(ofPod(record)); len(enqueued) > 0 {
-				b.Fatalf("%v were enqueued, which are throttled", enqueued)
+				b.Fatalf("enqueued throttled objects %v", enqueued)
 			}
 		}
 	}
 	for i := range objects {
 		if owners := ofPod(podrecord.New(benchmarkPod(i, i))); len(owners) != 1 {
-			b.Fatalf("a Pod is there for %v, want one object", owners)
+			b.Fatalf("a Pod has the owners %v, want one object", owners)
 		}
 	}
 }
 
-// BenchmarkLook measures a look at an object with so many Pods whose status says already
-// what they say.
-func BenchmarkLook(b *testing.B) {
+// BenchmarkUnchangedSync measures the sync of an object with this many Pods whose status is
+// up to date.
+func BenchmarkUnchangedSync(b *testing.B) {
 	for _, pods := range []int{1, 200, 10_000} {
 		b.Run(fmt.Sprintf("%d Pods", pods), func(b *testing.B) {
 			c := newBenchmarkCaches(b, 1)
@@ -105,7 +105,7 @@ func BenchmarkLook(b *testing.B) {
 			}
 			summary := summarize(found)
 			foo.Status.Pods = &summary
-			c.aggregator.pace.end(key, foo.UID, true) // long ago, as the interval is over at once
+			c.aggregator.pace.end(key, foo.UID, true) // the interval is over at once
 			b.ReportAllocs()
 			for b.Loop() {
 				if wait, err := c.aggregator.sync(b.Context(), key); err != nil || wait != 0 {
@@ -116,14 +116,14 @@ func BenchmarkLook(b *testing.B) {
 	}
 }
 
-// benchmarkCaches are what an aggregator of Foos reads.
+// benchmarkCaches are the caches of an aggregator of Foos.
 type benchmarkCaches struct {
 	pods       cache.TypedSharedIndexInformer[*podrecord.Record]
 	chain      *ownership.Chain
 	aggregator *aggregator[*samplev1alpha1.Foo]
 }
 
-// fill caches Pods, one of each object after the other, and returns them.
+// fill caches Pods, assigned to the objects in turn, and returns them.
 func (c benchmarkCaches) fill(b *testing.B, pods, objects int) []*corev1.Pod {
 	all := make([]*corev1.Pod, pods)
 	for i := range all {
@@ -136,7 +136,7 @@ func (c benchmarkCaches) fill(b *testing.B, pods, objects int) []*corev1.Pod {
 }
 
 func newBenchmarkCaches(b *testing.B, objects int) benchmarkCaches {
-	source := cachetesting.NewFakeControllerSource() // of nothing: the informers do not run
+	source := cachetesting.NewFakeControllerSource() // empty: the informers do not run
 	b.Cleanup(source.Shutdown)
 	foos := cache.NewTypedSharedIndexInformer[*samplev1alpha1.Foo](cache.NewSharedIndexInformer(source, &samplev1alpha1.Foo{}, 0, cache.Indexers{}))
 	replicaSets := cache.NewTypedSharedIndexInformer[*metav1.PartialObjectMetadata](cache.NewSharedIndexInformer(source, &metav1.PartialObjectMetadata{}, 0, cache.Indexers{}))

@@ -23,32 +23,32 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
 )
 
-// ControllerName is the one name of the controller: in --controllers, queue,
-// metrics, logs and health checks, as field manager and user agent.
+// ControllerName is the name of the controller in --controllers, its queue, metrics, logs and
+// health check. It is also its field manager and user agent.
 const ControllerName = "status-aggregator-controller"
 
-// Options are what the controller is made of, whatever its kinds.
+// Options configure a [Controller], for all kinds.
 type Options struct {
-	// Informers are what it reads of Pods.
+	// Informers are those of the Pods and their owners.
 	Informers ownership.Informers
-	// Interval is how long after a write of an object the next one may come.
+	// Interval is the minimum time between two writes of one object.
 	Interval time.Duration
-	// Writes is what all that the controller writes passes through, and is told of
-	// what it need not write; it may be nil.
+	// Writes is the transport of all writes of the controller. It also counts the writes
+	// that were not needed. It may be nil.
 	Writes *writes.Transport
-	// Loop is how its loops work.
+	// Loop has the options of the reconcile loops.
 	Loop []reconcile.Option
 }
 
-// Controller aggregates what Pods say. It has a loop for each kind, so that one whose
-// API is not there keeps no other waiting.
+// Controller writes the Pod summaries. It has a loop for each kind, so that an unavailable
+// API of one kind does not delay the others.
 type Controller struct {
 	loops    []*reconcile.Loop
 	explains []explain
 }
 
-// NewController returns the controller. It adds indexes to the informers, so it must
-// be called before they are started.
+// NewController returns the controller. It adds indexes to the informers, so call it before
+// they are started.
 func NewController(o Options, kinds ...KindOptions) (*Controller, error) {
 	chain, err := ownership.NewChain(o.Informers)
 	if err != nil {
@@ -62,8 +62,7 @@ func NewController(o Options, kinds ...KindOptions) (*Controller, error) {
 	return c, nil
 }
 
-// KindOptions are what the controller is made of for one kind: see [Foos] and
-// [Icecreams].
+// KindOptions configure the controller for one kind: see [Foos] and [Icecreams].
 type KindOptions func(Options, *ownership.Chain) (*reconcile.Loop, explain)
 
 // newLoop returns the loop for one kind.
@@ -80,8 +79,8 @@ func newLoop[T object](kind kind[T], objects cache.TypedSharedIndexInformer[T], 
 			pace:        &pace{interval: o.Interval, clock: clock.RealClock{}, objects: map[cache.ObjectName]times{}},
 		}
 		loop := reconcile.New(ControllerName, a.sync, slices.Concat(o.Loop, []reconcile.Option{reconcile.WithQueue(ControllerName + "-" + kind.resource)})...)
-		// Each Run of the loop begins with all objects, throttled or not: an addition enqueues
-		// the object in any case.
+		// Each Run of the loop begins with all objects, throttled or not: an addition
+		// always enqueues the object.
 		ofPod, ofReplicaSet := chain.OfPod(gvk), chain.OfReplicaSet(gvk)
 		reconcile.WatchChanges(loop, objects, func(_, now T) bool { return !a.pace.throttled(cache.MetaObjectToName(now)) }, func(obj T) []cache.ObjectName {
 			return []cache.ObjectName{cache.MetaObjectToName(obj)}
@@ -99,9 +98,9 @@ func newLoop[T object](kind kind[T], objects cache.TypedSharedIndexInformer[T], 
 	}
 }
 
-// unthrottled returns the keys of objects that are not throttled after a write. The others are
-// synced at the end of their interval in any case: to enqueue them before would cost, for each
-// change of a Pod, a sync that could do nothing.
+// unthrottled returns the keys of objects that are not throttled after a write. A throttled
+// object is synced at the end of its interval anyway. Enqueuing it earlier would cost a
+// sync that can do nothing, for each change of a Pod.
 func (a *aggregator[T]) unthrottled(keys []cache.ObjectName) []cache.ObjectName {
 	return slices.DeleteFunc(keys, a.pace.throttled)
 }
@@ -127,7 +126,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	errs := make([]error, len(c.loops))
 	for i, loop := range c.loops {
 		running.Go(func() {
-			// One that ends ends all.
+			// If one loop ends, stop all.
 			defer cancel()
 			errs[i] = loop.Run(ctx)
 		})

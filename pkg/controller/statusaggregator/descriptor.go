@@ -17,8 +17,8 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/kinds"
 )
 
-// Descriptor describes the controller to the controller map. It holds the value of its flag,
-// so it is called once for each program.
+// Descriptor returns the controller's entry in the controller map. It holds the value of a
+// flag, so call it once per program.
 func Descriptor() controller.Descriptor {
 	const flag = "status-aggregation-interval"
 	interval := time.Second
@@ -31,7 +31,7 @@ func Descriptor() controller.Descriptor {
 		Workers: 10,
 		Flags: func(fs *pflag.FlagSet) {
 			fs.DurationVar(&interval, flag, interval,
-				"The least time between two writes of what the Pods of one object say. The first change is written at once, the last one always. 0 means to write each.")
+				"Minimum time between two writes of the Pod summary of one object. The first change is written at once, and the latest state is always written in the end. 0 writes every change.")
 		},
 		Validate: func() []error { return controller.CheckDuration(flag, interval, 0) },
 		Rules: append([]rbacv1.PolicyRule{

@@ -1,31 +1,33 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package statusaggregator is status-aggregator-controller: it writes into the status
-// of each Foo and each Icecream what its Pods say.
+// Package statusaggregator is status-aggregator-controller. It writes a summary of the
+// Pods of each Foo and Icecream into the object's status.
 //
-//	controller.go  what enqueues it
-//	sync.go        what it does for one object
-//	pace.go        when it may be written
-//	summary.go     what the Pods say (pure)
-//	kinds.go       how it is read from, and written to, each kind
+//	controller.go  which events enqueue an object
+//	sync.go        how one object is synced
+//	pace.go        when an object may be written
+//	summary.go     the summary of the Pods (pure)
+//	kinds.go       how the summary of each kind is read and written
 //
 // # When it writes
 //
-// When the summary differs from what the status has: the first time at once, then at
-// most once in each interval, and always the last state. While it is written and for the
-// interval after that an object is throttled: changes do not enqueue it, and it is synced once
-// when the interval is over. Then a Pod that changes enqueues its object at once again. A sync
-// costs as much as the object has Pods, even if it writes nothing. Nothing is written just to
-// say when the object was synced.
+// The controller writes if the summary differs from that in the status. The first change is
+// written at once, later ones at most once per interval, and the latest state is always
+// written in the end. An object is throttled while it is written and for the interval after
+// that: changes do not enqueue it, and it is synced once when the interval is over. After
+// that, a change of a Pod enqueues its object at once again. The cost of a sync grows with
+// the number of Pods, even if it writes nothing. Nothing is written merely to record that
+// an object was synced.
 //
-// The Pods of a new object, or of one with a new generation, are given one interval to
-// change before the status says that there are none, or that the same is true of the new
-// generation. So a change of a spec usually costs no write of its own.
+// After an object is created or its spec changes, its Pods have a grace period of one
+// interval to change. Only then does the status report that there are none, or that the
+// summary also holds for the new generation. So a change of a spec usually costs no
+// write of its own.
 //
-// # Side by side with the owner
+// # Sharing the status
 //
-// The status belongs to two controllers, each with fields of its own, by server-side
-// apply. Both work from a cache that has seen what the other has written:
+// Two controllers write the status by server-side apply, each with fields of its own. Both
+// work from a cache that has the writes of the other:
 // [samplecontroller.io/controller-manager/reconcile.ConsistencyStore].
 package statusaggregator

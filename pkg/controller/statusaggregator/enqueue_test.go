@@ -15,8 +15,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// The informers do not keep step: a Pod may be known before what it belongs to.
-func TestWhatIsBetweenAnObjectAndItsPodsWakesIt(t *testing.T) {
+// The informers are not in step: the cache may have a Pod before its owners.
+func TestOwnerChainEnqueuesObject(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.start()
 		after(2 * time.Second)
@@ -38,15 +38,15 @@ func TestWhatIsBetweenAnObjectAndItsPodsWakesIt(t *testing.T) {
 		b.replicaSets.Add(&metav1.PartialObjectMetadata{ObjectMeta: b.metadata("api-1", *owned("Deployment", "api"))})
 		b.wantWrites(write{6000 * ms, "1/1 ready on node-1", ""})
 
-		// Somebody takes the Deployment away.
+		// Somebody removes the owner reference of the Deployment.
 		after(1 * time.Second)
 		b.set(deployment(b.metadata("api")))
 		b.wantWrites(write{7000 * ms, "none", ""})
 	})
 }
 
-// However often the Pods of an object change, it costs one sync for each write.
-func TestWhatChangesWhileAnObjectRestsCostsNoSync(t *testing.T) {
+// However often the Pods of an object change, each write costs only one sync.
+func TestChangesToThrottledObjectCostNoSync(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.set(b.pod("a", true))
 		b.start()
@@ -57,7 +57,7 @@ func TestWhatChangesWhileAnObjectRestsCostsNoSync(t *testing.T) {
 			b.set(b.pod("a", i%2 == 1))
 			b.set(b.pod("b", true))
 		}
-		// Another manager takes the summary away, too.
+		// Another manager also removes the summary.
 		b.change(true, func(o testObject) { *podsOf(o) = nil })
 		if results := b.results(); len(results) > 0 {
 			b.Errorf("syncs before the interval was over: %v, want none", results)
@@ -65,7 +65,7 @@ func TestWhatChangesWhileAnObjectRestsCostsNoSync(t *testing.T) {
 		after(100 * ms)
 		b.wantWrites(write{1000 * ms, "1/2 ready on node-1 (2)", ""})
 		after(time.Hour)
-		// That of the write, and one when the interval is over again.
+		// The sync of the write, and one after the interval.
 		if results := b.results(); len(results) != 2 {
 			b.Errorf("syncs: %v, want two", results)
 		}
@@ -73,23 +73,23 @@ func TestWhatChangesWhileAnObjectRestsCostsNoSync(t *testing.T) {
 	})
 }
 
-// What a write changes is cached before the write is answered.
-func TestTheEventOfItsOwnWriteCostsNoSync(t *testing.T) {
+// The cache has the change of a write before the write returns.
+func TestEventOfOwnWriteCostsNoSync(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.objects.delay = 10 * ms
 		b.set(b.pod("a", true))
 		b.start()
 		b.wantWrites(write{0, "1/1 ready on node-1", ""})
 		after(time.Hour)
-		// That of the write, and one when the interval is over.
+		// The sync of the write, and one after the interval.
 		if results := b.results(); len(results) != 2 {
 			b.Errorf("syncs: %v, want two", results)
 		}
 	})
 }
 
-// Without an interval nobody looks at an object again that was written.
-func TestWhatChangesDuringAWriteIsNotLostWithoutAnInterval(t *testing.T) {
+// Without an interval, nothing syncs an object after its write.
+func TestChangeDuringWriteIsNotLostWithoutInterval(t *testing.T) {
 	inBubbleOf(t, 0, func(b *bubble) {
 		b.objects.delay = 100 * ms
 		b.set(b.pod("a", false))
@@ -101,7 +101,7 @@ func TestWhatChangesDuringAWriteIsNotLostWithoutAnInterval(t *testing.T) {
 	})
 }
 
-func TestAnObjectDoesNotRestForEverAfterAPanic(t *testing.T) {
+func TestPanicDoesNotThrottleObjectForever(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.set(b.pod("a", true))
 		b.start()
@@ -119,8 +119,8 @@ func TestAnObjectDoesNotRestForEverAfterAPanic(t *testing.T) {
 	})
 }
 
-// Who no longer leads forgets what it was going to look at.
-func TestTheNextRunLooksAtWhatRested(t *testing.T) {
+// A process that loses leadership drops its delayed syncs.
+func TestNextRunSyncsThrottledObjects(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.set(b.pod("a", true))
 		b.startInformers()
@@ -148,7 +148,7 @@ func TestTheNextRunLooksAtWhatRested(t *testing.T) {
 	})
 }
 
-func TestOnlyWhoseADeploymentIsMatters(t *testing.T) {
+func TestOnlyOwnerChangesOfDeploymentsMatter(t *testing.T) {
 	deployment := func(uid types.UID, owners ...metav1.OwnerReference) *appsv1.Deployment {
 		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{UID: uid, OwnerReferences: owners}}
 	}
@@ -158,12 +158,12 @@ func TestOnlyWhoseADeploymentIsMatters(t *testing.T) {
 		before, now *appsv1.Deployment
 		want        bool
 	}{
-		"the same owner":         {deployment("1", a), deployment("1", a), false},
-		"no owner":               {deployment("1"), deployment("1", noController), false},
-		"another owner":          {deployment("1", a), deployment("1", b), true},
-		"an owner":               {deployment("1"), deployment("1", a), true},
-		"no owner any more":      {deployment("1", a), deployment("1", noController), true},
-		"a Deployment made anew": {deployment("1", a), deployment("2", a), true},
+		"the same owner":          {deployment("1", a), deployment("1", a), false},
+		"no owner":                {deployment("1"), deployment("1", noController), false},
+		"another owner":           {deployment("1", a), deployment("1", b), true},
+		"an owner":                {deployment("1"), deployment("1", a), true},
+		"owner removed":           {deployment("1", a), deployment("1", noController), true},
+		"a re-created Deployment": {deployment("1", a), deployment("2", a), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := hasOtherOwner(test.before, test.now); got != test.want {

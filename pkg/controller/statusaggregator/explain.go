@@ -14,10 +14,10 @@ import (
 	"samplecontroller.io/controller-manager/tolerant"
 )
 
-// explain tells of the object of one kind, next "" if there is none.
+// explain explains the object of one kind. next is "" if there is none.
 type explain func(key cache.ObjectName) (facts []controller.Fact, next string, err error)
 
-// Explain implements controller.Explainer. A key may be that of an object of each kind.
+// Explain implements controller.Explainer. A key may match one object of each kind.
 func (c *Controller) Explain(key cache.ObjectName) (controller.Explanation, error) {
 	var e controller.Explanation
 	var nexts []string
@@ -44,13 +44,13 @@ func (a *aggregator[T]) explain(key cache.ObjectName) (facts []controller.Fact, 
 	}
 	obj, kind := cached.(T), a.kind.groupVersionKind.Kind
 	if tolerant.DecodeError(obj) != nil {
-		return nil, kind + ": nothing, it cannot be decoded", nil
+		return nil, kind + ": nothing: it cannot be decoded", nil
 	}
 	before, now, err := a.summaries(obj)
 	if err != nil {
 		return nil, "", err
 	}
-	fact := controller.Fact{Name: "what the Pods of the " + kind + " say", Wanted: "(not known: some are not watched)", Differs: !same(before, now)}
+	fact := controller.Fact{Name: "Pod summary of the " + kind, Wanted: "(unknown: some Pods are not watched)", Differs: !same(before, now)}
 	if now != nil {
 		fact.Wanted = now.Summary
 	}
@@ -60,15 +60,15 @@ func (a *aggregator[T]) explain(key cache.ObjectName) (facts []controller.Fact, 
 	wait, late := a.pace.wait(key, obj.GetUID()), a.consistency.Stale(key)
 	switch {
 	case !fact.Differs:
-		next = "nothing, its status says what its Pods say"
+		next = "nothing: its status has the summary of its Pods"
 	case late != "":
 		next = late + "; then write its status"
 	case wait > 0:
-		next = fmt.Sprintf("write its status in %v, because it was written just now", wait.Round(time.Millisecond))
+		next = fmt.Sprintf("write its status in %v; it was written just now", wait.Round(time.Millisecond))
 	case before == nil && now.Total == 0:
-		next = "write its status if it still has no Pods soon after it was seen"
+		next = "write its status if it still has no Pods after the grace period"
 	case lags(before, now):
-		next = fmt.Sprintf("write into its status that this is of generation %d", now.ObservedGeneration)
+		next = fmt.Sprintf("write generation %d into its status", now.ObservedGeneration)
 	default:
 		next = "write its status"
 	}

@@ -13,7 +13,7 @@ import (
 	"samplecontroller.io/controller-manager/controller"
 )
 
-func TestWhatIsWrittenNextIsExplained(t *testing.T) {
+func TestNextWriteIsExplained(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		expect := func(next, wanted, actual string) {
 			b.Helper()
@@ -25,7 +25,7 @@ func TestWhatIsWrittenNextIsExplained(t *testing.T) {
 			kind := b.owner.Kind
 			want := controller.Explanation{
 				Found: true,
-				Facts: []controller.Fact{controller.NewFact("what the Pods of the "+kind+" say", wanted, actual)},
+				Facts: []controller.Fact{controller.NewFact("Pod summary of the "+kind, wanted, actual)},
 				Next:  kind + ": " + next,
 			}
 			if diff := cmp.Diff(want, e); diff != "" {
@@ -35,23 +35,23 @@ func TestWhatIsWrittenNextIsExplained(t *testing.T) {
 		b.set(b.pod("a", true))
 		b.start()
 		b.wantWrites(write{0, "1/1 ready on node-1", ""})
-		expect("nothing, its status says what its Pods say", "1/1 ready on node-1", "1/1 ready on node-1")
+		expect("nothing: its status has the summary of its Pods", "1/1 ready on node-1", "1/1 ready on node-1")
 		after(200 * ms)
 		b.set(b.pod("a", false))
-		expect("write its status in 800ms, because it was written just now", "0/1 ready on node-1", "1/1 ready on node-1")
+		expect("write its status in 800ms; it was written just now", "0/1 ready on node-1", "1/1 ready on node-1")
 		after(800 * ms)
 		b.wantWrites(write{1000 * ms, "0/1 ready on node-1", ""})
-		expect("nothing, its status says what its Pods say", "0/1 ready on node-1", "0/1 ready on node-1")
+		expect("nothing: its status has the summary of its Pods", "0/1 ready on node-1", "0/1 ready on node-1")
 
 		after(interval)
 		b.objects.setLate(true)
 		b.set(b.pod("a", true))
 		b.wantWrites(write{2000 * ms, "1/1 ready on node-1", ""})
-		expect("nothing until the cache has seen what was last written for it, or 30s have passed; then write its status", "1/1 ready on node-1", "0/1 ready on node-1")
+		expect("nothing until the cache contains the last write, or 30s have passed; then write its status", "1/1 ready on node-1", "0/1 ready on node-1")
 
 		e, err := b.controller.Explain(cache.NewObjectName("default", "unknown"))
 		if err != nil || e.Found || e.Next != `nothing: the cache has no object "unknown" in namespace "default"` {
-			b.Errorf("of an unknown object: %+v, %v", e, err)
+			b.Errorf("unknown object: %+v, %v", e, err)
 		}
 	})
 }

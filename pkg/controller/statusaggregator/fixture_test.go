@@ -37,17 +37,17 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const interval = time.Second
 
-// bubble is a controller of both kinds in a synctest bubble, and the API server of all
-// that it reads and writes. There time passes only when every goroutine waits.
+// bubble is a controller of both kinds and its API server, in a synctest bubble. Time in
+// there passes only while all goroutines wait.
 type bubble struct {
 	*testing.T
 	controller  *Controller
-	objects     *server // of the kind that is tested
+	objects     *server // of the tested kind
 	foos        *server
 	icecreams   *server
-	consistency *reconcile.ConsistencyStore // of the kind that is tested
+	consistency *reconcile.ConsistencyStore // of the tested kind
 	kube        *kubefake.Clientset
-	owner       metav1.OwnerReference // the tested object, for what it owns
+	owner       metav1.OwnerReference // reference to the tested object
 	version     int
 
 	mutex    sync.Mutex
@@ -63,7 +63,7 @@ type bubble struct {
 // inBubble runs a test for an object of each kind called default/example.
 func inBubble(t *testing.T, test func(*bubble)) { inBubbleOf(t, interval, test) }
 
-// inBubbleOf is like inBubble, with another interval.
+// inBubbleOf is like inBubble with another interval.
 func inBubbleOf(t *testing.T, interval time.Duration, test func(*bubble)) {
 	for _, example := range []testObject{
 		&samplev1alpha1.Foo{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "example", UID: "uid-example"}},
@@ -154,13 +154,13 @@ func (b *bubble) start() {
 	synctest.Wait()
 }
 
-// after lets time pass.
+// after lets this much time pass.
 func after(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-// wantWrites checks what was written of the tested object's status since last asked.
+// wantWrites checks the status writes of the tested object since the last call.
 func (b *bubble) wantWrites(want ...write) {
 	b.Helper()
 	synctest.Wait()
@@ -169,7 +169,7 @@ func (b *bubble) wantWrites(want ...write) {
 	}
 }
 
-// results returns those of the syncs since last asked.
+// results returns the results of the syncs since the last call.
 func (b *bubble) results() []reconcile.Result {
 	synctest.Wait()
 	b.mutex.Lock()
@@ -179,8 +179,8 @@ func (b *bubble) results() []reconcile.Result {
 	return results
 }
 
-// change changes the tested object as its owner does. The caches come to know of it if
-// it is watched.
+// change changes the tested object as its owner does. The caches get the change if watched
+// is set.
 func (b *bubble) change(watched bool, change func(testObject)) {
 	o := b.objects.object("default", "example")
 	change(o)
@@ -191,7 +191,7 @@ func (b *bubble) change(watched bool, change func(testObject)) {
 	}
 }
 
-// metadata returns that of a new version of an object.
+// metadata returns the metadata of a new version of an object.
 func (b *bubble) metadata(name string, owners ...metav1.OwnerReference) metav1.ObjectMeta {
 	b.version++
 	return metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name), ResourceVersion: strconv.Itoa(b.version), OwnerReferences: owners}
@@ -228,7 +228,7 @@ func (b *bubble) set(o runtime.Object) {
 	}
 }
 
-// pod returns a Pod of the tested object that runs on node-1.
+// pod returns a running Pod of the tested object on node-1.
 func (b *bubble) pod(name string, ready bool) *corev1.Pod {
 	status := corev1.ConditionFalse
 	if ready {

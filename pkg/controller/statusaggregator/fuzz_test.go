@@ -27,8 +27,7 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
 )
 
-// FuzzSync aggregates whatever Pods say into the status of a Foo, which has that of a
-// ReplicaSet of its Deployment, until nothing is written any more.
+// FuzzSync aggregates arbitrary Pods of a Foo into its status until nothing is written.
 func FuzzSync(f *testing.F) {
 	for _, pods := range []string{
 		``,
@@ -43,7 +42,7 @@ func FuzzSync(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, copies uint8) {
 		pods := podsFor(data, copies)
 		a, written := newAggregator(t, pods)
-		var records []*podrecord.Record // that count
+		var records []*podrecord.Record // Pods of the Foo
 		for _, pod := range pods {
 			if owner := metav1.GetControllerOf(pod); pod.Namespace == "default" && owner != nil && owner.UID == "uid-web-1" {
 				records = append(records, podrecord.New(pod))
@@ -63,15 +62,15 @@ func FuzzSync(f *testing.F) {
 		check(t, (*written)[0], records)
 		slices.Reverse(records)
 		if again := summarize(records); !equality.Semantic.DeepEqual((*written)[0], again) {
-			t.Errorf("of the same Pods in another order: %+v, want %+v", again, (*written)[0])
+			t.Errorf("summary of the same Pods in another order: %+v, want %+v", again, (*written)[0])
 		}
 	})
 }
 
 var example = cache.NewObjectName("default", "example")
 
-// podsFor decodes a list of Pods as a client does, each of them several times. Those
-// that say nothing of where they belong are of the Foo.
+// podsFor decodes a list of Pods as a client does, and copies each. Pods without a
+// namespace or an owner are assigned to the Foo.
 func podsFor(data []byte, copies uint8) (pods []*corev1.Pod) {
 	decoded, _, err := scheme.Codecs.UniversalDeserializer().Decode(data, nil, nil)
 	list, ok := decoded.(*corev1.PodList)
@@ -104,11 +103,11 @@ func podsFor(data []byte, copies uint8) (pods []*corev1.Pod) {
 	return pods
 }
 
-// newAggregator returns one that reads the Pods and the Foo default/example, and what it
-// writes, of which the cache knows at once.
+// newAggregator returns an aggregator with the Pods and the Foo default/example, and the
+// summaries that it writes. The cache has the writes at once.
 func newAggregator(t *testing.T, pods []*corev1.Pod) (*aggregator[*samplev1alpha1.Foo], *[]workloadv1alpha1.PodSummary) {
 	t.Helper()
-	informers := ownership.Informers{ // which do not run
+	informers := ownership.Informers{ // they do not run
 		Pods:        cache.NewTypedSharedIndexInformer[*podrecord.Record](cache.NewSharedIndexInformer(&cache.ListWatch{}, &corev1.Pod{}, 0, podrecord.Indexers())),
 		ReplicaSets: cache.NewTypedSharedIndexInformer[*metav1.PartialObjectMetadata](cache.NewSharedIndexInformer(&cache.ListWatch{}, &metav1.PartialObjectMetadata{}, 0, cache.Indexers{})),
 		Deployments: cache.NewTypedSharedIndexInformer[*appsv1.Deployment](cache.NewSharedIndexInformer(&cache.ListWatch{}, &appsv1.Deployment{}, 0, cache.Indexers{})),
@@ -154,7 +153,7 @@ func newAggregator(t *testing.T, pods []*corev1.Pod) (*aggregator[*samplev1alpha
 	}, written
 }
 
-// check checks a summary against the schema that it must fit, and against the Pods.
+// check checks a summary against its schema and against the Pods.
 func check(t *testing.T, s workloadv1alpha1.PodSummary, pods []*podrecord.Record) {
 	t.Helper()
 	if total := int(s.Total); total != len(pods) || int(s.Pending+s.Running+s.Succeeded+s.Failed+s.Unknown) != total || s.Ready > s.Total {

@@ -20,27 +20,27 @@ import (
 	"samplecontroller.io/controller-manager/reconcile"
 )
 
-// object is one that has Pods.
+// object is an object that has Pods.
 type object interface {
 	comparable
 	metav1.Object
 }
 
-// kind is how the summary is read from, and written to, the objects of one kind.
+// kind reads and writes the summary in the objects of one kind.
 type kind[T object] struct {
 	groupVersionKind schema.GroupVersionKind
 	resource         string
 	summary          func(T) *workloadv1alpha1.PodSummary
-	// apply writes the summary, or that there is none, to the very version of the object
-	// that it is given.
+	// apply writes the summary, or removes it if it is nil. The write is bound to the
+	// resourceVersion of the given object.
 	apply func(context.Context, T, *workloadv1alpha1.PodSummary) (T, error)
 }
 
-// applyOptions are those of all writes: the summary is nobody else's.
+// applyOptions force the apply, because nobody else owns the summary.
 var applyOptions = metav1.ApplyOptions{FieldManager: ControllerName, Force: true}
 
-// Foos are aggregated from Pods into the informer's objects by the client. Whoever
-// else writes to them shares the store.
+// Foos makes the controller write the Pod summaries of Foos. The client writes them. All
+// controllers that write to Foos share the store.
 func Foos(foos cache.TypedSharedIndexInformer[*samplev1alpha1.Foo], client samplev1alpha1client.FoosGetter, consistency *reconcile.ConsistencyStore) KindOptions {
 	return newLoop(kind[*samplev1alpha1.Foo]{
 		groupVersionKind: samplev1alpha1.SchemeGroupVersion.WithKind("Foo"),
@@ -55,7 +55,7 @@ func Foos(foos cache.TypedSharedIndexInformer[*samplev1alpha1.Foo], client sampl
 	}, foos, consistency)
 }
 
-// Icecreams are aggregated like [Foos].
+// Icecreams is like [Foos] for Icecreams.
 func Icecreams(icecreams cache.TypedSharedIndexInformer[*icecreamv1alpha1.Icecream], client icecreamv1alpha1client.IcecreamsGetter, consistency *reconcile.ConsistencyStore) KindOptions {
 	return newLoop(kind[*icecreamv1alpha1.Icecream]{
 		groupVersionKind: icecreamv1alpha1.SchemeGroupVersion.WithKind("Icecream"),

@@ -12,9 +12,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// pace keeps the writes of each object an interval apart. An object is throttled while it is
-// written and for the interval after that. The sync that wrote it is requeued for the end of
-// the interval, and a sync that failed is retried. It may be used by several goroutines.
+// pace keeps the writes of each object an interval apart. An object is throttled while it
+// is written and for the interval after that. The sync that wrote it is requeued for the
+// end of the interval, and a failed sync is retried. It is safe for concurrent use.
 type pace struct {
 	interval time.Duration
 	clock    clock.PassiveClock
@@ -23,26 +23,26 @@ type pace struct {
 	objects map[cache.ObjectName]times
 }
 
-// times are those of one object.
+// times has the times of one object.
 type times struct {
 	uid     types.UID
 	writing bool
-	// next is when it may be written again, zero before it was first written.
+	// next is when it may be written again, zero before the first write.
 	next time.Time
-	// graceEnds is until when the Pods are given time to follow the object's generation.
+	// graceEnds is when the grace period of the object's generation ends.
 	graceEnds  time.Time
 	generation int64
 }
 
-// wait returns how long the object is not to be written again.
+// wait returns how long the object must not be written.
 func (p *pace) wait(key cache.ObjectName, uid types.UID) time.Duration {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return p.of(key, uid).next.Sub(p.clock.Now())
 }
 
-// begin begins a write. What it changes may be cached before it is answered. Without an
-// interval the object is not throttled, since nothing would requeue it.
+// begin begins a write. The cache may have the change before the write returns. With an
+// interval of 0 the object is not throttled, since nothing would requeue it.
 func (p *pace) begin(key cache.ObjectName, uid types.UID) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -51,7 +51,7 @@ func (p *pace) begin(key cache.ObjectName, uid types.UID) {
 	p.objects[key] = t
 }
 
-// end ends a write. If it was made, the interval begins.
+// end ends a write. The interval begins if the write succeeded.
 func (p *pace) end(key cache.ObjectName, uid types.UID, made bool) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -63,8 +63,8 @@ func (p *pace) end(key cache.ObjectName, uid types.UID, made bool) {
 	p.objects[key] = t
 }
 
-// throttled returns whether an object is being written, or the interval after that is not yet
-// over. An object of the same name that was created since is throttled with it.
+// throttled reports whether an object is being written or the interval after its last write
+// is not over. A re-created object of the same name is throttled, too.
 func (p *pace) throttled(key cache.ObjectName) bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -72,8 +72,9 @@ func (p *pace) throttled(key cache.ObjectName) bool {
 	return t.writing || t.next.After(p.clock.Now())
 }
 
-// gracePeriod returns how long the Pods of an object are still given to follow its
-// generation: an interval from the first call for that generation.
+// gracePeriod returns the remaining grace period in which the Pods may change after a
+// change of the object's generation. It is one interval from the first call for that
+// generation.
 func (p *pace) gracePeriod(key cache.ObjectName, uid types.UID, generation int64) time.Duration {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -92,7 +93,7 @@ func (p *pace) forget(key cache.ObjectName) {
 	delete(p.objects, key)
 }
 
-// of returns the times of an object, which are not those of an earlier one of its name.
+// of returns the times of an object, but not those of an earlier object of the same name.
 func (p *pace) of(key cache.ObjectName, uid types.UID) times {
 	if t, ok := p.objects[key]; ok && t.uid == uid {
 		return t

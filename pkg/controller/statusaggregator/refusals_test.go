@@ -18,12 +18,12 @@ import (
 	"samplecontroller.io/controller-manager/reconcile"
 )
 
-func TestAConflictCostsOneRetryOnceTheCacheKnows(t *testing.T) {
+func TestConflictIsRetriedOnceCacheHasCaughtUp(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.start()
 		after(2 * time.Second)
 		b.objects.made()
-		// The owner has written, and the cache does not know yet.
+		// The owner has written, and the cache does not have it yet.
 		b.change(false, func(o testObject) { o.SetGeneration(2) })
 		b.set(b.pod("a", true))
 		b.wantWrites(write{2000 * ms, "1/1 ready on node-1", metav1.StatusReasonConflict})
@@ -36,7 +36,7 @@ func TestAConflictCostsOneRetryOnceTheCacheKnows(t *testing.T) {
 	})
 }
 
-func TestNothingIsWrittenOnAVersionThatItsOwnWriteHasReplaced(t *testing.T) {
+func TestOutdatedVersionIsNotWritten(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.start()
 		after(2 * time.Second)
@@ -54,7 +54,7 @@ func TestNothingIsWrittenOnAVersionThatItsOwnWriteHasReplaced(t *testing.T) {
 	})
 }
 
-func TestAnObjectThatIsGoneIsNotWrittenAgain(t *testing.T) {
+func TestDeletedObjectIsNotWrittenAgain(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.start()
 		after(2 * time.Second)
@@ -78,26 +78,26 @@ func TestAnObjectThatIsGoneIsNotWrittenAgain(t *testing.T) {
 	})
 }
 
-// The informer tells of one that was deleted and made anew as of one that was changed.
-func TestAnObjectThatIsMadeAnewWhileItIsWrittenIsLookedAt(t *testing.T) {
+// The informer reports a re-created object as an update.
+func TestObjectRecreatedDuringWriteIsSynced(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.objects.delay = 10 * ms
 		b.start()
 		after(3 * time.Second)
 		b.objects.made()
-		anew := b.objects.object("default", "example")
-		b.objects.DeleteDropWatch(anew.DeepCopyObject())
+		recreated := b.objects.object("default", "example")
+		b.objects.DeleteDropWatch(recreated.DeepCopyObject())
 		b.set(b.pod("a", true))
 		b.wantWrites(write{3000 * ms, "1/1 ready on node-1", metav1.StatusReasonNotFound})
-		anew.SetUID("uid-anew")
-		*podsOf(anew) = nil
-		b.objects.Add(anew)
+		recreated.SetUID("uid-recreated")
+		*podsOf(recreated) = nil
+		b.objects.Add(recreated)
 		after(time.Hour)
-		b.wantWrites(write{5010 * ms, "none", ""}) // which it was given time to get
+		b.wantWrites(write{5010 * ms, "none", ""}) // after the grace period
 	})
 }
 
-func TestAWriteThatFailedIsTriedAgain(t *testing.T) {
+func TestFailedWriteIsRetried(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.start()
 		after(2 * time.Second)
@@ -111,7 +111,7 @@ func TestAWriteThatFailedIsTriedAgain(t *testing.T) {
 	})
 }
 
-func TestForbiddenStatusIsRetriedEach30Seconds(t *testing.T) {
+func TestForbiddenStatusIsRetriedEvery30Seconds(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.start()
 		after(2 * time.Second)
@@ -121,25 +121,25 @@ func TestForbiddenStatusIsRetriedEach30Seconds(t *testing.T) {
 		b.set(b.pod("a", true))
 		after(10 * time.Minute)
 		if tries := len(b.objects.made()); tries < 20 || tries > 26 {
-			b.Errorf("tried %d times in 10 minutes, want it each 30 s", tries)
+			b.Errorf("tried %d times in 10 minutes, want one try per 30 s", tries)
 		}
 		b.objects.refuseWith(nil)
 		after(30 * time.Second)
 		writes := b.objects.made()
 		if len(writes) != 1 || writes[0].Err != "" {
-			b.Errorf("written were %v, want the summary once", writes)
+			b.Errorf("writes: %v, want the summary once", writes)
 		}
 	})
 }
 
-func TestTheOwnerAndTheAggregatorTakeTurns(t *testing.T) {
+func TestOwnerAndAggregatorTakeTurns(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.start()
 		after(2 * time.Second)
 		b.objects.made()
 		key := cache.NewObjectName("default", "example")
 		if !b.consistency.EnsureReady(key) {
-			b.Fatal("Begin() = false, want true")
+			b.Fatal("EnsureReady() = false, want true")
 		}
 		b.set(b.pod("a", true))
 		after(1 * time.Second)
@@ -147,9 +147,9 @@ func TestTheOwnerAndTheAggregatorTakeTurns(t *testing.T) {
 		b.consistency.Done(key)
 		after(100 * ms)
 		b.wantWrites(write{3100 * ms, "1/1 ready on node-1", ""})
-		// It has ended its own turn.
+		// The aggregator's sync has called Done.
 		if !b.consistency.EnsureReady(key) {
-			b.Error("Begin() = false, want true")
+			b.Error("EnsureReady() = false, want true")
 		}
 		b.consistency.Done(key)
 	})

@@ -12,7 +12,7 @@ import (
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
 )
 
-func TestRunEndsWithItsContextAndMayBeCalledAgain(t *testing.T) {
+func TestRunEndsWithContextAndCanBeRepeated(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.startInformers()
 		for range 2 {
@@ -33,7 +33,7 @@ func TestRunEndsWithItsContextAndMayBeCalledAgain(t *testing.T) {
 	})
 }
 
-func TestRunEndsOnlyAfterItsSyncs(t *testing.T) {
+func TestRunWaitsForItsSyncs(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.objects.slow = 10 * time.Second
 		b.set(b.pod("a", true))
@@ -47,16 +47,16 @@ func TestRunEndsOnlyAfterItsSyncs(t *testing.T) {
 			b.Errorf("Run() = %v, want nil", err)
 		}
 		if made := b.objects.made(); len(made) != 1 {
-			b.Errorf("Run() has ended before the write that was under way: %v", made)
+			b.Errorf("Run() returned before a running write: %v", made)
 		}
 	})
 }
 
-func TestALoopThatCannotBeginEndsTheOther(t *testing.T) {
+func TestFailedLoopStopsOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, samplev1alpha1.SchemeGroupVersion.WithKind("Foo"), interval)
 		b.startInformers()
-		b.stopFoos() // no handler can be added any more
+		b.stopFoos() // no more handlers can be added
 		synctest.Wait()
 		if err := b.controller.Run(b.Context()); err == nil {
 			t.Error("Run() = nil, want the error of the loop of Foos")
@@ -64,8 +64,8 @@ func TestALoopThatCannotBeginEndsTheOther(t *testing.T) {
 	})
 }
 
-// One whose API is not there keeps no other waiting.
-func TestAKindThatIsNotServedHoldsUpNoOther(t *testing.T) {
+// A kind whose API is unavailable does not delay the other.
+func TestUnservedKindDelaysNoOther(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		other := b.foos
 		if b.objects == b.foos {

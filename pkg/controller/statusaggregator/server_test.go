@@ -31,39 +31,39 @@ type testObject interface {
 	runtime.Object
 }
 
-// server is what the API server is for the objects of one kind: it gives each change
-// a resourceVersion, has it watched, and refuses what is meant for another.
+// server is an API server for the objects of one kind: it assigns resourceVersions, sends
+// watch events and refuses writes to another version or UID.
 type server struct {
 	*cachetesting.FakeControllerSource
 
 	mutex  sync.Mutex
 	begin  time.Time
 	writes []write
-	refuse error         // each write, if set
-	late   bool          // the watch does not tell of writes
-	slow   time.Duration // how long a write takes, set before the first
-	delay  time.Duration // how long it is from then to its answer, set before the first
+	refuse error         // error of each write, if set
+	late   bool          // the watch does not report writes
+	slow   time.Duration // how long a write takes; set before the first write
+	delay  time.Duration // time from the write to its response; set before the first write
 }
 
-// errPanics has a write panic if it is refused with it.
+// errPanics makes a refused write panic.
 var errPanics = errors.New("panics")
 
-// noSummary is what a write has that removes the summary.
+// noSummary is the summary of a write that removes it.
 const noSummary = "(no summary)"
 
-// write is one write of a status, whether or not it was refused.
+// write is one status write, refused or not.
 type write struct {
-	// After is when, since the controller was started.
+	// After is the time since the controller was started.
 	After   time.Duration
 	Summary string
-	// Err is why it was refused.
+	// Err is the reason of the refusal.
 	Err metav1.StatusReason
 }
 
-// IsWatchListSemanticsUnSupported has the informer list first, then watch.
+// IsWatchListSemanticsUnSupported makes the informer list first, then watch.
 func (*server) IsWatchListSemanticsUnSupported() bool { return true }
 
-// object returns the object of that name, nil if there is none.
+// object returns the object with the name, nil if there is none.
 func (s *server) object(namespace, name string) testObject {
 	list, err := s.List(metav1.ListOptions{})
 	if err != nil {
@@ -81,10 +81,10 @@ func (s *server) object(namespace, name string) testObject {
 	return nil
 }
 
-// apply is a write of the Pods of an object's status.
+// apply handles an apply of the Pod summary in an object's status.
 func (s *server) apply(namespace, name, resourceVersion string, pods *workloadv1alpha1.PodSummary, options metav1.ApplyOptions) (testObject, error) {
 	time.Sleep(s.slow)
-	defer time.Sleep(s.delay) // after all else
+	defer time.Sleep(s.delay) // deferred first, so it runs last
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	o, err := s.answer(namespace, name, resourceVersion, options)
@@ -134,21 +134,21 @@ func (s *server) made() []write {
 	return made
 }
 
-// refuseWith has all writes refused with an error; nil: none.
+// refuseWith makes all writes fail with an error. nil stops that.
 func (s *server) refuseWith(err error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.refuse = err
 }
 
-// setLate says whether the watch does not tell of writes.
+// setLate sets whether the watch omits writes.
 func (s *server) setLate(late bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.late = late
 }
 
-// podsOf points to what the status of an object says of Pods.
+// podsOf points to the Pod summary in the status of an object.
 func podsOf(o runtime.Object) **workloadv1alpha1.PodSummary {
 	if foo, ok := o.(*samplev1alpha1.Foo); ok {
 		return &foo.Status.Pods

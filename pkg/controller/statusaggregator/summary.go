@@ -16,7 +16,7 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
 )
 
-// What a summary holds at most, by its schema, and what its line for people names.
+// Limits of the summary in its schema, and limits of the line in Summary.
 const (
 	maxNodes       = 100
 	maxProblems    = 5
@@ -24,12 +24,11 @@ const (
 	maxReasonNamed = 3
 )
 
-// summarize returns what the Pods say. It does not depend on their order.
+// summarize returns the summary of the Pods. It does not depend on their order.
 func summarize(pods []*podrecord.Record) workloadv1alpha1.PodSummary {
-	// Lists are never nil: an apply without one would leave what somebody else has
-	// written there.
+	// Lists are never nil: an apply without a list would keep the entries of other writers.
 	s := workloadv1alpha1.PodSummary{Total: int32(len(pods)), Nodes: []workloadv1alpha1.NodeSummary{}, Problems: []workloadv1alpha1.PodProblem{}}
-	nodes := map[string]int{} // where each is among those of the summary
+	nodes := map[string]int{} // index of each node in s.Nodes
 	var troubled []*podrecord.Record
 	for _, pod := range pods {
 		*phaseOf(&s, pod.Phase())++
@@ -71,8 +70,8 @@ func summarize(pods []*podrecord.Record) workloadv1alpha1.PodSummary {
 	return s
 }
 
-// same tells whether two summaries say the same. Without reflection, which would allocate
-// three times for each node.
+// same reports whether two summaries are equal. It does not use reflection, which would
+// allocate three times per node.
 func same(a, b *workloadv1alpha1.PodSummary) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -83,7 +82,7 @@ func same(a, b *workloadv1alpha1.PodSummary) bool {
 		slices.Equal(a.Nodes, b.Nodes) && a.NodesOmitted == b.NodesOmitted && slices.Equal(a.Problems, b.Problems)
 }
 
-// phaseOf returns the count of the Pods in a phase.
+// phaseOf returns the counter of a phase.
 func phaseOf(s *workloadv1alpha1.PodSummary, phase corev1.PodPhase) *int32 {
 	switch phase {
 	case corev1.PodPending:
@@ -99,7 +98,8 @@ func phaseOf(s *workloadv1alpha1.PodSummary, phase corev1.PodPhase) *int32 {
 	}
 }
 
-// line says it all in one line: "2/3 ready on node-1 (2), node-2; 1 CrashLoopBackOff".
+// line returns the human-readable line: "2/3 ready on node-1 (2), node-2; 1
+// CrashLoopBackOff".
 func line(s workloadv1alpha1.PodSummary, troubled []*podrecord.Record) string {
 	if s.Total == 0 {
 		return "none"
@@ -123,7 +123,7 @@ func line(s workloadv1alpha1.PodSummary, troubled []*podrecord.Record) string {
 			fmt.Fprintf(&b, " (%d)", node.Pods)
 		}
 	}
-	// The worst come first, so their reasons do.
+	// The Pods are sorted by severity, so the worst reasons come first.
 	var reasons []string
 	counts := map[string]int{}
 	for _, pod := range troubled {

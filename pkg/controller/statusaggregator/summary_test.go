@@ -20,7 +20,8 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
 )
 
-// record returns that of a Pod in a phase on a node, changed by the given functions.
+// record returns the record of a Pod with a phase and a node, modified by the given
+// functions.
 func record(name, node string, phase corev1.PodPhase, changes ...func(*corev1.Pod)) *podrecord.Record {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{NodeName: node}, Status: corev1.PodStatus{Phase: phase}}
 	for _, change := range changes {
@@ -81,7 +82,7 @@ func TestSummarize(t *testing.T) {
 				},
 			},
 		},
-		"the fullest nodes first, then by name": {
+		"nodes ordered by Pods, then name": {
 			[]*podrecord.Record{
 				record("a", "node-3", corev1.PodRunning, ready), record("b", "node-2", corev1.PodRunning, ready), record("c", "node-1", corev1.PodRunning),
 				record("d", "node-2", corev1.PodRunning), record("e", "", corev1.PodPending),
@@ -95,7 +96,7 @@ func TestSummarize(t *testing.T) {
 			[]*podrecord.Record{record("a", "", corev1.PodRunning, restarted(2_000_000_000)), record("b", "", corev1.PodRunning, restarted(2_000_000_000))},
 			workloadv1alpha1.PodSummary{Summary: "0/2 ready", Total: 2, Running: 2, Restarts: 4_000_000_000},
 		},
-		"the worst first, then by name": {
+		"problems ordered by severity, then name": {
 			[]*podrecord.Record{
 				record("f", "", corev1.PodPending, unschedulable), record("d", "", corev1.PodUnknown), record("b", "", corev1.PodRunning, waiting("CrashLoopBackOff", "back-off")),
 				record("c", "", corev1.PodRunning, waiting("ImagePullBackOff", "")), record("e", "", corev1.PodFailed), record("a", "", corev1.PodPending, unschedulable),
@@ -110,7 +111,7 @@ func TestSummarize(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// Caches have no order.
+			// Caches are unordered.
 			for range 10 {
 				rand.Shuffle(len(test.pods), func(i, j int) { test.pods[i], test.pods[j] = test.pods[j], test.pods[i] })
 				before := slices.Clone(test.pods)
@@ -118,27 +119,27 @@ func TestSummarize(t *testing.T) {
 					t.Fatalf("unexpected summary (-want +got):\n%s", diff)
 				}
 				if s := summarize(test.pods); s.Nodes == nil || s.Problems == nil {
-					t.Fatalf("a list is nil: it would not be applied: %+v", s)
+					t.Fatalf("a nil list would not be applied: %+v", s)
 				}
 				if !slices.Equal(before, test.pods) {
-					t.Fatal("the Pods were put into another order")
+					t.Fatal("the Pods were reordered")
 				}
 			}
 		})
 	}
 }
 
-func TestSummarizeHasBounds(t *testing.T) {
+func TestSummaryIsBounded(t *testing.T) {
 	for name, test := range map[string]struct {
 		nodes, problems          int
 		wantNodes                int
 		wantOmitted, wantProblem int
 		wantSummary              string
 	}{
-		"all that fits":  {100, 5, 100, 0, 5, "0/100 ready on node-000, node-001, node-002 and 97 more; 5 CrashLoopBackOff"},
-		"more than fits": {103, 6, 100, 3, 5, "0/103 ready on node-000, node-001, node-002 and 100 more; 6 CrashLoopBackOff"},
-		"four nodes":     {4, 0, 4, 0, 0, "0/4 ready on node-000, node-001, node-002 and 1 more"},
-		"three nodes":    {3, 1, 3, 0, 1, "0/3 ready on node-000, node-001, node-002; 1 CrashLoopBackOff"},
+		"at the limits":    {100, 5, 100, 0, 5, "0/100 ready on node-000, node-001, node-002 and 97 more; 5 CrashLoopBackOff"},
+		"above the limits": {103, 6, 100, 3, 5, "0/103 ready on node-000, node-001, node-002 and 100 more; 6 CrashLoopBackOff"},
+		"four nodes":       {4, 0, 4, 0, 0, "0/4 ready on node-000, node-001, node-002 and 1 more"},
+		"three nodes":      {3, 1, 3, 0, 1, "0/3 ready on node-000, node-001, node-002; 1 CrashLoopBackOff"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var pods []*podrecord.Record
@@ -163,13 +164,13 @@ func TestSummarizeHasBounds(t *testing.T) {
 	}
 }
 
-// A field that were not compared would never be written when it alone has changed.
-func TestEachFieldOfASummaryMatters(t *testing.T) {
+// A field that is not compared would not be written if it alone changes.
+func TestEachFieldOfSummaryIsCompared(t *testing.T) {
 	if a, b := (workloadv1alpha1.PodSummary{}), (workloadv1alpha1.PodSummary{Nodes: []workloadv1alpha1.NodeSummary{}}); !same(&a, &b) {
-		t.Error("no nodes are not the same as none")
+		t.Error("nil and empty nodes are not equal")
 	}
 	if one := (workloadv1alpha1.PodSummary{}); same(nil, &one) || same(&one, nil) || !same(nil, nil) {
-		t.Error("no summary is the same as an empty one")
+		t.Error("a nil summary equals an empty one")
 	}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[workloadv1alpha1.PodSummary]()) {
 		var a, b workloadv1alpha1.PodSummary
@@ -185,7 +186,7 @@ func TestEachFieldOfASummaryMatters(t *testing.T) {
 			t.Errorf("no value for field %s of type %v", field.Name, field.Type)
 		}
 		if same(&a, &b) {
-			t.Errorf("summaries that differ in %s are the same", field.Name)
+			t.Errorf("summaries that differ in %s are equal", field.Name)
 		}
 	}
 }

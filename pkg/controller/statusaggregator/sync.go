@@ -20,7 +20,7 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/ownership"
 )
 
-// aggregator brings the summaries in the statuses of one kind up to date.
+// aggregator writes the summaries of one kind.
 type aggregator[T object] struct {
 	kind        kind[T]
 	statuses    string // the resource that is written, as metrics name it
@@ -31,7 +31,7 @@ type aggregator[T object] struct {
 	pace        *pace
 }
 
-// sync writes what the Pods of one object say, if that is not what its status has.
+// sync writes the Pod summary of one object if it differs from that in its status.
 func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
 	if !a.consistency.EnsureReady(key) {
 		return 0, reconcile.ErrStale
@@ -49,7 +49,7 @@ func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 	if tolerant.DecodeError(obj) != nil {
 		return 0, nil
 	}
-	// Before anything is added up: what an event costs must not grow with the Pods.
+	// This is checked first: the cost of an event must not grow with the number of Pods.
 	if wait := a.pace.wait(key, obj.GetUID()); wait > 0 {
 		return wait, nil
 	}
@@ -72,22 +72,22 @@ func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 		a.consistency.Conflicted(key, a.objects, obj)
 	}
 	if apierrors.IsNotFound(err) {
-		return a.pace.interval, nil // the object is gone, and a new one of its name was not enqueued
+		return a.pace.interval, nil // a re-created object of the same name was not enqueued
 	}
 	if err != nil {
-		return 0, fmt.Errorf("applying what the Pods of %s %q say: %w", a.kind.groupVersionKind.Kind, key.Name, err)
+		return 0, fmt.Errorf("applying the Pod summary of %s %q: %w", a.kind.groupVersionKind.Kind, key.Name, err)
 	}
 	a.consistency.WroteAt(key, a.objects, applied.GetResourceVersion())
 	if now == nil {
-		klog.FromContext(ctx).V(2).Info("Removed the summary of Pods, because some are not watched")
+		klog.FromContext(ctx).V(2).Info("Removed Pod summary because some Pods are not watched")
 	} else {
 		klog.FromContext(ctx).V(4).Info("Updated status", "pods", now.Total, "ready", now.Ready)
 	}
-	return a.pace.interval, nil // what changes meanwhile does not enqueue it
+	return a.pace.interval, nil // changes until then do not enqueue it
 }
 
-// summaries returns the summary that the object's status has, nil if none, and that of its
-// Pods now, nil if not all of them are watched.
+// summaries returns the summary in the object's status, nil if there is none, and the
+// present summary of its Pods, nil if not all of them are watched.
 func (a *aggregator[T]) summaries(obj T) (before, now *workloadv1alpha1.PodSummary, err error) {
 	before = a.kind.summary(obj)
 	if watched, err := a.chain.PodsWatched(obj.GetNamespace(), obj.GetUID()); err != nil || !watched {
@@ -102,8 +102,8 @@ func (a *aggregator[T]) summaries(obj T) (before, now *workloadv1alpha1.PodSumma
 	return before, now, nil
 }
 
-// lags tells whether the Pods show nothing of the object's present generation yet. They
-// usually do soon, and then one write tells both.
+// lags reports whether the Pods do not yet reflect the object's present generation. They
+// usually do soon, and then one write is enough for both.
 func lags(before, now *workloadv1alpha1.PodSummary) bool {
 	switch {
 	case now == nil:
@@ -116,12 +116,12 @@ func lags(before, now *workloadv1alpha1.PodSummary) bool {
 	return same(before, &earlier)
 }
 
-// write applies what the Pods of an object say. The object is throttled until then and, once
-// the write is made, for the interval.
+// write applies the summary of an object. The object is throttled during the write and, if
+// it succeeds, for the interval after that.
 func (a *aggregator[T]) write(ctx context.Context, key cache.ObjectName, obj T, now *workloadv1alpha1.PodSummary) (applied T, err error) {
 	made := false
 	a.pace.begin(key, obj.GetUID())
-	// Even if it panics: nothing enqueues an object that is throttled forever.
+	// This also runs after a panic: an object that stays throttled would never be enqueued.
 	defer func() { a.pace.end(key, obj.GetUID(), made) }()
 	applied, err = a.kind.apply(ctx, obj, now)
 	made = err == nil

@@ -15,7 +15,7 @@ import (
 
 const ms = time.Millisecond
 
-func TestTheFirstChangeIsWrittenAtOnceTheLastAlways(t *testing.T) {
+func TestFirstChangeIsWrittenAtOnceAndLastAlways(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.set(b.pod("a", true))
 		b.start()
@@ -30,14 +30,14 @@ func TestTheFirstChangeIsWrittenAtOnceTheLastAlways(t *testing.T) {
 		after(1 * ms)
 		b.wantWrites(write{1000 * ms, "1/2 ready on node-1 (2)", ""})
 
-		// Each write begins an interval of its own.
+		// Each write begins an interval.
 		after(999 * ms)
 		b.set(b.pod("a", true))
 		b.wantWrites()
 		after(1 * ms)
 		b.wantWrites(write{2000 * ms, "2/2 ready on node-1 (2)", ""})
 
-		// After one without a change the next is written at once again.
+		// After an interval without a change, the next change is written at once again.
 		after(1500 * ms)
 		b.wantWrites()
 		b.set(b.pod("b", false))
@@ -50,22 +50,22 @@ func TestTheFirstChangeIsWrittenAtOnceTheLastAlways(t *testing.T) {
 	})
 }
 
-func TestWhatTheStatusSaysAlreadyIsNotWritten(t *testing.T) {
+func TestUnchangedSummaryIsNotWritten(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.set(b.pod("a", true))
 		b.start()
 		b.wantWrites(write{0, "1/1 ready on node-1", ""})
 
-		// A change that was undone before its turn.
+		// A change that is reverted within the interval.
 		b.set(b.pod("a", false))
 		after(500 * ms)
 		b.set(b.pod("a", true))
 		after(time.Hour)
-		// One of the owner.
+		// A change by the owner.
 		b.change(true, touch)
 		after(time.Hour)
 		b.wantWrites()
-		// One that says nothing else is not even looked at.
+		// A change of a Pod that does not affect the summary causes no sync.
 		b.results()
 		other := b.pod("a", true)
 		other.Annotations = map[string]string{"other": "x"}
@@ -78,11 +78,11 @@ func TestWhatTheStatusSaysAlreadyIsNotWritten(t *testing.T) {
 	})
 }
 
-// touch enqueues an object by a change that asks for nothing.
+// touch enqueues an object by an irrelevant change.
 func touch(o testObject) { o.SetAnnotations(map[string]string{"touched": "true"}) }
 
-// A reader sees by it whether the summary is from before the last change of the spec.
-func TestGenerationIsWrittenWithThePods(t *testing.T) {
+// Readers see from it whether the summary predates the last change of the spec.
+func TestGenerationIsWrittenWithPods(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		wantGeneration := func(want int64) {
 			b.Helper()
@@ -96,7 +96,7 @@ func TestGenerationIsWrittenWithThePods(t *testing.T) {
 		b.wantWrites(write{0, "1/1 ready on node-1", ""})
 		wantGeneration(1)
 
-		// Pods that follow cost no write more.
+		// Pods that change soon after cost no extra write.
 		after(time.Minute)
 		b.change(true, func(o testObject) { o.SetGeneration(2) })
 		after(999 * ms)
@@ -106,7 +106,7 @@ func TestGenerationIsWrittenWithThePods(t *testing.T) {
 		b.wantWrites(write{time.Minute + 999*ms, "2/2 ready on node-1 (2)", ""})
 		wantGeneration(2)
 
-		// Those that do not are waited for, for an interval.
+		// If they do not change, the write happens after the grace period.
 		after(time.Minute)
 		b.change(true, func(o testObject) { o.SetGeneration(3) })
 		after(500 * ms)
@@ -119,7 +119,7 @@ func TestGenerationIsWrittenWithThePods(t *testing.T) {
 		after(time.Hour)
 		b.wantWrites()
 
-		// An earlier version has not written it.
+		// An earlier version of the daemon did not write the generation.
 		b.change(true, func(o testObject) { (*podsOf(o)).ObservedGeneration = 0 })
 		after(interval)
 		b.wantWrites(write{time.Hour + 2*time.Minute + 1999*ms, "2/2 ready on node-1 (2)", ""})
@@ -127,7 +127,7 @@ func TestGenerationIsWrittenWithThePods(t *testing.T) {
 	})
 }
 
-func TestAnotherProcessFindsNothingToWrite(t *testing.T) {
+func TestNextProcessFindsNothingToWrite(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.set(b.pod("a", true))
 		b.change(true, func(o testObject) {
@@ -141,7 +141,7 @@ func TestAnotherProcessFindsNothingToWrite(t *testing.T) {
 	})
 }
 
-func TestAnotherProcessWritesAtOnceThatPodsAreGone(t *testing.T) {
+func TestNextProcessReportsMissingPodsAtOnce(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.change(true, func(o testObject) {
 			*podsOf(o) = &workloadv1alpha1.PodSummary{Summary: "1/1 ready on node-1", Total: 1}
@@ -151,7 +151,7 @@ func TestAnotherProcessWritesAtOnceThatPodsAreGone(t *testing.T) {
 	})
 }
 
-func TestAnObjectIsGivenAnIntervalToGetPods(t *testing.T) {
+func TestNewObjectHasGracePeriodToGetPods(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.start()
 		b.change(true, touch)
@@ -162,7 +162,7 @@ func TestAnObjectIsGivenAnIntervalToGetPods(t *testing.T) {
 		after(time.Hour)
 		b.wantWrites()
 
-		// That it has none any more is written as anything else.
+		// The removal of all Pods is written like any other change.
 		b.set(b.pod("a", true))
 		b.wantWrites(write{time.Hour + 1000*ms, "1/1 ready on node-1", ""})
 		after(time.Hour)
@@ -171,25 +171,25 @@ func TestAnObjectIsGivenAnIntervalToGetPods(t *testing.T) {
 	})
 }
 
-func TestAnObjectThatGetsPodsInTimeNeverHadNone(t *testing.T) {
+func TestPodsWithinGracePeriodSaveOneWrite(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.start()
 		after(500 * ms)
 		b.set(b.pod("a", true))
 		after(500 * ms)
 		if made := b.objects.made(); len(made) != 1 || made[0].Summary != "1/1 ready on node-1" {
-			b.Errorf("written was %v, want the Pod only", made)
+			b.Errorf("writes: %v, want only the Pod", made)
 		}
 	})
 }
 
-func TestWhatIsNotToBeWritten(t *testing.T) {
+func TestObjectsWithoutWrites(t *testing.T) {
 	for name, change := range map[string]func(testObject){
 		"undecodable": func(o testObject) {
 			o.SetAnnotations(map[string]string{tolerant.AnnotationDecodeError: "spec.deploymentName: array where string is expected"})
 		},
-		// The Deployment that there is belongs to one of before.
-		"another of that name": func(o testObject) {
+		// The existing Deployment belongs to an earlier object.
+		"re-created object": func(o testObject) {
 			o.SetUID("uid-another")
 			*podsOf(o) = &workloadv1alpha1.PodSummary{Summary: "none"}
 		},
@@ -211,8 +211,8 @@ func TestWhatIsNotToBeWritten(t *testing.T) {
 	}
 }
 
-// recreate deletes the object, and later adds another of its name, whose Pods are summarized
-// as given.
+// recreate deletes the object and after a gap creates another of the same name, with the
+// given summary.
 func (b *bubble) recreate(gap time.Duration, pods *workloadv1alpha1.PodSummary) {
 	next := b.objects.object("default", "example")
 	b.objects.Delete(next.DeepCopyObject())
@@ -222,7 +222,7 @@ func (b *bubble) recreate(gap time.Duration, pods *workloadv1alpha1.PodSummary) 
 	b.objects.Add(next)
 }
 
-func TestRestOfADeletedObject(t *testing.T) {
+func TestThrottlingOfDeletedObject(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.set(b.pod("a", true))
 		b.start()
@@ -232,14 +232,14 @@ func TestRestOfADeletedObject(t *testing.T) {
 		after(100 * ms)
 		b.wantWrites()
 
-		// The next object of that name is not throttled because the last one was written.
+		// The new object is not throttled by the write of the old one.
 		b.owner.UID = "uid-another"
 		b.set(deployment(b.metadata("web", b.owner)))
 		b.wantWrites(write{300 * ms, "1/1 ready on node-1", ""})
 	})
 }
 
-func TestNextObjectOfANameIsGivenAnIntervalToGetPods(t *testing.T) {
+func TestRecreatedObjectHasGracePeriodToGetPods(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.start()
 		after(1 * time.Second)
@@ -252,8 +252,8 @@ func TestNextObjectOfANameIsGivenAnIntervalToGetPods(t *testing.T) {
 	})
 }
 
-// Somebody gives the object a Deployment whose Pods lack the label by which they are watched.
-func TestAnObjectWhosePodsAreNotWatchedHasNoSummary(t *testing.T) {
+// Somebody gives the object a Deployment whose Pods lack the watched label.
+func TestUnwatchedPodsRemoveSummary(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.set(b.pod("a", true))
 		b.start()
@@ -265,12 +265,12 @@ func TestAnObjectWhosePodsAreNotWatchedHasNoSummary(t *testing.T) {
 		b.wantWrites(write{2000 * ms, noSummary, ""})
 		after(time.Hour)
 		b.wantWrites()
-		b.set(deployment(b.metadata("adopted"))) // and takes it away again
+		b.set(deployment(b.metadata("adopted"))) // removes the owner reference again
 		b.wantWrites(write{time.Hour + 2000*ms, "1/1 ready on node-1", ""})
 	})
 }
 
-func TestAnObjectWhosePodsWereNeverWatchedGetsNoSummary(t *testing.T) {
+func TestUnwatchedPodsGetNoSummary(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		adopted := deployment(b.metadata("web", b.owner))
 		adopted.Spec.Selector.MatchLabels = map[string]string{"app": "adopted"}
@@ -281,8 +281,8 @@ func TestAnObjectWhosePodsWereNeverWatchedGetsNoSummary(t *testing.T) {
 	})
 }
 
-// A finalizer holds an object in deletion, and its Pods come and go.
-func TestAnObjectInDeletionIsSummarized(t *testing.T) {
+// A finalizer holds an object in deletion, and its Pods still change.
+func TestObjectInDeletionIsSummarized(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.set(b.pod("a", true))
 		b.start()

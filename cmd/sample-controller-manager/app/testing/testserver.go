@@ -25,8 +25,8 @@ import (
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
 )
 
-// Server is a daemon that runs in-process. As it registers pages that exist once
-// in a process, only one may run at a time.
+// Server is a daemon that runs in-process. Only one may run at a time, because it registers
+// process-wide metrics and handlers.
 type Server struct {
 	// URL of its HTTPS port.
 	URL string
@@ -38,15 +38,14 @@ type Server struct {
 	err    error
 }
 
-// Start runs the daemon with the given flags until the test ends, or until
-// [Server.Stop]. Logs go to the test. It returns when the port is open, which is
-// before the daemon is ready.
+// Start runs the daemon with the given flags until the test ends, or until [Server.Stop].
+// It logs to the test. It returns once the port is open, before the daemon is ready.
 func Start(t testing.TB, flags ...string) *Server {
 	t.Helper()
 	return StartWith(t, app.Program(), flags...)
 }
 
-// StartWith is [Start] for another program.
+// StartWith is like [Start] for another program.
 func StartWith(t testing.TB, program manager.Program, flags ...string) *Server {
 	t.Helper()
 	o := program.Options()
@@ -106,30 +105,30 @@ func clientFor(t testing.TB, content func() (cert, key []byte)) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// Log returns the lines that were logged so far.
+// Log returns the log so far.
 func (s *Server) Log() string { return s.log.String() }
 
-// Stop asks the daemon to end as a signal does, waits until it has and returns
-// what it returned. Further calls return the same.
+// Stop stops the daemon as a signal does, waits for it and returns its error. Further calls
+// return the same error.
 func (s *Server) Stop() error {
 	s.cancel()
 	return s.Wait()
 }
 
-// Wait waits until the daemon has ended, by itself or asked to.
+// Wait waits until the daemon has ended and returns its error.
 func (s *Server) Wait() error {
 	<-s.done
 	s.client.CloseIdleConnections()
 	return s.err
 }
 
-// Get requests a path, with a bearer token unless it is empty, and returns the
-// status code and the body.
+// Get sends a GET request, with a bearer token unless it is empty, and returns the status
+// code and the body.
 func (s *Server) Get(ctx context.Context, path, token string) (code int, body string, err error) {
 	return s.do(ctx, http.MethodGet, path, token, "")
 }
 
-// Put sends content to a path, as [Server.Get] requests one.
+// Put is like [Server.Get] for a PUT request with content.
 func (s *Server) Put(ctx context.Context, path, token, content string) (code int, body string, err error) {
 	return s.do(ctx, http.MethodPut, path, token, content)
 }

@@ -1,9 +1,8 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command quota is the library's example of that name on controller-runtime: it keeps a
-// ResourceQuota for each ConfigMap labelled example.com/quota=true, and greets each
-// Greeting.
+// Command quota is the library's quota example on controller-runtime. It keeps a ResourceQuota
+// for each ConfigMap labelled example.com/quota=true, and greets each Greeting.
 package main
 
 import (
@@ -28,7 +27,7 @@ import (
 )
 
 func main() {
-	greeting := flag.String("greeting", "Hello", "What the message of a Greeting begins with.")
+	greeting := flag.String("greeting", "Hello", "The first word of a Greeting's message.")
 	flag.Parse()
 	ctrl.SetLogger(zap.New())
 	if err := run(*greeting); err != nil {
@@ -73,7 +72,7 @@ type quotaReconciler struct {
 func (r *quotaReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: request.Namespace, Name: request.Name}}
 	var configMap corev1.ConfigMap
-	if err := r.Get(ctx, request.NamespacedName, &configMap); err != nil { // gone, or not labelled any more
+	if err := r.Get(ctx, request.NamespacedName, &configMap); err != nil { // gone, or no longer labelled
 		if client.IgnoreNotFound(err) != nil {
 			return ctrl.Result{}, err
 		}

@@ -17,7 +17,7 @@ func addToScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// Greeting is somebody to greet.
+// Greeting asks for a greeting.
 type Greeting struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitzero"`
@@ -26,12 +26,12 @@ type Greeting struct {
 	Status GreetingStatus `json:"status,omitzero"`
 }
 
-// GreetingSpec is whom to greet.
+// GreetingSpec says whom to greet.
 type GreetingSpec struct {
 	Name string `json:"name"`
 }
 
-// GreetingStatus is how they are greeted.
+// GreetingStatus has the greeting.
 type GreetingStatus struct {
 	Message string `json:"message,omitempty"`
 }

@@ -29,18 +29,17 @@ import (
 // ControllerName is the name of the controller.
 const ControllerName = "faulty-controller"
 
-// Fault is both the key of the data of a ConfigMap and the annotation of a Foo that say
-// what to do.
+// Fault is the key of a ConfigMap's data, and the annotation of a Foo, that specify a fault.
 const Fault = "fault"
 
-// Served is what is logged, with the key and the version of the ConfigMap, by an ordinary
-// sync of one whose data has a key of that name.
+// Served is the message that an ordinary sync of a ConfigMap logs, with the key and the
+// version, if the ConfigMap's data has a key of this name.
 const Served = "served"
 
 // Delay is how long a slow event handler takes for an event.
 const Delay = time.Second
 
-// Descriptor returns the controller as data.
+// Descriptor describes the controller.
 func Descriptor() controller.Descriptor {
 	return controller.Descriptor{
 		Name:    ControllerName,
@@ -57,7 +56,7 @@ func Descriptor() controller.Descriptor {
 type faulty struct {
 	*reconcile.Loop
 	configMaps corelisters.ConfigMapLister
-	ends       chan func() error // what Run is to end with
+	ends       chan func() error // results with which Run must end
 }
 
 func newController(_ context.Context, c *controller.Context) (controller.Controller, error) {
@@ -77,7 +76,7 @@ func newController(_ context.Context, c *controller.Context) (controller.Control
 	return f, nil
 }
 
-// onFoo is the faulty event handler. A Foo concerns the ConfigMap of its name.
+// onFoo is the faulty event handler. A Foo enqueues the ConfigMap of its name.
 func onFoo(foo *samplev1alpha1.Foo) []cache.ObjectName {
 	switch foo.Annotations[Fault] {
 	case "panic":
@@ -130,7 +129,7 @@ func (f *faulty) sync(ctx context.Context, key cache.ObjectName) (time.Duration,
 	return 0, nil
 }
 
-// stick returns when the ConfigMap is not to be stuck any more.
+// stick returns once the ConfigMap no longer has the fault "stuck".
 func (f *faulty) stick(key cache.ObjectName) {
 	for {
 		configMap, err := f.configMaps.ConfigMaps(key.Namespace).Get(key.Name)
@@ -141,11 +140,11 @@ func (f *faulty) stick(key cache.ObjectName) {
 	}
 }
 
-// end has Run end.
+// end makes Run end.
 func (f *faulty) end(ctx context.Context, how func() error) error {
 	select {
 	case f.ends <- how:
-	case <-ctx.Done(): // another was faster
+	case <-ctx.Done(): // another fault was faster
 	}
 	return nil
 }

@@ -13,11 +13,12 @@ import (
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
 )
 
-// Argument is the first of a program that is to be the daemon with the faulty controller.
+// Argument is the first argument of a program that must be the daemon with the faulty
+// controller.
 const Argument = "faulty-daemon"
 
-// Main is the daemon, if the program has been given the argument: then it does not
-// return. It is the first thing that the program does.
+// Main runs the daemon, and does not return, if the program has the argument. Call it first in
+// main.
 func Main() {
 	if len(os.Args) < 2 || os.Args[1] != Argument {
 		return

@@ -1,11 +1,12 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command openapi-schema prints the schemas of CustomResourceDefinitions as the
-// OpenAPI document that applyconfiguration-gen reads. Without it, the generated
-// fake clientset could not tell who owns which field after an apply.
+// Command openapi-schema prints the schemas of CustomResourceDefinitions as the OpenAPI
+// document that applyconfiguration-gen reads. Without it, the generated fake clientset could
+// not track field ownership after an apply.
 //
-// Usage: openapi-schema <import path of the Go types>=<file of the CustomResourceDefinition>...
+// Usage: openapi-schema <import path of the Go types>=<file of the
+// CustomResourceDefinition>...
 package main
 
 import (
@@ -19,7 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// definition is what matters here of a CustomResourceDefinition.
+// definition is the part of a CustomResourceDefinition that matters here.
 type definition struct {
 	Spec struct {
 		Names struct {
@@ -75,5 +76,5 @@ func schemaOf(crd definition, version string) (any, error) {
 			return v.Schema.OpenAPIV3Schema, nil
 		}
 	}
-	return nil, fmt.Errorf("it has no version %s", version)
+	return nil, fmt.Errorf("no version %s", version)
 }

@@ -2,6 +2,8 @@ module samplecontroller.io/api
 
 go 1.26.0
 
+toolchain go1.26.8
+
 godebug default=go1.26
 
 require k8s.io/apimachinery v0.37.2

@@ -1,10 +1,9 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controllermanager is the root of a library to build a controller manager
-// of your own: one process that hosts several controllers on one set of informers
-// and runs them while it leads. It holds no code. The packages below it can be used
-// together, with package manager on top, or each alone.
+// Package controllermanager is the root of a library for controller managers: processes that
+// host several controllers on shared informers, with leader election. It contains no code. The
+// packages below it can be used together, through package manager, or separately.
 //
 // README.md shows a whole program.
 package controllermanager

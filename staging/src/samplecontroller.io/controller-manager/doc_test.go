@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// TestPackageDocsBeginWithExample holds the first lines of code in the documentation of each
-// package against its examples, which compile.
+// TestPackageDocsBeginWithExample checks that the first code in the documentation of each
+// package is part of its examples, which compile.
 func TestPackageDocsBeginWithExample(t *testing.T) {
 	packages, err := filepath.Glob("*/*_test.go")
 	if err != nil {
@@ -48,7 +48,7 @@ var indent = regexp.MustCompile(`(?m)^\t+`)
 
 func unindented(code string) string { return indent.ReplaceAllString(code, "") }
 
-// firstCode returns the first code in the documentation of a package that is not a table of
+// firstCode returns the first code in the documentation of a package, ignoring tables of
 // paths.
 func firstCode(t *testing.T, dir string) string {
 	t.Helper()

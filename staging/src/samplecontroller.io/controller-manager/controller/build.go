@@ -9,11 +9,10 @@ import (
 	"slices"
 
 	"k8s.io/component-base/featuregate"
-	"k8s.io/klog/v2"
 )
 
-// AllowedBy returns those of the named controllers whose required feature gates
-// are all enabled, in the order of names.
+// AllowedBy returns the named controllers whose required feature gates are all enabled, in the
+// order of names.
 func (r *Registry) AllowedBy(gates featuregate.FeatureGate, names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		d, _ := r.descriptor(name)
@@ -21,8 +20,8 @@ func (r *Registry) AllowedBy(gates featuregate.FeatureGate, names []string) []st
 	})
 }
 
-// Build makes the named controllers, sorted by name, from what the process has, and logs
-// which are enabled and which are not. It stops at the first that cannot be made.
+// Build makes the named controllers, sorted by name, with the resources of p. It stops at the
+// first error.
 func (r *Registry) Build(ctx context.Context, p *Process, names []string) ([]Controller, error) {
 	for _, name := range names {
 		if _, ok := r.descriptor(name); !ok {
@@ -30,10 +29,8 @@ func (r *Registry) Build(ctx context.Context, p *Process, names []string) ([]Con
 		}
 	}
 	var controllers []Controller
-	enabled, disabled := []string{}, []string{} // as [] in the log rather than null
 	for _, d := range r.descriptors {
 		if !slices.Contains(names, d.Name) {
-			disabled = append(disabled, d.Name)
 			continue
 		}
 		built, err := d.New(ctx, p.context(d, r.statusGroups()))
@@ -44,16 +41,14 @@ func (r *Registry) Build(ctx context.Context, p *Process, names []string) ([]Con
 			return nil, fmt.Errorf("building %s: its constructor returned no controller", d.Name)
 		}
 		if got := built.Name(); got != d.Name {
-			return nil, fmt.Errorf("building %s: its constructor returned a controller named %q: give the controller, and its loop, the name of its descriptor", d.Name, got)
+			return nil, fmt.Errorf("building %s: its constructor returned a controller named %q: the controller and its loop must have the name of the descriptor", d.Name, got)
 		}
-		enabled = append(enabled, d.Name)
 		controllers = append(controllers, built)
 	}
-	klog.FromContext(ctx).Info("Controllers", "enabled", enabled, "disabled", disabled)
 	return controllers, nil
 }
 
-// descriptor returns the descriptor of the controller of that name.
+// descriptor returns the descriptor of the named controller.
 func (r *Registry) descriptor(name string) (Descriptor, bool) {
 	i := slices.IndexFunc(r.descriptors, func(d Descriptor) bool { return d.Name == name })
 	if i < 0 {

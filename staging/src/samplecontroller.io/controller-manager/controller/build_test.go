@@ -21,7 +21,7 @@ func names(controllers []Controller) []string {
 	return names
 }
 
-func TestBuildMakesTheNamedOnesSortedByName(t *testing.T) {
+func TestBuildMakesNamedControllersSorted(t *testing.T) {
 	made := map[string]int{}
 	counted := func(d *Descriptor) {
 		name := d.Name
@@ -44,7 +44,7 @@ func TestBuildMakesTheNamedOnesSortedByName(t *testing.T) {
 	}
 }
 
-func TestBuildSaysWhichControllerCannotBeMade(t *testing.T) {
+func TestBuildErrorNamesController(t *testing.T) {
 	broken := errors.New("no such thing")
 	r := NewRegistry(descriptor("foo-controller"), descriptor("bar-controller", func(d *Descriptor) {
 		d.New = func(context.Context, *Context) (Controller, error) { return nil, broken }
@@ -54,11 +54,11 @@ func TestBuildSaysWhichControllerCannotBeMade(t *testing.T) {
 		t.Errorf("Build: error %v, want one that wraps %v and names bar-controller", err, broken)
 	}
 	if controllers != nil {
-		t.Errorf("Build returned %v beside its error", names(controllers))
+		t.Errorf("Build returned %v with an error", names(controllers))
 	}
 }
 
-func TestBuildRefusesAnotherName(t *testing.T) {
+func TestBuildRejectsWrongName(t *testing.T) {
 	r := NewRegistry(descriptor("foo-controller", func(d *Descriptor) {
 		d.New = func(context.Context, *Context) (Controller, error) { return fakeController("bar-controller"), nil }
 	}))
@@ -68,12 +68,12 @@ func TestBuildRefusesAnotherName(t *testing.T) {
 	}
 }
 
-func TestBuildRefusesAnUnknownNameBeforeItMakesAny(t *testing.T) {
+func TestBuildRejectsUnknownNameFirst(t *testing.T) {
 	made := 0
 	r := NewRegistry(descriptor("foo-controller", aliases("foo"), func(d *Descriptor) {
 		d.New = func(context.Context, *Context) (Controller, error) { made++; return fakeController(d.Name), nil }
 	}))
-	// Build takes what Enabled returns, and that is never an alias.
+	// Build takes the result of Enabled, which never contains an alias.
 	for _, name := range []string{"fop-controller", "foo"} {
 		if _, err := r.Build(t.Context(), newProcess(t, ""), []string{"foo-controller", name}); err == nil {
 			t.Errorf("Build with %q: no error", name)
@@ -84,7 +84,7 @@ func TestBuildRefusesAnUnknownNameBeforeItMakesAny(t *testing.T) {
 	}
 }
 
-func TestAllowedByLeavesOutControllersWhoseGatesAreClosed(t *testing.T) {
+func TestAllowedByFeatureGates(t *testing.T) {
 	const open, closed featuregate.Feature = "Open", "Closed"
 	gates := featuregate.NewFeatureGate()
 	if err := gates.Add(map[featuregate.Feature]featuregate.FeatureSpec{open: {Default: true}, closed: {Default: false}}); err != nil {

@@ -17,8 +17,8 @@ import (
 	"samplecontroller.io/controller-manager/writes"
 )
 
-// Context is what one controller is made from. All that it returns bears the controller's
-// name, where it has one, and is counted, bounded and bound to the lead as for every
+// Context provides everything that one controller is made from. Its clients, recorder and
+// loops have the controller's name, limits, metrics and leadership gate, like those of every
 // controller of the process.
 type Context struct {
 	process      *Process
@@ -29,47 +29,53 @@ type Context struct {
 // Name returns the name of the controller, which is also its field manager.
 func (c *Context) Name() string { return c.name }
 
-// Namespace returns the namespace that the program serves, empty for all. Sources of
-// informers must read no other.
+// Namespace returns the namespace that the program serves; empty means all. Sources of
+// informers must not read other namespaces.
 func (c *Context) Namespace() string { return c.process.Namespace }
 
-// Enabled tells whether a feature gate is on.
+// Enabled returns whether a feature gate is enabled.
 func (c *Context) Enabled(feature featuregate.Feature) bool {
 	return c.process.FeatureGates.Enabled(feature)
 }
 
-// StatusGroups returns the API groups of the kinds whose statuses the controllers of the
-// program write, whether they are enabled or not.
+// StatusGroups returns the API groups of the kinds whose status is written by controllers of
+// the program, including disabled ones.
 func (c *Context) StatusGroups() sets.Set[string] { return c.statusGroups.Clone() }
 
-// Informers returns what makes informers: see [informers.InformerFor].
+// Informers returns the factory of informers. Pass it to [informers.InformerFor].
 func (c *Context) Informers() *informers.Factory { return c.process.Informers }
 
-// ReadConfig is for the clients that informers read from. Controllers share informers, so
-// it has no name of theirs. Requests have no timeout, because watches must not end.
+// ReadConfig returns the configuration for clients that informers read from. Controllers share
+// informers, so its user agent does not name a controller. Requests have no timeout, because
+// watches must not end.
 func (c *Context) ReadConfig() *restclient.Config { return c.process.config("informers") }
 
-// ClientConfig is for the clients of the controller. A write passes only while the process
-// leads, and is counted. Each request ends after --write-timeout, so a watch would end as
-// soon. It speaks the content type of built-in resources; see [tolerant.ClientFor] for
-// custom resources.
+// ClientConfig returns the configuration for the controller's own clients. Writes are counted,
+// rejected unless the process leads, and sent with the credentials of the controller's own
+// ServiceAccount if --use-service-account-credentials is set. Each request is limited to --write-timeout, so do not
+// use these clients to watch. The content type is that of built-in resources; for custom
+// resources see [tolerant.ClientFor].
 func (c *Context) ClientConfig() *restclient.Config {
 	config := c.process.config(c.name)
 	config.Timeout = c.process.WriteTimeout
-	config.Wrap(c.Writes().Wrap) // outside of the gate: it sees what that refuses
+	if accounts := c.process.Accounts; accounts != nil {
+		config.Wrap(accounts.Wrap(c.name)) // outside of the gate, which checks the lead after a wait for a token
+	}
+	config.Wrap(c.Writes().Wrap) // outside of the gate, to see the writes that it rejects
 	return config
 }
 
-// Writes returns what all writes of the controller pass through. It is told which writes
-// were not needed.
+// Writes returns the transport of all writes of the controller. Use it to count skipped
+// writes.
 func (c *Context) Writes() *writes.Transport { return c.process.writesOf(c.name) }
 
-// Leading returns nil while the process leads, so that a write of the controller would be
-// sent, and else why it would not.
+// Leading returns nil while the process leads and writes of the controller are sent. Otherwise
+// it returns the reason why they are not.
 func (c *Context) Leading() error { return c.process.Gate.Check() }
 
-// ConsistencyStore returns what the controllers of the process have written to a resource. All
-// callers for the resource share it, so that each waits for the writes of the others.
+// ConsistencyStore returns the store of the versions that the controllers of the process have
+// written for a resource. All controllers share one store per resource, so that each waits for
+// the writes of the others.
 func (c *Context) ConsistencyStore(resource schema.GroupResource) *reconcile.ConsistencyStore {
 	return c.process.consistencyOf(resource)
 }
@@ -79,14 +85,14 @@ func (c *Context) Recorder() record.EventRecorder {
 	return c.process.Events.NewRecorder(c.process.Scheme, corev1.EventSource{Component: c.name})
 }
 
-// CountUndecodable counts the objects of the informer that cannot be decoded as those of the
+// CountUndecodable counts the undecodable objects of the informer in the metrics of the
 // controller. It adds an index to the informer, so only one controller can count them.
 func (c *Context) CountUndecodable(informer cache.SharedIndexInformer) error {
 	return c.process.Metrics.Undecodable.Watch(c.name, informer)
 }
 
-// LoopOptions returns how each loop of the controller works: counted, bounded in time, and
-// paused while what it reads is unavailable.
+// LoopOptions returns the common options of all loops of the controller: metrics, timeout,
+// workers, and pausing while an API that they read is unavailable.
 func (c *Context) LoopOptions() []reconcile.Option {
 	return []reconcile.Option{
 		reconcile.WithWorkers(c.process.Workers[c.name]),
@@ -99,8 +105,8 @@ func (c *Context) LoopOptions() []reconcile.Option {
 }
 
 // Loop returns a loop, which is a controller, that calls sync for each key that its watches
-// enqueue: add them with [reconcile.For] and [reconcile.Watch]. Options come after those of
-// [Context.LoopOptions].
+// enqueue. Add watches with [reconcile.For] and [reconcile.Watch]. opts are applied after
+// those of [Context.LoopOptions].
 func (c *Context) Loop(sync reconcile.SyncFunc, opts ...reconcile.Option) *reconcile.Loop {
 	return reconcile.New(c.name, sync, append(c.LoopOptions(), opts...)...)
 }

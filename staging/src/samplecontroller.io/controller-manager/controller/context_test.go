@@ -30,7 +30,7 @@ import (
 	"samplecontroller.io/controller-manager/writes"
 )
 
-// server answers each request with 429, so that clients retry, and records it.
+// server records each request and answers with 429, so that clients retry.
 type server struct {
 	*httptest.Server
 	mutex    sync.Mutex
@@ -56,7 +56,7 @@ func (s *server) got() []string {
 	return slices.Clone(s.requests)
 }
 
-// contexts returns the contexts of two controllers of a process, and its gate.
+// contexts returns the contexts of two controllers of a process, and the gate of the process.
 func contexts(t *testing.T, url string) (a, b *Context, gate *leadership.Gate) {
 	t.Helper()
 	p := newProcess(t, url)
@@ -126,7 +126,7 @@ func TestRequestsOfControllers(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	// client-go repeats a request after a second, which is beyond the timeout.
+	// client-go would retry after a second, which is after the timeout.
 	want := []string{"GET test/a-controller ", "POST test/a-controller application/vnd.kubernetes.protobuf"}
 	if diff := cmp.Diff(want, s.got()); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
@@ -140,20 +140,20 @@ func TestRequestsOfInformersHaveNoTimeout(t *testing.T) {
 	}
 }
 
-func TestSharedByControllers(t *testing.T) {
+func TestControllersShareProcess(t *testing.T) {
 	a, b, _ := contexts(t, "http://localhost:1")
 	foos, bars := schema.GroupResource{Group: "example.com", Resource: "foos"}, schema.GroupResource{Group: "example.com", Resource: "bars"}
 	if a.ConsistencyStore(foos) != b.ConsistencyStore(foos) {
-		t.Error("the controllers do not wait for the writes of each other")
+		t.Error("the controllers do not share the ConsistencyStore of a resource")
 	}
 	if a.ConsistencyStore(foos) == a.ConsistencyStore(bars) {
-		t.Error("two resources share what is written")
+		t.Error("two resources share a ConsistencyStore")
 	}
 	if a.Writes() == b.Writes() {
-		t.Error("the writes of two controllers are counted as those of one")
+		t.Error("two controllers share the count of their writes")
 	}
 	if groups := b.StatusGroups(); !groups.Has("example.com") || len(groups) != 1 {
-		t.Errorf("groups of statuses are %v, want example.com alone", groups)
+		t.Errorf("status groups are %v, want only example.com", groups)
 	}
 	if a.Namespace() != "team" || a.Informers() != b.Informers() {
 		t.Error("the controllers serve different namespaces or have different informers")

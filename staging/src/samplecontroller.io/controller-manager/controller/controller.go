@@ -11,44 +11,43 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
-// Controller brings one part of a cluster to where it should be.
+// Controller reconciles one part of the cluster state.
 type Controller interface {
-	// Name is the name that the controller is registered under.
+	// Name returns the registered name of the controller.
 	Name() string
-	// Run works for one term: until ctx ends. It returns only when every
-	// goroutine that it started has ended, nil if it was stopped by ctx. After
-	// it has returned it may be called again, but never while it runs.
+	// Run runs the controller for one term, until ctx ends. It returns after all goroutines
+	// that it started have ended: nil if ctx has ended. It may be called again after it has
+	// returned, but never concurrently.
 	Run(ctx context.Context) error
 }
 
-// Constructor makes a controller from its context. It asks for informers and adds indexes
-// to them; it starts nothing and calls no API, because it runs on a standby too.
+// Constructor makes a controller from its context. It requests informers and adds indexes to
+// them. It must not start anything or call the API, because it also runs on standbys.
 type Constructor func(ctx context.Context, c *Context) (Controller, error)
 
-// Descriptor is a controller as data.
+// Descriptor describes a controller.
 type Descriptor struct {
-	// Name identifies the controller everywhere: in the --controllers flag, in
-	// logs, metrics, health checks, Events, and as field manager and user agent.
-	// It is a lower-case DNS label that ends in "-controller". Names are IDs:
-	// once released they do not change.
+	// Name identifies the controller everywhere: in the --controllers flag, in logs, metrics,
+	// health checks and Events, and as field manager and user agent. It is a lower-case DNS
+	// label that ends in "-controller". Names are IDs: they do not change after a release.
 	Name string
-	// Aliases are other names that --controllers takes for it.
+	// Aliases are other names that --controllers accepts.
 	Aliases []string
 	// New makes the controller.
 	New Constructor
-	// RequiredFeatureGates must all be enabled, or the controller is disabled.
+	// RequiredFeatureGates must all be enabled. Otherwise the controller is disabled.
 	RequiredFeatureGates []featuregate.Feature
-	// DisabledByDefault controllers are not enabled by "*".
+	// DisabledByDefault excludes the controller from "*".
 	DisabledByDefault bool
-	// Workers is how many syncs run at once by default.
+	// Workers is the default number of concurrent syncs.
 	Workers int
-	// Flags adds the flags of the controller; --help shows them in a section named after
-	// it. [Registry.AddFlags] calls it once. Optional.
+	// Flags adds the flags of the controller. --help shows them in a section named after it.
+	// [Registry.AddFlags] calls Flags once. Optional.
 	Flags func(*pflag.FlagSet)
 	// Validate returns one error for each invalid flag value, in the form
 	// "--flag: message". Optional.
 	Validate func() []error
-	// Rules are the permissions that the controller needs, and no more. They
-	// name every API that it reads or writes.
+	// Rules are exactly the permissions that the controller needs, for every API that it reads
+	// or writes.
 	Rules []rbacv1.PolicyRule
 }

@@ -1,8 +1,8 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controller says what a controller is, describes controllers as data,
-// and decides which of them are enabled.
+// Package controller defines controllers, describes them as data, and selects the enabled
+// ones.
 //
 //	func newGuard(_ context.Context, c *controller.Context) (controller.Controller, error) {
 //		sets := controller.For[*appsv1.StatefulSet](c)
@@ -19,17 +19,18 @@
 //		})
 //	}
 //
-// A [Controller] is made once and run once for each term of leadership. A
-// [Descriptor] tells all about it that can be told without making it: its name
-// and aliases, how it is made, its flags, what it needs. A [Registry] is the controller map
-// of a program. Help texts, selection by flag and RBAC manifests come from it
-// alone, without a cluster.
+// A [Controller] is made once and run once for each term of leadership. A [Descriptor] holds
+// everything that is known of a controller before it is made: its name and aliases, its
+// constructor, its flags and its permissions. A [Registry] is the controller map of a program.
+// Help texts, the selection by flag and RBAC manifests are derived from it, without a cluster.
 //
-// A constructor gets a [Context], which is bound to its controller: configs for clients
-// whose writes pass only while the process leads and are counted, the informers of the
-// process, a recorder of Events, and loops with the settings of the program. What the
-// controllers of a process share is a [Process], which package manager makes.
+// A constructor gets a [Context], which belongs to its controller. The Context provides
+// configurations for clients, the informers of the process, a recorder of Events, and loops
+// with the settings of the program. Writes of its clients are counted, and rejected unless the
+// process leads. A [Process] holds what the controllers of a process share. Package manager
+// makes it.
 //
-// [For], [Owns] and [Kind.Sync] are for what most controllers do: own objects and write a
-// status. A controller of another shape is a [Context.Loop], or whatever it likes to be.
+// [For], [Owns] and [Kind.Sync] cover what most controllers do: own objects and write a
+// status. A controller that does not fit can use [Context.Loop], or implement [Controller]
+// itself.
 package controller

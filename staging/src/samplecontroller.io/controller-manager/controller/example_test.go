@@ -15,7 +15,7 @@ import (
 	"samplecontroller.io/controller-manager/controller"
 )
 
-// idle is a controller that has nothing to do.
+// idle is a controller that does nothing.
 type idle struct{ name string }
 
 func (c idle) Name() string { return c.name }
@@ -25,8 +25,8 @@ func (c idle) Run(ctx context.Context) error {
 	return nil
 }
 
-// The controller map of a program is one line for each controller. What is enabled
-// is decided from it alone.
+// The controller map of a program has one descriptor per controller. The enabled controllers
+// are determined from it alone.
 func ExampleRegistry_Enabled() {
 	newIdle := func(name string) controller.Constructor {
 		return func(context.Context, *controller.Context) (controller.Controller, error) { return idle{name}, nil }
@@ -45,10 +45,10 @@ func ExampleRegistry_Enabled() {
 	// Output:
 	// [bar-controller foo-controller] <nil>
 	// [bar-controller baz-controller] <nil>
-	// "-foo" only disables, and so enables no controller: to enable all others write *,-foo
+	// "-foo" disables controllers but enables none: use *,-foo to enable all others
 }
 
-// newGuard makes a controller that keeps a PodDisruptionBudget for each StatefulSet.
+// newGuard makes a controller that maintains a PodDisruptionBudget for each StatefulSet.
 func newGuard(_ context.Context, c *controller.Context) (controller.Controller, error) {
 	sets := controller.For[*appsv1.StatefulSet](c)
 	budgets := controller.Owns[*policyv1.PodDisruptionBudget](sets)
@@ -64,7 +64,7 @@ func newGuard(_ context.Context, c *controller.Context) (controller.Controller, 
 	})
 }
 
-// A descriptor has what a program needs to know of the controller before it is made.
+// A descriptor holds what a program must know of a controller before it is made.
 func ExampleDescriptor() {
 	guard := controller.Descriptor{Name: "guard-controller", Aliases: []string{"guard"}, New: newGuard, Workers: 2}
 	fmt.Println(controller.NewRegistry(guard).Resolve("guard"))

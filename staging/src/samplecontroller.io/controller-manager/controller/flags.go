@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// longest is what no duration may exceed: some are multiplied, and a year, or what is
-// meant to be forever, is far from where that overflows.
-const longest = 365 * 24 * time.Hour
+// maxDuration is the maximum of all duration flags. Some are multiplied: a year is far from an
+// overflow, and long enough to mean forever.
+const maxDuration = 365 * 24 * time.Hour
 
-// CheckDuration returns an error if the value of a duration flag is less than least or more
-// than a year. It is for [Descriptor.Validate].
+// CheckDuration returns an error if the value of a duration flag is less than least, or more
+// than a year. It is for use in [Descriptor.Validate].
 func CheckDuration(flag string, value, least time.Duration) []error {
 	switch {
 	case value < least:
 		return []error{fmt.Errorf("--%s: %v is too short, must be at least %v", flag, value, least)}
-	case value > longest:
-		return []error{fmt.Errorf("--%s: %v is too long, must be at most %v", flag, value, longest)}
+	case value > maxDuration:
+		return []error{fmt.Errorf("--%s: %v is too long, must be at most %v", flag, value, maxDuration)}
 	default:
 		return nil
 	}

@@ -20,24 +20,24 @@ import (
 	"samplecontroller.io/controller-manager/tolerant"
 )
 
-// Kind is the kind of object that a controller is for. Make it with [For].
+// Kind builds the controller for objects of type T. Make it with [For].
 type Kind[T Object] struct {
 	context     *Context
 	resource    *resource[T]
 	consistency *reconcile.ConsistencyStore
 	recorder    record.EventRecorder
 	reporter    *tolerant.Reporter
-	told        told
+	reported    reportedErrors
 	watches     []func(*reconcile.Loop)
 	errs        []error
 }
 
-// For makes a controller for the objects of a namespaced kind, which the program's scheme
-// must know. Changes of an object enqueue it. [Kind.Sync] gives the function that is called
-// for it, and returns what went wrong here.
+// For starts building a controller for the objects of a namespaced kind. The program's scheme
+// must contain the kind. Changes of an object enqueue it. Errors are returned by [Kind.Sync],
+// which also sets the sync function.
 //
-// The controller reads its own writes: an object is not synced while a cache lacks what was
-// last written for it, by this controller or another of the process.
+// The controller reads its own writes: an object is not synced while a cache lacks the last
+// write for it, by this controller or another one of the process.
 func For[T Object](c *Context, opts ...Option) *Kind[T] {
 	k := &Kind[T]{context: c, recorder: c.Recorder()}
 	k.reporter = tolerant.NewReporter(k.recorder)
@@ -51,16 +51,17 @@ func For[T Object](c *Context, opts ...Option) *Kind[T] {
 	return k
 }
 
-// Sync returns the controller that calls sync for each object that is enqueued, for one at a
-// time of one name, and at most for as many as it has workers.
+// Sync returns the controller that calls sync for each enqueued object. It calls sync for one
+// object of a name at a time, and for at most as many objects at once as it has workers.
 //
-// What sync returns decides when it is called again for the object: after nil, when something
-// changes; after a [UserError], the same, and an Event says why; after another error, with a
-// backoff, which is 30 s at most for a forbidden write. A conflict is not logged as an error.
-// While a permission to write is missing, the controller is Degraded.
+// The error that sync returns determines the next call. After nil, sync is called when
+// something changes. After a [UserError] the same holds, and an Event reports the error. After
+// any other error, it is called again with backoff, of at most 30 s if a write was forbidden.
+// A conflict is not logged as an error. While a permission to write is missing, the controller
+// is Degraded.
 //
-// sync is not called for an object that is being deleted: the garbage collector deletes what
-// it owns. Nor is it called for one that cannot be decoded, which an Event reports.
+// sync is not called for an object that is being deleted: the garbage collector deletes its
+// dependents. Nor is it called for an object that cannot be decoded; an Event reports that.
 func (k *Kind[T]) Sync(sync func(context.Context, *Sync[T]) error) (Controller, error) {
 	if len(k.errs) > 0 {
 		return nil, errors.Join(k.errs...)
@@ -89,21 +90,21 @@ func (k *Kind[T]) sync(ctx context.Context, key cache.ObjectName, sync func(cont
 	s := &Sync[T]{kind: k, key: key, object: object, found: found}
 	err = sync(ctx, s)
 	if wrong := (*userError)(nil); errors.As(err, &wrong) {
-		if found && k.told.tell(key, wrong.Error()) {
+		if found && k.reported.add(key, wrong.Error()) {
 			k.recorder.Event(object, corev1.EventTypeWarning, wrong.reason, wrong.Error())
 		}
 		return sooner(s.after, wrong.again), nil
 	}
 	if err == nil {
-		k.told.forget(key)
+		k.reported.forget(key)
 	}
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		return s.after, nil // the object goes with its namespace
+		return s.after, nil // the object is deleted with its namespace
 	}
 	return s.after, err
 }
 
-// sooner returns the shorter of two times; 0 is never.
+// sooner returns the shorter of two delays. 0 means never.
 func sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -111,7 +112,7 @@ func sooner(a, b time.Duration) time.Duration {
 	return a
 }
 
-// Sync is one call of a sync function, for one object. It must not be used after that.
+// Sync is one call of a sync function, for one object. It must not be used after the call.
 type Sync[T Object] struct {
 	kind   *Kind[T]
 	key    cache.ObjectName
@@ -123,8 +124,8 @@ type Sync[T Object] struct {
 // Key returns the namespace and name of the object.
 func (s *Sync[T]) Key() cache.ObjectName { return s.key }
 
-// Object returns a copy of the object as the cache has it. ok is false if there is none, or
-// the selector does not match it any more.
+// Object returns a copy of the cached object. ok is false if there is none, or if the selector
+// no longer matches it.
 func (s *Sync[T]) Object() (object T, ok bool) {
 	if !s.found {
 		return object, false
@@ -132,22 +133,22 @@ func (s *Sync[T]) Object() (object T, ok bool) {
 	return s.object.DeepCopyObject().(T), true
 }
 
-// RequeueAfter has the object synced again after d, if sync returns nil. Of several calls
-// the shortest time counts.
+// RequeueAfter syncs the object again after d, if sync returns nil. If it is called several
+// times, the shortest delay counts.
 func (s *Sync[T]) RequeueAfter(d time.Duration) { s.after = sooner(s.after, d) }
 
-// Event records an Event about the object, if there is one. eventType is
-// corev1.EventTypeNormal or corev1.EventTypeWarning. Call it only after something happened:
-// an Event at each sync says nothing.
+// Event records an Event about the object, if it exists. eventType is corev1.EventTypeNormal
+// or corev1.EventTypeWarning. Call it only when something has happened: an Event in each sync
+// has no value.
 func (s *Sync[T]) Event(eventType, reason, format string, args ...any) {
 	if s.found {
 		s.kind.recorder.Eventf(s.object, eventType, reason, format, args...)
 	}
 }
 
-// UpdateStatus writes the Status field of object, a copy that [Sync.Object] returned, where
-// it differs from the cached one, by a merge patch of the status subresource with the
-// resourceVersion of that. It writes nothing if nothing differs, or if the object is gone.
+// UpdateStatus writes the Status field of object, a copy returned by [Sync.Object], if it
+// differs from the cached one. It sends a merge patch of the status subresource with the
+// cached resourceVersion. It writes nothing if nothing differs, or if the object is gone.
 func (s *Sync[T]) UpdateStatus(ctx context.Context, object T) error {
 	if !s.found {
 		return nil

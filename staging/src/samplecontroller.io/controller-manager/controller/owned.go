@@ -21,18 +21,18 @@ import (
 	"samplecontroller.io/controller-manager/tolerant"
 )
 
-// notOwnedRetry is how long to wait before looking again at an object with another owner:
-// nothing enqueues the synced object when that one is deleted.
+// notOwnedRetry is the delay before retrying if an object has another owner. The deletion of
+// that object does not enqueue the synced one.
 const notOwnedRetry = time.Minute
 
-// Owned is a kind whose objects belong to objects of another kind. Make it with [Owns].
+// Owned is a kind whose objects are owned by objects of another kind. Make it with [Owns].
 type Owned[T, P Object] struct {
 	owner    *Kind[P]
 	resource *resource[T]
 }
 
-// Owns has the controller of kind own objects of type T, in the namespaces of their owners.
-// Changes of an object enqueue the one that its controller reference names.
+// Owns makes the controller of kind own objects of type T, in the namespaces of their owners.
+// Changes of an object enqueue its owner, which its controller reference names.
 func Owns[T, P Object](kind *Kind[P], opts ...Option) *Owned[T, P] {
 	o := &Owned[T, P]{owner: kind}
 	resource, err := newResource[T](kind.context, opts)
@@ -55,14 +55,14 @@ func Owns[T, P Object](kind *Kind[P], opts ...Option) *Owned[T, P] {
 	return o
 }
 
-// isOf tells whether the reference is to an object of the kind, of whatever version.
+// isOf returns whether the reference is to an object of the kind, in any version.
 func (k *Kind[T]) isOf(reference *metav1.OwnerReference) bool {
 	version, err := schema.ParseGroupVersion(reference.APIVersion)
 	return err == nil && version.Group == k.resource.kind.Group && reference.Kind == k.resource.kind.Kind
 }
 
-// Get returns a copy of the object of that name as the cache has it. ok is false if there is
-// none that the synced object owns.
+// Get returns a copy of the cached object with that name. ok is false if there is none that
+// the synced object owns.
 func (o *Owned[T, P]) Get(s *Sync[P], name string) (object T, ok bool) {
 	cached, found, err := o.resource.cached(cache.NewObjectName(s.key.Namespace, name))
 	if err != nil || !found || !o.owns(s, cached) {
@@ -71,8 +71,8 @@ func (o *Owned[T, P]) Get(s *Sync[P], name string) (object T, ok bool) {
 	return cached.DeepCopyObject().(T), true
 }
 
-// owns tells whether the synced object is the controller of the other one. Of one that is
-// gone only the name is known.
+// owns returns whether the synced object is the controller of object. If the synced object is
+// gone, only its name is compared.
 func (o *Owned[T, P]) owns(s *Sync[P], object T) bool {
 	if s.found {
 		return metav1.IsControlledBy(object, s.object)
@@ -81,19 +81,20 @@ func (o *Owned[T, P]) owns(s *Sync[P], object T) bool {
 	return reference != nil && o.owner.isOf(reference) && reference.Name == s.key.Name
 }
 
-// Ensure has the synced object own an object of that name with what mutate sets. It creates
-// the object if there is none. Otherwise mutate gets a copy of the cached object, and what
-// it changes is patched with the resourceVersion of that; nothing is written if it changes
-// nothing. mutate must set only what the controller decides, and leave the rest, such as
-// defaults and the fields of others, as it finds it.
+// Ensure makes the synced object own an object with that name and with the fields that mutate
+// sets. If there is none, Ensure creates it. Otherwise mutate gets a copy of the cached
+// object, and Ensure patches the changes with the cached resourceVersion. If nothing changes,
+// it writes nothing. mutate must set only the fields that the controller determines, and leave
+// others unchanged, such as defaults and fields of other managers.
 //
-// Ensure returns the object as the API server has it, as far as is known. An object of that
-// name that the synced object does not own is left alone: the error is a [UserError].
+// Ensure returns the object as last known from the API server. If an object with that name
+// exists but is not owned by the synced object, Ensure leaves it unchanged and returns a
+// [UserError].
 func (o *Owned[T, P]) Ensure(ctx context.Context, s *Sync[P], name string, mutate func(T)) (T, error) {
 	key := cache.NewObjectName(s.key.Namespace, name)
 	var none T
 	if !s.found {
-		return none, fmt.Errorf("%s %s is gone and can own nothing: call Ensure only if Object returns true", o.owner.resource.kind.Kind, s.key)
+		return none, fmt.Errorf("%s %s does not exist and cannot own objects: call Ensure only if Object returns true", o.owner.resource.kind.Kind, s.key)
 	}
 	cached, found, err := o.resource.cached(key)
 	if err != nil {
@@ -106,11 +107,11 @@ func (o *Owned[T, P]) Ensure(ctx context.Context, s *Sync[P], name string, mutat
 		return none, o.notOwned(s, cached)
 	}
 	if err := tolerant.DecodeError(cached); err != nil {
-		return none, &userError{reason: tolerant.ReasonUndecodable, err: fmt.Errorf("%s %s cannot be decoded, and so is not changed: %w", o.resource.kind.Kind, key, err)}
+		return none, &userError{reason: tolerant.ReasonUndecodable, err: fmt.Errorf("%s %s cannot be decoded and is left unchanged: %w", o.resource.kind.Kind, key, err)}
 	}
 	wanted := cached.DeepCopyObject().(T)
 	if cached.GetDeletionTimestamp() != nil {
-		return wanted, nil // when it is gone, that enqueues the owner
+		return wanted, nil // its deletion enqueues the owner
 	}
 	mutate(wanted)
 	if equality.Semantic.DeepEqual(cached, wanted) {
@@ -129,11 +130,11 @@ func (o *Owned[T, P]) create(ctx context.Context, s *Sync[P], key cache.ObjectNa
 	object.SetName(key.Name)
 	object.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(s.object, o.owner.resource.kind)})
 	if !o.resource.selector.Matches(labels.Set(object.GetLabels())) {
-		return object, fmt.Errorf("creating %s %s: the selector of Owns, %s, does not match it: set its labels in mutate", o.resource.kind.Kind, key, o.resource.selector)
+		return object, fmt.Errorf("creating %s %s: it does not match the selector of Owns, %s: set its labels in mutate", o.resource.kind.Kind, key, o.resource.selector)
 	}
 	created, err := o.resource.client(key.Namespace).Create(ctx, object, metav1.CreateOptions{FieldManager: o.resource.manager})
 	if apierrors.IsAlreadyExists(err) {
-		// Whose it is shows when the cache has it.
+		// Its owner is known once the cache contains it.
 		live, found, readErr := o.resource.live(ctx, key)
 		if readErr != nil {
 			return object, readErr
@@ -154,7 +155,7 @@ func (o *Owned[T, P]) create(ctx context.Context, s *Sync[P], key cache.ObjectNa
 func (o *Owned[T, P]) notOwned(s *Sync[P], object T) error {
 	name, owner := cache.MetaObjectToName(object), o.owner.resource.kind.Kind
 	if reference := metav1.GetControllerOfNoCopy(object); reference != nil && o.owner.isOf(reference) && reference.Name == s.key.Name {
-		// Its owner was deleted, and the garbage collector is about to delete it.
+		// Its owner was deleted, so the garbage collector will delete it.
 		return o.resource.late(name, fmt.Errorf("it belongs to an earlier %s %s", owner, s.key))
 	}
 	return &userError{
@@ -163,8 +164,8 @@ func (o *Owned[T, P]) notOwned(s *Sync[P], object T) error {
 	}
 }
 
-// Delete deletes the object of that name, if there is one that the synced object owns. If that
-// is gone to the cache, the API server is asked first whether it is gone indeed.
+// Delete deletes the object with that name if the synced object owns it. If the cache lacks
+// the synced object, Delete first checks with the API server that it is gone.
 func (o *Owned[T, P]) Delete(ctx context.Context, s *Sync[P], name string) error {
 	key := cache.NewObjectName(s.key.Namespace, name)
 	cached, found, err := o.resource.cached(key)
@@ -181,7 +182,7 @@ func (o *Owned[T, P]) Delete(ctx context.Context, s *Sync[P], name string) error
 		}
 		if found {
 			o.owner.consistency.WroteAt(s.key, o.owner.resource.informer.GetStore(), live.GetResourceVersion())
-			return o.owner.resource.late(s.key, errors.New("it is not gone"))
+			return o.owner.resource.late(s.key, errors.New("it still exists"))
 		}
 	}
 	uid, version := cached.GetUID(), cached.GetResourceVersion()
@@ -196,7 +197,7 @@ func (o *Owned[T, P]) Delete(ctx context.Context, s *Sync[P], name string) error
 	return nil
 }
 
-// note remembers what a write of an object has shown that the cache may lack.
+// note remembers which version of the written object the cache must reach.
 func (o *Owned[T, P]) note(s *Sync[P], cached, written T, err error) error {
 	store := o.resource.informer.GetStore()
 	if apierrors.IsNotFound(err) {

@@ -17,39 +17,43 @@ import (
 	"k8s.io/component-base/featuregate"
 
 	"samplecontroller.io/controller-manager/informers"
+	"samplecontroller.io/controller-manager/internal/connection"
 	"samplecontroller.io/controller-manager/leadership"
 	"samplecontroller.io/controller-manager/reconcile"
 	"samplecontroller.io/controller-manager/tolerant"
 	"samplecontroller.io/controller-manager/writes"
 )
 
-// Process is what the controllers of one process share. Package manager makes it. All fields
-// must be set, but for those that say otherwise, and must not change afterwards.
+// Process holds what the controllers of one process share. Package manager makes it. All
+// fields must be set unless they say otherwise, and must not change afterwards.
 type Process struct {
-	// Config says how to reach the API server. It has no user agent, gate or timeout yet.
-	// ContentType is what clients of built-in resources speak.
+	// Config is the base configuration of all clients. It has no user agent, gate or timeout
+	// yet. ContentType is the content type of clients of built-in resources.
 	Config      *restclient.Config
 	ContentType string
-	// UserAgent returns the user agent of a client by what the client is for.
+	// UserAgent returns the user agent of a client with this purpose.
 	UserAgent func(name string) string
-	// Gate lets writes pass while the process leads.
+	// Accounts makes each controller write as a ServiceAccount of its own. If nil, all write
+	// with the credentials in Config.
+	Accounts *connection.Accounts
+	// Gate allows writes only while the process leads.
 	Gate *leadership.Gate
-	// Informers makes the informers.
+	// Informers is the factory of informers.
 	Informers *informers.Factory
-	// Events is where Events go. Scheme knows the kinds that they are about.
+	// Events receives the Events. Scheme contains the kinds that they refer to.
 	Events record.EventBroadcaster
 	Scheme *runtime.Scheme
-	// Namespace is the one that the controllers serve; empty: all.
+	// Namespace is the only namespace that the controllers serve; empty means all.
 	Namespace string
-	// FeatureGates are those of the program.
+	// FeatureGates are the feature gates of the program.
 	FeatureGates featuregate.FeatureGate
-	// Workers has the number of workers by name of the controller.
+	// Workers maps the name of a controller to its number of workers.
 	Workers map[string]int
-	// SyncTimeout bounds each sync, WriteTimeout each request of a controller.
+	// SyncTimeout limits each sync, and WriteTimeout each request of a controller.
 	SyncTimeout, WriteTimeout time.Duration
-	// Resyncs says whether the informers resync.
+	// Resyncs is whether the informers resync.
 	Resyncs bool
-	// Metrics count what the controllers do.
+	// Metrics are the metrics of the controllers.
 	Metrics Metrics
 
 	mutex       sync.Mutex
@@ -57,23 +61,30 @@ type Process struct {
 	consistency map[schema.GroupResource]*reconcile.ConsistencyStore
 }
 
-// Metrics are those of the controllers of a process.
+// Metrics are the metrics of the controllers of a process.
 type Metrics struct {
 	Syncs       *reconcile.Metrics
 	Undecodable *tolerant.Metrics
+	Objects     *ObjectMetrics
 	Writes      *writes.Metrics
 }
 
-// context returns the context of one controller. The groups are those of the kinds whose
-// statuses the controllers of the program write.
+// context returns the context of one controller. statusGroups are the API groups of the kinds
+// whose status is written by controllers of the program.
 func (p *Process) context(d Descriptor, statusGroups sets.Set[string]) *Context {
 	p.Metrics.Syncs.Prepare(d.Name)
 	p.Metrics.Writes.Prepare(d.Name, writesAllowedBy(d.Rules)...)
 	return &Context{process: p, name: d.Name, statusGroups: statusGroups}
 }
 
-// Denied says which permissions a controller lacks, and since when.
+// Denied returns which permissions a controller lacks, or why it has no token of its own
+// account, and since when.
 func (p *Process) Denied(name string) (why error, since time.Time) {
+	if p.Accounts != nil {
+		if why, since = p.Accounts.Failure(name); why != nil {
+			return why, since
+		}
+	}
 	denials := p.writesOf(name).Denied()
 	if len(denials) == 0 {
 		return nil, time.Time{}
@@ -82,8 +93,7 @@ func (p *Process) Denied(name string) (why error, since time.Time) {
 	return errors.New(writes.Summary(denials)), first.Since
 }
 
-// writesOf returns what all writes of a controller pass through, whichever of its clients
-// sends them.
+// writesOf returns the transport of all writes of a controller. Its clients share it.
 func (p *Process) writesOf(name string) *writes.Transport {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -112,7 +122,7 @@ func (p *Process) consistencyOf(resource schema.GroupResource) *reconcile.Consis
 	return store
 }
 
-// config returns how to reach the API server by the named client.
+// config returns the configuration of the named client.
 func (p *Process) config(name string) *restclient.Config {
 	config := restclient.CopyConfig(p.Config)
 	config.UserAgent = p.UserAgent(name)

@@ -14,24 +14,24 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 )
 
-// namePattern is what names and aliases look like.
+// namePattern is the pattern of names and aliases.
 var namePattern = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
 
-// nameSuffix tells the name of a controller from that of a kind.
+// nameSuffix distinguishes the name of a controller from that of a kind.
 const nameSuffix = "-controller"
 
-// Registry is the controller map of a program. It may be used by several goroutines once the
-// flags are parsed. It serves one command, because its descriptors hold the values of flags.
+// Registry is the controller map of a program. It is safe for concurrent use once the flags
+// are parsed. It serves one command, because its descriptors hold flag values.
 type Registry struct {
 	descriptors []Descriptor
-	names       map[string]string // every name and alias to the name
+	names       map[string]string // from name or alias to name
 }
 
 // NewRegistry returns the registry of the given controllers, sorted by name.
 //
-// A descriptor that is incomplete, or whose name or alias is malformed or taken,
-// is a programming error: NewRegistry panics, so that it shows at the
-// first start and in a test that only calls it.
+// It panics if a descriptor is incomplete, or if a name or alias is malformed or already in
+// use. That is a programming error, which shows at the first start and in any test that calls
+// NewRegistry.
 func NewRegistry(descriptors ...Descriptor) *Registry {
 	r := &Registry{names: map[string]string{}}
 	for _, d := range descriptors {
@@ -47,7 +47,7 @@ func (r *Registry) register(d Descriptor) {
 	mustf(d.New != nil, "registering controller %q: it has no constructor", d.Name)
 	mustf(d.Workers > 0, "registering controller %q: it has %d workers", d.Name, d.Workers)
 	for _, name := range append([]string{d.Name}, d.Aliases...) {
-		mustf(namePattern.MatchString(name) && len(name) <= 63, "registering controller %q: %q is no DNS label", d.Name, name)
+		mustf(namePattern.MatchString(name) && len(name) <= 63, "registering controller %q: %q is not a DNS label", d.Name, name)
 		taken, clash := r.names[name]
 		mustf(!clash, "registering controller %q: %q is taken by %q", d.Name, name, taken)
 		r.names[name] = d.Name
@@ -69,13 +69,13 @@ func (r *Registry) Names() []string {
 	return r.collect(func(Descriptor) bool { return true })
 }
 
-// DisabledByDefault returns the names of those that "*" does not enable, sorted.
+// DisabledByDefault returns the names of the controllers that "*" does not enable, sorted.
 func (r *Registry) DisabledByDefault() []string {
 	return r.collect(func(d Descriptor) bool { return d.DisabledByDefault })
 }
 
-// Resolve returns the name of the controller that has this name or alias. If there is
-// none, the error says which there are.
+// Resolve returns the name of the controller with this name or alias. If there is none, the
+// error lists the known ones.
 func (r *Registry) Resolve(given string) (name string, err error) {
 	name, ok := r.names[given]
 	if !ok {
@@ -84,7 +84,7 @@ func (r *Registry) Resolve(given string) (name string, err error) {
 	return name, nil
 }
 
-// Workers returns how many syncs the named controller runs at once by default.
+// Workers returns the default number of concurrent syncs of the named controller.
 func (r *Registry) Workers(name string) int {
 	d, _ := r.descriptor(name)
 	return d.Workers

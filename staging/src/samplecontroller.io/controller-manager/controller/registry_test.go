@@ -19,7 +19,7 @@ type fakeController string
 func (c fakeController) Name() string              { return string(c) }
 func (c fakeController) Run(context.Context) error { return nil }
 
-// descriptor returns a descriptor of which nothing is wrong.
+// descriptor returns a valid descriptor.
 func descriptor(name string, change ...func(*Descriptor)) Descriptor {
 	d := Descriptor{
 		Name:    name,
@@ -38,19 +38,19 @@ func aliases(names ...string) func(*Descriptor) {
 
 func disabledByDefault(d *Descriptor) { d.DisabledByDefault = true }
 
-func TestRegistryPanicsOnBadRegistration(t *testing.T) {
+func TestNewRegistryPanics(t *testing.T) {
 	long := strings.Repeat("x", 63-len("-controller"))
 	tests := map[string]struct {
 		descriptors []Descriptor
 		wantPanic   string // empty: none
 	}{
-		"a good one": {
+		"valid": {
 			descriptors: []Descriptor{descriptor("foo-controller", aliases("foo"))},
 		},
-		"several good ones": {
+		"several, valid": {
 			descriptors: []Descriptor{descriptor("foo-controller", aliases("foo")), descriptor("bar-controller", aliases("bar", "baz"))},
 		},
-		"the longest name there may be": {
+		"name of maximum length": {
 			descriptors: []Descriptor{descriptor(long + "-controller")},
 		},
 		"no name": {
@@ -61,29 +61,29 @@ func TestRegistryPanicsOnBadRegistration(t *testing.T) {
 			descriptors: []Descriptor{descriptor("foo")},
 			wantPanic:   `registering controller "foo": its name must end in "-controller"`,
 		},
-		"nothing but the suffix": {
+		"only the suffix": {
 			descriptors: []Descriptor{descriptor("-controller")},
 			wantPanic:   `registering controller "-controller": its name must end in "-controller"`,
 		},
 		"upper case": {
 			descriptors: []Descriptor{descriptor("Foo-controller")},
-			wantPanic:   `registering controller "Foo-controller": "Foo-controller" is no DNS label`,
+			wantPanic:   `registering controller "Foo-controller": "Foo-controller" is not a DNS label`,
 		},
 		"first letter a digit": {
 			descriptors: []Descriptor{descriptor("1foo-controller")},
-			wantPanic:   `registering controller "1foo-controller": "1foo-controller" is no DNS label`,
+			wantPanic:   `registering controller "1foo-controller": "1foo-controller" is not a DNS label`,
 		},
 		"underscore": {
 			descriptors: []Descriptor{descriptor("foo_bar-controller")},
-			wantPanic:   `registering controller "foo_bar-controller": "foo_bar-controller" is no DNS label`,
+			wantPanic:   `registering controller "foo_bar-controller": "foo_bar-controller" is not a DNS label`,
 		},
 		"name with a line break": {
 			descriptors: []Descriptor{descriptor("foo\n-controller")},
-			wantPanic:   `registering controller "foo\n-controller": "foo\n-controller" is no DNS label`,
+			wantPanic:   `registering controller "foo\n-controller": "foo\n-controller" is not a DNS label`,
 		},
 		"name too long": {
 			descriptors: []Descriptor{descriptor("x" + long + "-controller")},
-			wantPanic:   fmt.Sprintf(`registering controller "x%[1]s-controller": "x%[1]s-controller" is no DNS label`, long),
+			wantPanic:   fmt.Sprintf(`registering controller "x%[1]s-controller": "x%[1]s-controller" is not a DNS label`, long),
 		},
 		"no constructor": {
 			descriptors: []Descriptor{descriptor("foo-controller", func(d *Descriptor) { d.New = nil })},
@@ -99,15 +99,15 @@ func TestRegistryPanicsOnBadRegistration(t *testing.T) {
 		},
 		"empty alias": {
 			descriptors: []Descriptor{descriptor("foo-controller", aliases(""))},
-			wantPanic:   `registering controller "foo-controller": "" is no DNS label`,
+			wantPanic:   `registering controller "foo-controller": "" is not a DNS label`,
 		},
 		"alias that would switch off": {
 			descriptors: []Descriptor{descriptor("foo-controller", aliases("-foo"))},
-			wantPanic:   `registering controller "foo-controller": "-foo" is no DNS label`,
+			wantPanic:   `registering controller "foo-controller": "-foo" is not a DNS label`,
 		},
 		"alias that would mean all": {
 			descriptors: []Descriptor{descriptor("foo-controller", aliases("*"))},
-			wantPanic:   `registering controller "foo-controller": "*" is no DNS label`,
+			wantPanic:   `registering controller "foo-controller": "*" is not a DNS label`,
 		},
 		"the same name twice": {
 			descriptors: []Descriptor{descriptor("foo-controller"), descriptor("foo-controller")},
@@ -169,7 +169,7 @@ func TestRegistryIsSortedByName(t *testing.T) {
 	}
 }
 
-func TestRegistryDoesNotChangeWithWhatItReturns(t *testing.T) {
+func TestRegistryReturnsCopies(t *testing.T) {
 	r := NewRegistry(descriptor("a-controller"), descriptor("b-controller"))
 	r.Descriptors()[0] = descriptor("x-controller")
 	r.Names()[0] = "x-controller"
@@ -178,7 +178,7 @@ func TestRegistryDoesNotChangeWithWhatItReturns(t *testing.T) {
 	}
 }
 
-func TestWorkersOfAController(t *testing.T) {
+func TestWorkers(t *testing.T) {
 	r := NewRegistry(
 		descriptor("a-controller", func(d *Descriptor) { d.Workers = 3 }),
 		descriptor("b-controller", func(d *Descriptor) { d.Workers = 5 }),
@@ -190,7 +190,7 @@ func TestWorkersOfAController(t *testing.T) {
 	}
 }
 
-func TestTheSameFlagTwicePanics(t *testing.T) {
+func TestDuplicateFlagPanics(t *testing.T) {
 	flag := func(d *Descriptor) { d.Flags = func(fs *pflag.FlagSet) { fs.Int("size", 1, "") } }
 	r := NewRegistry(descriptor("bar-controller", flag), descriptor("foo-controller", flag))
 	defer func() {

@@ -30,14 +30,14 @@ import (
 	"samplecontroller.io/controller-manager/tolerant"
 )
 
-// Object is an object of an API: T is a pointer to a struct, such as *corev1.ConfigMap.
+// Object is an API object. T is a pointer to a struct, such as *corev1.ConfigMap.
 type Object interface {
 	comparable
 	metav1.Object
 	runtime.Object
 }
 
-// An Option says which objects of a kind a controller reads, and where from.
+// Option determines which objects of a kind a controller reads, and from where.
 type Option func(*kindOptions)
 
 type kindOptions struct {
@@ -45,13 +45,13 @@ type kindOptions struct {
 	resource string
 }
 
-// Selector limits the objects to those that a label selector matches. To the controller an
-// object that no longer matches is gone. All controllers of a program that read the kind
-// must give the same selector.
+// Selector restricts the objects to those that match a label selector. An object that no
+// longer matches counts as deleted. All controllers of a program that read the kind must use
+// the same selector.
 func Selector(labels string) Option { return func(o *kindOptions) { o.selector = labels } }
 
-// Resource gives the plural of the kind as in its URL, for a kind whose plural is not formed
-// by the rules that "kubectl get" shows: "gateways" of Gateway.
+// Resource sets the plural of the kind as in its URL. It is needed only for irregular plurals,
+// such as "gateways" of Gateway.
 func Resource(plural string) Option { return func(o *kindOptions) { o.resource = plural } }
 
 // resource reads and writes the objects of one namespaced kind.
@@ -65,8 +65,8 @@ type resource[T Object] struct {
 	builtIn  bool
 }
 
-// newResource returns what reads by the shared informer of the kind and writes for the
-// controller of the context.
+// newResource returns a resource that reads from the shared informer of the kind and writes as
+// the controller of the context.
 func newResource[T Object](c *Context, opts []Option) (*resource[T], error) {
 	var o kindOptions
 	for _, opt := range opts {
@@ -74,24 +74,24 @@ func newResource[T Object](c *Context, opts []Option) (*resource[T], error) {
 	}
 	selector, err := labels.Parse(o.selector)
 	if err != nil {
-		return nil, fmt.Errorf("%s reads %v by the selector %q: %w", c.name, reflect.TypeFor[T](), o.selector, err)
+		return nil, fmt.Errorf("%s: invalid selector %q of %v: %w", c.name, o.selector, reflect.TypeFor[T](), err)
 	}
 	scheme := c.process.Scheme
 	kinds, _, err := scheme.ObjectKinds(newOf[T]())
 	if err != nil {
-		return nil, fmt.Errorf("%s reads %v, which the scheme does not know: add it in Program.Scheme: %w", c.name, reflect.TypeFor[T](), err)
+		return nil, fmt.Errorf("%s reads %v, which is not registered in the scheme: add it in Program.Scheme: %w", c.name, reflect.TypeFor[T](), err)
 	}
 	kind := kinds[0]
 	for _, needed := range []string{kind.Kind + "List", "ListOptions"} {
 		if !scheme.Recognizes(kind.GroupVersion().WithKind(needed)) {
-			return nil, fmt.Errorf("%s reads %v, but the scheme knows no %s of %v: add it in Program.Scheme, with AddKnownTypes and metav1.AddToGroupVersion", c.name, reflect.TypeFor[T](), needed, kind.GroupVersion())
+			return nil, fmt.Errorf("%s reads %v, but %s of %v is not registered in the scheme: add it in Program.Scheme, with AddKnownTypes and metav1.AddToGroupVersion", c.name, reflect.TypeFor[T](), needed, kind.GroupVersion())
 		}
 	}
 	name, _ := meta.UnsafeGuessKindToResource(kind)
 	if o.resource != "" {
 		name.Resource = o.resource
 	}
-	// Types of Kubernetes have a protobuf encoding, others have not.
+	// Only built-in types have a protobuf encoding.
 	_, builtIn := any(newOf[T]()).(interface{ Unmarshal(data []byte) error })
 	reader, err := clientOf[T](c.ReadConfig(), scheme, kind, name, builtIn)
 	if err != nil {
@@ -126,11 +126,11 @@ func clientOf[T Object](config *restclient.Config, scheme *runtime.Scheme, kind 
 		client, err = tolerant.RESTClientFor(config, version, scheme)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("making a client of %v: %w", name, err)
+		return nil, fmt.Errorf("making a client for %v: %w", name, err)
 	}
 	codec := runtime.NewParameterCodec(scheme)
 	newList := func() runtime.Object {
-		list, _ := scheme.New(version.WithKind(kind.Kind + "List")) // which it recognizes
+		list, _ := scheme.New(version.WithKind(kind.Kind + "List")) // newResource has checked that it is registered
 		return list
 	}
 	return func(namespace string) *gentype.ClientWithList[T, runtime.Object] {
@@ -138,7 +138,7 @@ func clientOf[T Object](config *restclient.Config, scheme *runtime.Scheme, kind 
 	}, nil
 }
 
-// cached returns the object as the cache has it.
+// cached returns the object from the cache.
 func (r *resource[T]) cached(key cache.ObjectName) (object T, found bool, err error) {
 	cached, found, err := r.informer.GetIndexer().GetByKey(key.String())
 	if err != nil || !found {
@@ -147,8 +147,8 @@ func (r *resource[T]) cached(key cache.ObjectName) (object T, found bool, err er
 	return cached.(T), true, nil
 }
 
-// live returns the object as the API server has it. To list one object is to get it, by a
-// permission that the informer needs anyway.
+// live returns the object from the API server. It lists one object instead of getting it,
+// because the informer needs the permission to list anyway.
 func (r *resource[T]) live(ctx context.Context, key cache.ObjectName) (object T, found bool, err error) {
 	list, err := r.client(key.Namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String(), LabelSelector: r.selector.String(),
@@ -165,8 +165,8 @@ func (r *resource[T]) live(ctx context.Context, key cache.ObjectName) (object T,
 	return object, found, err
 }
 
-// patch changes what differs between before, as cached, and after, if it has still the
-// version of before.
+// patch writes the difference between before, the cached object, and after. It fails with a
+// conflict if the resourceVersion is no longer that of before.
 func (r *resource[T]) patch(ctx context.Context, before, after T, subresources ...string) (T, error) {
 	patch, patchType, err := r.difference(before, after)
 	if err != nil {
@@ -180,8 +180,8 @@ func (r *resource[T]) patch(ctx context.Context, before, after T, subresources .
 	return patched, nil
 }
 
-// difference returns a patch of what differs, for the version of before. It is not an update:
-// the cache lacks what its transform drops, and fields that this version of the type lacks.
+// difference returns a patch from before to after, with the resourceVersion of before. An
+// update would delete fields that the cache or this version of the type lacks.
 func (r *resource[T]) difference(before, after T) ([]byte, types.PatchType, error) {
 	from, err := json.Marshal(before)
 	if err != nil {
@@ -216,14 +216,14 @@ func (r *resource[T]) difference(before, after T) ([]byte, types.PatchType, erro
 	return patch, patchType, err
 }
 
-// inMetrics returns what the resource is called in metrics and logs.
+// inMetrics returns the name of the resource in metrics and logs.
 func (r *resource[T]) inMetrics(subresources ...string) string {
 	name := r.name.GroupResource()
 	name.Resource = path.Join(append([]string{name.Resource}, subresources...)...)
 	return name.String()
 }
 
-// late turns an error which shows that the cache of the resource is late into a conflict.
+// late returns a conflict error, for a cause which shows that the cache is stale.
 func (r *resource[T]) late(key cache.ObjectName, cause error) error {
 	return apierrors.NewConflict(r.name.GroupResource(), key.Name, cause)
 }

@@ -18,7 +18,8 @@ import (
 	"samplecontroller.io/controller-manager/informers"
 )
 
-// custom is the type of a custom resource. It has what a Pod has, without its protobuf encoding.
+// custom is the type of a custom resource. It has containers like a Pod, but no protobuf
+// encoding.
 type custom struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitzero"`
@@ -33,7 +34,7 @@ func (c *custom) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-func TestDifferenceIsForTheCachedVersion(t *testing.T) {
+func TestDifference(t *testing.T) {
 	meta := metav1.ObjectMeta{Namespace: "ns", Name: "a", ResourceVersion: "7", Labels: map[string]string{"a": "1", "b": "2"}}
 	containers := []corev1.Container{{Name: "one", Image: "1"}, {Name: "two", Image: "2"}}
 	pod := &corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: containers}}
@@ -55,16 +56,16 @@ func TestDifferenceIsForTheCachedVersion(t *testing.T) {
 	}
 }
 
-func TestKindsThatCannotBeReadAreRefused(t *testing.T) {
+func TestInvalidKindsAreRejected(t *testing.T) {
 	version := schema.GroupVersion{Group: "example.com", Version: "v1"}
 	sync := func(context.Context, *Sync[*custom]) error { return nil }
 	for name, test := range map[string]struct {
 		scheme func(*runtime.Scheme)
 		want   string
 	}{
-		"unknown":         {func(*runtime.Scheme) {}, "a-controller reads *controller.custom, which the scheme does not know: add it in Program.Scheme"},
-		"without a list":  {func(s *runtime.Scheme) { s.AddKnownTypeWithName(version.WithKind("Custom"), &custom{}) }, "the scheme knows no CustomList of example.com/v1: add it in Program.Scheme"},
-		"without options": {func(s *runtime.Scheme) { addCustom(s, version) }, "the scheme knows no ListOptions of example.com/v1: add it in Program.Scheme, with AddKnownTypes and metav1.AddToGroupVersion"},
+		"unknown":         {func(*runtime.Scheme) {}, "a-controller reads *controller.custom, which is not registered in the scheme: add it in Program.Scheme"},
+		"without a list":  {func(s *runtime.Scheme) { s.AddKnownTypeWithName(version.WithKind("Custom"), &custom{}) }, "CustomList of example.com/v1 is not registered in the scheme: add it in Program.Scheme"},
+		"without options": {func(s *runtime.Scheme) { addCustom(s, version) }, "ListOptions of example.com/v1 is not registered in the scheme: add it in Program.Scheme, with AddKnownTypes and metav1.AddToGroupVersion"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, _, _ := contexts(t, "http://localhost")
@@ -85,8 +86,8 @@ func addCustom(s *runtime.Scheme, version schema.GroupVersion) {
 	s.AddKnownTypeWithName(version.WithKind("CustomList"), &metav1.PartialObjectMetadataList{})
 }
 
-// A transform may have dropped what the typed layer compares.
-func TestTransformedInformerIsRefused(t *testing.T) {
+// A transform may drop fields that the controller compares.
+func TestTransformedInformerIsRejected(t *testing.T) {
 	a, _, _ := contexts(t, "http://localhost")
 	a.process.Scheme = kubescheme.Scheme
 	pods, err := newResource[*corev1.Pod](a, nil)
@@ -97,19 +98,19 @@ func TestTransformedInformerIsRefused(t *testing.T) {
 	source := pods.client("")
 	informers.InformerFor[*corev1.Pod](a.Informers(), pods.name, source, informers.WithTransform(func(obj any) (any, error) { return obj, nil }))
 	defer func() {
-		if said, ok := recover().(string); !ok || !strings.Contains(said, "its informer has a transform") {
+		if said, ok := recover().(string); !ok || !strings.Contains(said, "one informer, which has a transform") {
 			t.Errorf("panic %q, want one about the transform", said)
 		}
 	}()
 	For[*corev1.Pod](a)
 }
 
-func TestUserErrorWrapsAndNilIsNone(t *testing.T) {
+func TestUserError(t *testing.T) {
 	cause := errors.New("bad")
 	if err := UserError("Bad", cause); !errors.Is(err, cause) || err.Error() != "bad" {
-		t.Errorf("%v, want it to wrap the cause and say the same", err)
+		t.Errorf("%v, want it to wrap the cause and have its text", err)
 	}
 	if err := UserError("Bad", nil); err != nil {
-		t.Errorf("%v of no error", err)
+		t.Errorf("UserError of nil: %v, want nil", err)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"samplecontroller.io/controller-manager/writes"
 )
 
-// statusGroups returns the API groups of the kinds that the controllers are for: those whose
-// statuses they write, whether they are enabled or not.
+// statusGroups returns the API groups of the kinds whose status is written by the controllers,
+// including disabled ones.
 func (r *Registry) statusGroups() sets.Set[string] {
 	groups := sets.New[string]()
 	for _, d := range r.descriptors {
@@ -28,8 +28,12 @@ func (r *Registry) statusGroups() sets.Set[string] {
 	return groups
 }
 
-// writesAllowedBy returns the writes that the rules allow, but for finalizers, which are
-// never requested.
+// Reads reports whether a verb of a rule reads. With --use-service-account-credentials the
+// program reads for its controllers, and the ServiceAccount of each does everything else.
+func Reads(verb string) bool { return slices.Contains([]string{"get", "list", "watch"}, verb) }
+
+// writesAllowedBy returns the writes that the rules allow, except those of finalizers
+// subresources, which are never requested.
 func writesAllowedBy(rules []rbacv1.PolicyRule) []writes.Write {
 	var allowed []writes.Write
 	for _, rule := range rules {

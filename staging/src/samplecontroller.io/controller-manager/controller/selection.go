@@ -13,14 +13,14 @@ import (
 
 // Enabled returns the names of the controllers that a selection enables, sorted.
 //
-// A selection is what --controllers is given: "*" enables all that are on by
-// default, "name" enables and "-name" disables one, by its name or an alias. As
-// in kube-controller-manager the first item that names a controller decides,
-// whatever comes later, and "*" counts only for those that no item names.
+// A selection is the value of --controllers: "*" enables all controllers that are on by
+// default, "name" enables one and "-name" disables one, by name or alias. As in
+// kube-controller-manager, the first item that names a controller decides, and "*" applies
+// only to controllers that no item names.
 //
-// Unlike there, an unknown name, a controller that is named both ways, and a
-// selection that enables nothing are errors. All that is wrong is reported
-// together, each with what to write instead.
+// Unlike there, it is an error if a name is unknown, if a controller is both enabled and
+// disabled, or if the selection enables nothing. All errors are reported together, each with a
+// correction.
 func (r *Registry) Enabled(selection []string) ([]string, error) {
 	var errs []error
 	star := false
@@ -57,17 +57,17 @@ func (r *Registry) Enabled(selection []string) ([]string, error) {
 	return enabled, nil
 }
 
-// unknown is the error for a name that is not registered.
+// unknown returns the error for a name that is not registered.
 func (r *Registry) unknown(given string) error {
 	return fmt.Errorf("%q is not a known controller (known: %s)", given, strings.Join(r.known(), ", "))
 }
 
-// nothing is the error for a selection that enables no controller.
+// nothing returns the error for a selection that enables no controller.
 func (r *Registry) nothing(selection []string) error {
 	given := strings.Join(selection, ",")
 	onlyDisables := len(selection) > 0 && !slices.ContainsFunc(selection, func(item string) bool { return !strings.HasPrefix(item, "-") })
 	if onlyDisables {
-		return fmt.Errorf("%q only disables, and so enables no controller: to enable all others write *,%s", given, given)
+		return fmt.Errorf("%q disables controllers but enables none: use *,%s to enable all others", given, given)
 	}
-	return fmt.Errorf("%q enables no controller: write * for all, or name at least one of %s", given, strings.Join(r.Names(), ", "))
+	return fmt.Errorf("%q enables no controller: use * for all, or name at least one of %s", given, strings.Join(r.Names(), ", "))
 }

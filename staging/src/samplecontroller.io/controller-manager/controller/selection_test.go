@@ -13,7 +13,7 @@ import (
 	genericcontrollermanager "k8s.io/controller-manager/app"
 )
 
-// selectable is a registry with all that a selection can tell apart.
+// selectable returns a registry with controllers that are on and off by default.
 func selectable() *Registry {
 	return NewRegistry(
 		descriptor("foo-controller", aliases("foo")),
@@ -22,7 +22,7 @@ func selectable() *Registry {
 	)
 }
 
-func TestSelectionEnables(t *testing.T) {
+func TestSelection(t *testing.T) {
 	tests := map[string]struct {
 		selection []string
 		want      []string
@@ -61,8 +61,8 @@ func TestSelectionEnables(t *testing.T) {
 	}
 }
 
-// asInKubeControllerManager returns what kube-controller-manager makes of the
-// selection, which knows no aliases at that point.
+// asInKubeControllerManager returns the result of kube-controller-manager for the selection.
+// Aliases are resolved first, because it does not support them here.
 func asInKubeControllerManager(r *Registry, selection []string) []string {
 	var canonical []string
 	for _, item := range selection {
@@ -84,7 +84,7 @@ func asInKubeControllerManager(r *Registry, selection []string) []string {
 	return enabled
 }
 
-func TestSelectionIsRefused(t *testing.T) {
+func TestInvalidSelection(t *testing.T) {
 	const known = "known: foo, foo-controller, ice, icecream, icecream-controller, off, off-controller"
 	tests := map[string]struct {
 		selection []string
@@ -92,19 +92,19 @@ func TestSelectionIsRefused(t *testing.T) {
 	}{
 		"nothing": {
 			nil,
-			`"" enables no controller: write * for all, or name at least one of foo-controller, icecream-controller, off-controller`,
+			`"" enables no controller: use * for all, or name at least one of foo-controller, icecream-controller, off-controller`,
 		},
 		"only disabled ones": {
 			[]string{"-foo"},
-			`"-foo" only disables, and so enables no controller: to enable all others write *,-foo`,
+			`"-foo" disables controllers but enables none: use *,-foo to enable all others`,
 		},
 		"only disabled ones, several": {
 			[]string{"-foo", "-ice"},
-			`"-foo,-ice" only disables, and so enables no controller: to enable all others write *,-foo,-ice`,
+			`"-foo,-ice" disables controllers but enables none: use *,-foo,-ice to enable all others`,
 		},
 		"all disabled one by one": {
 			[]string{"*", "-foo", "-icecream"},
-			`"*,-foo,-icecream" enables no controller: write * for all, or name at least one of foo-controller, icecream-controller, off-controller`,
+			`"*,-foo,-icecream" enables no controller: use * for all, or name at least one of foo-controller, icecream-controller, off-controller`,
 		},
 		"named both ways": {
 			[]string{"foo", "-foo"},
@@ -114,7 +114,7 @@ func TestSelectionIsRefused(t *testing.T) {
 			[]string{"*", "-ice", "icecream-controller"},
 			`icecream-controller is both enabled and disabled: name it once, for example *,-icecream-controller to enable all others`,
 		},
-		"unknown, like nothing that there is": {
+		"unknown": {
 			[]string{"deployment"},
 			`"deployment" is not a known controller (` + known + `)`,
 		},
@@ -122,11 +122,11 @@ func TestSelectionIsRefused(t *testing.T) {
 			[]string{"fop"},
 			`"fop" is not a known controller (` + known + `)`,
 		},
-		"unknown, two letters exchanged": {
+		"unknown, two letters swapped": {
 			[]string{"*", "-iceceram"},
 			`"iceceram" is not a known controller (` + known + `)`,
 		},
-		"unknown, a space too many": {
+		"unknown, with a space": {
 			[]string{"foo", " off"},
 			`" off" is not a known controller (` + known + `)`,
 		},
@@ -134,7 +134,7 @@ func TestSelectionIsRefused(t *testing.T) {
 			[]string{"Foo-Controller"},
 			`"Foo-Controller" is not a known controller (` + known + `)`,
 		},
-		"empty, as by a comma too many": {
+		"empty, after a trailing comma": {
 			[]string{"foo", ""},
 			`"" is not a known controller (` + known + `)`,
 		},
@@ -142,11 +142,11 @@ func TestSelectionIsRefused(t *testing.T) {
 			[]string{"x"},
 			`"x" is not a known controller (` + known + `)`,
 		},
-		"a star that is to be disabled": {
+		"disabled star": {
 			[]string{"-*"},
 			`"*" is not a known controller (` + known + `)`,
 		},
-		"several mistakes, reported together": {
+		"several errors": {
 			[]string{"foo", "fop", "-foo", "bar"},
 			`["fop" is not a known controller (` + known + `), ` +
 				`foo-controller is both enabled and disabled: name it once, for example *,-foo-controller to enable all others, ` +
@@ -160,7 +160,7 @@ func TestSelectionIsRefused(t *testing.T) {
 				t.Fatalf("Enabled(%q) = %q, want an error", tc.selection, got)
 			}
 			if got != nil {
-				t.Errorf("Enabled(%q) = %q beside its error, want nil", tc.selection, got)
+				t.Errorf("Enabled(%q) = %q with an error, want nil", tc.selection, got)
 			}
 			if diff := cmp.Diff(tc.want, err.Error()); diff != "" {
 				t.Errorf("Enabled(%q) error (-want +got):\n%s", tc.selection, diff)
@@ -169,13 +169,13 @@ func TestSelectionIsRefused(t *testing.T) {
 	}
 }
 
-// Whatever is selected, the answer is either an error or a non-empty selection of
-// registered controllers that is kube-controller-manager's too.
+// For any selection, the result is either an error, or a non-empty set of controllers that
+// kube-controller-manager also enables.
 func TestSelectionOfRandomItems(t *testing.T) {
 	r := selectable()
 	words := append(r.known(), "*", "-", "--", "", " ", "-*", "**", "fo", "nöt-ä-controller", "\x00", "-foo,-off")
 	random := rand.New(rand.NewPCG(1, 2))
-	refused, accepted := 0, 0
+	rejected, accepted := 0, 0
 	for range 20000 {
 		var selection []string
 		for range random.IntN(5) {
@@ -187,7 +187,7 @@ func TestSelectionOfRandomItems(t *testing.T) {
 		}
 		got, err := r.Enabled(selection)
 		if err != nil {
-			refused++
+			rejected++
 			continue
 		}
 		accepted++
@@ -198,12 +198,12 @@ func TestSelectionOfRandomItems(t *testing.T) {
 			t.Errorf("Enabled(%q) differs from kube-controller-manager (-theirs +ours):\n%s", selection, diff)
 		}
 	}
-	if refused == 0 || accepted == 0 {
-		t.Errorf("%d selections were refused and %d accepted, want some of both", refused, accepted)
+	if rejected == 0 || accepted == 0 {
+		t.Errorf("%d selections were rejected and %d accepted, want some of both", rejected, accepted)
 	}
 }
 
-func FuzzSelectionNeverPanics(f *testing.F) {
+func FuzzSelection(f *testing.F) {
 	for _, seed := range []string{"", "*", "foo,-foo", "-", ",", "fop", "*,-ice,off"} {
 		f.Add(seed)
 	}
@@ -216,7 +216,7 @@ func FuzzSelectionNeverPanics(f *testing.F) {
 	})
 }
 
-func TestANameOrAliasResolves(t *testing.T) {
+func TestResolve(t *testing.T) {
 	r := selectable()
 	for given, want := range map[string]string{"foo": "foo-controller", "foo-controller": "foo-controller", "ice": "icecream-controller", "off": "off-controller"} {
 		if got, err := r.Resolve(given); got != want || err != nil {

@@ -10,10 +10,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// UserError returns an error that the user of the object must correct, and no retry can: a
-// value that is not valid, for example. Returned by a sync function, it becomes a Warning
-// Event about the object with the reason, once for each text, and the object is synced again
-// when it changes. reason is in UpperCamelCase. UserError returns nil if err is nil.
+// UserError returns an error that only a user can fix, such as an invalid value. When a sync
+// function returns it, a Warning Event with the reason reports it, once for each text. The
+// object is synced again when it changes. reason is in UpperCamelCase. UserError returns nil
+// if err is nil.
 func UserError(reason string, err error) error {
 	if err == nil {
 		return nil
@@ -23,7 +23,7 @@ func UserError(reason string, err error) error {
 
 type userError struct {
 	reason string
-	again  time.Duration // after which it is worth to look again; 0: never
+	again  time.Duration // delay before the next sync; 0: none
 	err    error
 }
 
@@ -31,29 +31,29 @@ func (e *userError) Error() string { return e.err.Error() }
 
 func (e *userError) Unwrap() error { return e.err }
 
-// told remembers the last user error of each object, so that each is reported once.
-type told struct {
+// reportedErrors remembers the last user error of each object, to report each error once.
+type reportedErrors struct {
 	mutex sync.Mutex
 	last  map[cache.ObjectName]string
 }
 
-// tell returns true unless the text is the last one reported for the object.
-func (t *told) tell(key cache.ObjectName, text string) bool {
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	if t.last == nil {
-		t.last = map[cache.ObjectName]string{}
+// add records text as the last error of the object. It returns false if it already was.
+func (r *reportedErrors) add(key cache.ObjectName, text string) bool {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.last == nil {
+		r.last = map[cache.ObjectName]string{}
 	}
-	if t.last[key] == text {
+	if r.last[key] == text {
 		return false
 	}
-	t.last[key] = text
+	r.last[key] = text
 	return true
 }
 
-// forget forgets an object that has no user error any more, or is gone.
-func (t *told) forget(key cache.ObjectName) {
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	delete(t.last, key)
+// forget removes an object that no longer has a user error, or is gone.
+func (r *reportedErrors) forget(key cache.ObjectName) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	delete(r.last, key)
 }

@@ -1,11 +1,11 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package debug tells what each controller of a process is doing, and why not:
+// Package debug serves pages about what each controller of a process is doing, and why:
 //
 //	/debug/controllers                             all controllers
 //	/debug/controllers/<name>                      one of them, by name or alias, with more of its keys
-//	/debug/controllers/<name>/<namespace>/<object> what one does about one object
+//	/debug/controllers/<name>/<namespace>/<object> what it does about one object
 //
 // [Handler] serves the pages. A client prints one like this:
 //
@@ -21,12 +21,10 @@
 //	debug.PrintReport(os.Stdout, report)
 //	return nil
 //
-// It answers in text for people, in JSON to who asks for it by the Accept header or by
-// ?format=json. What it tells is bounded: each list has at most ?limit= entries, 10
-// unless given, 200 at most, and says how many there are in all; an error has at most
-// 500 characters. It shows names, states, counts, errors and what controllers say of an
-// object ([Explanation]), never objects as a whole.
+// Pages are text by default, and JSON with an Accept header or ?format=json. Their size is
+// bounded. Each list has at most ?limit= entries (default 10, maximum 200) and states its
+// total. An error has at most 500 characters. Pages show names, states, counts, errors and
+// the [Explanation] of an object by its controller, but never whole objects.
 //
-// It is for those who may see the page: put it behind authorisation, as package server
-// does.
+// The pages need authorization, which package server provides.
 package debug

@@ -15,36 +15,36 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Path is where the pages are.
+// Path is the root of the pages.
 const Path = "/debug/controllers"
 
-// Entries of a list.
+// Limits of list entries.
 const (
 	defaultLimit = 10
 	maxLimit     = 200
 )
 
 // ErrNoExplanation is returned for a controller that does not explain its objects.
-var ErrNoExplanation = errors.New("the controller does not explain what it does about one object")
+var ErrNoExplanation = errors.New("the controller does not explain single objects")
 
-// Source knows what to tell. It may be asked by several goroutines.
+// Source provides the data. It must be safe for concurrent use.
 type Source interface {
-	// Report tells of all controllers, with at most limit entries of each list.
+	// Report reports on all controllers, with at most limit entries in each list.
 	Report(limit int) Report
 	// Resolve returns the name of the controller with this name or alias. If there is none,
-	// the error lists the known ones.
+	// the error lists the known names.
 	Resolve(given string) (name string, err error)
-	// Explain tells what the named controller does about an object. It returns
-	// [ErrNoExplanation] if the controller cannot tell.
+	// Explain returns what the named controller does about an object. It returns
+	// [ErrNoExplanation] if the controller does not explain objects.
 	Explain(controller string, key cache.ObjectName) (Explanation, error)
 }
 
-// Handler answers below [Path].
+// Handler serves the pages below [Path].
 func Handler(source Source) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {
 			w.Header().Set("Allow", http.MethodGet)
-			http.Error(w, "Only GET is answered", http.StatusMethodNotAllowed)
+			http.Error(w, "Only GET is allowed", http.StatusMethodNotAllowed)
 			return
 		}
 		limit, err := limitOf(r)
@@ -59,7 +59,7 @@ func Handler(source Source) http.Handler {
 			return
 		}
 		if len(parts) != 1 && len(parts) != 3 {
-			http.Error(w, "Write "+Path+"[/<controller>[/<namespace>/<object>]]", http.StatusNotFound)
+			http.Error(w, "Not found, use "+Path+"[/<controller>[/<namespace>/<object>]]", http.StatusNotFound)
 			return
 		}
 		name, err := source.Resolve(parts[0])
@@ -81,7 +81,7 @@ func Handler(source Source) http.Handler {
 	})
 }
 
-// of returns the report with one controller alone.
+// of returns the report with only one controller.
 func (r Report) of(name string) Report {
 	var one []Controller
 	for _, c := range r.Controllers {
@@ -113,7 +113,7 @@ func answer(w http.ResponseWriter, r *http.Request, value any, print func(io.Wri
 		w.Header().Set("Content-Type", "application/json")
 		encoder := json.NewEncoder(w)
 		encoder.SetIndent("", "  ")
-		_ = encoder.Encode(value) // who asked has gone
+		_ = encoder.Encode(value) // the client has disconnected
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

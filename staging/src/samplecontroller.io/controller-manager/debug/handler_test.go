@@ -28,7 +28,7 @@ func turns(total int, first ...reconcile.Entry) reconcile.Entries {
 	return reconcile.Entries{Total: total, First: append([]reconcile.Entry{}, first...)}
 }
 
-// source is one controller that is busy and one that waits.
+// source has one busy and one waiting controller.
 type source struct{ limit int }
 
 func (s *source) Report(limit int) Report {
@@ -105,7 +105,7 @@ func get(t *testing.T, s Source, path string, header ...string) *httptest.Respon
 	return w
 }
 
-func TestPagesForPeople(t *testing.T) {
+func TestTextPages(t *testing.T) {
 	for path, want := range map[string]string{
 		"/debug/controllers": `Process: host_uid
 Time:    2026-01-02T03:04:05Z
@@ -151,7 +151,7 @@ Last syncs of foo-controller:
   OBJECT      BEGAN    TOOK   TRIGGER      RESULT    WRITES AND ERRORS
   default/d   1s ago   7ms    foos added   success   create deployments.apps: written, patch foos/status: written
 `,
-		"/debug/controllers/foo-controller/default/c": `default/c, by foo-controller, which is Running
+		"/debug/controllers/foo-controller/default/c": `default/c: foo-controller is Running
 
                WANTED             ACTUAL
 Deployment     c                  -        <- differs
@@ -166,11 +166,11 @@ Last syncs:
   OBJECT      BEGAN     TOOK   TRIGGER   RESULT   WRITES AND ERRORS
   default/c   60s ago   5ms    retry     error    create deployments.apps: failed, creating Deployment "c": no way
 `,
-		"/debug/controllers/foo-controller/default/z": `default/z, by foo-controller, which is Running
+		"/debug/controllers/foo-controller/default/z": `default/z: foo-controller is Running
 
 nothing: the cache has no such Foo
 `,
-		"/debug/controllers/foo-controller/default/s": `default/s, by foo-controller, which is Standby: another leads
+		"/debug/controllers/foo-controller/default/s": `default/s: foo-controller is Standby: another leads
 
 nothing: the cache has no such Foo
 `,
@@ -185,16 +185,16 @@ nothing: the cache has no such Foo
 	}
 }
 
-func TestTheOneNamespaceThatIsServedIsTold(t *testing.T) {
+func TestReportShowsServedNamespace(t *testing.T) {
 	var text strings.Builder
 	PrintReport(&text, Report{Process: "host_uid", Namespace: "team-a", Leader: "nobody", Time: now})
-	if want := "\nTime:    2026-01-02T03:04:05Z\nServes:  namespace team-a alone\nLeader:  nobody\n"; !strings.Contains(text.String(), want) {
+	if want := "\nTime:    2026-01-02T03:04:05Z\nServes:  namespace team-a only\nLeader:  nobody\n"; !strings.Contains(text.String(), want) {
 		t.Errorf("got\n%s\nwant in it\n%s", text.String(), want)
 	}
 }
 
-// What JSON says is all that text does: the text is made of it, by kubectl scm.
-func TestPagesForPrograms(t *testing.T) {
+// JSON contains everything that the text does, because kubectl scm prints the text from JSON.
+func TestJSONPages(t *testing.T) {
 	s := &source{}
 	for _, header := range [][]string{{"Accept", "application/json"}, nil} {
 		path := Path
@@ -246,7 +246,7 @@ func TestListsAreBounded(t *testing.T) {
 		w := get(t, s, Path+query)
 		if want == 0 {
 			if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "must be a number from 1 to 200") {
-				t.Errorf("%q: %d %s, want 400 and what is right", query, w.Code, w.Body)
+				t.Errorf("%q: %d %s, want 400 with the valid values", query, w.Code, w.Body)
 			}
 			continue
 		}
@@ -268,13 +268,13 @@ func TestAliases(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotThereIsSaid(t *testing.T) {
+func TestUnknownPaths(t *testing.T) {
 	for path, want := range map[string]string{
 		"/debug/controllers/baz":                      "\"baz\" is not a known controller (known: bar-controller, foo, foo-controller)\n",
 		"/debug/controllers/baz/default/a":            "\"baz\" is not a known controller (known: bar-controller, foo, foo-controller)\n",
-		"/debug/controllers/bar-controller/default/a": "bar-controller: the controller does not explain what it does about one object",
-		"/debug/controllers/foo-controller/default":   "Write /debug/controllers[/<controller>[/<namespace>/<object>]]",
-		"/debug/controllers/a/b/c/d":                  "Write /debug/controllers",
+		"/debug/controllers/bar-controller/default/a": "bar-controller: the controller does not explain single objects",
+		"/debug/controllers/foo-controller/default":   "Not found, use /debug/controllers[/<controller>[/<namespace>/<object>]]",
+		"/debug/controllers/a/b/c/d":                  "Not found, use /debug/controllers",
 	} {
 		if w := get(t, &source{}, path); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%s: %d %s, want 404 and %q", path, w.Code, w.Body, want)
@@ -287,7 +287,7 @@ func TestWhatIsNotThereIsSaid(t *testing.T) {
 	}
 }
 
-// FuzzHandler asks for anything by any means.
+// FuzzHandler requests any path by any method.
 func FuzzHandler(f *testing.F) {
 	for _, path := range []string{"", "/foo-controller", "/foo-controller/default/c", "/foo-controller/default/s", "//", "/../", "/a\x00b", "/foo-controller/default/c/"} {
 		for _, query := range []string{"", "limit=1", "limit=99999999999999999999", "format=json&format=x", ";", "%"} {
@@ -305,12 +305,12 @@ func FuzzHandler(f *testing.F) {
 		if w.Code >= 500 || w.Code == http.StatusOK && method != http.MethodGet {
 			t.Errorf("%s %q?%s: %d", method, path, query, w.Code)
 		}
-		// It quotes what was asked for, but no more.
+		// Errors quote the request, but add little to it.
 		if most := 10_000 + 10*len(path+query); w.Body.Len() > most {
-			t.Errorf("%q?%s: an answer of %d bytes", path, query, w.Body.Len())
+			t.Errorf("%q?%s: a response of %d bytes", path, query, w.Body.Len())
 		}
 		if body := w.Body.String(); strings.Contains(body, "\x1b") || strings.Contains(w.Header().Get("Content-Type"), "html") {
-			t.Errorf("%q?%s: an answer that a terminal or a browser would act on: %q", path, query, body)
+			t.Errorf("%q?%s: a response that a terminal or a browser would interpret: %q", path, query, body)
 		}
 	})
 }

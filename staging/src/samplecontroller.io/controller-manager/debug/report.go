@@ -10,47 +10,49 @@ import (
 	"samplecontroller.io/controller-manager/reconcile"
 )
 
-// Report is what a process tells of its controllers.
+// Report is what a process reports about its controllers.
 type Report struct {
-	// Process is who tells: the identity by which it campaigns. Time is when.
+	// Process is the identity under which the process campaigns. Time is when the report
+	// was made.
 	Process string    `json:"process"`
 	Time    time.Time `json:"time"`
-	// Namespace is the only one that it serves, empty if it serves all.
+	// Namespace is the only namespace that the process serves, empty if it serves all.
 	Namespace string `json:"namespace,omitempty"`
-	// Leader says who leads, for people; Leading whether the process does.
+	// Leader describes who leads, for people. Leading is whether the process leads.
 	Leader  string `json:"leader"`
 	Leading bool   `json:"leading"`
-	// Controllers are those that are known, sorted by name.
+	// Controllers are the known controllers, sorted by name.
 	Controllers []Controller `json:"controllers"`
-	// Resources are what they read, sorted by name.
+	// Resources are what the controllers read, sorted by name.
 	Resources []Resource `json:"resources"`
 }
 
-// Controller is what one controller is doing, as package supervisor tells. That package needs
-// k8s.io/apiserver, which programs that only read reports do without.
+// Controller is the status of one controller, as package supervisor reports it. It is a type
+// of its own because that package needs k8s.io/apiserver, which programs that only read
+// reports do not need.
 type Controller struct {
 	Name string `json:"name"`
-	// State is what it is doing, Since when that began, Reason why.
+	// State is what the controller is doing. Since is when that began. Reason is why.
 	State  string    `json:"state"`
 	Since  time.Time `json:"since"`
 	Reason string    `json:"reason,omitempty"`
-	// Unhealthy says why its health check fails.
+	// Unhealthy is why the health check fails.
 	Unhealthy string `json:"unhealthy,omitempty"`
-	// Queues are its queues.
+	// Queues are the queues of the controller.
 	Queues []reconcile.Progress `json:"queues,omitempty"`
 }
 
-// Resource is what the process reads of one resource.
+// Resource is the state of the cache of one resource.
 type Resource struct {
 	Name string `json:"name"`
-	// Served says whether the cache holds what the API server has, Since when that
-	// began or ended, Reason why not.
+	// Served is whether the cache holds what the API server serves. Since is when that
+	// changed. Reason is why it does not.
 	Served bool      `json:"served"`
 	Since  time.Time `json:"since"`
 	Reason string    `json:"reason,omitempty"`
-	// Objects is how many are cached.
+	// Objects is the number of cached objects.
 	Objects int `json:"objects"`
-	// LastSign is when the watch last told something, be it that nothing has changed.
+	// LastSign is when the watch last sent an event or a bookmark.
 	LastSign time.Time `json:"lastSign,omitzero"`
 }
 
@@ -58,15 +60,15 @@ type Resource struct {
 type Explanation struct {
 	Controller string `json:"controller"`
 	Object     string `json:"object"`
-	// State is that of the controller, Reason why: if it does not run, nothing is done.
+	// State and Reason are those of the controller. Objects are synced only while it runs.
 	State  string `json:"state"`
 	Reason string `json:"reason,omitempty"`
-	// Time is when this was so.
+	// Time is when the explanation was made.
 	Time time.Time `json:"time"`
-	// Explanation is what the controller says.
+	// Explanation is the explanation by the controller.
 	controller.Explanation `json:",inline"`
-	// Running, Waiting and Delayed are where the object is in the controller's queues;
-	// empty if nothing is to be done. Syncs are the last that are remembered, the newest
+	// Running, Waiting and Delayed show where the object is in the queues of the controller.
+	// All are empty if there is nothing to do. Syncs are the remembered syncs, the newest
 	// first.
 	Running []reconcile.Entry   `json:"running,omitempty"`
 	Waiting []reconcile.Entry   `json:"waiting,omitempty"`

@@ -17,8 +17,8 @@ import (
 	"samplecontroller.io/controller-manager/reconcile"
 )
 
-// PrintReport prints a report as a table for each of its lists, with ages by the clock of
-// the process that it is of.
+// PrintReport prints a table for each list of a report. Ages are by the clock of the
+// reporting process.
 func PrintReport(w io.Writer, r Report) {
 	printHead(w, r)
 	table := newTable(w)
@@ -65,7 +65,7 @@ func PrintController(w io.Writer, r Report) {
 
 // PrintExplanation prints what a controller does about one object.
 func PrintExplanation(w io.Writer, e Explanation) {
-	fmt.Fprintf(w, "%s, by %s, which is %s", line(e.Object), e.Controller, e.State)
+	fmt.Fprintf(w, "%s: %s is %s", line(e.Object), e.Controller, e.State)
 	if e.Reason != "" {
 		fmt.Fprintf(w, ": %s", line(e.Reason))
 	}
@@ -104,7 +104,7 @@ func printHead(w io.Writer, r Report) {
 	}
 	fmt.Fprintf(w, "Time:    %s\n", r.Time.UTC().Format(time.RFC3339))
 	if r.Namespace != "" {
-		fmt.Fprintf(w, "Serves:  namespace %s alone\n", r.Namespace)
+		fmt.Fprintf(w, "Serves:  namespace %s only\n", r.Namespace)
 	}
 	fmt.Fprintf(w, "Leader:  %s\n\n", line(r.Leader))
 }
@@ -122,8 +122,8 @@ func printResources(w io.Writer, r Report) {
 	table.flush()
 }
 
-// printQueue prints what a queue holds, if anything, and what has failed or, in full, all
-// recent syncs.
+// printQueue prints the keys in a queue, if any, and the last failures. If full, it also
+// prints all recent syncs.
 func printQueue(w io.Writer, now time.Time, q reconcile.Progress, full bool) {
 	if q.Running.Total+q.Waiting.Total+q.Delayed.Total > 0 {
 		fmt.Fprintf(w, "\nQueue %s: %d running, %d waiting, %d delayed\n", q.Queue, q.Running.Total, q.Waiting.Total, q.Delayed.Total)
@@ -158,7 +158,7 @@ func printKeys(w io.Writer, now time.Time, running, waiting, delayed reconcile.E
 	table.flush()
 }
 
-// failed says how often a key has failed in a row, and why the last time.
+// failed describes how often a key has failed in a row, and the last error.
 func failed(k reconcile.Entry) string {
 	switch {
 	case k.Retries == 0:
@@ -219,7 +219,7 @@ func (t *table) flush() {
 	}
 }
 
-// line makes text of others one line that does nothing to a terminal.
+// line turns untrusted text into one line that cannot control a terminal.
 func line(text string) string {
 	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

@@ -1,9 +1,9 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package informers makes the informers of a process, so that all controllers share at
-// most one watch for each resource, only what enabled controllers asked for is started,
-// and a resource that is not there disturbs nobody.
+// Package informers provides the informers of a process. All controllers share at most one
+// watch for each resource. Only informers that enabled controllers request are started. A
+// resource that is not available does not affect the others.
 //
 //	factory := informers.NewFactory()
 //	configMaps := informers.InformerFor[*corev1.ConfigMap](factory, corev1.SchemeGroupVersion.WithResource("configmaps"), client.CoreV1().ConfigMaps(""))
@@ -12,38 +12,37 @@
 //	factory.Start(ctx)
 //	defer factory.Shutdown()
 //	if !factory.WaitUntilSettled(ctx) {
-//		return // told to end
+//		return // told to stop
 //	}
 //	fmt.Println(lister.ConfigMaps("default").Get("settings"))
 //
-// Make the [Factory], then the controllers, which call [InformerFor], then call [Factory.Start],
-// and at the end of the process [Factory.Shutdown].
-// Informers live as long as the process: a term of leadership begins and ends without them
-// noticing.
+// Create the [Factory], then the controllers, which call [InformerFor], then call
+// [Factory.Start]. At the end of the process call [Factory.Shutdown]. Informers live as long
+// as the process and are independent of terms of leadership.
 //
-// # What is not served
+// # Resources that are not served
 //
-// While an API is not installed, or a rule to read it is missing, its informer waits: it
-// tries once a second, logs it once, and keeps what it holds. That can be so from the
-// start, or an API goes and comes back. [Factory.Served] tells what is so, and when it
-// changes. A resource that has come back counts as served when the cache holds what there
-// is of it now. A second or two pass until then, however often it comes and goes.
+// While an API is not installed or the permission to read it is missing, its informer waits:
+// it retries once a second, logs that once, and keeps its cache. This may be so from the
+// start, or an API may be removed and return. [Factory.Served] reports the state and its
+// changes. A resource that has returned counts as served when the cache holds its current
+// objects. That takes a second or two, however often it comes and goes.
 //
-// Two things do not show at once:
-//   - A right to watch that is taken away: the API server lets a watch that is open run
-//     to its end, which takes up to ten minutes.
-//   - An API that is replaced quickly by another of the same name. It is served all along,
-//     and the objects of the one give way to those of the other in the cache, where they
-//     may have the same names. Only their UIDs tell them apart.
+// Two changes are not noticed at once:
+//   - A revoked permission to watch: the API server lets an open watch run to its end, which
+//     takes up to ten minutes.
+//   - An API that is quickly replaced by another with the same name. It counts as served all
+//     the time, and in the cache the objects of the new API replace those of the old one.
+//     Their names may be equal, so only the UIDs show the difference.
 //
-// # What is broken
+// # Broken resources
 //
-// The API server may answer a list with an error for one resource alone, for example if
-// the conversion webhook of its CRD fails. Its informer tries again with backoff and
-// keeps the error: see [Resource]. [Factory.WaitUntilSettled] and [Factory.Check] do not
-// wait for it while another resource is served.
+// The API server may answer a list with an error for one resource only, for example if the
+// conversion webhook of its CRD fails. Its informer retries with backoff and keeps the
+// error: see [Resource]. [Factory.WaitUntilSettled] and [Factory.Check] do not wait for it
+// while another resource is served.
 //
-// While the API server itself cannot be reached, what the informers hold counts as served.
-// Each tries again once a second, which is logged once for all. That their watches are
-// silent is seen in their age: see [Metrics].
+// While the API server itself cannot be reached, resources that were served still count as
+// served. Each informer retries once a second, which is logged once for all informers. The
+// age of the watches shows that they are silent: see [Metrics].
 package informers

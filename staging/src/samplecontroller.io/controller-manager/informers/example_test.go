@@ -16,8 +16,8 @@ import (
 	"samplecontroller.io/controller-manager/informers"
 )
 
-// The informers of a process are started together, and stopped together. The example needs an
-// API server, because fake clientsets do not stream lists.
+// Informers of a process are started and stopped together. The example needs an API server,
+// because fake clientsets do not stream lists.
 func Example() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -34,7 +34,7 @@ func Example() {
 	factory.Start(ctx)
 	defer factory.Shutdown()
 	if !factory.WaitUntilSettled(ctx) {
-		return // told to end
+		return // told to stop
 	}
 	fmt.Println(lister.ConfigMaps("default").Get("settings"))
 }

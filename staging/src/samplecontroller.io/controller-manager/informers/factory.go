@@ -20,8 +20,8 @@ import (
 	"samplecontroller.io/controller-manager/internal/truncate"
 )
 
-// Factory makes the informers of a process, at most one for each resource, and starts and
-// stops them. It may be used by several goroutines.
+// Factory creates, starts and stops the informers of a process, at most one for each
+// resource. It is safe for concurrent use.
 type Factory struct {
 	defaults []Option
 	made     time.Time
@@ -29,20 +29,19 @@ type Factory struct {
 
 	mutex     sync.Mutex
 	informers map[schema.GroupResource]*informer
-	changed   chan struct{} // closed when what is known of a resource changes
+	changed   chan struct{} // closed when the state of a resource changes
 	cancels   []context.CancelFunc
 	ended     bool
 }
 
-// NewFactory returns a factory without informers. The options are those of all that will
-// be asked for.
+// NewFactory returns a factory without informers. The options apply to all its informers.
 func NewFactory(defaults ...Option) *Factory {
 	return &Factory{defaults: defaults, made: time.Now(), informers: map[schema.GroupResource]*informer{}, changed: make(chan struct{})}
 }
 
-// Start starts all informers that were asked for. It does not wait for them.
-// They stop at [Factory.Shutdown] or when ctx ends, whichever is first. It may be
-// called again for those that were asked for since.
+// Start starts all requested informers without waiting for them. They stop at
+// [Factory.Shutdown] or when ctx ends, whichever comes first. Call it again to start
+// informers requested since.
 func (f *Factory) Start(ctx context.Context) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -61,8 +60,8 @@ func (f *Factory) Start(ctx context.Context) {
 	}
 }
 
-// Shutdown stops the informers and returns when all of their goroutines have
-// ended. Nothing can be started on the factory afterwards.
+// Shutdown stops the informers and returns when all of their goroutines have ended. After
+// that, Start does nothing.
 func (f *Factory) Shutdown() {
 	f.mutex.Lock()
 	f.ended = true
@@ -73,11 +72,11 @@ func (f *Factory) Shutdown() {
 	f.running.Wait()
 }
 
-// WaitUntilSettled waits until each informer that was asked for has synced or is known
-// not to for now: its API is absent, it lacks permission, or its resource is broken. A
-// resource is broken if the API server answers its list with an error while it serves
-// another one. If the API server cannot be reached, or serves nothing, this waits on. It
-// returns false if ctx ended before.
+// WaitUntilSettled waits until each requested informer has synced or is known not to sync
+// for now: its API is absent, permission is missing, or its resource is broken. A resource
+// is broken if the API server answers its list with an error while it serves another
+// resource. If the API server cannot be reached or serves nothing, WaitUntilSettled keeps
+// waiting. It returns false if ctx ends first.
 func (f *Factory) WaitUntilSettled(ctx context.Context) bool {
 	for {
 		pending, changed := f.pending()
@@ -93,7 +92,7 @@ func (f *Factory) WaitUntilSettled(ctx context.Context) bool {
 }
 
 // pending returns the informers that have not settled. The channel is closed when the
-// answer may be another.
+// result may have changed.
 func (f *Factory) pending() (pending []*informer, changed <-chan struct{}) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -116,18 +115,19 @@ func (f *Factory) pending() (pending []*informer, changed <-chan struct{}) {
 	return pending, f.changed
 }
 
-// announce wakes those who wait for a change. Callers hold the mutex.
+// announce wakes everyone who waits for a change. Callers hold the mutex.
 func (f *Factory) announce() {
 	close(f.changed)
 	f.changed = make(chan struct{})
 }
 
-// Name is the name of the factory's health check.
+// Name returns the name of the factory's health check.
 func (f *Factory) Name() string { return "informer-sync" }
 
-// Check fails while an informer that was asked for has not settled, or may not read its
-// resource, and names it and the reason. An API that is absent or broken does not make a
-// replica unready: no other replica could do better. [Factory.Resources] shows it.
+// Check fails while a requested informer has not settled, or has not synced because
+// permission to read is missing. The error names the resources and reasons. An absent or
+// broken API does not make a replica unready, because another replica could do no better;
+// [Factory.Resources] shows it.
 func (f *Factory) Check(*http.Request) error {
 	pending, _ := f.pending()
 	var problems []string
@@ -143,12 +143,12 @@ func (f *Factory) Check(*http.Request) error {
 	return errors.New(strings.Join(problems, "; "))
 }
 
-// maxSilence is how long a watch may say nothing. The API server says about once a minute
-// that nothing has changed, and the transport breaks a connection that is dead.
+// maxSilence is how long a watch may be silent. The API server sends a bookmark about once
+// a minute, and the transport closes dead connections.
 const maxSilence = 3 * time.Minute
 
-// CheckWatches returns an error while a watch has given no sign of life for 3 minutes, so
-// that its cache may be old. A resource that is not served has no watch.
+// CheckWatches returns an error if a watch has been silent for 3 minutes, so that its cache
+// may be stale. A resource that is not served has no watch.
 func (f *Factory) CheckWatches() error {
 	var silent []string
 	for _, i := range f.all() {
@@ -162,7 +162,7 @@ func (f *Factory) CheckWatches() error {
 	return errors.New(strings.Join(silent, "; "))
 }
 
-// all returns the informers that were asked for, by name.
+// all returns the requested informers, sorted by name.
 func (f *Factory) all() []*informer {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()

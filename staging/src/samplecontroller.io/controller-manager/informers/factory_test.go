@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-func TestOnlyWhatWasAskedForIsStartedAndOnlyOnce(t *testing.T) {
+func TestRequestedInformersStartOnce(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.configMaps()
 		b.configMaps()
@@ -29,7 +29,7 @@ func TestOnlyWhatWasAskedForIsStartedAndOnlyOnce(t *testing.T) {
 			b.Errorf("ConfigMaps were requested %v, want a list or its stream once", got)
 		}
 		if got := b.secretServer.requested(); len(got) > 0 {
-			b.Errorf("Secrets were requested %v, want never: nobody asked for them", got)
+			b.Errorf("Secrets were requested %v, want never: no caller requested them", got)
 		}
 		if logged := b.logged(); len(logged) > 0 {
 			b.Errorf("logged: %q, want nothing", logged)
@@ -37,7 +37,7 @@ func TestOnlyWhatWasAskedForIsStartedAndOnlyOnce(t *testing.T) {
 	})
 }
 
-func TestNothingIsStartedBeforeStart(t *testing.T) {
+func TestNoRequestsBeforeStart(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		informer := b.configMaps()
 		time.Sleep(time.Hour)
@@ -53,7 +53,7 @@ func TestNothingIsStartedBeforeStart(t *testing.T) {
 	})
 }
 
-func TestCheckNamesWhatHasNotSynced(t *testing.T) {
+func TestCheckNamesUnsyncedResources(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		if err := b.factory.Check(nil); err != nil {
 			b.Errorf("Check of a factory without informers: %v", err)
@@ -65,7 +65,7 @@ func TestCheckNamesWhatHasNotSynced(t *testing.T) {
 
 		expect := func(when, want string) {
 			b.Helper()
-			time.Sleep(10 * time.Minute) // client-go backs off
+			time.Sleep(10 * time.Minute) // covers client-go's backoff
 			got := ""
 			if err := b.factory.Check(nil); err != nil {
 				got = err.Error()
@@ -83,25 +83,25 @@ func TestCheckNamesWhatHasNotSynced(t *testing.T) {
 	})
 }
 
-func TestInformersThatAreAskedForLaterAreStartedByAnotherStart(t *testing.T) {
+func TestSecondStartStartsNewInformers(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.configMaps()
 		b.factory.Start(b.ctx)
 		b.secrets()
 		synctest.Wait()
 		if err := b.factory.Check(nil); err == nil || !strings.Contains(err.Error(), "secrets") {
-			b.Errorf("Check: %v, want one that names the informer that was not started", err)
+			b.Errorf("Check: %v, want the unstarted informer in it", err)
 		}
 		b.factory.Start(b.ctx)
 		if !b.waitForSync() {
 			b.Error("the informers have not synced")
 		}
-		// It stops those of both starts: else it would wait for ever.
+		// Shutdown stops the informers of both starts; otherwise it would wait forever.
 		b.factory.Shutdown()
 	})
 }
 
-func TestStoreHasTheResourceOfItsInformer(t *testing.T) {
+func TestStoreResourceName(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		for want, store := range map[string]cache.Store{
 			"configmaps": b.configMaps().GetStore(),
@@ -115,7 +115,7 @@ func TestStoreHasTheResourceOfItsInformer(t *testing.T) {
 	})
 }
 
-func TestShutdownEndsInformersBeforeTheirContextDoes(t *testing.T) {
+func TestShutdownStopsInformers(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		informer := b.configMaps()
 		b.factory.Start(b.ctx)
@@ -140,7 +140,7 @@ func TestShutdownWithoutStart(t *testing.T) {
 	})
 }
 
-func TestInformersEndWithTheirContext(t *testing.T) {
+func TestInformersStopWithContext(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		informer := b.configMaps()
 		ctx, cancel := context.WithCancel(b.ctx)
@@ -154,19 +154,19 @@ func TestInformersEndWithTheirContext(t *testing.T) {
 	})
 }
 
-func TestSettledIsWhatHasSyncedOrIsKnownNotTo(t *testing.T) {
+func TestWaitUntilSettled(t *testing.T) {
 	for name, tc := range map[string]struct {
 		configMaps, secrets error
 		settles             bool
 	}{
-		"it is served":                {nil, nil, true},
-		"its CRD is missing":          {nil, notFound, true},
-		"permission is missing":       {nil, forbidden, true},
-		"it is broken":                {nil, broken, true},
-		"the server cannot be asked":  {nil, unreachable, false},
-		"all is broken":               {broken, broken, false},
-		"nothing but broken is there": {notFound, broken, false},
-		"nothing is there":            {notFound, notFound, true},
+		"served":                   {nil, nil, true},
+		"CRD is missing":           {nil, notFound, true},
+		"permission is missing":    {nil, forbidden, true},
+		"broken":                   {nil, broken, true},
+		"server cannot be reached": {nil, unreachable, false},
+		"all broken":               {broken, broken, false},
+		"one missing, one broken":  {notFound, broken, false},
+		"all missing":              {notFound, notFound, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(b *bubble) {
@@ -189,7 +189,7 @@ func TestSettledIsWhatHasSyncedOrIsKnownNotTo(t *testing.T) {
 	}
 }
 
-func TestABrokenResourceIsShownUntilItWorks(t *testing.T) {
+func TestBrokenResourceIsReported(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.secretServer.err = broken
 		b.configMaps()
@@ -206,14 +206,14 @@ func TestABrokenResourceIsShownUntilItWorks(t *testing.T) {
 				b.Errorf("%s: Served: %v, want %v and %v", when, err, ErrNotSynced, failure)
 			}
 			if err := b.factory.Check(nil); err != nil {
-				b.Errorf("Check %s: %v, want none: another replica could do no better", when, err)
+				b.Errorf("Check %s: %v, want none, because another replica could do no better", when, err)
 			}
 		}
 		b.factory.Start(b.ctx)
 		time.Sleep(time.Minute)
 		expect("while it is broken", false, broken)
 		b.secretServer.answer(nil)
-		time.Sleep(2 * time.Minute) // client-go backs off
+		time.Sleep(2 * time.Minute) // covers client-go's backoff
 		expect("when it works", true, nil)
 		b.secretServer.answer(broken)
 		b.secretServer.close()
@@ -222,17 +222,17 @@ func TestABrokenResourceIsShownUntilItWorks(t *testing.T) {
 		b.secretServer.answer(notFound)
 		time.Sleep(2 * time.Minute)
 		if r := b.factory.Resources()[1]; r.Served || r.Failure != nil || !apierrors.IsNotFound(r.Err) {
-			b.Errorf("when its API has gone: %+v, want nothing but that", r)
+			b.Errorf("after its API was removed: %+v, want only that error", r)
 		}
 	})
 }
 
-func TestReadinessMindsWhatMustNotBeReadButNotWhatIsNotThere(t *testing.T) {
+func TestCheckFailsOnMissingPermissionOnly(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err  error
-		want []string // in the error; none: ready
+		want []string // substrings of the error; none if ready
 	}{
-		"its CRD is missing":    {notFound, nil},
+		"CRD is missing":        {notFound, nil},
 		"permission is missing": {forbidden, []string{"not permitted to", "secrets", "no rule allows it"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -252,11 +252,11 @@ func TestReadinessMindsWhatMustNotBeReadButNotWhatIsNotThere(t *testing.T) {
 				}
 				for _, want := range append(tc.want, verb) {
 					if err != nil && !strings.Contains(err.Error(), want) {
-						b.Errorf("Check: %q, want one that tells of %q", err, want)
+						b.Errorf("Check: %q, want it to contain %q", err, want)
 					}
 				}
 
-				// Once synced, a loss makes it no less ready.
+				// After the first sync, losing the resource does not affect readiness.
 				b.secretServer.answer(nil)
 				time.Sleep(2 * time.Second)
 				b.secretServer.answer(tc.err)
@@ -273,9 +273,9 @@ func TestReadinessMindsWhatMustNotBeReadButNotWhatIsNotThere(t *testing.T) {
 	}
 }
 
-func TestAWatchThatIsSilentForLongIsUnhealthy(t *testing.T) {
+func TestSilentWatchIsUnhealthy(t *testing.T) {
 	inBubble(t, func(b *bubble) {
-		b.secretServer.err = notFound // which has no watch that could be silent
+		b.secretServer.err = notFound // so it has no watch
 		b.configMaps()
 		b.secrets()
 		b.factory.Start(b.ctx)

@@ -38,30 +38,30 @@ var (
 	notFound  = apierrors.NewGenericServerResponse(404, "list", configMaps.GroupResource(), "", "", 0, true)
 	forbidden = apierrors.NewForbidden(configMaps.GroupResource(), "", fmt.Errorf("no rule allows it"))
 	broken    = apierrors.NewInternalError(errors.New("conversion webhook failed"))
-	// unreachable is how client-go reports that the API server gave no answer.
+	// unreachable is the error of client-go when the API server does not respond.
 	unreachable = &url.Error{Op: "Get", URL: "https://api.test/api/v1", Err: errors.New("connection refused")}
 )
 
-// apiServer serves objects of one resource to one informer, as an API server does: lists,
-// or streams of what there is, and watches from a version on. All are ConfigMaps, with
-// other names where they are of another resource.
+// apiServer serves the objects of one resource to one informer like an API server: by lists,
+// streams of initial events, and watches from a version. All objects are ConfigMaps, even
+// those of other resources.
 type apiServer struct {
-	lists   bool // the client knows that it cannot stream what there is
-	refuses bool // it refuses to, as Kubernetes before 1.35 does by default
+	lists   bool // the client knows that streaming is not supported
+	refuses bool // streaming is rejected, as by default before Kubernetes 1.35
 
 	mutex    sync.Mutex
-	err      error                // the answer to requests, unless it is nil
-	silent   bool                 // what there is is streamed, but not its end
-	lost     bool                 // watches lose their connection before they are answered
+	err      error                // error of all requests, unless nil
+	silent   bool                 // the initial events are streamed, but not their end
+	lost     bool                 // watches lose their connection before the response
 	version  int                  // of the last change
-	oldest   int                  // version from which on it can be watched
+	oldest   int                  // oldest version to watch from
 	objects  map[string]types.UID // by name
 	watches  []*watch.RaceFreeFakeWatcher
 	selected map[string]bool // by requests
-	requests []string        // verbs, if objects are sent first with a +
+	requests []string        // verbs, with a + if initial events are requested
 }
 
-// IsWatchListSemanticsUnSupported is what client-go asks.
+// IsWatchListSemanticsUnSupported is called by client-go.
 func (s *apiServer) IsWatchListSemanticsUnSupported() bool { return s.lists }
 
 func (s *apiServer) request(verb string, options metav1.ListOptions) error {
@@ -120,7 +120,7 @@ func (s *apiServer) Watch(_ context.Context, options metav1.ListOptions) (watch.
 	return w, nil
 }
 
-// endOfList returns the bookmark that tells that all that there is has been sent.
+// endOfList returns the bookmark that ends the initial events.
 func (s *apiServer) endOfList() *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		ResourceVersion: strconv.Itoa(s.version), Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"},
@@ -133,7 +133,7 @@ func (s *apiServer) object(name string) *corev1.ConfigMap {
 	}}
 }
 
-// send has the watches send.
+// send sends an event to all watches.
 func (s *apiServer) send(event watch.EventType, object *corev1.ConfigMap) {
 	for _, w := range s.watches {
 		w.Action(event, object)
@@ -152,14 +152,14 @@ func (s *apiServer) create(name string, uid types.UID) {
 	s.send(watch.Added, s.object(name))
 }
 
-// answer has requests be answered by an error, or be served if that is nil.
+// answer makes requests fail with err, or succeed if it is nil.
 func (s *apiServer) answer(err error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.err = err
 }
 
-// loseConnections ends all watches, and has further ones lose their connection.
+// loseConnections ends all watches and makes later ones lose their connection.
 func (s *apiServer) loseConnections(lost bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -181,8 +181,8 @@ func (s *apiServer) closeLocked() {
 	s.watches = nil
 }
 
-// replace ends all watches and has other objects in place of those that there were, as
-// another API of that name.
+// replace ends all watches and replaces all objects, as if another API of the same name
+// were installed.
 func (s *apiServer) replace(objects map[string]types.UID) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -191,7 +191,7 @@ func (s *apiServer) replace(objects map[string]types.UID) {
 	s.oldest, s.objects = s.version, objects
 }
 
-// requested returns how often that was requested since the last call.
+// requested returns the number of requests by verb since the last call.
 func (s *apiServer) requested() map[string]int {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -203,8 +203,8 @@ func (s *apiServer) requested() map[string]int {
 	return requested
 }
 
-// bubble is what a test has at hand within a synctest bubble. There time passes only when
-// every goroutine waits, and the test fails if one is left at its end.
+// bubble is the environment of a test in a synctest bubble. There time passes only when every
+// goroutine waits, and the test fails if one leaks.
 type bubble struct {
 	*testing.T
 	ctx                           context.Context
@@ -242,7 +242,7 @@ func (b *bubble) secrets() cache.TypedSharedIndexInformer[*corev1.ConfigMap] {
 	return InformerFor[*corev1.ConfigMap](b.factory, secrets, b.secretServer)
 }
 
-// waitForSync waits until all informers have synced, or returns false when the test ends.
+// waitForSync waits until all informers have synced. It returns false if the test ends first.
 func (b *bubble) waitForSync() bool {
 	var checkers []cache.DoneChecker
 	for _, i := range b.factory.all() {
@@ -251,14 +251,14 @@ func (b *bubble) waitForSync() bool {
 	return cache.WaitFor(b.ctx, "", checkers...)
 }
 
-// logged returns the messages that were logged since the last call, errors with a !.
+// logged returns the messages logged since the last call. Errors start with "!".
 func (b *bubble) logged() []string {
 	var messages []string
 	for _, entry := range b.log.Data() {
 		switch {
 		case entry.Type == ktesting.LogError:
 			messages = append(messages, "!"+entry.Message)
-		case strings.HasPrefix(entry.Message, "Warning: event bookmark expired"): // of client-go
+		case strings.HasPrefix(entry.Message, "Warning: event bookmark expired"): // from client-go
 		default:
 			messages = append(messages, entry.Message)
 		}

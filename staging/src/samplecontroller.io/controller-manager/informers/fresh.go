@@ -11,13 +11,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// freshSilence is how long the watch of a fresh cache may say nothing: a bookmark comes
-// once a minute.
+// freshSilence is how long the watch of a fresh cache may be silent. A bookmark comes once a
+// minute.
 const freshSilence = 90 * time.Second
 
-// Fresh returns nil if all caches follow the API server. Else it names those that do not:
-// they are not filled or must not be read, or their watch has given no sign of life for 90
-// seconds. A resource whose API is not installed has nothing to follow.
+// Fresh returns nil if all caches follow the API server. Otherwise the error names those
+// that do not: they have not synced, permission is missing, or their watch has been silent
+// for 90 seconds. A resource whose API is not installed is ignored.
 func (f *Factory) Fresh() error {
 	var old []string
 	for _, i := range f.all() {

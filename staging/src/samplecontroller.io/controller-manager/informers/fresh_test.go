@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-func TestFreshNamesCachesThatDoNotFollow(t *testing.T) {
+func TestFreshNamesStaleCaches(t *testing.T) {
 	inBubble(t, func(b *bubble) {
-		b.secretServer.err = notFound // which leaves nothing to follow
+		b.secretServer.err = notFound // so it is ignored
 		b.configMaps()
 		b.secrets()
 		expect := func(when string, fresh bool) {

@@ -19,43 +19,43 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// catchUpPeriod is how often it is looked whether a cache holds what was listed. Nothing
-// tells when it does, but it takes milliseconds, and is looked at only until then.
+// catchUpPeriod is how often to check whether a cache has caught up with the last list.
+// There is no notification for that. It takes milliseconds, and the checks end then.
 const catchUpPeriod = 5 * time.Millisecond
 
-// informer is an informer, and what is known of the resource that it reads.
+// informer is an informer with the state of its resource.
 type informer struct {
 	cache.SharedIndexInformer
-	typed    any // the same, as a TypedSharedIndexInformer
+	typed    any // the same informer, as a TypedSharedIndexInformer
 	resource schema.GroupVersionResource
 	selector string
-	// transformed says that its first caller gave a transform.
+	// transformed is whether the first caller gave a transform.
 	transformed bool
 	factory     *Factory
-	opened      chan struct{} // filled when a watch has been opened that goes on from a list
-	lastSign    atomic.Int64  // of its watch, since the factory was made; 0: never
+	opened      chan struct{} // receives when a watch that continues a list is opened
+	lastSign    atomic.Int64  // of the watch, as time since the factory was created; 0: never
 
-	// What follows is guarded by the factory's mutex.
+	// The fields below are guarded by the factory's mutex.
 
 	started bool
-	// err is why the resource is not served, nil if it is, and since is when that began.
+	// err is why the resource is not served, nil if it is. since is when that began.
 	err   error
 	since time.Time
 	// failure is why the last list or watch failed, nil once a watch works again.
 	failure error
-	// listed is the resourceVersion of the last list, once all that is in it has been sent.
-	// The cache must hold it before the resource counts as served. nil: it must be listed.
+	// listed is the resourceVersion of the last complete list. The resource counts as served
+	// once the cache holds that version. nil means that a new list is required.
 	listed *string
-	// logged is whether the log says that the resource is not there, or must not be read.
+	// logged is whether the log reports the resource as absent or not permitted.
 	logged bool
 }
 
 func (i *informer) name() string { return i.resource.GroupResource().String() }
 
-// sign notes that the watch has given a sign of life.
+// sign records a sign of life of the watch.
 func (i *informer) sign() { i.lastSign.Store(max(1, int64(time.Since(i.factory.made)))) }
 
-// answered notes that the resource can be read.
+// answered records that the resource can be read.
 func (i *informer) answered() {
 	i.factory.mutex.Lock()
 	defer i.factory.mutex.Unlock()
@@ -64,7 +64,7 @@ func (i *informer) answered() {
 	}
 }
 
-// denied notes that the resource is not there, or must not be read.
+// denied records that the resource is absent or that permission to read is missing.
 func (i *informer) denied(ctx context.Context, verb string, err error) {
 	i.factory.mutex.Lock()
 	defer i.factory.mutex.Unlock()
@@ -86,32 +86,31 @@ func (i *informer) denied(ctx context.Context, verb string, err error) {
 	}
 }
 
-// setListed notes that the informer has been sent all that there was at that version, or
-// with nil that it must be listed anew.
+// setListed records the resourceVersion of a complete list, or nil if a new list is required.
 func (i *informer) setListed(version *string) {
 	i.factory.mutex.Lock()
 	defer i.factory.mutex.Unlock()
 	i.listed = version
 }
 
-// mustRelist tells whether a watch that goes on from before would leave the cache without
-// what has happened meanwhile.
+// mustRelist reports whether a resumed watch would leave the cache without changes made
+// since.
 func (i *informer) mustRelist() bool {
 	i.factory.mutex.Lock()
 	defer i.factory.mutex.Unlock()
 	return i.listed == nil
 }
 
-// watches notes that a watch has been opened that goes on from a list.
+// watches records that a watch that continues a list has been opened.
 func (i *informer) watches() {
 	i.setFailure(nil)
 	select {
 	case i.opened <- struct{}{}:
-	default: // that it was is not yet known
+	default: // a notification is already pending
 	}
 }
 
-// follow keeps up whether the resource is served, until ctx ends.
+// follow keeps track of whether the resource is served, until ctx ends.
 func (i *informer) follow(ctx context.Context) {
 	for {
 		select {
@@ -130,18 +129,18 @@ func (i *informer) follow(ctx context.Context) {
 	}
 }
 
-// caughtUp notes that the resource is served, if the cache holds what was listed. It
-// returns false if it will.
+// caughtUp records that the resource is served if the cache holds the last list. It returns
+// false if the cache is still catching up.
 func (i *informer) caughtUp(ctx context.Context) bool {
 	i.factory.mutex.Lock()
 	defer i.factory.mutex.Unlock()
 	if i.err == nil || i.listed == nil {
-		return true // nothing was to be caught up, or it has gone again
+		return true // already served, or gone again
 	}
 	if !i.HasSynced() {
 		return false
 	}
-	// What cannot be compared is taken for true.
+	// Versions that cannot be compared count as caught up.
 	if order, err := resourceversion.CompareResourceVersion(i.GetStore().LastStoreSyncResourceVersion(), *i.listed); err == nil && order < 0 {
 		return false
 	}
@@ -153,14 +152,14 @@ func (i *informer) caughtUp(ctx context.Context) bool {
 	return true
 }
 
-// setErr notes why the resource is not served from now on, or nil if it is.
+// setErr records why the resource is not served, or with nil that it is.
 func (i *informer) setErr(err error) {
 	i.err, i.since = err, time.Now()
 	i.factory.announce()
 }
 
-// unreachable notes that the API server gave no answer. The line does not name the
-// resource, so that the log has it once for all informers.
+// unreachable records that the API server did not respond. The log line does not name the
+// resource, so that it appears once for all informers.
 func (i *informer) unreachable(ctx context.Context, err error) {
 	i.setFailure(err)
 	if request, ok := errors.AsType[*url.Error](err); ok {
@@ -169,8 +168,8 @@ func (i *informer) unreachable(ctx context.Context, err error) {
 	klog.FromContext(ctx).Error(err, "API server cannot be reached")
 }
 
-// setFailure notes why the last list or watch failed, or with nil that it works. It
-// returns false if that is known.
+// setFailure records why the last list or watch failed, or with nil that it works. It
+// returns false if nothing changed.
 func (i *informer) setFailure(err error) bool {
 	i.factory.mutex.Lock()
 	defer i.factory.mutex.Unlock()
@@ -182,8 +181,8 @@ func (i *informer) setFailure(err error) bool {
 	return true
 }
 
-// reason returns why the resource is not served, with the last failure if that explains
-// it; nil if it is served.
+// reason returns why the resource is not served, nil if it is. It includes the last failure
+// if that is the cause.
 func (i *informer) reason() error {
 	if i.err == nil || i.failure == nil || isDenied(i.err) {
 		return i.err
@@ -191,11 +190,11 @@ func (i *informer) reason() error {
 	return fmt.Errorf("%w: %w", i.err, i.failure)
 }
 
-// failed is told why the informer is to list anew, which it does when this returns, but
-// after a while that is the longer the more often it does.
+// failed handles the error before the informer lists again. The informer does so when
+// failed returns, after a delay that grows with the number of failures.
 func (i *informer) failed(ctx context.Context, r *cache.Reflector, err error) {
 	for errors.Is(err, errMustRelist) {
-		err = r.ListAndWatchWithContext(ctx) // nothing has failed that time would heal
+		err = r.ListAndWatchWithContext(ctx) // not a failure, so do not back off
 	}
 	if isEndOfWatch(ctx, err) {
 		klog.FromContext(ctx).V(4).Info("Watch ended", "resource", i.name(), "reason", err)
@@ -204,13 +203,12 @@ func (i *informer) failed(ctx context.Context, r *cache.Reflector, err error) {
 	i.fail(ctx, err)
 }
 
-// isEndOfWatch tells whether the informer lists again because a watch has ended as watches
-// do.
+// isEndOfWatch reports whether a watch ended in a normal way.
 func isEndOfWatch(ctx context.Context, err error) bool {
 	return err == nil || ctx.Err() != nil || errors.Is(err, io.EOF) || isExpired(err)
 }
 
-// fail notes and logs why a list or watch failed, unless it has been noted.
+// fail records and logs why a list or watch failed, unless that is already known.
 func (i *informer) fail(ctx context.Context, err error) {
 	if i.setFailure(err) {
 		klog.FromContext(ctx).Error(err, "Reading failed", "resource", i.name())

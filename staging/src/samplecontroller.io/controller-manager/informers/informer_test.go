@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// syncedAt is an informer that has synced, with a cache that has come to the version.
+// syncedAt is a synced informer whose cache has reached the version.
 type syncedAt struct {
-	cache.SharedIndexInformer // the rest of its methods is never called
+	cache.SharedIndexInformer // its other methods are never called
 	version                   string
 }
 
@@ -27,23 +27,23 @@ func (i syncedAt) HasSynced() bool       { return true }
 func (i syncedAt) GetStore() cache.Store { return store{version: i.version} }
 
 type store struct {
-	cache.Store // the rest of its methods is never called
+	cache.Store // its other methods are never called
 	version     string
 }
 
 func (s store) LastStoreSyncResourceVersion() string { return s.version }
 
-func TestWhatWasListedMustBeInTheCache(t *testing.T) {
+func TestServedOnceListIsCached(t *testing.T) {
 	for name, tc := range map[string]struct {
 		listed, cached string
 		served         bool
 	}{
-		"an older version":          {"100", "99", false},
-		"the same":                  {"100", "100", true},
-		"a newer one":               {"100", "101", true},
-		"what cannot be compared":   {"100", "", true},
-		"what cannot be, either":    {"", "99", true},
-		"more digits are a greater": {"1000", "999", false},
+		"older version":     {"100", "99", false},
+		"same version":      {"100", "100", true},
+		"newer version":     {"100", "101", true},
+		"no cached version": {"100", "", true},
+		"no listed version": {"", "99", true},
+		"one digit less":    {"1000", "999", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestWhatWasListedMustBeInTheCache(t *testing.T) {
 	}
 }
 
-func TestOnlyFailedReadsAreErrorsInTheLog(t *testing.T) {
+func TestOnlyFailedReadsAreLogged(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err     error
 		stopped bool

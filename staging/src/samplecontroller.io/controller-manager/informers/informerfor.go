@@ -19,15 +19,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Source is where an informer reads from. Every generated client of a resource is one,
-// and so are those of packages metadata and dynamic of client-go. L is the type of its
-// lists.
+// Source is what an informer reads from. Generated clients implement it, and so do the
+// clients of client-go's metadata and dynamic packages. L is the type of its lists.
 type Source[L runtime.Object] interface {
 	List(ctx context.Context, options metav1.ListOptions) (L, error)
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// Option says what informers hold, and how.
+// Option configures what informers cache, and how.
 type Option func(*options)
 
 type options struct {
@@ -38,37 +37,37 @@ type options struct {
 	watchList bool
 }
 
-// WithSelector has an informer hold the objects that a label selector matches. Without
-// it, an informer holds all.
+// WithSelector limits an informer to the objects that match a label selector. By default
+// it caches all objects.
 func WithSelector(labels string) Option { return func(o *options) { o.selector = labels } }
 
-// WithTransform has an informer hold what transform makes of the objects. It may be called
-// twice for an object, and is called for what is deleted, too.
+// WithTransform makes an informer cache the result of transform instead of the object.
+// transform may be called twice for an object, and is also called for deleted objects.
 func WithTransform(transform cache.TransformFunc) Option {
 	return func(o *options) { o.transform = transform }
 }
 
-// WithResync has an informer tell of all objects anew in each period. Without it, or if
-// the period is 0, it tells of changes only.
+// WithResync makes an informer deliver all objects again in each period. By default, or if
+// the period is 0, it delivers only changes.
 func WithResync(period time.Duration) Option { return func(o *options) { o.resync = period } }
 
-// WithIndexers gives an informer indexes in place of that by namespace, which Listers use.
+// WithIndexers replaces the default index by namespace, which Listers use.
 func WithIndexers(indexers cache.Indexers) Option {
 	return func(o *options) { o.indexers = indexers }
 }
 
-// WithoutWatchList has informers list first and then watch. It is for tests: fake
-// clientsets cannot stream what there is.
+// WithoutWatchList makes informers list and then watch. It is for tests, because fake
+// clientsets cannot stream the initial list.
 func WithoutWatchList() Option { return func(o *options) { o.watchList = false } }
 
-// InformerFor returns the factory's informer of the resource, whose objects are of type T, and
-// makes it if nobody has asked before. It reads from source, which must be a client of that
-// resource. The options, after those of the factory, say how.
+// InformerFor returns the factory's informer of the resource, whose objects have type T, and
+// creates it at the first call. It reads from source, which must be a client of that
+// resource. opts apply after the options of the factory.
 //
 // All calls for a resource share one informer. The first call decides its source, indexers,
-// transform and resync; later calls must ask for the same version, type and selector, and
-// have a transform of their own if the first has. InformerFor panics if they do not, or if source
-// does not list T and no transform makes T. A source whose L is runtime.Object lists T.
+// transform and resync. Later calls must use the same version, type and selector, and give a
+// transform if the first call did. InformerFor panics otherwise, or if source does not list T
+// and no transform returns T. A source whose L is runtime.Object lists T.
 func InformerFor[T cache.Object, L runtime.Object](f *Factory, resource schema.GroupVersionResource, source Source[L], opts ...Option) cache.TypedSharedIndexInformer[T] {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -81,7 +80,7 @@ func InformerFor[T cache.Object, L runtime.Object](f *Factory, resource schema.G
 	if i == nil {
 		item := itemOf[T, L]()
 		if !transformed && reflect.TypeOf(item) != reflect.TypeFor[T]() {
-			panic(fmt.Sprintf("asking for %v as %v: its source lists %T, and no transform is given", resource, reflect.TypeFor[T](), item))
+			panic(fmt.Sprintf("getting the informer for %v as %v: its source lists %T, and no transform is given", resource, reflect.TypeFor[T](), item))
 		}
 		i = newInformer[T](f, resource, source, item, o)
 		i.transformed = transformed
@@ -89,20 +88,20 @@ func InformerFor[T cache.Object, L runtime.Object](f *Factory, resource schema.G
 	}
 	typed, ok := i.typed.(cache.TypedSharedIndexInformer[T])
 	if !ok || i.resource != resource {
-		panic(fmt.Sprintf("asking for %v as %v: there is an informer of %v, which is a %T", resource, reflect.TypeFor[T](), i.resource, i.typed))
+		panic(fmt.Sprintf("getting the informer for %v as %v: the informer of %v already exists as %T", resource, reflect.TypeFor[T](), i.resource, i.typed))
 	}
 	if i.selector != o.selector {
-		panic(fmt.Sprintf("asking for %v with selector %q: its informer has selector %q, and all callers share it: use the same selector in all calls, or none in all calls and filter in each controller",
+		panic(fmt.Sprintf("getting the informer for %v with selector %q: all callers share one informer, which has selector %q: use the same selector in all calls, or none in all calls and filter in each controller",
 			resource, o.selector, i.selector))
 	}
 	if i.transformed && !transformed {
-		panic(fmt.Sprintf("asking for %v: its informer has a transform, which may drop what this caller reads, and all callers share it: give the same transform in all calls, or none", resource))
+		panic(fmt.Sprintf("getting the informer for %v: all callers share one informer, which has a transform that may drop what this caller reads: give the same transform in all calls, or none", resource))
 	}
 	return typed
 }
 
-// hasTransform tells whether the options of a call have a transform. That of the factory is for
-// objects of all types.
+// hasTransform reports whether the options of a call include a transform. A transform of the
+// factory does not count, because it is for objects of all types.
 func hasTransform(opts []Option) bool {
 	var own options
 	for _, opt := range opts {
@@ -111,12 +110,12 @@ func hasTransform(opts []Option) bool {
 	return own.transform != nil
 }
 
-// newInformer returns an informer that is not yet served.
+// newInformer returns an informer whose resource is not yet served.
 func newInformer[T cache.Object, L runtime.Object](f *Factory, resource schema.GroupVersionResource, source Source[L], item runtime.Object, o options) *informer {
 	i := &informer{resource: resource, selector: o.selector, factory: f, opened: make(chan struct{}, 1), since: time.Now()}
 	i.err = fmt.Errorf("%w: %s", ErrNotSynced, i.name())
 	p := retryingListerWatcher[L]{source, o.selector, i}
-	// Who cannot stream says so: a source of a test, or the option.
+	// A test source that cannot stream says so itself; the option says so for any source.
 	streams := any(source)
 	if !o.watchList {
 		streams = noWatchList{}
@@ -131,10 +130,10 @@ func newInformer[T cache.Object, L runtime.Object](f *Factory, resource schema.G
 
 type noWatchList struct{}
 
-// IsWatchListSemanticsUnSupported is what client-go asks.
+// IsWatchListSemanticsUnSupported is called by client-go.
 func (noWatchList) IsWatchListSemanticsUnSupported() bool { return true }
 
-// itemOf returns an object of the type that lists of type L hold; if any list is an L, one of
+// itemOf returns an object of the item type of L. If L is runtime.Object, it returns one of
 // type T.
 func itemOf[T any, L runtime.Object]() runtime.Object {
 	list := reflect.TypeFor[L]()
@@ -150,5 +149,5 @@ func itemOf[T any, L runtime.Object]() runtime.Object {
 			}
 		}
 	}
-	panic(fmt.Sprintf("%v is no list of objects", list))
+	panic(fmt.Sprintf("%v is not a list of objects", list))
 }

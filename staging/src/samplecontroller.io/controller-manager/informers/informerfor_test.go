@@ -26,7 +26,7 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 )
 
-func TestAllWhoAskShareOneInformer(t *testing.T) {
+func TestCallersShareOneInformer(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		if one, other := b.configMaps(), b.configMaps(); one != other {
 			b.Error("two informers of one resource")
@@ -37,7 +37,7 @@ func TestAllWhoAskShareOneInformer(t *testing.T) {
 	})
 }
 
-func TestOptionsOfTheHandleComeBeforeThoseOfWhoAsks(t *testing.T) {
+func TestFactoryOptionsApplyFirst(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		mark := func(uid types.UID) cache.TransformFunc {
 			return func(obj any) (any, error) {
@@ -45,20 +45,20 @@ func TestOptionsOfTheHandleComeBeforeThoseOfWhoAsks(t *testing.T) {
 				return obj, nil
 			}
 		}
-		b.factory.defaults = []Option{WithSelector("a=b"), WithTransform(mark("of the factory"))}
+		b.factory.defaults = []Option{WithSelector("a=b"), WithTransform(mark("the factory"))}
 		b.configMapServer.create("a", "1")
 		b.secretServer.create("a", "1")
 		index := func(any) ([]string, error) { return []string{"all"}, nil }
-		configMaps := b.configMaps(WithTransform(mark("of who asks")), WithIndexers(cache.Indexers{"index": index}))
+		configMaps := b.configMaps(WithTransform(mark("the caller")), WithIndexers(cache.Indexers{"index": index}))
 		secrets := b.secrets()
 		b.factory.Start(b.ctx)
 		b.waitForSync()
 		synctest.Wait()
-		if got := held(configMaps)["a"]; got != "of who asks" {
-			b.Errorf("the transform is that %s", got)
+		if got := held(configMaps)["a"]; got != "the caller" {
+			b.Errorf("the transform is from %s", got)
 		}
-		if got := held(secrets)["a"]; got != "of the factory" {
-			b.Errorf("the transform is that %s", got)
+		if got := held(secrets)["a"]; got != "the factory" {
+			b.Errorf("the transform is from %s", got)
 		}
 		if diff := cmp.Diff(map[string]bool{"a=b": true}, b.configMapServer.selected); diff != "" {
 			b.Errorf("label selectors (-want +got):\n%s", diff)
@@ -67,7 +67,7 @@ func TestOptionsOfTheHandleComeBeforeThoseOfWhoAsks(t *testing.T) {
 			b.Errorf("by the given index: %v, %v", objects, err)
 		}
 		if configMaps.GetIndexer().GetIndexers()[cache.NamespaceIndex] != nil {
-			b.Error("the index by namespace is there although others were given in its place")
+			b.Error("the index by namespace exists although others replace it")
 		}
 		if objects, err := secrets.GetIndexer().ByIndex(cache.NamespaceIndex, "default"); err != nil || len(objects) != 1 {
 			b.Errorf("by namespace: %v, %v", objects, err)
@@ -75,7 +75,7 @@ func TestOptionsOfTheHandleComeBeforeThoseOfWhoAsks(t *testing.T) {
 	})
 }
 
-func TestAResyncTellsOfAllObjectsAnew(t *testing.T) {
+func TestResyncDeliversAllObjects(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.configMapServer.create("a", "1")
 		informer := b.configMaps(WithResync(time.Minute))
@@ -88,21 +88,21 @@ func TestAResyncTellsOfAllObjectsAnew(t *testing.T) {
 		time.Sleep(10*time.Minute + time.Second)
 		b.factory.Shutdown()
 		if updates < 9 || updates > 10 {
-			b.Errorf("told of %d times in 10 minutes, want each minute", updates)
+			b.Errorf("%d updates in 10 minutes, want one a minute", updates)
 		}
 	})
 }
 
-func TestAMistakeInAskingPanics(t *testing.T) {
+func TestConflictingInformerForPanics(t *testing.T) {
 	for name, ask := range map[string]func(b *bubble){
-		"as another type": func(b *bubble) {
+		"another type": func(b *bubble) {
 			InformerFor[*metav1.PartialObjectMetadata](b.factory, configMaps, b.configMapServer, WithTransform(func(obj any) (any, error) { return obj, nil }))
 		},
-		"in another version": func(b *bubble) {
+		"another version": func(b *bubble) {
 			InformerFor[*corev1.ConfigMap](b.factory, schema.GroupVersionResource{Version: "v2", Resource: "configmaps"}, b.configMapServer)
 		},
-		"with another selector":            func(b *bubble) { b.configMaps(WithSelector("a=b")) },
-		"as what its source does not list": func(b *bubble) { InformerFor[*corev1.Secret](b.factory, secrets, b.secretServer) },
+		"another selector":          func(b *bubble) { b.configMaps(WithSelector("a=b")) },
+		"type not listed by source": func(b *bubble) { InformerFor[*corev1.Secret](b.factory, secrets, b.secretServer) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(b *bubble) {
@@ -125,7 +125,7 @@ var _ = func(f *Factory, c kubernetes.Interface, m metadata.Interface, d dynamic
 	InformerFor[*unstructured.Unstructured](f, configMaps, d.Resource(configMaps))
 }
 
-func TestFakeClientsetsAreReadWithoutStreams(t *testing.T) {
+func TestFakeClientsetsAreListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", UID: "1"}})
 		factory := NewFactory(WithoutWatchList())
@@ -142,7 +142,7 @@ func TestFakeClientsetsAreReadWithoutStreams(t *testing.T) {
 	})
 }
 
-func TestTheWorstReasonIsTold(t *testing.T) {
+func TestServedReturnsWorstReason(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		others := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "others"}
 		other := InformerFor[*corev1.ConfigMap](b.factory, others, &apiServer{err: errors.New("connection refused")}).GetStore()
@@ -169,7 +169,7 @@ func TestTheWorstReasonIsTold(t *testing.T) {
 	})
 }
 
-func TestWhatIsKnownOfResources(t *testing.T) {
+func TestResourceState(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		begin := time.Now()
 		b.secretServer.err = notFound
@@ -180,7 +180,7 @@ func TestWhatIsKnownOfResources(t *testing.T) {
 		m := NewMetrics("test", registry.CustomMustRegister)
 		expect := func(when string, want []Resource, ages, objects [2]int) {
 			b.Helper()
-			// The cause of an error is told by Served; the moment of a change to the second.
+			// Errors are compared by Served, times only to the second.
 			got := b.factory.Resources()
 			var served [2]int
 			for i := range got {
@@ -196,7 +196,7 @@ func TestWhatIsKnownOfResources(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				b.Errorf("resources %s (-want +got):\n%s", when, diff)
 			}
-			text := fmt.Sprintf(`# HELP test_informer_failing [ALPHA] 1 if the last list or watch of a resource failed and none has worked since, 0 otherwise. An API that is not installed and a missing permission are not failures: see resource_served.
+			text := fmt.Sprintf(`# HELP test_informer_failing [ALPHA] 1 if the last list or watch of a resource failed and none has succeeded since, 0 otherwise. An API that is not installed and a missing permission are not failures: see resource_served.
 # TYPE test_informer_failing gauge
 test_informer_failing{resource="configmaps"} 0
 test_informer_failing{resource="secrets"} 0
@@ -204,11 +204,11 @@ test_informer_failing{resource="secrets"} 0
 # TYPE test_informer_objects gauge
 test_informer_objects{resource="configmaps"} %d
 test_informer_objects{resource="secrets"} %d
-# HELP test_resource_served [ALPHA] 1 if the cache holds what the API server serves of a resource, 0 if it does not serve it, or it may not be read, or was not read yet.
+# HELP test_resource_served [ALPHA] 1 if the cache holds what the API server serves of a resource. 0 if the API is absent, permission to read is missing, or the cache has not synced.
 # TYPE test_resource_served gauge
 test_resource_served{resource="configmaps"} %d
 test_resource_served{resource="secrets"} %d
-# HELP test_watch_age_seconds [ALPHA] Seconds since the watch of a resource last gave a sign of life, which it does at least about once a minute, or if it never did, since the process was set up.
+# HELP test_watch_age_seconds [ALPHA] Seconds since the last sign of life of the watch of a resource, which comes about once a minute, or since process setup if there was none.
 # TYPE test_watch_age_seconds gauge
 test_watch_age_seconds{resource="configmaps"} %d
 test_watch_age_seconds{resource="secrets"} %d
@@ -217,7 +217,7 @@ test_watch_age_seconds{resource="secrets"} %d
 				b.Errorf("metrics %s: %v", when, err)
 			}
 		}
-		m.Watch(NewFactory()) // of a manager that ran before in the same process
+		m.Watch(NewFactory()) // a manager that ran earlier in the same process
 		m.Watch(b.factory)
 		expect("at first", []Resource{
 			{Resource: configMaps, Err: ErrNotSynced, Since: begin}, {Resource: secrets, Err: ErrNotSynced, Since: begin},

@@ -10,8 +10,8 @@ import (
 	"k8s.io/component-base/metrics"
 )
 
-// Metrics reports the caches of a [Factory] and the watches that fill them. It looks
-// when it is asked. There are series for each resource that was asked for, from then on.
+// Metrics reports the caches of a [Factory] and the watches that fill them. Values are read
+// at each scrape. There are series for each requested resource.
 type Metrics struct {
 	metrics.BaseStableCollector
 	age, objects, served, failing *metrics.Desc
@@ -20,30 +20,30 @@ type Metrics struct {
 	factory *Factory
 }
 
-// NewMetrics makes the gauges <namespace>_watch_age_seconds{resource},
+// NewMetrics creates the gauges <namespace>_watch_age_seconds{resource},
 // <namespace>_informer_objects{resource}, <namespace>_resource_served{resource} and
 // <namespace>_informer_failing{resource} and registers them with register, usually
-// legacyregistry.CustomMustRegister. Call it once in a process.
+// legacyregistry.CustomMustRegister. Call it once per process.
 func NewMetrics(namespace string, register func(...metrics.StableCollector)) *Metrics {
 	label := []string{"resource"}
 	m := &Metrics{
 		age: metrics.NewDesc(namespace+"_watch_age_seconds",
-			"Seconds since the watch of a resource last gave a sign of life, which it does at least about once a minute, or if it never did, since the process was set up.",
+			"Seconds since the last sign of life of the watch of a resource, which comes about once a minute, or since process setup if there was none.",
 			label, nil, metrics.ALPHA, ""),
 		objects: metrics.NewDesc(namespace+"_informer_objects", "Number of objects of a resource in the cache.",
 			label, nil, metrics.ALPHA, ""),
 		served: metrics.NewDesc(namespace+"_resource_served",
-			"1 if the cache holds what the API server serves of a resource, 0 if it does not serve it, or it may not be read, or was not read yet.",
+			"1 if the cache holds what the API server serves of a resource. 0 if the API is absent, permission to read is missing, or the cache has not synced.",
 			label, nil, metrics.ALPHA, ""),
 		failing: metrics.NewDesc(namespace+"_informer_failing",
-			"1 if the last list or watch of a resource failed and none has worked since, 0 otherwise. An API that is not installed and a missing permission are not failures: see resource_served.",
+			"1 if the last list or watch of a resource failed and none has succeeded since, 0 otherwise. An API that is not installed and a missing permission are not failures: see resource_served.",
 			label, nil, metrics.ALPHA, ""),
 	}
 	register(m)
 	return m
 }
 
-// Watch makes the metrics report the factory instead of an earlier one.
+// Watch makes the metrics report the given factory instead of an earlier one.
 func (m *Metrics) Watch(f *Factory) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

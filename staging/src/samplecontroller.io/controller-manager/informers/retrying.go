@@ -18,13 +18,13 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// retryPeriod is how often it is tried whether a resource is served, and whether the API
-// server can be reached.
+// retryPeriod is how often to retry while a resource is not served or the API server cannot
+// be reached.
 const retryPeriod = time.Second
 
-// retryingListerWatcher lists and watches for an informer. While the API server cannot be reached, or
-// says that there is no such resource, or that it must not be read, it waits and tries
-// again, so that the informer never learns of it and never backs off.
+// retryingListerWatcher lists and watches for an informer. It retries while the API server
+// cannot be reached, the resource does not exist, or permission to read it is missing. The
+// informer does not see these errors, and so does not back off.
 type retryingListerWatcher[L runtime.Object] struct {
 	source   Source[L]
 	selector string
@@ -61,8 +61,8 @@ func (p retryingListerWatcher[L]) watch(ctx context.Context, options metav1.List
 	return newWatchProxy(w, p.informer, listsFirst), nil
 }
 
-// persist calls request until there is an answer other than that there is no such resource
-// or that it must not be read, or until ctx ends. What else goes wrong is left to the
+// persist retries request while the API server cannot be reached, the resource does not
+// exist or permission is missing, until ctx ends. It returns all other errors to the
 // informer.
 func persist[A any](ctx context.Context, i *informer, verb string, request func() (A, error)) (answer A, err error) {
 	for {
@@ -81,11 +81,11 @@ func persist[A any](ctx context.Context, i *informer, verb string, request func(
 		case isUnreachable(err):
 			i.unreachable(ctx, err)
 		case isEndOfWatch(ctx, err), apierrors.IsInvalid(err):
-			// An API server that does not stream lists refuses the watch, and is asked for
-			// a list instead.
+			// An API server that cannot stream lists rejects the watch. The informer then
+			// requests a list.
 			return answer, err
 		default:
-			// The informer does not report each failure: some it just tries again.
+			// The informer does not report all failures: it silently retries some.
 			i.fail(ctx, err)
 			return answer, err
 		}
@@ -98,17 +98,17 @@ func persist[A any](ctx context.Context, i *informer, verb string, request func(
 	}
 }
 
-// errMustRelist is the answer to a watch that would go on from where the informer was before
-// the resource went, or was replaced.
-var errMustRelist = errors.New("what there is must be listed anew")
+// errMustRelist rejects a watch that would resume from a version before the resource was
+// removed or replaced.
+var errMustRelist = errors.New("a new list is required")
 
-// isExpired tells whether it cannot be watched from so long ago.
+// isExpired reports whether the requested version is too old to watch from.
 func isExpired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
 
-// isDenied tells whether it is no use to ask before somebody does something about it.
+// isDenied reports whether requests fail until somebody installs the API or grants permission.
 func isDenied(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) }
 
-// isUnreachable tells whether the API server gave no answer at all.
+// isUnreachable reports whether the API server did not respond at all.
 func isUnreachable(err error) bool {
 	_, ok := errors.AsType[*url.Error](err)
 	return ok

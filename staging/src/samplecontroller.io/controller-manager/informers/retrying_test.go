@@ -20,12 +20,12 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-func TestAnInformerWaitsForItsAPIAsLongAsItTakes(t *testing.T) {
+func TestInformerWaitsForAPI(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err  error
-		want []string // in the log, at first
+		want []string // first log lines
 	}{
-		"its CRD is missing":    {notFound, []string{"Waiting for API"}},
+		"CRD is missing":        {notFound, []string{"Waiting for API"}},
 		"permission is missing": {forbidden, []string{"!Not permitted to read"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -57,20 +57,20 @@ func TestAnInformerWaitsForItsAPIAsLongAsItTakes(t *testing.T) {
 					err, changed = b.factory.Served(informer.GetStore())
 				}
 				if diff := cmp.Diff(map[string]types.UID{"a": "1"}, held(informer)); diff != "" {
-					b.Errorf("in the cache when it counts as served (-want +got):\n%s", diff)
+					b.Errorf("cache when it counts as served (-want +got):\n%s", diff)
 				}
 				if took := time.Since(begin); took > retryPeriod+10*time.Millisecond {
-					b.Errorf("it is served %v after the API server answers, want within %v", took, retryPeriod)
+					b.Errorf("served %v after the API server responds, want within %v", took, retryPeriod)
 				}
 				if diff := cmp.Diff(append(tc.want, "API is served"), b.logged()); diff != "" {
-					b.Errorf("log when it is served (-want +got):\n%s", diff)
+					b.Errorf("log once it is served (-want +got):\n%s", diff)
 				}
 			})
 		})
 	}
 }
 
-func TestAnAPIThatCameBackIsServedWhenTheCacheHoldsWhatThereIs(t *testing.T) {
+func TestReturnedAPIIsServedOnceCacheIsCurrent(t *testing.T) {
 	for name, denial := range map[string]error{"its CRD has gone": notFound, "permission has gone": forbidden} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(b *bubble) {
@@ -85,13 +85,13 @@ func TestAnAPIThatCameBackIsServedWhenTheCacheHoldsWhatThereIs(t *testing.T) {
 				time.Sleep(time.Hour)
 				expectServed(b, "when it has gone", denial)
 				if diff := cmp.Diff(map[string]types.UID{"a": "1"}, held(informer)); diff != "" {
-					b.Errorf("in the cache meanwhile (-want +got):\n%s", diff)
+					b.Errorf("cache until then (-want +got):\n%s", diff)
 				}
 
-				// What there is takes a minute to come.
+				// The list takes a minute.
 				b.configMapServer.replace(map[string]types.UID{"a": "2", "b": "3"})
 				if denial == forbidden {
-					b.configMapServer.oldest = 0 // it could be watched from where it was
+					b.configMapServer.oldest = 0 // the old version can still be watched
 				}
 				b.configMapServer.silent = true
 				b.configMapServer.answer(nil)
@@ -109,10 +109,10 @@ func TestAnAPIThatCameBackIsServedWhenTheCacheHoldsWhatThereIs(t *testing.T) {
 					err, changed = b.factory.Served(informer.GetStore())
 				}
 				if diff := cmp.Diff(map[string]types.UID{"a": "2", "b": "3"}, held(informer)); diff != "" {
-					b.Errorf("in the cache when it counts as served (-want +got):\n%s", diff)
+					b.Errorf("cache when it counts as served (-want +got):\n%s", diff)
 				}
 				if took := time.Since(begin); took > retryPeriod+10*time.Millisecond {
-					b.Errorf("it is served after %v", took)
+					b.Errorf("served after %v", took)
 				}
 				message := "Waiting for API"
 				if denial == forbidden {
@@ -126,7 +126,7 @@ func TestAnAPIThatCameBackIsServedWhenTheCacheHoldsWhatThereIs(t *testing.T) {
 	}
 }
 
-func TestAnAPIThatIsReplacedQuicklyIsServedAllAlong(t *testing.T) {
+func TestQuicklyReplacedAPIStaysServed(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.configMapServer.create("a", "1")
 		informer := b.configMaps()
@@ -135,19 +135,19 @@ func TestAnAPIThatIsReplacedQuicklyIsServedAllAlong(t *testing.T) {
 		_, changed := b.factory.Served()
 		for _, uid := range []types.UID{"2", "3", "4", "5", "6", "7", "8"} {
 			b.configMapServer.replace(map[string]types.UID{"a": uid})
-			time.Sleep(3 * shortWatch) // however often it is
+			time.Sleep(3 * shortWatch) // repeated
 			if diff := cmp.Diff(map[string]types.UID{"a": uid}, held(informer)); diff != "" {
-				b.Errorf("in the cache (-want +got):\n%s", diff)
+				b.Errorf("cache (-want +got):\n%s", diff)
 			}
 			b.configMapServer.create("b", uid)
 			synctest.Wait()
 			if diff := cmp.Diff(map[string]types.UID{"a": uid, "b": uid}, held(informer)); diff != "" {
-				b.Errorf("in the cache after a change (-want +got):\n%s", diff)
+				b.Errorf("cache after a change (-want +got):\n%s", diff)
 			}
 		}
 		select {
 		case <-changed:
-			b.Error("it was said not to be served meanwhile")
+			b.Error("reported as not served in between")
 		default:
 		}
 		if logged := b.logged(); len(logged) > 0 {
@@ -156,7 +156,7 @@ func TestAnAPIThatIsReplacedQuicklyIsServedAllAlong(t *testing.T) {
 	})
 }
 
-func TestAnAPIThatComesAndGoesIsServedWithoutDelay(t *testing.T) {
+func TestFlappingAPIIsServedWithoutDelay(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.configMapServer.create("a", "1")
 		informer := b.configMaps()
@@ -168,20 +168,20 @@ func TestAnAPIThatComesAndGoesIsServedWithoutDelay(t *testing.T) {
 			time.Sleep(3500 * time.Millisecond)
 			expectServed(b, "when it has gone", notFound)
 			b.configMapServer.answer(nil)
-			time.Sleep(retryPeriod) // however often it is
+			time.Sleep(retryPeriod) // repeated
 			expectServed(b, "when it is back", nil)
 			if diff := cmp.Diff(map[string]types.UID{"a": uid}, held(informer)); diff != "" {
-				b.Errorf("in the cache (-want +got):\n%s", diff)
+				b.Errorf("cache (-want +got):\n%s", diff)
 			}
 		}
 	})
 }
 
-func TestAWatchThatEndsAtOnceIsNoFailure(t *testing.T) {
+func TestShortWatchIsNotAFailure(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.configMapServer.create("a", "1")
 		store := func(obj any) (any, error) {
-			time.Sleep(shortWatch / 3) // takes its time
+			time.Sleep(shortWatch / 3) // some latency
 			return obj, nil
 		}
 		informer := b.configMaps(WithTransform(store))
@@ -204,9 +204,9 @@ func TestAWatchThatEndsAtOnceIsNoFailure(t *testing.T) {
 	})
 }
 
-// An API server that is restarted while a resource is denied leaves the informer with an
-// error and a watch that it wants to go on with.
-func TestADenialIsNotForgottenOverAnotherError(t *testing.T) {
+// An API server that restarts while a resource is denied leaves the informer with an error
+// and a watch that it tries to resume.
+func TestOtherErrorsKeepDenial(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.configMapServer.create("a", "1")
 		informer := b.configMaps()
@@ -215,7 +215,7 @@ func TestADenialIsNotForgottenOverAnotherError(t *testing.T) {
 		b.configMapServer.answer(forbidden)
 		b.configMapServer.close()
 		time.Sleep(time.Minute)
-		b.configMapServer.answer(apierrors.NewTooManyRequests("just started", 1)) // the watch is tried again
+		b.configMapServer.answer(apierrors.NewTooManyRequests("just started", 1)) // the watch is retried
 		time.Sleep(time.Minute)
 		expectServed(b, "while the API server starts", forbidden)
 		b.configMapServer.objects["a"] = "2"
@@ -224,12 +224,12 @@ func TestADenialIsNotForgottenOverAnotherError(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		expectServed(b, "at last", nil)
 		if diff := cmp.Diff(map[string]types.UID{"a": "2"}, held(informer)); diff != "" {
-			b.Errorf("in the cache (-want +got):\n%s", diff)
+			b.Errorf("cache (-want +got):\n%s", diff)
 		}
 	})
 }
 
-func TestAfterAnOutageAllIsReadWithinASecond(t *testing.T) {
+func TestOutageEndsWithinOneSecond(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.configMapServer.err, b.secretServer.err = unreachable, unreachable
 		b.configMaps()
@@ -243,12 +243,12 @@ func TestAfterAnOutageAllIsReadWithinASecond(t *testing.T) {
 		b.secretServer.answer(nil)
 		begin := time.Now()
 		if !b.waitForSync() || time.Since(begin) > retryPeriod+10*time.Millisecond {
-			b.Errorf("read %v after the API server's return", time.Since(begin))
+			b.Errorf("read %v after the API server returned", time.Since(begin))
 		}
 	})
 }
 
-// pages is a source that lists in two pages.
+// pages is a source that lists two pages.
 type pages struct{ *apiServer }
 
 func (s pages) List(ctx context.Context, options metav1.ListOptions) (*corev1.ConfigMapList, error) {
@@ -259,7 +259,7 @@ func (s pages) List(ctx context.Context, options metav1.ListOptions) (*corev1.Co
 	return list, err
 }
 
-func TestAListCountsWhenItsLastPageHasCome(t *testing.T) {
+func TestPagedListCountsAfterLastPage(t *testing.T) {
 	i := newIdleInformer()
 	p := retryingListerWatcher[*corev1.ConfigMapList]{source: pages{&apiServer{lists: true}}, informer: i}
 	for _, page := range []struct {
@@ -270,12 +270,12 @@ func TestAListCountsWhenItsLastPageHasCome(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i.mustRelist() == page.last {
-			t.Errorf("after the page %q: all was listed: %t, want %t", page.token, !page.last, page.last)
+			t.Errorf("after the page %q: list complete: %t, want %t", page.token, !page.last, page.last)
 		}
 	}
 }
 
-func TestNothingIsTriedAfterTheEnd(t *testing.T) {
+func TestNoRetriesAfterShutdown(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.configMapServer.err = notFound
 		b.configMaps()
@@ -297,7 +297,7 @@ func TestNothingIsTriedAfterTheEnd(t *testing.T) {
 	})
 }
 
-// expectServed expects the resource of ConfigMaps to be served, or not for that reason.
+// expectServed expects the resource of ConfigMaps to be served, or not served with error want.
 func expectServed(b *bubble, when string, want error) {
 	b.Helper()
 	synctest.Wait()
@@ -307,7 +307,7 @@ func expectServed(b *bubble, when string, want error) {
 	}
 }
 
-func TestRefusedStreamIsNoFailure(t *testing.T) {
+func TestRejectedStreamIsNotAFailure(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.configMapServer.refuses = true
 		b.configMapServer.create("a", "1")
@@ -318,7 +318,7 @@ func TestRefusedStreamIsNoFailure(t *testing.T) {
 			b.Errorf("%v is cached, want one object", got)
 		}
 		if r := b.factory.Resources()[0]; !r.Served || r.Failure != nil {
-			b.Errorf("served: %t, failure %v, want it served without one", r.Served, r.Failure)
+			b.Errorf("served: %t, failure %v, want it served without failure", r.Served, r.Failure)
 		}
 		if logged := b.logged(); slices.Contains(logged, "!Reading failed") {
 			b.Errorf("logged: %q", logged)

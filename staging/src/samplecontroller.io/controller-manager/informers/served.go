@@ -14,18 +14,16 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// ErrNotSynced is why a resource does not count as served whose objects are not yet in
-// the cache.
+// ErrNotSynced is the reason for a resource whose objects are not yet in the cache.
 var ErrNotSynced = errors.New("not yet synced")
 
-// Served tells whether the informers of the stores, which are what their GetStore returns,
-// hold what the API server serves. Stores that are not of the factory are passed over.
+// Served reports whether the informers of the given stores hold what the API server serves.
+// A store is what GetStore of an informer returns. Stores of other origin are ignored.
 //
-// The error is nil if all do. Else it is the reason of one that does not: the API server's
-// answer that it must not be read, for which [apierrors.IsForbidden] holds, before the
-// answer that there is no such resource, [apierrors.IsNotFound], before [ErrNotSynced],
-// which wraps the error of the last list if that failed. The channel is closed when the
-// answer may be another.
+// The error is nil if all do. Otherwise it is the most important reason: first a missing
+// permission, for which [apierrors.IsForbidden] holds, then an absent API,
+// [apierrors.IsNotFound], then [ErrNotSynced], which wraps the error of the last list if
+// that failed. The channel is closed when the result may have changed.
 func (f *Factory) Served(stores ...cache.Store) (err error, changed <-chan struct{}) {
 	all := f.all()
 	f.mutex.Lock()
@@ -38,8 +36,8 @@ func (f *Factory) Served(stores ...cache.Store) (err error, changed <-chan struc
 	return err, f.changed
 }
 
-// Resource returns the name of the resource whose objects are in the store, empty if no
-// informer of the factory fills it.
+// Resource returns the name of the resource whose objects are in the store. It is empty if
+// no informer of the factory fills the store.
 func (f *Factory) Resource(store cache.Store) string {
 	for _, i := range f.all() {
 		if store == cache.Store(i.GetIndexer()) {
@@ -49,8 +47,7 @@ func (f *Factory) Resource(store cache.Store) string {
 	return ""
 }
 
-// rank orders the reasons why a resource is not served: what must be done about the one
-// of higher rank comes first.
+// rank orders the reasons why a resource is not served by importance.
 func rank(err error) int {
 	switch {
 	case err == nil:
@@ -63,28 +60,28 @@ func rank(err error) int {
 	return 1
 }
 
-// Resource is what a [Factory] knows of a resource that an informer reads.
+// Resource is the state of a resource that an informer of a [Factory] reads.
 type Resource struct {
 	Resource schema.GroupVersionResource
-	// Served tells whether the informer holds what the API server serves, Err why it does
-	// not, as [Factory.Served] does, and Since is when that began.
+	// Served is whether the informer holds what the API server serves. Err is why not, as
+	// [Factory.Served] returns it. Since is when that began.
 	Served bool
 	Err    error
 	Since  time.Time
-	// Failure is why the last list or watch failed, nil if the watch works. A resource
-	// that is served can have one: then its cache grows old.
+	// Failure is why the last list or watch failed, nil if the watch works. A served
+	// resource can have a Failure: then its cache becomes stale.
 	Failure error
-	// Objects is how many are in the cache.
+	// Objects is the number of cached objects.
 	Objects int
-	// LastSign is when the watch last gave a sign of life: when it was opened, sent an
-	// event or, about once a minute, a bookmark. Zero: it never did.
+	// LastSign is the watch's last sign of life: it was opened, or sent an event or, about
+	// once a minute, a bookmark. It is zero if there was none.
 	LastSign time.Time
 }
 
-// Name is the name of the resource and its API group, such as deployments.apps.
+// Name returns the name of the resource and its API group, such as deployments.apps.
 func (r Resource) Name() string { return r.Resource.GroupResource().String() }
 
-// Resources returns what is known of all resources that were asked for, by name.
+// Resources returns the state of all requested resources, sorted by name.
 func (f *Factory) Resources() []Resource {
 	var resources []Resource
 	for _, i := range f.all() {
@@ -95,7 +92,7 @@ func (f *Factory) Resources() []Resource {
 	return resources
 }
 
-// Versions returns the resourceVersion of each object in the cache of a resource.
+// Versions returns the resourceVersion of each cached object of a resource.
 func (f *Factory) Versions(resource schema.GroupVersionResource) map[cache.ObjectName]string {
 	versions := map[cache.ObjectName]string{}
 	for _, i := range f.all() {
@@ -111,8 +108,8 @@ func (f *Factory) Versions(resource schema.GroupVersionResource) map[cache.Objec
 	return versions
 }
 
-// state returns what is known of the informer's resource but for the number of objects,
-// which takes the longer to tell the more there are.
+// state returns the state of the informer's resource without the number of objects, which
+// is expensive to count.
 func (i *informer) state() Resource {
 	r := Resource{Resource: i.resource}
 	if sign := i.lastSign.Load(); sign > 0 {

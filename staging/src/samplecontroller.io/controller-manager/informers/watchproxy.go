@@ -15,16 +15,16 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// shortWatch is how long a watch must last that sends nothing. A shorter one the informer
-// takes for one that has failed, and backs off.
+// shortWatch is how long a watch without events must last. The informer treats a shorter
+// one as failed and backs off.
 const shortWatch = time.Second
 
-// emptyWatch is the type of what client-go returns, without an error, for a watch that
-// timed out or lost its connection before the API server answered.
+// emptyWatch is the type of the watch that client-go returns, without an error, when a watch
+// request timed out or lost its connection before the response.
 var emptyWatch = reflect.TypeOf(watch.NewEmptyWatch())
 
-// watchProxy is a watch that tells its informer when it gives a sign of life, and when it has
-// sent the initial list.
+// watchProxy is a watch that reports its signs of life, and the end of the initial list, to
+// its informer.
 type watchProxy struct {
 	watch.Interface
 	informer *informer
@@ -33,7 +33,7 @@ type watchProxy struct {
 	stop     func() // closes stopped
 }
 
-// newWatchProxy passes on what w sends, until w ends or is stopped.
+// newWatchProxy forwards the events of w until w ends or is stopped.
 func newWatchProxy(w watch.Interface, i *informer, listsFirst bool) *watchProxy {
 	p := &watchProxy{Interface: w, informer: i, results: make(chan watch.Event), stopped: make(chan struct{})}
 	p.stop = sync.OnceFunc(func() { close(p.stopped) })
@@ -47,9 +47,9 @@ func newWatchProxy(w watch.Interface, i *informer, listsFirst bool) *watchProxy 
 	return p
 }
 
-// run passes on events. Where it would end the informer's watch with an error or too early,
-// the informer would back off. So it has it end well, and watch again: then it learns what
-// is so.
+// run forwards events. The informer would back off after a watch that ends with an error or
+// too early. So run ends such a watch normally, and the informer opens a new one, which
+// shows the current state.
 func (w *watchProxy) run(listing bool, begin time.Time) {
 	defer close(w.results)
 	for event := range w.Interface.ResultChan() {
@@ -63,7 +63,7 @@ func (w *watchProxy) run(listing bool, begin time.Time) {
 		w.results <- event
 		if listed {
 			listing = false
-			begin = time.Now().Add(shortWatch / 2) // when the informer has stored what was listed
+			begin = time.Now().Add(shortWatch / 2) // the informer has stored the list by then
 		}
 	}
 	if !listing {
@@ -71,7 +71,7 @@ func (w *watchProxy) run(listing bool, begin time.Time) {
 	}
 }
 
-// endsList tells whether the bookmark comes after all that there was, and notes it.
+// endsList reports whether the bookmark ends the initial list, and records that.
 func (w *watchProxy) endsList(bookmark watch.Event) bool {
 	object, err := meta.Accessor(bookmark.Object)
 	if err != nil || object.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true" {
@@ -82,7 +82,7 @@ func (w *watchProxy) endsList(bookmark watch.Event) bool {
 	return true
 }
 
-// wait waits until that time, or until nobody watches any more.
+// wait waits until the given time, or until the watch is stopped.
 func (w *watchProxy) wait(until time.Time) {
 	timer := time.NewTimer(time.Until(until))
 	defer timer.Stop()
@@ -95,10 +95,10 @@ func (w *watchProxy) wait(until time.Time) {
 // ResultChan implements watch.Interface.
 func (w *watchProxy) ResultChan() <-chan watch.Event { return w.results }
 
-// Stop implements watch.Interface. It returns when nothing is sent any more.
+// Stop implements watch.Interface. It returns when no more events are sent.
 func (w *watchProxy) Stop() {
 	w.stop()
 	w.Interface.Stop()
-	for range w.results { // what was on its way
+	for range w.results { // drain events in flight
 	}
 }

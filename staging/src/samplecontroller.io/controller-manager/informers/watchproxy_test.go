@@ -17,18 +17,18 @@ func newIdleInformer() *informer {
 	return &informer{resource: configMaps, factory: NewFactory(), opened: make(chan struct{}, 1)}
 }
 
-func TestAWatchCanBeStoppedWhileItSends(t *testing.T) {
+func TestWatchStopsWhileSending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source := watch.NewFake() // whose sender waits until the event is taken
+		source := watch.NewFake() // its sender blocks until the event is received
 		w := newWatchProxy(source, newIdleInformer(), false)
 		sent := make(chan struct{})
 		go func() {
 			defer close(sent)
 			source.Add(&corev1.ConfigMap{})
 		}()
-		synctest.Wait() // until the event waits to be passed on
+		synctest.Wait() // until the event waits to be forwarded
 		w.Stop()
-		w.Stop() // a second time is no mistake
+		w.Stop() // stopping twice is allowed
 		<-sent
 		if _, ok := <-w.ResultChan(); ok {
 			t.Error("an event after Stop has returned")
@@ -36,7 +36,7 @@ func TestAWatchCanBeStoppedWhileItSends(t *testing.T) {
 	})
 }
 
-func TestAWatchThatCannotGoOnCanBeStopped(t *testing.T) {
+func TestExpiredWatchStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := watch.NewRaceFreeFake()
 		source.Error(&metav1.Status{Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired})
@@ -50,13 +50,12 @@ func TestAWatchThatCannotGoOnCanBeStopped(t *testing.T) {
 			t.Errorf("Stop took %v, want none", took)
 		}
 		if !i.mustRelist() {
-			t.Error("the informer does not list anew")
+			t.Error("the informer does not list again")
 		}
 	})
 }
 
-// TestOtherWatchErrorsReachTheInformer: the watcher handles only an expired watch that
-// resumes from a list.
+// The proxy handles only the expiry of a watch that resumes from a list.
 func TestOtherWatchErrorsReachTheInformer(t *testing.T) {
 	expired := metav1.Status{Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired}
 	internal := metav1.Status{Status: metav1.StatusFailure, Code: 500, Reason: metav1.StatusReasonInternalError}
@@ -79,7 +78,7 @@ func TestOtherWatchErrorsReachTheInformer(t *testing.T) {
 					t.Errorf("event is %v, want the error that was sent", event)
 				}
 				if i.mustRelist() {
-					t.Error("the informer has to list again, although the version has not expired")
+					t.Error("the informer must list again although the version has not expired")
 				}
 				w.Stop()
 			})
@@ -87,14 +86,14 @@ func TestOtherWatchErrorsReachTheInformer(t *testing.T) {
 	}
 }
 
-func TestAWatchEndsWithItsSource(t *testing.T) {
+func TestWatchEndsWithSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := watch.NewRaceFreeFake()
 		source.Add(&corev1.ConfigMap{})
 		source.Stop()
 		w := newWatchProxy(source, newIdleInformer(), false)
 		if event := <-w.ResultChan(); event.Type != watch.Added {
-			t.Errorf("the first event is %q, want what was sent", event.Type)
+			t.Errorf("the first event is %q, want the event that was sent", event.Type)
 		}
 		if event, ok := <-w.ResultChan(); ok {
 			t.Errorf("another event: %q", event.Type)
@@ -103,7 +102,7 @@ func TestAWatchEndsWithItsSource(t *testing.T) {
 	})
 }
 
-func TestEachEventIsASignOfLife(t *testing.T) {
+func TestEventsAreSignsOfLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := newIdleInformer()
 		source := watch.NewRaceFreeFake()
@@ -126,8 +125,8 @@ func TestEachEventIsASignOfLife(t *testing.T) {
 	})
 }
 
-// BenchmarkWatching compares a watch with the same one whose signs of life are noted.
-func BenchmarkWatching(b *testing.B) {
+// BenchmarkWatchProxy compares a watch with and without the proxy.
+func BenchmarkWatchProxy(b *testing.B) {
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}}
 	for name, wrap := range map[string]func(watch.Interface) watch.Interface{
 		"bare":  func(w watch.Interface) watch.Interface { return w },
@@ -153,8 +152,9 @@ func BenchmarkWatching(b *testing.B) {
 	}
 }
 
-// For a watch that loses its connection client-go returns one that ends at once, and no error.
-func TestWatchThatIsNotAnsweredIsNoSignOfLife(t *testing.T) {
+// For a watch that loses its connection, client-go returns a watch that ends at once, and no
+// error.
+func TestUnansweredWatchIsNoSignOfLife(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.configMaps()
 		b.factory.Start(b.ctx)
@@ -166,12 +166,12 @@ func TestWatchThatIsNotAnsweredIsNoSignOfLife(t *testing.T) {
 			t.Errorf("served: %v, last sign of life %v after the connection was lost", got.Served, got.LastSign.Sub(cut))
 		}
 		if b.factory.CheckWatches() == nil {
-			t.Error("the watch is healthy")
+			t.Error("the watch counts as healthy")
 		}
 		b.configMapServer.loseConnections(false)
 		time.Sleep(time.Minute) // the informer has backed off
 		if err := b.factory.CheckWatches(); err != nil {
-			t.Errorf("once watches are answered: %v", err)
+			t.Errorf("once watches get responses: %v", err)
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-func TestTheSecondCandidateLeadsOnceTheFirstHasReleased(t *testing.T) {
+func TestReleaseLetsSecondCandidateLead(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		a, b := newCandidate(t, server, "a"), newCandidate(t, server, "b")
 		var leading atomic.Int32
@@ -58,7 +58,7 @@ func TestTheSecondCandidateLeadsOnceTheFirstHasReleased(t *testing.T) {
 	})
 }
 
-func TestACandidateWaitsUntilTheLeaseOfACrashedLeaderHasExpired(t *testing.T) {
+func TestCrashedLeadersLeaseMustExpire(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		server.put("crashed")
 		begin := time.Now()
@@ -79,7 +79,7 @@ func TestACandidateWaitsUntilTheLeaseOfACrashedLeaderHasExpired(t *testing.T) {
 	})
 }
 
-func TestACandidateThatIsStoppedLeavesTheLeaseOfAnotherAlone(t *testing.T) {
+func TestStoppedCandidateKeepsOthersLease(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		leader, a := newCandidate(t, server, "leader"), newCandidate(t, server, "a")
 		leader.run(untilTheEnd)
@@ -102,7 +102,7 @@ func TestACandidateThatIsStoppedLeavesTheLeaseOfAnotherAlone(t *testing.T) {
 	})
 }
 
-func TestACandidateThatReachesNoAPIServerCanBeStopped(t *testing.T) {
+func TestStopWithoutAPIServer(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		a := newCandidate(t, server, "a")
 		a.client.cutOff()
@@ -115,7 +115,7 @@ func TestACandidateThatReachesNoAPIServerCanBeStopped(t *testing.T) {
 	})
 }
 
-func TestACandidateWhoseRequestHangsCanBeStopped(t *testing.T) {
+func TestStopDuringHangingRequest(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		a := newCandidate(t, server, "a")
 		a.client.beforeEach(func(ctx context.Context, _ string) error {
@@ -129,29 +129,29 @@ func TestACandidateWhoseRequestHangsCanBeStopped(t *testing.T) {
 		if err := a.wait(); err != nil {
 			t.Errorf("Run: %v", err)
 		}
-		// What it may have won must be read before it is known to be free.
+		// The process must read the Lease before it knows that it holds none.
 		if took := time.Since(stopped); took > renewDeadline {
 			t.Errorf("Run returned %v after it was told to stop, want at most %v", took, renewDeadline)
 		}
 	})
 }
 
-// The API server commits the request that takes the Lease, but the process is told
-// to stop before it has the answer.
-func TestALeaseThatWasWonWhileBeingToldToStopIsGivenBack(t *testing.T) {
+// The API server commits the request that takes the Lease, but the process is told to stop
+// before it receives the response.
+func TestStopReleasesLeaseJustAcquired(t *testing.T) {
 	tests := map[string]struct {
 		prepare func(*apiServer)
 		answer  error
 	}{
-		"new Lease, answer lost":       {func(*apiServer) {}, context.Canceled},
-		"new Lease, answered":          {func(*apiServer) {}, nil},
-		"released Lease, answer lost":  {func(s *apiServer) { s.put("") }, context.Canceled},
-		"released Lease, answered":     {func(s *apiServer) { s.put("") }, nil},
-		"released Lease, server error": {func(s *apiServer) { s.put("") }, errors.New("internal error")},
+		"new Lease, response lost":          {func(*apiServer) {}, context.Canceled},
+		"new Lease, response received":      {func(*apiServer) {}, nil},
+		"released Lease, response lost":     {func(s *apiServer) { s.put("") }, context.Canceled},
+		"released Lease, response received": {func(s *apiServer) { s.put("") }, nil},
+		"released Lease, server error":      {func(s *apiServer) { s.put("") }, errors.New("internal error")},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			// Whether the end or the victory is noticed first is up to chance.
+			// Chance decides whether the stop or the acquired Lease is noticed first.
 			for range 20 {
 				inBubble(t, func(t *testing.T, server *apiServer) {
 					tc.prepare(server)
@@ -166,7 +166,7 @@ func TestALeaseThatWasWonWhileBeingToldToStopIsGivenBack(t *testing.T) {
 					})
 					a.run(func(term *Term) error {
 						if term.Ctx.Err() == nil {
-							t.Error("led in a term that goes on, although told to stop")
+							t.Error("led in a valid term after being told to stop")
 						}
 						return untilTheEnd(term)
 					})
@@ -182,7 +182,7 @@ func TestALeaseThatWasWonWhileBeingToldToStopIsGivenBack(t *testing.T) {
 	}
 }
 
-func TestRunWithAnEndedContextLeavesTheLeaseFree(t *testing.T) {
+func TestRunWithCanceledContextKeepsLeaseFree(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		server.put("")
 		a := newCandidate(t, server, "a")
@@ -197,7 +197,7 @@ func TestRunWithAnEndedContextLeavesTheLeaseFree(t *testing.T) {
 	})
 }
 
-func TestEachRunIsATermOfItsOwn(t *testing.T) {
+func TestEachRunHasNewTerm(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		a := newCandidate(t, server, "a")
 		ctx := a.ctx
@@ -226,7 +226,7 @@ func TestEachRunIsATermOfItsOwn(t *testing.T) {
 	})
 }
 
-func TestAnEndlessTermEndsOnlyWithItsContext(t *testing.T) {
+func TestRunWithoutElectionEndsWithContext(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ *apiServer) {
 		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
 		defer cancel()
@@ -242,12 +242,12 @@ func TestAnEndlessTermEndsOnlyWithItsContext(t *testing.T) {
 			t.Errorf("RunWithoutElection: %v", err)
 		}
 		if ended.Valid() == nil {
-			t.Error("Valid afterwards: nil, want why it has ended")
+			t.Error("Valid afterwards: nil, want the cause of its end")
 		}
 	})
 }
 
-func TestAnEndlessTermReturnsWhatItsWorkDoes(t *testing.T) {
+func TestRunWithoutElectionReturnsError(t *testing.T) {
 	var term *Term
 	err := RunWithoutElection(t.Context(), nil, func(given *Term) error {
 		term = given
@@ -257,7 +257,7 @@ func TestAnEndlessTermReturnsWhatItsWorkDoes(t *testing.T) {
 		t.Errorf("RunWithoutElection: %v, want %v", err, errNotDrained)
 	}
 	if term.Valid() == nil {
-		t.Error("the term goes on after its work has returned")
+		t.Error("the term is valid after its work has returned")
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-func TestStandbysAndLeadersAreHealthy(t *testing.T) {
+func TestStandbyAndLeaderAreHealthy(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		leader, standby := newCandidate(t, server, "leader"), newCandidate(t, server, "standby")
 		leader.run(untilTheEnd)
@@ -40,7 +40,7 @@ func TestStandbysAndLeadersAreHealthy(t *testing.T) {
 	})
 }
 
-func TestAStandbyThatReachesNoAPIServerIsHealthy(t *testing.T) {
+func TestStandbyWithoutAPIServerIsHealthy(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		server.put("leader")
 		standby := newCandidate(t, server, "standby")
@@ -58,8 +58,8 @@ func TestAStandbyThatReachesNoAPIServerIsHealthy(t *testing.T) {
 	})
 }
 
-// An elector that neither renews nor notices that it cannot is what a restart cures.
-func TestAStuckElectorIsUnhealthy(t *testing.T) {
+// Only a restart fixes an elector that neither renews nor notices that it cannot.
+func TestStuckElectorIsUnhealthy(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		a := newCandidate(t, server, "a")
 		a.run(untilTheEnd)
@@ -87,8 +87,8 @@ func TestAStuckElectorIsUnhealthy(t *testing.T) {
 	})
 }
 
-// After a lost term the Lease may still name the process, until it is written again.
-func TestProcessThatLostItsTermIsHealthy(t *testing.T) {
+// After a lost term the Lease may still name the process until it is written again.
+func TestLostTermIsHealthy(t *testing.T) {
 	tests := map[string]func(a *candidate, server *apiServer){
 		"one write fails and another process leads": func(a *candidate, server *apiServer) {
 			a.client.cutOff()
@@ -136,7 +136,7 @@ func TestProcessThatLostItsTermIsHealthy(t *testing.T) {
 	}
 }
 
-func TestALostLeaseIsNoReasonForARestartBeforeTheWorkHasDrained(t *testing.T) {
+func TestDrainAfterLostLeaseIsHealthy(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		a := newCandidate(t, server, "a")
 		a.run(func(term *Term) error {
@@ -154,7 +154,7 @@ func TestALostLeaseIsNoReasonForARestartBeforeTheWorkHasDrained(t *testing.T) {
 	})
 }
 
-func TestTheCheckHasTheNameOfKubeControllerManagers(t *testing.T) {
+func TestCheckName(t *testing.T) {
 	if got := newCandidate(t, &apiServer{}, "a").Name(); got != "leaderElection" {
 		t.Errorf("Name = %q, want leaderElection", got)
 	}
@@ -173,12 +173,12 @@ func (e *events) Eventf(object runtime.Object, eventType, reason, format string,
 	e.lines = append(e.lines, strings.Join([]string{lease.Namespace + "/" + lease.Name, string(lease.UID), eventType, reason, fmt.Sprintf(format, args...)}, " "))
 }
 
-func TestBeginAndEndOfLeadershipAreRecordedOnTheLease(t *testing.T) {
+func TestLeadershipEvents(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		var recorder events
 		a := newCandidate(t, server, "a", func(c *Config) { c.Recorder = &recorder })
 		server.put("")
-		server.edit(func(l *coordinationv1.Lease) { l.UID = "uid" }) // by which kubectl describe finds its Events
+		server.edit(func(l *coordinationv1.Lease) { l.UID = "uid" }) // kubectl describe finds Events by the UID
 		a.run(untilTheEnd)
 		pass(time.Minute)
 		a.stop()

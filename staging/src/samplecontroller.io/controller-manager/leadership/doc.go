@@ -1,7 +1,7 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package leadership gives a process terms of leadership by a Lease.
+// Package leadership elects a leader among processes through a Lease, one term at a time.
 //
 //	err = election.Run(ctx, func(term *leadership.Term) error {
 //		fmt.Println("leading")
@@ -12,40 +12,38 @@
 //	})
 //	fmt.Println("released:", err == nil)
 //
-// [Election.Run] campaigns and, once it leads, calls the work with a [Term]. At
-// the end of a term first the work is told to stop and drains, then the [Gate]
-// closes, then the elector stops renewing, then the Lease is released. So a
-// successor begins only after the last write. A term that is lost, because the
-// Lease could not be renewed in time, is gone or has another holder, closes the
-// gate first; the process then drains, keeps its caches and campaigns again.
+// [Election.Run] campaigns and calls the work with a [Term] once it leads. A term ends in
+// four steps: the work is told to stop and drains, the [Gate] closes, the elector stops
+// renewing, and the Lease is released. So a successor starts only after the last write.
 //
-// The Gate is a http.RoundTripper around the clients with which the work writes.
-// Without a valid term it refuses a write before it is sent, also if the work
-// ignores its context. A term is valid for
+// A term is lost if the Lease could not be renewed in time, was deleted, or has another
+// holder. A lost term closes the gate first. The process then drains, keeps its caches and
+// campaigns again.
+//
+// The Gate is an http.RoundTripper around the clients that the work writes with. Without a
+// valid term it refuses a write before it is sent, even if the work ignores its context. A
+// term is valid for
 //
 //	LeaseDuration - WriteTimeout - min(1s, LeaseDuration/10)
 //
-// after its last renewal was sent, by the monotonic clock of this process: a write
-// that passes the gate has been answered, or given up, before anybody else may
-// take the Lease.
+// after its last renewal was sent, by the monotonic clock of this process. So a write that
+// passes the gate is answered or given up before another process may take the Lease.
 //
-// A standby watches the Lease. It takes one that is released at once, and one that
-// is not renewed when its duration has passed since the standby saw it change; it
-// never polls.
+// A standby watches the Lease and never polls. It takes a released Lease at once. It takes
+// a Lease that is not renewed when the Lease duration has passed since the last change.
 //
-// A leader that cannot do its work hands over, by annotations of the Lease, to a standby
-// that can: see [Election.AssessBy].
+// A leader that cannot do its work hands over to a standby that can, through annotations
+// of the Lease: see [Election.AssessBy].
 //
-// What is not guaranteed: a process that is suspended in the instant between the
-// gate and the network may still send that one write when it wakes, and the API
-// server may commit later what it has received. So writes should carry the
-// resourceVersion that they were computed from. The monotonic clock stands still
-// while a virtual machine is suspended.
+// Limits of the guarantee: a process that is suspended between the gate and the network may
+// send that one write when it resumes. The API server may commit a write some time after it
+// received it. So writes should carry the resourceVersion that they were computed from. The
+// monotonic clock stands still while a virtual machine is suspended.
 //
-// Nor does a term say how far the caches of the new leader have come. They may be behind
-// what the one before has decided on, each by itself: what is written from one of them to
-// an object from another should be preceded, once in a term, by a look at the API server.
+// A new leader's caches may be behind what the previous leader saw, each by a different
+// amount. Before a controller writes to one object based on the cache of another, it should
+// read from the API server once in each term.
 //
-// Underneath is the elector of k8s.io/client-go/tools/leaderelection, whose
-// metrics and rules are kept, on a resourcelock.Interface of this package.
+// The package uses the elector of k8s.io/client-go/tools/leaderelection, with its metrics
+// and rules, on a resourcelock.Interface of its own.
 package leadership

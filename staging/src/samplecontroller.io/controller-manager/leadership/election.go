@@ -20,24 +20,24 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// watchdogTolerance is how long after its expiry a Lease may go unrenewed before
-// the elector counts as stuck; as in kube-controller-manager.
+// watchdogTolerance is how long after its expiry a Lease may stay unrenewed before the
+// elector counts as stuck, as in kube-controller-manager.
 const watchdogTolerance = 20 * time.Second
 
-// errGone is why a term is lost whose Lease was deleted.
-var errGone = errors.New("the Lease is gone")
+// errGone is why a term is lost when its Lease is deleted.
+var errGone = errors.New("the Lease was deleted")
 
-// Election campaigns for one Lease. Make it with [New].
+// Election campaigns for one Lease. Create it with [New].
 type Election struct {
 	config   Config
 	observer *observer
 	watchdog *leaderelection.HealthzAdaptor
 	fit      func() error         // see AssessBy
-	term     atomic.Pointer[Term] // that of the present campaign
+	term     atomic.Pointer[Term] // of the current campaign
 	holder   atomic.Pointer[string]
 }
 
-// New returns an election, or says what is wrong with its configuration.
+// New returns an election, or an error if config is invalid.
 func New(config Config) (*Election, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
@@ -50,15 +50,15 @@ func New(config Config) (*Election, error) {
 	return e, nil
 }
 
-// Run campaigns, and calls lead with a term each time that it leads, until ctx
-// ends. It returns when lead has returned and the Lease, if held, is released.
+// Run campaigns until ctx ends, and calls lead with a term each time this process leads.
+// It returns when lead has returned and the Lease, if held, is released.
 //
-// lead must work until the term's context ends, and return nil when all that it
-// started has ended: only then is it safe for another process to lead. If that was
-// because the Lease was lost, Run campaigns again. If lead returns an error, it is
-// returned, and the Lease is left to expire: the process should then end.
+// lead must work until the context of the term ends. It must return nil once everything
+// that it started has ended: only then may another process lead. Run campaigns again if
+// the Lease was lost. If lead returns an error, Run returns that error and leaves the
+// Lease to expire. The process should then exit.
 //
-// Run may be called again after it has returned, but never while it runs.
+// Run may be called again after it has returned, but not concurrently.
 func (e *Election) Run(ctx context.Context, lead func(*Term) error) error {
 	watchCtx, stopWatch := context.WithCancel(context.WithoutCancel(ctx))
 	var watching sync.WaitGroup
@@ -75,8 +75,8 @@ func (e *Election) Run(ctx context.Context, lead func(*Term) error) error {
 	}
 }
 
-// campaign runs for the Lease and leads for one term. It returns again if that was
-// lost or handed over, and another is to follow.
+// campaign tries to acquire the Lease and leads for one term. It returns again if the term
+// was lost or handed over and another campaign must follow.
 func (e *Election) campaign(ctx context.Context, lead func(*Term) error) (again bool, err error) {
 	logger := klog.FromContext(ctx)
 	term := newTerm(ctx, e.config.validity())
@@ -88,8 +88,8 @@ func (e *Election) campaign(ctx context.Context, lead func(*Term) error) (again 
 	if err != nil {
 		return false, fmt.Errorf("configuring leader election: %w", err)
 	}
-	// The elector outlives ctx: it goes on renewing while the work drains. It has no
-	// logger, because it cannot tell a lost race from an error; the lock can.
+	// The elector outlives ctx: it keeps renewing while the work drains. It gets no logger,
+	// because it cannot tell a lost race from an error, which the lock can.
 	electorCtx, stopElector := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), logr.Discard()))
 	defer stopElector()
 	logger.Info("Campaigning for the lease", "lease", e.lease(), "identity", e.config.Identity)
@@ -103,8 +103,8 @@ func (e *Election) campaign(ctx context.Context, lead func(*Term) error) (again 
 	case <-term.Ctx.Done():
 	case <-acquired:
 		led = true
-		// Before this it only waits: after a lost term it may have read a Lease that
-		// still names this process, and then wait while another process leads.
+		// Before it leads, the elector only waits. After a lost term it may have read a Lease
+		// that still names this process, and then wait while another process leads.
 		e.watchdog.SetLeaderElection(elector)
 		e.config.Metrics.handedOver(time.Since(lock.free))
 		err = e.lead(term, lead, ended)
@@ -122,11 +122,11 @@ func (e *Election) campaign(ctx context.Context, lead func(*Term) error) (again 
 		e.observer.doubt()
 	}
 	if ctx.Err() != nil || lost == nil {
-		// Even if it was not seen to lead: a request that was cut off may have won.
+		// Release even if the process never led: a canceled request may have succeeded.
 		releaseCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.config.RenewDeadline)
 		defer cancel()
 		if err := lock.release(releaseCtx); err != nil {
-			logger.Error(err, "Lease could not be released, if held it is left to expire", "lease", e.lease())
+			logger.Error(err, "Failed to release lease, leaving it to expire", "lease", e.lease())
 		}
 	}
 	if led {
@@ -136,7 +136,7 @@ func (e *Election) campaign(ctx context.Context, lead func(*Term) error) (again 
 	return ctx.Err() == nil && (lost != nil || handedOver), nil
 }
 
-// lead runs the work for one term, which ends with ctx or is lost.
+// lead runs the work for one term, until ctx ends or the term is lost.
 func (e *Election) lead(term *Term, lead func(*Term) error, ended <-chan struct{}) error {
 	logger := klog.FromContext(term.Ctx)
 	logger.Info("Leading", "lease", e.lease())
@@ -151,11 +151,11 @@ func (e *Election) lead(term *Term, lead func(*Term) error, ended <-chan struct{
 		case <-over:
 			since, over = time.Now(), nil
 			if lost := term.lost(); lost != nil {
-				logger.Info("Lost the lease, nothing is written until this process leads again", "lease", e.lease(), "reason", lost.Error())
+				logger.Info("Lost the lease, writes are refused until this process leads again", "lease", e.lease(), "reason", lost.Error())
 			}
 		case <-ended:
 			term.lose(fmt.Errorf("the Lease could not be renewed for %v", e.config.RenewDeadline))
-			// An elector that has stopped is not stuck, however long the work drains.
+			// A stopped elector is not stuck, however long the work takes to drain.
 			e.watchdog.SetLeaderElection(nil)
 			ended = nil
 		case err := <-drained:
@@ -167,7 +167,7 @@ func (e *Election) lead(term *Term, lead func(*Term) error, ended <-chan struct{
 	}
 }
 
-// stopped tells that a term has ended whose work has drained.
+// stopped reports that the work of a term has drained.
 func (e *Election) stopped(lost error) {
 	e.event("stopped leading")
 	if lost == nil {
@@ -177,7 +177,7 @@ func (e *Election) stopped(lost error) {
 	}
 }
 
-// observed ends the term if the Lease is another's, or is gone.
+// observed ends the term if another process holds the Lease, or nobody does.
 func (e *Election) observed(ctx context.Context, lease *coordinationv1.Lease) {
 	holder := held(lease)
 	e.config.Metrics.expires(e.observer.expiry())
@@ -192,26 +192,26 @@ func (e *Election) observed(ctx context.Context, lease *coordinationv1.Lease) {
 	case lease == nil:
 		term.lose(errGone)
 	case holder == "":
-		term.lose(errors.New("the Lease was emptied"))
+		term.lose(errors.New("the holder was removed from the Lease"))
 	default:
 		term.lose(fmt.Errorf("the Lease is held by %s", holder))
 	}
 }
 
-// Identity is who this process campaigns as.
+// Identity returns the identity under which this process campaigns.
 func (e *Election) Identity() string { return e.config.Identity }
 
-// Name is the name of the election's health check, as in kube-controller-manager.
+// Name returns the name of the election's health check, as in kube-controller-manager.
 func (e *Election) Name() string { return "leaderElection" }
 
-// Check fails if the elector is stuck during a term: it has not renewed the Lease for
-// 20 s longer than that lasts, and has not noticed. A standby is healthy, whatever the
-// Lease says, and so is a process that lost the Lease.
+// Check fails if the elector is stuck during a term: the Lease expired more than 20 s ago
+// and the elector has not noticed. A standby is healthy whatever the Lease says, and so is
+// a process that lost the Lease.
 func (e *Election) Check(request *http.Request) error { return e.watchdog.Check(request) }
 
 func (e *Election) lease() klog.ObjectRef { return klog.KRef(e.config.Namespace, e.config.Name) }
 
-// event records what became of this process as an Event of the Lease.
+// event records an Event about this process for the Lease.
 func (e *Election) event(what string) {
 	if e.config.Recorder == nil {
 		return
@@ -234,8 +234,8 @@ func (e *Election) electorConfig(lock *lock, acquired func()) leaderelection.Lea
 		RetryPeriod:   e.config.RetryPeriod,
 		Name:          e.config.Name,
 		WatchDog:      e.watchdog,
-		// The elector's own release would erase the Lease of a new holder after a
-		// lost term, and runs before the work has drained.
+		// The elector would release before the work has drained, and after a lost term it
+		// would erase the Lease of the new holder.
 		ReleaseOnCancel: false,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) { acquired() },

@@ -16,7 +16,7 @@ import (
 
 var errNotDrained = errors.New("not drained")
 
-func TestTheLeaseIsKeptUntilTheWorkHasDrained(t *testing.T) {
+func TestLeaseIsHeldDuringDrain(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		a := newCandidate(t, server, "a")
 		const drain = 4 * leaseDuration
@@ -41,7 +41,7 @@ func TestTheLeaseIsKeptUntilTheWorkHasDrained(t *testing.T) {
 			t.Errorf("Run: %v", err)
 		}
 		if took := time.Since(stopped); took != drain {
-			t.Errorf("Run returned %v after it was told to stop, want %v: when the work had drained", took, drain)
+			t.Errorf("Run returned %v after it was told to stop, want %v, the time to drain", took, drain)
 		}
 
 		lease, err := server.get()
@@ -57,7 +57,7 @@ func TestTheLeaseIsKeptUntilTheWorkHasDrained(t *testing.T) {
 	})
 }
 
-func TestTheTermTellsWhyItEnded(t *testing.T) {
+func TestTermEndCause(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		a := newCandidate(t, server, "a")
 		var term *Term
@@ -73,15 +73,15 @@ func TestTheTermTellsWhyItEnded(t *testing.T) {
 			t.Errorf("Run: %v", err)
 		}
 		if err := term.Valid(); err == nil || errors.Is(err, ErrLost) {
-			t.Errorf("Valid after the term: %v, want that it has ended and was not lost", err)
+			t.Errorf("Valid after the term: %v, want it ended but not lost", err)
 		}
 		if cause := context.Cause(term.Ctx); !errors.Is(cause, context.Canceled) {
-			t.Errorf("the work was told %v, want %v", cause, context.Canceled)
+			t.Errorf("the cause seen by the work is %v, want %v", cause, context.Canceled)
 		}
 	})
 }
 
-func TestWorkThatReturnsByItselfEndsItsTermAndFreesTheLease(t *testing.T) {
+func TestReturningWorkReleasesLease(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		a := newCandidate(t, server, "a")
 		var term *Term
@@ -93,7 +93,7 @@ func TestWorkThatReturnsByItselfEndsItsTermAndFreesTheLease(t *testing.T) {
 			t.Errorf("Run: %v", err)
 		}
 		if err := term.Valid(); err == nil {
-			t.Error("the term goes on after its work has returned")
+			t.Error("the term is valid after its work has returned")
 		}
 		if got := server.holder(); got != "" {
 			t.Errorf("the Lease is held by %q, want it free", got)
@@ -101,7 +101,7 @@ func TestWorkThatReturnsByItselfEndsItsTermAndFreesTheLease(t *testing.T) {
 	})
 }
 
-func TestTheLeaseOfWorkThatHasNotDrainedIsLeftToExpire(t *testing.T) {
+func TestUndrainedWorkLeavesLeaseToExpire(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		a := newCandidate(t, server, "a")
 		a.run(func(term *Term) error {
@@ -123,9 +123,8 @@ func TestTheLeaseOfWorkThatHasNotDrainedIsLeftToExpire(t *testing.T) {
 	})
 }
 
-// A renewal that was cut off may be committed after all, just when the Lease is
-// about to be released.
-func TestAReleaseThatMeetsAConflictIsTriedAgain(t *testing.T) {
+// A canceled renewal may still be committed, just when the Lease is being released.
+func TestReleaseRetriesConflicts(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		a := newCandidate(t, server, "a")
 		a.run(untilTheEnd)
@@ -147,13 +146,13 @@ func TestAReleaseThatMeetsAConflictIsTriedAgain(t *testing.T) {
 	})
 }
 
-func TestTheLeaseThatAnotherTookWhileItWasReleasedIsNotErased(t *testing.T) {
+func TestReleaseKeepsOthersLease(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		a := newCandidate(t, server, "a")
 		a.run(untilTheEnd)
 		a.client.beforeEach(func(_ context.Context, verb string) error {
 			if verb == "update" {
-				server.put("b") // between the reading and the writing of a's release
+				server.put("b") // between a's read and its write of the release
 			}
 			return nil
 		})
@@ -167,15 +166,15 @@ func TestTheLeaseThatAnotherTookWhileItWasReleasedIsNotErased(t *testing.T) {
 	})
 }
 
-func TestALeaseThatCannotBeReleasedIsLeftToExpire(t *testing.T) {
-	// It is read only if somebody else has written it.
+func TestFailedReleaseLeavesLeaseToExpire(t *testing.T) {
+	// The Lease is read only if somebody else has written it.
 	for broken, edit := range map[string]bool{"update": false, "get": true} {
 		t.Run("no "+broken, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, server *apiServer) {
 				a := newCandidate(t, server, "a")
 				a.run(untilTheEnd)
-				a.client.deafen()
-				pass(retryPeriod) // a knows the Lease only by its own renewal
+				a.client.silenceWatch()
+				pass(retryPeriod) // a has last seen the Lease in its own renewal
 				if edit {
 					server.put("a")
 				}
@@ -195,15 +194,15 @@ func TestALeaseThatCannotBeReleasedIsLeftToExpire(t *testing.T) {
 				if got := a.Status().Holder; got != "a" {
 					t.Errorf("the status has the holder %q, want a until the Lease expires", got)
 				}
-				if got := strings.Join(a.errors(), "\n"); !strings.Contains(got, "could not be released") {
-					t.Errorf("logged errors:\n%s\nwant one that says that the Lease could not be released", got)
+				if got := strings.Join(a.errors(), "\n"); !strings.Contains(got, "Failed to release lease") {
+					t.Errorf("logged errors:\n%s\nwant the failed release", got)
 				}
 			})
 		})
 	}
 }
 
-func TestALeaseThatIsGoneNeedsNoRelease(t *testing.T) {
+func TestDeletedLeaseIsNotReleased(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		a := newCandidate(t, server, "a")
 		a.run(untilTheEnd)
@@ -215,7 +214,7 @@ func TestALeaseThatIsGoneNeedsNoRelease(t *testing.T) {
 			t.Errorf("Run: %v", err)
 		}
 		if got := server.holder(); got != "none" {
-			t.Errorf("the Lease was made again, held by %q", got)
+			t.Errorf("the Lease was created again, held by %q", got)
 		}
 		if diff := cmp.Diff([]string(nil), a.errors()); diff != "" {
 			t.Errorf("logged errors (-want +got):\n%s", diff)

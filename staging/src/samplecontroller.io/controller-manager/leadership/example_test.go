@@ -17,8 +17,7 @@ import (
 	"samplecontroller.io/controller-manager/leadership"
 )
 
-// Work that drains when its term ends, and returns when it has, is never done by
-// two processes at once.
+// Work that returns only after it has drained is never done by two processes at once.
 func ExampleElection_Run() {
 	gate := leadership.NewGate(3*time.Second, nil)
 	election, err := leadership.New(leadership.Config{
@@ -51,8 +50,7 @@ func ExampleElection_Run() {
 	// released: true
 }
 
-// What a client with a gate writes while the process does not lead is refused before it
-// is sent.
+// A client with a gate fails a write before it is sent, unless the process leads.
 func ExampleGate_Wrap() {
 	gate := leadership.NewGate(3*time.Second, nil)
 	config := &rest.Config{Host: "https://kubernetes.default.svc"}

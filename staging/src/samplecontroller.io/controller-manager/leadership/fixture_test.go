@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// What the elections of the tests are configured with.
+// The configuration of all elections in these tests.
 const (
 	leaseDuration = 15 * time.Second
 	renewDeadline = 10 * time.Second
@@ -35,11 +35,11 @@ const (
 	validity      = 11 * time.Second // after a renewal
 )
 
-// apiServer keeps one Lease as the API server does: a write with a resourceVersion
-// that is not the present one is a conflict.
+// apiServer stores one Lease as the API server does: a write with an outdated
+// resourceVersion is a conflict.
 type apiServer struct {
 	mutex   sync.Mutex
-	lease   *coordinationv1.Lease // nil: there is none
+	lease   *coordinationv1.Lease // nil if there is none
 	version int
 	writes  []write
 	watches map[*watch.RaceFreeFakeWatcher]bool
@@ -106,7 +106,7 @@ func (s *apiServer) remove() {
 	}
 }
 
-// edit changes the Lease as somebody with kubectl does.
+// edit changes the Lease as a user with kubectl does.
 func (s *apiServer) edit(change func(*coordinationv1.Lease)) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -115,7 +115,7 @@ func (s *apiServer) edit(change func(*coordinationv1.Lease)) {
 	s.commit("kubectl", lease)
 }
 
-// watch begins with the Lease as it is.
+// watch opens a watch, which starts with the current Lease.
 func (s *apiServer) watch() *watch.RaceFreeFakeWatcher {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -130,14 +130,14 @@ func (s *apiServer) watch() *watch.RaceFreeFakeWatcher {
 	return w
 }
 
-// forget ends what the watch is told.
+// forget sends no more events to the watch.
 func (s *apiServer) forget(w *watch.RaceFreeFakeWatcher) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	delete(s.watches, w)
 }
 
-// put overwrites the Lease whatever it was, as if holder had just renewed it.
+// put overwrites the Lease unconditionally, as if holder had just renewed it.
 func (s *apiServer) put(holder string) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -153,7 +153,7 @@ func (s *apiServer) put(holder string) {
 	})
 }
 
-// holder returns who holds the Lease, "" if it is free, "none" if there is none.
+// holder returns the holder of the Lease, "" if it is free, "none" if there is no Lease.
 func (s *apiServer) holder() string {
 	lease, err := s.get()
 	if err != nil {
@@ -162,7 +162,7 @@ func (s *apiServer) holder() string {
 	return ptr.Deref(lease.Spec.HolderIdentity, "")
 }
 
-// writesBy returns how many writes of the client have been committed.
+// writesBy returns the number of committed writes of the client.
 func (s *apiServer) writesBy(client string) int {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -177,7 +177,7 @@ func (s *apiServer) writesBy(client string) int {
 
 // client is the client of one candidate.
 type client struct {
-	coordinationv1client.LeaseInterface // the rest of its methods is never called
+	coordinationv1client.LeaseInterface // its other methods are never called
 	server                              *apiServer
 	identity                            string
 
@@ -187,32 +187,32 @@ type client struct {
 	watching      *watch.RaceFreeFakeWatcher
 }
 
-// hook is called at a request. Its error is the answer.
+// hook runs at a request. The request fails with its error.
 type hook func(ctx context.Context, verb string) error
 
 func noHook(context.Context, string) error { return nil }
 
-// beforeEach has the hook called before each request is handled.
+// beforeEach sets the hook that runs before each request is handled.
 func (c *client) beforeEach(before hook) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.before = before
 }
 
-// afterEach has the hook called after each request that was committed.
+// afterEach sets the hook that runs after each committed request.
 func (c *client) afterEach(after hook) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.after = after
 }
 
-// cutOff has every request fail, and ends the watch.
+// cutOff makes every request fail and ends the watch.
 func (c *client) cutOff() {
 	c.beforeEach(func(context.Context, string) error { return errUnreachable })
 	c.endWatch()
 }
 
-// endWatch ends the watch, as the API server does now and then.
+// endWatch ends the watch, as the API server does from time to time.
 func (c *client) endWatch() {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -222,21 +222,21 @@ func (c *client) endWatch() {
 	}
 }
 
-// deafen has the present watch tell nothing more, although it seems to stand.
-func (c *client) deafen() {
+// silenceWatch makes the current watch silent without closing it.
+func (c *client) silenceWatch() {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.server.forget(c.watching)
 }
 
-// count returns how many requests of a verb there were.
+// count returns the number of requests of a verb.
 func (c *client) count(verb string) int {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return c.requests[verb]
 }
 
-// heal ends it.
+// heal makes requests succeed again.
 func (c *client) heal() { c.beforeEach(noHook) }
 
 var errUnreachable = errors.New("connection refused")
@@ -300,8 +300,7 @@ type candidate struct {
 	done   chan error
 }
 
-// newCandidate returns a candidate of that identity; change, if any, changes its
-// configuration.
+// newCandidate returns a candidate of that identity. change may change its configuration.
 func newCandidate(t *testing.T, server *apiServer, identity string, change ...func(*Config)) *candidate {
 	t.Helper()
 	c := &candidate{client: &client{server: server, identity: identity, before: noHook, after: noHook}, done: make(chan error, 1)}
@@ -329,7 +328,7 @@ func newCandidate(t *testing.T, server *apiServer, identity string, change ...fu
 	return c
 }
 
-// run campaigns in the background; wait returns what Run did.
+// run campaigns in the background; wait returns the result of Run.
 func (c *candidate) run(lead func(*Term) error) {
 	go func() { c.done <- c.Run(c.ctx, lead) }()
 	synctest.Wait()
@@ -337,7 +336,7 @@ func (c *candidate) run(lead func(*Term) error) {
 
 func (c *candidate) wait() error { return <-c.done }
 
-// errors returns the messages of the errors that were logged.
+// errors returns the messages of the logged errors.
 func (c *candidate) errors() []string {
 	var messages []string
 	for _, entry := range c.log.Data() {
@@ -348,13 +347,13 @@ func (c *candidate) errors() []string {
 	return messages
 }
 
-// pass lets time pass, and waits until all that happens at its end has happened.
+// pass lets time pass and waits until everything due by then has happened.
 func pass(duration time.Duration) {
 	time.Sleep(duration)
 	synctest.Wait()
 }
 
-// untilTheEnd is work that drains in no time.
+// untilTheEnd is work that drains immediately.
 func untilTheEnd(term *Term) error {
 	<-term.Ctx.Done()
 	return nil
@@ -363,13 +362,13 @@ func untilTheEnd(term *Term) error {
 // never is work that must not be called.
 func never(t *testing.T) func(*Term) error {
 	return func(*Term) error {
-		t.Error("led, although it must not")
+		t.Error("led unexpectedly")
 		return nil
 	}
 }
 
-// inBubble runs a test in a synctest bubble: there time passes only when every
-// goroutine waits, and the test fails if one is left at its end.
+// inBubble runs a test in a synctest bubble. There time passes only when every goroutine
+// waits, and the test fails if one leaks.
 func inBubble(t *testing.T, test func(*testing.T, *apiServer)) {
 	synctest.Test(t, func(t *testing.T) { test(t, &apiServer{}) })
 }

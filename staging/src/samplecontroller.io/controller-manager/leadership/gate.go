@@ -15,44 +15,44 @@ import (
 )
 
 var (
-	// ErrNotLeading is why a write was refused before it was sent. The error of the
-	// client wraps it, and why the process does not lead.
+	// ErrNotLeading is returned for a write that was refused before it was sent. The error
+	// of the client wraps it, together with the reason why the process does not lead.
 	ErrNotLeading = errors.New("write refused: this process does not lead")
-	// errNoTerm is why a process does not lead that has not led yet.
-	errNoTerm = errors.New("it has not been elected")
-	// errWriteTimeout is why a write was given up.
+	// errNoTerm is the reason for a process that has not led yet.
+	errNoTerm = errors.New("this process has not been elected")
+	// errWriteTimeout is the cause when a write is given up.
 	errWriteTimeout = errors.New("write timeout")
 )
 
-// Gate lets the writes of a leader pass, and nobody else's. It may be used by
-// several goroutines. Make it with [NewGate].
+// Gate lets writes pass only while this process leads. It is safe for concurrent use.
+// Create it with [NewGate].
 type Gate struct {
 	timeout time.Duration
 	metrics *Metrics
 	term    atomic.Pointer[Term]
 }
 
-// NewGate returns a gate that is closed until a term begins, and gives up each
-// write after writeTimeout. metrics may be nil.
+// NewGate returns a gate that is closed until a term begins. It gives up each write after
+// writeTimeout. metrics may be nil.
 func NewGate(writeTimeout time.Duration, metrics *Metrics) *Gate {
 	return &Gate{timeout: writeTimeout, metrics: metrics}
 }
 
-// admit lets writes pass for as long as the term is valid.
+// admit lets writes pass while the term is valid.
 func (g *Gate) admit(term *Term) {
 	if g != nil {
 		g.term.Store(term)
 	}
 }
 
-// Check returns nil while writes pass, and else why they do not.
+// Check returns nil while writes pass, otherwise why they do not.
 func (g *Gate) Check() error { return valid(g.term.Load()) }
 
-// Wrap returns a RoundTripper that passes on to next all that reads, and what
-// writes only during a term; for [k8s.io/client-go/rest.Config.Wrap]. Each write,
-// with the reading of its answer, is bounded by the write timeout, and is called
-// back when the term is lost. It is not for clients of leases, Events and reviews
-// of tokens and access, which do not depend on leading.
+// Wrap returns a RoundTripper that always passes reads to next, and writes only during a
+// term. It is for [k8s.io/client-go/rest.Config.Wrap]. Each write, including reading the
+// response, is bounded by the write timeout and canceled when the term is lost. Do not wrap
+// clients of Leases, Events, TokenReviews and SubjectAccessReviews, which do not depend on
+// leading.
 func (g *Gate) Wrap(next http.RoundTripper) http.RoundTripper {
 	return &gated{gate: g, next: next}
 }
@@ -62,7 +62,7 @@ type gated struct {
 	next http.RoundTripper
 }
 
-// WrappedRoundTripper lets client-go find the transport underneath.
+// WrappedRoundTripper lets client-go find the underlying transport.
 func (t *gated) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 // RoundTrip implements http.RoundTripper.
@@ -75,14 +75,14 @@ func (t *gated) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err := valid(term); err != nil {
 		t.gate.metrics.refused()
 		if request.Body != nil {
-			request.Body.Close() // as every RoundTripper must
+			request.Body.Close() // required of every RoundTripper
 		}
 		return nil, err
 	}
 
 	ctx, cancel := context.WithTimeoutCause(request.Context(), t.gate.timeout, errWriteTimeout)
-	ctx, callBack := context.WithCancelCause(ctx)
-	detach := context.AfterFunc(term.open, func() { callBack(context.Cause(term.open)) })
+	ctx, cancelCause := context.WithCancelCause(ctx)
+	detach := context.AfterFunc(term.open, func() { cancelCause(context.Cause(term.open)) })
 	done := func() {
 		detach()
 		cancel()
@@ -99,7 +99,7 @@ func (t *gated) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// valid returns nil if writes pass during the term, else an [ErrNotLeading] with the reason.
+// valid returns nil if the term allows writes, otherwise an [ErrNotLeading] with the reason.
 func valid(term *Term) error {
 	err := errNoTerm
 	if term != nil {
@@ -111,8 +111,8 @@ func valid(term *Term) error {
 	return nil
 }
 
-// bounded has the API server, too, give up the request after the timeout, unless it
-// says otherwise.
+// bounded makes the API server give up the request after the same timeout, unless the
+// request has one of its own.
 func (g *Gate) bounded(request *http.Request) *http.Request {
 	if strings.Contains(request.URL.RawQuery, "timeout=") {
 		return request
@@ -126,7 +126,7 @@ func (g *Gate) bounded(request *http.Request) *http.Request {
 	return request
 }
 
-// body is the body of an answer to a write: when it is closed, the write is done.
+// body is the body of the response to a write. Closing it completes the write.
 type body struct {
 	io.ReadCloser
 	done func()

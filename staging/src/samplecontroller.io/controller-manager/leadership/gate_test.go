@@ -17,10 +17,10 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 )
 
-// api is a RoundTripper in the place of the API server.
+// api is a RoundTripper that stands for the API server.
 type api struct {
 	requests []*http.Request
-	answers  []*sent // the bodies of the answers
+	answers  []*sent // the response bodies
 	delay    time.Duration
 }
 
@@ -36,7 +36,7 @@ func (a *api) RoundTrip(request *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: answer}, nil
 }
 
-// sent is a body that tells whether it was closed.
+// sent is a body that records whether it was closed.
 type sent struct {
 	io.Reader
 	closed bool
@@ -47,7 +47,7 @@ func (s *sent) Close() error {
 	return nil
 }
 
-// do sends a request through the gate and reads its answer.
+// do sends a request through the gate and reads the response.
 func do(t *testing.T, through http.RoundTripper, method, url string) error {
 	t.Helper()
 	body := &sent{Reader: strings.NewReader("{}")}
@@ -63,10 +63,10 @@ func do(t *testing.T, through http.RoundTripper, method, url string) error {
 		return err
 	}
 	if _, err := io.ReadAll(response.Body); err != nil {
-		t.Errorf("reading the answer: %v", err)
+		t.Errorf("reading the response: %v", err)
 	}
 	if got := request.URL.String(); got != url {
-		t.Errorf("the request of the client was changed: its URL is %s, was %s", got, url)
+		t.Errorf("the client's request was changed: its URL is %s, was %s", got, url)
 	}
 	return response.Body.Close()
 }
@@ -78,7 +78,7 @@ var (
 	writes = []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 )
 
-func TestTheGateLetsOnlyLeadersWrite(t *testing.T) {
+func TestGateLetsOnlyLeaderWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := metrics.NewKubeRegistry()
 		gate := NewGate(writeTimeout, NewMetrics("test", registry.MustRegister))
@@ -123,7 +123,7 @@ func TestTheGateLetsOnlyLeadersWrite(t *testing.T) {
 		check("after it has expired", false)
 
 		want := `
-			# HELP test_leadership_refused_writes_total [ALPHA] Number of writes that were refused before they were sent, because the process did not lead.
+			# HELP test_leadership_refused_writes_total [ALPHA] Number of writes refused before they were sent because the process did not lead.
 			# TYPE test_leadership_refused_writes_total counter
 			test_leadership_refused_writes_total 16
 		`
@@ -133,7 +133,7 @@ func TestTheGateLetsOnlyLeadersWrite(t *testing.T) {
 	})
 }
 
-func TestAWriteIsGivenUpAfterTheWriteTimeout(t *testing.T) {
+func TestWriteTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &api{delay: time.Hour}
 		gate := NewGate(writeTimeout, nil)
@@ -149,13 +149,13 @@ func TestAWriteIsGivenUpAfterTheWriteTimeout(t *testing.T) {
 		}
 		for _, method := range reads {
 			if err := do(t, gate.Wrap(server), method, foos); err != nil {
-				t.Errorf("%s: %v, want it to take as long as it takes", method, err)
+				t.Errorf("%s: %v, want no timeout", method, err)
 			}
 		}
 	})
 }
 
-func TestTheAPIServerIsToldTheWriteTimeout(t *testing.T) {
+func TestWriteTimeoutIsSentToAPIServer(t *testing.T) {
 	server := &api{}
 	gate := NewGate(writeTimeout, nil)
 	term := newTerm(t.Context(), 0)
@@ -169,7 +169,7 @@ func TestTheAPIServerIsToldTheWriteTimeout(t *testing.T) {
 	want := []string{"timeout=3s", "fieldManager=foo&timeout=3s", "timeout=1s"}
 	for i, request := range server.requests {
 		if request.Context().Err() == nil {
-			t.Error("what bounds a write is not cleaned up when its answer is closed")
+			t.Error("closing the response does not release the context of the write")
 		}
 		if got := request.URL.RawQuery; got != want[i] {
 			t.Errorf("the query is %q, want %q", got, want[i])
@@ -177,7 +177,7 @@ func TestTheAPIServerIsToldTheWriteTimeout(t *testing.T) {
 	}
 }
 
-// An answer that stays open takes its connection from the pool.
+// An open response holds its connection.
 func TestGateClosesResponseBody(t *testing.T) {
 	server := &api{}
 	gate := NewGate(writeTimeout, nil)
@@ -196,7 +196,7 @@ func TestGateClosesResponseBody(t *testing.T) {
 	}
 }
 
-// The timer of a write must not outlive it.
+// The timer must not outlive the write.
 func TestFailedWriteReleasesItsContext(t *testing.T) {
 	gate := NewGate(writeTimeout, nil)
 	term := newTerm(t.Context(), 0)
@@ -211,11 +211,11 @@ func TestFailedWriteReleasesItsContext(t *testing.T) {
 		t.Errorf("error is %v, want %v", err, errUnreachable)
 	}
 	if sent.Err() == nil {
-		t.Error("the context of the write goes on after it failed")
+		t.Error("the context of the write is still active after the failure")
 	}
 }
 
-func TestAWriteOnItsWayIsCalledBackWhenTheLeaseIsLost(t *testing.T) {
+func TestLostLeaseCancelsWriteInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := NewGate(writeTimeout, nil)
 		term := newTerm(t.Context(), validity)
@@ -232,7 +232,7 @@ func TestAWriteOnItsWayIsCalledBackWhenTheLeaseIsLost(t *testing.T) {
 	})
 }
 
-func TestTheGateIsOpenOnlyDuringTheTermsOfItsElection(t *testing.T) {
+func TestGateIsOpenOnlyDuringTerms(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		gate := NewGate(writeTimeout, nil)
 		through := gate.Wrap(&api{})

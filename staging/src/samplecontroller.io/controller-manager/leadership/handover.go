@@ -15,49 +15,49 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Annotations of the Lease, by which a leader that is not fit finds a standby that is. The
-// names follow KEP-4355, whose fields of a Lease need a feature gate of the API server.
+// Annotations of the Lease through which a leader that is not fit finds a standby that is.
+// The names follow KEP-4355, whose Lease fields need a feature gate of the API server.
 const (
 	// offeredAnnotation is why the leader wants to hand over.
 	offeredAnnotation = "leadership.samplecontroller.io/offered"
 	// preferredAnnotation is the identity of the standby that accepts. It stays in the
-	// released Lease, which others leave to that standby for the duration of theirs.
+	// released Lease. Others then leave the Lease to that standby for their LeaseDuration.
 	preferredAnnotation = "leadership.samplecontroller.io/preferred-holder"
 )
 
 const (
-	// assessPeriod is how long a process waits, up to half as much longer by jitter,
-	// before it looks again whether it is fit, and at what others say.
+	// assessPeriod is how long a process waits before it assesses its own fitness and the
+	// annotations again. Jitter adds up to half of it.
 	assessPeriod = 5 * time.Second
-	// offerAfter is how long a leader is not fit before it offers the Lease. By then a
-	// standby that has the same trouble is not fit either.
+	// offerAfter is how long a leader must be unfit before it offers the Lease. By then a
+	// standby with the same problem is unfit too.
 	offerAfter = 2 * time.Minute
-	// refuseFor is how long a process that handed over accepts no offer. So trouble that
-	// all share, and that shows only in a leader, has each replica lead once at most.
+	// refuseFor is how long a process that handed over accepts no offer. So if all
+	// replicas share a problem that shows only in a leader, each leads at most once.
 	refuseFor = time.Hour
 )
 
-// errHandedOver is why a term ended whose Lease was handed over.
-var errHandedOver = errors.New("the Lease is handed over to a replica that is fit to lead")
+// errHandedOver is the cause when a term ends by a handover.
+var errHandedOver = errors.New("the Lease was handed over to a replica that is fit to lead")
 
-// AssessBy makes the election hand over: fit returns why this process cannot do a leader's
-// work, and nil if it can. A leader that is not fit for 2 minutes offers the Lease. If a
-// standby that is fit accepts, the leader ends its term in order, and that standby leads.
-// If none does, nothing changes. fit must be cheap; what it returns can be seen by all who
-// may read the Lease. Call AssessBy before [Election.Run].
+// AssessBy enables handover. fit returns nil if this process can do the work of a leader,
+// otherwise why it cannot. A leader that is unfit for 2 minutes offers the Lease. If a fit
+// standby accepts, the leader ends its term gracefully, and that standby leads. If none
+// accepts, nothing changes. fit must be cheap. Its error is visible to everyone who may
+// read the Lease. Call AssessBy before [Election.Run].
 func (e *Election) AssessBy(fit func() error) { e.fit = fit }
 
-// assessRepeatedly assesses until ctx ends.
+// assessRepeatedly assesses the situation until ctx ends.
 func (e *Election) assessRepeatedly(ctx context.Context) {
 	if e.fit == nil {
 		return
 	}
 	s := &situation{identity: e.config.Identity}
-	// By the jitter it does not meet the renewals of another each time.
+	// Jitter keeps it from colliding with the renewals of another process every time.
 	wait.JitterUntilWithContext(ctx, func(ctx context.Context) { e.assess(ctx, s) }, assessPeriod, 0.5, true)
 }
 
-// assess does what the situation demands.
+// assess makes the next move.
 func (e *Election) assess(ctx context.Context, s *situation) {
 	term := e.term.Load()
 	lease := e.observer.seen()
@@ -80,13 +80,13 @@ func (e *Election) assess(ctx context.Context, s *situation) {
 		s.handedOver = s.now
 		term.end(errHandedOver)
 	}
-	if err != nil { // it is tried again if it still matters
-		logger.V(2).Info("Lease cannot be annotated", "err", err)
+	if err != nil { // retried in the next round if still needed
+		logger.V(2).Info("Failed to annotate lease", "err", err)
 	}
 }
 
-// annotate writes the annotations to the given version of the Lease, and removes empty ones.
-// It does not renew the Lease: other processes look at the spec.
+// annotate writes the annotations to the given version of the Lease and removes empty ones.
+// This does not renew the Lease, because other processes look only at the spec.
 func (e *Election) annotate(ctx context.Context, lease *coordinationv1.Lease, offered, preferred string) error {
 	ctx, cancel := context.WithTimeout(ctx, e.observer.timeout)
 	defer cancel()
@@ -106,29 +106,28 @@ func (e *Election) annotate(ctx context.Context, lease *coordinationv1.Lease, of
 	return nil
 }
 
-// move is what a process does about its fitness and that of others.
+// move is what a process does about its own fitness and that of others.
 type move int
 
 const (
 	stay     move = iota
-	offer         // as leader: ask for a standby that is fit
-	withdraw      // as leader: take the offer back
+	offer         // as leader: ask for a fit standby
+	withdraw      // as leader: withdraw the offer
 	handOver      // as leader: end the term
 	accept        // as standby
 )
 
-// situation is what a process goes by when it decides.
+// situation is the input of the decision.
 type situation struct {
 	identity string
 	now      time.Time
-	// unfit is why the process is not fit to lead, nil if it is, and since is when that
-	// began.
+	// unfit is why the process is not fit to lead, nil if it is. since is when that began.
 	unfit error
 	since time.Time
-	// leading says whether the process leads, and is to go on.
+	// leading is whether the process leads and has not been told to stop.
 	leading    bool
 	handedOver time.Time // last
-	// What the Lease says.
+	// From the Lease.
 	holder, offered, preferred string
 }
 

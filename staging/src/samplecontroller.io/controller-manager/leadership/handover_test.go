@@ -15,19 +15,19 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 )
 
-var errBlind = errors.New("the watch of foos is silent")
+var errSilent = errors.New("the watch of foos is silent")
 
-// fitness is what a candidate of a test says of itself.
+// fitness is what a test candidate reports about itself.
 type fitness struct{ unfit atomic.Bool }
 
 func (f *fitness) assess() error {
 	if f.unfit.Load() {
-		return errBlind
+		return errSilent
 	}
 	return nil
 }
 
-// newAssessed returns a candidate that assesses itself by the fitness.
+// newAssessed returns a candidate that assesses itself by the returned fitness.
 func newAssessed(t *testing.T, server *apiServer, identity string) (*candidate, *fitness) {
 	t.Helper()
 	c, f := newCandidate(t, server, identity), &fitness{}
@@ -42,26 +42,26 @@ func TestNextMove(t *testing.T) {
 		s    situation
 		want move
 	}{
-		"fit leader":                              {situation{leading: true, holder: "me"}, stay},
-		"fit leader, offered before":              {situation{leading: true, holder: "me", offered: "x"}, withdraw},
-		"fit leader, offered before, accepted":    {situation{leading: true, holder: "me", offered: "x", preferred: "b"}, withdraw},
-		"fit leader, preferred by the one before": {situation{leading: true, holder: "me", preferred: "me"}, withdraw},
-		"unfit for a short time":                  {situation{leading: true, holder: "me", unfit: errBlind, since: short}, stay},
-		"unfit for a short time, accepted":        {situation{leading: true, holder: "me", unfit: errBlind, since: short, offered: "x", preferred: "b"}, stay},
-		"unfit for long":                          {situation{leading: true, holder: "me", unfit: errBlind, since: long}, offer},
-		"unfit for long, offered":                 {situation{leading: true, holder: "me", unfit: errBlind, since: long, offered: "x"}, stay},
-		"unfit for long, accepted":                {situation{leading: true, holder: "me", unfit: errBlind, since: long, offered: "x", preferred: "b"}, handOver},
-		"unfit for long, accepted without offer":  {situation{leading: true, holder: "me", unfit: errBlind, since: long, preferred: "b"}, offer},
-		"unfit for long, accepted by itself":      {situation{leading: true, holder: "me", unfit: errBlind, since: long, offered: "x", preferred: "me"}, stay},
-		"leader whose term ends":                  {situation{holder: "me", unfit: errBlind, since: long, offered: "x", preferred: "b"}, stay},
-		"fit leader whose term ends":              {situation{holder: "me", offered: "x"}, stay},
-		"standby":                                 {situation{holder: "a"}, stay},
-		"standby, offered":                        {situation{holder: "a", offered: "x"}, accept},
-		"standby, offered, released":              {situation{offered: "x"}, stay},
-		"standby, accepted by another":            {situation{holder: "a", offered: "x", preferred: "c"}, stay},
-		"unfit standby, offered":                  {situation{holder: "a", offered: "x", unfit: errBlind, since: now}, stay},
-		"standby that handed over lately":         {situation{holder: "a", offered: "x", handedOver: recently}, stay},
-		"standby that handed over long ago":       {situation{holder: "a", offered: "x", handedOver: now.Add(-refuseFor)}, accept},
+		"fit leader":                                   {situation{leading: true, holder: "me"}, stay},
+		"fit leader, offered before":                   {situation{leading: true, holder: "me", offered: "x"}, withdraw},
+		"fit leader, offered before, accepted":         {situation{leading: true, holder: "me", offered: "x", preferred: "b"}, withdraw},
+		"fit leader, preferred by the previous leader": {situation{leading: true, holder: "me", preferred: "me"}, withdraw},
+		"unfit for a short time":                       {situation{leading: true, holder: "me", unfit: errSilent, since: short}, stay},
+		"unfit for a short time, accepted":             {situation{leading: true, holder: "me", unfit: errSilent, since: short, offered: "x", preferred: "b"}, stay},
+		"unfit for long":                               {situation{leading: true, holder: "me", unfit: errSilent, since: long}, offer},
+		"unfit for long, offered":                      {situation{leading: true, holder: "me", unfit: errSilent, since: long, offered: "x"}, stay},
+		"unfit for long, accepted":                     {situation{leading: true, holder: "me", unfit: errSilent, since: long, offered: "x", preferred: "b"}, handOver},
+		"unfit for long, accepted without offer":       {situation{leading: true, holder: "me", unfit: errSilent, since: long, preferred: "b"}, offer},
+		"unfit for long, accepted by itself":           {situation{leading: true, holder: "me", unfit: errSilent, since: long, offered: "x", preferred: "me"}, stay},
+		"leader whose term ends":                       {situation{holder: "me", unfit: errSilent, since: long, offered: "x", preferred: "b"}, stay},
+		"fit leader whose term ends":                   {situation{holder: "me", offered: "x"}, stay},
+		"standby":                                      {situation{holder: "a"}, stay},
+		"standby, offered":                             {situation{holder: "a", offered: "x"}, accept},
+		"standby, offered, released":                   {situation{offered: "x"}, stay},
+		"standby, accepted by another":                 {situation{holder: "a", offered: "x", preferred: "c"}, stay},
+		"unfit standby, offered":                       {situation{holder: "a", offered: "x", unfit: errSilent, since: now}, stay},
+		"standby that handed over recently":            {situation{holder: "a", offered: "x", handedOver: recently}, stay},
+		"standby that handed over long ago":            {situation{holder: "a", offered: "x", handedOver: now.Add(-refuseFor)}, accept},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestUnfitLeaderHandsOverToFitStandby(t *testing.T) {
 		b.run(workOfB.lead)
 		c.run(never(t))
 		pass(time.Minute)
-		b.client.beforeEach(func(_ context.Context, verb string) error { // which gives others time to be faster
+		b.client.beforeEach(func(_ context.Context, verb string) error { // gives others time to be faster
 			if verb == "update" && server.holder() == "" {
 				time.Sleep(time.Second)
 			}
@@ -93,7 +93,7 @@ func TestUnfitLeaderHandsOverToFitStandby(t *testing.T) {
 		})
 		fitnessOfA.unfit.Store(true)
 		pass(offerAfter - time.Second)
-		if len(workOfA.ended) != 0 || strings.Contains(b.Status().String(), errBlind.Error()) {
+		if len(workOfA.ended) != 0 || strings.Contains(b.Status().String(), errSilent.Error()) {
 			t.Errorf("the Lease is offered before %v: %v", offerAfter, b.Status())
 		}
 		pass(10 * assessPeriod)
@@ -101,14 +101,14 @@ func TestUnfitLeaderHandsOverToFitStandby(t *testing.T) {
 			t.Fatalf("%d terms of the fit standby, the Lease is held by %q", len(workOfB.begun), server.holder())
 		}
 		if cause := context.Cause(workOfA.last().Ctx); !errors.Is(cause, errHandedOver) || workOfA.last().lost() != nil {
-			t.Errorf("the term of the first ended by %v and was lost by %v, want that it was handed over", cause, workOfA.last().lost())
+			t.Errorf("the first term ended by %v and was lost by %v, want a handover", cause, workOfA.last().lost())
 		}
 		if gap := workOfB.begun[0].Sub(workOfA.ended[0].Add(drain)); gap < 0 || gap > 2*time.Second {
 			t.Errorf("the second led %v after the first had drained, want at once", gap)
 		}
 		lease, err := server.get()
 		if err != nil || len(lease.Annotations) != 0 {
-			t.Errorf("annotations of the Lease after the hand-over are %v, %v, want none", lease.Annotations, err)
+			t.Errorf("annotations of the Lease after the handover are %v, %v, want none", lease.Annotations, err)
 		}
 		pass(refuseFor)
 		if len(workOfA.terms) != 1 || workOfB.last().Valid() != nil {
@@ -124,11 +124,11 @@ func TestUnfitLeaderHandsOverToFitStandby(t *testing.T) {
 	})
 }
 
-func TestUnfitLeaderGoesOnIfNobodyIsFit(t *testing.T) {
+func TestUnfitLeaderKeepsLeaseIfNobodyIsFit(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		a, fitnessOfA := newAssessed(t, server, "a")
 		b, fitnessOfB := newAssessed(t, server, "b")
-		old := newCandidate(t, server, "old") // does not know of offers
+		old := newCandidate(t, server, "old") // ignores offers
 		var work campaigns
 		a.run(work.lead)
 		b.run(never(t))
@@ -138,7 +138,7 @@ func TestUnfitLeaderGoesOnIfNobodyIsFit(t *testing.T) {
 		fitnessOfB.unfit.Store(true)
 		pass(time.Hour)
 		if len(work.terms) != 1 || work.last().Valid() != nil {
-			t.Errorf("%d terms, the last: %v, want one that goes on", len(work.terms), work.last().Valid())
+			t.Errorf("%d terms, the last: %v, want one valid term", len(work.terms), work.last().Valid())
 		}
 		if got := server.writesBy("b"); got != 0 {
 			t.Errorf("the standby wrote %d times", got)
@@ -146,8 +146,8 @@ func TestUnfitLeaderGoesOnIfNobodyIsFit(t *testing.T) {
 		if got := strings.Count(a.log.String(), "Offering the lease"); got != 1 {
 			t.Errorf("the Lease was offered %d times, want once", got)
 		}
-		if got := b.Status().String(); !strings.Contains(got, "a leads since 2000-01-01T00:00:00Z, and wants to hand over: "+errBlind.Error()) {
-			t.Errorf("the status is %q, want it to say that the leader wants to hand over", got)
+		if got := b.Status().String(); !strings.Contains(got, "a leads since 2000-01-01T00:00:00Z, and wants to hand over: "+errSilent.Error()) {
+			t.Errorf("the status is %q, want the offer in it", got)
 		}
 		fitnessOfA.unfit.Store(false)
 		pass(time.Hour)
@@ -161,8 +161,8 @@ func TestUnfitLeaderGoesOnIfNobodyIsFit(t *testing.T) {
 	})
 }
 
-// Trouble that shows only in a leader, whichever that is.
-func TestSharedTroubleDoesNotFlap(t *testing.T) {
+// The problem shows only in the leader, whichever replica that is.
+func TestSharedProblemCausesNoFlapping(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		var candidates []*candidate
 		works := make([]campaigns, 3)
@@ -170,7 +170,7 @@ func TestSharedTroubleDoesNotFlap(t *testing.T) {
 			c := newCandidate(t, server, identity)
 			c.AssessBy(func() error {
 				if c.Status().Leading {
-					return errBlind
+					return errSilent
 				}
 				return nil
 			})
@@ -189,8 +189,8 @@ func TestSharedTroubleDoesNotFlap(t *testing.T) {
 	})
 }
 
-// A standby that accepts and is gone when the Lease is released.
-func TestPreferredHolderThatIsGoneIsNotWaitedForLong(t *testing.T) {
+// The standby accepts, and is gone when the Lease is released.
+func TestMissingPreferredHolderDelaysOneLeaseDuration(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		a, fitnessOfA := newAssessed(t, server, "a")
 		var work campaigns
@@ -211,11 +211,11 @@ func TestPreferredHolderThatIsGoneIsNotWaitedForLong(t *testing.T) {
 }
 
 // A leader that crashed may have left an offer.
-func TestNewHolderTakesBackTheOfferOfAnother(t *testing.T) {
+func TestNewHolderRemovesOldOffer(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		server.put("crashed")
 		server.edit(func(l *coordinationv1.Lease) {
-			l.Annotations = map[string]string{offeredAnnotation: "blind", preferredAnnotation: "gone", "other": "kept"}
+			l.Annotations = map[string]string{offeredAnnotation: "unfit", preferredAnnotation: "gone", "other": "kept"}
 		})
 		a := newCandidate(t, server, "a")
 		a.run(untilTheEnd)

@@ -18,13 +18,13 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// lock is what client-go's elector reads and writes the Lease through, for one
-// campaign. It has the elector wait until the Lease may be taken, tells the term of
-// each renewal, and refuses everything once the term is over.
+// lock gives client-go's elector access to the Lease during one campaign. It makes the
+// elector wait until the Lease may be taken, reports each renewal to the term, and refuses
+// all requests once the term is over.
 //
-// A write has the resourceVersion of what the elector has read, or has written
-// itself, and never that of what has been seen since: else the elector, which
-// renews without reading, would erase the Lease of a successor.
+// A write carries the resourceVersion that the elector itself read or wrote last, not a
+// newer one from the watch. The elector renews without reading, so with a newer version it
+// would erase the Lease of a successor.
 //
 // It is used by one goroutine at a time.
 type lock struct {
@@ -34,20 +34,20 @@ type lock struct {
 	logger    klog.Logger
 
 	base  *coordinationv1.Lease // what the next write overwrites
-	tried bool                  // to write: it may have been committed whatever the answer was
-	free  time.Time             // when the Lease was seen to be free to take
+	tried bool                  // to write, which may have succeeded whatever the response
+	free  time.Time             // when the Lease was first seen to be free
 }
 
 var _ resourcelock.Interface = &lock{}
 
-// Get returns the Lease: before the term when it may be taken, during the term as
-// it is. One that has expired looks released, or a new elector would wait for
-// another LeaseDuration.
+// Get returns the Lease. Before the term it waits until the Lease may be taken; during the
+// term it reads the Lease from the API server. It presents an expired Lease as released,
+// because a new elector would otherwise wait for another LeaseDuration.
 func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	lease, err := l.get(klog.NewContext(ctx, l.logger))
 	if err != nil {
 		if ctx.Err() == nil && !apierrors.IsNotFound(err) {
-			l.logger.Error(err, "Lease cannot be read", "lease", l.Describe())
+			l.logger.Error(err, "Failed to read lease", "lease", l.Describe())
 		}
 		return nil, nil, err
 	}
@@ -74,7 +74,7 @@ func (l *lock) get(ctx context.Context) (*coordinationv1.Lease, error) {
 	return lease, err
 }
 
-// Create makes the Lease, held by this process.
+// Create creates the Lease, held by this process.
 func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	return l.write(ctx, func(ctx context.Context, sent time.Time) (*coordinationv1.Lease, error) {
 		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: l.name}}
@@ -92,7 +92,7 @@ func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	})
 }
 
-// write makes a request that holds the Lease for this process.
+// write makes a request by which this process holds the Lease.
 func (l *lock) write(ctx context.Context, request func(context.Context, time.Time) (*coordinationv1.Lease, error)) error {
 	if err := l.term.Valid(); err != nil {
 		return err
@@ -113,18 +113,18 @@ func (l *lock) write(ctx context.Context, request func(context.Context, time.Tim
 	return nil
 }
 
-// refused judges why a write failed.
+// refused logs why a write failed.
 func (l *lock) refused(ctx context.Context, err error) {
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err), errors.Is(ctx.Err(), context.Canceled):
-		l.logger.V(2).Info("Lease is not as it was when it was read", "lease", l.Describe(), "err", err)
+		l.logger.V(2).Info("Lease update conflict", "lease", l.Describe(), "err", err)
 	default:
-		l.logger.Error(err, "Lease cannot be written", "lease", l.Describe())
+		l.logger.Error(err, "Failed to write lease", "lease", l.Describe())
 	}
 }
 
-// fill writes the record into the Lease. The elector took its times before it
-// waited for the Lease to become free.
+// fill writes the record into the Lease. It sets the times itself, because the elector took
+// them before it waited for the Lease to become free.
 func (l *lock) fill(lease *coordinationv1.Lease, record resourcelock.LeaderElectionRecord, sent time.Time) {
 	now := metav1.NewMicroTime(sent)
 	acquired := &now
@@ -138,8 +138,8 @@ func (l *lock) fill(lease *coordinationv1.Lease, record resourcelock.LeaderElect
 	lease.Spec.AcquireTime, lease.Spec.RenewTime = acquired, &now
 }
 
-// release gives the Lease up if this process holds it. The elector must have
-// ended, and so must all work.
+// release releases the Lease if this process holds it. The elector and all work must have
+// ended.
 func (l *lock) release(ctx context.Context) error {
 	if !l.tried {
 		return nil
@@ -152,7 +152,7 @@ func (l *lock) release(ctx context.Context) error {
 		if err = l.giveUp(ctx, lease); !apierrors.IsConflict(err) {
 			break
 		}
-		// A renewal that was cut off was committed after all, or somebody edits it.
+		// A canceled renewal was committed after all, or somebody edits the Lease.
 		lease, err = l.read(ctx)
 	}
 	if apierrors.IsNotFound(err) {
@@ -161,10 +161,10 @@ func (l *lock) release(ctx context.Context) error {
 	return err
 }
 
-// giveUp marks the Lease as released, unless another holds it.
+// giveUp marks the Lease as released, unless another process holds it.
 func (l *lock) giveUp(ctx context.Context, lease *coordinationv1.Lease) error {
 	if holder := held(lease); holder != l.identity {
-		klog.FromContext(ctx).V(2).Info("Lease is not ours to release", "lease", l.Describe(), "holder", holder)
+		klog.FromContext(ctx).V(2).Info("Not releasing lease of another holder", "lease", l.Describe(), "holder", holder)
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.timeout)
@@ -183,11 +183,11 @@ func (l *lock) giveUp(ctx context.Context, lease *coordinationv1.Lease) error {
 	return nil
 }
 
-// RecordEvent does nothing: the elector says that it stopped leading before the
+// RecordEvent does nothing, because the elector reports that it stopped leading before the
 // work has drained.
 func (l *lock) RecordEvent(string) {}
 
-// Identity returns who this process is.
+// Identity returns the identity of this process.
 func (l *lock) Identity() string { return l.identity }
 
 // Describe returns the key of the Lease.

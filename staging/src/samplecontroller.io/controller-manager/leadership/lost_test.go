@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// campaigns is work that takes note of its terms.
+// campaigns is work that records its terms.
 type campaigns struct {
 	terms []*Term
 	begun []time.Time
@@ -34,7 +34,7 @@ func (c *campaigns) lead(term *Term) error {
 // last returns the last term.
 func (c *campaigns) last() *Term { return c.terms[len(c.terms)-1] }
 
-// end stops the candidate, which must end in order.
+// end stops the candidate and checks that it ends in order.
 func (c *candidate) end(t *testing.T) {
 	t.Helper()
 	c.stop()
@@ -43,14 +43,14 @@ func (c *candidate) end(t *testing.T) {
 	}
 }
 
-func TestALeaseThatCannotBeRenewedIsLostInTime(t *testing.T) {
+func TestUnrenewedLeaseIsLostInTime(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		a := newCandidate(t, server, "a")
 		work := campaigns{drain: time.Minute}
 		a.run(work.lead)
 		a.client.afterEach(func(_ context.Context, verb string) error {
 			if verb == "update" {
-				time.Sleep(retryPeriod / 2) // the answer takes long, but counts from the question
+				time.Sleep(retryPeriod / 2) // a slow response: the renewal counts from the request
 			}
 			return nil
 		})
@@ -63,7 +63,7 @@ func TestALeaseThatCannotBeRenewedIsLostInTime(t *testing.T) {
 		a.client.cutOff()
 		pass(leaseDuration)
 		if len(work.ended) != 1 {
-			t.Fatal("the term goes on although another may lead")
+			t.Fatal("the term is valid although another process may lead")
 		}
 		if got := work.ended[0].Sub(lease.Spec.RenewTime.Time); got != validity {
 			t.Errorf("the term ended %v after the last renewal was sent, want %v", got, validity)
@@ -80,7 +80,7 @@ func TestALeaseThatCannotBeRenewedIsLostInTime(t *testing.T) {
 	})
 }
 
-func TestAfterALostTermTheProcessCampaignsAgain(t *testing.T) {
+func TestLostTermStartsNewCampaign(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		a := newCandidate(t, server, "a")
 		work := campaigns{drain: time.Minute}
@@ -95,7 +95,7 @@ func TestAfterALostTermTheProcessCampaignsAgain(t *testing.T) {
 			}
 		}
 		if len(work.terms) != 2 || work.last().Valid() != nil {
-			t.Fatalf("%d terms, the last %v, want a second one that goes on", len(work.terms), work.last().Valid())
+			t.Fatalf("%d terms, the last %v, want a second, valid one", len(work.terms), work.last().Valid())
 		}
 		if work.begun[1].Sub(work.ended[0]) < work.drain {
 			t.Error("the second term began before the work of the first had drained")
@@ -110,42 +110,42 @@ func TestAfterALostTermTheProcessCampaignsAgain(t *testing.T) {
 	})
 }
 
-func TestALeaseThatIsTakenAwayEndsTheTermAtOnce(t *testing.T) {
+func TestLeaseTakenAwayEndsTermAtOnce(t *testing.T) {
 	tests := map[string]struct {
 		happens func(*apiServer)
 		why     string
-		within  time.Duration // until it leads again; 0: it does not
+		within  time.Duration // until it leads again; 0 if it does not
 	}{
 		"another holder": {func(s *apiServer) { s.put("b") }, "held by b", 0},
-		"deleted":        {func(s *apiServer) { s.remove() }, "gone", time.Second},
+		"deleted":        {func(s *apiServer) { s.remove() }, "deleted", time.Second},
 		"released": {func(s *apiServer) {
 			s.edit(func(l *coordinationv1.Lease) {
 				l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds = nil, ptr.To[int32](1)
 			})
-		}, "emptied", time.Second},
+		}, "removed from the Lease", time.Second},
 		"emptied": {func(s *apiServer) {
 			s.edit(func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = nil })
-		}, "emptied", time.Second},
-		"deleted and made anew by another": {func(s *apiServer) { s.remove(); s.put("b") }, "", 0},
+		}, "removed from the Lease", time.Second},
+		"deleted and created by another": {func(s *apiServer) { s.remove(); s.put("b") }, "", 0},
 	}
 	for name, tc := range tests {
-		for _, deaf := range []bool{false, true} {
-			t.Run(name+map[bool]string{true: ", unwatched", false: ""}[deaf], func(t *testing.T) {
+		for _, silent := range []bool{false, true} {
+			t.Run(name+map[bool]string{true: ", silent watch", false: ""}[silent], func(t *testing.T) {
 				inBubble(t, func(t *testing.T, server *apiServer) {
 					a := newCandidate(t, server, "a")
 					work := campaigns{drain: 3 * retryPeriod}
 					a.run(work.lead)
 					pass(time.Minute)
 					latest := time.Duration(0)
-					if deaf {
-						a.client.deafen()
+					if silent {
+						a.client.silenceWatch()
 						latest = retryPeriod
 					}
 					tc.happens(server)
 					began, writes := time.Now(), server.writesBy("a")
 					pass(latest)
 					if len(work.ended) != 1 {
-						t.Fatalf("the term goes on %v after the Lease was lost", latest)
+						t.Fatalf("the term is still valid %v after the Lease was lost", latest)
 					}
 					if err := work.terms[0].Valid(); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), tc.why) {
 						t.Errorf("Valid: %v, want %v: %s", err, ErrLost, tc.why)
@@ -173,7 +173,7 @@ func TestALeaseThatIsTakenAwayEndsTheTermAtOnce(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotConcernTheHolderCostsNoTerm(t *testing.T) {
+func TestUnrelatedLeaseChangesKeepTerm(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		a := newCandidate(t, server, "a")
 		var work campaigns
@@ -188,7 +188,7 @@ func TestWhatDoesNotConcernTheHolderCostsNoTerm(t *testing.T) {
 		a.client.heal()
 		pass(time.Minute)
 		if len(work.terms) != 1 || work.last().Valid() != nil {
-			t.Errorf("%d terms, the last %v, want one that goes on", len(work.terms), work.last().Valid())
+			t.Errorf("%d terms, the last %v, want one valid term", len(work.terms), work.last().Valid())
 		}
 		lease, err := server.get()
 		if err != nil || lease.Annotations["by"] != "somebody" {
@@ -198,8 +198,8 @@ func TestWhatDoesNotConcernTheHolderCostsNoTerm(t *testing.T) {
 	})
 }
 
-// The answer to a renewal is lost, and in the meantime another takes the Lease.
-func TestAHealedPartitionDoesNotEraseTheNewLeadersLease(t *testing.T) {
+// The response to a renewal is lost, and another process then takes the Lease.
+func TestHealedPartitionKeepsNewLeadersLease(t *testing.T) {
 	for _, when := range []time.Duration{leaseDuration, leaseDuration + time.Second, leaseDuration + 3*retryPeriod} {
 		t.Run(when.String(), func(t *testing.T) {
 			inBubble(t, func(t *testing.T, server *apiServer) {
@@ -217,13 +217,13 @@ func TestAHealedPartitionDoesNotEraseTheNewLeadersLease(t *testing.T) {
 					t.Fatalf("%d terms of the new leader, the Lease is held by %q", len(workOfB.terms), server.holder())
 				}
 				if got := a.client.count("update") - tries; got != 0 {
-					t.Errorf("the old leader tried %d times to renew after it was healed", got)
+					t.Errorf("the old leader tried %d times to renew after the partition healed", got)
 				}
 				if got := server.writesBy("a") - writes; got != 0 {
-					t.Errorf("the old leader wrote the Lease %d times after it was healed", got)
+					t.Errorf("the old leader wrote the Lease %d times after the partition healed", got)
 				}
 				if workOfB.begun[0].Before(workOfA.ended[0].Add(writeTimeout)) {
-					t.Error("the new leader began while a write of the old one may be under way")
+					t.Error("the new leader began while a write of the old one may be in flight")
 				}
 				a.end(t)
 				b.end(t)
@@ -233,8 +233,8 @@ func TestAHealedPartitionDoesNotEraseTheNewLeadersLease(t *testing.T) {
 }
 
 // The elector renews without reading, so a write must not carry the resourceVersion of a
-// Lease that only the watch has seen.
-func TestRenewalDoesNotEraseALeaseThatOnlyTheWatchHasSeen(t *testing.T) {
+// Lease seen only by the watch.
+func TestRenewalKeepsLeaseSeenOnlyByWatch(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		a := newCandidate(t, server, "a")
 		var work campaigns
@@ -264,9 +264,9 @@ func TestRenewalDoesNotEraseALeaseThatOnlyTheWatchHasSeen(t *testing.T) {
 	})
 }
 
-// The Lease was not renewed in time, but has not expired when the work has drained and
-// the process is to end.
-func TestALeaseThatIsStillHeldAfterALostTermIsReleasedAtTheEnd(t *testing.T) {
+// The Lease was not renewed in time, but has not expired when the work has drained and the
+// process must stop.
+func TestLeaseHeldAfterLostTermIsReleased(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		a := newCandidate(t, server, "a")
 		work := campaigns{drain: leaseDuration - validity - time.Second}
@@ -281,7 +281,7 @@ func TestALeaseThatIsStillHeldAfterALostTermIsReleasedAtTheEnd(t *testing.T) {
 	})
 }
 
-func TestWorkThatDoesNotDrainEndsTheCampaigns(t *testing.T) {
+func TestUndrainedWorkEndsRun(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		a := newCandidate(t, server, "a")
 		a.run(func(term *Term) error {
@@ -298,9 +298,8 @@ func TestWorkThatDoesNotDrainEndsTheCampaigns(t *testing.T) {
 	})
 }
 
-// A process that is suspended wakes with its timers late: what it asks first must
-// already be answered right.
-func TestAEnqueuedZombieKnowsThatItsTermIsOver(t *testing.T) {
+// Timers of a suspended process fire late. Valid must be right before they fire.
+func TestSuspendedProcessLosesTerm(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ *apiServer) {
 		term := newTerm(t.Context(), validity)
 		defer term.over()
@@ -315,16 +314,16 @@ func TestAEnqueuedZombieKnowsThatItsTermIsOver(t *testing.T) {
 			t.Errorf("Valid: %v, want %v", err, ErrLost)
 		}
 		if !errors.Is(context.Cause(term.Ctx), ErrLost) {
-			t.Errorf("the work was told %v, want %v", context.Cause(term.Ctx), ErrLost)
+			t.Errorf("the cause seen by the work is %v, want %v", context.Cause(term.Ctx), ErrLost)
 		}
-		term.renewed(time.Now()) // an answer that comes too late
+		term.renewed(time.Now()) // a response that is too late
 		if term.Valid() == nil {
 			t.Error("a lost term is valid again")
 		}
 	})
 }
 
-func TestManyTermsLeaveNothingBehind(t *testing.T) {
+func TestManyTermsLeakNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		a := newCandidate(t, server, "a")
 		var work campaigns
@@ -337,6 +336,6 @@ func TestManyTermsLeaveNothingBehind(t *testing.T) {
 			server.remove()
 		}
 		pass(time.Second)
-		a.end(t) // the bubble fails if a goroutine is left
+		a.end(t) // the bubble fails if a goroutine leaks
 	})
 }

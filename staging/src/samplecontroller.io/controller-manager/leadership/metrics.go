@@ -9,14 +9,14 @@ import (
 	"k8s.io/component-base/metrics"
 )
 
-// The ways in which a term ends, as the label end has them.
+// The values of the label end.
 const (
-	endReleased  = "released"  // the Lease was given up after the last write
+	endReleased  = "released"  // the Lease was released after the last write
 	endLost      = "lost"      // the Lease could not be kept
 	endAbandoned = "abandoned" // the work did not drain; the Lease is left to expire
 )
 
-// Metrics tell of the terms of a process, beside client-go's
+// Metrics count the terms of a process, in addition to client-go's
 // leader_election_master_status. A nil Metrics counts nothing.
 type Metrics struct {
 	terms         *metrics.CounterVec
@@ -26,38 +26,38 @@ type Metrics struct {
 	expiration    *metrics.Gauge
 }
 
-// NewMetrics makes the metrics <namespace>_leadership_terms_total{end},
+// NewMetrics creates the metrics <namespace>_leadership_terms_total{end},
 // ..._refused_writes_total, ..._drain_duration_seconds, ..._handover_duration_seconds and
 // ..._lease_expiration_timestamp_seconds and registers them with register, usually
-// legacyregistry.MustRegister. Call it once in a process.
+// legacyregistry.MustRegister. Call it once per process.
 func NewMetrics(namespace string, register func(...metrics.Registerable)) *Metrics {
 	buckets := metrics.ExponentialBuckets(0.001, 4, 9) // 1 ms to 66 s
 	m := &Metrics{
 		terms: metrics.NewCounterVec(&metrics.CounterOpts{
 			Namespace: namespace, Subsystem: "leadership", Name: "terms_total",
-			Help:           "Number of terms of leadership that have ended, by how (released, lost, abandoned).",
+			Help:           "Number of ended leadership terms, by how they ended (released, lost, abandoned).",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"end"}),
 		refusedWrites: metrics.NewCounter(&metrics.CounterOpts{
 			Namespace: namespace, Subsystem: "leadership", Name: "refused_writes_total",
-			Help:           "Number of writes that were refused before they were sent, because the process did not lead.",
+			Help:           "Number of writes refused before they were sent because the process did not lead.",
 			StabilityLevel: metrics.ALPHA,
 		}),
 		drain: metrics.NewHistogram(&metrics.HistogramOpts{
 			Namespace: namespace, Subsystem: "leadership", Name: "drain_duration_seconds",
-			Help:           "How long the work of a term took to end once it was told to.",
+			Help:           "How long the work of a term took to drain after it was told to stop.",
 			Buckets:        buckets,
 			StabilityLevel: metrics.ALPHA,
 		}),
 		handover: metrics.NewHistogram(&metrics.HistogramOpts{
 			Namespace: namespace, Subsystem: "leadership", Name: "handover_duration_seconds",
-			Help:           "How long it took to take a Lease from when it was seen to be free.",
+			Help:           "Time from when the Lease was seen to be free until this process held it.",
 			Buckets:        buckets,
 			StabilityLevel: metrics.ALPHA,
 		}),
 		expiration: metrics.NewGauge(&metrics.GaugeOpts{
 			Namespace: namespace, Subsystem: "leadership", Name: "lease_expiration_timestamp_seconds",
-			Help:           "Unix time at which this process takes the Lease unless it is renewed, 0 if it holds the Lease or does not wait for it.",
+			Help:           "Unix time at which this process takes the Lease unless the holder renews it. 0 if this process holds the Lease or does not wait for it.",
 			StabilityLevel: metrics.ALPHA,
 		}),
 	}
@@ -80,7 +80,7 @@ func (m *Metrics) ended(end string) {
 	}
 }
 
-// expires notes when this process takes the Lease, zero if it does not wait for it.
+// expires records when this process takes the Lease; zero if it does not wait for it.
 func (m *Metrics) expires(at time.Time) {
 	switch {
 	case m == nil:

@@ -19,34 +19,33 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// unlimitedLease is how long a Lease is respected after a change that says that it lasts
-// longer than any may. Somebody edited it, or the holder is of another kind: if that
-// lives, it renews more often than this.
+// unlimitedLease is how long a Lease is respected after a change if its duration exceeds
+// the maximum. Somebody edited it, or another kind of holder wrote it. Such a holder, if
+// alive, renews more often than this.
 const unlimitedLease = time.Minute
 
-// releasedSeconds is the duration in a Lease that its holder has released, as
-// client-go writes it.
+// releasedSeconds is the duration in a released Lease, as client-go writes it.
 const releasedSeconds = 1
 
-// observer knows the Lease as this process last saw it, be it in a watch, in an
-// answer or in its own writes, and when it may be taken.
+// observer holds the Lease as this process last saw it, from a watch, a response or its own
+// write, and when the Lease may be taken.
 type observer struct {
 	client   coordinationv1client.LeaseInterface
 	name     string
 	identity string
 	own      time.Duration // how long the Lease lasts if this process holds it
-	timeout  time.Duration // of a request
-	// notify is called after each observation, one at a time, with what is known:
-	// nil if there is no Lease.
+	timeout  time.Duration // of each request
+	// notify is called after each observation with the current Lease, nil if there is
+	// none. Calls do not overlap.
 	notify func(ctx context.Context, lease *coordinationv1.Lease)
 
 	mutex     sync.Mutex
-	lease     *coordinationv1.Lease // nil: there is none
-	version   string                // the newest resourceVersion that was seen
-	known     bool                  // the Lease, or that there is none, was seen at least once
-	current   bool                  // nothing has shown since that it may be another
+	lease     *coordinationv1.Lease // nil if there is none
+	version   string                // newest resourceVersion seen
+	known     bool                  // the Lease or its absence was seen at least once
+	current   bool                  // no reason since to doubt the Lease
 	takeable  time.Time
-	announced string        // holder and duration for which the log has reported a long wait
+	announced string        // holder and duration of the last logged long wait
 	changed   chan struct{} // closed at the next change
 	notifying sync.Mutex
 }
@@ -58,8 +57,8 @@ func newObserver(c Config, notify func(context.Context, *coordinationv1.Lease)) 
 	}
 }
 
-// observe takes note of the Lease unless a newer one was seen; lease is as it was
-// before its deletion if it was deleted.
+// observe records the Lease unless a newer one was seen. If deleted, lease is its last
+// state before the deletion.
 func (o *observer) observe(ctx context.Context, lease *coordinationv1.Lease, deleted bool) {
 	o.mutex.Lock()
 	if older(lease.ResourceVersion, o.version) {
@@ -75,9 +74,8 @@ func (o *observer) observe(ctx context.Context, lease *coordinationv1.Lease, del
 	o.tell(ctx)
 }
 
-// read asks the API server for the Lease. What it answers is newer than all that
-// was seen before it was asked, even if its version is not: then a backup has been
-// restored.
+// read gets the Lease from the API server. The response replaces everything seen before the
+// request, even if its version is older: then a backup was restored.
 func (o *observer) read(ctx context.Context) (*coordinationv1.Lease, error) {
 	o.mutex.Lock()
 	before := o.version
@@ -102,22 +100,22 @@ func (o *observer) read(ctx context.Context) (*coordinationv1.Lease, error) {
 	return lease, err
 }
 
-// set notes what is known now. The mutex must be held.
+// set records the current Lease. The mutex must be held.
 func (o *observer) set(lease *coordinationv1.Lease) {
 	now := time.Now()
 	switch {
 	case o.known && same(lease, o.lease):
-		// The clock of a record starts when it was first seen.
+		// The wait counts from when a record was first seen.
 	case lease == nil || held(lease) == "" && ptr.Deref(lease.Spec.LeaseDurationSeconds, 0) != releasedSeconds:
-		// Removed or emptied by hand: its holder may not know yet, but no longer lives by
-		// the duration that it wrote.
+		// Deleted or emptied by hand. Its holder may not know yet, but no longer holds the
+		// Lease for the duration that it wrote.
 		if !o.known {
 			o.takeable = now.Add(o.respected(lease))
 		} else if latest := now.Add(o.own); latest.Before(o.takeable) {
 			o.takeable = latest
 		}
 	case held(lease) == "" && lease.Annotations[preferredAnnotation] != "" && lease.Annotations[preferredAnnotation] != o.identity:
-		o.takeable = now.Add(o.own) // first come the preferred
+		o.takeable = now.Add(o.own) // the preferred holder comes first
 	case held(lease) == "" || held(lease) == o.identity:
 		o.takeable = now
 	default:
@@ -128,8 +126,8 @@ func (o *observer) set(lease *coordinationv1.Lease) {
 	o.changed = make(chan struct{})
 }
 
-// tell notifies of what is known, which may by now be newer than what the caller
-// has observed, but is never older than what was told before.
+// tell calls notify with the current Lease. That may be newer than what the caller observed,
+// but is never older than that of the previous call.
 func (o *observer) tell(ctx context.Context) {
 	o.notifying.Lock()
 	defer o.notifying.Unlock()
@@ -139,18 +137,17 @@ func (o *observer) tell(ctx context.Context) {
 	o.notify(ctx, lease)
 }
 
-// doubt has the Lease be read before it is next said to be takeable: a write was
-// not answered as it should have been, or a term was lost.
+// doubt makes the observer read the Lease again before it may be taken, after a failed
+// write or a lost term.
 func (o *observer) doubt() {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	o.current = false
 }
 
-// waitTakeable waits until the Lease may be taken and returns it, or the API
-// server's NotFound if there is none. waited says whether it had to wait. The
-// Lease must be written with its resourceVersion: what was decided on is what is
-// overwritten, or nothing.
+// waitTakeable waits until the Lease may be taken and returns it, or the API server's
+// NotFound error if there is none. waited is whether it had to wait. Callers must write the
+// Lease with the resourceVersion returned, so that they never overwrite a newer one.
 func (o *observer) waitTakeable(ctx context.Context) (lease *coordinationv1.Lease, waited bool, err error) {
 	for {
 		o.mutex.Lock()
@@ -182,7 +179,7 @@ func (o *observer) waitTakeable(ctx context.Context) (lease *coordinationv1.Leas
 	}
 }
 
-// announce logs, once for a holder, that the wait for the Lease is long.
+// announce logs a long wait for the Lease, once per holder.
 func (o *observer) announce(ctx context.Context, lease *coordinationv1.Lease, wait time.Duration) {
 	about := fmt.Sprint(held(lease), duration(lease))
 	if wait <= 2*o.own || o.announced == about {
@@ -193,8 +190,8 @@ func (o *observer) announce(ctx context.Context, lease *coordinationv1.Lease, wa
 		"leaseDuration", duration(lease), "wait", wait.Round(time.Second))
 }
 
-// expiry returns when this process takes the Lease unless it changes, zero if it does not
-// wait for it.
+// expiry returns when this process takes the Lease unless it changes. It is zero if the
+// process does not wait for the Lease.
 func (o *observer) expiry() time.Time {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
@@ -204,14 +201,14 @@ func (o *observer) expiry() time.Time {
 	return o.takeable
 }
 
-// seen returns the Lease as it was last seen, nil if there was none.
+// seen returns the last seen Lease, nil if there was none.
 func (o *observer) seen() *coordinationv1.Lease {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	return o.lease
 }
 
-// held returns who holds the Lease, empty if nobody does.
+// held returns the holder of the Lease, empty if there is none.
 func held(lease *coordinationv1.Lease) string {
 	if lease == nil {
 		return ""
@@ -219,8 +216,7 @@ func held(lease *coordinationv1.Lease) string {
 	return ptr.Deref(lease.Spec.HolderIdentity, "")
 }
 
-// respected returns for how long this process leaves the Lease to its holder after a
-// change.
+// respected returns how long after a change this process leaves the Lease to its holder.
 func (o *observer) respected(lease *coordinationv1.Lease) time.Duration {
 	if duration := duration(lease); duration <= longestLease {
 		return duration
@@ -228,7 +224,7 @@ func (o *observer) respected(lease *coordinationv1.Lease) time.Duration {
 	return max(unlimitedLease, o.own)
 }
 
-// duration returns for how long the Lease says that it is held after a renewal.
+// duration returns the duration that the Lease states.
 func duration(lease *coordinationv1.Lease) time.Duration {
 	if lease == nil {
 		return 0
@@ -243,7 +239,7 @@ func same(a, b *coordinationv1.Lease) bool {
 	return a.UID == b.UID && equality.Semantic.DeepEqual(a.Spec, b.Spec)
 }
 
-// older reports whether version a was before b. What cannot be compared is not.
+// older reports whether version a is older than b. It is false if they cannot be compared.
 func older(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order < 0

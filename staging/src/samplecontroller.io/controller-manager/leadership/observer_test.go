@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// leaseOf returns a Lease as it is in a watch event.
+// leaseOf returns a Lease as a watch event contains it.
 func leaseOf(holder, version string) *coordinationv1.Lease {
 	return &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{ResourceVersion: version},
@@ -24,13 +24,13 @@ func leaseOf(holder, version string) *coordinationv1.Lease {
 	}
 }
 
-func TestWhatIsObservedLateChangesNothing(t *testing.T) {
+func TestLateObservationIsIgnored(t *testing.T) {
 	var told []string
 	o := newObserver(Config{Client: &client{}, Name: "lease", Identity: "me", LeaseDuration: leaseDuration, RenewDeadline: renewDeadline}, func(_ context.Context, lease *coordinationv1.Lease) {
 		told = append(told, held(lease))
 	})
 	o.observe(t.Context(), leaseOf("a", "8"), false)
-	o.observe(t.Context(), leaseOf("b", "10"), false) // another digit more
+	o.observe(t.Context(), leaseOf("b", "10"), false) // one digit more
 	o.observe(t.Context(), leaseOf("a", "9"), false)
 	o.observe(t.Context(), leaseOf("a", "9"), true)
 	if got := held(o.seen()); got != "b" {
@@ -42,11 +42,11 @@ func TestWhatIsObservedLateChangesNothing(t *testing.T) {
 		t.Errorf("the Lease is %v, want none", lease)
 	}
 	if got, want := strings.Join(told, " "), "a b "; got != want {
-		t.Errorf("told of the holders %q, want %q", got, want)
+		t.Errorf("notified of the holders %q, want %q", got, want)
 	}
 }
 
-func TestALeaseThatWasEmptiedBeforeIsNotTakenAtOnce(t *testing.T) {
+func TestEmptiedLeaseIsNotTakenAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		server.put("")
 		a := newCandidate(t, server, "a")
@@ -55,13 +55,13 @@ func TestALeaseThatWasEmptiedBeforeIsNotTakenAtOnce(t *testing.T) {
 		a.run(work.lead)
 		pass(time.Hour)
 		if len(work.begun) != 1 || work.begun[0].Sub(began) != leaseDuration {
-			t.Errorf("led at %v, want %v after %v: who held it may not know yet", work.begun, leaseDuration, began)
+			t.Errorf("led at %v, want %v after %v: the former holder may not know yet", work.begun, leaseDuration, began)
 		}
 		a.end(t)
 	})
 }
 
-// The time of a hand-over begins when the Lease is free, again if another was faster.
+// The handover time starts when the Lease is free, and again if another process was faster.
 func TestHandoversAreMeasured(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		registry := metrics.NewKubeRegistry()
@@ -71,14 +71,14 @@ func TestHandoversAreMeasured(t *testing.T) {
 		a.client.beforeEach(func(_ context.Context, verb string) error {
 			if verb == "update" {
 				a.client.beforeEach(noHook)
-				server.put("c") // which is faster
+				server.put("c") // c is faster
 			}
 			return nil
 		})
 		pass(time.Hour)
 		got, err := testutil.GetHistogramMetricValue(a.config.Metrics.handover.ObserverMetric)
 		if err != nil || got != 0 {
-			t.Errorf("hand-overs took %v s, %v, want 0: as soon as the Lease was free", got, err)
+			t.Errorf("handovers took %v s, %v, want 0: as soon as the Lease was free", got, err)
 		}
 		a.end(t)
 	})

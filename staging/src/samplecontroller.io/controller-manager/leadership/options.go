@@ -21,19 +21,19 @@ import (
 	componentbaseoptions "k8s.io/component-base/config/options"
 )
 
-// leastWriteTimeout is what a write in a busy cluster may well take.
+// leastWriteTimeout is the shortest timeout that a write in a busy cluster can meet.
 const leastWriteTimeout = 100 * time.Millisecond
 
-// Options say whether and how to campaign, with the flags that
-// kube-controller-manager has for it.
+// Options configure whether and how to campaign. The flags are those of
+// kube-controller-manager.
 type Options struct {
 	componentbaseconfig.LeaderElectionConfiguration
 	// WriteTimeout bounds each write that passes the gate.
 	WriteTimeout time.Duration
 }
 
-// NewOptions returns kube-controller-manager's settings for a Lease of the given
-// name, in the namespace that the process runs in, outside a cluster kube-system.
+// NewOptions returns kube-controller-manager's settings for a Lease of the given name. The
+// namespace is the one that the process runs in, or kube-system outside a cluster.
 func NewOptions(name string) *Options {
 	return &Options{
 		LeaderElectionConfiguration: componentbaseconfig.LeaderElectionConfiguration{
@@ -62,14 +62,14 @@ func podNamespace() string {
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	componentbaseoptions.BindLeaderElectionFlags(&o.LeaderElectionConfiguration, fs)
 	fs.Lookup("leader-elect-resource-namespace").Usage = "The namespace of resource object that is used for locking during leader election. " +
-		"The default is that which the process runs in, outside of a cluster kube-system."
+		"Defaults to the namespace that the process runs in, or kube-system outside a cluster."
 	fs.Lookup("leader-elect-lease-duration").Usage += fmt.Sprintf(" It must be whole seconds, at most %v.", longestLease)
 	fs.DurationVar(&o.WriteTimeout, "write-timeout", o.WriteTimeout,
-		"Time that a single write of a controller may take before it is given up and tried again. "+
-			"A leader whose Lease is not renewed stops writing so much, and a margin, before another may take it.")
+		"How long a single write of a controller may take before it is given up and retried. "+
+			"A leader whose Lease is not renewed stops writing this long, plus a safety margin, before another process may take the Lease.")
 }
 
-// Validate returns all that is wrong, by the names of the flags.
+// Validate returns all errors. They name the flags.
 func (o *Options) Validate() []error {
 	const write = "--write-timeout"
 	var errs []error
@@ -82,9 +82,7 @@ func (o *Options) Validate() []error {
 	if !o.LeaderElect {
 		return errs
 	}
-	errs = append(errs, durations{
-		lease: o.LeaseDuration.Duration, renew: o.RenewDeadline.Duration, retry: o.RetryPeriod.Duration, write: o.WriteTimeout,
-	}.validate(durationNames{
+	errs = append(errs, o.durations().validate(durationNames{
 		lease: "--leader-elect-lease-duration", renew: "--leader-elect-renew-deadline", retry: "--leader-elect-retry-period", write: write,
 	})...)
 	check(o.ResourceLock == resourcelock.LeasesResourceLock,
@@ -100,15 +98,26 @@ func (o *Options) Validate() []error {
 	return errs
 }
 
-// Gate returns the gate that the work's clients are to be wrapped by. metrics may be
-// nil.
+func (o *Options) durations() durations {
+	return durations{lease: o.LeaseDuration.Duration, renew: o.RenewDeadline.Duration, retry: o.RetryPeriod.Duration, write: o.WriteTimeout}
+}
+
+// Timing describes the effect of the durations in one line.
+func (o *Options) Timing() string {
+	d := o.durations()
+	outage := min(d.validity(), d.retry+d.renew) - 2*d.retry
+	return fmt.Sprintf("a leader writes for %v after a renewal and keeps the Lease in an outage of up to %v; after a crash nobody leads for at most %v",
+		d.validity(), outage, d.lease)
+}
+
+// Gate returns the gate that must wrap the clients of the work. metrics may be nil.
 func (o *Options) Gate(metrics *Metrics) *Gate { return NewGate(o.WriteTimeout, metrics) }
 
-// Election returns the election of this process, which opens and closes gate, or
-// nil if it is to lead without one. It makes a client of its own from config, with
-// neither rate limiter nor connection of the work, so that no request of the work
-// delays a renewal. config must not be wrapped by the gate. recorder and metrics
-// may be nil.
+// Election returns the election of this process, which opens and closes gate. It returns
+// nil if the process leads without an election. It creates its own client from config, so
+// that requests of the work never delay a renewal: the client shares neither rate limiter
+// nor connection with the work. config must not be wrapped by the gate. recorder and
+// metrics may be nil.
 func (o *Options) Election(config *restclient.Config, gate *Gate, recorder resourcelock.EventRecorder, metrics *Metrics) (*Election, error) {
 	if !o.LeaderElect {
 		return nil, nil
@@ -119,19 +128,19 @@ func (o *Options) Election(config *restclient.Config, gate *Gate, recorder resou
 	}
 	config = restclient.CopyConfig(config)
 	config.QPS = -1
-	config.Timeout = 0 // the election bounds what is not a watch
+	config.Timeout = 0 // the election bounds all requests but the watch
 	if config.Dial == nil {
-		// A dialer of its own, as a transport with another dialer is not shared.
+		// Transports with different dialers are not shared.
 		config.Dial = (&net.Dialer{Timeout: o.RenewDeadline.Duration / 2, KeepAlive: 30 * time.Second}).DialContext
 	}
 	client, err := coordinationv1client.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making client of leader election: %w", err)
+		return nil, fmt.Errorf("creating the leader election client: %w", err)
 	}
 	return New(Config{
 		Namespace: o.ResourceNamespace,
 		Name:      o.ResourceName,
-		// Two processes on one host must not take each other for themselves.
+		// Two processes on one host need different identities.
 		Identity:      hostname + "_" + uuid.NewString(),
 		LeaseDuration: o.LeaseDuration.Duration,
 		RenewDeadline: o.RenewDeadline.Duration,

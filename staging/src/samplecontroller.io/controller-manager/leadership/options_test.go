@@ -22,12 +22,12 @@ import (
 	restclient "k8s.io/client-go/rest"
 )
 
-func TestAnElectionIsRefusedThatCouldNotWork(t *testing.T) {
+func TestInvalidConfig(t *testing.T) {
 	tests := map[string]struct {
 		change func(*Config)
-		want   string // in the error; empty: none
+		want   string // substring of the error; empty for none
 	}{
-		"nothing wrong":                  {func(*Config) {}, ""},
+		"valid":                          {func(*Config) {}, ""},
 		"no name":                        {func(c *Config) { c.Name = "" }, `lease is "" in namespace "default"`},
 		"no namespace":                   {func(c *Config) { c.Namespace = "" }, `lease is "lease" in namespace ""`},
 		"no client":                      {func(c *Config) { c.Client = nil }, "client for the lease is missing"},
@@ -37,19 +37,19 @@ func TestAnElectionIsRefusedThatCouldNotWork(t *testing.T) {
 		"lease duration below a second":  {func(c *Config) { c.LeaseDuration = 900 * time.Millisecond }, "lease duration: 900ms must be"},
 		"lease duration with a fraction": {func(c *Config) { c.LeaseDuration = 15500 * time.Millisecond }, "lease duration: 15.5s must be"},
 		"lease duration above the limit": {func(c *Config) { c.LeaseDuration = 301 * time.Second }, "lease duration: 5m1s must be at most 5m0s"},
-		"the longest lease duration":     {func(c *Config) { c.LeaseDuration = 5 * time.Minute }, ""},
+		"longest lease duration":         {func(c *Config) { c.LeaseDuration = 5 * time.Minute }, ""},
 		"renew deadline too long":        {func(c *Config) { c.RenewDeadline = c.LeaseDuration }, "renew deadline: 15s must be shorter than lease duration (15s)"},
 		"retry period too long":          {func(c *Config) { c.RetryPeriod = c.RenewDeadline }, "renew deadline: 10s must be longer than 12s"},
 		"retry period, with its jitter":  {func(c *Config) { c.RenewDeadline = c.RetryPeriod * 12 / 10 }, "renew deadline: 2.4s must be longer than 2.4s"},
 		"no retry period":                {func(c *Config) { c.RetryPeriod = 0 }, "retry period: 0s is too short"},
 		"no renew deadline":              {func(c *Config) { c.RenewDeadline = 0 }, "renew deadline: 0s must be longer than 2.4s"},
-		"the shortest that there may be": {func(c *Config) {
+		"shortest durations": {func(c *Config) {
 			c.LeaseDuration, c.RenewDeadline, c.RetryPeriod = time.Second, 900*time.Millisecond, 300*time.Millisecond
 		}, ""},
 		"no time left to write": {func(c *Config) { c.Gate = NewGate(10*time.Second, nil) },
 			"write timeout: 10s is too long for lease duration 15s: after a renewal a leader writes for 15s - 10s - margin 1s = 4s, must be longer than 4s, twice retry period (2s)"},
-		"just enough time to write":         {func(c *Config) { c.Gate = NewGate(10*time.Second-1, nil) }, ""},
-		"a recorder is of one's own choice": {func(c *Config) { c.Recorder = &events{} }, ""},
+		"just enough time to write": {func(c *Config) { c.Gate = NewGate(10*time.Second-1, nil) }, ""},
+		"own recorder":              {func(c *Config) { c.Recorder = &events{} }, ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -69,14 +69,14 @@ func TestAnElectionIsRefusedThatCouldNotWork(t *testing.T) {
 	}
 }
 
-func TestOptionsThatAreWrongAreNamedByTheirFlags(t *testing.T) {
+func TestInvalidOptionsNameFlags(t *testing.T) {
 	tests := map[string]struct {
 		args []string
 		want []string
 	}{
 		"defaults":                        {nil, nil},
-		"lease duration":                  {[]string{"--leader-elect-lease-duration=15500ms"}, []string{"--leader-elect-lease-duration: 15.5s must be whole seconds, at least 1s: the Lease keeps no fractions"}},
-		"lease duration, above the limit": {[]string{"--leader-elect-lease-duration=27h"}, []string{"--leader-elect-lease-duration: 27h0m0s must be at most 5m0s: nobody leads for as long after a crash"}},
+		"lease duration":                  {[]string{"--leader-elect-lease-duration=15500ms"}, []string{"--leader-elect-lease-duration: 15.5s must be whole seconds, at least 1s: a Lease stores no fractions"}},
+		"lease duration, above the limit": {[]string{"--leader-elect-lease-duration=27h"}, []string{"--leader-elect-lease-duration: 27h0m0s must be at most 5m0s: after a crash nobody leads for that long"}},
 		"renew deadline too long":         {[]string{"--leader-elect-renew-deadline=15s"}, []string{"--leader-elect-renew-deadline: 15s must be shorter than --leader-elect-lease-duration (15s)"}},
 		"renew deadline too short":        {[]string{"--leader-elect-renew-deadline=2400ms"}, []string{"--leader-elect-renew-deadline: 2.4s must be longer than 2.4s, which is 1.2 times --leader-elect-retry-period (2s)"}},
 		"write timeout too long": {[]string{"--write-timeout=12s"}, []string{
@@ -90,7 +90,7 @@ func TestOptionsThatAreWrongAreNamedByTheirFlags(t *testing.T) {
 		"name and namespace": {[]string{"--leader-elect-resource-name=", "--leader-elect-resource-namespace="}, []string{
 			"--leader-elect-resource-name: must not be empty", "--leader-elect-resource-namespace: must not be empty",
 		}},
-		"nothing matters without election": {[]string{"--leader-elect=false", "--leader-elect-lease-duration=0", "--leader-elect-resource-name="}, nil},
+		"no election": {[]string{"--leader-elect=false", "--leader-elect-lease-duration=0", "--leader-elect-resource-name="}, nil},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -117,7 +117,7 @@ func parse(t *testing.T, args ...string) *Options {
 	return o
 }
 
-func TestOptionsThatPassMakeAnElection(t *testing.T) {
+func TestValidOptionsCreateElection(t *testing.T) {
 	for _, args := range [][]string{nil, {"--leader-elect-lease-duration=1s", "--leader-elect-renew-deadline=900ms", "--leader-elect-retry-period=200ms", "--write-timeout=300ms"}} {
 		o := parse(t, args...)
 		if errs := o.Validate(); len(errs) > 0 {
@@ -130,14 +130,14 @@ func TestOptionsThatPassMakeAnElection(t *testing.T) {
 	}
 }
 
-func TestNoElectionIsMadeUnlessWanted(t *testing.T) {
+func TestElectionIsOptional(t *testing.T) {
 	election, err := parse(t, "--leader-elect=false").Election(&restclient.Config{}, nil, nil, nil)
 	if election != nil || err != nil {
 		t.Errorf("Election = %v, %v, want nil and no error", election, err)
 	}
 }
 
-func TestTwoProcessesOnOneHostHaveDifferentIdentities(t *testing.T) {
+func TestIdentitiesOnOneHostDiffer(t *testing.T) {
 	hostname, err := os.Hostname()
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func TestTwoProcessesOnOneHostHaveDifferentIdentities(t *testing.T) {
 		}
 		identity := election.config.Identity
 		if !strings.HasPrefix(identity, hostname+"_") {
-			t.Errorf("identity is %q, want it to begin with the host's name, %q", identity, hostname)
+			t.Errorf("identity is %q, want the prefix %q, the hostname", identity, hostname)
 		}
 		identities[identity] = true
 	}
@@ -159,7 +159,7 @@ func TestTwoProcessesOnOneHostHaveDifferentIdentities(t *testing.T) {
 	}
 }
 
-func TestTheElectionDoesNotChangeTheConfigurationOfOthersClients(t *testing.T) {
+func TestElectionCopiesRESTConfig(t *testing.T) {
 	config := &restclient.Config{Host: "https://localhost", QPS: 7, Timeout: time.Hour, UserAgent: "program/leader-election"}
 	before := restclient.CopyConfig(config)
 	if _, err := parse(t).Election(config, nil, nil, nil); err != nil {
@@ -171,7 +171,7 @@ func TestTheElectionDoesNotChangeTheConfigurationOfOthersClients(t *testing.T) {
 }
 
 // A renewal must not wait behind the work on a shared HTTP/2 connection.
-func TestConnectionOfTheElectionIsItsOwn(t *testing.T) {
+func TestElectionHasOwnConnection(t *testing.T) {
 	var connections atomic.Int32
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

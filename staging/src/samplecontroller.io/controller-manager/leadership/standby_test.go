@@ -16,13 +16,13 @@ import (
 // watchPause is the longest pause between two watches.
 const watchPause = retryPeriod
 
-func TestAStandbyDoesNotPoll(t *testing.T) {
+func TestStandbyDoesNotPoll(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		leader, standby := newCandidate(t, server, "leader"), newCandidate(t, server, "standby")
 		leader.run(untilTheEnd)
 		standby.run(never(t))
 		pass(time.Hour)
-		// The watch may tell how things are before they are asked for.
+		// The watch may report the Lease before the first read.
 		for verb, most := range map[string]int{"get": 1, "watch": 1, "update": 0, "create": 0} {
 			if got := standby.client.count(verb); got > most {
 				t.Errorf("%d times %s, want at most %d", got, verb, most)
@@ -36,7 +36,7 @@ func TestAStandbyDoesNotPoll(t *testing.T) {
 	})
 }
 
-func TestAReleasedLeaseIsTakenAtOnce(t *testing.T) {
+func TestReleasedLeaseIsTakenAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		leader, standby := newCandidate(t, server, "leader"), newCandidate(t, server, "standby")
 		leader.run(untilTheEnd)
@@ -65,8 +65,8 @@ func TestAReleasedLeaseIsTakenAtOnce(t *testing.T) {
 	})
 }
 
-// How long after the last sign of life of its holder a Lease is taken.
-func TestALeaseIsTakenWhenItHasExpired(t *testing.T) {
+// How long after the holder's last sign of life the Lease is taken.
+func TestExpiredLeaseIsTaken(t *testing.T) {
 	edit := func(change func(*coordinationv1.LeaseSpec)) func(*apiServer) {
 		return func(s *apiServer) { s.edit(func(l *coordinationv1.Lease) { change(&l.Spec) }) }
 	}
@@ -121,16 +121,15 @@ func TestALeaseIsTakenWhenItHasExpired(t *testing.T) {
 	}
 }
 
-// What a standby does not see, because its watch tells nothing, must not have it
-// take what is another's.
-func TestADeafStandbyTakesNothingAway(t *testing.T) {
+// A standby whose watch is silent must not take a Lease that another process holds.
+func TestStandbyWithSilentWatchTakesNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		leader, standby := newCandidate(t, server, "leader"), newCandidate(t, server, "standby")
 		var work campaigns
 		leader.run(work.lead)
 		standby.run(never(t))
 		pass(time.Minute)
-		standby.client.deafen()
+		standby.client.silenceWatch()
 		pass(time.Hour)
 		if len(work.terms) != 1 || work.last().Valid() != nil {
 			t.Errorf("%d terms of the leader", len(work.terms))
@@ -138,7 +137,7 @@ func TestADeafStandbyTakesNothingAway(t *testing.T) {
 		if got := server.writesBy("standby"); got != 0 {
 			t.Errorf("the standby wrote %d times", got)
 		}
-		// It asks each time that it believes the Lease to have expired, and no more often.
+		// It reads the Lease only when it believes that the Lease has expired.
 		if got, most := standby.client.count("get"), int(time.Hour/leaseDuration)+2; got > most {
 			t.Errorf("the standby has read the Lease %d times in an hour, want at most %d", got, most)
 		}
@@ -147,7 +146,7 @@ func TestADeafStandbyTakesNothingAway(t *testing.T) {
 	})
 }
 
-func TestAStandbyWithoutTheRightToWatchTakesOverSlowly(t *testing.T) {
+func TestTakeoverWithoutWatchPermission(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		leader, standby := newCandidate(t, server, "leader"), newCandidate(t, server, "standby")
 		standby.client.beforeEach(func(_ context.Context, verb string) error {
@@ -175,7 +174,7 @@ func TestAStandbyWithoutTheRightToWatchTakesOverSlowly(t *testing.T) {
 	})
 }
 
-func TestAWatchThatEndsIsOpenedAgain(t *testing.T) {
+func TestEndedWatchIsReopened(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		leader, standby := newCandidate(t, server, "leader"), newCandidate(t, server, "standby")
 		leader.run(untilTheEnd)
@@ -209,7 +208,7 @@ func TestOneOfSeveralStandbysLeads(t *testing.T) {
 		for i, standby := range standbys {
 			terms += len(works[i].terms)
 			if got := standby.errors(); len(got) > 0 {
-				t.Errorf("a lost race is no error, but logged %q", got)
+				t.Errorf("logged errors %q, want none for a lost race", got)
 			}
 		}
 		if terms != 1 {
@@ -221,9 +220,9 @@ func TestOneOfSeveralStandbysLeads(t *testing.T) {
 	})
 }
 
-// A backup of the cluster's data is restored: what is read then is older than what
-// was known, and stands nevertheless.
-func TestARestoredBackupIsBelieved(t *testing.T) {
+// A backup of the cluster's data is restored. The state read then is older than the known
+// one, and must be accepted.
+func TestRestoredBackup(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		a := newCandidate(t, server, "a")
 		server.put("old leader")
@@ -248,7 +247,7 @@ func TestARestoredBackupIsBelieved(t *testing.T) {
 	})
 }
 
-func TestTheStatusSaysWhoLeadsSinceWhen(t *testing.T) {
+func TestStatusString(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		a, b := newCandidate(t, server, "a"), newCandidate(t, server, "b")
 		if got := a.Status().String(); got != "nobody leads" {
@@ -268,7 +267,7 @@ func TestTheStatusSaysWhoLeadsSinceWhen(t *testing.T) {
 		a.end(t)
 		pass(0)
 		if a.Status().Leading {
-			t.Error("who has released the Lease says that it leads")
+			t.Error("a process that released the Lease reports that it leads")
 		}
 		if got, want := b.Status().String(), "this process, b, leads since 2000-01-01T00:01:00Z"; got != want {
 			t.Errorf("status of the successor is %q, want %q", got, want)
@@ -277,7 +276,7 @@ func TestTheStatusSaysWhoLeadsSinceWhen(t *testing.T) {
 	})
 }
 
-// The Lease still names this process as its holder after the process lost it.
+// The Lease still names this process as its holder.
 func TestStatusOfLostTermIsNotLeading(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		a := newCandidate(t, server, "a")

@@ -11,23 +11,23 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Status is what a process knows of an election.
+// Status is the state of an election as this process knows it.
 type Status struct {
 	// Holder of the Lease, empty if nobody holds it.
 	Holder string
-	// Leading says whether this process leads: it holds the Lease and may write.
+	// Leading is whether this process leads: it holds the Lease and may write.
 	Leading bool
-	// Since is when the holder acquired the Lease, by its own clock; zero if nobody
-	// holds it.
+	// Since is when the holder acquired the Lease, by the holder's clock. It is zero if
+	// nobody holds it.
 	Since time.Time
-	// Wait is after how long this process takes the Lease unless it changes; 0 if it does
-	// not wait for it.
+	// Wait is how long until this process takes the Lease unless it changes. It is 0 if
+	// the process does not wait for the Lease.
 	Wait time.Duration
 	// Offered is why the holder wants to hand over, empty if it does not.
 	Offered string
 }
 
-// Status returns what this process knows of the election now.
+// Status returns the current state of the election.
 func (e *Election) Status() Status {
 	lease := e.observer.seen()
 	s := Status{Holder: held(lease)}
@@ -43,7 +43,7 @@ func (e *Election) Status() Status {
 	return s
 }
 
-// String says it for people.
+// String implements fmt.Stringer.
 func (s Status) String() string {
 	text := "nobody leads"
 	if s.Leading {

@@ -12,32 +12,32 @@ import (
 )
 
 var (
-	// ErrLost is why a term ended whose Lease could not be kept.
+	// ErrLost is the cause when a term ends because the Lease could not be kept.
 	ErrLost = errors.New("leader election lost")
-	// errStopped is why a term ended that was asked to.
+	// errStopped is the cause when a term ends as requested.
 	errStopped = errors.New("term of leadership ended")
 )
 
-// Term is one term of leadership. It has two ends. First its work is told to end,
-// while it may still write what it has begun; then nothing may be written any
-// more. If the Lease is lost, both come at once.
+// Term is one term of leadership. It ends in two steps. First its work is told to end,
+// and may still write what it has started. Then no more writes are allowed. If the Lease
+// is lost, both happen at once.
 type Term struct {
-	// Ctx ends when the work is to end; [context.Cause] says why.
+	// Ctx ends when the work must end; [context.Cause] returns why.
 	Ctx context.Context
 	end context.CancelCauseFunc
 
-	// open ends when nothing may be written any more.
+	// open ends when no more writes are allowed.
 	open      context.Context
 	closeGate context.CancelCauseFunc
 
-	validity time.Duration // after a renewal; 0: for ever
+	validity time.Duration // after a renewal; 0: forever
 	mutex    sync.Mutex
 	deadline time.Time // zero before the first renewal
 	timer    *time.Timer
 }
 
-// newTerm returns a term whose work is told to end when ctx ends, and which each
-// renewal makes valid for that long.
+// newTerm returns a term whose work is told to end when ctx ends. Each renewal makes the
+// term valid for the given time.
 func newTerm(ctx context.Context, validity time.Duration) *Term {
 	t := &Term{validity: validity}
 	t.Ctx, t.end = context.WithCancelCause(ctx)
@@ -45,16 +45,16 @@ func newTerm(ctx context.Context, validity time.Duration) *Term {
 	return t
 }
 
-// Valid returns nil while the work of this term may write, also while it drains,
-// and afterwards why it may not.
+// Valid returns nil while the work of this term may write, which includes the drain. After
+// that it returns why it may not.
 func (t *Term) Valid() error {
-	// A process that was suspended may run this before its timer.
+	// A process that was suspended may run this before its timer fires.
 	t.expire()
 	return context.Cause(t.open)
 }
 
-// renewed extends the term after the Lease was acquired or renewed by a request
-// that was sent at that time.
+// renewed extends the term after the Lease was acquired or renewed by a request sent at
+// that time.
 func (t *Term) renewed(sent time.Time) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -66,7 +66,7 @@ func (t *Term) renewed(sent time.Time) {
 	}
 }
 
-// expire loses the term if its time is over.
+// expire loses the term if its deadline has passed.
 func (t *Term) expire() {
 	t.mutex.Lock()
 	expired := !t.deadline.IsZero() && !time.Now().Before(t.deadline)
@@ -83,8 +83,8 @@ func (t *Term) begun() bool {
 	return !t.deadline.IsZero()
 }
 
-// lose ends the term because the Lease is lost: before the work learns of it,
-// nothing can be written any more.
+// lose ends the term because the Lease is lost. It closes the gate before it tells the
+// work.
 func (t *Term) lose(why error) {
 	err := fmt.Errorf("%w: %w", ErrLost, why)
 	t.closeGate(err)
@@ -105,8 +105,8 @@ func (t *Term) lost() error {
 	return nil
 }
 
-// RunWithoutElection runs lead in a term that only the end of ctx ends: leadership without
-// an election, for a process that has no rival. gate may be nil.
+// RunWithoutElection runs lead in a term that ends only with ctx. It is for a process that
+// has no rivals. gate may be nil.
 func RunWithoutElection(ctx context.Context, gate *Gate, lead func(*Term) error) error {
 	term := newTerm(ctx, 0)
 	defer term.over()

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// The holder stays the same, so people who read the Lease must not see a transition.
+// The holder stays the same, so the Lease must not show a transition.
 func TestReacquiredLeaseHasNoTransition(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		a := newCandidate(t, server, "a")

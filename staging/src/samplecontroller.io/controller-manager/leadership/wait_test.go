@@ -14,13 +14,13 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// putLasting overwrites the Lease as put does, with another duration.
+// putLasting is like put, with another duration.
 func (s *apiServer) putLasting(holder string, seconds int32) {
 	s.put(holder)
 	s.edit(func(l *coordinationv1.Lease) { l.Spec.LeaseDurationSeconds = ptr.To(seconds) })
 }
 
-func TestLeaseAboveTheLimitIsNotTakenWhileItIsRenewed(t *testing.T) {
+func TestRenewedLeaseAboveLimitIsNotTaken(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		standby := newCandidate(t, server, "standby")
 		server.putLasting("leader", 100000)
@@ -33,7 +33,7 @@ func TestLeaseAboveTheLimitIsNotTakenWhileItIsRenewed(t *testing.T) {
 	})
 }
 
-func TestLeaseAboveTheLimitIsNotTakenBeforeTheOwnDuration(t *testing.T) {
+func TestLeaseAboveLimitIsKeptForOwnDuration(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		standby := newCandidate(t, server, "standby", func(c *Config) { c.LeaseDuration = 2 * time.Minute })
 		server.putLasting("crashed", 100000)
@@ -48,7 +48,7 @@ func TestLeaseAboveTheLimitIsNotTakenBeforeTheOwnDuration(t *testing.T) {
 	})
 }
 
-func TestLeaseAboveTheLimitThatWasEmptiedBeforeIsTakenSoon(t *testing.T) {
+func TestEmptiedLeaseAboveLimitIsTakenSoon(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		server.putLasting("", 100000)
 		a := newCandidate(t, server, "a")
@@ -62,7 +62,7 @@ func TestLeaseAboveTheLimitThatWasEmptiedBeforeIsTakenSoon(t *testing.T) {
 	})
 }
 
-// The log, the status and a metric say for whom and how long a process waits.
+// The log, the status and a metric show how long this process waits, and for which holder.
 func TestLongWaitIsReported(t *testing.T) {
 	tests := map[string]struct {
 		seconds int32
@@ -81,7 +81,7 @@ func TestLongWaitIsReported(t *testing.T) {
 				server.putLasting("b", tc.seconds)
 				a.run(untilTheEnd)
 				until := time.Now().Add(tc.wait)
-				for range 3 { // renewed, which restarts the wait
+				for range 3 { // a renewal restarts the wait
 					pass(5 * time.Second)
 					server.putLasting("b", tc.seconds)
 					until = time.Now().Add(tc.wait)
@@ -94,7 +94,7 @@ func TestLongWaitIsReported(t *testing.T) {
 					t.Errorf("the metric is %v, %v, want %v", got, err, until.Unix())
 				}
 				if got := strings.Count(a.log.String(), "Waiting long for the lease to expire"); got != tc.logged {
-					t.Errorf("logged %d times that the wait is long, want %d:\n%s", got, tc.logged, a.log.String())
+					t.Errorf("%d log lines about a long wait, want %d:\n%s", got, tc.logged, a.log.String())
 				}
 				pass(tc.wait)
 				if got := a.Status(); !got.Leading || got.Wait != 0 {
@@ -109,7 +109,7 @@ func TestLongWaitIsReported(t *testing.T) {
 	}
 }
 
-func TestWaitForALeaseThatWasDeletedIsReported(t *testing.T) {
+func TestWaitForDeletedLeaseIsReported(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		a := newCandidate(t, server, "a")
 		server.put("b")

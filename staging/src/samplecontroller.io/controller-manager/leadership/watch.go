@@ -17,9 +17,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// watch watches the Lease until ctx ends. It opens a watch that has ended after
-// pause, up to twice as long by jitter. It is a plain watch: a reflector may wait
-// half a minute before it opens another.
+// watch watches the Lease until ctx ends. When a watch ends, it opens another after pause,
+// to which jitter adds up to the same again. It does not use a reflector, which may wait
+// half a minute before it reconnects.
 func (o *observer) watch(ctx context.Context, pause time.Duration) {
 	denied := false
 	wait.JitterUntilWithContext(ctx, func(ctx context.Context) {
@@ -36,8 +36,8 @@ func (o *observer) watch(ctx context.Context, pause time.Duration) {
 	}, pause, 1, true)
 }
 
-// watchOnce observes what one watch tells, which begins with the Lease as it is,
-// and returns why that ended.
+// watchOnce observes the events of one watch, which starts with the current Lease. It
+// returns why the watch ended.
 func (o *observer) watchOnce(ctx context.Context) error {
 	w, err := o.client.Watch(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, o.name).String(),
@@ -47,7 +47,7 @@ func (o *observer) watchOnce(ctx context.Context) error {
 	}
 	defer func() {
 		w.Stop()
-		for range w.ResultChan() { // until the goroutine that writes it has ended
+		for range w.ResultChan() { // until its writer has ended
 		}
 	}()
 	for {
@@ -65,13 +65,13 @@ func (o *observer) watchOnce(ctx context.Context) error {
 	}
 }
 
-// handle observes one event of a watch.
+// handle observes one watch event.
 func (o *observer) handle(ctx context.Context, event watch.Event) error {
 	switch event.Type {
 	case watch.Added, watch.Modified, watch.Deleted:
 		lease, ok := event.Object.(*coordinationv1.Lease)
 		if !ok {
-			return fmt.Errorf("watch event has a %T, want a Lease", event.Object)
+			return fmt.Errorf("watch event contains a %T, want a Lease", event.Object)
 		}
 		o.observe(ctx, lease, event.Type == watch.Deleted)
 		return nil

@@ -21,8 +21,8 @@ func TestBadWatchEventReopensWatch(t *testing.T) {
 		logged string
 	}{
 		"error":                {watch.Error, expired, "too old resource version"},
-		"not a Lease":          {watch.Modified, &coordinationv1.LeaseList{}, "watch event has a *v1.LeaseList, want a Lease"},
-		"not a Lease, deleted": {watch.Deleted, &coordinationv1.LeaseList{}, "watch event has a *v1.LeaseList, want a Lease"},
+		"not a Lease":          {watch.Modified, &coordinationv1.LeaseList{}, "watch event contains a *v1.LeaseList, want a Lease"},
+		"not a Lease, deleted": {watch.Deleted, &coordinationv1.LeaseList{}, "watch event contains a *v1.LeaseList, want a Lease"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, server *apiServer) {
@@ -39,7 +39,7 @@ func TestBadWatchEventReopensWatch(t *testing.T) {
 					t.Errorf("the log does not contain %q:\n%s", tc.logged, log)
 				}
 				if len(work.terms) != 1 || work.last().Valid() != nil {
-					t.Errorf("%d terms, want one that goes on", len(work.terms))
+					t.Errorf("%d terms, want one valid term", len(work.terms))
 				}
 				a.end(t)
 			})

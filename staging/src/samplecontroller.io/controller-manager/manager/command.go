@@ -22,11 +22,11 @@ import (
 )
 
 // NewCommand returns the command of the program. It parses its arguments into the options,
-// which must be those of [Program.Options]. Its context must be set.
+// which must come from [Program.Options]. The context of the command must be set.
 func NewCommand(p Program, o *options.Options) *cobra.Command {
 	command := &cobra.Command{
 		Use:  p.Name,
-		Long: strings.TrimLeft(fmt.Sprintf("%s\n\n%q prints the controllers that --controllers\nselects from.", p.Description, p.Name+" controllers"), "\n"),
+		Long: strings.TrimLeft(fmt.Sprintf("%s\n\n%q lists the controllers that --controllers\ncan select. %q checks that the program would run.", p.Description, p.Name+" controllers", p.Name+" preflight"), "\n"),
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			verflag.PrintAndExitIfRequested()
@@ -36,8 +36,8 @@ func NewCommand(p Program, o *options.Options) *cobra.Command {
 			if err := o.Validate(); err != nil {
 				return err
 			}
-			// Before anything else may log, or make a client, which logs its requests if
-			// that was wanted when it was made.
+			// Set up logging before anything logs or makes a client. A client decides when it
+			// is made whether to log its requests.
 			if err := logs.Apply(cmd.Context(), o.Logs, o.FeatureGates); err != nil {
 				return err
 			}
@@ -45,22 +45,22 @@ func NewCommand(p Program, o *options.Options) *cobra.Command {
 			config, err := o.Config(cmd.Context())
 			if err != nil {
 				if cmd.Context().Err() != nil {
-					return nil // told to end before
+					return nil // stopped while starting
 				}
 				return err
 			}
 			cliflag.PrintFlags(cmd.Flags())
 			if err := Run(cmd.Context(), p, config); err != nil {
-				klog.FromContext(cmd.Context()).Error(err, "The controller manager ends with an error")
+				klog.FromContext(cmd.Context()).Error(err, "Controller manager failed")
 				return errLogged
 			}
 			return nil
 		},
-		// An invalid flag is reported alone: the usage, a hundred lines long, would hide it.
+		// Do not print the usage: its hundred lines would hide the error.
 		SilenceUsage: true,
 	}
 	command.SetFlagErrorFunc(flagError)
-	command.AddCommand(newControllersCommand(o.Controllers))
+	command.AddCommand(newControllersCommand(o.Controllers), newPreflightCommand(p, o))
 	command.CompletionOptions.DisableDefaultCmd = true
 
 	flagSets := o.Flags()
@@ -73,8 +73,8 @@ func NewCommand(p Program, o *options.Options) *cobra.Command {
 	return command
 }
 
-// noArguments refuses positional arguments: what looks like one is usually a flag
-// with a dash too few, or a value with a space too many.
+// noArguments rejects positional arguments. Usually they are a flag with a missing dash, or a
+// value with an extra space.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -85,7 +85,8 @@ func noArguments(cmd *cobra.Command, args []string) error {
 // flagError explains a flag that cannot be parsed.
 func flagError(cmd *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
-		// -kubeconfig, as sample-controller takes it, is a row of one-letter flags here.
+		// sample-controller accepts -kubeconfig. Here it would be a series of one-letter
+		// flags.
 		if name, _, _ := strings.Cut(unknown.GetSpecifiedShortnames(), "="); len(name) > 1 && cmd.Flags().Lookup(name) != nil {
 			return fmt.Errorf("unknown flag -%s: write it with two dashes, --%s", name, name)
 		}

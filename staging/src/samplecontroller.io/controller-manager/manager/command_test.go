@@ -20,7 +20,8 @@ import (
 	"samplecontroller.io/controller-manager/controller"
 )
 
-// program has two controllers, bar-controller is off by default, which newController makes.
+// program returns a program with two controllers made by newController. bar-controller is off
+// by default.
 func program(newController func(name string, c *controller.Context) (controller.Controller, error)) Program {
 	descriptor := func(name string, off bool) controller.Descriptor {
 		var size int
@@ -41,7 +42,7 @@ func program(newController func(name string, c *controller.Context) (controller.
 	return Program{Name: "test-manager", Port: 10443, Controllers: []controller.Descriptor{descriptor("foo", false), descriptor("bar", true)}}
 }
 
-// kubeconfig returns the path of a kubeconfig for an API server that nobody calls.
+// kubeconfig returns the path of a kubeconfig for an API server that is never called.
 func kubeconfig(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
@@ -56,11 +57,12 @@ func kubeconfig(t *testing.T) string {
 	return path
 }
 
-// flushSeldom keeps klog's flushing of one command from racing with the start of the next.
+// flushSeldom prevents a race between klog's flushing in one command and the start of the
+// next.
 const flushSeldom = "--log-flush-frequency=1h"
 
-// execute runs the command of a program whose last controller cannot be made. It returns
-// the controllers that were made until then, and what the command printed.
+// execute runs a program whose last controller fails to build. It returns the controllers that
+// were made before, and the output of the command.
 func execute(t *testing.T, args ...string) (built []string, output string, err error) {
 	t.Helper()
 	p := program(func(name string, _ *controller.Context) (controller.Controller, error) {
@@ -80,7 +82,7 @@ func execute(t *testing.T, args ...string) (built []string, output string, err e
 	return built, out.String(), err
 }
 
-func TestEnabledControllersAreMade(t *testing.T) {
+func TestCommandMakesEnabledControllers(t *testing.T) {
 	tests := map[string]struct {
 		args []string
 		want []string
@@ -101,16 +103,16 @@ func TestEnabledControllersAreMade(t *testing.T) {
 	}
 }
 
-func TestMistakesAreReportedBeforeAnythingIsBuilt(t *testing.T) {
+func TestInvalidArguments(t *testing.T) {
 	tests := map[string]struct {
 		args []string
 		want []string // in the error
 	}{
-		"an argument":              {[]string{"foo"}, []string{`"foo"`}},
-		"an unknown flag":          {[]string{"--kubecfg=x"}, []string{"--kubecfg"}},
-		"an unknown controller":    {[]string{"--controllers=fop"}, []string{`--controllers: "fop" is not a known controller (known: `}},
-		"no such kubeconfig":       {[]string{"--kubeconfig=/does/not/exist"}, []string{"--kubeconfig: ", "/does/not/exist"}},
-		"several, of all sections": {[]string{"--controllers=-foo", "--leader-elect-retry-period=0", "--secure-port=-1", "--bar-size=-1"}, []string{"--controllers: ", "--bar-size: -1 is negative", "--leader-elect-retry-period: ", "--secure-port"}},
+		"positional argument": {[]string{"foo"}, []string{`"foo"`}},
+		"unknown flag":        {[]string{"--kubecfg=x"}, []string{"--kubecfg"}},
+		"unknown controller":  {[]string{"--controllers=fop"}, []string{`--controllers: "fop" is not a known controller (known: `}},
+		"missing kubeconfig":  {[]string{"--kubeconfig=/does/not/exist"}, []string{"--kubeconfig: ", "/does/not/exist"}},
+		"several sections":    {[]string{"--controllers=-foo", "--leader-elect-retry-period=0", "--secure-port=-1", "--bar-size=-1"}, []string{"--controllers: ", "--bar-size: -1 is negative", "--leader-elect-retry-period: ", "--secure-port"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -130,13 +132,13 @@ func TestMistakesAreReportedBeforeAnythingIsBuilt(t *testing.T) {
 	}
 }
 
-func TestHelpShowsTheControllersAndTheSections(t *testing.T) {
+func TestHelp(t *testing.T) {
 	_, output, err := execute(t, "--help")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"test-manager [flags]", `"test-manager controllers" prints the controllers`, "All controllers: bar-controller, foo-controller", "Disabled-by-default controllers: bar-controller",
+		"test-manager [flags]", `"test-manager controllers" lists the controllers`, `"test-manager preflight" checks`, "All controllers: bar-controller, foo-controller", "Disabled-by-default controllers: bar-controller",
 		"Generic flags:", "Secure serving flags:", "Metrics flags:", "--concurrent-bar-syncs", "Foo-controller flags:\n", "--foo-size int", "--leader-elect-resource-name", `(default "test-manager")`, "(default 10443)",
 	} {
 		if !strings.Contains(output, want) {
@@ -147,9 +149,9 @@ func TestHelpShowsTheControllersAndTheSections(t *testing.T) {
 
 func TestCommandEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	var s story
+	var s history
 	p := program(func(name string, _ *controller.Context) (controller.Controller, error) {
-		return &fake{name: name, story: &s, run: func(ctx context.Context) error {
+		return &fake{name: name, history: &s, run: func(ctx context.Context) error {
 			cancel()
 			<-ctx.Done()
 			return nil
@@ -158,12 +160,12 @@ func TestCommandEndsWithItsContext(t *testing.T) {
 	if code := Execute(ctx, p, []string{"--leader-elect=false", "--secure-port=0", "--kubeconfig=" + kubeconfig(t), flushSeldom}); code != 0 {
 		t.Errorf("exit code %d, want 0", code)
 	}
-	if diff := cmp.Diff([]string{"foo-controller begins", "foo-controller ends"}, s.told()); diff != "" {
+	if diff := cmp.Diff([]string{"foo-controller begins", "foo-controller ends"}, s.all()); diff != "" {
 		t.Errorf("what happened (-want +got):\n%s", diff)
 	}
 }
 
-func TestConfigzIsNamedAfterTheProgram(t *testing.T) {
+func TestConfigzName(t *testing.T) {
 	p := program(nil)
 	o := p.Options()
 	o.Client.Connection.Kubeconfig, o.Server.SecureServing.BindPort = kubeconfig(t), 0

@@ -17,27 +17,29 @@ import (
 	"samplecontroller.io/controller-manager/options"
 )
 
-// configuration is the configuration in the form that /configz shows it.
+// configuration is the configuration as /configz shows it.
 type configuration struct {
 	metav1.TypeMeta `json:",inline"`
-	// Generic is what every controller manager has.
+	// Generic holds the settings that all controller managers have.
 	Generic cmconfigv1alpha1.GenericControllerManagerConfiguration `json:"generic"`
-	// ControllerFlags has the values of the controllers' own flags by name of the flag, also
-	// of disabled controllers.
+	// ControllerFlags maps the name of each controller-specific flag to its value. It includes
+	// the flags of disabled controllers.
 	ControllerFlags map[string]string `json:"controllerFlags"`
-	// Namespace is the one that the controllers serve, empty for all.
+	// Namespace is the only namespace that the controllers serve; empty means all.
 	Namespace string `json:"namespace"`
-	// ControllerShutdownTimeout is how long controllers are waited for at the end.
+	// UseServiceAccountCredentials is whether each controller writes as its own ServiceAccount.
+	UseServiceAccountCredentials bool `json:"useServiceAccountCredentials"`
+	// ControllerShutdownTimeout is how long to wait for the controllers to stop.
 	ControllerShutdownTimeout metav1.Duration `json:"controllerShutdownTimeout"`
 	// SyncTimeout is how long the sync of one object may take.
 	SyncTimeout metav1.Duration `json:"syncTimeout"`
-	// WarmStandby says whether a process campaigns only when its caches are filled.
+	// WarmStandby is whether a process campaigns only after its caches are filled.
 	WarmStandby bool `json:"warmStandby"`
-	// WriteTimeout bounds each write of a controller.
+	// WriteTimeout limits each write of a controller.
 	WriteTimeout metav1.Duration `json:"writeTimeout"`
 }
 
-// DeepCopyObject implements runtime.Object, which /configz asks for.
+// DeepCopyObject implements runtime.Object, which /configz requires.
 func (c *configuration) DeepCopyObject() runtime.Object {
 	copied := *c
 	copied.Generic = *c.Generic.DeepCopy()
@@ -45,8 +47,8 @@ func (c *configuration) DeepCopyObject() runtime.Object {
 	return &copied
 }
 
-// serveConfigz makes /configz show the configuration. Pages exist once in a process; the
-// returned function removes this one.
+// serveConfigz adds the configuration to /configz, which is global to the process. The
+// returned function removes it.
 func (p Program) serveConfigz(c *options.Config) (remove func(), err error) {
 	group := p.configGroup()
 	page, err := configz.New(group)
@@ -68,13 +70,13 @@ func camelCase(name string) string {
 	return b.String()
 }
 
-// configGroup is the API group of the configuration, and the name that it has at /configz.
+// configGroup returns the API group of the configuration, which is also its name in /configz.
 func (p Program) configGroup() string {
 	return strings.ReplaceAll(p.Name, "-", "") + ".config.samplecontroller.io"
 }
 
-// Configz returns a configuration as /configz shows it. Controllers are those that are
-// enabled in the end.
+// Configz returns the configuration as /configz shows it. Its Controllers are the enabled
+// ones.
 func (p Program) Configz(c *options.Config) runtime.Object {
 	lease, debugging := c.LeaderElection, c.Server.Debugging
 	return &configuration{
@@ -108,5 +110,7 @@ func (p Program) Configz(c *options.Config) runtime.Object {
 		SyncTimeout:               metav1.Duration{Duration: c.SyncTimeout},
 		WarmStandby:               c.WarmStandby,
 		WriteTimeout:              metav1.Duration{Duration: lease.WriteTimeout},
+
+		UseServiceAccountCredentials: c.UseServiceAccountCredentials,
 	}
 }

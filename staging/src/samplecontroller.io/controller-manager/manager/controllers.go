@@ -14,12 +14,12 @@ import (
 	"samplecontroller.io/controller-manager/controller"
 )
 
-// newControllersCommand returns the subcommand that prints the controller map. It
-// needs no cluster.
+// newControllersCommand returns the subcommand that lists the controllers. It needs no
+// cluster.
 func newControllersCommand(registry *controller.Registry) *cobra.Command {
 	command := &cobra.Command{
 		Use:  "controllers",
-		Long: "Print the controllers that --controllers selects from. It needs no cluster.",
+		Long: "List the controllers that --controllers can select. No cluster is needed.",
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 3, ' ', 0)
@@ -30,7 +30,7 @@ func newControllersCommand(registry *controller.Registry) *cobra.Command {
 			return table.Flush()
 		},
 	}
-	// Without this it would inherit the hundred flags of the daemon.
+	// Otherwise the subcommand would inherit all flags of the main command.
 	cliflag.SetUsageAndHelpFunc(command, cliflag.NamedFlagSets{}, 0)
 	return command
 }
@@ -42,8 +42,8 @@ func onOff(on bool) string {
 	return "off"
 }
 
-// resources returns the resources that a controller has to do with, without their
-// subresources, in the order of its rules.
+// resources returns the resources that a controller reads or writes, without subresources, in
+// the order of its rules.
 func resources(d controller.Descriptor) []string {
 	var names []string
 	for _, rule := range d.Rules {

@@ -10,19 +10,20 @@
 //		},
 //	}))
 //
-// [Main] parses the flags, makes the controllers that they enable, and starts and stops the
-// process in this order:
+// [Main] parses the flags, makes the enabled controllers, and starts and stops the process in
+// this order:
 //
-//  1. The server starts first and stops last, so probes and metrics answer
-//     through all that follows.
-//  2. Informers start next, on standbys too, so that a new leader begins with
-//     full caches.
-//  3. Controllers run while the process leads. When it is told to end they finish
-//     what they are at; only then is the Lease released; then informers stop.
+//  1. The server starts first and stops last, so that probes and metrics are always available.
+//  2. Informers start next, also on standbys, so that a new leader begins with full caches.
+//  3. Controllers run while the process leads. On shutdown they finish their current syncs.
+//     Only then is the Lease released, and finally the informers stop.
 //
 // Probes, /statusz and /debug/controllers show what the process is doing: see package debug.
-// The flags are in package options.
+// The flags are defined in package options.
 //
-// [NewCommand], [Execute] and [Run] are the steps of Main, for tests and for a program that
-// needs a command of its own.
+// The subcommand controllers lists the controllers; preflight checks that the program would run
+// in a cluster.
+//
+// [NewCommand], [Execute] and [Run] are the steps of Main. They are for tests, and for
+// programs that need their own command.
 package manager

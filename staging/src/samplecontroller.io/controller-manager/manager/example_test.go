@@ -13,7 +13,7 @@ import (
 	"samplecontroller.io/controller-manager/manager"
 )
 
-// newController makes a controller that has nothing to do.
+// newController makes a controller that does nothing.
 func newController(_ context.Context, c *controller.Context) (controller.Controller, error) {
 	return controller.For[*corev1.ConfigMap](c).Sync(func(context.Context, *controller.Sync[*corev1.ConfigMap]) error { return nil })
 }

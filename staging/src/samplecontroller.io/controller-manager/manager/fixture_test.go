@@ -33,41 +33,41 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Tests run several commands in one process, whose logs are set up but once.
+	// Tests run several commands in one process, which can set up logging only once.
 	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"))
 }
 
-// story is what happened, in order.
-type story struct {
+// history records what happens, in order.
+type history struct {
 	mutex sync.Mutex
 	lines []string
 }
 
-func (s *story) tell(line string) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.lines = append(s.lines, line)
+func (h *history) add(line string) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	h.lines = append(h.lines, line)
 }
 
-func (s *story) told() []string {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return slices.Clone(s.lines)
+func (h *history) all() []string {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return slices.Clone(h.lines)
 }
 
-// fake is a controller that tells when it runs, or does what run says.
+// fake is a controller that records when it runs, and calls run if it is set.
 type fake struct {
-	name  string
-	story *story
-	run   func(ctx context.Context) error
+	name    string
+	history *history
+	run     func(ctx context.Context) error
 }
 
 func (f *fake) Name() string { return f.name }
 
 func (f *fake) Run(ctx context.Context) error {
-	f.story.tell(f.name + " begins")
-	defer f.story.tell(f.name + " ends")
+	f.history.add(f.name + " begins")
+	defer f.history.add(f.name + " ends")
 	if f.run != nil {
 		return f.run(ctx)
 	}
@@ -76,15 +76,15 @@ func (f *fake) Run(ctx context.Context) error {
 	return nil
 }
 
-// leases keeps one Lease in memory and tells when its holder changes.
+// leases keeps one Lease in memory and records when its holder changes.
 type leases struct {
-	coordinationv1client.LeaseInterface // the rest of its methods is never called
-	story                               *story
+	coordinationv1client.LeaseInterface // the other methods are never called
+	history                             *history
 
 	mutex   sync.Mutex
 	lease   *coordinationv1.Lease
 	version int
-	refusal error // of every write; nil: none
+	refusal error // error of every write; nil: none
 }
 
 func (l *leases) Leases(string) coordinationv1client.LeaseInterface { return l }
@@ -102,7 +102,7 @@ func (l *leases) Update(_ context.Context, lease *coordinationv1.Lease, _ metav1
 		return nil, l.refusal
 	}
 	if was, is := ptr.Deref(l.lease.Spec.HolderIdentity, ""), ptr.Deref(lease.Spec.HolderIdentity, ""); was != is {
-		l.story.tell(fmt.Sprintf("lease passes from %q to %q", was, is))
+		l.history.add(fmt.Sprintf("lease passes from %q to %q", was, is))
 	}
 	if lease.ResourceVersion != l.lease.ResourceVersion {
 		return nil, errConflict
@@ -114,18 +114,18 @@ func (l *leases) Update(_ context.Context, lease *coordinationv1.Lease, _ metav1
 
 var errConflict = apierrors.NewConflict(coordinationv1.Resource("leases"), "lease", nil)
 
-// changed gives the Lease another version.
+// changed increments the resourceVersion of the Lease.
 func (l *leases) changed() {
 	l.version++
 	l.lease.ResourceVersion = strconv.Itoa(l.version)
 }
 
-// Watch tells nothing: the holder learns of what happens when it renews.
+// Watch sends no events, so the holder sees changes only when it renews.
 func (l *leases) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
 	return watch.NewRaceFreeFake(), nil
 }
 
-// give passes the Lease to another holder, who lets nobody else write it.
+// give gives the Lease to another holder, and makes all writes fail.
 func (l *leases) give(holder string) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -135,14 +135,14 @@ func (l *leases) give(holder string) {
 	l.changed()
 }
 
-// annotations returns those of the Lease.
+// annotations returns the annotations of the Lease.
 func (l *leases) annotations() map[string]string {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	return maps.Clone(l.lease.Annotations)
 }
 
-// annotate adds an annotation, as another process does.
+// annotate adds an annotation, like another process.
 func (l *leases) annotate(key, value string) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -150,7 +150,7 @@ func (l *leases) annotate(key, value string) {
 	l.changed()
 }
 
-// take takes the Lease away from it again.
+// take takes the Lease away from the other holder.
 func (l *leases) take() {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -159,10 +159,10 @@ func (l *leases) take() {
 	l.changed()
 }
 
-// testProcess is a process that can be run in a synctest bubble: it serves nothing,
-// because a bubble has no network.
+// testProcess is a process for a synctest bubble. It serves nothing, because a bubble has no
+// network.
 type testProcess struct {
-	story    *story
+	history  *history
 	leases   *leases
 	source   *source
 	informer cache.TypedSharedIndexInformer[*corev1.ConfigMap]
@@ -172,8 +172,8 @@ type testProcess struct {
 func newProcess(t *testing.T) *testProcess {
 	t.Helper()
 	server := &source{}
-	p := &testProcess{story: &story{}, source: server}
-	p.leases = &leases{story: p.story, lease: &coordinationv1.Lease{}}
+	p := &testProcess{history: &history{}, source: server}
+	p.leases = &leases{history: p.history, lease: &coordinationv1.Lease{}}
 	p.config.Informers = informers.NewFactory()
 	p.informer = informers.InformerFor[*corev1.ConfigMap](p.config.Informers, corev1.SchemeGroupVersion.WithResource("configmaps"), server)
 	election, err := leadership.New(leadership.Config{
@@ -184,18 +184,17 @@ func newProcess(t *testing.T) *testProcess {
 		t.Fatal(err)
 	}
 	p.config.Election = election
-	p.config.Controllers = []controller.Controller{&fake{name: "foo-controller", story: p.story}}
+	p.config.Controllers = []controller.Controller{&fake{name: "foo-controller", history: p.history}}
 	return p
 }
 
-// run runs the process until the returned function is called, which returns what
-// run did.
+// run runs the process until the returned function is called, which returns the error of run.
 func (p *testProcess) run(t *testing.T) (stop func() error) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
 		err := run(ctx, p.config)
-		p.story.tell("process ends")
+		p.history.add("process ends")
 		done <- err
 	}()
 	synctest.Wait()
@@ -205,16 +204,16 @@ func (p *testProcess) run(t *testing.T) (stop func() error) {
 	}
 }
 
-// source is where the informer lists and watches. There are no ConfigMaps.
+// source is the source of the informer. It has no ConfigMaps.
 type source struct {
-	open  chan struct{} // closed while lists are answered
+	open  chan struct{} // List blocks until it is closed; nil: List does not block
 	watch *watch.RaceFreeFakeWatcher
 }
 
-// sign has the watch give a sign of life.
+// sign sends a bookmark to the watch.
 func (s *source) sign() { s.watch.Action(watch.Bookmark, &corev1.ConfigMap{}) }
 
-// hold has lists wait until release.
+// hold makes lists wait until release.
 func (s *source) hold() { s.open = make(chan struct{}) }
 
 func (s *source) release() { close(s.open) }
@@ -231,11 +230,10 @@ func (s *source) Watch(context.Context, metav1.ListOptions) (watch.Interface, er
 	return s.watch, nil
 }
 
-// IsWatchListSemanticsUnSupported has the informer list first, then watch.
+// IsWatchListSemanticsUnSupported makes the informer list first, then watch.
 func (*source) IsWatchListSemanticsUnSupported() bool { return true }
 
-// status returns the status code of an answer of a server whose certificate is
-// self-signed.
+// status returns the status code of a GET. It accepts self-signed certificates.
 func status(url string) (int, error) {
 	client := &http.Client{Transport: &http.Transport{
 		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true},

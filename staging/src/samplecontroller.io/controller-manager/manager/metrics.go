@@ -20,7 +20,7 @@ import (
 	"samplecontroller.io/controller-manager/writes"
 )
 
-// Metrics are those of a program's own, beside those of the libraries.
+// Metrics are the program's own metrics, in addition to those of the libraries.
 type Metrics struct {
 	controllers *controller.Metrics
 	informers   *informers.Metrics
@@ -28,8 +28,8 @@ type Metrics struct {
 	states      *supervisor.Metrics
 }
 
-// NewMetrics makes all metrics of the named program and registers them. Their names begin
-// with the name of the program, with _ instead of -.
+// NewMetrics makes and registers all metrics of the named program. Their names begin with the
+// name of the program, with _ instead of -.
 func NewMetrics(program string, register func(...metrics.Registerable), registerCollectors func(...metrics.StableCollector)) *Metrics {
 	namespace := strings.ReplaceAll(program, "-", "_")
 	logs.NewMetrics(namespace, registerCollectors)
@@ -37,6 +37,7 @@ func NewMetrics(program string, register func(...metrics.Registerable), register
 		controllers: &controller.Metrics{
 			Syncs:       reconcile.NewMetrics(namespace, register),
 			Undecodable: tolerant.NewMetrics(namespace, registerCollectors),
+			Objects:     controller.NewObjectMetrics(namespace, registerCollectors),
 			Writes:      writes.NewMetrics(namespace, register),
 		},
 		informers:  informers.NewMetrics(namespace, registerCollectors),
@@ -50,7 +51,7 @@ var (
 	registeredMutex sync.Mutex
 )
 
-// metricsOf returns the metrics of the named program, which a process registers once.
+// metricsOf returns the metrics of the named program. They are registered once per process.
 func metricsOf(program string) *Metrics {
 	registeredMutex.Lock()
 	defer registeredMutex.Unlock()

@@ -19,39 +19,40 @@ import (
 	"samplecontroller.io/controller-manager/options"
 )
 
-// Program is a controller manager: a command that hosts controllers in one process. Its
-// descriptors hold the values of flags, so it serves one command.
+// Program is a controller manager: a command that hosts controllers in one process. A Program
+// can be run by one command only, because its descriptors hold flag values.
 type Program struct {
-	// Name of the program: of its command, Lease, certificate, user agents and /configz
-	// page. Its metrics begin with it, with _ instead of -. It is a lower-case DNS label.
+	// Name is the name of the command, Lease, certificate, user agents and /configz page. It
+	// is also the prefix of the metrics, with _ instead of -. It is a lower-case DNS label.
 	Name string
-	// Description says in --help what the program is for. Optional.
+	// Description is shown by --help. Optional.
 	Description string
-	// Port of HTTPS by default; 0: nothing is served unless --secure-port says otherwise.
+	// Port is the default of --secure-port. 0 disables serving.
 	Port int
 	// Controllers is the controller map.
 	Controllers []controller.Descriptor
-	// Scheme adds kinds that are not of Kubernetes to a scheme, for Events about them and for
-	// [controller.For].
-	// Optional.
+	// Scheme adds custom kinds to a scheme. They are needed for Events about them, and for
+	// [controller.For]. Optional.
 	Scheme func(*runtime.Scheme) error
-	// FeatureGates are the program's own. Optional.
+	// FeatureGates are the program's own feature gates. Optional.
 	FeatureGates map[featuregate.Feature]featuregate.VersionedSpecs
+	// Manifests says how to install what the program needs. Optional.
+	Manifests Manifests
 }
 
-// errLogged stands for an error that has been logged where it occurred.
+// errLogged replaces an error that has been logged or printed already.
 var errLogged = errors.New("already logged")
 
-// Main runs the program with the arguments of the process until SIGINT or SIGTERM, and
-// returns the exit code: 0, or 1 after an error that it has reported. A second signal ends
-// the process at once. It is called once in a process, before anything else.
+// Main runs the program with the arguments of the process until SIGINT or SIGTERM. It returns
+// the exit code: 0, or 1 after an error, which it has reported. A second signal ends the
+// process at once. Call it once in a process, before anything else.
 func Main(p Program) int {
-	// First of all, so that a signal at any later moment ends the process in order.
+	// Set this up first, so that a signal at any time leads to an orderly shutdown.
 	ctx := genericapiserver.SetupSignalContext()
 	return Execute(ctx, p, os.Args[1:])
 }
 
-// Execute is [Main] with the given arguments, until ctx ends.
+// Execute is like [Main], but with the given arguments and until ctx ends.
 func Execute(ctx context.Context, p Program, args []string) int {
 	command := NewCommand(p, p.Options())
 	command.SetArgs(args)
@@ -66,8 +67,8 @@ func Execute(ctx context.Context, p Program, args []string) int {
 	return 1
 }
 
-// Options returns the settings of the program, with their defaults. It panics if a
-// descriptor or a feature gate is not valid: see [controller.NewRegistry].
+// Options returns the default settings of the program. It panics if a descriptor or a feature
+// gate is invalid: see [controller.NewRegistry].
 func (p Program) Options() *options.Options {
 	o := options.New(p.Name, p.Port, controller.NewRegistry(p.Controllers...))
 	utilruntime.Must(o.FeatureGates.AddVersioned(p.FeatureGates))

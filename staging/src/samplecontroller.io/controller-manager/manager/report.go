@@ -16,10 +16,10 @@ import (
 	"samplecontroller.io/controller-manager/supervisor"
 )
 
-// maxFacts is how many facts of an object are shown.
+// maxFacts is the maximum number of facts shown for an object.
 const maxFacts = 50
 
-// reporter tells what a process is doing.
+// reporter reports what a process is doing.
 type reporter struct {
 	process
 	super *supervisor.Supervisor
@@ -32,7 +32,7 @@ func (r reporter) Resolve(given string) (string, error) { return r.Registry.Reso
 
 // Report implements debug.Source.
 func (r reporter) Report(limit int) debug.Report {
-	report := debug.Report{Time: time.Now(), Namespace: r.Namespace, Leader: "this process, without an election", Leading: true}
+	report := debug.Report{Time: time.Now(), Namespace: r.Namespace, Leader: "this process, without leader election", Leading: true}
 	if r.Election != nil {
 		status := r.Election.Status()
 		report.Process, report.Leader, report.Leading = r.Election.Identity(), status.String(), status.Leading
@@ -70,11 +70,11 @@ func (r reporter) Explain(name string, key cache.ObjectName) (debug.Explanation,
 		e.Reason = r.Election.Status().String()
 	}
 	if e.State == string(supervisor.Disabled) {
-		e.Next = "nothing: this process was started without " + name
+		e.Next = "nothing: " + name + " is disabled in this process"
 		return e, nil
 	}
 	if r.Namespace != "" && key.Namespace != r.Namespace {
-		e.Next = fmt.Sprintf("nothing: this process serves namespace %q alone", r.Namespace)
+		e.Next = fmt.Sprintf("nothing: this process serves only namespace %q", r.Namespace)
 		return e, nil
 	}
 	for _, c := range r.Controllers {
@@ -104,23 +104,22 @@ func (r reporter) Explain(name string, key cache.ObjectName) (debug.Explanation,
 	return debug.Explanation{}, debug.ErrNoExplanation
 }
 
-// atWork tells whether a controller in the state may write. One that is Degraded may, if it
-// is for something else that it lacks a permission.
+// atWork returns whether a controller in the state may write. A Degraded controller may: it
+// lacks the permission for some writes only.
 func atWork(state supervisor.State) bool {
 	return state == supervisor.Running || state == supervisor.Degraded
 }
 
-// boundedExplanation returns what a controller says with each text and the number of
-// facts bounded.
+// boundedExplanation limits the length of each text and the number of facts.
 func boundedExplanation(e controller.Explanation) controller.Explanation {
-	bounds := controller.Explanation{Found: e.Found, Next: truncate.Text(e.Next)}
+	bounded := controller.Explanation{Found: e.Found, Next: truncate.Text(e.Next)}
 	for i, f := range e.Facts {
 		if i == maxFacts {
-			bounds.Facts = append(bounds.Facts, controller.Fact{Name: fmt.Sprintf("and %d more", len(e.Facts)-i)})
+			bounded.Facts = append(bounded.Facts, controller.Fact{Name: fmt.Sprintf("and %d more", len(e.Facts)-i)})
 			break
 		}
 		f.Wanted, f.Actual = truncate.Text(f.Wanted), truncate.Text(f.Actual)
-		bounds.Facts = append(bounds.Facts, f)
+		bounded.Facts = append(bounded.Facts, f)
 	}
-	return bounds
+	return bounded
 }

@@ -12,7 +12,7 @@ import (
 	"samplecontroller.io/controller-manager/internal/truncate"
 )
 
-func TestWhatIsToldIsBounded(t *testing.T) {
+func TestExplanationIsBounded(t *testing.T) {
 	long := strings.Repeat("é", 10_000)
 	e := controller.Explanation{Found: true, Next: long}
 	for range 1000 {
@@ -20,7 +20,7 @@ func TestWhatIsToldIsBounded(t *testing.T) {
 	}
 	e = boundedExplanation(e)
 	if len(e.Facts) != maxFacts+1 || e.Facts[maxFacts].Name != "and 950 more" {
-		t.Errorf("%d facts, the last is %+v, want %d and how many more", len(e.Facts), e.Facts[len(e.Facts)-1], maxFacts)
+		t.Errorf("%d facts, the last is %+v, want %d and the number of the others", len(e.Facts), e.Facts[len(e.Facts)-1], maxFacts)
 	}
 	for _, got := range []string{truncate.Error(errors.New(long)), e.Next, e.Facts[0].Wanted, e.Facts[0].Actual} {
 		if len(got) > 500+len("...") || !strings.HasSuffix(got, "é...") {

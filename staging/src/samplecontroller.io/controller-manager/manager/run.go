@@ -22,45 +22,46 @@ import (
 	"samplecontroller.io/controller-manager/supervisor"
 )
 
-// process is what a process consists of.
+// process holds the parts of a process.
 type process struct {
-	// Registry knows the names and aliases of all controllers.
+	// Registry resolves the names and aliases of all controllers.
 	Registry *controller.Registry
-	// Informers are those that the controllers have asked for.
+	// Informers holds the informers that the controllers use.
 	Informers *informers.Factory
-	// Controllers are those that are enabled.
+	// Controllers are the enabled controllers.
 	Controllers []controller.Controller
-	// Supervision says how they are started and stopped.
+	// Supervision configures how the controllers are started and stopped.
 	Supervision supervisor.Options
-	// Election is what the process must win before they run; nil: it has no rival.
+	// Election must be won before the controllers run. If nil, there is no election.
 	Election *leadership.Election
-	// Gate lets the writes of the controllers pass while the process leads: that of
-	// the election, if there is one. nil: their clients are not wrapped by a gate.
+	// Gate allows writes of the controllers while the process leads. It is the gate of the
+	// election, if there is one. If nil, clients have no gate.
 	Gate *leadership.Gate
-	// WarmStandby has the process campaign only when its caches are filled, so that
-	// it takes over without a gap.
+	// WarmStandby makes the process campaign only after its caches are filled, so that it can
+	// take over without a gap.
 	WarmStandby bool
-	// Namespace is the one that the controllers serve, empty for all. It is only told:
-	// what the informers read decides.
+	// Namespace is the only namespace that the controllers serve; empty means all. It is only
+	// reported: the informers are configured separately.
 	Namespace string
-	// Server is what is served. Run adds the page of package debug, and its checks to the probes: to /healthz one
-	// for each controller and one for the watches, to /readyz that the caches are filled,
-	// to /livez that no sync is stuck, to all three the election.
+	// Server configures the endpoints. run adds the page of package debug, and checks to the
+	// probes: to all of them the election; to /healthz each controller and the watches; to
+	// /readyz that the caches are filled; to /livez that no sync is stuck.
 	Server server.Config
 }
 
-// run runs the process until ctx ends. If it loses the lead it waits, with its
-// caches filled, until it leads again. As leader it hands over to a standby whose caches
-// are fresh if its own are not, or if its controllers make no progress. It returns nil if
-// all that it started has ended and it has released the Lease, if it held it. It returns an
-// error before it starts anything if a controller has a loop that watches nothing. If it
-// cannot stop the controllers it returns an error, and the process should end.
+// run runs the process until ctx ends. If it loses the lead, it keeps its caches filled and
+// waits to lead again. A leader whose caches are stale or whose controllers make no progress
+// hands over to a standby with fresh caches.
+//
+// run returns nil after everything has ended and the Lease, if held, is released. It returns
+// an error before it starts anything if a controller has a loop without watches. It also
+// returns an error if it cannot stop the controllers; then the process should exit.
 func run(ctx context.Context, p process) error {
 	if err := validate(p.Controllers); err != nil {
 		return err
 	}
 	super := supervisor.New(p.Controllers, p.Supervision)
-	// What serves the controllers outlives them: it ends when Run returns.
+	// The server and the informers outlive the controllers: they end when run returns.
 	serviceCtx, stopServices := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServices()
 	waitForServer, err := server.Start(serviceCtx, withReports(p, super))
@@ -81,12 +82,12 @@ func run(ctx context.Context, p process) error {
 	}
 	p.Election.AssessBy(func() error { return cmp.Or(p.Informers.Fresh(), super.Progressing()) })
 	if p.WarmStandby && !p.Informers.WaitUntilSettled(ctx) {
-		return nil // told to end before
+		return nil // ctx ended first
 	}
 	return p.Election.Run(ctx, lead)
 }
 
-// validate refuses controllers with a loop that would never sync.
+// validate rejects controllers with a loop that could never sync.
 func validate(controllers []controller.Controller) error {
 	var errs []error
 	for _, c := range controllers {
@@ -99,9 +100,10 @@ func validate(controllers []controller.Controller) error {
 	return errors.Join(errs...)
 }
 
-// withReports returns what to serve with what the process tells of itself added.
+// withReports returns the server configuration with the checks, pages and notes of the
+// process.
 func withReports(p process, super *supervisor.Supervisor) server.Config {
-	// Liveness fails only for what a restart cures.
+	// Liveness fails only for problems that a restart fixes.
 	live := []healthz.HealthChecker{healthz.PingHealthz}
 	if p.Election != nil {
 		live = append(live, p.Election)
@@ -120,7 +122,8 @@ func withReports(p process, super *supervisor.Supervisor) server.Config {
 	return s
 }
 
-// notes says who leads, what each controller is doing, and what cannot be read.
+// notes returns the leader, the state of each controller, and the resources that cannot be
+// read.
 func notes(p process, super *supervisor.Supervisor) []string {
 	var lines []string
 	if p.Election != nil {

@@ -25,10 +25,10 @@ import (
 	"samplecontroller.io/controller-manager/supervisor"
 )
 
-func TestTheOrderOfStartAndStop(t *testing.T) {
+func TestOrderOfStartAndStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcess(t)
-		p.config.Controllers = []controller.Controller{&fake{name: "foo-controller", story: p.story, run: func(ctx context.Context) error {
+		p.config.Controllers = []controller.Controller{&fake{name: "foo-controller", history: p.history, run: func(ctx context.Context) error {
 			if !p.config.Informers.WaitUntilSettled(ctx) {
 				t.Error("informers have not synced during the term")
 			}
@@ -45,7 +45,7 @@ func TestTheOrderOfStartAndStop(t *testing.T) {
 			t.Errorf("Run: %v", err)
 		}
 		want := []string{`lease passes from "" to "me"`, "foo-controller begins", "foo-controller ends", `lease passes from "me" to ""`, "process ends"}
-		if diff := cmp.Diff(want, p.story.told()); diff != "" {
+		if diff := cmp.Diff(want, p.history.all()); diff != "" {
 			t.Errorf("what happened (-want +got):\n%s", diff)
 		}
 		if !p.informer.IsStopped() {
@@ -54,7 +54,7 @@ func TestTheOrderOfStartAndStop(t *testing.T) {
 	})
 }
 
-func TestAStandbyHasFullCachesAndRunsNothing(t *testing.T) {
+func TestStandbyHasFullCaches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcess(t)
 		p.leases.give("another")
@@ -66,13 +66,13 @@ func TestAStandbyHasFullCachesAndRunsNothing(t *testing.T) {
 		if err := stop(); err != nil {
 			t.Errorf("Run: %v", err)
 		}
-		if diff := cmp.Diff([]string{"process ends"}, p.story.told()); diff != "" {
+		if diff := cmp.Diff([]string{"process ends"}, p.history.all()); diff != "" {
 			t.Errorf("what happened (-want +got):\n%s", diff)
 		}
 	})
 }
 
-func TestAProcessWithoutElectionLeadsAtOnce(t *testing.T) {
+func TestProcessWithoutElection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcess(t)
 		p.config.Election = nil
@@ -80,13 +80,13 @@ func TestAProcessWithoutElectionLeadsAtOnce(t *testing.T) {
 		if err := stop(); err != nil {
 			t.Errorf("Run: %v", err)
 		}
-		if diff := cmp.Diff([]string{"foo-controller begins", "foo-controller ends", "process ends"}, p.story.told()); diff != "" {
+		if diff := cmp.Diff([]string{"foo-controller begins", "foo-controller ends", "process ends"}, p.history.all()); diff != "" {
 			t.Errorf("what happened (-want +got):\n%s", diff)
 		}
 	})
 }
 
-func TestALeaseIsNotReleasedWhileAControllerStillRuns(t *testing.T) {
+func TestLeaseIsKeptWhileControllerRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcess(t)
 		p.config.Supervision = supervisor.Options{ShutdownTimeout: 10 * time.Second} // the controller takes a minute
@@ -95,14 +95,14 @@ func TestALeaseIsNotReleasedWhileAControllerStillRuns(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "foo-controller") {
 			t.Errorf("Run: %v, want an error that names the controller", err)
 		}
-		if diff := cmp.Diff([]string{`lease passes from "" to "me"`, "foo-controller begins", "process ends"}, p.story.told()); diff != "" {
+		if diff := cmp.Diff([]string{`lease passes from "" to "me"`, "foo-controller begins", "process ends"}, p.history.all()); diff != "" {
 			t.Errorf("what happened (-want +got):\n%s", diff)
 		}
-		time.Sleep(time.Minute) // until it has returned after all
+		time.Sleep(time.Minute) // until the controller has returned
 	})
 }
 
-func TestAProcessThatLostItsLeaseWaitsUntilItLeadsAgain(t *testing.T) {
+func TestProcessLeadsAgainAfterLostLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcess(t)
 		stop := p.run(t)
@@ -119,13 +119,13 @@ func TestAProcessThatLostItsLeaseWaitsUntilItLeadsAgain(t *testing.T) {
 			`lease passes from "" to "me"`, "foo-controller begins", "foo-controller ends",
 			`lease passes from "me" to ""`, "process ends",
 		}
-		if diff := cmp.Diff(want, p.story.told()); diff != "" {
+		if diff := cmp.Diff(want, p.history.all()); diff != "" {
 			t.Errorf("what happened (-want +got):\n%s", diff)
 		}
 	})
 }
 
-func TestLeaderThatDoesNotSeeHandsOver(t *testing.T) {
+func TestLeaderWithStaleCachesHandsOver(t *testing.T) {
 	const offered, preferred = "leadership.samplecontroller.io/offered", "leadership.samplecontroller.io/preferred-holder"
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcess(t)
@@ -135,14 +135,14 @@ func TestLeaderThatDoesNotSeeHandsOver(t *testing.T) {
 			p.source.sign()
 		}
 		if got := p.leases.annotations(); len(got) > 0 {
-			t.Errorf("annotations of the Lease of a leader that sees are %v, want none", got)
+			t.Errorf("annotations of the Lease with fresh caches are %v, want none", got)
 		}
 		time.Sleep(5 * time.Minute)
 		if got, want := p.leases.annotations()[offered], "caches do not follow the API server: configmaps"; got != want {
 			t.Fatalf("the Lease is offered because of %q, want %q", got, want)
 		}
 		p.leases.annotate(preferred, "another")
-		for !slices.Contains(p.story.told(), `lease passes from "me" to ""`) {
+		for !slices.Contains(p.history.all(), `lease passes from "me" to ""`) {
 			time.Sleep(time.Second)
 		}
 		p.leases.give("another")
@@ -151,13 +151,13 @@ func TestLeaderThatDoesNotSeeHandsOver(t *testing.T) {
 			t.Errorf("Run: %v", err)
 		}
 		want := []string{`lease passes from "" to "me"`, "foo-controller begins", "foo-controller ends", `lease passes from "me" to ""`, "process ends"}
-		if diff := cmp.Diff(want, p.story.told()); diff != "" {
+		if diff := cmp.Diff(want, p.history.all()); diff != "" {
 			t.Errorf("what happened (-want +got):\n%s", diff)
 		}
 	})
 }
 
-func TestAWarmStandbyCampaignsWhenItsCachesAreFilled(t *testing.T) {
+func TestWarmStandby(t *testing.T) {
 	for _, warm := range []bool{true, false} {
 		t.Run(fmt.Sprintf("%t", warm), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -166,12 +166,12 @@ func TestAWarmStandbyCampaignsWhenItsCachesAreFilled(t *testing.T) {
 				p.source.hold()
 				stop := p.run(t)
 				time.Sleep(time.Hour)
-				if led := len(p.story.told()) > 0; led == warm {
+				if led := len(p.history.all()) > 0; led == warm {
 					t.Errorf("leads before its caches are filled: %t", led)
 				}
 				p.source.release()
 				time.Sleep(time.Minute)
-				if len(p.story.told()) == 0 {
+				if len(p.history.all()) == 0 {
 					t.Error("does not lead although its caches are filled")
 				}
 				if err := stop(); err != nil {
@@ -182,7 +182,7 @@ func TestAWarmStandbyCampaignsWhenItsCachesAreFilled(t *testing.T) {
 	}
 }
 
-func TestAStandbyThatIsNotYetWarmCanBeStopped(t *testing.T) {
+func TestStopBeforeStandbyIsWarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcess(t)
 		p.config.WarmStandby = true
@@ -191,47 +191,47 @@ func TestAStandbyThatIsNotYetWarmCanBeStopped(t *testing.T) {
 		if err := stop(); err != nil {
 			t.Errorf("Run: %v", err)
 		}
-		p.source.release() // what has not been answered is left behind by client-go
+		p.source.release() // client-go leaves unanswered requests behind
 		synctest.Wait()
-		if diff := cmp.Diff([]string{"process ends"}, p.story.told()); diff != "" {
+		if diff := cmp.Diff([]string{"process ends"}, p.history.all()); diff != "" {
 			t.Errorf("what happened (-want +got):\n%s", diff)
 		}
 	})
 }
 
-func TestNothingIsStartedIfTheServerCannotBe(t *testing.T) {
+func TestNothingStartsIfServerFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcess(t)
 		p.config.Server.SecureServing = &apiserver.SecureServingInfo{} // without a listener
 		if err := run(t.Context(), p.config); err == nil {
 			t.Error("Run: no error, want one of the server")
 		}
-		if got := p.story.told(); len(got) > 0 {
+		if got := p.history.all(); len(got) > 0 {
 			t.Errorf("what happened: %q, want nothing", got)
 		}
 	})
 }
 
-// idle is a controller with a loop that nothing enqueues.
+// idle is a controller with a loop that has no watches.
 type idle struct{ *reconcile.Loop }
 
 func (c idle) Run(ctx context.Context) error { return c.Loop.Run(ctx) }
 
-func TestLoopThatWatchesNothingIsRefused(t *testing.T) {
+func TestLoopWithoutWatchesIsRejected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcess(t)
 		p.config.Controllers = append(p.config.Controllers, idle{reconcile.New("idle-controller", nil)})
 		err := run(t.Context(), p.config)
-		if err == nil || !strings.Contains(err.Error(), "idle-controller watches nothing") {
+		if err == nil || !strings.Contains(err.Error(), "idle-controller has no watches") {
 			t.Errorf("Run: %v, want an error about idle-controller", err)
 		}
-		if got := p.story.told(); len(got) > 0 {
+		if got := p.history.all(); len(got) > 0 {
 			t.Errorf("what happened: %q, want nothing", got)
 		}
 	})
 }
 
-func TestEachProbeHasTheChecksThatItIsFor(t *testing.T) {
+func TestProbeChecks(t *testing.T) {
 	check := func(name string) healthz.HealthChecker {
 		return healthz.NamedCheck(name, func(*http.Request) error { return nil })
 	}
@@ -268,8 +268,8 @@ func TestEachProbeHasTheChecksThatItIsFor(t *testing.T) {
 	})
 }
 
-// A controller that drains is still watched, by its probes and metrics.
-func TestTheServerAnswersUntilAllElseHasEnded(t *testing.T) {
+// Probes and metrics must be available while a controller drains.
+func TestServerStopsLast(t *testing.T) {
 	p := newProcess(t)
 	p.config.Election = nil
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -284,7 +284,7 @@ func TestTheServerAnswersUntilAllElseHasEnded(t *testing.T) {
 	}
 	url := "https://" + listener.Addr().String()
 	begun, drained := make(chan struct{}), make(chan struct{})
-	p.config.Controllers = []controller.Controller{&fake{name: "foo-controller", story: p.story, run: func(ctx context.Context) error {
+	p.config.Controllers = []controller.Controller{&fake{name: "foo-controller", history: p.history, run: func(ctx context.Context) error {
 		close(begun)
 		<-ctx.Done()
 		<-drained
@@ -297,7 +297,7 @@ func TestTheServerAnswersUntilAllElseHasEnded(t *testing.T) {
 	<-begun
 	cancel()
 	if code, err := status(url + "/healthz/foo-controller"); code != http.StatusOK {
-		t.Errorf("the check of a controller that drains: %d, %v", code, err)
+		t.Errorf("the check of a draining controller: %d, %v", code, err)
 	}
 	close(drained)
 	if err := <-done; err != nil {

@@ -23,16 +23,17 @@ import (
 
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/informers"
+	"samplecontroller.io/controller-manager/internal/connection"
 	"samplecontroller.io/controller-manager/options"
 	"samplecontroller.io/controller-manager/supervisor"
 )
 
-// requestTimeout is for clients that neither watch nor belong to a controller.
+// requestTimeout is the timeout of clients that neither watch nor belong to a controller.
 const requestTimeout = 10 * time.Second
 
-// Run runs the program with what its options have come to, until ctx ends. It makes all that
-// the process consists of; the order of start and stop is described in the package comment.
-// A process can run one program at a time.
+// Run runs the program with the given configuration until ctx ends. It makes all parts of the
+// process. The package comment describes the order of start and stop. A process can run one
+// program at a time.
 func Run(ctx context.Context, p Program, c *options.Config) error {
 	klog.FromContext(ctx).Info("Starting "+p.Name, "version", version.Get().GitVersion)
 	removePage, err := p.serveConfigz(c)
@@ -54,6 +55,8 @@ func Run(ctx context.Context, p Program, c *options.Config) error {
 	if err != nil {
 		return err
 	}
+	disabled := sets.List(sets.New(c.Controllers.Names()...).Delete(allowed...))
+	klog.FromContext(ctx).Info("Built controllers", "enabled", allowed, "disabled", disabled)
 	recorder := shared.Events.NewRecorder(shared.Scheme, corev1.EventSource{Component: p.Name})
 	election, err := c.LeaderElection.Election(configFor(shared, "leader-election"), shared.Gate, recorder, metrics.leadership)
 	if err != nil {
@@ -68,7 +71,7 @@ func Run(ctx context.Context, p Program, c *options.Config) error {
 			ShutdownTimeout: c.ControllerShutdownTimeout,
 			Thresholds:      supervisor.Thresholds{RunningSync: 2 * c.SyncTimeout, StuckSync: 10 * c.SyncTimeout},
 			Denied:          shared.Denied,
-			Disabled:        sets.List(sets.New(c.Controllers.Names()...).Delete(allowed...)),
+			Disabled:        disabled,
 			Metrics:         metrics.states,
 		},
 		Election:    election,
@@ -79,7 +82,7 @@ func Run(ctx context.Context, p Program, c *options.Config) error {
 	})
 }
 
-// process returns what the controllers share. Nothing is started.
+// process returns the resources that the controllers share. It starts nothing.
 func (p Program) process(ctx context.Context, c *options.Config, metrics *Metrics) (*controller.Process, error) {
 	scheme := kuberuntime.NewScheme()
 	if err := kubescheme.AddToScheme(scheme); err != nil {
@@ -90,15 +93,15 @@ func (p Program) process(ctx context.Context, c *options.Config, metrics *Metric
 			return nil, fmt.Errorf("adding the kinds of %s to the scheme: %w", p.Name, err)
 		}
 	}
-	handle := informers.NewFactory(informers.WithResync(resyncPeriod(c.MinResyncPeriod)), informers.WithTransform(dropManagedFields))
-	metrics.informers.Watch(handle)
-	return &controller.Process{
+	factory := informers.NewFactory(informers.WithResync(resyncPeriod(c.MinResyncPeriod)), informers.WithTransform(dropManagedFields))
+	metrics.informers.Watch(factory)
+	shared := &controller.Process{
 		Config:      c.Client,
 		ContentType: c.ContentType,
 		UserAgent:   p.userAgent,
 		Gate:        c.LeaderElection.Gate(metrics.leadership),
-		Informers:   handle,
-		// It is not bound to the end of ctx: what the last syncs report is still sent.
+		Informers:   factory,
+		// Ignore the end of ctx, so that Events of the last syncs are still sent.
 		Events:       record.NewBroadcaster(record.WithContext(context.WithoutCancel(ctx))),
 		Scheme:       scheme,
 		Namespace:    c.Namespace,
@@ -108,27 +111,35 @@ func (p Program) process(ctx context.Context, c *options.Config, metrics *Metric
 		WriteTimeout: c.LeaderElection.WriteTimeout,
 		Resyncs:      c.MinResyncPeriod > 0,
 		Metrics:      *metrics.controllers,
-	}, nil
+	}
+	if c.UseServiceAccountCredentials {
+		var err error
+		// Ignore the end of ctx, so that the last syncs still get a token.
+		if shared.Accounts, err = connection.NewAccounts(context.WithoutCancel(ctx), configFor(shared, "accounts"), c.LeaderElection.WriteTimeout); err != nil {
+			return nil, err
+		}
+	}
+	return shared, nil
 }
 
-// userAgent has the form that client-go gives it, with the program's name first whatever
-// its file is called, and at the end what the client is for: the audit log tells clients
-// apart by it.
+// userAgent returns a user agent in client-go's form. It begins with the program's name, not
+// with that of the executable, and ends with the purpose of the client, which distinguishes
+// clients in the audit log.
 func (p Program) userAgent(name string) string {
 	v := version.Get()
 	return fmt.Sprintf("%s/%s (%s/%s) %.7s/%s", p.Name, v.GitVersion, runtime.GOOS, runtime.GOARCH, v.GitCommit, name)
 }
 
-// configFor returns how a client of the process itself reaches the API server: its writes
-// pass whether the process leads or not.
+// configFor returns the configuration of a client of the process itself. Its writes do not
+// depend on the lead.
 func configFor(shared *controller.Process, name string) *restclient.Config {
 	config := restclient.CopyConfig(shared.Config)
 	config.UserAgent = shared.UserAgent(name)
 	return config
 }
 
-// startEvents starts writing Events to the log and to the API. The log gets no messages,
-// which may quote the object: they are for those who may read it.
+// startEvents writes Events to the log and to the API. The log omits their messages, which may
+// quote objects that its readers must not see.
 func startEvents(ctx context.Context, shared *controller.Process) error {
 	config := configFor(shared, "events")
 	config.Timeout, config.ContentType = requestTimeout, shared.ContentType
@@ -145,13 +156,14 @@ func startEvents(ctx context.Context, shared *controller.Process) error {
 	return nil
 }
 
-// resyncPeriod returns a period between least and twice least, so that the
-// processes of a cluster do not resync in step.
+// resyncPeriod returns a random period between least and 2*least, so that the processes of a
+// cluster do not resync at the same time.
 func resyncPeriod(least time.Duration) time.Duration {
 	return least + time.Duration(rand.Float64()*float64(least))
 }
 
-// dropManagedFields drops from cached objects what takes the most room and nobody reads.
+// dropManagedFields removes the managed fields from cached objects. They use the most memory,
+// and nothing reads them.
 func dropManagedFields(obj any) (any, error) {
 	if accessor, err := meta.Accessor(obj); err == nil {
 		accessor.SetManagedFields(nil)

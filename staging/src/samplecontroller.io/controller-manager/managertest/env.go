@@ -24,49 +24,50 @@ import (
 	"samplecontroller.io/controller-manager/controller"
 )
 
-// Env is what a test sees of a program that runs. What it does to objects it does as a user: it
-// is not bound to the lead, and neither counted nor checked. Each method that cannot do its work
+// Env is a test's access to a running program. It changes objects as a user: such requests do
+// not need the lead, and are neither recorded nor checked against Rules. A method that fails
 // ends the test.
 type Env struct {
 	t           testing.TB
-	real        bool   // the API server is
-	wait        func() // until nothing happens without time passing
+	real        bool   // whether the API server is real
+	wait        func() // until the bubble is idle
 	scheme      *runtime.Scheme
 	user        dynamic.Interface
 	created     []func(context.Context)
-	config      *restclient.Config // of the program
+	config      *restclient.Config // for the program
 	recorder    *recorder
 	lease       string
 	stopProgram context.CancelFunc
 	ended       chan struct{}
-	err         error // of the program, once it has ended
+	err         error // of the program, valid after it has ended
 
 	mutex       sync.Mutex
-	context     *controller.Context // of any controller
+	context     *controller.Context // of one of the controllers
 	controllers []controller.Controller
 }
 
-// Object is an object of a kind that the program or Kubernetes has.
+// Object is an object of a kind of the program or of Kubernetes.
 type Object interface {
 	metav1.Object
 	runtime.Object
 }
 
-// Writes returns what the controllers wrote since the last call, in the order of the answers:
-// "create resourcequotas ns/team", or, if the API server refused it, "patch foos/status.example.com
-// ns/a: Conflict". Events and writes that were not sent are not among them.
+// Writes returns the writes of the controllers since the last call, in the order of their
+// responses. An example is "create resourcequotas ns/team" or, if the API server rejected the
+// write, "patch foos/status.example.com ns/a: Conflict". Events and writes that were not sent
+// are not included.
 func (e *Env) Writes() []string { return e.recorder.take(&e.recorder.writes) }
 
-// Events returns the Events of the controllers that were written since the last call:
-// "Warning BadData no number". One that is repeated is returned again.
+// Events returns the Events of the controllers since the last call, such as "Warning BadData
+// no number". A repeated Event is returned again.
 func (e *Env) Events() []string { return e.recorder.take(&e.recorder.events) }
 
-// BeforeWrite makes the program call f before each write of a controller is sent; write is as in
-// [Env.Writes]. If f returns an error, that is the API server's answer. It is the moment for a
-// test to change the object, or to lose the lead. nil: nothing is called any more.
+// BeforeWrite sets a function that is called before each write of a controller is sent. write
+// has the form of [Env.Writes]. If f returns an error, that is the API server's response. Use
+// it to change the object or lose the lead just before a write. nil removes the function.
 func (e *Env) BeforeWrite(f func(write string, r *http.Request) error) { e.recorder.setBefore(f) }
 
-// Create creates objects, with their statuses.
+// Create creates objects, including their statuses.
 func (e *Env) Create(objects ...Object) {
 	e.t.Helper()
 	for _, object := range objects {
@@ -90,7 +91,7 @@ func (e *Env) Create(objects ...Object) {
 	}
 }
 
-// Delete deletes objects by their names.
+// Delete deletes the objects with the names of the given ones.
 func (e *Env) Delete(objects ...Object) {
 	e.t.Helper()
 	for _, object := range objects {
@@ -101,8 +102,8 @@ func (e *Env) Delete(objects ...Object) {
 	}
 }
 
-// Get returns the object of the type that has the name, and false if there is none. A
-// cluster-scoped object has no namespace.
+// Get returns the object of the type with the name, and false if there is none. For a
+// cluster-scoped object, namespace is empty.
 func Get[T Object](e *Env, namespace, name string) (T, bool) {
 	e.t.Helper()
 	object := newOf[T]()
@@ -118,12 +119,12 @@ func Get[T Object](e *Env, namespace, name string) (T, bool) {
 	return object, err == nil
 }
 
-// Update changes an object, and its status if change changes that.
+// Update changes an object, and its status if change modifies it.
 func Update[T Object](e *Env, namespace, name string, change func(T)) {
 	e.t.Helper()
 	object, ok := Get[T](e, namespace, name)
 	if !ok {
-		e.t.Fatalf("updating %T %s/%s: there is none", object, namespace, name)
+		e.t.Fatalf("updating %T %s/%s: not found", object, namespace, name)
 	}
 	before, client := e.untyped(object)
 	change(object)
@@ -143,12 +144,12 @@ func newOf[T Object]() T {
 	return object
 }
 
-// untyped returns the object as the API has it, and the user's client of its resource.
+// untyped returns the unstructured object, and the user's client of its resource.
 func (e *Env) untyped(object Object) (*unstructured.Unstructured, dynamic.ResourceInterface) {
 	e.t.Helper()
 	kinds, _, err := e.scheme.ObjectKinds(object)
 	if err != nil {
-		e.t.Fatalf("%T: %v: let Program.Scheme add its kind", object, err)
+		e.t.Fatalf("%T: %v: add its kind in Program.Scheme", object, err)
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
@@ -174,7 +175,7 @@ func nameOf(o *unstructured.Unstructured) string {
 	return o.GetNamespace() + "/" + o.GetName()
 }
 
-// createNamespace creates a namespace unless there is one of the name.
+// createNamespace creates a namespace if it does not exist.
 func (e *Env) createNamespace(name string) {
 	e.t.Helper()
 	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
@@ -185,7 +186,7 @@ func (e *Env) createNamespace(name string) {
 	}
 }
 
-// deleteCreated deletes what the test has created and is still there.
+// deleteCreated deletes the remaining objects that the test has created.
 func (e *Env) deleteCreated() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

@@ -16,7 +16,7 @@ import (
 	"samplecontroller.io/controller-manager/managertest"
 )
 
-// program keeps a Secret for each ConfigMap.
+// program maintains a Secret for each ConfigMap.
 var program = manager.Program{Name: "example-manager", Controllers: []controller.Descriptor{{
 	Name: "example-controller", Workers: 2,
 	New: func(_ context.Context, c *controller.Context) (controller.Controller, error) {

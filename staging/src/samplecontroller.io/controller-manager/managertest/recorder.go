@@ -26,8 +26,9 @@ import (
 	"samplecontroller.io/controller-manager/internal/fakeapi"
 )
 
-// recorder is the transport of all clients of a program. It stands beneath the gate and what
-// counts writes, so it sees what is sent. A client is known by the end of its user agent.
+// recorder is the transport of all clients of a program. It is below the gate and the write
+// metrics, so it sees only the requests that are sent. It identifies a client by the end of
+// its user agent.
 type recorder struct {
 	t       testing.TB
 	next    http.RoundTripper
@@ -37,9 +38,9 @@ type recorder struct {
 	mutex          sync.Mutex
 	before         func(string, *http.Request) error
 	writes, events []string
-	forbidden      sets.Set[string]                       // what the test has failed for
-	read           map[schema.GroupVersionResource]string // the path and the selector of the last watch of an informer
-	last           time.Time                              // request but of the election
+	forbidden      sets.Set[string]                       // requests for which the test has failed
+	read           map[schema.GroupVersionResource]string // namespace and selector of an informer's last watch
+	last           time.Time                              // time of the last request, except of the election
 }
 
 func newRecorder(t testing.TB, next http.RoundTripper) *recorder {
@@ -81,7 +82,7 @@ func (r *recorder) RoundTrip(q *http.Request) (*http.Response, error) {
 	return r.write(q, info, client)
 }
 
-// note notes when the last request was sent, and what an informer reads.
+// note records the time of the last request, and what an informer reads.
 func (r *recorder) note(info *request.RequestInfo, client string, q *http.Request) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -95,10 +96,10 @@ func resourceOf(info *request.RequestInfo) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource}
 }
 
-// written has the fields of written objects and of answers that the recorder reads.
+// written has the fields that the recorder reads from written objects and responses.
 type written struct {
 	Metadata struct{ Name string }
-	// Of a Status and an Event.
+	// These are fields of a Status or an Event.
 	Reason              string
 	Type, Message, Note string
 	Source              struct{ Component string }
@@ -106,7 +107,7 @@ type written struct {
 	ReportingComponent  string
 }
 
-// write sends a write and lists it.
+// write sends a write and records it.
 func (r *recorder) write(q *http.Request, info *request.RequestInfo, client string) (*http.Response, error) {
 	var sent, got written
 	if q.Body != nil {
@@ -130,7 +131,7 @@ func (r *recorder) write(q *http.Request, info *request.RequestInfo, client stri
 	if err == nil {
 		response, err = r.next.RoundTrip(q)
 	} else {
-		response, err = refusal(q, err)
+		response, err = rejection(q, err)
 	}
 	if err != nil {
 		got.Reason = err.Error()
@@ -158,7 +159,7 @@ func (r *recorder) write(q *http.Request, info *request.RequestInfo, client stri
 	return response, err
 }
 
-// ruleName returns the resource of a request as rules name it, such as foos/status.
+// ruleName returns the resource of a request as in rules, such as foos/status.
 func ruleName(info *request.RequestInfo) string {
 	if info.Subresource == "" {
 		return info.Resource
@@ -166,7 +167,7 @@ func ruleName(info *request.RequestInfo) string {
 	return info.Resource + "/" + info.Subresource
 }
 
-// describe says what a request asks for.
+// describe returns a description of a request, as in [Env.Writes].
 func describe(info *request.RequestInfo, name string) string {
 	object := name
 	if info.Namespace != "" && info.Resource != "namespaces" {
@@ -175,17 +176,17 @@ func describe(info *request.RequestInfo, name string) string {
 	return fmt.Sprintf("%s %s %s", info.Verb, schema.GroupResource{Group: info.APIGroup, Resource: ruleName(info)}, object)
 }
 
-// refusal returns the answer of an API server that refuses a request with an error.
-func refusal(q *http.Request, err error) (*http.Response, error) {
+// rejection returns the response of an API server that rejects a request with an error.
+func rejection(q *http.Request, err error) (*http.Response, error) {
 	status := apierrors.APIStatus(nil)
 	if !errors.As(err, &status) {
-		return nil, err // as of a network that is broken
+		return nil, err // like a network error
 	}
 	return fakeapi.Answer(q, int(status.Status().Code), status.Status())
 }
 
-// check fails the test for a request that no rule allows. Informers are shared, so what they
-// read must be allowed to any controller.
+// check fails the test if no rule allows a request. Informers are shared, so their reads must
+// be allowed for any controller.
 func (r *recorder) check(client string, info *request.RequestInfo) {
 	names := []string{client}
 	if client == "informers" {
@@ -204,11 +205,11 @@ func (r *recorder) check(client string, info *request.RequestInfo) {
 		return
 	}
 	r.forbidden.Insert(what)
-	r.t.Errorf("%s sends %q, which no rule of Descriptor.Rules allows: add {APIGroups: []string{%q}, Resources: []string{%q}, Verbs: []string{%q}}",
+	r.t.Errorf("%s sends %q, which Descriptor.Rules do not allow: add {APIGroups: []string{%q}, Resources: []string{%q}, Verbs: []string{%q}}",
 		client, sent, info.APIGroup, ruleName(info), info.Verb)
 }
 
-// allows tells whether RBAC lets a request pass that has a rule.
+// allows returns whether a rule allows a request in RBAC.
 func allows(rule rbacv1.PolicyRule, info *request.RequestInfo) bool {
 	has := func(list []string, one, all string) bool {
 		return slices.Contains(list, one) || slices.Contains(list, all)

@@ -1,9 +1,9 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package managertest tests the controllers of a [manager.Program] as a whole: from the change
-// that a user makes to the requests that the API server gets. The program is the real one, with
-// its informers, loops, leader election and gate; only the API server is in memory.
+// Package managertest tests the controllers of a [manager.Program] end to end: from the change
+// of a user to the requests that the API server gets. The program is the real one, with its
+// informers, loops, leader election and gate. Only the API server is in memory.
 //
 //	managertest.Run(t, program, func(t *testing.T, e *managertest.Env) {
 //		e.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "team"}})
@@ -13,11 +13,11 @@
 //		}
 //	})
 //
-// [Run] runs the test in a bubble of testing/synctest, where waiting takes no time: a test never
-// sleeps to wait for something to happen. [RunOn] runs the same test on a real API server.
+// [Run] runs the test in a bubble of testing/synctest, where waiting takes no time, so tests
+// need no sleeps. [RunOn] runs the same test on a real API server.
 //
-// A test fails if a controller that has Rules sends a request that they do not allow, and if the
-// program, or in a bubble any goroutine, does not end with the test.
+// A test fails if a controller with Rules sends a request that they do not allow. It also
+// fails if the program does not end with the test or, in a bubble, if any goroutine does not.
 package managertest
 
 import (
@@ -42,15 +42,15 @@ import (
 	"samplecontroller.io/controller-manager/manager"
 )
 
-// running is held while a program runs: a process can run one at a time.
+// running is locked while a program runs, because a process can run one at a time.
 var running sync.Mutex
 
-// Run runs the program in a bubble against an API server in memory, which serves the kinds of
-// Kubernetes and of Program.Scheme, and calls body when the program leads. Then it ends the
-// program. args are flags of the program, such as --controllers=quota-controller.
+// Run runs the program in a bubble, and calls body when the program leads. Then it stops the
+// program. The API server is in memory and serves the kinds of Kubernetes and of
+// Program.Scheme. args are flags of the program, such as --controllers=quota-controller.
 //
-// The API server neither defaults nor validates objects, and no other controller runs: nothing
-// collects garbage, for example.
+// The API server neither defaults nor validates objects. No other controllers run, so there is
+// no garbage collection, for example.
 func Run(t *testing.T, p manager.Program, body func(*testing.T, *Env), args ...string) {
 	t.Helper()
 	running.Lock()
@@ -63,9 +63,10 @@ func Run(t *testing.T, p manager.Program, body func(*testing.T, *Env), args ...s
 	})
 }
 
-// RunOn is [Run] on the API server of config, in real time. It makes the namespaces of the
-// objects that the test creates, and deletes those objects after the test. The user of config
-// may do everything; what the controllers may do is checked by their Rules.
+// RunOn is like [Run], but on the API server of config and in real time. It creates the
+// namespaces of the objects that the test creates, and deletes those objects after the test.
+// The user of config must be allowed everything. The requests of the controllers are checked
+// against their Rules.
 func RunOn(t *testing.T, config *restclient.Config, p manager.Program, body func(*testing.T, *Env), args ...string) {
 	t.Helper()
 	running.Lock()
@@ -84,7 +85,7 @@ func RunOn(t *testing.T, config *restclient.Config, p manager.Program, body func
 	e.run(t, p, body, args)
 }
 
-// schemeOf returns a scheme of the kinds of Kubernetes and of the program.
+// schemeOf returns a scheme with the kinds of Kubernetes and of the program.
 func schemeOf(t testing.TB, p manager.Program) *runtime.Scheme {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -98,7 +99,7 @@ func schemeOf(t testing.TB, p manager.Program) *runtime.Scheme {
 	return scheme
 }
 
-// newEnv returns the environment of a program that is reached by transport. Nothing runs yet.
+// newEnv returns the environment of a program whose clients use transport. It starts nothing.
 func newEnv(t testing.TB, scheme *runtime.Scheme, config *restclient.Config, transport http.RoundTripper) *Env {
 	t.Helper()
 	config.Transport, config.QPS, config.ContentType = transport, -1, "application/json"
@@ -135,7 +136,7 @@ func (e *Env) start(p manager.Program, args []string) {
 	o.Client.Connection.ContentType = "application/json"
 	o.Server.SecureServing.BindPort = 0
 	o.LeaderElection.ResourceNamespace = leaseNamespace
-	if e.real { // others may use the API server too
+	if e.real { // another test may use the API server
 		o.LeaderElection.ResourceName += "-" + utilrand.String(5)
 	}
 	flags := pflag.NewFlagSet(p.Name, pflag.ContinueOnError)
@@ -143,7 +144,7 @@ func (e *Env) start(p manager.Program, args []string) {
 		flags.AddFlagSet(set)
 	}
 	if err := flags.Parse(args); err != nil {
-		e.t.Fatalf("the flags of the program: %v", err)
+		e.t.Fatalf("parsing the flags of the program: %v", err)
 	}
 	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), ktesting.NewLogger(e.t, ktesting.NewConfig(ktesting.Verbosity(2)))))
 	config, err := o.Config(ctx)
@@ -158,10 +159,10 @@ func (e *Env) start(p manager.Program, args []string) {
 	}()
 }
 
-// watched returns a constructor that lets the environment see what is constructed.
+// watched returns a constructor that also adds the controller to the environment.
 func (e *Env) watched(construct controller.Constructor) controller.Constructor {
 	if construct == nil {
-		return nil // which the program refuses
+		return nil // the program rejects it
 	}
 	return func(ctx context.Context, c *controller.Context) (controller.Controller, error) {
 		built, err := construct(ctx, c)
@@ -173,7 +174,7 @@ func (e *Env) watched(construct controller.Constructor) controller.Constructor {
 	}
 }
 
-// stop ends the program. In a bubble, synctest fails the test if a goroutine of it is left.
+// stop stops the program. In a bubble, synctest fails the test if a goroutine remains.
 func (e *Env) stop() {
 	e.t.Helper()
 	e.stopProgram()

@@ -34,17 +34,18 @@ import (
 	"samplecontroller.io/controller-manager/reconcile"
 )
 
-// rules are what copier-controller needs.
+// rules are the permissions that copier-controller needs.
 var rules = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list", "watch", "patch"}}}
 
-// program has one controller, which writes the datum "in" of each ConfigMap to "out".
+// program returns a program with one controller, which copies the value "in" of each ConfigMap
+// to "out".
 func program(rules []rbacv1.PolicyRule) manager.Program {
 	return manager.Program{Name: "copy-manager", Controllers: []controller.Descriptor{
 		{Name: "copier-controller", Workers: 2, New: newCopier, Rules: rules},
 	}}
 }
 
-// hold is called before each write, if it is set.
+// hold, if set, is called before each write.
 var hold func()
 
 func newCopier(_ context.Context, c *controller.Context) (controller.Controller, error) {
@@ -93,7 +94,7 @@ const patched = "patch configmaps ns/a"
 
 func TestChangeIsDelivered(t *testing.T) { Run(t, program(rules), changeIsDelivered) }
 
-// In real time, with another transport of clients.
+// TestRunOn runs in real time, with another transport.
 func TestRunOn(t *testing.T) {
 	api := fakeapi.New(schemeOf(t, program(rules)))
 	RunOn(t, &rest.Config{Host: "http://api.test", Transport: api}, program(rules), func(t *testing.T, e *Env) {
@@ -143,7 +144,7 @@ func TestEventsAreListedOnce(t *testing.T) {
 	})
 }
 
-func TestConflictIsTriedAgain(t *testing.T) {
+func TestConflictIsRetried(t *testing.T) {
 	Run(t, program(rules), func(t *testing.T, e *Env) {
 		e.BeforeWrite(func(string, *http.Request) error {
 			e.BeforeWrite(nil)
@@ -159,7 +160,7 @@ func TestConflictIsTriedAgain(t *testing.T) {
 	})
 }
 
-func TestAnswersOfTheTest(t *testing.T) {
+func TestBeforeWriteErrors(t *testing.T) {
 	Run(t, program(rules), func(t *testing.T, e *Env) {
 		answers := []error{apierrors.NewConflict(corev1.Resource("configmaps"), "a", errors.New("test")), apierrors.NewInternalError(errors.New("test")), errors.New("broken network")}
 		e.BeforeWrite(func(write string, r *http.Request) (err error) {
@@ -177,11 +178,11 @@ func TestAnswersOfTheTest(t *testing.T) {
 	})
 }
 
-func TestNothingIsWrittenWithoutTheLead(t *testing.T) {
+func TestNoWritesWithoutLead(t *testing.T) {
 	p := program(rules)
 	p.Name = "refused-manager"
 	Run(t, p, func(t *testing.T, e *Env) {
-		before := refused(t) // by earlier runs of the test
+		before := refused(t) // from earlier runs of the test
 		e.LoseLead()
 		e.Create(configMap("1"))
 		e.Settle()
@@ -190,7 +191,7 @@ func TestNothingIsWrittenWithoutTheLead(t *testing.T) {
 		e.Settle()
 		expect(t, "writes of the next leader", e.Writes(), patched)
 
-		// A sync that does not notice that the lead is lost.
+		// The lead is lost during a sync, which does not notice it.
 		syncing, lost := make(chan struct{}), make(chan struct{})
 		hold = func() { close(syncing); <-lost }
 		defer func() { hold = nil }()
@@ -207,7 +208,7 @@ func TestNothingIsWrittenWithoutTheLead(t *testing.T) {
 	}, "--controllers=copier-controller")
 }
 
-// refused returns how many writes refused-manager counts as refused.
+// refused returns the number of writes that refused-manager counts as refused.
 func refused(t *testing.T) (total float64) {
 	families, err := legacyregistry.DefaultGatherer.Gather()
 	if err != nil {
@@ -228,7 +229,7 @@ func refused(t *testing.T) (total float64) {
 	return total
 }
 
-// failures is a test that is expected to fail.
+// failures records the failures of a test that is expected to fail.
 type failures struct {
 	testing.TB
 	mutex sync.Mutex
@@ -241,7 +242,7 @@ func (f *failures) Errorf(format string, args ...any) {
 	f.lines = append(f.lines, fmt.Sprintf(format, args...))
 }
 
-// errFatal is what Fatalf panics with.
+// errFatal is the panic value of Fatalf.
 var errFatal = errors.New("the test ends")
 
 func (f *failures) Fatalf(format string, args ...any) {
@@ -251,7 +252,7 @@ func (f *failures) Fatalf(format string, args ...any) {
 
 func (f *failures) Fatal(args ...any) { f.Fatalf("%s", fmt.Sprint(args...)) }
 
-// failing runs a test that is expected to fail, and returns what it fails for.
+// failing runs a test that is expected to fail, and returns its failures.
 func failing(t *testing.T, p manager.Program, body func(*testing.T, *Env)) []string {
 	t.Helper()
 	running.Lock()
@@ -279,7 +280,7 @@ func expectFailure(t *testing.T, got []string, want ...string) {
 	}
 }
 
-func TestWriteThatNoRuleAllowsFailsTheTest(t *testing.T) {
+func TestForbiddenRequestFailsTest(t *testing.T) {
 	reads := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list", "watch"}}}
 	body := func(t *testing.T, e *Env) {
 		e.Create(configMap("1"))
@@ -287,14 +288,14 @@ func TestWriteThatNoRuleAllowsFailsTheTest(t *testing.T) {
 		Update(e, "ns", "a", func(c *corev1.ConfigMap) { c.Data["in"] = "2" })
 		e.Settle()
 	}
-	expectFailure(t, failing(t, program(reads), body), `copier-controller sends "patch configmaps ns/a", which no rule of Descriptor.Rules allows: `+
+	expectFailure(t, failing(t, program(reads), body), `copier-controller sends "patch configmaps ns/a", which Descriptor.Rules do not allow: `+
 		`add {APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"patch"}}`)
 	expectFailure(t, failing(t, program(rules[:0:0]), func(*testing.T, *Env) {}), `informers sends "watch configmaps`)
 	expectFailure(t, failing(t, program(rules), body))
 	expectFailure(t, failing(t, program(nil), body))
 }
 
-func TestProgramThatEndsFailsTheTest(t *testing.T) {
+func TestFailedProgramFailsTest(t *testing.T) {
 	p := program(rules)
 	p.Controllers[0].New = func(context.Context, *controller.Context) (controller.Controller, error) {
 		return nil, errors.New("no such thing")

@@ -20,12 +20,12 @@ import (
 )
 
 const (
-	// soon is how near the time of a key is that Settle waits for.
+	// soon is how soon a delayed key must be due for Settle to wait for it.
 	soon = time.Second
-	// limit is how long anything is waited for. In a bubble it takes no time.
+	// limit is the maximum time to wait. In a bubble, waiting takes no time.
 	limit = 2 * time.Minute
-	// pause is the time between two looks, and quiet how long nothing must have been sent
-	// to a real API server: Events, for example, are sent some time after their sync.
+	// pause is the polling interval. quiet is how long a real API server must get no requests:
+	// Events, for example, are sent some time after their sync.
 	pause, quiet = 10 * time.Millisecond, 300 * time.Millisecond
 
 	leaseNamespace = metav1.NamespaceSystem
@@ -33,17 +33,17 @@ const (
 
 var leases = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 
-// Settle waits until the controllers are idle: the caches hold what the API server has, no sync
-// runs or waits, and none is due within a second. A key that fails is therefore tried about
-// eight times. While the process does not lead, only the caches are waited for. The test
-// ends if the controllers are not idle after two minutes.
+// Settle waits until the controllers are idle: the caches are in sync with the API server, no
+// sync runs or waits, and none is due within a second. So a key that fails is tried about
+// eight times. If the process does not lead, Settle waits only for the caches. The test ends
+// if the controllers are not idle after two minutes.
 func (e *Env) Settle() {
 	e.t.Helper()
 	e.until("become idle", e.busy)
 }
 
-// LoseLead gives the Lease to another holder and waits until the process has noticed. Syncs
-// that run go on, but their writes are refused.
+// LoseLead gives the Lease to another holder, and waits until the process no longer leads.
+// Running syncs continue, but their writes are rejected.
 func (e *Env) LoseLead() {
 	e.t.Helper()
 	e.hold("another", 24*60*60)
@@ -55,7 +55,7 @@ func (e *Env) LoseLead() {
 	})
 }
 
-// Lead takes the Lease away from another holder, and waits until the process leads.
+// Lead takes the Lease from any other holder, and waits until the process leads.
 func (e *Env) Lead() {
 	e.t.Helper()
 	e.hold("", 1)
@@ -67,7 +67,7 @@ func (e *Env) Lead() {
 	})
 }
 
-// hold makes another than the process hold the Lease, if there is a Lease; "" is nobody.
+// hold gives the Lease to another holder, if there is a Lease. "" means no holder.
 func (e *Env) hold(holder string, seconds int64) {
 	e.t.Helper()
 	if holder == "" && e.leading() == nil {
@@ -80,7 +80,7 @@ func (e *Env) hold(holder string, seconds int64) {
 	}
 }
 
-// leading returns why the process does not lead, nil if it does.
+// leading returns nil if the process leads, otherwise the reason why not.
 func (e *Env) leading() error {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
@@ -90,10 +90,11 @@ func (e *Env) leading() error {
 	return e.context.Leading()
 }
 
-// until waits until busy returns nothing, and says otherwise what the program should have done.
+// until waits until busy returns "". Otherwise it ends the test with the message that the
+// program did not reach done.
 func (e *Env) until(done string, busy func() string) {
 	e.t.Helper()
-	last := time.Now() // busy; what an informer delivers enqueues a key some time after the cache has it
+	last := time.Now() // last time it was busy: an event enqueues a key some time after the cache has the object
 	for deadline := last.Add(limit); ; time.Sleep(pause) {
 		e.wait()
 		why := busy()
@@ -116,7 +117,7 @@ func (e *Env) until(done string, busy func() string) {
 	}
 }
 
-// busy says what the program is at, "" if it is idle.
+// busy describes what the program is doing, or returns "" if it is idle.
 func (e *Env) busy() string {
 	if e.real {
 		if why := e.late(); why != "" {
@@ -137,7 +138,8 @@ func (e *Env) busy() string {
 	return ""
 }
 
-// busy says what a controller is at, "" if it is idle or made of something else than loops.
+// busy describes what a controller is doing. It returns "" if the controller is idle or has no
+// loops.
 func busy(c controller.Controller) string {
 	looper, ok := c.(supervisor.Looper)
 	if !ok {
@@ -168,8 +170,8 @@ func busy(c controller.Controller) string {
 	return ""
 }
 
-// late says which cache does not hold what a real API server has, or that something was sent
-// just now. In a bubble a cache has it when nothing happens any more.
+// late returns which cache is behind a real API server, or that a request was sent just now.
+// In a bubble, the caches are in sync when it is idle.
 func (e *Env) late() string {
 	e.mutex.Lock()
 	c := e.context
@@ -184,7 +186,7 @@ func (e *Env) late() string {
 		namespace, selector, _ := strings.Cut(what, "?")
 		list, err := e.client(resource, namespace).List(e.t.Context(), metav1.ListOptions{LabelSelector: selector})
 		if err != nil {
-			continue // it cannot be read, so there is nothing to wait for
+			continue // do not wait for a resource that cannot be read
 		}
 		if !holds(c.Informers().Versions(resource), list.Items) {
 			return "has not yet seen all " + resource.Resource
@@ -193,7 +195,7 @@ func (e *Env) late() string {
 	return ""
 }
 
-// holds tells whether a cache has these objects, and no others.
+// holds returns whether the cache contains exactly these objects.
 func holds(cached map[cache.ObjectName]string, objects []unstructured.Unstructured) bool {
 	for _, o := range objects {
 		if cached[cache.MetaObjectToName(&o)] != o.GetResourceVersion() {

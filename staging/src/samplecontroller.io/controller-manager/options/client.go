@@ -16,13 +16,13 @@ import (
 	"samplecontroller.io/controller-manager/internal/connection"
 )
 
-// ClientOptions say how to reach the API server.
+// ClientOptions holds the settings of the connection to the API server.
 type ClientOptions struct {
-	// Connection holds --kubeconfig and the limits of clients.
+	// Connection holds --kubeconfig, the content type and the rate limits.
 	Connection componentbaseconfig.ClientConnectionConfiguration
 	// Master overrides the address in the kubeconfig.
 	Master string
-	// Config is used instead of the kubeconfig and Master if it is set, for tests.
+	// Config, if set, is used instead of the kubeconfig and Master. It is for tests.
 	Config *restclient.Config
 }
 
@@ -36,42 +36,42 @@ func newClientOptions() *ClientOptions {
 	}
 }
 
-// addAddressFlags adds the flags that say where the API server is.
+// addAddressFlags adds the flags that locate the API server.
 func (o *ClientOptions) addAddressFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Connection.Kubeconfig, "kubeconfig", o.Connection.Kubeconfig,
-		"Path to kubeconfig file with authorization and master location information. Empty: the credentials that a Pod is given.")
+		"Path to kubeconfig file with authorization and master location information. If empty, the in-cluster configuration is used.")
 	fs.StringVar(&o.Master, "master", o.Master, "The address of the Kubernetes API server (overrides any value in kubeconfig).")
 }
 
-// addLimitFlags adds the flags that say how, and how fast, to talk to it.
+// addLimitFlags adds the flags for the content type and the rate limits.
 func (o *ClientOptions) addLimitFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Connection.ContentType, "kube-api-content-type", o.Connection.ContentType,
 		"Content type of requests for built-in resources sent to apiserver. Custom resources are always sent as JSON.")
 	fs.Float32Var(&o.Connection.QPS, "kube-api-qps", o.Connection.QPS,
-		"QPS to use while talking with kubernetes apiserver, for each controller. -1 means no limit: the API server's priority and fairness decides.")
-	fs.Int32Var(&o.Connection.Burst, "kube-api-burst", o.Connection.Burst, "Burst to use while talking with kubernetes apiserver, where --kube-api-qps limits it.")
+		"QPS to use while talking with kubernetes apiserver, for each controller. -1 means no limit: the API server's priority and fairness applies.")
+	fs.Int32Var(&o.Connection.Burst, "kube-api-burst", o.Connection.Burst, "Burst to use while talking with kubernetes apiserver. Ignored if --kube-api-qps is -1.")
 }
 
 func (o *ClientOptions) validate() []error {
 	var errs []error
 	if qps := float64(o.Connection.QPS); math.IsNaN(qps) || math.IsInf(qps, 0) {
-		errs = append(errs, fmt.Errorf("--kube-api-qps: %v is no number of requests; write -1 for no limit", qps))
+		errs = append(errs, fmt.Errorf("--kube-api-qps: %v is not a valid number of requests; use -1 for no limit", qps))
 	}
 	if o.Connection.QPS == 0 {
-		errs = append(errs, fmt.Errorf("--kube-api-qps: must not be 0; write -1 for no limit"))
+		errs = append(errs, fmt.Errorf("--kube-api-qps: must not be 0; use -1 for no limit"))
 	}
 	if o.Connection.QPS > 0 && o.Connection.Burst < 1 {
-		errs = append(errs, fmt.Errorf("--kube-api-burst: %d is too small, must be at least 1 where --kube-api-qps is set", o.Connection.Burst))
+		errs = append(errs, fmt.Errorf("--kube-api-burst: %d is too small, must be at least 1 if --kube-api-qps is set", o.Connection.Burst))
 	}
 	switch o.Connection.ContentType {
 	case "application/vnd.kubernetes.protobuf", "application/json":
 	default:
-		errs = append(errs, fmt.Errorf("--kube-api-content-type: %q is not known, must be application/vnd.kubernetes.protobuf or application/json", o.Connection.ContentType))
+		errs = append(errs, fmt.Errorf("--kube-api-content-type: %q is not supported, must be application/vnd.kubernetes.protobuf or application/json", o.Connection.ContentType))
 	}
 	return errs
 }
 
-// config returns how to reach the API server.
+// config returns the client configuration for the API server.
 func (o *ClientOptions) config() (*restclient.Config, error) {
 	if o.Config != nil {
 		return o.limited(restclient.CopyConfig(o.Config)), nil
@@ -80,8 +80,8 @@ func (o *ClientOptions) config() (*restclient.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--kubeconfig: %w", err)
 	}
-	// What is wrong with the address or with the files that are named would else come up
-	// when a client is made, without the name of a flag.
+	// Check the address and the referenced files here, while the flag to blame is known.
+	// Otherwise they would fail later, when a client is made.
 	if _, _, err := restclient.DefaultServerUrlFor(config); err != nil {
 		flag := "--kubeconfig"
 		if o.Master != "" {
@@ -98,11 +98,11 @@ func (o *ClientOptions) config() (*restclient.Config, error) {
 	return o.limited(config), nil
 }
 
-// limited returns the config with how, and how fast, to talk to the API server.
+// limited returns config with the options' rate limits and the common client settings.
 func (o *ClientOptions) limited(config *restclient.Config) *restclient.Config {
-	// Responses are small and the API server's CPU is dearer than the network.
+	// Responses are small, and the API server's CPU is scarcer than network bandwidth.
 	config.DisableCompression = true
-	// Warnings are for people who write by hand, and may quote what is written.
+	// Warnings are meant for interactive users, and may quote the object that was sent.
 	config.WarningHandlerWithContext = restclient.NoWarnings{}
 	config.QPS = o.Connection.QPS
 	config.Burst = int(o.Connection.Burst)

@@ -21,32 +21,35 @@ import (
 	"samplecontroller.io/controller-manager/server"
 )
 
-// Config is what the options come to, ready to run.
+// Config is the validated configuration that the options result in.
 type Config struct {
-	// Client says how to reach the API server, before any client has put its name to it.
-	// ContentType is what clients of built-in resources speak.
+	// Client is the base configuration of all clients. It has no user agent yet. ContentType
+	// is the content type of clients of built-in resources.
 	Client      *restclient.Config
 	ContentType string
 
-	// Server says what is served, and to whom. It lacks the checks of the probes.
+	// Server configures the HTTPS endpoints. It has no health checks yet.
 	Server server.Config
 
-	// Namespace is the one that the controllers serve, empty for all.
+	// Namespace is the only namespace that the controllers serve; empty means all.
 	Namespace string
 
-	// Controllers is the controller map. Enabled are the names of the enabled controllers, sorted; Workers is how many syncs
-	// each runs at once.
+	// Controllers is the controller map. Enabled holds the sorted names of the enabled
+	// controllers. Workers maps each controller to its number of concurrent syncs.
 	Controllers  *controller.Registry
 	Enabled      []string
 	Workers      map[string]int
 	FeatureGates featuregate.FeatureGate
 
-	// ControllerFlags has the values of the controllers' own flags by name of the flag, also
-	// of disabled controllers.
+	// ControllerFlags maps the name of each controller-specific flag to its value. It includes
+	// the flags of disabled controllers.
 	ControllerFlags map[string]string
 
-	// LeaderElection says whether and how to campaign, and how long each request of
-	// a controller may take.
+	// UseServiceAccountCredentials makes each controller write as a ServiceAccount of its own.
+	UseServiceAccountCredentials bool
+
+	// LeaderElection configures leader election, and limits the time of each controller
+	// request.
 	LeaderElection            *leadership.Options
 	WarmStandby               bool
 	MinResyncPeriod           time.Duration
@@ -55,9 +58,9 @@ type Config struct {
 	ControllerShutdownTimeout time.Duration
 }
 
-// Config validates the options and returns what they come to. It reads the files
-// that they name, opens the port and asks the API server how to authenticate, which is
-// given up when ctx ends; but it starts nothing.
+// Config validates the options and returns the resulting configuration. It reads the files
+// that the flags name, opens the port, and looks up the cluster's authentication settings. It
+// gives up when ctx ends, and starts nothing.
 func (o *Options) Config(ctx context.Context) (*Config, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -96,6 +99,8 @@ func (o *Options) Config(ctx context.Context) (*Config, error) {
 		MinResyncPeriod:           o.Generic.MinResyncPeriod,
 		ControllerStartInterval:   o.Generic.ControllerStartInterval,
 		ControllerShutdownTimeout: o.Generic.ControllerShutdownTimeout,
+
+		UseServiceAccountCredentials: o.Generic.UseServiceAccountCredentials,
 	}
 	for name, count := range o.Workers.Counts {
 		c.Workers[name] = *count
@@ -106,7 +111,7 @@ func (o *Options) Config(ctx context.Context) (*Config, error) {
 	return c, nil
 }
 
-// binaryVersion returns the version of this program, as --version prints it.
+// binaryVersion returns the version that --version prints.
 func binaryVersion() compatibility.EffectiveVersion {
 	return compatibility.NewEffectiveVersionFromString(componentversion.Get().GitVersion, "", "")
 }

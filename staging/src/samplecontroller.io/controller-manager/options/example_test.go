@@ -13,7 +13,7 @@ import (
 	"samplecontroller.io/controller-manager/options"
 )
 
-// configOf returns the settings of a program that hosts the controllers of a registry.
+// configOf returns the configuration of a program with the controllers of registry.
 func configOf(ctx context.Context, registry *controller.Registry, args []string) (*options.Config, error) {
 	o := options.New("example-manager", 10263, registry)
 	flags := pflag.NewFlagSet("example-manager", pflag.ContinueOnError)
@@ -23,7 +23,7 @@ func configOf(ctx context.Context, registry *controller.Registry, args []string)
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}
-	return o.Config(ctx) // with one error for all that is invalid
+	return o.Config(ctx) // the error lists all invalid flags
 }
 
 // Package manager does this for a command.
@@ -37,5 +37,5 @@ func Example() {
 	// Output:
 	// invalid flags (2):
 	//   --controllers: "bar" is not a known controller (known: foo-controller)
-	//   --concurrent-foo-syncs: 0 is too few, must be at least 1; to switch the controller off write --controllers=*,-foo-controller
+	//   --concurrent-foo-syncs: 0 is too few, must be at least 1; to disable the controller use --controllers=*,-foo-controller
 }

@@ -16,21 +16,23 @@ import (
 	"samplecontroller.io/controller-manager/controller"
 )
 
-// GenericOptions say which controllers run and how they are started and stopped.
+// GenericOptions selects the controllers, and configures how they run, start and stop.
 type GenericOptions struct {
 	// Selection is the value of --controllers.
 	Selection []string
-	// Namespace is the one to serve, empty for all.
+	// Namespace is the only namespace to serve; empty means all.
 	Namespace string
-	// MinResyncPeriod of the informers; 0: no resync.
+	// UseServiceAccountCredentials makes each controller write as a ServiceAccount of its own.
+	UseServiceAccountCredentials bool
+	// MinResyncPeriod is the minimum resync period of the informers; 0 means no resync.
 	MinResyncPeriod time.Duration
-	// ControllerStartInterval is how long to wait before each controller.
+	// ControllerStartInterval is the time between starting two controllers.
 	ControllerStartInterval time.Duration
 	// SyncTimeout is how long the sync of one object may take.
 	SyncTimeout time.Duration
-	// WarmStandby makes a process campaign only when its caches are filled.
+	// WarmStandby makes a process campaign only after its caches are filled.
 	WarmStandby bool
-	// ControllerShutdownTimeout is how long to wait for controllers to stop.
+	// ControllerShutdownTimeout is how long to wait for the controllers to stop.
 	ControllerShutdownTimeout time.Duration
 
 	registry *controller.Registry
@@ -56,15 +58,17 @@ func (o *GenericOptions) addFlags(fs *pflag.FlagSet) {
 		"The first item that names a controller decides.\n"+
 		"All controllers: "+strings.Join(o.registry.Names(), ", ")+"\nDisabled-by-default controllers: "+disabled)
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace,
-		"The one namespace to serve: no other is looked at, and no permission in another is needed. Empty: all namespaces.")
+		"The only namespace to serve. Other namespaces are not read, and no permissions are needed there. If empty, all namespaces are served.")
+	fs.BoolVar(&o.UseServiceAccountCredentials, "use-service-account-credentials", o.UseServiceAccountCredentials,
+		"If true, each controller writes with the credentials of its own ServiceAccount, which must exist. It is in the namespace of the program's ServiceAccount, and has its name followed by a hyphen and the name of the controller. Reads, Events and the Lease use the program's own credentials.")
 	fs.DurationVar(&o.MinResyncPeriod, "min-resync-period", o.MinResyncPeriod,
-		"The resync period in reflectors will be random between MinResyncPeriod and 2*MinResyncPeriod. 0 means no resync: what the controllers own is watched.")
-	fs.DurationVar(&o.SyncTimeout, "sync-timeout", o.SyncTimeout, "Time that the sync of one object may take before it is given up and tried again with backoff.")
+		"The resync period in reflectors will be random between MinResyncPeriod and 2*MinResyncPeriod. 0 means no resync. None is needed, because the controllers watch the objects that they own.")
+	fs.DurationVar(&o.SyncTimeout, "sync-timeout", o.SyncTimeout, "How long the sync of one object may take before it is canceled and retried with backoff.")
 	fs.BoolVar(&o.WarmStandby, "warm-standby", o.WarmStandby,
-		"Campaign only when the caches are filled, or known to wait for an API, for permission or for the repair of a resource, so that a replica that takes over can begin at once.")
+		"Campaign only after the caches are filled, so that a new leader can start work at once. A cache that waits for an API, a permission or the repair of a resource does not delay the campaign.")
 	fs.DurationVar(&o.ControllerStartInterval, "controller-start-interval", o.ControllerStartInterval, "Interval between starting controllers.")
 	fs.DurationVar(&o.ControllerShutdownTimeout, "controller-shutdown-timeout", o.ControllerShutdownTimeout,
-		"Time to wait for the controllers to finish what they are doing before the process exits without releasing the lease. 0 means to wait for as long as it takes.")
+		"How long to wait for the controllers to finish their current syncs. After that the process exits without releasing the Lease. 0 means no limit.")
 }
 
 func (o *GenericOptions) validate() []error {
@@ -82,24 +86,24 @@ func (o *GenericOptions) validate() []error {
 	return errs
 }
 
-// validateNamespace checks the value of --namespace, of which people expect what similar
-// flags of other programs take.
+// validateNamespace checks --namespace. Its errors cover values that similar flags of other
+// programs accept.
 func validateNamespace(namespace string) []error {
 	switch {
 	case namespace == "":
 		return nil
 	case namespace == "*":
-		return []error{errors.New("--namespace: write nothing for all namespaces, rather than *")}
+		return []error{errors.New("--namespace: * is not supported; leave it empty for all namespaces")}
 	case strings.ContainsAny(namespace, ", "):
-		return []error{fmt.Errorf("--namespace: %q is more than one: write one, or nothing for all; for some of them, run a daemon for each", namespace)}
+		return []error{fmt.Errorf("--namespace: %q is more than one namespace: use one, or leave it empty for all; for several, run one process per namespace", namespace)}
 	}
 	if why := validation.IsDNS1123Label(namespace); len(why) > 0 {
-		return []error{fmt.Errorf("--namespace: %q cannot be the name of a namespace: %s", namespace, strings.Join(why, "; "))}
+		return []error{fmt.Errorf("--namespace: %q is not a valid namespace name: %s", namespace, strings.Join(why, "; "))}
 	}
 	return nil
 }
 
-// flatten returns the errors that err is made of.
+// flatten returns the errors that err aggregates.
 func flatten(err error) []error {
 	if aggregate, ok := err.(utilerrors.Aggregate); ok {
 		return utilerrors.Flatten(aggregate).Errors()

@@ -10,10 +10,10 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 )
 
-// InvalidFlags are the errors of a command line, reported together.
+// InvalidFlags is the list of all errors of a command line.
 type InvalidFlags []error
 
-// Error implements error: one line for each flag.
+// Error implements error. It returns one line for each invalid flag.
 func (f InvalidFlags) Error() string {
 	lines := []string{fmt.Sprintf("invalid flags (%d):", len(f))}
 	for _, err := range f {
@@ -22,7 +22,7 @@ func (f InvalidFlags) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// asError returns nil if there are none, and splits errors that hold several.
+// asError returns nil for an empty list, and splits aggregate errors.
 func (f InvalidFlags) asError() error {
 	if len(f) == 0 {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"k8s.io/component-base/metrics"
 )
 
-// metricsFlags are the flags of the fields of the metrics options.
+// metricsFlags maps the fields of the metrics options to their flags.
 var metricsFlags = map[string]string{
 	"metrics":                             "--allow-metric-labels, --allow-metric-labels-manifest",
 	"metrics.showHiddenMetricsForVersion": "--show-hidden-metrics-for-version",
@@ -20,7 +20,7 @@ var metricsFlags = map[string]string{
 	"metrics.allowListMappingManifest":    "--allow-metric-labels-manifest",
 }
 
-// validateMetrics returns what the library finds wrong, by the names of the flags.
+// validateMetrics returns the library's validation errors with the flag instead of the field.
 func (o *Options) validateMetrics() []error {
 	var errs []error
 	for _, err := range o.Metrics.Validate() {
@@ -32,8 +32,8 @@ func (o *Options) validateMetrics() []error {
 	return errs
 }
 
-// applyMetrics applies the metrics flags that were given: the library would log an
-// error for lists of allowed labels that were not.
+// applyMetrics applies the metrics flags that are set. The library would log an error if no
+// list of allowed labels is set.
 func (o *Options) applyMetrics() {
 	if o.Metrics.AllowListMapping != nil || o.Metrics.AllowListMappingManifest != "" {
 		o.Metrics.Apply()

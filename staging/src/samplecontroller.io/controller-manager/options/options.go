@@ -1,9 +1,9 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package options holds the settings of a controller manager: one file for each concern,
-// each with its flags, their validation and what they come to. All settings are
-// validated together, before anything starts.
+// Package options holds the settings of a controller manager. Each concern has its own file,
+// with its flags, their validation and the resulting configuration. All settings are validated
+// together, before anything starts.
 //
 //	o := options.New("example-manager", 10263, registry)
 //	flags := pflag.NewFlagSet("example-manager", pflag.ContinueOnError)
@@ -13,7 +13,7 @@
 //	if err := flags.Parse(args); err != nil {
 //		return nil, err
 //	}
-//	return o.Config(ctx) // with one error for all that is invalid
+//	return o.Config(ctx) // the error lists all invalid flags
 //
 // Package manager does this for a command.
 package options
@@ -38,9 +38,9 @@ import (
 	"samplecontroller.io/controller-manager/server"
 )
 
-// Options are all settings of a program.
+// Options holds all settings of a program.
 type Options struct {
-	// Name of the program: of its Lease, its user agent, its certificate and its pages.
+	// Name is the name of the program. Its Lease, user agent, certificate and pages have it.
 	Name           string
 	Generic        *GenericOptions
 	Client         *ClientOptions
@@ -49,7 +49,7 @@ type Options struct {
 	Server         *server.Options
 	Metrics        *metrics.Options
 	Logs           *logs.Options
-	// FeatureGates are the gates of the libraries and of the program.
+	// FeatureGates holds the feature gates of the libraries and of the program.
 	FeatureGates featuregate.MutableVersionedFeatureGate
 	// Controllers is the controller map.
 	Controllers *controller.Registry
@@ -57,13 +57,12 @@ type Options struct {
 	flags cliflag.NamedFlagSets
 }
 
-// kubernetesVersion is the minor version of the libraries, by which their feature
-// gates have their defaults.
+// kubernetesVersion is the minor version of the Kubernetes libraries. It determines the
+// defaults of their feature gates.
 var kubernetesVersion = version.MustParse("1.37")
 
-// New returns the defaults for a program of the given name, which hosts the given
-// controllers and serves HTTPS on port. It panics if two libraries have a feature gate of the
-// same name.
+// New returns the default options of the named program, which hosts the given controllers and
+// serves HTTPS on port. It panics if two libraries have a feature gate of the same name.
 func New(name string, port int, controllers *controller.Registry) *Options {
 	o := &Options{
 		Name:           name,
@@ -77,10 +76,10 @@ func New(name string, port int, controllers *controller.Registry) *Options {
 		FeatureGates:   featuregate.NewVersionedFeatureGate(kubernetesVersion),
 		Controllers:    controllers,
 	}
-	// k8s.io/apiserver takes the version that is stamped into the binary for its
-	// own, and at v0.1 all of its feature gates would be off.
+	// k8s.io/apiserver takes the version stamped into the binary for its own. At v0.1 that
+	// would disable all of its feature gates.
 	if err := utilfeature.DefaultMutableFeatureGate.SetEmulationVersion(kubernetesVersion); err != nil {
-		panic(err) // nothing has set it before
+		panic(err) // fails only if it was set before
 	}
 	for _, add := range []func(featuregate.MutableVersionedFeatureGate) error{
 		logsapi.AddFeatureGates, metricsfeatures.AddFeatureGates, zpagesfeatures.AddFeatureGates,
@@ -92,8 +91,8 @@ func New(name string, port int, controllers *controller.Registry) *Options {
 	return o
 }
 
-// Flags returns the flags of all settings, in kube-controller-manager's sections, and those
-// of each controller in a section of its own. It returns the same flag sets at each call.
+// Flags returns the flags of all settings, in kube-controller-manager's sections. The flags of
+// each controller are in a section named after it. Each call returns the same flag sets.
 func (o *Options) Flags() *cliflag.NamedFlagSets {
 	if o.flags.FlagSets != nil {
 		return &o.flags
@@ -114,7 +113,7 @@ func (o *Options) Flags() *cliflag.NamedFlagSets {
 	return &o.flags
 }
 
-// Validate returns all that is wrong, nil if nothing is.
+// Validate returns all invalid settings as one [InvalidFlags] error, or nil.
 func (o *Options) Validate() error {
 	var invalid InvalidFlags
 	invalid = append(invalid, o.Generic.validate()...)

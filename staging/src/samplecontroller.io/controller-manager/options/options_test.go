@@ -23,7 +23,7 @@ import (
 	"samplecontroller.io/controller-manager/controller"
 )
 
-// controllers is a controller map of two.
+// controllers returns a registry of two controllers.
 func controllers() *controller.Registry {
 	descriptor := func(name string, workers int, off bool) controller.Descriptor {
 		return controller.Descriptor{Name: name, Workers: workers, DisabledByDefault: off, New: func(context.Context, *controller.Context) (controller.Controller, error) { return nil, nil }}
@@ -31,7 +31,7 @@ func controllers() *controller.Registry {
 	return controller.NewRegistry(descriptor("bar-controller", 3, true), descriptor("foo-controller", 5, false))
 }
 
-// parse returns the options that a command line comes to.
+// parse returns the options for the arguments.
 func parse(t *testing.T, args ...string) *Options {
 	t.Helper()
 	o := New("test-manager", 10261, controllers())
@@ -58,21 +58,21 @@ func TestDefaultsAreValid(t *testing.T) {
 	}
 }
 
-func TestEachMistakeNamesItsFlag(t *testing.T) {
+func TestInvalidFlagErrors(t *testing.T) {
 	for name, test := range map[string]struct {
 		args []string
 		want string
 	}{
 		"selection":              {[]string{"--controllers=bad"}, `--controllers: "bad" is not a known controller`},
-		"namespaces":             {[]string{"--namespace=a,b"}, `--namespace: "a,b" is more than one: write one, or nothing for all`},
-		"any namespace":          {[]string{"--namespace=*"}, "--namespace: write nothing for all namespaces"},
-		"no namespace":           {[]string{"--namespace=Team_A"}, `--namespace: "Team_A" cannot be the name of a namespace: a lowercase RFC 1123 label must`},
+		"several namespaces":     {[]string{"--namespace=a,b"}, `--namespace: "a,b" is more than one namespace: use one, or leave it empty for all`},
+		"all namespaces":         {[]string{"--namespace=*"}, "--namespace: * is not supported"},
+		"invalid namespace":      {[]string{"--namespace=Team_A"}, `--namespace: "Team_A" is not a valid namespace name: a lowercase RFC 1123 label must`},
 		"resync":                 {[]string{"--min-resync-period=-1s"}, "--min-resync-period: -1s is too short"},
 		"start interval":         {[]string{"--controller-start-interval=-1s"}, "--controller-start-interval: -1s"},
 		"shutdown timeout":       {[]string{"--controller-shutdown-timeout=-1s"}, "--controller-shutdown-timeout: -1s"},
-		"qps":                    {[]string{"--kube-api-qps=0"}, "--kube-api-qps: must not be 0; write -1"},
+		"qps":                    {[]string{"--kube-api-qps=0"}, "--kube-api-qps: must not be 0; use -1"},
 		"burst":                  {[]string{"--kube-api-qps=5", "--kube-api-burst=0"}, "--kube-api-burst: 0 is too small"},
-		"content type":           {[]string{"--kube-api-content-type=text/plain"}, `--kube-api-content-type: "text/plain" is not known`},
+		"content type":           {[]string{"--kube-api-content-type=text/plain"}, `--kube-api-content-type: "text/plain" is not supported`},
 		"sync timeout":           {[]string{"--sync-timeout=0"}, "--sync-timeout: 0s is too short, must be at least 1s"},
 		"write timeout":          {[]string{"--write-timeout=10ms"}, "--write-timeout: 10ms is too short, must be at least 100ms"},
 		"workers":                {[]string{"--concurrent-foo-syncs=0"}, "--concurrent-foo-syncs: 0 is too few"},
@@ -94,35 +94,35 @@ func TestEachMistakeNamesItsFlag(t *testing.T) {
 	}
 }
 
-func TestMistakesAreReportedTogether(t *testing.T) {
+func TestInvalidFlagsAreReportedTogether(t *testing.T) {
 	err := parse(t, "--controllers=bad", "--write-timeout=0", "--concurrent-bar-syncs=-1").Validate()
 	want := `invalid flags (3):
   --controllers: "bad" is not a known controller (known: bar-controller, foo-controller)
   --write-timeout: 0s is too short, must be at least 100ms
-  --concurrent-bar-syncs: -1 is too few, must be at least 1; to switch the controller off write --controllers=*,-bar-controller`
+  --concurrent-bar-syncs: -1 is too few, must be at least 1; to disable the controller use --controllers=*,-bar-controller`
 	if err == nil || err.Error() != want {
 		t.Errorf("error = %v\nwant %s", err, want)
 	}
 }
 
-func TestLeaderElectionFlagsDoNotMatterWithoutIt(t *testing.T) {
+func TestLeaseFlagsIgnoredWithoutLeaderElection(t *testing.T) {
 	if err := parse(t, "--leader-elect=false", "--leader-elect-lease-duration=0").Validate(); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestFlagsAreThoseOfTheOptions(t *testing.T) {
+func TestFlagsSetOptions(t *testing.T) {
 	o := parse(t, "--concurrent-foo-syncs=3", "--leader-elect-lease-duration=30s", "--kube-api-qps=7")
 	if *o.Workers.Counts["foo-controller"] != 3 || o.LeaderElection.LeaseDuration.Duration != 30*time.Second || o.Client.Connection.QPS != 7 {
 		t.Errorf("flags did not reach the options: %+v", o)
 	}
 	if flags := o.Flags(); o.Flags() != flags {
-		t.Error("Flags() makes new flag sets at each call: /flagz would show others than were parsed")
+		t.Error("Flags() returns new flag sets at each call, so /flagz would not show the parsed flags")
 	}
 }
 
-func TestFeatureGatesOfTheAPIServersLibraryKeepTheirDefaults(t *testing.T) {
-	// What a binary does that is stamped with the version v0.1.
+func TestAPIServerFeatureGatesKeepDefaults(t *testing.T) {
+	// A binary stamped with version v0.1 does this.
 	stamped := version.MustParse("0.1")
 	if err := utilfeature.DefaultMutableFeatureGate.SetEmulationVersion(stamped); err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func TestFeatureGatesOfTheAPIServersLibraryKeepTheirDefaults(t *testing.T) {
 }
 
 // TestVersionFromGit in hack/e2e/lifecycle shows what --version prints.
-func TestStatuszShowsTheVersionOfTheProgram(t *testing.T) {
+func TestStatuszShowsProgramVersion(t *testing.T) {
 	before := componentversion.Get().GitVersion
 	defer func() {
 		if err := componentversion.SetDynamicVersion(before); err != nil {

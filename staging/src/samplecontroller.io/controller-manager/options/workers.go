@@ -12,9 +12,9 @@ import (
 	"samplecontroller.io/controller-manager/controller"
 )
 
-// WorkersOptions say how many syncs each controller runs at once.
+// WorkersOptions holds the number of concurrent syncs of each controller.
 type WorkersOptions struct {
-	// Counts by controller name.
+	// Counts maps the name of a controller to its number of workers.
 	Counts map[string]*int
 
 	registry *controller.Registry
@@ -29,31 +29,31 @@ func newWorkersOptions(registry *controller.Registry) *WorkersOptions {
 	return o
 }
 
-// flag returns the name of the flag: --concurrent-foo-syncs for foo-controller.
+// flag returns the controller's flag, such as concurrent-foo-syncs for foo-controller.
 func (o *WorkersOptions) flag(name string) string {
 	return "concurrent-" + strings.TrimSuffix(name, "-controller") + "-syncs"
 }
 
-// addFlags adds the flag of each controller to the controller's own section.
+// addFlags adds each controller's flag to its section.
 func (o *WorkersOptions) addFlags(fss *cliflag.NamedFlagSets) {
 	for _, name := range o.registry.Names() {
 		fss.FlagSet(name).IntVar(o.Counts[name], o.flag(name), *o.Counts[name],
-			"The number of objects that "+name+" is allowed to sync concurrently. Larger number = more responsive, but more CPU (and network) load.")
+			"The number of objects of each kind that "+name+" is allowed to sync concurrently. Larger number = more responsive, but more CPU (and network) load.")
 	}
 }
 
-// most is how many workers of a controller there may be: each is a goroutine, and many
-// times as many as connections to the API server do not help.
-const most = 10_000
+// maxWorkers limits the workers of one controller. Each is a goroutine, and far more workers
+// than connections to the API server do not help.
+const maxWorkers = 10_000
 
 func (o *WorkersOptions) validate() []error {
 	var errs []error
 	for _, name := range o.registry.Names() {
 		switch count := *o.Counts[name]; {
 		case count < 1:
-			errs = append(errs, fmt.Errorf("--%s: %d is too few, must be at least 1; to switch the controller off write --controllers=*,-%s", o.flag(name), count, name))
-		case count > most:
-			errs = append(errs, fmt.Errorf("--%s: %d is too many, must be at most %d", o.flag(name), count, most))
+			errs = append(errs, fmt.Errorf("--%s: %d is too few, must be at least 1; to disable the controller use --controllers=*,-%s", o.flag(name), count, name))
+		case count > maxWorkers:
+			errs = append(errs, fmt.Errorf("--%s: %d is too many, must be at most %d", o.flag(name), count, maxWorkers))
 		}
 	}
 	return errs

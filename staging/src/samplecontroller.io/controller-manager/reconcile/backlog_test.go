@@ -18,12 +18,12 @@ import (
 	"samplecontroller.io/controller-manager/internal/ordering"
 )
 
-// TestAnEditWaitsForASyncNotForTheBacklog has ten workers begin with 5,000 keys that
-// take 20 ms each, while a user changes one every 50 ms. It does so, too, with keys taken as
-// they come, which is what a queue does by default: that is what the order is for.
-func TestAnEditWaitsForASyncNotForTheBacklog(t *testing.T) {
+// TestChangesAreNotDelayedByBacklog gives ten workers a backlog of 5,000 keys that take 20 ms
+// each, while a user changes one key every 50 ms. It does the same with the default queue, to
+// show that the order is needed.
+func TestChangesAreNotDelayedByBacklog(t *testing.T) {
 	const keys, workers, takes, every = 5000, 10, 20 * time.Millisecond, 50 * time.Millisecond
-	alone := keys / workers * takes // how long it takes when nobody changes anything
+	alone := keys / workers * takes // duration without changes
 
 	waits, lasted := editsDuringBacklog(t, func(b *ordering.Backlog) workqueue.Queue[cache.ObjectName] { return ordering.New(b, never) }, keys, workers, takes, every)
 	t.Logf("in order: %d edits waited %v in the median and at most %v; the backlog took %v, and %v without them", len(waits), waits[len(waits)/2], waits[len(waits)-1], lasted, alone)
@@ -31,20 +31,20 @@ func TestAnEditWaitsForASyncNotForTheBacklog(t *testing.T) {
 		t.Errorf("an edit waited %v, want at most %v, which is one sync", most, takes)
 	}
 	if most := alone + time.Duration(len(waits)+workers)*takes/workers; lasted > most {
-		t.Errorf("the backlog took %v, want at most %v: no longer than the edits are work", lasted, most)
+		t.Errorf("the backlog took %v, want at most %v: the edits must add only their own work", lasted, most)
 	}
 
 	waits, lasted = editsDuringBacklog(t, func(*ordering.Backlog) workqueue.Queue[cache.ObjectName] {
 		return workqueue.DefaultQueue[cache.ObjectName]()
 	}, keys, workers, takes, every)
-	t.Logf("as they come: %d edits waited %v in the median and at most %v; the backlog took %v", len(waits), waits[len(waits)/2], waits[len(waits)-1], lasted)
+	t.Logf("default queue: %d edits waited %v in the median and at most %v; the backlog took %v", len(waits), waits[len(waits)/2], waits[len(waits)-1], lasted)
 	if got := waits[len(waits)/2]; got < 100*takes {
-		t.Errorf("taken as they come, an edit waited %v in the median: the order is not needed", got)
+		t.Errorf("with the default queue, an edit waited only %v in the median: the order is not needed", got)
 	}
 }
 
-// editsDuringBacklog returns how long edits waited, sorted, that were made while workers
-// went through a backlog, and how long that took.
+// editsDuringBacklog returns how long edits during a backlog waited, sorted, and how long the
+// backlog took.
 func editsDuringBacklog(t *testing.T, order func(*ordering.Backlog) workqueue.Queue[cache.ObjectName], keys, workers int, takes, every time.Duration) (waits []time.Duration, lasted time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -86,7 +86,7 @@ func editsDuringBacklog(t *testing.T, order func(*ordering.Backlog) workqueue.Qu
 		for i := 0; ; i++ {
 			select {
 			case <-tick.C:
-				name := key(i * 7919 % keys) // none twice, and in no order
+				name := key(i * 7919 % keys) // each key once, in mixed order
 				mutex.Lock()
 				edited[name] = time.Now()
 				mutex.Unlock()
@@ -97,20 +97,20 @@ func editsDuringBacklog(t *testing.T, order func(*ordering.Backlog) workqueue.Qu
 			break
 		}
 		lasted = time.Since(began) + takes
-		time.Sleep(time.Minute) // in which what is left is synced
+		time.Sleep(time.Minute) // the rest is synced in this time
 		stop()
 		slices.Sort(waits)
 	})
 	return waits, lasted
 }
 
-// newWorker returns a worker of the loop that takes keys in an order.
+// newWorker returns a worker whose queue has the given order.
 func newWorker(l *Loop, order workqueue.Queue[cache.ObjectName]) *worker {
 	rateLimiter := newRateLimiter()
 	return &worker{Loop: l, queue: newQueue("", rateLimiter, order), rateLimiter: rateLimiter}
 }
 
-// start starts goroutines that take keys. stop shuts the queue down and waits for them.
+// start starts goroutines that sync keys. stop shuts the queue down and waits for them.
 func (w *worker) start(ctx context.Context, workers int) (stop func()) {
 	var all sync.WaitGroup
 	for range workers {
@@ -125,8 +125,8 @@ func (w *worker) start(ctx context.Context, workers int) (stop func()) {
 	}
 }
 
-// TestLargeNamespaceDelaysNoOther changes 10,000 keys of one namespace and then one key in each of
-// fifty others, while ten workers take 20 ms for each.
+// TestLargeNamespaceDelaysNoOther enqueues 10,000 keys of one namespace, then one key in each
+// of fifty others. Ten workers take 20 ms per key.
 func TestLargeNamespaceDelaysNoOther(t *testing.T) {
 	const large, small, workers, takes = 10000, 50, 10, 20 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {

@@ -18,54 +18,53 @@ import (
 )
 
 const (
-	// staleRetry is after how long a key is looked at again whose caches were
-	// late. Usually the late event enqueues it before.
+	// staleRetry is the delay before a key with a stale cache is synced again. Usually the
+	// missing event enqueues it earlier.
 	staleRetry = 100 * time.Millisecond
-	// staleLimit is how long caches are waited for. A watch that is further behind
-	// may be broken, and then a write that the API server refuses costs less than
-	// a key that waits.
+	// staleLimit is how long to wait for a stale cache. A watch that is further behind may be
+	// broken. Then a write that the API server rejects costs less than a key that waits.
 	staleLimit = 30 * time.Second
 )
 
-// ErrStale is what a [SyncFunc] returns for a key whose caches are late: the key
-// is synced again, soon and without backoff.
-var ErrStale = errors.New("the cache is late")
+// ErrStale is returned by a [SyncFunc] if a cache is too stale to sync the key. The key is
+// synced again soon, without backoff.
+var ErrStale = errors.New("cache is stale")
 
-// VersionedStore is a cache that knows how far it has come.
+// VersionedStore is a cache that knows the resourceVersion that it has reached.
 type VersionedStore interface {
 	LastStoreSyncResourceVersion() string
 }
 
-// ObjectStore is a cache by the names of objects: a [cache.Store].
+// ObjectStore is a cache that is keyed by object name, such as a [cache.Store].
 type ObjectStore interface {
 	GetByKey(key string) (object any, exists bool, err error)
 }
 
-// ConsistencyStore lets a controller read its own writes, and those that it learns of when
-// one of its own is refused: it remembers what the caches are to have come to. A
-// sync that looked at older versions would decide on what was before, and write it
-// again, or be refused again.
+// ConsistencyStore lets a controller read its own writes. It remembers, for each key, the
+// versions that the caches must reach before the next sync. A sync that reads older versions
+// would decide on old state, and would repeat its last write or run into another conflict.
 //
-// Controllers of one process that write to the same objects share one, and so read
-// each other's writes too: none is refused for what another has just written.
+// Controllers of one process that write the same objects share a ConsistencyStore. So they
+// also read each other's writes, and do not conflict with each other.
 //
-// The zero value is ready to use, by several goroutines.
+// The zero value is ready to use. Methods are safe for concurrent use.
 type ConsistencyStore struct {
 	mutex   sync.Mutex
 	busy    sets.Set[cache.ObjectName]
 	pending map[cache.ObjectName][]awaited
 }
 
-// awaited is what a cache is to come to, and how long to wait for it.
+// awaited is a condition on a cache, and the time to stop waiting for it.
 type awaited struct {
 	seen  func() bool
 	until time.Time
 }
 
-// EnsureReady tells whether a sync of the key may begin. It may not, and is to return
-// [ErrStale], while a cache has not come to what is remembered for the key, unless it
-// was waited for long enough, or while another controller syncs it. A sync that may
-// begin must [ConsistencyStore.Done].
+// EnsureReady returns whether a sync of the key may begin. If not, the caller returns
+// [ErrStale]. A sync must wait while another controller syncs the key, or while a cache has
+// not reached the versions remembered for the key. It waits for a cache for at most 30
+// seconds. If EnsureReady returns true, the caller must call [ConsistencyStore.Done] after the
+// sync.
 func (c *ConsistencyStore) EnsureReady(key cache.ObjectName) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -79,36 +78,36 @@ func (c *ConsistencyStore) EnsureReady(key cache.ObjectName) bool {
 	return true
 }
 
-// Stale says for people what the next sync of the key waits for; "" if a cache has come
-// to what is remembered for it.
+// Stale returns a description of what the next sync of the key waits for, or "" if the caches
+// are up to date.
 func (c *ConsistencyStore) Stale(key cache.ObjectName) string {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.seen(key) {
 		return ""
 	}
-	return fmt.Sprintf("nothing until the cache has seen what was last written for it, or %v have passed", staleLimit)
+	return fmt.Sprintf("nothing until the cache contains the last write, or %v have passed", staleLimit)
 }
 
-// Done ends what a [ConsistencyStore.EnsureReady] of the key that returned true has begun.
+// Done ends the sync of a key that [ConsistencyStore.EnsureReady] allowed.
 func (c *ConsistencyStore) Done(key cache.ObjectName) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.busy.Delete(key)
 }
 
-// WroteAt remembers that a write for the key returned a resourceVersion of a resource
-// that is cached in store.
+// WroteAt remembers that a write for the key returned this resourceVersion. store is the cache
+// of the written resource.
 func (c *ConsistencyStore) WroteAt(key cache.ObjectName, store VersionedStore, resourceVersion string) {
 	c.await(key, func() bool {
 		order, err := resourceversion.CompareResourceVersion(store.LastStoreSyncResourceVersion(), resourceVersion)
-		// Versions that cannot be compared cannot be waited for.
+		// Do not wait for versions that cannot be compared.
 		return err != nil || order >= 0
 	})
 }
 
-// Conflicted remembers that a write for the key was refused with a conflict, so that
-// the object from store that it was made for is no longer so.
+// Conflicted remembers that a write for the key failed with a conflict. The version of object
+// that was read from store is therefore outdated.
 func (c *ConsistencyStore) Conflicted(key cache.ObjectName, store ObjectStore, object metav1.Object) {
 	name, version := cache.MetaObjectToName(object).String(), object.GetResourceVersion()
 	c.await(key, func() bool {
@@ -130,8 +129,8 @@ func (c *ConsistencyStore) await(key cache.ObjectName, seen func() bool) {
 	c.pending[key] = append(c.pending[key], awaited{seen, time.Now().Add(staleLimit)})
 }
 
-// seen tells whether the caches have come to all that is remembered for the key, or
-// were waited for long enough.
+// seen returns whether the caches have reached everything remembered for the key, or the wait
+// for them has timed out.
 func (c *ConsistencyStore) seen(key cache.ObjectName) bool {
 	late := slices.DeleteFunc(c.pending[key], func(a awaited) bool { return a.seen() || time.Now().After(a.until) })
 	if len(late) > 0 {

@@ -14,12 +14,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// store is a cache that has come as far as it says.
+// store is a cache whose value is the resourceVersion that it has reached.
 type store string
 
 func (s *store) LastStoreSyncResourceVersion() string { return string(*s) }
 
-// begins tells whether a sync may begin, and ends it.
+// begins returns whether a sync may begin, and ends it.
 func begins(w *ConsistencyStore, key cache.ObjectName) bool {
 	if !w.EnsureReady(key) {
 		return false
@@ -28,7 +28,7 @@ func begins(w *ConsistencyStore, key cache.ObjectName) bool {
 	return true
 }
 
-func TestAKeyIsSyncedByOneControllerAtATime(t *testing.T) {
+func TestConcurrentSyncOfSameKeyWaits(t *testing.T) {
 	var w ConsistencyStore
 	key, other := cache.NewObjectName("default", "foo"), cache.NewObjectName("default", "bar")
 	for _, step := range []struct {
@@ -36,17 +36,17 @@ func TestAKeyIsSyncedByOneControllerAtATime(t *testing.T) {
 		key  cache.ObjectName
 		want bool
 	}{
-		{"the first", key, true},
-		{"a second of the same", key, false},
-		{"one of another", other, true},
+		{"a key", key, true},
+		{"the same key", key, false},
+		{"another key", other, true},
 	} {
 		if got := w.EnsureReady(step.key); got != step.want {
-			t.Errorf("Begin of %s = %v, want %v", step.what, got, step.want)
+			t.Errorf("EnsureReady of %s = %v, want %v", step.what, got, step.want)
 		}
 	}
 	w.Done(key)
 	if !w.EnsureReady(key) {
-		t.Error("Begin after End = false, want true")
+		t.Error("EnsureReady after Done = false, want true")
 	}
 	w.Done(key)
 	w.Done(other)
@@ -55,20 +55,20 @@ func TestAKeyIsSyncedByOneControllerAtATime(t *testing.T) {
 	}
 }
 
-func TestAWriteIsSeenWhenTheCacheHasComeAsFar(t *testing.T) {
+func TestWroteAtWaitsForVersion(t *testing.T) {
 	tests := map[string]struct {
 		written string
 		cache   store
 		want    bool
 	}{
-		"cache is behind":                {"12", "11", false},
-		"cache is behind by a digit":     {"100", "99", false},
-		"cache has just come as far":     {"12", "12", true},
-		"cache is beyond":                {"12", "13", true},
-		"cache is beyond by a digit":     {"99", "100", true},
-		"cache has seen nothing":         {"12", "", true},
-		"versions that are no numbers":   {"abc", "abd", true},
-		"a write that returned no thing": {"", "11", true},
+		"cache is behind":               {"12", "11", false},
+		"cache is behind by a digit":    {"100", "99", false},
+		"cache is up to date":           {"12", "12", true},
+		"cache is ahead":                {"12", "13", true},
+		"cache is ahead by a digit":     {"99", "100", true},
+		"empty cache":                   {"12", "", true},
+		"versions that are not numbers": {"abc", "abd", true},
+		"write without a version":       {"", "11", true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -76,57 +76,57 @@ func TestAWriteIsSeenWhenTheCacheHasComeAsFar(t *testing.T) {
 			key := cache.NewObjectName("default", "foo")
 			w.WroteAt(key, &tc.cache, tc.written)
 			if got := begins(&w, key); got != tc.want {
-				t.Errorf("Begin = %v, want %v", got, tc.want)
+				t.Errorf("EnsureReady = %v, want %v", got, tc.want)
 			}
 		})
 	}
 }
 
-func TestALaterWriteDoesNotReplaceAnEarlierOne(t *testing.T) {
+func TestLaterWriteKeepsEarlierOne(t *testing.T) {
 	var w ConsistencyStore
 	key := cache.NewObjectName("default", "foo")
 	late, current := store("10"), store("12")
 	w.WroteAt(key, &late, "11")
 	w.WroteAt(key, &current, "12")
 	if begins(&w, key) {
-		t.Error("Begin = true, want false: the cache of the first write is late")
+		t.Error("EnsureReady = true, want false: the cache of the first write is stale")
 	}
 	late = "11"
 	if !begins(&w, key) {
-		t.Error("Begin = false when both caches have come as far, want true")
+		t.Error("EnsureReady = false when both caches are up to date, want true")
 	}
 }
 
-func TestAKeyThatWroteNothingHasNothingToWaitFor(t *testing.T) {
+func TestWritesOfOtherKeysDoNotMatter(t *testing.T) {
 	var w ConsistencyStore
 	late := store("1")
 	w.WroteAt(cache.NewObjectName("default", "foo"), &late, "2")
 	if !begins(&w, cache.NewObjectName("default", "bar")) {
-		t.Error("Begin of another key = false, want true")
+		t.Error("EnsureReady of another key = false, want true")
 	}
 }
 
-func TestAKeyWaitsForAllItsWritesInAllCaches(t *testing.T) {
+func TestKeyWaitsForAllWritesInAllCaches(t *testing.T) {
 	var w ConsistencyStore
 	key := cache.NewObjectName("default", "foo")
-	parents, children := store("10"), store("10")
-	w.WroteAt(key, &parents, "11")
-	w.WroteAt(key, &children, "12")
-	w.WroteAt(key, &children, "14")
+	owner, owned := store("10"), store("10")
+	w.WroteAt(key, &owner, "11")
+	w.WroteAt(key, &owned, "12")
+	w.WroteAt(key, &owned, "14")
 	steps := []struct {
-		parents, children store
-		want              bool
+		owner, owned store
+		want         bool
 	}{
 		{"10", "10", false},
 		{"11", "10", false},
-		{"10", "13", false}, // what was seen is not waited for again
+		{"10", "13", false}, // a version that was seen once is not waited for again
 		{"10", "14", true},
 		{"10", "10", true},
 	}
 	for _, step := range steps {
-		parents, children = step.parents, step.children
+		owner, owned = step.owner, step.owned
 		if got := begins(&w, key); got != step.want {
-			t.Errorf("Begin with caches at %s and %s = %v, want %v", parents, children, got, step.want)
+			t.Errorf("EnsureReady with caches at %s and %s = %v, want %v", owner, owned, got, step.want)
 		}
 	}
 	if len(w.pending) > 0 {
@@ -134,22 +134,22 @@ func TestAKeyWaitsForAllItsWritesInAllCaches(t *testing.T) {
 	}
 }
 
-func TestEarlierWriteIsWaitedForWhenTheLastIsSeen(t *testing.T) {
+func TestEarlierWriteIsAwaitedInOtherCache(t *testing.T) {
 	var w ConsistencyStore
 	key := cache.NewObjectName("default", "foo")
-	parents, children := store("10"), store("12")
-	w.WroteAt(key, &parents, "11")
-	w.WroteAt(key, &children, "12")
+	owner, owned := store("10"), store("12")
+	w.WroteAt(key, &owner, "11")
+	w.WroteAt(key, &owned, "12")
 	if begins(&w, key) {
-		t.Error("Begin while the cache of the first write is late = true, want false")
+		t.Error("EnsureReady while the cache of the first write is stale = true, want false")
 	}
-	parents = "11"
+	owner = "11"
 	if !begins(&w, key) {
-		t.Error("Begin when all caches have come as far = false, want true")
+		t.Error("EnsureReady when all caches are up to date = false, want true")
 	}
 }
 
-func TestARefusedWriteIsSeenWhenTheCacheHasAnotherVersion(t *testing.T) {
+func TestConflictWaitsForAnotherVersion(t *testing.T) {
 	object := func(version string) *metav1.PartialObjectMetadata {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "child", ResourceVersion: version}}
 	}
@@ -159,7 +159,7 @@ func TestARefusedWriteIsSeenWhenTheCacheHasAnotherVersion(t *testing.T) {
 	}{
 		"the same version": {object("7"), false},
 		"a newer version":  {object("8"), true},
-		"none any more":    {nil, true},
+		"deleted":          {nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var w ConsistencyStore
@@ -172,7 +172,7 @@ func TestARefusedWriteIsSeenWhenTheCacheHasAnotherVersion(t *testing.T) {
 			key := cache.NewObjectName("default", "foo")
 			w.Conflicted(key, store, object("7"))
 			if got := begins(&w, key); got != test.want {
-				t.Errorf("Begin = %v, want %v", got, test.want)
+				t.Errorf("EnsureReady = %v, want %v", got, test.want)
 			}
 			if remembered := len(w.pending) > 0; remembered == test.want {
 				t.Errorf("remembered: %v, want %v", remembered, !test.want)
@@ -181,7 +181,7 @@ func TestARefusedWriteIsSeenWhenTheCacheHasAnotherVersion(t *testing.T) {
 	}
 }
 
-func TestAWatchThatIsFarBehindIsNotWaitedForWithoutEnd(t *testing.T) {
+func TestStaleCacheIsAwaitedForLimitedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w ConsistencyStore
 		key := cache.NewObjectName("default", "foo")
@@ -189,16 +189,16 @@ func TestAWatchThatIsFarBehindIsNotWaitedForWithoutEnd(t *testing.T) {
 		w.WroteAt(key, &broken, "2")
 		time.Sleep(staleLimit)
 		if begins(&w, key) {
-			t.Errorf("Begin after %v = true, want false", staleLimit)
+			t.Errorf("EnsureReady after %v = true, want false", staleLimit)
 		}
 		time.Sleep(time.Nanosecond)
 		if !begins(&w, key) {
-			t.Errorf("Begin after more than %v = false, want true", staleLimit)
+			t.Errorf("EnsureReady after more than %v = false, want true", staleLimit)
 		}
 	})
 }
 
-func TestWrittenMayBeUsedBySeveralWorkers(t *testing.T) {
+func TestConsistencyStoreConcurrency(t *testing.T) {
 	var w ConsistencyStore
 	seen := store("1000")
 	var wg sync.WaitGroup
@@ -208,7 +208,7 @@ func TestWrittenMayBeUsedBySeveralWorkers(t *testing.T) {
 				key := cache.NewObjectName("default", fmt.Sprint(worker, i%3))
 				w.WroteAt(key, &seen, fmt.Sprint(i+1))
 				if !begins(&w, key) {
-					t.Errorf("Begin(%s) = false, want true", key)
+					t.Errorf("EnsureReady(%s) = false, want true", key)
 				}
 			}
 		})

@@ -1,9 +1,8 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reconcile is the one loop that every controller runs: informers enqueue
-// keys, keys wait in a queue, workers take them to a sync function, and what
-// fails is tried again.
+// Package reconcile provides the worker loop of all controllers. Informers enqueue keys,
+// workers call a sync function for each key, and failures are retried.
 //
 //	loop := reconcile.New("settings-controller", sync, reconcile.WithWorkers(2))
 //	reconcile.For(loop, configMaps.TypedInformer())
@@ -17,52 +16,49 @@
 //		fmt.Println(err)
 //	}
 //
-// # What it promises
+// # Guarantees
 //
-//   - A key is synced by one worker at a time, and again if it was enqueued
-//     meanwhile.
-//   - A key whose sync fails is retried with exponential backoff, without end:
-//     no key is ever dropped. A conflict (409) is retried like an error, but
-//     quietly: it means that the cache was late. The backoff of a forbidden
-//     request (403) goes from 1 to 30 s.
-//   - Namespaces take turns, so that one with thousands of keys delays no other.
-//   - A key that its sync asked to be called again for comes after keys that changed. So a sync
-//     can put off what is less urgent than the changes of other objects.
-//   - A key whose caches have not yet seen its own last write, or what that was
-//     refused for, is put off until they have, if the controller keeps a [ConsistencyStore].
-//   - A sync that panics is an error of that key. It is counted, logged with
-//     its stack and backed off, and the loop goes on.
-//   - A handler that panics loses its event, since which keys it would have enqueued
-//     is not known; it is counted and logged, and no other event is lost.
-//   - A failed sync is logged as an error each time, a forbidden one at verbosity 2. The
-//     logger that package manager sets up throttles errors that repeat.
-//   - While an API that its informers read is unavailable, the loop is paused, with
-//     [WithSources]. It starts again, with a full resync, when they have caught up.
-//   - Where writes take long because there are many of them, fewer workers sync at once,
-//     with [WithAdaptiveWorkers], so that no write is given up for that.
-//   - Workers start when the informers and the loop's own handlers have seen
-//     the initial list, not before.
-//   - [Loop.Run] returns when every goroutine that it started has ended. It may
-//     be called again: queue, handlers and workers are born in it and die with
-//     it. Registering a handler on an informer that is already synced replays
-//     its store, so each Run begins with a full resync from memory. What changed
-//     last comes first in it, and what changes meanwhile comes before it.
+//   - One worker at a time syncs a key. A key that is enqueued during its sync is synced
+//     again.
+//   - A failed key is retried with exponential backoff, without limit. No key is ever dropped.
+//     A conflict (409) is retried like an error but not logged as one, because it means that
+//     the cache was stale. The backoff of a forbidden request (403) goes from 1 to 30 s.
+//   - Namespaces take turns, so one namespace with thousands of keys does not delay the
+//     others.
+//   - A key whose sync asked to be requeued comes after keys that changed. So a sync can defer
+//     work that is less urgent than the changes of other objects.
+//   - With a [ConsistencyStore], a key waits until the caches contain its last write, or the
+//     version that its last write conflicted with.
+//   - A panic in a sync is an error of that key. It is counted, logged with its stack and
+//     retried with backoff, and the loop continues.
+//   - A panic in an event handler loses that event, because the keys to enqueue are not known.
+//     The event is counted and logged. No other event is lost.
+//   - Each failed sync is logged as an error; a forbidden one is logged at verbosity 2. The
+//     logger that package manager sets up throttles repeated errors.
+//   - With [WithSources], the loop is paused while an API that its informers read is
+//     unavailable. When they have caught up, it starts again with a full resync.
+//   - With [WithAdaptiveWorkers], fewer workers sync at once while concurrent writes are slow,
+//     so that the load itself causes no write timeouts.
+//   - Workers start only after the informers and the loop's own handlers have processed the
+//     initial list.
+//   - [Loop.Run] returns after all its goroutines have ended, and can then be called again.
+//     Each Run has its own queue, handlers and workers. A handler that is added to a synced
+//     informer receives all cached objects, so each Run begins with a full resync from memory.
+//     That resync starts with the latest changes, and new changes come before it.
 //
-// # What it tells
+// # Observability
 //
-// An [Observer] is told of each sync by its [Outcome]. [Loop.Progress] tells at any time
-// what the loop is at: what runs and waits and since when, what fails and why, and what
-// was last done.
+// An [Observer] gets the [Outcome] of each sync. [Loop.Progress] returns a snapshot at any
+// time: which keys run and wait and since when, which fail and why, and the last syncs.
 //
-// # What it does not know
+// # Scope
 //
-// Clients, listers, API types, status, Events, leadership. A sync function gets
-// a key and reads what it needs from its own listers.
+// The package does not deal with clients, listers, API types, status, Events or leadership. A
+// sync function gets a key, and reads objects from its own listers.
 //
 // # Resync
 //
-// The loop drops updates that do not change the resourceVersion, so an
-// informer's resync period does not reach the sync function unless
-// [WithResyncs] is given. Periodic work asks for itself: the sync function
-// returns after how long it wants to be called again.
+// The loop drops updates that do not change the resourceVersion. So an informer's resync
+// period does not reach the sync function unless [WithResyncs] is set. For periodic work, the
+// sync function returns the time after which to call it again.
 package reconcile

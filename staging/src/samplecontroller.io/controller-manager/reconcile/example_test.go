@@ -17,8 +17,7 @@ import (
 	"samplecontroller.io/controller-manager/reconcile"
 )
 
-// A loop is told what to watch, then run. Here it is for ConfigMaps, and a Secret
-// enqueues the ConfigMap of the same name.
+// A loop that syncs ConfigMaps. A Secret enqueues the ConfigMap of the same name.
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	client := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "settings"}})
@@ -31,7 +30,7 @@ func Example() {
 			return 0, err
 		}
 		fmt.Println("syncing", configMap.Name)
-		cancel() // this example has seen enough
+		cancel() // end the example
 		return 0, nil
 	}
 	loop := reconcile.New("settings-controller", sync, reconcile.WithWorkers(2))

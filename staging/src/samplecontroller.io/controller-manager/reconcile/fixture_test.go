@@ -24,16 +24,17 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const loopName = "test-controller"
 
-// apiServer is the source of an informer: what is changed in it is watched.
+// apiServer is the source of an informer. The informer watches the changes that a test makes
+// in it.
 type apiServer struct {
 	*cachetesting.FakeControllerSource
 }
 
-// IsWatchListSemanticsUnSupported has the informer list first, then watch.
+// IsWatchListSemanticsUnSupported makes the informer list first, then watch.
 func (apiServer) IsWatchListSemanticsUnSupported() bool { return true }
 
-// bubble is what a test has at hand within a synctest bubble. There time passes
-// only when every goroutine waits, and the test fails if one is left at its end.
+// bubble is the environment of a test in a synctest bubble. There, time passes only while
+// every goroutine waits, and the test fails if one is left at its end.
 type bubble struct {
 	*testing.T
 	ctx      context.Context
@@ -42,7 +43,7 @@ type bubble struct {
 	log      ktesting.Buffer
 }
 
-// inBubble runs a test in a bubble, with an informer that is not yet started.
+// inBubble runs a test in a bubble, with an informer that has not started.
 func inBubble(t *testing.T, resync time.Duration, test func(*bubble)) {
 	synctest.Test(t, func(t *testing.T) {
 		logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(2)))
@@ -58,7 +59,7 @@ func inBubble(t *testing.T, resync time.Duration, test func(*bubble)) {
 	})
 }
 
-// watchedInformer is an informer that shows the handlers that are added to it.
+// watchedInformer is an informer that records the handlers added to it.
 type watchedInformer struct {
 	cache.TypedSharedIndexInformer[*corev1.ConfigMap]
 	handlers []cache.TypedResourceEventHandler[*corev1.ConfigMap]
@@ -76,7 +77,7 @@ func (i *watchedInformer) AddTypedEventHandler(handler cache.TypedResourceEventH
 	return i.TypedSharedIndexInformer.AddTypedEventHandler(handler, options...)
 }
 
-// start starts an informer; it is stopped and joined at the end of the test.
+// start starts an informer. At the end of the test it is stopped and joined.
 func (b *bubble) start(informer cache.SharedInformer) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
@@ -84,8 +85,8 @@ func (b *bubble) start(informer cache.SharedInformer) {
 	b.Cleanup(func() { cancel(); wg.Wait() })
 }
 
-// run runs the loop, as does Run, until the returned function is called, which
-// returns what Run did. It waits until nothing happens any more without time.
+// run calls Run of the loop and waits until the bubble is idle. The returned function stops
+// the loop, and returns the error of Run.
 func (b *bubble) run(l *Loop, workers int) (stop func() error) {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.ctx)
@@ -99,7 +100,7 @@ func (b *bubble) run(l *Loop, workers int) (stop func() error) {
 	}
 }
 
-// logged returns the messages that were logged at the verbosity, errors at -1.
+// logged returns the messages logged at the verbosity. -1 stands for errors.
 func (b *bubble) logged(verbosity int) []string {
 	var messages []string
 	for _, entry := range b.log.Data() {
@@ -110,7 +111,7 @@ func (b *bubble) logged(verbosity int) []string {
 	return messages
 }
 
-// syncs is a SyncFunc that remembers when it was called for what.
+// syncs is a SyncFunc that records its calls.
 type syncs struct {
 	mutex sync.Mutex
 	begin time.Time
@@ -119,7 +120,7 @@ type syncs struct {
 	result func(key string, nth int) (time.Duration, error)
 }
 
-// call is one call of the SyncFunc, after is when, since the first.
+// call is one call of the SyncFunc. after is the time since the first call.
 type call struct {
 	key   string
 	after time.Duration
@@ -139,8 +140,8 @@ func (s *syncs) sync(_ context.Context, key cache.ObjectName) (time.Duration, er
 	return s.result(key.String(), nth)
 }
 
-// enqueued waits until nothing happens any more without time, and returns the keys
-// that were synced since the last reset, sorted.
+// enqueued waits until the bubble is idle, and returns the keys that were synced since the
+// last reset, sorted.
 func (s *syncs) enqueued() []string {
 	synctest.Wait()
 	s.mutex.Lock()
@@ -153,14 +154,14 @@ func (s *syncs) enqueued() []string {
 	return keys
 }
 
-// reset forgets all calls.
+// reset discards all calls.
 func (s *syncs) reset() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.calls, s.begin = nil, time.Time{}
 }
 
-// times returns when the key was synced, since the first sync of all.
+// times returns when the key was synced, relative to the first sync of any key.
 func (s *syncs) times(key string) []time.Duration {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -173,7 +174,7 @@ func (s *syncs) times(key string) []time.Duration {
 	return times
 }
 
-// outcomes is an Observer that remembers.
+// outcomes is an Observer that records outcomes.
 type outcomes struct {
 	mutex sync.Mutex
 	all   []Outcome
@@ -198,7 +199,7 @@ func (o *outcomes) results(key string) []Result {
 	return results
 }
 
-// configMap returns a ConfigMap in namespace default, owned by whom its data says.
+// configMap returns a ConfigMap in namespace default. The keys of its data name its owners.
 func configMap(name string, owners ...string) *corev1.ConfigMap {
 	c := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Data: map[string]string{}}
 	for _, owner := range owners {
@@ -207,7 +208,7 @@ func configMap(name string, owners ...string) *corev1.ConfigMap {
 	return c
 }
 
-// owners returns the keys that a ConfigMap of configMap concerns.
+// owners returns the keys of the owners of a ConfigMap.
 func owners(c *corev1.ConfigMap) []cache.ObjectName {
 	var keys []cache.ObjectName
 	for owner := range c.Data {

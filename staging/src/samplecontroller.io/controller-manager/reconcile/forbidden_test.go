@@ -47,7 +47,7 @@ func TestForbiddenIsNotLoggedAsError(t *testing.T) {
 			t.Errorf("logged errors %q, want none", got)
 		}
 		if got := b.logged(2); !slices.Contains(got, "Sync was forbidden, retrying with backoff") {
-			t.Errorf("logged %q, want that syncs were forbidden", got)
+			t.Errorf("logged %q, want a forbidden sync", got)
 		}
 	})
 }

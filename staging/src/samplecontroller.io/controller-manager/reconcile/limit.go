@@ -10,50 +10,50 @@ import (
 	"time"
 )
 
-// leastSyncs is how many syncs may always run at once: with one alone, an object whose
-// writes hang would hold up all others.
-const leastSyncs = 2
+// minSyncs is how many syncs may always run at once. With only one, an object whose writes
+// hang would block all others.
+const minSyncs = 2
 
-// limit bounds how many syncs of a loop run at once, so that a slow link is not given more
-// writes than it carries within their timeout. It is a congestion control by delay, as TCP
-// Vegas is: where the link is the bottleneck, the more writes are in flight the longer each
-// takes. It may be used by several goroutines. A nil limit bounds nothing.
+// limit bounds how many syncs of a loop run at once, so that a slow link does not get more
+// writes than it can carry within their timeout. It is a delay-based congestion control, like
+// TCP Vegas: if the link is the bottleneck, more writes in flight make each write slower.
+// Methods are safe for concurrent use. A nil limit has no effect.
 type limit struct {
 	timeout time.Duration // of a write
 
 	mutex   sync.Mutex
-	most    int // syncs, which is the number of workers
-	now     int // how many syncs may run
+	most    int // upper bound of now: the number of workers
+	now     int // how many syncs may run at once
 	running int
-	waiting []chan struct{} // one for each sync that waits; closed when it may run
-	round   int             // how often now was decided on
+	waiting []chan struct{} // one per waiting sync; closed when it may run
+	round   int             // how often now was decided
 
-	// Of the syncs of this round that have written, and were the last that might run when they
-	// began: how many, and the least of the times of their longest writes.
+	// The measurements of this round: the number of syncs, and the shortest of their longest
+	// writes. They cover only syncs that wrote, and that brought the loop to the limit when
+	// they began.
 	measured int
 	fastest  time.Duration
-	// base is how long a write takes that does not wait for others: the least that any took,
-	// but it follows the writes while there are few, for the link may have become slower.
+	// base is how long a write takes without contention: the shortest write so far. While few
+	// syncs run, it also follows slower writes, because the link may have become slower.
 	base time.Duration
-	// futile says that writes were given up even with leastSyncs, and all have been since.
+	// futile is set once writes timed out even with minSyncs, and until a round succeeds.
 	futile bool
 }
 
-// gracePeriod is after how long a sync that has not begun to write does not count any more.
+// gracePeriod is how long a sync counts before its first write.
 const gracePeriod = 100 * time.Millisecond
 
-// slot is what a sync has while it counts. A nil slot is that of no limit.
+// slot is the share of the limit that a running sync holds. It is nil if there is no limit.
 type slot struct {
 	limit *limit
 	round int
-	full  bool // it was the last that might run
+	full  bool // the limit was reached when it began
 	timer *time.Timer
-	wrote bool // it has begun to write in time
-	left  bool // it does not count any more
+	wrote bool // its first write began within the grace period
+	left  bool // it no longer counts
 }
 
-// start has at most so many syncs run at once, but begins with few, or with what was
-// decided on before.
+// start sets the number of workers. The limit starts low, or with its last value.
 func (l *limit) start(workers int) {
 	if l == nil {
 		return
@@ -61,10 +61,10 @@ func (l *limit) start(workers int) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	l.most = workers
-	l.now = min(max(l.now, leastSyncs), workers)
+	l.now = min(max(l.now, minSyncs), workers)
 }
 
-// acquire waits until one more sync may run. It returns false if ctx ended before.
+// acquire waits until another sync may run. It returns false if ctx ends first.
 func (l *limit) acquire(ctx context.Context) (*slot, bool) {
 	if l == nil {
 		return nil, true
@@ -79,9 +79,9 @@ func (l *limit) acquire(ctx context.Context) (*slot, bool) {
 	return &slot{limit: l, round: l.round, full: l.running >= l.now}, true
 }
 
-// begin begins the sync. writes returns its writes so far, answered or not. A sync that has
-// not begun to write soon, or runs for longer than two writes may take, waits for something
-// else, and leaves its slot to another.
+// begin marks the start of the sync. writes returns its writes so far, finished or not. A sync
+// that does not write within the grace period, or runs longer than two write timeouts, waits
+// for something else. It gives its slot to another sync.
 func (s *slot) begin(writes func() []Write) {
 	if s == nil {
 		return
@@ -100,7 +100,7 @@ func (s *slot) begin(writes func() []Write) {
 	})
 }
 
-// leave makes room for another sync, once. The mutex is held.
+// leave makes room for another sync, once. The caller holds the mutex.
 func (s *slot) leave() {
 	if s.left {
 		return
@@ -110,7 +110,8 @@ func (s *slot) leave() {
 	s.limit.letRun()
 }
 
-// wait waits until another sync makes room. The mutex is held, but not while it waits.
+// wait waits until another sync makes room. The caller holds the mutex; wait releases it while
+// waiting.
 func (l *limit) wait(ctx context.Context) bool {
 	room := make(chan struct{})
 	l.waiting = append(l.waiting, room)
@@ -126,13 +127,13 @@ func (l *limit) wait(ctx context.Context) bool {
 	if i := slices.Index(l.waiting, room); i >= 0 {
 		l.waiting = slices.Delete(l.waiting, i, i+1)
 	} else {
-		l.running-- // it was just let run
+		l.running-- // it was admitted just now
 		l.letRun()
 	}
 	return false
 }
 
-// letRun lets as many syncs run as may.
+// letRun admits waiting syncs up to the limit.
 func (l *limit) letRun() {
 	for len(l.waiting) > 0 && l.running < l.now {
 		l.running++
@@ -141,7 +142,7 @@ func (l *limit) letRun() {
 	}
 }
 
-// release ends a sync that has written this, or that does not begin.
+// release ends a sync with these writes, or a sync that was never begun.
 func (s *slot) release(writes []Write) {
 	if s == nil {
 		return
@@ -161,8 +162,8 @@ func (s *slot) release(writes []Write) {
 	}
 }
 
-// measure takes the longest write of a sync into account, and decides when there are as
-// many as may run at once. The mutex is held.
+// measure records the longest write of a sync. After as many syncs as may run at once, it sets
+// a new limit. The caller holds the mutex.
 func (l *limit) measure(s *slot, took time.Duration) {
 	if l.base == 0 || took < l.base {
 		l.base = took
@@ -176,37 +177,37 @@ func (l *limit) measure(s *slot, took time.Duration) {
 	if l.measured < l.now {
 		return
 	}
-	next := leastSyncs                     // begin again
-	givenUp := l.fastest >= l.timeout*9/10 // or nearly: the time is not measured from the same moment
+	next := minSyncs                       // start over
+	givenUp := l.fastest >= l.timeout*9/10 // not exactly: the timeout and took have different start times
 	switch {
 	case !givenUp:
-		if l.now == leastSyncs { // what waits then does not wait for syncs of this loop
+		if l.now == minSyncs { // then waiting is not caused by syncs of this loop
 			l.base += (l.fastest - l.base) / 8
 		}
 		next = decide(l.now, l.timeout, l.base, l.fastest)
 		l.futile = false
-	case l.futile || l.now == leastSyncs:
-		// It is not for their number that the writes hang, so they must not hold up others.
+	case l.futile || l.now == minSyncs:
+		// The number of writes is not why they hang, so they must not block others.
 		next = 2 * l.now
 		l.futile = true
 	}
-	l.now = min(max(next, leastSyncs), l.most)
+	l.now = min(max(next, minSyncs), l.most)
 	l.round, l.measured = l.round+1, 0
 	l.letRun()
 }
 
-// decide returns how many syncs may run at once, if with so many as now even the fastest
-// write took this long, and a write that waits for no others takes base.
+// decide returns how many syncs may run at once. With the current limit now, the fastest write
+// took this long. A write without contention takes base.
 //
-// The fastest counts because a slow link delays all writes, but a hanging webhook only some.
-// Waiting may take up a quarter of the time that base leaves of the timeout, and is assumed
-// to grow in proportion to the number of syncs. A latency that does not depend on the load,
-// for example of a slow webhook, does not lower the limit, up to a third of the timeout.
+// The fastest write counts because a slow link delays all writes, but a hanging webhook only
+// some. Waiting may take up a quarter of the time between base and the timeout, and is assumed
+// to be proportional to the number of syncs. A latency that does not depend on the load, such
+// as that of a slow webhook, does not lower the limit, up to a third of the timeout.
 func decide(now int, timeout, base, fastest time.Duration) int {
 	next := 2 * now
 	if wait, most := fastest-base, (timeout-base)/4; 2*wait > most {
 		next = int(time.Duration(now) * most / wait)
 	}
-	// Even if all of it were waiting, a write would take no longer than half of the timeout.
+	// Even if the whole time were waiting, a write would take at most half of the timeout.
 	return min(next, int(time.Duration(now)*timeout/2/fastest))
 }

@@ -20,17 +20,18 @@ const testWriteTimeout = 3 * time.Second
 
 var errGivenUp = errors.New("given up")
 
-// link is what writes go over: one after another, and then each takes the latency.
+// link simulates a network link. It transmits one write after another; in addition, each write
+// takes the latency.
 type link struct {
 	each, latency time.Duration
-	hangs         func(key cache.ObjectName) bool // nil: no write does
+	hangs         func(key cache.ObjectName) bool // nil: no write hangs
 
 	mutex         sync.Mutex
-	busy          time.Time // until when
+	busy          time.Time // time until which it is busy
 	sent, givenUp int
 }
 
-// write sends one write for an object and returns when it is answered or given up.
+// write sends one write for an object and returns when it is answered or has timed out.
 func (l *link) write(ctx context.Context, key cache.ObjectName) error {
 	l.mutex.Lock()
 	now := time.Now()
@@ -45,7 +46,7 @@ func (l *link) write(ctx context.Context, key cache.ObjectName) error {
 	l.sent++
 	var err error
 	if took >= testWriteTimeout {
-		took, err = testWriteTimeout-time.Millisecond, errGivenUp // since it was sent a little late
+		took, err = testWriteTimeout-time.Millisecond, errGivenUp // it was sent slightly late
 		l.givenUp++
 	}
 	l.mutex.Unlock()
@@ -55,8 +56,7 @@ func (l *link) write(ctx context.Context, key cache.ObjectName) error {
 	return err
 }
 
-// loop returns a loop with so many writes for each object, whether or not the number of
-// workers that sync at once is adapted.
+// loop returns a loop that sends this many writes per object. adapts enables adaptive workers.
 func (l *link) loop(b *bubble, writes int, adapts bool) (loop *Loop, done func() int) {
 	var mutex sync.Mutex
 	settled := map[string]int{}
@@ -83,7 +83,7 @@ func (l *link) loop(b *bubble, writes int, adapts bool) (loop *Loop, done func()
 	}
 }
 
-// run has loops write for all objects and returns how long that takes.
+// run runs loops that write for all objects, and returns how long that takes.
 func (l *link) run(b *bubble, loops, objects, writes int, adapts bool) time.Duration {
 	b.Helper()
 	for i := range objects {
@@ -96,7 +96,7 @@ func (l *link) run(b *bubble, loops, objects, writes int, adapts bool) time.Dura
 	for i := range loops {
 		var loop *Loop
 		loop, done[i] = l.loop(b, writes, adapts)
-		defer b.run(loop, 10)() // without an error, as the loop can begin
+		defer b.run(loop, 10)() // its error is always nil here
 	}
 	for i := range done {
 		for done[i]() < objects {
@@ -109,8 +109,8 @@ func (l *link) run(b *bubble, loops, objects, writes int, adapts bool) time.Dura
 	return time.Since(begin)
 }
 
-// TestSlowLinkWastesNoWrites has four loops share a link that carries 2 to 16 writes in a
-// second.
+// TestSlowLinkWastesNoWrites shares a link that carries 4 to 16 writes per second among four
+// loops.
 func TestSlowLinkWastesNoWrites(t *testing.T) {
 	for _, each := range []time.Duration{time.Second / 16, time.Second / 8, time.Second / 4} {
 		t.Run(each.String(), func(t *testing.T) {
@@ -122,16 +122,15 @@ func TestSlowLinkWastesNoWrites(t *testing.T) {
 					b.Errorf("%d of %d writes were given up, want at most 5 %%", l.givenUp, l.sent)
 				}
 				if most := 4*100*2*each*11/10 + 5*time.Second; took > most {
-					b.Errorf("it took %v, want at most %v: the link is not used", took, most)
+					b.Errorf("it took %v, want at most %v: the link is idle", took, most)
 				}
 			})
 		})
 	}
 }
 
-// TestLatencyAloneLimitsNothing compares how long writes take for many objects with and
-// without a limit.
-func TestLatencyAloneLimitsNothing(t *testing.T) {
+// TestLatencyAloneDoesNotLimit compares the time for many objects with and without a limit.
+func TestLatencyAloneDoesNotLimit(t *testing.T) {
 	for _, latency := range []time.Duration{time.Millisecond, 100 * time.Millisecond, 1000 * time.Millisecond} {
 		t.Run(latency.String(), func(t *testing.T) {
 			var took [2]time.Duration
@@ -142,15 +141,15 @@ func TestLatencyAloneLimitsNothing(t *testing.T) {
 				})
 			}
 			if most := took[0] + 12*latency + 20*time.Millisecond; took[1] > most {
-				t.Errorf("it took %v, want at most %v as without a limit, and 12 writes more", took[1], most)
+				t.Errorf("it took %v, want at most %v: the time without a limit plus 12 writes", took[1], most)
 			}
 		})
 	}
 }
 
-// TestHangingWritesHoldUpNoOthers makes the writes of four objects in ten hang. Each is
+// TestHangingWritesDoNotBlockOthers makes the writes of four in ten objects hang. Each is
 // retried before new objects are tried.
-func TestHangingWritesHoldUpNoOthers(t *testing.T) {
+func TestHangingWritesDoNotBlockOthers(t *testing.T) {
 	var settled [2]int
 	for i, adapts := range []bool{false, true} {
 		inBubble(t, 0, func(b *bubble) {
@@ -172,9 +171,9 @@ func TestHangingWritesHoldUpNoOthers(t *testing.T) {
 	t.Logf("%d objects are settled, %d without a limit", settled[1], settled[0])
 }
 
-// TestStuckSyncsHoldUpNoOthers has syncs that never end, and do not write, keep all workers
-// but one.
-func TestStuckSyncsHoldUpNoOthers(t *testing.T) {
+// TestStuckSyncsDoNotBlockOthers occupies all workers but one with syncs that never end and
+// never write.
+func TestStuckSyncsDoNotBlockOthers(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		end := make(chan struct{})
 		var synced syncs
@@ -202,8 +201,8 @@ func TestStuckSyncsHoldUpNoOthers(t *testing.T) {
 	})
 }
 
-// TestWaitingForALimitEndsWithTheLoop stops a loop while most of its workers wait.
-func TestWaitingForALimitEndsWithTheLoop(t *testing.T) {
+// TestWaitingForLimitEndsWithLoop stops a loop while most of its workers wait.
+func TestWaitingForLimitEndsWithLoop(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		l := &link{latency: time.Second}
 		for i := range 20 {
@@ -216,13 +215,13 @@ func TestWaitingForALimitEndsWithTheLoop(t *testing.T) {
 		if err := stop(); err != nil {
 			b.Error(err)
 		}
-		if took := time.Since(begin); took != time.Second || l.sent != leastSyncs {
-			b.Errorf("it ended after %v with %d writes, want only the %d that had begun", took, l.sent, leastSyncs)
+		if took := time.Since(begin); took != time.Second || l.sent != minSyncs {
+			b.Errorf("it ended after %v with %d writes, want only the %d that had begun", took, l.sent, minSyncs)
 		}
-		stop = b.run(loop, 10) // with nobody left in the way
+		stop = b.run(loop, 10) // all slots are free again
 		time.Sleep(20 * time.Second)
-		if err := stop(); err != nil || l.sent != leastSyncs+20 {
-			b.Errorf("%d writes after another run, error %v, want %d", l.sent, err, leastSyncs+20)
+		if err := stop(); err != nil || l.sent != minSyncs+20 {
+			b.Errorf("%d writes after another run, error %v, want %d", l.sent, err, minSyncs+20)
 		}
 	})
 }
@@ -234,13 +233,13 @@ func TestDecide(t *testing.T) {
 		base, fastest time.Duration
 		want          int
 	}{
-		"nothing waits":            {4, 5 * ms, 5 * ms, 8},
-		"a quarter of the time":    {8, 200 * ms, 900 * ms, 8},
-		"half of that":             {4, 200 * ms, 550 * ms, 8},
-		"twice as much":            {8, 200 * ms, 1600 * ms, 4},
-		"latency alone":            {8, 700 * ms, 700 * ms, 16},
-		"more might take too long": {8, 1000 * ms, 1000 * ms, 12},
-		"all take too long":        {8, 2000 * ms, 2000 * ms, 6},
+		"no waiting":                           {4, 5 * ms, 5 * ms, 8},
+		"waits a quarter of the time":          {8, 200 * ms, 900 * ms, 8},
+		"waits an eighth of the time":          {4, 200 * ms, 550 * ms, 8},
+		"waits half of the time":               {8, 200 * ms, 1600 * ms, 4},
+		"only latency":                         {8, 700 * ms, 700 * ms, 16},
+		"latency of a third of the timeout":    {8, 1000 * ms, 1000 * ms, 12},
+		"latency of two thirds of the timeout": {8, 2000 * ms, 2000 * ms, 6},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := decide(test.now, testWriteTimeout, test.base, test.fastest); got != test.want {

@@ -17,21 +17,20 @@ import (
 	"samplecontroller.io/controller-manager/internal/ordering"
 )
 
-// SyncFunc brings one object to where it should be. It is called by several
-// workers at once, but never for the same key at the same time.
+// SyncFunc reconciles one object. Several workers call it concurrently, but never for the same
+// key at the same time.
 //
-// A nil error settles the key; if requeueAfter is positive it is synced again
-// after that time. Any error is retried with backoff, so a mistake that only a
-// user can fix is not an error: write it into the object's status and return
-// nil. The logger in ctx carries the controller's name and the key.
+// After a nil error the key is done; if requeueAfter is positive, it is synced again after
+// that time. Every error is retried with backoff. So if only a user can fix a problem, write
+// it to the object's status and return nil. The logger in ctx has the name of the controller
+// and the key.
 //
-// ctx does not end when the loop is stopped: a sync that has begun is let
-// finish, so each of its API calls must be bounded in time, for example by
-// [WithTimeout].
+// ctx does not end when the loop is stopped, so that a running sync can finish. Therefore each
+// of its API calls needs a time limit, for example by [WithTimeout].
 type SyncFunc func(ctx context.Context, key cache.ObjectName) (requeueAfter time.Duration, err error)
 
-// Loop feeds the keys that its watches enqueue to its SyncFunc. Make it with
-// [New], tell it what to watch with [For] and [Watch], then call [Loop.Run].
+// Loop calls its SyncFunc for the keys that its watches enqueue. Make it with [New], add
+// watches with [For] and [Watch], then call [Loop.Run].
 type Loop struct {
 	name    string
 	queue   string
@@ -46,15 +45,16 @@ type Loop struct {
 	tracker *tracker
 }
 
-// watch is one informer that enqueues keys.
+// watch connects an informer to the queue.
 type watch struct {
 	store cache.Store
-	// add adds a handler to the informer and returns what there is to wait for and how
-	// to take the handler off again.
+	// add adds a handler to the informer. It returns what to wait for, and how to remove the
+	// handler.
 	add func(ctx context.Context, enqueue enqueueFunc) (registered, error)
 }
 
-// enqueueFunc enqueues a key that an event of an object of a resourceVersion concerns.
+// enqueueFunc enqueues a key because of an event. version is the resourceVersion of the
+// event's object.
 type enqueueFunc func(key cache.ObjectName, version, trigger string)
 
 type registered struct {
@@ -62,8 +62,8 @@ type registered struct {
 	remove func() error
 }
 
-// New returns a loop named after its controller. It allocates only: nothing
-// runs, and nothing is to be cleaned up, before [Loop.Run].
+// New returns a loop named after its controller. It starts nothing, so a loop that is never
+// run needs no cleanup.
 func New(name string, sync SyncFunc, opts ...Option) *Loop {
 	l := &Loop{
 		name:    name,
@@ -79,28 +79,28 @@ func New(name string, sync SyncFunc, opts ...Option) *Loop {
 	return l
 }
 
-// Name returns the name of the loop, which is that of its controller.
+// Name returns the name of the loop, which is the name of its controller.
 func (l *Loop) Name() string { return l.name }
 
-// Loops returns the loop, so that a controller that embeds it tells of its progress.
+// Loops returns the loop itself, so that a controller that embeds it reports its progress.
 func (l *Loop) Loops() []*Loop { return []*Loop{l} }
 
-// Validate returns an error if the loop would never sync: it watches nothing, or has no
-// workers.
+// Validate returns an error if the loop could never sync, because it has no workers or no
+// watches.
 func (l *Loop) Validate() error {
 	if l.workers < 1 {
 		return fmt.Errorf("the loop of %s has %d workers, needs at least 1", l.name, l.workers)
 	}
 	if len(l.watches) == 0 {
-		return fmt.Errorf("the loop of %s watches nothing: call reconcile.For, or Watch, before it is run", l.name)
+		return fmt.Errorf("the loop of %s has no watches: call reconcile.For or Watch before Run", l.name)
 	}
 	return nil
 }
 
-// Run syncs keys until ctx ends. Then it stops enqueuing keys, lets each worker finish the sync
-// that it is in, and returns nil. It returns an error only if it could not begin.
+// Run syncs keys until ctx ends. Then it stops enqueuing keys, lets each worker finish its
+// current sync, and returns nil. It returns an error only if it could not start.
 //
-// While an API that its informers read is unavailable, it is paused: see [WithSources].
+// The loop is paused while an API that its informers read is unavailable: see [WithSources].
 func (l *Loop) Run(ctx context.Context) error {
 	if l.workers < 1 {
 		return l.Validate()
@@ -126,7 +126,7 @@ func (l *Loop) Run(ctx context.Context) error {
 
 // work syncs keys until ctx ends.
 func (l *Loop) work(ctx context.Context) error {
-	defer l.tracker.pause(nil) // the keys go with their queue, also if the next begins at once
+	defer l.tracker.pause(nil) // forget the keys of this queue, even if the next run begins at once
 	backlog := ordering.NewBacklog()
 	rateLimiter := newRateLimiter()
 	queue := newQueue(l.queue, rateLimiter, ordering.New(backlog, l.tracker.requeued))
@@ -140,7 +140,7 @@ func (l *Loop) work(ctx context.Context) error {
 			queue.Add(key)
 		}
 	})
-	// Handlers go before the queue shuts, so that none adds to a closed queue.
+	// Remove the handlers before the queue shuts down, so that none adds to a closed queue.
 	defer removeAll()
 	if err != nil {
 		return err
@@ -148,7 +148,7 @@ func (l *Loop) work(ctx context.Context) error {
 
 	logger := klog.FromContext(ctx)
 	if !cache.WaitFor(klog.NewContext(ctx, logger.V(4)), "informers", synced...) {
-		return nil // ctx ended: nothing was started
+		return nil // ctx ended before the workers were started
 	}
 	logger.Info("Starting workers", "workers", l.workers)
 	defer logger.Info("Stopping workers")
@@ -158,14 +158,14 @@ func (l *Loop) work(ctx context.Context) error {
 	for range l.workers {
 		wg.Go(func() {
 			for worker.processNext(ctx) {
-				// A sync that only looks at caches never blocks, and a resync is
-				// thousands of them. Without this, who delivers an event would wait
-				// for the 10 ms that Go lets a goroutine run on.
+				// A sync that only reads caches never blocks, and a resync runs thousands of
+				// them. Without yielding, event delivery would wait up to 10 ms, the time
+				// slice that Go gives a goroutine.
 				runtime.Gosched()
 			}
 		})
 	}
-	// To workers that wait: the first key is synced before the last is added.
+	// The workers run already, so the first key is synced before the last is added.
 	backlog.Release(func(key cache.ObjectName) {
 		l.tracker.enqueue(key, triggerStart, time.Time{})
 		queue.Add(key)
@@ -174,7 +174,7 @@ func (l *Loop) work(ctx context.Context) error {
 	return nil
 }
 
-// newQueue returns a named queue from which keys are taken in an order.
+// newQueue returns a named queue that returns keys in the given order.
 func newQueue(name string, rateLimiter workqueue.TypedRateLimiter[cache.ObjectName], order workqueue.Queue[cache.ObjectName]) workqueue.TypedRateLimitingInterface[cache.ObjectName] {
 	return workqueue.NewTypedRateLimitingQueueWithConfig(rateLimiter, workqueue.TypedRateLimitingQueueConfig[cache.ObjectName]{
 		DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[cache.ObjectName]{
@@ -184,22 +184,22 @@ func newQueue(name string, rateLimiter workqueue.TypedRateLimiter[cache.ObjectNa
 	})
 }
 
-// register adds all handlers. The returned function takes off those that were
-// added and waits until none of them runs.
+// register adds all handlers. The returned function removes those that were added, and waits
+// until none of them runs.
 func (l *Loop) register(ctx context.Context, enqueue enqueueFunc) ([]cache.DoneChecker, func(), error) {
 	var synced []cache.DoneChecker
 	var removes []func() error
 	removeAll := func() {
 		for _, remove := range removes {
 			if err := remove(); err != nil {
-				klog.FromContext(ctx).Error(err, "Removing event handler")
+				klog.FromContext(ctx).Error(err, "Failed to remove event handler")
 			}
 		}
 	}
 	for _, watch := range l.watches {
 		r, err := watch.add(ctx, enqueue)
 		if err != nil {
-			return nil, removeAll, fmt.Errorf("adding event handler of %s: %w", l.name, err)
+			return nil, removeAll, fmt.Errorf("adding an event handler for %s: %w", l.name, err)
 		}
 		synced = append(synced, r.synced...)
 		removes = append(removes, r.remove)

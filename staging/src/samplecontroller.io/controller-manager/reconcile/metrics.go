@@ -9,38 +9,39 @@ import (
 	"k8s.io/component-base/metrics"
 )
 
-// Metrics counts and times the syncs of all loops that have its Observe as
-// their observer. Series carry no object names, so their number is constant.
+// Metrics counts and times the syncs of all loops that use Observe as their observer. The
+// series have no object names, so their number is constant.
 type Metrics struct {
 	total       *metrics.CounterVec
 	duration    *metrics.HistogramVec
 	eventToDone *metrics.HistogramVec
 }
 
-// NewMetrics makes the metrics <namespace>_sync_total{controller,result},
+// NewMetrics makes and registers the metrics <namespace>_sync_total{controller,result},
 // <namespace>_sync_duration_seconds{controller} and
-// <namespace>_event_to_done_seconds{controller} and registers them with
-// register, usually legacyregistry.MustRegister. Call it once in a process.
+// <namespace>_event_to_done_seconds{controller}. register is usually
+// legacyregistry.MustRegister. Call NewMetrics once in a process.
 func NewMetrics(namespace string, register func(...metrics.Registerable)) *Metrics {
 	m := &Metrics{
 		total: metrics.NewCounterVec(&metrics.CounterOpts{
 			Namespace:      namespace,
 			Name:           "sync_total",
-			Help:           "Number of syncs by controller and result (success, requeued, stale, conflict, timeout, error, panic).",
+			Help:           "Number of syncs, by controller and result (success, requeued, stale, conflict, timeout, error, panic).",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"controller", "result"}),
 		duration: metrics.NewHistogramVec(&metrics.HistogramOpts{
 			Namespace:      namespace,
 			Name:           "sync_duration_seconds",
-			Help:           "How long a sync took, by controller.",
+			Help:           "Duration of a sync in seconds, by controller.",
 			Buckets:        metrics.ExponentialBuckets(0.0001, 4, 10),
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"controller"}),
 		eventToDone: metrics.NewHistogramVec(&metrics.HistogramOpts{
-			Namespace:      namespace,
-			Name:           "event_to_done_seconds",
-			Help:           "Time from the event that enqueued an object to the end of the sync that settled it, including waiting and retries, by controller. Objects found at the start of a term are not counted.",
-			Buckets:        metrics.ExponentialBuckets(0.001, 4, 10),
+			Namespace: namespace,
+			Name:      "event_to_done_seconds",
+			Help:      "Time in seconds from an event until a sync has handled it, including queueing and retries, by controller. Objects found at the start of a term are not counted.",
+			// Objectives can only be measured at a boundary, so these are round numbers.
+			Buckets:        []float64{0.001, 0.005, 0.02, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 300},
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"controller"}),
 	}
@@ -48,8 +49,8 @@ func NewMetrics(namespace string, register func(...metrics.Registerable)) *Metri
 	return m
 }
 
-// Prepare makes the series of a controller exist, at zero, before its first
-// sync: an alert on the absence of a series then means what it says.
+// Prepare creates the series of a controller with value 0. Without it, a series would be
+// absent until the first sync, and an alert on its absence would be misleading.
 func (m *Metrics) Prepare(controller string) {
 	for _, result := range Results() {
 		m.total.WithLabelValues(controller, string(result))
@@ -58,7 +59,7 @@ func (m *Metrics) Prepare(controller string) {
 	m.eventToDone.WithLabelValues(controller)
 }
 
-// Observe is the [Observer] that keeps the metrics.
+// Observe is the [Observer] that updates the metrics.
 func (m *Metrics) Observe(_ context.Context, outcome Outcome) {
 	m.total.WithLabelValues(outcome.Controller, string(outcome.Result)).Inc()
 	m.duration.WithLabelValues(outcome.Controller).Observe(outcome.Duration.Seconds())

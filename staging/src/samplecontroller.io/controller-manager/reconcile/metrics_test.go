@@ -12,11 +12,11 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 )
 
-// expectTotals compares all series of sync_total with lines "controller result count".
+// expectTotals compares all series of sync_total. A line of want is "controller result count".
 func expectTotals(t *testing.T, registry metrics.KubeRegistry, want ...string) {
 	t.Helper()
 	var text strings.Builder
-	text.WriteString("# HELP test_sync_total [ALPHA] Number of syncs by controller and result (success, requeued, stale, conflict, timeout, error, panic).\n")
+	text.WriteString("# HELP test_sync_total [ALPHA] Number of syncs, by controller and result (success, requeued, stale, conflict, timeout, error, panic).\n")
 	text.WriteString("# TYPE test_sync_total counter\n")
 	for _, line := range want {
 		fields := strings.Fields(line)
@@ -27,7 +27,7 @@ func expectTotals(t *testing.T, registry metrics.KubeRegistry, want ...string) {
 	}
 }
 
-func TestSeriesOfAPreparedControllerExistAtZero(t *testing.T) {
+func TestPrepareCreatesSeriesAtZero(t *testing.T) {
 	registry := metrics.NewKubeRegistry()
 	m := NewMetrics("test", registry.MustRegister)
 	m.Prepare("a-controller")
@@ -44,7 +44,7 @@ func TestSeriesOfAPreparedControllerExistAtZero(t *testing.T) {
 	}
 }
 
-func TestMetricsCountWhatALoopDoes(t *testing.T) {
+func TestMetricsOfLoop(t *testing.T) {
 	registry := metrics.NewKubeRegistry()
 	m := NewMetrics("test", registry.MustRegister)
 	m.Prepare(loopName)
@@ -79,8 +79,8 @@ func TestMetricsCountWhatALoopDoes(t *testing.T) {
 	}
 }
 
-// An outcome without an event has the duration 0.
-func TestOnlySettledEventsAreMeasured(t *testing.T) {
+// An outcome without an event has an EventToDone of 0.
+func TestOutcomesWithoutEventAreNotMeasured(t *testing.T) {
 	registry := metrics.NewKubeRegistry()
 	m := NewMetrics("test", registry.MustRegister)
 	for _, took := range []time.Duration{0, time.Nanosecond, 2 * time.Second} {

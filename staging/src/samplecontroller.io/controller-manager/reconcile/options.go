@@ -15,56 +15,55 @@ import (
 // Option changes how a Loop works.
 type Option func(*Loop)
 
-// WithWorkers sets how many keys are synced at once. By default it is one.
+// WithWorkers sets how many keys are synced at once. The default is 1.
 func WithWorkers(workers int) Option {
 	return func(l *Loop) { l.workers = workers }
 }
 
-// WithObserver has each outcome passed to observe.
+// WithObserver makes the loop call observe with each outcome.
 func WithObserver(observe Observer) Option {
 	return func(l *Loop) { l.observe = observe }
 }
 
-// WithResyncs has updates delivered that do not change the resourceVersion,
-// which is what informers with a resync period send. By default they are
-// dropped.
+// WithResyncs makes updates with an unchanged resourceVersion enqueue keys. Informers with a
+// resync period send such updates. By default they are dropped.
 func WithResyncs(resyncs bool) Option {
 	return func(l *Loop) { l.resyncs = resyncs }
 }
 
-// WithQueue names the queue of a loop that is one of several of its controller, so
-// that its metrics and log lines are told from theirs. By default it has the
-// controller's name.
+// WithQueue names the queue of one of several loops of a controller, to distinguish their
+// metrics and log lines. The default is the name of the controller.
 func WithQueue(name string) Option {
 	return func(l *Loop) { l.queue = name }
 }
 
-// WithTimeout ends the context of a sync that has taken so long, so that no API
-// call can hold it. If it then fails, that is a [ResultTimeout]. 0, the default: it
-// does not end.
+// WithTimeout limits the context of each sync, so that no API call can block it forever. A
+// sync that fails after the timeout has the result [ResultTimeout]. 0, the default, means no
+// limit.
 func WithTimeout(timeout time.Duration) Option {
 	return func(l *Loop) { l.timeout = timeout }
 }
 
-// WithSources pauses the loop while one of its informers cannot read its API, because the
-// API is not there or permission is missing. The loop starts again, with a full resync, when
-// the informers have caught up.
+// WithSources pauses the loop while one of its informers cannot read its API, because the API
+// is not installed or permission is missing. When the informers have caught up, the loop
+// starts again with a full resync.
 func WithSources(sources Sources) Option {
 	return func(l *Loop) { l.sources = sources }
 }
 
-// WithAdaptiveWorkers lets fewer workers sync at once, but at least two, while many writes
-// at a time take long, as they do over a slow link. A write that is given up after the
-// write timeout may have been made all the same, and is sent again. The loop knows from
-// [RecordWrite] how long writes take. It starts with two workers and adds more while writes
-// are fast. A sync that has not begun to write after a tenth of a second does not count.
+// WithAdaptiveWorkers lets fewer workers sync at once, but at least two, while many concurrent
+// writes are slow, as on a slow link. There, a write that times out may still have succeeded,
+// and is sent again.
+//
+// The loop learns from [RecordWrite] how long writes take. It starts with two workers and adds
+// more while writes are fast. A sync that has not begun to write after 100 ms does not count.
 func WithAdaptiveWorkers(writeTimeout time.Duration) Option {
 	return func(l *Loop) { l.limit = &limit{timeout: writeTimeout} }
 }
 
-// newRateLimiter backs off each key by itself, from 5 ms doubling to 5
-// minutes. There is no limit over all keys: the API server's priority and
-// fairness knows better how much it can take.
+// newRateLimiter returns a rate limiter that backs off each key separately, from 5 ms to 5
+// minutes, doubling each time. There is no overall limit: that is left to the API server's
+// priority and fairness.
 func newRateLimiter() workqueue.TypedRateLimiter[cache.ObjectName] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](5*time.Millisecond, 5*time.Minute)
 }
@@ -74,58 +73,56 @@ type Result string
 
 // The results of a sync.
 const (
-	// ResultSuccess: done, nothing more to do.
+	// ResultSuccess means that the sync succeeded.
 	ResultSuccess Result = "success"
-	// ResultRequeued: done, and to be called again after a time.
+	// ResultRequeued means that the sync succeeded, and asked to be called again later.
 	ResultRequeued Result = "requeued"
-	// ResultStale: put off, because the cache was late: [ErrStale].
+	// ResultStale means that the sync was postponed because a cache was stale: [ErrStale].
 	ResultStale Result = "stale"
-	// ResultConflict: a write was refused because the cache was late.
+	// ResultConflict means that a write was rejected because the cache was stale.
 	ResultConflict Result = "conflict"
-	// ResultTimeout: failed after its time was over, to be retried.
+	// ResultTimeout means that the sync failed after its timeout. It is retried.
 	ResultTimeout Result = "timeout"
-	// ResultError: failed, to be retried.
+	// ResultError means that the sync failed. It is retried.
 	ResultError Result = "error"
-	// ResultPanic: panicked, to be retried.
+	// ResultPanic means that the sync panicked. It is retried.
 	ResultPanic Result = "panic"
 )
 
-// Results returns all results, for whoever prepares a series for each.
+// Results returns all results, for example to initialize a series for each.
 func Results() []Result {
 	return []Result{ResultSuccess, ResultRequeued, ResultStale, ResultConflict, ResultTimeout, ResultError, ResultPanic}
 }
 
-// failed tells whether the sync is to be retried because something is wrong, rather
-// than because the cache was late.
+// failed returns whether something is wrong. A stale cache does not count.
 func (r Result) failed() bool {
 	return r == ResultTimeout || r == ResultError || r == ResultPanic
 }
 
-// Outcome is what became of one sync.
+// Outcome describes one finished sync.
 type Outcome struct {
 	// Controller is the name of the loop.
 	Controller string `json:"-"`
 	// Key is the namespace and name of the object that was synced.
 	Key string `json:"key"`
-	// Trigger is what enqueued the key: what happened to which kind, or one of "start",
+	// Trigger is what enqueued the key: an event such as "pods changed", or one of "start",
 	// "retry" and "requeue".
 	Trigger string `json:"trigger,omitempty"`
-	// Began is when the sync began, Duration how long it took.
+	// Began is when the sync began. Duration is how long it took.
 	Began    time.Time       `json:"began"`
 	Duration metav1.Duration `json:"duration"`
 	// Result is how the sync ended.
 	Result Result `json:"result"`
-	// Err is the error of the results stale, conflict, timeout, error and panic, else nil.
-	// Error is its text, truncated.
+	// Err is the error, nil for the results success and requeued. Error is its truncated text.
 	Err   error  `json:"-"`
 	Error string `json:"error,omitempty"`
-	// EventToDone is how long it took from the first event that this sync has settled
-	// until its end, with all tries; 0 if it has settled none.
+	// EventToDone is the time from the first event that this sync handled until its end,
+	// including earlier attempts. It is 0 if the sync handled no event.
 	EventToDone time.Duration `json:"-"`
-	// Writes are what the sync wrote, as recorded by [RecordWrite].
+	// Writes are the writes of the sync, as recorded by [RecordWrite].
 	Writes []Write `json:"writes,omitempty"`
 }
 
-// Observer is called with each outcome, once the next sync of the key is scheduled.
-// Several workers call it at once; it must not block.
+// Observer is called with each outcome, after the next sync of the key is scheduled. It is
+// called concurrently by several workers, and must not block.
 type Observer func(ctx context.Context, outcome Outcome)

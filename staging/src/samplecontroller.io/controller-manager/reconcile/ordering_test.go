@@ -15,9 +15,9 @@ import (
 	"samplecontroller.io/controller-manager/internal/ordering"
 )
 
-// inOrder returns the keys of calls in the order in which they were synced.
+// inOrder returns the synced keys in the order of their syncs.
 func (s *syncs) inOrder() []string {
-	s.enqueued() // nothing happens any more
+	s.enqueued() // waits until the bubble is idle
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	var keys []string
@@ -27,9 +27,9 @@ func (s *syncs) inOrder() []string {
 	return keys
 }
 
-func TestARunBeginsWithWhatChangedLast(t *testing.T) {
+func TestRunBeginsWithLatestChanges(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
-		for i := range 12 { // so that versions have one digit and two
+		for i := range 12 { // so that versions have one or two digits
 			b.server.Add(configMap(fmt.Sprintf("%c", 'a'+i)))
 		}
 		b.server.Modify(configMap("c"))
@@ -39,7 +39,7 @@ func TestARunBeginsWithWhatChangedLast(t *testing.T) {
 		var s syncs
 		l := New(loopName, s.sync)
 		For(l, b.informer)
-		// Of two objects that concern a key, the newer counts.
+		// If two objects enqueue the same key, the newer one counts.
 		Watch(l, dependents, owners)
 		b.server.Add(configMap("m", "b"))
 		want := []string{"default/b", "default/m", "default/c", "default/l", "default/k", "default/j",
@@ -47,7 +47,7 @@ func TestARunBeginsWithWhatChangedLast(t *testing.T) {
 		for _, term := range []string{"first", "second"} {
 			stop := b.run(l, 1)
 			got := s.inOrder()
-			slices.Sort(got[:2]) // of the same version
+			slices.Sort(got[:2]) // these have the same version
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("synced in the %s term (-want +got):\n%s", term, diff)
 			}
@@ -59,7 +59,7 @@ func TestARunBeginsWithWhatChangedLast(t *testing.T) {
 	})
 }
 
-func TestWhatChangesMeanwhileComesBeforeTheBacklog(t *testing.T) {
+func TestNewChangesComeBeforeBacklog(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		for _, name := range []string{"a", "b", "c", "d"} {
 			b.server.Add(configMap(name))
@@ -68,7 +68,7 @@ func TestWhatChangesMeanwhileComesBeforeTheBacklog(t *testing.T) {
 		s := syncs{result: func(string, int) (time.Duration, error) { time.Sleep(time.Second); return 0, nil }}
 		l := New(loopName, s.sync)
 		For(l, b.informer)
-		defer b.run(l, 1)() // d is in work
+		defer b.run(l, 1)() // d is being synced
 		b.server.Modify(configMap("a"))
 		b.server.Add(configMap("e"))
 		b.server.Modify(configMap("d"))
@@ -80,8 +80,8 @@ func TestWhatChangesMeanwhileComesBeforeTheBacklog(t *testing.T) {
 	})
 }
 
-// TestRequeuedKeysComeAfterChanges has three keys ask to be called again, and one of them change
-// before its turn.
+// TestRequeuedKeysComeAfterChanges requeues three keys, and changes one of them before it is
+// synced again.
 func TestRequeuedKeysComeAfterChanges(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		b.start(b.informer)
@@ -101,7 +101,7 @@ func TestRequeuedKeysComeAfterChanges(t *testing.T) {
 		time.Sleep(10500 * time.Millisecond)
 		b.server.Add(configMap("long")) // until 11.5 s
 		time.Sleep(500 * time.Millisecond)
-		for i := range 4 { // until 15.5 s; the tenth key that is taken may be any
+		for i := range 4 { // until 15.5 s; the tenth key may be any
 			b.server.Add(configMap(fmt.Sprint("new-", i)))
 		}
 		time.Sleep(2500 * time.Millisecond)
@@ -115,11 +115,11 @@ func TestRequeuedKeysComeAfterChanges(t *testing.T) {
 	})
 }
 
-// never says that no key asked to be called again.
+// never reports that no key was requeued.
 func never(cache.ObjectName) bool { return false }
 
-// TestAKeyThatIsEnqueuedWhileTheBacklogIsReleased comes once, and at once.
-func TestAKeyThatIsEnqueuedWhileTheBacklogIsReleased(t *testing.T) {
+// A key that is enqueued while the backlog is released comes once, and first.
+func TestKeyEnqueuedDuringReleaseOfBacklog(t *testing.T) {
 	backlog := ordering.NewBacklog()
 	queue := newQueue("", newRateLimiter(), ordering.New(backlog, never))
 	defer queue.ShutDown()

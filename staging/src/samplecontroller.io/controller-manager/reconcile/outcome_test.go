@@ -23,7 +23,7 @@ var errBroken = errors.New("broken")
 
 var errConflict = fmt.Errorf("updating: %w", apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "foo", errors.New("stale")))
 
-// syncOne runs a loop over one ConfigMap, default/foo, for a time.
+// syncOne runs a loop over one ConfigMap, default/foo, for the duration.
 func syncOne(b *bubble, s *syncs, duration time.Duration, opts ...Option) {
 	b.Helper()
 	b.server.Add(configMap("foo"))
@@ -37,7 +37,7 @@ func syncOne(b *bubble, s *syncs, duration time.Duration, opts ...Option) {
 	}
 }
 
-func TestASyncThatSucceedsIsNotRepeated(t *testing.T) {
+func TestSuccessIsNotRepeated(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		var s syncs
 		var o outcomes
@@ -51,7 +51,7 @@ func TestASyncThatSucceedsIsNotRepeated(t *testing.T) {
 	})
 }
 
-func TestASyncIsRepeatedAfterTheTimeThatItAsksFor(t *testing.T) {
+func TestRequeueAfter(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		s := syncs{result: func(_ string, nth int) (time.Duration, error) {
 			return time.Duration(max(0, 3-nth)) * time.Minute, nil
@@ -67,7 +67,7 @@ func TestASyncIsRepeatedAfterTheTimeThatItAsksFor(t *testing.T) {
 	})
 }
 
-func TestANegativeTimeIsNoTime(t *testing.T) {
+func TestNegativeRequeueAfterIsIgnored(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		s := syncs{result: func(string, int) (time.Duration, error) { return -time.Second, nil }}
 		syncOne(b, &s, time.Hour)
@@ -77,7 +77,7 @@ func TestANegativeTimeIsNoTime(t *testing.T) {
 	})
 }
 
-func TestAnErrorIsRetriedWithBackoffAndNeverDropped(t *testing.T) {
+func TestErrorIsRetriedWithBackoffForever(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		s := syncs{result: func(string, int) (time.Duration, error) { return 0, errBroken }}
 		syncOne(b, &s, 24*time.Hour)
@@ -97,7 +97,7 @@ func TestAnErrorIsRetriedWithBackoffAndNeverDropped(t *testing.T) {
 	})
 }
 
-func TestTheBackoffBeginsAnewAfterASuccess(t *testing.T) {
+func TestBackoffIsResetAfterSuccess(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		s := syncs{result: func(_ string, nth int) (time.Duration, error) {
 			if nth == 4 {
@@ -116,7 +116,7 @@ func TestTheBackoffBeginsAnewAfterASuccess(t *testing.T) {
 	})
 }
 
-func TestAConflictIsRetriedWithBackoffAndQuiet(t *testing.T) {
+func TestConflictIsRetriedWithBackoffButNotLoggedAsError(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		s := syncs{result: func(_ string, nth int) (time.Duration, error) {
 			if nth <= 2 {
@@ -135,14 +135,14 @@ func TestAConflictIsRetriedWithBackoffAndQuiet(t *testing.T) {
 		if errs := b.logged(-1); len(errs) > 0 {
 			t.Errorf("logged errors %q, want none", errs)
 		}
-		conflict := "Sync met a conflict, retrying with backoff"
+		conflict := "Sync hit a conflict, retrying with backoff"
 		if diff := cmp.Diff([]string{conflict, conflict}, b.logged(2)); diff != "" {
 			t.Errorf("log at V(2) (-want +got):\n%s", diff)
 		}
 	})
 }
 
-func TestAStaleKeyIsLookedAtAgainSoonAndQuiet(t *testing.T) {
+func TestStaleKeyIsRetriedSoonAndNotLogged(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		s := syncs{result: func(_ string, nth int) (time.Duration, error) {
 			if nth <= 10 {
@@ -165,7 +165,7 @@ func TestAStaleKeyIsLookedAtAgainSoonAndQuiet(t *testing.T) {
 	})
 }
 
-func TestAPanicIsAnErrorOfItsKeyAlone(t *testing.T) {
+func TestPanicAffectsOnlyItsKey(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		s := syncs{result: func(key string, nth int) (time.Duration, error) {
 			if key == "default/foo" && nth <= 2 {
@@ -195,7 +195,7 @@ func TestAPanicIsAnErrorOfItsKeyAlone(t *testing.T) {
 			}
 		}
 		if panicked.Value != "out of range" || !strings.Contains(string(panicked.Stack), "outcome_test.go") {
-			t.Errorf("panicked with %v, stack:\n%s\nwant the value and where it was", panicked.Value, panicked.Stack)
+			t.Errorf("panicked with %v, stack:\n%s\nwant the value and the location of the panic", panicked.Value, panicked.Stack)
 		}
 		if diff := cmp.Diff("Sync panicked, retrying with backoff", b.logged(-1)[0]); diff != "" {
 			t.Errorf("error log (-want +got):\n%s", diff)
@@ -203,7 +203,7 @@ func TestAPanicIsAnErrorOfItsKeyAlone(t *testing.T) {
 	})
 }
 
-func TestAPanicWithAConflictIsAPanic(t *testing.T) {
+func TestPanicWithConflictIsPanic(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		s := syncs{result: func(_ string, nth int) (time.Duration, error) {
 			if nth == 1 {
@@ -219,7 +219,7 @@ func TestAPanicWithAConflictIsAPanic(t *testing.T) {
 	})
 }
 
-func TestTheObserverIsToldAll(t *testing.T) {
+func TestObserverGetsOutcome(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		b.server.Add(configMap("foo"))
 		b.start(b.informer)
@@ -254,7 +254,7 @@ func TestTheObserverIsToldAll(t *testing.T) {
 	})
 }
 
-func TestEachRunBeginsWithoutTheBackoffsOfTheLast(t *testing.T) {
+func TestRunResetsBackoff(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		s := syncs{result: func(string, int) (time.Duration, error) { return 0, errBroken }}
 		b.server.Add(configMap("foo"))

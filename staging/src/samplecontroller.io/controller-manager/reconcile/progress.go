@@ -12,55 +12,55 @@ import (
 	"samplecontroller.io/controller-manager/internal/truncate"
 )
 
-// Progress is what a loop is doing. JSON has what its queue holds and what was done.
+// Progress is a snapshot of what a loop is doing. Its JSON form has the content of the queue
+// and the last syncs.
 type Progress struct {
 	// Queue is the name of the loop's queue.
 	Queue string `json:"name"`
-	// Working says whether workers take keys, Since when that began or ended, and Blocker
-	// why they do not: what the loop reads is not served.
+	// Working is whether workers take keys, and Since when that last changed. Blocker is why
+	// the loop is paused: an API that it reads is unavailable.
 	Working bool      `json:"-"`
 	Since   time.Time `json:"-"`
 	Blocker error     `json:"-"`
-	// Running are the keys that are being synced, Waiting those that wait for a worker,
-	// the longest first; Delayed are those that wait for their time, the next first.
+	// Running are the keys that are being synced, and Waiting those that wait for a worker,
+	// both oldest first. Delayed are the keys that are due later, the next one first.
 	Running Entries `json:"running"`
 	Waiting Entries `json:"waiting"`
 	Delayed Entries `json:"delayed"`
-	// Failing is how many keys have failed last.
+	// Failing is the number of keys whose last sync failed.
 	Failing int `json:"failing"`
-	// Lost is how many events were lost because their handler panicked.
+	// Lost is the number of events lost because their handler panicked.
 	Lost int `json:"lostEvents,omitempty"`
-	// LastSuccess is when a sync last succeeded; zero if none has.
+	// LastSuccess is when a sync last succeeded, or zero if none has.
 	LastSuccess time.Time `json:"lastSuccess,omitzero"`
-	// Failures are the last syncs that failed, Recent the last of all, the newest first.
+	// Failures are the last failed syncs, Recent the last syncs of any result, both newest
+	// first.
 	Failures []Outcome `json:"failures"`
 	Recent   []Outcome `json:"recent"`
 }
 
-// Entries are keys of the queue, running or waiting or delayed.
+// Entries is a list of running, waiting or delayed keys.
 type Entries struct {
-	// Total is how many there are.
+	// Total is the number of keys.
 	Total int `json:"total"`
-	// First are as many of them as were asked for.
+	// First are the first keys, up to the requested limit.
 	First []Entry `json:"first"`
 }
 
-// Entry is a key of the queue.
+// Entry is one key in the queue.
 type Entry struct {
 	Key string `json:"key"` // namespace/name
-	// Trigger is what enqueued it, as in an [Outcome].
+	// Trigger is what enqueued the key, as in an [Outcome].
 	Trigger string `json:"trigger,omitempty"`
-	// Time is since when it is being synced or waits for a worker, or when its time
-	// comes.
+	// Time is since when the key is running or waiting, or when a delayed key is due.
 	Time time.Time `json:"time"`
-	// Retries is how often it has failed in a row, Error why, truncated.
+	// Retries is how often the key has failed in a row. Error is the last error, truncated.
 	Retries int    `json:"retries,omitempty"`
 	Error   string `json:"error,omitempty"`
 }
 
-// Progress returns what the loop is doing, with at most limit of its keys, syncs and
-// failures each. No sync begins or ends until it returns, so it costs little: it looks once
-// at each key.
+// Progress returns a snapshot of the loop, with at most limit keys, syncs and failures in each
+// list. It is cheap, but visits every key, and no sync can begin or end until it returns.
 func (l *Loop) Progress(limit int) Progress {
 	t := l.tracker
 	t.mutex.Lock()
@@ -73,7 +73,7 @@ func (l *Loop) Progress(limit int) Progress {
 	return report
 }
 
-// ProgressOf returns what the loop is doing with one key: nothing else is in the lists.
+// ProgressOf returns a snapshot of the loop whose lists contain only the given key.
 func (l *Loop) ProgressOf(key cache.ObjectName) Progress {
 	t := l.tracker
 	t.mutex.Lock()
@@ -86,7 +86,7 @@ func (l *Loop) ProgressOf(key cache.ObjectName) Progress {
 	return report
 }
 
-// report reports everything except the keys, with the syncs of those keys that match.
+// report returns everything except the keys, with the syncs of the keys that match.
 func (t *tracker) report(queue string, limit int, matches func(string) bool) Progress {
 	return Progress{
 		Queue: queue, Working: t.working, Since: t.since, Blocker: t.blocker,
@@ -118,11 +118,11 @@ func (p *Progress) add(key cache.ObjectName, state *keyState, limit int, now tim
 	})
 }
 
-// add counts an entry, and keeps it if its time is among the first.
+// add counts an entry, and keeps it if it is among the first.
 func (e *Entries) add(at time.Time, limit int, entry func() Entry) {
 	e.Total++
 	if len(e.First) >= limit && (limit == 0 || !at.Before(e.First[limit-1].Time)) {
-		return // as most are not, of many
+		return
 	}
 	i, _ := slices.BinarySearchFunc(e.First, at, func(kept Entry, at time.Time) int { return kept.Time.Compare(at) })
 	e.First = slices.Insert(e.First[:min(len(e.First), limit-1)], i, entry())

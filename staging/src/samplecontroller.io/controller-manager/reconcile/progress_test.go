@@ -24,11 +24,11 @@ var (
 	bar = cache.NewObjectName("default", "bar")
 )
 
-// all is more than any test has of anything.
+// all is a limit that no test reaches.
 const all = 1000
 
-// expectTurns compares turns.
-func expectTurns(t *testing.T, what string, got Entries, want ...Entry) {
+// expectEntries compares queue entries.
+func expectEntries(t *testing.T, what string, got Entries, want ...Entry) {
 	t.Helper()
 	if got.Total != len(want) {
 		t.Errorf("%s: %d in all, want %d", what, got.Total, len(want))
@@ -38,7 +38,7 @@ func expectTurns(t *testing.T, what string, got Entries, want ...Entry) {
 	}
 }
 
-func TestProgressTellsWhatRunsAndWhatWaits(t *testing.T) {
+func TestProgressOfRunningAndWaitingKeys(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		b.start(b.informer)
 		s := syncs{result: func(string, int) (time.Duration, error) { time.Sleep(time.Minute); return 0, nil }}
@@ -62,17 +62,17 @@ func TestProgressTellsWhatRunsAndWhatWaits(t *testing.T) {
 		if !p.Working || !p.Since.Equal(began) {
 			t.Errorf("working %t since %v, want since %v", p.Working, p.Since, began)
 		}
-		expectTurns(t, "running", p.Running, Entry{Key: foo.String(), Trigger: "*v1.ConfigMap added", Time: began})
-		slices.SortFunc(p.Waiting.First, func(a, b Entry) int { return strings.Compare(a.Key, b.Key) }) // both came at one time
-		expectTurns(t, "waiting", p.Waiting,
+		expectEntries(t, "running", p.Running, Entry{Key: foo.String(), Trigger: "*v1.ConfigMap added", Time: began})
+		slices.SortFunc(p.Waiting.First, func(a, b Entry) int { return strings.Compare(a.Key, b.Key) }) // both were enqueued at the same time
+		expectEntries(t, "waiting", p.Waiting,
 			Entry{Key: bar.String(), Trigger: "*v1.ConfigMap added", Time: began.Add(time.Second)},
 			Entry{Key: foo.String(), Trigger: "*v1.ConfigMap changed", Time: began.Add(time.Second)})
 
 		time.Sleep(5 * time.Minute)
 		p = l.Progress(all)
-		expectTurns(t, "running when all is done", p.Running)
-		expectTurns(t, "waiting when all is done", p.Waiting)
-		expectTurns(t, "delayed when all is done", p.Delayed)
+		expectEntries(t, "running when done", p.Running)
+		expectEntries(t, "waiting when done", p.Waiting)
+		expectEntries(t, "delayed when done", p.Delayed)
 		if want := began.Add(3 * time.Minute); !p.LastSuccess.Equal(want) {
 			t.Errorf("last success %v, want %v", p.LastSuccess, want)
 		}
@@ -93,7 +93,7 @@ func TestProgressTellsWhatRunsAndWhatWaits(t *testing.T) {
 	})
 }
 
-func TestProgressTellsWhatFailsAndWhenItIsTriedAgain(t *testing.T) {
+func TestProgressOfFailingKeys(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		b.start(b.informer)
 		var broken atomic.Bool
@@ -113,24 +113,24 @@ func TestProgressTellsWhatFailsAndWhenItIsTriedAgain(t *testing.T) {
 		time.Sleep(20 * time.Millisecond) // tries at 0, 5 and 15 ms; the next at 35
 
 		p := l.Progress(all)
-		expectTurns(t, "delayed", p.Delayed, Entry{Key: foo.String(), Trigger: "retry", Time: began.Add(35 * time.Millisecond), Retries: 3, Error: "broken"})
+		expectEntries(t, "delayed", p.Delayed, Entry{Key: foo.String(), Trigger: "retry", Time: began.Add(35 * time.Millisecond), Retries: 3, Error: "broken"})
 		if p.Failing != 1 || len(p.Failures) != 3 {
 			t.Errorf("%d keys fail, %d failures, want 1 and 3", p.Failing, len(p.Failures))
 		}
 		of := l.ProgressOf(foo)
-		expectTurns(t, "delayed, of the one that fails", of.Delayed, p.Delayed.First...)
+		expectEntries(t, "delayed, of the failing key", of.Delayed, p.Delayed.First...)
 		if len(of.Recent) != 3 || len(of.Failures) != 3 {
-			t.Errorf("%d recent syncs, %d failures of the one that fails, want 3 of each", len(of.Recent), len(of.Failures))
+			t.Errorf("%d recent syncs, %d failures of the failing key, want 3 of each", len(of.Recent), len(of.Failures))
 		}
 		if of = l.ProgressOf(bar); of.Delayed.Total != 0 || len(of.Recent) != 1 || len(of.Failures) != 0 {
-			t.Errorf("of the other %d delayed, %d recent syncs, %d failures, want only one recent", of.Delayed.Total, len(of.Recent), len(of.Failures))
+			t.Errorf("of the other key %d delayed, %d recent syncs, %d failures, want only one recent", of.Delayed.Total, len(of.Recent), len(of.Failures))
 		}
 		broken.Store(false)
 		time.Sleep(time.Hour)
 		p = l.Progress(all)
-		expectTurns(t, "delayed when it is repaired", p.Delayed)
+		expectEntries(t, "delayed after the repair", p.Delayed)
 		if p.Failing != 0 {
-			t.Errorf("%d keys fail when it is repaired, want none", p.Failing)
+			t.Errorf("%d keys fail after the repair, want none", p.Failing)
 		}
 		if got := p.Recent[0]; got.Key != foo.String() || got.Trigger != "retry" || got.EventToDone != 35*time.Millisecond {
 			t.Errorf("last sync: %+v, want a retry of %v, 35ms after the event", got, foo)
@@ -138,7 +138,7 @@ func TestProgressTellsWhatFailsAndWhenItIsTriedAgain(t *testing.T) {
 	})
 }
 
-// A key fails until it has succeeded, also while it is retried.
+// A key counts as failing until it has succeeded, even while it is retried.
 func TestRetryingKeyCountsAsFailing(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		b.start(b.informer)
@@ -165,8 +165,8 @@ func TestRetryingKeyCountsAsFailing(t *testing.T) {
 	})
 }
 
-// An event may have the key synced before the retry is due, which comes nevertheless.
-func TestOvertakenRetryHasATrigger(t *testing.T) {
+// An event may cause a sync before the retry is due. The retry comes nevertheless.
+func TestOvertakenRetryHasTrigger(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		b.start(b.informer)
 		s := syncs{result: func(_ string, nth int) (time.Duration, error) {
@@ -192,14 +192,14 @@ func TestOvertakenRetryHasATrigger(t *testing.T) {
 	})
 }
 
-func TestTheObjectsOfAStartAreNoEvents(t *testing.T) {
+func TestObjectsFoundAtStartAreNotEvents(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		var o outcomes
 		var s syncs
 		s.result = func(string, int) (time.Duration, error) { time.Sleep(time.Second); return 0, nil }
 		syncOne(b, &s, time.Hour, WithObserver(o.observe))
 		if got := o.all[0]; got.Trigger != "start" || got.EventToDone != 0 {
-			t.Errorf("trigger %q, event to done in %v, want start and 0", got.Trigger, got.EventToDone)
+			t.Errorf("trigger %q, EventToDone %v, want start and 0", got.Trigger, got.EventToDone)
 		}
 	})
 }
@@ -218,12 +218,12 @@ func TestProgressIsBounded(t *testing.T) {
 		time.Sleep(time.Minute)
 		p := l.Progress(7)
 		if p.Delayed.Total != 500 || len(p.Delayed.First) != 7 || len(p.Recent) != 7 || len(p.Failures) != 7 {
-			t.Errorf("%d delayed, of them %d told, %d recent, %d failures, want 500 and 7 of each",
+			t.Errorf("%d delayed, %d of them listed, %d recent, %d failures, want 500 and 7 of each",
 				p.Delayed.Total, len(p.Delayed.First), len(p.Recent), len(p.Failures))
 		}
-		for i, turn := range p.Delayed.First {
-			if want := fmt.Sprint("default/", i); turn.Key != want {
-				t.Errorf("delayed %d is %s due %v after the beginning, want %s", i, turn.Key, turn.Time.Sub(began), want)
+		for i, entry := range p.Delayed.First {
+			if want := fmt.Sprint("default/", i); entry.Key != want {
+				t.Errorf("delayed %d is %s due %v after the beginning, want %s", i, entry.Key, entry.Time.Sub(began), want)
 			}
 		}
 		if p = l.Progress(all); len(p.Recent) != maxRecent || len(p.Failures) != maxFailures {
@@ -232,12 +232,12 @@ func TestProgressIsBounded(t *testing.T) {
 		if err := stop(); err != nil {
 			t.Errorf("Run: %v", err)
 		}
-		expectTurns(t, "delayed after Run", l.Progress(all).Delayed)
+		expectEntries(t, "delayed after Run", l.Progress(all).Delayed)
 	})
 }
 
-// A handler that panics loses its event and no other.
-func TestAHandlerThatPanicsIsAnErrorOfItsObjectAlone(t *testing.T) {
+// A handler that panics loses only that event.
+func TestHandlerPanicLosesOnlyItsEvent(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		b.start(b.informer)
 		var s syncs
@@ -252,7 +252,7 @@ func TestAHandlerThatPanicsIsAnErrorOfItsObjectAlone(t *testing.T) {
 		for range 3 {
 			b.server.Modify(configMap("poison", "a"))
 			b.server.Modify(configMap("good", "b"))
-			expectEnqueued(t, &s, "by the good one", "default/b")
+			expectEnqueued(t, &s, "by the good object", "default/b")
 		}
 		p := l.Progress(all)
 		if p.Lost == 0 || len(p.Failures) != p.Lost || p.Failures[0].Key != "default/poison" {

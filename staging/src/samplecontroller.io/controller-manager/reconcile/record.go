@@ -13,25 +13,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxWrites bounds what is recorded of one sync, which usually writes little.
+// maxWrites is how many writes of one sync are recorded. Usually there are few.
 const maxWrites = 8
 
 // Write is one write of a sync.
 type Write struct {
-	// Verb is that of RBAC, and Resource one such as deployments.apps.
+	// Verb is the RBAC verb. Resource is, for example, "deployments.apps".
 	Verb     string `json:"verb"`
 	Resource string `json:"resource"`
-	// Result is what became of it, empty until it is known.
+	// Result is the result of the write, empty until it is known.
 	Result string `json:"result,omitempty"`
-	// Took is how long it took until the answer was there, or the write was given up; 0 if
-	// it was not sent, or failed for another reason.
+	// Took is the time until the response arrived or the write timed out. It is 0 if the write
+	// was not sent, or failed for another reason.
 	Took metav1.Duration `json:"took,omitzero"`
 }
 
-// String returns verb, resource and result: "patch foos/status: written".
+// String returns the verb, resource and result, such as "patch foos/status: written".
 func (w Write) String() string { return fmt.Sprintf("%s %s: %s", w.Verb, w.Resource, w.Result) }
 
-// recorder records what one sync writes. It may be used by several goroutines.
+// recorder records the writes of one sync. Methods are safe for concurrent use.
 type recorder struct {
 	mutex  sync.Mutex
 	writes []Write
@@ -39,8 +39,8 @@ type recorder struct {
 
 type recorderKey struct{}
 
-// WithRecorder returns a context whose writes are recorded, and a function that returns the
-// first 8 so far, in the order in which they began. A loop calls it for each sync.
+// WithRecorder returns a context that records writes, and a function that returns the first 8
+// writes so far, in the order in which they began. A loop calls it for each sync.
 func WithRecorder(ctx context.Context) (recorded context.Context, written func() []Write) {
 	r := &recorder{}
 	return context.WithValue(ctx, recorderKey{}, r), r.list
@@ -52,8 +52,8 @@ func (r *recorder) list() []Write {
 	return slices.Clone(r.writes)
 }
 
-// RecordWrite records that a write begins, if the context is that of a sync. Call the returned
-// function when the write is answered or given up.
+// RecordWrite records the begin of a write, if ctx belongs to a sync. Call the returned
+// function when the write is answered or has timed out.
 func RecordWrite(ctx context.Context, verb, resource string) (end func(result string, took time.Duration)) {
 	r, ok := ctx.Value(recorderKey{}).(*recorder)
 	if !ok {

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-func TestNoHandlerRunsAfterRunHasReturned(t *testing.T) {
+func TestNoHandlerRunsAfterRun(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		b.server.Add(configMap("foo", "a"))
 		b.start(b.informer)
@@ -31,7 +31,7 @@ func TestNoHandlerRunsAfterRunHasReturned(t *testing.T) {
 		})
 		stop := b.run(l, 1)
 		b.server.Add(configMap("bar", "a", "b"))
-		synctest.Wait() // until the handler is in the middle of it
+		synctest.Wait() // until the handler is running
 		if err := stop(); err != nil {
 			t.Errorf("Run: %v", err)
 		}
@@ -41,12 +41,12 @@ func TestNoHandlerRunsAfterRunHasReturned(t *testing.T) {
 		b.server.Modify(configMap("foo", "b"))
 		time.Sleep(time.Hour)
 		if got := calls.Load(); got != 2 {
-			t.Errorf("%d handler calls after Run has returned, want none", got-2)
+			t.Errorf("%d handler calls after Run returned, want none", got-2)
 		}
 	})
 }
 
-func TestASecondRunBeginsWithAFullResyncFromMemory(t *testing.T) {
+func TestSecondRunBeginsWithFullResync(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		b.server.Add(configMap("foo"))
 		b.server.Add(configMap("bar"))
@@ -66,7 +66,7 @@ func TestASecondRunBeginsWithAFullResyncFromMemory(t *testing.T) {
 	})
 }
 
-func TestASyncInProgressIsLetFinish(t *testing.T) {
+func TestStopWaitsForSyncsInProgress(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		for _, name := range []string{"a", "b", "c", "d"} {
 			b.server.Add(configMap(name))
@@ -92,16 +92,16 @@ func TestASyncInProgressIsLetFinish(t *testing.T) {
 			t.Errorf("Run: %v", err)
 		}
 		if took := time.Since(asked); took != 59*time.Second {
-			t.Errorf("Run returned %v after it was told to stop, want 59s: what the syncs still took", took)
+			t.Errorf("Run returned %v after it was stopped, want 59s: the remaining time of the syncs", took)
 		}
-		// The other two of the backlog are left to the next Run.
+		// The other two keys are left to the next Run.
 		if begun.Load() != 2 || finished.Load() != 2 {
 			t.Errorf("%d syncs begun and %d finished, want 2 of each", begun.Load(), finished.Load())
 		}
 	})
 }
 
-func TestWorkersSyncDifferentKeysAtOnceAndNeverTheSame(t *testing.T) {
+func TestWorkersSyncDifferentKeysConcurrently(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		b.server.Add(configMap("foo"))
 		b.server.Add(configMap("bar"))
@@ -115,15 +115,15 @@ func TestWorkersSyncDifferentKeysAtOnceAndNeverTheSame(t *testing.T) {
 
 		b.server.Modify(configMap("foo"))
 		b.server.Modify(configMap("foo"))
-		expectEnqueued(t, &s, "while it is synced")
+		expectEnqueued(t, &s, "during its sync")
 		time.Sleep(time.Minute)
-		expectEnqueued(t, &s, "afterwards, and once", "default/foo")
+		expectEnqueued(t, &s, "after its sync, once", "default/foo")
 		time.Sleep(time.Minute)
 		expectEnqueued(t, &s, "after that")
 	})
 }
 
-func TestATimeoutEndsTheContextOfASync(t *testing.T) {
+func TestSyncTimeout(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		var o outcomes
 		b.server.Add(configMap("foo"))

@@ -10,20 +10,21 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Sources tells whether what informers read is served. An *informers.Factory does.
+// Sources reports whether the APIs that informers read are available. An *informers.Factory
+// implements it.
 type Sources interface {
-	// Served returns nil if the informers of all these stores hold what the API server
-	// has, otherwise why one does not, by an error of the API server for which
-	// apierrors.IsNotFound or IsForbidden holds if that is the reason. changed is
-	// closed when the answer may be another.
+	// Served returns nil if the informers of all these stores are in sync with the API server.
+	// Otherwise it returns the reason. If the API is missing or permission is denied, that is
+	// an API error for which apierrors.IsNotFound or IsForbidden is true. changed is closed
+	// when the result may have changed.
 	Served(stores ...cache.Store) (err error, changed <-chan struct{})
-	// Resource returns what people call the objects in the store, such as "pods".
+	// Resource returns the name of the resource in the store, such as "pods".
 	Resource(store cache.Store) string
 }
 
-// whileServed waits until the loop's informers are served, and returns a context that
-// ends when they are no longer. stop, which must be called, ends it too. It returns
-// false if ctx ended before.
+// whileServed waits until the loop's informers are served. It returns a context that ends when
+// they no longer are. The caller must call stop, which also ends that context. whileServed
+// returns false if ctx ends first.
 func (l *Loop) whileServed(ctx context.Context) (served context.Context, stop func(), ok bool) {
 	if l.sources == nil {
 		return ctx, func() {}, ctx.Err() == nil
@@ -47,8 +48,8 @@ func (l *Loop) whileServed(ctx context.Context) (served context.Context, stop fu
 	return nil, nil, false
 }
 
-// untilUnserved returns a context that ends when the informers of the stores are not
-// served any more.
+// untilUnserved returns a context that ends when the informers of the stores are no longer
+// served.
 func (l *Loop) untilUnserved(ctx context.Context, stores []cache.Store, changed <-chan struct{}) (served context.Context, stop func()) {
 	served, cancel := context.WithCancel(ctx)
 	stopped := make(chan struct{})

@@ -17,7 +17,7 @@ import (
 
 var errAbsent = errors.New("configmaps are not served")
 
-// sources are Sources that a test switches on and off.
+// sources are Sources that a test can switch on and off.
 type sources struct {
 	mutex   sync.Mutex
 	err     error
@@ -36,7 +36,7 @@ func (s *sources) Served(stores ...cache.Store) (error, <-chan struct{}) {
 
 func (s *sources) Resource(cache.Store) string { return "configmaps" }
 
-// become changes what the sources say.
+// become changes the result of Served.
 func (s *sources) become(err error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -45,7 +45,7 @@ func (s *sources) become(err error) {
 	s.changed = make(chan struct{})
 }
 
-func TestALoopRestsWhileItsSourcesAreNotServed(t *testing.T) {
+func TestLoopIsPausedWhileSourceIsUnavailable(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		b.start(b.informer)
 		b.server.Add(configMap("foo"))
@@ -60,7 +60,7 @@ func TestALoopRestsWhileItsSourcesAreNotServed(t *testing.T) {
 			t.Errorf("working %t, blocker %v since %v, want %v since %v", p.Working, p.Blocker, p.Since, errAbsent, began)
 		}
 		if len(sources.asked) != 1 || sources.asked[0] != b.informer.GetStore() {
-			t.Errorf("asked for %d stores, want that of the informer", len(sources.asked))
+			t.Errorf("asked for %d stores, want only that of the informer", len(sources.asked))
 		}
 
 		for range 3 {
@@ -68,7 +68,7 @@ func TestALoopRestsWhileItsSourcesAreNotServed(t *testing.T) {
 			sources.become(nil)
 			expectEnqueued(t, &s, "when it is served: a full resync", "default/foo")
 			if p := l.Progress(all); !p.Working || p.Blocker != nil || !p.Since.Equal(time.Now()) {
-				t.Errorf("working %t, blocker %v since %v, want neither blocker nor past", p.Working, p.Blocker, p.Since)
+				t.Errorf("working %t, blocker %v since %v, want no blocker, since now", p.Working, p.Blocker, p.Since)
 			}
 			b.server.Modify(configMap("foo"))
 			expectEnqueued(t, &s, "while it is served", "default/foo")
@@ -88,9 +88,9 @@ func TestALoopRestsWhileItsSourcesAreNotServed(t *testing.T) {
 	})
 }
 
-// A change that neither pauses nor resumes the loop changes nothing.
-// The API goes and is back while a sync runs: the loop begins again without a pause.
-func TestKeysOfADroppedQueueAreForgotten(t *testing.T) {
+// The API becomes unavailable and available again during a sync. The loop starts again without
+// a pause.
+func TestKeysOfDroppedQueueAreForgotten(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		b.start(b.informer)
 		b.server.Add(configMap("slow"))
@@ -116,7 +116,7 @@ func TestKeysOfADroppedQueueAreForgotten(t *testing.T) {
 		sources.become(nil)
 		time.Sleep(20 * time.Minute)
 		if p := l.Progress(all); !p.Working || p.Failing != 0 || p.Running.Total+p.Waiting.Total+p.Delayed.Total != 0 {
-			t.Errorf("working: %t, %d keys fail, waiting %v, delayed %v, want nothing of a key that is gone", p.Working, p.Failing, p.Waiting, p.Delayed)
+			t.Errorf("working: %t, %d keys fail, waiting %v, delayed %v, want nothing of a deleted key", p.Working, p.Failing, p.Waiting, p.Delayed)
 		}
 		if err := stop(); err != nil {
 			t.Error(err)
@@ -124,7 +124,8 @@ func TestKeysOfADroppedQueueAreForgotten(t *testing.T) {
 	})
 }
 
-func TestALoopMindsOnlyWhetherItsSourcesAreServed(t *testing.T) {
+// Changes that neither pause nor resume the loop have no effect.
+func TestSourceChangesWithoutEffect(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		b.start(b.informer)
 		b.server.Add(configMap("foo"))
@@ -139,7 +140,7 @@ func TestALoopMindsOnlyWhetherItsSourcesAreServed(t *testing.T) {
 		sources.become(errBroken)
 		synctest.Wait()
 		if p := l.Progress(all); p.Blocker != errBroken || !p.Since.Equal(began) {
-			t.Errorf("blocker %v since %v, want %v since %v, when it paused", p.Blocker, p.Since, errBroken, began)
+			t.Errorf("blocker %v since %v, want %v since the pause at %v", p.Blocker, p.Since, errBroken, began)
 		}
 		sources.become(nil)
 		expectEnqueued(t, &s, "when it is served", "default/foo")
@@ -151,7 +152,7 @@ func TestALoopMindsOnlyWhetherItsSourcesAreServed(t *testing.T) {
 	})
 }
 
-func TestFailedRunLeavesItsSourcesAlone(t *testing.T) {
+func TestFailedRunStopsWatchingSources(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		sources := newSources(nil)
 		l := New(loopName, new(syncs).sync, WithSources(sources))
@@ -168,7 +169,7 @@ func TestFailedRunLeavesItsSourcesAlone(t *testing.T) {
 	})
 }
 
-func TestATriggerNamesTheResource(t *testing.T) {
+func TestTriggerNamesResource(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		b.start(b.informer)
 		var s syncs

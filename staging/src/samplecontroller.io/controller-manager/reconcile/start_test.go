@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-func TestRunRefusesToWorkWithoutWorkers(t *testing.T) {
+func TestRunFailsWithoutWorkers(t *testing.T) {
 	for _, workers := range []int{0, -1} {
 		inBubble(t, 0, func(b *bubble) {
 			l := New(loopName, new(syncs).sync, WithWorkers(workers))
@@ -33,7 +33,7 @@ func TestRunRefusesToWorkWithoutWorkers(t *testing.T) {
 	}
 }
 
-// slowServer lets the informer list only when it is opened.
+// slowServer blocks List until open is closed.
 type slowServer struct {
 	apiServer
 	open chan struct{}
@@ -44,7 +44,7 @@ func (s slowServer) List(options metav1.ListOptions) (runtime.Object, error) {
 	return s.apiServer.List(options)
 }
 
-func TestNothingIsSyncedBeforeTheInformersAre(t *testing.T) {
+func TestNoSyncBeforeInformersHaveSynced(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		b.server.Add(configMap("foo", "a"))
 		slow := slowServer{b.server, make(chan struct{})}
@@ -60,12 +60,12 @@ func TestNothingIsSyncedBeforeTheInformersAre(t *testing.T) {
 		time.Sleep(time.Hour)
 		expectEnqueued(t, &s, "while one informer has not synced")
 		close(slow.open)
-		expectEnqueued(t, &s, "when all have", "default/a", "default/foo")
+		expectEnqueued(t, &s, "when all have synced", "default/a", "default/foo")
 	})
 }
 
 // An informer may have synced long before the loop's handlers have seen its store.
-func TestNothingIsSyncedBeforeTheHandlersHaveSeenTheStore(t *testing.T) {
+func TestNoSyncBeforeHandlersHaveSynced(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		b.server.Add(configMap("foo", "a"))
 		b.start(b.informer)
@@ -85,13 +85,13 @@ func TestNothingIsSyncedBeforeTheHandlersHaveSeenTheStore(t *testing.T) {
 		defer b.run(l, 2)()
 
 		time.Sleep(time.Hour)
-		expectEnqueued(t, &s, "while a handler is at work")
+		expectEnqueued(t, &s, "while a handler is running")
 		close(seen)
-		expectEnqueued(t, &s, "when it is done", "default/a", "default/foo")
+		expectEnqueued(t, &s, "when the handler has returned", "default/a", "default/foo")
 	})
 }
 
-func TestRunThatIsStoppedBeforeTheInformersSyncedLeavesNothing(t *testing.T) {
+func TestStopBeforeInformersHaveSynced(t *testing.T) {
 	tests := map[string]func(b *bubble, informer cache.SharedInformer){
 		"informer never started": func(*bubble, cache.SharedInformer) {},
 		"informer started":       func(b *bubble, informer cache.SharedInformer) { b.start(informer) },
@@ -111,18 +111,18 @@ func TestRunThatIsStoppedBeforeTheInformersSyncedLeavesNothing(t *testing.T) {
 				if err := stop(); err != nil {
 					t.Errorf("Run: %v", err)
 				}
-				// Its handler is gone: what the informer sees now, nobody hears.
+				// The handler was removed, so new objects have no effect.
 				close(slow.open)
 				expectEnqueued(t, &s, "after the end of Run")
 				if got := b.logged(0); len(got) > 0 {
-					t.Errorf("logged %q, want nothing: no worker was started", got)
+					t.Errorf("logged %q, want nothing, because no worker was started", got)
 				}
 			})
 		})
 	}
 }
 
-func TestRunWithAnEndedContextDoesNothing(t *testing.T) {
+func TestRunWithCanceledContext(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		b.server.Add(configMap("foo"))
 		b.start(b.informer)
@@ -135,11 +135,11 @@ func TestRunWithAnEndedContextDoesNothing(t *testing.T) {
 		if err := l.Run(ctx); err != nil {
 			t.Errorf("Run: %v", err)
 		}
-		expectEnqueued(t, &s, "by a Run that had ended before it began")
+		expectEnqueued(t, &s, "by a Run with a canceled context")
 	})
 }
 
-// brokenInformer takes no handlers.
+// brokenInformer rejects handlers.
 type brokenInformer struct{ *watchedInformer }
 
 var errNoHandler = errors.New("no handler, please")
@@ -148,7 +148,7 @@ func (brokenInformer) AddTypedEventHandler(cache.TypedResourceEventHandler[*core
 	return nil, errNoHandler
 }
 
-func TestRunThatCannotBeginTakesBackWhatItBegan(t *testing.T) {
+func TestFailedRunRemovesHandlers(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		b.start(b.informer)
 		var s syncs
@@ -159,11 +159,11 @@ func TestRunThatCannotBeginTakesBackWhatItBegan(t *testing.T) {
 			t.Errorf("Run: error %v, want one that wraps %q and names %s", err, errNoHandler, loopName)
 		}
 		b.server.Add(configMap("foo"))
-		expectEnqueued(t, &s, "after a Run that failed")
+		expectEnqueued(t, &s, "after a failed Run")
 	})
 }
 
-func TestRunFailsOnAnInformerThatHasStopped(t *testing.T) {
+func TestRunFailsWithStoppedInformer(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		ctx, cancel := context.WithCancel(b.ctx)
 		done := make(chan struct{})
@@ -175,7 +175,7 @@ func TestRunFailsOnAnInformerThatHasStopped(t *testing.T) {
 		l := New(loopName, new(syncs).sync)
 		For(l, b.informer)
 		if err := l.Run(b.ctx); err == nil {
-			t.Error("Run: no error, want one: it would never be told of anything")
+			t.Error("Run: no error, want one: the informer delivers no events")
 		}
 	})
 }

@@ -12,20 +12,20 @@ import (
 	"samplecontroller.io/controller-manager/internal/truncate"
 )
 
-// What is remembered of a loop, however long it runs.
+// Limits on the history that a loop keeps.
 const (
 	maxRecent   = 100
 	maxFailures = 20
 )
 
-// Triggers of syncs that no event woke.
+// Triggers of syncs that were not enqueued by an event.
 const (
 	triggerStart   = "start"   // a Run began
-	triggerRetry   = "retry"   // the last sync failed, or was put off
-	triggerRequeue = "requeue" // the last sync asked for it
+	triggerRetry   = "retry"   // the last sync failed or was postponed
+	triggerRequeue = "requeue" // the last sync asked to be called again
 )
 
-// tracker keeps the state of a loop's keys. It may be used by several goroutines.
+// tracker tracks the state of a loop's keys. Methods are safe for concurrent use.
 type tracker struct {
 	mutex   sync.Mutex
 	keys    map[cache.ObjectName]*keyState
@@ -38,13 +38,13 @@ type tracker struct {
 	recent, failures ring
 }
 
-// keyState is that of one key, which is waiting, delayed or being synced.
+// keyState is the state of a key that is waiting, delayed or being synced.
 type keyState struct {
 	trigger string
-	event   time.Time // the first that no sync has settled; zero: there is none
-	waiting time.Time // since when; zero: it is not, unless due
-	due     time.Time // when its time comes; zero: never
-	running *Entry    // nil: it is not being synced
+	event   time.Time // first event that no sync has handled; zero: none
+	waiting time.Time // since when it waits; zero: not waiting, unless due has passed
+	due     time.Time // when it is due; zero: not delayed
+	running *Entry    // nil: not being synced
 	retries int
 	err     error
 }
@@ -53,14 +53,14 @@ func newTracker() *tracker {
 	return &tracker{since: time.Now(), keys: map[cache.ObjectName]*keyState{}}
 }
 
-// work notes that workers begin to take keys.
+// work notes that workers take keys.
 func (t *tracker) work() {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	t.working, t.since, t.blocker = true, time.Now(), nil
 }
 
-// pause notes that no worker takes keys, for a blocker if there is one.
+// pause notes that no worker takes keys, because of blocker if it is not nil.
 func (t *tracker) pause(blocker error) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -71,7 +71,7 @@ func (t *tracker) pause(blocker error) {
 	clear(t.keys)
 }
 
-// of returns the state of a key, and adds it if there is none.
+// of returns the state of a key, and creates it if necessary.
 func (t *tracker) of(key cache.ObjectName) *keyState {
 	state := t.keys[key]
 	if state == nil {
@@ -81,7 +81,7 @@ func (t *tracker) of(key cache.ObjectName) *keyState {
 	return state
 }
 
-// enqueue notes what has enqueued a key; event is zero if no event has.
+// enqueue notes that a key was enqueued. event is the time of the event, or zero.
 func (t *tracker) enqueue(key cache.ObjectName, trigger string, event time.Time) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -94,7 +94,7 @@ func (t *tracker) enqueue(key cache.ObjectName, trigger string, event time.Time)
 	}
 }
 
-// requeued tells whether only the last sync of a key asks for the next, and no event.
+// requeued returns whether a key was enqueued only at the request of its last sync.
 func (t *tracker) requeued(key cache.ObjectName) bool {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -102,24 +102,24 @@ func (t *tracker) requeued(key cache.ObjectName) bool {
 	return state != nil && state.trigger == triggerRequeue // an event would have replaced it
 }
 
-// begin notes that a sync of the key begins, and returns what woke it, and the first
-// event that it is to settle.
+// begin notes that a sync of the key begins. It returns what enqueued the key, and the time of
+// the first unhandled event.
 func (t *tracker) begin(key cache.ObjectName, now time.Time) (trigger string, event time.Time) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	state := t.of(key)
 	trigger, event = state.trigger, state.event
 	if trigger == "" {
-		trigger = triggerRetry // that comes although another trigger was faster
+		trigger = triggerRetry // the retry comes although an event was faster
 	}
 	state.running = &Entry{Key: key.String(), Trigger: trigger, Time: now, Retries: state.retries, Error: truncate.Error(state.err)}
 	state.trigger, state.event, state.waiting, state.due = "", time.Time{}, time.Time{}, time.Time{}
 	return trigger, event
 }
 
-// end notes how a sync of the key ended, that the key's time comes after another while
-// unless that is 0, and how often it has failed. It returns how long it took to settle
-// the event that the sync began with, 0 if there was none or it is not settled.
+// end notes the outcome of a sync of the key, after how long the key is due again (0: never),
+// and how often it has failed in a row. event is the event that begin returned. end returns
+// the time since that event if the sync handled it, otherwise 0.
 func (t *tracker) end(key cache.ObjectName, o Outcome, event time.Time, after time.Duration, retries int) (eventToDone time.Duration) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -140,7 +140,7 @@ func (t *tracker) end(key cache.ObjectName, o Outcome, event time.Time, after ti
 		state.err = o.Err
 	}
 	switch {
-	case !state.waiting.IsZero(): // it was enqueued meanwhile
+	case !state.waiting.IsZero(): // enqueued during the sync
 	case after > 0:
 		state.due, state.trigger = now.Add(after), triggerRetry
 		if settled {
@@ -157,7 +157,7 @@ func (t *tracker) end(key cache.ObjectName, o Outcome, event time.Time, after ti
 	return eventToDone
 }
 
-// lose notes that an event of an object was lost because its handler panicked.
+// lose notes that an event was lost because its handler panicked.
 func (t *tracker) lose(object cache.ObjectName, event string, err error) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -165,7 +165,7 @@ func (t *tracker) lose(object cache.ObjectName, event string, err error) {
 	t.failures.add(Outcome{Key: object.String(), Trigger: event, Result: ResultPanic, Err: err, Error: truncate.Error(err), Began: time.Now()}, maxFailures)
 }
 
-// ring holds the last outcomes.
+// ring is a ring buffer of the last outcomes.
 type ring struct {
 	outcomes []Outcome
 	next     int
@@ -180,7 +180,7 @@ func (r *ring) add(o Outcome, most int) {
 	r.next = (r.next + 1) % most
 }
 
-// newest returns the newest outcomes of the keys that match, at most limit.
+// newest returns the newest outcomes of matching keys, at most limit.
 func (r *ring) newest(limit int, matches func(string) bool) []Outcome {
 	newest := []Outcome{}
 	for i, n := 0, len(r.outcomes); i < n && len(newest) < limit; i++ {

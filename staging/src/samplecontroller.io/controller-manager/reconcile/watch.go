@@ -13,15 +13,15 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Object is what the informers of a loop hold. It need not be a whole one of the
-// API: a transform may have made it smaller.
+// Object is an object in the cache of an informer. It need not be a complete API object,
+// because a transform may have removed fields.
 type Object interface {
 	cache.Object
 	GetResourceVersion() string
 }
 
-// For enqueues the key of each object of informer that is added, changed or
-// deleted: the kind that the controller is for.
+// For enqueues the key of each object of informer that is added, changed or deleted. Use it
+// for the kind that the controller reconciles.
 func For[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T]) {
 	add(l, informer, func(ctx context.Context, e events, enqueue enqueueFunc) (registered, error) {
 		return register(ctx, informer, cache.TypedResourceEventHandlerDetailedFuncs[T]{
@@ -38,22 +38,21 @@ func For[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T]) {
 	})
 }
 
-// Watch enqueues keys that depend on an object of informer, for example those of
-// its owners. On a change the keys of the old and of the new object are enqueued,
-// because a dependent may have changed hands.
+// Watch enqueues the keys that depend on an object of informer, such as those of its owners. A
+// change enqueues the keys of the old and of the new object, because the owner may have
+// changed.
 //
-// keys must be a pure function of the object and of the informers' indexes: no
-// API call and no lock, since it runs in the informer's delivery.
+// keys must be a pure function of the object and of the informers' indexes. It must not call
+// the API or take locks, because it runs in the informer's event delivery.
 func Watch[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], keys func(T) []cache.ObjectName) {
 	WatchChanges(l, informer, func(T, T) bool { return true }, keys)
 }
 
-// WatchChanges is like [Watch], but of updates it minds only those that concerns
-// returns true for. It has to be as pure as keys.
+// WatchChanges is like [Watch], but ignores updates for which concerns returns false. concerns
+// must be as pure as keys.
 func WatchChanges[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], concerns func(oldObj, newObj T) bool, keys func(T) []cache.ObjectName) {
 	add(l, informer, func(ctx context.Context, e events, enqueue enqueueFunc) (registered, error) {
-		// A key that several objects concern is enqueued once: a worker may be faster
-		// than the second time.
+		// Enqueue each key once: between two additions, a worker could already sync it.
 		enqueueAll := func(version, trigger string, objs ...T) {
 			all := sets.New[cache.ObjectName]()
 			for _, obj := range objs {
@@ -75,8 +74,8 @@ func WatchChanges[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T],
 				})
 			},
 			DeleteFunc: func(deleted cache.DeletedObject[T]) {
-				// Without a last state it is not known which keys to enqueue. They
-				// were enqueued when the object was last seen.
+				// Without the last state, the keys are unknown. They were enqueued when the
+				// object was last seen.
 				if none := *new(T); deleted.OptionalObj != none {
 					l.safely(ctx, e.deleted, nameOf(deleted.OptionalObj), func() { enqueueAll(lastVersion(deleted), e.deleted, deleted.OptionalObj) })
 				}
@@ -85,8 +84,8 @@ func WatchChanges[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T],
 	})
 }
 
-// WatchDeletions enqueues the keys that keys returns for an object that was deleted, in
-// its last known state. It is for what is only known then, so keys may note it.
+// WatchDeletions enqueues the keys that keys returns for a deleted object, in its last known
+// state. keys may remember what is known only at that time.
 func WatchDeletions[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], keys func(T) []cache.ObjectName) {
 	add(l, informer, func(ctx context.Context, e events, enqueue enqueueFunc) (registered, error) {
 		return register(ctx, informer, cache.TypedResourceEventHandlerDetailedFuncs[T]{
@@ -103,8 +102,7 @@ func WatchDeletions[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T
 	})
 }
 
-// events are what the events of an informer are called where people read what enqueued a
-// key.
+// events are the names of an informer's events in triggers and logs.
 type events struct {
 	added, changed, deleted string
 }
@@ -123,8 +121,7 @@ func add[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], addHandl
 	})
 }
 
-// safely handles an event of an object. If that panics, the event is lost: which keys it would
-// have enqueued is not known. No other event is.
+// safely handles an event of an object. If handle panics, only that event is lost.
 func (l *Loop) safely(ctx context.Context, event string, name cache.ObjectName, handle func()) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -136,14 +133,13 @@ func (l *Loop) safely(ctx context.Context, event string, name cache.ObjectName, 
 	handle()
 }
 
-// delivers tells whether an update reaches the queue: a resync, which repeats
-// the object unchanged, does so only if asked for.
+// delivers returns whether an update is enqueued. A resync repeats the object unchanged, and
+// is enqueued only with [WithResyncs].
 func delivers[T Object](l *Loop, oldObj, newObj T) bool {
 	return l.resyncs || oldObj.GetResourceVersion() != newObj.GetResourceVersion()
 }
 
-// lastVersion returns the version that a deleted object had last, empty if that is not
-// known.
+// lastVersion returns the last known resourceVersion of a deleted object, or "".
 func lastVersion[T Object](deleted cache.DeletedObject[T]) string {
 	if none := *new(T); deleted.OptionalObj == none {
 		return ""

@@ -22,7 +22,7 @@ func expectEnqueued(t *testing.T, s *syncs, when string, want ...string) {
 	s.reset()
 }
 
-func TestForWakesTheObjectItself(t *testing.T) {
+func TestForEnqueuesObject(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		b.server.Add(configMap("foo"))
 		b.server.Add(configMap("bar"))
@@ -42,7 +42,7 @@ func TestForWakesTheObjectItself(t *testing.T) {
 	})
 }
 
-func TestWatchWakesWhomTheObjectConcerns(t *testing.T) {
+func TestWatchEnqueuesOwners(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		b.server.Add(configMap("foo", "a"))
 		b.server.Add(configMap("orphan"))
@@ -56,21 +56,21 @@ func TestWatchWakesWhomTheObjectConcerns(t *testing.T) {
 		b.server.Add(configMap("new", "b", "c"))
 		expectEnqueued(t, &s, "by an addition", "default/b", "default/c")
 		b.server.Modify(configMap("foo", "d"))
-		expectEnqueued(t, &s, "by a change of hands, the old and the new owner", "default/a", "default/d")
+		expectEnqueued(t, &s, "by a change of the owner, the old and the new owner", "default/a", "default/d")
 		b.server.Modify(configMap("foo", "d", "e"))
-		expectEnqueued(t, &s, "by a change under the same owner, it and the new one, once", "default/d", "default/e")
+		expectEnqueued(t, &s, "by an added owner, both owners once", "default/d", "default/e")
 		b.server.Modify(configMap("foo", "d"))
-		expectEnqueued(t, &s, "when one of two let go, both", "default/d", "default/e")
+		expectEnqueued(t, &s, "by the removal of one of two owners, both", "default/d", "default/e")
 		b.server.Modify(configMap("foo"))
-		expectEnqueued(t, &s, "when it was let go, the old owner", "default/d")
+		expectEnqueued(t, &s, "by the removal of the owner, the old owner", "default/d")
 		b.server.Modify(configMap("foo", "a"))
-		expectEnqueued(t, &s, "when it was adopted, the new owner", "default/a")
+		expectEnqueued(t, &s, "by an adoption, the new owner", "default/a")
 		b.server.Delete(configMap("foo", "a"))
 		expectEnqueued(t, &s, "by a deletion", "default/a")
 	})
 }
 
-func TestWatchChangesMindsOnlyUpdatesThatConcern(t *testing.T) {
+func TestWatchChangesFiltersUpdates(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		b.server.Add(configMap("foo", "a"))
 		b.start(b.informer)
@@ -83,15 +83,15 @@ func TestWatchChangesMindsOnlyUpdatesThatConcern(t *testing.T) {
 
 		expectEnqueued(t, &s, "by the initial list", "default/a")
 		b.server.Modify(configMap("foo", "a"))
-		expectEnqueued(t, &s, "by a change that does not concern")
+		expectEnqueued(t, &s, "by an irrelevant change")
 		b.server.Modify(configMap("foo", "b"))
-		expectEnqueued(t, &s, "by one that does", "default/a", "default/b")
+		expectEnqueued(t, &s, "by a relevant change", "default/a", "default/b")
 		b.server.Delete(configMap("foo", "b"))
 		expectEnqueued(t, &s, "by a deletion", "default/b")
 	})
 }
 
-func TestWatchDeletionsMindsOnlyDeletions(t *testing.T) {
+func TestWatchDeletions(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		b.server.Add(configMap("foo", "a"))
 		b.start(b.informer)
@@ -108,7 +108,7 @@ func TestWatchDeletionsMindsOnlyDeletions(t *testing.T) {
 	})
 }
 
-func TestSeveralWatchesWakeOneKeyOnce(t *testing.T) {
+func TestSeveralWatchesEnqueueKeyOnce(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		others := newInformer(b.server, 0)
 		b.server.Add(configMap("foo", "foo"))
@@ -123,16 +123,16 @@ func TestSeveralWatchesWakeOneKeyOnce(t *testing.T) {
 	})
 }
 
-// missedDeletion deletes an object while the watch is broken, so that only the
-// relist shows that it is gone.
+// missedDeletion deletes an object while the watch is broken, so that only the relist shows
+// the deletion.
 func missedDeletion(b *bubble, c *corev1.ConfigMap) {
-	time.Sleep(2 * time.Second) // a watch that ends at once is an error, from which reflectors back off
+	time.Sleep(2 * time.Second) // reflectors back off if a watch ends at once
 	b.server.DeleteDropWatch(c)
 	b.server.ResetWatch()
 	time.Sleep(time.Minute)
 }
 
-func TestADeletionThatWasMissedWakesTheObjectAndWhomItConcerned(t *testing.T) {
+func TestMissedDeletionEnqueuesObjectAndOwners(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		b.server.Add(configMap("foo", "a"))
 		b.start(b.informer)
@@ -148,7 +148,7 @@ func TestADeletionThatWasMissedWakesTheObjectAndWhomItConcerned(t *testing.T) {
 	})
 }
 
-func TestATombstoneWithoutObjectWakesTheObjectAlone(t *testing.T) {
+func TestTombstoneWithoutObjectEnqueuesOnlyItsKey(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		b.start(b.informer)
 		var s syncs
@@ -157,7 +157,7 @@ func TestATombstoneWithoutObjectWakesTheObjectAlone(t *testing.T) {
 		Watch(l, b.informer, owners)
 		defer b.run(l, 1)()
 
-		// Of an object whose last state was lost the key is all that is known.
+		// If the last state is unknown, only the key is known.
 		lost := cache.DeletedObject[*corev1.ConfigMap]{FinalStateUnknown: &cache.DeletedFinalStateUnknown{Key: "default/foo"}}
 		for _, handler := range b.informer.handlers {
 			handler.OnDelete(lost)
@@ -166,14 +166,14 @@ func TestATombstoneWithoutObjectWakesTheObjectAlone(t *testing.T) {
 	})
 }
 
-func TestResyncsAreDroppedUnlessAskedFor(t *testing.T) {
+func TestWithResyncs(t *testing.T) {
 	tests := map[string]struct {
 		opts []Option
 		want []string
 	}{
-		"by default":        {want: nil},
-		"not asked for":     {opts: []Option{WithResyncs(false)}, want: nil},
-		"asked for, at all": {opts: []Option{WithResyncs(true)}, want: []string{"default/a", "default/foo"}},
+		"by default": {want: nil},
+		"disabled":   {opts: []Option{WithResyncs(false)}, want: nil},
+		"enabled":    {opts: []Option{WithResyncs(true)}, want: []string{"default/a", "default/foo"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -194,8 +194,8 @@ func TestResyncsAreDroppedUnlessAskedFor(t *testing.T) {
 	}
 }
 
-// A relist repeats every object; what has not changed enqueues nothing.
-func TestARelistWakesOnlyWhatChanged(t *testing.T) {
+// A relist repeats every object. Unchanged objects enqueue nothing.
+func TestRelistEnqueuesOnlyChanges(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		b.server.Add(configMap("same", "a"))
 		b.server.Add(configMap("changed", "b"))

@@ -19,15 +19,14 @@ import (
 	"samplecontroller.io/controller-manager/internal/truncate"
 )
 
-// worker takes keys through syncs. Several goroutines use one.
+// worker syncs keys. Several goroutines share one worker.
 type worker struct {
 	*Loop
 	queue       workqueue.TypedRateLimitingInterface[cache.ObjectName]
 	rateLimiter workqueue.TypedRateLimiter[cache.ObjectName]
 }
 
-// processNext takes one key through one sync. It returns false when the queue
-// is shut down.
+// processNext syncs one key. It returns false when the queue is shut down.
 func (w *worker) processNext(ctx context.Context) bool {
 	key, shutdown := w.queue.Get()
 	if shutdown {
@@ -37,12 +36,12 @@ func (w *worker) processNext(ctx context.Context) bool {
 	slot, ok := w.limit.acquire(ctx)
 	if !ok || ctx.Err() != nil {
 		slot.release(nil)
-		return true // the backlog of a loop that is stopping is left to its next Run
+		return true // leave the backlog to the next Run
 	}
 
 	logger := klog.LoggerWithValues(klog.FromContext(ctx), "key", key)
-	// A sync that has begun is let finish: cut off in the middle of a write it
-	// would not know whether the write was made.
+	// A sync that has begun may finish: if it were cut off during a write, it would not know
+	// whether the write succeeded.
 	ctx = klog.NewContext(context.WithoutCancel(ctx), logger)
 	start := time.Now()
 	trigger, event := w.tracker.begin(key, start)
@@ -61,7 +60,7 @@ func (w *worker) processNext(ctx context.Context) bool {
 	return true
 }
 
-// resultOf tells how a sync ended by what it returned.
+// resultOf returns the result for the return values of a sync.
 func resultOf(requeueAfter time.Duration, err error) Result {
 	if err == nil {
 		if requeueAfter > 0 {
@@ -84,7 +83,7 @@ func resultOf(requeueAfter time.Duration, err error) Result {
 	}
 }
 
-// next enqueues the key again if need be, and returns after how long; 0: not at all.
+// next enqueues the key again if necessary, and returns after how long; 0 means not at all.
 func (w *worker) next(key cache.ObjectName, o Outcome, requeueAfter time.Duration) (after time.Duration) {
 	switch o.Result {
 	case ResultSuccess:
@@ -105,14 +104,14 @@ func (w *worker) next(key cache.ObjectName, o Outcome, requeueAfter time.Duratio
 	return after
 }
 
-// forbiddenBackoff returns the backoff after so many failures, the last of them by a
-// forbidden request. It starts late, because usually the requests for many other objects are
-// forbidden as well, and stays short, because no event says that a permission was granted.
+// forbiddenBackoff returns the backoff after this many failures, if the last request was
+// forbidden. It starts high, because usually many other objects are affected too. It stays
+// short, because no event tells when the permission is granted.
 func forbiddenBackoff(failures int) time.Duration {
 	return min(time.Second<<min(max(failures, 1)-1, 5), 30*time.Second)
 }
 
-// log logs what became of a sync.
+// log logs the outcome of a sync.
 func (w *worker) log(logger klog.Logger, o Outcome, retries int) {
 	failed := func(message string, values ...any) {
 		logger.Error(o.Err, message, append(values, "retries", retries)...)
@@ -123,24 +122,24 @@ func (w *worker) log(logger klog.Logger, o Outcome, retries int) {
 		errors.As(o.Err, &panicked)
 		failed("Sync panicked, retrying with backoff", "stack", string(panicked.Stack))
 	case ResultConflict:
-		logger.V(2).Info("Sync met a conflict, retrying with backoff", "err", o.Err)
+		logger.V(2).Info("Sync hit a conflict, retrying with backoff", "err", o.Err)
 	case ResultTimeout:
 		failed("Sync took too long, retrying with backoff", "timeout", w.timeout)
 	case ResultError:
 		if apierrors.IsForbidden(o.Err) {
-			// Usually many objects are affected, and package writes logs the missing
-			// permission once.
+			// Usually many objects are affected. Package writes logs the missing permission
+			// once.
 			logger.V(2).Info("Sync was forbidden, retrying with backoff", "err", o.Err, "retries", retries)
 			break
 		}
 		failed("Sync failed, retrying with backoff")
 	}
-	if logger := logger.V(4); logger.Enabled() { // else nothing is to be made of the values
+	if logger := logger.V(4); logger.Enabled() { // avoids boxing the values otherwise
 		logger.Info("Synced", "trigger", o.Trigger, "result", o.Result, "duration", o.Duration.Duration)
 	}
 }
 
-// syncSafely bounds a sync in time and turns its panic into an error.
+// syncSafely runs a sync with the timeout, and turns a panic into an error.
 func (w *worker) syncSafely(ctx context.Context, key cache.ObjectName) (requeueAfter time.Duration, err error) {
 	if w.timeout > 0 {
 		var cancel context.CancelFunc
@@ -157,12 +156,12 @@ func (w *worker) syncSafely(ctx context.Context, key cache.ObjectName) (requeueA
 	return w.sync(ctx, key)
 }
 
-// errTimeout is why the context of a sync ended that took too long.
+// errTimeout is the cause of the end of a context that has timed out.
 var errTimeout = errors.New("sync timeout")
 
-// PanicError is the error that a recovered panic of a SyncFunc becomes.
+// PanicError is the error for a panic of a SyncFunc.
 type PanicError struct {
-	// Value is what was passed to panic.
+	// Value is the value passed to panic.
 	Value any
 	// Stack is the stack of the goroutine that panicked.
 	Stack []byte

@@ -12,7 +12,7 @@ import (
 )
 
 // authenticatedOnly is an authenticator that accepts anonymous callers only on open paths.
-// Elsewhere a request without credentials is answered by 401, whatever anonymous users may do.
+// Elsewhere a request without credentials gets 401, whatever anonymous users may do.
 type authenticatedOnly struct {
 	authenticator.Request
 	open authorizer.Authorizer

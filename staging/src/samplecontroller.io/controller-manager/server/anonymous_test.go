@@ -14,7 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/path"
 )
 
-func TestOnlyOpenPathsAreForTheAnonymous(t *testing.T) {
+func TestAnonymousOnlyOnOpenPaths(t *testing.T) {
 	open, err := path.NewAuthorizer(NewOptions("test", 0).Authorization.AlwaysAllowPaths)
 	if err != nil {
 		t.Fatal(err)

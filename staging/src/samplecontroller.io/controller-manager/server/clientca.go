@@ -11,13 +11,14 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	apiserveroptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/kubernetes"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 )
 
-// The ConfigMap in which a cluster publishes the authorities that sign client certificates.
+// A cluster publishes the CA bundle for client certificates in this ConfigMap.
 const (
 	clientCANamespace = "kube-system"
 	clientCAName      = "extension-apiserver-authentication"
@@ -25,18 +26,18 @@ const (
 )
 
 const (
-	// clientCARetry is how often it is tried to read the ConfigMap until that works.
+	// clientCARetry is the interval between attempts to read the ConfigMap.
 	clientCARetry = 5 * time.Second
-	// clientCATimeout is how long one try may take.
+	// clientCATimeout limits each attempt.
 	clientCATimeout = 10 * time.Second
 )
 
-// clientCAs are the authorities that sign client certificates, as the cluster publishes
-// them. Until they can be read no client certificate is accepted: nothing else needs them,
-// so the server does not wait for them.
+// clientCAs provides the CAs for client certificates that the cluster publishes. Until they
+// can be read, no client certificate is accepted. Nothing else depends on them, so the server
+// does not wait for them.
 //
-// The ConfigMap has authorities for front proxies, too. They are left alone: no front proxy
-// authenticates callers for a controller manager.
+// The CAs for front proxies in the same ConfigMap are ignored: no front proxy authenticates
+// callers for a controller manager.
 type clientCAs struct {
 	*dynamiccertificates.ConfigMapCAController
 	read func(ctx context.Context) error
@@ -44,9 +45,18 @@ type clientCAs struct {
 
 var _ dynamiccertificates.ControllerRunner = clientCAs{}
 
-// newClientCAs returns those of the cluster of kubeconfig, or if that is empty, of the one
-// that the process runs in; nil if there is none. It is an error if they are required and
-// cannot be read.
+// ClientCAConfigMap returns the ConfigMap with the CAs for client certificates. The name is
+// empty if the options need none.
+func (o *Options) ClientCAConfigMap() (namespace, name string) {
+	if a := o.Authentication; a.SkipInClusterLookup || a.ClientCert != (apiserveroptions.ClientCertAuthenticationOptions{}) {
+		return "", ""
+	}
+	return clientCANamespace, clientCAName
+}
+
+// newClientCAs returns the CAs of the cluster in kubeconfig, or of the cluster that the
+// process runs in if kubeconfig is empty. It returns nil if there is no cluster. It fails if
+// the CAs are required and cannot be read.
 func newClientCAs(ctx context.Context, kubeconfig string, required bool) (*clientCAs, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if kubeconfig == "" {
@@ -76,7 +86,7 @@ func newClientCAs(ctx context.Context, kubeconfig string, required bool) (*clien
 			return nil, err
 		}
 	}
-	// It has goroutines, which end with its Run.
+	// The controller starts goroutines, which end with its Run.
 	controller, err := dynamiccertificates.NewDynamicCAFromConfigMapController("client-ca", clientCANamespace, clientCAName, clientCAKey, client)
 	if err != nil {
 		return nil, err
@@ -84,8 +94,8 @@ func newClientCAs(ctx context.Context, kubeconfig string, required bool) (*clien
 	return &clientCAs{controller, read}, nil
 }
 
-// Run keeps the authorities up to date until ctx ends. It begins once they can be read,
-// and logs each reason why they cannot once.
+// Run keeps the CAs up to date until ctx ends. Until they can be read, it retries, and logs an
+// error when it changes.
 func (c clientCAs) Run(ctx context.Context, workers int) {
 	logger := klog.FromContext(ctx)
 	var reason string
@@ -96,7 +106,7 @@ func (c clientCAs) Run(ctx context.Context, workers int) {
 		}
 		if err.Error() != reason {
 			reason = err.Error()
-			logger.Error(err, "Accepting no client certificates until their authorities can be read")
+			logger.Error(err, "Rejecting client certificates until the client CA bundle can be read")
 		}
 		select {
 		case <-time.After(clientCARetry):

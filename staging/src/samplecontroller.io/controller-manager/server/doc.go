@@ -1,8 +1,8 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package server serves a controller manager's HTTPS endpoints: probes, metrics
-// and what helps to debug it.
+// Package server serves a controller manager's HTTPS endpoints: probes, metrics and debugging
+// pages.
 //
 //	config, err := o.Config(ctx, kubeconfig)
 //	if err != nil {
@@ -18,15 +18,18 @@
 //
 // It serves these paths:
 //
-//	/healthz /livez /readyz   open to all, ?verbose names each check; why one fails
-//	                          only to those authorised to get /readyz/*, and so on
-//	/metrics /metrics/slis    everything else only to those whom the API server
-//	/configz                  authenticates and authorises, by TokenReview and
+//	/healthz /livez /readyz   open to all, ?verbose lists each check; failure reasons
+//	                          only for callers authorized to get, say, /readyz/*
+//	/metrics /metrics/slis    all other paths only for callers that the API server
+//	/configz                  authenticates and authorizes, by TokenReview and
 //	/statusz /flagz           SubjectAccessReview of the path
 //	/debug/pprof
-//	/debug/controllers        what each controller is doing, and why not
-//	/debug/flags/v            PUT sets the log verbosity, at most to 7
+//	/debug/controllers        what each controller is doing, or why it is idle
+//	/debug/flags/v            PUT sets the log verbosity, up to 7
 //
-// It is the stack of k8s.io/apiserver and k8s.io/controller-manager, put
-// together once, with bounds of its own to what callers may cost: see limits.go.
+// While the API server does not answer, /metrics is served to callers that it accepted there
+// within the last hour, so that the metrics show the outage: see remembered.go.
+//
+// It combines the serving stacks of k8s.io/apiserver and k8s.io/controller-manager, and adds
+// limits on the resources that callers may use: see limits.go.
 package server

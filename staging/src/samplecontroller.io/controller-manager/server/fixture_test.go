@@ -28,10 +28,21 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// startAPIServer starts an API server that knows the users whose tokens are their
-// names, admin and guest, of whom only admin may do anything. It returns the path
-// of a kubeconfig for it.
+// startAPIServer starts an API server that answers reviews and returns the path of a
+// kubeconfig for it.
 func startAPIServer(t *testing.T) (kubeconfig string) {
+	t.Helper()
+	server := httptest.NewServer(reviews(t))
+	t.Cleanup(server.Close)
+	return writeKubeconfig(t, server.URL)
+}
+
+// tokenReviews is the path of the reviews of tokens.
+const tokenReviews = "/apis/authentication.k8s.io/v1/tokenreviews"
+
+// reviews returns the handler of an API server that knows the users admin and guest, whose
+// tokens are their names. Only admin is authorized to do anything.
+func reviews(t *testing.T) http.Handler {
 	t.Helper()
 	review := func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -61,15 +72,12 @@ func startAPIServer(t *testing.T) (kubeconfig string) {
 		}
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /apis/authentication.k8s.io/v1/tokenreviews", review)
+	mux.HandleFunc("POST "+tokenReviews, review)
 	mux.HandleFunc("POST /apis/authorization.k8s.io/v1/subjectaccessreviews", review)
-	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close)
-
-	return writeKubeconfig(t, server.URL)
+	return mux
 }
 
-// writeKubeconfig returns the path of a kubeconfig for an API server at the URL.
+// writeKubeconfig writes a kubeconfig for an API server at url, and returns its path.
 func writeKubeconfig(t *testing.T, url string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
@@ -94,11 +102,11 @@ func newOptions(t *testing.T) *Options {
 	t.Cleanup(func() { listener.Close() })
 	o := NewOptions("test-manager", 0)
 	o.SecureServing.Listener = listener
-	o.Authentication.SkipInClusterLookup = true // this API server keeps no client CA
+	o.Authentication.SkipInClusterLookup = true // this API server publishes no client CA
 	return o
 }
 
-// newConfig returns the configuration of a server on a free port, for the users of
+// newConfig returns the configuration of a server on a free port, with the users of
 // startAPIServer.
 func newConfig(t *testing.T) Config {
 	t.Helper()
@@ -109,15 +117,15 @@ func newConfig(t *testing.T) Config {
 	return config
 }
 
-// running is a server at work.
+// running is a running server.
 type running struct {
 	t    *testing.T
 	url  string
 	stop func()
 }
 
-// start serves until the end of the test, or until stop is called, which waits
-// until nothing is served any more.
+// start serves until the end of the test, or until stop is called. stop waits until nothing is
+// served any more.
 func start(t *testing.T, config Config) *running {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -131,8 +139,8 @@ func start(t *testing.T, config Config) *running {
 	return &running{t, "https://" + config.SecureServing.Listener.Addr().String(), stop}
 }
 
-// do sends a request as the given user, "" for anonymous, and returns the status
-// code and the body of the answer.
+// do sends a request as the given user, or anonymously if user is "". It returns the status
+// code and the body of the response.
 func (r *running) do(method, path, user, body string) (int, string, error) {
 	r.t.Helper()
 	client := &http.Client{Transport: &http.Transport{
@@ -155,7 +163,7 @@ func (r *running) do(method, path, user, body string) (int, string, error) {
 	return response.StatusCode, string(answer), err
 }
 
-// get returns the status code and the body at the path.
+// get returns the status code and the body of path.
 func (r *running) get(path, user string) (int, string) {
 	r.t.Helper()
 	code, body, err := r.do(http.MethodGet, path, user, "")
@@ -165,16 +173,17 @@ func (r *running) get(path, user string) (int, string) {
 	return code, body
 }
 
-// good and bad are checks of that name that always succeed and fail.
+// good returns a check that always succeeds.
 func good(name string) healthz.HealthChecker {
 	return healthz.NamedCheck(name, func(*http.Request) error { return nil })
 }
 
+// bad returns a check that always fails with reason.
 func bad(name, reason string) healthz.HealthChecker {
 	return healthz.NamedCheck(name, func(*http.Request) error { return errors.New(reason) })
 }
 
-// missing is the path of a file that does not exist.
+// missing returns the path of a file that does not exist.
 func missing(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "missing")
 	if _, err := os.Stat(path); err == nil {

@@ -31,10 +31,10 @@ import (
 	internallogs "samplecontroller.io/controller-manager/internal/logs"
 )
 
-// maxAnswer is more than any answer has, the profiles included.
-const maxAnswer = 16 << 20
+// maxResponse is larger than any response, including profiles.
+const maxResponse = 16 << 20
 
-// FuzzHandler sends requests, as they are on the wire, of somebody who may do all.
+// FuzzHandler sends raw requests as a caller that is authorized for everything.
 func FuzzHandler(f *testing.F) {
 	for _, line := range []string{
 		"GET /healthz?verbose&exclude=foo-controller", "GET /healthz/foo-controller", "HEAD /livez", "GET /readyz?verbose", "GET /readyz/../metrics", "POST /healthz",
@@ -58,7 +58,7 @@ func FuzzHandler(f *testing.F) {
 		if err != nil {
 			return // the server answers 400 before any handler
 		}
-		// Who asks for a profile waits for it: this one has gone soon.
+		// A request for a profile takes as long as it asks for, so cancel it early.
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
 		defer func() {
@@ -73,19 +73,19 @@ func FuzzHandler(f *testing.F) {
 		response := httptest.NewRecorder()
 		handler.ServeHTTP(response, request.WithContext(ctx))
 		if panicked {
-			t.Errorf("%s %s: panic, answered by %d", request.Method, request.URL, response.Code)
+			t.Errorf("%s %s: panic, status %d", request.Method, request.URL, response.Code)
 		}
-		if size := response.Body.Len(); size > maxAnswer {
-			t.Errorf("%s %s: answer of %d bytes", request.Method, request.URL, size)
+		if size := response.Body.Len(); size > maxResponse {
+			t.Errorf("%s %s: response of %d bytes", request.Method, request.URL, size)
 		}
 		if verbose := klog.V(internallogs.MaxVerbosity + 1); verbose.Enabled() {
-			t.Errorf("%s %s: the log has more than verbosity %d", request.Method, request.URL, internallogs.MaxVerbosity)
+			t.Errorf("%s %s: log verbosity is above %d", request.Method, request.URL, internallogs.MaxVerbosity)
 		}
 	})
 }
 
-// permissive returns a configuration with all endpoints that there are, without a
-// listener, of which anybody may see all.
+// permissive returns a configuration with all endpoints and without a listener, in which every
+// caller is authorized.
 func permissive() Config {
 	return Config{
 		Name: "test-manager",
@@ -103,10 +103,10 @@ func permissive() Config {
 	}
 }
 
-func TestABodyThatIsTooLongIsRefused(t *testing.T) {
+func TestLargeBodyIsRejected(t *testing.T) {
 	server := start(t, all(t))
 	code, answer, err := server.do(http.MethodPut, verbosityPath, "admin", strings.Repeat("0", maxBody+1))
 	if err != nil || code != http.StatusBadRequest || !strings.Contains(answer, "too large") {
-		t.Errorf("PUT of %d bytes: %d %q, %v, want 400 and that it is too large", maxBody+1, code, answer, err)
+		t.Errorf("PUT of %d bytes: %d %q, %v, want 400 and a body that says too large", maxBody+1, code, answer, err)
 	}
 }

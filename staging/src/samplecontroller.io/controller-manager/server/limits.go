@@ -15,23 +15,23 @@ import (
 	"k8s.io/apiserver/pkg/server/filters"
 )
 
-// Limits on what callers may cost. Probes, a few scrapers and an operator stay far below them.
+// Limits on callers. Probes, a few scrapers and an operator stay far below them.
 const (
-	// maxConnections is how many connections may be open at once, if the process may open
-	// enough files: see connectionLimit.
+	// maxConnections is how many connections may be open at once. A low limit on open files
+	// lowers it: see connectionLimit.
 	maxConnections = 1000
 	// maxStreams is how many requests one HTTP/2 connection may have at once.
 	maxStreams = 10
-	// maxInFlight is how many authorized requests that only read are served at once, and how
-	// many others. Probes do not count.
+	// maxInFlight is how many authorized read-only requests are served at once, and how many
+	// others. Probes do not count.
 	maxInFlight = 20
-	// requestTimeout is how long a request may take to arrive, to be answered, and its
-	// answer to be fetched. It is longer than the API server takes to authenticate callers.
+	// requestTimeout limits the time to receive a request, serve it and send the response. It
+	// is longer than delegated authentication takes.
 	requestTimeout = time.Minute
 )
 
-// connectionLimit returns how many connections may be open at once in a process that may
-// open this many files. Callers get a quarter. The rest is for the work, above all for
+// connectionLimit returns how many connections may be open at once in a process that may open
+// this many files. Callers get a quarter. The rest is for the process itself, mainly for
 // connections to the API server.
 func connectionLimit(files uint64) int { return int(max(1, min(maxConnections, files/4))) }
 
@@ -44,7 +44,7 @@ func maxFiles() uint64 {
 	return limit.Cur
 }
 
-// withTimeouts bounds the time of each request.
+// withTimeouts limits the time of each request.
 func withTimeouts(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		setDeadline(w, time.Now().Add(requestTimeout))
@@ -52,7 +52,7 @@ func withTimeouts(next http.Handler) http.Handler {
 	})
 }
 
-// withTimeForProfiles lets profiles take the time that was asked for.
+// withTimeForProfiles removes the time limit for profiles, which take as long as requested.
 func withTimeForProfiles(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/debug/pprof/") {
@@ -62,27 +62,27 @@ func withTimeForProfiles(next http.Handler) http.Handler {
 	})
 }
 
-// setDeadline sets until when a request may arrive and its answer be fetched. The
-// servers of HTTP/1 and HTTP/2 both can.
+// setDeadline sets the deadline for receiving the request and sending the response. Both
+// HTTP/1 and HTTP/2 support it.
 func setDeadline(w http.ResponseWriter, deadline time.Time) {
 	controller := http.NewResponseController(w)
 	_ = controller.SetReadDeadline(deadline)
 	_ = controller.SetWriteDeadline(deadline)
 }
 
-// withMaxInFlight refuses a request with 429 while too many others are served. It counts
-// only authorized requests, so that other callers cannot keep these from being served.
+// withMaxInFlight rejects a request with 429 while too many others are served. It counts only
+// authorized requests, so that other callers cannot block authorized ones.
 func withMaxInFlight(next http.Handler) http.Handler {
 	return filters.WithMaxInFlightLimit(next, maxInFlight, maxInFlight, func(r *http.Request, _ *request.RequestInfo) bool {
 		return isProbe(r.URL.Path)
 	})
 }
 
-// connectionLimiter is a listener that closes the oldest connection for a new one. If new
-// connections had to wait instead, callers that connect and do nothing would delay probes.
+// connectionLimiter is a listener that closes the oldest connection to make room for a new
+// one. If new connections had to wait instead, idle callers would delay probes.
 type connectionLimiter struct {
 	net.Listener
-	accepted []net.Conn // the last ones, a ring: older connections are closed
+	accepted []net.Conn // ring of the newest connections; older ones are closed
 	next     int
 }
 
@@ -97,7 +97,7 @@ func (l *connectionLimiter) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	if oldest := l.accepted[l.next]; oldest != nil {
-		oldest.Close() // has no effect if it is closed already
+		oldest.Close() // no effect if already closed
 	}
 	l.accepted[l.next] = connection
 	l.next = (l.next + 1) % len(l.accepted)

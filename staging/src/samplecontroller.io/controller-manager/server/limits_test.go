@@ -21,7 +21,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 )
 
-// TestMaxInFlight fills the limit with requests that do not end.
+// TestMaxInFlight reaches the limit with requests that hang.
 func TestMaxInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config := permissive()
@@ -58,8 +58,8 @@ func TestMaxInFlight(t *testing.T) {
 	})
 }
 
-// TestUnauthorizedRequestsAreNotInFlight has as many callers as the limit whose
-// authentication does not end.
+// TestUnauthorizedRequestsAreNotInFlight sends as many requests as the limit, whose
+// authentication hangs.
 func TestUnauthorizedRequestsAreNotInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config := permissive()
@@ -92,7 +92,7 @@ func TestUnauthorizedRequestsAreNotInFlight(t *testing.T) {
 	})
 }
 
-// deadlines are those that were set on a response.
+// deadlines records the deadlines set on a response.
 type deadlines struct {
 	http.ResponseWriter
 	read, write []time.Time
@@ -108,7 +108,7 @@ func (d *deadlines) SetWriteDeadline(at time.Time) error {
 	return nil
 }
 
-func TestOnlyProfilesTakeLonger(t *testing.T) {
+func TestTimeLimitExceptForProfiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		handler := Handler(Config{})
 		until := []time.Time{time.Now().Add(requestTimeout)}
@@ -125,7 +125,7 @@ func TestOnlyProfilesTakeLonger(t *testing.T) {
 	})
 }
 
-func TestCallersGetAQuarterOfTheFiles(t *testing.T) {
+func TestConnectionLimitIsQuarterOfFileLimit(t *testing.T) {
 	for files, want := range map[uint64]int{0: 1, 3: 1, 256: 64, 1024: 256, 4000: 1000, 1 << 20: 1000, math.MaxUint64: 1000} {
 		if got := connectionLimit(files); got != want {
 			t.Errorf("connectionLimit(%d) = %d, want %d", files, got, want)
@@ -148,7 +148,7 @@ func TestCallersGetAQuarterOfTheFiles(t *testing.T) {
 	}
 }
 
-func TestNewConnectionClosesTheOldest(t *testing.T) {
+func TestNewConnectionClosesOldest(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -199,7 +199,7 @@ func TestIdleConnectionsDoNotDelayProbes(t *testing.T) {
 		if code, _ := server.get("/livez", ""); code != http.StatusOK {
 			t.Errorf("/livez: %d, want %d", code, http.StatusOK)
 		}
-		if took := time.Since(begun); took > 10*time.Second { // a third of the time until idle connections are closed
+		if took := time.Since(begun); took > 10*time.Second { // idle connections are closed only after three times this
 			t.Errorf("/livez took %v", took)
 		}
 	}

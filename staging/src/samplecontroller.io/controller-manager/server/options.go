@@ -16,8 +16,8 @@ import (
 	cmoptions "k8s.io/controller-manager/options"
 )
 
-// Options say what to serve to whom, with the flags that kube-controller-manager
-// has for it.
+// Options configures the HTTPS endpoints and their access control, with
+// kube-controller-manager's flags.
 type Options struct {
 	Name           string
 	SecureServing  *apiserveroptions.SecureServingOptions
@@ -26,8 +26,8 @@ type Options struct {
 	Debugging      *cmoptions.DebuggingOptions
 }
 
-// NewOptions returns the options of a component of the given name that serves on
-// the given port; 0: it does not serve. The probes are open to all.
+// NewOptions returns the default options of a component with this name and port. It does not
+// serve if port is 0. The probes are open to all callers.
 func NewOptions(name string, port int) *Options {
 	o := &Options{
 		Name:           name,
@@ -38,30 +38,32 @@ func NewOptions(name string, port int) *Options {
 	}
 	o.SecureServing.BindPort = port
 	o.SecureServing.HTTP2MaxStreamsPerConnection = maxStreams
-	// Without a directory a self-signed certificate stays in memory.
+	// Without a directory, a self-signed certificate is kept in memory.
 	o.SecureServing.ServerCert.CertDirectory = ""
 	o.SecureServing.ServerCert.PairName = name
-	// Without a kubeconfig, and outside a cluster, nobody is authorised.
+	// Without a kubeconfig, and outside of a cluster, no caller is authorized.
 	o.Authentication.RemoteKubeConfigFileOptional = true
 	o.Authorization.RemoteKubeConfigFileOptional = true
-	// Only client certificates need what is looked up.
+	// Only client certificates need the lookup.
 	o.Authentication.TolerateInClusterLookupFailure = true
 	o.Authorization.AlwaysAllowPaths = []string{"/healthz", "/healthz/*", "/livez", "/livez/*", "/readyz", "/readyz/*"}
 	return o
 }
 
-// AddFlags adds the flags in kube-controller-manager's sections.
+// AddFlags adds the flags to kube-controller-manager's sections.
 func (o *Options) AddFlags(sections *cliflag.NamedFlagSets) {
 	o.Debugging.AddFlags(sections.FlagSet("debugging"))
-	o.SecureServing.AddFlags(sections.FlagSet("secure serving"))
+	serving := sections.FlagSet("secure serving")
+	o.SecureServing.AddFlags(serving)
+	serving.Lookup("cert-dir").Usage += " If empty, a self-signed certificate is kept in memory."
 	authentication := sections.FlagSet("authentication")
 	o.Authentication.AddFlags(authentication)
-	authentication.Lookup("authentication-tolerate-lookup-failure").Usage = "If true, no client certificate is accepted until their authorities " +
-		"can be looked up in the cluster. If false, the process does not start without them."
+	authentication.Lookup("authentication-tolerate-lookup-failure").Usage = "If true, client certificates are rejected until the client CA bundle " +
+		"can be read from the cluster. If false, the process does not start without it."
 	o.Authorization.AddFlags(sections.FlagSet("authorization"))
 }
 
-// Validate returns all that is wrong, by the names of the flags.
+// Validate returns one error for each invalid flag.
 func (o *Options) Validate() []error {
 	errs := o.Debugging.Validate()
 	errs = append(errs, o.SecureServing.Validate()...)
@@ -70,11 +72,12 @@ func (o *Options) Validate() []error {
 	return append(errs, o.validateFlags()...)
 }
 
-// Config returns what the options come to. It reads the files that they name and
-// opens the port, but serves nothing yet. Callers are looked up in the cluster of
-// kubeconfig unless the options name another; empty: in that of the Pod. Nothing waits for
-// that cluster, but with --authentication-tolerate-lookup-failure=false: then it must
-// answer within 10 seconds, and before ctx ends.
+// Config returns the resulting configuration. It reads the files that the flags name and opens
+// the port, but serves nothing yet. Callers are authenticated and authorized by the cluster of
+// kubeconfig, unless the options name another one; if kubeconfig is empty, by the cluster that
+// the process runs in. Config does not wait for that cluster, except with
+// --authentication-tolerate-lookup-failure=false. Then the cluster must answer within 10
+// seconds, and before ctx ends.
 func (o *Options) Config(ctx context.Context, kubeconfig string) (Config, error) {
 	c := Config{Name: o.Name, Debugging: *o.Debugging.DebuggingConfiguration}
 	if o.SecureServing.BindPort == 0 && o.SecureServing.Listener == nil {
@@ -87,7 +90,7 @@ func (o *Options) Config(ctx context.Context, kubeconfig string) (Config, error)
 		return Config{}, err
 	}
 	if err := o.SecureServing.ApplyTo(&c.SecureServing); err != nil {
-		// All else that it may find wrong has been checked.
+		// Everything else that can fail has been checked.
 		return Config{}, fmt.Errorf("--bind-address, --secure-port: %w", err)
 	}
 	if c.SecureServing == nil {
@@ -101,11 +104,11 @@ func (o *Options) Config(ctx context.Context, kubeconfig string) (Config, error)
 	return c, nil
 }
 
-// followClientCAs has client certificates accepted that the cluster's authorities have
-// signed, unless the options name others.
+// followClientCAs makes the server accept client certificates signed by the cluster's CAs,
+// unless the options name a CA file.
 func followClientCAs(ctx context.Context, o *apiserveroptions.DelegatingAuthenticationOptions) error {
 	skip := o.SkipInClusterLookup || o.ClientCert != (apiserveroptions.ClientCertAuthenticationOptions{})
-	o.SkipInClusterLookup = true // the library would wait for the API server
+	o.SkipInClusterLookup = true // the library would block until the API server answers
 	if skip {
 		return nil
 	}
@@ -117,7 +120,7 @@ func followClientCAs(ctx context.Context, o *apiserveroptions.DelegatingAuthenti
 	return nil
 }
 
-// delegate has the API server decide who asks and what they may.
+// delegate makes the API server authenticate and authorize callers.
 func (o *Options) delegate(ctx context.Context, c *Config, kubeconfig string) error {
 	authentication, authorization := *o.Authentication, *o.Authorization
 	authenticationFlag, authorizationFlag := "--authentication-kubeconfig", "--authorization-kubeconfig"
@@ -139,15 +142,15 @@ func (o *Options) delegate(ctx context.Context, c *Config, kubeconfig string) er
 	if err != nil {
 		return fmt.Errorf("--authorization-always-allow-paths: %w", err)
 	}
-	c.Authentication.Authenticator = authenticatedOnly{c.Authentication.Authenticator, open}
-	authorization.AlwaysAllowPaths = nil // a path that is open to all shows no reasons
+	c.Authentication.Authenticator = authenticatedOnly{rememberingAuthenticator{c.Authentication.Authenticator, newRemembered()}, open}
+	authorization.AlwaysAllowPaths = nil // open paths do not show failure reasons
 	if err := authorization.ApplyTo(c.Authorization); err != nil {
 		return fmt.Errorf("%s: setting up delegated authorization: %w", authorizationFlag, err)
 	}
 	c.Reasons = c.Authorization.Authorizer
 	c.Authorization.Authorizer, err = union.New(
 		union.NamedAuthorizer{AuthorizerName: "open-paths", Authorizer: open},
-		union.NamedAuthorizer{AuthorizerName: "delegated", Authorizer: c.Reasons},
+		union.NamedAuthorizer{AuthorizerName: "delegated", Authorizer: rememberingAuthorizer{c.Reasons, newRemembered()}},
 	)
 	return err
 }

@@ -26,7 +26,7 @@ import (
 	"k8s.io/klog/v2/ktesting"
 )
 
-func TestFlagsAreInTheSectionsOfKubeControllerManager(t *testing.T) {
+func TestFlagSections(t *testing.T) {
 	var sections cliflag.NamedFlagSets
 	NewOptions("test-manager", 10443).AddFlags(&sections)
 	if diff := cmp.Diff([]string{"debugging", "secure serving", "authentication", "authorization"}, sections.Order); diff != "" {
@@ -47,7 +47,7 @@ func TestFlagsAreInTheSectionsOfKubeControllerManager(t *testing.T) {
 	}
 }
 
-func TestOptionsThatAreWrong(t *testing.T) {
+func TestValidate(t *testing.T) {
 	tests := map[string]struct {
 		args []string
 		want string // in the error; empty: none
@@ -76,7 +76,7 @@ func TestOptionsThatAreWrong(t *testing.T) {
 	}
 }
 
-func TestPortZeroServesNothing(t *testing.T) {
+func TestPortZeroDisablesServing(t *testing.T) {
 	config, err := NewOptions("test-manager", 0).Config(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func TestPortZeroServesNothing(t *testing.T) {
 	}
 }
 
-func TestConfigThatFailsLeavesThePortFree(t *testing.T) {
+func TestFailedConfigFreesPort(t *testing.T) {
 	o := newOptions(t)
 	address := o.SecureServing.Listener.Addr().String()
 	if _, err := o.Config(t.Context(), missing(t)); err == nil || !strings.Contains(err.Error(), "authentication") {
@@ -99,7 +99,7 @@ func TestConfigThatFailsLeavesThePortFree(t *testing.T) {
 	listener.Close()
 }
 
-func TestKubeconfigsOfTheirOwnComeBeforeTheCommonOne(t *testing.T) {
+func TestDelegationKubeconfigsTakePrecedence(t *testing.T) {
 	kubeconfig := startAPIServer(t)
 	o := newOptions(t)
 	o.Authentication.RemoteKubeConfigFile = kubeconfig
@@ -114,7 +114,7 @@ func TestKubeconfigsOfTheirOwnComeBeforeTheCommonOne(t *testing.T) {
 	}
 }
 
-func TestConfigDoesNotChangeTheOptions(t *testing.T) {
+func TestConfigDoesNotModifyOptions(t *testing.T) {
 	o := newOptions(t)
 	if _, err := o.Config(t.Context(), startAPIServer(t)); err != nil {
 		t.Fatal(err)
@@ -124,8 +124,8 @@ func TestConfigDoesNotChangeTheOptions(t *testing.T) {
 	}
 }
 
-// Without a cluster to ask, the probes answer and nothing else does.
-func TestWithoutAKubeconfigNobodyIsAuthorised(t *testing.T) {
+// Without a cluster only the probes are served.
+func TestNoAccessWithoutCluster(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	config, err := newOptions(t).Config(t.Context(), "")
 	if err != nil {
@@ -139,8 +139,8 @@ func TestWithoutAKubeconfigNobodyIsAuthorised(t *testing.T) {
 	}
 }
 
-// Nobody listens where the API server should be.
-func TestOnlyByTheFlagTheServerNeedsTheClusterToStart(t *testing.T) {
+// The API server is unreachable.
+func TestClientCALookupFailure(t *testing.T) {
 	kubeconfig := writeKubeconfig(t, "https://127.0.0.1:1")
 	for _, tolerate := range []bool{true, false} {
 		o := newOptions(t)
@@ -152,7 +152,7 @@ func TestOnlyByTheFlagTheServerNeedsTheClusterToStart(t *testing.T) {
 		}
 		if err != nil {
 			if !strings.Contains(err.Error(), "kube-system/extension-apiserver-authentication") {
-				t.Errorf("error %q, want the ConfigMap in it", err)
+				t.Errorf("error %q, want it to name the ConfigMap", err)
 			}
 			continue
 		}
@@ -164,11 +164,11 @@ func TestOnlyByTheFlagTheServerNeedsTheClusterToStart(t *testing.T) {
 		}
 	}
 	if !NewOptions("test-manager", 0).Authentication.TolerateInClusterLookupFailure {
-		t.Error("by default the server needs the cluster to start")
+		t.Error("by default the server does not start without the cluster")
 	}
 }
 
-func TestClientCAsAreFollowedOnceTheyCanBeRead(t *testing.T) {
+func TestClientCAsAreUsedOnceReadable(t *testing.T) {
 	authority, _, err := cert.GenerateSelfSignedCertKey("authority", nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -199,7 +199,7 @@ func TestClientCAsAreFollowedOnceTheyCanBeRead(t *testing.T) {
 			t.Helper()
 			var got string
 			for _, entry := range logger.GetSink().(ktesting.Underlier).GetBuffer().Data() {
-				if strings.HasPrefix(entry.Message, "Accepting") {
+				if strings.HasSuffix(entry.Message, "client CA bundle can be read") || strings.HasPrefix(entry.Message, "Accepting") {
 					got += entry.Message + "\n"
 				}
 			}
@@ -211,10 +211,10 @@ func TestClientCAsAreFollowedOnceTheyCanBeRead(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Hour)
-		const none = "Accepting no client certificates until their authorities can be read\n"
-		expect("while they cannot be read", none, false)
+		const none = "Rejecting client certificates until the client CA bundle can be read\n"
+		expect("while unreadable", none, false)
 		granted.Store(true)
 		time.Sleep(time.Minute)
-		expect("when they can", none+"Accepting client certificates\n", true)
+		expect("once readable", none+"Accepting client certificates\n", true)
 	})
 }

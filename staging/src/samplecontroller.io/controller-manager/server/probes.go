@@ -18,20 +18,20 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 )
 
-// probeCache is how long the result of a check holds. Checks take the locks of queues: a
-// flood of probes, which nothing limits, must not.
+// probeCache is how long the result of a check is cached. Checks lock the queues, and the rate
+// of probes is not limited.
 const probeCache = time.Second
 
-// errWithheld takes the place of a reason that the caller may not know.
+// errWithheld replaces a reason that the caller is not authorized to see.
 var errWithheld = errors.New("reason withheld")
 
 // roots are the paths of the probes.
 var roots = []string{"/healthz", "/livez", "/readyz"}
 
-// isRoot tells whether the path is that of a probe with all its checks.
+// isRoot returns whether path runs all checks of a probe.
 func isRoot(path string) bool { return slices.Contains(roots, path) }
 
-// isProbe tells whether the path is open to all.
+// isProbe returns whether path is open to all callers.
 func isProbe(path string) bool {
 	for _, root := range roots {
 		if path == root || strings.HasPrefix(path, root+"/") {
@@ -41,9 +41,9 @@ func isProbe(path string) bool {
 	return false
 }
 
-// mayKnow returns a function that tells whether the caller may know why checks fail: if
-// reasons lets it get the path of a single check. Anonymous callers may not.
-func mayKnow(reasons authorizer.Authorizer) func(*http.Request) bool {
+// maySeeReasons returns a function that checks whether the caller may see why checks fail.
+// reasons must allow the caller to get the path of the check. Anonymous callers never may.
+func maySeeReasons(reasons authorizer.Authorizer) func(*http.Request) bool {
 	return func(r *http.Request) bool {
 		u, ok := request.UserFrom(r.Context())
 		if !ok || u.GetName() == user.Anonymous || reasons == nil {
@@ -51,15 +51,15 @@ func mayKnow(reasons authorizer.Authorizer) func(*http.Request) bool {
 		}
 		path := r.URL.Path
 		if isRoot(path) {
-			path += "/" // as for all of its checks
+			path += "/" // stands for all of its checks
 		}
 		decision, _, err := reasons.Authorize(r.Context(), authorizer.AttributesRecord{User: u, Verb: "get", Path: path})
 		return err == nil && decision == authorizer.DecisionAllow
 	}
 }
 
-// shortly returns f with its result kept for [probeCache].
-func shortly[T any](f func(*http.Request) T) func(*http.Request) T {
+// cached returns f with its result cached for [probeCache].
+func cached[T any](f func(*http.Request) T) func(*http.Request) T {
 	var mutex sync.Mutex
 	var result T
 	var at time.Time
@@ -73,16 +73,16 @@ func shortly[T any](f func(*http.Request) T) func(*http.Request) T {
 	}
 }
 
-// withheld returns checks whose results are kept for a moment, and the results by name.
-// Under a path of its own a check says why it fails only to callers that may know. The
-// library withholds it where it shows all checks.
-func withheld(checks []healthz.HealthChecker, mayKnow func(*http.Request) bool) (all []healthz.HealthChecker, failures func(*http.Request) []string) {
+// withheld wraps checks so that their results are cached. failures returns the reason of each
+// failed check. On its own path, a check shows the reason only to callers that may see it. On
+// the paths of the probes, the library withholds it.
+func withheld(checks []healthz.HealthChecker, maySee func(*http.Request) bool) (all []healthz.HealthChecker, failures func(*http.Request) []string) {
 	results := make([]func(*http.Request) error, len(checks))
 	for i, check := range checks {
-		results[i] = shortly(check.Check)
+		results[i] = cached(check.Check)
 		all = append(all, healthz.NamedCheck(check.Name(), func(r *http.Request) error {
 			err := results[i](r)
-			if err != nil && !isRoot(r.URL.Path) && !mayKnow(r) {
+			if err != nil && !isRoot(r.URL.Path) && !maySee(r) {
 				return errWithheld
 			}
 			return err
@@ -99,10 +99,10 @@ func withheld(checks []healthz.HealthChecker, mayKnow func(*http.Request) bool) 
 	}
 }
 
-// withReasons adds to a verbose probe why checks fail, and notes, if the caller may know,
-// and notes to the page of status for people.
-func withReasons(next http.Handler, failures map[string]func(*http.Request) []string, notes func() []string, mayKnow func(*http.Request) bool) http.Handler {
-	noted := shortly(func(*http.Request) []string {
+// withReasons adds failure reasons and notes to verbose probes, if the caller may see them. It
+// also adds the notes to /statusz in plain text.
+func withReasons(next http.Handler, failures map[string]func(*http.Request) []string, notes func() []string, maySee func(*http.Request) bool) http.Handler {
+	noted := cached(func(*http.Request) []string {
 		if notes == nil {
 			return nil
 		}
@@ -116,7 +116,7 @@ func withReasons(next http.Handler, failures map[string]func(*http.Request) []st
 		var lines []string
 		switch {
 		case r.URL.Path == "/statusz":
-		case isRoot(r.URL.Path) && r.URL.Query().Has("verbose") && mayKnow(r):
+		case isRoot(r.URL.Path) && r.URL.Query().Has("verbose") && maySee(r):
 			lines = failures[r.URL.Path](r)
 		default:
 			return

@@ -21,7 +21,7 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 )
 
-func TestVerboseNamesEachCheck(t *testing.T) {
+func TestVerboseListsChecks(t *testing.T) {
 	config := newConfig(t)
 	config.Healthz = []healthz.HealthChecker{good("leaderElection"), good("foo-controller"), bad("bar-controller", "out of order")}
 	config.Readyz = []healthz.HealthChecker{good("informer-sync")}
@@ -51,7 +51,7 @@ func TestVerboseNamesEachCheck(t *testing.T) {
 	}
 }
 
-func TestEachProbeHasChecksOfItsOwn(t *testing.T) {
+func TestProbesHaveSeparateChecks(t *testing.T) {
 	const ok, failed = http.StatusOK, http.StatusInternalServerError
 	sick := []healthz.HealthChecker{good("fine"), bad("sick", "out of order")}
 	tests := map[string]struct {
@@ -76,9 +76,9 @@ func TestEachProbeHasChecksOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestReasonsAreForTheAuthorised(t *testing.T) {
+func TestReasonsNeedAuthorization(t *testing.T) {
 	config := newConfig(t)
-	// As the API server answers, with a value of an object.
+	// A response of the API server that quotes a value of the object.
 	const reason = `Thing "a" is invalid: spec.image: Invalid value: "hunter2": is not an image`
 	config.Livez = []healthz.HealthChecker{good("fine"), bad("sick", reason)}
 	config.Notes = func() []string { return []string{"leader: somebody"} }
@@ -98,11 +98,11 @@ func TestReasonsAreForTheAuthorised(t *testing.T) {
 	}
 }
 
-func TestReasonsNeedTheRightToTheSingleCheck(t *testing.T) {
+func TestReasonsNeedAccessToCheckPath(t *testing.T) {
 	for path, want := range map[string]string{"/readyz": "/readyz/", "/readyz/informer-sync": "/readyz/informer-sync"} {
 		for name, allowed := range map[string]bool{"somebody": true, user.Anonymous: false} {
 			asked := ""
-			may := mayKnow(authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+			may := maySeeReasons(authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 				asked = a.GetVerb() + " " + a.GetPath()
 				return authorizer.DecisionAllow, "", nil
 			}))
@@ -113,29 +113,29 @@ func TestReasonsNeedTheRightToTheSingleCheck(t *testing.T) {
 			}
 		}
 	}
-	if mayKnow(nil)(httptest.NewRequest(http.MethodGet, "/readyz", nil)) {
-		t.Error("without an authorizer and a user reasons are shown")
+	if maySeeReasons(nil)(httptest.NewRequest(http.MethodGet, "/readyz", nil)) {
+		t.Error("reasons are shown without an authorizer and a user")
 	}
 }
 
-func TestAFloodOfProbesRunsEachCheckOnceASecond(t *testing.T) {
+func TestChecksRunOncePerSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int32
 		checks, failures := withheld([]healthz.HealthChecker{healthz.NamedCheck("slow", func(*http.Request) error {
 			return fmt.Errorf("failure %d", calls.Add(1))
 		})}, func(*http.Request) bool { return true })
 		for second := range 3 {
-			var flood sync.WaitGroup
+			var probes sync.WaitGroup
 			for range 1000 {
-				flood.Go(func() {
+				probes.Go(func() {
 					_ = checks[0].Check(httptest.NewRequest(http.MethodGet, "/healthz", nil))
 					_ = checks[0].Check(httptest.NewRequest(http.MethodGet, "/healthz/slow", nil))
 					failures(nil)
 				})
 			}
-			flood.Wait()
+			probes.Wait()
 			if got := calls.Load(); got != int32(second)+1 {
-				t.Errorf("the check ran %d times in %d seconds", got, second+1)
+				t.Errorf("check ran %d times in %d seconds", got, second+1)
 			}
 			time.Sleep(probeCache)
 		}

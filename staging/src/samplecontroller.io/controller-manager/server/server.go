@@ -25,49 +25,48 @@ import (
 	genericcontrollermanager "k8s.io/controller-manager/app"
 )
 
-// shutdownTimeout is how long requests that are being answered are waited for.
+// shutdownTimeout is how long to wait for requests in progress at the end.
 const shutdownTimeout = 2 * time.Second
 
-// verbosityPath is where the log verbosity is set, by PUT.
+// verbosityPath is where a PUT sets the log verbosity.
 const verbosityPath = "/debug/flags/v"
 
-// Config says what to serve to whom.
+// Config configures the HTTPS endpoints and their access control.
 type Config struct {
-	// Name of the component, as /statusz and /flagz print it.
+	// Name is the name of the component in /statusz and /flagz.
 	Name string
-	// SecureServing is the listener with its certificates; nil: nothing is served.
+	// SecureServing is the listener with its certificates. If nil, nothing is served.
 	SecureServing *apiserver.SecureServingInfo
-	// Authentication and Authorization decide about every path that is not always
-	// allowed.
+	// Authentication and Authorization apply to every path except the open ones.
 	Authentication *apiserver.AuthenticationInfo
 	Authorization  *apiserver.AuthorizationInfo
-	// Reasons decides who may know why a check fails: callers that it lets get the path of
-	// the check, or all below the path of the probe. nil: nobody may.
+	// Reasons authorizes callers to see why a check fails. They need to get the path of the
+	// check, or everything below the path of the probe. If nil, no caller is authorized.
 	Reasons authorizer.Authorizer
-	// Debugging switches profiling and the setting of the log verbosity, which goes
-	// to 7.
+	// Debugging enables profiling and setting the log verbosity, up to 7.
 	Debugging componentbaseconfig.DebuggingConfiguration
-	// Flags are shown by /flagz; nil: there is no /flagz.
+	// Flags are shown by /flagz. If nil, there is no /flagz.
 	Flags flagz.Reader
-	// Version is shown by /statusz; nil: there is no /statusz.
+	// Version is shown by /statusz. If nil, there is no /statusz.
 	Version compatibility.EffectiveVersion
-	// Healthz, Livez and Readyz are the checks behind the three probes. An empty
-	// list answers that the process can answer. Each check is called at most once a second.
+	// Healthz, Livez and Readyz are the checks of the three probes. A probe without checks
+	// succeeds if the process can answer. Each check is called at most once a second.
 	Healthz, Livez, Readyz []healthz.HealthChecker
-	// Pages are further handlers, each of a path and of all below it.
+	// Pages maps paths to additional handlers. A handler also serves everything below its
+	// path.
 	Pages map[string]http.Handler
-	// Notes are lines for people, added to /statusz and, for callers that may know why a
-	// check fails, to verbose answers of the probes; nil: there are none.
+	// Notes returns lines that are added to /statusz. They are also added to verbose probes
+	// for callers that may see failure reasons. Optional.
 	Notes func() []string
 }
 
-// maxBody is how long a request may be after its head. What is told by one is a number.
+// maxBody is the maximum size of a request body in bytes. The only body in use is a number.
 const maxBody = 1 << 10
 
-// Handler returns the handler of all endpoints, behind authentication and
-// authorisation, and behind limits of what callers may cost.
+// Handler returns the handler of all endpoints, with authentication, authorization and limits
+// on callers.
 func Handler(config Config) http.Handler {
-	may := mayKnow(config.Reasons)
+	may := maySeeReasons(config.Reasons)
 	failures := map[string]func(*http.Request) []string{}
 	var live, ready, healthy []healthz.HealthChecker
 	healthy, failures["/healthz"] = withheld(config.Healthz, may)
@@ -77,10 +76,10 @@ func Handler(config Config) http.Handler {
 	healthz.InstallHandler(healthzMux, healthy...)
 	mux := genericcontrollermanager.NewBaseHandler(&config.Debugging, healthzMux)
 	if config.Debugging.EnableProfiling {
-		mux.Unregister(verbosityPath) // which sets whatever it is told to
+		mux.Unregister(verbosityPath) // it would set any value
 		mux.UnlistedHandleFunc(verbosityPath, routes.StringFlagPutHandler(setVerbosity))
 	}
-	mux.HandlePrefix("/healthz/", healthzMux) // the base handler has no single checks
+	mux.HandlePrefix("/healthz/", healthzMux) // the base handler does not serve single checks
 	healthz.InstallLivezHandler(mux, live...)
 	healthz.InstallReadyzHandler(mux, ready...)
 	slis.SLIMetricsWithReset{}.Install(mux)
@@ -99,8 +98,8 @@ func Handler(config Config) http.Handler {
 	return withTimeouts(genericcontrollermanager.BuildHandlerChain(served, config.Authorization, config.Authentication))
 }
 
-// Start serves until ctx ends. The returned function waits until nothing is
-// served any more; call it after ctx has ended.
+// Start serves until ctx ends. The returned function waits until nothing is served any more.
+// Call it after ctx has ended.
 func Start(ctx context.Context, config Config) (wait func(), err error) {
 	if config.SecureServing == nil {
 		return func() {}, nil

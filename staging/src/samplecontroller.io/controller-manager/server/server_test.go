@@ -21,7 +21,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// all returns a configuration with all endpoints that there are.
+// all returns a configuration with all endpoints.
 func all(t *testing.T) Config {
 	t.Helper()
 	config := newConfig(t)
@@ -31,7 +31,7 @@ func all(t *testing.T) Config {
 	return config
 }
 
-func TestWhoMaySeeWhat(t *testing.T) {
+func TestAccess(t *testing.T) {
 	const ok, unauthorized, forbidden, absent = http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound
 	server := start(t, all(t))
 	tests := map[string]struct {
@@ -64,10 +64,10 @@ func TestWhoMaySeeWhat(t *testing.T) {
 	}
 }
 
-func TestTheLogVerbosityIsSetOnlyByTheAuthorised(t *testing.T) {
+func TestSettingVerbosityNeedsAuthorization(t *testing.T) {
 	server := start(t, all(t))
 	for user, want := range map[string]int{"": http.StatusUnauthorized, "guest": http.StatusForbidden, "admin": http.StatusOK} {
-		// 0 is what it is already.
+		// 0 is the current value.
 		code, body, err := server.do(http.MethodPut, "/debug/flags/v", user, "0")
 		if err != nil || code != want {
 			t.Errorf("PUT as %q: %d, want %d: %s, %v", user, code, want, body, err)
@@ -75,7 +75,7 @@ func TestTheLogVerbosityIsSetOnlyByTheAuthorised(t *testing.T) {
 	}
 }
 
-func TestTheLogVerbosityHasAnEnd(t *testing.T) {
+func TestMaxVerbosity(t *testing.T) {
 	t.Cleanup(func() {
 		if _, err := logs.GlogSetter("0"); err != nil {
 			t.Error(err)
@@ -89,8 +89,8 @@ func TestTheLogVerbosityHasAnEnd(t *testing.T) {
 	}{
 		"3":       {http.StatusOK, "successfully set klog.logging.verbosity to 3\n", 3},
 		"7":       {http.StatusOK, "successfully set klog.logging.verbosity to 7\n", 7},
-		"8":       {http.StatusOK, "successfully set klog.logging.verbosity to 7, not to 8: above 7 the log would show objects and tokens\n", 7},
-		"1000000": {http.StatusOK, "successfully set klog.logging.verbosity to 7, not to 1000000: above 7 the log would show objects and tokens\n", 7},
+		"8":       {http.StatusOK, "successfully set klog.logging.verbosity to 7 instead of 8: above 7 the log would contain objects and tokens\n", 7},
+		"1000000": {http.StatusOK, "successfully set klog.logging.verbosity to 7 instead of 1000000: above 7 the log would contain objects and tokens\n", 7},
 		"much":    {http.StatusBadRequest, "strconv.ParseUint: parsing \"much\": invalid syntax\n", 0},
 	} {
 		t.Run(value, func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestTheLogVerbosityHasAnEnd(t *testing.T) {
 	}
 }
 
-func TestEndpointsThatAreSwitchedOffAreAbsent(t *testing.T) {
+func TestDisabledEndpoints(t *testing.T) {
 	config := newConfig(t)
 	config.Debugging = componentbaseconfig.DebuggingConfiguration{EnableProfiling: false}
 	server := start(t, config)
@@ -119,7 +119,7 @@ func TestEndpointsThatAreSwitchedOffAreAbsent(t *testing.T) {
 	}
 }
 
-func TestMetricsOfTheLibrariesAreThere(t *testing.T) {
+func TestLibraryMetrics(t *testing.T) {
 	server := start(t, all(t))
 	_, body := server.get("/metrics", "admin")
 	for _, metric := range []string{"go_goroutines ", "process_start_time_seconds ", "kubernetes_build_info{", "registered_metrics_total"} {
@@ -133,23 +133,23 @@ func TestMetricsOfTheLibrariesAreThere(t *testing.T) {
 	}
 }
 
-func TestNothingIsServedWithoutAListener(t *testing.T) {
+func TestNoListener(t *testing.T) {
 	wait, err := Start(t.Context(), Config{Name: "test-manager"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	wait() // although the context goes on
+	wait() // returns although the context has not ended
 }
 
-func TestStartSaysWhatItCannotServe(t *testing.T) {
+func TestStartError(t *testing.T) {
 	config := newConfig(t)
 	config.SecureServing = &apiserver.SecureServingInfo{}
 	if _, err := Start(t.Context(), config); err == nil || !strings.Contains(err.Error(), "listener") {
-		t.Errorf("Start without a listener: error %v, want one that says so", err)
+		t.Errorf("Start without a listener: error %v, want one about the listener", err)
 	}
 }
 
-func TestWaitReturnsWhenNothingIsServedAnyMore(t *testing.T) {
+func TestWait(t *testing.T) {
 	config := newConfig(t)
 	server := start(t, config)
 	if code, _ := server.get("/healthz", ""); code != http.StatusOK {
@@ -157,7 +157,7 @@ func TestWaitReturnsWhenNothingIsServedAnyMore(t *testing.T) {
 	}
 	server.stop()
 	if code, _, err := server.do(http.MethodGet, "/healthz", "", ""); err == nil {
-		t.Errorf("/healthz after the end: %d, want no connection", code)
+		t.Errorf("/healthz after the end: %d, want a failed connection", code)
 	}
 	// The port is free again.
 	listener, err := net.Listen("tcp", config.SecureServing.Listener.Addr().String())
@@ -167,7 +167,7 @@ func TestWaitReturnsWhenNothingIsServedAnyMore(t *testing.T) {
 	listener.Close()
 }
 
-func TestARequestInProgressIsAnsweredBeforeWaitReturns(t *testing.T) {
+func TestWaitForRequestInProgress(t *testing.T) {
 	config := newConfig(t)
 	address := config.SecureServing.Listener.Addr().String()
 	begun, ended := make(chan struct{}), make(chan struct{})
@@ -194,7 +194,7 @@ func TestARequestInProgressIsAnsweredBeforeWaitReturns(t *testing.T) {
 	cancel()
 	go func() {
 		defer close(ended)
-		// Until nobody listens any more: then the server waits for requests only.
+		// Once the listener is closed, the server waits only for requests in progress.
 		for {
 			connection, err := net.Dial("tcp", address)
 			if err != nil {

@@ -13,8 +13,8 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 )
 
-// validateFlags returns errors that the libraries find only when the options are applied, one
-// after the other and without the name of a flag, or not at all.
+// validateFlags returns errors that the libraries report only when the options are applied:
+// one at a time, without the name of the flag, or not at all.
 func (o *Options) validateFlags() []error {
 	var errs []error
 	check := func(flag string, err error) {
@@ -30,7 +30,7 @@ func (o *Options) validateFlags() []error {
 	_, err = cliflag.TLSCurvePreferences(serving.CurvePreferences)
 	check("tls-curve-preferences", err)
 	if key := serving.ServerCert.CertKey; (key.CertFile == "") != (key.KeyFile == "") {
-		check("tls-cert-file", fmt.Errorf("%q goes with --tls-private-key-file=%q: give both or neither", key.CertFile, key.KeyFile))
+		check("tls-cert-file", fmt.Errorf("%q with --tls-private-key-file=%q: set both or neither", key.CertFile, key.KeyFile))
 	}
 	_, err = path.NewAuthorizer(o.Authorization.AlwaysAllowPaths)
 	check("authorization-always-allow-paths", err)
@@ -38,19 +38,19 @@ func (o *Options) validateFlags() []error {
 	check("authorization-webhook-cache-authorized-ttl", notNegative(o.Authorization.AllowCacheTTL))
 	check("authorization-webhook-cache-unauthorized-ttl", notNegative(o.Authorization.DenyCacheTTL))
 	if streams := serving.HTTP2MaxStreamsPerConnection; streams < 0 {
-		check("http2-max-streams-per-connection", fmt.Errorf("%d must be at least 0, which is Go's default", streams))
+		check("http2-max-streams-per-connection", fmt.Errorf("%d must be at least 0; 0 means Go's default", streams))
 	}
 	return errs
 }
 
 func notNegative(d time.Duration) error {
 	if d < 0 {
-		return fmt.Errorf("%v must be at least 0s, which is not to cache", d)
+		return fmt.Errorf("%v must be at least 0s; 0s disables the cache", d)
 	}
 	return nil
 }
 
-// checkFiles returns the first error in the files of certificates and keys.
+// checkFiles returns the first error in the certificate and key files.
 func (o *Options) checkFiles() error {
 	if key := o.SecureServing.ServerCert.CertKey; key.CertFile != "" {
 		if _, err := tls.LoadX509KeyPair(key.CertFile, key.KeyFile); err != nil {

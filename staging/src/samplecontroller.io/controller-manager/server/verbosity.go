@@ -12,8 +12,8 @@ import (
 	internallogs "samplecontroller.io/controller-manager/internal/logs"
 )
 
-// setVerbosity sets the verbosity of the log, to [internallogs.MaxVerbosity] if it is to be higher,
-// and returns what to answer.
+// setVerbosity sets the log verbosity, but at most to [internallogs.MaxVerbosity]. It returns
+// the text of the response.
 func setVerbosity(value string) (string, error) {
 	wanted, err := strconv.ParseUint(value, 10, 32)
 	if err != nil || wanted <= internallogs.MaxVerbosity {
@@ -23,5 +23,5 @@ func setVerbosity(value string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s, not to %d: above %d the log would show objects and tokens", answer, wanted, internallogs.MaxVerbosity), nil
+	return fmt.Sprintf("%s instead of %d: above %d the log would contain objects and tokens", answer, wanted, internallogs.MaxVerbosity), nil
 }

@@ -1,8 +1,8 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package supervisor runs the enabled controllers of a process, each by itself,
-// for one term of leadership at a time.
+// Package supervisor runs the enabled controllers of a process for one term of leadership
+// at a time.
 //
 //	super := supervisor.New([]controller.Controller{broken{}, idle{}}, supervisor.Options{ShutdownTimeout: 10 * time.Second})
 //
@@ -16,14 +16,14 @@
 //	end()
 //	fmt.Println(<-ended)
 //
-// [Supervisor.Run] starts them, starts again with backoff one that fails, and at
-// the end of the term waits for all of them. A controller that fails or panics
-// stops no other.
+// [Supervisor.Run] starts the controllers, restarts a failed one with backoff, and waits for
+// all of them at the end of the term. A controller that fails or panics stops no other.
 //
-// [Supervisor.Status] tells what each is doing, since when and why. Of one that is a
-// [Looper] it also tells what its loops do: one that waits for an API is
-// [WaitingForAPI], one that lacks a permission is [Degraded]. Each has a health check
-// that fails while it is degraded and while it runs without progress, by the
-// [Thresholds]; standing by, waiting for an API and having nothing to do are no
-// reasons to.
+// [Supervisor.Status] reports what each controller is doing, since when and why. For a
+// [Looper] that includes its loops: a controller that waits for an API is [WaitingForAPI],
+// one without a needed permission is [Degraded].
+//
+// Each controller has a health check that fails while it is degraded, and while it runs
+// without progress according to the [Thresholds]. Standing by, waiting for an API and having
+// nothing to do are healthy.
 package supervisor

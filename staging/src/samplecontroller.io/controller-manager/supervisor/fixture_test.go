@@ -20,10 +20,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// exactBackoff is the default without its jitter.
+// exactBackoff is the default backoff without jitter.
 var exactBackoff = wait.Backoff{Duration: time.Second, Factor: 2, Steps: 16, Cap: time.Minute}
 
-// fake is a controller that remembers when it was run.
+// fake is a controller that records its runs.
 type fake struct {
 	name string
 	run  func(ctx context.Context, nth int) error
@@ -34,8 +34,8 @@ type fake struct {
 	running int
 }
 
-// newFake returns a controller that works until it is told to stop, or does what
-// run says at its nth start.
+// newFake returns a controller that runs until it is told to stop, or does what run does at
+// its nth start.
 func newFake(name string, run ...func(ctx context.Context, nth int) error) *fake {
 	f := &fake{name: name, begin: time.Now(), run: work}
 	for _, run := range run {
@@ -44,7 +44,7 @@ func newFake(name string, run ...func(ctx context.Context, nth int) error) *fake
 	return f
 }
 
-// work is what a healthy controller does.
+// work is the Run function of a healthy controller.
 func work(ctx context.Context, _ int) error {
 	<-ctx.Done()
 	return nil
@@ -66,7 +66,7 @@ func (f *fake) Run(ctx context.Context) error {
 	return f.run(ctx, nth)
 }
 
-// started returns when the controller was started, since it was made.
+// started returns the times of its starts since it was created.
 func (f *fake) started() []time.Duration {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -79,19 +79,19 @@ func (f *fake) isRunning() bool {
 	return f.running > 0
 }
 
-// inBubble runs a test in a synctest bubble: there time passes only when every
-// goroutine waits, and the test fails if one is left at its end.
+// inBubble runs a test in a synctest bubble. There time passes only when every goroutine
+// waits, and the test fails if one leaks.
 func inBubble(t *testing.T, test func(*testing.T)) { synctest.Test(t, test) }
 
-// begin runs the supervisor for a term, until the returned function is called,
-// which returns what Run did.
+// begin runs the supervisor for a term until the returned function is called. That function
+// returns the result of Run.
 func begin(t *testing.T, s *Supervisor) (end func() error) {
 	t.Helper()
 	end, _ = beginWithLog(t, s)
 	return end
 }
 
-// beginWithLog does, and returns what was logged.
+// beginWithLog is begin that also returns the log.
 func beginWithLog(t *testing.T, s *Supervisor) (end func() error, log ktesting.Buffer) {
 	t.Helper()
 	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(0)))
@@ -106,7 +106,7 @@ func beginWithLog(t *testing.T, s *Supervisor) (end func() error, log ktesting.B
 	return end, logger.GetSink().(ktesting.Underlier).GetBuffer()
 }
 
-// expectEnd ends the term and checks that all went well.
+// expectEnd ends the term and expects no error.
 func expectEnd(t *testing.T, end func() error) {
 	t.Helper()
 	if err := end(); err != nil {

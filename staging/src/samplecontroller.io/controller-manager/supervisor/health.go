@@ -18,18 +18,18 @@ import (
 	"samplecontroller.io/controller-manager/reconcile"
 )
 
-// Thresholds are from when a controller that runs is unhealthy.
+// Thresholds define when a running controller is unhealthy.
 type Thresholds struct {
 	// WaitingKey is how long an object may wait for a worker. Default 5 minutes.
 	WaitingKey time.Duration
-	// RunningSync is how long a sync may take. Default 1 minute: twice the timeout that
-	// syncs usually have.
+	// RunningSync is how long a sync may take. Default 1 minute, twice the usual sync
+	// timeout.
 	RunningSync time.Duration
-	// StuckSync is how long a sync may take before only a restart can help. Default 5
-	// minutes.
+	// StuckSync is how long a sync may take before liveness fails, because only a restart
+	// can help. Default 5 minutes.
 	StuckSync time.Duration
-	// FailingKeys is how many objects may fail before it is taken for the
-	// controller's fault, if besides nothing has succeeded for NoSuccess. Default 5
+	// FailingKeys is how many objects must fail, and NoSuccess how long no sync must have
+	// succeeded, for the controller to count as the cause. Both must hold. Default 5
 	// objects and 5 minutes.
 	FailingKeys int
 	NoSuccess   time.Duration
@@ -45,9 +45,9 @@ func (t Thresholds) orDefault() Thresholds {
 	}
 }
 
-// HealthChecks returns one check for each controller, under its name, sorted. It fails
-// while the controller is degraded, and while it runs and makes no progress. One that
-// waits for its API, for the lead, or for something to do, is healthy.
+// HealthChecks returns one check for each controller, under its name, sorted. It fails while
+// the controller is degraded, and while it runs without progress. A controller that waits
+// for its API, for leadership or for work is healthy.
 func (s *Supervisor) HealthChecks() []healthz.HealthChecker {
 	var checks []healthz.HealthChecker
 	for _, r := range s.runners {
@@ -57,14 +57,14 @@ func (s *Supervisor) HealthChecks() []healthz.HealthChecker {
 	return checks
 }
 
-// LivenessCheck returns a check that fails while a sync is stuck far beyond its time:
-// the worker that it holds comes back only by a restart.
+// LivenessCheck returns a check that fails while a sync exceeds StuckSync. Only a restart
+// frees the worker of such a sync.
 func (s *Supervisor) LivenessCheck() healthz.HealthChecker {
 	return healthz.NamedCheck("stuck-syncs", func(*http.Request) error {
 		var errs []error
 		for _, r := range s.runners {
 			for _, p := range r.progress(1) {
-				if err := tooLong(p.Running, s.options.Thresholds.StuckSync, "is being synced"); err != nil {
+				if err := tooLong(p.Running, s.options.Thresholds.StuckSync, "has been syncing"); err != nil {
 					errs = append(errs, fmt.Errorf("%s: %w", r.controller.Name(), err))
 				}
 			}
@@ -89,10 +89,11 @@ func (s *Supervisor) check(r *runner) error {
 	}
 }
 
-// Progressing returns nil unless controllers that run make no progress for a reason that
-// may be this process's own. Else it names their queues: no sync has succeeded for
-// NoSuccess, and syncs do not end, objects wait for a worker, or many fail without an
-// answer of the API server. With an answer, another process would fare no better.
+// Progressing returns nil unless running controllers make no progress for a reason that may
+// lie in this process. Otherwise the error names their queues. A queue makes no progress if
+// no sync has succeeded for NoSuccess, and syncs do not end, objects wait for a worker, or
+// many fail without a response of the API server. With a response, another process would do
+// no better.
 func (s *Supervisor) Progressing() error {
 	var stalled []string
 	t := s.options.Thresholds
@@ -114,19 +115,18 @@ func (s *Supervisor) Progressing() error {
 	return fmt.Errorf("no sync succeeds: %s", strings.Join(stalled, ", "))
 }
 
-// isAnswer tells whether an error is what the API server has answered.
+// isAnswer reports whether an error is a response of the API server.
 func isAnswer(err error) bool {
 	answer := apierrors.APIStatus(nil)
 	return errors.As(err, &answer)
 }
 
-// check says what is wrong with the progress of a loop of a controller that runs since
-// then.
+// check returns why a loop makes no progress. since is when its controller started to run.
 func (t Thresholds) check(p reconcile.Progress, since time.Time) error {
-	if err := tooLong(p.Running, t.RunningSync, "is being synced"); err != nil {
+	if err := tooLong(p.Running, t.RunningSync, "has been syncing"); err != nil {
 		return err
 	}
-	if err := tooLong(p.Waiting, t.WaitingKey, "waits for a worker"); err != nil {
+	if err := tooLong(p.Waiting, t.WaitingKey, "has been waiting for a worker"); err != nil {
 		return err
 	}
 	if last := latest(p.LastSuccess, since); p.Failing >= t.FailingKeys && time.Since(last) > t.NoSuccess {
@@ -139,11 +139,11 @@ func (t Thresholds) check(p reconcile.Progress, since time.Time) error {
 	return nil
 }
 
-// tooLong returns an error if one of the keys runs or waits for longer than most.
+// tooLong returns an error if an entry has been running or waiting for longer than most.
 func tooLong(entries reconcile.Entries, most time.Duration, what string) error {
 	for _, entry := range entries.First {
 		if time.Since(entry.Time) > most {
-			return fmt.Errorf("%s %s since %s, for more than %v", entry.Key, what, entry.Time.UTC().Format(time.RFC3339), most)
+			return fmt.Errorf("%s %s since %s, longer than %v", entry.Key, what, entry.Time.UTC().Format(time.RFC3339), most)
 		}
 	}
 	return nil

@@ -34,7 +34,7 @@ var (
 	errBrokenAPI = fmt.Errorf("%w: %w", errSyncing, apierrors.NewInternalError(errors.New("conversion webhook failed")))
 )
 
-// sources are what a loop reads, served or not.
+// sources are the resources that a loop reads, served or not.
 type sources struct {
 	mutex   sync.Mutex
 	err     error
@@ -57,7 +57,7 @@ func (s *sources) become(err error) {
 	s.changed = make(chan struct{})
 }
 
-// looper is a controller of loops, each of which syncs the ConfigMaps of a server.
+// looper is a controller of loops that each sync the ConfigMaps of a server.
 type looper struct {
 	name    string
 	server  *cachetesting.FakeControllerSource
@@ -65,7 +65,7 @@ type looper struct {
 	loops   []*reconcile.Loop
 }
 
-// newLooper returns a controller with a loop for each name, and starts what it reads.
+// newLooper returns a controller with a loop for each queue, and starts their informers.
 func newLooper(t *testing.T, name string, sync reconcile.SyncFunc, queues ...string) *looper {
 	t.Helper()
 	l := &looper{name: name, server: cachetesting.NewFakeControllerSource()}
@@ -87,7 +87,7 @@ func newLooper(t *testing.T, name string, sync reconcile.SyncFunc, queues ...str
 	return l
 }
 
-// listFirst has an informer list first, then watch.
+// listFirst makes an informer list, then watch.
 type listFirst struct {
 	*cachetesting.FakeControllerSource
 }
@@ -128,7 +128,7 @@ func expectState(t *testing.T, s *Supervisor, want string) {
 	}
 }
 
-func TestWhatAControllerReadsDecidesItsState(t *testing.T) {
+func TestStateFollowsSources(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newLooper(t, "foo-controller", succeed, "foo-controller")
 		c.sources[0].err = errSyncing
@@ -151,7 +151,7 @@ func TestWhatAControllerReadsDecidesItsState(t *testing.T) {
 			c.sources[0].become(step.err)
 			expectState(t, s, step.want)
 			if failing := unhealthy(s); step.healthy != (len(failing) == 0) {
-				t.Errorf("while %s: failing checks %v, want healthy: %t", step.want, failing, step.healthy)
+				t.Errorf("while %s: failing checks %v, want healthy %t", step.want, failing, step.healthy)
 			}
 		}
 		expectEnd(t, end)
@@ -159,8 +159,8 @@ func TestWhatAControllerReadsDecidesItsState(t *testing.T) {
 	})
 }
 
-// A controller of two kinds serves the one whose API is there.
-func TestAControllerRunsIfOneOfItsLoopsDoes(t *testing.T) {
+// A controller of two kinds serves the kind whose API is installed.
+func TestControllerRunsIfOneLoopRuns(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newLooper(t, "x-controller", succeed, "x-controller-foos", "x-controller-bars")
 		c.sources[1].err = errAbsent
@@ -178,7 +178,7 @@ func TestAControllerRunsIfOneOfItsLoopsDoes(t *testing.T) {
 	})
 }
 
-func TestAControllerThatMayNotWriteIsDegraded(t *testing.T) {
+func TestMissingWritePermissionIsDegraded(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newLooper(t, "foo-controller", succeed, "foo-controller")
 		var why error
@@ -200,27 +200,27 @@ func TestAControllerThatMayNotWriteIsDegraded(t *testing.T) {
 	})
 }
 
-// Each way to be unhealthy, and what it takes.
+// TestLackOfProgressIsUnhealthy covers each way to be unhealthy, up to its threshold.
 func TestLackOfProgressIsUnhealthy(t *testing.T) {
 	hang := func(context.Context, cache.ObjectName) (time.Duration, error) { time.Sleep(time.Hour); return 0, nil }
 	fail := func(context.Context, cache.ObjectName) (time.Duration, error) { return 0, errBroken }
 	tests := map[string]struct {
 		sync    reconcile.SyncFunc
 		enqueue []string
-		// healthy is for how long, then what the check says.
+		// healthy is how long the checks pass. want is the error after that.
 		healthy    time.Duration
 		want       string
 		thresholds Thresholds
 	}{
-		"a sync that runs for too long": {
+		"sync runs too long": {
 			sync: hang, enqueue: []string{"a"},
-			healthy: time.Minute, want: "default/a is being synced since ",
+			healthy: time.Minute, want: "default/a has been syncing since ",
 		},
-		"an object that waits for too long": {
+		"object waits too long": {
 			sync: hang, enqueue: []string{"a", "a2"}, thresholds: Thresholds{RunningSync: time.Hour},
-			healthy: 5 * time.Minute, want: "default/a2 waits for a worker since ",
+			healthy: 5 * time.Minute, want: "default/a2 has been waiting for a worker since ",
 		},
-		"many objects that fail, and none that succeeds": {
+		"many objects fail, none succeeds": {
 			sync: fail, enqueue: []string{"a", "b", "c", "d", "e"},
 			healthy: 5 * time.Minute, want: "5 objects fail and none has succeeded since ",
 		},
@@ -233,7 +233,7 @@ func TestLackOfProgressIsUnhealthy(t *testing.T) {
 				end := begin(t, s)
 				for _, name := range tc.enqueue {
 					c.enqueue(name)
-					synctest.Wait() // so that they come in this order
+					synctest.Wait() // keeps the order
 				}
 				time.Sleep(tc.healthy)
 				if failing := unhealthy(s); len(failing) > 0 {
@@ -241,7 +241,7 @@ func TestLackOfProgressIsUnhealthy(t *testing.T) {
 				}
 				time.Sleep(time.Second)
 				if got := unhealthy(s)["foo-controller"]; !strings.HasPrefix(got, tc.want) {
-					t.Errorf("after %v: check says %q, want %q", tc.healthy+time.Second, got, tc.want)
+					t.Errorf("after %v: check fails with %q, want %q", tc.healthy+time.Second, got, tc.want)
 				}
 				expectEnd(t, end)
 			})
@@ -249,16 +249,16 @@ func TestLackOfProgressIsUnhealthy(t *testing.T) {
 	}
 }
 
-// Each way that is not to be taken for one.
-func TestRestIsHealthy(t *testing.T) {
+// TestIdleControllerIsHealthy covers states that look like a lack of progress.
+func TestIdleControllerIsHealthy(t *testing.T) {
 	tests := map[string]struct {
 		sync    reconcile.SyncFunc
 		enqueue []string
 	}{
-		"nothing to do":                 {sync: succeed},
-		"a long backoff of one object":  {sync: failFor("bad"), enqueue: []string{"bad"}},
-		"some that fail, and a success": {sync: failFor("bad"), enqueue: []string{"bad1", "bad2", "bad3", "bad4", "bad5", "good"}},
-		"what is put off":               {sync: func(context.Context, cache.ObjectName) (time.Duration, error) { return time.Hour, nil }, enqueue: []string{"a", "b", "c", "d", "e", "f"}},
+		"nothing to do":              {sync: succeed},
+		"long backoff of one object": {sync: failFor("bad"), enqueue: []string{"bad"}},
+		"some fail, one succeeds":    {sync: failFor("bad"), enqueue: []string{"bad1", "bad2", "bad3", "bad4", "bad5", "good"}},
+		"delayed objects":            {sync: func(context.Context, cache.ObjectName) (time.Duration, error) { return time.Hour, nil }, enqueue: []string{"a", "b", "c", "d", "e", "f"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -291,7 +291,7 @@ func expectHealthy(t *testing.T, s *Supervisor) {
 	}
 }
 
-// failFor fails for objects of which the name begins so.
+// failFor fails for objects whose name has the prefix.
 func failFor(prefix string) reconcile.SyncFunc {
 	return func(_ context.Context, key cache.ObjectName) (time.Duration, error) {
 		if strings.HasPrefix(key.Name, prefix) {
@@ -301,7 +301,7 @@ func failFor(prefix string) reconcile.SyncFunc {
 	}
 }
 
-func TestOnlyAStuckSyncIsForARestart(t *testing.T) {
+func TestLivenessFailsOnlyForStuckSync(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newLooper(t, "foo-controller", func(context.Context, cache.ObjectName) (time.Duration, error) { time.Sleep(time.Hour); return 0, nil }, "foo-controller")
 		s := New([]controller.Controller{c}, Options{})
@@ -313,7 +313,7 @@ func TestOnlyAStuckSyncIsForARestart(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		err := s.LivenessCheck().Check(nil)
-		if want := "foo-controller: default/a is being synced since "; err == nil || !strings.HasPrefix(err.Error(), want) {
+		if want := "foo-controller: default/a has been syncing since "; err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("after 5m1s: %v, want %s", err, want)
 		}
 		time.Sleep(time.Hour)
@@ -324,7 +324,7 @@ func TestOnlyAStuckSyncIsForARestart(t *testing.T) {
 	})
 }
 
-func TestAStragglerIsNamedWithWhatItSyncs(t *testing.T) {
+func TestShutdownErrorNamesRunningSync(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newLooper(t, "foo-controller", func(context.Context, cache.ObjectName) (time.Duration, error) { time.Sleep(time.Hour); return 0, nil }, "foo-controller")
 		s := New([]controller.Controller{c}, Options{ShutdownTimeout: 10 * time.Second})
@@ -339,11 +339,11 @@ func TestAStragglerIsNamedWithWhatItSyncs(t *testing.T) {
 	})
 }
 
-func TestMetricsTellWhatControllersDo(t *testing.T) {
+func TestControllerMetrics(t *testing.T) {
 	registry := metrics.NewKubeRegistry()
 	m := NewMetrics("test", registry.CustomMustRegister)
 	inBubble(t, func(t *testing.T) {
-		New(nil, Options{Metrics: m, Disabled: []string{"old-controller"}}) // of which nothing is told any more
+		New(nil, Options{Metrics: m, Disabled: []string{"old-controller"}}) // replaced by the next supervisor
 		block := make(chan struct{})
 		c := newLooper(t, "foo-controller", func(_ context.Context, key cache.ObjectName) (time.Duration, error) {
 			switch key.Name {
@@ -366,11 +366,11 @@ func TestMetricsTellWhatControllersDo(t *testing.T) {
 # HELP test_controller_state [ALPHA] 1 for the state that a controller is in, 0 for all others, by controller and state (Disabled, Standby, Starting, WaitingForAPI, Running, Degraded, Stopping).
 # TYPE test_controller_state gauge
 ` + series("bar-controller", Disabled) + series("foo-controller", Running) + `
-# HELP test_failing_objects [ALPHA] Number of objects whose last sync has failed and that are tried again with backoff, by controller.
+# HELP test_failing_objects [ALPHA] Number of objects whose last sync failed and that are retried with backoff, by controller.
 # TYPE test_failing_objects gauge
 test_failing_objects{controller="bar-controller"} 0
 test_failing_objects{controller="foo-controller"} 1
-# HELP test_oldest_key_seconds [ALPHA] For how long the object has waited for a worker that has waited longest, by controller; 0 if none waits.
+# HELP test_oldest_key_seconds [ALPHA] How long the longest-waiting object has waited for a worker, by controller; 0 if none waits.
 # TYPE test_oldest_key_seconds gauge
 test_oldest_key_seconds{controller="bar-controller"} 0
 test_oldest_key_seconds{controller="foo-controller"} 0.998

@@ -12,9 +12,8 @@ import (
 	"samplecontroller.io/controller-manager/reconcile"
 )
 
-// Metrics tell what the controllers of a process are doing. They are looked up when
-// somebody asks, so they are true on every replica, leading or not. A nil Metrics tells
-// nothing.
+// Metrics report what the controllers of a process are doing. They are read at each scrape,
+// so they are correct on every replica, leading or not. A nil Metrics does nothing.
 type Metrics struct {
 	metrics.BaseStableCollector
 	state, oldestKey, failing *metrics.Desc
@@ -22,9 +21,9 @@ type Metrics struct {
 	supervisor atomic.Pointer[Supervisor]
 }
 
-// NewMetrics makes the gauges <namespace>_controller_state{controller,state},
-// ..._oldest_key_seconds{controller} and ..._failing_objects{controller} and registers them with register, usually
-// legacyregistry.CustomMustRegister. Call it once in a process.
+// NewMetrics creates the gauges <namespace>_controller_state{controller,state},
+// ..._oldest_key_seconds{controller} and ..._failing_objects{controller} and registers them
+// with register, usually legacyregistry.CustomMustRegister. Call it once per process.
 func NewMetrics(namespace string, register func(...metrics.StableCollector)) *Metrics {
 	desc := func(name, help string, labels ...string) *metrics.Desc {
 		return metrics.NewDesc(namespace+"_"+name, help, labels, nil, metrics.ALPHA, "")
@@ -32,14 +31,14 @@ func NewMetrics(namespace string, register func(...metrics.StableCollector)) *Me
 	m := &Metrics{
 		state: desc("controller_state", "1 for the state that a controller is in, 0 for all others, by controller and state "+
 			"(Disabled, Standby, Starting, WaitingForAPI, Running, Degraded, Stopping).", "controller", "state"),
-		oldestKey: desc("oldest_key_seconds", "For how long the object has waited for a worker that has waited longest, by controller; 0 if none waits.", "controller"),
-		failing:   desc("failing_objects", "Number of objects whose last sync has failed and that are tried again with backoff, by controller.", "controller"),
+		oldestKey: desc("oldest_key_seconds", "How long the longest-waiting object has waited for a worker, by controller; 0 if none waits.", "controller"),
+		failing:   desc("failing_objects", "Number of objects whose last sync failed and that are retried with backoff, by controller.", "controller"),
 	}
 	register(m)
 	return m
 }
 
-// watch has the metrics tell of a supervisor, in place of an earlier one.
+// watch makes the metrics report on a supervisor instead of an earlier one.
 func (m *Metrics) watch(s *Supervisor) {
 	if m != nil {
 		m.supervisor.Store(s)
@@ -79,7 +78,7 @@ func (m *Metrics) CollectWithStability(all chan<- metrics.Metric) {
 	}
 }
 
-// age returns for how long the first of the entries lasts.
+// age returns the age of the first of the entries.
 func age(entries reconcile.Entries, now time.Time) time.Duration {
 	if len(entries.First) == 0 {
 		return 0

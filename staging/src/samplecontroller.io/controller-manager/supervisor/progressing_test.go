@@ -16,7 +16,7 @@ import (
 	"samplecontroller.io/controller-manager/reconcile"
 )
 
-func TestProgressingNamesQueuesThatMayBeStuckHereAlone(t *testing.T) {
+func TestProgressingNamesStalledQueues(t *testing.T) {
 	hang := func(context.Context, cache.ObjectName) (time.Duration, error) { time.Sleep(time.Hour); return 0, nil }
 	failBy := func(err error) reconcile.SyncFunc {
 		return func(_ context.Context, key cache.ObjectName) (time.Duration, error) {
@@ -33,12 +33,12 @@ func TestProgressingNamesQueuesThatMayBeStuckHereAlone(t *testing.T) {
 		enqueue []string
 		want    string
 	}{
-		"syncs do not end":            {hang, five[:1], stalled},
-		"many fail without an answer": {failBy(errBroken), five, stalled},
-		"few fail without an answer":  {failBy(errBroken), five[:4], ""},
-		"many fail, and one succeeds": {failBy(errBroken), append(five[:5:5], "good"), ""},
-		"many fail by an answer":      {failBy(fmt.Errorf("creating: %w", errForbidden)), five, ""},
-		"nothing to do":               {succeed, nil, ""},
+		"syncs do not end":             {hang, five[:1], stalled},
+		"many fail without a response": {failBy(errBroken), five, stalled},
+		"few fail without a response":  {failBy(errBroken), five[:4], ""},
+		"many fail, and one succeeds":  {failBy(errBroken), append(five[:5:5], "good"), ""},
+		"many fail with a response":    {failBy(fmt.Errorf("creating: %w", errForbidden)), five, ""},
+		"nothing to do":                {succeed, nil, ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestProgressingNamesQueuesThatMayBeStuckHereAlone(t *testing.T) {
 				}
 				expectEnd(t, end)
 				if err := s.Progressing(); err != nil {
-					t.Errorf("of a standby: %v", err)
+					t.Errorf("standby: %v", err)
 				}
 			})
 		})

@@ -18,7 +18,7 @@ import (
 
 var errBroken = errors.New("broken")
 
-func TestAControllerThatFailsIsStartedAgainWithBackoff(t *testing.T) {
+func TestFailedControllerRestartsWithBackoff(t *testing.T) {
 	tests := map[string]func(ctx context.Context, nth int) error{
 		"returns an error": func(context.Context, int) error { return errBroken },
 		"panics":           func(context.Context, int) error { panic("out of range") },
@@ -40,10 +40,10 @@ func TestAControllerThatFailsIsStartedAgainWithBackoff(t *testing.T) {
 
 				want := []time.Duration{0, 1 * time.Second, 3 * time.Second, 7 * time.Second, 15 * time.Second}
 				if diff := cmp.Diff(want, bad.started()); diff != "" {
-					t.Errorf("starts of the one that fails (-want +got):\n%s", diff)
+					t.Errorf("starts of the failing controller (-want +got):\n%s", diff)
 				}
 				if diff := cmp.Diff([]time.Duration{0}, good.started()); diff != "" {
-					t.Errorf("starts of the other (-want +got):\n%s", diff)
+					t.Errorf("starts of the good controller (-want +got):\n%s", diff)
 				}
 				if diff := cmp.Diff(map[string]State{"bad-controller": Running, "good-controller": Running}, states(s)); diff != "" {
 					t.Errorf("states after recovery (-want +got):\n%s", diff)
@@ -54,7 +54,7 @@ func TestAControllerThatFailsIsStartedAgainWithBackoff(t *testing.T) {
 	}
 }
 
-// TestPanicIsLoggedOnce has a controller panic while it runs, or while it is stopped.
+// TestPanicIsLoggedOnce covers a panic while a controller runs and while it stops.
 func TestPanicIsLoggedOnce(t *testing.T) {
 	for name, stopping := range map[string]bool{"running": false, "stopping": true} {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestPanicIsLoggedOnce(t *testing.T) {
 	}
 }
 
-func TestRestartsNeverEndAndComeAtLeastOnceAMinute(t *testing.T) {
+func TestRestartsContinueOncePerMinute(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		bad := newFake("bad-controller", func(context.Context, int) error { return errBroken })
 		end := begin(t, New(all(bad), Options{})) // the default backoff, with its jitter
@@ -109,10 +109,10 @@ func TestRestartsNeverEndAndComeAtLeastOnceAMinute(t *testing.T) {
 	})
 }
 
-func TestTheBackoffBeginsAnewForAControllerThatHadRecovered(t *testing.T) {
+func TestRecoveryResetsBackoff(t *testing.T) {
 	tests := map[string]struct {
 		ran  time.Duration
-		want time.Duration // until it is started again
+		want time.Duration // until the restart
 	}{
 		"ran for less than 5 minutes": {recovered - 1, 8 * time.Second},
 		"ran for 5 minutes":           {recovered, 1 * time.Second},
@@ -137,19 +137,19 @@ func TestTheBackoffBeginsAnewForAControllerThatHadRecovered(t *testing.T) {
 					t.Fatalf("started %d times, want 5", len(starts))
 				}
 				if got := starts[4] - starts[3] - tc.ran; got != tc.want {
-					t.Errorf("started again %v after its last failure, want %v", got, tc.want)
+					t.Errorf("restarted %v after the last failure, want %v", got, tc.want)
 				}
 			})
 		})
 	}
 }
 
-func TestATermEndsForAControllerThatWaitsToBeStartedAgain(t *testing.T) {
+func TestTermEndsDuringBackoff(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		bad := newFake("bad-controller", func(context.Context, int) error { return errBroken })
 		s := New(all(bad), Options{Backoff: exactBackoff})
 		end := begin(t, s)
-		time.Sleep(100 * time.Second) // amid a wait of a minute
+		time.Sleep(100 * time.Second) // during a wait of a minute
 
 		told := time.Now()
 		expectEnd(t, end)
@@ -162,7 +162,7 @@ func TestATermEndsForAControllerThatWaitsToBeStartedAgain(t *testing.T) {
 	})
 }
 
-func TestEachTermBeginsWithoutTheBackoffOfTheLast(t *testing.T) {
+func TestNewTermResetsBackoff(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		bad := newFake("bad-controller", func(context.Context, int) error { return errBroken })
 		s := New(all(bad), Options{Backoff: exactBackoff})
@@ -178,10 +178,10 @@ func TestEachTermBeginsWithoutTheBackoffOfTheLast(t *testing.T) {
 	})
 }
 
-func TestAFailureWhileStoppingIsNoReasonToStartAgain(t *testing.T) {
+func TestFailureWhileStoppingCausesNoRestart(t *testing.T) {
 	tests := map[string]func(){
-		"an error": func() {},
-		"a panic":  func() { panic("out of range") },
+		"error": func() {},
+		"panic": func() { panic("out of range") },
 	}
 	for name, fail := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -18,17 +18,16 @@ import (
 	"samplecontroller.io/controller-manager/reconcile"
 )
 
-// recovered is how long a controller must have run for its next failure to be a
-// new one, whose backoff begins at the beginning.
+// recovered is how long a controller must run without failure for its backoff to reset.
 const recovered = 5 * time.Minute
 
 // runner runs one controller.
 type runner struct {
 	controller controller.Controller
-	loops      []*reconcile.Loop // of the controller, if it tells
+	loops      []*reconcile.Loop // of the controller, if it is a Looper
 
 	mutex  sync.Mutex
-	status Status // without what the loops tell
+	status Status // without the state of the loops
 }
 
 func newRunner(c controller.Controller) *runner {
@@ -39,7 +38,7 @@ func newRunner(c controller.Controller) *runner {
 	return r
 }
 
-// run runs the controller for one term, again after each failure.
+// run runs the controller for one term and restarts it after each failure.
 func (r *runner) run(ctx context.Context, options Options) {
 	logger := klog.LoggerWithValues(klog.FromContext(ctx), "controller", r.controller.Name())
 	defer r.stopped()
@@ -56,19 +55,19 @@ func (r *runner) run(ctx context.Context, options Options) {
 		err := r.runOnce(ctx)
 		if ctx.Err() != nil {
 			if err != nil {
-				logger.Error(err, "Controller failed while it was stopped", stackOf(err)...)
+				logger.Error(err, "Controller failed while stopping", stackOf(err)...)
 			}
 			break
 		}
 		if err == nil {
-			err = errors.New("it returned before it was told to stop")
+			err = errors.New("returned before it was told to stop")
 		}
 		if time.Since(started) >= recovered {
 			backoff = options.Backoff
 		}
 		delay := backoff.Step()
 		r.become(ctx, Degraded, truncate.Error(err))
-		logger.Error(err, "Controller failed, starting it again", append(stackOf(err), "after", delay)...)
+		logger.Error(err, "Controller failed, restarting it with backoff", append(stackOf(err), "after", delay)...)
 		sleep(ctx, delay)
 	}
 	logger.Info("Stopped controller")
@@ -84,8 +83,8 @@ func (r *runner) runOnce(ctx context.Context) (err error) {
 	return r.controller.Run(ctx)
 }
 
-// stackOf returns the stack of a panic as a key and a value for the log, of any other
-// error nothing.
+// stackOf returns the stack of a panic as a key and a value for the log, nil for other
+// errors.
 func stackOf(err error) []any {
 	if panicked, ok := errors.AsType[*reconcile.PanicError](err); ok {
 		return []any{"stack", string(panicked.Stack)}
@@ -93,8 +92,8 @@ func stackOf(err error) []any {
 	return nil
 }
 
-// become notes a new state. Once the term has ended there is only one until the
-// controller has stopped.
+// become sets a new state, unless the term has ended: then the controller remains Stopping
+// until it has stopped.
 func (r *runner) become(ctx context.Context, state State, reason string) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -103,7 +102,7 @@ func (r *runner) become(ctx context.Context, state State, reason string) {
 	}
 }
 
-// stopping notes that the term has ended, unless the controller has stopped.
+// stopping records the end of the term, unless the controller has stopped.
 func (r *runner) stopping() {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -112,7 +111,7 @@ func (r *runner) stopping() {
 	}
 }
 
-// stopped notes that nothing of the controller runs any more.
+// stopped records that the controller has stopped.
 func (r *runner) stopped() {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -123,7 +122,7 @@ func (r *runner) set(state State, reason string) {
 	r.status.State, r.status.Reason, r.status.Since = state, reason, time.Now()
 }
 
-// sleep waits for d and returns false if ctx ended before.
+// sleep waits for d and returns false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -26,14 +26,14 @@ const (
 	Standby State = "Standby"
 	// Starting: about to run.
 	Starting State = "Starting"
-	// WaitingForAPI: told to run, but an API that it reads is not installed.
+	// WaitingForAPI: started, but an API that it reads is not installed.
 	WaitingForAPI State = "WaitingForAPI"
-	// Running: at work.
+	// Running: working.
 	Running State = "Running"
-	// Degraded: failed and waiting to be started again, or without a permission that it
-	// needs, or the API server answers with an error when it lists what it reads.
+	// Degraded: failed and waiting for a restart, without a needed permission, or the API
+	// server returns an error for a list that the controller needs.
 	Degraded State = "Degraded"
-	// Stopping: told to stop, and not yet done.
+	// Stopping: told to stop, and not yet stopped.
 	Stopping State = "Stopping"
 )
 
@@ -42,28 +42,28 @@ func States() []State {
 	return []State{Disabled, Standby, Starting, WaitingForAPI, Running, Degraded, Stopping}
 }
 
-// Status is what one controller is doing, since when and why.
+// Status is the state of one controller.
 type Status struct {
 	// Controller is the name of the controller.
 	Controller string
-	// State is what it is doing.
+	// State is what the controller is doing.
 	State State
 	// Since is when the state began.
 	Since time.Time
-	// Reason says why, for the states that have one, and of one that is Running what it
-	// does not do. It may quote the API server, and so values of objects.
+	// Reason is why, if there is a reason. For a Running controller it is what is paused.
+	// It may quote the API server, and so values of objects.
 	Reason string
-	// Loops are what its loops are at, if it is a [Looper].
+	// Loops is the progress of the loops, if the controller is a [Looper].
 	Loops []reconcile.Progress
 }
 
-// Looper is a controller that is made of loops. What these tell is in its state, its
-// health check and its metrics.
+// Looper is a controller that consists of loops. They contribute to its state, its health
+// check and its metrics.
 type Looper interface {
 	Loops() []*reconcile.Loop
 }
 
-// String says it for people: "Running since 2026-01-02T03:04:05Z".
+// String returns the status for people: "Running since 2026-01-02T03:04:05Z".
 func (s Status) String() string {
 	text := string(s.State) + " since " + s.Since.UTC().Format(time.RFC3339)
 	if s.Reason != "" {
@@ -72,8 +72,8 @@ func (s Status) String() string {
 	return text
 }
 
-// Status returns what each controller is doing, sorted by name, with at most limit of
-// each list of its loops.
+// Status returns the status of each controller, sorted by name, with at most limit entries
+// in each list of its loops.
 func (s *Supervisor) Status(limit int) []Status {
 	var all []Status
 	for _, r := range s.runners {
@@ -86,7 +86,7 @@ func (s *Supervisor) Status(limit int) []Status {
 	return all
 }
 
-// statusOf puts together what the runner knows of a controller and what others do.
+// statusOf combines the state of the runner with that of the loops and permissions.
 func (s *Supervisor) statusOf(r *runner, limit int) Status {
 	status := r.own()
 	status.Loops = r.progress(limit)
@@ -104,8 +104,8 @@ func (s *Supervisor) statusOf(r *runner, limit int) Status {
 	return status.withBlockers()
 }
 
-// refused returns a loop that cannot read what it has to because the API server answers
-// with an error other than that there is no such API, nil if there is none.
+// refused returns a loop that cannot read because the API server returns an error other than
+// NotFound, or nil if there is none.
 func refused(loops []reconcile.Progress) *reconcile.Progress {
 	for i := range loops {
 		if status := apierrors.APIStatus(nil); errors.As(loops[i].Blocker, &status) && !apierrors.IsNotFound(loops[i].Blocker) {
@@ -115,8 +115,8 @@ func refused(loops []reconcile.Progress) *reconcile.Progress {
 	return nil
 }
 
-// withBlockers returns the status of a running controller whose loops may be paused: all, or
-// some of them.
+// withBlockers returns the status of a running controller, some or all of whose loops may be
+// paused.
 func (s Status) withBlockers() Status {
 	var paused []string
 	state, since := Starting, s.Since
@@ -147,7 +147,7 @@ func (s Status) become(state State, reason string, since time.Time) Status {
 	return s
 }
 
-// own returns what the runner itself knows.
+// own returns the state of the runner itself.
 func (r *runner) own() Status {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

@@ -17,39 +17,37 @@ import (
 	"samplecontroller.io/controller-manager/controller"
 )
 
-// Options say how controllers are started and stopped.
+// Options configure how controllers are started and stopped.
 type Options struct {
-	// StartInterval is how long to wait before each start, up to twice as long by
-	// jitter, so that controllers do not all begin in one instant. 0: no wait.
+	// StartInterval is the wait before each start, to which jitter adds up to the same
+	// again, so that controllers do not all start at once. 0: no wait.
 	StartInterval time.Duration
-	// ShutdownTimeout is how long to wait at the end of a term for controllers to
-	// return. 0: for as long as it takes.
+	// ShutdownTimeout is how long to wait for controllers to return at the end of a term.
+	// 0: no limit.
 	ShutdownTimeout time.Duration
-	// Backoff is how long to wait before a controller is started again that has
-	// failed. Its zero value is 1 s, doubling to 1 minute. It begins anew for a
-	// controller that has run well for 5 minutes.
+	// Backoff is the delay before a failed controller is restarted. The zero value means
+	// 1 s, doubling to 1 minute. It resets for a controller that has run for 5 minutes
+	// without failure.
 	Backoff wait.Backoff
-	// Thresholds are from when a controller is unhealthy. Those that are zero are the
-	// defaults.
+	// Thresholds define when a controller is unhealthy. Zero fields have defaults.
 	Thresholds Thresholds
-	// Denied returns why a controller may not write what it has to, and since when; a
-	// nil error if it may. nil: nobody knows.
+	// Denied returns why a controller is not permitted to write, and since when; a nil error
+	// if it is permitted. Denied may be nil.
 	Denied func(controller string) (why error, since time.Time)
-	// Disabled are the names of the controllers that are not enabled, for Status to
-	// tell.
+	// Disabled are the names of the controllers that are not enabled, for Status.
 	Disabled []string
-	// Metrics tell what the controllers are doing; nil: nobody does.
+	// Metrics report what the controllers are doing. It may be nil.
 	Metrics *Metrics
 }
 
-// Supervisor runs controllers. Make it with [New].
+// Supervisor runs controllers. Create it with [New].
 type Supervisor struct {
 	options Options
 	runners []*runner
 	since   time.Time
 }
 
-// New returns a supervisor of the given controllers. Nothing runs yet.
+// New returns a supervisor for the given controllers, without starting them.
 func New(controllers []controller.Controller, options Options) *Supervisor {
 	if options.Backoff == (wait.Backoff{}) {
 		options.Backoff = wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 16, Cap: time.Minute}
@@ -63,12 +61,12 @@ func New(controllers []controller.Controller, options Options) *Supervisor {
 	return s
 }
 
-// Run runs all controllers until ctx ends, and returns when all have returned.
-// It may be called again for another term.
+// Run runs all controllers until ctx ends, and returns when all have returned. It may be
+// called again for another term.
 //
-// If some have not returned within ShutdownTimeout, Run returns an error that
-// names them. They may then still be at work, so the caller must not let anybody
-// else lead before this process has ended.
+// If some controllers have not returned within ShutdownTimeout, Run returns an error that
+// names them. They may still be writing, so the caller must not let another process lead
+// before this process has ended.
 func (s *Supervisor) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	for _, r := range s.runners {
@@ -99,7 +97,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	}
 }
 
-// running says which controllers have not returned, and what keeps them.
+// running returns the controllers that have not returned, with the sync that they run.
 func (s *Supervisor) running() []string {
 	var all []string
 	for _, r := range s.runners {
@@ -111,7 +109,7 @@ func (s *Supervisor) running() []string {
 	return all
 }
 
-// describe names the controller with the longest of its running syncs.
+// describe returns the name of the controller with its longest running sync.
 func (r *runner) describe(name string) string {
 	for _, p := range r.progress(1) {
 		for _, entry := range p.Running.First {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/klog/v2/ktesting"
 )
 
-func TestAllControllersAreStartedAndJoined(t *testing.T) {
+func TestRunStartsAndWaitsForControllers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		quick := newFake("quick-controller")
 		slow := newFake("slow-controller", func(ctx context.Context, _ int) error {
@@ -32,20 +32,20 @@ func TestAllControllersAreStartedAndJoined(t *testing.T) {
 		told := time.Now()
 		expectEnd(t, end)
 		if took := time.Since(told); took != time.Minute {
-			t.Errorf("Run returned after %v, want %v: when the last controller had", took, time.Minute)
+			t.Errorf("Run returned after %v, want %v, when the last controller returned", took, time.Minute)
 		}
 		if quick.isRunning() || slow.isRunning() {
 			t.Error("a controller still runs")
 		}
 		for _, entry := range log.Data() {
 			if entry.Type == ktesting.LogError {
-				t.Errorf("logged an error, although nothing was wrong: %s", entry.Message)
+				t.Errorf("logged an error, although nothing failed: %s", entry.Message)
 			}
 		}
 	})
 }
 
-func TestASupervisorOfNothingWaitsForTheEndOfItsTerm(t *testing.T) {
+func TestRunWithoutControllersWaitsForTerm(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
@@ -58,7 +58,7 @@ func TestASupervisorOfNothingWaitsForTheEndOfItsTerm(t *testing.T) {
 	})
 }
 
-func TestControllersAreNotStartedForATermThatHasEnded(t *testing.T) {
+func TestEndedTermStartsNoController(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newFake("foo-controller")
 		ctx, cancel := context.WithCancel(t.Context())
@@ -76,7 +76,7 @@ func TestControllersAreNotStartedForATermThatHasEnded(t *testing.T) {
 	})
 }
 
-func TestASecondTermStartsAllAgain(t *testing.T) {
+func TestSecondTermRestartsControllers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		a, b := newFake("a-controller"), newFake("b-controller")
 		s := New(all(a, b), Options{ShutdownTimeout: time.Second})
@@ -96,7 +96,7 @@ func TestASecondTermStartsAllAgain(t *testing.T) {
 	})
 }
 
-func TestStragglersAreNamed(t *testing.T) {
+func TestShutdownErrorNamesControllers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		release := make(chan struct{})
 		hang := func(context.Context, int) error { <-release; return nil }
@@ -123,12 +123,12 @@ func TestStragglersAreNamed(t *testing.T) {
 		synctest.Wait()
 		want = map[string]State{"a-controller": Standby, "b-controller": Standby, "good-controller": Standby}
 		if diff := cmp.Diff(want, states(s)); diff != "" {
-			t.Errorf("states when they have returned after all (-want +got):\n%s", diff)
+			t.Errorf("states after they have returned (-want +got):\n%s", diff)
 		}
 	})
 }
 
-func TestStartIntervalSpreadsTheStarts(t *testing.T) {
+func TestStartIntervalSpreadsStarts(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		const interval = 10 * time.Second
 		var fakes []*fake
@@ -154,13 +154,13 @@ func TestStartIntervalSpreadsTheStarts(t *testing.T) {
 			instants[starts[0]] = true
 		}
 		if len(instants) < 2 {
-			t.Error("all controllers were started in one instant")
+			t.Error("all controllers were started at the same time")
 		}
 		expectEnd(t, end)
 	})
 }
 
-func TestATermMayEndBeforeAControllerWasStarted(t *testing.T) {
+func TestTermEndsBeforeStart(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newFake("foo-controller")
 		s := New(all(c), Options{StartInterval: time.Hour})
@@ -179,7 +179,7 @@ func TestATermMayEndBeforeAControllerWasStarted(t *testing.T) {
 	})
 }
 
-func TestStatusTellsWhatAControllerDoesSinceWhenAndWhy(t *testing.T) {
+func TestStatusStateSinceReason(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newFake("foo-controller", func(ctx context.Context, nth int) error {
 			if nth == 1 {
@@ -232,7 +232,7 @@ func TestStatusTellsWhatAControllerDoesSinceWhenAndWhy(t *testing.T) {
 	})
 }
 
-func TestHealthChecksAreNamedAfterTheControllers(t *testing.T) {
+func TestHealthCheckNames(t *testing.T) {
 	var names []string
 	for _, check := range New(all(newFake("b-controller"), newFake("a-controller")), Options{}).HealthChecks() {
 		names = append(names, check.Name())
@@ -242,7 +242,7 @@ func TestHealthChecksAreNamedAfterTheControllers(t *testing.T) {
 	}
 }
 
-func TestThePanicOfAControllerIsTheReasonOfItsState(t *testing.T) {
+func TestPanicIsReasonOfState(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newFake("foo-controller", func(context.Context, int) error { panic("out of range") })
 		s := New(all(c), Options{Backoff: exactBackoff})
@@ -254,8 +254,8 @@ func TestThePanicOfAControllerIsTheReasonOfItsState(t *testing.T) {
 	})
 }
 
-// The end of a term may fall between a controller's decision and its new state.
-func TestAStateThatComesAfterTheEndOfItsTermIsNotShown(t *testing.T) {
+// The term may end just before a controller sets a new state.
+func TestLateStateIsIgnored(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r := newRunner(newFake("foo-controller"))
 	r.become(ctx, Starting, "")

@@ -13,22 +13,22 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// ClientFor returns a function that returns the client of a resource in a namespace; ""
-// means all namespaces. T is the type of the objects and L of their lists: both are pointers
-// to structs registered in scheme. The clients can be a source of package informers.
+// ClientFor returns a function that returns the client of a resource in a namespace, where ""
+// means all namespaces. T is the type of the objects and L that of their lists. Both are
+// pointers to structs registered in scheme. The clients implement informers.Source.
 func ClientFor[T Object, L runtime.Object](config *rest.Config, scheme *runtime.Scheme, resource schema.GroupVersionResource) (func(namespace string) *gentype.ClientWithList[T, L], error) {
 	version := resource.GroupVersion()
 	for _, known := range []reflect.Type{reflect.TypeFor[T](), reflect.TypeFor[L]()} {
 		if !knows(scheme, version, known) {
-			return nil, fmt.Errorf("making a client of %v: the scheme does not know %v as a type of %v: call AddKnownTypes of the scheme", resource, known, version)
+			return nil, fmt.Errorf("creating a client for %v: the scheme does not know %v as a type of %v: call AddKnownTypes of the scheme", resource, known, version)
 		}
 	}
 	if !scheme.Recognizes(version.WithKind("ListOptions")) {
-		return nil, fmt.Errorf("making a client of %v: the scheme does not know the options of %v: call metav1.AddToGroupVersion", resource, version)
+		return nil, fmt.Errorf("creating a client for %v: the scheme does not know the options of %v: call metav1.AddToGroupVersion", resource, version)
 	}
 	client, err := RESTClientFor(config, version, scheme)
 	if err != nil {
-		return nil, fmt.Errorf("making a client of %v: %w", resource, err)
+		return nil, fmt.Errorf("creating a client for %v: %w", resource, err)
 	}
 	codec := runtime.NewParameterCodec(scheme)
 	return func(namespace string) *gentype.ClientWithList[T, L] {
@@ -36,7 +36,7 @@ func ClientFor[T Object, L runtime.Object](config *rest.Config, scheme *runtime.
 	}, nil
 }
 
-// knows tells whether a pointer to a struct is a type of the version.
+// knows reports whether the type that pointer points to is registered in the version.
 func knows(scheme *runtime.Scheme, version schema.GroupVersion, pointer reflect.Type) bool {
 	for _, known := range scheme.KnownTypes(version) {
 		if pointer == reflect.PointerTo(known) {
@@ -46,7 +46,7 @@ func knows(scheme *runtime.Scheme, version schema.GroupVersion, pointer reflect.
 	return false
 }
 
-// newOf returns a new object of a type that is a pointer to a struct.
+// newOf returns a new object of a pointer-to-struct type.
 func newOf[T any]() T {
 	object, _ := reflect.TypeAssert[T](reflect.New(reflect.TypeFor[T]().Elem()))
 	return object

@@ -21,36 +21,34 @@
 //		fmt.Println(configMap.Name, configMap.Data)
 //	}
 //
-// A stored object may not fit its Go type, for example because it is older than
-// the validation that would refuse it today. Generated clients then fail to
-// decode every list that contains it and every watch that brings it, so an
-// informer of its kind stands still for ever.
+// A stored object may not fit its Go type, for example because it is older than the
+// validation that would reject it today. Generated clients then fail to decode every list
+// that contains it and every watch event for it, so the informer never makes progress.
 //
-// With a client made by [ClientFor], or a generated one on [RESTClientFor], only the bad
-// object suffers. A placeholder takes its place: an object of the same type that has the
-// metadata and nothing else. It comes and goes through lists, watches and informers as the
-// object would, and [DecodeError] tells it from all others and says what is wrong. When
-// the object is repaired, the next event brings it whole. A controller must ask before it
-// acts, because a placeholder looks like an object with an empty spec:
+// With a client from [ClientFor], or a generated client on [RESTClientFor], only the bad
+// object is affected. A placeholder replaces it: an object of the same type that has only
+// the metadata. It passes through lists, watches and informers like the object itself.
+// [DecodeError] identifies a placeholder and returns what is wrong. When the object is
+// fixed, the next event delivers it in full. A controller must check before it acts, because
+// a placeholder looks like an object with an empty spec:
 //
 //	if c.reporter.Report(ctx, foo) {
-//		return 0, nil // nothing is known of what it wants
+//		return 0, nil // its spec is unknown
 //	}
 //
-// A [Reporter] does so in a sync function, [Metrics] counts.
+// A [Reporter] does this check in a sync function. [Metrics] counts placeholders.
 //
-// # What is decoded how
+// # Decoding
 //
-// The decoder of the scheme decodes everything. Only where it fails is the JSON decoded a second
-// time, so an object that can be decoded costs nothing extra. A list with a bad object costs
-// about five times as much as one without.
+// The decoder of the scheme decodes everything. The JSON is decoded a second time only if
+// that fails, so objects that can be decoded cost nothing extra. A list with a bad object
+// costs about five times as much as one without.
 //
-// A metadata field that cannot be decoded is left out of the placeholder, as the API
-// server leaves it out of a custom resource that it reads from its storage. What
-// remains without a name or resourceVersion is no placeholder, and the error stands:
-// no API server serves such an object, and to leave it out of a list would tell
-// an informer that it was deleted.
+// The placeholder omits metadata fields that cannot be decoded, as the API server does when
+// it reads a custom resource from storage. If no name or resourceVersion remains, there is
+// no placeholder and the decoder returns the error. No API server serves such an object, and
+// omitting it from a list would tell an informer that it was deleted.
 //
-// Other formats than JSON are decoded as without this package, which for custom
-// resources makes no difference.
+// Formats other than JSON are decoded as usual, which makes no difference for custom
+// resources.
 package tolerant

@@ -18,7 +18,7 @@ import (
 	"samplecontroller.io/controller-manager/tolerant"
 )
 
-// A generated client lists what can be decoded, and says what cannot.
+// A generated client lists all objects that can be decoded, and reports the others.
 func Example() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Thing is an object of the tests.
+// Thing is the object type of these tests.
 type Thing struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -26,7 +26,7 @@ type Thing struct {
 	Items []ThingPart `json:"items,omitempty"`
 }
 
-// ThingSpec has fields of several types, each of which fails in a way of its own.
+// ThingSpec has fields of several types, each with its own decode error.
 type ThingSpec struct {
 	Name     string            `json:"name"`
 	Replicas *int32            `json:"replicas,omitempty"`
@@ -102,7 +102,7 @@ func list(items ...string) string {
 	return `{"apiVersion":"example.com/v1","kind":"ThingList","metadata":{"resourceVersion":"100","remainingItemCount":7},"items":[` + strings.Join(items, ",") + `]}`
 }
 
-// decoded returns the Thing that thing returns the JSON of, if its spec is goodSpec.
+// decoded returns the Thing for the JSON from thing, if its spec is goodSpec.
 func decoded(name, resourceVersion string) *Thing {
 	t := placeholderFor(name, resourceVersion, "")
 	delete(t.Annotations, AnnotationDecodeError)
@@ -116,7 +116,7 @@ func decoded(name, resourceVersion string) *Thing {
 	return t
 }
 
-// placeholderFor returns the placeholder of the Thing that thing returns the JSON of.
+// placeholderFor returns the placeholder for the JSON from thing.
 func placeholderFor(name, resourceVersion, message string) *Thing {
 	return &Thing{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Namespace: "default", UID: types.UID("uid-" + name), ResourceVersion: resourceVersion, Generation: 2,
@@ -125,7 +125,7 @@ func placeholderFor(name, resourceVersion, message string) *Thing {
 	}}
 }
 
-// decodedList returns the list that list returns the JSON of.
+// decodedList returns the list for the JSON from list.
 func decodedList(items ...*Thing) *ThingList {
 	l := &ThingList{ListMeta: metav1.ListMeta{ResourceVersion: "100", RemainingItemCount: ptr.To[int64](7)}, Items: []Thing{}}
 	for _, item := range items {

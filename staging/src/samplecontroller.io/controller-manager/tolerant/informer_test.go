@@ -21,8 +21,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// apiServer serves Things to one informer, by a list or by a stream of initial
-// events, and then the events that it is sent.
+// apiServer serves Things to one informer, by a list or a stream of initial events, and then
+// sends the given events.
 type apiServer struct {
 	initial   []string
 	watchList bool
@@ -120,8 +120,7 @@ func (s *apiServer) informer(t *testing.T) cache.TypedSharedIndexInformer[*Thing
 	return informer
 }
 
-// contents returns the names of the objects in the cache, with the error of those
-// that are placeholders.
+// contents returns the names of the cached objects, with the errors of placeholders.
 func contents(informer cache.TypedSharedIndexInformer[*Thing]) []string {
 	var names []string
 	for _, obj := range informer.GetStore().List() {
@@ -136,7 +135,7 @@ func contents(informer cache.TypedSharedIndexInformer[*Thing]) []string {
 	return names
 }
 
-func TestInformerKeepsServingTheOthers(t *testing.T) {
+func TestInformerServesOtherObjects(t *testing.T) {
 	for name, test := range map[string]struct {
 		watchList bool
 		requests  []string
@@ -165,7 +164,7 @@ func TestInformerKeepsServingTheOthers(t *testing.T) {
 
 			server.events <- event("ADDED", thing("d", "101", badSpec))
 			expect("a 1 good", "b 2 "+badMessage, "c 3 good", "d 101 "+badMessage)
-			server.events <- event("MODIFIED", thing("c", "102", badSpec)) // turned bad
+			server.events <- event("MODIFIED", thing("c", "102", badSpec)) // became bad
 			expect("a 1 good", "b 2 "+badMessage, "c 102 "+badMessage, "d 101 "+badMessage)
 			server.events <- event("MODIFIED", thing("b", "103", goodSpec)) // repaired
 			expect("a 1 good", "b 103 good", "c 102 "+badMessage, "d 101 "+badMessage)

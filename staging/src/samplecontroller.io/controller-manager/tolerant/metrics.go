@@ -12,9 +12,9 @@ import (
 	"k8s.io/component-base/metrics"
 )
 
-// Metrics counts the undecodable objects that there are. It looks into the caches
-// of informers when it is asked, so it is true on every replica, leading or not.
-// Series carry no object names, so their number is constant.
+// Metrics counts undecodable objects. It reads the caches of informers at each scrape, so it
+// is correct on every replica, leading or not. Series carry no object names, so their number
+// is constant.
 type Metrics struct {
 	metrics.BaseStableCollector
 	objects *metrics.Desc
@@ -23,13 +23,12 @@ type Metrics struct {
 	indexers map[string]cache.Indexer // by controller
 }
 
-// NewMetrics makes the gauge <namespace>_undecodable_objects{controller} and
-// registers it with register, usually legacyregistry.CustomMustRegister. Call it
-// once in a process.
+// NewMetrics creates the gauge <namespace>_undecodable_objects{controller} and registers it
+// with register, usually legacyregistry.CustomMustRegister. Call it once per process.
 func NewMetrics(namespace string, register func(...metrics.StableCollector)) *Metrics {
 	m := &Metrics{
 		objects: metrics.NewDesc(namespace+"_undecodable_objects",
-			"Number of stored objects that cannot be decoded and are left alone, by the controller that they are for.",
+			"Number of stored objects that cannot be decoded and are skipped, by controller.",
 			[]string{"controller"}, nil, metrics.ALPHA, ""),
 		indexers: map[string]cache.Indexer{},
 	}
@@ -37,12 +36,12 @@ func NewMetrics(namespace string, register func(...metrics.StableCollector)) *Me
 	return m
 }
 
-// undecodable is the name of the index of placeholders, and the only value in it.
+// undecodable is the name of the index of placeholders, and its only value.
 const undecodable = "undecodable"
 
-// Watch has the objects of the informer counted as those of the controller, in
-// place of those of an earlier informer. It adds an index, which an informer can be
-// given but once.
+// Watch counts the undecodable objects of the informer for the controller, instead of those
+// of an earlier informer. It adds an index, so it fails for an informer that is already
+// watched.
 func (m *Metrics) Watch(controller string, informer cache.SharedIndexInformer) error {
 	err := informer.AddIndexers(cache.Indexers{undecodable: func(obj any) ([]string, error) {
 		if object, err := meta.Accessor(obj); err == nil && DecodeError(object) != nil {

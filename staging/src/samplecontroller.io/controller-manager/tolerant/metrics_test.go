@@ -13,12 +13,12 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 )
 
-func TestMetricsCountWhatIsInTheCaches(t *testing.T) {
+func TestMetricsCountCachedPlaceholders(t *testing.T) {
 	registry := metrics.NewKubeRegistry()
 	m := NewMetrics("test", registry.CustomMustRegister)
 	expect := func(a, b int) {
 		t.Helper()
-		want := fmt.Sprintf(`# HELP test_undecodable_objects [ALPHA] Number of stored objects that cannot be decoded and are left alone, by the controller that they are for.
+		want := fmt.Sprintf(`# HELP test_undecodable_objects [ALPHA] Number of stored objects that cannot be decoded and are skipped, by controller.
 # TYPE test_undecodable_objects gauge
 test_undecodable_objects{controller="a-controller"} %d
 test_undecodable_objects{controller="b-controller"} %d
@@ -57,17 +57,17 @@ test_undecodable_objects{controller="b-controller"} %d
 	expect(1, 0)
 	must(a.Replace([]any{placeholderFor("x", "7", badMessage), placeholderFor("y", "8", badMessage), decoded("z", "9")}, "9"))
 	expect(2, 0)
-	watch("a-controller") // of a manager that was started anew in the same process
+	watch("a-controller") // a manager that was restarted in the same process
 	expect(0, 0)
 }
 
-func TestAnInformerIsWatchedOnce(t *testing.T) {
+func TestInformerIsWatchedOnce(t *testing.T) {
 	m := NewMetrics("test", metrics.NewKubeRegistry().CustomMustRegister)
 	informer := cache.NewSharedIndexInformer(&cache.ListWatch{}, &Thing{}, 0, cache.Indexers{})
 	if err := m.Watch("a-controller", informer); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.Watch("b-controller", informer); err == nil {
-		t.Error("an informer could be watched for two controllers")
+		t.Error("Watch succeeded for a second controller")
 	}
 }

@@ -13,17 +13,18 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// AnnotationDecodeError is the annotation by which a placeholder is known: why the
-// object could not be decoded. It exists in memory only. For the blank in it no
-// API server accepts it, so no user can store it in an object to have that taken
-// for undecodable, and no controller can write a placeholder back by mistake.
+// AnnotationDecodeError is the annotation that marks a placeholder. Its value is why the
+// object could not be decoded. It exists in memory only: the key contains a space, so no API
+// server accepts it. No user can mark an object as undecodable, and no controller can write
+// back a placeholder by mistake.
 const AnnotationDecodeError = "tolerant.samplecontroller.io/decode error"
 
-// maxMessage bounds the annotation in bytes: an error may quote what was stored.
+// maxMessage is the maximum length of the annotation in bytes, because an error may quote
+// stored data.
 const maxMessage = 512
 
-// DecodeError returns why the object could not be decoded if it is a placeholder, and
-// nil if it is itself.
+// DecodeError returns why an object could not be decoded. It returns nil if the object is
+// not a placeholder.
 func DecodeError(obj metav1.Object) error {
 	if message, ok := obj.GetAnnotations()[AnnotationDecodeError]; ok {
 		return errors.New(message)
@@ -31,8 +32,8 @@ func DecodeError(obj metav1.Object) error {
 	return nil
 }
 
-// placeholder returns the JSON of the object's placeholder, or nil if it is not an object. Its
-// message is about cause, the error of decoding the object at the given path.
+// placeholder returns the JSON of the object's placeholder, or nil if the document is not an
+// object. cause is the error of decoding the object at the given path.
 func (d document) placeholder(cause error, path string) []byte {
 	metadata := decodable(d.Metadata)
 	if metadata.Name == "" || metadata.ResourceVersion == "" {
@@ -42,7 +43,7 @@ func (d document) placeholder(cause error, path string) []byte {
 	return marshal(document{APIVersion: d.APIVersion, Kind: d.Kind, Metadata: marshal(metadata)})
 }
 
-// decodable returns those fields of the metadata that can be decoded.
+// decodable returns the metadata fields that can be decoded.
 func decodable(data []byte) metav1.ObjectMeta {
 	var fields map[string]json.RawMessage
 	var metadata metav1.ObjectMeta
@@ -59,8 +60,8 @@ func decodable(data []byte) metav1.ObjectMeta {
 	return metadata
 }
 
-// describe returns the message of an error for the person who repairs the object,
-// the same wherever the object was found.
+// describe returns the message of an error for users who fix the object. It does not depend
+// on whether the object was in a list.
 func describe(err error, path string) string {
 	message := err.Error()
 	if mismatch := (*json.UnmarshalTypeError)(nil); errors.As(err, &mismatch) && mismatch.Field != "" {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-func TestMessageNamesTheField(t *testing.T) {
+func TestMessageNamesField(t *testing.T) {
 	for spec, want := range map[string]string{
 		`{"name":["a"]}`:                        "spec.name: array where string is expected",
 		`{"name":1}`:                            "spec.name: number where string is expected",
@@ -56,14 +56,14 @@ func TestMessageIsBounded(t *testing.T) {
 	}
 }
 
-// What makes the annotation proof against forgery is that no API server stores it.
+// The annotation cannot be forged because no API server stores it.
 func TestAnnotationCannotBeStored(t *testing.T) {
 	if problems := validation.ValidateAnnotations(map[string]string{AnnotationDecodeError: "forged"}, nil); len(problems) == 0 {
-		t.Errorf("an API server stores an annotation %q", AnnotationDecodeError)
+		t.Errorf("an API server would store the annotation %q", AnnotationDecodeError)
 	}
 }
 
-func TestAnObjectIsNoPlaceholder(t *testing.T) {
+func TestDecodedObjectIsNoPlaceholder(t *testing.T) {
 	if err := DecodeError(decoded("a", "1")); err != nil {
 		t.Errorf("error of a decoded object = %v", err)
 	}

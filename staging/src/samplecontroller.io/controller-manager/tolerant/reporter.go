@@ -15,38 +15,37 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// ReasonUndecodable is the reason of the Event about an object that cannot be
-// decoded.
+// ReasonUndecodable is the reason of the Event about an object that cannot be decoded.
 const ReasonUndecodable = "Undecodable"
 
-// errUndecodable is what the log says: why may quote what the object holds.
-var errUndecodable = errors.New("its Event says why")
+// errUndecodable is the logged error. The reason is not logged, because it may quote the
+// object.
+var errUndecodable = errors.New("see its Event for the reason")
 
-// maxReported bounds how many objects a Reporter remembers.
+// maxReported is the number of objects that a Reporter remembers.
 const maxReported = 4096
 
-// Reporter tells people of undecodable objects: of each version once, by a Warning
-// Event and by a line in the log, which leaves it to the Event to say why. Of more than
-// 4096 objects at a time it may tell more often. It may be used by several goroutines,
-// each for another object.
+// Reporter reports each version of an undecodable object once, by a Warning Event and a log
+// line. Only the Event contains the reason. With more than 4096 such objects it may repeat
+// reports. It is safe for concurrent use for different objects.
 type Reporter struct {
 	recorder record.EventRecorder
 	reported *lru.Cache // the last version by UID
 }
 
-// NewReporter returns a Reporter that sends its Events by the recorder.
+// NewReporter returns a Reporter that sends its Events to the recorder.
 func NewReporter(recorder record.EventRecorder) *Reporter {
 	return &Reporter{recorder: recorder, reported: lru.New(maxReported)}
 }
 
-// Object is an object of an API.
+// Object is an API object.
 type Object interface {
 	metav1.Object
 	runtime.Object
 }
 
-// Report tells whether the object is undecodable, so that its caller must leave it
-// alone, and reports it if it is. The logger in ctx says which object it is.
+// Report reports the object if it is undecodable, and returns whether it is. The caller must
+// then skip it. The logger in ctx must identify the object.
 func (r *Reporter) Report(ctx context.Context, obj Object) (undecodable bool) {
 	err := DecodeError(obj)
 	if err == nil {
@@ -54,7 +53,7 @@ func (r *Reporter) Report(ctx context.Context, obj Object) (undecodable bool) {
 	}
 	if last, _ := r.reported.Get(obj.GetUID()); last != obj.GetResourceVersion() {
 		r.reported.Add(obj.GetUID(), obj.GetResourceVersion())
-		klog.FromContext(ctx).Error(errUndecodable, "Object cannot be decoded and is left alone", "resourceVersion", obj.GetResourceVersion())
+		klog.FromContext(ctx).Error(errUndecodable, "Skipping object that cannot be decoded", "resourceVersion", obj.GetResourceVersion())
 		r.recorder.Eventf(obj, corev1.EventTypeWarning, ReasonUndecodable,
 			"Cannot be decoded, so nothing is done for it: %v. Correct it, for example by kubectl edit, or delete it.", err)
 	}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/klog/v2/ktesting"
 )
 
-func TestReporterTellsOfEachVersionOnce(t *testing.T) {
+func TestReporterReportsEachVersionOnce(t *testing.T) {
 	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
 	ctx := klog.NewContext(t.Context(), logger)
 	events := record.NewFakeRecorder(10)
@@ -50,9 +50,9 @@ func TestReporterTellsOfEachVersionOnce(t *testing.T) {
 	}
 	log := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
 	if strings.Contains(log, badMessage) {
-		t.Errorf("the log says why, which may quote the object:\n%s", log)
+		t.Errorf("the log contains the reason, which may quote the object:\n%s", log)
 	}
-	if got := strings.Count(log, "Object cannot be decoded and is left alone"); got != len(want) {
+	if got := strings.Count(log, "Skipping object that cannot be decoded"); got != len(want) {
 		t.Errorf("%d lines in the log, want %d:\n%s", got, len(want), log)
 	}
 }

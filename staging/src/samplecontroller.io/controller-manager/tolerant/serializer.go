@@ -13,15 +13,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// RESTClientFor returns a client of one version of an API group that decodes
-// tolerantly, for a scheme that knows its types. It is for the New function of a
-// generated client:
+// RESTClientFor returns a tolerant client of one version of an API group, for a scheme that
+// knows its types. Pass it to the New function of a generated client:
 //
 //	client, err := tolerant.RESTClientFor(config, v1alpha1.SchemeGroupVersion, scheme.Scheme)
 //	foos := typedv1alpha1.New(client).Foos("")
 //
-// NewForConfig is not: it puts a serializer of its own in place. The config is not
-// changed.
+// Do not use NewForConfig, which sets its own serializer. RESTClientFor does not change
+// config.
 func RESTClientFor(config *rest.Config, version schema.GroupVersion, scheme *runtime.Scheme) (*rest.RESTClient, error) {
 	config = rest.CopyConfig(config)
 	config.GroupVersion = &version
@@ -37,9 +36,9 @@ func RESTClientFor(config *rest.Config, version schema.GroupVersion, scheme *run
 	return rest.RESTClientFor(config)
 }
 
-// NegotiatedSerializer returns serializers for the types of a scheme, which convert
-// nothing and whose decoders yield a placeholder for an object that cannot be decoded, by
-// itself or in a list.
+// NegotiatedSerializer returns serializers for the types of a scheme, without conversion.
+// Their decoders return a placeholder for each object that cannot be decoded, alone or in a
+// list.
 func NegotiatedSerializer(scheme *runtime.Scheme) runtime.NegotiatedSerializer {
 	return negotiatedSerializer{serializer.NewCodecFactory(scheme).WithoutConversion()}
 }
@@ -61,8 +60,8 @@ func (d decoder) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 	}
 	if repaired := d.repair(data, kind, err); repaired != nil {
 		if into != nil {
-			// The failed attempt has left in it what could be decoded.
-			_ = runtime.SetZeroValue(into) // fails only for what is no pointer
+			// The failed attempt may have set some fields.
+			_ = runtime.SetZeroValue(into) // fails only for a non-pointer
 		}
 		if obj, kind, err := d.Decoder.Decode(repaired, defaults, into); err == nil {
 			return obj, kind, nil
@@ -71,7 +70,7 @@ func (d decoder) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 	return obj, kind, err
 }
 
-// document is what an object and a list of objects look like in JSON.
+// document is the JSON of an object or a list.
 type document struct {
 	APIVersion string          `json:"apiVersion,omitempty"`
 	Kind       string          `json:"kind,omitempty"`
@@ -79,8 +78,8 @@ type document struct {
 	Items      json.RawMessage `json:"items,omitempty"`
 }
 
-// repair returns the data with a placeholder for each undecodable object, or nil if
-// that is not what cause, the error of decoding it, came from.
+// repair returns the data with a placeholder for each undecodable object. It returns nil if
+// cause, the error of decoding the data, has another origin.
 func (d decoder) repair(data []byte, kind *schema.GroupVersionKind, cause error) []byte {
 	var doc document
 	if utiljson.Unmarshal(data, &doc) != nil {
@@ -96,8 +95,8 @@ func (d decoder) repair(data []byte, kind *schema.GroupVersionKind, cause error)
 	if utiljson.Unmarshal(doc.Items, &items) != nil {
 		return nil
 	}
-	// An item is to blame only if the list can be decoded without it. To decode it
-	// as the only one of a list needs no guess of its type.
+	// Items are at fault only if the list decodes without them. Decoding each item in a list
+	// of its own needs no guess about its type.
 	if d.try(doc.with(), kind) != nil {
 		return nil
 	}
@@ -121,15 +120,14 @@ func (d decoder) try(data []byte, kind *schema.GroupVersionKind) error {
 	return err
 }
 
-// with returns the list with other items.
+// with returns the list with the given items.
 func (d document) with(items ...json.RawMessage) []byte {
 	d.Items = marshal(items)
 	return marshal(d)
 }
 
-// marshal returns nil for what cannot be marshalled. It is given strings and JSON
-// that was unmarshalled before, so that should not be, but what somebody stored must
-// not end the process.
+// marshal returns nil on errors. Its input was unmarshaled before, so there should be none,
+// but stored data must never crash the process.
 func marshal(v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {

@@ -33,16 +33,16 @@ func TestDecode(t *testing.T) {
 			list(good, bad, thing("c", "3", goodSpec)),
 			decodedList(decoded("a", "1"), placeholderFor("b", "2", badMessage), decoded("c", "3")),
 		},
-		"the first and the last are bad, each in its own way": {
+		"first and last are bad for different reasons": {
 			list(bad, good, thing("c", "3", `{"name":"c","replicas":"three"}`)),
 			decodedList(placeholderFor("b", "2", badMessage), decoded("a", "1"), placeholderFor("c", "3", "spec.replicas: string where int32 is expected")),
 		},
-		"all are bad": {list(bad, bad), decodedList(placeholderFor("b", "2", badMessage), placeholderFor("b", "2", badMessage))},
+		"all bad": {list(bad, bad), decodedList(placeholderFor("b", "2", badMessage), placeholderFor("b", "2", badMessage))},
 		"items without a type, as built-in resources have": {
 			strings.ReplaceAll(list(good, bad), `"apiVersion":"example.com/v1","kind":"Thing",`, ""),
 			&ThingList{ListMeta: metav1.ListMeta{ResourceVersion: "100", RemainingItemCount: ptr.To[int64](7)}, Items: []Thing{*decoded("a", "1"), *placeholderFor("b", "2", badMessage)}},
 		},
-		"an object that has items, as a list has": {
+		"an object with items like a list": {
 			strings.TrimSuffix(good, "}") + `,"items":[{"size":"two"}]}`,
 			placeholderFor("a", "1", "items.size: string where int32 is expected"),
 		},
@@ -54,7 +54,7 @@ func TestDecode(t *testing.T) {
 			`{"apiVersion":"v1","kind":"Status","metadata":{},"status":"Failure","reason":"Expired","code":410}`,
 			&metav1.Status{Status: "Failure", Reason: "Expired", Code: 410},
 		},
-		"metadata that is bad in parts": {
+		"partly bad metadata": {
 			`{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"b","namespace":"default","uid":"uid-b","resourceVersion":"2","generation":2,` +
 				`"labels":["l"],"annotations":"none","creationTimestamp":"yesterday","finalizers":[1],"deletionTimestamp":"2026-01-01T00:00:00Z"},"spec":` + goodSpec + `}`,
 			&Thing{ObjectMeta: metav1.ObjectMeta{
@@ -76,7 +76,7 @@ func TestDecode(t *testing.T) {
 				t.Errorf("kind = %v", kind)
 			}
 
-			// Into an object, as lists are read: nothing of what was in it remains.
+			// Decoding into an object, as lists are read, leaves none of its previous content.
 			var into runtime.Object
 			switch got.(type) {
 			case *Thing:
@@ -94,30 +94,30 @@ func TestDecode(t *testing.T) {
 				t.Error("the object to decode into was not used")
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("unexpected object that was decoded into (-want +got):\n%s", diff)
+				t.Errorf("unexpected target object (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestWhatNoObjectIsToBlameForStaysAnError(t *testing.T) {
+func TestOtherDecodeErrorsRemain(t *testing.T) {
 	bad := thing("b", "2", badSpec)
 	for name, data := range map[string]string{
 		"nothing":                       ``,
 		"garbage":                       `<html>502 Bad Gateway</html>`,
 		"cut off":                       list(bad)[:200],
-		"no object":                     `["a"]`,
+		"not an object":                 `["a"]`,
 		"null":                          `null`,
 		"no kind":                       `{"metadata":{"name":"b","resourceVersion":"2"},"spec":{"name":[]}}`,
 		"an unknown kind":               strings.ReplaceAll(bad, `"Thing"`, `"Other"`),
 		"an unknown list":               strings.ReplaceAll(list(bad), `"ThingList"`, `"OtherList"`),
 		"no metadata":                   `{"apiVersion":"example.com/v1","kind":"Thing","spec":{"name":[]}}`,
-		"metadata that is none":         `{"apiVersion":"example.com/v1","kind":"Thing","metadata":"b","spec":{"name":[]}}`,
+		"metadata not an object":        `{"apiVersion":"example.com/v1","kind":"Thing","metadata":"b","spec":{"name":[]}}`,
 		"an object without name":        `{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":1,"resourceVersion":"2"}}`,
 		"an object without version":     `{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"b","resourceVersion":2}}`,
 		"a list with bad metadata":      strings.Replace(list(bad), `7`, `[]`, 1),
-		"a list whose items are none":   strings.Replace(list(), `[]`, `{}`, 1),
-		"a list of what is no object":   list(bad, `1`),
+		"items not a list":              strings.Replace(list(), `[]`, `{}`, 1),
+		"item not an object":            list(bad, `1`),
 		"a list with a nameless object": list(bad, `{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":[],"resourceVersion":"2"}}`),
 		"a bad Status":                  `{"apiVersion":"v1","kind":"Status","metadata":{},"status":1}`,
 		"protobuf":                      "k8s\x00\x0a\x02",
@@ -125,7 +125,7 @@ func TestWhatNoObjectIsToBlameForStaysAnError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, _, want := strictDecoder().Decode([]byte(data), nil, nil)
 			if want == nil {
-				t.Fatal("it can be decoded")
+				t.Fatal("it was decoded")
 			}
 			for _, into := range []runtime.Object{nil, &ThingList{}} {
 				_, _, want := strictDecoder().Decode([]byte(data), nil, into)
@@ -138,9 +138,8 @@ func TestWhatNoObjectIsToBlameForStaysAnError(t *testing.T) {
 	}
 }
 
-// Of a type that the scheme does not know there is no telling which item is to
-// blame, so none is.
-func TestUnregisteredListStaysAnError(t *testing.T) {
+// If the scheme does not know the type, the decoder cannot tell which item is at fault.
+func TestUnregisteredListRemainsError(t *testing.T) {
 	type otherList struct{ ThingList }
 	data := list(thing("a", "1", goodSpec), thing("b", "2", badSpec))
 	data = strings.ReplaceAll(data, "ThingList", "OtherList")
@@ -148,11 +147,11 @@ func TestUnregisteredListStaysAnError(t *testing.T) {
 		t.Fatalf("a good list: %v", err)
 	}
 	if obj, _, err := tolerantDecoder().Decode([]byte(data), nil, &otherList{}); err == nil {
-		t.Errorf("it was decoded as %+v", obj)
+		t.Errorf("decoded as %+v", obj)
 	}
 }
 
-func TestDecoderIsForManyGoroutines(t *testing.T) {
+func TestConcurrentDecoding(t *testing.T) {
 	decoder := tolerantDecoder()
 	data := []byte(list(thing("a", "1", goodSpec), thing("b", "2", badSpec), thing("c", "3", goodSpec)))
 	want := decodedList(decoded("a", "1"), placeholderFor("b", "2", badMessage), decoded("c", "3"))
@@ -170,8 +169,8 @@ func TestDecoderIsForManyGoroutines(t *testing.T) {
 	wg.Wait()
 }
 
-// FuzzDecode: what can be decoded is decoded as ever; what is repaired has as many
-// objects, and those that are themselves are decoded as ever.
+// FuzzDecode checks that valid data decodes as without the wrapper, and that repaired data
+// has the same number of objects, with all valid ones decoded as usual.
 func FuzzDecode(f *testing.F) {
 	good, bad := thing("a", "1", goodSpec), thing("b", "2", badSpec)
 	for _, seed := range []string{good, bad, list(), list(good, bad), list(bad, good, bad), `{"items":[]}`, `{"metadata":{"name":"a"}}`, `{"kind":"Thing"`, `null`,
@@ -184,7 +183,7 @@ func FuzzDecode(f *testing.F) {
 		got, err := runtime.Decode(tolerant, data)
 		if strictErr == nil {
 			if diff := cmp.Diff(want, got); err != nil || diff != "" {
-				t.Fatalf("error %v, decoded otherwise than without the wrapper (-want +got):\n%s", err, diff)
+				t.Fatalf("error %v, decoded differently from the strict decoder (-want +got):\n%s", err, diff)
 			}
 			return
 		}
@@ -215,7 +214,7 @@ func FuzzDecode(f *testing.F) {
 					t.Fatalf("item %d is no placeholder, but cannot be decoded: %v", i, err)
 				}
 				if diff := cmp.Diff(want, got.Items[i]); diff != "" {
-					t.Fatalf("item %d was decoded otherwise than by itself (-want +got):\n%s", i, diff)
+					t.Fatalf("item %d was decoded differently than alone (-want +got):\n%s", i, diff)
 				}
 			}
 		}

@@ -13,22 +13,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// forgetAfter is how long after the last denial a permission counts as missing. It is longer
-// than the longest backoff of a forbidden write, which is 30 s.
+// forgetAfter is how long after the last denial a permission counts as missing. It exceeds
+// the maximum backoff of a forbidden write, 30 s.
 const forgetAfter = time.Minute
 
-// Denial is a permission that is missing.
+// Denial is a missing permission.
 type Denial struct {
-	// Verb is that of RBAC, and Resource one such as deployments.apps or
+	// Verb is an RBAC verb. Resource is such as deployments.apps or
 	// foos/status.samplecontroller.k8s.io.
 	Verb, Resource string
-	// Namespace is where it was denied last, empty for a cluster-scoped resource.
+	// Namespace is where the last denial was, empty for a cluster-scoped resource.
 	Namespace string
-	// Since is when it was first denied, without a success since.
+	// Since is when the first denial without a success since was.
 	Since time.Time
 }
 
-// String names verb, resource and namespace.
+// String returns verb, resource and namespace.
 func (d Denial) String() string {
 	may := fmt.Sprintf("may not %s %s", d.Verb, d.Resource)
 	if d.Namespace != "" {
@@ -49,17 +49,17 @@ func Summary(denials []Denial) string {
 	}
 }
 
-// isMissingPermission tells whether the authorizer denied a write, rather than admission. Both
-// answer 403 with the same reason, but admission names the object that it denies, while the
-// authorizer knows only the name in the path, and a create has none there. Policies add a
-// cause, and most webhooks no details at all. Patches and deletions that a built-in admission
-// plugin denies look the same; none does that to what controllers usually write.
+// isMissingPermission reports whether the authorizer denied a write, and not admission. Both
+// return 403 with the same reason. Admission names the object that it denies. The authorizer
+// knows only the name in the path, and a create has none there. Policies add a cause, and
+// most webhooks no details at all. Patches and deletions that a built-in admission plugin
+// denies look the same, but no plugin denies those that controllers usually make.
 func isMissingPermission(t target, status metav1.Status) bool {
 	return status.Reason == metav1.StatusReasonForbidden && status.Details != nil &&
 		status.Details.Name == t.name && len(status.Details.Causes) == 0
 }
 
-// denials are the missing permissions of one controller, one for each verb and resource.
+// denials are the missing permissions of one controller by verb and resource.
 type denials struct {
 	mutex   sync.Mutex
 	byWrite map[Write]denial
@@ -72,7 +72,7 @@ type denial struct {
 
 func (d denial) forgotten(now time.Time) bool { return now.Sub(d.last) >= forgetAfter }
 
-// deny notes that a write was just denied, and returns whether that is new.
+// deny records a denied write and returns whether the denial is new.
 func (d *denials) deny(t target, now time.Time) bool {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
@@ -88,7 +88,7 @@ func (d *denials) deny(t target, now time.Time) bool {
 	return isNew
 }
 
-// allow notes that a write was just allowed, and returns whether it had been denied there.
+// allow records a permitted write and returns whether it was denied before in its namespace.
 func (d *denials) allow(t target, now time.Time) bool {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
@@ -100,7 +100,7 @@ func (d *denials) allow(t target, now time.Time) bool {
 	return !known.forgotten(now)
 }
 
-// list returns all that is missing, sorted by resource and verb.
+// list returns the missing permissions, sorted by resource and verb.
 func (d *denials) list(now time.Time) []Denial {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()

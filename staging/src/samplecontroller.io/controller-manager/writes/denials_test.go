@@ -22,7 +22,7 @@ import (
 
 var deployments = appsv1.Resource("deployments")
 
-// TestMissingPermissionIsListedUntilGranted has the API server's own authorizer answer.
+// TestMissingPermissionIsListedUntilGranted uses the responses of the API server's authorizer.
 func TestMissingPermissionIsListedUntilGranted(t *testing.T) {
 	for name, test := range map[string]struct {
 		write func(*fixture) error
@@ -57,14 +57,14 @@ func TestMissingPermissionIsListedUntilGranted(t *testing.T) {
 				f.api.deny(everything)
 				for range 3 {
 					if err := test.write(f); !apierrors.IsForbidden(err) {
-						t.Fatalf("writing: %v, want the API server's answer", err)
+						t.Fatalf("writing: %v, want the API server's error", err)
 					}
 				}
 				f.wantRequests(3)
 				f.wantDenied(test.want)
 				f.api.deny(nothing)
 				if err := test.write(f); err != nil {
-					t.Fatalf("writing: %v, want it done", err)
+					t.Fatalf("writing: %v, want success", err)
 				}
 				f.wantDenied()
 			})
@@ -72,8 +72,8 @@ func TestMissingPermissionIsListedUntilGranted(t *testing.T) {
 	}
 }
 
-// TestAdmissionIsNotAMissingPermission has the API server's own admission deny writes. What it
-// says may look like what the authorizer says.
+// TestAdmissionIsNotAMissingPermission uses the responses of the API server's admission,
+// whose text can look like that of the authorizer.
 func TestAdmissionIsNotAMissingPermission(t *testing.T) {
 	const likeAuthorizer = `User "me" cannot create resource "deployments" in API group "apps" in the namespace "x"`
 	web := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "x"}}
@@ -119,7 +119,7 @@ func TestAdmissionIsNotAMissingPermission(t *testing.T) {
 	}
 }
 
-// TestDenialEndsOnlyBySuccess lets the write fail for another reason after it was denied.
+// TestDenialEndsOnlyBySuccess makes the write fail for another reason after a denial.
 func TestDenialEndsOnlyBySuccess(t *testing.T) {
 	for name, fail := range map[string]func(*api){
 		"throttled": func(a *api) {
@@ -146,7 +146,7 @@ func TestDenialEndsOnlyBySuccess(t *testing.T) {
 	}
 }
 
-// TestDenialNamesOneNamespace has a permission missing in two of three namespaces.
+// TestDenialNamesOneNamespace revokes a permission in two of three namespaces.
 func TestDenialNamesOneNamespace(t *testing.T) {
 	f := newFixture(t, nil)
 	f.api.deny(func(a authorizer.Attributes) bool { return a.GetVerb() == "create" && a.GetNamespace() != "z" })
@@ -160,7 +160,7 @@ func TestDenialNamesOneNamespace(t *testing.T) {
 	f.wantDenied(`may not create deployments.apps in namespace "x"`)
 }
 
-func TestDenialIsForgottenAfterAMinute(t *testing.T) {
+func TestDenialExpiresAfterOneMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		f.api.deny(everything)
@@ -172,18 +172,18 @@ func TestDenialIsForgottenAfterAMinute(t *testing.T) {
 		time.Sleep(time.Second)
 		f.wantDenied(`may not create deployments.apps in namespace "x"`)
 		if since := f.transport.Denied()[0].Since; !since.Equal(began) {
-			t.Errorf("denied since %v, want %v, when it was first", since, began)
+			t.Errorf("denied since %v, want %v, the first denial", since, began)
 		}
 		time.Sleep(time.Minute)
 		f.wantDenied()
 		_ = f.create(t.Context(), "x")
 		if since := f.transport.Denied()[0].Since; !since.Equal(time.Now()) {
-			t.Errorf("denied since %v, want since now", since)
+			t.Errorf("denied since %v, want now", since)
 		}
 	})
 }
 
-func TestTheSummaryNamesOneAndCountsTheOthers(t *testing.T) {
+func TestSummary(t *testing.T) {
 	x := Denial{Verb: "create", Resource: "deployments.apps", Namespace: "x"}
 	for want, denials := range map[string][]Denial{
 		"": nil,

@@ -1,7 +1,7 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package writes sees all that a controller writes: it counts it, records what each sync
+// Package writes observes all writes of a controller: it counts them, records what each sync
 // wrote, and knows which permissions are missing.
 //
 //	config.Wrap(writes.New("foo-controller", nil, nil).Wrap)
@@ -16,28 +16,28 @@
 //		fmt.Println(write)
 //	}
 //
-// A controller has one [Transport], under all the clients that it writes with. What
-// reads passes it untouched.
+// A controller has one [Transport] under all the clients that it writes with. Reads pass
+// through unchanged.
 //
 // # Metrics
 //
-// [Metrics] counts for each controller, by the verb of RBAC and the resource with its
-// subresource, such as deployments.apps or foos/status.samplecontroller.k8s.io:
+// [Metrics] counts for each controller, by RBAC verb and by resource with subresource, such
+// as deployments.apps or foos/status.samplecontroller.k8s.io:
 //
 //	<namespace>_writes_total{controller,verb,resource,result}
 //	<namespace>_writes_skipped_total{controller,resource}
 //
-// The results are written, conflict, refused, denied and failed: see [Result]. Each request
-// is counted, also one that the client sends again by itself. Skipped is what was compared
-// and need not be written, as [Transport.Skip] is told. Series exist at zero once a
-// controller was prepared: [Metrics.Prepare].
+// The results are written, conflict, refused, denied and failed: see [Result]. Every request
+// counts, including client retries. A write is skipped if a comparison shows that it is not
+// needed, as reported by [Transport.Skip]. [Metrics.Prepare] creates the series of a
+// controller at zero.
 //
 // # Missing permissions
 //
 // [Transport.Denied] lists the writes that the authorizer of the API server denied within the
-// last minute, without a success since, so that the program can report the verb and the
-// resource. The writer retries by itself: package reconcile with a backoff of up to 30 s.
+// last minute, without a success since. So the program can report the verb and the resource.
+// Callers retry on their own: package reconcile with a backoff of up to 30 s.
 //
-// What admission denies, such as a quota, a policy or a webhook, depends on the object and is
-// not a missing permission. Nor is a denied read seen here: informers report it.
+// A denial by admission, such as a quota, a policy or a webhook, depends on the object and is
+// not a missing permission. Denied reads are reported by package informers.
 package writes

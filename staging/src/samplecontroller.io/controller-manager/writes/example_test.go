@@ -17,7 +17,7 @@ import (
 	"samplecontroller.io/controller-manager/writes"
 )
 
-// A sync can tell what it wrote.
+// A sync can report what it wrote.
 func Example() {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()

@@ -27,7 +27,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// username is one that the API server has to quote.
+// username is one that the API server must quote.
 const username = `system:serviceaccount:"odd" cannot & so on`
 
 var requestInfos = request.RequestInfoFactory{
@@ -37,16 +37,16 @@ var requestInfos = request.RequestInfoFactory{
 
 var errRefused = errors.New("this process does not lead")
 
-// api is a RoundTripper in the place of the API server, whose authorizer and answers are
-// the real ones.
+// api is a RoundTripper that stands for the API server. It uses the real authorizer
+// responses.
 type api struct {
 	delay time.Duration
 
 	mutex    sync.Mutex
-	denied   func(authorizer.Attributes) bool // nil: nothing is
-	error    error                            // of what is not denied
-	broken   error                            // there is no answer at all
-	plain    string                           // of a proxy, in place of the API server's answer
+	denied   func(authorizer.Attributes) bool // nil: none
+	error    error                            // of requests that are not denied
+	broken   error                            // of the transport, without a response
+	plain    string                           // response of a proxy instead of the API server's
 	requests []string
 }
 
@@ -57,12 +57,12 @@ func (a *api) set(change func(*api)) {
 	change(a)
 }
 
-// deny has the authorizer deny whatever is true for the function, and nothing else.
+// deny makes the authorizer deny exactly the requests for which the function returns true.
 func (a *api) deny(denied func(authorizer.Attributes) bool) {
 	a.set(func(a *api) { a.denied = denied })
 }
 
-// taken returns how many requests came since this was last asked.
+// taken returns the number of requests since the last call.
 func (a *api) taken() int {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -106,7 +106,7 @@ func (a *api) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// client returns one whose requests go through the transport.
+// client returns a client whose requests pass through the transport.
 func client(t testing.TB, transport *Transport, a http.RoundTripper, contentType string) kubernetes.Interface {
 	t.Helper()
 	config := &rest.Config{Host: "https://api.test", Transport: a, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: contentType}}
@@ -144,8 +144,7 @@ func (f *fixture) patch(ctx context.Context, ns, name string, subresources ...st
 	return err
 }
 
-// wantRequests fails unless so many requests came to the API server since this was last
-// called.
+// wantRequests checks the number of requests to the API server since the last call.
 func (f *fixture) wantRequests(want int) {
 	f.Helper()
 	if got := f.api.taken(); got != want {
@@ -153,7 +152,7 @@ func (f *fixture) wantRequests(want int) {
 	}
 }
 
-// wantDenied compares what is denied, one line each.
+// wantDenied compares the denials, one line each.
 func (f *fixture) wantDenied(want ...string) {
 	f.Helper()
 	var got []string

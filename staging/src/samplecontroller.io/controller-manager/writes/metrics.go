@@ -5,26 +5,26 @@ package writes
 
 import "k8s.io/component-base/metrics"
 
-// Result is what became of a write.
+// Result is the result of a write.
 type Result string
 
 // The results of a write.
 const (
-	// ResultWritten: the API server has carried it out, if there was anything to do.
+	// ResultWritten: done by the API server, or nothing had to be done.
 	ResultWritten Result = "written"
-	// ResultConflict: refused by the API server, because the object is not, or no
-	// longer, as the writer thought (409).
+	// ResultConflict: rejected by the API server because the object is not in the expected
+	// state (409).
 	ResultConflict Result = "conflict"
 	// ResultRefused: not sent, because the process does not lead.
 	ResultRefused Result = "refused"
-	// ResultDenied: denied by the API server, for a missing permission or by
-	// admission (403).
+	// ResultDenied: denied by the API server because of a missing permission or by admission
+	// (403).
 	ResultDenied Result = "denied"
-	// ResultFailed: all else.
+	// ResultFailed: everything else.
 	ResultFailed Result = "failed"
 )
 
-// Results returns all results, for whoever prepares a series for each.
+// Results returns all results.
 func Results() []Result {
 	return []Result{ResultWritten, ResultConflict, ResultRefused, ResultDenied, ResultFailed}
 }
@@ -35,21 +35,21 @@ type Metrics struct {
 	total, skipped *metrics.CounterVec
 }
 
-// NewMetrics makes the metrics <namespace>_writes_total{controller,verb,resource,result}
+// NewMetrics creates the metrics <namespace>_writes_total{controller,verb,resource,result}
 // and <namespace>_writes_skipped_total{controller,resource} and registers them with
-// register, usually legacyregistry.MustRegister. Call it once in a process.
+// register, usually legacyregistry.MustRegister. Call it once per process.
 func NewMetrics(namespace string, register func(...metrics.Registerable)) *Metrics {
 	m := &Metrics{
 		total: metrics.NewCounterVec(&metrics.CounterOpts{
 			Namespace:      namespace,
 			Name:           "writes_total",
-			Help:           "Number of writes by controller, verb, resource and result (written, conflict, refused, denied, failed). Refused is not sent to the API server.",
+			Help:           "Number of writes by controller, verb, resource and result (written, conflict, refused, denied, failed). Refused writes are not sent to the API server.",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"controller", "verb", "resource", "result"}),
 		skipped: metrics.NewCounterVec(&metrics.CounterOpts{
 			Namespace:      namespace,
 			Name:           "writes_skipped_total",
-			Help:           "Number of writes that were not needed, because all was as it should be, by controller and resource.",
+			Help:           "Number of writes skipped because the object was already in the desired state, by controller and resource.",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"controller", "resource"}),
 	}
@@ -57,13 +57,13 @@ func NewMetrics(namespace string, register func(...metrics.Registerable)) *Metri
 	return m
 }
 
-// Write is a kind of write: a verb of RBAC and a resource such as deployments.apps or
+// Write is a kind of write: an RBAC verb and a resource such as deployments.apps or
 // foos/status.samplecontroller.k8s.io.
 type Write struct {
 	Verb, Resource string
 }
 
-// Prepare makes the series of a controller exist, at zero, before it first writes.
+// Prepare creates the series of a controller at zero before its first write.
 func (m *Metrics) Prepare(controller string, writes ...Write) {
 	for _, write := range writes {
 		for _, result := range Results() {

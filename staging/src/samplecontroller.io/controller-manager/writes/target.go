@@ -14,11 +14,11 @@ import (
 type target struct {
 	Write
 	namespace string // empty for a cluster-scoped resource
-	name      string // empty where something is created, or a collection deleted
+	name      string // empty for create and deletecollection
 }
 
-// targetOf returns what a request writes, and false if it writes no resource. The path
-// may begin with that of a proxy.
+// targetOf returns the target of a request, and false if it does not write a resource. The
+// path may have a prefix, such as that of a proxy.
 func targetOf(request *http.Request) (target, bool) {
 	var t target
 	switch request.Method {
@@ -50,7 +50,7 @@ func targetOf(request *http.Request) (target, bool) {
 	name, path, _ := strings.Cut(path, "/")
 	if resource == "namespaces" {
 		t.namespace = name
-		// What follows is in the namespace, unless it is of the namespace.
+		// The rest of the path is in the namespace, unless it is a subresource of the namespace.
 		if path != "" && path != "status" && path != "finalize" {
 			resource, path, _ = strings.Cut(path, "/")
 			name, path, _ = strings.Cut(path, "/")

@@ -13,8 +13,8 @@ import (
 
 var writing = []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
-// TestTheTargetIsWhatTheAPIServerSees compares with the API server's own parser.
-func TestTheTargetIsWhatTheAPIServerSees(t *testing.T) {
+// TestTargetMatchesAPIServer compares with the API server's own parser.
+func TestTargetMatchesAPIServer(t *testing.T) {
 	for _, path := range []string{
 		"/apis/apps/v1/namespaces/x/deployments",
 		"/apis/apps/v1/namespaces/x/deployments/web",
@@ -60,7 +60,7 @@ func TestTheTargetIsWhatTheAPIServerSees(t *testing.T) {
 	}
 }
 
-func TestWhatWritesNoResourceHasNoTarget(t *testing.T) {
+func TestOtherRequestsHaveNoTarget(t *testing.T) {
 	for _, request := range []string{
 		"GET /apis/apps/v1/namespaces/x/deployments", "HEAD /api/v1/pods", "OPTIONS /api/v1/pods",
 		"POST /", "POST /healthz", "POST /apis/", "POST /apis/apps", "POST /apis/apps/v1", "DELETE /api/v1/",
@@ -76,12 +76,12 @@ func TestWhatWritesNoResourceHasNoTarget(t *testing.T) {
 	}
 }
 
-func TestToFindTheTargetCostsLittle(t *testing.T) {
+func TestTargetAllocations(t *testing.T) {
 	r, err := http.NewRequest(http.MethodPatch, "https://api.test/apis/samplecontroller.k8s.io/v1alpha1/namespaces/x/foos/a/status", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := testing.AllocsPerRun(100, func() { targetOf(r) }); got > 2 {
-		t.Errorf("it costs %v allocations, want at most those of the resource's name", got)
+		t.Errorf("%v allocations, want at most those for the resource name", got)
 	}
 }

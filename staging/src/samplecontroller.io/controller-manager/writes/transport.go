@@ -21,8 +21,8 @@ import (
 	"samplecontroller.io/controller-manager/reconcile"
 )
 
-// Transport sees the writes of one controller, by whichever of its clients. It may be
-// used by several goroutines. A nil Transport sees nothing. Make it with [New].
+// Transport observes the writes of one controller through all its clients. It is safe for
+// concurrent use. A nil Transport does nothing. Create it with [New].
 type Transport struct {
 	controller string
 	metrics    *Metrics
@@ -30,39 +30,38 @@ type Transport struct {
 	denials    denials
 }
 
-// New returns the transport of the named controller, which counts in metrics, if that is
-// not nil. A write that fails with an error that wraps refusal was refused before it was
-// sent, as leadership.ErrNotLeading says; nil: none is.
+// New returns the transport of the named controller. metrics may be nil. A write whose error
+// wraps refusal, such as leadership.ErrNotLeading, counts as refused before it was sent.
+// refusal may be nil.
 func New(controller string, metrics *Metrics, refusal error) *Transport {
 	return &Transport{controller: controller, metrics: metrics, refusal: refusal}
 }
 
-// Wrap returns a RoundTripper that sees what is written through it; for
-// [k8s.io/client-go/rest.Config.Wrap], after whatever else refuses writes: the wrapper
-// that is added last sees the result of all others.
+// Wrap returns a RoundTripper that observes writes. It is for
+// [k8s.io/client-go/rest.Config.Wrap]. Add it after wrappers that refuse writes: the last
+// wrapper sees the results of all others.
 func (t *Transport) Wrap(next http.RoundTripper) http.RoundTripper {
 	return &seen{transport: t, next: next}
 }
 
-// Denied returns the permissions that are missing as far as is known, sorted by
-// resource and verb.
+// Denied returns the known missing permissions, sorted by resource and verb.
 func (t *Transport) Denied() []Denial { return t.denials.list(time.Now()) }
 
-// Skip counts a write that was not needed: what is there was compared with what should
-// be, and was equal. The resource is called as in a [Write].
+// Skip counts a write that was not needed because actual and desired state are equal.
+// resource is named as in [Write].
 func (t *Transport) Skip(resource string) {
 	if t != nil {
 		t.metrics.skip(t.controller, resource)
 	}
 }
 
-// seen is the transport on the way of one client.
+// seen is the transport within one client.
 type seen struct {
 	transport *Transport
 	next      http.RoundTripper
 }
 
-// WrappedRoundTripper lets client-go find the transport underneath.
+// WrappedRoundTripper lets client-go find the underlying transport.
 func (s *seen) WrappedRoundTripper() http.RoundTripper { return s.next }
 
 // RoundTrip implements http.RoundTripper.
@@ -76,7 +75,7 @@ func (s *seen) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := s.next.RoundTrip(request)
 	var body []byte
 	if err == nil {
-		// What became of the write is not known before.
+		// The result of the write is known only once the response is read.
 		body, err = fetch(response)
 	}
 	if err == nil || errors.Is(err, context.DeadlineExceeded) {
@@ -90,25 +89,25 @@ func (s *seen) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// fetch reads the body of an answer into memory, which a client does anyway. It can still be
-// read after that.
+// fetch reads the body of a response into memory, as clients do anyway, and makes it readable
+// again.
 func fetch(response *http.Response) (body []byte, err error) {
 	body, err = io.ReadAll(response.Body)
 	if err = errors.Join(err, response.Body.Close()); err != nil {
-		return nil, fmt.Errorf("reading the answer to a write: %w", err)
+		return nil, fmt.Errorf("reading the response to a write: %w", err)
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
 	return body, nil
 }
 
-// statuses decodes the error that the API server answers, in whatever encoding.
+// statuses decodes error responses of the API server in any encoding.
 var statuses = func() runtime.Decoder {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	return serializer.NewCodecFactory(scheme).UniversalDeserializer()
 }()
 
-// learn learns from the answer to a write whether the permission for it is missing.
+// learn updates the missing permissions from the response to a write.
 func (t *Transport) learn(ctx context.Context, target target, code int, body []byte) {
 	switch {
 	case code/100 == 2 && t.denials.allow(target, time.Now()):
@@ -143,7 +142,7 @@ func (t *Transport) resultOf(response *http.Response, err error) Result {
 	}
 }
 
-// begin notes that a write begins. The returned function notes what became of it.
+// begin records the start of a write. The returned function records its result.
 func (t *Transport) begin(ctx context.Context, write Write) (end func(Result, time.Duration)) {
 	record := reconcile.RecordWrite(ctx, write.Verb, write.Resource)
 	return func(result Result, took time.Duration) {

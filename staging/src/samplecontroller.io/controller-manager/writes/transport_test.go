@@ -29,8 +29,8 @@ import (
 	"samplecontroller.io/controller-manager/reconcile"
 )
 
-// expect compares the series of both metrics that are not zero with lines "verb resource
-// result count" and "skipped resource count".
+// expect compares the non-zero series of both metrics with lines "verb resource result
+// count" and "skipped resource count".
 func expect(t *testing.T, registry metrics.KubeRegistry, want ...string) {
 	t.Helper()
 	families, err := registry.Gather()
@@ -63,8 +63,8 @@ func expect(t *testing.T, registry metrics.KubeRegistry, want ...string) {
 	}
 }
 
-// TestEachWriteIsCountedByItsResult has two clients share a transport.
-func TestEachWriteIsCountedByItsResult(t *testing.T) {
+// TestWritesAreCountedByResult uses two clients with one transport.
+func TestWritesAreCountedByResult(t *testing.T) {
 	registry := metrics.NewKubeRegistry()
 	f := newFixture(t, NewMetrics("test", registry.MustRegister))
 	status := f.transport.Wrap(f.api)
@@ -99,15 +99,15 @@ func TestEachWriteIsCountedByItsResult(t *testing.T) {
 	expect(t, registry, append(want, "skipped deployments.apps 1")...)
 }
 
-func TestSeriesOfAPreparedControllerExistAtZero(t *testing.T) {
+func TestPrepareCreatesSeriesAtZero(t *testing.T) {
 	registry := metrics.NewKubeRegistry()
 	m := NewMetrics("test", registry.MustRegister)
 	m.Prepare("a-controller", Write{"create", "deployments.apps"}, Write{"patch", "deployments.apps"})
 	var want strings.Builder
-	want.WriteString("# HELP test_writes_skipped_total [ALPHA] Number of writes that were not needed, because all was as it should be, by controller and resource.\n" +
+	want.WriteString("# HELP test_writes_skipped_total [ALPHA] Number of writes skipped because the object was already in the desired state, by controller and resource.\n" +
 		"# TYPE test_writes_skipped_total counter\n" +
 		"test_writes_skipped_total{controller=\"a-controller\",resource=\"deployments.apps\"} 0\n" +
-		"# HELP test_writes_total [ALPHA] Number of writes by controller, verb, resource and result (written, conflict, refused, denied, failed). Refused is not sent to the API server.\n" +
+		"# HELP test_writes_total [ALPHA] Number of writes by controller, verb, resource and result (written, conflict, refused, denied, failed). Refused writes are not sent to the API server.\n" +
 		"# TYPE test_writes_total counter\n")
 	for _, verb := range []string{"create", "patch"} {
 		for _, result := range []string{"conflict", "denied", "failed", "refused", "written"} {
@@ -119,7 +119,7 @@ func TestSeriesOfAPreparedControllerExistAtZero(t *testing.T) {
 	}
 }
 
-func TestReadsPassUntouched(t *testing.T) {
+func TestReadsAreNotRecorded(t *testing.T) {
 	registry := metrics.NewKubeRegistry()
 	f := newFixture(t, NewMetrics("test", registry.MustRegister))
 	f.api.deny(everything)
@@ -133,11 +133,11 @@ func TestReadsPassUntouched(t *testing.T) {
 	f.wantDenied()
 	expect(t, registry)
 	if got := written(); len(got) > 0 {
-		t.Errorf("%v were written, want nothing", got)
+		t.Errorf("recorded writes %v, want none", got)
 	}
 }
 
-func TestFirstWritesOfASyncAreRecordedInOrder(t *testing.T) {
+func TestFirstWritesAreRecordedInOrder(t *testing.T) {
 	f := newFixture(t, nil)
 	ctx, written := reconcile.WithRecorder(t.Context())
 	if err := f.create(ctx, "x"); err != nil {
@@ -145,7 +145,7 @@ func TestFirstWritesOfASyncAreRecordedInOrder(t *testing.T) {
 	}
 	f.api.deny(everything)
 	_ = f.patch(ctx, "x", "a", "status")
-	_ = f.create(t.Context(), "y") // of another sync
+	_ = f.create(t.Context(), "y") // in another sync
 	want := []reconcile.Write{
 		{Verb: "create", Resource: "deployments.apps", Result: "written"},
 		{Verb: "patch", Resource: "deployments/status.apps", Result: "denied"},
@@ -164,7 +164,7 @@ func TestFirstWritesOfASyncAreRecordedInOrder(t *testing.T) {
 	}
 }
 
-// slowBody is the body of an answer that comes a second after its head, or never.
+// slowBody is a response body that arrives a second after the header, or never.
 type slowBody struct {
 	io.ReadCloser
 	never <-chan struct{}
@@ -179,8 +179,8 @@ func (b slowBody) Read(p []byte) (int, error) {
 	}
 }
 
-// TestRecordHasTimes compares how long writes took, until their whole answer was there.
-func TestRecordHasTimes(t *testing.T) {
+// TestRecordedDurations checks that durations include reading the whole response.
+func TestRecordedDurations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		f.api.delay = 3 * time.Second
@@ -197,7 +197,7 @@ func TestRecordHasTimes(t *testing.T) {
 		inTime, cancel := context.WithTimeout(ctx, 3500*time.Millisecond)
 		defer cancel()
 		if err := f.create(inTime, "x"); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("creating: %v, want it given up", err)
+			t.Errorf("creating: %v, want a timeout", err)
 		}
 		f.api.set(func(a *api) { a.broken = errors.New("connection refused") })
 		_ = f.create(ctx, "x")
@@ -216,8 +216,8 @@ func TestRecordHasTimes(t *testing.T) {
 	})
 }
 
-// TestTheLogSaysOnceWhatIsMissing takes a permission in 50 namespaces and gives it back.
-func TestTheLogSaysOnceWhatIsMissing(t *testing.T) {
+// TestMissingPermissionIsLoggedOnce revokes a permission in 50 namespaces and grants it again.
+func TestMissingPermissionIsLoggedOnce(t *testing.T) {
 	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
 	ctx := klog.NewContext(t.Context(), logger)
 	f := newFixture(t, nil)
@@ -235,7 +235,7 @@ func TestTheLogSaysOnceWhatIsMissing(t *testing.T) {
 	}
 	var got []string
 	for _, entry := range logger.GetSink().(ktesting.Underlier).GetBuffer().Data() {
-		if entry.Verbosity <= 1 { // client-go has its own at 2
+		if entry.Verbosity <= 1 { // client-go logs at 2
 			got = append(got, fmt.Sprint(entry.Type, " ", entry.Message))
 		}
 	}

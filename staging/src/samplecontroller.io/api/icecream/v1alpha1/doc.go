@@ -5,5 +5,6 @@
 // +groupName=controller.nicoleh.io
 // +groupGoName=Icecream
 
-// Package v1alpha1 is version v1alpha1 of the API group controller.nicoleh.io: the kind Icecream.
+// Package v1alpha1 is version v1alpha1 of the API group controller.nicoleh.io. It has the
+// kind Icecream.
 package v1alpha1

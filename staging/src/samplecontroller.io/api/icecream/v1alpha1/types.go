@@ -10,22 +10,22 @@ import (
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 )
 
-// Icecream is an object that keeps one Deployment: its controller creates the
-// Deployment named in spec.deploymentName, keeps what the spec declares, and
-// says in the status what has become of it.
+// Icecream manages one Deployment. Its controller creates the Deployment named in
+// spec.deploymentName, keeps the fields that the spec declares, and reports the
+// Deployment's state in the status.
 //
 // +genclient
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 // +kubebuilder:resource:path=icecreams,singular=icecream,shortName=ice
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector
-// +kubebuilder:printcolumn:name="Deployment",type=string,JSONPath=`.spec.deploymentName`,description="The Deployment that is kept"
-// +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=`.spec.replicas`,description="Replicas wanted; empty where somebody else decides"
-// +kubebuilder:printcolumn:name="Available",type=integer,JSONPath=`.status.availableReplicas`,description="Replicas that are available"
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether all is as declared"
-// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it is, or is not, ready"
-// +kubebuilder:printcolumn:name="Pods",type=string,JSONPath=`.status.pods.summary`,description="What the Pods say: how many are ready, where they run and what is wrong"
-// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="The reason for a person"
+// +kubebuilder:printcolumn:name="Deployment",type=string,JSONPath=`.spec.deploymentName`,description="Name of the managed Deployment"
+// +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=`.spec.replicas`,description="Desired replicas; empty if spec.replicas is not set"
+// +kubebuilder:printcolumn:name="Available",type=integer,JSONPath=`.status.availableReplicas`,description="Available replicas"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the Deployment matches the spec and all replicas are available"
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the Ready condition"
+// +kubebuilder:printcolumn:name="Pods",type=string,JSONPath=`.status.pods.summary`,description="Summary of the Pods: how many are ready, on which nodes they run, and what is wrong"
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="Message of the Ready condition"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Icecream struct {
 	metav1.TypeMeta `json:",inline"`
@@ -38,17 +38,18 @@ type Icecream struct {
 	Spec IcecreamSpec `json:"spec,omitzero"`
 	// status is the observed state. Users do not write it.
 	//
-	// Its default tells an object that no controller has looked at yet (-1)
-	// from one that is ready.
+	// The default observedGeneration of -1 marks an object that no controller has
+	// observed yet.
 	// +optional
 	// +default={"observedGeneration": -1}
 	Status IcecreamStatus `json:"status,omitzero"`
 }
 
-// IcecreamSpec is what is wanted of an Icecream. What it does not declare belongs to others.
+// IcecreamSpec is the desired state of an Icecream. Fields that are not set are left to other
+// writers of the Deployment.
 type IcecreamSpec struct {
-	// deploymentName is the name of the Deployment to keep, in the namespace of
-	// the Icecream. If a Deployment of this name exists and is not owned by the
+	// deploymentName is the name of the Deployment to manage, in the namespace of
+	// the Icecream. If a Deployment with this name exists and is not owned by the
 	// Icecream, it is not touched and the Icecream is Stalled.
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -56,21 +57,21 @@ type IcecreamSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!format.dns1123Subdomain().validate(self).hasValue()",message="must be a valid Deployment name, for example \"example-icecream\": lower case letters, digits, '-' and '.', with a letter or digit first and last, at most 253 characters"
 	DeploymentName string `json:"deploymentName,omitempty"`
 
-	// replicas is how many Pods the Deployment shall have. Where it is absent,
-	// the Deployment is created with one and its replicas are left to others,
-	// for example to a HorizontalPodAutoscaler of the Deployment.
+	// replicas is the desired number of Pods. If it is not set, the Deployment is
+	// created with 1 replica and its replicas are left to other writers, for example
+	// to a HorizontalPodAutoscaler that targets the Deployment.
 	//
-	// A HorizontalPodAutoscaler of the Icecream itself needs it to be set: without it the
-	// scale subresource cannot be read. The maximum leaves room for a roll-out, which
-	// may double the number of Pods, in 32 bits.
+	// Set it if a HorizontalPodAutoscaler targets the Icecream itself: without it, the
+	// scale subresource cannot be read. The maximum keeps the number of Pods within
+	// 32 bits even while a rollout doubles it.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000000000
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// image is the image of the Deployment's container "nginx". Where it is
-	// absent, the Deployment is created with nginx:latest and its image is left
-	// to others.
+	// image is the image of the Deployment's container "nginx". If it is not set,
+	// the Deployment is created with nginx:latest and its image is left to other
+	// writers.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -78,29 +79,32 @@ type IcecreamSpec struct {
 	Image string `json:"image,omitempty"`
 }
 
-// IcecreamStatus is what is there, as last observed.
+// IcecreamStatus is the last observed state of an Icecream.
 type IcecreamStatus struct {
 	// observedGeneration is the metadata.generation that the rest of the status
-	// speaks of; -1 before the first observation.
+	// describes. It is -1 before the first observation.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration"`
-	// replicas is the number of replicas of the Deployment, of whatever version and state.
+	// replicas is the total number of replicas of the Deployment, in any version and
+	// state.
 	// +optional
 	Replicas int32 `json:"replicas"`
-	// readyReplicas is the number of replicas whose Pods are ready.
+	// readyReplicas is the number of replicas that are ready.
 	// +optional
 	ReadyReplicas int32 `json:"readyReplicas"`
 	// availableReplicas is the number of replicas that have been ready for the
 	// Deployment's minReadySeconds.
 	// +optional
 	AvailableReplicas int32 `json:"availableReplicas"`
-	// selector is the selector of the Deployment's Pods, in the form that the scale subresource
-	// and a HorizontalPodAutoscaler on the Icecream read.
+	// selector is the label selector of the Deployment's Pods, as a string. The scale
+	// subresource reads it, and through it a HorizontalPodAutoscaler that targets the
+	// Icecream.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Selector string `json:"selector"`
-	// conditions follow the kstatus convention: Ready is always present; Reconciling
-	// or Stalled only while it is True, with its reason and message.
+	// conditions follow the kstatus convention. Ready is always present. Reconciling
+	// or Stalled is present only while it is True; Ready then has the same reason and
+	// message.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -108,28 +112,27 @@ type IcecreamStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// pods summarizes the object's Pods. status-aggregator-controller writes it. While
 	// that controller is disabled, pods is absent or stale: compare
-	// pods.observedGeneration with metadata.generation. While the object owns a
-	// Deployment whose selector lacks the label "controller", pods is absent: Pods
-	// without that label are not watched.
+	// pods.observedGeneration with metadata.generation. pods is also absent while the
+	// object owns a Deployment whose selector lacks the label "controller", because
+	// Pods without that label are not watched.
 	// +optional
 	Pods *workloadv1alpha1.PodSummary `json:"pods,omitempty"`
-	// placements records the nodes that Pods were placed on: for each Pod that
-	// exists, one record, ordered by time and Pod UID. A Pod stays recorded while it
-	// is orphaned. The newest 500 are kept. It is written as a
-	// whole.
+	// placements records the node of each existing Pod: one record per Pod, ordered
+	// by time and Pod UID. The record of an orphaned Pod is kept as long as the Pod
+	// exists. At most the newest 500 records are kept. The list is written as a whole.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=500
 	Placements []Placement `json:"placements,omitempty"`
-	// placementsOmitted is how many further Pods that exist are older than the
-	// oldest record and left out of placements.
+	// placementsOmitted is the number of existing Pods that are left out of placements
+	// because they were placed before its oldest record.
 	// +optional
 	PlacementsOmitted int32 `json:"placementsOmitted"`
 }
 
-// Placement records that a Pod was placed on a node.
+// Placement records which node a Pod was placed on.
 type Placement struct {
-	// podUID is the UID of the Pod: a Pod that is created again has a new one.
+	// podUID is the UID of the Pod. A re-created Pod has a new UID.
 	// +required
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=1
@@ -145,8 +148,8 @@ type Placement struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Node string `json:"node,omitempty"`
-	// time is when the Pod was placed: the transition of its condition
-	// PodScheduled to True.
+	// time is when the Pod was placed: the last transition of its PodScheduled
+	// condition to True.
 	// +optional
 	Time metav1.Time `json:"time,omitzero"`
 }

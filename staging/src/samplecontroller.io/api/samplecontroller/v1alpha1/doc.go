@@ -4,5 +4,6 @@
 // +k8s:deepcopy-gen=package
 // +groupName=samplecontroller.k8s.io
 
-// Package v1alpha1 is version v1alpha1 of the API group samplecontroller.k8s.io: the kind Foo.
+// Package v1alpha1 is version v1alpha1 of the API group samplecontroller.k8s.io. It has the
+// kind Foo.
 package v1alpha1

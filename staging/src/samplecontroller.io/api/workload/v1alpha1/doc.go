@@ -3,7 +3,7 @@
 
 // +k8s:deepcopy-gen=package
 
-// Package v1alpha1 holds what the statuses of Foo and Icecream have in common:
-// the conditions of an object that keeps a Deployment, and what its Pods say.
+// Package v1alpha1 holds the parts of the status that Foo and Icecream share: the
+// conditions of an object that manages a Deployment, and the summary of its Pods.
 // It registers no kind of its own.
 package v1alpha1

@@ -2,6 +2,8 @@ module samplecontroller.io/controller-manager/examples/quota
 
 go 1.26.0
 
+toolchain go1.26.8
+
 godebug default=go1.26
 
 require (

@@ -1,8 +1,8 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The quota-manager keeps a ResourceQuota for each ConfigMap labelled example.com/quota=true,
-// and greets each Greeting.
+// The quota-manager maintains a ResourceQuota for each ConfigMap labeled
+// example.com/quota=true, and writes a message to the status of each Greeting.
 package main
 
 import (
@@ -34,7 +34,7 @@ func quota() controller.Descriptor {
 			quotas := controller.Owns[*corev1.ResourceQuota](configMaps)
 			return configMaps.Sync(func(ctx context.Context, s *controller.Sync[*corev1.ConfigMap]) error {
 				configMap, ok := s.Object()
-				if !ok { // gone, or not labelled any more
+				if !ok { // deleted, or no longer labeled
 					return quotas.Delete(ctx, s, s.Key().Name)
 				}
 				pods, err := resource.ParseQuantity(configMap.Data["pods"])
@@ -55,7 +55,7 @@ func greeter() controller.Descriptor {
 	return controller.Descriptor{
 		Name: "greeting-controller", Workers: 2,
 		Flags: func(fs *pflag.FlagSet) {
-			fs.StringVar(&greeting, "greeting", greeting, "What the message of a Greeting begins with.")
+			fs.StringVar(&greeting, "greeting", greeting, "Text at the start of the message of a Greeting.")
 		},
 		New: func(_ context.Context, c *controller.Context) (controller.Controller, error) {
 			return controller.For[*Greeting](c).Sync(func(ctx context.Context, s *controller.Sync[*Greeting]) error {

@@ -1,8 +1,9 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package connection makes clients notice a replaced token and dead connections sooner than
-// client-go does by itself, because its own periods are longer than a Lease.
+// Package connection makes clients notice replaced tokens and dead connections sooner than
+// client-go does by default, because its default periods are longer than a Lease. It also lets
+// each controller write as a ServiceAccount of its own.
 package connection
 
 import (
@@ -10,9 +11,9 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// FollowTokenFile makes clients of a configuration read the token's file again as soon as
-// the API server refuses the token, so that the next request has the new one. client-go
-// alone reads the file once a minute, whether or not the token is refused.
+// FollowTokenFile makes clients of config reload the token file when the API server rejects
+// the token, so that the next request uses the new token. By default client-go reads the
+// file once a minute, even if the token is rejected.
 func FollowTokenFile(config *restclient.Config) error {
 	if config.BearerTokenFile == "" {
 		return nil

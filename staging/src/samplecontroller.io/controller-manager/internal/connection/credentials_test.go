@@ -15,7 +15,7 @@ import (
 	restclient "k8s.io/client-go/rest"
 )
 
-func TestRefusedTokenIsReadAgain(t *testing.T) {
+func TestRejectedTokenIsReloaded(t *testing.T) {
 	var accepted atomic.Value
 	accepted.Store("old")
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -74,7 +74,7 @@ func TestMissingTokenFile(t *testing.T) {
 	}
 }
 
-func TestTokenWithoutFileIsLeftAlone(t *testing.T) {
+func TestTokenWithoutFileIsUnchanged(t *testing.T) {
 	config := &restclient.Config{Host: "https://api.test", BearerToken: "token"}
 	if err := FollowTokenFile(config); err != nil {
 		t.Fatal(err)

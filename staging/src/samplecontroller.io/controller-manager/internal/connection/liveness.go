@@ -8,10 +8,9 @@ import (
 	"os"
 )
 
-// NoticeDeadConnections has all clients that are made from now on notice within 8
-// seconds that a connection is dead which was not closed, by asking for a sign of
-// life after 5 seconds of silence. client-go's own 45 seconds are longer than a
-// Lease. Variables that are set in the environment are left alone.
+// NoticeDeadConnections makes all clients created from now on detect dead connections within
+// 8 seconds: they send a ping after 5 seconds of silence. client-go's default of 45 seconds
+// is longer than a Lease. Environment variables that are already set take precedence.
 func NoticeDeadConnections() error {
 	return cmp.Or(
 		setDefault("HTTP2_READ_IDLE_TIMEOUT_SECONDS", "5"),

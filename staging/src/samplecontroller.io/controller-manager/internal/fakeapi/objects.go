@@ -48,7 +48,7 @@ func (s *Server) create(c call) (*unstructured.Unstructured, error) {
 	return s.store(c, nil, o), nil
 }
 
-// update stores an object in place of another, unless nothing differs.
+// update replaces an object, unless nothing differs.
 func (s *Server) update(c call, old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	body, err := c.body, error(nil)
 	if c.Verb == "patch" {
@@ -93,7 +93,7 @@ func (s *Server) update(c call, old *unstructured.Unstructured) (*unstructured.U
 	return s.store(c, old, o), nil
 }
 
-// patched returns the object as the patch of the request makes it.
+// patched applies the patch of the request to the object.
 func (s *Server) patched(c call, old *unstructured.Unstructured) ([]byte, error) {
 	document, err := json.Marshal(old)
 	if err != nil {
@@ -115,7 +115,7 @@ func (s *Server) patched(c call, old *unstructured.Unstructured) ([]byte, error)
 		}
 		return strategicpatch.StrategicMergePatch(document, c.body, typed)
 	default:
-		return nil, fmt.Errorf("the fake API server does not know patches of type %q", kind)
+		return nil, fmt.Errorf("the fake API server does not support patches of type %q", kind)
 	}
 }
 
@@ -153,7 +153,7 @@ func (s *Server) delete(c call, old *unstructured.Unstructured) (any, error) {
 	return s.store(c, old, o), nil
 }
 
-// check refuses a write that was decided on another object, or on another version of it.
+// check rejects a write that is based on another object or another version of it.
 func (c call) check(old *unstructured.Unstructured, uid types.UID, version string) error {
 	if uid != "" && uid != old.GetUID() {
 		return apierrors.NewConflict(c.resource.GroupResource(), old.GetName(), fmt.Errorf("precondition failed: UID in precondition: %v, UID in object meta: %v", uid, old.GetUID()))
@@ -164,7 +164,7 @@ func (c call) check(old *unstructured.Unstructured, uid types.UID, version strin
 	return nil
 }
 
-// store writes an object, or removes it, under the next version.
+// store writes or removes an object under the next version.
 func (s *Server) store(c call, old, next *unstructured.Unstructured) *unstructured.Unstructured {
 	s.version++
 	if next != nil {

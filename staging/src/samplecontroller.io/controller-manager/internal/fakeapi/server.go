@@ -1,13 +1,13 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fakeapi is an API server in memory, for tests. It stands where the network does, as
-// the transport of clients, so what clients do to a request is tested too.
+// Package fakeapi is an in-memory API server for tests. It is the transport of clients, so
+// tests also cover what clients do to requests.
 //
-// It stamps and checks resourceVersions, streams lists, keeps statuses apart from the rest of
-// an object, and deletes what has finalizers when the last is gone. It does not default,
-// validate, collect garbage, apply on the server's side or convert between versions: each
-// version of a resource has objects of its own. It speaks JSON only.
+// It sets and checks resourceVersions, streams lists, separates the status from the rest of
+// an object, and deletes an object when its last finalizer is removed. It does not default,
+// validate, collect garbage, support server-side apply or convert between versions: each
+// version of a resource has its own objects. It supports JSON only.
 package fakeapi
 
 import (
@@ -31,22 +31,22 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// Requests tells what a request asks for, as the API server does.
+// Requests parses requests as the API server does.
 var Requests = &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 
-// Server serves the kinds of a scheme. It may be used by several goroutines. Make it with [New].
+// Server serves the kinds of a scheme. It is safe for concurrent use. Create it with [New].
 type Server struct {
 	scheme *runtime.Scheme
 	kinds  map[schema.GroupVersionResource]schema.GroupVersionKind
 
 	mutex   sync.Mutex
 	version int64
-	objects map[schema.GroupVersionResource]map[types.NamespacedName]*unstructured.Unstructured // never changed
+	objects map[schema.GroupVersionResource]map[types.NamespacedName]*unstructured.Unstructured // never modified
 	log     []change
 	changed chan struct{} // closed at the next change
 }
 
-// change is one write. An object that is nil was or is not there.
+// change is one write. old is nil for a create, new is nil for a delete.
 type change struct {
 	version  int64
 	resource schema.GroupVersionResource
@@ -89,7 +89,7 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	var err error
 	if r.Body != nil {
 		c.body, err = io.ReadAll(r.Body)
-		r.Body.Close() // as every RoundTripper must
+		r.Body.Close() // required of every RoundTripper
 	}
 	if err := errors.Join(err, r.Context().Err()); err != nil {
 		return nil, err
@@ -119,10 +119,10 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	return Answer(r, code, object)
 }
 
-// serve answers a request that is no watch.
+// serve handles a request other than a watch.
 func (s *Server) serve(c call) (any, error) {
 	if c.body != nil && strings.Contains(c.Header.Get("Content-Type"), "protobuf") {
-		return nil, apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, c.Verb, c.resource.GroupResource(), c.RequestInfo.Name, "the fake API server speaks JSON only", 0, false)
+		return nil, apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, c.Verb, c.resource.GroupResource(), c.RequestInfo.Name, "the fake API server supports JSON only", 0, false)
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -148,7 +148,7 @@ func (s *Server) serve(c call) (any, error) {
 	}
 }
 
-// Answer returns an answer of the given code and content.
+// Answer returns a response with the given code and content.
 func Answer(r *http.Request, code int, object any) (*http.Response, error) {
 	if status, ok := object.(metav1.Status); ok {
 		status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}

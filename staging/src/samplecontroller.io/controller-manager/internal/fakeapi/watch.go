@@ -21,10 +21,11 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// bookmarkPeriod is how often a watch says that nothing has changed.
+// bookmarkPeriod is how often a watch sends a bookmark.
 const bookmarkPeriod = time.Minute
 
-// selection returns whether an object is in the list or watch that is asked for.
+// selection returns a function that reports whether an object is selected by the list or
+// watch.
 func (c call) selection() (func(*unstructured.Unstructured) bool, error) {
 	query := c.URL.Query()
 	byLabel, err := labels.Parse(query.Get("labelSelector"))
@@ -60,7 +61,7 @@ func (s *Server) list(c call) (any, error) {
 	return list, nil
 }
 
-// watchBody is the body of the answer to a watch, which ends when it is closed.
+// watchBody is the response body of a watch. Closing it ends the watch.
 type watchBody struct {
 	io.ReadCloser
 	end context.CancelFunc
@@ -88,7 +89,7 @@ func (s *Server) watch(c call) (*http.Response, error) {
 	return response(c.Request, http.StatusOK, watchBody{reader, end}), nil
 }
 
-// stream sends what changes until ctx ends, and returns an error only if it cannot be sent.
+// stream sends changes until ctx ends. It returns an error only if sending fails.
 func (s *Server) stream(ctx context.Context, c call, selected func(*unstructured.Unstructured) bool, to *json.Encoder) error {
 	query := c.URL.Query()
 	send := func(kind watch.EventType, o any) error { return to.Encode(map[string]any{"type": kind, "object": o}) }
@@ -99,7 +100,7 @@ func (s *Server) stream(ctx context.Context, c call, selected func(*unstructured
 	next := sort.Search(len(s.log), func(i int) bool { return s.log[i].version > from })
 	var there []unstructured.Unstructured
 	if from == 0 || initial {
-		list, _ := s.list(c) // its selectors are known to be valid
+		list, _ := s.list(c) // its selectors are valid
 		there, next, from = list.(*unstructured.UnstructuredList).Items, len(s.log), s.version
 	}
 	s.mutex.Unlock()
@@ -139,7 +140,7 @@ func (s *Server) stream(ctx context.Context, c call, selected func(*unstructured
 	}
 }
 
-// event returns what a change is to a watch, nil if it is nothing.
+// event returns the watch event for a change, nil if there is none.
 func (c change) event(selected func(*unstructured.Unstructured) bool) (watch.EventType, *unstructured.Unstructured) {
 	was, is := selected(c.old), selected(c.new)
 	switch {

@@ -16,33 +16,32 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// guard is a LogSink that passes on what belongs in a log: errors not too often, and
-// no content of objects.
+// guard is a LogSink that throttles repeated errors and logs only the names of objects.
 type guard struct {
 	sink     logr.LogSink
-	about    string // what all lines of this logger are about
+	about    string // objects in the values of this logger
 	throttle *throttle
 }
 
 var _ logr.CallDepthLogSink = guard{}
 
-// guarded returns a logger that logs by way of a guard.
+// guarded returns a logger that logs through a guard.
 func guarded(logger logr.Logger) logr.Logger {
 	sink := logger.GetSink()
 	if _, ok := sink.(guard); ok {
 		return logger
 	}
-	return logr.New(guard{sink: deeper(sink, 1), throttle: newThrottle()}) // by the frame of the guard
+	return logr.New(guard{sink: deeper(sink, 1), throttle: newThrottle()}) // for the frame of the guard
 }
 
-// Init does nothing: the sink has been initialized.
+// Init does nothing, because the sink is already initialized.
 func (g guard) Init(logr.RuntimeInfo) {}
 
 // Enabled implements logr.LogSink.
 func (g guard) Enabled(level int) bool { return g.sink.Enabled(level) }
 
-// Info implements logr.LogSink. A line that has an error among its values counts as one
-// of an error: so client-go tells of watches that end.
+// Info implements logr.LogSink. A line with an error among its values is throttled like an
+// error, because client-go reports ended watches like that.
 func (g guard) Info(level int, msg string, keysAndValues ...any) {
 	keysAndValues = withoutContent(keysAndValues)
 	for _, value := range keysAndValues {
@@ -68,8 +67,8 @@ func (g guard) Error(err error, msg string, keysAndValues ...any) {
 	}
 }
 
-// allow tells whether a line of the cause may be logged now, and its values with how
-// many like it were suppressed.
+// allow returns whether a line with this cause may be logged now, and its values with the
+// number of suppressed repetitions.
 func (g guard) allow(cause string, keysAndValues []any) ([]any, bool) {
 	ok, suppressed := g.throttle.allow(g.about+objects(keysAndValues), cause)
 	if suppressed > 0 {
@@ -105,8 +104,8 @@ func deeper(sink logr.LogSink, depth int) logr.LogSink {
 	return sink
 }
 
-// objects returns the names among values without content, by which lines about one object are told
-// from those about another.
+// objects returns the object names in values from withoutContent. They distinguish lines
+// about different objects.
 func objects(keysAndValues []any) string {
 	var all strings.Builder
 	for i := 1; i < len(keysAndValues); i += 2 {
@@ -122,9 +121,9 @@ func objects(keysAndValues []any) string {
 	return all.String()
 }
 
-// withoutContent returns keys and values with names in place of objects.
+// withoutContent returns the keys and values with objects replaced by their names.
 func withoutContent(keysAndValues []any) []any {
-	all := make([]any, len(keysAndValues), len(keysAndValues)+2) // two may be added
+	all := make([]any, len(keysAndValues), len(keysAndValues)+2) // allow may append two
 	for i, value := range keysAndValues {
 		all[i] = withoutContentOf(value)
 	}
@@ -133,7 +132,7 @@ func withoutContent(keysAndValues []any) []any {
 
 func withoutContentOf(value any) any {
 	switch value := value.(type) {
-	case *corev1.Event: // whose own name says nothing
+	case *corev1.Event: // its own name is meaningless
 		return klog.KRef(value.InvolvedObject.Namespace, value.InvolvedObject.Name)
 	case metav1.Object:
 		return klog.KObj(value)

@@ -21,44 +21,44 @@ import (
 
 const secret = "s3cr3t"
 
-// newGuarded returns a logger with a guard, and what it has logged.
+// newGuarded returns a logger with a guard, and its output.
 func newGuarded() (klog.Logger, *bytes.Buffer) {
 	var log bytes.Buffer
 	return guarded(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log)))), &log
 }
 
-func TestOfAnObjectOnlyItsNameIsLogged(t *testing.T) {
+func TestOnlyObjectNamesAreLogged(t *testing.T) {
 	meta := metav1.ObjectMeta{Namespace: "default", Name: "a", Annotations: map[string]string{"note": secret}}
 	tests := map[string]struct {
 		log  func(klog.Logger)
 		want string
 	}{
-		"a value":        {func(l klog.Logger) { l.Info("Seen", "pod", &corev1.Pod{ObjectMeta: meta}) }, `"Seen" pod="default/a"`},
-		"a value of all": {func(l klog.Logger) { l.WithValues("pod", &corev1.Pod{ObjectMeta: meta}).Info("Seen") }, `"Seen" pod="default/a"`},
-		"a list":         {func(l klog.Logger) { l.Info("Seen", "pods", &corev1.PodList{Items: []corev1.Pod{{ObjectMeta: meta}}}) }, `pods="*v1.PodList"`},
-		"an Event": {func(l klog.Logger) {
+		"value":               {func(l klog.Logger) { l.Info("Seen", "pod", &corev1.Pod{ObjectMeta: meta}) }, `"Seen" pod="default/a"`},
+		"value of the logger": {func(l klog.Logger) { l.WithValues("pod", &corev1.Pod{ObjectMeta: meta}).Info("Seen") }, `"Seen" pod="default/a"`},
+		"list":                {func(l klog.Logger) { l.Info("Seen", "pods", &corev1.PodList{Items: []corev1.Pod{{ObjectMeta: meta}}}) }, `pods="*v1.PodList"`},
+		"Event": {func(l klog.Logger) {
 			l.Error(nil, "Lost", "event", &corev1.Event{Message: secret, InvolvedObject: corev1.ObjectReference{Name: "a"}})
 		}, `"Lost" event="a"`},
-		"an error": {func(l klog.Logger) { l.Error(errors.New("broken"), "Failed", "n", 3) }, `"Failed" err="broken" n=3`},
+		"error": {func(l klog.Logger) { l.Error(errors.New("broken"), "Failed", "n", 3) }, `"Failed" err="broken" n=3`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			logger, log := newGuarded()
 			test.log(logger)
 			if strings.Contains(log.String(), secret) {
-				t.Errorf("the log has the content of an object: %s", log)
+				t.Errorf("the log contains the content of an object: %s", log)
 			}
 			if !strings.Contains(log.String(), test.want) {
-				t.Errorf("the log is %s, want it to have %s", log, test.want)
+				t.Errorf("the log is %s, want it to contain %s", log, test.want)
 			}
 			if !strings.Contains(log.String(), " guard_test.go:") {
-				t.Errorf("the log is %s, want it to name the file that logs", log)
+				t.Errorf("the log is %s, want the file of the caller in it", log)
 			}
 		})
 	}
 }
 
-func TestErrorsOfOneCauseDoNotFloodTheLog(t *testing.T) {
+func TestRepeatedErrorsAreThrottled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		logger, log := newGuarded()
 		refused := errors.New("connection refused")

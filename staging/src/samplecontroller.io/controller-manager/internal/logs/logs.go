@@ -1,8 +1,8 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package logs applies the logging flags of a process: no line waits for its reader, objects
-// are logged by name, and errors of one cause do not flood the log.
+// Package logs applies the logging flags of a process. Logging never blocks, objects are
+// logged by name, and repeated errors are throttled.
 package logs
 
 import (
@@ -24,21 +24,31 @@ import (
 	"samplecontroller.io/controller-manager/internal/logwriter"
 )
 
-// MaxVerbosity is the highest verbosity of the log. Above it client-go logs the bodies
-// of requests and answers: objects, and, in TokenReviews, the bearer tokens of callers.
+// MaxVerbosity is the highest log verbosity. Above it client-go logs the bodies of requests
+// and responses: objects, and in TokenReviews the bearer tokens of callers.
 const MaxVerbosity = 7
 
-// AddFlags adds the flags of the log. For --logging-format=json the program must
-// import k8s.io/component-base/logs/json/register.
+// AddFlags adds the logging flags. For --logging-format=json the program must import
+// k8s.io/component-base/logs/json/register.
 func AddFlags(o *logs.Options, fs *pflag.FlagSet) {
 	logsapi.AddFlags(o, fs)
 	for _, name := range []string{"v", "vmodule"} {
-		fs.Lookup(name).Usage += fmt.Sprintf("; a level above %d counts as %d: the log would show objects and tokens", MaxVerbosity, MaxVerbosity)
+		fs.Lookup(name).Usage += fmt.Sprintf("; a level above %d counts as %d, because it would log objects and tokens", MaxVerbosity, MaxVerbosity)
+	}
+	fs.Lookup(logsapi.LogFlushFreqFlagName).Usage = unbuffered
+	for _, format := range []string{"text", "json"} { // json only if the program imports it
+		if size := fs.Lookup("log-" + format + "-info-buffer-size"); size != nil {
+			size.Usage = unbuffered
+		}
+		if split := fs.Lookup("log-" + format + "-split-stream"); split != nil {
+			split.Usage = strings.Replace(split.Usage, "single stream to stdout", "single stream to stderr", 1)
+		}
 	}
 }
 
-// Validate returns what is wrong with the options, by the names of the flags. gates
-// may be nil.
+const unbuffered = "Has no effect, because lines are written at once."
+
+// Validate returns all errors in the options. They name the flags. gates may be nil.
 func Validate(o *logs.Options, gates featuregate.FeatureGate) []error {
 	var errs []error
 	for _, invalid := range logsapi.Validate(o, gates, nil) {
@@ -47,9 +57,9 @@ func Validate(o *logs.Options, gates featuregate.FeatureGate) []error {
 	return errs
 }
 
-// logFlag returns the flag of a field of the options.
+// logFlag returns the flag for a field of the options.
 func logFlag(field string) string {
-	field, _, _ = strings.Cut(field, "[") // one of a list
+	field, _, _ = strings.Cut(field, "[") // a list item
 	switch field {
 	case "flushFrequency":
 		return "--" + logsapi.LogFlushFreqFlagName
@@ -70,18 +80,17 @@ func logFlag(field string) string {
 	}
 }
 
-// Apply makes the process log as the options say, but at most at
-// [MaxVerbosity], to which it lowers them. Whoever logs, the libraries too: errors
-// of one cause about one object are logged once in 10 s, and of an object only its name.
+// Apply configures the log of the process, including that of libraries. It lowers the
+// verbosity in o to at most [MaxVerbosity]. Repeated errors with one cause about one object
+// are logged once in 10 s. Objects are logged by name only.
 //
-// A log that nobody reads stops nothing: lines are written by a goroutine of their own,
-// which lives as long as the process if the log can never be written. What does not fit into
-// a buffer of 1 MiB is dropped, and a line says how many lines that were when the log can be
-// written again; see [NewMetrics]. From then on SIGPIPE does not end the process.
-// So [Flush] must be called before the process ends.
+// Logging never blocks. A goroutine writes the lines; it lives as long as the process if the
+// log can never be written. Lines that do not fit into a buffer of 1 MiB are dropped. When
+// the log can be written again, a line reports how many were dropped; see [NewMetrics].
+// After Apply, SIGPIPE does not end the process. Call [Flush] before the process ends.
 //
-// It must be called once in a process, before anything is started, with a context
-// without a logger. gates may be nil.
+// Call Apply once per process before anything else starts, with a context without a logger.
+// gates may be nil.
 func Apply(ctx context.Context, o *logs.Options, gates featuregate.FeatureGate) error {
 	lowered := lower(&o.Verbosity)
 	for i := range o.VModule {
@@ -90,29 +99,29 @@ func Apply(ctx context.Context, o *logs.Options, gates featuregate.FeatureGate) 
 	if errs := logsapi.Validate(o, gates, nil); len(errs) > 0 {
 		return errs.ToAggregate()
 	}
-	// The streams have buffers of their own, which are flushed at the end.
-	unbuffered := o.DeepCopy()
-	unbuffered.Options.Text.InfoBufferSize = resource.QuantityValue{}
-	unbuffered.Options.JSON.InfoBufferSize = resource.QuantityValue{}
-	if err := logsapi.ValidateAndApplyWithOptions(unbuffered, &logsapi.LoggingOptions{ErrorStream: stderr, InfoStream: stdout}, gates); err != nil {
+	// The streams have their own buffers, which are flushed at the end.
+	applied := o.DeepCopy()
+	applied.Options.Text.InfoBufferSize = resource.QuantityValue{}
+	applied.Options.JSON.InfoBufferSize = resource.QuantityValue{}
+	if err := logsapi.ValidateAndApplyWithOptions(applied, &logsapi.LoggingOptions{ErrorStream: stderr, InfoStream: stdout}, gates); err != nil {
 		return err
 	}
-	// Go ends a process that writes to a standard stream whose reader is gone, unless it
-	// asks for the signal.
+	// Go ends a process that writes to a standard stream without a reader, unless the process
+	// handles the signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	stderr.Open()
 	stdout.Open()
-	// It would flush while klog is locked, and there is nothing that waits to be flushed.
+	// The daemon would flush while klog is locked, and klog has nothing to flush.
 	klog.StopFlushDaemon()
 	logger := guarded(klog.FromContext(ctx))
 	klog.SetLoggerWithOptions(logger, klog.ContextualLogger(true), klog.FlushLogger(func() { both((*logwriter.Writer).Flush) }))
 	if lowered {
-		logger.Info("Verbosity of the log is lowered: above it the log would show objects and tokens", "verbosity", MaxVerbosity)
+		logger.Info("Lowered log verbosity: higher levels would log objects and tokens", "verbosity", MaxVerbosity)
 	}
 	return nil
 }
 
-// The streams that the log is written to: of the process, which has its log once.
+// The streams of the log. They are global because a process has only one log.
 var (
 	stderr = logwriter.New(os.Stderr, reportLost("stderr"))
 	stdout = logwriter.New(os.Stdout, reportLost("stdout"))
@@ -124,12 +133,12 @@ func reportLost(stream string) func(lost uint64) {
 	}
 }
 
-// Flush writes what [Apply] has buffered, for at most 3 s if the log cannot be
-// written, before the process ends. What is logged later is written within the same 3 s,
-// before the call that logs it returns.
+// Flush writes the lines that [Apply] has buffered before the process ends. It gives up after
+// 3 s if the log cannot be written. Calls that log after Flush return only when their line is
+// written, within the same 3 s.
 func Flush() { both((*logwriter.Writer).Close) }
 
-// both does something that takes its time with both streams at once.
+// both calls do for both streams concurrently, because it may take long.
 func both(do func(*logwriter.Writer)) {
 	var wg sync.WaitGroup
 	wg.Go(func() { do(stderr) })
@@ -137,7 +146,7 @@ func both(do func(*logwriter.Writer)) {
 	wg.Wait()
 }
 
-// lower lowers a level to what is allowed, and tells whether it was above that.
+// lower limits a level to the maximum, and reports whether it exceeded that.
 func lower(level *logsapi.VerbosityLevel) bool {
 	if *level <= MaxVerbosity {
 		return false

@@ -44,7 +44,7 @@ func TestVerbosityIsLowered(t *testing.T) {
 				t.Errorf("--%s is %s, want %s", want.flag, got.Value, want.value)
 			}
 			if !strings.Contains(got.Usage, "above 7 counts as 7") {
-				t.Errorf("the help of --%s does not say so: %s", want.flag, got.Usage)
+				t.Errorf("the help of --%s does not mention the limit: %s", want.flag, got.Usage)
 			}
 			if logger := klog.FromContext(t.Context()).V(8); logger.Enabled() {
 				t.Error("V(8) is logged")
@@ -60,11 +60,11 @@ func TestVerbosityIsLowered(t *testing.T) {
 func TestLastLinesAreWritten(t *testing.T) {
 	for name, test := range map[string]struct {
 		flags          []string
-		stderr, stdout string // what they have lines with
+		stderr, stdout string // lines in each stream
 	}{
-		"text":                    {nil, "an error, some info", ""},
-		"text, two streams":       {[]string{"--log-text-split-stream"}, "an error", "some info"},
-		"text, a buffered stream": {[]string{"--log-text-split-stream", "--log-text-info-buffer-size=1M"}, "an error", "some info"},
+		"text":                  {nil, "an error, some info", ""},
+		"text, two streams":     {[]string{"--log-text-split-stream"}, "an error", "some info"},
+		"text, buffered stream": {[]string{"--log-text-split-stream", "--log-text-info-buffer-size=1M"}, "an error", "some info"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Cleanup(func() { resetLogs(t) })
@@ -88,7 +88,7 @@ func TestLastLinesAreWritten(t *testing.T) {
 			}
 			klog.FromContext(t.Context()).Error(nil, "an error")
 			Flush()
-			klog.InfoS("some info") // as cli.Run logs why the command failed
+			klog.InfoS("some info") // cli.Run logs the error of the command like this
 
 			for stream, got := range map[string]struct{ content, want string }{
 				"stderr": {errors.String(), test.stderr}, "stdout": {infos.String(), test.stdout},
@@ -100,21 +100,21 @@ func TestLastLinesAreWritten(t *testing.T) {
 					}
 				}
 				if strings.Join(lines, ", ") != got.want {
-					t.Errorf("%s is %q, want it to have: %s", stream, got.content, got.want)
+					t.Errorf("%s is %q, want it to contain: %s", stream, got.content, got.want)
 				}
 			}
 		})
 	}
 }
 
-// replaceStreams has the log written elsewhere until the end of the test.
+// replaceStreams redirects the log until the end of the test.
 func replaceStreams(t *testing.T, errors, infos io.Writer) {
 	before := [...]*logwriter.Writer{stderr, stdout}
 	stderr, stdout = logwriter.New(errors, reportLost("stderr")), logwriter.New(infos, reportLost("stdout"))
 	t.Cleanup(func() { stderr, stdout = before[0], before[1] })
 }
 
-// stuck is a pipe that nobody reads until it is closed.
+// stuck is a pipe without a reader until it is closed.
 type stuck struct {
 	closed chan struct{}
 	bytes.Buffer
@@ -145,7 +145,7 @@ func TestDroppedLinesAreCountedAndReported(t *testing.T) {
 		t.Errorf("%d lines of half a MiB were dropped of 10, want 7 to 9", lost)
 	}
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(fmt.Sprintf(`
-# HELP test_log_dropped_lines_total [ALPHA] Number of log lines that were dropped because nobody read the log, or because it could not be written.
+# HELP test_log_dropped_lines_total [ALPHA] Number of log lines dropped because the log was not read or could not be written.
 # TYPE test_log_dropped_lines_total counter
 test_log_dropped_lines_total %d
 `, lost))); err != nil {
@@ -154,11 +154,11 @@ test_log_dropped_lines_total %d
 	close(pipe.closed)
 	Flush()
 	if want := fmt.Sprintf(`"Dropped log lines, because the log could not be written" stream="stderr" lines=%d`, lost); !strings.Contains(pipe.String(), want) {
-		t.Errorf("the log does not have %s", want)
+		t.Errorf("the log does not contain %s", want)
 	}
 }
 
-// resetLogs takes back what [Apply] did to the process.
+// resetLogs undoes the effect of [Apply] on the process.
 func resetLogs(t *testing.T) {
 	t.Helper()
 	if err := logsapi.ResetForTest(nil); err != nil {

@@ -5,18 +5,18 @@ package logs
 
 import "k8s.io/component-base/metrics"
 
-// Metrics counts the lines of the log that were dropped. The log is older than the
-// metrics, so it is asked when they are collected.
+// Metrics counts dropped log lines. The count is read at each scrape, because the log exists
+// before the metrics.
 type Metrics struct {
 	metrics.BaseStableCollector
 	dropped *metrics.Desc
 }
 
-// NewMetrics makes the counter <namespace>_log_dropped_lines_total and registers it
-// with register, usually legacyregistry.CustomMustRegister. Call it once in a process.
+// NewMetrics creates the counter <namespace>_log_dropped_lines_total and registers it with
+// register, usually legacyregistry.CustomMustRegister. Call it once per process.
 func NewMetrics(namespace string, register func(...metrics.StableCollector)) *Metrics {
 	m := &Metrics{dropped: metrics.NewDesc(namespace+"_log_dropped_lines_total",
-		"Number of log lines that were dropped because nobody read the log, or because it could not be written.",
+		"Number of log lines dropped because the log was not read or could not be written.",
 		nil, nil, metrics.ALPHA, "")}
 	register(m)
 	return m

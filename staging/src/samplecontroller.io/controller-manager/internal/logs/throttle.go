@@ -11,34 +11,33 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// throttleInterval is how far apart lines of one cause about one object are, after the first.
+// throttleInterval is the time between repeated lines with one cause about one object.
 const throttleInterval = 10 * time.Second
 
-// maxThrottled bounds how many kinds of lines are remembered. With more, some come more often.
+// maxThrottled is the number of remembered lines. With more, lines may repeat more often.
 const maxThrottled = 10000
 
-// throttle decides which lines are logged. It may be used by several goroutines.
+// throttle decides which lines are logged. It is safe for concurrent use.
 type throttle struct {
 	mutex sync.Mutex
-	lines *lru.Cache // the *throttled by the line
+	lines *lru.Cache // *throttled by line
 }
 
 func newThrottle() *throttle { return &throttle{lines: lru.New(maxThrottled)} }
 
-// line identifies log lines that repeat each other.
+// line identifies repeated log lines.
 type line struct {
 	object, cause string
 }
 
-// throttled is what is remembered of a line.
+// throttled is the state of a line.
 type throttled struct {
-	logged     time.Time // last
-	suppressed int       // since
+	logged     time.Time // when it was last logged
+	suppressed int       // since then
 }
 
-// allow tells whether a line about the object may be logged now, and how many like it
-// were suppressed since the last that was. A number or an ID in a cause does not make it
-// another cause.
+// allow returns whether a line about the object may be logged now, and how many repetitions
+// were suppressed since the last one. Causes that differ only in numbers and IDs are equal.
 func (t *throttle) allow(object, cause string) (ok bool, suppressed int) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestThrottleLogsFirstLineAndThenOneAnInterval(t *testing.T) {
+func TestThrottleLogsOneLinePerInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		throttle := newThrottle()
 		logged, suppressed := 0, 0

@@ -1,7 +1,7 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package logwriter keeps a log that nobody reads from stopping the goroutines that log.
+// Package logwriter keeps an unread log from blocking the goroutines that log.
 package logwriter
 
 import (
@@ -11,44 +11,44 @@ import (
 )
 
 const (
-	// maxWaiting bounds the bytes of the lines that wait. As many again may be on
-	// their way.
+	// maxWaiting is the maximum size of waiting lines in bytes. As much again may be in
+	// the batch being written.
 	maxWaiting = 1 << 20
-	// gracePeriod is how long Flush and Close wait for a reader, and all writes after Close
-	// together.
+	// gracePeriod is how long Flush and Close wait for a reader. It also bounds all writes
+	// after Close together.
 	gracePeriod = 3 * time.Second
 )
 
-// Writer passes lines on to another writer without waiting for it. What does not fit
-// into its buffer, or cannot be written, is dropped and counted. It may be used by
-// several goroutines. Make it with [New].
+// Writer forwards lines to another writer without waiting for it. Lines that do not fit into
+// its buffer or cannot be written are dropped and counted. It is safe for concurrent use.
+// Create it with [New].
 //
-// It has a goroutine while lines wait, which ends when all are written. If the other
-// writer never returns, the goroutine lives as long as the process.
+// It has a goroutine while lines wait. If the other writer never returns, that goroutine
+// lives as long as the process.
 type Writer struct {
 	out    io.Writer
 	report func(lost uint64)
 
 	mutex   sync.Mutex
 	waiting []byte
-	lines   uint64        // that wait
-	drained chan struct{} // closed when no lines wait any more; nil: none do
+	lines   uint64        // waiting
+	drained chan struct{} // closed when no more lines wait; nil if none do
 	broken  bool          // the last write failed
 	lost    uint64        // dropped since the last report
-	dropped uint64        // of all time
+	dropped uint64        // since the start
 
-	deadline  time.Time // of writes after Close; zero: it is open
+	deadline  time.Time // of writes after Close; zero while open
 	reporting bool
 }
 
-// New returns a writer that passes lines on to out. It calls report with the number of
-// lines that were lost once out takes lines again; report may log.
+// New returns a writer that forwards lines to out. When out accepts lines again, it calls
+// report with the number of lost lines. report may log.
 func New(out io.Writer, report func(lost uint64)) *Writer {
 	return &Writer{out: out, report: report}
 }
 
-// Write implements io.Writer. p is one line, which may contain line breaks. It returns at
-// once and without an error, unless the writer is closed.
+// Write implements io.Writer. p is one line, which may contain line breaks. It never returns
+// an error, and does not block unless the writer is closed.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -62,7 +62,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 		w.drained = make(chan struct{})
 		go w.drain()
 	}
-	if !w.deadline.IsZero() && !w.reporting { // the goroutine that reports would wait for itself
+	if !w.deadline.IsZero() && !w.reporting { // the reporting goroutine would wait for itself
 		w.waitUntil(w.deadline)
 	}
 	return len(p), nil
@@ -82,7 +82,7 @@ func (w *Writer) drain() {
 		batch, lines := w.waiting, w.lines
 		w.waiting, w.lines = nil, 0
 		if w.lost > 0 && !w.broken {
-			// There is room now, and the batch is what came before the gap.
+			// There is room again, and the batch precedes the gap.
 			w.reportLost()
 		}
 		if err := w.pass(batch); err != nil {
@@ -96,8 +96,8 @@ func (w *Writer) drain() {
 	w.drained = nil
 }
 
-// reportLost reports what was lost since the last report. The mutex is held, but not
-// while it reports, which may log.
+// reportLost reports the lines lost since the last report. It unlocks the mutex during the
+// report, which may log.
 func (w *Writer) reportLost() {
 	lost := w.lost
 	w.lost, w.reporting = 0, true
@@ -107,7 +107,7 @@ func (w *Writer) reportLost() {
 	w.reporting = false
 }
 
-// pass writes a batch. The mutex is held, but not while it writes.
+// pass writes a batch. It unlocks the mutex during the write.
 func (w *Writer) pass(batch []byte) error {
 	if len(batch) == 0 {
 		return nil
@@ -118,14 +118,14 @@ func (w *Writer) pass(batch []byte) error {
 	return err
 }
 
-// Dropped returns how many lines were lost since the process began.
+// Dropped returns the number of lines lost since the process started.
 func (w *Writer) Dropped() uint64 {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	return w.dropped
 }
 
-// Flush waits until all lines are written, but not for longer than 3 s.
+// Flush waits until all lines are written, for at most 3 s.
 func (w *Writer) Flush() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -136,8 +136,8 @@ func (w *Writer) Flush() {
 	w.waitUntil(deadline)
 }
 
-// Close does the same before the process ends. Lines can still be written: each Write
-// then waits until its line is, but all of them not for longer than these 3 s.
+// Close is like Flush, for the end of the process. Later calls of Write return only when
+// their line is written, but together take at most the rest of these 3 s.
 func (w *Writer) Close() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -154,8 +154,8 @@ func (w *Writer) Open() {
 	w.deadline = time.Time{}
 }
 
-// waitUntil waits until no lines wait, or until the deadline. The mutex is held, but not
-// while it waits.
+// waitUntil waits until no lines wait, or until the deadline. It unlocks the mutex while it
+// waits.
 func (w *Writer) waitUntil(deadline time.Time) {
 	drained := w.drained
 	if drained == nil {

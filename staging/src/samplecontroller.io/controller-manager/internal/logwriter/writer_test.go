@@ -16,10 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// pipe is what a log is written to. A write waits until somebody reads, takes a while, and
-// may fail.
+// pipe is the destination of a log. A write waits for a reader, takes a while, and may fail.
 type pipe struct {
-	reader  chan struct{} // closed when somebody reads; nil: somebody does
+	reader  chan struct{} // closed when a reader comes; nil if there is one
 	takes   time.Duration
 	failure error
 	content bytes.Buffer
@@ -36,21 +35,21 @@ func (p *pipe) Write(b []byte) (int, error) {
 	return p.content.Write(b)
 }
 
-// newWriter returns a writer to the pipe that logs its reports to itself.
+// newWriter returns a writer to the pipe whose reports are written to the writer itself.
 func newWriter(out io.Writer) *Writer {
 	var w *Writer
 	w = New(out, func(lost uint64) { fmt.Fprintf(w, "lost %d\n", lost) })
 	return w
 }
 
-func TestWriteWaitsForNoReader(t *testing.T) {
+func TestWriteDoesNotBlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pipe{reader: make(chan struct{})}
 		w := newWriter(&p)
 		begin, written := time.Now(), 0
 		line := strings.Repeat("x", 1023) + "\n"
 		fmt.Fprint(w, line)
-		synctest.Wait() // it is on its way
+		synctest.Wait() // the first line is being written
 		for range 3000 {
 			n, err := fmt.Fprint(w, line)
 			if err != nil {
@@ -80,7 +79,7 @@ func TestWriteWaitsForNoReader(t *testing.T) {
 	})
 }
 
-// TestReportFollowsGap fills the buffer again before what was in it is written.
+// TestReportFollowsGap fills the buffer again before its previous content is written.
 func TestReportFollowsGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pipe{takes: time.Second}
@@ -106,8 +105,8 @@ func TestReportFollowsGap(t *testing.T) {
 	})
 }
 
-// TestBrokenPipeIsTriedAgain writes to a named pipe whose reader goes and comes back.
-func TestBrokenPipeIsTriedAgain(t *testing.T) {
+// TestBrokenPipeIsRetried uses a named pipe whose reader leaves and returns.
+func TestBrokenPipeIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pipe{failure: errors.New("broken pipe")}
 		w := newWriter(&p)
@@ -126,13 +125,13 @@ func TestBrokenPipeIsTriedAgain(t *testing.T) {
 
 func TestFlush(t *testing.T) {
 	tests := map[string]struct {
-		takes time.Duration // a write
+		takes time.Duration // duration of a write
 		want  time.Duration // until Flush and Close return, and a write after Close
 		after time.Duration
 	}{
-		"a fast reader": {},
-		"a slow reader": {takes: time.Second, want: time.Second, after: time.Second},
-		"no reader":     {takes: time.Hour, want: gracePeriod, after: 0},
+		"fast reader": {},
+		"slow reader": {takes: time.Second, want: time.Second, after: time.Second},
+		"no reader":   {takes: time.Hour, want: gracePeriod, after: 0},
 	}
 	for name, test := range tests {
 		for how, flush := range map[string]func(*Writer){"Flush": (*Writer).Flush, "Close": (*Writer).Close} {
@@ -146,7 +145,7 @@ func TestFlush(t *testing.T) {
 					fmt.Fprint(w, "last\n")
 					flush(w)
 					if took := time.Since(begin); took != test.want {
-						t.Errorf("it took %v, want %v", took, test.want)
+						t.Errorf("took %v, want %v", took, test.want)
 					}
 					if how == "Flush" {
 						return
@@ -171,8 +170,8 @@ func TestFlush(t *testing.T) {
 	}
 }
 
-// TestReportAfterCloseWaitsForNothing has lines lost when the process is about to end.
-func TestReportAfterCloseWaitsForNothing(t *testing.T) {
+// TestReportAfterCloseDoesNotBlock loses lines when the process is about to end.
+func TestReportAfterCloseDoesNotBlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pipe{takes: 900 * time.Millisecond}
 		w := newWriter(&p)

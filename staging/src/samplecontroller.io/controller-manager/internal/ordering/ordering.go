@@ -1,8 +1,8 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ordering is the order in which a loop takes keys from its queue: what changes comes
-// before what can wait, and namespaces take turns.
+// Package ordering defines the order in which a loop takes keys from its queue: changed
+// objects precede those that can wait, and namespaces take turns.
 package ordering
 
 import (
@@ -15,30 +15,31 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// LaterShare limits how long keys wait that can: while others are in the queue, one pop in
-// LaterShare takes one of them, so that they are never starved.
+// LaterShare keeps keys that can wait from starving: while other keys wait, one pop in
+// LaterShare takes one of them.
 const LaterShare = 10
 
-// Queue takes first the keys that changes enqueue while workers run, and later those of the
-// backlog and those whose sync asked to be called again. The backlog is what the handlers replay
-// when a Run begins, the most recently changed first. Nearly all of it was settled long ago, and
-// a change that was made while nobody ran the loop must not wait for all of it. Among each of the
-// two, namespaces take turns, so that a namespace with thousands of keys delays no other.
+// Queue first returns keys that were enqueued by changes while workers run. Keys of the
+// backlog and keys requeued by their own sync come later. The backlog is what the event
+// handlers replay when a Run begins, the most recently changed first. Most of it is already
+// in the desired state, so a change made while the loop did not run should not wait for all
+// of it. Within both groups namespaces take turns, so a namespace with thousands of keys does
+// not delay the others.
 //
 // The workqueue calls its methods under its own lock.
 type Queue struct {
 	backlog  *Backlog
 	requeued func(cache.ObjectName) bool
 	changed  turns
-	later    turns                      // with keys that are no longer in waiting
+	later    turns                      // may contain keys that are no longer in waiting
 	waiting  sets.Set[cache.ObjectName] // the keys of later
 	popped   int
 }
 
 var _ workqueue.Queue[cache.ObjectName] = &Queue{}
 
-// New returns a queue without keys. requeued tells whether a key that is added is so only because
-// its sync asked for it.
+// New returns an empty queue. requeued reports whether a key was added only because its sync
+// asked for it.
 func New(b *Backlog, requeued func(cache.ObjectName) bool) *Queue {
 	return &Queue{backlog: b, requeued: requeued, waiting: sets.New[cache.ObjectName]()}
 }
@@ -53,8 +54,8 @@ func (q *Queue) Push(key cache.ObjectName) {
 	q.changed.push(key)
 }
 
-// Touch implements workqueue.Queue: the key was added again. That changes nothing if its sync asked
-// for it.
+// Touch implements workqueue.Queue: the key was added again. It moves a waiting key to the
+// changed ones, unless its sync asked for it.
 func (q *Queue) Touch(key cache.ObjectName) {
 	if q.waiting.Has(key) && !q.requeued(key) {
 		q.waiting.Delete(key)
@@ -76,21 +77,22 @@ func (q *Queue) Pop() (key cache.ObjectName) {
 	return key
 }
 
-// Backlog holds the keys that are enqueued before the workers start, and then tells the queue
-// which these were. It may be used by several goroutines.
+// Backlog holds keys that are enqueued before the workers start, and later identifies them to
+// the queue. It is safe for concurrent use.
 type Backlog struct {
 	mutex sync.Mutex
-	// versions are the newest resourceVersions of objects that enqueued the keys; nil once
-	// the keys are released. Versions of different kinds can hardly be compared, but nothing
-	// except the order depends on it.
+	// versions maps held keys to the newest resourceVersion that enqueued them. It is nil
+	// after the release. Versions of different kinds are hardly comparable, but only the
+	// order depends on them.
 	versions map[cache.ObjectName]string
-	keys     sets.Set[cache.ObjectName] // that are on their way into the queue
+	keys     sets.Set[cache.ObjectName] // released, but not yet in the queue
 }
 
-// NewBacklog returns a backlog that holds keys.
+// NewBacklog returns an empty backlog that holds keys.
 func NewBacklog() *Backlog { return &Backlog{versions: map[cache.ObjectName]string{}} }
 
-// Hold keeps a key that an object of a version enqueues, and returns true, until Release.
+// Hold holds a key that an object of the given version enqueues. It returns false after
+// Release.
 func (b *Backlog) Hold(key cache.ObjectName, version string) bool {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -103,7 +105,7 @@ func (b *Backlog) Hold(key cache.ObjectName, version string) bool {
 	return true
 }
 
-// Release adds all keys that were held.
+// Release adds all held keys, the newest first.
 func (b *Backlog) Release(add func(cache.ObjectName)) {
 	b.mutex.Lock()
 	versions := b.versions
@@ -113,7 +115,7 @@ func (b *Backlog) Release(add func(cache.ObjectName)) {
 		key     cache.ObjectName
 		version string
 	}
-	all := make([]held, 0, len(versions)) // to sort without looking up each version many times
+	all := make([]held, 0, len(versions)) // avoids repeated lookups while sorting
 	for key, version := range versions {
 		all = append(all, held{key, version})
 	}
@@ -123,7 +125,7 @@ func (b *Backlog) Release(add func(cache.ObjectName)) {
 	}
 }
 
-// take returns, once, whether a key is of the backlog.
+// take reports whether a key belongs to the backlog, and removes it.
 func (b *Backlog) take(key cache.ObjectName) bool {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -132,5 +134,5 @@ func (b *Backlog) take(key cache.ObjectName) bool {
 	return held
 }
 
-// newer compares numbers without leading zeros, however long: the greater one is first.
+// newer orders decimal numbers without leading zeros, of any length, the greatest first.
 func newer(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(b, a)) }

@@ -14,7 +14,7 @@ import (
 
 func never(cache.ObjectName) bool { return false }
 
-// TestBacklogIsNotStarved has a key that changes all the time.
+// TestBacklogIsNotStarved has one key that changes constantly.
 func TestBacklogIsNotStarved(t *testing.T) {
 	backlog := NewBacklog()
 	queue := New(backlog, never)
@@ -32,8 +32,8 @@ func TestBacklogIsNotStarved(t *testing.T) {
 			t.Errorf("%d keys wait, want 2", queue.Len())
 		}
 		if queue.Pop() == old {
-			t.Logf("after %d of the others", i)
-			queue.Push(old) // it is like the others now
+			t.Logf("after %d other keys", i)
+			queue.Push(old) // no longer in the backlog
 			if got := []cache.ObjectName{queue.Pop(), queue.Pop()}; got[0] != busy || got[1] != old {
 				t.Errorf("then %v, want %v and %v", got, busy, old)
 			}
@@ -85,8 +85,8 @@ func TestNamespacesTakeTurns(t *testing.T) {
 	}
 }
 
-// TestNoNamespaceStarves takes keys from queues while others are added at random, most of them
-// to one namespace.
+// TestNoNamespaceStarves pops keys while others are added at random, most of them in one
+// namespace.
 func TestNoNamespaceStarves(t *testing.T) {
 	const namespaces = 8
 	for seed := range uint64(40) {
@@ -96,7 +96,7 @@ func TestNoNamespaceStarves(t *testing.T) {
 		}
 		backlog := NewBacklog()
 		queue := New(backlog, never)
-		// A namespace has its turn after all others. Then one pop in LaterShare is of the
+		// A namespace waits at most for all others. One pop in LaterShare takes from the
 		// backlog, or all but one.
 		old := &waiting{keys: sets.New[cache.ObjectName](), longest: namespaces * LaterShare}
 		changed := &waiting{keys: sets.New[cache.ObjectName](), longest: namespaces*LaterShare/(LaterShare-1) + 1}
@@ -139,14 +139,14 @@ func TestNoNamespaceStarves(t *testing.T) {
 	}
 }
 
-// waiting are the keys that should be in a part of a queue.
+// waiting tracks the keys expected in one part of a queue.
 type waiting struct {
 	keys    sets.Set[cache.ObjectName]
-	longest int            // how many pops a namespace may wait
-	pops    map[string]int // how many each namespace has waited
+	longest int            // maximum number of pops that a namespace may wait
+	pops    map[string]int // number of pops that each namespace has waited
 }
 
-// pop removes a key that was popped, and returns a namespace that has waited too long.
+// pop removes a popped key, and returns a namespace that has waited too long.
 func (w *waiting) pop(popped cache.ObjectName) (starved string) {
 	waited := map[string]int{}
 	for key := range w.keys {

@@ -5,11 +5,11 @@ package ordering
 
 import "k8s.io/client-go/tools/cache"
 
-// turns holds keys. Namespaces take turns, and the keys of a namespace keep their order. The zero
-// value is empty.
+// turns is a queue in which namespaces take turns. Keys of one namespace keep their order. The
+// zero value is empty.
 type turns struct {
 	keys       map[string][]cache.ObjectName // by namespace
-	namespaces []string                      // those with keys, the next first
+	namespaces []string                      // namespaces with keys, the next first
 	len        int
 }
 
@@ -25,8 +25,8 @@ func (t *turns) push(key cache.ObjectName) {
 	t.len++
 }
 
-// pop takes a key of the namespace whose turn it is, and drops keys that do not wait any more.
-// One must wait.
+// pop returns the next key that still waits, and drops the others before it. At least one key
+// must wait.
 func (t *turns) pop(waits func(cache.ObjectName) bool) cache.ObjectName {
 	for {
 		namespace := shift(&t.namespaces)
@@ -50,7 +50,7 @@ func (t *turns) pop(waits func(cache.ObjectName) bool) cache.ObjectName {
 
 func shift[T any](s *[]T) T {
 	first := (*s)[0]
-	(*s)[0] = *new(T) // the array beneath lives on
+	(*s)[0] = *new(T) // releases the memory, because the array remains
 	*s = (*s)[1:]
 	return first
 }

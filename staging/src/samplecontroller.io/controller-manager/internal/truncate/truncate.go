@@ -1,15 +1,15 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package truncate bounds the length of texts that pages and probes show.
+// Package truncate limits the length of texts on status pages and in probes.
 package truncate
 
 import "strings"
 
-// maxText is how many bytes of a text are shown.
+// maxText is the maximum length of a text in bytes.
 const maxText = 500
 
-// Text returns the beginning of a text that is too long to be shown.
+// Text truncates a long text.
 func Text(text string) string {
 	if len(text) <= maxText {
 		return text
@@ -17,7 +17,7 @@ func Text(text string) string {
 	return strings.ToValidUTF8(text[:maxText], "") + "..."
 }
 
-// Error returns the text of an error, truncated; "" for nil.
+// Error returns the truncated text of an error, "" for nil.
 func Error(err error) string {
 	if err == nil {
 		return ""

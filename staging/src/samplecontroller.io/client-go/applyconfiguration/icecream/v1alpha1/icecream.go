@@ -17,9 +17,9 @@ import (
 // IcecreamApplyConfiguration represents a declarative configuration of the Icecream type for use
 // with apply.
 //
-// Icecream is an object that keeps one Deployment: its controller creates the
-// Deployment named in spec.deploymentName, keeps what the spec declares, and
-// says in the status what has become of it.
+// Icecream manages one Deployment. Its controller creates the Deployment named in
+// spec.deploymentName, keeps the fields that the spec declares, and reports the
+// Deployment's state in the status.
 type IcecreamApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard metadata of an object.
@@ -28,8 +28,8 @@ type IcecreamApplyConfiguration struct {
 	Spec *IcecreamSpecApplyConfiguration `json:"spec,omitempty"`
 	// status is the observed state. Users do not write it.
 	//
-	// Its default tells an object that no controller has looked at yet (-1)
-	// from one that is ready.
+	// The default observedGeneration of -1 marks an object that no controller has
+	// observed yet.
 	Status *IcecreamStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -8,23 +8,24 @@ package v1alpha1
 // IcecreamSpecApplyConfiguration represents a declarative configuration of the IcecreamSpec type for use
 // with apply.
 //
-// IcecreamSpec is what is wanted of an Icecream. What it does not declare belongs to others.
+// IcecreamSpec is the desired state of an Icecream. Fields that are not set are left to other
+// writers of the Deployment.
 type IcecreamSpecApplyConfiguration struct {
-	// deploymentName is the name of the Deployment to keep, in the namespace of
-	// the Icecream. If a Deployment of this name exists and is not owned by the
+	// deploymentName is the name of the Deployment to manage, in the namespace of
+	// the Icecream. If a Deployment with this name exists and is not owned by the
 	// Icecream, it is not touched and the Icecream is Stalled.
 	DeploymentName *string `json:"deploymentName,omitempty"`
-	// replicas is how many Pods the Deployment shall have. Where it is absent,
-	// the Deployment is created with one and its replicas are left to others,
-	// for example to a HorizontalPodAutoscaler of the Deployment.
+	// replicas is the desired number of Pods. If it is not set, the Deployment is
+	// created with 1 replica and its replicas are left to other writers, for example
+	// to a HorizontalPodAutoscaler that targets the Deployment.
 	//
-	// A HorizontalPodAutoscaler of the Icecream itself needs it to be set: without it the
-	// scale subresource cannot be read. The maximum leaves room for a roll-out, which
-	// may double the number of Pods, in 32 bits.
+	// Set it if a HorizontalPodAutoscaler targets the Icecream itself: without it, the
+	// scale subresource cannot be read. The maximum keeps the number of Pods within
+	// 32 bits even while a rollout doubles it.
 	Replicas *int32 `json:"replicas,omitempty"`
-	// image is the image of the Deployment's container "nginx". Where it is
-	// absent, the Deployment is created with nginx:latest and its image is left
-	// to others.
+	// image is the image of the Deployment's container "nginx". If it is not set,
+	// the Deployment is created with nginx:latest and its image is left to other
+	// writers.
 	Image *string `json:"image,omitempty"`
 }
 

@@ -13,37 +13,39 @@ import (
 // IcecreamStatusApplyConfiguration represents a declarative configuration of the IcecreamStatus type for use
 // with apply.
 //
-// IcecreamStatus is what is there, as last observed.
+// IcecreamStatus is the last observed state of an Icecream.
 type IcecreamStatusApplyConfiguration struct {
 	// observedGeneration is the metadata.generation that the rest of the status
-	// speaks of; -1 before the first observation.
+	// describes. It is -1 before the first observation.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// replicas is the number of replicas of the Deployment, of whatever version and state.
+	// replicas is the total number of replicas of the Deployment, in any version and
+	// state.
 	Replicas *int32 `json:"replicas,omitempty"`
-	// readyReplicas is the number of replicas whose Pods are ready.
+	// readyReplicas is the number of replicas that are ready.
 	ReadyReplicas *int32 `json:"readyReplicas,omitempty"`
 	// availableReplicas is the number of replicas that have been ready for the
 	// Deployment's minReadySeconds.
 	AvailableReplicas *int32 `json:"availableReplicas,omitempty"`
-	// selector is the selector of the Deployment's Pods, in the form that the scale subresource
-	// and a HorizontalPodAutoscaler on the Icecream read.
+	// selector is the label selector of the Deployment's Pods, as a string. The scale
+	// subresource reads it, and through it a HorizontalPodAutoscaler that targets the
+	// Icecream.
 	Selector *string `json:"selector,omitempty"`
-	// conditions follow the kstatus convention: Ready is always present; Reconciling
-	// or Stalled only while it is True, with its reason and message.
+	// conditions follow the kstatus convention. Ready is always present. Reconciling
+	// or Stalled is present only while it is True; Ready then has the same reason and
+	// message.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// pods summarizes the object's Pods. status-aggregator-controller writes it. While
 	// that controller is disabled, pods is absent or stale: compare
-	// pods.observedGeneration with metadata.generation. While the object owns a
-	// Deployment whose selector lacks the label "controller", pods is absent: Pods
-	// without that label are not watched.
+	// pods.observedGeneration with metadata.generation. pods is also absent while the
+	// object owns a Deployment whose selector lacks the label "controller", because
+	// Pods without that label are not watched.
 	Pods *workloadv1alpha1.PodSummary `json:"pods,omitempty"`
-	// placements records the nodes that Pods were placed on: for each Pod that
-	// exists, one record, ordered by time and Pod UID. A Pod stays recorded while it
-	// is orphaned. The newest 500 are kept. It is written as a
-	// whole.
+	// placements records the node of each existing Pod: one record per Pod, ordered
+	// by time and Pod UID. The record of an orphaned Pod is kept as long as the Pod
+	// exists. At most the newest 500 records are kept. The list is written as a whole.
 	Placements []PlacementApplyConfiguration `json:"placements,omitempty"`
-	// placementsOmitted is how many further Pods that exist are older than the
-	// oldest record and left out of placements.
+	// placementsOmitted is the number of existing Pods that are left out of placements
+	// because they were placed before its oldest record.
 	PlacementsOmitted *int32 `json:"placementsOmitted,omitempty"`
 }
 

@@ -13,16 +13,16 @@ import (
 // PlacementApplyConfiguration represents a declarative configuration of the Placement type for use
 // with apply.
 //
-// Placement records that a Pod was placed on a node.
+// Placement records which node a Pod was placed on.
 type PlacementApplyConfiguration struct {
-	// podUID is the UID of the Pod: a Pod that is created again has a new one.
+	// podUID is the UID of the Pod. A re-created Pod has a new UID.
 	PodUID *types.UID `json:"podUID,omitempty"`
 	// pod is the name of the Pod.
 	Pod *string `json:"pod,omitempty"`
 	// node is the name of the node.
 	Node *string `json:"node,omitempty"`
-	// time is when the Pod was placed: the transition of its condition
-	// PodScheduled to True.
+	// time is when the Pod was placed: the last transition of its PodScheduled
+	// condition to True.
 	Time *v1.Time `json:"time,omitempty"`
 }
 

@@ -13,29 +13,32 @@ import (
 // FooStatusApplyConfiguration represents a declarative configuration of the FooStatus type for use
 // with apply.
 //
-// FooStatus is what is there, as last observed.
+// FooStatus is the last observed state of a Foo.
 type FooStatusApplyConfiguration struct {
 	// observedGeneration is the metadata.generation that the rest of the status
-	// speaks of; -1 before the first observation.
+	// describes. It is -1 before the first observation.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// replicas is the number of replicas of the Deployment, of whatever version and state.
+	// replicas is the total number of replicas of the Deployment, in any version and
+	// state.
 	Replicas *int32 `json:"replicas,omitempty"`
-	// readyReplicas is the number of replicas whose Pods are ready.
+	// readyReplicas is the number of replicas that are ready.
 	ReadyReplicas *int32 `json:"readyReplicas,omitempty"`
 	// availableReplicas is the number of replicas that have been ready for the
 	// Deployment's minReadySeconds.
 	AvailableReplicas *int32 `json:"availableReplicas,omitempty"`
-	// selector is the selector of the Deployment's Pods, in the form that the scale subresource
-	// and a HorizontalPodAutoscaler on the Foo read.
+	// selector is the label selector of the Deployment's Pods, as a string. The scale
+	// subresource reads it, and through it a HorizontalPodAutoscaler that targets the
+	// Foo.
 	Selector *string `json:"selector,omitempty"`
-	// conditions follow the kstatus convention: Ready is always present; Reconciling
-	// or Stalled only while it is True, with its reason and message.
+	// conditions follow the kstatus convention. Ready is always present. Reconciling
+	// or Stalled is present only while it is True; Ready then has the same reason and
+	// message.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// pods summarizes the object's Pods. status-aggregator-controller writes it. While
 	// that controller is disabled, pods is absent or stale: compare
-	// pods.observedGeneration with metadata.generation. While the object owns a
-	// Deployment whose selector lacks the label "controller", pods is absent: Pods
-	// without that label are not watched.
+	// pods.observedGeneration with metadata.generation. pods is also absent while the
+	// object owns a Deployment whose selector lacks the label "controller", because
+	// Pods without that label are not watched.
 	Pods *workloadv1alpha1.PodSummary `json:"pods,omitempty"`
 }
 

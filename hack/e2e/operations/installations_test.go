@@ -1,0 +1,74 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operations
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
+	"samplecontroller.io/sample-controller-manager/hack/e2e/monitoring"
+)
+
+// slowScrapes is a scrape interval, and timeout, for replicas whose API server hangs. They
+// answer after up to 6 s.
+const slowScrapes = 8 * time.Second
+
+// TestMonitoringOfTwoInstallations scrapes two installations with a real Prometheus, with all
+// alerts hastened. Two leaders in two namespaces fire nothing. Then one of them is cut off from
+// the API server: it still serves its metrics, and the alert about that names its namespace and
+// the cause, instead of the consequences.
+func TestMonitoringOfTwoInstallations(t *testing.T) {
+	framework.Long(t)
+	m := installMonitoring(t)
+	hasten(m)
+	for _, alert := range m.Alerts.All() {
+		if address, err := url.Parse(alert.Annotations["runbook_url"]); err != nil || !address.IsAbs() || address.Fragment == "" {
+			t.Errorf("%s: runbook_url is %q, %v, want an absolute one", alert.Alert, alert.Annotations["runbook_url"], err)
+		}
+	}
+	link := clustertest.StartLink(t, framework.Cluster())
+	near := startInstallation(t, framework.Cluster().Config().Host)
+	far := startInstallation(t, link.URL())
+	var targets []monitoring.Target
+	for _, i := range []*framework.Isolated{near, far} {
+		targets = append(targets, monitoring.Target{Address: strings.TrimPrefix(i.URL, "https://"), Pod: "replica-1", Namespace: i.Namespace})
+	}
+	p := startPrometheus(t, m, slowScrapes, targets...)
+	p.waitFound(`leader_election_master_status == 1`, 2)
+	p.waitScraped(2)
+	// Each has one replica, and two are expected.
+	const others = `alertname!="SampleControllerManagerReplicasMissing",` + notBusy
+	p.waitFound(`ALERTS{`+others+`}`, 0)
+
+	link.Hold(clustertest.Both)
+	link.Cut()
+	alert := p.waitFound(`ALERTS{alertname="SampleControllerManagerAPIServerUnreachable",alertstate="firing"}`, 1)[0]
+	if got := string(alert.Metric["namespace"]); got != far.Namespace {
+		t.Errorf("the alert is about namespace %s, want %s", got, far.Namespace)
+	}
+	p.waitFound(`leader_election_master_status == 1`, 1) // the other lost its Lease
+	p.waitScraped(3)
+	p.waitFound(`up == 1`, 2)
+	p.waitFound(`ALERTS{alertname!="SampleControllerManagerAPIServerUnreachable",`+others+`}`, 0)
+
+	link.Release()
+	p.waitFound(`leader_election_master_status == 1`, 2)
+	p.waitFound(`ALERTS{alertname="SampleControllerManagerAPIServerUnreachable"}`, 0)
+}
+
+// startInstallation starts a replica in a namespace of its own that serves this namespace.
+func startInstallation(t *testing.T, server string) *framework.Isolated {
+	t.Helper()
+	i := framework.NewIsolated(t)
+	kubeconfig := i.Kubeconfig(t, func(_ string, cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) {
+		cluster.Server, user.Token = server, i.Token(t, nil)
+	})
+	return i.Start(t, kubeconfig, "--namespace="+i.Namespace)
+}

@@ -1,0 +1,186 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/oauth2"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/kubernetes"
+	restclient "k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/transport"
+)
+
+// userPrefix begins the user name of a ServiceAccount.
+const userPrefix = "system:serviceaccount:"
+
+// Accounts makes each controller write as a ServiceAccount of its own. The program requests
+// their tokens. It does not create the accounts. Accounts is safe for concurrent use.
+type Accounts struct {
+	ctx     context.Context // for requests of tokens, which have no context of their own
+	client  kubernetes.Interface
+	timeout time.Duration
+
+	mutex    sync.Mutex
+	program  cache.ObjectName // the account of the program; empty until it is known
+	tokens   map[string]transport.ResettableTokenSource
+	failures map[string]failure // of the last request of a token, by controller
+}
+
+type failure struct {
+	err   error
+	since time.Time
+}
+
+// NewAccounts returns the accounts of the controllers of the program that has these
+// credentials. Each request of a token is limited to timeout, and ends with ctx.
+func NewAccounts(ctx context.Context, config *restclient.Config, timeout time.Duration) (*Accounts, error) {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for the ServiceAccounts of the controllers: %w", err)
+	}
+	return &Accounts{
+		ctx: ctx, client: client, timeout: timeout,
+		tokens: map[string]transport.ResettableTokenSource{}, failures: map[string]failure{},
+	}, nil
+}
+
+// of returns the ServiceAccount of a controller. It is in the namespace of the program's own,
+// and has its name followed by that of the controller.
+func (a *Accounts) of(ctx context.Context, controller string) (cache.ObjectName, error) {
+	program, err := a.ofProgram(ctx)
+	if err != nil {
+		return cache.ObjectName{}, err
+	}
+	return cache.NewObjectName(program.Namespace, program.Name+"-"+controller), nil
+}
+
+// ofProgram returns the ServiceAccount of the program. It asks the API server once.
+func (a *Accounts) ofProgram(ctx context.Context) (cache.ObjectName, error) {
+	a.mutex.Lock()
+	program := a.program
+	a.mutex.Unlock()
+	if program.Name != "" {
+		return program, nil
+	}
+	review, err := a.client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return cache.ObjectName{}, fmt.Errorf("asking for the program's ServiceAccount: %w", err)
+	}
+	user := review.Status.UserInfo.Username
+	namespace, name, found := strings.Cut(strings.TrimPrefix(user, userPrefix), ":")
+	if !found || !strings.HasPrefix(user, userPrefix) {
+		return cache.ObjectName{}, fmt.Errorf("--use-service-account-credentials: the program must run as a ServiceAccount, but runs as %q", user)
+	}
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	a.program = cache.NewObjectName(namespace, name)
+	return a.program, nil
+}
+
+// Check returns an error if no token of the controller's account can be obtained.
+func (a *Accounts) Check(controller string) error {
+	_, err := a.tokenOf(controller).Token()
+	return err
+}
+
+// Wrap returns a wrapper of the transport of a controller's clients, which makes it write with
+// the account of the controller. Reads keep the credentials of the program, because the
+// controllers share what it reads.
+func (a *Accounts) Wrap(controller string) transport.WrapperFunc {
+	asAccount := transport.ResettableTokenSourceWrapTransport(a.tokenOf(controller))
+	return func(next http.RoundTripper) http.RoundTripper {
+		return &accountTransport{next, asAccount(next)}
+	}
+}
+
+// tokenOf returns the token of a controller's account, which all clients of the controller
+// share. It is renewed after most of its lifetime, and after the API server has rejected it.
+func (a *Accounts) tokenOf(controller string) transport.ResettableTokenSource {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if a.tokens[controller] == nil {
+		a.tokens[controller] = transport.NewCachedTokenSource(tokenSource(func() (*oauth2.Token, error) {
+			token, err := a.request(controller)
+			a.note(controller, err)
+			return token, err
+		}))
+	}
+	return a.tokens[controller]
+}
+
+type tokenSource func() (*oauth2.Token, error)
+
+func (s tokenSource) Token() (*oauth2.Token, error) { return s() }
+
+// note notes the result of a request of a token.
+func (a *Accounts) note(controller string, err error) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if err == nil {
+		delete(a.failures, controller)
+		return
+	}
+	since := time.Now()
+	if known, ok := a.failures[controller]; ok {
+		since = known.since
+	}
+	a.failures[controller] = failure{err, since}
+}
+
+// Failure returns why the last request of a token for a controller failed, and since when
+// requests fail. The error is nil if it succeeded.
+func (a *Accounts) Failure(controller string) (err error, since time.Time) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	known := a.failures[controller]
+	return known.err, known.since
+}
+
+// request requests a token.
+func (a *Accounts) request(controller string) (*oauth2.Token, error) {
+	ctx, cancel := context.WithTimeout(a.ctx, a.timeout)
+	defer cancel()
+	account, err := a.of(ctx, controller)
+	if err != nil {
+		return nil, err
+	}
+	requested := time.Now() // the clock of the API server may differ
+	response, err := a.client.CoreV1().ServiceAccounts(account.Namespace).CreateToken(ctx, account.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("requesting a token of ServiceAccount %s, as which %s writes: %w", account, controller, err)
+	}
+	lifetime := time.Hour
+	if seconds := response.Spec.ExpirationSeconds; seconds != nil {
+		lifetime = time.Duration(*seconds) * time.Second
+	}
+	// A kubelet, too, renews a token after 80% of its lifetime.
+	return &oauth2.Token{AccessToken: response.Status.Token, Expiry: requested.Add(lifetime * 8 / 10)}, nil
+}
+
+// accountTransport leaves reads unchanged, and sends writes with the credentials of an account.
+type accountTransport struct {
+	asProgram, asAccount http.RoundTripper
+}
+
+func (t *accountTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Method == http.MethodGet {
+		return t.asProgram.RoundTrip(request)
+	}
+	request = net.CloneRequest(request)
+	request.Header.Del("Authorization") // that of the program, if it has a fixed token
+	return t.asAccount.RoundTrip(request)
+}
+
+// WrappedRoundTripper makes the transport transparent to client-go.
+func (t *accountTransport) WrappedRoundTripper() http.RoundTripper { return t.asProgram }

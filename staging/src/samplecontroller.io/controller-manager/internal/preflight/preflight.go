@@ -1,0 +1,118 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package preflight checks that a program would run with its settings and credentials: its
+// permissions, the APIs that it reads, its Lease, its priority level and admission policies.
+// It writes nothing: a write that it tries is a dry run.
+package preflight
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+	restclient "k8s.io/client-go/rest"
+
+	"samplecontroller.io/controller-manager/internal/connection"
+)
+
+const (
+	// requestTimeout is the timeout of each request.
+	requestTimeout = 10 * time.Second
+	// parallelRequests is how many requests are sent at a time.
+	parallelRequests = 10
+)
+
+// Program is what to check.
+type Program struct {
+	// Config is the configuration of the client.
+	Config *restclient.Config
+	// Accounts are the ServiceAccounts of the controllers. Optional if no group of Permissions
+	// has a controller.
+	Accounts *connection.Accounts
+	// Permissions are all permissions that the program needs.
+	Permissions []Group
+	// APIs are the resources that the program reads.
+	APIs []API
+	// Lease is the Lease of the leader election. If nil, there is no election.
+	Lease *Lease
+	// Policies maps the name of each ValidatingAdmissionPolicy that protects the program to
+	// the way to install it. The binding of a policy has the same name.
+	Policies map[string]string
+	// Install says how to install what is missing.
+	Install Install
+}
+
+// Install says how to install what is missing, each in one line.
+type Install struct {
+	Permissions, APIs, PriorityLevel string
+}
+
+// checker runs the checks of a program.
+type checker struct {
+	Program
+	config    *restclient.Config
+	client    kubernetes.Interface
+	discovery discovery.DiscoveryInterfaceWithContext
+	levels    *levels
+	report    Report
+	// missing are the permissions that are not granted.
+	missing []Permission
+}
+
+// Run runs all checks. If the API server does not accept the credentials, it runs no others.
+// It returns an error if ctx ends first.
+func Run(ctx context.Context, p Program) (Report, error) {
+	c := checker{Program: p, levels: &levels{}}
+	config := restclient.CopyConfig(p.Config)
+	config.Timeout, config.QPS = requestTimeout, -1
+	config.Wrap(c.levels.wrap)
+	c.config = config
+	var err error
+	if c.client, err = kubernetes.NewForConfig(config); err != nil {
+		return Report{}, fmt.Errorf("making client %s: %w", config.UserAgent, err)
+	}
+	c.discovery = discovery.ToDiscoveryInterfaceWithContext(c.client.Discovery())
+	if c.connect(ctx) {
+		c.reviewPermissions(ctx)
+		c.discoverAPIs(ctx)
+		if c.Lease != nil {
+			c.checkLease(ctx)
+			c.comparePriorityLevels(ctx)
+		}
+		c.findPolicies(ctx)
+	}
+	if err := ctx.Err(); err != nil {
+		return Report{}, fmt.Errorf("stopped before all checks were done: %w", context.Cause(ctx))
+	}
+	return c.report, nil
+}
+
+// connect checks that the API server accepts the credentials.
+func (c *checker) connect(ctx context.Context) bool {
+	const check = "API server"
+	review, err := c.client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	switch {
+	case err == nil:
+		c.report.add(check, OK, "%s, as %s", c.Config.Host, review.Status.UserInfo.Username)
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err): // it does not say who asks
+		c.report.add(check, OK, "%s", c.Config.Host)
+	case apierrors.IsUnauthorized(err):
+		c.report.add(check, FAIL, "%s does not accept the credentials; is the token or certificate expired, or of another cluster?", c.Config.Host)
+		return false
+	default:
+		if failed, ok := errors.AsType[*url.Error](err); ok {
+			err = failed.Err // the URL adds nothing
+		}
+		c.report.add(check, FAIL, "%s cannot be used: %v", c.Config.Host, err)
+		return false
+	}
+	return true
+}

@@ -1,0 +1,192 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	restclient "k8s.io/client-go/rest"
+)
+
+func TestTable(t *testing.T) {
+	s := newFakeServer()
+	s.denied["patch foos/status.example.com in all namespaces"] = true
+	s.denied["get validatingadmissionpolicies.admissionregistration.k8s.io in all namespaces"] = true
+	s.leaseLevel = s.otherLevel
+	report := s.run(t, program())
+	var table strings.Builder
+	if err := report.WriteTable(&table); err != nil {
+		t.Fatal(err)
+	}
+	const want = `CHECK                          RESULT   DETAILS
+API server                     OK       URL, as somebody
+permissions: controllers       FAIL     may not patch foos/status.example.com in all namespaces, needed by foo-controller
+permissions: leader election   OK       all 1 granted
+APIs                           OK       all 2 served
+Lease                          OK       a leader writes for 11s
+Lease                          OK       ns/foo-manager is free
+priority and fairness          WARN     requests for the Lease share the priority level of other requests, which can delay renewals
+policies                       SKIP     cannot be read with these credentials; with your own: kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings
+
+Failed: 1. Warnings: 1. Skipped: 1.
+What to do:
+  apply the roles
+  apply the FlowSchema
+`
+	if diff := cmp.Diff(want, table.String()); diff != "" {
+		t.Errorf("table (-want +got):\n%s", diff)
+	}
+}
+
+func TestJSON(t *testing.T) {
+	report := Report{Checks: []Check{{"APIs", OK, "all 2 served"}}}
+	var got strings.Builder
+	if err := report.WriteJSON(&got); err != nil {
+		t.Fatal(err)
+	}
+	const want = `{
+  "checks": [
+    {
+      "check": "APIs",
+      "result": "OK",
+      "details": "all 2 served"
+    }
+  ],
+  "todo": []
+}
+`
+	if diff := cmp.Diff(want, got.String()); diff != "" {
+		t.Errorf("JSON (-want +got):\n%s", diff)
+	}
+}
+
+// TestProblems checks the row and the advice for each problem.
+func TestProblems(t *testing.T) {
+	const (
+		lease  = "/apis/coordination.k8s.io/v1/namespaces/ns/leases"
+		policy = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/cage"
+	)
+	tests := map[string]struct {
+		spoil func(*fakeServer)
+		want  Check
+		todo  []string
+		fails bool
+	}{
+		"credentials":      {func(s *fakeServer) { s.codes["POST /apis/authentication.k8s.io/v1/selfsubjectreviews"] = 401 }, Check{"API server", FAIL, "does not accept the credentials"}, nil, true},
+		"API server":       {func(s *fakeServer) { s.codes["POST /apis/authentication.k8s.io/v1/selfsubjectreviews"] = 500 }, Check{"API server", FAIL, "cannot be used: code"}, nil, true},
+		"permission":       {func(s *fakeServer) { s.denied["list foos.example.com in all namespaces"] = true }, Check{"permissions: controllers", FAIL, "may not list foos.example.com in all namespaces, needed by foo-controller"}, []string{"apply the roles"}, true},
+		"review":           {func(s *fakeServer) { s.codes["POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews"] = 500 }, Check{"permissions: controllers", FAIL, "whether it may list foos.example.com in all namespaces is unknown"}, []string{"apply the roles"}, true},
+		"CRD":              {func(s *fakeServer) { delete(s.resources, "example.com/v1") }, Check{"APIs", FAIL, "no controller would run: none of the custom resources of foo-controller is served"}, []string{"apply the CRDs"}, true},
+		"version":          {func(s *fakeServer) { s.resources = map[string][]string{"v1": {"pods"}, "example.com/v2": {"foos"}} }, Check{"APIs", WARN, "foos.example.com v1 is not served, only v2 is; foo-controller would wait for it"}, []string{"apply the CRDs"}, true},
+		"status":           {func(s *fakeServer) { s.resources["example.com/v1"] = []string{"foos"} }, Check{"APIs", WARN, "foos.example.com v1 has no subresource status"}, []string{"apply the CRDs"}, false},
+		"discovery":        {func(s *fakeServer) { s.codes["GET /apis/example.com/v1"] = 503 }, Check{"APIs", WARN, "foos.example.com v1, read by foo-controller, cannot be discovered: "}, []string{"apply the CRDs"}, true},
+		"namespace":        {func(s *fakeServer) { s.codes["GET "+lease+"/foo-manager"], s.codes["POST "+lease] = 404, 404 }, Check{"Lease", FAIL, "ns/foo-manager cannot be created: code"}, []string{"apply the roles"}, true},
+		"admission":        {func(s *fakeServer) { s.codes["GET "+lease+"/foo-manager"], s.codes["POST "+lease] = 404, 403 }, Check{"Lease", FAIL, "ns/foo-manager cannot be created: code"}, []string{"apply the roles"}, true},
+		"policy":           {func(s *fakeServer) { s.codes["GET "+policy] = 404 }, Check{"policies", WARN, "cage does not protect the cluster"}, []string{"apply the cage"}, false},
+		"binding":          {func(s *fakeServer) { s.codes["GET "+strings.Replace(policy, "policies", "policybindings", 1)] = 404 }, Check{"policies", WARN, "cage does not protect the cluster"}, []string{"apply the cage"}, false},
+		"priority levels":  {func(s *fakeServer) { s.leaseLevel, s.otherLevel = "", "" }, Check{"priority and fairness", SKIP, "does not report"}, nil, false},
+		"shared level":     {func(s *fakeServer) { s.leaseLevel = s.otherLevel }, Check{"priority and fairness", WARN, "share the priority level"}, []string{"apply the FlowSchema"}, false},
+		"nothing":          {func(*fakeServer) {}, Check{"policies", OK, "all 1 installed"}, nil, false},
+		"Lease is missing": {func(s *fakeServer) { s.codes["GET "+lease+"/foo-manager"] = 404 }, Check{"Lease", OK, "ns/foo-manager can be created"}, nil, false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newFakeServer()
+			tc.spoil(s)
+			report := s.run(t, program())
+			if !contains(report, tc.want) {
+				t.Errorf("got %v, want %v", report.Checks, tc.want)
+			}
+			if diff := cmp.Diff(tc.todo, report.Todo); diff != "" {
+				t.Errorf("what to do (-want +got):\n%s", diff)
+			}
+			if failed := report.Count(FAIL) > 0; failed != tc.fails {
+				t.Errorf("failed: %t, want %t: %v", failed, tc.fails, report.Checks)
+			}
+		})
+	}
+}
+
+func contains(report Report, want Check) bool {
+	for _, c := range report.Checks {
+		if c.Check == want.Check && c.Result == want.Result && strings.Contains(c.Details, want.Details) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestControllerWithOneOfItsResourcesRuns checks that a missing CRD is no failure while another
+// one of the controller is served.
+func TestControllerWithOneOfItsResourcesRuns(t *testing.T) {
+	s, p := newFakeServer(), program()
+	bars := p.APIs[1]
+	bars.Resource.Group, bars.Subresources = "other.example.com", nil
+	p.APIs = append(p.APIs, bars)
+	if report := s.run(t, p); report.Count(FAIL) != 0 || report.Count(WARN) != 1 {
+		t.Errorf("got %v, want only a warning", report.Checks)
+	}
+}
+
+func TestUnreachableAPIServerIsTheOnlyCheck(t *testing.T) {
+	p := program()
+	p.Config = &restclient.Config{Host: "http://127.0.0.1:1"}
+	report, err := Run(t.Context(), p)
+	if err != nil || len(report.Checks) != 1 || !contains(report, Check{"API server", FAIL, "connection refused"}) {
+		t.Errorf("got %v and %v", report.Checks, err)
+	}
+}
+
+// TestEndOfContextStopsChecks ends the context during each request in turn.
+func TestEndOfContextStopsChecks(t *testing.T) {
+	for _, path := range []string{"/selfsubjectreviews", "/selfsubjectaccessreviews", "/apis/example.com/v1", "/leases/foo-manager", "/validatingadmissionpolicies/cage"} {
+		t.Run(path, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			s := newFakeServer()
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if strings.HasSuffix(r.URL.Path, path) {
+					_, _ = io.Copy(io.Discard, r.Body) // only then the server notices that the client has gone
+					cancel()
+					<-r.Context().Done() // no answer
+					return
+				}
+				s.ServeHTTP(w, r)
+			}))
+			defer server.Close()
+			p := program()
+			p.Config = &restclient.Config{Host: server.URL, ContentConfig: restclient.ContentConfig{ContentType: "application/json"}}
+			if _, err := Run(ctx, p); !errors.Is(err, context.Canceled) {
+				t.Errorf("error %v, want that the context ended", err)
+			}
+		})
+	}
+}
+
+func TestExpandedRules(t *testing.T) {
+	var got []string
+	for _, rule := range []rbacv1.PolicyRule{
+		{APIGroups: []string{"", "apps"}, Resources: []string{"pods", "deployments/scale"}, Verbs: []string{"get"}},
+		{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"a", "b"}, Verbs: []string{"get"}},
+		{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}},
+	} {
+		for _, permission := range Expand(rule, "ns") {
+			got = append(got, permission.String())
+		}
+	}
+	want := []string{
+		`get pods in namespace "ns"`, `get deployments/scale in namespace "ns"`, `get pods.apps in namespace "ns"`, `get deployments/scale.apps in namespace "ns"`,
+		`get secrets "a" in namespace "ns"`, `get secrets "b" in namespace "ns"`, "get /metrics",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("permissions (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,127 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+
+	"github.com/spf13/cobra"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/term"
+	"k8s.io/component-base/version/verflag"
+
+	"samplecontroller.io/controller-manager/internal/preflight"
+	"samplecontroller.io/controller-manager/options"
+)
+
+// Manifests says how to install what a program needs in a cluster. The subcommand preflight
+// prints it for what is missing. Each is one line, such as a command. Empty lines are not
+// printed.
+type Manifests struct {
+	// Permissions grants the permissions, and creates the namespace of the Lease.
+	Permissions string
+	// APIs installs the CRDs.
+	APIs string
+	// PriorityLevel gives requests for the Lease another priority level than other requests.
+	PriorityLevel string
+	// Policies maps the name of each ValidatingAdmissionPolicy that protects the cluster to
+	// what installs it. The binding of a policy has the same name.
+	Policies map[string]string
+}
+
+// newPreflightCommand returns the subcommand that checks that the program would run. It has
+// all flags of the program.
+func newPreflightCommand(p Program, o *options.Options) *cobra.Command {
+	var output string
+	command := &cobra.Command{
+		Use: "preflight",
+		Long: `Check that the program would run with these flags and credentials: its permissions,
+the APIs that it reads, its Lease, its priority level and admission policies.
+Nothing is written to the cluster.
+
+The exit code is 1 if a check fails: then the program would not run, or would not
+do all of its work.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			verflag.PrintAndExitIfRequested()
+			write, ok := writers[output]
+			if !ok {
+				return fmt.Errorf("invalid --output %q: must be table or json", output)
+			}
+			checks, err := p.preflight(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			report, err := preflight.Run(cmd.Context(), checks)
+			if err != nil {
+				return err
+			}
+			if err := write(&report, cmd.OutOrStdout()); err != nil {
+				return fmt.Errorf("writing the report: %w", err)
+			}
+			if report.Count(preflight.FAIL) > 0 {
+				return errLogged
+			}
+			return nil
+		},
+	}
+	var sections cliflag.NamedFlagSets
+	sections.FlagSet("preflight").StringVarP(&output, "output", "o", "table", "Format of the report: table or json.")
+	flagSets := o.Flags()
+	sections.Order = append(sections.Order, flagSets.Order...)
+	maps.Copy(sections.FlagSets, flagSets.FlagSets)
+	for _, name := range sections.Order {
+		command.Flags().AddFlagSet(sections.FlagSets[name])
+	}
+	columns, _, _ := term.TerminalSize(command.OutOrStdout())
+	cliflag.SetUsageAndHelpFunc(command, sections, columns)
+	return command
+}
+
+// writers maps each value of --output to what writes the report.
+var writers = map[string]func(*preflight.Report, io.Writer) error{
+	"table": (*preflight.Report).WriteTable,
+	"json":  (*preflight.Report).WriteJSON,
+}
+
+// preflight returns what to check. It makes the controllers to learn which resources they
+// read, but opens no port and calls no API.
+func (p Program) preflight(ctx context.Context, o *options.Options) (preflight.Program, error) {
+	if err := o.Validate(); err != nil {
+		return preflight.Program{}, err
+	}
+	serving := o.Server.SecureServing.BindPort != 0
+	o.Server.SecureServing.BindPort = 0 // the program itself may be running
+	c, err := o.Config(ctx)
+	if err != nil {
+		return preflight.Program{}, err
+	}
+	shared, err := p.process(ctx, c, metricsOf(p.Name))
+	if err != nil {
+		return preflight.Program{}, err
+	}
+	defer shared.Events.Shutdown()
+	enabled := c.Controllers.AllowedBy(c.FeatureGates, c.Enabled)
+	if _, err := c.Controllers.Build(ctx, shared, enabled); err != nil {
+		return preflight.Program{}, err
+	}
+	n := newNeeds(c, enabled)
+	if serving {
+		n.addServing(o.Server)
+	}
+	return preflight.Program{
+		Config:      configFor(shared, "preflight"),
+		Accounts:    shared.Accounts,
+		Permissions: n.groups,
+		APIs:        n.apis(shared.Informers.Resources()),
+		Lease:       n.lease,
+		Policies:    p.Manifests.Policies,
+		Install: preflight.Install{
+			Permissions: p.Manifests.Permissions, APIs: p.Manifests.APIs, PriorityLevel: p.Manifests.PriorityLevel,
+		},
+	}, nil
+}

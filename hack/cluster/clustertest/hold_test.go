@@ -21,8 +21,9 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 )
 
-// TestHoldingProxy holds one write in the proxy, whose client gives up on it, and one in
-// a link behind it. Both are made when they are released, and known to be late.
+// TestHoldingProxy holds one write in the proxy, whose client gives up, and one in a link
+// behind it. The API server gets both when they are released, and the proxy knows when they
+// were sent.
 func TestHoldingProxy(t *testing.T) {
 	c, err := cluster.Start(t.Context(), cluster.Options{AuditLog: true, Progress: os.Stderr})
 	if err != nil {
@@ -40,48 +41,62 @@ func TestHoldingProxy(t *testing.T) {
 		_, err := client.CoreV1().ConfigMaps("default").Patch(ctx, "x", types.MergePatchType, []byte(`{"data":{"value":"`+value+`"}}`), metav1.PatchOptions{})
 		return err
 	}
-	// late checks that the write of this ID, or the last one, was made long after it was
-	// sent.
-	late := func(what string, id types.UID) {
+	// late checks that this write arrived long after it was sent.
+	late := func(what string, hold *Hold) {
 		t.Helper()
+		<-hold.Arrived()
 		events, err := c.AuditEvents(func(event auditv1.Event) bool {
-			return cluster.Call(event) == "patch configmaps" && event.ResponseStatus.Code == http.StatusOK && (id == "" || event.AuditID == id)
+			return cluster.Call(event) == "patch configmaps" && event.ResponseStatus.Code == http.StatusOK && event.AuditID == hold.AuditID()
 		})
 		if err != nil || len(events) == 0 {
 			t.Fatalf("%s: the audit log does not have the write: %v", what, err)
 		}
 		last := events[len(events)-1]
 		if sent, ok := proxy.Sent(last); !ok || last.RequestReceivedTimestamp.Sub(sent) < silence {
-			t.Errorf("%s: sent at %s (%v), received at %s, want it later", what, sent, ok, last.RequestReceivedTimestamp)
+			t.Errorf("%s: sent at %s (%v), received at %s, want later", what, sent, ok, last.RequestReceivedTimestamp)
 		}
 	}
 
-	hold := proxy.Hold(func(r *http.Request, body []byte) bool {
-		return r.Method == http.MethodPatch && bytes.Contains(body, []byte("held by the proxy"))
-	})
 	if err := patch(t.Context(), "passed on"); err != nil {
 		t.Fatal(err)
 	}
-	impatient, cancel := context.WithTimeout(t.Context(), 2*silence)
-	defer cancel()
-	if err := patch(impatient, "held by the proxy"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a write that is held: %v, want %v", err, context.DeadlineExceeded)
+	hold := proxy.Hold(patches("held by the proxy"))
+	impatient, giveUp := context.WithCancel(t.Context())
+	defer giveUp()
+	go func() {
+		<-hold.Arrived()
+		time.Sleep(silence)
+		giveUp()
+	}()
+	if err := patch(impatient, "held by the proxy"); !errors.Is(err, context.Canceled) {
+		t.Fatalf("held write: %v, want %v", err, context.Canceled)
 	}
-	<-hold.Arrived()
 	if code, err := hold.Release(t.Context()); code != http.StatusOK || err != nil {
 		t.Errorf("released: %d, %v", code, err)
 	}
-	late("held by the proxy", hold.AuditID())
+	late("held by the proxy", hold)
 
 	link.Hold(Both)
-	time.AfterFunc(2*silence, link.Release)
+	hold = proxy.Hold(patches("held by the link"))
+	go func() {
+		<-hold.Arrived()
+		time.AfterFunc(silence, link.Release)
+		_, _ = hold.Release(t.Context()) // patch returns the same answer
+	}()
 	if err := patch(t.Context(), "held by the link"); err != nil {
-		t.Error(err)
+		t.Fatal(err)
 	}
-	late("held by the link", "")
+	late("held by the link", hold)
 }
 
-// clientOf makes a ConfigMap, and returns a client that may write it, through the proxy.
+// patches matches patches with this content.
+func patches(content string) func(*http.Request, []byte) bool {
+	return func(r *http.Request, body []byte) bool {
+		return r.Method == http.MethodPatch && bytes.Contains(body, []byte(content))
+	}
+}
+
+// clientOf creates a ConfigMap, and returns a client that may write it through the proxy.
 func clientOf(t *testing.T, c *cluster.Cluster, proxy *HoldingProxy) kubernetes.Interface {
 	t.Helper()
 	for _, args := range [][]string{

@@ -122,6 +122,10 @@ var apiServerLoads = []load{
 		candidates: "all-controllers,gogc-100,gomemlimit-100MiB", prepare: preparePods, run: measureStart,
 	},
 	{
+		name: "foos", about: "a standby starts with %d Foos", n: 200_000,
+		candidates: "all-controllers", prepare: prepareFoos, run: measureFoos,
+	},
+	{
 		name: "churn", about: "500 of %d Pods, 100 for each Foo, change each second, for at most 30 s", n: 20_000,
 		candidates: "aggregator", prepare: preparePods, run: churn,
 	},

@@ -110,14 +110,17 @@ func churn(ctx context.Context, t *trial) (result, error) {
 	return t.measureChanges(ctx, t.makeChanges)
 }
 
-// startOnPods starts a daemon and returns when it has cached all Pods and is idle.
 func (t *trial) startOnPods(ctx context.Context) error {
-	n := foosOf(t.n) * podsPerFoo
+	return t.startOn(ctx, "pods", foosOf(t.n)*podsPerFoo)
+}
+
+// startOn starts a daemon and returns when it has cached n objects of a resource and is idle.
+func (t *trial) startOn(ctx context.Context, resource string, n int) error {
 	if err := t.start(ctx); err != nil {
 		return err
 	}
-	line := fmt.Sprintf("sample_controller_manager_informer_objects{resource=\"pods\"} %d\n", n)
-	err := t.await(ctx, fmt.Sprintf("%d Pods are cached", n), func(ctx context.Context) error {
+	line := fmt.Sprintf("sample_controller_manager_informer_objects{resource=%q} %d\n", resource, n)
+	err := t.await(ctx, fmt.Sprintf("%d %s are cached", n, resource), func(ctx context.Context) error {
 		page, err := t.process.page(ctx, "/metrics")
 		if err == nil && !strings.Contains(string(page), line) {
 			err = errors.New("not yet")

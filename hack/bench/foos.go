@@ -24,6 +24,8 @@ import (
 // foosNamespace has the Foos without Deployments, shared by all trials of a round.
 const foosNamespace = "foos"
 
+const liveHeapPerFoo = "live heap for each Foo, bytes"
+
 // prepareFoos creates Foos without Deployments, and a Lease that nobody gives up. A daemon
 // started then is a standby: it caches the Foos and writes nothing.
 func prepareFoos(ctx context.Context, h *harness, n int) error {
@@ -78,7 +80,7 @@ func measureFoos(ctx context.Context, t *trial) (result, error) {
 		return []value{
 			{"resident memory, MiB", mebibytes(u.resident)},
 			{"live heap, MiB", mebibytes(heap)},
-			{"live heap for each Foo, bytes", float64(heap) / float64(t.n)},
+			{liveHeapPerFoo, float64(heap) / float64(t.n)},
 		}, errors.Join(err, t.profile(ctx)())
 	})
 }

@@ -104,6 +104,10 @@ var apiServerLoads = []load{
 		run: changes{before: true, count: all, change: create, call: "create foos", answer: statusAnswer}.run,
 	},
 	{
+		name: "neighbors", about: "the candidate starts with %d unprocessed Foos of one namespace, and a newer one in each of 50 others", n: 10_000,
+		candidates: "daemon,controller-runtime", run: measureNeighbors,
+	},
+	{
 		name: "restart", about: "the candidate starts with %d Foos that it has already synced, one of them scaled since", n: 1000, candidates: usual,
 		run: changes{
 			served: true, before: true, count: func(int) int { return 1 }, change: scaleTo(2), call: "patch foos", answer: statusAnswer,

@@ -25,7 +25,8 @@ const (
 
 // pageMetrics are the metrics on the page.
 var pageMetrics = []string{
-	untilDone, deploymentP50, deploymentP99, writes, refusedWrites, apiServerCPU, ownCPU, anonymousMemory, peakMemory,
+	untilDone, deploymentP50, deploymentP99, neighborsWait + " p99, ms", writes, refusedWrites,
+	apiServerCPU, ownCPU, anonymousMemory, peakMemory, liveHeapPerFoo,
 }
 
 // drawn are the metrics in the chart, with their colors.
@@ -92,8 +93,8 @@ func page(reports []*report) string {
 	fmt.Fprintf(&s, "# Results\n\nMedians (minimum-maximum) of programs that do the same work: see [README.md](README.md).\nIn bold is the ratio to the daemon's median: above 1 the daemon is better.\n\n![Ratios to the daemon](%s)\n", pictureFile)
 	for _, r := range reports {
 		names := r.measured()
-		fmt.Fprintf(&s, "\n## %s\n\nWhat happens: %s. %d rounds on %d CPUs, %s: `make bench BENCH=%s N=%d ROUNDS=%d`\n\n",
-			r.Load, fmt.Sprintf(r.load.about, r.N), r.Rounds, r.CPUs, r.Taken.UTC().Format("2006-01-02"), r.Load, r.N, r.Rounds)
+		fmt.Fprintf(&s, "\n## %s\n\nWhat happens: %s. %d rounds on %d CPUs, %s: `make bench BENCH=%s N=%d ROUNDS=%d CANDIDATES=%s`\n\n",
+			r.Load, fmt.Sprintf(r.load.about, r.N), r.Rounds, r.CPUs, r.Taken.UTC().Format("2006-01-02"), r.Load, r.N, r.Rounds, strings.Join(names, ","))
 		fmt.Fprintf(&s, "| | %s |\n|---|%s\n", strings.Join(names, " | "), strings.Repeat("---|", len(names)))
 		for _, metric := range pageMetrics {
 			cells := []string{metric}
@@ -107,6 +108,9 @@ func page(reports []*report) string {
 			if slices.ContainsFunc(cells[1:], func(cell string) bool { return cell != "-" }) {
 				fmt.Fprintf(&s, "| %s |\n", strings.Join(cells, " | "))
 			}
+		}
+		if verdicts := r.verdicts(); len(verdicts) > 0 {
+			fmt.Fprintf(&s, "\nBudgets:\n\n- %s\n", strings.Join(verdicts, "\n- "))
 		}
 	}
 	return s.String()
@@ -125,7 +129,7 @@ func draw(reports []*report, path string) error {
 		if _, ok := r.ratio(apiServerCPU, "controller-runtime", "daemon"); !ok {
 			continue
 		}
-		names = append(names, r.Load)
+		names = append(names, fmt.Sprintf("%s %d", r.Load, r.N))
 		for i, d := range drawn {
 			ratio, _ := r.ratio(d.metric, "controller-runtime", "daemon") // 0 if there is none
 			values[i] = append(values[i], ratio)

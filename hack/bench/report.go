@@ -108,16 +108,24 @@ func (r *report) String() string {
 		fmt.Fprintln(w)
 	}
 	_ = w.Flush() // to a strings.Builder, which cannot fail
+	for _, verdict := range r.verdicts() {
+		fmt.Fprintf(&s, "budget: %s\n", verdict)
+	}
+	return s.String()
+}
+
+// verdicts returns a line for each budget that can be judged.
+func (r *report) verdicts() (lines []string) {
 	for _, b := range r.load.budgets {
 		if times, ok := r.ratio(b.metric, b.candidate, b.of); ok {
 			verdict := "kept"
 			if times > b.most {
 				verdict = "OVER"
 			}
-			fmt.Fprintf(&s, "budget: %s: %s is %.2f times %s, at most %.2f: %s\n", b.metric, b.candidate, times, b.of, b.most, verdict)
+			lines = append(lines, fmt.Sprintf("%s: %s is %.2f times %s, at most %.2f: %s", b.metric, b.candidate, times, b.of, b.most, verdict))
 		}
 	}
-	return s.String()
+	return lines
 }
 
 // ratio returns the ratio of two medians, or false if there is none.

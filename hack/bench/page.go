@@ -129,7 +129,7 @@ func draw(reports []*report, path string) error {
 		if _, ok := r.ratio(apiServerCPU, "controller-runtime", "daemon"); !ok {
 			continue
 		}
-		names = append(names, fmt.Sprintf("%s %d", r.Load, r.N))
+		names = append(names, fmt.Sprintf("%s\n%d", r.Load, r.N))
 		for i, d := range drawn {
 			ratio, _ := r.ratio(d.metric, "controller-runtime", "daemon") // 0 if there is none
 			values[i] = append(values[i], ratio)

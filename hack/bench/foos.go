@@ -14,7 +14,6 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
@@ -42,9 +41,7 @@ func prepareFoos(ctx context.Context, h *harness, n int) error {
 	if _, err := h.kube.CoordinationV1().Leases(daemonName).Create(ctx, lease, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	errs := make([]error, n)
-	workqueue.ParallelizeUntil(ctx, clients, n, func(i int) { errs[i] = h.createReadyFoo(ctx, fooName(i)) })
-	return errors.Join(append(errs, ctx.Err())...)
+	return inParallel(ctx, n, func(i int) error { return h.createReadyFoo(ctx, fooName(i)) })
 }
 
 // createReadyFoo creates a Foo with the status that it would have with its Deployment.

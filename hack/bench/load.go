@@ -75,6 +75,13 @@ func creating() changes {
 	return changes{count: all, change: create, call: "create foos", answer: statusAnswer}
 }
 
+// backlog creates Foos before the candidate starts.
+func backlog() changes {
+	c := creating()
+	c.before = true
+	return c
+}
+
 var loads = slices.Concat(apiServerLoads, wholeLoads)
 
 // apiServerLoads are loads on a lone API server.
@@ -101,7 +108,7 @@ var apiServerLoads = []load{
 	},
 	{
 		name: "backlog", about: "the candidate starts with %d unprocessed Foos", n: 1000, candidates: usual, budgets: throughput,
-		run: changes{before: true, count: all, change: create, call: "create foos", answer: statusAnswer}.run,
+		run: backlog().run,
 	},
 	{
 		name: "neighbors", about: "the candidate starts with %d unprocessed Foos of one namespace, and a newer one in each of 50 others", n: 10_000,

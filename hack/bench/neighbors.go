@@ -24,7 +24,7 @@ const neighborsWait = "first Deployment to those of neighbors"
 // measureNeighbors measures how long namespaces with one Foo each wait behind one with many. It
 // counts from the first Deployment, because a candidate takes its time to start.
 func measureNeighbors(ctx context.Context, t *trial) (r result, err error) {
-	t.changes = changes{before: true, count: all, change: create, call: "create foos", answer: statusAnswer}
+	t.changes = backlog()
 	if err := t.makeChanges(ctx); err != nil {
 		return r, err
 	}

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
@@ -39,9 +38,7 @@ func preparePods(ctx context.Context, h *harness, pods int) error {
 	if err := h.kubectl(ctx, []string{"create", "namespace", podsNamespace}); err != nil {
 		return err
 	}
-	errs := make([]error, foos)
-	workqueue.ParallelizeUntil(ctx, clients, foos, func(i int) { errs[i] = h.createPodsOf(ctx, fooName(i)) })
-	if err := errors.Join(append(errs, ctx.Err())...); err != nil {
+	if err := inParallel(ctx, foos, func(i int) error { return h.createPodsOf(ctx, fooName(i)) }); err != nil {
 		return err
 	}
 	t := &trial{harness: h, candidate: allControllers(), n: pods}
@@ -110,6 +107,7 @@ func churn(ctx context.Context, t *trial) (result, error) {
 	return t.measureChanges(ctx, t.makeChanges)
 }
 
+// startOnPods starts a daemon and returns when it has cached all Pods and is idle.
 func (t *trial) startOnPods(ctx context.Context) error {
 	return t.startOn(ctx, "pods", foosOf(t.n)*podsPerFoo)
 }

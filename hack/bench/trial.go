@@ -161,20 +161,26 @@ func (t *trial) makeChanges(ctx context.Context) error {
 	if name == nil {
 		name = fooName
 	}
-	errs := make([]error, count)
-	change := func(i int) { errs[i] = t.changes.change(ctx, t.harness, t.namespace, name(i)) }
+	change := func(i int) error { return t.changes.change(ctx, t.harness, t.namespace, name(i)) }
 	if t.changes.every == 0 {
-		workqueue.ParallelizeUntil(ctx, clients, count, change)
-		return errors.Join(append(errs, ctx.Err())...)
+		return inParallel(ctx, count, change)
 	}
+	errs := make([]error, count)
 	var changing sync.WaitGroup
 	for i := range count {
-		changing.Go(func() { change(i) })
+		changing.Go(func() { errs[i] = change(i) })
 		if sleep(ctx, t.changes.every) != nil {
 			break
 		}
 	}
 	changing.Wait()
+	return errors.Join(append(errs, ctx.Err())...)
+}
+
+// inParallel calls do for each number below n, with as many workers as there are clients.
+func inParallel(ctx context.Context, n int, do func(i int) error) error {
+	errs := make([]error, n)
+	workqueue.ParallelizeUntil(ctx, clients, n, func(i int) { errs[i] = do(i) })
 	return errors.Join(append(errs, ctx.Err())...)
 }
 

@@ -63,6 +63,18 @@ func Kubectl(t *testing.T, args ...string) string {
 	return out
 }
 
+// Apply applies a file or a kustomization, given as -f or -k, until the end of the test. A
+// warning of the API server is an error.
+func Apply(t *testing.T, from, path string) {
+	t.Helper()
+	Kubectl(t, "apply", "--warnings-as-errors", from, path)
+	t.Cleanup(func() {
+		if _, err := Cluster().Kubectl(context.WithoutCancel(t.Context()), "delete", from, path); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // Long skips a test in short mode.
 func Long(t *testing.T) {
 	t.Helper()

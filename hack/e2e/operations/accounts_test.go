@@ -68,12 +68,7 @@ patches:
     metadata: {name: sample-controller-manager, namespace: sample-controller-manager}
     spec: {template: {spec: {containers: [{name: sample-controller-manager, env: [{name: SERVED_NAMESPACE, value: `+served+`}]}]}}}
 `)
-	framework.Kubectl(t, "apply", "--warnings-as-errors", "-k", dir)
-	t.Cleanup(func() {
-		if _, err := framework.Cluster().Kubectl(context.WithoutCancel(t.Context()), "delete", "-k", dir); err != nil {
-			t.Error(err)
-		}
-	})
+	framework.Apply(t, "-k", dir)
 	return &tenant{namespace: "scm-accounts", serves: served, account: "acc-" + framework.DaemonName}
 }
 

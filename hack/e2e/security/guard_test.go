@@ -24,12 +24,7 @@ import (
 // as the user's rights on Deployments go.
 func TestGuard(t *testing.T) {
 	manifest := framework.Manifests(t, "components/guard/policy.yaml")
-	framework.Kubectl(t, "apply", "--warnings-as-errors", "-f", manifest)
-	t.Cleanup(func() {
-		if _, err := framework.Cluster().Kubectl(context.WithoutCancel(t.Context()), "delete", "-f", manifest); err != nil {
-			t.Error(err)
-		}
-	})
+	framework.Apply(t, "-f", manifest)
 	framework.OverKinds(t, func(t *testing.T, k framework.Kind) {
 		ns := framework.NewNamespace(t)
 		framework.CreateAccount(t, ns, "user")

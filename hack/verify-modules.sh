@@ -6,7 +6,7 @@
 # Checks go.mod and go.sum of all modules: they are tidy and match the module cache. The
 # product's modules must agree on one Go version and one minor version of Kubernetes, and find
 # each other in the staging directory by relative replace directives. There must be no go.work,
-# because modules must build as they are published. Modules under hack may pin other versions.
+# because modules must build in the form in which they are published. Modules under hack may pin other versions.
 # All modules must agree on one toolchain, which builds the release.
 #
 # Usage: hack/verify-modules.sh

@@ -30,8 +30,8 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
-// FuzzSync syncs an object of each kind among Deployments, all of which the API server may
-// have stored, until nothing changes. It checks every write.
+// FuzzSync syncs an object of each kind among Deployments until nothing changes. The API server
+// could have stored any of these objects. It checks every write.
 func FuzzSync(f *testing.F) {
 	for _, seed := range fuzzSeeds {
 		f.Add([]byte(seed.object), []byte(seed.deployments))

@@ -80,9 +80,10 @@ var managedFields = [fieldCount][]string{
 	Image:    {"f:spec", "f:template", "f:spec", "f:containers", fmt.Sprintf("k:{\"name\":%q}", containerName), "f:image"},
 }
 
-// managedByEntry caches the [Fields] of managedFields entries. Most Deployments have the
-// same entries, and parsing one takes longer than the rest of handling an event.
-var managedByEntry = lru.New(100)
+// managedBySpec caches the [Fields] of managedFields entries by their part from f:spec on. Most
+// Deployments have the same ones, and parsing an entry takes longer than the rest of handling
+// an event. The part before has the owner's UID.
+var managedBySpec = lru.New(100)
 
 // managed returns the fields that belong to the field manager of an entry.
 func managed(entry metav1.ManagedFieldsEntry) (fields Fields) {
@@ -90,16 +91,17 @@ func managed(entry metav1.ManagedFieldsEntry) (fields Fields) {
 		return Fields{}
 	}
 	raw := entry.FieldsV1.GetRawString()
-	if !strings.Contains(raw, `"f:replicas"`) && !strings.Contains(raw, `"f:image"`) {
+	_, spec, ok := strings.Cut(raw, `"f:spec":`)
+	if !ok {
 		return Fields{}
 	}
-	if known, ok := managedByEntry.Get(raw); ok {
+	if known, ok := managedBySpec.Get(spec); ok {
 		return known.(Fields)
 	}
 	for f, path := range managedFields {
 		fields[f] = hasPath([]byte(raw), path)
 	}
-	managedByEntry.Add(raw, fields)
+	managedBySpec.Add(spec, fields)
 	return fields
 }
 

@@ -48,6 +48,28 @@ func TestTrimKeepsManagersOfDeclarableFields(t *testing.T) {
 	}
 }
 
+// The entries of Deployments with different owners are parsed once. A label may have the name of
+// a field.
+func TestManagedFieldsAreParsedOnce(t *testing.T) {
+	managedBySpec.Clear()
+	t.Cleanup(managedBySpec.Clear)
+	const replicas = `"f:spec":{"f:replicas":{}}`
+	for i := range 10 {
+		for metadata, want := range map[string]Fields{
+			fmt.Sprintf(`{"f:metadata":{"f:ownerReferences":{"k:{\"uid\":\"%d\"}":{}}},%s}`, i, replicas): {Replicas: true},
+			fmt.Sprintf(`{"f:metadata":{"f:labels":{"f:app-%d":{},%s}}}`, i, replicas):                    {},
+			fmt.Sprintf(`{"f:metadata":{"f:labels":{"f:app-%d":{}}}}`, i):                                 {},
+		} {
+			if got := managed(managedBy("test", "", metadata, 1)); got != want {
+				t.Errorf("%s: %v, want %v", metadata, got, want)
+			}
+		}
+	}
+	if got := managedBySpec.Len(); got != 2 {
+		t.Errorf("parsed %d entries, want 2", got)
+	}
+}
+
 // Trimming must change neither the decision about a Deployment nor the status.
 func TestTrimChangesNoDecision(t *testing.T) {
 	replicaSet := ownerReference("apps/v1", "ReplicaSet", "other", "uid-other")

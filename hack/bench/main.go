@@ -91,7 +91,7 @@ func parse(args []string) (*options, error) {
 	flags.IntVar(&o.n, "n", 0, "The number of Foos, or of Pods for the loads memory and churn. (default: the load's number)")
 	flags.IntVar(&o.rounds, "rounds", 5, "How often each candidate runs under each load.")
 	flags.DurationVar(&o.giveUpAfter, "give-up-after", 2*time.Minute, "How long each step of a trial may take.")
-	flags.DurationVar(&o.profile, "profile", 0, "Write a CPU profile of the daemon over this time, and memory profiles. Profiling costs the daemon some of both.")
+	flags.DurationVar(&o.profile, "profile", 0, "Write CPU profiles of the daemon and the API server over this time, and memory profiles of the daemon. Profiling costs them some of both.")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}

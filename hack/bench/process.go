@@ -83,27 +83,38 @@ func (r *running) page(ctx context.Context, path string) ([]byte, error) {
 	return content, err
 }
 
-// profile starts a CPU profile of a daemon, if the command line asks for it. The returned
-// function waits for that profile and adds memory profiles.
+// profile starts CPU profiles of the API server and of a daemon, if the command line asks for
+// them. The returned function waits for them and adds memory profiles of the daemon.
 func (t *trial) profile(ctx context.Context) (finish func() error) {
-	if t.options.profile == 0 || t.process == nil || t.process.url == "" {
+	if t.options.profile == 0 || t.process == nil {
 		return func() error { return nil }
 	}
+	save := func(kind string, content []byte, err error) error {
+		if err == nil {
+			err = os.MkdirAll(t.output, 0o755)
+		}
+		if err != nil {
+			return err
+		}
+		name := fmt.Sprintf("%s-%d-%s.%s.pprof", t.load.name, t.n, t.candidate.name, kind)
+		return os.WriteFile(filepath.Join(t.output, name), content, 0o644)
+	}
 	fetch := func(path, kind string) error {
+		if t.process.url == "" {
+			return nil
+		}
 		// The daemon may have only just started.
 		return t.await(ctx, "the daemon serves profiles", func(ctx context.Context) error {
 			content, err := t.process.page(ctx, "/debug/pprof/"+path)
-			if err == nil {
-				err = os.MkdirAll(t.output, 0o755)
-			}
-			if err != nil {
-				return err
-			}
-			name := fmt.Sprintf("%s-%d-%s.%s.pprof", t.load.name, t.n, t.candidate.name, kind)
-			return os.WriteFile(filepath.Join(t.output, name), content, 0o644)
+			return save(kind, content, err)
 		})
 	}
-	cpu := make(chan error, 1)
-	go func() { cpu <- fetch(fmt.Sprintf("profile?seconds=%.0f", t.options.profile.Seconds()), "cpu") }()
-	return func() error { return errors.Join(<-cpu, fetch("heap", "heap"), fetch("allocs", "allocs")) }
+	seconds := fmt.Sprintf("%.0f", t.options.profile.Seconds())
+	cpu := make(chan error, 2)
+	go func() { cpu <- fetch("profile?seconds="+seconds, "cpu") }()
+	go func() {
+		content, err := t.kube.Discovery().RESTClient().Get().AbsPath("/debug/pprof/profile").Param("seconds", seconds).DoRaw(ctx)
+		cpu <- save("api-server", content, err)
+	}()
+	return func() error { return errors.Join(<-cpu, <-cpu, fetch("heap", "heap"), fetch("allocs", "allocs")) }
 }

@@ -81,7 +81,9 @@ func run(ctx context.Context, kubeconfig, leaseNamespace string, write statusWri
 		return err
 	}
 	config.QPS = -1
-	kube, sample := kubernetes.NewForConfigOrDie(config), sampleclientset.NewForConfigOrDie(config)
+	sample := sampleclientset.NewForConfigOrDie(config)
+	config.ContentType = "application/vnd.kubernetes.protobuf" // as the others; custom resources have none
+	kube := kubernetes.NewForConfigOrDie(config)
 	kubeFactory := informers.NewSharedInformerFactory(kube, 0)
 	sampleFactory := sampleinformers.NewSharedInformerFactory(sample, 0)
 	deployments, foos := kubeFactory.Apps().V1().Deployments(), sampleFactory.Samplecontroller().V1alpha1().Foos()

@@ -35,7 +35,8 @@ var candidates = []candidate{
 	{name: "daemon", binary: daemonName, daemon: true, flags: fooController},
 	{name: "controller-runtime", binary: "controllerruntime"},
 	{name: "lower-bound", binary: "lowerbound"},
-	{name: "counts-only", binary: "controllerruntime", flags: []string{"--counts-only"}},
+	{name: "counts-only", binary: "controllerruntime", flags: []string{"--status=counts"}},
+	{name: "daemon-status", binary: "controllerruntime", flags: []string{"--status=daemon"}},
 	{name: "all-controllers", binary: daemonName, daemon: true},
 	{name: "gogc-100", binary: daemonName, daemon: true, env: "GOGC=100"},
 	{name: "gomemlimit-100MiB", binary: daemonName, daemon: true, env: "GOMEMLIMIT=100MiB"},
@@ -51,7 +52,7 @@ func chooseCandidates(names string) ([]candidate, error) {
 }
 
 func lowerBound() candidate     { return candidates[2] }
-func allControllers() candidate { return candidates[4] }
+func allControllers() candidate { return candidates[5] }
 
 // serviceAccount returns the namespace and name of the candidate's ServiceAccount.
 func (c candidate) serviceAccount() (namespace, name string) {

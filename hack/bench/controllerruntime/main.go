@@ -9,6 +9,7 @@ package main
 import (
 	"context"
 	"flag"
+	"fmt"
 	"os"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -31,12 +32,13 @@ import (
 )
 
 func main() {
-	counts := flag.Bool("counts-only", false, "Write statuses without conditions.")
+	form := flag.String("status", "tutorial", "The status to write: tutorial, counts or daemon.")
 	flag.Parse() // controller-runtime has defined -kubeconfig
 	ctrl.SetLogger(zap.New())
-	status := conditionStatus
-	if *counts {
-		status = foo.Counts
+	status, ok := statuses[*form]
+	if !ok {
+		fmt.Fprintf(os.Stderr, "--status %q is not tutorial, counts or daemon\n", *form)
+		os.Exit(2)
 	}
 	if err := run(status); err != nil {
 		ctrl.Log.Error(err, "Manager ended")

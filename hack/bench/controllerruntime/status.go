@@ -19,6 +19,9 @@ import (
 // changed.
 type newStatus func(*samplev1alpha1.Foo, *appsv1.Deployment) samplev1alpha1.FooStatus
 
+// statuses are the statuses that the program can write.
+var statuses = map[string]newStatus{"tutorial": conditionStatus, "counts": foo.Counts, "daemon": foo.Status}
+
 // conditionStatus returns the status of kubebuilder's tutorial: counts, and a condition
 // Available.
 func conditionStatus(object *samplev1alpha1.Foo, deployment *appsv1.Deployment) samplev1alpha1.FooStatus {

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/features"
+	featurestesting "k8s.io/client-go/features/testing"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -29,6 +31,7 @@ import (
 // The cache has the compared fields only for Deployments of the kinds that the program runs
 // controllers for.
 func TestDeploymentsOfServedKindsAreCached(t *testing.T) {
+	featurestesting.SetFeatureDuringTest(t, features.WatchListClient, false) // the fakes have none
 	deployment := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", ResourceVersion: "1", OwnerReferences: []metav1.OwnerReference{{APIVersion: "sundaes.example.com/v1", Kind: "Sundae", Controller: ptr.To(true)}}},
 		Spec:       appsv1.DeploymentSpec{Replicas: ptr.To[int32](3)},
@@ -44,7 +47,7 @@ func TestDeploymentsOfServedKindsAreCached(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				handle := informers.NewFactory(informers.WithoutWatchList())
+				handle := informers.NewFactory()
 				informer := deployments(handle, kubefake.NewClientset(deployment.DeepCopy()).AppsV1().Deployments(""), sets.New(test.group))
 				handle.Start(t.Context())
 				defer handle.Shutdown()
@@ -58,6 +61,7 @@ func TestDeploymentsOfServedKindsAreCached(t *testing.T) {
 }
 
 func TestPodsAndReplicaSetsAreSelectedAndTrimmed(t *testing.T) {
+	featurestesting.SetFeatureDuringTest(t, features.WatchListClient, false)
 	synctest.Test(t, func(t *testing.T) {
 		owned := func(kind string) metav1.ObjectMeta {
 			return metav1.ObjectMeta{
@@ -92,7 +96,7 @@ func TestPodsAndReplicaSetsAreSelectedAndTrimmed(t *testing.T) {
 			})
 		}
 
-		handle := informers.NewFactory(informers.WithoutWatchList())
+		handle := informers.NewFactory()
 		chain := chain(handle, kube.CoreV1().Pods(""), metadata.Resource(replicaSetResource),
 			deployments(handle, kube.AppsV1().Deployments(""), sets.New[string]()))
 		handle.Start(t.Context())

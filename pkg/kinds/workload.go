@@ -27,9 +27,6 @@ func WorkloadOptions[T workload.Object](c *controller.Context, resource schema.G
 	if err != nil {
 		return workload.Options[T]{}, err
 	}
-	if err := c.CountUndecodable(objects); err != nil {
-		return workload.Options[T]{}, err
-	}
 	return workload.Options[T]{
 		Objects:     objects,
 		Deployments: deployments,

@@ -121,7 +121,6 @@ func TestMetricsForOperators(t *testing.T) {
 		`rest_client_request_duration_seconds_count{`,
 		`leader_election_master_status{name="sample-controller-manager"} 1`,
 		`sample_controller_manager_leadership_terms_total{end="abandoned"} `,
-		`sample_controller_manager_leadership_refused_writes_total `,
 		`sample_controller_manager_leadership_drain_duration_seconds_count `,
 		`sample_controller_manager_leadership_handover_duration_seconds_count `,
 		`sample_controller_manager_informer_objects{resource="foos.samplecontroller.k8s.io"} `,

@@ -192,11 +192,11 @@ func (k kind) createBad(ctx context.Context, ns, name string, dryRun ...string) 
 // waitUndecodable waits until the daemon counts this many undecodable objects.
 func (k kind) waitUndecodable(t *testing.T, server *apptesting.Server, token string, want int) {
 	t.Helper()
-	series := fmt.Sprintf("\n"+`sample_controller_manager_undecodable_objects{controller=%q} %d`+"\n", k.Controller, want)
+	series := fmt.Sprintf("\n"+`sample_controller_manager_objects{condition="Stalled",reason="Undecodable",resource="%s.%s"}`, k.Resource, k.Group)
 	clustertest.WaitUntil(t, fmt.Sprintf("%d undecodable %s are counted", want, k.Resource), func(ctx context.Context) error {
 		code, body, err := server.Get(ctx, "/metrics", token)
-		if err == nil && !strings.Contains(body, series) {
-			_, got, _ := strings.Cut(body, "\nsample_controller_manager_undecodable_objects")
+		if err == nil && !strings.Contains(body, fmt.Sprintf("%s %d\n", series, want)) {
+			_, got, _ := strings.Cut(body, series)
 			err = fmt.Errorf("code %d: %.60s", code, got)
 		}
 		return err

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	restclient "k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/component-base/featuregate"
 
@@ -85,12 +84,6 @@ func (c *Context) Recorder() record.EventRecorder {
 	return c.process.Events.NewRecorder(c.process.Scheme, corev1.EventSource{Component: c.name})
 }
 
-// CountUndecodable counts the undecodable objects of the informer in the metrics of the
-// controller. It adds an index to the informer, so only one controller can count them.
-func (c *Context) CountUndecodable(informer cache.SharedIndexInformer) error {
-	return c.process.Metrics.Undecodable.Watch(c.name, informer)
-}
-
 // LoopOptions returns the common options of all loops of the controller: metrics, timeout,
 // workers, and pausing while an API that they read is unavailable.
 func (c *Context) LoopOptions() []reconcile.Option {
@@ -100,7 +93,6 @@ func (c *Context) LoopOptions() []reconcile.Option {
 		reconcile.WithResyncs(c.process.Resyncs),
 		reconcile.WithTimeout(c.process.SyncTimeout),
 		reconcile.WithSources(c.process.Informers),
-		reconcile.WithAdaptiveWorkers(c.process.WriteTimeout),
 	}
 }
 

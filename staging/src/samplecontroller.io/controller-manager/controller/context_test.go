@@ -26,7 +26,6 @@ import (
 	"samplecontroller.io/controller-manager/informers"
 	"samplecontroller.io/controller-manager/leadership"
 	"samplecontroller.io/controller-manager/reconcile"
-	"samplecontroller.io/controller-manager/tolerant"
 	"samplecontroller.io/controller-manager/writes"
 )
 
@@ -86,16 +85,14 @@ func newProcess(t *testing.T, url string) *Process {
 	return &Process{
 		Events:       events,
 		Config:       &restclient.Config{Host: url},
-		ContentType:  "application/vnd.kubernetes.protobuf",
 		UserAgent:    func(name string) string { return "test/" + name },
-		Gate:         leadership.NewOptions("test").Gate(nil),
+		Gate:         leadership.NewOptions("test").Gate(),
 		Informers:    informers.NewFactory(),
 		Namespace:    "team",
 		WriteTimeout: 100 * time.Millisecond,
 		Metrics: Metrics{
-			Syncs:       reconcile.NewMetrics("test", registry.MustRegister),
-			Undecodable: tolerant.NewMetrics("test", registry.CustomMustRegister),
-			Writes:      writes.NewMetrics("test", registry.MustRegister),
+			Syncs:  reconcile.NewMetrics("test", registry.MustRegister),
+			Writes: writes.NewMetrics("test", registry.MustRegister),
 		},
 	}
 }

@@ -15,10 +15,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/lru"
 
 	"samplecontroller.io/controller-manager/reconcile"
 	"samplecontroller.io/controller-manager/tolerant"
 )
+
+// maxReported is the number of objects whose user error is remembered, so that each error is
+// reported once. With more, reports may repeat.
+const maxReported = 4096
 
 // Kind builds the controller for objects of type T. Make it with [For].
 type Kind[T Object] struct {
@@ -27,7 +32,7 @@ type Kind[T Object] struct {
 	consistency *reconcile.ConsistencyStore
 	recorder    record.EventRecorder
 	reporter    *tolerant.Reporter
-	reported    reportedErrors
+	reported    *lru.Cache // the last user error by key
 	watches     []func(*reconcile.Loop)
 	errs        []error
 }
@@ -39,7 +44,7 @@ type Kind[T Object] struct {
 // The controller reads its own writes: an object is not synced while a cache lacks the last
 // write for it, by this controller or another one of the process.
 func For[T Object](c *Context, opts ...Option) *Kind[T] {
-	k := &Kind[T]{context: c, recorder: c.Recorder()}
+	k := &Kind[T]{context: c, recorder: c.Recorder(), reported: lru.New(maxReported)}
 	k.reporter = tolerant.NewReporter(k.recorder)
 	resource, err := newResource[T](c, opts)
 	if err != nil {
@@ -90,13 +95,14 @@ func (k *Kind[T]) sync(ctx context.Context, key cache.ObjectName, sync func(cont
 	s := &Sync[T]{kind: k, key: key, object: object, found: found}
 	err = sync(ctx, s)
 	if wrong := (*userError)(nil); errors.As(err, &wrong) {
-		if found && k.reported.add(key, wrong.Error()) {
+		if last, _ := k.reported.Get(key); found && last != wrong.Error() {
+			k.reported.Add(key, wrong.Error())
 			k.recorder.Event(object, corev1.EventTypeWarning, wrong.reason, wrong.Error())
 		}
 		return sooner(s.after, wrong.again), nil
 	}
 	if err == nil {
-		k.reported.forget(key)
+		k.reported.Remove(key)
 	}
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return s.after, nil // the object is deleted with its namespace

@@ -20,7 +20,6 @@ import (
 	"samplecontroller.io/controller-manager/internal/connection"
 	"samplecontroller.io/controller-manager/leadership"
 	"samplecontroller.io/controller-manager/reconcile"
-	"samplecontroller.io/controller-manager/tolerant"
 	"samplecontroller.io/controller-manager/writes"
 )
 
@@ -28,9 +27,8 @@ import (
 // fields must be set unless they say otherwise, and must not change afterwards.
 type Process struct {
 	// Config is the base configuration of all clients. It has no user agent, gate or timeout
-	// yet. ContentType is the content type of clients of built-in resources.
-	Config      *restclient.Config
-	ContentType string
+	// yet. Its content type is that of built-in resources.
+	Config *restclient.Config
 	// UserAgent returns the user agent of a client with this purpose.
 	UserAgent func(name string) string
 	// Accounts makes each controller write as a ServiceAccount of its own. If nil, all write
@@ -63,10 +61,9 @@ type Process struct {
 
 // Metrics are the metrics of the controllers of a process.
 type Metrics struct {
-	Syncs       *reconcile.Metrics
-	Undecodable *tolerant.Metrics
-	Objects     *ObjectMetrics
-	Writes      *writes.Metrics
+	Syncs   *reconcile.Metrics
+	Objects *ObjectMetrics
+	Writes  *writes.Metrics
 }
 
 // context returns the context of one controller. statusGroups are the API groups of the kinds
@@ -126,7 +123,6 @@ func (p *Process) consistencyOf(resource schema.GroupResource) *reconcile.Consis
 func (p *Process) config(name string) *restclient.Config {
 	config := restclient.CopyConfig(p.Config)
 	config.UserAgent = p.UserAgent(name)
-	config.ContentType = p.ContentType
 	config.Wrap(p.Gate.Wrap)
 	return config
 }

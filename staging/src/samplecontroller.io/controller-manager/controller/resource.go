@@ -17,12 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/client-go/gentype"
-	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -62,7 +60,6 @@ type resource[T Object] struct {
 	informer cache.TypedSharedIndexInformer[T]
 	client   func(namespace string) *gentype.ClientWithList[T, runtime.Object]
 	manager  string
-	builtIn  bool
 }
 
 // newResource returns a resource that reads from the shared informer of the kind and writes as
@@ -82,60 +79,25 @@ func newResource[T Object](c *Context, opts []Option) (*resource[T], error) {
 		return nil, fmt.Errorf("%s reads %v, which is not registered in the scheme: add it in Program.Scheme: %w", c.name, reflect.TypeFor[T](), err)
 	}
 	kind := kinds[0]
-	for _, needed := range []string{kind.Kind + "List", "ListOptions"} {
-		if !scheme.Recognizes(kind.GroupVersion().WithKind(needed)) {
-			return nil, fmt.Errorf("%s reads %v, but %s of %v is not registered in the scheme: add it in Program.Scheme, with AddKnownTypes and metav1.AddToGroupVersion", c.name, reflect.TypeFor[T](), needed, kind.GroupVersion())
-		}
-	}
 	name, _ := meta.UnsafeGuessKindToResource(kind)
 	if o.resource != "" {
 		name.Resource = o.resource
 	}
-	// Only built-in types have a protobuf encoding.
-	_, builtIn := any(newOf[T]()).(interface{ Unmarshal(data []byte) error })
-	reader, err := clientOf[T](c.ReadConfig(), scheme, kind, name, builtIn)
+	reader, err := tolerant.ClientFor[T](c.ReadConfig(), scheme, name)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s reads %v, with Program.Scheme: %w", c.name, reflect.TypeFor[T](), err)
 	}
-	writer, err := clientOf[T](c.ClientConfig(), scheme, kind, name, builtIn)
+	writer, err := tolerant.ClientFor[T](c.ClientConfig(), scheme, name)
 	if err != nil {
 		return nil, err
 	}
 	informer := informers.InformerFor[T](c.Informers(), name, reader(c.Namespace()), informers.WithSelector(o.selector))
-	return &resource[T]{kind: kind, name: name, selector: selector, informer: informer, client: writer, manager: c.name, builtIn: builtIn}, nil
+	return &resource[T]{kind: kind, name: name, selector: selector, informer: informer, client: writer, manager: c.name}, nil
 }
 
 func newOf[T any]() T {
 	object, _ := reflect.TypeAssert[T](reflect.New(reflect.TypeFor[T]().Elem()))
 	return object
-}
-
-// clientOf returns a function that returns the client of a kind in a namespace.
-func clientOf[T Object](config *restclient.Config, scheme *runtime.Scheme, kind schema.GroupVersionKind, name schema.GroupVersionResource, builtIn bool) (func(namespace string) *gentype.ClientWithList[T, runtime.Object], error) {
-	version := kind.GroupVersion()
-	var client restclient.Interface
-	var err error
-	if builtIn {
-		config.GroupVersion, config.APIPath = &version, "/apis"
-		if version.Group == "" {
-			config.APIPath = "/api"
-		}
-		config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
-		client, err = restclient.RESTClientFor(config)
-	} else {
-		client, err = tolerant.RESTClientFor(config, version, scheme)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("making a client for %v: %w", name, err)
-	}
-	codec := runtime.NewParameterCodec(scheme)
-	newList := func() runtime.Object {
-		list, _ := scheme.New(version.WithKind(kind.Kind + "List")) // newResource has checked that it is registered
-		return list
-	}
-	return func(namespace string) *gentype.ClientWithList[T, runtime.Object] {
-		return gentype.NewClientWithList(name.Resource, client, codec, namespace, newOf[T], newList)
-	}, nil
 }
 
 // cached returns the object from the cache.
@@ -183,7 +145,10 @@ func (r *resource[T]) patch(ctx context.Context, before, after T, subresources .
 // difference returns a patch from before to after, with the resourceVersion of before. An
 // update would delete fields that the cache or this version of the type lacks.
 func (r *resource[T]) difference(before, after T) ([]byte, types.PatchType, error) {
-	from, err := json.Marshal(before)
+	base, _ := before.DeepCopyObject().(T)
+	base.SetResourceVersion("") // so that the patch has it
+	after.SetResourceVersion(before.GetResourceVersion())
+	from, err := json.Marshal(base)
 	if err != nil {
 		return nil, "", err
 	}
@@ -191,29 +156,12 @@ func (r *resource[T]) difference(before, after T) ([]byte, types.PatchType, erro
 	if err != nil {
 		return nil, "", err
 	}
-	var patch []byte
-	patchType := types.MergePatchType
-	if r.builtIn {
-		patchType = types.StrategicMergePatchType
-		patch, err = strategicpatch.CreateTwoWayMergePatch(from, to, after)
-	} else {
-		patch, err = jsonmergepatch.CreateThreeWayJSONMergePatch(from, to, from)
+	if tolerant.IsBuiltIn[T]() {
+		patch, err := strategicpatch.CreateTwoWayMergePatch(from, to, after)
+		return patch, types.StrategicMergePatchType, err
 	}
-	if err != nil {
-		return nil, "", err
-	}
-	changes := map[string]any{}
-	if err := json.Unmarshal(patch, &changes); err != nil {
-		return nil, "", err
-	}
-	metadata, ok := changes["metadata"].(map[string]any)
-	if !ok {
-		metadata = map[string]any{}
-		changes["metadata"] = metadata
-	}
-	metadata["resourceVersion"] = before.GetResourceVersion()
-	patch, err = json.Marshal(changes)
-	return patch, patchType, err
+	patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(from, to, from)
+	return patch, types.MergePatchType, err
 }
 
 // inMetrics returns the name of the resource in metrics and logs.

@@ -41,7 +41,7 @@ func TestDifference(t *testing.T) {
 	changed := pod.DeepCopy()
 	delete(changed.Labels, "b")
 	changed.Spec.Containers[0].Image = "3"
-	patch, patchType, err := (&resource[*corev1.Pod]{builtIn: true}).difference(pod, changed)
+	patch, patchType, err := (&resource[*corev1.Pod]{}).difference(pod, changed)
 	if want := `{"metadata":{"labels":{"b":null},"resourceVersion":"7"},"spec":{"$setElementOrder/containers":[{"name":"one"},{"name":"two"}],"containers":[{"image":"3","name":"one"}]}}`; string(patch) != want || err != nil {
 		t.Errorf("%s %s, %v, want %s", patchType, patch, err, want)
 	}
@@ -64,8 +64,8 @@ func TestInvalidKindsAreRejected(t *testing.T) {
 		want   string
 	}{
 		"unknown":         {func(*runtime.Scheme) {}, "a-controller reads *controller.custom, which is not registered in the scheme: add it in Program.Scheme"},
-		"without a list":  {func(s *runtime.Scheme) { s.AddKnownTypeWithName(version.WithKind("Custom"), &custom{}) }, "CustomList of example.com/v1 is not registered in the scheme: add it in Program.Scheme"},
-		"without options": {func(s *runtime.Scheme) { addCustom(s, version) }, "ListOptions of example.com/v1 is not registered in the scheme: add it in Program.Scheme, with AddKnownTypes and metav1.AddToGroupVersion"},
+		"without a list":  {func(s *runtime.Scheme) { s.AddKnownTypeWithName(version.WithKind("Custom"), &custom{}) }, "with Program.Scheme: the scheme does not know CustomList of example.com/v1: call AddKnownTypes"},
+		"without options": {func(s *runtime.Scheme) { addCustom(s, version) }, "the scheme does not know ListOptions of example.com/v1: call AddKnownTypes of the scheme, and metav1.AddToGroupVersion"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, _, _ := contexts(t, "http://localhost")

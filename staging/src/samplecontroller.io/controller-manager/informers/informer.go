@@ -118,14 +118,12 @@ func (i *informer) follow(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		look := time.NewTicker(catchUpPeriod)
 		for !i.caughtUp(ctx) && ctx.Err() == nil {
 			select {
-			case <-look.C:
+			case <-time.After(catchUpPeriod):
 			case <-ctx.Done():
 			}
 		}
-		look.Stop()
 	}
 }
 

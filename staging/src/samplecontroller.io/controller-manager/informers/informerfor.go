@@ -34,7 +34,6 @@ type options struct {
 	transform cache.TransformFunc
 	resync    time.Duration
 	indexers  cache.Indexers
-	watchList bool
 }
 
 // WithSelector limits an informer to the objects that match a label selector. By default
@@ -56,10 +55,6 @@ func WithIndexers(indexers cache.Indexers) Option {
 	return func(o *options) { o.indexers = indexers }
 }
 
-// WithoutWatchList makes informers list and then watch. It is for tests, because fake
-// clientsets cannot stream the initial list.
-func WithoutWatchList() Option { return func(o *options) { o.watchList = false } }
-
 // InformerFor returns the factory's informer of the resource, whose objects have type T, and
 // creates it at the first call. It reads from source, which must be a client of that
 // resource. opts apply after the options of the factory.
@@ -71,7 +66,7 @@ func WithoutWatchList() Option { return func(o *options) { o.watchList = false }
 func InformerFor[T cache.Object, L runtime.Object](f *Factory, resource schema.GroupVersionResource, source Source[L], opts ...Option) cache.TypedSharedIndexInformer[T] {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	o := options{indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, watchList: true}
+	o := options{indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}}
 	for _, opt := range slices.Concat(f.defaults, opts) {
 		opt(&o)
 	}
@@ -115,23 +110,13 @@ func newInformer[T cache.Object, L runtime.Object](f *Factory, resource schema.G
 	i := &informer{resource: resource, selector: o.selector, factory: f, opened: make(chan struct{}, 1), since: time.Now()}
 	i.err = fmt.Errorf("%w: %s", ErrNotSynced, i.name())
 	p := retryingListerWatcher[L]{source, o.selector, i}
-	// A test source that cannot stream says so itself; the option says so for any source.
-	streams := any(source)
-	if !o.watchList {
-		streams = noWatchList{}
-	}
 	i.SharedIndexInformer = cache.NewSharedIndexInformer(
-		cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: p.list, WatchFuncWithContext: p.watch}, streams),
+		cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: p.list, WatchFuncWithContext: p.watch}, source), // a fake clientset that cannot stream says so
 		item, o.resync, o.indexers)
 	utilruntime.Must(errors.Join(i.SetTransform(o.transform), i.SetWatchErrorHandlerWithContext(i.failed))) // it has not started
 	i.typed = cache.NewTypedSharedIndexInformer[T](i.SharedIndexInformer)
 	return i
 }
-
-type noWatchList struct{}
-
-// IsWatchListSemanticsUnSupported is called by client-go.
-func (noWatchList) IsWatchListSemanticsUnSupported() bool { return true }
 
 // itemOf returns an object of the item type of L. If L is runtime.Object, it returns one of
 // type T.

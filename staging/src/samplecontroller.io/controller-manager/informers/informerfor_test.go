@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/features"
+	featurestesting "k8s.io/client-go/features/testing"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/metadata"
@@ -126,9 +128,10 @@ var _ = func(f *Factory, c kubernetes.Interface, m metadata.Interface, d dynamic
 }
 
 func TestFakeClientsetsAreListed(t *testing.T) {
+	featurestesting.SetFeatureDuringTest(t, features.WatchListClient, false)
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", UID: "1"}})
-		factory := NewFactory(WithoutWatchList())
+		factory := NewFactory()
 		informer := InformerFor[*corev1.ConfigMap](factory, configMaps, client.CoreV1().ConfigMaps(""))
 		factory.Start(t.Context())
 		defer factory.Shutdown()

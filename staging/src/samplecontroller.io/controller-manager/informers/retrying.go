@@ -89,11 +89,9 @@ func persist[A any](ctx context.Context, i *informer, verb string, request func(
 			i.fail(ctx, err)
 			return answer, err
 		}
-		retry := time.NewTimer(retryPeriod)
 		select {
-		case <-retry.C:
+		case <-time.After(retryPeriod):
 		case <-ctx.Done():
-			retry.Stop()
 		}
 	}
 }

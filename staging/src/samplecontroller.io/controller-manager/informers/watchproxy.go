@@ -67,7 +67,10 @@ func (w *watchProxy) run(listing bool, begin time.Time) {
 		}
 	}
 	if !listing {
-		w.wait(begin.Add(shortWatch))
+		select {
+		case <-time.After(time.Until(begin.Add(shortWatch))):
+		case <-w.stopped:
+		}
 	}
 }
 
@@ -80,16 +83,6 @@ func (w *watchProxy) endsList(bookmark watch.Event) bool {
 	w.informer.setListed(ptr.To(object.GetResourceVersion()))
 	w.informer.watches()
 	return true
-}
-
-// wait waits until the given time, or until the watch is stopped.
-func (w *watchProxy) wait(until time.Time) {
-	timer := time.NewTimer(time.Until(until))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-w.stopped:
-	}
 }
 
 // ResultChan implements watch.Interface.

@@ -262,7 +262,7 @@ func TestRunWithoutElectionReturnsError(t *testing.T) {
 }
 
 func TestRunWithoutElectionOpensGate(t *testing.T) {
-	gate := NewGate(writeTimeout, nil)
+	gate := NewGate(writeTimeout)
 	through := gate.Wrap(&api{})
 	err := RunWithoutElection(t.Context(), gate, func(*Term) error { return do(t, through, http.MethodPut, foos) })
 	if err != nil {

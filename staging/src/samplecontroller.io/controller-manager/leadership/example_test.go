@@ -19,7 +19,7 @@ import (
 
 // Work that returns only after it has drained is never done by two processes at once.
 func ExampleElection_Run() {
-	gate := leadership.NewGate(3*time.Second, nil)
+	gate := leadership.NewGate(3 * time.Second)
 	election, err := leadership.New(leadership.Config{
 		Namespace:     "kube-system",
 		Name:          "example",
@@ -52,7 +52,7 @@ func ExampleElection_Run() {
 
 // A client with a gate fails a write before it is sent, unless the process leads.
 func ExampleGate_Wrap() {
-	gate := leadership.NewGate(3*time.Second, nil)
+	gate := leadership.NewGate(3 * time.Second)
 	config := &rest.Config{Host: "https://kubernetes.default.svc"}
 	config.Wrap(gate.Wrap)
 	client, err := kubernetes.NewForConfig(config)

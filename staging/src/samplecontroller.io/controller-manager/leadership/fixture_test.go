@@ -311,7 +311,7 @@ func newCandidate(t *testing.T, server *apiServer, identity string, change ...fu
 		LeaseDuration: leaseDuration,
 		RenewDeadline: renewDeadline,
 		RetryPeriod:   retryPeriod,
-		Gate:          NewGate(writeTimeout, nil),
+		Gate:          NewGate(writeTimeout),
 		Client:        c.client,
 	}
 	for _, f := range change {

@@ -28,15 +28,12 @@ var (
 // Create it with [NewGate].
 type Gate struct {
 	timeout time.Duration
-	metrics *Metrics
 	term    atomic.Pointer[Term]
 }
 
 // NewGate returns a gate that is closed until a term begins. It gives up each write after
-// writeTimeout. metrics may be nil.
-func NewGate(writeTimeout time.Duration, metrics *Metrics) *Gate {
-	return &Gate{timeout: writeTimeout, metrics: metrics}
-}
+// writeTimeout.
+func NewGate(writeTimeout time.Duration) *Gate { return &Gate{timeout: writeTimeout} }
 
 // admit lets writes pass while the term is valid.
 func (g *Gate) admit(term *Term) {
@@ -73,7 +70,6 @@ func (t *gated) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	term := t.gate.term.Load()
 	if err := valid(term); err != nil {
-		t.gate.metrics.refused()
 		if request.Body != nil {
 			request.Body.Close() // required of every RoundTripper
 		}

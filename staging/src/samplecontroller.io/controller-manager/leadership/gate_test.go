@@ -12,9 +12,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"k8s.io/component-base/metrics"
-	"k8s.io/component-base/metrics/testutil"
 )
 
 // api is a RoundTripper that stands for the API server.
@@ -80,8 +77,7 @@ var (
 
 func TestGateLetsOnlyLeaderWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		registry := metrics.NewKubeRegistry()
-		gate := NewGate(writeTimeout, NewMetrics("test", registry.MustRegister))
+		gate := NewGate(writeTimeout)
 		server := &api{}
 		through := gate.Wrap(server)
 		check := func(when string, passes bool) {
@@ -121,22 +117,13 @@ func TestGateLetsOnlyLeaderWrite(t *testing.T) {
 		gate.admit(term)
 		time.Sleep(validity)
 		check("after it has expired", false)
-
-		want := `
-			# HELP test_leadership_refused_writes_total [ALPHA] Number of writes refused before they were sent because the process did not lead.
-			# TYPE test_leadership_refused_writes_total counter
-			test_leadership_refused_writes_total 16
-		`
-		if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "test_leadership_refused_writes_total"); err != nil {
-			t.Error(err)
-		}
 	})
 }
 
 func TestWriteTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &api{delay: time.Hour}
-		gate := NewGate(writeTimeout, nil)
+		gate := NewGate(writeTimeout)
 		term := newTerm(t.Context(), 0)
 		defer term.over()
 		gate.admit(term)
@@ -157,7 +144,7 @@ func TestWriteTimeout(t *testing.T) {
 
 func TestWriteTimeoutIsSentToAPIServer(t *testing.T) {
 	server := &api{}
-	gate := NewGate(writeTimeout, nil)
+	gate := NewGate(writeTimeout)
 	term := newTerm(t.Context(), 0)
 	defer term.over()
 	gate.admit(term)
@@ -180,7 +167,7 @@ func TestWriteTimeoutIsSentToAPIServer(t *testing.T) {
 // An open response holds its connection.
 func TestGateClosesResponseBody(t *testing.T) {
 	server := &api{}
-	gate := NewGate(writeTimeout, nil)
+	gate := NewGate(writeTimeout)
 	term := newTerm(t.Context(), 0)
 	defer term.over()
 	gate.admit(term)
@@ -198,7 +185,7 @@ func TestGateClosesResponseBody(t *testing.T) {
 
 // The timer must not outlive the write.
 func TestFailedWriteReleasesItsContext(t *testing.T) {
-	gate := NewGate(writeTimeout, nil)
+	gate := NewGate(writeTimeout)
 	term := newTerm(t.Context(), 0)
 	defer term.over()
 	gate.admit(term)
@@ -217,7 +204,7 @@ func TestFailedWriteReleasesItsContext(t *testing.T) {
 
 func TestLostLeaseCancelsWriteInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gate := NewGate(writeTimeout, nil)
+		gate := NewGate(writeTimeout)
 		term := newTerm(t.Context(), validity)
 		term.renewed(time.Now())
 		gate.admit(term)
@@ -234,7 +221,7 @@ func TestLostLeaseCancelsWriteInFlight(t *testing.T) {
 
 func TestGateIsOpenOnlyDuringTerms(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
-		gate := NewGate(writeTimeout, nil)
+		gate := NewGate(writeTimeout)
 		through := gate.Wrap(&api{})
 		a := newCandidate(t, server, "a", func(c *Config) { c.Gate = gate })
 		var inTerm, draining error
@@ -255,7 +242,7 @@ func TestGateIsOpenOnlyDuringTerms(t *testing.T) {
 }
 
 func BenchmarkGate(b *testing.B) {
-	gate := NewGate(writeTimeout, nil)
+	gate := NewGate(writeTimeout)
 	term := newTerm(b.Context(), validity)
 	defer term.over()
 	term.renewed(time.Now())

@@ -19,15 +19,14 @@ const (
 // Metrics count the terms of a process, in addition to client-go's
 // leader_election_master_status. A nil Metrics counts nothing.
 type Metrics struct {
-	terms         *metrics.CounterVec
-	refusedWrites *metrics.Counter
-	drain         *metrics.Histogram
-	handover      *metrics.Histogram
-	expiration    *metrics.Gauge
+	terms      *metrics.CounterVec
+	drain      *metrics.Histogram
+	handover   *metrics.Histogram
+	expiration *metrics.Gauge
 }
 
 // NewMetrics creates the metrics <namespace>_leadership_terms_total{end},
-// ..._refused_writes_total, ..._drain_duration_seconds, ..._handover_duration_seconds and
+// ..._drain_duration_seconds, ..._handover_duration_seconds and
 // ..._lease_expiration_timestamp_seconds and registers them with register, usually
 // legacyregistry.MustRegister. Call it once per process.
 func NewMetrics(namespace string, register func(...metrics.Registerable)) *Metrics {
@@ -38,11 +37,6 @@ func NewMetrics(namespace string, register func(...metrics.Registerable)) *Metri
 			Help:           "Number of ended leadership terms, by how they ended (released, lost, abandoned).",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"end"}),
-		refusedWrites: metrics.NewCounter(&metrics.CounterOpts{
-			Namespace: namespace, Subsystem: "leadership", Name: "refused_writes_total",
-			Help:           "Number of writes refused before they were sent because the process did not lead.",
-			StabilityLevel: metrics.ALPHA,
-		}),
 		drain: metrics.NewHistogram(&metrics.HistogramOpts{
 			Namespace: namespace, Subsystem: "leadership", Name: "drain_duration_seconds",
 			Help:           "How long the work of a term took to drain after it was told to stop.",
@@ -61,17 +55,11 @@ func NewMetrics(namespace string, register func(...metrics.Registerable)) *Metri
 			StabilityLevel: metrics.ALPHA,
 		}),
 	}
-	register(m.terms, m.refusedWrites, m.drain, m.handover, m.expiration)
+	register(m.terms, m.drain, m.handover, m.expiration)
 	for _, end := range []string{endReleased, endLost, endAbandoned} {
 		m.terms.WithLabelValues(end)
 	}
 	return m
-}
-
-func (m *Metrics) refused() {
-	if m != nil {
-		m.refusedWrites.Inc()
-	}
 }
 
 func (m *Metrics) ended(end string) {

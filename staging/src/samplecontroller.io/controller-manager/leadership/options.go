@@ -110,8 +110,8 @@ func (o *Options) Timing() string {
 		d.validity(), outage, d.lease)
 }
 
-// Gate returns the gate that must wrap the clients of the work. metrics may be nil.
-func (o *Options) Gate(metrics *Metrics) *Gate { return NewGate(o.WriteTimeout, metrics) }
+// Gate returns the gate that must wrap the clients of the work.
+func (o *Options) Gate() *Gate { return NewGate(o.WriteTimeout) }
 
 // Election returns the election of this process, which opens and closes gate. It returns
 // nil if the process leads without an election. It creates its own client from config, so

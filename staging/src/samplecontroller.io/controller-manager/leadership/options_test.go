@@ -46,9 +46,9 @@ func TestInvalidConfig(t *testing.T) {
 		"shortest durations": {func(c *Config) {
 			c.LeaseDuration, c.RenewDeadline, c.RetryPeriod = time.Second, 900*time.Millisecond, 300*time.Millisecond
 		}, ""},
-		"no time left to write": {func(c *Config) { c.Gate = NewGate(10*time.Second, nil) },
+		"no time left to write": {func(c *Config) { c.Gate = NewGate(10 * time.Second) },
 			"write timeout: 10s is too long for lease duration 15s: after a renewal a leader writes for 15s - 10s - margin 1s = 4s, must be longer than 4s, twice retry period (2s)"},
-		"just enough time to write": {func(c *Config) { c.Gate = NewGate(10*time.Second-1, nil) }, ""},
+		"just enough time to write": {func(c *Config) { c.Gate = NewGate(10*time.Second - 1) }, ""},
 		"own recorder":              {func(c *Config) { c.Recorder = &events{} }, ""},
 	}
 	for name, tc := range tests {

@@ -84,7 +84,7 @@ func (p Program) Configz(c *options.Config) runtime.Object {
 		Generic: cmconfigv1alpha1.GenericControllerManagerConfiguration{
 			MinResyncPeriod: metav1.Duration{Duration: c.MinResyncPeriod},
 			ClientConnection: componentbaseconfigv1alpha1.ClientConnectionConfiguration{
-				ContentType: c.ContentType,
+				ContentType: c.Client.ContentType,
 				QPS:         c.Client.QPS,
 				Burst:       int32(c.Client.Burst),
 			},

@@ -16,7 +16,6 @@ import (
 	"samplecontroller.io/controller-manager/leadership"
 	"samplecontroller.io/controller-manager/reconcile"
 	"samplecontroller.io/controller-manager/supervisor"
-	"samplecontroller.io/controller-manager/tolerant"
 	"samplecontroller.io/controller-manager/writes"
 )
 
@@ -35,10 +34,9 @@ func NewMetrics(program string, register func(...metrics.Registerable), register
 	logs.NewMetrics(namespace, registerCollectors)
 	return &Metrics{
 		controllers: &controller.Metrics{
-			Syncs:       reconcile.NewMetrics(namespace, register),
-			Undecodable: tolerant.NewMetrics(namespace, registerCollectors),
-			Objects:     controller.NewObjectMetrics(namespace, registerCollectors),
-			Writes:      writes.NewMetrics(namespace, register),
+			Syncs:   reconcile.NewMetrics(namespace, register),
+			Objects: controller.NewObjectMetrics(namespace, registerCollectors),
+			Writes:  writes.NewMetrics(namespace, register),
 		},
 		informers:  informers.NewMetrics(namespace, registerCollectors),
 		leadership: leadership.NewMetrics(namespace, register),

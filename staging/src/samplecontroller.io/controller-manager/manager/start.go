@@ -69,7 +69,7 @@ func Run(ctx context.Context, p Program, c *options.Config) error {
 		Supervision: supervisor.Options{
 			StartInterval:   c.ControllerStartInterval,
 			ShutdownTimeout: c.ControllerShutdownTimeout,
-			Thresholds:      supervisor.Thresholds{RunningSync: 2 * c.SyncTimeout, StuckSync: 10 * c.SyncTimeout},
+			SyncTimeout:     c.SyncTimeout,
 			Denied:          shared.Denied,
 			Disabled:        disabled,
 			Metrics:         metrics.states,
@@ -96,11 +96,10 @@ func (p Program) process(ctx context.Context, c *options.Config, metrics *Metric
 	factory := informers.NewFactory(informers.WithResync(resyncPeriod(c.MinResyncPeriod)), informers.WithTransform(dropManagedFields))
 	metrics.informers.Watch(factory)
 	shared := &controller.Process{
-		Config:      c.Client,
-		ContentType: c.ContentType,
-		UserAgent:   p.userAgent,
-		Gate:        c.LeaderElection.Gate(metrics.leadership),
-		Informers:   factory,
+		Config:    c.Client,
+		UserAgent: p.userAgent,
+		Gate:      c.LeaderElection.Gate(),
+		Informers: factory,
 		// Ignore the end of ctx, so that Events of the last syncs are still sent.
 		Events:       record.NewBroadcaster(record.WithContext(context.WithoutCancel(ctx))),
 		Scheme:       scheme,
@@ -142,7 +141,7 @@ func configFor(shared *controller.Process, name string) *restclient.Config {
 // quote objects that its readers must not see.
 func startEvents(ctx context.Context, shared *controller.Process) error {
 	config := configFor(shared, "events")
-	config.Timeout, config.ContentType = requestTimeout, shared.ContentType
+	config.Timeout = requestTimeout
 	client, err := corev1client.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("starting Events: making client %s: %w", config.UserAgent, err)

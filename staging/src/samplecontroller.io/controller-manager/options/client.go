@@ -104,6 +104,7 @@ func (o *ClientOptions) limited(config *restclient.Config) *restclient.Config {
 	config.DisableCompression = true
 	// Warnings are meant for interactive users, and may quote the object that was sent.
 	config.WarningHandlerWithContext = restclient.NoWarnings{}
+	config.ContentType = o.Connection.ContentType
 	config.QPS = o.Connection.QPS
 	config.Burst = int(o.Connection.Burst)
 	return config

@@ -23,10 +23,9 @@ import (
 
 // Config is the validated configuration that the options result in.
 type Config struct {
-	// Client is the base configuration of all clients. It has no user agent yet. ContentType
-	// is the content type of clients of built-in resources.
-	Client      *restclient.Config
-	ContentType string
+	// Client is the base configuration of all clients. It has no user agent yet. Its content type
+	// is that of built-in resources.
+	Client *restclient.Config
 
 	// Server configures the HTTPS endpoints. It has no health checks yet.
 	Server server.Config
@@ -85,7 +84,6 @@ func (o *Options) Config(ctx context.Context) (*Config, error) {
 	}
 	c := &Config{
 		Client:                    client,
-		ContentType:               o.Client.Connection.ContentType,
 		Server:                    serving,
 		Namespace:                 o.Generic.Namespace,
 		Controllers:               o.Controllers,

@@ -76,7 +76,7 @@ func editsDuringBacklog(t *testing.T, order func(*ordering.Backlog) workqueue.Qu
 		w := newWorker(l, order(backlog))
 		for i := range keys {
 			left[key(i)] = true
-			backlog.Hold(key(i), fmt.Sprint(i+1))
+			backlog.Hold(key(i))
 		}
 		began := time.Now()
 		backlog.Release(w.queue.Add)

@@ -53,24 +53,19 @@ func BenchmarkProgress(b *testing.B) {
 // BenchmarkKey measures the overhead of the loop per key, from the event to the end of an
 // empty sync.
 func BenchmarkKey(b *testing.B) {
-	for name, options := range map[string][]Option{"fixed workers": nil, "adaptive workers": {WithAdaptiveWorkers(time.Second)}} {
-		b.Run(name, func(b *testing.B) {
-			l := New(loopName, func(context.Context, cache.ObjectName) (time.Duration, error) { return 0, nil }, options...)
-			rateLimiter := newRateLimiter()
-			queue := newQueue(loopName, rateLimiter, ordering.New(ordering.NewBacklog(), never))
-			defer queue.ShutDown()
-			w := &worker{Loop: l, queue: queue, rateLimiter: rateLimiter}
-			l.tracker.work()
-			l.limit.start(1)
-			key := cache.NewObjectName("default", "foo")
-			b.ReportAllocs()
-			for b.Loop() {
-				l.tracker.enqueue(key, "Foo", time.Now())
-				queue.Add(key)
-				if !w.processNext(b.Context()) {
-					b.Fatal("the queue is shut down")
-				}
-			}
-		})
+	l := New(loopName, func(context.Context, cache.ObjectName) (time.Duration, error) { return 0, nil })
+	rateLimiter := newRateLimiter()
+	queue := newQueue(loopName, rateLimiter, ordering.New(ordering.NewBacklog(), never))
+	defer queue.ShutDown()
+	w := &worker{Loop: l, queue: queue, rateLimiter: rateLimiter}
+	l.tracker.work()
+	key := cache.NewObjectName("default", "foo")
+	b.ReportAllocs()
+	for b.Loop() {
+		l.tracker.enqueue(key, "Foo", time.Now())
+		queue.Add(key)
+		if !w.processNext(b.Context()) {
+			b.Fatal("the queue is shut down")
+		}
 	}
 }

@@ -37,14 +37,12 @@
 //     logger that package manager sets up throttles repeated errors.
 //   - With [WithSources], the loop is paused while an API that its informers read is
 //     unavailable. When they have caught up, it starts again with a full resync.
-//   - With [WithAdaptiveWorkers], fewer workers sync at once while concurrent writes are slow,
-//     so that the load itself causes no write timeouts.
 //   - Workers start only after the informers and the loop's own handlers have processed the
 //     initial list.
 //   - [Loop.Run] returns after all its goroutines have ended, and can then be called again.
 //     Each Run has its own queue, handlers and workers. A handler that is added to a synced
 //     informer receives all cached objects, so each Run begins with a full resync from memory.
-//     That resync starts with the latest changes, and new changes come before it.
+//     New changes come before it.
 //
 // # Observability
 //

@@ -40,27 +40,19 @@ type Loop struct {
 	observe Observer
 	resyncs bool
 	timeout time.Duration
-	limit   *limit
 	sources Sources
 	tracker *tracker
 }
 
 // watch connects an informer to the queue.
 type watch struct {
-	store cache.Store
-	// add adds a handler to the informer. It returns what to wait for, and how to remove the
-	// handler.
-	add func(ctx context.Context, enqueue enqueueFunc) (registered, error)
+	informer cache.SharedInformer
+	// add adds a handler to the informer.
+	add func(ctx context.Context, enqueue enqueueFunc) (cache.ResourceEventHandlerRegistration, error)
 }
 
-// enqueueFunc enqueues a key because of an event. version is the resourceVersion of the
-// event's object.
-type enqueueFunc func(key cache.ObjectName, version, trigger string)
-
-type registered struct {
-	synced []cache.DoneChecker
-	remove func() error
-}
+// enqueueFunc enqueues a key because of an event.
+type enqueueFunc func(key cache.ObjectName, trigger string)
 
 // New returns a loop named after its controller. It starts nothing, so a loop that is never
 // run needs no cleanup.
@@ -111,17 +103,12 @@ func (l *Loop) Run(ctx context.Context) error {
 	}
 	ctx = klog.NewContext(ctx, logger)
 	defer l.tracker.pause(nil)
-	for {
-		served, stop, ok := l.whileServed(ctx)
-		if !ok {
-			return nil
-		}
-		err := l.work(served)
-		stop()
-		if err != nil {
+	for ctx.Err() == nil {
+		if err := l.workWhileServed(ctx); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 // work syncs keys until ctx ends.
@@ -134,8 +121,8 @@ func (l *Loop) work(ctx context.Context) error {
 	defer wg.Wait()
 	defer queue.ShutDown()
 
-	synced, removeAll, err := l.register(ctx, func(key cache.ObjectName, version, trigger string) {
-		if !backlog.Hold(key, version) {
+	synced, removeAll, err := l.register(ctx, func(key cache.ObjectName, trigger string) {
+		if !backlog.Hold(key) {
 			l.tracker.enqueue(key, trigger, time.Now())
 			queue.Add(key)
 		}
@@ -153,7 +140,6 @@ func (l *Loop) work(ctx context.Context) error {
 	logger.Info("Starting workers", "workers", l.workers)
 	defer logger.Info("Stopping workers")
 	l.tracker.work()
-	l.limit.start(l.workers)
 	worker := &worker{Loop: l, queue: queue, rateLimiter: rateLimiter}
 	for range l.workers {
 		wg.Go(func() {
@@ -197,12 +183,12 @@ func (l *Loop) register(ctx context.Context, enqueue enqueueFunc) ([]cache.DoneC
 		}
 	}
 	for _, watch := range l.watches {
-		r, err := watch.add(ctx, enqueue)
+		registration, err := watch.add(ctx, enqueue)
 		if err != nil {
 			return nil, removeAll, fmt.Errorf("adding an event handler for %s: %w", l.name, err)
 		}
-		synced = append(synced, r.synced...)
-		removes = append(removes, r.remove)
+		synced = append(synced, watch.informer.HasSyncedChecker(), registration.HasSyncedChecker())
+		removes = append(removes, func() error { return cache.ShutDownEventHandler(watch.informer, registration) })
 	}
 	return synced, removeAll, nil
 }

@@ -51,16 +51,6 @@ func WithSources(sources Sources) Option {
 	return func(l *Loop) { l.sources = sources }
 }
 
-// WithAdaptiveWorkers lets fewer workers sync at once, but at least two, while many concurrent
-// writes are slow, as on a slow link. There, a write that times out may still have succeeded,
-// and is sent again.
-//
-// The loop learns from [RecordWrite] how long writes take. It starts with two workers and adds
-// more while writes are fast. A sync that has not begun to write after 100 ms does not count.
-func WithAdaptiveWorkers(writeTimeout time.Duration) Option {
-	return func(l *Loop) { l.limit = &limit{timeout: writeTimeout} }
-}
-
 // newRateLimiter returns a rate limiter that backs off each key separately, from 5 ms to 5
 // minutes, doubling each time. There is no overall limit: that is left to the API server's
 // priority and fairness.

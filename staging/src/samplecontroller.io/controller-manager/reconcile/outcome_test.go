@@ -225,7 +225,7 @@ func TestObserverGetsOutcome(t *testing.T) {
 		b.start(b.informer)
 		var o outcomes
 		l := New(loopName, func(ctx context.Context, _ cache.ObjectName) (time.Duration, error) {
-			RecordWrite(ctx, "patch", "configmaps")("written", time.Second)
+			RecordWrite(ctx, "patch", "configmaps")("written")
 			time.Sleep(3 * time.Second)
 			return 0, errBroken
 		}, WithObserver(o.observe))
@@ -243,7 +243,7 @@ func TestObserverGetsOutcome(t *testing.T) {
 			Error:      "broken",
 			Began:      begun,
 			Duration:   metav1.Duration{Duration: 3 * time.Second},
-			Writes:     []Write{{"patch", "configmaps", "written", metav1.Duration{Duration: time.Second}}},
+			Writes:     []Write{{"patch", "configmaps", "written"}},
 		}}
 		if diff := cmp.Diff(want, o.all, cmp.Comparer(func(a, b error) bool { return a == b })); diff != "" {
 			t.Errorf("outcomes (-want +got):\n%s", diff)

@@ -92,7 +92,7 @@ func (t *tracker) report(queue string, limit int, matches func(string) bool) Pro
 		Queue: queue, Working: t.working, Since: t.since, Blocker: t.blocker,
 		Running: Entries{First: []Entry{}}, Waiting: Entries{First: []Entry{}}, Delayed: Entries{First: []Entry{}},
 		LastSuccess: t.lastSuccess, Lost: t.lost,
-		Recent: t.recent.newest(limit, matches), Failures: t.failures.newest(limit, matches),
+		Recent: newest(t.recent, limit, matches), Failures: newest(t.failures, limit, matches),
 	}
 }
 

@@ -8,9 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // maxWrites is how many writes of one sync are recorded. Usually there are few.
@@ -23,9 +20,6 @@ type Write struct {
 	Resource string `json:"resource"`
 	// Result is the result of the write, empty until it is known.
 	Result string `json:"result,omitempty"`
-	// Took is the time until the response arrived or the write timed out. It is 0 if the write
-	// was not sent, or failed for another reason.
-	Took metav1.Duration `json:"took,omitzero"`
 }
 
 // String returns the verb, resource and result, such as "patch foos/status: written".
@@ -54,21 +48,21 @@ func (r *recorder) list() []Write {
 
 // RecordWrite records the begin of a write, if ctx belongs to a sync. Call the returned
 // function when the write is answered or has timed out.
-func RecordWrite(ctx context.Context, verb, resource string) (end func(result string, took time.Duration)) {
+func RecordWrite(ctx context.Context, verb, resource string) (end func(result string)) {
 	r, ok := ctx.Value(recorderKey{}).(*recorder)
 	if !ok {
-		return func(string, time.Duration) {}
+		return func(string) {}
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	i := len(r.writes)
 	if i == maxWrites {
-		return func(string, time.Duration) {}
+		return func(string) {}
 	}
 	r.writes = append(r.writes, Write{Verb: verb, Resource: resource})
-	return func(result string, took time.Duration) {
+	return func(result string) {
 		r.mutex.Lock()
 		defer r.mutex.Unlock()
-		r.writes[i].Result, r.writes[i].Took.Duration = result, took
+		r.writes[i].Result = result
 	}
 }

@@ -5,6 +5,7 @@ package reconcile
 
 import (
 	"context"
+	"sync"
 
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -22,56 +23,49 @@ type Sources interface {
 	Resource(store cache.Store) string
 }
 
-// whileServed waits until the loop's informers are served. It returns a context that ends when
-// they no longer are. The caller must call stop, which also ends that context. whileServed
-// returns false if ctx ends first.
-func (l *Loop) whileServed(ctx context.Context) (served context.Context, stop func(), ok bool) {
+// workWhileServed syncs keys until ctx ends or one of the loop's informers is no longer served.
+// It first waits until they are served, or until that may have changed.
+func (l *Loop) workWhileServed(ctx context.Context) error {
 	if l.sources == nil {
-		return ctx, func() {}, ctx.Err() == nil
+		return l.work(ctx)
 	}
 	var stores []cache.Store
 	for _, w := range l.watches {
-		stores = append(stores, w.store)
+		stores = append(stores, w.informer.GetStore())
 	}
-	for ctx.Err() == nil {
-		err, changed := l.sources.Served(stores...)
-		if err == nil {
-			served, stop = l.untilUnserved(ctx, stores, changed)
-			return served, stop, true
-		}
+	err, changed := l.sources.Served(stores...)
+	if err != nil {
 		l.tracker.pause(err)
 		select {
 		case <-changed:
 		case <-ctx.Done():
 		}
+		return nil
 	}
-	return nil, nil, false
+	ctx, cancel := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		defer cancel()
+		l.awaitUnserved(ctx, stores, changed)
+	})
+	defer watching.Wait()
+	defer cancel()
+	return l.work(ctx)
 }
 
-// untilUnserved returns a context that ends when the informers of the stores are no longer
-// served.
-func (l *Loop) untilUnserved(ctx context.Context, stores []cache.Store, changed <-chan struct{}) (served context.Context, stop func()) {
-	served, cancel := context.WithCancel(ctx)
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		for {
-			select {
-			case <-changed:
-			case <-served.Done():
-				return
-			}
-			err, next := l.sources.Served(stores...)
-			if err != nil {
-				klog.FromContext(ctx).Info("Pausing: a watched API is unavailable", "reason", err.Error())
-				cancel()
-				return
-			}
-			changed = next
+// awaitUnserved returns when an informer is no longer served, or ctx ends.
+func (l *Loop) awaitUnserved(ctx context.Context, stores []cache.Store, changed <-chan struct{}) {
+	for {
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
 		}
-	}()
-	return served, func() {
-		cancel()
-		<-stopped
+		err, next := l.sources.Served(stores...)
+		if err != nil {
+			klog.FromContext(ctx).Info("Pausing: a watched API is unavailable", "reason", err.Error())
+			return
+		}
+		changed = next
 	}
 }

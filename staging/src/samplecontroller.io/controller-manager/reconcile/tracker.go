@@ -4,6 +4,7 @@
 package reconcile
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -35,7 +36,7 @@ type tracker struct {
 
 	lastSuccess      time.Time
 	lost             int
-	recent, failures ring
+	recent, failures []Outcome // the newest last
 }
 
 // keyState is the state of a key that is waiting, delayed or being synced.
@@ -150,9 +151,9 @@ func (t *tracker) end(key cache.ObjectName, o Outcome, event time.Time, after ti
 		delete(t.keys, key)
 	}
 	o.EventToDone = eventToDone
-	t.recent.add(o, maxRecent)
+	t.recent = keepLast(t.recent, o, maxRecent)
 	if o.Result.failed() {
-		t.failures.add(o, maxFailures)
+		t.failures = keepLast(t.failures, o, maxFailures)
 	}
 	return eventToDone
 }
@@ -162,31 +163,24 @@ func (t *tracker) lose(object cache.ObjectName, event string, err error) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	t.lost++
-	t.failures.add(Outcome{Key: object.String(), Trigger: event, Result: ResultPanic, Err: err, Error: truncate.Error(err), Began: time.Now()}, maxFailures)
-}
-
-// ring is a ring buffer of the last outcomes.
-type ring struct {
-	outcomes []Outcome
-	next     int
-}
-
-func (r *ring) add(o Outcome, most int) {
-	if len(r.outcomes) < most {
-		r.outcomes = append(r.outcomes, o)
-		return
-	}
-	r.outcomes[r.next] = o
-	r.next = (r.next + 1) % most
+	t.failures = keepLast(t.failures, Outcome{Key: object.String(), Trigger: event, Result: ResultPanic, Err: err, Error: truncate.Error(err), Began: time.Now()}, maxFailures)
 }
 
 // newest returns the newest outcomes of matching keys, at most limit.
-func (r *ring) newest(limit int, matches func(string) bool) []Outcome {
-	newest := []Outcome{}
-	for i, n := 0, len(r.outcomes); i < n && len(newest) < limit; i++ {
-		if o := r.outcomes[(r.next+n-1-i)%n]; matches(o.Key) {
-			newest = append(newest, o)
+func newest(outcomes []Outcome, limit int, matches func(string) bool) []Outcome {
+	found := []Outcome{}
+	for _, o := range slices.Backward(outcomes) {
+		if len(found) < limit && matches(o.Key) {
+			found = append(found, o)
 		}
 	}
-	return newest
+	return found
+}
+
+// keepLast appends an outcome, and drops the oldest if there are more than most.
+func keepLast(outcomes []Outcome, o Outcome, most int) []Outcome {
+	if len(outcomes) == most {
+		outcomes = slices.Delete(outcomes, 0, 1)
+	}
+	return append(outcomes, o)
 }

@@ -7,8 +7,8 @@ import (
 	"context"
 	"reflect"
 	"runtime/debug"
+	"slices"
 
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 )
@@ -23,19 +23,7 @@ type Object interface {
 // For enqueues the key of each object of informer that is added, changed or deleted. Use it
 // for the kind that the controller reconciles.
 func For[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T]) {
-	add(l, informer, func(ctx context.Context, e events, enqueue enqueueFunc) (registered, error) {
-		return register(ctx, informer, cache.TypedResourceEventHandlerDetailedFuncs[T]{
-			AddFunc: func(obj T, _ bool) { enqueue(nameOf(obj), obj.GetResourceVersion(), e.added) },
-			UpdateFunc: func(oldObj, newObj T) {
-				if delivers(l, oldObj, newObj) {
-					enqueue(nameOf(newObj), newObj.GetResourceVersion(), e.changed)
-				}
-			},
-			DeleteFunc: func(deleted cache.DeletedObject[T]) {
-				enqueue(deleted.GetObjectName(), lastVersion(deleted), e.deleted)
-			},
-		})
-	})
+	Watch(l, informer, func(obj T) []cache.ObjectName { return []cache.ObjectName{nameOf(obj)} })
 }
 
 // Watch enqueues the keys that depend on an object of informer, such as those of its owners. A
@@ -51,115 +39,93 @@ func Watch[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], keys f
 // WatchChanges is like [Watch], but ignores updates for which concerns returns false. concerns
 // must be as pure as keys.
 func WatchChanges[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], concerns func(oldObj, newObj T) bool, keys func(T) []cache.ObjectName) {
-	add(l, informer, func(ctx context.Context, e events, enqueue enqueueFunc) (registered, error) {
-		// Enqueue each key once: between two additions, a worker could already sync it.
-		enqueueAll := func(version, trigger string, objs ...T) {
-			all := sets.New[cache.ObjectName]()
-			for _, obj := range objs {
-				all.Insert(keys(obj)...)
-			}
-			for key := range all {
-				enqueue(key, version, trigger)
-			}
-		}
-		return register(ctx, informer, cache.TypedResourceEventHandlerDetailedFuncs[T]{
-			AddFunc: func(obj T, _ bool) {
-				l.safely(ctx, e.added, nameOf(obj), func() { enqueueAll(obj.GetResourceVersion(), e.added, obj) })
-			},
+	add(l, informer, func(h *handler[T]) cache.TypedResourceEventHandlerDetailedFuncs[T] {
+		return cache.TypedResourceEventHandlerDetailedFuncs[T]{
+			AddFunc: func(obj T, _ bool) { h.enqueueAll("added", keys, obj) },
 			UpdateFunc: func(oldObj, newObj T) {
-				l.safely(ctx, e.changed, nameOf(newObj), func() {
-					if delivers(l, oldObj, newObj) && concerns(oldObj, newObj) {
-						enqueueAll(newObj.GetResourceVersion(), e.changed, oldObj, newObj)
+				// A resync repeats the object unchanged.
+				if !l.resyncs && oldObj.GetResourceVersion() == newObj.GetResourceVersion() {
+					return
+				}
+				h.safely("changed", newObj, func() {
+					if concerns(oldObj, newObj) {
+						h.enqueueAll("changed", keys, newObj, oldObj)
 					}
 				})
 			},
-			DeleteFunc: func(deleted cache.DeletedObject[T]) {
-				// Without the last state, the keys are unknown. They were enqueued when the
-				// object was last seen.
-				if none := *new(T); deleted.OptionalObj != none {
-					l.safely(ctx, e.deleted, nameOf(deleted.OptionalObj), func() { enqueueAll(lastVersion(deleted), e.deleted, deleted.OptionalObj) })
-				}
-			},
-		})
+			DeleteFunc: h.deleted(keys),
+		}
 	})
 }
 
 // WatchDeletions enqueues the keys that keys returns for a deleted object, in its last known
 // state. keys may remember what is known only at that time.
 func WatchDeletions[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], keys func(T) []cache.ObjectName) {
-	add(l, informer, func(ctx context.Context, e events, enqueue enqueueFunc) (registered, error) {
-		return register(ctx, informer, cache.TypedResourceEventHandlerDetailedFuncs[T]{
-			DeleteFunc: func(deleted cache.DeletedObject[T]) {
-				if none := *new(T); deleted.OptionalObj != none {
-					l.safely(ctx, e.deleted, nameOf(deleted.OptionalObj), func() {
-						for _, key := range keys(deleted.OptionalObj) {
-							enqueue(key, lastVersion(deleted), e.deleted)
-						}
-					})
-				}
-			},
-		})
+	add(l, informer, func(h *handler[T]) cache.TypedResourceEventHandlerDetailedFuncs[T] {
+		return cache.TypedResourceEventHandlerDetailedFuncs[T]{DeleteFunc: h.deleted(keys)}
 	})
 }
 
-// events are the names of an informer's events in triggers and logs.
-type events struct {
-	added, changed, deleted string
-}
-
 // add adds a watch of an informer to the loop.
-func add[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], addHandler func(context.Context, events, enqueueFunc) (registered, error)) {
+func add[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], funcs func(*handler[T]) cache.TypedResourceEventHandlerDetailedFuncs[T]) {
 	l.watches = append(l.watches, watch{
-		store: informer.GetStore(),
-		add: func(ctx context.Context, enqueue enqueueFunc) (registered, error) {
-			what := reflect.TypeFor[T]().String()
+		informer: informer,
+		add: func(ctx context.Context, enqueue enqueueFunc) (cache.ResourceEventHandlerRegistration, error) {
+			h := &handler[T]{loop: l, logger: klog.FromContext(ctx), enqueue: enqueue, what: reflect.TypeFor[T]().String()}
 			if l.sources != nil {
-				what = l.sources.Resource(informer.GetStore())
+				h.what = l.sources.Resource(informer.GetStore())
 			}
-			return addHandler(ctx, events{what + " added", what + " changed", what + " deleted"}, enqueue)
+			return informer.AddTypedEventHandler(funcs(h), cache.HandlerOptions{Logger: &h.logger})
 		},
 	})
 }
 
+// handler enqueues the keys of events of one informer.
+type handler[T Object] struct {
+	loop    *Loop
+	logger  klog.Logger
+	enqueue enqueueFunc
+	what    string // the resource, for triggers and logs
+}
+
+// deleted returns the handler of deletions. Without the last state of the object, its keys are
+// unknown. They were enqueued when the object was last seen.
+func (h *handler[T]) deleted(keys func(T) []cache.ObjectName) func(cache.DeletedObject[T]) {
+	return func(deleted cache.DeletedObject[T]) {
+		if none := *new(T); deleted.OptionalObj != none {
+			h.enqueueAll("deleted", keys, deleted.OptionalObj)
+		}
+	}
+}
+
+// enqueueAll enqueues the keys of objects, each key once: between two additions, a worker could
+// already sync it.
+func (h *handler[T]) enqueueAll(event string, keys func(T) []cache.ObjectName, objs ...T) {
+	h.safely(event, objs[0], func() {
+		all := keys(objs[0])
+		for _, obj := range objs[1:] {
+			all = append(slices.Clone(all), keys(obj)...)
+		}
+		for i, key := range all {
+			if !slices.Contains(all[:i], key) {
+				h.enqueue(key, h.what+" "+event)
+			}
+		}
+	})
+}
+
 // safely handles an event of an object. If handle panics, only that event is lost.
-func (l *Loop) safely(ctx context.Context, event string, name cache.ObjectName, handle func()) {
+func (h *handler[T]) safely(event string, obj T, handle func()) {
 	defer func() {
 		if value := recover(); value != nil {
 			err := &PanicError{Value: value, Stack: debug.Stack()}
-			l.tracker.lose(name, event, err)
-			klog.FromContext(ctx).Error(err, "Event handler panicked, the event is lost", "event", event, "object", name, "stack", string(err.Stack))
+			h.loop.tracker.lose(nameOf(obj), h.what+" "+event, err)
+			h.logger.Error(err, "Event handler panicked, the event is lost", "event", h.what+" "+event, "object", nameOf(obj), "stack", string(err.Stack))
 		}
 	}()
 	handle()
 }
 
-// delivers returns whether an update is enqueued. A resync repeats the object unchanged, and
-// is enqueued only with [WithResyncs].
-func delivers[T Object](l *Loop, oldObj, newObj T) bool {
-	return l.resyncs || oldObj.GetResourceVersion() != newObj.GetResourceVersion()
-}
-
-// lastVersion returns the last known resourceVersion of a deleted object, or "".
-func lastVersion[T Object](deleted cache.DeletedObject[T]) string {
-	if none := *new(T); deleted.OptionalObj == none {
-		return ""
-	}
-	return deleted.OptionalObj.GetResourceVersion()
-}
-
 func nameOf[T Object](obj T) cache.ObjectName {
 	return cache.NewObjectName(obj.GetNamespace(), obj.GetName())
-}
-
-// register adds a handler to an informer.
-func register[T Object](ctx context.Context, informer cache.TypedSharedIndexInformer[T], handler cache.TypedResourceEventHandler[T]) (registered, error) {
-	logger := klog.FromContext(ctx)
-	registration, err := informer.AddTypedEventHandler(handler, cache.HandlerOptions{Logger: &logger})
-	if err != nil {
-		return registered{}, err
-	}
-	return registered{
-		synced: []cache.DoneChecker{informer.HasSyncedChecker(), registration.HasSyncedChecker()},
-		remove: func() error { return cache.ShutDownEventHandler(informer, registration) },
-	}, nil
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/cache"
 )
 
 // expectEnqueued checks which keys were enqueued since the last check.
@@ -145,24 +144,6 @@ func TestMissedDeletionEnqueuesObjectAndOwners(t *testing.T) {
 
 		missedDeletion(b, configMap("foo", "a"))
 		expectEnqueued(t, &s, "by the relist", "default/a", "default/foo")
-	})
-}
-
-func TestTombstoneWithoutObjectEnqueuesOnlyItsKey(t *testing.T) {
-	inBubble(t, 0, func(b *bubble) {
-		b.start(b.informer)
-		var s syncs
-		l := New(loopName, s.sync)
-		For(l, b.informer)
-		Watch(l, b.informer, owners)
-		defer b.run(l, 1)()
-
-		// If the last state is unknown, only the key is known.
-		lost := cache.DeletedObject[*corev1.ConfigMap]{FinalStateUnknown: &cache.DeletedFinalStateUnknown{Key: "default/foo"}}
-		for _, handler := range b.informer.handlers {
-			handler.OnDelete(lost)
-		}
-		expectEnqueued(t, &s, "by the tombstone", "default/foo")
 	})
 }
 

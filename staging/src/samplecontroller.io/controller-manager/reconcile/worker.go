@@ -33,9 +33,7 @@ func (w *worker) processNext(ctx context.Context) bool {
 		return false
 	}
 	defer w.queue.Done(key)
-	slot, ok := w.limit.acquire(ctx)
-	if !ok || ctx.Err() != nil {
-		slot.release(nil)
+	if ctx.Err() != nil {
 		return true // leave the backlog to the next Run
 	}
 
@@ -46,7 +44,6 @@ func (w *worker) processNext(ctx context.Context) bool {
 	start := time.Now()
 	trigger, event := w.tracker.begin(key, start)
 	recorded, written := WithRecorder(ctx)
-	slot.begin(written)
 	requeueAfter, err := w.syncSafely(recorded, key)
 	outcome := Outcome{
 		Controller: w.name, Key: key.String(), Trigger: trigger, Began: start, Duration: metav1.Duration{Duration: time.Since(start)},
@@ -54,7 +51,6 @@ func (w *worker) processNext(ctx context.Context) bool {
 	}
 	after := w.next(key, outcome, requeueAfter)
 	outcome.EventToDone = w.tracker.end(key, outcome, event, after, w.queue.NumRequeues(key))
-	slot.release(outcome.Writes)
 	w.log(logger, outcome, w.queue.NumRequeues(key))
 	w.observe(ctx, outcome)
 	return true

@@ -24,6 +24,5 @@
 // one without a needed permission is [Degraded].
 //
 // Each controller has a health check that fails while it is degraded, and while it runs
-// without progress according to the [Thresholds]. Standing by, waiting for an API and having
-// nothing to do are healthy.
+// without progress. Standing by, waiting for an API and having nothing to do are healthy.
 package supervisor

@@ -18,32 +18,16 @@ import (
 	"samplecontroller.io/controller-manager/reconcile"
 )
 
-// Thresholds define when a running controller is unhealthy.
-type Thresholds struct {
-	// WaitingKey is how long an object may wait for a worker. Default 5 minutes.
-	WaitingKey time.Duration
-	// RunningSync is how long a sync may take. Default 1 minute, twice the usual sync
-	// timeout.
-	RunningSync time.Duration
-	// StuckSync is how long a sync may take before liveness fails, because only a restart
-	// can help. Default 5 minutes.
-	StuckSync time.Duration
-	// FailingKeys is how many objects must fail, and NoSuccess how long no sync must have
-	// succeeded, for the controller to count as the cause. Both must hold. Default 5
-	// objects and 5 minutes.
-	FailingKeys int
-	NoSuccess   time.Duration
-}
-
-func (t Thresholds) orDefault() Thresholds {
-	return Thresholds{
-		WaitingKey:  cmp.Or(t.WaitingKey, 5*time.Minute),
-		RunningSync: cmp.Or(t.RunningSync, time.Minute),
-		StuckSync:   cmp.Or(t.StuckSync, 5*time.Minute),
-		FailingKeys: cmp.Or(t.FailingKeys, 5),
-		NoSuccess:   cmp.Or(t.NoSuccess, 5*time.Minute),
-	}
-}
+// A running controller is unhealthy if one of these holds, or if a sync takes longer than twice
+// the sync timeout.
+const (
+	// maxWait is how long an object may wait for a worker.
+	maxWait = 5 * time.Minute
+	// maxFailing objects must fail, and no sync have succeeded for maxNoSuccess, for the
+	// controller to count as the cause.
+	maxFailing   = 5
+	maxNoSuccess = 5 * time.Minute
+)
 
 // HealthChecks returns one check for each controller, under its name, sorted. It fails while
 // the controller is degraded, and while it runs without progress. A controller that waits
@@ -57,14 +41,14 @@ func (s *Supervisor) HealthChecks() []healthz.HealthChecker {
 	return checks
 }
 
-// LivenessCheck returns a check that fails while a sync exceeds StuckSync. Only a restart
-// frees the worker of such a sync.
+// LivenessCheck returns a check that fails while a sync takes longer than ten times the sync
+// timeout. Only a restart frees the worker of such a sync.
 func (s *Supervisor) LivenessCheck() healthz.HealthChecker {
 	return healthz.NamedCheck("stuck-syncs", func(*http.Request) error {
 		var errs []error
 		for _, r := range s.runners {
 			for _, p := range r.progress(1) {
-				if err := tooLong(p.Running, s.options.Thresholds.StuckSync, "has been syncing"); err != nil {
+				if err := tooLong(p.Running, 10*s.options.SyncTimeout, "has been syncing"); err != nil {
 					errs = append(errs, fmt.Errorf("%s: %w", r.controller.Name(), err))
 				}
 			}
@@ -81,7 +65,7 @@ func (s *Supervisor) check(r *runner) error {
 	case Running:
 		var errs []error
 		for _, p := range status.Loops {
-			errs = append(errs, s.options.Thresholds.check(p, status.Since))
+			errs = append(errs, s.progressOf(p, status.Since))
 		}
 		return errors.Join(errs...)
 	default:
@@ -91,20 +75,19 @@ func (s *Supervisor) check(r *runner) error {
 
 // Progressing returns nil unless running controllers make no progress for a reason that may
 // lie in this process. Otherwise the error names their queues. A queue makes no progress if
-// no sync has succeeded for NoSuccess, and syncs do not end, objects wait for a worker, or
+// no sync has succeeded for 5 minutes, and syncs do not end, objects wait for a worker, or
 // many fail without a response of the API server. With a response, another process would do
 // no better.
 func (s *Supervisor) Progressing() error {
 	var stalled []string
-	t := s.options.Thresholds
 	for _, r := range s.runners {
 		status := s.statusOf(r, 1)
 		if status.State != Running {
 			continue
 		}
 		for _, p := range status.Loops {
-			answered := p.Failing >= t.FailingKeys && len(p.Failures) > 0 && isAnswer(p.Failures[0].Err)
-			if t.check(p, status.Since) != nil && !answered && time.Since(latest(p.LastSuccess, status.Since)) > t.NoSuccess {
+			answered := p.Failing >= maxFailing && len(p.Failures) > 0 && isAnswer(p.Failures[0].Err)
+			if s.progressOf(p, status.Since) != nil && !answered && time.Since(latest(p.LastSuccess, status.Since)) > maxNoSuccess {
 				stalled = append(stalled, p.Queue)
 			}
 		}
@@ -121,15 +104,15 @@ func isAnswer(err error) bool {
 	return errors.As(err, &answer)
 }
 
-// check returns why a loop makes no progress. since is when its controller started to run.
-func (t Thresholds) check(p reconcile.Progress, since time.Time) error {
-	if err := tooLong(p.Running, t.RunningSync, "has been syncing"); err != nil {
+// progressOf returns why a loop makes no progress. since is when its controller started to run.
+func (s *Supervisor) progressOf(p reconcile.Progress, since time.Time) error {
+	if err := tooLong(p.Running, 2*s.options.SyncTimeout, "has been syncing"); err != nil {
 		return err
 	}
-	if err := tooLong(p.Waiting, t.WaitingKey, "has been waiting for a worker"); err != nil {
+	if err := tooLong(p.Waiting, maxWait, "has been waiting for a worker"); err != nil {
 		return err
 	}
-	if last := latest(p.LastSuccess, since); p.Failing >= t.FailingKeys && time.Since(last) > t.NoSuccess {
+	if last := latest(p.LastSuccess, since); p.Failing >= maxFailing && time.Since(last) > maxNoSuccess {
 		err := fmt.Errorf("%d objects fail and none has succeeded since %s", p.Failing, last.UTC().Format(time.RFC3339))
 		if len(p.Failures) > 0 {
 			err = fmt.Errorf("%w; %s: %s", err, p.Failures[0].Key, p.Failures[0].Error)

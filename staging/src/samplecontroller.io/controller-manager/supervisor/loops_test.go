@@ -208,16 +208,16 @@ func TestLackOfProgressIsUnhealthy(t *testing.T) {
 		sync    reconcile.SyncFunc
 		enqueue []string
 		// healthy is how long the checks pass. want is the error after that.
-		healthy    time.Duration
-		want       string
-		thresholds Thresholds
+		healthy     time.Duration
+		want        string
+		syncTimeout time.Duration
 	}{
 		"sync runs too long": {
 			sync: hang, enqueue: []string{"a"},
 			healthy: time.Minute, want: "default/a has been syncing since ",
 		},
 		"object waits too long": {
-			sync: hang, enqueue: []string{"a", "a2"}, thresholds: Thresholds{RunningSync: time.Hour},
+			sync: hang, enqueue: []string{"a", "a2"}, syncTimeout: time.Hour,
 			healthy: 5 * time.Minute, want: "default/a2 has been waiting for a worker since ",
 		},
 		"many objects fail, none succeeds": {
@@ -229,7 +229,7 @@ func TestLackOfProgressIsUnhealthy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				c := newLooper(t, "foo-controller", tc.sync, "foo-controller")
-				s := New([]controller.Controller{c}, Options{Thresholds: tc.thresholds})
+				s := New([]controller.Controller{c}, Options{SyncTimeout: tc.syncTimeout})
 				end := begin(t, s)
 				for _, name := range tc.enqueue {
 					c.enqueue(name)

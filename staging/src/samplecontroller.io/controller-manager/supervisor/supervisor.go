@@ -4,6 +4,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -29,8 +30,10 @@ type Options struct {
 	// 1 s, doubling to 1 minute. It resets for a controller that has run for 5 minutes
 	// without failure.
 	Backoff wait.Backoff
-	// Thresholds define when a controller is unhealthy. Zero fields have defaults.
-	Thresholds Thresholds
+	// SyncTimeout is how long a sync may take. A controller with a longer sync is unhealthy
+	// sooner or later: see [Supervisor.HealthChecks] and [Supervisor.LivenessCheck]. Default
+	// 30 s.
+	SyncTimeout time.Duration
 	// Denied returns why a controller is not permitted to write, and since when; a nil error
 	// if it is permitted. Denied may be nil.
 	Denied func(controller string) (why error, since time.Time)
@@ -52,7 +55,7 @@ func New(controllers []controller.Controller, options Options) *Supervisor {
 	if options.Backoff == (wait.Backoff{}) {
 		options.Backoff = wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 16, Cap: time.Minute}
 	}
-	options.Thresholds = options.Thresholds.orDefault()
+	options.SyncTimeout = cmp.Or(options.SyncTimeout, 30*time.Second)
 	s := &Supervisor{options: options, since: time.Now()}
 	for _, c := range controllers {
 		s.runners = append(s.runners, newRunner(c))

@@ -6,44 +6,65 @@ package tolerant
 import (
 	"fmt"
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/rest"
 )
 
 // ClientFor returns a function that returns the client of a resource in a namespace, where ""
-// means all namespaces. T is the type of the objects and L that of their lists. Both are
-// pointers to structs registered in scheme. The clients implement informers.Source.
-func ClientFor[T Object, L runtime.Object](config *rest.Config, scheme *runtime.Scheme, resource schema.GroupVersionResource) (func(namespace string) *gentype.ClientWithList[T, L], error) {
+// means all namespaces. T is a pointer to a struct that is registered in scheme, as is the
+// list of its kind. The clients implement informers.Source. Those of custom resources decode
+// as [RESTClientFor] describes. Those of built-in types use the content type of config.
+func ClientFor[T Object](config *rest.Config, scheme *runtime.Scheme, resource schema.GroupVersionResource) (func(namespace string) *gentype.ClientWithList[T, runtime.Object], error) {
 	version := resource.GroupVersion()
-	for _, known := range []reflect.Type{reflect.TypeFor[T](), reflect.TypeFor[L]()} {
-		if !knows(scheme, version, known) {
-			return nil, fmt.Errorf("creating a client for %v: the scheme does not know %v as a type of %v: call AddKnownTypes of the scheme", resource, known, version)
+	kinds, _, err := scheme.ObjectKinds(newOf[T]())
+	i := slices.IndexFunc(kinds, func(kind schema.GroupVersionKind) bool { return kind.GroupVersion() == version })
+	if err != nil || i < 0 {
+		return nil, fmt.Errorf("the scheme does not know %v as a type of %v: call AddKnownTypes of the scheme", reflect.TypeFor[T](), version)
+	}
+	list := version.WithKind(kinds[i].Kind + "List")
+	for _, needed := range []schema.GroupVersionKind{list, version.WithKind("ListOptions")} {
+		if !scheme.Recognizes(needed) {
+			return nil, fmt.Errorf("the scheme does not know %s of %v: call AddKnownTypes of the scheme, and metav1.AddToGroupVersion", needed.Kind, version)
 		}
 	}
-	if !scheme.Recognizes(version.WithKind("ListOptions")) {
-		return nil, fmt.Errorf("creating a client for %v: the scheme does not know the options of %v: call metav1.AddToGroupVersion", resource, version)
-	}
-	client, err := RESTClientFor(config, version, scheme)
+	client, err := clientOf[T](config, version, scheme)
 	if err != nil {
 		return nil, fmt.Errorf("creating a client for %v: %w", resource, err)
 	}
 	codec := runtime.NewParameterCodec(scheme)
-	return func(namespace string) *gentype.ClientWithList[T, L] {
-		return gentype.NewClientWithList[T, L](resource.Resource, client, codec, namespace, newOf[T], newOf[L])
+	newList := func() runtime.Object {
+		list, _ := scheme.New(list) // it is registered
+		return list
+	}
+	return func(namespace string) *gentype.ClientWithList[T, runtime.Object] {
+		return gentype.NewClientWithList(resource.Resource, client, codec, namespace, newOf[T], newList)
 	}, nil
 }
 
-// knows reports whether the type that pointer points to is registered in the version.
-func knows(scheme *runtime.Scheme, version schema.GroupVersion, pointer reflect.Type) bool {
-	for _, known := range scheme.KnownTypes(version) {
-		if pointer == reflect.PointerTo(known) {
-			return true
-		}
+// clientOf returns a client for the types of a version.
+func clientOf[T Object](config *rest.Config, version schema.GroupVersion, scheme *runtime.Scheme) (rest.Interface, error) {
+	if !IsBuiltIn[T]() {
+		return RESTClientFor(config, version, scheme)
 	}
-	return false
+	config = rest.CopyConfig(config)
+	config.GroupVersion, config.APIPath = &version, "/apis"
+	if version.Group == "" {
+		config.APIPath = "/api"
+	}
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	return rest.RESTClientFor(config)
+}
+
+// IsBuiltIn returns whether T is a type of Kubernetes itself. Only those have a protobuf
+// encoding.
+func IsBuiltIn[T Object]() bool {
+	_, ok := any(newOf[T]()).(interface{ Unmarshal(data []byte) error })
+	return ok
 }
 
 // newOf returns a new object of a pointer-to-struct type.

@@ -44,10 +44,10 @@
 // that fails, so objects that can be decoded cost nothing extra. A list with a bad object
 // costs about five times as much as one without.
 //
-// The placeholder omits metadata fields that cannot be decoded, as the API server does when
-// it reads a custom resource from storage. If no name or resourceVersion remains, there is
-// no placeholder and the decoder returns the error. No API server serves such an object, and
-// omitting it from a list would tell an informer that it was deleted.
+// Metadata can always be decoded: the API server omits malformed fields when it reads a custom
+// resource from storage. Without a name or resourceVersion, there is no placeholder and the
+// decoder returns the error. No API server serves such an object, and omitting it from a list
+// would tell an informer that it was deleted.
 //
 // Formats other than JSON are decoded as usual, which makes no difference for custom
 // resources.

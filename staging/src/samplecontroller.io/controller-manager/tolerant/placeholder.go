@@ -35,29 +35,13 @@ func DecodeError(obj metav1.Object) error {
 // placeholder returns the JSON of the object's placeholder, or nil if the document is not an
 // object. cause is the error of decoding the object at the given path.
 func (d document) placeholder(cause error, path string) []byte {
-	metadata := decodable(d.Metadata)
+	var metadata metav1.ObjectMeta
+	_ = utiljson.Unmarshal(d.Metadata, &metadata) // without the fields of another type
 	if metadata.Name == "" || metadata.ResourceVersion == "" {
 		return nil
 	}
 	metav1.SetMetaDataAnnotation(&metadata, AnnotationDecodeError, describe(cause, path))
 	return marshal(document{APIVersion: d.APIVersion, Kind: d.Kind, Metadata: marshal(metadata)})
-}
-
-// decodable returns the metadata fields that can be decoded.
-func decodable(data []byte) metav1.ObjectMeta {
-	var fields map[string]json.RawMessage
-	var metadata metav1.ObjectMeta
-	if utiljson.Unmarshal(data, &fields) != nil {
-		return metadata
-	}
-	for name, value := range fields {
-		if utiljson.Unmarshal(marshal(map[string]json.RawMessage{name: value}), &metav1.ObjectMeta{}) != nil {
-			delete(fields, name)
-		}
-	}
-	// Each field can be decoded, so all can.
-	_ = utiljson.Unmarshal(marshal(fields), &metadata)
-	return metadata
 }
 
 // describe returns the message of an error for users who fix the object. It does not depend

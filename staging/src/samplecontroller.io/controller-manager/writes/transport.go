@@ -71,17 +71,14 @@ func (s *seen) RoundTrip(request *http.Request) (*http.Response, error) {
 		return s.next.RoundTrip(request)
 	}
 	t, ctx := s.transport, request.Context()
-	end, began, took := t.begin(ctx, target.Write), time.Now(), time.Duration(0)
+	end := t.begin(ctx, target.Write)
 	response, err := s.next.RoundTrip(request)
 	var body []byte
 	if err == nil {
 		// The result of the write is known only once the response is read.
 		body, err = fetch(response)
 	}
-	if err == nil || errors.Is(err, context.DeadlineExceeded) {
-		took = time.Since(began)
-	}
-	end(t.resultOf(response, err), took)
+	end(t.resultOf(response, err))
 	if err != nil {
 		return nil, err
 	}
@@ -143,10 +140,10 @@ func (t *Transport) resultOf(response *http.Response, err error) Result {
 }
 
 // begin records the start of a write. The returned function records its result.
-func (t *Transport) begin(ctx context.Context, write Write) (end func(Result, time.Duration)) {
+func (t *Transport) begin(ctx context.Context, write Write) (end func(Result)) {
 	record := reconcile.RecordWrite(ctx, write.Verb, write.Resource)
-	return func(result Result, took time.Duration) {
+	return func(result Result) {
 		t.metrics.count(t.controller, write.Verb, write.Resource, result)
-		record(string(result), took)
+		record(string(result))
 	}
 }

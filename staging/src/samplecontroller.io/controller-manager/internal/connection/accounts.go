@@ -19,6 +19,7 @@ import (
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/transport"
+	"k8s.io/utils/ptr"
 )
 
 // userPrefix begins the user name of a ServiceAccount.
@@ -32,13 +33,14 @@ type Accounts struct {
 	timeout time.Duration
 
 	mutex    sync.Mutex
-	program  cache.ObjectName // the account of the program; empty until it is known
-	tokens   map[string]transport.ResettableTokenSource
-	failures map[string]failure // of the last request of a token, by controller
+	program  cache.ObjectName    // the account of the program; empty until it is known
+	accounts map[string]*account // by controller
 }
 
-type failure struct {
-	err   error
+// account is the ServiceAccount of a controller.
+type account struct {
+	token transport.ResettableTokenSource
+	err   error // of the last request of a token
 	since time.Time
 }
 
@@ -49,20 +51,7 @@ func NewAccounts(ctx context.Context, config *restclient.Config, timeout time.Du
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the ServiceAccounts of the controllers: %w", err)
 	}
-	return &Accounts{
-		ctx: ctx, client: client, timeout: timeout,
-		tokens: map[string]transport.ResettableTokenSource{}, failures: map[string]failure{},
-	}, nil
-}
-
-// of returns the ServiceAccount of a controller. It is in the namespace of the program's own,
-// and has its name followed by that of the controller.
-func (a *Accounts) of(ctx context.Context, controller string) (cache.ObjectName, error) {
-	program, err := a.ofProgram(ctx)
-	if err != nil {
-		return cache.ObjectName{}, err
-	}
-	return cache.NewObjectName(program.Namespace, program.Name+"-"+controller), nil
+	return &Accounts{ctx: ctx, client: client, timeout: timeout, accounts: map[string]*account{}}, nil
 }
 
 // ofProgram returns the ServiceAccount of the program. It asks the API server once.
@@ -109,61 +98,55 @@ func (a *Accounts) Wrap(controller string) transport.WrapperFunc {
 func (a *Accounts) tokenOf(controller string) transport.ResettableTokenSource {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	if a.tokens[controller] == nil {
-		a.tokens[controller] = transport.NewCachedTokenSource(tokenSource(func() (*oauth2.Token, error) {
+	of := a.accounts[controller]
+	if of == nil {
+		of = &account{}
+		of.token = transport.NewCachedTokenSource(tokenSource(func() (*oauth2.Token, error) {
 			token, err := a.request(controller)
-			a.note(controller, err)
+			a.mutex.Lock()
+			defer a.mutex.Unlock()
+			if of.err == nil {
+				of.since = time.Now()
+			}
+			of.err = err
 			return token, err
 		}))
+		a.accounts[controller] = of
 	}
-	return a.tokens[controller]
+	return of.token
 }
 
 type tokenSource func() (*oauth2.Token, error)
 
 func (s tokenSource) Token() (*oauth2.Token, error) { return s() }
 
-// note notes the result of a request of a token.
-func (a *Accounts) note(controller string, err error) {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	if err == nil {
-		delete(a.failures, controller)
-		return
-	}
-	since := time.Now()
-	if known, ok := a.failures[controller]; ok {
-		since = known.since
-	}
-	a.failures[controller] = failure{err, since}
-}
-
 // Failure returns why the last request of a token for a controller failed, and since when
 // requests fail. The error is nil if it succeeded.
 func (a *Accounts) Failure(controller string) (err error, since time.Time) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	known := a.failures[controller]
-	return known.err, known.since
+	if of := a.accounts[controller]; of != nil {
+		return of.err, of.since
+	}
+	return nil, time.Time{}
 }
 
 // request requests a token.
 func (a *Accounts) request(controller string) (*oauth2.Token, error) {
 	ctx, cancel := context.WithTimeout(a.ctx, a.timeout)
 	defer cancel()
-	account, err := a.of(ctx, controller)
+	program, err := a.ofProgram(ctx)
 	if err != nil {
 		return nil, err
 	}
+	// In the namespace of the program's own account.
+	account := cache.NewObjectName(program.Namespace, program.Name+"-"+controller)
 	requested := time.Now() // the clock of the API server may differ
 	response, err := a.client.CoreV1().ServiceAccounts(account.Namespace).CreateToken(ctx, account.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("requesting a token of ServiceAccount %s, as which %s writes: %w", account, controller, err)
 	}
-	lifetime := time.Hour
-	if seconds := response.Spec.ExpirationSeconds; seconds != nil {
-		lifetime = time.Duration(*seconds) * time.Second
-	}
+	lifetime := time.Duration(ptr.Deref(response.Spec.ExpirationSeconds, 3600)) * time.Second
 	// A kubelet, too, renews a token after 80% of its lifetime.
 	return &oauth2.Token{AccessToken: response.Status.Token, Expiry: requested.Add(lifetime * 8 / 10)}, nil
 }

@@ -6,6 +6,7 @@
 package logs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -57,27 +58,21 @@ func Validate(o *logs.Options, gates featuregate.FeatureGate) []error {
 	return errs
 }
 
+// logFlags are the flags for fields of the options. The others are called like their fields.
+var logFlags = map[string]string{
+	"flushFrequency":              logsapi.LogFlushFreqFlagName,
+	"verbosity":                   "v",
+	"vmodule":                     "vmodule",
+	"options.text.splitStream":    "log-text-split-stream",
+	"options.text.infoBufferSize": "log-text-info-buffer-size",
+	"options.json.splitStream":    "log-json-split-stream",
+	"options.json.infoBufferSize": "log-json-info-buffer-size",
+}
+
 // logFlag returns the flag for a field of the options.
 func logFlag(field string) string {
 	field, _, _ = strings.Cut(field, "[") // a list item
-	switch field {
-	case "flushFrequency":
-		return "--" + logsapi.LogFlushFreqFlagName
-	case "verbosity":
-		return "--v"
-	case "vmodule":
-		return "--vmodule"
-	case "options.text.splitStream":
-		return "--log-text-split-stream"
-	case "options.text.infoBufferSize":
-		return "--log-text-info-buffer-size"
-	case "options.json.splitStream":
-		return "--log-json-split-stream"
-	case "options.json.infoBufferSize":
-		return "--log-json-info-buffer-size"
-	default:
-		return "--logging-" + field
-	}
+	return "--" + cmp.Or(logFlags[field], "logging-"+field)
 }
 
 // Apply configures the log of the process, including that of libraries. It lowers the

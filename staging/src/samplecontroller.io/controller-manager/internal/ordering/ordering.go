@@ -6,8 +6,6 @@
 package ordering
 
 import (
-	"cmp"
-	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -21,10 +19,9 @@ const LaterShare = 10
 
 // Queue first returns keys that were enqueued by changes while workers run. Keys of the
 // backlog and keys requeued by their own sync come later. The backlog is what the event
-// handlers replay when a Run begins, the most recently changed first. Most of it is already
-// in the desired state, so a change made while the loop did not run should not wait for all
-// of it. Within both groups namespaces take turns, so a namespace with thousands of keys does
-// not delay the others.
+// handlers replay when a Run begins. Most of it is already in the desired state, so changes
+// should not wait for it. Within both groups namespaces take turns, so a namespace with
+// thousands of keys does not delay the others.
 //
 // The workqueue calls its methods under its own lock.
 type Queue struct {
@@ -80,48 +77,32 @@ func (q *Queue) Pop() (key cache.ObjectName) {
 // Backlog holds keys that are enqueued before the workers start, and later identifies them to
 // the queue. It is safe for concurrent use.
 type Backlog struct {
-	mutex sync.Mutex
-	// versions maps held keys to the newest resourceVersion that enqueued them. It is nil
-	// after the release. Versions of different kinds are hardly comparable, but only the
-	// order depends on them.
-	versions map[cache.ObjectName]string
-	keys     sets.Set[cache.ObjectName] // released, but not yet in the queue
+	mutex    sync.Mutex
+	released bool
+	keys     sets.Set[cache.ObjectName] // held, or released but not yet in the queue
 }
 
 // NewBacklog returns an empty backlog that holds keys.
-func NewBacklog() *Backlog { return &Backlog{versions: map[cache.ObjectName]string{}} }
+func NewBacklog() *Backlog { return &Backlog{keys: sets.New[cache.ObjectName]()} }
 
-// Hold holds a key that an object of the given version enqueues. It returns false after
-// Release.
-func (b *Backlog) Hold(key cache.ObjectName, version string) bool {
+// Hold holds a key. It returns false after Release.
+func (b *Backlog) Hold(key cache.ObjectName) bool {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
-	if b.versions == nil {
-		return false
+	if !b.released {
+		b.keys.Insert(key)
 	}
-	if before, ok := b.versions[key]; !ok || newer(version, before) < 0 {
-		b.versions[key] = version
-	}
-	return true
+	return !b.released
 }
 
-// Release adds all held keys, the newest first.
+// Release adds all held keys.
 func (b *Backlog) Release(add func(cache.ObjectName)) {
 	b.mutex.Lock()
-	versions := b.versions
-	b.versions, b.keys = nil, sets.KeySet(versions)
+	b.released = true
+	held := b.keys.UnsortedList()
 	b.mutex.Unlock()
-	type held struct {
-		key     cache.ObjectName
-		version string
-	}
-	all := make([]held, 0, len(versions)) // avoids repeated lookups while sorting
-	for key, version := range versions {
-		all = append(all, held{key, version})
-	}
-	slices.SortFunc(all, func(x, y held) int { return newer(x.version, y.version) })
-	for _, h := range all {
-		add(h.key)
+	for _, key := range held {
+		add(key)
 	}
 }
 
@@ -133,6 +114,3 @@ func (b *Backlog) take(key cache.ObjectName) bool {
 	b.keys.Delete(key)
 	return held
 }
-
-// newer orders decimal numbers without leading zeros, of any length, the greatest first.
-func newer(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(b, a)) }

@@ -25,7 +25,7 @@ type Group struct {
 	Controller string
 }
 
-// Permission is one verb on a resource or a path.
+// Permission is one verb on a resource.
 type Permission struct {
 	// Verb, Group and Resource are as in RBAC rules. Resource includes the subresource.
 	Verb, Group, Resource string
@@ -35,17 +35,12 @@ type Permission struct {
 	ClusterScoped bool
 	// Name is the name of the only object, or empty for all.
 	Name string
-	// Path is the path, if the permission is not about a resource.
-	Path string
 	// For lists what needs the permission, or is the reason for it. Optional.
 	For string
 }
 
 // String returns what is permitted, such as: create deployments.apps in namespace "default".
 func (p Permission) String() string {
-	if p.Path != "" {
-		return p.Verb + " " + p.Path
-	}
 	text := p.Verb + " " + strings.TrimSuffix(p.Resource+"."+p.Group, ".")
 	if p.Name != "" {
 		text += fmt.Sprintf(" %q", p.Name)
@@ -68,9 +63,6 @@ func Expand(rule rbacv1.PolicyRule, namespace string) []Permission {
 		names = []string{""}
 	}
 	for _, verb := range rule.Verbs {
-		for _, path := range rule.NonResourceURLs {
-			all = append(all, Permission{Verb: verb, Path: path})
-		}
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
 				for _, name := range names {
@@ -85,15 +77,10 @@ func Expand(rule rbacv1.PolicyRule, namespace string) []Permission {
 // review returns why the permission is missing for the user of a client, empty if it is
 // granted.
 func review(ctx context.Context, client kubernetes.Interface, p Permission) string {
-	spec := authorizationv1.SelfSubjectAccessReviewSpec{}
-	if p.Path != "" {
-		spec.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Verb: p.Verb, Path: p.Path}
-	} else {
-		resource, subresource, _ := strings.Cut(p.Resource, "/")
-		spec.ResourceAttributes = &authorizationv1.ResourceAttributes{
-			Verb: p.Verb, Group: p.Group, Version: "*", Resource: resource, Subresource: subresource, Namespace: p.Namespace, Name: p.Name,
-		}
-	}
+	resource, subresource, _ := strings.Cut(p.Resource, "/")
+	spec := authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+		Verb: p.Verb, Group: p.Group, Version: "*", Resource: resource, Subresource: subresource, Namespace: p.Namespace, Name: p.Name,
+	}}
 	review, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{Spec: spec}, metav1.CreateOptions{})
 	switch {
 	case err != nil:

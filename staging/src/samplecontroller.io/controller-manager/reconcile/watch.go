@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 )
@@ -106,10 +107,11 @@ func (h *handler[T]) enqueueAll(event string, keys func(T) []cache.ObjectName, o
 		for _, obj := range objs[1:] {
 			all = append(slices.Clone(all), keys(obj)...)
 		}
-		for i, key := range all {
-			if !slices.Contains(all[:i], key) {
-				h.enqueue(key, h.what+" "+event)
-			}
+		if len(all) > 1 {
+			all = sets.New(all...).UnsortedList()
+		}
+		for _, key := range all {
+			h.enqueue(key, h.what+" "+event)
 		}
 	})
 }

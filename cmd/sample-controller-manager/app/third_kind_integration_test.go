@@ -176,10 +176,10 @@ func sundaeClients(config *restclient.Config) (func(namespace string) sundaeClie
 	scheme.AddKnownTypeWithName(sundaes.GroupVersionKind, &samplev1alpha1.Foo{})
 	scheme.AddKnownTypeWithName(sundaes.GroupVersion().WithKind("SundaeList"), &samplev1alpha1.FooList{})
 	metav1.AddToGroupVersion(scheme, sundaes.GroupVersion())
-	return tolerant.ClientFor[*samplev1alpha1.Foo](config, scheme, sundaes.GroupVersion().WithResource(sundaes.Resource))
+	return tolerant.ClientFor[*samplev1alpha1.Foo, *samplev1alpha1.FooList](config, scheme, sundaes.GroupVersion().WithResource(sundaes.Resource))
 }
 
-type sundaeClient = *gentype.ClientWithList[*samplev1alpha1.Foo, runtime.Object]
+type sundaeClient = *gentype.ClientWithList[*samplev1alpha1.Foo, *samplev1alpha1.FooList]
 
 // sundaeKind implements workload.Kind.
 type sundaeKind struct {

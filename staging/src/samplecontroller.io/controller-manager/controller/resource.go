@@ -83,11 +83,11 @@ func newResource[T Object](c *Context, opts []Option) (*resource[T], error) {
 	if o.resource != "" {
 		name.Resource = o.resource
 	}
-	reader, err := tolerant.ClientFor[T](c.ReadConfig(), scheme, name)
+	reader, err := tolerant.ClientFor[T, runtime.Object](c.ReadConfig(), scheme, name)
 	if err != nil {
 		return nil, fmt.Errorf("%s reads %v, with Program.Scheme: %w", c.name, reflect.TypeFor[T](), err)
 	}
-	writer, err := tolerant.ClientFor[T](c.ClientConfig(), scheme, name)
+	writer, err := tolerant.ClientFor[T, runtime.Object](c.ClientConfig(), scheme, name)
 	if err != nil {
 		return nil, err
 	}

@@ -16,10 +16,11 @@ import (
 )
 
 // ClientFor returns a function that returns the client of a resource in a namespace, where ""
-// means all namespaces. T is a pointer to a struct that is registered in scheme, as is the
-// list of its kind. The clients implement informers.Source. Those of custom resources decode
-// as [RESTClientFor] describes. Those of built-in types use the content type of config.
-func ClientFor[T Object](config *rest.Config, scheme *runtime.Scheme, resource schema.GroupVersionResource) (func(namespace string) *gentype.ClientWithList[T, runtime.Object], error) {
+// means all namespaces. T is the type of the objects, a pointer to a struct that is registered
+// in scheme. L is the type of their lists, which must be registered too, or runtime.Object. The
+// clients implement informers.Source. Those of custom resources decode as [RESTClientFor]
+// describes. Those of built-in types use the content type of config.
+func ClientFor[T Object, L runtime.Object](config *rest.Config, scheme *runtime.Scheme, resource schema.GroupVersionResource) (func(namespace string) *gentype.ClientWithList[T, L], error) {
 	version := resource.GroupVersion()
 	kinds, _, err := scheme.ObjectKinds(newOf[T]())
 	i := slices.IndexFunc(kinds, func(kind schema.GroupVersionKind) bool { return kind.GroupVersion() == version })
@@ -32,16 +33,20 @@ func ClientFor[T Object](config *rest.Config, scheme *runtime.Scheme, resource s
 			return nil, fmt.Errorf("the scheme does not know %s of %v: call AddKnownTypes of the scheme, and metav1.AddToGroupVersion", needed.Kind, version)
 		}
 	}
+	object, _ := scheme.New(list) // it is registered
+	if _, ok := object.(L); !ok {
+		return nil, fmt.Errorf("the scheme does not know %v as a type of %v: call AddKnownTypes of the scheme", reflect.TypeFor[L](), version)
+	}
 	client, err := clientOf[T](config, version, scheme)
 	if err != nil {
 		return nil, fmt.Errorf("creating a client for %v: %w", resource, err)
 	}
 	codec := runtime.NewParameterCodec(scheme)
-	newList := func() runtime.Object {
-		list, _ := scheme.New(list) // it is registered
-		return list
+	newList := func() L {
+		object, _ := scheme.New(list)
+		return object.(L)
 	}
-	return func(namespace string) *gentype.ClientWithList[T, runtime.Object] {
+	return func(namespace string) *gentype.ClientWithList[T, L] {
 		return gentype.NewClientWithList(resource.Resource, client, codec, namespace, newOf[T], newList)
 	}, nil
 }

@@ -31,7 +31,7 @@ func TestClientFor(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	things, err := ClientFor[*Thing](&rest.Config{Host: server.URL}, scheme, version.WithResource("things"))
+	things, err := ClientFor[*Thing, *ThingList](&rest.Config{Host: server.URL}, scheme, version.WithResource("things"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestClientFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(runtime.Object(decodedList(decoded("a", "1"), placeholderFor("b", "2", badMessage))), got); diff != "" {
+	if diff := cmp.Diff(decodedList(decoded("a", "1"), placeholderFor("b", "2", badMessage)), got); diff != "" {
 		t.Errorf("unexpected list (-want +got):\n%s", diff)
 	}
 	if _, err := things("default").UpdateStatus(t.Context(), decoded("a", "1"), metav1.UpdateOptions{FieldManager: "m"}); err != nil {
@@ -57,14 +57,19 @@ func TestClientForRefusesSchemes(t *testing.T) {
 		add  func(*runtime.Scheme)
 		want string
 	}{
-		"without the object":  {func(s *runtime.Scheme) { s.AddKnownTypes(version, &ThingList{}) }, "*tolerant.Thing as a type of example.com/v1: call AddKnownTypes"},
-		"without the list":    {func(s *runtime.Scheme) { s.AddKnownTypes(version, &Thing{}) }, "the scheme does not know ThingList of example.com/v1: call AddKnownTypes"},
+		"without the object": {func(s *runtime.Scheme) { s.AddKnownTypes(version, &ThingList{}) }, "*tolerant.Thing as a type of example.com/v1: call AddKnownTypes"},
+		"without the list":   {func(s *runtime.Scheme) { s.AddKnownTypes(version, &Thing{}) }, "the scheme does not know ThingList of example.com/v1: call AddKnownTypes"},
+		"with another list": {func(s *runtime.Scheme) {
+			s.AddKnownTypes(version, &Thing{})
+			s.AddKnownTypeWithName(version.WithKind("ThingList"), &metav1.List{})
+			metav1.AddToGroupVersion(s, version)
+		}, "*tolerant.ThingList as a type of example.com/v1: call AddKnownTypes"},
 		"without the options": {func(s *runtime.Scheme) { s.AddKnownTypes(version, &Thing{}, &ThingList{}) }, "ListOptions of example.com/v1: call AddKnownTypes of the scheme, and metav1.AddToGroupVersion"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := runtime.NewScheme()
 			test.add(s)
-			if _, err := ClientFor[*Thing](&rest.Config{}, s, version.WithResource("things")); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := ClientFor[*Thing, *ThingList](&rest.Config{}, s, version.WithResource("things")); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("ClientFor: %v, want an error with %q", err, test.want)
 			}
 		})

@@ -31,7 +31,9 @@ import (
 //
 // Each confirmation also returns the API server's current resourceVersion, which is newer
 // than anything that former leaders saw. Once the cache has reached it, with the next event
-// of any object, no more objects are confirmed.
+// of any object, no more objects are confirmed. A confirmation can take 0.1 s, because an API
+// server that serves it from its cache first waits for that to be current. So until then no
+// status write is delayed: the first one causes such an event.
 type confirmations struct {
 	owners   reconcile.VersionedStore // the cache of objects
 	mutex    sync.Mutex
@@ -50,14 +52,26 @@ func (c *confirmations) begin() {
 func (c *confirmations) has(o Owner) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
+	uid, ok := c.byKey[cache.MetaObjectToName(o)]
+	return c.catchUp() || ok && uid == o.GetUID()
+}
+
+// needed reports whether objects are confirmed at present, because the cache has not caught up.
+func (c *confirmations) needed() bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.version != "" && !c.catchUp()
+}
+
+// catchUp updates and returns caughtUp. The caller holds the mutex.
+func (c *confirmations) catchUp() bool {
 	if !c.caughtUp && c.version != "" {
 		order, err := resourceversion.CompareResourceVersion(c.owners.LastStoreSyncResourceVersion(), c.version)
 		if c.caughtUp = err == nil && order >= 0; c.caughtUp {
 			c.byKey = nil
 		}
 	}
-	uid, ok := c.byKey[cache.MetaObjectToName(o)]
-	return c.caughtUp || ok && uid == o.GetUID()
+	return c.caughtUp
 }
 
 // look records the resourceVersion of a confirmation.

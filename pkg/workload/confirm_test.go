@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -114,6 +115,30 @@ func TestCaughtUpCacheNeedsNoReads(t *testing.T) {
 				f.wantCalls("list objects", "patch deployments")
 			})
 		}
+	})
+}
+
+// The event of the first status write shows that the cache has caught up, and ends the reads.
+func TestStatusIsNotDelayedUntilCacheHasCaughtUp(t *testing.T) {
+	overKinds(t, func(t *testing.T, kind kind) {
+		f := newFixture(t, kind, kind.example())
+		f.react(&f.sample.Fake, "list", kind.resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+			list, err := f.sample.Tracker().List(kind.resources(), kind.GroupVersionKind, "")
+			if err == nil {
+				err = meta.NewAccessor().SetResourceVersion(list, "100")
+			}
+			return true, list, err
+		})
+		f.newTerm()
+		f.wantSync(0, "list objects", "create deployments", "patch objects/status")
+
+		f.update(available(0))
+		f.observe()
+		f.objects.Bookmark("100")
+		if requeueAfter, err := f.controller.Sync(f.Context(), key); requeueAfter != time.Second || err != nil {
+			t.Errorf("sync() = %v, %v, want the status to be delayed by a second", requeueAfter, err)
+		}
+		f.wantCalls()
 	})
 }
 

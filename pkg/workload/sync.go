@@ -148,7 +148,7 @@ func (c *Controller[T]) writeStatus(ctx context.Context, key cache.ObjectName, o
 		c.writes.Skip(c.statuses)
 		return 0, nil
 	}
-	if mayWait(current, status) {
+	if mayWait(current, status) && !c.reconciler.confirmed.needed() {
 		if wait := c.pace.remaining(key, now); wait > 0 {
 			return wait, nil
 		}

@@ -51,6 +51,17 @@ func (f *fixture) change(change func(object)) {
 	}
 }
 
+// listAt sets the resourceVersion of lists of objects.
+func (f *fixture) listAt(version string) {
+	f.react(&f.sample.Fake, "list", f.kind.resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+		list, err := f.sample.Tracker().List(f.kind.resources(), f.kind.GroupVersionKind, "")
+		if err == nil {
+			err = meta.NewAccessor().SetResourceVersion(list, version)
+		}
+		return true, list, err
+	})
+}
+
 // want returns a change of the example's spec.
 func want(deployment string, replicas int32) func(object) {
 	return func(o object) {
@@ -89,13 +100,7 @@ func TestCaughtUpCacheNeedsNoReads(t *testing.T) {
 			t.Run(version, func(t *testing.T) {
 				f := newFixture(t, kind, kind.example())
 				f.serve()
-				f.react(&f.sample.Fake, "list", kind.resource, func(clienttesting.Action) (bool, runtime.Object, error) {
-					list, err := f.sample.Tracker().List(kind.resources(), kind.GroupVersionKind, "")
-					if err == nil {
-						err = meta.NewAccessor().SetResourceVersion(list, "100")
-					}
-					return true, list, err
-				})
+				f.listAt("100")
 				f.newTerm()
 				f.drift()
 				f.sync()
@@ -122,13 +127,7 @@ func TestCaughtUpCacheNeedsNoReads(t *testing.T) {
 func TestStatusIsNotDelayedUntilCacheHasCaughtUp(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
-		f.react(&f.sample.Fake, "list", kind.resource, func(clienttesting.Action) (bool, runtime.Object, error) {
-			list, err := f.sample.Tracker().List(kind.resources(), kind.GroupVersionKind, "")
-			if err == nil {
-				err = meta.NewAccessor().SetResourceVersion(list, "100")
-			}
-			return true, list, err
-		})
+		f.listAt("100")
 		f.newTerm()
 		f.wantSync(0, "list objects", "create deployments", "patch objects/status")
 

@@ -7,10 +7,6 @@ import (
 	"errors"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
-	clienttesting "k8s.io/client-go/testing"
-
 	"samplecontroller.io/controller-manager/reconcile"
 )
 
@@ -38,13 +34,7 @@ func TestFirstCreateOfTermReadsObject(t *testing.T) {
 func TestNewObjectIsNotRead(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
-		f.react(&f.sample.Fake, "list", kind.resource, func(clienttesting.Action) (bool, runtime.Object, error) {
-			list, err := f.sample.Tracker().List(kind.resources(), kind.GroupVersionKind, "")
-			if err == nil {
-				err = meta.NewAccessor().SetResourceVersion(list, "100")
-			}
-			return true, list, err
-		})
+		f.listAt("100")
 		f.newTerm()
 		f.sync()
 		f.wantCalls("list objects", "create deployments", "patch objects/status")

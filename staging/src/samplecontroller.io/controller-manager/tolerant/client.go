@@ -56,11 +56,7 @@ func clientOf[T Object](config *rest.Config, version schema.GroupVersion, scheme
 	if !IsBuiltIn[T]() {
 		return RESTClientFor(config, version, scheme)
 	}
-	config = rest.CopyConfig(config)
-	config.GroupVersion, config.APIPath = &version, "/apis"
-	if version.Group == "" {
-		config.APIPath = "/api"
-	}
+	config = configFor(config, version)
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	return rest.RESTClientFor(config)
 }

@@ -22,18 +22,23 @@ import (
 // Do not use NewForConfig, which sets its own serializer. RESTClientFor does not change
 // config.
 func RESTClientFor(config *rest.Config, version schema.GroupVersion, scheme *runtime.Scheme) (*rest.RESTClient, error) {
-	config = rest.CopyConfig(config)
-	config.GroupVersion = &version
-	config.APIPath = "/apis"
-	if version.Group == "" {
-		config.APIPath = "/api"
-	}
+	config = configFor(config, version)
 	config.NegotiatedSerializer = NegotiatedSerializer(scheme)
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON // only JSON can be repaired
 	if config.UserAgent == "" {
 		config.UserAgent = rest.DefaultKubernetesUserAgent()
 	}
 	return rest.RESTClientFor(config)
+}
+
+// configFor returns a copy of config for one version of an API group.
+func configFor(config *rest.Config, version schema.GroupVersion) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.GroupVersion, config.APIPath = &version, "/apis"
+	if version.Group == "" {
+		config.APIPath = "/api"
+	}
+	return config
 }
 
 // NegotiatedSerializer returns serializers for the types of a scheme, without conversion.

@@ -140,11 +140,11 @@ func (a *Accounts) request(controller string) (*oauth2.Token, error) {
 		return nil, err
 	}
 	// In the namespace of the program's own account.
-	account := cache.NewObjectName(program.Namespace, program.Name+"-"+controller)
+	name := cache.NewObjectName(program.Namespace, program.Name+"-"+controller)
 	requested := time.Now() // the clock of the API server may differ
-	response, err := a.client.CoreV1().ServiceAccounts(account.Namespace).CreateToken(ctx, account.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	response, err := a.client.CoreV1().ServiceAccounts(name.Namespace).CreateToken(ctx, name.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("requesting a token of ServiceAccount %s, as which %s writes: %w", account, controller, err)
+		return nil, fmt.Errorf("requesting a token of ServiceAccount %s, as which %s writes: %w", name, controller, err)
 	}
 	lifetime := time.Duration(ptr.Deref(response.Spec.ExpirationSeconds, 3600)) * time.Second
 	// A kubelet, too, renews a token after 80% of its lifetime.

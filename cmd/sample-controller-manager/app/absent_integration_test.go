@@ -111,12 +111,9 @@ func (k kind) serveNew(t *testing.T, ns, name string, since time.Time) {
 	})
 	created := time.Now()
 	k.waitCondition(t, ns, name, "Reconciling", "Progressing")
-	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent(k.Controller), func(event auditv1.Event) bool {
+	events := shared.Audit(t, cluster.ByUserAgent(k.Controller), func(event auditv1.Event) bool {
 		return event.ObjectRef != nil && event.ObjectRef.Resource == "deployments" && event.Verb == "create" && event.ObjectRef.Name == name
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	if len(events) == 0 {
 		t.Fatalf("no request of the Deployment of %s", name)
 	}

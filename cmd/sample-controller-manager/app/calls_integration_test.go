@@ -107,10 +107,7 @@ func TestChangesCostOnlyTheirWrites(t *testing.T) {
 	costs("delete", nothing)
 
 	for _, k := range all {
-		events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent(k.Controller), cluster.InNamespace(k.ns))
-		if err != nil {
-			t.Fatal(err)
-		}
+		events := shared.Audit(t, cluster.ByUserAgent(k.Controller), cluster.InNamespace(k.ns))
 		for _, event := range events {
 			if code := event.ResponseStatus.Code; code != http.StatusOK && code != http.StatusCreated {
 				t.Errorf("%s of %s was refused with %d", cluster.Call(event), event.ObjectRef.Name, code)
@@ -144,12 +141,9 @@ func TestNewObjectCostsThreeWrites(t *testing.T) {
 			want[fmt.Sprintf("%s a-%d by %s: 200", k.patchStatus(), i, k.Controller)] = 1
 			want[fmt.Sprintf("%s a-%d by %s: 200", k.patchStatus(), i, aggregator)] = 1
 		}
-		events, err := shared.Cluster().AuditEvents(cluster.InNamespace(k.ns), isWrite, func(event auditv1.Event) bool {
+		events := shared.Audit(t, cluster.InNamespace(k.ns), isWrite, func(event auditv1.Event) bool {
 			return strings.HasPrefix(event.UserAgent, "sample-controller-manager/")
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 		got := map[string]int{}
 		for _, event := range events {
 			by := event.UserAgent[strings.LastIndex(event.UserAgent, "/")+1:]

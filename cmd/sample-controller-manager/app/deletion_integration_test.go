@@ -70,10 +70,7 @@ func TestObjectInDeletionIsStillReported(t *testing.T) {
 		})
 		k.Create(t, ns, "last", 1) // once it is Ready, the cache has everything from before
 		k.waitCondition(t, ns, "last", "Reconciling", "Progressing")
-		events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent(k.Controller), cluster.InNamespace(ns), isWrite)
-		if err != nil {
-			t.Fatal(err)
-		}
+		events := shared.Audit(t, cluster.ByUserAgent(k.Controller), cluster.InNamespace(ns), isWrite)
 		for _, event := range events {
 			if call := cluster.Call(event); event.ObjectRef.Resource == "deployments" && call != "create deployments" {
 				t.Errorf("%s %s, want no write for an object in deletion", call, event.ObjectRef.Name)

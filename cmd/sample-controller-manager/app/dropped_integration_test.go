@@ -125,12 +125,9 @@ func writesOfDrop() map[string]int {
 // does not wait longer, and its next write conflicts.
 func writesFor(t *testing.T, ns string, since time.Time) map[string]int {
 	t.Helper()
-	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent(foos.Controller), cluster.InNamespace(ns), isWrite, func(event auditv1.Event) bool {
+	events := shared.Audit(t, cluster.ByUserAgent(foos.Controller), cluster.InNamespace(ns), isWrite, func(event auditv1.Event) bool {
 		return event.RequestReceivedTimestamp.After(since)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	writes := map[string]int{}
 	for _, event := range events {
 		if event.ResponseStatus.Code == http.StatusConflict {
@@ -188,10 +185,7 @@ func wantWatched(t *testing.T, since time.Time, goesOn, inTime bool) {
 		t.Fatal(err)
 	}
 	// API servers without streaming lists get a list request.
-	lists, err := shared.Cluster().AuditEvents(own, func(event auditv1.Event) bool { return event.Verb == "list" })
-	if err != nil {
-		t.Fatal(err)
-	}
+	lists := shared.Audit(t, own, func(event auditv1.Event) bool { return event.Verb == "list" })
 	all := 0
 	for _, resource := range dropped {
 		resumed, listed := 0, 0

@@ -121,10 +121,7 @@ func (k kind) waitReplicas(t *testing.T, ns, name string, replicas int32) {
 // wantCalls compares the calls of the kind's controller in a namespace.
 func (k kind) wantCalls(t *testing.T, ns string, want ...string) {
 	t.Helper()
-	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent(k.Controller), cluster.InNamespace(ns))
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := shared.Audit(t, cluster.ByUserAgent(k.Controller), cluster.InNamespace(ns))
 	var got []string
 	for _, event := range events {
 		got = append(got, cluster.Call(event))
@@ -160,10 +157,7 @@ func (k kind) wantCounts(t *testing.T, ns string, want map[string]int) {
 // callsBy counts the calls of a controller in a namespace.
 func callsBy(t *testing.T, controller, ns string) map[string]int {
 	t.Helper()
-	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent(controller), cluster.InNamespace(ns))
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := shared.Audit(t, cluster.ByUserAgent(controller), cluster.InNamespace(ns))
 	calls := map[string]int{}
 	for _, event := range events {
 		calls[cluster.Call(event)]++

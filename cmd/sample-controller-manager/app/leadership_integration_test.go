@@ -39,12 +39,9 @@ func TestLeaseIsReleasedAfterLastWrite(t *testing.T) {
 	if holder := ptr.Deref(lease(t).Spec.HolderIdentity, ""); holder != "" {
 		t.Errorf("the Lease is held by %q after the daemon has stopped", holder)
 	}
-	events, err := shared.Cluster().AuditEvents(func(event auditv1.Event) bool {
+	events := shared.Audit(t, func(event auditv1.Event) bool {
 		return strings.HasPrefix(event.UserAgent, "sample-controller-manager/") && isWrite(event)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for i := len(events) - 1; ; i-- {
 		call := cluster.Call(events[i])
 		if call == "update leases" {
@@ -94,12 +91,9 @@ func TestLostLeaseCostsNoRestartAndNoRelist(t *testing.T) {
 		}
 		return nil
 	})
-	events, err := shared.Cluster().AuditEvents(func(event auditv1.Event) bool {
+	events := shared.Audit(t, func(event auditv1.Event) bool {
 		return strings.HasPrefix(event.UserAgent, "sample-controller-manager/") && !event.RequestReceivedTimestamp.Before(&lost)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, event := range events {
 		switch call := cluster.Call(event); {
 		case cluster.ByUserAgent("informers")(event):
@@ -214,12 +208,9 @@ func TestRequestsNameTheirController(t *testing.T) {
 		k.waitCondition(t, k.ns, "a", "Reconciling", "Progressing")
 		k.waitPods(t, k.ns, "a", "none")
 	}
-	events, err := shared.Cluster().AuditEvents(func(event auditv1.Event) bool {
+	events := shared.Audit(t, func(event auditv1.Event) bool {
 		return strings.HasPrefix(event.User.Username, "system:serviceaccount:"+namespace+":")
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	workloadControllers := []string{foos.Controller, icecreams.Controller}
 	want := map[string][]string{
 		"create deployments": workloadControllers, "patch deployments": workloadControllers,

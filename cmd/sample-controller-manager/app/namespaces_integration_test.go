@@ -31,12 +31,9 @@ func TestNamespacesAreServedFairly(t *testing.T) {
 		for i := range many {
 			k.waitCondition(t, large, fmt.Sprint("a-", i), "Reconciling", "Progressing")
 		}
-		events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent(k.Controller), func(event auditv1.Event) bool {
+		events := shared.Audit(t, cluster.ByUserAgent(k.Controller), func(event auditv1.Event) bool {
 			return cluster.Call(event) == "create deployments" && (event.ObjectRef.Namespace == large || isSmall[event.ObjectRef.Namespace])
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 		served, others := 0, 0
 		for _, event := range events {
 			if !isSmall[event.ObjectRef.Namespace] {

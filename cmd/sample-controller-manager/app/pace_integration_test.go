@@ -116,12 +116,9 @@ func TestEachChangeIsWrittenWithoutAnInterval(t *testing.T) {
 // of them may have been refused.
 func (k kind) summaryWrites(t *testing.T, ns, name string) (at []time.Time) {
 	t.Helper()
-	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent(aggregator), cluster.InNamespace(ns), func(event auditv1.Event) bool {
+	events := shared.Audit(t, cluster.ByUserAgent(aggregator), cluster.InNamespace(ns), func(event auditv1.Event) bool {
 		return cluster.Call(event) == k.patchStatus() && event.ObjectRef.Name == name
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, event := range events {
 		if event.ResponseStatus.Code != http.StatusOK {
 			t.Errorf("a write of the status of %s %s was refused with %d", k.Kind, name, event.ResponseStatus.Code)
@@ -134,12 +131,9 @@ func (k kind) summaryWrites(t *testing.T, ns, name string) (at []time.Time) {
 // podChanges returns the times of the API server's responses to writes of a Pod's status.
 func podChanges(t *testing.T, ns, name string) (at []time.Time) {
 	t.Helper()
-	events, err := shared.Cluster().AuditEvents(cluster.InNamespace(ns), func(event auditv1.Event) bool {
+	events := shared.Audit(t, cluster.InNamespace(ns), func(event auditv1.Event) bool {
 		return cluster.Call(event) == "update pods/status" && event.ObjectRef.Name == name
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, event := range events {
 		at = append(at, event.StageTimestamp.Time)
 	}

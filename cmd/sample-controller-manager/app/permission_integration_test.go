@@ -264,12 +264,9 @@ func (c writeCounts) wantAsAudited(t *testing.T) {
 // audited counts the calls in the audit log by result.
 func (c writeCounts) audited(t *testing.T) map[string]int {
 	t.Helper()
-	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent(c.controller), func(event auditv1.Event) bool {
+	events := shared.Audit(t, cluster.ByUserAgent(c.controller), func(event auditv1.Event) bool {
 		return cluster.Call(event) == c.call && event.RequestReceivedTimestamp.After(c.begin)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	seen := map[string]int{}
 	for _, event := range events {
 		switch code := event.ResponseStatus.Code; {

@@ -179,10 +179,7 @@ func (k kind) keepTouching(t *testing.T, ns string, names []string) {
 // objects change all the time. But no write may be repeated for a version that was refused.
 func (k kind) wantWritten(t *testing.T, ns string, names []string, want map[string]int) {
 	t.Helper()
-	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent(k.Controller), cluster.InNamespace(ns), isWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := shared.Audit(t, cluster.ByUserAgent(k.Controller), cluster.InNamespace(ns), isWrite)
 	written, refused := map[string]map[string]int{}, map[string]int{}
 	for _, event := range events {
 		name, call := event.ObjectRef.Name, cluster.Call(event)

@@ -262,10 +262,7 @@ func (k inNamespace) waitDeployment(t *testing.T, name string, there bool) {
 // confirmations counts the reads of each object by the kind's controller that confirm its cache.
 func (k inNamespace) confirmations(t *testing.T) map[string]int {
 	t.Helper()
-	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent(k.Controller), cluster.InNamespace(k.ns))
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := shared.Audit(t, cluster.ByUserAgent(k.Controller), cluster.InNamespace(k.ns))
 	confirmations := map[string]int{}
 	for _, event := range events {
 		if cluster.Call(event) == "list "+k.Resource {
@@ -279,10 +276,7 @@ func (k inNamespace) confirmations(t *testing.T) map[string]int {
 // and name.
 func (k inNamespace) wantDeploymentWrites(t *testing.T, want map[string]int) {
 	t.Helper()
-	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent(k.Controller), cluster.InNamespace(k.ns), isWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := shared.Audit(t, cluster.ByUserAgent(k.Controller), cluster.InNamespace(k.ns), isWrite)
 	got := map[string]int{}
 	for _, event := range events {
 		if event.ObjectRef.Resource == "deployments" && event.ResponseStatus.Code < 300 {

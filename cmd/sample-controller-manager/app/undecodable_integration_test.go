@@ -232,13 +232,10 @@ func (k kind) waitReported(t *testing.T, ns, name string, want int) {
 // endedReads returns the daemon's lists and ended watches of the objects.
 func (k kind) endedReads(t *testing.T) []string {
 	t.Helper()
-	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent("informers"), func(event auditv1.Event) bool {
+	events := shared.Audit(t, cluster.ByUserAgent("informers"), func(event auditv1.Event) bool {
 		// API servers without streaming lists refuse a watch before each list.
 		return event.ObjectRef != nil && event.ObjectRef.Resource == k.Resource && event.ResponseStatus.Code != http.StatusUnprocessableEntity
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var reads []string
 	for _, event := range events {
 		reads = append(reads, event.Verb+" "+event.RequestURI)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
@@ -104,6 +105,16 @@ func (s *Shared) Kubectl(t *testing.T, args ...string) string {
 		t.Fatal(err)
 	}
 	return out
+}
+
+// Audit returns the answered requests that match all conditions, see [cluster.Cluster.AuditEvents].
+func (s *Shared) Audit(t *testing.T, conditions ...func(auditv1.Event) bool) []auditv1.Event {
+	t.Helper()
+	events, err := s.Cluster().AuditEvents(conditions...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events
 }
 
 // Stop stops the cluster if it was started. It returns an error if kstatus disagrees with a

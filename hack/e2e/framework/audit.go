@@ -25,12 +25,8 @@ func ScalesDeployment(ns, name string) func(r *http.Request, body []byte) bool {
 // by call. It does not include the aggregator's writes.
 func (k Kind) Writes(t *testing.T, ns string, conditions ...func(auditv1.Event) bool) map[string]int {
 	t.Helper()
-	events, err := Cluster().AuditEvents(append(conditions, cluster.ByUserAgent(k.Controller), cluster.InNamespace(ns))...)
-	if err != nil {
-		t.Fatal(err)
-	}
 	calls := map[string]int{}
-	for _, event := range events {
+	for _, event := range Audit(t, append(conditions, cluster.ByUserAgent(k.Controller), cluster.InNamespace(ns))...) {
 		if event.Verb != "list" { // the controller lists an object to read it again
 			calls[cluster.Call(event)]++
 		}
@@ -56,11 +52,7 @@ func Requests(t *testing.T, ns string) map[string]int {
 // DaemonEvents returns the daemon's requests in a namespace.
 func DaemonEvents(t *testing.T, ns string) []auditv1.Event {
 	t.Helper()
-	events, err := Cluster().AuditEvents(cluster.InNamespace(ns), func(event auditv1.Event) bool {
+	return Audit(t, cluster.InNamespace(ns), func(event auditv1.Event) bool {
 		return strings.HasPrefix(event.UserAgent, DaemonName+"/")
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return events
 }

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
@@ -56,11 +57,13 @@ func NewNamespace(t *testing.T) string {
 // Kubectl runs kubectl as a cluster admin and returns its output.
 func Kubectl(t *testing.T, args ...string) string {
 	t.Helper()
-	out, err := Cluster().Kubectl(t.Context(), args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return shared.Kubectl(t, args...)
+}
+
+// Audit returns the answered requests that match all conditions.
+func Audit(t *testing.T, conditions ...func(auditv1.Event) bool) []auditv1.Event {
+	t.Helper()
+	return shared.Audit(t, conditions...)
 }
 
 // Apply applies a file or a kustomization, given as -f or -k, until the end of the test. A

@@ -95,16 +95,6 @@ func unexpected(events []auditv1.Event) (denials []error) {
 	return denials
 }
 
-// WantNoDenials checks that the manifests have granted everything that the daemon requested so
-// far.
-func WantNoDenials(t *testing.T) {
-	t.Helper()
-	events, err := Cluster().AuditEvents(ByDaemon, Denied)
-	if err := errors.Join(append(unexpected(events), err)...); err != nil {
-		t.Error(err)
-	}
-}
-
 // checkPrivileges reports denied requests of the daemon that no test of the package expected.
 // It writes what the daemon was granted and what it used to the directory that E2E_PRIVILEGES
 // names. hack/e2e/unused compares these files over all packages.

@@ -247,13 +247,10 @@ func (f *fleet) wantNoRelist() {
 			firstLed[e.Credential] = e.From
 		}
 	}
-	events, err := framework.Cluster().AuditEvents(cluster.ByUserAgent("informers"), func(event auditv1.Event) bool {
+	events := framework.Audit(f.t, cluster.ByUserAgent("informers"), func(event auditv1.Event) bool {
 		isList := event.Verb == "list" || strings.Contains(event.RequestURI, "sendInitialEvents=true")
 		return isList && event.RequestReceivedTimestamp.After(f.began)
 	})
-	if err != nil {
-		f.t.Fatal(err)
-	}
 	lists := 0
 	for _, event := range events {
 		led, ok := firstLed[leaders.Credential(event)]

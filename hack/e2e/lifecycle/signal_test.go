@@ -236,10 +236,7 @@ func (p *try) stage() string {
 // nothing afterwards.
 func wantReleased(t *testing.T, began time.Time, leading, tries int) {
 	t.Helper()
-	events, err := framework.Cluster().AuditEvents(func(event auditv1.Event) bool { return event.RequestReceivedTimestamp.After(began) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := framework.Audit(t, func(event auditv1.Event) bool { return event.RequestReceivedTimestamp.After(began) })
 	r, err := leaders.Check(events, leaders.Options{
 		Lease:   types.NamespacedName{Namespace: framework.DaemonName, Name: framework.DaemonName},
 		Replica: leaders.ServiceAccount(framework.DaemonName, framework.DaemonName),

@@ -44,7 +44,6 @@ func TestStatusesAfterChurn(t *testing.T) {
 	waitStatuses(t, ns, count)
 	wantLines(t, []*framework.Replica{r}, ns, 1)
 	r.Stop()
-	framework.WantNoDenials(t)
 }
 
 // churn disturbs the objects for a while, in three ways at once.

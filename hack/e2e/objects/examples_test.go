@@ -53,7 +53,6 @@ func TestExamplesRun(t *testing.T) {
 		waitDeployments(t, ns) // the garbage collector has deleted it
 	})
 	r.Stop()
-	framework.WantNoDenials(t)
 }
 
 // wantPlacementReported checks that the log, kubectl and an Event name the Node of an

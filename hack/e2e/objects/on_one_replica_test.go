@@ -26,5 +26,4 @@ func onOneReplica(t *testing.T, tests map[string]func(t *testing.T, k framework.
 		}
 	})
 	r.Stop()
-	framework.WantNoDenials(t)
 }

@@ -93,7 +93,6 @@ func TestForeignFieldsSurvive(t *testing.T) {
 	r := framework.StartReplica(t).Ready()
 	framework.OverKinds(t, foreignFieldsSurvive)
 	r.Stop()
-	framework.WantNoDenials(t)
 }
 
 func foreignFieldsSurvive(t *testing.T, k framework.Kind) {
@@ -217,7 +216,6 @@ func TestUnknownFieldsSurvive(t *testing.T) {
 	r := framework.StartReplica(t).Ready()
 	framework.OverKinds(t, func(t *testing.T, k framework.Kind) { unknownFieldsSurvive(t, k, namespaces[k]) })
 	r.Stop()
-	framework.WantNoDenials(t)
 }
 
 // annotateWithUnknown creates an object "a" with a note in its spec and in its status, and

@@ -229,12 +229,9 @@ func waitContent(t *testing.T, ns, autoscaler string, replicas int32) {
 // without rejected ones.
 func corrections(t *testing.T, k framework.Kind, ns string) []auditv1.Event {
 	t.Helper()
-	events, err := framework.Cluster().AuditEvents(cluster.ByUserAgent(k.Controller), cluster.InNamespace(ns), func(event auditv1.Event) bool {
+	events := framework.Audit(t, cluster.ByUserAgent(k.Controller), cluster.InNamespace(ns), func(event auditv1.Event) bool {
 		return cluster.Call(event) == "patch deployments" && event.ResponseStatus.Code == 200
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return events
 }
 

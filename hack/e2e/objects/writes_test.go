@@ -66,7 +66,6 @@ func TestWritesFollowChanges(t *testing.T) {
 		}
 	}
 	r.Stop()
-	framework.WantNoDenials(t)
 }
 
 // writesFollowChanges creates objects of one kind, waits until they are fully reported, and
@@ -214,7 +213,7 @@ func waitEvents(t *testing.T, k framework.Kind, ns string, count, replicas int) 
 // election and the reviews of its clients.
 func daemonWrites(t *testing.T) []auditv1.Event {
 	t.Helper()
-	events, err := framework.Cluster().AuditEvents(func(event auditv1.Event) bool {
+	events := framework.Audit(t, func(event auditv1.Event) bool {
 		if !strings.HasPrefix(event.UserAgent, framework.DaemonName+"/") || event.ObjectRef == nil {
 			return false
 		}
@@ -230,8 +229,5 @@ func daemonWrites(t *testing.T) []auditv1.Event {
 		}
 		return true
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return events
 }

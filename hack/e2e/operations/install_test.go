@@ -231,12 +231,9 @@ func waitGranted(t *testing.T, ns, grant string, want bool) {
 // denied, and if there is none at all.
 func requestsOf(t *testing.T, user string, since time.Time) []auditv1.Event {
 	t.Helper()
-	events, err := framework.Cluster().AuditEvents(func(event auditv1.Event) bool {
+	events := framework.Audit(t, func(event auditv1.Event) bool {
 		return event.User.Username == user && strings.HasPrefix(event.UserAgent, framework.DaemonName+"/") && event.RequestReceivedTimestamp.After(since)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	if len(events) == 0 {
 		t.Errorf("%s sent no requests", user)
 	}

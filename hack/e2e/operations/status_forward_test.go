@@ -70,12 +70,9 @@ func TestStatusOfLeaderPod(t *testing.T) {
 	}
 
 	// The Role grants everything that the plugin requested.
-	denied, err := framework.Cluster().AuditEvents(cluster.Unauthorized, func(event auditv1.Event) bool {
+	denied := framework.Audit(t, cluster.Unauthorized, func(event auditv1.Event) bool {
 		return event.RequestReceivedTimestamp.After(known) && strings.HasPrefix(event.UserAgent, framework.PluginName+"/")
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, event := range denied {
 		t.Errorf("%s was denied: %s", cluster.Call(event), event.ResponseStatus.Message)
 	}

@@ -79,12 +79,9 @@ func start(t *testing.T, ns string, flags ...string) *framework.Program {
 // writes returns how often a controller tried each write in the namespace.
 func writes(t *testing.T, ns, controller string) map[string]int {
 	t.Helper()
-	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent(controller), cluster.InNamespace(ns), func(event auditv1.Event) bool {
+	events := shared.Audit(t, cluster.ByUserAgent(controller), cluster.InNamespace(ns), func(event auditv1.Event) bool {
 		return event.Verb != "list"
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	counts := map[string]int{}
 	for _, event := range events {
 		counts[fmt.Sprintf("%s %s: %d", cluster.Call(event), event.ObjectRef.Name, event.ResponseStatus.Code)]++

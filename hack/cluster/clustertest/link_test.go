@@ -4,8 +4,10 @@
 package clustertest
 
 import (
+	"errors"
 	"io"
 	"net"
+	"os"
 	"testing"
 	"time"
 )
@@ -13,163 +15,108 @@ import (
 // silence is how long a test waits to see that nothing arrives.
 const silence = 50 * time.Millisecond
 
-// echo starts a server that echoes what it receives. It returns the server's address and a
-// channel with everything received.
-func echo(t *testing.T) (address string, got <-chan string) {
+// wire is a link and the two ends of a connection over it.
+type wire struct {
+	t              *testing.T
+	link           *Link
+	listener       net.Listener
+	client, server net.Conn
+}
+
+func newWire(t *testing.T) *wire {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { listener.Close() })
-	all := make(chan string, 100)
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				buffer := make([]byte, 100)
-				for {
-					n, err := conn.Read(buffer)
-					if err != nil {
-						all <- "end"
-						return
-					}
-					all <- string(buffer[:n])
-					_, _ = conn.Write(buffer[:n]) // the test notices missing bytes
-				}
-			}()
+	w := &wire{t: t, link: startLink(t, listener.Addr().String()), listener: listener}
+	w.connect()
+	return w
+}
+
+// connect opens a new connection.
+func (w *wire) connect() {
+	w.t.Helper()
+	var err, serverErr error
+	w.client, err = net.Dial("tcp", w.link.listener.Addr().String())
+	w.server, serverErr = w.listener.Accept()
+	if err := errors.Join(err, serverErr); err != nil {
+		w.t.Fatal(err)
+	}
+	client, server := w.client, w.server
+	w.t.Cleanup(func() { client.Close(); server.Close() })
+}
+
+// say sends a text from both ends.
+func (w *wire) say(text string) {
+	w.t.Helper()
+	for _, end := range []net.Conn{w.client, w.server} {
+		if _, err := io.WriteString(end, text); err != nil {
+			w.t.Fatal(err)
 		}
-	}()
-	return listener.Addr().String(), all
-}
-
-// caller is a client that uses a link to an echo server.
-type caller struct {
-	t    *testing.T
-	conn net.Conn
-	got  <-chan string // by the echo server
-}
-
-func call(t *testing.T) (*Link, *caller) {
-	t.Helper()
-	address, got := echo(t)
-	link := startLink(t, address)
-	c := &caller{t: t, got: got}
-	c.dial(link)
-	c.says("hello")
-	c.isHeard("hello")
-	c.hears("hello")
-	return link, c
-}
-
-func (c *caller) dial(l *Link) {
-	c.t.Helper()
-	conn, err := net.Dial("tcp", l.listener.Addr().String())
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.t.Cleanup(func() { conn.Close() })
-	c.conn = conn
-}
-
-func (c *caller) says(what string) {
-	c.t.Helper()
-	if _, err := io.WriteString(c.conn, what); err != nil {
-		c.t.Fatal(err)
 	}
 }
 
-func (c *caller) isHeard(want string) {
-	c.t.Helper()
-	select {
-	case got := <-c.got:
-		if got != want {
-			c.t.Errorf("the server got %q, want %q", got, want)
-		}
-	case <-time.After(10 * time.Second):
-		c.t.Fatalf("the server did not get %q", want)
+// hear checks what arrives at one end. Nothing arrives if want is empty.
+func (w *wire) hear(end net.Conn, want string) {
+	w.t.Helper()
+	wait := 10 * time.Second
+	if want == "" {
+		wait = silence
 	}
-}
-
-func (c *caller) isNotHeard() {
-	c.t.Helper()
-	select {
-	case got := <-c.got:
-		c.t.Errorf("the server got %q, want nothing", got)
-	case <-time.After(silence):
-	}
-}
-
-func (c *caller) hears(want string) {
-	c.t.Helper()
-	buffer := make([]byte, len(want))
-	_ = c.conn.SetReadDeadline(time.Now().Add(10 * time.Second)) // fails only if closed, and then the read fails, too
-	if _, err := io.ReadFull(c.conn, buffer); err != nil || string(buffer) != want {
-		c.t.Errorf("the client got %q, %v; want %q", buffer, err, want)
-	}
-}
-
-func (c *caller) hearsNothing() {
-	c.t.Helper()
-	_ = c.conn.SetReadDeadline(time.Now().Add(silence))
-	if n, err := c.conn.Read(make([]byte, 100)); err == nil || !err.(net.Error).Timeout() {
-		c.t.Errorf("the client got %d bytes, %v; want nothing", n, err)
+	_ = end.SetReadDeadline(time.Now().Add(wait)) // fails only if closed, and then the read fails, too
+	buffer := make([]byte, max(len(want), 1))
+	n, err := io.ReadFull(end, buffer)
+	if got := string(buffer[:n]); got != want || want == "" && !errors.Is(err, os.ErrDeadlineExceeded) {
+		w.t.Errorf("got %q, %v; want %q", got, err, want)
 	}
 }
 
 func TestLinkHolds(t *testing.T) {
 	for name, tc := range map[string]struct {
-		first, then Direction
-		heard       bool
+		first, then     Direction
+		request, answer string // what arrives in spite of the hold
 	}{
-		"requests":          {Requests, Requests, false}, // a second hold changes nothing
-		"answers":           {Answers, Answers, true},
-		"both":              {Both, Both, false},
-		"answers, and both": {Answers, Both, false},
+		"requests":          {Requests, Requests, "", "held"}, // a second hold changes nothing
+		"answers":           {Answers, Answers, "held", ""},
+		"both":              {Both, Both, "", ""},
+		"answers, and both": {Answers, Both, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			link, c := call(t)
-			link.Hold(tc.first)
-			link.Hold(tc.then)
-			c.says("held")
-			if tc.heard {
-				c.isHeard("held")
-			} else {
-				c.isNotHeard()
-			}
-			c.hearsNothing()
-
-			link.Release()
-			if !tc.heard {
-				c.isHeard("held")
-			}
-			c.hears("held")
-			c.says("free")
-			c.isHeard("free")
-			c.hears("free")
+			w := newWire(t)
+			w.say("hello")
+			w.hear(w.server, "hello")
+			w.hear(w.client, "hello")
+			w.link.Hold(tc.first)
+			w.link.Hold(tc.then)
+			w.say("held")
+			w.hear(w.server, tc.request)
+			w.hear(w.client, tc.answer)
+			w.link.Release()
+			w.say("free")
+			w.hear(w.server, "heldfree"[len(tc.request):])
+			w.hear(w.client, "heldfree"[len(tc.answer):])
 		})
 	}
 }
 
 func TestLinkCuts(t *testing.T) {
-	link, c := call(t)
-	link.Hold(Both)
-	c.says("lost")
-	c.isNotHeard() // the link has it
-	link.Cut()
-	c.isHeard("end")
-	if n, err := c.conn.Read(make([]byte, 100)); err == nil {
-		t.Errorf("the client got %d bytes, want an error", n)
+	w := newWire(t)
+	w.link.Hold(Both)
+	w.say("lost")
+	w.hear(w.server, "") // the link has it
+	w.link.Cut()
+	for _, end := range []net.Conn{w.client, w.server} {
+		_ = end.SetReadDeadline(time.Now().Add(10 * time.Second))
+		if n, err := end.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%d bytes, %v, want the end", n, err)
+		}
 	}
-
-	c.dial(link)
-	c.says("held")
-	c.isNotHeard()
-	link.Release()
-	c.isHeard("held")
-	c.hears("held")
+	w.connect()
+	w.say("held")
+	w.hear(w.server, "")
+	w.link.Release()
+	w.hear(w.server, "held")
+	w.hear(w.client, "held")
 }

@@ -64,7 +64,7 @@ func TestFaultClientCertificateRotated(t *testing.T) {
 		framework.ReplaceFile(t, certificateFile, p.Certificate)
 		return time.Now()
 	}
-	kubeconfig := l.Kubeconfig(t, func(dir string, _ *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) {
+	kubeconfig := framework.Kubeconfig(t, func(dir string, _ *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) {
 		certificateFile, keyFile = filepath.Join(dir, "client.crt"), filepath.Join(dir, "client.key")
 		user.ClientCertificate, user.ClientKey = certificateFile, keyFile
 		write(a.Sign(t, l.User(), time.Now().Add(time.Hour)))
@@ -91,18 +91,13 @@ func TestFaultClientCertificateRotated(t *testing.T) {
 		t.Errorf("%d requests were rejected while there was a valid certificate, want none", n)
 	}
 
-	clustertest.WaitUntil(t, "the leader loses its Lease because the certificate has expired", func(context.Context) error {
-		if !strings.Contains(l.Log.String(), `"Lost the lease,`) {
-			return fmt.Errorf("not yet, it expires at %v", expiry)
-		}
-		return nil
-	})
+	l.WaitLog(`"Lost the lease,`) // because the certificate has expired
 	framework.Icecreams.Create(t, l.Namespace, "meanwhile", 1)
 	given := write(a.Sign(t, l.User(), time.Now().Add(time.Hour)))
 	leads := max(0, l.WaitRenewalWithin(certificateReadAgain+time.Minute, given).Sub(given))
 	framework.WantSoon(t, "leading again with a new certificate", leads, certificateReadAgain)
 	framework.Icecreams.WaitReady(t, l.Namespace, "meanwhile", 1)
-	wantCreatedOnce(t, l)
+	wantCreatedOnce(t, l.Requests(t))
 	l.Stop()
 	framework.ReportFault(t, framework.FaultRow{
 		ID: "D8", Fault: "the client certificate is replaced, in time and too late",
@@ -127,7 +122,7 @@ func TestFaultServerCARotated(t *testing.T) {
 		return time.Now()
 	}
 	var bundle string
-	kubeconfig := l.Kubeconfig(t, func(dir string, cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) {
+	kubeconfig := framework.Kubeconfig(t, func(dir string, cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) {
 		bundle = filepath.Join(dir, "ca.crt")
 		framework.ReplaceFile(t, bundle, slices.Concat(first.Pem(), second.Pem()))
 		cluster.Server, cluster.CertificateAuthority, cluster.CertificateAuthorityData = server.URL, bundle, nil
@@ -135,23 +130,18 @@ func TestFaultServerCARotated(t *testing.T) {
 		framework.ReplaceFile(t, user.TokenFile, []byte(l.Token(t, nil)))
 	})
 	l.Start(t, kubeconfig, "--controllers=status-aggregator")
-	lost := func() int { return strings.Count(l.Log.String(), `"Lost the lease,`) }
+	const lost = `"Lost the lease,`
 
 	switched := serve(second)
 	inTime := max(0, l.WaitRenewal(switched).Sub(switched))
-	if n := lost(); n > 0 {
+	if n := strings.Count(l.Log.String(), lost); n > 0 {
 		t.Errorf("the leader lost its Lease %d times although the file had the CA in time", n)
 	}
 	ours := fmt.Sprintf("in time: next renewal after %s", framework.Seconds(inTime))
 
 	if !testing.Short() {
 		serve(third)
-		clustertest.WaitUntil(t, "the leader loses its Lease because it does not trust the API server", func(context.Context) error {
-			if lost() == 0 {
-				return fmt.Errorf("not yet")
-			}
-			return nil
-		})
+		l.WaitLog(lost) // because it does not trust the API server
 		l.WantLive(t.Context())
 		framework.ReplaceFile(t, bundle, third.Pem())
 		given := time.Now()

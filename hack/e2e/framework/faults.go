@@ -58,16 +58,6 @@ func ReportFault(t *testing.T, row FaultRow) {
 	faultTable.rows = append(faultTable.rows, row)
 }
 
-// OfPeer returns the effect of a fault on a peer. It runs the peer only if FAULTS_PEERS is
-// set, because that takes time and shows nothing about the daemon.
-func OfPeer(t *testing.T, find func(*testing.T) string) string {
-	t.Helper()
-	if os.Getenv("FAULTS_PEERS") == "" {
-		return "not tried; make test-faults does"
-	}
-	return find(t)
-}
-
 // printFaults prints the rows of the package. It also appends them to the file that
 // FAULTS_TABLE names, in a single write, because packages run in parallel.
 func printFaults(out io.Writer) (err error) {

@@ -35,7 +35,7 @@ func (l *Isolated) Token(t *testing.T, bound *authenticationv1.BoundObjectRefere
 // TokenKubeconfig returns the path of a kubeconfig and the path of its token file.
 func (l *Isolated) TokenKubeconfig(t *testing.T, token string) (kubeconfig, file string) {
 	t.Helper()
-	return l.Kubeconfig(t, func(dir string, _ *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) {
+	return Kubeconfig(t, func(dir string, _ *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) {
 		file = filepath.Join(dir, "token")
 		ReplaceFile(t, file, []byte(token))
 		user.TokenFile = file
@@ -131,7 +131,7 @@ func (l *Isolated) waitAllowed(t *testing.T) {
 
 // Kubeconfig returns the path of a kubeconfig for the user, in a new directory with the other
 // files that it names.
-func (l *Isolated) Kubeconfig(t *testing.T, change func(dir string, cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo)) (path string) {
+func Kubeconfig(t *testing.T, change func(dir string, cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo)) (path string) {
 	t.Helper()
 	dir := t.TempDir()
 	config := clientcmdapi.NewConfig()
@@ -185,23 +185,15 @@ func (l *Isolated) WaitRenewalWithin(timeout time.Duration, after time.Time) (re
 // answers. Requests rejected with 401 have no user, and are not included.
 func (l *Isolated) Requests(t *testing.T) []auditv1.Event {
 	t.Helper()
-	events, err := Cluster().AuditEvents(leaders.ServiceAccount(l.Namespace, IsolatedAccount))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return events
+	return Audit(t, leaders.ServiceAccount(l.Namespace, IsolatedAccount))
 }
 
 // Unauthenticated returns how many requests for its Lease were rejected with 401.
 func (l *Isolated) Unauthenticated(t *testing.T) int {
 	t.Helper()
-	events, err := Cluster().AuditEvents(cluster.InNamespace(l.Namespace), func(event auditv1.Event) bool {
+	return len(Audit(t, cluster.InNamespace(l.Namespace), func(event auditv1.Event) bool {
 		return event.ResponseStatus != nil && event.ResponseStatus.Code == 401
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(events)
+	}))
 }
 
 // Credentials returns the credentials of the answered requests, in the order of their first

@@ -9,25 +9,30 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"os"
+	"maps"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"k8s.io/client-go/util/keyutil"
 )
 
-// SignToken returns a token with this header and these claims, signed with the API server's
-// key.
-func SignToken(t *testing.T, content string) string {
+// Resign returns a token like the given one, but with these claims changed. It is signed with
+// the API server's key.
+func Resign(t *testing.T, token string, changed map[string]any) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(Cluster().Dir, "kube-apiserver", "sa-signer.key"))
+	parts, claims := strings.Split(token, "."), map[string]any{}
+	DecodePart(t, parts[1], &claims)
+	maps.Copy(claims, changed)
+	data, err := json.Marshal(claims)
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := keyutil.ParsePrivateKeyPEM(data)
+	key, err := keyutil.PrivateKeyFromFile(filepath.Join(Cluster().Dir, "kube-apiserver", "sa-signer.key"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	content := parts[0] + "." + base64.RawURLEncoding.EncodeToString(data)
 	digest := sha256.Sum256([]byte(content))
 	one, two, err := ecdsa.Sign(rand.Reader, key.(*ecdsa.PrivateKey), digest[:])
 	if err != nil {
@@ -47,14 +52,4 @@ func DecodePart(t *testing.T, part string, into any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// EncodePart encodes one part of a token.
-func EncodePart(t *testing.T, content any) string {
-	t.Helper()
-	data, err := json.Marshal(content)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return base64.RawURLEncoding.EncodeToString(data)
 }

@@ -114,9 +114,15 @@ func (p *Program) Signal(s os.Signal) {
 // WaitLog waits until the log of the program contains a text.
 func (p *Program) WaitLog(text string) {
 	p.T.Helper()
+	p.WaitLogged(1, text)
+}
+
+// WaitLogged waits until the log of the program contains a text n times.
+func (p *Program) WaitLogged(n int, text string) {
+	p.T.Helper()
 	clustertest.WaitUntil(p.T, fmt.Sprintf("the program logs %q", text), func(context.Context) error {
-		if !strings.Contains(p.Log.String(), text) {
-			return errors.New("not yet")
+		if logged := strings.Count(p.Log.String(), text); logged < n {
+			return fmt.Errorf("logged %d times, want %d", logged, n)
 		}
 		return nil
 	})

@@ -93,12 +93,7 @@ func (r *faultyReplica) repair(name string) time.Duration {
 	began := time.Now()
 	version := strconv.FormatInt(began.UnixNano(), 10)
 	r.apply(name, map[string]string{faulty.Served: version})
-	clustertest.WaitUntil(r.T, "the faulty controller has synced "+name, func(context.Context) error {
-		if !strings.Contains(r.Log.String(), strconv.Quote(version)) {
-			return errors.New("not yet")
-		}
-		return nil
-	})
+	r.WaitLog(strconv.Quote(version))
 	return time.Since(began)
 }
 

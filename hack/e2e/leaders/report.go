@@ -5,9 +5,7 @@ package leaders
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -97,70 +95,22 @@ func (r *Report) Count(kind Kind) int {
 	return n
 }
 
-// shown limits the listed violations of each kind. The counts are complete.
+// shown limits the listed violations. The counts are complete.
 const shown = 5
 
 // String returns the report as text.
 func (r *Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Lease %s: %d writes, %d violations\n\n", r.Lease, r.Writes, len(r.Violations))
-	names := r.names()
-	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "REPLICA\tHOLDER\tFROM\tTO\tHELD\tEND\tWRITES")
+	fmt.Fprintf(&b, "Lease %s: %d writes, %d violations; %d writes delayed in transit, %d rejected, %d after expiry, %d after an edit (the last %s later)\n",
+		r.Lease, r.Writes, len(r.Violations), len(r.Held), r.Refused, r.AfterExpiry, r.AfterEdit, seconds(r.Notice))
+	fmt.Fprintf(&b, "%d handovers, %s without a leader, dual window %s\n", r.Handovers, seconds(r.Leaderless), seconds(r.DualWindow))
 	for _, e := range r.Epochs {
-		to, held := "", ""
-		if e.End != Lasts {
-			to, held = clock(e.To), seconds(e.To.Sub(e.From))
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", names[e.Credential], e.Holder, clock(e.From), to, held, e.End, e.Writes)
+		fmt.Fprintf(&b, "%s (%s) held it from %s to %s: %s, %d writes\n", e.Holder, e.Credential, clock(e.From), clock(e.To), e.End, e.Writes)
 	}
-	fmt.Fprintln(table)
-	r.writeCounts(table)
-	if len(r.Violations) > 0 {
-		fmt.Fprintln(table)
-		r.writeViolations(table, names)
+	for _, v := range r.Violations[:min(len(r.Violations), shown)] {
+		fmt.Fprintf(&b, "%s by %s at %s: %s: %s\n", v.Kind, v.Credential, clock(v.At), v.What, v.Why)
 	}
-	_ = table.Flush() // to a strings.Builder, which cannot fail
 	return b.String()
-}
-
-func (r *Report) writeCounts(table *tabwriter.Writer) {
-	for _, kind := range []Kind{WriteOutsideTerm, WriteAfterRelease, Overwrite} {
-		fmt.Fprintf(table, "%s\t%d\n", kind, r.Count(kind))
-	}
-	fmt.Fprintf(table, "delayed in transit\t%d\n", len(r.Held))
-	fmt.Fprintf(table, "rejected by the API server\t%d\n", r.Refused)
-	fmt.Fprintf(table, "%s, not taken\t%d\n", afterExpiry, r.AfterExpiry)
-	fmt.Fprintf(table, "%s\t%d\tthe last %s later\n", afterEdit, r.AfterEdit, seconds(r.Notice))
-	fmt.Fprintf(table, "dual window\t%s\n", seconds(r.DualWindow))
-	fmt.Fprintf(table, "without a leader\t%s\tin %d handovers\n", seconds(r.Leaderless), r.Handovers)
-}
-
-func (r *Report) writeViolations(table *tabwriter.Writer, names map[string]string) {
-	fmt.Fprintln(table, "VIOLATION\tREPLICA\tAT\tWHAT\tWHY")
-	seen := map[Kind]int{}
-	for _, v := range r.Violations {
-		if seen[v.Kind]++; seen[v.Kind] <= shown {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", v.Kind, names[v.Credential], clock(v.At), v.What, v.Why)
-		}
-	}
-}
-
-// names replaces the credentials, which are too long to read, by numbers.
-func (r *Report) names() map[string]string {
-	names := map[string]string{"": "none"}
-	add := func(credential string) {
-		if _, ok := names[credential]; !ok {
-			names[credential] = strconv.Itoa(len(names))
-		}
-	}
-	for _, e := range r.Epochs {
-		add(e.Credential)
-	}
-	for _, v := range r.Violations {
-		add(v.Credential)
-	}
-	return names
 }
 
 func clock(t time.Time) string { return t.Format("15:04:05.000") }

@@ -12,12 +12,12 @@ import (
 	"testing"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	coordinationv1apply "k8s.io/client-go/applyconfigurations/coordination/v1"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
@@ -37,8 +37,8 @@ func TestFenceAdmitsOnlyHolder(t *testing.T) {
 	behindFence(t, func(a, b string) {
 		ns := framework.NewNamespace(t)
 		writers := map[string]*writer{
-			a: newWriter(t, ns, boundToken(t, a)), b: newWriter(t, ns, boundToken(t, b)), unbound: newWriter(t, ns, boundToken(t, "")),
-			admin: {client: framework.Dynamic(), ns: ns},
+			a: newWriter(ns, boundToken(t, a)), b: newWriter(ns, boundToken(t, b)), unbound: newWriter(ns, boundToken(t, "")),
+			admin: newAdmin(ns),
 		}
 		createTargets(t, ns)
 		// wantWrites checks who may make each of the daemon's writes. The error of a denied
@@ -97,7 +97,7 @@ func TestFenceDenyingWithoutLease(t *testing.T) {
 	behindFence(t, func(a, _ string) {
 		ns := framework.NewNamespace(t)
 		createTargets(t, ns)
-		stranger := &writer{client: framework.Dynamic(), ns: ns}
+		stranger := newAdmin(ns)
 		patchFence(t, fmt.Sprintf(`{"paramRef":{"parameterNotFoundAction":"Deny"},"matchResources":{"namespaceSelector":{"matchLabels":{%q:%q}}}}`, corev1.LabelMetadataName, ns))
 
 		framework.FreeLease(t)
@@ -117,9 +117,10 @@ func TestFenceDenyingWithoutLease(t *testing.T) {
 func TestDaemonBehindFence(t *testing.T) {
 	behindFence(t, func(a, _ string) {
 		token := boundToken(t, a)
-		newWriter(t, framework.NewNamespace(t), token).waitUntilMay(t, false)
+		newWriter(framework.NewNamespace(t), token).waitUntilMay(t, false)
 
-		r := framework.StartReplicaWith(t, tokenKubeconfig(t, token), "--leader-elect=false").Ready()
+		kubeconfig := framework.Kubeconfig(t, func(_ string, _ *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) { user.Token = token })
+		r := framework.StartReplicaWith(t, kubeconfig, "--leader-elect=false").Ready()
 		namespaces := map[framework.Kind]string{}
 		for _, k := range framework.Kinds {
 			namespaces[k] = framework.NewNamespace(t)
@@ -144,13 +145,7 @@ func TestDaemonBehindFence(t *testing.T) {
 			k.WaitReady(t, ns, "web", 2)
 			k.Patch(t, ns, "web", `{"spec":{"deploymentName":"other"}}`)
 			k.WaitReady(t, ns, "web", 2)
-			clustertest.WaitUntil(t, "the previous Deployment is deleted", func(ctx context.Context) error {
-				_, err := framework.Kube().AppsV1().Deployments(ns).Get(ctx, "web", metav1.GetOptions{})
-				if !apierrors.IsNotFound(err) {
-					return errors.Join(errors.New("it still exists"), err)
-				}
-				return nil
-			})
+			framework.Kubectl(t, "-n", ns, "wait", "--for=delete", "deployment/web", "--timeout=5m")
 		}
 		r.Stop()
 	})
@@ -164,7 +159,7 @@ func TestReinstalledFenceIsBlind(t *testing.T) {
 	framework.ExpectUnknownKinds()
 	behindFence(t, func(a, b string) {
 		ns := framework.NewNamespace(t)
-		before, after := newWriter(t, ns, boundToken(t, a)), newWriter(t, ns, boundToken(t, b))
+		before, after := newWriter(ns, boundToken(t, a)), newWriter(ns, boundToken(t, b))
 		setHolder(t, a+"_5b2ae4a2")
 		after.waitUntilMay(t, false)
 		before.waitUntilMay(t, true)
@@ -222,7 +217,7 @@ func installFence(t *testing.T) {
 	framework.Kubectl(t, "rollout", "status", "-n", framework.DaemonName, "deployment/"+framework.DaemonName, "--timeout=60s")
 	setHolder(t, elsewhere)
 	framework.Kubectl(t, "apply", "--warnings-as-errors", "-k", framework.Manifests(t, "fence"))
-	newWriter(t, framework.NewNamespace(t), boundToken(t, "")).waitUntilMay(t, false)
+	newWriter(framework.NewNamespace(t), boundToken(t, "")).waitUntilMay(t, false)
 	clustertest.WaitUntil(t, "the expressions of the fence are type-checked", func(ctx context.Context) error {
 		policy, err := framework.Kube().AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(ctx, fence, metav1.GetOptions{})
 		if err != nil {
@@ -244,7 +239,7 @@ func switchFenceOff(t *testing.T) {
 	t.Helper()
 	setHolder(t, elsewhere)
 	patchFence(t, `{"validationActions":["Audit"],"paramRef":{"parameterNotFoundAction":"Allow"},"matchResources":{"namespaceSelector":null}}`)
-	newWriter(t, framework.NewNamespace(t), boundToken(t, "")).waitUntilMay(t, true)
+	newWriter(framework.NewNamespace(t), boundToken(t, "")).waitUntilMay(t, true)
 	framework.Kubectl(t, "delete", "-n", framework.DaemonName, "deployment,service,pdb", framework.DaemonName)
 	framework.FreeLease(t)
 }
@@ -258,12 +253,8 @@ func patchFence(t *testing.T, spec string) {
 // setHolder updates the Lease as if the given identity had taken it.
 func setHolder(t *testing.T, holder string) {
 	t.Helper()
-	leases := framework.Kube().CoordinationV1().Leases(framework.DaemonName)
-	_, err := leases.Patch(t.Context(), framework.DaemonName, types.MergePatchType, fmt.Appendf(nil, `{"spec":{"holderIdentity":%q}}`, holder), metav1.PatchOptions{})
-	if apierrors.IsNotFound(err) {
-		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: framework.DaemonName}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}}
-		_, err = leases.Create(t.Context(), lease, metav1.CreateOptions{})
-	}
+	lease := coordinationv1apply.Lease(framework.DaemonName, framework.DaemonName).WithSpec(coordinationv1apply.LeaseSpec().WithHolderIdentity(holder))
+	_, err := framework.Kube().CoordinationV1().Leases(framework.DaemonName).Apply(t.Context(), lease, metav1.ApplyOptions{FieldManager: "test", Force: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,15 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
@@ -35,36 +29,9 @@ func boundToken(t *testing.T, pod string) string {
 	return framework.NewToken(t, daemon.Namespace, daemon.Name, &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod})
 }
 
-// tokenKubeconfig writes a kubeconfig with the token and returns its path.
-func tokenKubeconfig(t *testing.T, token string) string {
-	t.Helper()
-	path, err := framework.Cluster().ServiceAccountKubeconfig(t.Context(), daemon.Namespace, daemon.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := clientcmd.LoadFromFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, user := range config.AuthInfos {
-		user.TokenFile, user.Token = "", token
-	}
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-var (
-	deploymentsResource = appsv1.SchemeGroupVersion.WithResource("deployments")
-	eventsResource      = corev1.SchemeGroupVersion.WithResource("events")
-	leasesResource      = coordinationv1.SchemeGroupVersion.WithResource("leases")
-	reviewsResource     = authenticationv1.SchemeGroupVersion.WithResource("tokenreviews")
-)
-
 // writer tests, by dry runs, whether it may make the daemon's writes in a namespace.
 type writer struct {
-	client dynamic.Interface
+	client rest.Interface
 	ns     string
 }
 
@@ -83,50 +50,29 @@ func createTargets(t *testing.T, ns string) {
 }
 
 // newWriter returns a writer with a token.
-func newWriter(t *testing.T, ns, token string) *writer {
-	t.Helper()
-	client, err := dynamic.NewForConfig(framework.TokenConfig(token))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &writer{client, ns}
+func newWriter(ns, token string) *writer {
+	return &writer{kubernetes.NewForConfigOrDie(framework.TokenConfig(token)).Discovery().RESTClient(), ns}
 }
 
-var dryRun = []string{metav1.DryRunAll}
+// newAdmin returns a writer that is a cluster admin.
+func newAdmin(ns string) *writer { return &writer{framework.Kube().Discovery().RESTClient(), ns} }
 
 // create tries to create a Deployment.
 func (w *writer) create(ctx context.Context) error {
-	labels := map[string]any{"app": "web"}
-	reference := map[string]any{}
-	if err := json.Unmarshal(fmt.Appendf(nil, owner, "uid"), &reference); err != nil {
-		return err
-	}
-	deployment := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment",
-		"metadata": map[string]any{"name": "new", "ownerReferences": []any{reference}},
-		"spec": map[string]any{
-			"selector": map[string]any{"matchLabels": labels},
-			"template": map[string]any{
-				"metadata": map[string]any{"labels": labels},
-				"spec":     map[string]any{"containers": []any{map[string]any{"name": "web", "image": "nginx"}}},
-			},
-		},
-	}}
-	_, err := w.client.Resource(deploymentsResource).Namespace(w.ns).Create(ctx, deployment, metav1.CreateOptions{DryRun: dryRun})
-	return err
+	body := fmt.Sprintf(`{"metadata":{"name":"new","ownerReferences":[`+owner+`]},"spec":{"selector":{"matchLabels":{"app":"web"}},
+		"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"web","image":"nginx"}]}}}}`, "uid")
+	return clustertest.DryRun(ctx, w.client, "create deployments", "/apis/apps/v1/namespaces/"+w.ns+"/deployments", body)
 }
 
 // writes tries all fenced writes, with the Deployment "web" and with an object "parent" of
 // each kind, and returns their errors.
 func (w *writer) writes(ctx context.Context) map[string]error {
-	deployments := w.client.Resource(deploymentsResource).Namespace(w.ns)
 	errs := map[string]error{"create deployments": w.create(ctx)}
-	_, errs["patch deployments"] = deployments.Patch(ctx, "web", types.StrategicMergePatchType, []byte(`{"spec":{"replicas":2}}`), metav1.PatchOptions{DryRun: dryRun})
-	errs["delete deployments"] = deployments.Delete(ctx, "web", metav1.DeleteOptions{DryRun: dryRun})
+	try := func(call, path, body string) { errs[call] = clustertest.DryRun(ctx, w.client, call, path, body) }
+	try("patch deployments", "/apis/apps/v1/namespaces/"+w.ns+"/deployments/web", `{"spec":{"replicas":2}}`)
+	try("delete deployments", "/apis/apps/v1/namespaces/"+w.ns+"/deployments/web", `{"dryRun":["All"]}`)
 	for _, k := range framework.Kinds {
-		status := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "parent"}, "status": map[string]any{"replicas": int64(2)}}}
-		status.SetGroupVersionKind(k.GroupVersionKind)
-		_, errs["patch "+k.Resource+"/status"] = w.client.Resource(k.GroupVersion().WithResource(k.Resource)).Namespace(w.ns).
-			ApplyStatus(ctx, "parent", status, metav1.ApplyOptions{FieldManager: k.Controller, DryRun: dryRun})
+		try("patch "+k.Resource+"/status", fmt.Sprintf("/apis/%s/namespaces/%s/%s/parent/status", k.GroupVersion(), w.ns, k.Resource), `{"status":{"replicas":2}}`)
 	}
 	return errs
 }
@@ -134,24 +80,22 @@ func (w *writer) writes(ctx context.Context) map[string]error {
 // wantUnfenced tries the writes of a standby.
 func (w *writer) wantUnfenced(t *testing.T) {
 	t.Helper()
-	leases := w.client.Resource(leasesResource).Namespace(framework.DaemonName)
-	lease, err := leases.Get(t.Context(), framework.DaemonName, metav1.GetOptions{})
+	lease, err := framework.Lease(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := leases.Update(t.Context(), lease, metav1.UpdateOptions{DryRun: dryRun}); err != nil {
-		t.Errorf("update leases: %v", err)
+	body, err := json.Marshal(lease)
+	if err != nil {
+		t.Fatal(err)
 	}
-	event := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Event",
-		"metadata":       map[string]any{"name": "event"},
-		"involvedObject": map[string]any{"namespace": w.ns},
-	}}
-	if _, err := w.client.Resource(eventsResource).Namespace(w.ns).Create(t.Context(), event, metav1.CreateOptions{DryRun: dryRun}); err != nil {
-		t.Errorf("create events: %v", err)
-	}
-	review := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": map[string]any{"token": "x"}}}
-	if _, err := w.client.Resource(reviewsResource).Create(t.Context(), review, metav1.CreateOptions{}); err != nil {
-		t.Errorf("create tokenreviews: %v", err)
+	for call, request := range map[string][2]string{
+		"update leases":       {"/apis/coordination.k8s.io/v1/namespaces/" + framework.DaemonName + "/leases/" + framework.DaemonName, string(body)},
+		"create events":       {"/api/v1/namespaces/" + w.ns + "/events", `{"metadata":{"name":"event"},"involvedObject":{"namespace":"` + w.ns + `"}}`},
+		"create tokenreviews": {"/apis/authentication.k8s.io/v1/tokenreviews", `{"spec":{"token":"x"}}`},
+	} {
+		if err := clustertest.DryRun(t.Context(), w.client, call, request[0], request[1]); err != nil {
+			t.Errorf("%s: %v", call, err)
+		}
 	}
 }
 

@@ -67,7 +67,7 @@ func TestMonitoringOfTwoInstallations(t *testing.T) {
 func startInstallation(t *testing.T, server string) *framework.Isolated {
 	t.Helper()
 	i := framework.NewIsolated(t)
-	kubeconfig := i.Kubeconfig(t, func(_ string, cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) {
+	kubeconfig := framework.Kubeconfig(t, func(_ string, cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) {
 		cluster.Server, user.Token = server, i.Token(t, nil)
 	})
 	return i.Start(t, kubeconfig, "--namespace="+i.Namespace)

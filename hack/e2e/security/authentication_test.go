@@ -33,14 +33,14 @@ func TestFaultAuthenticationUnavailable(t *testing.T) {
 	t.Parallel()
 	l := framework.NewIsolated(t)
 	link := clustertest.StartLink(t, framework.Cluster())
-	kubeconfig := l.Kubeconfig(t, func(dir string, cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) {
+	kubeconfig := framework.Kubeconfig(t, func(dir string, cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) {
 		cluster.Server = link.URL()
 		user.TokenFile = dir + "/token"
 		framework.ReplaceFile(t, user.TokenFile, []byte(l.Token(t, nil)))
 	})
 	l.Start(t, kubeconfig, "--controllers=status-aggregator")
 	admin := framework.DebuggerToken(t, l.Namespace)
-	tokens := map[string]string{"nobody": "", "a stranger": "nonsense", "an expired token": expired(t, admin), "a user without the role": l.Token(t, nil), "an admin": admin}
+	tokens := map[string]string{"nobody": "", "a stranger": "nonsense", "an expired token": framework.Resign(t, admin, expired), "a user without the role": l.Token(t, nil), "an admin": admin}
 	clustertest.WaitUntil(t, "an admin may read the metrics", func(ctx context.Context) error {
 		code, body, err := l.GetAs(ctx, admin, "/metrics")
 		if err == nil && code != http.StatusOK {

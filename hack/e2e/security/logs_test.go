@@ -48,7 +48,7 @@ func TestLogsHoldNoSecrets(t *testing.T) {
 			admin := framework.DebuggerToken(t, ns)
 			tokens := map[string]string{
 				"the admin's":  admin,
-				"an expired":   expired(t, admin),
+				"an expired":   framework.Resign(t, admin, expired),
 				"an invalid":   "c4n4ry-of-nobody",
 				"the daemon's": tokenOf(t, kubeconfig),
 			}
@@ -160,15 +160,8 @@ func workOnCanaries(t *testing.T, k framework.Kind, ns string) {
 	framework.Kubectl(t, "-n", ns, "delete", k.Resource+"."+k.Group, "--all")
 }
 
-// expired returns a token like the given one, but expired.
-func expired(t *testing.T, token string) string {
-	t.Helper()
-	parts := strings.Split(token, ".")
-	claims := map[string]any{}
-	framework.DecodePart(t, parts[1], &claims)
-	claims["exp"], claims["iat"], claims["nbf"] = 1700000000, 1600000000, 1600000000
-	return framework.SignToken(t, parts[0]+"."+framework.EncodePart(t, claims))
-}
+// expired are the claims of an expired token.
+var expired = map[string]any{"exp": 1700000000, "iat": 1600000000, "nbf": 1600000000}
 
 // tokenOf returns the token in the token file of a kubeconfig.
 func tokenOf(t *testing.T, kubeconfig string) string {

@@ -7,15 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/prometheus/procfs"
-	"k8s.io/client-go/rest"
+	"k8s.io/client-go/kubernetes"
 )
 
 // usage is what a process has used since its start, as counted by the kernel, in bytes and
@@ -61,26 +59,16 @@ func loadAverage() (load float64) {
 func (r *running) page(ctx context.Context, path string) ([]byte, error) {
 	config := r.harness.cluster.Config()
 	// The daemon's own certificate is self-signed.
-	config.CAData, config.CAFile, config.Insecure = nil, "", true
-	client, err := rest.HTTPClientFor(config)
+	config.Host, config.CAData, config.CAFile, config.Insecure = r.url, nil, "", true
+	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}
-	defer client.CloseIdleConnections()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url+path, nil)
+	content, err := client.CoreV1().RESTClient().Get().RequestURI(path).DoRaw(ctx)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(fmt.Errorf("reading %s: %w", path, err), r.Err())
 	}
-	response, err := client.Do(request)
-	if err != nil {
-		return nil, errors.Join(err, r.Err())
-	}
-	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s: %.200s", path, response.Status, content)
-	}
-	return content, err
+	return content, nil
 }
 
 // profile starts CPU profiles of the API server and of a daemon, if the command line asks for
@@ -113,7 +101,7 @@ func (t *trial) profile(ctx context.Context) (finish func() error) {
 	cpu := make(chan error, 2)
 	go func() { cpu <- fetch("profile?seconds="+seconds, "cpu") }()
 	go func() {
-		content, err := t.kube.Discovery().RESTClient().Get().AbsPath("/debug/pprof/profile").Param("seconds", seconds).DoRaw(ctx)
+		content, err := t.kube.CoreV1().RESTClient().Get().AbsPath("/debug/pprof/profile").Param("seconds", seconds).DoRaw(ctx)
 		cpu <- save("api-server", content, err)
 	}()
 	return func() error { return errors.Join(<-cpu, <-cpu, fetch("heap", "heap"), fetch("allocs", "allocs")) }

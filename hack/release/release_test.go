@@ -110,12 +110,14 @@ func checkProvenance(t *testing.T, files map[string][]byte) {
 		PredicateType string
 		Predicate     struct {
 			BuildDefinition struct {
+				BuildType            string
 				ExternalParameters   map[string]any
 				ResolvedDependencies []struct {
 					URI    string
 					Digest map[string]string
 				}
 			}
+			RunDetails struct{ Builder struct{ ID string } }
 		}
 	}
 	if err := json.Unmarshal(files["provenance.intoto.json"], &statement); err != nil {
@@ -133,6 +135,9 @@ func checkProvenance(t *testing.T, files map[string][]byte) {
 		t.Errorf("subjects (-want +got):\n%s", diff)
 	}
 	definition := statement.Predicate.BuildDefinition
+	if script := repository + "/blob/" + commit + "/hack/release/build.sh"; definition.BuildType != script || statement.Predicate.RunDetails.Builder.ID != script {
+		t.Errorf("built by %q as %q, want %s", statement.Predicate.RunDetails.Builder.ID, definition.BuildType, script)
+	}
 	if definition.ExternalParameters["VERSION"] != "v1.2.3" {
 		t.Errorf("parameters %v", definition.ExternalParameters)
 	}

@@ -37,26 +37,29 @@ const transformers = "transformers"
 // find returns all kustomizations to build: those in manifests, all of them together with each
 // selection of components and under other names, and those that the Markdown files in
 // manifests show.
-func find(root string) ([]kustomization, error) {
-	var all []kustomization
+func find(root string) (all []kustomization, err error) {
 	var components []string
-	err := filepath.WalkDir(filepath.Join(root, "manifests"), func(file string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.Name() != "kustomization.yaml" || filepath.Base(filepath.Dir(file)) == transformers {
+	repository := os.DirFS(root)
+	err = fs.WalkDir(repository, "manifests", func(file string, _ fs.DirEntry, err error) error {
+		dir, page := path.Dir(file), path.Ext(file) == ".md"
+		if err != nil || !page && (path.Base(file) != "kustomization.yaml" || path.Base(dir) == transformers) {
 			return err
 		}
-		dir, err := filepath.Rel(root, filepath.Dir(file))
+		content, err := fs.ReadFile(repository, file)
 		if err != nil {
 			return err
 		}
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return err
+		if page {
+			for i, match := range block.FindAllSubmatch(content, -1) {
+				all = append(all, kustomization{name: fmt.Sprintf("kustomization %d in %s", i+1, file), content: match[1]})
+			}
+			return nil
 		}
 		var k struct{ Kind string }
 		if err := utilyaml.Unmarshal(content, &k); err != nil {
 			return fmt.Errorf("decoding %s: %w", file, err)
 		}
-		if dir = filepath.ToSlash(dir); k.Kind == "Component" {
+		if k.Kind == "Component" {
 			components = append(components, dir)
 		} else {
 			all = append(all, kustomization{name: dir})
@@ -66,35 +69,7 @@ func find(root string) ([]kustomization, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking for kustomizations: %w", err)
 	}
-	all = append(all, selections(root, components)...)
-	shown, err := shownIn(root)
-	return append(all, shown...), err
-}
-
-// shownIn returns the kustomizations that the Markdown files in manifests show.
-func shownIn(root string) ([]kustomization, error) {
-	var all []kustomization
-	err := filepath.WalkDir(filepath.Join(root, "manifests"), func(file string, _ fs.DirEntry, err error) error {
-		if err != nil || filepath.Ext(file) != ".md" {
-			return err
-		}
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		page, err := filepath.Rel(root, file)
-		if err != nil {
-			return err
-		}
-		for i, match := range block.FindAllSubmatch(content, -1) {
-			all = append(all, kustomization{name: fmt.Sprintf("kustomization %d in %s", i+1, filepath.ToSlash(page)), content: match[1]})
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("looking for kustomizations in pages: %w", err)
-	}
-	return all, nil
+	return append(all, selections(root, components)...), nil
 }
 
 // block matches a kustomization in Markdown.

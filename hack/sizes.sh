@@ -3,9 +3,10 @@
 # Copyright The sample-controller-manager Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Prints the number of lines of source, without tests and generated code, and how many of them
-# are code rather than comments or blank lines. Also prints how many lines the library's example
-# has after its imports, beside the same program on controller-runtime.
+# Prints the number of lines of source, without generated code, and how many of them are code
+# rather than comments or blank lines. The tests in hack include the packages that only they
+# import. Also prints how many lines the library's example has after its imports, beside the same
+# program on controller-runtime.
 #
 # Usage: hack/sizes.sh
 
@@ -14,12 +15,18 @@ set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 library=staging/src/samplecontroller.io/controller-manager
+shared='^hack/(e2e|cluster/clustertest)/' # imported by tests only
+
+# files_of prints the files in folders that are not generated.
+files_of() { # FOLDER...
+  git ls-files -- "${@/%//*.go}" | { xargs grep -L '^// Code generated' || true; } # grep -L's exit code depends on its version
+}
 
 # source_of prints the source files in folders, except those that match a pattern.
 source_of() { # PATTERN FOLDER...
   local pattern="$1"
   shift
-  git ls-files -- "${@/%//*.go}" | grep -Ev "_test\.go$|/testing/|${pattern}" | { xargs grep -L '^// Code generated' || true; } # grep -L's exit code depends on its version
+  files_of "$@" | grep -Ev "_test\.go$|/testing/|${pattern}"
 }
 
 # print_source prints the number of lines of the given files, and how many of them are code.
@@ -34,6 +41,8 @@ source_of '/(examples|managertest|internal/fakeapi)/' "${library}" | print_sourc
 source_of none "${library}"/{managertest,internal/fakeapi} | print_source 'its test kit'
 source_of none pkg | print_source pkg
 source_of none cmd | print_source cmd
+source_of "${shared}" hack | print_source hack
+files_of hack | grep -E "_test\.go$|${shared}" | print_source 'tests in hack'
 
 print() { printf '%-32s %6d\n' "$@"; }
 

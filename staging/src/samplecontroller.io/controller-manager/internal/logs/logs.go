@@ -104,12 +104,10 @@ func Apply(ctx context.Context, o *logs.Options, gates featuregate.FeatureGate) 
 	// Go ends a process that writes to a standard stream without a reader, unless the process
 	// handles the signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	stderr.Open()
-	stdout.Open()
 	// The daemon would flush while klog is locked, and klog has nothing to flush.
 	klog.StopFlushDaemon()
 	logger := guarded(klog.FromContext(ctx))
-	klog.SetLoggerWithOptions(logger, klog.ContextualLogger(true), klog.FlushLogger(func() { both((*logwriter.Writer).Flush) }))
+	klog.SetLoggerWithOptions(logger, klog.ContextualLogger(true), klog.FlushLogger(Flush))
 	if lowered {
 		logger.Info("Lowered log verbosity: higher levels would log objects and tokens", "verbosity", MaxVerbosity)
 	}
@@ -128,16 +126,12 @@ func reportLost(stream string) func(lost uint64) {
 	}
 }
 
-// Flush writes the lines that [Apply] has buffered before the process ends. It gives up after
-// 3 s if the log cannot be written. Calls that log after Flush return only when their line is
-// written, within the same 3 s.
-func Flush() { both((*logwriter.Writer).Close) }
-
-// both calls do for both streams concurrently, because it may take long.
-func both(do func(*logwriter.Writer)) {
-	var wg sync.WaitGroup
-	wg.Go(func() { do(stderr) })
-	wg.Go(func() { do(stdout) })
+// Flush writes the lines that [Apply] has buffered, before the process ends. It gives up after
+// 3 s if the log cannot be written.
+func Flush() {
+	var wg sync.WaitGroup // a stream that cannot be written does not delay the other
+	wg.Go(stderr.Flush)
+	wg.Go(stdout.Flush)
 	wg.Wait()
 }
 

@@ -87,8 +87,8 @@ func TestLastLinesAreWritten(t *testing.T) {
 				t.Fatal(err)
 			}
 			klog.FromContext(t.Context()).Error(nil, "an error")
-			Flush()
-			klog.InfoS("some info") // cli.Run logs the error of the command like this
+			klog.InfoS("some info")
+			klog.Flush() // as cli.Run does
 
 			for stream, got := range map[string]struct{ content, want string }{
 				"stderr": {errors.String(), test.stderr}, "stdout": {infos.String(), test.stdout},

@@ -14,8 +14,7 @@ const (
 	// maxWaiting is the maximum size of waiting lines in bytes. As much again may be in
 	// the batch being written.
 	maxWaiting = 1 << 20
-	// gracePeriod is how long Flush and Close wait for a reader. It also bounds all writes
-	// after Close together.
+	// gracePeriod is how long Flush waits for a reader.
 	gracePeriod = 3 * time.Second
 )
 
@@ -36,9 +35,6 @@ type Writer struct {
 	broken  bool          // the last write failed
 	lost    uint64        // dropped since the last report
 	dropped uint64        // since the start
-
-	deadline  time.Time // of writes after Close; zero while open
-	reporting bool
 }
 
 // New returns a writer that forwards lines to out. When out accepts lines again, it calls
@@ -48,7 +44,7 @@ func New(out io.Writer, report func(lost uint64)) *Writer {
 }
 
 // Write implements io.Writer. p is one line, which may contain line breaks. It never returns
-// an error, and does not block unless the writer is closed.
+// an error, and does not block.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -61,9 +57,6 @@ func (w *Writer) Write(p []byte) (int, error) {
 	if w.drained == nil {
 		w.drained = make(chan struct{})
 		go w.drain()
-	}
-	if !w.deadline.IsZero() && !w.reporting { // the reporting goroutine would wait for itself
-		w.waitUntil(w.deadline)
 	}
 	return len(p), nil
 }
@@ -100,11 +93,10 @@ func (w *Writer) drain() {
 // report, which may log.
 func (w *Writer) reportLost() {
 	lost := w.lost
-	w.lost, w.reporting = 0, true
+	w.lost = 0
 	w.mutex.Unlock()
+	defer w.mutex.Lock()
 	w.report(lost)
-	w.mutex.Lock()
-	w.reporting = false
 }
 
 // pass writes a batch. It unlocks the mutex during the write.
@@ -125,45 +117,15 @@ func (w *Writer) Dropped() uint64 {
 	return w.dropped
 }
 
-// Flush waits until all lines are written, for at most 3 s.
+// Flush waits until no lines wait, for at most 3 s.
 func (w *Writer) Flush() {
 	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	deadline := w.deadline
-	if deadline.IsZero() {
-		deadline = time.Now().Add(gracePeriod)
-	}
-	w.waitUntil(deadline)
-}
-
-// Close is like Flush, for the end of the process. Later calls of Write return only when
-// their line is written, but together take at most the rest of these 3 s.
-func (w *Writer) Close() {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	if w.deadline.IsZero() {
-		w.deadline = time.Now().Add(gracePeriod)
-	}
-	w.waitUntil(w.deadline)
-}
-
-// Open undoes Close.
-func (w *Writer) Open() {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	w.deadline = time.Time{}
-}
-
-// waitUntil waits until no lines wait, or until the deadline. It unlocks the mutex while it
-// waits.
-func (w *Writer) waitUntil(deadline time.Time) {
 	drained := w.drained
+	w.mutex.Unlock()
 	if drained == nil {
 		return
 	}
-	w.mutex.Unlock()
-	defer w.mutex.Lock()
-	timer := time.NewTimer(time.Until(deadline))
+	timer := time.NewTimer(gracePeriod)
 	defer timer.Stop()
 	select {
 	case <-drained:

@@ -126,52 +126,35 @@ func TestBrokenPipeIsRetried(t *testing.T) {
 func TestFlush(t *testing.T) {
 	tests := map[string]struct {
 		takes time.Duration // duration of a write
-		want  time.Duration // until Flush and Close return, and a write after Close
-		after time.Duration
+		want  time.Duration // until Flush returns
 	}{
 		"fast reader": {},
-		"slow reader": {takes: time.Second, want: time.Second, after: time.Second},
-		"no reader":   {takes: time.Hour, want: gracePeriod, after: 0},
+		"slow reader": {takes: time.Second, want: time.Second},
+		"no reader":   {takes: time.Hour, want: gracePeriod},
 	}
 	for name, test := range tests {
-		for how, flush := range map[string]func(*Writer){"Flush": (*Writer).Flush, "Close": (*Writer).Close} {
-			t.Run(name+"/"+how, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					p := pipe{takes: test.takes}
-					w := newWriter(&p)
-					defer time.Sleep(10 * time.Hour) // until all is written
-					begin := time.Now()
-					flush(w) // nothing
-					fmt.Fprint(w, "last\n")
-					flush(w)
-					if took := time.Since(begin); took != test.want {
-						t.Errorf("took %v, want %v", took, test.want)
-					}
-					if how == "Flush" {
-						return
-					}
-					begin = time.Now()
-					fmt.Fprint(w, "very last\n")
-					if took := time.Since(begin); took != test.after {
-						t.Errorf("a write after Close took %v, want %v", took, test.after)
-					}
-					if want := "last\nvery last\n"; test.takes < gracePeriod && p.content.String() != want {
-						t.Errorf("the log is %q, want %q", p.content.String(), want)
-					}
-					w.Open()
-					begin = time.Now()
-					fmt.Fprint(w, "again\n")
-					if took := time.Since(begin); took != 0 {
-						t.Errorf("a write after Open took %v, want no time", took)
-					}
-				})
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := pipe{takes: test.takes}
+				w := newWriter(&p)
+				defer time.Sleep(10 * time.Hour) // until all is written
+				begin := time.Now()
+				w.Flush() // nothing
+				fmt.Fprint(w, "last\n")
+				w.Flush()
+				if took := time.Since(begin); took != test.want {
+					t.Errorf("took %v, want %v", took, test.want)
+				}
+				if want := "last\n"; test.takes < gracePeriod && p.content.String() != want {
+					t.Errorf("the log is %q, want %q", p.content.String(), want)
+				}
 			})
-		}
+		})
 	}
 }
 
-// TestReportAfterCloseDoesNotBlock loses lines when the process is about to end.
-func TestReportAfterCloseDoesNotBlock(t *testing.T) {
+// TestFlushWritesReport loses lines when the process is about to end.
+func TestFlushWritesReport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pipe{takes: 900 * time.Millisecond}
 		w := newWriter(&p)
@@ -180,7 +163,7 @@ func TestReportAfterCloseDoesNotBlock(t *testing.T) {
 		fmt.Fprint(w, strings.Repeat("x", maxWaiting))
 		fmt.Fprint(w, "dropped\n")
 		begin := time.Now()
-		w.Close()
+		w.Flush()
 		if took := time.Since(begin); took != 3*p.takes || !strings.HasSuffix(p.content.String(), "xlost 1\n") {
 			t.Errorf("after %v the log ends with %q, want the report after 2.7s", took, p.content.String()[p.content.Len()-9:])
 		}

@@ -15,8 +15,7 @@ import (
 //
 // A selection is the value of --controllers: "*" enables all controllers that are on by
 // default, "name" enables one and "-name" disables one, by name or alias. As in
-// kube-controller-manager, the first item that names a controller decides, and "*" applies
-// only to controllers that no item names.
+// kube-controller-manager, "*" applies only to controllers that no item names.
 //
 // Unlike there, it is an error if a name is unknown, if a controller is both enabled and
 // disabled, or if the selection enables nothing. All errors are reported together, each with a

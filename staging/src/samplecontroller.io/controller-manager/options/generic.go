@@ -55,7 +55,7 @@ func (o *GenericOptions) addFlags(fs *pflag.FlagSet) {
 	}
 	fs.StringSliceVar(&o.Selection, "controllers", o.Selection, "A list of controllers to enable. "+
 		"'*' enables all on-by-default controllers, 'foo' enables the controller named 'foo', '-foo' disables the controller named 'foo'. "+
-		"The first item that names a controller decides.\n"+
+		"Enabling and disabling the same controller is an error.\n"+
 		"All controllers: "+strings.Join(o.registry.Names(), ", ")+"\nDisabled-by-default controllers: "+disabled)
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace,
 		"The only namespace to serve. Other namespaces are not read, and no permissions are needed there. If empty, all namespaces are served.")

@@ -266,6 +266,8 @@ func TestOutdatedObjectGetsNoDeletion(t *testing.T) {
 				}
 				f.sync()
 				f.wantCalls("list objects", "list deployments", "delete deployments", "patch objects/status")
+				f.catchUpObjects()
+				f.wantStale() // until the cache has the deletion
 			})
 		}
 	})

@@ -38,6 +38,27 @@ func contested() *appsv1.Deployment {
 	})
 }
 
+// TestContestEndsWithoutContainer contests replicas while another blocker hides that.
+func TestContestEndsWithoutContainer(t *testing.T) {
+	clock := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	renamed := contested()
+	renamed.Spec.Template.Spec.Containers[0].Name = "renamed"
+	reconciler, client := newTestReconciler(t, list(renamed), list(renamed))
+	reconciler.clock = clock
+	var state State
+	for range 6 {
+		client.ClearActions()
+		var err error
+		if state, err = reconciler.Reconcile(t.Context(), owner(wantImage("nginx:2"))); err != nil {
+			t.Fatal(err)
+		}
+		clock.Step(time.Second)
+	}
+	if len(client.Actions()) > 0 || state.Blocker == nil || state.Blocker.Reason != "ContainerMissing" || state.Again != 9*time.Second {
+		t.Errorf("after %v: calls %v, blocker %+v, want the replicas to be corrected after 9s", state.Again, client.Actions(), state.Blocker)
+	}
+}
+
 func TestContestedReplicasAreCorrectedSlowly(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	reconciler, client := newTestReconciler(t, list(contested()), list(contested()))

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -107,16 +108,22 @@ func (f *fixture) observe() {
 // catchUp updates the caches from the API server.
 func (f *fixture) catchUp() {
 	f.Helper()
-	list, err := f.sample.Tracker().List(f.kind.resources(), f.kind.GroupVersionKind, "")
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.replace(f.objects, list)
+	f.catchUpObjects()
 	deployments, err := f.kube.Tracker().List(appsv1.SchemeGroupVersion.WithResource("deployments"), appsv1.SchemeGroupVersion.WithKind("Deployment"), "")
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.replace(f.deployments.GetIndexer(), deployments)
+}
+
+// catchUpObjects updates the cache of objects from the API server.
+func (f *fixture) catchUpObjects() {
+	f.Helper()
+	list, err := f.sample.Tracker().List(f.kind.resources(), f.kind.GroupVersionKind, "")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.replace(f.objects, list)
 }
 
 func (f *fixture) replace(store cache.Store, list runtime.Object) {
@@ -229,9 +236,18 @@ func (f *fixture) serve() {
 	f.observe()
 }
 
-// refuseStatus makes the API server refuse status writes while the condition holds.
+// refuseStatus makes the API server refuse status writes while the condition holds. After a
+// NotFound error, the object is gone.
 func (f *fixture) refuseStatus(while *bool, err error) {
-	f.react(&f.sample.Fake, "patch", f.kind.resource, func(clienttesting.Action) (bool, runtime.Object, error) { return *while, nil, err })
+	gone := false
+	f.react(&f.sample.Fake, "patch", f.kind.resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+		gone = apierrors.IsNotFound(err)
+		return *while, nil, err
+	})
+	f.react(&f.sample.Fake, "list", f.kind.resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+		list, err := f.sample.Tracker().List(f.kind.resources(), f.kind.GroupVersionKind, "none")
+		return gone && *while, list, err
+	})
 }
 
 // refuseDeployments makes the API server refuse a verb on Deployments.

@@ -90,6 +90,10 @@ func withSidecar(d *appsv1.Deployment) {
 
 func paused(d *appsv1.Deployment) { d.Spec.Paused = true }
 
+func rolledOut(d *appsv1.Deployment) {
+	d.Annotations = map[string]string{"deployment.kubernetes.io/revision": "1"}
+}
+
 func deleted(d *appsv1.Deployment) { d.DeletionTimestamp = &metav1.Time{} }
 
 func ownerReference(apiVersion, kind, name string, uid types.UID) *metav1.OwnerReference {

@@ -129,8 +129,12 @@ func (k *Reconciler) Reconcile(ctx context.Context, o Owner) (State, error) {
 	if state.Blocker == nil {
 		state.Blocker = decision.Blocker
 	}
-	if state.Blocker == nil {
-		_, state.Blocker, state.Again = k.corrections.of(o, state.Deployment, k.clock.Now())
+	if state.Deployment != nil && o.GetDeletionTimestamp() == nil {
+		var contest *Blocker
+		// A field is held and written again even if another blocker hides that.
+		if _, contest, state.Again = k.corrections.of(o, state.Deployment, k.clock.Now()); state.Blocker == nil {
+			state.Blocker = contest
+		}
 	}
 	return state, nil
 }

@@ -5,6 +5,7 @@ package workload_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -55,6 +56,24 @@ func TestFailedStatusWriteRecordsNoEvent(t *testing.T) {
 	})
 }
 
+// A CRD without the status subresource gives the same answer as a missing object.
+func TestLostStatusSubresourceIsAnError(t *testing.T) {
+	overKinds(t, func(t *testing.T, kind kind) {
+		f := newFixture(t, kind, kind.example())
+		f.sync()
+		f.update(ready)
+		f.observe()
+		refused := apierrors.NewNotFound(kind.resources().GroupResource(), key.Name)
+		f.react(&f.sample.Fake, "patch", kind.resource, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, refused })
+		for range 2 { // it does not wait for a change of the object
+			if _, err := f.controller.Sync(t.Context(), key); err == nil || !strings.Contains(err.Error(), "subresource") {
+				t.Errorf("sync() = %v, want an error that names the subresource", err)
+			}
+		}
+		f.wantEvents()
+	})
+}
+
 // The object is gone or was re-created, and its Deployment is deleted with it. The cache
 // still has the old object.
 func TestSyncPausesWhileObjectCacheIsStale(t *testing.T) {
@@ -73,7 +92,11 @@ func TestSyncPausesWhileObjectCacheIsStale(t *testing.T) {
 				if _, err := f.controller.Sync(t.Context(), key); err != nil && !apierrors.IsConflict(err) {
 					t.Fatalf("sync() = %v, want nil or a conflict", err)
 				}
-				f.wantCalls("list objects", "create deployments", "patch objects/status")
+				calls := []string{"list objects", "create deployments", "patch objects/status"}
+				if apierrors.IsNotFound(refusal) {
+					calls = append(calls, "list objects")
+				}
+				f.wantCalls(calls...)
 
 				f.collect()
 				f.wantStale()

@@ -117,7 +117,7 @@ func (k *Reconciler) delete(ctx context.Context, o Owner, live, former *appsv1.D
 		return notWritten(o, "deleting former", former, err)
 	}
 	klog.FromContext(ctx).V(2).Info("Deleted former Deployment", "deployment", klog.KObj(former))
-	return State{Deployment: live}, nil
+	return State{Deployment: live, Refused: former}, nil // waits until the cache has the deletion
 }
 
 // confirm returns a conflict unless the Deployment on the API server equals the cached one.

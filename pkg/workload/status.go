@@ -216,10 +216,11 @@ func judgeDeployment(o Owner, state State) verdict {
 }
 
 // waitsForResume reports whether the Deployment is paused during a rollout, or before its
-// first one. A paused Deployment is still scaled, so its updated replicas can become
-// available.
+// first one, when it has no ReplicaSet. A paused Deployment is still scaled, so its updated
+// replicas can become available.
 func waitsForResume(d *appsv1.Deployment, wanted int32) bool {
-	return d.Spec.Paused && (d.Status.UpdatedReplicas < d.Status.Replicas || d.Status.Replicas == 0 && wanted > 0)
+	first := wanted > 0 && d.Annotations[revisionAnnotation] == ""
+	return d.Spec.Paused && (d.Status.UpdatedReplicas < d.Status.Replicas || d.Status.Replicas == 0 && first)
 }
 
 // trouble returns, with leading punctuation, why the Deployment cannot create Pods or their

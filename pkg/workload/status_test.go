@@ -107,6 +107,7 @@ func TestConditionsFollowKstatus(t *testing.T) {
 		"deadline of an older generation":       {owner(), State{Deployment: deployment(unobserved, withStatus(3, 1, 2), progressing("False", "ProgressDeadlineExceeded"))}, "Reconciling", "Progressing"},
 		"paused in a rollout":                   {owner(), State{Deployment: deployment(withStatus(4, 1, 3), paused)}, "Stalled", "DeploymentPaused"},
 		"paused before its first rollout":       {owner(), State{Deployment: deployment(withStatus(0, 0, 0), paused)}, "Stalled", "DeploymentPaused"},
+		"paused, and its only Pod is deleted":   {owner(), State{Deployment: deployment(withStatus(0, 0, 0), paused, rolledOut)}, "Reconciling", "Progressing"},
 		"paused, and being scaled":              {owner(), State{Deployment: deployment(withStatus(1, 1, 1), paused)}, "Reconciling", "Progressing"},
 		"paused, and not yet observed":          {owner(), State{Deployment: deployment(unobserved, withStatus(4, 1, 3), paused)}, "Reconciling", "Progressing"},
 		"paused with all available":             {owner(), State{Deployment: deployment(paused)}, "Ready", "Available"},

@@ -109,6 +109,12 @@ func (c *Controller[T]) updateStatus(ctx context.Context, key cache.ObjectName, 
 			wait, err = c.writeStatus(ctx, key, now, state)
 		}
 	}
+	if apierrors.IsNotFound(err) {
+		// If the kind has no status subresource, the answer is the same as for a missing object.
+		if _, stale := c.confirm(ctx, key, obj); stale == nil {
+			return 0, fmt.Errorf("%w, but the object exists: has its CRD lost the subresource status?", err)
+		}
+	}
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		// All other decisions on this version are outdated, too. The worst case is a
 		// Deployment for an object that is gone: the garbage collector deletes it, which

@@ -13,16 +13,24 @@ import (
 	"k8s.io/utils/lru"
 )
 
+// revisionAnnotation is on each Deployment that has a ReplicaSet. The deployment controller sets
+// it.
+const revisionAnnotation = "deployment.kubernetes.io/revision"
+
 // Trim removes the parts of a Deployment that no controller reads, before it is cached. If
 // its controller is not in one of the API groups, hardly more than the owner references is
 // kept. The groups are those of all kinds that manage Deployments. Trim is idempotent.
 func Trim(d *appsv1.Deployment, groups sets.Set[string]) {
+	revision := d.Annotations[revisionAnnotation]
 	d.Labels, d.Annotations, d.Finalizers = nil, nil, nil
 	if owner := metav1.GetControllerOfNoCopy(d); owner == nil || !groups.Has(groupOf(owner)) {
 		d.ManagedFields = nil
 		d.Spec = appsv1.DeploymentSpec{Selector: selectorForUs(d.Spec.Selector)}
 		d.Status = appsv1.DeploymentStatus{}
 		return
+	}
+	if d.Spec.Paused && revision != "" {
+		d.Annotations = map[string]string{revisionAnnotation: revision}
 	}
 	trimManagedFields(d)
 	spec := appsv1.DeploymentSpec{Replicas: d.Spec.Replicas, Selector: d.Spec.Selector, Paused: d.Spec.Paused}

@@ -5,6 +5,7 @@ package workload
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -82,6 +83,7 @@ func TestTrimChangesNoDecision(t *testing.T) {
 		"ours, deadline exceeded":    deployment(withStatus(3, 2, 1), withConditions("Available", "False", "", "Progressing", "False", "ProgressDeadlineExceeded")),
 		"ours, denied Pods":          deployment(withStatus(3, 2, 1), withConditions("Progressing", "True", "", "ReplicaFailure", "True", "FailedCreate")),
 		"ours, paused":               deployment(withStatus(3, 2, 1), paused),
+		"ours, paused without Pods":  deployment(withStatus(0, 0, 0), paused, rolledOut),
 		"another Foo's":              deployment(withOwner(ownerReference(fooKind.GroupVersion().String(), "Foo", "b", "uid-b"))),
 		"an Icecream's":              deployment(withOwner(ownerReference("controller.nicoleh.io/v1alpha1", "Icecream", "b", "uid-b"))),
 		"a Sundae's":                 deployment(withOwner(ownerReference("sundaes.example.com/v1", "Sundae", "b", "uid-b"))),
@@ -96,6 +98,7 @@ func TestTrimChangesNoDecision(t *testing.T) {
 			trimmed := d.DeepCopy()
 			trimmed.Labels = map[string]string{"a": "b"}
 			trimmed.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}"}
+			maps.Copy(trimmed.Annotations, d.Annotations)
 			trimmed.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
 			Trim(trimmed, ourGroups)
 			if diff := cmp.Diff(Decide(p, View{Live: d}), Decide(p, View{Live: trimmed})); diff != "" {
@@ -111,7 +114,7 @@ func TestTrimChangesNoDecision(t *testing.T) {
 				t.Errorf("different status (-whole +trimmed):\n%s", diff)
 			}
 			containers := len(trimmed.Spec.Template.Spec.Containers)
-			if len(trimmed.Labels)+len(trimmed.Annotations) > 0 || containers > 1 || !ours && containers+len(trimmed.ManagedFields) > 0 {
+			if len(trimmed.Labels) > 0 || len(trimmed.Annotations) != len(d.Annotations) || containers > 1 || !ours && containers+len(trimmed.ManagedFields) > 0 {
 				t.Errorf("kept %+v", trimmed)
 			}
 			again := trimmed.DeepCopy()

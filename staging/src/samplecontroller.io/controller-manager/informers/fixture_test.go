@@ -191,6 +191,14 @@ func (s *apiServer) replace(objects map[string]types.UID) {
 	s.oldest, s.objects = s.version, objects
 }
 
+// restore ends all watches, and sets objects and version back as if etcd were restored.
+func (s *apiServer) restore(objects map[string]types.UID) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.closeLocked()
+	s.version, s.objects = 1, objects
+}
+
 // requested returns the number of requests by verb since the last call.
 func (s *apiServer) requested() map[string]int {
 	s.mutex.Lock()

@@ -80,6 +80,9 @@ func persist[A any](ctx context.Context, i *informer, verb string, request func(
 			i.denied(ctx, verb, err)
 		case isUnreachable(err):
 			i.unreachable(ctx, err)
+		case apierrors.IsTooManyRequests(err):
+			// The reflector would wait for up to a minute, even after the end of ctx.
+			i.fail(ctx, err)
 		case isEndOfWatch(ctx, err), apierrors.IsInvalid(err):
 			// An API server that cannot stream lists rejects the watch. The informer then
 			// requests a list.

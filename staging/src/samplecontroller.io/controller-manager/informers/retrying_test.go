@@ -297,6 +297,41 @@ func TestNoRetriesAfterShutdown(t *testing.T) {
 	})
 }
 
+func TestShutdownDuringOverload(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.configMapServer.err = apierrors.NewTooManyRequests("overloaded", 1)
+		b.configMaps()
+		b.factory.Start(b.ctx)
+		time.Sleep(3*time.Minute + time.Second/2)
+		begin := time.Now()
+		b.factory.Shutdown()
+		if took := time.Since(begin); took > 0 {
+			b.Errorf("Shutdown took %v, want none", took)
+		}
+	})
+}
+
+// TestRestoredBackupIsListed restores the API server to an older version. Watches then begin at
+// a version that it has not reached, and are silent until they end.
+func TestRestoredBackupIsListed(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		server := b.configMapServer
+		server.create("kept", "1")
+		server.create("lost", "2")
+		informer := b.configMaps()
+		b.factory.Start(b.ctx)
+		b.waitForSync()
+		time.Sleep(time.Minute)
+		server.restore(map[string]types.UID{"kept": "1", "new": "3"})
+		time.Sleep(5 * time.Minute)
+		server.close()
+		time.Sleep(time.Minute)
+		if diff := cmp.Diff(map[string]types.UID{"kept": "1", "new": "3"}, held(informer)); diff != "" {
+			b.Errorf("cached after the first watch has ended (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // expectServed expects the resource of ConfigMaps to be served, or not served with error want.
 func expectServed(b *bubble, when string, want error) {
 	b.Helper()

@@ -52,7 +52,9 @@ func newWatchProxy(w watch.Interface, i *informer, listsFirst bool) *watchProxy 
 // shows the current state.
 func (w *watchProxy) run(listing bool, begin time.Time) {
 	defer close(w.results)
+	silent, opened := !listing, time.Now()
 	for event := range w.Interface.ResultChan() {
+		silent = false
 		w.informer.sign()
 		if !listing && event.Type == watch.Error && isExpired(apierrors.FromObject(event.Object)) {
 			w.informer.setListed(nil)
@@ -65,6 +67,11 @@ func (w *watchProxy) run(listing bool, begin time.Time) {
 			listing = false
 			begin = time.Now().Add(shortWatch / 2) // the informer has stored the list by then
 		}
+	}
+	if silent && time.Since(opened) > maxSilence {
+		// Not even a bookmark: etcd was restored from a backup, and has not reached the version
+		// that the watch began at. The next watch would begin there, too, so list instead.
+		w.informer.setListed(nil)
 	}
 	if !listing {
 		select {

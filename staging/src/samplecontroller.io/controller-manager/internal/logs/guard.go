@@ -46,7 +46,7 @@ func (g guard) Info(level int, msg string, keysAndValues ...any) {
 	keysAndValues = withoutContent(keysAndValues)
 	for _, value := range keysAndValues {
 		if err, ok := value.(error); ok {
-			if keysAndValues, ok = g.allow(msg+err.Error(), keysAndValues); !ok {
+			if keysAndValues, ok = g.allow(msg+textOf(err), keysAndValues); !ok {
 				return
 			}
 			break
@@ -59,12 +59,18 @@ func (g guard) Info(level int, msg string, keysAndValues ...any) {
 func (g guard) Error(err error, msg string, keysAndValues ...any) {
 	cause := msg
 	if err != nil {
-		cause += err.Error()
+		cause += textOf(err)
 	}
 	keysAndValues, ok := g.allow(cause, withoutContent(keysAndValues))
 	if ok {
 		g.sink.Error(err, msg, keysAndValues...)
 	}
+}
+
+// textOf returns the text of an error, or none if its Error panics, which klog survives, too.
+func textOf(err error) (text string) {
+	defer func() { _ = recover() }()
+	return err.Error()
 }
 
 // allow returns whether a line with this cause may be logged now, and its values with the

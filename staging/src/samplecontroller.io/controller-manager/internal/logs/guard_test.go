@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -55,6 +56,19 @@ func TestOnlyObjectNamesAreLogged(t *testing.T) {
 				t.Errorf("the log is %s, want the file of the caller in it", log)
 			}
 		})
+	}
+}
+
+// klog survives an error whose Error method panics.
+func TestNilPointerErrorIsLogged(t *testing.T) {
+	logger, log := newGuarded()
+	var err *url.Error
+	logger.Info("Done", "err", err)
+	logger.Error(err, "Failed")
+	for _, want := range []string{`"Done"`, `"Failed"`} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log is %s, want it to contain %s", log, want)
+		}
 	}
 }
 

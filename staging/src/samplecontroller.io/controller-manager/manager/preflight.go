@@ -106,8 +106,17 @@ func (p Program) preflight(ctx context.Context, o *options.Options) (preflight.P
 	}
 	defer shared.Events.Shutdown()
 	enabled := c.Controllers.AllowedBy(c.FeatureGates, c.Enabled)
-	if _, err := c.Controllers.Build(ctx, shared, enabled); err != nil {
+	controllers, err := c.Controllers.Build(ctx, shared, enabled)
+	if err != nil {
 		return preflight.Program{}, err
+	}
+	if err := validate(controllers); err != nil {
+		return preflight.Program{}, err
+	}
+	if serving {
+		if err := o.Server.CheckFiles(); err != nil {
+			return preflight.Program{}, err
+		}
 	}
 	n := newNeeds(c, enabled)
 	if serving {

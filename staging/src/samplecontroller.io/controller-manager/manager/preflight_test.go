@@ -54,7 +54,7 @@ func TestNeeds(t *testing.T) {
 			"controllers": {"list deployments.apps in all namespaces for foo-controller", "patch foos/status.example.com in all namespaces for foo-controller"},
 			"Events":      {"create events in all namespaces", "patch events in all namespaces"},
 		}},
-		"other credentials for callers": {[]string{"--controllers=foo", "--leader-elect=false", "--authentication-kubeconfig=other"}, map[string][]string{
+		"other credentials for callers": {[]string{"--controllers=foo", "--leader-elect=false", "--authentication-kubeconfig=" + kubeconfig(t)}, map[string][]string{
 			"controllers": {"list deployments.apps in all namespaces for foo-controller", "patch foos/status.example.com in all namespaces for foo-controller"},
 			"Events":      {"create events in all namespaces", "patch events in all namespaces"}, "serving": {"create subjectaccessreviews.authorization.k8s.io"},
 		}},
@@ -100,10 +100,13 @@ func TestPreflightErrors(t *testing.T) {
 		output string // on stdout
 		err    string
 	}{
-		"no API server":      {[]string{"--kubeconfig=" + kubeconfig(t), "--master=https://127.0.0.1:1"}, "API server   FAIL     https://127.0.0.1:1 cannot be used: ", errLogged.Error()},
-		"unknown format":     {[]string{"--output=yaml"}, "", `invalid --output "yaml": must be table or json`},
-		"invalid flags":      {[]string{"--leader-elect-renew-deadline=1h"}, "", "invalid flags (1):\n  --leader-elect-renew-deadline: 1h0m0s must be shorter"},
-		"missing kubeconfig": {[]string{"--kubeconfig=/absent"}, "", "--kubeconfig: stat /absent"},
+		"no API server":                  {[]string{"--kubeconfig=" + kubeconfig(t), "--master=https://127.0.0.1:1"}, "API server   FAIL     https://127.0.0.1:1 cannot be used: ", errLogged.Error()},
+		"unknown format":                 {[]string{"--output=yaml"}, "", `invalid --output "yaml": must be table or json`},
+		"invalid flags":                  {[]string{"--leader-elect-renew-deadline=1h"}, "", "invalid flags (1):\n  --leader-elect-renew-deadline: 1h0m0s must be shorter"},
+		"missing kubeconfig":             {[]string{"--kubeconfig=/absent"}, "", "--kubeconfig: stat /absent"},
+		"missing certificate":            {[]string{"--kubeconfig=" + kubeconfig(t), "--tls-cert-file=/absent.crt", "--tls-private-key-file=/absent.key"}, "", "--tls-cert-file, --tls-private-key-file: open /absent.crt"},
+		"missing client CA":              {[]string{"--kubeconfig=" + kubeconfig(t), "--client-ca-file=/absent"}, "", "--client-ca-file: open /absent"},
+		"missing kubeconfig for callers": {[]string{"--kubeconfig=" + kubeconfig(t), "--authorization-kubeconfig=/absent"}, "", "--authorization-kubeconfig: stat /absent"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

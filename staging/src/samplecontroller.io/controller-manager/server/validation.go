@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apiserver/pkg/authorization/path"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/cert"
 	cliflag "k8s.io/component-base/cli/flag"
 )
@@ -48,6 +49,22 @@ func notNegative(d time.Duration) error {
 		return fmt.Errorf("%v must be at least 0s; 0s disables the cache", d)
 	}
 	return nil
+}
+
+// CheckFiles returns the first error in the files that the options name.
+func (o *Options) CheckFiles() error {
+	for flag, file := range map[string]string{
+		"--authentication-kubeconfig": o.Authentication.RemoteKubeConfigFile,
+		"--authorization-kubeconfig":  o.Authorization.RemoteKubeConfigFile,
+	} {
+		if file == "" {
+			continue
+		}
+		if _, err := clientcmd.BuildConfigFromFlags("", file); err != nil {
+			return fmt.Errorf("%s: %w", flag, err)
+		}
+	}
+	return o.checkFiles()
 }
 
 // checkFiles returns the first error in the certificate and key files.

@@ -171,6 +171,16 @@ func (s *Sync[T]) UpdateStatus(ctx context.Context, object T) error {
 	}
 	to.Set(from)
 	patched, err := k.resource.patch(ctx, s.object, wanted, "status")
+	if apierrors.IsNotFound(err) {
+		// If the kind has no status subresource, the answer is the same as for a missing object.
+		live, found, readErr := k.resource.live(ctx, s.key)
+		if readErr != nil {
+			return readErr
+		}
+		if found && live.GetUID() == s.object.GetUID() {
+			return fmt.Errorf("%w, but the object exists: declare the subresource status in the CRD", err)
+		}
+	}
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		k.consistency.Conflicted(s.key, k.resource.informer.GetStore(), s.object)
 	}

@@ -4,12 +4,15 @@
 package controller
 
 import (
+	"fmt"
 	"maps"
+	"runtime/debug"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-base/metrics"
+	"k8s.io/klog/v2"
 )
 
 // State is what the status of an object says of it: the condition that is True, and its
@@ -85,7 +88,19 @@ func (m *ObjectMetrics) CollectWithStability(all chan<- metrics.Metric) {
 func (c countedObjects) count() map[State]int {
 	counts := make(map[State]int, len(c.states))
 	for _, obj := range c.store.List() {
-		counts[c.stateOf(obj)]++
+		counts[c.state(obj)]++
 	}
 	return counts
+}
+
+// state returns the state of an object, none if stateOf panics. A panic in a collector would end
+// the process.
+func (c countedObjects) state(obj any) (s State) {
+	defer func() {
+		if value := recover(); value != nil {
+			klog.Background().Error(fmt.Errorf("panic: %v\n%s", value, debug.Stack()), "Counting an object failed")
+			s = State{}
+		}
+	}()
+	return c.stateOf(obj)
 }

@@ -70,3 +70,21 @@ test_objects{condition="Stalled",reason="WriteDenied",resource="configmaps"} %d
 	none := &Context{process: &Process{}} // without metrics
 	none.CountObjects(corev1.Resource("configmaps"), nil, nil, nil)
 }
+
+// TestPanicInStateCountsNothing also checks that the process survives a scrape.
+func TestPanicInStateCountsNothing(t *testing.T) {
+	counted := countedObjects{store: cache.NewStore(cache.MetaNamespaceKeyFunc), stateOf: func(obj any) State {
+		if obj.(*corev1.ConfigMap).Name == "odd" {
+			panic("an unknown state")
+		}
+		return State{"Ready", "Available"}
+	}}
+	for _, name := range []string{"a", "odd"} {
+		if err := counted.store.Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := counted.count()[State{"Ready", "Available"}]; got != 1 {
+		t.Errorf("%d objects are counted, want 1", got)
+	}
+}

@@ -88,8 +88,8 @@ func (o *Owned[T, P]) owns(s *Sync[P], object T) bool {
 // others unchanged, such as defaults and fields of other managers.
 //
 // Ensure returns the object as last known from the API server. If an object with that name
-// exists but is not owned by the synced object, Ensure leaves it unchanged and returns a
-// [UserError].
+// exists but is not owned by the synced object, or does not match the selector, Ensure leaves it
+// unchanged and returns a [UserError].
 func (o *Owned[T, P]) Ensure(ctx context.Context, s *Sync[P], name string, mutate func(T)) (T, error) {
 	key := cache.NewObjectName(s.key.Namespace, name)
 	var none T
@@ -139,6 +139,9 @@ func (o *Owned[T, P]) create(ctx context.Context, s *Sync[P], key cache.ObjectNa
 		if readErr != nil {
 			return object, readErr
 		}
+		if found && !o.resource.selector.Matches(labels.Set(live.GetLabels())) { // the cache will never contain it
+			return object, o.notSelected(key)
+		}
 		if found {
 			o.owner.consistency.WroteAt(s.key, o.resource.informer.GetStore(), live.GetResourceVersion())
 		}
@@ -149,6 +152,14 @@ func (o *Owned[T, P]) create(ctx context.Context, s *Sync[P], key cache.ObjectNa
 	}
 	klog.FromContext(ctx).V(2).Info("Created object", "resource", o.resource.inMetrics(), "object", klog.KObj(created))
 	return created, o.note(s, created, created, nil)
+}
+
+// notSelected returns the error for an object that has the name but not the labels.
+func (o *Owned[T, P]) notSelected(key cache.ObjectName) error {
+	return &userError{
+		reason: "NotSelected", again: notOwnedRetry,
+		err: fmt.Errorf("%s %s exists, but does not match the selector of Owns, %s: delete, rename or label it", o.resource.kind.Kind, key, o.resource.selector),
+	}
 }
 
 // notOwned returns the error for an object that has the name but another owner.
@@ -180,7 +191,7 @@ func (o *Owned[T, P]) Delete(ctx context.Context, s *Sync[P], name string) error
 		if err != nil {
 			return err
 		}
-		if found {
+		if found && o.owner.resource.selector.Matches(labels.Set(live.GetLabels())) {
 			o.owner.consistency.WroteAt(s.key, o.owner.resource.informer.GetStore(), live.GetResourceVersion())
 			return o.owner.resource.late(s.key, errors.New("it still exists"))
 		}

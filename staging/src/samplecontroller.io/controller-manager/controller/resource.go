@@ -109,11 +109,11 @@ func (r *resource[T]) cached(key cache.ObjectName) (object T, found bool, err er
 	return cached.(T), true, nil
 }
 
-// live returns the object from the API server. It lists one object instead of getting it,
-// because the informer needs the permission to list anyway.
+// live returns the object from the API server, whether or not the selector matches it. It lists
+// one object instead of getting it, because the informer needs the permission to list anyway.
 func (r *resource[T]) live(ctx context.Context, key cache.ObjectName) (object T, found bool, err error) {
 	list, err := r.client(key.Namespace).List(ctx, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String(), LabelSelector: r.selector.String(),
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String(),
 	})
 	if err != nil {
 		return object, false, fmt.Errorf("reading %s %s: %w", r.kind.Kind, key, err)

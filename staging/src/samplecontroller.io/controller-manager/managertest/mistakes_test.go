@@ -1,0 +1,94 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managertest
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/manager"
+)
+
+// syncing returns a program with one controller.
+func syncing(make func(*controller.Context) (controller.Controller, error)) manager.Program {
+	return manager.Program{Name: "test", Controllers: []controller.Descriptor{{
+		Name: "test-controller", Workers: 1,
+		New: func(_ context.Context, c *controller.Context) (controller.Controller, error) { return make(c) },
+	}}}
+}
+
+// TestMissingStatusSubresourceIsAnError answers like the API server if a CRD does not declare
+// the subresource: as if the object did not exist.
+func TestMissingStatusSubresourceIsAnError(t *testing.T) {
+	var errs []string
+	program := syncing(func(c *controller.Context) (controller.Controller, error) {
+		return controller.For[*appsv1.StatefulSet](c).Sync(func(ctx context.Context, s *controller.Sync[*appsv1.StatefulSet]) error {
+			set, ok := s.Object()
+			if !ok {
+				return nil
+			}
+			set.Status.Replicas = 7
+			err := s.UpdateStatus(ctx, set)
+			if err != nil {
+				errs = append(errs, err.Error())
+			}
+			return err
+		})
+	})
+	Run(t, program, func(t *testing.T, e *Env) {
+		e.BeforeWrite(func(write string, _ *http.Request) error {
+			if strings.Contains(write, "/status") {
+				return apierrors.NewNotFound(appsv1.Resource("statefulsets"), "a")
+			}
+			return nil
+		})
+		e.Create(&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}})
+		time.Sleep(time.Hour)
+		if len(errs) < 5 || len(errs) > 50 || !strings.Contains(errs[0], "declare the subresource status in the CRD") {
+			t.Errorf("%d errors in an hour, among them %q, want some, with backoff, that name the subresource", len(errs), errs[:min(len(errs), 1)])
+		}
+	})
+}
+
+// TestNameWithoutLabelIsReported covers an object that has the name but not the label, at first
+// and after somebody has removed the label.
+func TestNameWithoutLabelIsReported(t *testing.T) {
+	program := syncing(func(c *controller.Context) (controller.Controller, error) {
+		sets := controller.For[*appsv1.StatefulSet](c)
+		configMaps := controller.Owns[*corev1.ConfigMap](sets, controller.Selector("app=test"))
+		return sets.Sync(func(ctx context.Context, s *controller.Sync[*appsv1.StatefulSet]) error {
+			if _, ok := s.Object(); !ok {
+				return nil
+			}
+			_, err := configMaps.Ensure(ctx, s, s.Key().Name, func(m *corev1.ConfigMap) { m.Labels = map[string]string{"app": "test"} })
+			return err
+		})
+	})
+	Run(t, program, func(t *testing.T, e *Env) {
+		e.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}})
+		for _, name := range []string{"a", "b"} {
+			e.Create(&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}})
+		}
+		e.Settle()
+		Update(e, "ns", "b", func(m *corev1.ConfigMap) { m.Labels = nil })
+		time.Sleep(time.Hour)
+		var want []string
+		for _, name := range []string{"a", "b"} {
+			want = append(want, "Warning NotSelected ConfigMap ns/"+name+" exists, but does not match the selector of Owns, app=test: delete, rename or label it")
+		}
+		if diff := cmp.Diff(want, e.Events()); diff != "" {
+			t.Errorf("Events (-want +got):\n%s", diff)
+		}
+	})
+}

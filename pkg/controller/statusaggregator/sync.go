@@ -28,11 +28,16 @@ type aggregator[T object] struct {
 	chain       *ownership.Chain
 	writes      *writes.Transport
 	consistency *reconcile.ConsistencyStore
+	gone        reconcile.ConsistencyStore // of objects that the API server does not have
 	pace        *pace
 }
 
 // sync writes the Pod summary of one object if it differs from that in its status.
 func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
+	if !a.gone.EnsureReady(key) {
+		return 0, reconcile.ErrStale
+	}
+	defer a.gone.Done(key)
 	if !a.consistency.EnsureReady(key) {
 		return 0, reconcile.ErrStale
 	}
@@ -68,21 +73,19 @@ func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 		}
 	}
 	applied, err := a.write(ctx, key, obj, now)
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+	if apierrors.IsConflict(err) {
 		a.consistency.Conflicted(key, a.objects, obj)
 	}
 	if apierrors.IsNotFound(err) {
+		// Other controllers do not wait for the cache: the CRD may lack the subresource status.
+		a.gone.Conflicted(key, a.objects, obj)
 		return a.pace.interval, nil // a re-created object of the same name was not enqueued
 	}
 	if err != nil {
 		return 0, fmt.Errorf("applying the Pod summary of %s %q: %w", a.kind.groupVersionKind.Kind, key.Name, err)
 	}
 	a.consistency.WroteAt(key, a.objects, applied.GetResourceVersion())
-	if now == nil {
-		klog.FromContext(ctx).V(2).Info("Removed Pod summary because some Pods are not watched")
-	} else {
-		klog.FromContext(ctx).V(4).Info("Updated status", "pods", now.Total, "ready", now.Ready)
-	}
+	klog.FromContext(ctx).V(4).Info("Updated status", "pods", now)
 	return a.pace.interval, nil // changes until then do not enqueue it
 }
 

@@ -99,7 +99,9 @@ func (k *Kind[T]) sync(ctx context.Context, key cache.ObjectName, sync func(cont
 			k.reported.Add(key, wrong.Error())
 			k.recorder.Event(object, corev1.EventTypeWarning, wrong.reason, wrong.Error())
 		}
-		return sooner(s.after, wrong.again), nil
+		if onlyUserErrors(err) {
+			return sooner(s.after, wrong.again), nil
+		}
 	}
 	if err == nil {
 		k.reported.Remove(key)

@@ -3,7 +3,10 @@
 
 package controller
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // UserError returns an error that only a user can fix, such as an invalid value. When a sync
 // function returns it, a Warning Event with the reason reports it, once for each text. The
@@ -25,3 +28,17 @@ type userError struct {
 func (e *userError) Error() string { return e.err.Error() }
 
 func (e *userError) Unwrap() error { return e.err }
+
+// onlyUserErrors returns whether all parts of an error, such as those of errors.Join, are user
+// errors. Other errors need a retry.
+func onlyUserErrors(err error) bool {
+	switch err := err.(type) {
+	case *userError:
+		return true
+	case interface{ Unwrap() error }:
+		return onlyUserErrors(err.Unwrap())
+	case interface{ Unwrap() []error }:
+		return !slices.ContainsFunc(err.Unwrap(), func(part error) bool { return !onlyUserErrors(part) })
+	}
+	return false
+}

@@ -5,6 +5,8 @@ package managertest
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -91,4 +93,33 @@ func TestNameWithoutLabelIsReported(t *testing.T) {
 			t.Errorf("Events (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// TestErrorBesideUserErrorIsRetried joins a user error and another one.
+func TestErrorBesideUserErrorIsRetried(t *testing.T) {
+	for name, tc := range map[string]struct {
+		other   error
+		retried bool
+	}{
+		"none":         {nil, false},
+		"another":      {errors.New("the API server is down"), true},
+		"a user error": {controller.UserError("Other", errors.New("no name")), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			syncs := 0
+			program := syncing(func(c *controller.Context) (controller.Controller, error) {
+				return controller.For[*appsv1.StatefulSet](c).Sync(func(_ context.Context, s *controller.Sync[*appsv1.StatefulSet]) error {
+					syncs++
+					return fmt.Errorf("syncing: %w", errors.Join(controller.UserError("BadData", errors.New("no number")), tc.other))
+				})
+			})
+			Run(t, program, func(t *testing.T, e *Env) {
+				e.Create(&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}})
+				time.Sleep(time.Hour)
+				if events := e.Events(); syncs > 5 != tc.retried || len(events) != 1 {
+					t.Errorf("%d syncs in an hour and the Events %q, want retries: %v, and one Event", syncs, events, tc.retried)
+				}
+			})
+		})
+	}
 }

@@ -40,9 +40,14 @@ type Accounts struct {
 // account is the ServiceAccount of a controller.
 type account struct {
 	token transport.ResettableTokenSource
-	err   error // of the last request of a token
-	since time.Time
+	err   error // of the last request of a token, which was at last
+	last  time.Time
+	since time.Time // when requests began to fail
 }
+
+// forgetAfter is how long a failed request of a token counts. It exceeds the longest backoff of
+// a write. Until then the former token may be good enough, and nothing may be left to write.
+const forgetAfter = 6 * time.Minute
 
 // NewAccounts returns the accounts of the controllers of the program that has these
 // credentials. Each request of a token is limited to timeout, and ends with ctx.
@@ -108,7 +113,7 @@ func (a *Accounts) tokenOf(controller string) transport.ResettableTokenSource {
 			if of.err == nil {
 				of.since = time.Now()
 			}
-			of.err = err
+			of.err, of.last = err, time.Now()
 			return token, err
 		}))
 		a.accounts[controller] = of
@@ -121,11 +126,11 @@ type tokenSource func() (*oauth2.Token, error)
 func (s tokenSource) Token() (*oauth2.Token, error) { return s() }
 
 // Failure returns why the last request of a token for a controller failed, and since when
-// requests fail. The error is nil if it succeeded.
+// requests fail. The error is nil if it succeeded, or if no token was needed for a while.
 func (a *Accounts) Failure(controller string) (err error, since time.Time) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	if of := a.accounts[controller]; of != nil {
+	if of := a.accounts[controller]; of != nil && time.Since(of.last) < forgetAfter {
 		return of.err, of.since
 	}
 	return nil, time.Time{}

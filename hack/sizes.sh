@@ -19,7 +19,8 @@ shared='^hack/(e2e|cluster/clustertest)/' # imported by tests only
 
 # files_of prints the files in folders that are not generated.
 files_of() { # FOLDER...
-  git ls-files -- "${@/%//*.go}" | { xargs grep -L '^// Code generated' || true; } # grep -L's exit code depends on its version
+  # The exit code of grep -L depends on its version.
+  git ls-files -- "${@/%//*.go}" | { xargs grep -L '^// Code generated' || true; }
 }
 
 # source_of prints the source files in folders, except those that match a pattern.

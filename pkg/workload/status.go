@@ -108,38 +108,34 @@ func ApplyConditions(conditions []metav1.Condition) []*metav1apply.ConditionAppl
 // Patcher sends a patch, with the signature of the generated clients.
 type Patcher[T any] func(ctx context.Context, name string, patchType types.PatchType, patch []byte, options metav1.PatchOptions, subresources ...string) (T, error)
 
-// RemoveStray removes the conditions of a Status that are not wanted from the applied
-// object, and returns the result. An apply does not remove a condition that another field
-// manager has set too. The patch is bound to the object's resourceVersion.
-func RemoveStray[T metav1.Object](ctx context.Context, fieldManager string, applied T, conditions, wanted []metav1.Condition, send Patcher[T]) (T, error) {
-	patch := strayPatch(applied, conditions, wanted)
-	if patch == nil {
+// RemoveStray removes fields of the status, given as JSON pointers, from the applied object, and
+// returns the result. An apply does not remove a field that another manager has set too. The
+// patch is bound to the object's resourceVersion. Later elements of a list come first, because a
+// removal shifts them.
+func RemoveStray[T metav1.Object](ctx context.Context, fieldManager string, applied T, send Patcher[T], paths ...string) (T, error) {
+	if len(paths) == 0 {
 		return applied, nil
 	}
-	return send(ctx, applied.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: fieldManager}, "status")
-}
-
-// strayPatch returns the patch of [RemoveStray], nil if there is nothing to remove.
-func strayPatch(applied metav1.Object, conditions, wanted []metav1.Condition) []byte {
-	type operation struct {
-		Op    string `json:"op"`
-		Path  string `json:"path"`
-		Value string `json:"value,omitempty"`
-	}
-	patch := []operation{{Op: "replace", Path: "/metadata/resourceVersion", Value: applied.GetResourceVersion()}}
-	for i, c := range slices.Backward(conditions) { // backward, because a removal shifts later ones
-		if slices.Contains(conditionTypes, c.Type) && meta.FindStatusCondition(wanted, c.Type) == nil {
-			patch = append(patch, operation{Op: "remove", Path: fmt.Sprintf("/status/conditions/%d", i)})
-		}
-	}
-	if len(patch) == 1 {
-		return nil
+	patch := []map[string]string{{"op": "replace", "path": "/metadata/resourceVersion", "value": applied.GetResourceVersion()}}
+	for _, path := range paths {
+		patch = append(patch, map[string]string{"op": "remove", "path": path})
 	}
 	encoded, err := json.Marshal(patch)
 	if err != nil {
-		panic(err) // strings always marshal
+		return applied, err
 	}
-	return encoded
+	return send(ctx, applied.GetName(), types.JSONPatchType, encoded, metav1.PatchOptions{FieldManager: fieldManager}, "status")
+}
+
+// StrayConditions returns the paths of the conditions of a Status that are not wanted, for
+// [RemoveStray].
+func StrayConditions(conditions, wanted []metav1.Condition) (paths []string) {
+	for i, c := range slices.Backward(conditions) {
+		if slices.Contains(conditionTypes, c.Type) && meta.FindStatusCondition(wanted, c.Type) == nil {
+			paths = append(paths, fmt.Sprintf("/status/conditions/%d", i))
+		}
+	}
+	return paths
 }
 
 // verdict is why one condition is True: see [ConditionFor].
@@ -219,8 +215,7 @@ func judgeDeployment(o Owner, state State) verdict {
 // first one, when it has no ReplicaSet. A paused Deployment is still scaled, so its updated
 // replicas can become available.
 func waitsForResume(d *appsv1.Deployment, wanted int32) bool {
-	first := wanted > 0 && d.Annotations[revisionAnnotation] == ""
-	return d.Spec.Paused && (d.Status.UpdatedReplicas < d.Status.Replicas || d.Status.Replicas == 0 && first)
+	return d.Spec.Paused && (d.Status.UpdatedReplicas < d.Status.Replicas || d.Status.Replicas == 0 && wanted > 0 && d.Annotations[revisionAnnotation] == "")
 }
 
 // trouble returns, with leading punctuation, why the Deployment cannot create Pods or their

@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 )
 
@@ -261,8 +263,14 @@ func TestStrayConditionsAreRemoved(t *testing.T) {
 		"two":          {conditions("Stalled", "Ready", "Reconciling"), "[" + version + `,{"op":"remove","path":"/status/conditions/2"},{"op":"remove","path":"/status/conditions/0"}]`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := string(strayPatch(&metav1.ObjectMeta{ResourceVersion: "7"}, test.applied, wanted)); got != test.want {
-				t.Errorf("patch %s, want %s", got, test.want)
+			var got string
+			send := func(_ context.Context, _ string, _ types.PatchType, patch []byte, _ metav1.PatchOptions, _ ...string) (*metav1.ObjectMeta, error) {
+				got = string(patch)
+				return nil, nil
+			}
+			_, err := RemoveStray(t.Context(), "test", &metav1.ObjectMeta{ResourceVersion: "7"}, send, StrayConditions(test.applied, wanted)...)
+			if err != nil || got != test.want {
+				t.Errorf("patch %s, %v, want %s", got, err, test.want)
 			}
 		})
 	}

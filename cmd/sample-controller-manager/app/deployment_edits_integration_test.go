@@ -107,5 +107,15 @@ func TestDeploymentWithOtherSelectorHasNoPodSummary(t *testing.T) {
 			}
 			return nil
 		})
+
+		// An apply alone does not remove what another manager has set, too.
+		k.applyStatus(t, ns, "a", "restore-tool", map[string]any{"pods": map[string]any{"summary": "restored", "total": int64(3)}})
+		clustertest.WaitUntil(t, "a restored summary is removed", func(ctx context.Context) error {
+			object, err := k.Get(ctx, ns, "a")
+			if err == nil && object.Status.Pods != nil {
+				err = fmt.Errorf("pods %+v", object.Status.Pods)
+			}
+			return err
+		})
 	})
 }

@@ -148,13 +148,7 @@ func TestUpgradeRemovesFalseConditions(t *testing.T) {
 			k.Controller: {condition("Ready", "True"), condition("Reconciling", "False"), condition("Stalled", "False")},
 			"auditor":    {condition("Audited", "False")},
 		} {
-			status := &unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": k.apiVersion(), "kind": k.Kind, "metadata": map[string]any{"name": "a"},
-				"status": map[string]any{"observedGeneration": int64(1), "conditions": conditions},
-			}}
-			if _, err := k.In(ns).ApplyStatus(t.Context(), "a", status, metav1.ApplyOptions{FieldManager: manager, Force: true}); err != nil {
-				t.Fatal(err)
-			}
+			k.applyStatus(t, ns, "a", manager, map[string]any{"observedGeneration": int64(1), "conditions": conditions})
 		}
 		startDaemon(t)
 		clustertest.WaitUntil(t, "only True conditions, Ready and foreign ones are left", func(ctx context.Context) error {
@@ -172,6 +166,31 @@ func TestUpgradeRemovesFalseConditions(t *testing.T) {
 			return nil
 		})
 	})
+}
+
+// applyStatus applies the status of an object as another manager.
+func (k kind) applyStatus(t *testing.T, ns, name, manager string, status map[string]any) {
+	t.Helper()
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": k.apiVersion(), "kind": k.Kind, "metadata": map[string]any{"name": name}, "status": status,
+	}}
+	if _, err := k.In(ns).ApplyStatus(t.Context(), name, object, metav1.ApplyOptions{FieldManager: manager, Force: true}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRestoredPlacementsAreRemoved restores placements of an Icecream without Pods, as another
+// manager.
+func TestRestoredPlacementsAreRemoved(t *testing.T) {
+	ns := newNamespace(t)
+	startDaemon(t)
+	icecreams.createServed(t, ns, "a")
+	beReady(t, ns, "a")
+	icecreams.waitCondition(t, ns, "a", "Ready", "Available")
+	icecreams.applyStatus(t, ns, "a", "restore-tool", map[string]any{"placements": []any{
+		map[string]any{"podUID": "gone", "pod": "gone", "node": "node-9", "time": "2026-01-01T00:00:00Z"},
+	}})
+	waitPlacements(t, ns, "a", 0)
 }
 
 // condition returns a condition with made-up content.

@@ -80,7 +80,7 @@ func (k kind) StatusWrite(foo *samplev1alpha1.Foo, current, wanted workload.Stat
 		if err != nil {
 			return nil, err
 		}
-		return workload.RemoveStray(ctx, ControllerName, applied, applied.Status.Conditions, wanted.Conditions, client.Patch)
+		return workload.RemoveStray(ctx, ControllerName, applied, client.Patch, workload.StrayConditions(applied.Status.Conditions, wanted.Conditions)...)
 	}, nil
 }
 

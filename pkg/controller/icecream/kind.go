@@ -99,7 +99,11 @@ func (k *kind) StatusWrite(icecream *icecreamv1alpha1.Icecream, current, wanted 
 		if err != nil {
 			return nil, err
 		}
-		return workload.RemoveStray(ctx, ControllerName, applied, applied.Status.Conditions, wanted.Conditions, client.Patch)
+		stray := workload.StrayConditions(applied.Status.Conditions, wanted.Conditions)
+		if len(records) == 0 && len(applied.Status.Placements) > 0 {
+			stray = append(stray, "/status/placements")
+		}
+		return workload.RemoveStray(ctx, ControllerName, applied, client.Patch, stray...)
 	}, nil
 }
 

@@ -18,6 +18,8 @@ import (
 	icecreamv1alpha1client "samplecontroller.io/client-go/clientset/versioned/typed/icecream/v1alpha1"
 	samplev1alpha1client "samplecontroller.io/client-go/clientset/versioned/typed/samplecontroller/v1alpha1"
 	"samplecontroller.io/controller-manager/reconcile"
+
+	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
 // object is an object that has Pods.
@@ -50,7 +52,11 @@ func Foos(foos cache.TypedSharedIndexInformer[*samplev1alpha1.Foo], client sampl
 			status := samplev1alpha1apply.FooStatus()
 			status.Pods = pods
 			apply := samplev1alpha1apply.Foo(foo.Name, foo.Namespace).WithResourceVersion(foo.ResourceVersion).WithStatus(status)
-			return client.Foos(foo.Namespace).ApplyStatus(ctx, apply, applyOptions)
+			applied, err := client.Foos(foo.Namespace).ApplyStatus(ctx, apply, applyOptions)
+			if err != nil || pods != nil || applied.Status.Pods == nil {
+				return applied, err
+			}
+			return workload.RemoveStray(ctx, ControllerName, applied, client.Foos(foo.Namespace).Patch, "/status/pods")
 		},
 	}, foos, consistency)
 }
@@ -65,7 +71,11 @@ func Icecreams(icecreams cache.TypedSharedIndexInformer[*icecreamv1alpha1.Icecre
 			status := icecreamv1alpha1apply.IcecreamStatus()
 			status.Pods = pods
 			apply := icecreamv1alpha1apply.Icecream(icecream.Name, icecream.Namespace).WithResourceVersion(icecream.ResourceVersion).WithStatus(status)
-			return client.Icecreams(icecream.Namespace).ApplyStatus(ctx, apply, applyOptions)
+			applied, err := client.Icecreams(icecream.Namespace).ApplyStatus(ctx, apply, applyOptions)
+			if err != nil || pods != nil || applied.Status.Pods == nil {
+				return applied, err
+			}
+			return workload.RemoveStray(ctx, ControllerName, applied, client.Icecreams(icecream.Namespace).Patch, "/status/pods")
 		},
 	}, icecreams, consistency)
 }

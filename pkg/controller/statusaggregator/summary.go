@@ -106,24 +106,19 @@ func line(s workloadv1alpha1.PodSummary, troubled []*podrecord.Record) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d/%d ready", s.Ready, s.Total)
-	for i, node := range s.Nodes {
-		switch i {
-		case 0:
-			b.WriteString(" on ")
-		case maxNodesNamed:
-			fmt.Fprintf(&b, " and %d more", len(s.Nodes)-maxNodesNamed)
-		default:
-			b.WriteString(", ")
-		}
-		if i == maxNodesNamed {
-			break
-		}
-		b.WriteString(node.Name)
+	var nodes []string
+	for _, node := range s.Nodes[:min(len(s.Nodes), maxNodesNamed)] {
 		if node.Pods > 1 {
-			fmt.Fprintf(&b, " (%d)", node.Pods)
+			node.Name += fmt.Sprintf(" (%d)", node.Pods)
 		}
+		nodes = append(nodes, node.Name)
 	}
-	// The Pods are sorted by severity, so the worst reasons come first.
+	if len(nodes) > 0 {
+		b.WriteString(" on " + strings.Join(nodes, ", "))
+	}
+	if more := len(s.Nodes) - len(nodes); more > 0 {
+		fmt.Fprintf(&b, " and %d more", more)
+	}
 	var reasons []string
 	counts := map[string]int{}
 	for _, pod := range troubled {
@@ -133,12 +128,10 @@ func line(s workloadv1alpha1.PodSummary, troubled []*podrecord.Record) string {
 		}
 		counts[reason]++
 	}
-	for i, reason := range reasons[:min(len(reasons), maxReasonNamed)] {
-		separator := ", "
-		if i == 0 {
-			separator = "; "
-		}
+	separator := "; "
+	for _, reason := range reasons[:min(len(reasons), maxReasonNamed)] {
 		fmt.Fprintf(&b, "%s%d %s", separator, counts[reason], reason)
+		separator = ", "
 	}
 	return b.String()
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -57,6 +58,7 @@ func TestMissingStatusSubresourceIsAnError(t *testing.T) {
 		})
 		e.Create(&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}})
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		if len(errs) < 5 || len(errs) > 50 || !strings.Contains(errs[0], "declare the subresource status in the CRD") {
 			t.Errorf("%d errors in an hour, among them %q, want some, with backoff, that name the subresource", len(errs), errs[:min(len(errs), 1)])
 		}
@@ -85,6 +87,7 @@ func TestNameWithoutLabelIsReported(t *testing.T) {
 		e.Settle()
 		Update(e, "ns", "b", func(m *corev1.ConfigMap) { m.Labels = nil })
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		var want []string
 		for _, name := range []string{"a", "b"} {
 			want = append(want, "Warning NotSelected ConfigMap ns/"+name+" exists, but does not match the selector of Owns, app=test: delete, rename or label it")
@@ -116,6 +119,7 @@ func TestErrorBesideUserErrorIsRetried(t *testing.T) {
 			Run(t, program, func(t *testing.T, e *Env) {
 				e.Create(&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}})
 				time.Sleep(time.Hour)
+				synctest.Wait()
 				if events := e.Events(); syncs > 5 != tc.retried || len(events) != 1 {
 					t.Errorf("%d syncs in an hour and the Events %q, want retries: %v, and one Event", syncs, events, tc.retried)
 				}

@@ -33,9 +33,11 @@ type kind[T object] struct {
 	groupVersionKind schema.GroupVersionKind
 	resource         string
 	summary          func(T) *workloadv1alpha1.PodSummary
-	// apply writes the summary, or removes it if it is nil. The write is bound to the
+	// apply writes the summary, or gives it up if it is nil. The write is bound to the
 	// resourceVersion of the given object.
 	apply func(context.Context, T, *workloadv1alpha1.PodSummary) (T, error)
+	// patch returns the client's patch in the namespace of an object.
+	patch func(T) workload.Patcher[T]
 }
 
 // applyOptions force the apply, because nobody else owns the summary.
@@ -52,11 +54,10 @@ func Foos(foos cache.TypedSharedIndexInformer[*samplev1alpha1.Foo], client sampl
 			status := samplev1alpha1apply.FooStatus()
 			status.Pods = pods
 			apply := samplev1alpha1apply.Foo(foo.Name, foo.Namespace).WithResourceVersion(foo.ResourceVersion).WithStatus(status)
-			applied, err := client.Foos(foo.Namespace).ApplyStatus(ctx, apply, applyOptions)
-			if err != nil || pods != nil || applied.Status.Pods == nil {
-				return applied, err
-			}
-			return workload.RemoveStray(ctx, ControllerName, applied, client.Foos(foo.Namespace).Patch, "/status/pods")
+			return client.Foos(foo.Namespace).ApplyStatus(ctx, apply, applyOptions)
+		},
+		patch: func(foo *samplev1alpha1.Foo) workload.Patcher[*samplev1alpha1.Foo] {
+			return client.Foos(foo.Namespace).Patch
 		},
 	}, foos, consistency)
 }
@@ -71,11 +72,10 @@ func Icecreams(icecreams cache.TypedSharedIndexInformer[*icecreamv1alpha1.Icecre
 			status := icecreamv1alpha1apply.IcecreamStatus()
 			status.Pods = pods
 			apply := icecreamv1alpha1apply.Icecream(icecream.Name, icecream.Namespace).WithResourceVersion(icecream.ResourceVersion).WithStatus(status)
-			applied, err := client.Icecreams(icecream.Namespace).ApplyStatus(ctx, apply, applyOptions)
-			if err != nil || pods != nil || applied.Status.Pods == nil {
-				return applied, err
-			}
-			return workload.RemoveStray(ctx, ControllerName, applied, client.Icecreams(icecream.Namespace).Patch, "/status/pods")
+			return client.Icecreams(icecream.Namespace).ApplyStatus(ctx, apply, applyOptions)
+		},
+		patch: func(icecream *icecreamv1alpha1.Icecream) workload.Patcher[*icecreamv1alpha1.Icecream] {
+			return client.Icecreams(icecream.Namespace).Patch
 		},
 	}, icecreams, consistency)
 }

@@ -119,6 +119,7 @@ func line(s workloadv1alpha1.PodSummary, troubled []*podrecord.Record) string {
 	if more := len(s.Nodes) - len(nodes); more > 0 {
 		fmt.Fprintf(&b, " and %d more", more)
 	}
+	// The Pods are sorted by severity, so the worst reasons come first.
 	var reasons []string
 	counts := map[string]int{}
 	for _, pod := range troubled {

@@ -18,6 +18,7 @@ import (
 	"samplecontroller.io/controller-manager/writes"
 
 	"samplecontroller.io/sample-controller-manager/pkg/ownership"
+	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
 // aggregator writes the summaries of one kind.
@@ -127,6 +128,9 @@ func (a *aggregator[T]) write(ctx context.Context, key cache.ObjectName, obj T, 
 	// This also runs after a panic: an object that stays throttled would never be enqueued.
 	defer func() { a.pace.end(key, obj.GetUID(), made) }()
 	applied, err = a.kind.apply(ctx, obj, now)
+	if err == nil && now == nil && a.kind.summary(applied) != nil {
+		applied, err = workload.RemoveStray(ctx, ControllerName, applied, a.kind.patch(applied), "/status/pods")
+	}
 	made = err == nil
 	return applied, err
 }

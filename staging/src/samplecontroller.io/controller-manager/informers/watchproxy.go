@@ -52,7 +52,7 @@ func newWatchProxy(w watch.Interface, i *informer, listsFirst bool) *watchProxy 
 // shows the current state.
 func (w *watchProxy) run(listing bool, begin time.Time) {
 	defer close(w.results)
-	silent, opened := !listing, time.Now()
+	silent := !listing
 	for event := range w.Interface.ResultChan() {
 		silent = false
 		w.informer.sign()
@@ -68,7 +68,7 @@ func (w *watchProxy) run(listing bool, begin time.Time) {
 			begin = time.Now().Add(shortWatch / 2) // the informer has stored the list by then
 		}
 	}
-	if silent && time.Since(opened) > maxSilence {
+	if silent && time.Since(begin) > maxSilence {
 		// Not even a bookmark: etcd was restored from a backup, and has not reached the version
 		// that the watch began at. The next watch would begin there, too, so list instead.
 		w.informer.setListed(nil)

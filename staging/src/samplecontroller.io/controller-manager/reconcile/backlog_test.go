@@ -27,8 +27,10 @@ func TestChangesAreNotDelayedByBacklog(t *testing.T) {
 
 	waits, lasted := editsDuringBacklog(t, func(b *ordering.Backlog) workqueue.Queue[cache.ObjectName] { return ordering.New(b, never) }, keys, workers, takes, every)
 	t.Logf("in order: %d edits waited %v in the median and at most %v; the backlog took %v, and %v without them", len(waits), waits[len(waits)/2], waits[len(waits)-1], lasted, alone)
-	if most := waits[len(waits)-1]; most > takes {
-		t.Errorf("an edit waited %v, want at most %v, which is one sync", most, takes)
+	// An edit may wait for a sync of the same key that runs, and for one of the keys that must
+	// not starve (ordering.LaterShare).
+	if most := waits[len(waits)-1]; most > 2*takes {
+		t.Errorf("an edit waited %v, want at most %v, which are two syncs", most, 2*takes)
 	}
 	if most := alone + time.Duration(len(waits)+workers)*takes/workers; lasted > most {
 		t.Errorf("the backlog took %v, want at most %v: the edits must add only their own work", lasted, most)

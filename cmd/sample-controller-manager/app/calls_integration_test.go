@@ -60,7 +60,7 @@ func TestChangesCostOnlyTheirWrites(t *testing.T) {
 	}
 	const workloadControllers = "--controllers=foo,icecream"
 
-	daemon := startDaemon(t, append(longTimeouts, workloadControllers)...)
+	daemon := startDaemon(t, workloadControllers)
 	for _, k := range all {
 		k.catchUp(t)
 	}
@@ -88,7 +88,7 @@ func TestChangesCostOnlyTheirWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	// All objects, including those of other tests, are synced now and every second.
-	daemon = startDaemon(t, append(longTimeouts, workloadControllers, "--min-resync-period=1s")...)
+	daemon = startDaemon(t, workloadControllers, "--min-resync-period=1s")
 	admin := token(t, newNamespace(t), clusterRole(t, everything))
 	for _, k := range all {
 		synced := fmt.Sprintf(`sample_controller_manager_sync_total{controller=%q,result="success"}`, k.Controller)
@@ -121,7 +121,7 @@ func TestChangesCostOnlyTheirWrites(t *testing.T) {
 func TestNewObjectCostsThreeWrites(t *testing.T) {
 	const count = 20
 	all := sideBySide(t)
-	startDaemon(t, longTimeouts...)
+	startDaemon(t)
 	for _, k := range all {
 		for i := range count {
 			k.Create(t, k.ns, fmt.Sprintf("a-%d", i), 1)
@@ -160,7 +160,7 @@ func TestNewObjectCostsThreeWrites(t *testing.T) {
 func TestTerminatingNamespaceIsLeftAlone(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
-		startDaemon(t, longTimeouts...)
+		startDaemon(t)
 		k.Create(t, ns, "a", 1)
 		k.waitCondition(t, ns, "a", "Reconciling", "Progressing")
 		beReady(t, ns, "a")

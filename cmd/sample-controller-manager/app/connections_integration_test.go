@@ -29,7 +29,7 @@ func TestConnectionsLeaveFileDescriptorsForWork(t *testing.T) {
 	address := fmt.Sprintf("127.0.0.1:%d", port)
 	program := slices.Concat(
 		[]string{os.Args[0], anotherDaemon, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port)},
-		daemonFlags(proxy.Kubeconfig(t, namespace, namespace)), longTimeouts)
+		daemonFlags(proxy.Kubeconfig(t, namespace, namespace)))
 	cmd := exec.Command("sh", append([]string{"-c", fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, files)}, program...)...)
 	stop := startProcess(t, processLog(t), cmd)
 	holder := waitHolder(t, "")

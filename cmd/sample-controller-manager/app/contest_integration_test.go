@@ -21,7 +21,7 @@ import (
 func TestContestedImageIsCorrectedSlowly(t *testing.T) {
 	const declared, rivals, most = "nginx:1.29", "nginx:1.28", 6 // most: five without delay and one later
 	all := sideBySide(t)
-	startDaemon(t, longTimeouts...)
+	startDaemon(t)
 	for _, k := range all {
 		object := k.New("a", 1)
 		object.Spec.Image = declared

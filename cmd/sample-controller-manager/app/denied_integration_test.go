@@ -99,7 +99,7 @@ func TestDeniedDeploymentIsReportedAndRetried(t *testing.T) {
 func TestDeniedCorrectionIsReported(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
-		startDaemon(t, longTimeouts...)
+		startDaemon(t)
 		k.Create(t, ns, "a", 1)
 		k.waitCondition(t, ns, "a", "Reconciling", "Progressing")
 		beReady(t, ns, "a")

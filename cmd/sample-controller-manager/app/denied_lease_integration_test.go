@@ -22,7 +22,7 @@ func TestReplicaDeniedLeaseUpdatesIsHealthy(t *testing.T) {
 	clustertest.Long(t)
 	ownCluster(t) // the audit log of TestRequestsNameTheirController must have no denied requests
 	ns := newNamespace(t)
-	server := startDaemon(t)
+	server := startDaemon(t, shortLease...)
 	waitHolder(t, "")
 	waitLost := expectLoss(t, server, token(t, newNamespace(t), clusterRole(t, everything)))
 

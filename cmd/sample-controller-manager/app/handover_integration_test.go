@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -109,14 +108,14 @@ func TestStalledLeaderHandsOver(t *testing.T) {
 	clustertest.Long(t)
 	a, b := startSilencer(t, isControllersWrite), startBlinder(t)
 	ns := newNamespace(t)
-	server := startDaemon(t, slices.Concat(longTimeouts, []string{
-		"--kubeconfig=" + a.Kubeconfig(t, namespace, namespace), "--namespace=" + ns,
+	server := startDaemon(t,
+		"--kubeconfig="+a.Kubeconfig(t, namespace, namespace), "--namespace="+ns,
 		"--write-timeout=3s", "--controller-shutdown-timeout=1m", // the drain abandons the writes
-	})...)
+	)
 	first := waitHolder(t, "")
 	admin := token(t, newNamespace(t), clusterRole(t, everything))
 	released, lost := metric(t, server, admin, releasedTerms), metric(t, server, admin, lostTerms)
-	stop := startAnotherDaemon(t, append(longTimeouts, "--kubeconfig="+b.Kubeconfig(t, namespace, namespace), "--namespace="+ns)...)
+	stop := startAnotherDaemon(t, "--kubeconfig="+b.Kubeconfig(t, namespace, namespace), "--namespace="+ns)
 	b.waitCampaign(t)
 	foos.Create(t, ns, "before", 1)
 	foos.waitCondition(t, ns, "before", "Reconciling", "Progressing")

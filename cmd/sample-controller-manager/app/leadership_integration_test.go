@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +25,12 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
+
+// leaseDuration is the duration of shortLease.
+const leaseDuration = 6 * time.Second
+
+// shortLease are the flags of a daemon that is to lose its Lease.
+var shortLease = []string{"--leader-elect-lease-duration=" + leaseDuration.String(), "--leader-elect-renew-deadline=4s", "--write-timeout=3s"}
 
 func TestLeaseIsReleasedAfterLastWrite(t *testing.T) {
 	ns := newNamespace(t)
@@ -57,7 +64,7 @@ func TestLeaseIsReleasedAfterLastWrite(t *testing.T) {
 // the caches that it has kept.
 func TestLostLeaseCostsNoRestartAndNoRelist(t *testing.T) {
 	ns := newNamespace(t)
-	server := startDaemon(t)
+	server := startDaemon(t, shortLease...)
 	foos.Create(t, ns, "before", 1)
 	foos.waitCondition(t, ns, "before", "Reconciling", "Progressing")
 	admin := token(t, newNamespace(t), clusterRole(t, everything))
@@ -120,7 +127,7 @@ func TestLeaseWithAbsurdDurationIsTaken(t *testing.T) {
 			if !deleted {
 				clustertest.Long(t) // takes a minute
 			}
-			server := startDaemon(t)
+			server := startDaemon(t, shortLease...)
 			admin := token(t, newNamespace(t), clusterRole(t, everything))
 			waitLeader(t)
 			patchLease(t, `{"spec":{"holderIdentity":"dead","leaseDurationSeconds":100000}}`)

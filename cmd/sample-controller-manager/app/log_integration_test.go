@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -49,8 +48,7 @@ func TestUnreadLogStopsNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer log.Close()
-			// A lost Lease would stop the controllers more than once.
-			stop := startLoggingTo(t, stderr, slices.Concat(longTimeouts, test.flags)...)
+			stop := startLoggingTo(t, stderr, test.flags...)
 			waitHolder(t, "")
 			fill(t, stderr)
 			stderr.Close() // the daemon has it

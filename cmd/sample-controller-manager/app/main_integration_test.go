@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"testing"
-	"time"
 
 	apptesting "samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/testing"
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
@@ -61,15 +60,14 @@ func startDaemon(t *testing.T, flags ...string) *apptesting.Server {
 	return server
 }
 
-// leaseDuration is the Lease duration of a daemon by default.
-const leaseDuration = 6 * time.Second
-
-// daemonFlags are the flags of a daemon that campaigns.
+// daemonFlags are the flags of a daemon that campaigns. Its timeouts are so long that it
+// neither loses its Lease nor abandons a write on a busy machine.
 func daemonFlags(kubeconfig string) []string {
 	return []string{
 		"--kubeconfig=" + kubeconfig,
 		"--leader-elect-resource-namespace=" + namespace,
-		"--leader-elect-lease-duration=" + leaseDuration.String(), "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=200ms",
+		"--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=40s", "--leader-elect-retry-period=200ms",
+		"--write-timeout=20s",
 	}
 }
 

@@ -27,7 +27,7 @@ func TestNamespacesAreServedFairly(t *testing.T) {
 		for i := range many {
 			k.Create(t, large, fmt.Sprint("a-", i), 1)
 		}
-		startDaemon(t, append(longTimeouts, k.oneWorker())...)
+		startDaemon(t, k.oneWorker())
 		for i := range many {
 			k.waitCondition(t, large, fmt.Sprint("a-", i), "Reconciling", "Progressing")
 		}

@@ -66,6 +66,9 @@ func TestReplicaStartingDuringOutageWaits(t *testing.T) {
 	if lines := log.about("Reading failed"); len(lines) > 0 {
 		t.Errorf("also logged: %q", lines)
 	}
+	if err := server.Stop(); err != nil { // while it can release its Lease
+		t.Error(err)
+	}
 }
 
 // forwardToAPIServer forwards another address to the API server until the test ends.

@@ -37,16 +37,12 @@ const (
 	healedWithin = mostBackoff + 15*time.Second
 )
 
-// longTimeouts are flags with timeouts so long that the daemon does not abandon writes on a busy
-// machine. An abandoned write counts as failed, even if it succeeds later.
-var longTimeouts = []string{"--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=40s", "--write-timeout=20s"}
-
 // TestMissingCreatePermissionBacksOff revokes the permission of a running daemon, and
 // grants it again.
 func TestMissingCreatePermissionBacksOff(t *testing.T) {
 	ns := newNamespace(t)
 	scraper := token(t, newNamespace(t), "sample-controller-manager-metrics-reader")
-	server := startDaemon(t, longTimeouts...)
+	server := startDaemon(t)
 	counts := countWrites(t, server, scraper, "create deployments", foos.Controller, "deployments.apps")
 	grant := revoke(t, clustertest.Right{Verb: "create", Group: "apps", Resource: "deployments"})
 	createDeprived(t, ns)
@@ -100,7 +96,7 @@ func TestMissingStatusPermissionBacksOff(t *testing.T) {
 	clustertest.Long(t)
 	ns := newNamespace(t)
 	scraper := token(t, newNamespace(t), "sample-controller-manager-metrics-reader")
-	server := startDaemon(t, longTimeouts...)
+	server := startDaemon(t)
 	var counts []writeCounts
 	for _, controller := range []string{foos.Controller, aggregator} {
 		counts = append(counts, countWrites(t, server, scraper, foos.patchStatus(), controller, "foos/status.samplecontroller.k8s.io"))

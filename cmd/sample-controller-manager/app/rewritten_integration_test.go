@@ -76,7 +76,7 @@ func pinImages(t *testing.T, ns string) {
 func TestRewrittenImageIsReported(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
-		startDaemon(t, longTimeouts...)
+		startDaemon(t)
 		k.Create(t, ns, "a", 1)
 		k.waitCondition(t, ns, "a", "Reconciling", "Progressing")
 		beReady(t, ns, "a")

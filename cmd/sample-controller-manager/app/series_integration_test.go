@@ -32,7 +32,7 @@ const writtenStatuses = `sample_controller_manager_writes_total{controller="foo-
 func TestSeriesCountIsIndependentOfObjects(t *testing.T) {
 	ns := newNamespace(t)
 	kubectl(t, "-n", ns, "create", "deployment", "taken", "--image=httpd")
-	server := startDaemon(t, longTimeouts...)
+	server := startDaemon(t)
 	admin := token(t, newNamespace(t), clusterRole(t, everything))
 	before, made := metric(t, server, admin, writtenStatuses), 0
 	create := func(count int) {

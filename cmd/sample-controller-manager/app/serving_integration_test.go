@@ -171,7 +171,7 @@ func TestConfigzServesConfiguration(t *testing.T) {
 			app.Program().Options().Flags().FlagSet(name).VisitAll(func(f *pflag.Flag) { delete(page.ControllerFlags, f.Name) })
 		}
 	}
-	if got, want := fmt.Sprint(page), fmt.Sprintf("{{%s {6s}} map[concurrent-foo-syncs:7 concurrent-icecream-syncs:10 concurrent-status-aggregator-syncs:10 status-aggregation-interval:3s] 2s}", names()); got != want {
+	if got, want := fmt.Sprint(page), fmt.Sprintf("{{%s {1m0s}} map[concurrent-foo-syncs:7 concurrent-icecream-syncs:10 concurrent-status-aggregator-syncs:10 status-aggregation-interval:3s] 2s}", names()); got != want {
 		t.Errorf("configuration = %s, want %s", got, want)
 	}
 }

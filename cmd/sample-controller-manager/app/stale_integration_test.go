@@ -49,7 +49,7 @@ func TestOwnWritesAreSeenDespiteDelayedWatch(t *testing.T) {
 	all := sideBySide(t)
 	scraper := token(t, newNamespace(t), "sample-controller-manager-metrics-reader")
 	delayer := clustertest.StartDelayer(t, shared.Cluster(), "/apis/apps/v1/deployments")
-	server := startDaemon(t, append(longTimeouts, "--kubeconfig="+delayer.Kubeconfig(t, namespace, namespace))...)
+	server := startDaemon(t, "--kubeconfig="+delayer.Kubeconfig(t, namespace, namespace))
 	names := []string{"a", "b", "c"} // of each kind
 	before := map[string]int{}
 	for _, k := range all {
@@ -91,7 +91,7 @@ func TestOwnWritesAreSeenDespiteDelayedWatch(t *testing.T) {
 func TestRefusedWriteIsNotRepeatedWithDelayedWatch(t *testing.T) {
 	all := sideBySide(t)
 	delayer := clustertest.StartDelayer(t, shared.Cluster(), "/apis/apps/v1/deployments")
-	startDaemon(t, append(longTimeouts, "--kubeconfig="+delayer.Kubeconfig(t, namespace, namespace))...)
+	startDaemon(t, "--kubeconfig="+delayer.Kubeconfig(t, namespace, namespace))
 	names := []string{"a", "b", "c"} // of each kind
 	for _, k := range all {
 		for _, name := range names {
@@ -129,7 +129,7 @@ func TestDeletedObjectGetsNothingWithDelayedWatch(t *testing.T) {
 		paths = append(paths, "/apis/"+k.apiVersion()+"/"+k.Resource)
 	}
 	delayer := clustertest.StartDelayer(t, shared.Cluster(), paths...)
-	startDaemon(t, append(longTimeouts, "--kubeconfig="+delayer.Kubeconfig(t, namespace, namespace))...)
+	startDaemon(t, "--kubeconfig="+delayer.Kubeconfig(t, namespace, namespace))
 	for _, k := range all {
 		k.catchUp(t)
 		k.Create(t, k.ns, "a", 1)

@@ -25,7 +25,7 @@ func TestSupersededLeaderIsHealthy(t *testing.T) {
 		return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/leases/"+namespace)
 	})
 	ns := newNamespace(t)
-	server := startDaemon(t, "--kubeconfig="+updates.Kubeconfig(t, namespace, namespace))
+	server := startDaemon(t, append(shortLease, "--kubeconfig="+updates.Kubeconfig(t, namespace, namespace))...)
 	first := waitHolder(t, "")
 	admin := token(t, newNamespace(t), clusterRole(t, everything))
 	waitLost := expectLoss(t, server, admin)
@@ -39,7 +39,7 @@ func TestSupersededLeaderIsHealthy(t *testing.T) {
 		}
 		return nil
 	})
-	stop := startAnotherDaemon(t, longTimeouts...)
+	stop := startAnotherDaemon(t)
 	second := waitHolder(t, first)
 	updates.silent.Store(false)
 	term := func() []any { spec := lease(t).Spec; return []any{spec.HolderIdentity, spec.AcquireTime} }

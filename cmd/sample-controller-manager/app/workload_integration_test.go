@@ -26,7 +26,7 @@ func TestObjectIsServedWithFewestCalls(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
 		// With one worker, objects are synced in the order of their creation.
-		server := startDaemon(t, append(longTimeouts, k.oneWorker())...)
+		server := startDaemon(t, k.oneWorker())
 		k.catchUp(t)
 		k.Create(t, ns, "a", 2)
 		k.waitCondition(t, ns, "a", "Reconciling", "Progressing")
@@ -49,7 +49,7 @@ func TestObjectIsServedWithFewestCalls(t *testing.T) {
 		if err := server.Stop(); err != nil {
 			t.Fatal(err)
 		}
-		startDaemon(t, append(longTimeouts, k.oneWorker())...)
+		startDaemon(t, k.oneWorker())
 		k.catchUp(t)
 		k.Create(t, ns, "last", 1)
 		k.waitCondition(t, ns, "last", "Reconciling", "Progressing")
@@ -70,7 +70,7 @@ func TestObjectIsServedWithFewestCalls(t *testing.T) {
 func TestObjectIsScaled(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
-		startDaemon(t, longTimeouts...)
+		startDaemon(t)
 		k.Create(t, ns, "a", 1)
 		for _, replicas := range []int32{3, 1, 0, 2} {
 			kubectl(t, "-n", ns, "scale", k.Singular, "a", fmt.Sprintf("--replicas=%d", replicas))
@@ -104,7 +104,7 @@ func TestObjectIsScaled(t *testing.T) {
 func TestDriftOfDeclaredFieldsIsCorrected(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
-		startDaemon(t, longTimeouts...)
+		startDaemon(t)
 		foo := k.New("a", 2)
 		foo.Spec.Image = "nginx:1.29"
 		k.Store(t, ns, foo)
@@ -135,7 +135,7 @@ func TestDriftOfDeclaredFieldsIsCorrected(t *testing.T) {
 func TestForeignDeploymentIsLeftAlone(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
-		startDaemon(t, longTimeouts...)
+		startDaemon(t)
 		kubectl(t, "-n", ns, "create", "deployment", "a", "--image=httpd")
 		before := getDeployment(t, ns, "a")
 		k.Create(t, ns, "a", 3)

@@ -69,7 +69,7 @@ func TestFaultClientCertificateRotated(t *testing.T) {
 		user.ClientCertificate, user.ClientKey = certificateFile, keyFile
 		write(a.Sign(t, l.User(), time.Now().Add(time.Hour)))
 	})
-	l.Start(t, kubeconfig, "--controllers=icecream")
+	l.Start(t, kubeconfig, append(framework.ShortLease, "--controllers=icecream")...)
 	framework.Icecreams.Create(t, l.Namespace, "before", 1)
 	framework.Icecreams.WaitReady(t, l.Namespace, "before", 1)
 	if ids := l.Credentials(t); len(ids) != 1 || !strings.HasPrefix(ids[0], "X509SHA256=") {

@@ -32,7 +32,7 @@ func TestErrorsDoNotFloodLog(t *testing.T) {
 	// In a namespace without objects, because objects of other tests would be additional
 	// causes.
 	r := framework.StartReplicaWith(t, link.Kubeconfig(t, framework.Cluster(), framework.DaemonName, framework.DaemonName),
-		"--namespace="+framework.NewNamespace(t)).Ready()
+		append(framework.ShortLease, "--namespace="+framework.NewNamespace(t))...).Ready()
 	r.WaitLog("Starting workers")
 	admin := framework.DebuggerToken(t, framework.NewNamespace(t))
 	before := len(r.Log.String())

@@ -134,7 +134,7 @@ func TestFaultTokenLost(t *testing.T) {
 	// The API server accepts a token for a minute longer than its expiry.
 	token := framework.Resign(t, l.Token(t, nil), map[string]any{"exp": time.Now().Add(-30 * time.Second).Unix()})
 	kubeconfig, file := l.TokenKubeconfig(t, token)
-	l.Start(t, kubeconfig, "--controllers=foo")
+	l.Start(t, kubeconfig, append(framework.ShortLease, "--controllers=foo")...)
 	framework.Foos.Create(t, l.Namespace, "before", 1)
 	framework.Foos.WaitReady(t, l.Namespace, "before", 1)
 

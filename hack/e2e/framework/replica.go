@@ -77,13 +77,19 @@ func StartBuild(t *testing.T, path, kubeconfig string, flags ...string) *Replica
 	}
 }
 
-// ReplicaFlags are the flags that all replicas have.
+// ShortLease are the flags of a replica that is to lose its Lease.
+var ShortLease = []string{"--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s", "--write-timeout=3s"}
+
+// ReplicaFlags are the flags that all replicas have. The timeouts are so long that a replica
+// neither loses its Lease nor abandons a write on a busy machine: the API server would still
+// make that write.
 func ReplicaFlags(kubeconfig string, port int) []string {
 	return []string{
 		"--kubeconfig=" + kubeconfig,
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
 		"--leader-elect-resource-namespace=" + DaemonName,
-		"--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=200ms",
+		"--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=40s", "--leader-elect-retry-period=200ms",
+		"--write-timeout=20s",
 		"-v=2",
 	}
 }

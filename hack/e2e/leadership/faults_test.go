@@ -192,7 +192,7 @@ func TestRollingUpgrade(t *testing.T) {
 	}
 	const count = 5
 	ns, untouched := framework.NewNamespace(t), framework.NewNamespace(t)
-	f := startFleet(t, 3, false, unhurried...)
+	f := startFleet(t, 3, false)
 	for i := range count {
 		framework.Foos.Create(t, untouched, fmt.Sprintf("foo-%d", i), 2)
 	}

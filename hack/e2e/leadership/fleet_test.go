@@ -24,12 +24,8 @@ import (
 // daemon is the name of the daemon's Lease, and of its ServiceAccount.
 var daemon = types.NamespacedName{Namespace: framework.DaemonName, Name: framework.DaemonName}
 
-// Durations that tests add to those of every replica.
-var (
-	shortFaults = []string{"--leader-elect-retry-period=1s", "--write-timeout=1s"}
-	// unhurried are so long that a leader on a busy machine does not lose its Lease.
-	unhurried = []string{"--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=40s", "--write-timeout=10s"}
-)
+// shortFaults are the flags of replicas that are to lose their Lease often.
+var shortFaults = slices.Concat(framework.ShortLease, []string{"--leader-elect-retry-period=1s", "--write-timeout=1s"})
 
 // fleet is a set of replicas that elect a leader.
 type fleet struct {

@@ -56,9 +56,7 @@ func startHeld(t *testing.T, flags ...string) (*framework.Replica, *clustertest.
 	framework.FreeLease(t)
 	ns := framework.NewNamespace(t)
 	proxy := clustertest.StartHoldingProxy(t, framework.Cluster(), nil)
-	r := framework.StartReplicaWith(t, proxy.Kubeconfig(t, framework.DaemonName, framework.DaemonName), append([]string{
-		"--write-timeout=20s", "--leader-elect-lease-duration=40s", "--leader-elect-renew-deadline=30s",
-	}, flags...)...).Ready()
+	r := framework.StartReplicaWith(t, proxy.Kubeconfig(t, framework.DaemonName, framework.DaemonName), flags...).Ready()
 	framework.Foos.Create(t, ns, "a", 1)
 	framework.Foos.WaitReady(t, ns, "a", 1)
 	hold := proxy.Hold(framework.ScalesDeployment(ns, "a"))

@@ -126,7 +126,7 @@ func TestSIGTERMWithoutAPIServer(t *testing.T) {
 func TestSecondSignalExitsAtOnce(t *testing.T) {
 	framework.FreeLease(t)
 	link := clustertest.StartLink(t, framework.Cluster())
-	r := framework.StartReplicaWith(t, link.Kubeconfig(t, framework.Cluster(), framework.DaemonName, framework.DaemonName), "--leader-elect-renew-deadline=5s").Ready()
+	r := framework.StartReplicaWith(t, link.Kubeconfig(t, framework.Cluster(), framework.DaemonName, framework.DaemonName)).Ready()
 	r.WaitLog("Starting workers") // before that, it may hold the Lease without knowing it
 	link.Hold(clustertest.Both)   // the Lease cannot be released
 	r.Signal(syscall.SIGTERM)

@@ -4,7 +4,6 @@
 package objects
 
 import (
-	"slices"
 	"testing"
 
 	"samplecontroller.io/sample-controller-manager/hack/e2e/framework"
@@ -16,7 +15,7 @@ import (
 func onOneReplica(t *testing.T, tests map[string]func(t *testing.T, k framework.Kind, ns string)) {
 	framework.FreeLease(t)
 	// A write that times out on a busy machine may succeed without its Event.
-	r := framework.StartReplica(t, slices.Concat(patient, framework.OneWorker)...).Ready()
+	r := framework.StartReplica(t, framework.OneWorker...).Ready()
 	framework.OverKinds(t, func(t *testing.T, k framework.Kind) {
 		for name, test := range tests {
 			t.Run(name, func(t *testing.T) {

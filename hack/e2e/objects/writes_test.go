@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,16 +26,12 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
-// patient keeps writes from timing out on a busy machine: the API server would still make
-// them.
-var patient = []string{"--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=40s", "--write-timeout=20s"}
-
 // TestWritesFollowChanges creates Foos and Icecreams and compares the daemon's writes with the
 // changes of their Deployments and Pods. Then nothing happens, and nothing may be written.
 func TestWritesFollowChanges(t *testing.T) {
 	rest := time.Duration(framework.Count(60, 10)) * time.Second
 	framework.FreeLease(t)
-	r := framework.StartReplica(t, patient...).Ready()
+	r := framework.StartReplica(t).Ready()
 	holder := framework.WaitLeader(t, "")
 	namespaces, before := map[framework.Kind]string{}, map[framework.Kind]map[string]int{}
 	for _, k := range framework.Kinds {
@@ -54,7 +49,7 @@ func TestWritesFollowChanges(t *testing.T) {
 
 	// With one worker, an object created last is synced after all others.
 	r.Stop()
-	r = framework.StartReplica(t, slices.Concat(patient, framework.OneWorker, []string{"--concurrent-status-aggregator-syncs=1"})...).Ready()
+	r = framework.StartReplica(t, append(framework.OneWorker, "--concurrent-status-aggregator-syncs=1")...).Ready()
 	framework.WaitLeader(t, holder)
 	for k, ns := range namespaces {
 		other := framework.NewNamespace(t)

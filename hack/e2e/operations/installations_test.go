@@ -35,7 +35,7 @@ func TestMonitoringOfTwoInstallations(t *testing.T) {
 	}
 	link := clustertest.StartLink(t, framework.Cluster())
 	near := startInstallation(t, framework.Cluster().Config().Host)
-	far := startInstallation(t, link.URL())
+	far := startInstallation(t, link.URL(), framework.ShortLease...)
 	var targets []monitoring.Target
 	for _, i := range []*framework.Isolated{near, far} {
 		targets = append(targets, monitoring.Target{Address: strings.TrimPrefix(i.URL, "https://"), Pod: "replica-1", Namespace: i.Namespace})
@@ -64,11 +64,11 @@ func TestMonitoringOfTwoInstallations(t *testing.T) {
 }
 
 // startInstallation starts a replica in a namespace of its own that serves this namespace.
-func startInstallation(t *testing.T, server string) *framework.Isolated {
+func startInstallation(t *testing.T, server string, flags ...string) *framework.Isolated {
 	t.Helper()
 	i := framework.NewIsolated(t)
 	kubeconfig := framework.Kubeconfig(t, func(_ string, cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) {
 		cluster.Server, user.Token = server, i.Token(t, nil)
 	})
-	return i.Start(t, kubeconfig, "--namespace="+i.Namespace)
+	return i.Start(t, kubeconfig, append(flags, "--namespace="+i.Namespace)...)
 }

@@ -26,10 +26,6 @@ const rateScrapes = 5
 
 const rateWindow = rateScrapes * scrapeInterval
 
-// unhurried are durations that let a leader keep its Lease even on a busy machine. A released
-// Lease is taken at once regardless.
-var unhurried = []string{"--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=40s", "--leader-elect-retry-period=2s"}
-
 // observation is three replicas that a Prometheus scrapes.
 type observation struct {
 	*prometheus
@@ -73,7 +69,7 @@ func startObservation(t *testing.T) *observation {
 	var targets []monitoring.Target
 	for i := range 3 {
 		pod := fmt.Sprintf("replica-%d", i+1)
-		r := framework.StartReplica(t, unhurried...)
+		r := framework.StartReplica(t)
 		o.replicas[pod] = r
 		targets = append(targets, monitoring.Target{Address: strings.TrimPrefix(r.URL, "https://"), Pod: pod})
 	}

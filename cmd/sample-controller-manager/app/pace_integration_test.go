@@ -21,7 +21,7 @@ import (
 func TestSummaryIsWrittenAtMostOncePerInterval(t *testing.T) {
 	const (
 		interval = 4 * time.Second
-		slack    = interval / 2 // a busy machine adds delay
+		slack    = interval / 2 // a busy machine adds delay, but less than an interval
 	)
 	all := sideBySide(t)
 	flag := "--status-aggregation-interval=" + interval.String()
@@ -44,9 +44,7 @@ func TestSummaryIsWrittenAtMostOncePerInterval(t *testing.T) {
 		changes, writes := podChanges(t, k.ns, "a"), k.summaryWrites(t, k.ns, "a")
 		written[k.Kind] = len(writes)
 		first, last := changes[0], changes[len(changes)-1]
-		// An API server that stalls delays the writes as long as a change of the test.
-		slack := slack + longestGap(changes)
-		t.Logf("%s: written at %v, %d changes of the Pod in %v, at most %v apart", k.Kind, after(first, writes), len(changes), last.Sub(first), longestGap(changes))
+		t.Logf("%s: written at %v, %d changes of the Pod in %v", k.Kind, after(first, writes), len(changes), last.Sub(first))
 		// The first change is written at once, then one write follows per interval. The
 		// last interval ends after the last change.
 		if took := writes[0].Sub(first); took > slack {
@@ -140,13 +138,6 @@ func podChanges(t *testing.T, ns, name string) (at []time.Time) {
 		at = append(at, event.StageTimestamp.Time)
 	}
 	return at
-}
-
-func longestGap(times []time.Time) (longest time.Duration) {
-	for i := 1; i < len(times); i++ {
-		longest = max(longest, times[i].Sub(times[i-1]))
-	}
-	return longest
 }
 
 // wantNoTimes checks that the Pod summary in the status has no times.

@@ -67,15 +67,7 @@ func TestFaultInOneController(t *testing.T) {
 // even if they hang.
 func (r *faultyReplica) syncsFail(fault, result, message string) {
 	const poisoned = 9
-	lines := func() (count int) { // about the poisoned objects
-		for line := range strings.Lines(r.Log.String()) {
-			if strings.Contains(line, message) && strings.Contains(line, `key="`+r.ns+`/`+fault+`-`) {
-				count++
-			}
-		}
-		return count
-	}
-	began, syncs, logged := time.Now(), r.syncs(result), lines()
+	began, syncs, logged := time.Now(), r.syncs(result), strings.Count(r.Log.String(), message)
 	for i := range poisoned {
 		r.poison(fmt.Sprintf("%s-%d", fault, i), fault)
 	}
@@ -86,8 +78,8 @@ func (r *faultyReplica) syncsFail(fault, result, message string) {
 		others = max(others, r.othersServe())
 	}
 	slices.Sort(served)
-	syncs, logged = r.syncs(result)-syncs, lines()-logged
 	lasted := time.Since(began)
+	syncs, logged = r.syncs(result)-syncs, strings.Count(r.Log.String(), message)-logged
 	if most := poisoned * mostSyncs; syncs < poisoned || lasted < 20*time.Second && syncs > most {
 		r.T.Errorf("%d syncs of %d objects in %v, want at least one each and at most %d", syncs, poisoned, lasted, most)
 	}

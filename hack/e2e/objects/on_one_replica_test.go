@@ -14,7 +14,6 @@ import (
 // requires.
 func onOneReplica(t *testing.T, tests map[string]func(t *testing.T, k framework.Kind, ns string)) {
 	framework.FreeLease(t)
-	// A write that times out on a busy machine may succeed without its Event.
 	r := framework.StartReplica(t, framework.OneWorker...).Ready()
 	framework.OverKinds(t, func(t *testing.T, k framework.Kind) {
 		for name, test := range tests {

@@ -126,8 +126,7 @@ func contestedReplicas(t *testing.T, k framework.Kind, ns string) {
 	autoscale(t, ns, "a", deploymentKind, "a", 4, 6)
 	message := fmt.Sprintf(`spec.replicas of Deployment "a" is also set by field manager "kube-controller-manager": remove spec.replicas from %s "a", or stop the other writer`, k.Kind)
 	k.WaitMessage(t, ns, "a", "Reconciling", "ReplicasContested", message)
-	// Those after the report count, too, on a busy machine. Their times are checked below.
-	if corrections := corrections(t, k, ns); len(corrections) < quick {
+	if corrections := corrections(t, k, ns); len(corrections) != quick {
 		t.Errorf("%d corrections before it first reports contested replicas, want %d", len(corrections), quick)
 	}
 	waitCorrections(t, k, ns, quick+2)

@@ -47,9 +47,9 @@ fi
 if [[ "${what}" == @(short|matrix) ]]; then
   short=(-short)
 fi
-# The core set covers examples, installation, writes, roles, elections and the migration
-# from sample-controller.
-core='^Test(ExamplesAreValid|ExamplesRun|BaseIsAdmitted|WritesFollowChanges|ReplicasAndImage|Rename|Deletion|DaemonRights|FenceAdmitsOnlyHolder|RollingUpgrade|SIGTERMAtAnyMoment|Takeover)$'
+# The core set covers examples, installation, writes, roles, elections, the migration from
+# sample-controller, and the manifests as the kubectl of each version builds them.
+core='^Test(BrokenReferencesAreFound|ExamplesAreValid|ExamplesRun|BaseIsAdmitted|WritesFollowChanges|ReplicasAndImage|Rename|Deletion|DaemonRights|FenceAdmitsOnlyHolder|RollingUpgrade|SIGTERMAtAnyMoment|Takeover)$'
 
 # Counts the steps to show the progress. failed maps the number of a failed step to its name.
 step=0 failed=()
@@ -130,7 +130,7 @@ if [[ "${what}" == matrix ]]; then
   for minor in "${minors[@]}"; do
     export KUBERNETES="${minor}"
     if go run ./hack/binaries; then
-      run "a core set on Kubernetes ${minor}" . "${flags[@]}" -count 1 -p 3 -timeout 40m -run "${core}" ./hack/e2e/...
+      run "a core set on Kubernetes ${minor}" . "${flags[@]}" -count 1 -p 3 -timeout 40m -run "${core}" ./hack/e2e/... ./hack/kustomize
     else
       step=$((step + 1))
       failed["${step}"]="building Kubernetes ${minor}"

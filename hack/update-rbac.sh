@@ -4,8 +4,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Generates, from the rules in the controllers' descriptors: the ClusterRole in manifests/rbac,
-# the ServiceAccounts in manifests/components/service-account-credentials, the admission policy
-# in manifests/fence and the tests' audit policy.
+# the ServiceAccounts in manifests/components/service-account-credentials, the bindings that
+# manifests/components/single-namespace moves, the admission policy in manifests/fence and the
+# tests' audit policy.
 #
 # Usage: hack/update-rbac.sh
 
@@ -27,5 +28,6 @@ generate accounts manifests/components/service-account-credentials/accounts.yaml
 generate reads manifests/components/service-account-credentials/reads.yaml
 generate flowschema manifests/components/service-account-credentials/flowschema.yaml
 generate subjects manifests/components/service-account-credentials/transformers/subjects.yaml
+generate served manifests/components/single-namespace/transformers/served.yaml
 generate fence manifests/fence/policy.yaml
 generate audit-policy hack/cluster/audit-policy.yaml

@@ -23,7 +23,7 @@ import (
 )
 
 func main() {
-	name := flag.String("template", "clusterrole", "What to print: clusterrole, accounts, reads, flowschema, subjects, fence or audit-policy.")
+	name := flag.String("template", "clusterrole", "What to print: clusterrole, accounts, reads, flowschema, subjects, served, fence or audit-policy.")
 	flag.Parse()
 	if err := run(os.Stdout, app.Program().Controllers, *name); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Install applies manifests/cluster and manifests/rbac of the repository at root with kubectl,
@@ -18,17 +20,30 @@ func Install(ctx context.Context, root string, kubectl func(ctx context.Context,
 	if err != nil {
 		return err
 	}
-	wait := []string{"wait", "--for=condition=Established", "--timeout=60s"}
-	for name := range strings.FieldsSeq(names) {
-		if strings.HasPrefix(name, "customresourcedefinition.") {
-			wait = append(wait, name)
-		}
-	}
-	if _, err := kubectl(ctx, wait...); err != nil {
+	if _, err := kubectl(ctx, "apply", "-k", filepath.Join(root, "manifests", "rbac")); err != nil {
 		return err
 	}
-	_, err = kubectl(ctx, "apply", "-k", filepath.Join(root, "manifests", "rbac"))
-	return err
+	var resources []string
+	for name := range strings.FieldsSeq(names) {
+		if resource, ok := strings.CutPrefix(name, "customresourcedefinition.apiextensions.k8s.io/"); ok {
+			resources = append(resources, resource)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for {
+		// The first request for a resource also makes the API server fill a cache. Until the
+		// cache is full, watches fail with status 429, and the daemon retries after a second.
+		_, err := kubectl(ctx, "get", "-n", metav1.NamespaceDefault, strings.Join(resources, ","))
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the custom resources: %w: %w", context.Cause(ctx), err)
+		case <-time.After(pollInterval):
+		}
+	}
 }
 
 // Install calls [Install] for this cluster and the repository that contains the working

@@ -15,7 +15,10 @@ import (
 // applyExample applies the example Foo and waits until it is Ready, and until the summary of
 // its Pods, which another controller writes later, says so too.
 func (r *runner) applyExample(ctx context.Context) error {
-	if _, err := r.kubectl(ctx, "apply", "-n", "default", "-f", filepath.Join(r.root, exampleFile)); err != nil {
+	// The API server delays creates by two seconds while the CRD is new, but not a server-side
+	// apply. It is forced because the user may have scaled the Foo in an earlier run.
+	apply := []string{"apply", "--server-side", "--force-conflicts", "-n", "default", "-f", filepath.Join(r.root, exampleFile)}
+	if _, err := r.kubectl(ctx, apply...); err != nil {
 		return err
 	}
 	for _, condition := range []string{"condition=Ready", "jsonpath={.status.pods.ready}=1"} {

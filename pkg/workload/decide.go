@@ -190,10 +190,7 @@ func (o Owner) conflict(live *appsv1.Deployment, owner *metav1.OwnerReference) s
 }
 
 func groupOf(owner *metav1.OwnerReference) string {
-	gv, err := schema.ParseGroupVersion(owner.APIVersion)
-	if err != nil {
-		return ""
-	}
+	gv, _ := schema.ParseGroupVersion(owner.APIVersion) // empty if it is malformed
 	return gv.Group
 }
 

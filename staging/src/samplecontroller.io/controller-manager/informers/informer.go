@@ -118,10 +118,11 @@ func (i *informer) follow(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		for !i.caughtUp(ctx) && ctx.Err() == nil {
+		for !i.caughtUp(ctx) {
 			select {
 			case <-time.After(catchUpPeriod):
 			case <-ctx.Done():
+				return
 			}
 		}
 	}

@@ -118,9 +118,6 @@ func (e *Election) campaign(ctx context.Context, lead func(*Term) error) (again 
 		return false, err
 	}
 	lost := term.lost()
-	if lost != nil {
-		e.observer.doubt()
-	}
 	if ctx.Err() != nil || lost == nil {
 		// Release even if the process never led: a canceled request may have succeeded.
 		releaseCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.config.RenewDeadline)

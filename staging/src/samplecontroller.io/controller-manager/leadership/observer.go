@@ -138,7 +138,7 @@ func (o *observer) tell(ctx context.Context) {
 }
 
 // doubt makes the observer read the Lease again before it may be taken, after a failed
-// write or a lost term.
+// write.
 func (o *observer) doubt() {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
@@ -167,15 +167,12 @@ func (o *observer) waitTakeable(ctx context.Context) (lease *coordinationv1.Leas
 		}
 		waited = true
 		o.announce(ctx, lease, left)
-		timer := time.NewTimer(left)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return nil, waited, ctx.Err()
 		case <-changed:
-		case <-timer.C:
+		case <-time.After(left):
 		}
-		timer.Stop()
 	}
 }
 

@@ -96,6 +96,9 @@ func TestContestedReplicasAreCorrectedSlowly(t *testing.T) {
 	if _, patched := keep(owner()); patched {
 		t.Fatal("corrected twice in 10 s")
 	}
+	if hold, blocker, again := reconciler.corrections.of(owner(), nil, clock.Now()); hold != (Fields{}) || blocker != nil || again != 0 {
+		t.Errorf("without a Deployment: hold %v, blocker %v, again after %v, want none", hold, blocker, again)
+	}
 
 	// A change of the owner's spec is applied at once.
 	wish := owner(func(p *Owner) {

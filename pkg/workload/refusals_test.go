@@ -36,6 +36,9 @@ func TestFailedStatusWriteRecordsNoEvent(t *testing.T) {
 			"conflict":        {apierrors.NewConflict(kind.resources().GroupResource(), key.Name, errors.New("changed")), false},
 			"object gone":     {apierrors.NewNotFound(kind.resources().GroupResource(), key.Name), true},
 			"API unavailable": {apierrors.NewServiceUnavailable("down"), false},
+			"denied as if gone": {&apierrors.StatusError{ErrStatus: metav1.Status{
+				Code: 404, Reason: metav1.StatusReasonNotFound, Message: `admission webhook "w" denied the request: no`,
+			}}, false},
 		} {
 			t.Run(name, func(t *testing.T) {
 				f := newFixture(t, kind, kind.example())

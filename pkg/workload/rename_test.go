@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -135,6 +136,16 @@ func TestRenameReadsFormerDeployment(t *testing.T) {
 				t.Errorf("unexpected spec (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestUnreadableFormerDeploymentIsNotGone(t *testing.T) {
+	former := deployment(named("old"))
+	reconciler, client := newTestReconciler(t, list(former), list(former))
+	down := apierrors.NewServiceUnavailable("down")
+	refuse(client, "list", down)
+	if state, err := reconciler.Reconcile(t.Context(), owner()); !errors.Is(err, down) || state.Refused != nil {
+		t.Errorf("Reconcile() = %+v, %v, want %v", state, err, down)
 	}
 }
 

@@ -103,6 +103,11 @@ func TestConflictingInformerForPanics(t *testing.T) {
 		"another version": func(b *bubble) {
 			InformerFor[*corev1.ConfigMap](b.factory, schema.GroupVersionResource{Version: "v2", Resource: "configmaps"}, b.configMapServer)
 		},
+		"no transform": func(b *bubble) {
+			transform := WithTransform(func(obj any) (any, error) { return obj, nil })
+			InformerFor[*corev1.ConfigMap](b.factory, secrets, b.secretServer, transform)
+			b.secrets()
+		},
 		"another selector":          func(b *bubble) { b.configMaps(WithSelector("a=b")) },
 		"type not listed by source": func(b *bubble) { InformerFor[*corev1.Secret](b.factory, secrets, b.secretServer) },
 	} {
@@ -181,6 +186,9 @@ func TestResourceState(t *testing.T) {
 		b.secrets()
 		registry := metrics.NewKubeRegistry()
 		m := NewMetrics("test", registry.CustomMustRegister)
+		if families, err := registry.Gather(); len(families) > 0 || err != nil {
+			b.Errorf("metrics without a factory: %v, %v", families, err)
+		}
 		expect := func(when string, want []Resource, ages, objects [2]int) {
 			b.Helper()
 			// Errors are compared by Served, times only to the second.
@@ -243,5 +251,8 @@ test_watch_age_seconds{resource="secrets"} %d
 		expect("when it has gone", []Resource{
 			{Resource: configMaps, Err: notFound, Since: event.Add(30 * time.Second), Objects: 2, LastSign: event}, {Resource: secrets, Err: notFound, Since: started},
 		}, [2]int{40, 70}, [2]int{2, 0})
+		if diff := cmp.Diff(map[cache.ObjectName]string{{Namespace: "default", Name: "a"}: "2", {Namespace: "default", Name: "b"}: "3"}, b.factory.Versions(configMaps)); diff != "" {
+			b.Errorf("cached versions (-want +got):\n%s", diff)
+		}
 	})
 }

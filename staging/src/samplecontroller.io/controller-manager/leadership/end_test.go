@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/testutil"
 	"k8s.io/utils/ptr"
 )
 
@@ -103,7 +105,8 @@ func TestReturningWorkReleasesLease(t *testing.T) {
 
 func TestUndrainedWorkLeavesLeaseToExpire(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
-		a := newCandidate(t, server, "a")
+		m := NewMetrics("test", metrics.NewKubeRegistry().MustRegister)
+		a := newCandidate(t, server, "a", func(c *Config) { c.Metrics = m })
 		a.run(func(term *Term) error {
 			<-term.Ctx.Done()
 			return errNotDrained
@@ -111,6 +114,9 @@ func TestUndrainedWorkLeavesLeaseToExpire(t *testing.T) {
 		a.stop()
 		if err := a.wait(); !errors.Is(err, errNotDrained) {
 			t.Errorf("Run: %v, want %v", err, errNotDrained)
+		}
+		if n, err := testutil.GetCounterMetricValue(m.terms.WithLabelValues(endAbandoned)); n != 1 || err != nil {
+			t.Errorf("%v abandoned terms are counted (%v), want 1", n, err)
 		}
 		writes := server.writesBy("a")
 		if got := server.holder(); got != "a" {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/testutil"
@@ -46,6 +47,32 @@ func TestLateObservationIsIgnored(t *testing.T) {
 	}
 }
 
+func TestLateReadIsIgnored(t *testing.T) {
+	for name, holder := range map[string]string{"of a former holder": "a", "of no Lease": ""} {
+		t.Run(name, func(t *testing.T) {
+			var o *observer
+			read := func(ctx context.Context, _ string) error {
+				o.observe(ctx, leaseOf("b", "10"), false)
+				if holder == "" {
+					return apierrors.NewNotFound(coordinationv1.Resource("leases"), "lease")
+				}
+				return nil
+			}
+			o = newObserver(Config{
+				Client: &client{server: &apiServer{lease: leaseOf(holder, "8")}, before: noHook, after: read},
+				Name:   "lease", Identity: "me", LeaseDuration: leaseDuration, RenewDeadline: renewDeadline,
+			}, func(context.Context, *coordinationv1.Lease) {})
+			o.observe(t.Context(), leaseOf("a", "7"), false)
+			if _, err := o.read(t.Context()); (err != nil) != (holder == "") {
+				t.Error(err)
+			}
+			if got := held(o.seen()); got != "b" {
+				t.Errorf("the Lease is held by %q, want b, which was seen during the read", got)
+			}
+		})
+	}
+}
+
 func TestEmptiedLeaseIsNotTakenAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		server.put("")
@@ -79,6 +106,9 @@ func TestHandoversAreMeasured(t *testing.T) {
 		got, err := testutil.GetHistogramMetricValue(a.config.Metrics.handover.ObserverMetric)
 		if err != nil || got != 0 {
 			t.Errorf("handovers took %v s, %v, want 0: as soon as the Lease was free", got, err)
+		}
+		if n, err := testutil.GetHistogramMetricCount(a.config.Metrics.handover.ObserverMetric); n != 1 || err != nil {
+			t.Errorf("%d handovers, %v, want 1", n, err)
 		}
 		a.end(t)
 	})

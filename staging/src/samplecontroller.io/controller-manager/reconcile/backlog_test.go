@@ -171,5 +171,8 @@ func TestLargeNamespaceDelaysNoOther(t *testing.T) {
 		if want := (large + small) / workers * takes; lasted != want {
 			t.Errorf("all took %v, want %v", lasted, want)
 		}
+		if n := len(l.tracker.keys); n > 0 {
+			t.Errorf("%d keys are still tracked when all are synced", n)
+		}
 	})
 }

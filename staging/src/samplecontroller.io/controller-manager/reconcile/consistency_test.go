@@ -78,6 +78,9 @@ func TestWroteAtWaitsForVersion(t *testing.T) {
 			if got := begins(&w, key); got != tc.want {
 				t.Errorf("EnsureReady = %v, want %v", got, tc.want)
 			}
+			if got := w.Stale(key); (got == "") != tc.want {
+				t.Errorf("Stale = %q, want a description: %v", got, !tc.want)
+			}
 		})
 	}
 }

@@ -52,6 +52,7 @@ func TestProgressOfRunningAndWaitingKeys(t *testing.T) {
 		began := time.Now()
 		b.server.Add(configMap("foo"))
 		synctest.Wait()
+		expectEntries(t, "waiting when all run", l.Progress(all).Waiting)
 		time.Sleep(time.Second)
 		b.server.Add(configMap("bar"))
 		b.server.Modify(configMap("foo"))

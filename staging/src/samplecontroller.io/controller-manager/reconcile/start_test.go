@@ -33,6 +33,13 @@ func TestRunFailsWithoutWorkers(t *testing.T) {
 	}
 }
 
+func TestLoopWithoutWatchesIsInvalid(t *testing.T) {
+	err := New(loopName, new(syncs).sync).Validate()
+	if err == nil || !strings.Contains(err.Error(), "no watches") {
+		t.Errorf("Validate: error %v, want one that says that there are no watches", err)
+	}
+}
+
 // slowServer blocks List until open is closed.
 type slowServer struct {
 	apiServer

@@ -36,7 +36,7 @@ build: ## Build bin/sample-controller-manager and the kubectl plugin bin/kubectl
 
 .PHONY: run
 run: ## Run it on a new local cluster, or on an existing one with CLUSTER=<kubeconfig>.
-	@echo 'Building hack/run (takes about a minute the first time)'
+	@echo 'Building hack/run (takes about two minutes the first time)'
 	@# Not `go run`, which exits 1 after Ctrl-C and does not forward other signals. The flags
 	@# are those of hack/cluster, so that shared packages are compiled once.
 	@go build -trimpath -gcflags=all=-dwarf=false -o bin/run ./hack/run && exec bin/run $(RUN_FLAGS)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // Install applies manifests/cluster and manifests/rbac of the repository at root with kubectl,
@@ -29,21 +30,16 @@ func Install(ctx context.Context, root string, kubectl func(ctx context.Context,
 			resources = append(resources, resource)
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	for {
-		// The first request for a resource also makes the API server fill a cache. Until the
-		// cache is full, watches fail with status 429, and the daemon retries after a second.
-		_, err := kubectl(ctx, "get", "-n", metav1.NamespaceDefault, strings.Join(resources, ","))
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for the custom resources: %w: %w", context.Cause(ctx), err)
-		case <-time.After(pollInterval):
-		}
+	// The first request for a resource also makes the API server fill a cache. Until the cache
+	// is full, watches fail with status 429, and the daemon retries after a second.
+	gaveUp := wait.PollUntilContextTimeout(ctx, pollInterval, startTimeout, true, func(ctx context.Context) (bool, error) {
+		_, err = kubectl(ctx, "get", "-n", metav1.NamespaceDefault, strings.Join(resources, ","))
+		return err == nil, nil
+	})
+	if gaveUp != nil {
+		return fmt.Errorf("waiting for the custom resources: %w: %w", gaveUp, err)
 	}
+	return nil
 }
 
 // Install calls [Install] for this cluster and the repository that contains the working

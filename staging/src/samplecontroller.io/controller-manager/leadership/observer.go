@@ -137,8 +137,8 @@ func (o *observer) tell(ctx context.Context) {
 	o.notify(ctx, lease)
 }
 
-// doubt makes the observer read the Lease again before it may be taken, after a failed
-// write.
+// doubt makes the observer read the Lease again before it may be taken. Call it after a
+// failed write.
 func (o *observer) doubt() {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/testutil"
@@ -48,22 +47,19 @@ func TestLateObservationIsIgnored(t *testing.T) {
 }
 
 func TestLateReadIsIgnored(t *testing.T) {
-	for name, holder := range map[string]string{"of a former holder": "a", "of no Lease": ""} {
+	for name, read := range map[string]*coordinationv1.Lease{"of a former holder": leaseOf("a", "8"), "of no Lease": nil} {
 		t.Run(name, func(t *testing.T) {
 			var o *observer
-			read := func(ctx context.Context, _ string) error {
+			watch := func(ctx context.Context, _ string) error {
 				o.observe(ctx, leaseOf("b", "10"), false)
-				if holder == "" {
-					return apierrors.NewNotFound(coordinationv1.Resource("leases"), "lease")
-				}
 				return nil
 			}
 			o = newObserver(Config{
-				Client: &client{server: &apiServer{lease: leaseOf(holder, "8")}, before: noHook, after: read},
+				Client: &client{server: &apiServer{lease: read}, before: watch, after: noHook},
 				Name:   "lease", Identity: "me", LeaseDuration: leaseDuration, RenewDeadline: renewDeadline,
 			}, func(context.Context, *coordinationv1.Lease) {})
 			o.observe(t.Context(), leaseOf("a", "7"), false)
-			if _, err := o.read(t.Context()); (err != nil) != (holder == "") {
+			if _, err := o.read(t.Context()); (err != nil) != (read == nil) {
 				t.Error(err)
 			}
 			if got := held(o.seen()); got != "b" {

@@ -6,8 +6,9 @@
 # Checks go.mod and go.sum of all modules: they are tidy and match the module cache. The
 # product's modules must agree on one Go version and one minor version of Kubernetes, and find
 # each other in the staging directory by relative replace directives. There must be no go.work,
-# because modules must build in the form in which they are published. Modules under hack may pin other versions.
-# All modules must agree on one toolchain, which builds the release.
+# because modules must build in the form in which they are published. Modules under hack may pin
+# other versions, except for those that the daemon shares with the control plane of a local
+# cluster. All modules must agree on one toolchain, which builds the release.
 #
 # Usage: hack/verify-modules.sh
 
@@ -71,6 +72,11 @@ kubernetes_versions() {
   done
 }
 
+# requirements prints what a go.mod requires as lines "<module> <version>".
+requirements() { # MODULE
+  go -C "$1" mod edit -print | sed -n -E 's#^(require)?\s+(\S+) (v\S+).*$#\2 \3#p' | LC_ALL=C sort
+}
+
 # check_same takes lines "<value> <place>". All values must be equal.
 check_same() { # WHAT LINES
   local values
@@ -91,6 +97,11 @@ done
 check_same "a Go version" "$(go_versions)"
 check_same "a toolchain" "$(toolchains)"
 check_same "a minor version of Kubernetes" "$(kubernetes_versions)"
+different="$(LC_ALL=C join <(requirements .) <(requirements hack/tools/controlplane) | awk '$2 != $3')"
+if [[ -n "${different}" ]]; then
+  complain "${different}" \
+    "go.mod and hack/tools/controlplane/go.mod must require the same versions, or 'make run' compiles what uses them twice."
+fi
 if [[ -e go.work ]]; then
   complain "Remove go.work: it hides missing requirements in a go.mod."
 fi

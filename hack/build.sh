@@ -7,7 +7,8 @@
 #
 # Usage: hack/build.sh [COMMAND]
 #
-# COMMAND is a directory in cmd: sample-controller-manager (the default) or kubectl-scm.
+# COMMAND is a directory in cmd or hack: sample-controller-manager (the default), kubectl-scm or
+# run.
 #
 # Environment:
 #   OUTPUT         the file to write (default bin/COMMAND)
@@ -20,29 +21,30 @@
 set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source hack/lib/flags.sh
 source hack/lib/version.sh
 
 command="${1:-sample-controller-manager}"
 output="${OUTPUT:-bin/${command}}"
-# hack/cluster builds the control plane of a local cluster with the same flags, so that
-# shared packages are compiled once.
-flags=(-trimpath -gcflags=all=-dwarf=false)
+package="cmd/${command}"
+if [[ ! -d "${package}" ]]; then
+  package="hack/${command}"
+fi
+flags=(-buildvcs=false)
 if [[ "${RELEASE:-}" == 1 ]]; then
   # Overrides the environment and `go env -w`.
-  export CGO_ENABLED=0 GOFLAGS='' GOEXPERIMENT='' GOFIPS140=off GOAMD64=v1 GOARM64=v8.0
+  export GOFLAGS="-trimpath ${no_method_lookup}" GOEXPERIMENT='' GOFIPS140=off GOAMD64=v1 GOARM64=v8.0
   pin_toolchain
-  flags=(-trimpath)
 elif [[ "${RACE:-}" == 1 ]]; then
   export CGO_ENABLED=1
-  flags=(-race "${flags[@]}") # shares what the tests have compiled
+  flags+=(-race)
 fi
 if fips; then
   export GOFIPS140="${fips_module}"
 fi
 
-# Without grpcnotrace, gRPC links html/template, which looks up methods by name at run time.
-# The linker then keeps every exported method of every type, which makes the binary and its
-# resident memory half as large again.
-GOWORK=off go build "${flags[@]}" -buildvcs=false -tags grpcnotrace \
-  -ldflags "-s -w $(version_ldflags) ${LDFLAGS:-}" -o "${output}" "./cmd/${command}"
+# Garbage collections take a fifth of a compiler's time.
+export GOGC=off GOMEMLIMIT=2GiB
+GOWORK=off go build "${flags[@]}" \
+  -ldflags "-s -w $(version_ldflags) ${LDFLAGS:-}" -o "${output}" "./${package}"
 echo "${output}"

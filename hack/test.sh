@@ -15,6 +15,7 @@
 set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source hack/lib/flags.sh
 source hack/lib/modules.sh
 
 what="${1:-short}"
@@ -33,10 +34,9 @@ go -C hack/tools/test build -o "${gotestsum}" gotest.tools/gotestsum
 
 # Unit tests always run with the race detector, and so do the tests of the daemon in the run of
 # all tests. The race detector makes a daemon three times as slow, so the end-to-end tests use
-# it only with RACE=1. The other flags are those of hack/build.sh, to reuse the packages
-# compiled for the control plane. With -trimpath, all clones share the build cache.
-short=() flags=(-trimpath -gcflags=all=-dwarf=false)
-race=(-race "${flags[@]}")
+# it only with RACE=1.
+short=() flags=()
+race=(-race)
 if [[ "${RACE:-}" == 1 ]]; then
   flags=("${race[@]}")
 fi
@@ -65,9 +65,12 @@ esac
 
 # tests runs the tests of packages in a module.
 tests() { # STEP MODULE ARGUMENT...
-  local step="$1" module="$2"
+  local step="$1" module="$2" cgo=0
   shift 2
-  (cd "${module}" && "${gotestsum}" --format pkgname-and-test-fails --hide-summary skipped \
+  if [[ "$1" == -race ]]; then
+    cgo=1
+  fi
+  (cd "${module}" && CGO_ENABLED="${cgo}" "${gotestsum}" --format pkgname-and-test-fails --hide-summary skipped \
     --jsonfile "${output}/${step}.json" -- -vet=off "${short[@]}" "$@")
 }
 

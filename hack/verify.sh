@@ -12,6 +12,7 @@
 set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source hack/lib/flags.sh
 names=("$@")
 if ((${#names[@]} == 0)); then
   for script in hack/verify-*.sh; do
@@ -19,10 +20,6 @@ if ((${#names[@]} == 0)); then
     names+=("${name%.sh}")
   done
 fi
-
-# The flags of hack/build.sh, to reuse what the control plane and the tests have compiled, also
-# in other clones.
-export GOFLAGS="${GOFLAGS:-} -trimpath -gcflags=all=-dwarf=false"
 
 log="$(mktemp)"
 trap 'rm -f "${log}"' EXIT

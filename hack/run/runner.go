@@ -58,7 +58,7 @@ func (r *runner) up(ctx context.Context, kubeconfig string) error {
 		return err
 	}
 	r.kubectlPath = paths["kubectl"]
-	r.screen.line("Building the daemon (takes about a minute the first time)")
+	r.screen.line("Building the daemon (takes up to a minute the first time)")
 	if err := r.build(ctx); err != nil {
 		return err
 	}

@@ -8,7 +8,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"sync/atomic"
+	"strings"
+	"sync"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
@@ -67,20 +68,27 @@ func (c cluster) forward(ctx context.Context, config *rest.Config, pod string) (
 	return &forwarding{fmt.Sprintf("127.0.0.1:%d", ports[0].Local), stop, failure}, nil
 }
 
-// failure is a log sink that keeps the last error of a port-forward: the cause of a failed
-// connection is only logged.
-type failure struct{ last atomic.Value }
+// failure is a log sink that collects the errors of a port-forward: the cause of a failed
+// connection is only logged. What follows from it may be logged before or after it.
+type failure struct {
+	mu     sync.Mutex
+	logged []string
+}
 
-// explain adds the cause of a failed port-forward to err, if it is known.
+// explain adds what is known about a failed port-forward to err.
 func (f *failure) explain(err error) error {
-	if last, ok := f.last.Load().(string); ok && err != nil {
-		return fmt.Errorf("%w: %s", err, last)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err == nil || len(f.logged) == 0 {
+		return err
 	}
-	return err
+	return fmt.Errorf("%w: %s", err, strings.Join(f.logged, "; "))
 }
 
 func (f *failure) Error(err error, msg string, _ ...any) {
-	f.last.Store(fmt.Sprintf("%s: %v", msg, err))
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.logged = append(f.logged, fmt.Sprintf("%s: %v", msg, err))
 }
 func (*failure) Init(logr.RuntimeInfo)            {}
 func (*failure) Enabled(int) bool                 { return false }

@@ -32,17 +32,16 @@ export FAULTS_TABLE E2E_PRIVILEGES
 gotestsum="${PWD}/_output/gotestsum"
 go -C hack/tools/test build -o "${gotestsum}" gotest.tools/gotestsum
 
-# Unit tests always run with the race detector, and so do the tests of the daemon in the run of
-# all tests. The race detector makes a daemon three times as slow, so the end-to-end tests use
-# it only with RACE=1.
+# In the run of all tests, the unit tests and the tests of the daemon use the race detector. With
+# it, everything is compiled again, and a daemon is three times as slow, so all others use it only
+# with RACE=1.
 short=() flags=()
-race=(-race)
 if [[ "${RACE:-}" == 1 ]]; then
-  flags=("${race[@]}")
+  flags=(-race)
 fi
-daemon_flags=("${flags[@]}")
+unit_flags=("${flags[@]}")
 if [[ "${what}" == all ]]; then
-  daemon_flags=("${race[@]}")
+  unit_flags=(-race)
 fi
 if [[ "${what}" == @(short|matrix) ]]; then
   short=(-short)
@@ -115,7 +114,7 @@ daemon=./cmd/sample-controller-manager/app
 begin_daemon() {
   local letters
   for letters in A-H I-R S-Z; do
-    begin "the daemon with an API server, Test${letters}" . "${daemon_flags[@]}" -count 1 -timeout 60m -run "^Test[${letters}]" "${daemon}"
+    begin "the daemon with an API server, Test${letters}" . "${unit_flags[@]}" -count 1 -timeout 60m -run "^Test[${letters}]" "${daemon}"
   done
 }
 
@@ -150,10 +149,10 @@ else
   fi
   for module in $(product_modules); do
     if [[ "${module}" != . ]]; then
-      run "unit tests of ${module#./}" "${module}" "${race[@]}" -timeout 15m ./...
+      run "unit tests of ${module#./}" "${module}" "${unit_flags[@]}" -timeout 15m ./...
     fi
   done
-  run "unit tests of pkg" . "${race[@]}" -timeout 15m ./pkg/...
+  run "unit tests of pkg" . "${unit_flags[@]}" -timeout 15m ./pkg/...
   if [[ "${what}" == all ]]; then
     begin_daemon
   fi

@@ -34,19 +34,17 @@ func TestMain(m *testing.M) { shared.Main(m) }
 
 const example = "staging/src/samplecontroller.io/controller-manager/examples/quota"
 
-// build builds the example once, with the flags of the other builds, and returns the directory
-// of the binary.
+// build builds the example once, with the flags of hack/test.sh, and returns its directory.
 var build = sync.OnceValues(func() (dir string, err error) {
 	root, err := cluster.RepositoryRoot()
 	if err != nil {
 		return "", err
 	}
-	flags := []string{"-trimpath", "-gcflags=all=-dwarf=false"}
+	args := []string{"build", "-buildvcs=false", "-o", filepath.Join(shared.Cluster().Dir, "quota-manager")}
 	if os.Getenv("RACE") == "1" {
-		flags = []string{"-race"}
+		args = append(args, "-race")
 	}
-	binary := filepath.Join(shared.Cluster().Dir, "quota-manager")
-	cmd := exec.Command("go", append(append([]string{"build", "-buildvcs=false", "-tags", "grpcnotrace", "-o", binary}, flags...), ".")...)
+	cmd := exec.Command("go", append(args, ".")...)
 	cmd.Dir = filepath.Join(root, example)
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the example: %w\n%s", err, output)
@@ -291,7 +289,7 @@ func TestStatusIsWrittenOnce(t *testing.T) {
 // TestExampleTestsPassOnAPIServer runs the example's managertest tests against the API server.
 func TestExampleTestsPassOnAPIServer(t *testing.T) {
 	dir := install(t)
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-v", "-trimpath", "-gcflags=all=-dwarf=false", "-tags", "grpcnotrace", "-run=TestQuota|TestGreeting", ".")
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-v", "-run=TestQuota|TestGreeting", ".")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TEST_KUBECONFIG="+shared.Cluster().Kubeconfig)
 	output, err := cmd.CombinedOutput()
 	if passed := strings.Count(string(output), "--- PASS"); err != nil || passed != 2 {

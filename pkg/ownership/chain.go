@@ -5,7 +5,6 @@ package ownership
 
 import (
 	"fmt"
-	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,39 +42,35 @@ func NewChain(i Informers) (*Chain, error) {
 	return &Chain{i.Pods.GetTypedIndexer(), i.ReplicaSets.GetTypedIndexer(), i.Deployments.GetTypedIndexer()}, nil
 }
 
-// PodsOf returns the Pods of the object with the given UID, in no order. Its cost grows
-// with the number of Deployments, ReplicaSets and Pods of that object, plus the few Pods
-// per ReplicaSet that [podrecord.ControlledBy] filters out.
-func (c *Chain) PodsOf(namespace string, uid types.UID) ([]*podrecord.Record, error) {
+// DeploymentsOf returns the Deployments of the object with the given UID, in no order.
+func (c *Chain) DeploymentsOf(namespace string, uid types.UID) ([]*appsv1.Deployment, error) {
 	deployments, err := Owned(c.deployments, namespace, uid)
 	if err != nil {
 		return nil, fmt.Errorf("reading Deployments: %w", err)
 	}
-	var pods []*podrecord.Record
-	for _, d := range deployments {
-		replicaSets, err := Owned(c.replicaSets, namespace, d.UID)
-		if err != nil {
-			return nil, fmt.Errorf("reading ReplicaSets of Deployment %q: %w", d.Name, err)
-		}
-		for _, rs := range replicaSets {
-			found, err := podrecord.ControlledBy(c.pods, namespace, rs.UID)
-			if err != nil {
-				return nil, fmt.Errorf("reading Pods of ReplicaSet %q: %w", rs.Name, err)
-			}
-			pods = append(pods, found...)
-		}
-	}
-	return pods, nil
+	return deployments, nil
 }
 
-// PodsWatched reports whether [Chain.PodsOf] returns all Pods of the object with the given
-// UID. It does not if the object owns a Deployment whose Pods are not watched.
-func (c *Chain) PodsWatched(namespace string, uid types.UID) (bool, error) {
-	deployments, err := Owned(c.deployments, namespace, uid)
-	if err != nil {
-		return false, fmt.Errorf("reading Deployments: %w", err)
+// PodsOf returns the Pods of a Deployment, in no order. It returns none if d is nil. Its cost grows
+// with the number of ReplicaSets and Pods of that Deployment, plus the few Pods per ReplicaSet that
+// [podrecord.ControlledBy] filters out.
+func (c *Chain) PodsOf(d *appsv1.Deployment) ([]*podrecord.Record, error) {
+	if d == nil {
+		return nil, nil
 	}
-	return !slices.ContainsFunc(deployments, func(d *appsv1.Deployment) bool { return !PodsWatched(d) }), nil
+	replicaSets, err := Owned(c.replicaSets, d.Namespace, d.UID)
+	if err != nil {
+		return nil, fmt.Errorf("reading ReplicaSets of Deployment %q: %w", d.Name, err)
+	}
+	var pods []*podrecord.Record
+	for _, rs := range replicaSets {
+		found, err := podrecord.ControlledBy(c.pods, d.Namespace, rs.UID)
+		if err != nil {
+			return nil, fmt.Errorf("reading Pods of ReplicaSet %q: %w", rs.Name, err)
+		}
+		pods = append(pods, found...)
+	}
+	return pods, nil
 }
 
 // PodsWatched reports whether the Pods of a Deployment are watched. They are if its
@@ -104,6 +99,15 @@ func (c *Chain) DeploymentOf(pod *podrecord.Record) *appsv1.Deployment {
 		return nil
 	}
 	return c.deploymentOfReplicaSet(rs)
+}
+
+// DeploymentOfPod is like [Chain.DeploymentOf] for the cached Pod of that name.
+func (c *Chain) DeploymentOfPod(namespace, name string) *appsv1.Deployment {
+	pod, ok := get(c.pods, namespace, name)
+	if !ok {
+		return nil
+	}
+	return c.DeploymentOf(pod)
 }
 
 // OfPod returns a function that returns the key of the object of the given kind at the end

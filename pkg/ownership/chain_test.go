@@ -73,13 +73,19 @@ func TestPodsOf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCaches(t, append(slices.Clip(web), test.more...)...)
-			pods, err := c.PodsOf("default", "uid-example")
+			deployments, err := c.DeploymentsOf("default", "uid-example")
 			if err != nil {
 				t.Fatal(err)
 			}
 			var got []string
-			for _, pod := range pods {
-				got = append(got, pod.GetName())
+			for _, d := range deployments {
+				pods, err := c.PodsOf(d)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, pod := range pods {
+					got = append(got, pod.GetName())
+				}
 			}
 			slices.Sort(got)
 			if diff := cmp.Diff(test.want, got); diff != "" {
@@ -193,7 +199,11 @@ func TestSeveralControllersShareTheIndexes(t *testing.T) {
 		c.add(object)
 	}
 	for name, chain := range map[string]*Chain{"first": c.Chain, "second": second} {
-		if pods, err := chain.PodsOf("default", "uid-example"); err != nil || len(pods) != 1 {
+		deployments, err := chain.DeploymentsOf("default", "uid-example")
+		if err != nil || len(deployments) != 1 {
+			t.Fatalf("%s: Deployments %v, %v, want one", name, deployments, err)
+		}
+		if pods, err := chain.PodsOf(deployments[0]); err != nil || len(pods) != 1 {
 			t.Errorf("%s: Pods %v, %v, want one", name, pods, err)
 		}
 	}

@@ -36,7 +36,7 @@ func BenchmarkDecide(b *testing.B) {
 	b.Run("nothing", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if d := workload.Decide(owner, view); d.Patch != nil || d.Blocker != nil {
+			if d := workload.Decide(owner, view); d.Correct != nil || d.Blocker != nil {
 				b.Fatalf("decided %+v", d)
 			}
 		}
@@ -46,8 +46,8 @@ func BenchmarkDecide(b *testing.B) {
 		other.Replicas = ptr.To[int32](2)
 		b.ReportAllocs()
 		for b.Loop() {
-			if workload.Decide(other, view).Patch == nil {
-				b.Fatal("decision has no patch")
+			if workload.Decide(other, view).Correct == nil {
+				b.Fatal("decision has no correction")
 			}
 		}
 	})
@@ -55,7 +55,7 @@ func BenchmarkDecide(b *testing.B) {
 		state, now := workload.State{Deployment: view.Live}, metav1.Now()
 		b.ReportAllocs()
 		for b.Loop() {
-			workload.NewStatus(owner, state, foo.Status.Conditions, now)
+			workload.NewStatus(owner, state, workload.Status{Conditions: foo.Status.Conditions}, now)
 		}
 	})
 }

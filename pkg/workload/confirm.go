@@ -27,7 +27,7 @@ import (
 // drift, or a renamed Deployment for a missing one. So an object is confirmed before the
 // first write for it in a term. If its spec is as cached, the cache is as new as anything
 // that former leaders acted on. From then on only this process writes, and its cache never
-// goes back. Before a deletion the object is confirmed each time.
+// goes back.
 //
 // Each confirmation also returns the API server's current resourceVersion, which is newer
 // than anything that former leaders saw. Once the cache has reached it, with the next event
@@ -105,20 +105,17 @@ func (c *confirmations) forget(key cache.ObjectName) {
 // confirmOwner returns an error if the next write needs a confirmation that fails.
 func (k *Reconciler) confirmOwner(ctx context.Context, o Owner, view View, next write) error {
 	switch {
-	case next == write{} || o.Confirm == nil:
+	case o.Confirm == nil:
 		return nil
 	case next.verb == "create":
 		// A create overwrites nothing. But the Deployment may be missing because the
-		// garbage collector deleted it after its owner, or a former leader after a rename.
-		// The cache may see that before it sees the change of the owner. So an owner that
-		// had a Deployment is confirmed each time. One that, as cached, never had any may
-		// have been renamed since.
+		// garbage collector deleted it after its owner. The cache may see that before it
+		// sees the change of the owner. So an owner that had a Deployment is confirmed each
+		// time. One that, as cached, never had any may have been renamed since.
 		if !o.HadDeployment && len(view.Former) == 0 && k.confirmed.has(o) {
 			return nil
 		}
-	case next.verb != "create" && next.verb != "delete" && k.confirmed.has(o):
-		// A wrong patch is corrected later. A deletion is final, so it is confirmed each
-		// time: the user may have named a former Deployment again.
+	case k.confirmed.has(o): // a wrong patch is corrected later
 		return nil
 	}
 	version, err := o.Confirm(ctx)

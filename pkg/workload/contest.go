@@ -5,6 +5,7 @@ package workload
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,10 +16,14 @@ import (
 )
 
 const (
+	// contestedAfter is the number of corrections within contestWindow from which on the other
+	// writer is named.
+	contestedAfter = 3
+	contestWindow  = time.Hour
 	// quickCorrections is how many times a field is corrected without delay.
 	quickCorrections = 5
 	// contestPeriod is the interval of corrections after that. A field that needs no
-	// correction for twice as long is no longer contested.
+	// correction for twice as long is corrected without delay again.
 	contestPeriod = 10 * time.Second
 	// rewriteRetry is the delay before a field that admission changed is written again, if
 	// nothing else changes: the webhook or the policy may be gone.
@@ -41,11 +46,13 @@ type ownerField struct {
 
 // correction is the history of one field.
 type correction struct {
-	generation int64     // of the owner; a correction of another generation does not count
-	count      int       // consecutive corrections
-	last       time.Time // time of the last one
-	rival      string    // field manager whose value was corrected last
-	rewritten  string    // the value that admission set instead of ours, "" if it kept ours
+	declared   string      // the value that was written
+	generation int64       // of the owner, at the last write
+	written    time.Time   // time of the last write
+	count      int         // consecutive corrections without a pause
+	times      []time.Time // of the last corrections, at most contestedAfter
+	rival      string      // field manager whose value was corrected last
+	rewritten  string      // the value that admission set instead of ours, "" if it kept ours
 }
 
 // of returns which fields must not be written now, the blocker to report, nil if there is
@@ -56,7 +63,7 @@ func (c corrections) of(o Owner, live *appsv1.Deployment, now time.Time) (hold F
 	}
 	for f := range fieldCount {
 		noted := c.get(o, f)
-		if noted.last.IsZero() || noted.generation != o.GetGeneration() {
+		if noted.written.IsZero() || noted.declared != o.declared(f) {
 			continue
 		}
 		held, said, wait := noted.judge(o, live, f, now)
@@ -77,17 +84,33 @@ func (c corrections) get(o Owner, f Field) correction {
 
 // judge is [corrections.of] for one field.
 func (c correction) judge(o Owner, live *appsv1.Deployment, f Field, now time.Time) (hold bool, blocker *Blocker, again time.Duration) {
-	elapsed := now.Sub(c.last)
-	if c.rewritten != "" && c.rewritten == valueOf(live, f) && elapsed < rewriteRetry {
+	elapsed := now.Sub(c.written)
+	if c.rewritten != "" && c.rewritten == valueOf(live, f) && c.generation == o.GetGeneration() && elapsed < rewriteRetry {
 		return true, o.rewritten(live, f), rewriteRetry - elapsed
 	}
-	if c.count < quickCorrections || elapsed >= 2*contestPeriod {
+	left := c.quiet() - elapsed
+	if left <= 0 {
 		return false, nil, 0
 	}
-	if elapsed < contestPeriod {
+	if c.count >= quickCorrections && elapsed < contestPeriod {
 		return true, o.contested(live, f, c.rival), contestPeriod - elapsed
 	}
-	return false, o.contested(live, f, c.rival), 2*contestPeriod - elapsed
+	return false, o.contested(live, f, c.rival), left
+}
+
+// quiet returns how long after the last correction a field counts as contested. That is twice the
+// longer one of the last pauses, so that the verdict does not change between two corrections. It
+// returns 0 for a field that is not contested.
+func (c correction) quiet() time.Duration {
+	n := len(c.times)
+	if n < contestedAfter || c.times[n-1].Sub(c.times[0]) > contestWindow {
+		return 0
+	}
+	longest := contestPeriod
+	for i := 1; i < n; i++ {
+		longest = max(longest, c.times[i].Sub(c.times[i-1]))
+	}
+	return min(2*longest, contestWindow)
 }
 
 // contested returns the blocker for a field that another writer also sets.
@@ -98,7 +121,7 @@ func (o Owner) contested(live *appsv1.Deployment, f Field, rival string) *Blocke
 	}
 	return &Blocker{
 		Reason: reason,
-		Message: fmt.Sprintf("%s of Deployment %q is also set by %s: remove %s from %s, or stop the other writer; until then it is corrected every %v",
+		Message: fmt.Sprintf("%s of Deployment %q is also set by %s: remove %s from %s, or stop the other writer; until then it is corrected at most every %v",
 			what, live.Name, rival, declared, o, contestPeriod),
 	}
 }
@@ -124,19 +147,26 @@ func (c corrections) note(o Owner, f Field, before, after *appsv1.Deployment, fi
 		return
 	}
 	noted := c.get(o, f)
-	if noted.generation != o.GetGeneration() || now.Sub(noted.last) >= 2*contestPeriod {
-		noted.count = 0
-	}
-	if before != nil {
+	known := !noted.written.IsZero()
+	switch declared := o.declared(f); {
+	case before == nil, noted.rewritten != "" && noted.rewritten == valueOf(before, f):
+		// Nobody else has set the field.
+	case known && noted.declared != declared, !known && o.ObservedGeneration < o.GetGeneration():
+		noted = correction{} // carrying out another spec is no correction
+	default:
+		if now.Sub(noted.written) >= 2*contestPeriod {
+			noted.count = 0
+		}
 		noted.count++
+		noted.times = append(slices.Clone(noted.times), now)
+		noted.times = noted.times[max(len(noted.times)-contestedAfter, 0):]
 		noted.rival = rivalOf(before, f, fieldManager)
 	}
-	noted.generation, noted.last, noted.rewritten = o.GetGeneration(), now, ""
-	ttl := 2 * contestPeriod
+	noted.declared, noted.generation, noted.written, noted.rewritten = o.declared(f), o.GetGeneration(), now, ""
 	if rewritten {
-		noted.rewritten, ttl = valueOf(after, f), rewriteRetry
+		noted.rewritten = valueOf(after, f)
 	}
-	c.byField.Set(ownerField{o.GetUID(), f}, noted, ttl)
+	c.byField.Set(ownerField{o.GetUID(), f}, noted, contestWindow)
 }
 
 // sooner returns the shorter of two delays; 0 means never.

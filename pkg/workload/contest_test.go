@@ -75,7 +75,7 @@ func TestContestedReplicasAreCorrectedSlowly(t *testing.T) {
 	}
 
 	for i := range 5 {
-		if state, patched := keep(owner()); !patched || (state.Blocker != nil) != (i == 4) {
+		if state, patched := keep(owner()); !patched || (state.Blocker != nil) != (i >= 2) {
 			t.Fatalf("correction %d: patched %v, blocker %v", i+1, patched, state.Blocker)
 		}
 		clock.Step(time.Second)
@@ -85,7 +85,7 @@ func TestContestedReplicasAreCorrectedSlowly(t *testing.T) {
 		t.Fatalf("sixth time: patched %v, again after %v, want it delayed for 9s", patched, state.Again)
 	}
 	o := state.Blocker
-	if o == nil || o.Reason != "ReplicasContested" || ConditionFor(o.Reason) != "Reconciling" || !strings.Contains(o.Message, `field manager "autoscaler"`) {
+	if o == nil || o.Reason != "ReplicasContested" || ConditionFor(o.Reason) != "Stalled" || !strings.Contains(o.Message, `field manager "autoscaler"`) {
 		t.Errorf("blocker = %+v, want ReplicasContested by the autoscaler", o)
 	}
 
@@ -100,12 +100,13 @@ func TestContestedReplicasAreCorrectedSlowly(t *testing.T) {
 		t.Errorf("without a Deployment: hold %v, blocker %v, again after %v, want none", hold, blocker, again)
 	}
 
-	// A change of the owner's spec is applied at once.
-	wish := owner(func(p *Owner) {
-		p.Object = &metav1.ObjectMeta{Name: "a", Namespace: "default", UID: "uid-a", Generation: 5}
-	})
-	if state, patched := keep(wish); !patched || state.Blocker != nil {
-		t.Errorf("new generation: patched %v, blocker %v", patched, state.Blocker)
+	// A change of another field of the owner's spec lifts nothing, one of this field does.
+	later := func(p *Owner) { p.Object.(*metav1.ObjectMeta).Generation = 5 }
+	if _, patched := keep(owner(later)); patched {
+		t.Error("another generation: corrected twice in 10 s")
+	}
+	if state, patched := keep(owner(later, wantReplicas(ptr.To[int32](4)))); !patched || state.Blocker != nil {
+		t.Errorf("another value: patched %v, blocker %v", patched, state.Blocker)
 	}
 }
 
@@ -124,7 +125,7 @@ func TestContestEndsWhenRivalStops(t *testing.T) {
 	for _, step := range []struct {
 		after     time.Duration
 		contested bool
-	}{{0, true}, {15 * time.Second, true}, {5 * time.Second, false}} {
+	}{{0, true}, {19 * time.Second, true}, {time.Second, false}} {
 		clock.Step(step.after)
 		state, err := reconciler.Reconcile(t.Context(), owner())
 		if err != nil || (state.Blocker != nil) != step.contested || (state.Again > 0) != step.contested {
@@ -133,17 +134,86 @@ func TestContestEndsWhenRivalStops(t *testing.T) {
 	}
 }
 
-func TestSlowCorrectionsAreNotContested(t *testing.T) {
-	clock := testingclock.NewFakeClock(time.Now())
+// A rival that sets the field every minute is named from the third correction on, and never
+// disappears from the status between two of them.
+func TestSlowRivalIsNamed(t *testing.T) {
+	clock := testingclock.NewFakeClock(present)
+	reconciler, client := newTestReconciler(t, list(contested()), list(contested()))
+	reconciler.clock = clock
+	update := func(d *appsv1.Deployment) {
+		if err := reconciler.deployments.Update(d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 10 {
+		client.ClearActions()
+		update(contested())
+		state, err := reconciler.Reconcile(t.Context(), owner())
+		if named := state.Blocker != nil; err != nil || len(client.Actions()) != 1 || named != (i >= 2) {
+			t.Fatalf("correction %d: %+v, %v, %d actions", i+1, state.Blocker, err, len(client.Actions()))
+		}
+		update(deployment())
+		clock.Step(59 * time.Second)
+		state, err = reconciler.Reconcile(t.Context(), owner())
+		if named := state.Blocker != nil; err != nil || named != (i >= 2) {
+			t.Fatalf("after correction %d: %+v, %v", i+1, state.Blocker, err)
+		}
+		clock.Step(time.Second)
+	}
+	clock.Step(time.Minute) // it ends after twice the pause
+	if state, err := reconciler.Reconcile(t.Context(), owner()); err != nil || state.Blocker != nil {
+		t.Errorf("two minutes after the last correction: %+v, %v, want no contest", state.Blocker, err)
+	}
+}
+
+// Two corrections an hour, or any number that follow a change of the spec, are no contest.
+func TestRareCorrectionsAreNotContested(t *testing.T) {
+	clock := testingclock.NewFakeClock(present)
 	reconciler, client := newTestReconciler(t, list(contested()), list(contested()))
 	reconciler.clock = clock
 	for i := range 20 {
 		client.ClearActions()
 		state, err := reconciler.Reconcile(t.Context(), owner())
 		if err != nil || state.Blocker != nil || len(client.Actions()) != 1 {
-			t.Fatalf("correction %d: %+v, %v, %d actions", i+1, state, err, len(client.Actions()))
+			t.Fatalf("correction %d: %+v, %v, %d actions", i+1, state.Blocker, err, len(client.Actions()))
 		}
-		clock.Step(2 * contestPeriod)
+		clock.Step(31 * time.Minute)
+	}
+	for i := range 20 {
+		client.ClearActions()
+		wish := owner(wantReplicas(ptr.To(int32(20+i))), func(o *Owner) { o.Object.(*metav1.ObjectMeta).Generation = int64(5 + i) })
+		state, err := reconciler.Reconcile(t.Context(), wish)
+		if err != nil || state.Blocker != nil || len(client.Actions()) != 1 {
+			t.Fatalf("change %d: %+v, %v, %d actions", i+1, state.Blocker, err, len(client.Actions()))
+		}
+	}
+}
+
+// An autoscaler of the object changes the declared replicas every 15 s. That does not lift the
+// brake of the contested image.
+func TestNewReplicasDoNotLiftBrakeOfImage(t *testing.T) {
+	clock := testingclock.NewFakeClock(present)
+	live := deployment(withImage("httpd"))
+	reconciler, client := newTestReconciler(t, list(live), list(live))
+	reconciler.clock = clock
+	images := 0
+	client.PrependReactor("patch", "deployments", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if strings.Contains(string(action.(clienttesting.PatchAction).GetPatch()), "image") {
+			images++
+		}
+		return false, nil, nil
+	})
+	for second := range 120 {
+		wish := owner(wantImage("nginx:1.29"), wantReplicas(ptr.To(int32(3+second/15%2))), func(o *Owner) {
+			o.Object.(*metav1.ObjectMeta).Generation = int64(4 + second/15)
+		})
+		if _, err := reconciler.Reconcile(t.Context(), wish); err != nil {
+			t.Fatal(err)
+		}
+		clock.Step(time.Second)
+	}
+	if images > 5+12 {
+		t.Errorf("%d patches of the image in 2 minutes, want five quick ones and one per 10 s", images)
 	}
 }
 
@@ -154,7 +224,7 @@ func TestFinishedContestsAreForgotten(t *testing.T) {
 		p := owner()
 		p.SetUID(types.UID(strconv.Itoa(i)))
 		corrections.note(p, Replicas, contested(), deployment(), "test-manager", clock.Now())
-		clock.Step(contestPeriod)
+		clock.Step(contestWindow / 2)
 	}
 	if n := corrections.byField.Len(); n > 2 {
 		t.Errorf("%d contests remembered", n)
@@ -190,8 +260,8 @@ func TestPatchedReplicasAreContested(t *testing.T) {
 		if err != nil || len(client.Actions()) != 1 || client.Actions()[0].GetVerb() != "patch" {
 			t.Fatalf("correction %d: %v, actions %v, want one patch", i+1, err, client.Actions())
 		}
-		if last := i == quickCorrections-1; (state.Blocker != nil) != last {
-			t.Errorf("correction %d: blocker %+v, want one only after the last", i+1, state.Blocker)
+		if named := i >= contestedAfter-1; (state.Blocker != nil) != named {
+			t.Errorf("correction %d: blocker %+v, want one from the third on", i+1, state.Blocker)
 		}
 	}
 }

@@ -6,7 +6,8 @@ package workload
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
+	"slices"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,11 +20,12 @@ import (
 type View struct {
 	// Live is the Deployment named in the spec, nil if there is none.
 	Live *appsv1.Deployment
-	// Former are the Deployments that the owner still owns under former names, the newest
-	// first.
+	// Former are the Deployments that the owner got under former names: see [Owner.Reported].
 	Former []*appsv1.Deployment
 	// Hold are the fields that must not be corrected now.
 	Hold Fields
+	// Now is the time of the decision.
+	Now time.Time
 }
 
 // own returns the live Deployment, or nil if the owner does not own it.
@@ -34,49 +36,28 @@ func (v View) own(o Owner) *appsv1.Deployment {
 	return v.Live
 }
 
-// differ returns the fields of the live Deployment to correct now.
-func (v View) differ(o Owner) (fields Fields) {
-	for f := range fieldCount {
-		fields[f] = o.differs(v.Live, f) && !v.Hold[f]
+// reported returns the Deployment that the status describes and whose declared fields are kept:
+// see [Owner.Reported].
+func (v View) reported(o Owner) *appsv1.Deployment {
+	if own := v.own(o); own != nil {
+		return own
 	}
-	return fields
+	return first(v.Former)
 }
 
-// former returns the newest of the former Deployments, nil if there is none.
-func (v View) former() *appsv1.Deployment {
-	if len(v.Former) == 0 {
-		return nil
-	}
-	return v.Former[0]
-}
-
-// Decision is what to do about an owner's Deployment: at most one write, and the reason why
-// the rest cannot be done. The zero Decision means that nothing needs to be done.
+// Decision is what to do about an owner's Deployments, and the reason why the rest cannot be
+// done. The zero Decision means that nothing needs to be done.
 type Decision struct {
 	// Create is the Deployment to create.
 	Create *appsv1.Deployment
-	// Patch is a strategic merge patch of the Patched fields. It carries the
-	// resourceVersion of the Deployment that it is for.
-	Patch   []byte
-	Patched Fields
-	// Delete is the former Deployment to delete.
-	Delete *appsv1.Deployment
+	// Correct is the Deployment with the Differing fields. While the one to Create is missing, it
+	// is a former one.
+	Correct   *appsv1.Deployment
+	Differing Fields
 	// Blocker is why not everything can be done now.
 	Blocker *Blocker
-}
-
-// write returns the write that the decision needs.
-func (d Decision) write(o Owner) write {
-	switch {
-	case d.Create != nil:
-		return write{"create", d.Create.Name}
-	case d.Patch != nil:
-		return write{"patch", o.DeploymentName}
-	case d.Delete != nil:
-		return write{"delete", d.Delete.Name}
-	default:
-		return write{}
-	}
+	// Again is the delay after which the decision changes by itself. 0 means never.
+	Again time.Duration
 }
 
 // Blocker is the reason why an owner's Deployment is not as declared.
@@ -93,27 +74,35 @@ type Blocker struct {
 // Decide decides what to do for the owner. It does not modify its arguments.
 func Decide(o Owner, view View) Decision {
 	if o.GetDeletionTimestamp() != nil {
-		return Decision{Blocker: o.terminating(view.own(o))}
+		return Decision{Blocker: o.terminating(view.reported(o))}
 	}
 	if problem := o.invalid(); problem != "" {
 		return Decision{Blocker: &Blocker{Reason: workloadv1alpha1.ReasonInvalidSpec, Message: problem}}
 	}
+	var decision Decision
 	if view.Live == nil {
-		return o.create(view.former())
+		decision.Create = o.newDeployment()
+	} else {
+		decision.Blocker, decision.Again = o.blockedBy(view.Live, view.Now)
 	}
-	if blocker := o.blockedBy(view.Live); blocker != nil {
-		return Decision{Blocker: blocker}
+	if present := view.reported(o); present != nil && present.DeletionTimestamp == nil {
+		o.correct(&decision, present, view.Hold)
 	}
-	blocker := o.missingContainer(view.Live)
-	differ := view.differ(o)
-	differ[Image] = differ[Image] && blocker == nil
-	switch {
-	case differ.any():
-		return Decision{Patch: o.patch(view.Live, differ), Patched: differ, Blocker: blocker}
-	case blocker != nil:
-		return Decision{Blocker: blocker}
+	return decision
+}
+
+// correct adds the corrections of the Deployment to the decision.
+func (o Owner) correct(decision *Decision, d *appsv1.Deployment, hold Fields) {
+	missing := o.missingContainer(d)
+	for f := range fieldCount {
+		decision.Differing[f] = o.differs(d, f) && !hold[f] && (f != Image || missing == nil)
 	}
-	return Decision{Delete: o.obsolete(view)}
+	if decision.Differing.any() {
+		decision.Correct = d
+	}
+	if decision.Blocker == nil && decision.Create == nil {
+		decision.Blocker = missing
+	}
 }
 
 // missingContainer returns a blocker if the owner declares an image and the Deployment
@@ -125,19 +114,20 @@ func (o Owner) missingContainer(d *appsv1.Deployment) *Blocker {
 	}
 	return &Blocker{
 		Reason: workloadv1alpha1.ReasonContainerMissing,
-		Message: fmt.Sprintf("Deployment %q has no container %q, which spec.image of %s applies to: rename one of its containers, remove spec.image, or delete the Deployment so that it is created again",
+		Message: fmt.Sprintf("Deployment %q has no container %q, which spec.image of %s applies to: "+
+			"rename one of its containers, remove spec.image, or delete the Deployment so that it is created again",
 			d.Name, containerName, o),
 	}
 }
 
 // terminating reports the finalizers that hold an owner in deletion, and the state of its
-// Deployment, which the garbage collector deletes. own is nil if there is none.
-func (o Owner) terminating(own *appsv1.Deployment) *Blocker {
+// Deployment, which the garbage collector deletes. reported is nil if there is none.
+func (o Owner) terminating(reported *appsv1.Deployment) *Blocker {
 	left := "it has no Deployment"
-	if own != nil {
-		left = judgeDeployment(o, State{Deployment: own}).message
+	if reported != nil {
+		left = judgeDeployment(o, State{Deployment: reported}, nil, time.Time{}).message
 	}
-	if own != nil && own.DeletionTimestamp != nil {
+	if reported != nil && reported.DeletionTimestamp != nil {
 		left += ", and is being deleted"
 	}
 	return &Blocker{
@@ -146,47 +136,74 @@ func (o Owner) terminating(own *appsv1.Deployment) *Blocker {
 	}
 }
 
-// blockedBy returns why the owner must not write live, or nil if it may.
-func (o Owner) blockedBy(live *appsv1.Deployment) *Blocker {
+// deletionGrace is how long a Deployment may take to go before somebody must be told what holds
+// it. The garbage collector takes seconds.
+const deletionGrace = time.Minute
+
+// blockedBy returns why the owner must not write live, or nil if it may. again is the delay
+// after which the answer changes by itself, 0 for never.
+func (o Owner) blockedBy(live *appsv1.Deployment, now time.Time) (blocker *Blocker, again time.Duration) {
 	if live.DeletionTimestamp != nil {
-		return &Blocker{
-			Reason:  workloadv1alpha1.ReasonWaitingForDeletion,
-			Message: fmt.Sprintf("Deployment %q is being deleted; it will be created again once that one is gone", live.Name),
-		}
+		return o.waiting(live.DeletionTimestamp.Time, now,
+			fmt.Sprintf("Deployment %q is being deleted; it will be created again once that one is gone", live.Name), heldBy(live))
 	}
 	if o.Owns(live) {
-		return nil
+		return nil, 0
 	}
-	owner := metav1.GetControllerOf(live)
-	if owner != nil && owner.Name == o.GetName() && owner.Kind == o.Kind.Kind && groupOf(owner) == o.Kind.Group {
-		// Only one object can have this name, and that is the owner.
-		return &Blocker{
-			Reason:  workloadv1alpha1.ReasonWaitingForDeletion,
-			Message: fmt.Sprintf("Deployment %q belongs to an earlier %s, since deleted; it will be created again once that one is gone", live.Name, o),
-		}
+	if o.earlierOwner(live) {
+		return o.waiting(o.GetCreationTimestamp().Time, now,
+			fmt.Sprintf("Deployment %q belongs to an earlier %s, since deleted; it will be created again once that one is gone", live.Name, o),
+			fmt.Sprintf("the garbage collector has not deleted it: run kubectl -n %s delete deployment %s", live.Namespace, live.Name))
 	}
-	return &Blocker{Reason: workloadv1alpha1.ReasonDeploymentConflict, Message: o.conflict(live, owner)}
+	return &Blocker{Reason: workloadv1alpha1.ReasonDeploymentConflict, Message: o.conflict(live)}, 0
+}
+
+// waiting returns the blocker for a Deployment that should soon be gone. After the grace period
+// since the given time it says what holds the Deployment, unless that is "".
+func (o Owner) waiting(since, now time.Time, message, holder string) (*Blocker, time.Duration) {
+	if holder == "" {
+		return &Blocker{Reason: workloadv1alpha1.ReasonWaitingForDeletion, Message: message}, 0
+	}
+	if left := deletionGrace - now.Sub(since); left > 0 {
+		return &Blocker{Reason: workloadv1alpha1.ReasonWaitingForDeletion, Message: message}, left
+	}
+	return &Blocker{Reason: workloadv1alpha1.ReasonDeletionBlocked, Message: message + "; " + holder}, 0
+}
+
+// heldBy says which finalizers hold a Deployment in deletion and how to remove them. It returns ""
+// if there are none but that of the garbage collector, which waits for the Pods.
+func heldBy(d *appsv1.Deployment) string {
+	finalizers := slices.DeleteFunc(slices.Clone(d.Finalizers), func(f string) bool { return f == metav1.FinalizerDeleteDependents })
+	if len(finalizers) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("finalizers %q hold it: wait for their controllers or, if those are gone, run kubectl -n %s patch deployment %s --type=json "+
+		`-p '[{"op":"remove","path":"/metadata/finalizers"}]'`, finalizers, d.Namespace, d.Name)
 }
 
 // conflict names the owner of the Deployment and says how to resolve the conflict.
-func (o Owner) conflict(live *appsv1.Deployment, owner *metav1.OwnerReference) string {
-	if owner != nil {
-		return fmt.Sprintf("Deployment %q is owned by %s %q: set another spec.deploymentName for %s", live.Name, owner.Kind, owner.Name, o)
+func (o Owner) conflict(live *appsv1.Deployment) string {
+	if owner := metav1.GetControllerOf(live); owner != nil {
+		message := fmt.Sprintf("Deployment %q is owned by %s %q: set another spec.deploymentName for %s", live.Name, owner.Kind, owner.Name, o)
+		if owner.Kind == o.Kind.Kind && groupOf(owner) == o.Kind.Group {
+			message += fmt.Sprintf(". If that %s names another Deployment now, you may instead delete this one, with its Pods: kubectl -n %s delete deployment %s",
+				owner.Kind, live.Namespace, live.Name)
+		}
+		return message
 	}
-	if live.Spec.Selector == nil || !maps.Equal(live.Spec.Selector.MatchLabels, o.labels()) {
-		return fmt.Sprintf("Deployment %q exists and is not owned by %s: set another spec.deploymentName, or delete the Deployment so that it is created again",
-			live.Name, o)
+	was := fmt.Sprintf("exists and is not owned by %s", o)
+	if o.made(live) {
+		// Its owner reference was removed by hand or by an orphaning deletion.
+		was = fmt.Sprintf("was created for the %s of this name but has no controller owner", o.Kind.Kind)
 	}
-	// The Deployment was created for the owner, and its owner reference was removed by hand
-	// or by an orphaning deletion. The suggested patch is strategic, so it keeps other
-	// owners.
+	// The suggested patch is strategic, so it keeps other owners.
 	reference, err := json.Marshal(metav1.NewControllerRef(o, o.Kind))
 	if err != nil {
 		panic(err) // strings and booleans always marshal
 	}
-	return fmt.Sprintf("Deployment %q was created for the %s of this name but has no controller owner: delete it so that it is created again, or make this %s its owner: "+
+	return fmt.Sprintf("Deployment %q %s: set another spec.deploymentName, or make this %s its owner, which then keeps its replicas and image as declared: "+
 		`kubectl -n %s patch deployment %s -p '{"metadata":{"ownerReferences":[%s]}}'`,
-		live.Name, o.Kind.Kind, o.Kind.Kind, live.Namespace, live.Name, reference)
+		live.Name, was, o.Kind.Kind, live.Namespace, live.Name, reference)
 }
 
 func groupOf(owner *metav1.OwnerReference) string {

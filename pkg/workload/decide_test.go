@@ -6,6 +6,7 @@ package workload
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -74,7 +75,7 @@ func TestDecidePatchesOnlyDeclaredDifferences(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := test.live.DeepCopy()
 			decision := Decide(test.owner, View{Live: test.live})
-			if diff := cmp.Diff(test.want, string(decision.Patch)); diff != "" {
+			if diff := cmp.Diff(test.want, patchOf(test.owner, decision)); diff != "" {
 				t.Errorf("unexpected change (-want +got):\n%s", diff)
 			}
 			if decision.Create != nil || decision.Blocker != nil {
@@ -85,6 +86,14 @@ func TestDecidePatchesOnlyDeclaredDifferences(t *testing.T) {
 			}
 		})
 	}
+}
+
+// patchOf returns the patch of the decision, "" if there is none.
+func patchOf(o Owner, d Decision) string {
+	if d.Correct == nil {
+		return ""
+	}
+	return string(o.patch(d.Correct, d.Differing))
 }
 
 // Somebody renamed the container: a patch by its former name would add a second one.
@@ -106,8 +115,8 @@ func TestDecideAddsNoSecondContainer(t *testing.T) {
 			Trim(trimmed, ourGroups)
 			for _, live := range list(test.live, trimmed) {
 				d := Decide(owner(wantImage(test.image)), View{Live: live})
-				if d.Patched != test.patched || strings.Contains(string(d.Patch), "containers") || (d.Blocker != nil) != test.blocker {
-					t.Errorf("decision = %+v, patch %s, want blocker: %v, patched replicas: %v", d, d.Patch, test.blocker, test.patched)
+				if d.Differing != test.patched || (d.Blocker != nil) != test.blocker {
+					t.Errorf("decision = %+v, want blocker: %v, patched: %v", d, test.blocker, test.patched)
 				}
 				if o := d.Blocker; o != nil && (o.Reason != "ContainerMissing" || !strings.Contains(o.Message, `no container "nginx"`)) {
 					t.Errorf("blocker = %+v, want ContainerMissing", o)
@@ -136,8 +145,8 @@ func TestDecideLeavesForeignDeployments(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			withReplicas(ptr.To[int32](9))(test.live) // a difference that would be patched
-			decision := Decide(owner(), View{Live: test.live})
-			if decision.Create != nil || decision.Patch != nil || decision.Blocker == nil {
+			decision := Decide(owner(ownerSince(0)), View{Live: test.live, Now: present})
+			if decision.Create != nil || decision.Correct != nil || decision.Blocker == nil {
 				t.Fatalf("unexpected decision: %+v", decision)
 			}
 			o := decision.Blocker
@@ -145,6 +154,50 @@ func TestDecideLeavesForeignDeployments(t *testing.T) {
 				t.Errorf("blocker = %+v, want reason %s, transient %v and a message with %q", o, test.reason, test.passes, test.message)
 			}
 		})
+	}
+}
+
+// Nothing but a person ends these.
+func TestDeletionThatDoesNotEndIsExplained(t *testing.T) {
+	held := func(finalizers ...string) func(*appsv1.Deployment) {
+		return func(d *appsv1.Deployment) { deleted(d); d.Finalizers = finalizers }
+	}
+	ofEarlier := withOwner(ownerReference("samplecontroller.k8s.io/v1alpha1", "Foo", "a", "uid-old"))
+	for name, test := range map[string]struct {
+		live *appsv1.Deployment
+		want string
+	}{
+		"held by a finalizer":                     {deployment(held("example.com/hold")), `finalizers ["example.com/hold"] hold it`},
+		"waiting for its Pods":                    {deployment(held(metav1.FinalizerDeleteDependents)), ""},
+		"missed by the garbage collector":         {deployment(ofEarlier), "kubectl -n default delete deployment web"},
+		"of an earlier object, held by finalizer": {deployment(ofEarlier, held("example.com/hold")), "kubectl -n default patch deployment web --type=json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			trimmed := test.live.DeepCopy()
+			Trim(trimmed, ourGroups)
+			o := owner(ownerSince(0))
+			d := Decide(o, View{Live: trimmed, Now: present.Add(deletionGrace - time.Second)})
+			if d.Blocker.Reason != "WaitingForDeletion" || (d.Again == time.Second) != (test.want != "") {
+				t.Errorf("at first: %+v, again after %v", d.Blocker, d.Again)
+			}
+			reason := "DeletionBlocked"
+			if test.want == "" {
+				reason = "WaitingForDeletion"
+			}
+			d = Decide(o, View{Live: trimmed, Now: present.Add(deletionGrace)})
+			if d.Blocker.Reason != reason || !strings.Contains(d.Blocker.Message, test.want) || d.Again != 0 || d.Correct != nil {
+				t.Errorf("after a minute: %+v, want %s with %q", d.Blocker, reason, test.want)
+			}
+		})
+	}
+}
+
+// Two Foos swap the names of their Deployments.
+func TestConflictBetweenFoosSaysWayOut(t *testing.T) {
+	other := deployment(withOwner(ownerReference("samplecontroller.k8s.io/v1alpha1", "Foo", "b", "uid-b")))
+	message := Decide(owner(), View{Live: other, Former: list(deployment(named("old")))}).Blocker.Message
+	if !strings.Contains(message, "If that Foo names another Deployment now") || !strings.Contains(message, "kubectl -n default delete deployment web") {
+		t.Errorf("message %q, want the way out", message)
 	}
 }
 

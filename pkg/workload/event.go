@@ -17,6 +17,9 @@ const (
 	eventErrResourceExists = "ErrResourceExists"
 )
 
+// eventFormerDeployment is the reason of the Event about a Deployment that is left after a rename.
+const eventFormerDeployment = "FormerDeploymentLeft"
+
 // Event is an Event about a change of conditions.
 type Event struct {
 	// Type is Normal or Warning.
@@ -26,23 +29,23 @@ type Event struct {
 }
 
 // NewEvent returns the Event for a change from the old conditions of the owner to the new
-// ones: the owner became ready, or it became stalled for a new reason. It returns nil for
-// any other change, and for none.
+// ones: the owner became ready, it became stalled for a new reason, or a write keeps failing. It
+// returns nil for any other change, and for none.
 func NewEvent(o Owner, old, new []metav1.Condition) *Event {
-	ready, stalled := workloadv1alpha1.ConditionReady, workloadv1alpha1.ConditionStalled
+	ready := workloadv1alpha1.ConditionReady
 	if meta.IsStatusConditionTrue(new, ready) && !meta.IsStatusConditionTrue(old, ready) {
 		return &Event{corev1.EventTypeNormal, eventSynced, o.Kind.Kind + " synced successfully"}
 	}
-	if !meta.IsStatusConditionTrue(new, stalled) {
+	now, before := meta.FindStatusCondition(new, ready), meta.FindStatusCondition(old, ready)
+	if before != nil && before.Reason == now.Reason {
 		return nil
 	}
-	condition := meta.FindStatusCondition(new, stalled)
-	if before := meta.FindStatusCondition(old, stalled); before != nil && before.Status == metav1.ConditionTrue && before.Reason == condition.Reason {
+	if !meta.IsStatusConditionTrue(new, workloadv1alpha1.ConditionStalled) && now.Reason != workloadv1alpha1.ReasonWriteFailing {
 		return nil
 	}
-	reason := condition.Reason
+	reason := now.Reason
 	if reason == workloadv1alpha1.ReasonDeploymentConflict {
 		reason = eventErrResourceExists
 	}
-	return &Event{corev1.EventTypeWarning, reason, condition.Message}
+	return &Event{corev1.EventTypeWarning, reason, now.Message}
 }

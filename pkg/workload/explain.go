@@ -72,7 +72,7 @@ func (c *Controller[T]) statusFacts(obj T, owner Owner, state *State) (facts []c
 		return facts, nil
 	}
 	actual := c.kind.Status(obj)
-	wanted := NewStatus(owner, *state, actual.Conditions, metav1.NewTime(c.clock.Now()))
+	wanted := NewStatus(owner, *state, actual, metav1.NewTime(c.clock.Now()))
 	fact := controller.NewFact("status", wanted.summary(), actual.summary())
 	fact.Differs = !wanted.Equal(actual)
 	return append(facts, fact), nil
@@ -108,7 +108,7 @@ func (o Owner) facts(view View) []controller.Fact {
 		facts = append(facts, replicas, image)
 	}
 	for _, former := range view.Former {
-		facts = append(facts, controller.Fact{Name: "former Deployment", Wanted: "none", Actual: former.Name, Differs: true})
+		facts = append(facts, controller.Fact{Name: "former Deployment", Wanted: leftToOthers, Actual: former.Name})
 	}
 	return facts
 }
@@ -134,28 +134,23 @@ func (o Owner) owners(live *appsv1.Deployment) (wanted, actual string) {
 // foresee returns the next write for the owner, or why there is none. It also returns the
 // state that the status depends on, nil if that is only known after the write.
 func (k *Reconciler) foresee(o Owner, view View) (next string, state *State) {
-	now := k.clock.Now()
-	hold, held, again := k.corrections.of(o, view.Live, now)
-	view.Hold = hold
-	decision := Decide(o, view)
-	write := decision.write(o)
-	if blocker, wait := k.denials.of(o, write, now); blocker != nil {
-		why := blocker.Message
-		if blocker.Quotes {
+	p := k.plan(o, view)
+	switch {
+	case p.next.verb != "":
+		return fmt.Sprintf("%s Deployment %q", p.next.verb, p.next.deployment.Name), nil
+	case len(p.failing) > 0:
+		why := p.blocker.Message
+		if p.blocker.Quotes {
 			why = "see its condition"
 		}
-		return fmt.Sprintf("%s Deployment %q in %v: it was denied: %s", write.verb, write.deployment, wait.Round(time.Millisecond), why),
-			&State{Deployment: view.Live, Former: view.former(), Blocker: blocker}
-	}
-	switch {
-	case write.verb != "":
-		return fmt.Sprintf("%s Deployment %q", write.verb, write.deployment), nil
-	case decision.Blocker != nil:
-		return fmt.Sprintf("nothing: %s: %s", decision.Blocker.Reason, decision.Blocker.Message), &State{Deployment: view.own(o), Former: view.former(), Blocker: decision.Blocker}
-	case held != nil && hold.any():
-		return fmt.Sprintf("nothing for %v: %s", again.Round(time.Millisecond), held.Message), &State{Deployment: view.Live, Former: view.former(), Blocker: held}
+		w := p.failing[0]
+		return fmt.Sprintf("%s Deployment %q in %v: it failed: %s", w.verb, w.deployment.Name, p.state.Again.Round(time.Millisecond), why), &p.state
+	case p.state.Blocker == nil:
+		return nothing, &p.state
+	case p.decision.Blocker != nil || p.state.Again == 0:
+		return fmt.Sprintf("nothing: %s: %s", p.state.Blocker.Reason, p.state.Blocker.Message), &p.state
 	default:
-		return nothing, &State{Deployment: view.Live, Former: view.former(), Blocker: held}
+		return fmt.Sprintf("nothing for %v: %s", p.state.Again.Round(time.Millisecond), p.state.Blocker.Message), &p.state
 	}
 }
 

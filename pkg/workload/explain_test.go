@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
+
+	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
 // The explained next step must be what the next sync does, in every state.
@@ -59,30 +60,34 @@ func TestExplanationMatchesNextSync(t *testing.T) {
 			calls: []string{"patch objects/status"},
 		},
 		"Deployment of an earlier object": {
-			given: func(f *fixture) { f.update(func(d *appsv1.Deployment) { d.OwnerReferences[0].UID = "uid-earlier" }) },
-			next:  "nothing: WaitingForDeletion: ", differs: []string{"its owner", "status"},
+			given: func(f *fixture) {
+				f.update(func(d *appsv1.Deployment) { d.OwnerReferences[0].UID = "uid-earlier" })
+				f.clock.Step(workload.DeletionGrace)
+			},
+			next: "nothing: DeletionBlocked: ", differs: []string{"its owner", "status"},
 			calls: []string{"patch objects/status"},
 		},
 		"a Deployment in deletion": {
 			given: func(f *fixture) {
 				f.update(func(d *appsv1.Deployment) {
-					d.DeletionTimestamp, d.Finalizers = &metav1.Time{Time: time.Now()}, []string{"example.com/stay"}
+					d.DeletionTimestamp, d.Finalizers = &metav1.Time{Time: start}, []string{"example.com/stay"}
 				})
+				f.clock.Step(workload.DeletionGrace)
 			},
-			next: `nothing: WaitingForDeletion: Deployment "example-web" is being deleted`, differs: []string{"Deployment", "status"},
+			next: `nothing: DeletionBlocked: Deployment "example-web" is being deleted`, differs: []string{"Deployment", "status"},
 			calls: []string{"patch objects/status"},
 		},
 		"a former Deployment": {
 			given: func(f *fixture) {
 				former := f.deployment()
-				former.Name, former.UID = "former", "uid-former"
+				former.Name, former.UID, former.Spec.Replicas = "former", "uid-former", ptr.To[int32](7)
 				if _, err := f.kube.AppsV1().Deployments(key.Namespace).Create(f.Context(), former, metav1.CreateOptions{}); err != nil {
 					f.Fatal(err)
 				}
 				f.forget()
 			},
-			next: `delete Deployment "former"`, differs: []string{"former Deployment"},
-			calls: []string{"list objects", "list deployments", "delete deployments", "patch objects/status"},
+			next: "write the status", differs: []string{"status"},
+			calls: []string{"patch objects/status"},
 		},
 	}
 	for name, tc := range tests {
@@ -129,7 +134,7 @@ func TestDeniedWriteIsExplained(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := regexp.MustCompile(`^create Deployment "example-web" in [0-9]+ms: it was denied: `); !want.MatchString(e.Next) {
+		if want := regexp.MustCompile(`^create Deployment "example-web" in [0-9]+ms: it failed: `); !want.MatchString(e.Next) {
 			t.Errorf("next: %q, want %s", e.Next, want)
 		}
 	})
@@ -149,7 +154,7 @@ func TestQuotingDenialIsNotRepeated(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.HasSuffix(e.Next, ": it was denied: see its condition") {
+		if !strings.HasSuffix(e.Next, ": it failed: see its condition") {
 			t.Errorf("next: %q, want no reason", e.Next)
 		}
 	})

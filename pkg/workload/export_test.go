@@ -21,6 +21,9 @@ const ByDeployment = byDeployment
 // StatusDelay is how long a status that only reports progress is delayed.
 const StatusDelay = statusDelay
 
+// DeletionGrace is how long the deletion of a Deployment may take until its holder is named.
+const DeletionGrace = deletionGrace
+
 // Sync calls the sync function of the controller's loop.
 func (c *Controller[T]) Sync(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
 	return c.sync(ctx, key)
@@ -32,7 +35,9 @@ func (c *Controller[T]) Concerned(deployment *appsv1.Deployment) []cache.ObjectN
 }
 
 // SetClock replaces the controller's clock.
-func (c *Controller[T]) SetClock(clock clock.PassiveClock) { c.clock = clock }
+func (c *Controller[T]) SetClock(clock clock.PassiveClock) {
+	c.clock, c.reconciler.clock = clock, clock
+}
 
 // CatchUp marks the cache as containing everything from before the term.
 func (c *Controller[T]) CatchUp() { c.reconciler.confirmed.caughtUp = true }

@@ -29,6 +29,9 @@ type Fields [fieldCount]bool
 // any reports whether the set is not empty.
 func (f Fields) any() bool { return f != Fields{} }
 
+// several reports whether the set has more than one field.
+func (f Fields) several() bool { return f == Fields{Replicas: true, Image: true} }
+
 // declared returns what the owner declares for the field, "" if it leaves it to others.
 func (o Owner) declared(f Field) string {
 	switch {
@@ -56,10 +59,12 @@ func (o Owner) differs(d *appsv1.Deployment, f Field) bool {
 	return declared != "" && declared != valueOf(d, f)
 }
 
+const defaultReplicas = 1 // of the API
+
 // replicasOf returns the Deployment's spec.replicas, or the default if it is not set.
 func replicasOf(deployment *appsv1.Deployment) int32 {
 	if deployment.Spec.Replicas == nil {
-		return 1 // the API's default
+		return defaultReplicas
 	}
 	return *deployment.Spec.Replicas
 }

@@ -57,15 +57,21 @@ var key = cache.NewObjectName("default", "example")
 
 const deploymentName = "example-web"
 
+// start is when the example is created.
+var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
 func newFixture(t testing.TB, kind kind, o object) *fixture {
 	t.Helper()
+	if created := o.GetCreationTimestamp(); created.IsZero() {
+		o.SetCreationTimestamp(metav1.NewTime(start))
+	}
 	f := &fixture{
 		TB:     t,
 		kind:   kind,
 		kube:   kubefake.NewClientset(),
 		sample: samplefake.NewClientset(o),
 		events: record.NewFakeRecorder(10),
-		clock:  testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),
+		clock:  testingclock.NewFakeClock(start),
 
 		registry: metrics.NewKubeRegistry(),
 	}

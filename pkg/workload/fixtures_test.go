@@ -4,6 +4,8 @@
 package workload
 
 import (
+	"time"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,7 +24,9 @@ func owner(changes ...func(*Owner)) Owner {
 		Kind:           fooKind,
 		App:            "nginx",
 		DeploymentName: "web",
-		Replicas:       ptr.To[int32](3),
+
+		ObservedGeneration: 4,
+		Replicas:           ptr.To[int32](3),
 	}
 	for _, change := range changes {
 		change(&p)
@@ -94,7 +98,14 @@ func rolledOut(d *appsv1.Deployment) {
 	d.Annotations = map[string]string{"deployment.kubernetes.io/revision": "1"}
 }
 
-func deleted(d *appsv1.Deployment) { d.DeletionTimestamp = &metav1.Time{} }
+// present is the time of decisions.
+var present = time.Date(2026, 1, 3, 0, 0, 0, 0, time.UTC)
+
+func deleted(d *appsv1.Deployment) { d.DeletionTimestamp = &metav1.Time{Time: present} }
+
+func ownerSince(age time.Duration) func(*Owner) {
+	return func(p *Owner) { p.SetCreationTimestamp(metav1.NewTime(present.Add(-age))) }
+}
 
 func ownerReference(apiVersion, kind, name string, uid types.UID) *metav1.OwnerReference {
 	return &metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name, UID: uid}

@@ -36,6 +36,10 @@ type Owner struct {
 	DeploymentName string
 	Replicas       *int32
 	Image          string
+	// ObservedGeneration is the generation that the object's status describes.
+	ObservedGeneration int64
+	// Problem is what the object's status says about the Pod that is worst off, "" if nothing.
+	Problem string
 	// HadDeployment is set if the object's status shows that it already had a Deployment.
 	HadDeployment bool
 	// Confirm reads the object from the API server. It returns [reconcile.ErrStale] if the

@@ -18,7 +18,7 @@ func ConditionFor(reason string) string {
 	case workloadv1alpha1.ReasonAvailable:
 		return workloadv1alpha1.ConditionReady
 	case workloadv1alpha1.ReasonProgressing, workloadv1alpha1.ReasonWaitingForDeletion, workloadv1alpha1.ReasonTerminating,
-		workloadv1alpha1.ReasonReplicasContested, workloadv1alpha1.ReasonImageContested:
+		workloadv1alpha1.ReasonWriteFailing:
 		return workloadv1alpha1.ConditionReconciling
 	default:
 		return workloadv1alpha1.ConditionStalled
@@ -29,17 +29,21 @@ func ConditionFor(reason string) string {
 var reasons = []string{
 	workloadv1alpha1.ReasonAvailable,
 	workloadv1alpha1.ReasonProgressing,
-	workloadv1alpha1.ReasonReplicasContested,
-	workloadv1alpha1.ReasonImageContested,
 	workloadv1alpha1.ReasonWaitingForDeletion,
 	workloadv1alpha1.ReasonTerminating,
+	workloadv1alpha1.ReasonWriteFailing,
+	workloadv1alpha1.ReasonReplicasContested,
+	workloadv1alpha1.ReasonImageContested,
+	workloadv1alpha1.ReasonDeletionBlocked,
 	workloadv1alpha1.ReasonDeploymentConflict,
 	workloadv1alpha1.ReasonInvalidSpec,
 	workloadv1alpha1.ReasonDeploymentPaused,
 	workloadv1alpha1.ReasonContainerMissing,
 	workloadv1alpha1.ReasonWriteDenied,
+	workloadv1alpha1.ReasonWriteFailed,
 	workloadv1alpha1.ReasonRewrittenByAdmission,
 	workloadv1alpha1.ReasonProgressDeadlineExceeded,
+	workloadv1alpha1.ReasonReplicasUnavailable,
 }
 
 // States that no status has. By the kstatus convention, an object is Reconciling while its

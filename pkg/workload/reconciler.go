@@ -4,10 +4,8 @@
 package workload
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -39,7 +37,7 @@ type Reconciler struct {
 	fieldManager string
 	clock        clock.PassiveClock
 	corrections  corrections
-	denials      denials
+	failures     failures
 	confirmed    confirmations
 }
 
@@ -53,27 +51,33 @@ func NewReconciler(owners reconcile.VersionedStore, deployments cache.TypedShare
 	}
 	return &Reconciler{
 		deployments: deployments.GetTypedIndexer(), client: client, writes: transport, fieldManager: fieldManager, clock: clock.RealClock{},
-		corrections: corrections{utilcache.NewExpiring()}, denials: denials{utilcache.NewExpiring()}, confirmed: confirmations{owners: owners},
+		corrections: corrections{utilcache.NewExpiring()}, failures: failures{utilcache.NewExpiring()}, confirmed: confirmations{owners: owners},
 	}, nil
 }
 
 // Begin begins a term. Another process may have written since the last one. Begin must not
 // be called during a [Reconciler.Reconcile].
-func (k *Reconciler) Begin() { k.confirmed.begin() }
+func (k *Reconciler) Begin() {
+	k.confirmed.begin()
+	k.failures.begin()
+}
 
 // Forget forgets an owner that is gone.
 func (k *Reconciler) Forget(key cache.ObjectName) { k.confirmed.forget(key) }
 
 // State is the state of an owner's Deployment after a reconcile.
 type State struct {
-	// Deployment is the Deployment that the owner owns: as cached or, after a write, as the
-	// API server returned it. It is nil if there is none. It is read-only.
+	// Deployment is the Deployment that the status describes, as cached or, after a write, as
+	// the API server returned it: see [Owner.Reported]. It is nil if there is none. It is
+	// read-only.
 	Deployment *appsv1.Deployment
-	// Former is the newest Deployment that the owner owns under a former name, nil if there
-	// is none. It is read-only.
-	Former *appsv1.Deployment
+	// Former are the Deployments of former names that stay unless somebody deletes them, the
+	// newest first. They are read-only.
+	Former []*appsv1.Deployment
 	// Written is set if Deployment was just written, so that the cache may not have it yet.
 	Written bool
+	// Created is set if Deployment was just created.
+	Created bool
 	// Refused is the cached Deployment if a write was refused because it is outdated.
 	Refused *appsv1.Deployment
 	// Unknown is the Deployment on the API server if it could not be created because it
@@ -89,68 +93,107 @@ type State struct {
 // Reconcile reconciles the Deployment of the owner with one write, or with none if nothing
 // differs.
 //
-// If the API server denies the write on its merits, the State has the blocker and the delay
-// before the retry. An error for which [apierrors.IsConflict] holds,
-// or [reconcile.ErrStale], means that the cache was stale. With an error, only Refused and
-// Unknown of the State are meaningful.
+// If a write fails and that is to be reported, the State has the blocker and the delay before the
+// retry: see failures. An error for which [apierrors.IsConflict] holds, or [reconcile.ErrStale],
+// means that the cache was stale. With an error, only Refused and Unknown of the State are
+// meaningful.
 func (k *Reconciler) Reconcile(ctx context.Context, o Owner) (State, error) {
 	view, err := k.view(o)
 	if err != nil {
 		return State{}, fmt.Errorf("reading Deployments of %s: %w", o, err)
 	}
-	view.Hold, _, _ = k.corrections.of(o, view.Live, k.clock.Now())
-	decision := Decide(o, view)
-	write := decision.write(o)
-	if blocker, again := k.denials.of(o, write, k.clock.Now()); blocker != nil {
-		return State{Deployment: view.Live, Blocker: blocker, Again: again}, nil
+	p := k.plan(o, view)
+	if p.next.verb == "" {
+		if p.state.Blocker == nil {
+			k.writes.Skip(deploymentResource.String())
+		}
+		return p.state, nil
 	}
-	if write.verb == "" && decision.Blocker == nil && !view.Hold.any() {
-		k.writes.Skip(deploymentResource.String())
-	}
-	// An error here is not from a write, so it is not a denial.
-	if err := k.confirmOwner(ctx, o, view, write); err != nil {
+	// An error here is not from a write, so it does not count as a failure of one.
+	if err := k.confirmOwner(ctx, o, view, p.next); err != nil {
 		return State{}, err
 	}
-	if decision.Create != nil && view.former() != nil {
-		if state, err := k.readFormer(ctx, view); err != nil {
-			return state, err
-		}
-		decision = Decide(o, view)
-	}
-	state, err := k.carryOut(ctx, o, view, decision)
-	if denialOf(err) != nil {
-		return k.denied(ctx, o, view, write, err)
-	}
-	k.denials.forget(o)
+	state, err := k.carryOut(ctx, o, p.next)
 	if err != nil {
-		return state, err
+		return k.failed(ctx, o, p, state, err)
 	}
-	state.Former = view.former()
-	if state.Blocker == nil {
-		state.Blocker = decision.Blocker
-	}
-	if state.Deployment != nil && o.GetDeletionTimestamp() == nil {
-		var contest *Blocker
-		// A field is held and written again even if another blocker hides that.
-		if _, contest, state.Again = k.corrections.of(o, state.Deployment, k.clock.Now()); state.Blocker == nil {
-			state.Blocker = contest
-		}
+	k.failures.forget(o, p.next)
+	// The cache does not have the write yet. What is left to do follows from it.
+	now := k.clock.Now()
+	state.Written, state.Former, state.Again = true, p.state.Former, p.state.Again
+	if state.Blocker = p.blocker; state.Blocker == nil {
+		var again time.Duration
+		_, state.Blocker, again = k.corrections.of(o, state.Deployment, now)
+		state.Again = sooner(state.Again, again)
 	}
 	return state, nil
 }
 
-// denied returns the state of an owner's Deployment after a denied write.
-func (k *Reconciler) denied(ctx context.Context, o Owner, view View, denied write, err error) (State, error) {
-	blocker, again := k.denials.note(o, denied, err, k.clock.Now())
+// failed returns the state of an owner's Deployment after a failed write.
+func (k *Reconciler) failed(ctx context.Context, o Owner, p plan, state State, err error) (State, error) {
+	if isMissingPermission(err) {
+		return state, err // this is about the controller, not about the owner
+	}
+	blocker, again := k.failures.note(o, p.next, err, k.clock.Now())
 	if blocker == nil {
-		return State{}, err
+		return state, err
 	}
-	verbosity := 2
-	if again > firstRetry {
-		verbosity = 4 // the status has the reason, and one line per owner is enough
+	klog.FromContext(ctx).V(2).Info("Write failed, trying again later", "err", err, "after", again)
+	p.state.Refused, p.state.Unknown = state.Refused, state.Unknown
+	p.state.Blocker, p.state.Again = blocker, again
+	return p.state, nil
+}
+
+// plan is what to do about the Deployments of an owner.
+type plan struct {
+	decision Decision
+	// next is the write to carry out now, the zero value if there is none.
+	next write
+	// blocker is why something else cannot be done now.
+	blocker *Blocker
+	// state is the state if nothing is written.
+	state State
+	// failing are the writes that failed and are not due yet.
+	failing []write
+}
+
+// plan decides what to do for the owner, given what is known of earlier writes.
+func (k *Reconciler) plan(o Owner, view View) plan {
+	now := k.clock.Now()
+	var contest *Blocker
+	var p plan
+	view.Now = now
+	p.state = State{Deployment: view.reported(o)}
+	if o.GetDeletionTimestamp() == nil {
+		view.Hold, contest, p.state.Again = k.corrections.of(o, p.state.Deployment, now)
 	}
-	klog.FromContext(ctx).V(verbosity).Info("Write was denied, trying again later", "err", err, "after", again)
-	return State{Deployment: view.Live, Blocker: blocker, Again: again}, nil
+	if view.own(o) != nil {
+		p.state.Former = leftOver(view.Former)
+	}
+	p.decision = Decide(o, view)
+	p.state.Again = sooner(p.state.Again, p.decision.Again)
+	if p.decision.Differing.several() {
+		p.blocker = k.failures.get(o, p.decision.together()).blocker // until each field was tried by itself
+	}
+	for _, w := range p.decision.writes(func(w write) bool { return k.failures.denied(o, w) }) {
+		blocker, again := k.failures.of(o, w, now)
+		if blocker == nil {
+			p.next = w
+			break
+		}
+		if p.failing = append(p.failing, w); p.blocker == nil {
+			p.blocker = blocker
+		}
+		p.state.Again = sooner(p.state.Again, again)
+	}
+	if p.blocker == nil {
+		p.blocker = p.decision.Blocker
+	}
+	// A field is held and written again even if another blocker hides that.
+	if p.state.Blocker = p.blocker; p.state.Blocker == nil {
+		p.state.Blocker = contest
+	}
+	return p
 }
 
 // view returns the cached Deployments of the owner.
@@ -167,34 +210,24 @@ func (k *Reconciler) view(o Owner) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
-	for _, d := range owned {
-		if d.Name != o.DeploymentName {
-			view.Former = append(view.Former, d)
-		}
-	}
-	slices.SortFunc(view.Former, func(a, b *appsv1.Deployment) int {
-		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
-	})
+	view.Former = o.former(owned)
 	return view, nil
 }
 
-// carryOut carries out a decision about the view.
-func (k *Reconciler) carryOut(ctx context.Context, o Owner, view View, decision Decision) (State, error) {
-	switch {
-	case decision.Create != nil:
-		return k.create(ctx, o, decision.Create)
-	case decision.Patch != nil:
-		return k.patch(ctx, o, view.Live, decision)
-	case decision.Delete != nil:
-		return k.delete(ctx, o, view.Live, decision.Delete)
-	default:
-		return State{Deployment: view.own(o), Blocker: decision.Blocker}, nil
+// carryOut carries out a write.
+func (k *Reconciler) carryOut(ctx context.Context, o Owner, w write) (State, error) {
+	if k.failures.timedOut(o, w) {
+		ctx = reconcile.WithLongWrite(ctx)
 	}
+	if w.verb == "create" {
+		return k.create(ctx, o, w.deployment)
+	}
+	return k.patch(ctx, o, w.deployment, w.fields)
 }
 
 func (k *Reconciler) create(ctx context.Context, o Owner, deployment *appsv1.Deployment) (State, error) {
 	created, err := k.client.Deployments(deployment.Namespace).Create(ctx, deployment, metav1.CreateOptions{FieldManager: k.fieldManager})
-	if apierrors.IsAlreadyExists(err) && denialOf(err) == nil {
+	if apierrors.IsAlreadyExists(err) && refusalOf(err) == nil {
 		// The cache will show whose it is.
 		existing, getErr := k.get(ctx, deployment.Namespace, deployment.Name)
 		if getErr != nil {
@@ -209,33 +242,29 @@ func (k *Reconciler) create(ctx context.Context, o Owner, deployment *appsv1.Dep
 		k.corrections.note(o, f, nil, created, k.fieldManager, k.clock.Now())
 	}
 	klog.FromContext(ctx).V(2).Info("Created Deployment", "deployment", klog.KObj(created))
-	return State{Deployment: created, Written: true}, nil
+	return State{Deployment: created, Created: true}, nil
 }
 
-// patch sends the patch of the decision.
-func (k *Reconciler) patch(ctx context.Context, o Owner, live *appsv1.Deployment, decision Decision) (State, error) {
-	patched, err := k.client.Deployments(live.Namespace).Patch(ctx, live.Name, types.StrategicMergePatchType, decision.Patch, metav1.PatchOptions{FieldManager: k.fieldManager})
-	if err != nil {
-		return notWritten(o, "patching", live, err)
-	}
-	for f := range fieldCount {
-		if decision.Patched[f] {
-			k.corrections.note(o, f, live, patched, k.fieldManager, k.clock.Now())
-		}
-	}
-	klog.FromContext(ctx).V(2).Info("Patched Deployment", "deployment", klog.KObj(patched), "replicas", replicasOf(patched))
-	return State{Deployment: patched, Written: true}, nil
-}
-
-// notWritten returns the result of a failed write of a Deployment.
-func notWritten(o Owner, doing string, d *appsv1.Deployment, err error) (State, error) {
+// patch sets the fields of the Deployment to what the owner declares.
+func (k *Reconciler) patch(ctx context.Context, o Owner, d *appsv1.Deployment, fields Fields) (State, error) {
+	patched, err := k.client.Deployments(d.Namespace).Patch(ctx, d.Name, types.StrategicMergePatchType, o.patch(d, fields),
+		metav1.PatchOptions{FieldManager: k.fieldManager})
 	if isLate(err, d) {
 		if apierrors.IsNotFound(err) {
 			err = stale(d.Name, err)
 		}
 		return State{Refused: d}, err
 	}
-	return State{}, fmt.Errorf("%s Deployment %q of %s: %w", doing, d.Name, o, err)
+	if err != nil {
+		return State{}, fmt.Errorf("patching Deployment %q of %s: %w", d.Name, o, err)
+	}
+	for f := range fieldCount {
+		if fields[f] {
+			k.corrections.note(o, f, d, patched, k.fieldManager, k.clock.Now())
+		}
+	}
+	klog.FromContext(ctx).V(2).Info("Patched Deployment", "deployment", klog.KObj(patched), "replicas", replicasOf(patched))
+	return State{Deployment: patched}, nil
 }
 
 // get reads the Deployment from the API server. It returns nil if there is none. It uses a

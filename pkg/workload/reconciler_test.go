@@ -83,14 +83,13 @@ func TestReconcileConfirmsOwnerBeforeRiskyWrites(t *testing.T) {
 		asks   bool
 		write  string
 	}{
-		"none yet":                        {nil, false, true, "create"},
-		"none, but had one":               {nil, true, true, "create"},
-		"none of this name":               {list(former), false, true, "create"},
-		"one, as declared":                {list(deployment()), true, false, ""},
-		"one, not as declared":            {list(drifted), true, true, "patch"},
-		"one and a former one":            {list(deployment(), former), true, true, "delete"},
-		"one and a former one that stays": {list(deployment(withStatus(3, 3, 1)), former), true, false, ""},
-		"a foreign one":                   {list(deployment(withOwner(nil))), true, false, ""},
+		"none yet":             {nil, false, true, "create"},
+		"none, but had one":    {nil, true, true, "create"},
+		"none of this name":    {list(former), false, true, "create"},
+		"one, as declared":     {list(deployment()), true, false, ""},
+		"one, not as declared": {list(drifted), true, true, "patch"},
+		"one and a former one": {list(deployment(), former), true, false, ""},
+		"a foreign one":        {list(deployment(withOwner(nil))), true, false, ""},
 	} {
 		for _, confirmed := range []error{nil, reconcile.ErrStale, errors.New("down")} {
 			t.Run(fmt.Sprintf("%s, confirmed: %v", name, confirmed), func(t *testing.T) {

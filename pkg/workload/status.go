@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -36,6 +37,8 @@ type Status struct {
 	ReadyReplicas      int32
 	AvailableReplicas  int32
 	Selector           string
+	// UnavailableSince is since when replicas are unavailable: see unavailableSince.
+	UnavailableSince *metav1.Time
 	// Conditions are Ready and, unless that is True, Reconciling or Stalled, in this order.
 	Conditions []metav1.Condition
 }
@@ -44,7 +47,7 @@ type Status struct {
 func (s Status) Equal(other Status) bool {
 	return s.ObservedGeneration == other.ObservedGeneration &&
 		s.Replicas == other.Replicas && s.ReadyReplicas == other.ReadyReplicas && s.AvailableReplicas == other.AvailableReplicas &&
-		s.Selector == other.Selector && slices.EqualFunc(s.Conditions, other.Conditions, sameCondition)
+		s.Selector == other.Selector && s.UnavailableSince.Equal(other.UnavailableSince) && slices.EqualFunc(s.Conditions, other.Conditions, sameCondition)
 }
 
 func sameCondition(a, b metav1.Condition) bool {
@@ -53,19 +56,22 @@ func sameCondition(a, b metav1.Condition) bool {
 	return sameTime && a == b
 }
 
-// NewStatus returns the status of the owner whose Deployment is in the given state. The
-// transition time of a condition is kept from current if its status is the same, else it is
-// now.
-func NewStatus(o Owner, state State, current []metav1.Condition, now metav1.Time) Status {
-	status := Status{ObservedGeneration: o.GetGeneration(), Conditions: judge(o, state).conditions(o.GetGeneration(), current, now)}
-	if d := state.Deployment; d != nil {
-		status.Replicas = d.Status.Replicas
-		status.ReadyReplicas = d.Status.ReadyReplicas
-		status.AvailableReplicas = d.Status.AvailableReplicas
-		// A truncated selector would select other Pods.
-		if selector := formatSelector(d.Spec.Selector); len(selector) <= maxSelector {
-			status.Selector = selector
-		}
+// NewStatus returns the status of the owner whose Deployment is in the given state. current is its
+// present status. The transition time of a condition is kept from that if its status is the same,
+// else it is now.
+func NewStatus(o Owner, state State, current Status, now metav1.Time) Status {
+	d := state.Deployment
+	status := Status{ObservedGeneration: o.GetGeneration(), UnavailableSince: unavailableSince(o, d, current, now)}
+	status.Conditions = judge(o, state, status.UnavailableSince, now.Time).conditions(o.GetGeneration(), current.Conditions, now)
+	if d == nil {
+		return status
+	}
+	status.Replicas = d.Status.Replicas
+	status.ReadyReplicas = d.Status.ReadyReplicas
+	status.AvailableReplicas = d.Status.AvailableReplicas
+	// A truncated selector would select other Pods.
+	if selector := formatSelector(d.Spec.Selector); len(selector) <= maxSelector {
+		status.Selector = selector
 	}
 	return status
 }
@@ -169,46 +175,70 @@ func (v verdict) conditions(generation int64, current []metav1.Condition, now me
 }
 
 // judge decides which condition is True, and why. See [workloadv1alpha1.ConditionReady].
-func judge(o Owner, state State) verdict {
-	v := judgeDeployment(o, state)
-	if d := state.Deployment; d != nil && !ownership.PodsWatched(d) {
+func judge(o Owner, state State, unavailable *metav1.Time, now time.Time) verdict {
+	v := judgeDeployment(o, state, unavailable, now)
+	d := state.Deployment
+	if d == nil {
+		return v
+	}
+	if d.Name != o.DeploymentName && o.GetDeletionTimestamp() == nil {
+		v.message += "; " + o.keptMessage(d)
+	}
+	if left := o.leftOverMessage(state.Former); left != "" {
+		v.message += "; " + left
+	}
+	if !ownership.PodsWatched(d) {
 		v.message += fmt.Sprintf("; its Pods are not watched, because its selector lacks the label %q", controllerLabel)
 	}
 	return v
 }
 
-func judgeDeployment(o Owner, state State) verdict {
+func judgeDeployment(o Owner, state State, unavailable *metav1.Time, now time.Time) verdict {
 	if b := state.Blocker; b != nil {
 		return verdict{b.Reason, b.Message}
 	}
 	d := state.Deployment
-	wanted := replicasOf(d)
-	if o.Replicas != nil {
-		wanted = *o.Replicas
-	}
-	if d.Status.ObservedGeneration < d.Generation {
+	wanted := o.wanted(d)
+	counts := fmt.Sprintf("%d of %d replicas available", d.Status.AvailableReplicas, wanted)
+	if d.Status.ObservedGeneration < d.Generation && !lacksReplicaSet(d) {
 		return verdict{workloadv1alpha1.ReasonProgressing,
 			fmt.Sprintf("Deployment %q is not yet observed by its controller", d.Name) + trouble(d)}
 	}
-	if d.Status.Replicas == wanted && d.Status.UpdatedReplicas == wanted && d.Status.AvailableReplicas == wanted {
-		if former := state.Former; former != nil {
-			return verdict{workloadv1alpha1.ReasonWaitingForDeletion,
-				fmt.Sprintf("Deployment %q has %d of %d replicas available; the former Deployment %q is not gone yet", d.Name, wanted, wanted, former.Name)}
-		}
-		return verdict{workloadv1alpha1.ReasonAvailable,
-			fmt.Sprintf("Deployment %q has %d of %d replicas available", d.Name, wanted, wanted)}
+	if d.Status.Replicas == wanted && d.Status.UpdatedReplicas == wanted && d.Status.AvailableReplicas == wanted && !lacksReplicaSet(d) {
+		return verdict{workloadv1alpha1.ReasonAvailable, fmt.Sprintf("Deployment %q has %s", d.Name, counts)}
 	}
-	if c := conditionOf(d, appsv1.DeploymentProgressing, corev1.ConditionFalse); c != nil && c.Reason == "ProgressDeadlineExceeded" {
-		return verdict{workloadv1alpha1.ReasonProgressDeadlineExceeded,
-			fmt.Sprintf("Deployment %q: %s", d.Name, strings.TrimSuffix(c.Message, ".")) + trouble(d)}
-	}
-	counts := fmt.Sprintf("%d of %d replicas available, %d up to date, %d in all",
-		d.Status.AvailableReplicas, wanted, d.Status.UpdatedReplicas, d.Status.Replicas)
+	all := fmt.Sprintf("%s, %d up to date, %d in all", counts, d.Status.UpdatedReplicas, d.Status.Replicas)
 	if waitsForResume(d, wanted) {
 		return verdict{workloadv1alpha1.ReasonDeploymentPaused,
-			fmt.Sprintf("Deployment %q is paused, with %s: resume it with kubectl -n %s rollout resume deployment %s", d.Name, counts, d.Namespace, d.Name)}
+			fmt.Sprintf("Deployment %q is paused, with %s: resume it with kubectl -n %s rollout resume deployment %s", d.Name, all, d.Namespace, d.Name)}
 	}
-	return verdict{workloadv1alpha1.ReasonProgressing, fmt.Sprintf("Deployment %q has %s", d.Name, counts) + trouble(d)}
+	if c := conditionOf(d, appsv1.DeploymentProgressing, corev1.ConditionFalse); c != nil && c.Reason == reasonDeadlineExceeded {
+		return verdict{workloadv1alpha1.ReasonProgressDeadlineExceeded,
+			fmt.Sprintf("Deployment %q: %s", d.Name, strings.TrimSuffix(c.Message, ".")) + trouble(d) + o.pods()}
+	}
+	if unavailable != nil && stallsIn(d, unavailable, now) == 0 {
+		return verdict{workloadv1alpha1.ReasonReplicasUnavailable, o.unavailable(d, counts, *unavailable)}
+	}
+	return verdict{workloadv1alpha1.ReasonProgressing, fmt.Sprintf("Deployment %q has %s", d.Name, all) + trouble(d) + o.pods()}
+}
+
+// unavailable returns the message for a Deployment whose replicas stay unavailable.
+func (o Owner) unavailable(d *appsv1.Deployment, counts string, since metav1.Time) string {
+	at := since.UTC().Format(time.RFC3339)
+	if lacksReplicaSet(d) {
+		// The deployment controller does not try again by itself.
+		return fmt.Sprintf("Deployment %q has had no ReplicaSet for its template since %s%s; once that is fixed, run kubectl -n %s rollout restart deployment %s",
+			d.Name, at, trouble(d), d.Namespace, d.Name)
+	}
+	return fmt.Sprintf("Deployment %q has %s, and no more since %s", d.Name, counts, at) + trouble(d) + o.pods()
+}
+
+// pods returns, with leading punctuation, what the Pod that is worst off reports.
+func (o Owner) pods() string {
+	if o.Problem == "" {
+		return ""
+	}
+	return "; " + o.Problem
 }
 
 // waitsForResume reports whether the Deployment is paused during a rollout, or before its
@@ -225,8 +255,8 @@ func trouble(d *appsv1.Deployment) string {
 	if c := conditionOf(d, appsv1.DeploymentReplicaFailure, corev1.ConditionTrue); c != nil {
 		return ": " + c.Message
 	}
-	if c := conditionOf(d, appsv1.DeploymentProgressing, corev1.ConditionFalse); c != nil && c.Reason == "ReplicaSetCreateError" {
-		return ": " + c.Message
+	if lacksReplicaSet(d) {
+		return ": " + conditionOf(d, appsv1.DeploymentProgressing, corev1.ConditionFalse).Message
 	}
 	return ""
 }

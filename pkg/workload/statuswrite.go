@@ -26,7 +26,7 @@ const (
 // the write.
 func (c *Controller[T]) updateStatus(ctx context.Context, key cache.ObjectName, obj T, state State) (wait time.Duration, err error) {
 	wait, err = c.writeStatus(ctx, key, obj, state)
-	if err == nil || denialOf(err) != nil {
+	if err == nil || refusalOf(err) != nil {
 		return wait, err
 	}
 	if apierrors.IsConflict(err) {
@@ -73,7 +73,7 @@ func (c *Controller[T]) touched(ctx context.Context, key cache.ObjectName, obj T
 func (c *Controller[T]) writeStatus(ctx context.Context, key cache.ObjectName, obj T, state State) (wait time.Duration, err error) {
 	owner, current := c.kind.Owner(obj), c.kind.Status(obj)
 	now := c.clock.Now()
-	status := NewStatus(owner, state, current.Conditions, metav1.NewTime(now))
+	status := NewStatus(owner, state, current, metav1.NewTime(now))
 	write, err := c.kind.StatusWrite(obj, current, status)
 	if err != nil {
 		return 0, fmt.Errorf("computing status of %s: %w", owner, err)

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"samplecontroller.io/controller-manager/reconcile"
@@ -53,11 +55,13 @@ func (c *Controller[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 		c.consistency.WroteAt(key, c.kept, state.Deployment.ResourceVersion)
 		obj = c.latest(key, obj)
 	}
-	wait, err := c.updateStatus(ctx, key, obj, state)
-	if wait == 0 || state.Again > 0 && state.Again < wait {
-		wait = state.Again
+	if state.Created && len(state.Former) > 0 {
+		c.recorder.Event(obj, corev1.EventTypeWarning, eventFormerDeployment, owner.leftOverMessage(state.Former))
 	}
-	return wait, err
+	wait, err := c.updateStatus(ctx, key, obj, state)
+	now := c.clock.Now()
+	stalls := stallsIn(state.Deployment, unavailableSince(owner, state.Deployment, c.kind.Status(obj), metav1.NewTime(now)), now)
+	return sooner(sooner(wait, state.Again), stalls), err
 }
 
 // cached returns the object from the cache.

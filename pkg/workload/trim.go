@@ -22,7 +22,10 @@ const revisionAnnotation = "deployment.kubernetes.io/revision"
 // kept. The groups are those of all kinds that manage Deployments. Trim is idempotent.
 func Trim(d *appsv1.Deployment, groups sets.Set[string]) {
 	revision := d.Annotations[revisionAnnotation]
-	d.Labels, d.Annotations, d.Finalizers = nil, nil, nil
+	d.Labels, d.Annotations = nil, nil
+	if d.DeletionTimestamp == nil {
+		d.Finalizers = nil
+	}
 	if owner := metav1.GetControllerOfNoCopy(d); owner == nil || !groups.Has(groupOf(owner)) {
 		d.ManagedFields = nil
 		d.Spec = appsv1.DeploymentSpec{Selector: selectorForUs(d.Spec.Selector)}
@@ -34,6 +37,9 @@ func Trim(d *appsv1.Deployment, groups sets.Set[string]) {
 	}
 	trimManagedFields(d)
 	spec := appsv1.DeploymentSpec{Replicas: d.Spec.Replicas, Selector: d.Spec.Selector, Paused: d.Spec.Paused}
+	if spec.ProgressDeadlineSeconds = d.Spec.ProgressDeadlineSeconds; progressDeadline(d) == defaultDeadline {
+		spec.ProgressDeadlineSeconds = nil
+	}
 	if image := imageOf(d); image != "" {
 		spec.Template.Spec.Containers = containersOf(image)
 	}
@@ -72,13 +78,28 @@ func trimManagedFields(d *appsv1.Deployment) {
 	d.ManagedFields = exact(kept)
 }
 
-// trimConditions keeps the conditions that report failures.
+// completed is the condition of a Deployment that was rolled out.
+var completed = appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: reasonComplete}
+
+// onlyCompleted are the conditions of most Deployments that lack Pods after their rollout.
+var onlyCompleted = []appsv1.DeploymentCondition{completed}
+
+// trimConditions keeps the conditions that report failures and, while replicas are missing, that
+// the rollout is complete.
 func trimConditions(d *appsv1.Deployment) {
+	rolledOut := rolloutComplete(d) && d.Status.AvailableReplicas < replicasOf(d)
 	kept := slices.DeleteFunc(d.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
 		return (c.Type != appsv1.DeploymentProgressing || c.Status != corev1.ConditionFalse) &&
 			(c.Type != appsv1.DeploymentReplicaFailure || c.Status != corev1.ConditionTrue)
 	})
-	d.Status.Conditions = exact(kept)
+	switch {
+	case rolledOut && len(kept) == 0:
+		d.Status.Conditions = onlyCompleted
+	case rolledOut:
+		d.Status.Conditions = exact(append(kept, completed))
+	default:
+		d.Status.Conditions = exact(kept)
+	}
 }
 
 // exact returns a copy without spare capacity, nil if there are no elements.

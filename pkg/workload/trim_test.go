@@ -101,7 +101,7 @@ func TestTrimChangesNoDecision(t *testing.T) {
 			maps.Copy(trimmed.Annotations, d.Annotations)
 			trimmed.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
 			Trim(trimmed, ourGroups)
-			if diff := cmp.Diff(Decide(p, View{Live: d}), Decide(p, View{Live: trimmed})); diff != "" {
+			if diff := cmp.Diff(decided(p, d), decided(p, trimmed)); diff != "" {
 				t.Errorf("different decision (-whole +trimmed):\n%s", diff)
 			}
 			if conditions := trimmed.Status.Conditions; conditions != nil && len(conditions) == 0 {
@@ -109,7 +109,7 @@ func TestTrimChangesNoDecision(t *testing.T) {
 			}
 			controller := metav1.GetControllerOf(d)
 			ours := controller != nil && controller.Kind != "ReplicaSet"
-			status := func(d *appsv1.Deployment) Status { return NewStatus(p, State{Deployment: d}, nil, metav1.Time{}) }
+			status := func(d *appsv1.Deployment) Status { return NewStatus(p, State{Deployment: d}, Status{}, metav1.Time{}) }
 			if diff := cmp.Diff(status(d), status(trimmed)); ours && diff != "" {
 				t.Errorf("different status (-whole +trimmed):\n%s", diff)
 			}
@@ -124,6 +124,12 @@ func TestTrimChangesNoDecision(t *testing.T) {
 			}
 		})
 	}
+}
+
+// decided describes the decision about a Deployment.
+func decided(o Owner, live *appsv1.Deployment) string {
+	d := Decide(o, View{Live: live, Now: present})
+	return fmt.Sprintf("%v %s %+v %v", d.Create, patchOf(o, d), d.Blocker, d.Again)
 }
 
 func TestTrimKeepsOnlyFailureConditions(t *testing.T) {

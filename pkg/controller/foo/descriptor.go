@@ -28,7 +28,7 @@ func Descriptor() controller.Descriptor {
 			// which the admission plugin OwnerReferencesPermissionEnforcement allows only
 			// with this permission.
 			{APIGroups: []string{"samplecontroller.k8s.io"}, Resources: []string{"foos/finalizers"}, Verbs: []string{"update"}},
-			{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"list", "watch", "create", "patch", "delete"}},
+			{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"list", "watch", "create", "patch"}},
 		},
 	}
 }

@@ -13,6 +13,7 @@ import (
 	samplev1alpha1apply "samplecontroller.io/client-go/applyconfiguration/samplecontroller/v1alpha1"
 	samplev1alpha1client "samplecontroller.io/client-go/clientset/versioned/typed/samplecontroller/v1alpha1"
 
+	"samplecontroller.io/sample-controller-manager/pkg/kinds"
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
@@ -21,23 +22,11 @@ type kind struct {
 	client samplev1alpha1client.FoosGetter
 }
 
-func (kind) GroupVersionKind() schema.GroupVersionKind {
-	return samplev1alpha1.SchemeGroupVersion.WithKind("Foo")
-}
+func (kind) GroupVersionKind() schema.GroupVersionKind { return kinds.Foo }
 
 func (kind) StatusResource() schema.GroupResource { return samplev1alpha1.Resource("foos/status") }
 
-func (k kind) Owner(foo *samplev1alpha1.Foo) workload.Owner {
-	return workload.Owner{
-		Object:         foo,
-		Kind:           k.GroupVersionKind(),
-		App:            "nginx",
-		DeploymentName: foo.Spec.DeploymentName,
-		Replicas:       foo.Spec.Replicas,
-		Image:          foo.Spec.Image,
-		HadDeployment:  foo.Status.Selector != "",
-	}
-}
+func (kind) Owner(foo *samplev1alpha1.Foo) workload.Owner { return kinds.FooOwner(foo) }
 
 func (k kind) List(ctx context.Context, namespace string, options metav1.ListOptions) ([]*samplev1alpha1.Foo, string, error) {
 	list, err := k.client.Foos(namespace).List(ctx, options)
@@ -58,6 +47,7 @@ func (kind) Status(foo *samplev1alpha1.Foo) workload.Status {
 		ReadyReplicas:      foo.Status.ReadyReplicas,
 		AvailableReplicas:  foo.Status.AvailableReplicas,
 		Selector:           foo.Status.Selector,
+		UnavailableSince:   foo.Status.UnavailableSince,
 		Conditions:         workload.OwnConditions(foo.Status.Conditions),
 	}
 }
@@ -87,13 +77,15 @@ func (k kind) StatusWrite(foo *samplev1alpha1.Foo, current, wanted workload.Stat
 // applyStatus returns the apply configuration of the status. It carries the resourceVersion
 // of the Foo, so that a late apply cannot reach a re-created Foo of the same name.
 func applyStatus(foo *samplev1alpha1.Foo, status workload.Status) *samplev1alpha1apply.FooApplyConfiguration {
+	apply := samplev1alpha1apply.FooStatus().
+		WithObservedGeneration(status.ObservedGeneration).
+		WithReplicas(status.Replicas).
+		WithReadyReplicas(status.ReadyReplicas).
+		WithAvailableReplicas(status.AvailableReplicas).
+		WithSelector(status.Selector).
+		WithConditions(workload.ApplyConditions(status.Conditions)...)
+	apply.UnavailableSince = status.UnavailableSince
 	return samplev1alpha1apply.Foo(foo.Name, foo.Namespace).
 		WithResourceVersion(foo.ResourceVersion).
-		WithStatus(samplev1alpha1apply.FooStatus().
-			WithObservedGeneration(status.ObservedGeneration).
-			WithReplicas(status.Replicas).
-			WithReadyReplicas(status.ReadyReplicas).
-			WithAvailableReplicas(status.AvailableReplicas).
-			WithSelector(status.Selector).
-			WithConditions(workload.ApplyConditions(status.Conditions)...))
+		WithStatus(apply)
 }

@@ -13,6 +13,7 @@ import (
 	icecreamv1alpha1client "samplecontroller.io/client-go/clientset/versioned/typed/icecream/v1alpha1"
 	"samplecontroller.io/controller-manager/reconcile"
 
+	"samplecontroller.io/sample-controller-manager/pkg/kinds"
 	"samplecontroller.io/sample-controller-manager/pkg/ownership"
 	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
@@ -44,9 +45,9 @@ func NewController(
 		log.forget(icecream)
 		return nil
 	})
-	reconcile.WatchChanges(c.Loop(), informers.Pods, movedPlace, chain.OfPod(groupVersionKind))
+	reconcile.WatchChanges(c.Loop(), informers.Pods, movedPlace, chain.OfPod(kinds.Icecream))
 	reconcile.WatchDeletions(c.Loop(), informers.Pods, k.departed)
-	reconcile.Watch(c.Loop(), informers.ReplicaSets, chain.OfReplicaSet(groupVersionKind))
+	reconcile.Watch(c.Loop(), informers.ReplicaSets, chain.OfReplicaSet(kinds.Icecream))
 	return c, nil
 }
 

@@ -32,6 +32,7 @@ import (
 	sampleinformers "samplecontroller.io/client-go/informers/externalversions"
 	"samplecontroller.io/controller-manager/reconcile"
 
+	"samplecontroller.io/sample-controller-manager/pkg/kinds"
 	"samplecontroller.io/sample-controller-manager/pkg/ownership"
 	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
@@ -45,7 +46,7 @@ func TestPlacedPodEnqueuesItsIcecream(t *testing.T) {
 			Spec:       icecreamv1alpha1.IcecreamSpec{DeploymentName: "web"},
 		}
 		deployment := &appsv1.Deployment{ObjectMeta: metadata("web", example, "")}
-		deployment.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(example, groupVersionKind)}
+		deployment.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(example, kinds.Icecream)}
 		deployment.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "icecream", "controller": "example"}}
 		deployment.Spec.Template.Labels = deployment.Spec.Selector.MatchLabels
 		replicaSet := &metav1.PartialObjectMetadata{

@@ -25,7 +25,7 @@ func Descriptor() controller.Descriptor {
 			{APIGroups: []string{"controller.nicoleh.io"}, Resources: []string{"icecreams"}, Verbs: []string{"list", "watch"}},
 			{APIGroups: []string{"controller.nicoleh.io"}, Resources: []string{"icecreams/status"}, Verbs: []string{"patch"}},
 			{APIGroups: []string{"controller.nicoleh.io"}, Resources: []string{"icecreams/finalizers"}, Verbs: []string{"update"}}, // as for Foos
-			{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"list", "watch", "create", "patch", "delete"}},
+			{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"list", "watch", "create", "patch"}},
 		}, kinds.ChainRules()...),
 	}
 }

@@ -47,6 +47,7 @@ func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	icecream := &icecreamv1alpha1.Icecream{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "example", UID: "uid-example", ResourceVersion: "1"},
+		Spec:       icecreamv1alpha1.IcecreamSpec{DeploymentName: "web"},
 	}
 	deployment := deploymentOf("uid-web", "uid-example")
 

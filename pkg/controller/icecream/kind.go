@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,12 +20,11 @@ import (
 	icecreamv1alpha1client "samplecontroller.io/client-go/clientset/versioned/typed/icecream/v1alpha1"
 	"samplecontroller.io/controller-manager/controller"
 
+	"samplecontroller.io/sample-controller-manager/pkg/kinds"
 	"samplecontroller.io/sample-controller-manager/pkg/ownership"
 	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
-
-var groupVersionKind = icecreamv1alpha1.SchemeGroupVersion.WithKind("Icecream")
 
 // kind implements [workload.Kind].
 type kind struct {
@@ -33,22 +33,14 @@ type kind struct {
 	log    *placementLog
 }
 
-func (*kind) GroupVersionKind() schema.GroupVersionKind { return groupVersionKind }
+func (*kind) GroupVersionKind() schema.GroupVersionKind { return kinds.Icecream }
 
 func (*kind) StatusResource() schema.GroupResource {
 	return icecreamv1alpha1.Resource("icecreams/status")
 }
 
 func (*kind) Owner(icecream *icecreamv1alpha1.Icecream) workload.Owner {
-	return workload.Owner{
-		Object:         icecream,
-		Kind:           groupVersionKind,
-		App:            "icecream",
-		DeploymentName: icecream.Spec.DeploymentName,
-		Replicas:       icecream.Spec.Replicas,
-		Image:          icecream.Spec.Image,
-		HadDeployment:  icecream.Status.Selector != "",
-	}
+	return kinds.IcecreamOwner(icecream)
 }
 
 func (k *kind) List(ctx context.Context, namespace string, options metav1.ListOptions) ([]*icecreamv1alpha1.Icecream, string, error) {
@@ -70,6 +62,7 @@ func (*kind) Status(icecream *icecreamv1alpha1.Icecream) workload.Status {
 		ReadyReplicas:      icecream.Status.ReadyReplicas,
 		AvailableReplicas:  icecream.Status.AvailableReplicas,
 		Selector:           icecream.Status.Selector,
+		UnavailableSince:   icecream.Status.UnavailableSince,
 		Conditions:         workload.OwnConditions(icecream.Status.Conditions),
 	}
 }
@@ -109,14 +102,44 @@ func (k *kind) StatusWrite(icecream *icecreamv1alpha1.Icecream, current, wanted 
 
 // placements returns the placements of the Icecream; see [place].
 func (k *kind) placements(icecream *icecreamv1alpha1.Icecream) ([]icecreamv1alpha1.Placement, sets.Set[types.UID], error) {
-	pods, err := k.chain.PodsOf(icecream.Namespace, icecream.UID)
+	reported, err := k.reported(icecream)
+	if err != nil {
+		return nil, nil, err
+	}
+	pods, err := k.chain.PodsOf(reported)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading Pods: %w", err)
 	}
 	placements, cut := place(icecream.Status.Placements, pods, func(p icecreamv1alpha1.Placement) bool {
-		return k.chain.HasPod(icecream.Namespace, p.Pod, p.PodUID)
+		return k.chain.HasPod(icecream.Namespace, p.Pod, p.PodUID) && !k.ofFormer(icecream, p.Pod)
 	})
 	return placements, cut, nil
+}
+
+// reported returns the Deployment that the status of the Icecream describes, nil if there is none.
+func (k *kind) reported(icecream *icecreamv1alpha1.Icecream) (*appsv1.Deployment, error) {
+	owned, err := k.chain.DeploymentsOf(icecream.Namespace, icecream.UID)
+	if err != nil {
+		return nil, err
+	}
+	return kinds.IcecreamOwner(icecream).Reported(owned), nil
+}
+
+// reports reports whether the status of the Icecream describes the Deployment.
+func (k *kind) reports(key cache.ObjectName, d *appsv1.Deployment) bool {
+	cached, exists, err := k.log.icecreams.GetByKey(key.String())
+	if err != nil || !exists {
+		return false
+	}
+	reported, err := k.reported(cached.(*icecreamv1alpha1.Icecream))
+	return err == nil && reported != nil && reported.UID == d.UID
+}
+
+// ofFormer reports whether the Pod belongs to another Deployment of the Icecream than that which
+// the status describes.
+func (k *kind) ofFormer(icecream *icecreamv1alpha1.Icecream, name string) bool {
+	d := k.chain.DeploymentOfPod(icecream.Namespace, name)
+	return d != nil && metav1.IsControlledBy(d, icecream)
 }
 
 // departed logs the placement of a Pod that is gone, unless it was logged before. It
@@ -124,8 +147,10 @@ func (k *kind) placements(icecream *icecreamv1alpha1.Icecream) ([]icecreamv1alph
 func (k *kind) departed(pod *podrecord.Record) []cache.ObjectName {
 	// A Pod that was never scheduled has no placement.
 	if d := k.chain.DeploymentOf(pod); d != nil && pod.Node() != "" {
-		for _, key := range ownership.OwnerKeys(groupVersionKind, d) {
-			k.log.departed(key, metav1.GetControllerOfNoCopy(d).UID, placementOf(pod))
+		for _, key := range ownership.OwnerKeys(kinds.Icecream, d) {
+			if k.reports(key, d) {
+				k.log.departed(key, metav1.GetControllerOfNoCopy(d).UID, placementOf(pod))
+			}
 		}
 	}
 	return k.log.recordedBy(pod.UID())
@@ -167,6 +192,7 @@ func applyStatus(icecream *icecreamv1alpha1.Icecream, status workload.Status, re
 		WithSelector(status.Selector).
 		WithConditions(workload.ApplyConditions(status.Conditions)...).
 		WithPlacementsOmitted(omitted)
+	apply.UnavailableSince = status.UnavailableSince
 	for _, p := range records {
 		apply.WithPlacements(icecreamv1alpha1apply.Placement().WithPodUID(p.PodUID).WithPod(p.Pod).WithNode(p.Node).WithTime(p.Time))
 	}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"samplecontroller.io/sample-controller-manager/pkg/kinds"
 	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
 )
 
@@ -167,9 +168,9 @@ func orphaned(pod *corev1.Pod) { pod.OwnerReferences = nil }
 // deploymentOf returns the Deployment of the fixture with the UID, owned by the Icecream
 // with the other UID, if any.
 func deploymentOf(uid, icecream string) *appsv1.Deployment {
-	d := &appsv1.Deployment{ObjectMeta: metadata("web", &metav1.ObjectMeta{Name: "example", UID: "uid-example"}, groupVersionKind.Kind)}
+	d := &appsv1.Deployment{ObjectMeta: metadata("web", &metav1.ObjectMeta{Name: "example", UID: "uid-example"}, kinds.Icecream.Kind)}
 	d.UID = types.UID(uid)
-	d.OwnerReferences[0].APIVersion, d.OwnerReferences[0].UID = groupVersionKind.GroupVersion().String(), types.UID(icecream)
+	d.OwnerReferences[0].APIVersion, d.OwnerReferences[0].UID = kinds.Icecream.GroupVersion().String(), types.UID(icecream)
 	if icecream == "" {
 		d.OwnerReferences = nil
 	}

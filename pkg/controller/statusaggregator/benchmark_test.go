@@ -23,6 +23,7 @@ import (
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 	"samplecontroller.io/controller-manager/reconcile"
 
+	"samplecontroller.io/sample-controller-manager/pkg/kinds"
 	"samplecontroller.io/sample-controller-manager/pkg/ownership"
 	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
 )
@@ -99,7 +100,11 @@ func BenchmarkUnchangedSync(b *testing.B) {
 				b.Fatal(err)
 			}
 			foo := cached.(*samplev1alpha1.Foo)
-			found, err := c.chain.PodsOf(foo.Namespace, foo.UID)
+			owned, err := c.chain.DeploymentsOf(foo.Namespace, foo.UID)
+			if err != nil || len(owned) != 1 {
+				b.Fatalf("DeploymentsOf() = %v, %v, want one", owned, err)
+			}
+			found, err := c.chain.PodsOf(owned[0])
 			if err != nil || len(found) != pods {
 				b.Fatalf("PodsOf() = %d Pods, %v, want %d", len(found), err, pods)
 			}
@@ -152,6 +157,7 @@ func newBenchmarkCaches(b *testing.B, objects int) benchmarkCaches {
 	a := &aggregator[*samplev1alpha1.Foo]{
 		kind: kind[*samplev1alpha1.Foo]{
 			groupVersionKind: fooKind,
+			owner:            kinds.FooOwner,
 			summary:          func(foo *samplev1alpha1.Foo) *workloadv1alpha1.PodSummary { return foo.Status.Pods },
 		},
 		objects:     foos.GetTypedIndexer(),
@@ -160,7 +166,7 @@ func newBenchmarkCaches(b *testing.B, objects int) benchmarkCaches {
 		pace:        &pace{interval: 24 * time.Hour, clock: clock.RealClock{}, objects: map[cache.ObjectName]times{}},
 	}
 	for i := range objects {
-		foo := &samplev1alpha1.Foo{ObjectMeta: benchmarkMetadata("foo", i, nil)}
+		foo := &samplev1alpha1.Foo{ObjectMeta: benchmarkMetadata("foo", i, nil), Spec: samplev1alpha1.FooSpec{DeploymentName: fmt.Sprintf("deployment-%d", i)}}
 		deployment := deployment(benchmarkMetadata("deployment", i, metav1.NewControllerRef(foo, fooKind)))
 		replicaSet := &metav1.PartialObjectMetadata{ObjectMeta: benchmarkMetadata("replicaset", i, owned("Deployment", deployment.Name))}
 		for indexer, o := range map[cache.Indexer]runtime.Object{foos.GetIndexer(): foo, replicaSets.GetIndexer(): replicaSet, informers.Deployments.GetIndexer(): deployment} {

@@ -91,7 +91,7 @@ func newLoop[T object](kind kind[T], objects cache.TypedSharedIndexInformer[T], 
 		reconcile.Watch(loop, o.Informers.ReplicaSets, func(rs *metav1.PartialObjectMetadata) []cache.ObjectName {
 			return a.unthrottled(ofReplicaSet(rs))
 		})
-		reconcile.WatchChanges(loop, o.Informers.Deployments, hasOtherOwner, func(d *appsv1.Deployment) []cache.ObjectName {
+		reconcile.WatchChanges(loop, o.Informers.Deployments, mayBeReportedInstead, func(d *appsv1.Deployment) []cache.ObjectName {
 			return a.unthrottled(ownership.OwnerKeys(gvk, d))
 		})
 		return loop, a.explain
@@ -107,9 +107,12 @@ func (a *aggregator[T]) unthrottled(keys []cache.ObjectName) []cache.ObjectName 
 
 func saysOther(before, now *podrecord.Record) bool { return !before.Same(now) }
 
-func hasOtherOwner(before, now *appsv1.Deployment) bool {
+// mayBeReportedInstead reports whether a change of a Deployment may change which Deployment the
+// status of an object describes.
+func mayBeReportedInstead(before, now *appsv1.Deployment) bool {
 	a, b := metav1.GetControllerOfNoCopy(before), metav1.GetControllerOfNoCopy(now)
-	return before.UID != now.UID || (a == nil) != (b == nil) || a != nil && a.UID != b.UID
+	return before.UID != now.UID || (before.DeletionTimestamp == nil) != (now.DeletionTimestamp == nil) ||
+		(a == nil) != (b == nil) || a != nil && a.UID != b.UID
 }
 
 // Name implements controller.Controller.

@@ -66,8 +66,8 @@ func inBubble(t *testing.T, test func(*bubble)) { inBubbleOf(t, interval, test) 
 // inBubbleOf is like inBubble with another interval.
 func inBubbleOf(t *testing.T, interval time.Duration, test func(*bubble)) {
 	for _, example := range []testObject{
-		&samplev1alpha1.Foo{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "example", UID: "uid-example"}},
-		&icecreamv1alpha1.Icecream{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "example", UID: "uid-example"}},
+		&samplev1alpha1.Foo{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "example", UID: "uid-example"}, Spec: samplev1alpha1.FooSpec{DeploymentName: "web"}},
+		&icecreamv1alpha1.Icecream{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "example", UID: "uid-example"}, Spec: icecreamv1alpha1.IcecreamSpec{DeploymentName: "web"}},
 	} {
 		gvk := samplev1alpha1.SchemeGroupVersion.WithKind("Foo")
 		if _, ok := example.(*icecreamv1alpha1.Icecream); ok {

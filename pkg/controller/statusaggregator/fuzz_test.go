@@ -23,6 +23,7 @@ import (
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 	"samplecontroller.io/controller-manager/reconcile"
 
+	"samplecontroller.io/sample-controller-manager/pkg/kinds"
 	"samplecontroller.io/sample-controller-manager/pkg/ownership"
 	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
 )
@@ -118,7 +119,7 @@ func newAggregator(t *testing.T, pods []*corev1.Pod) (*aggregator[*samplev1alpha
 		t.Fatal(err)
 	}
 	gvk := samplev1alpha1.SchemeGroupVersion.WithKind("Foo")
-	foo := &samplev1alpha1.Foo{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "example", UID: "uid-example", ResourceVersion: "1"}}
+	foo := &samplev1alpha1.Foo{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "example", UID: "uid-example", ResourceVersion: "1"}, Spec: samplev1alpha1.FooSpec{DeploymentName: "web"}}
 	deployment := deployment(metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "uid-web", OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(foo, gvk)}})
 	replicaSet := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-1", UID: "uid-web-1", OwnerReferences: []metav1.OwnerReference{*owned("Deployment", "web")}}}
 	add := func(store cache.Store, obj any) {
@@ -137,6 +138,7 @@ func newAggregator(t *testing.T, pods []*corev1.Pod) (*aggregator[*samplev1alpha
 		kind: kind[*samplev1alpha1.Foo]{
 			groupVersionKind: gvk,
 			resource:         "foos",
+			owner:            kinds.FooOwner,
 			summary:          func(foo *samplev1alpha1.Foo) *workloadv1alpha1.PodSummary { return foo.Status.Pods },
 			apply: func(_ context.Context, foo *samplev1alpha1.Foo, pods *workloadv1alpha1.PodSummary) (*samplev1alpha1.Foo, error) {
 				*written = append(*written, *pods)

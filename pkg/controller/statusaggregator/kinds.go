@@ -19,6 +19,7 @@ import (
 	samplev1alpha1client "samplecontroller.io/client-go/clientset/versioned/typed/samplecontroller/v1alpha1"
 	"samplecontroller.io/controller-manager/reconcile"
 
+	"samplecontroller.io/sample-controller-manager/pkg/kinds"
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
@@ -32,6 +33,7 @@ type object interface {
 type kind[T object] struct {
 	groupVersionKind schema.GroupVersionKind
 	resource         string
+	owner            func(T) workload.Owner
 	summary          func(T) *workloadv1alpha1.PodSummary
 	// apply writes the summary, or gives it up if it is nil. The write is bound to the
 	// resourceVersion of the given object.
@@ -47,8 +49,9 @@ var applyOptions = metav1.ApplyOptions{FieldManager: ControllerName, Force: true
 // controllers that write to Foos share the store.
 func Foos(foos cache.TypedSharedIndexInformer[*samplev1alpha1.Foo], client samplev1alpha1client.FoosGetter, consistency *reconcile.ConsistencyStore) KindOptions {
 	return newLoop(kind[*samplev1alpha1.Foo]{
-		groupVersionKind: samplev1alpha1.SchemeGroupVersion.WithKind("Foo"),
+		groupVersionKind: kinds.Foo,
 		resource:         "foos",
+		owner:            kinds.FooOwner,
 		summary:          func(foo *samplev1alpha1.Foo) *workloadv1alpha1.PodSummary { return foo.Status.Pods },
 		apply: func(ctx context.Context, foo *samplev1alpha1.Foo, pods *workloadv1alpha1.PodSummary) (*samplev1alpha1.Foo, error) {
 			status := samplev1alpha1apply.FooStatus()
@@ -65,8 +68,9 @@ func Foos(foos cache.TypedSharedIndexInformer[*samplev1alpha1.Foo], client sampl
 // Icecreams is like [Foos] for Icecreams.
 func Icecreams(icecreams cache.TypedSharedIndexInformer[*icecreamv1alpha1.Icecream], client icecreamv1alpha1client.IcecreamsGetter, consistency *reconcile.ConsistencyStore) KindOptions {
 	return newLoop(kind[*icecreamv1alpha1.Icecream]{
-		groupVersionKind: icecreamv1alpha1.SchemeGroupVersion.WithKind("Icecream"),
+		groupVersionKind: kinds.Icecream,
 		resource:         "icecreams",
+		owner:            kinds.IcecreamOwner,
 		summary:          func(icecream *icecreamv1alpha1.Icecream) *workloadv1alpha1.PodSummary { return icecream.Status.Pods },
 		apply: func(ctx context.Context, icecream *icecreamv1alpha1.Icecream, pods *workloadv1alpha1.PodSummary) (*icecreamv1alpha1.Icecream, error) {
 			status := icecreamv1alpha1apply.IcecreamStatus()

@@ -91,13 +91,19 @@ func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 }
 
 // summaries returns the summary in the object's status, nil if there is none, and the
-// present summary of its Pods, nil if not all of them are watched.
+// present summary of the Pods of the Deployment that the status describes, nil if they are not
+// watched.
 func (a *aggregator[T]) summaries(obj T) (before, now *workloadv1alpha1.PodSummary, err error) {
 	before = a.kind.summary(obj)
-	if watched, err := a.chain.PodsWatched(obj.GetNamespace(), obj.GetUID()); err != nil || !watched {
-		return before, nil, err
+	owned, err := a.chain.DeploymentsOf(obj.GetNamespace(), obj.GetUID())
+	if err != nil {
+		return nil, nil, err
 	}
-	pods, err := a.chain.PodsOf(obj.GetNamespace(), obj.GetUID())
+	reported := a.kind.owner(obj).Reported(owned)
+	if reported != nil && !ownership.PodsWatched(reported) {
+		return before, nil, nil
+	}
+	pods, err := a.chain.PodsOf(reported)
 	if err != nil {
 		return nil, nil, err
 	}

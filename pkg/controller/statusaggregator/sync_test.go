@@ -252,20 +252,20 @@ func TestRecreatedObjectHasGracePeriodToGetPods(t *testing.T) {
 	})
 }
 
-// Somebody gives the object a Deployment whose Pods lack the watched label.
+// Somebody replaces the Deployment by one whose Pods lack the watched label.
 func TestUnwatchedPodsRemoveSummary(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.set(b.pod("a", true))
 		b.start()
 		b.wantWrites(write{0, "1/1 ready on node-1", ""})
 		after(2 * time.Second)
-		adopted := deployment(b.metadata("adopted", b.owner))
-		adopted.Spec.Selector.MatchLabels = map[string]string{"app": "adopted"}
+		adopted := deployment(b.metadata("web", b.owner))
+		adopted.UID, adopted.Spec.Selector.MatchLabels = "uid-adopted", map[string]string{"app": "adopted"}
 		b.set(adopted)
 		b.wantWrites(write{2000 * ms, noSummary, ""})
 		after(time.Hour)
 		b.wantWrites()
-		b.set(deployment(b.metadata("adopted"))) // removes the owner reference again
+		b.set(deployment(b.metadata("web", b.owner)))
 		b.wantWrites(write{time.Hour + 2000*ms, "1/1 ready on node-1", ""})
 	})
 }

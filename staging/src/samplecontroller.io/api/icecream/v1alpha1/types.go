@@ -102,6 +102,13 @@ type IcecreamStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Selector string `json:"selector"`
+	// unavailableSince is since when fewer replicas than wanted are available although
+	// the rollout is complete, or since when the Deployment's ReplicaSet cannot be
+	// created. It begins again when the number of available replicas rises, and when the
+	// spec or the wanted replicas change. After the Deployment's
+	// spec.progressDeadlineSeconds the object is Stalled.
+	// +optional
+	UnavailableSince *metav1.Time `json:"unavailableSince,omitempty"`
 	// conditions follow the kstatus convention. Ready is always present. Reconciling
 	// or Stalled is present only while it is True; Ready then has the same reason and
 	// message.

@@ -7,13 +7,15 @@ package v1alpha1
 // (sigs.k8s.io/cli-utils/pkg/kstatus). Ready is always present. While Ready is False,
 // either Reconciling or Stalled is present and True.
 const (
-	// ConditionReady is True if and only if all of these hold:
+	// ConditionReady speaks of status.observedGeneration. After a change of the spec, it
+	// describes the former generation until the controller has observed the new one:
+	// compare observedGeneration with metadata.generation. It is True if and only if, for
+	// that generation, all of these hold:
 	//
-	//   - status.observedGeneration equals metadata.generation;
 	//   - the object owns the Deployment, and the deployment controller has observed
-	//     its current generation;
+	//     the Deployment's current generation;
 	//   - its updated, total and available replicas all equal the desired replicas;
-	//   - no Deployment of a former spec.deploymentName is left;
+	//   - nobody keeps changing what the spec declares, and no write keeps failing;
 	//   - the object is not being deleted.
 	ConditionReady = "Ready"
 	// ConditionReconciling is True while the object is progressing toward Ready and
@@ -32,16 +34,18 @@ const (
 	// ReasonProgressing: the Deployment is being created, rolled out or scaled.
 	ReasonProgressing = "Progressing"
 	// ReasonReplicasContested: another writer repeatedly changes the replicas of the
-	// Deployment. The message names its field manager.
+	// Deployment, three times or more within an hour. The message names its field manager.
 	ReasonReplicasContested = "ReplicasContested"
 	// ReasonImageContested: another writer repeatedly changes the image of the
-	// Deployment. The message names its field manager.
+	// Deployment, three times or more within an hour. The message names its field manager.
 	ReasonImageContested = "ImageContested"
 	// ReasonWaitingForDeletion: the Deployment is being deleted, or belongs to an
 	// earlier object of the same kind and name, and is created again once it is gone.
-	// Or the Deployment of a former spec.deploymentName is not gone yet. Or the whole
-	// namespace is being deleted.
+	// Or the whole namespace is being deleted.
 	ReasonWaitingForDeletion = "WaitingForDeletion"
+	// ReasonDeletionBlocked: as WaitingForDeletion, but for more than a minute: a
+	// finalizer holds the Deployment, or the garbage collector missed it.
+	ReasonDeletionBlocked = "DeletionBlocked"
 	// ReasonTerminating: the object is being deleted, and finalizers hold it. The
 	// status still reports the Deployment, but the Deployment is no longer written.
 	ReasonTerminating = "Terminating"
@@ -59,10 +63,20 @@ const (
 	// ReasonWriteDenied: the API server refuses to create or change the Deployment,
 	// for example because of a quota or an admission policy.
 	ReasonWriteDenied = "WriteDenied"
+	// ReasonWriteFailing: creating or changing the Deployment has failed several times
+	// for ten seconds or more, with an error that may pass, such as a timeout.
+	ReasonWriteFailing = "WriteFailing"
+	// ReasonWriteFailed: as WriteFailing, but for a minute or more.
+	ReasonWriteFailed = "WriteFailed"
 	// ReasonRewrittenByAdmission: a webhook or an admission policy replaces a value
 	// that the spec declares when the Deployment is written. The message has both values.
 	ReasonRewrittenByAdmission = "RewrittenByAdmission"
 	// ReasonProgressDeadlineExceeded: the Deployment reports that its rollout made no
 	// progress within its spec.progressDeadlineSeconds.
 	ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
+	// ReasonReplicasUnavailable: the rollout is complete, but replicas have been
+	// unavailable for the Deployment's spec.progressDeadlineSeconds, without a rise of
+	// their number. Or the ReplicaSet of the Deployment could not be created for that
+	// long. The Deployment itself does not report either.
+	ReasonReplicasUnavailable = "ReplicasUnavailable"
 )

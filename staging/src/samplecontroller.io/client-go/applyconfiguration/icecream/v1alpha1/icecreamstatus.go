@@ -6,7 +6,8 @@
 package v1alpha1
 
 import (
-	v1 "k8s.io/client-go/applyconfigurations/meta/v1"
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1 "k8s.io/client-go/applyconfigurations/meta/v1"
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 )
 
@@ -30,10 +31,16 @@ type IcecreamStatusApplyConfiguration struct {
 	// subresource reads it, and through it a HorizontalPodAutoscaler that targets the
 	// Icecream.
 	Selector *string `json:"selector,omitempty"`
+	// unavailableSince is since when fewer replicas than wanted are available although
+	// the rollout is complete, or since when the Deployment's ReplicaSet cannot be
+	// created. It begins again when the number of available replicas rises, and when the
+	// spec or the wanted replicas change. After the Deployment's
+	// spec.progressDeadlineSeconds the object is Stalled.
+	UnavailableSince *v1.Time `json:"unavailableSince,omitempty"`
 	// conditions follow the kstatus convention. Ready is always present. Reconciling
 	// or Stalled is present only while it is True; Ready then has the same reason and
 	// message.
-	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
+	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// pods summarizes the object's Pods. status-aggregator-controller writes it. While
 	// that controller is disabled, pods is absent or stale: compare
 	// pods.observedGeneration with metadata.generation. pods is also absent while the
@@ -95,10 +102,18 @@ func (b *IcecreamStatusApplyConfiguration) WithSelector(value string) *IcecreamS
 	return b
 }
 
+// WithUnavailableSince sets the UnavailableSince field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the UnavailableSince field is set to the value of the last call.
+func (b *IcecreamStatusApplyConfiguration) WithUnavailableSince(value v1.Time) *IcecreamStatusApplyConfiguration {
+	b.UnavailableSince = &value
+	return b
+}
+
 // WithConditions adds the given value to the Conditions field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
 // If called multiple times, values provided by each call will be appended to the Conditions field.
-func (b *IcecreamStatusApplyConfiguration) WithConditions(values ...*v1.ConditionApplyConfiguration) *IcecreamStatusApplyConfiguration {
+func (b *IcecreamStatusApplyConfiguration) WithConditions(values ...*metav1.ConditionApplyConfiguration) *IcecreamStatusApplyConfiguration {
 	for i := range values {
 		if values[i] == nil {
 			panic("nil value passed to WithConditions")

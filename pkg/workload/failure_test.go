@@ -1,0 +1,390 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	utilcache "k8s.io/apimachinery/pkg/util/cache"
+	clienttesting "k8s.io/client-go/testing"
+	testingclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+)
+
+var exceededQuota = apierrors.NewForbidden(appsv1.Resource("deployments"), "web", errors.New("exceeded quota"))
+
+func TestReconcileDistinguishesDeniedAndFailedWrites(t *testing.T) {
+	resource := appsv1.Resource("deployments")
+	// The error of a failed webhook that uses controller-runtime.
+	errored := &apierrors.StatusError{ErrStatus: metav1.Status{Code: 500, Message: `admission webhook "w" denied the request: lookup failed`}}
+	for name, test := range map[string]struct {
+		err    error
+		denied bool
+		// hint is part of the message of an error that lasts.
+		hint string
+	}{
+		"quota":                 {exceededQuota, true, ""},
+		"invalid":               {apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), "web", nil), true, ""},
+		"webhook":               {apierrors.NewBadRequest("admission webhook denied the request"), true, ""},
+		"too large":             {apierrors.NewRequestEntityTooLargeError("limit is 3145728"), true, ""},
+		"webhook with an error": {errored, false, "lookup failed"},
+		"webhook not reachable": {apierrors.NewInternalError(errors.New("failed calling webhook")), false, "failed calling webhook"},
+		"unavailable":           {apierrors.NewServiceUnavailable("down"), false, "the API server answers 503: down"},
+		"throttled":             {apierrors.NewTooManyRequestsError("later"), false, "limits the rate of requests"},
+		"storage not reachable": {apierrors.NewServerTimeout(resource, "create", 1), false, "the API server answers 500"},
+		"API server timed out":  {apierrors.NewTimeoutError("later", 1), false, "an admission webhook for Deployments may hang"},
+		"credentials expired":   {apierrors.NewUnauthorized("who are you?"), false, "the API server answers 401"},
+		"no answer":             {fmt.Errorf("Patch https://10.0.0.1/apis: %w", errors.New("connection refused")), false, "no answer from the API server: connection refused"},
+		"stale cache":           {apierrors.NewConflict(resource, "web", errors.New("changed")), false, "conflicts with a change by another client"},
+		"quota conflict":        {apierrors.NewConflict(corev1.Resource("resourcequotas"), "web", errors.New("changed")), false, "conflicts with a change by another client"},
+
+		"webhook, 401":                      {deniedAs(http.StatusUnauthorized, metav1.StatusReasonUnauthorized), true, ""},
+		"webhook, 404":                      {deniedAs(http.StatusNotFound, metav1.StatusReasonNotFound), true, ""},
+		"webhook, 405":                      {deniedAs(http.StatusMethodNotAllowed, ""), true, ""},
+		"webhook, 409":                      {deniedAs(http.StatusConflict, ""), true, ""},
+		"webhook, 409, with a reason":       {deniedAs(http.StatusConflict, metav1.StatusReasonConflict), true, ""},
+		"webhook, 409, with another reason": {deniedAs(http.StatusConflict, metav1.StatusReasonAlreadyExists), true, ""},
+		"webhook, 429":                      {deniedAs(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests), true, ""},
+		"webhook, 451":                      {deniedAs(http.StatusUnavailableForLegalReasons, ""), true, ""},
+		"webhook, 500":                      {deniedAs(http.StatusInternalServerError, metav1.StatusReasonServerTimeout), false, "the API server answers 500"},
+		"webhook, 503":                      {deniedAs(http.StatusServiceUnavailable, ""), false, "the API server answers 503"},
+	} {
+		for verb, view := range map[string][]*appsv1.Deployment{
+			"create": nil,
+			"patch":  list(deployment(withReplicas(ptr.To[int32](9)))),
+		} {
+			t.Run(name+" "+verb, func(t *testing.T) {
+				clock := testingclock.NewFakeClock(present)
+				reconciler, client := newTestReconciler(t, view, view)
+				reconciler.clock = clock
+				refuse(client, verb, test.err)
+				// A hiccup of some seconds shows nothing, nor do few tries.
+				for _, step := range []struct {
+					after  time.Duration
+					reason string
+				}{{0, ""}, {9 * time.Second, ""}, {time.Second, "WriteFailing"}, {49 * time.Second, "WriteFailing"}, {time.Second, "WriteFailed"}} {
+					clock.Step(step.after)
+					want := step.reason
+					if test.denied {
+						want = "WriteDenied"
+					}
+					state, err := reconciler.Reconcile(t.Context(), owner())
+					if want == "" {
+						if !errors.Is(err, test.err) || state.Blocker != nil {
+							t.Fatalf("after %v: %+v, %v, want an error that wraps %v", clock.Since(present), state, err, test.err)
+						}
+						continue
+					}
+					if err != nil || state.Blocker == nil || state.Blocker.Reason != want || state.Again <= 0 {
+						t.Fatalf("after %v: %+v, %v, want %s and a retry delay", clock.Since(present), state, err, want)
+					}
+					if message := state.Blocker.Message; test.denied && !strings.Contains(test.err.Error(), message) || !strings.Contains(message, test.hint) {
+						t.Errorf("message %q, want the API server's, and %q", message, test.hint)
+					}
+					if has := state.Deployment != nil; has != (view != nil) {
+						t.Errorf("Deployment = %v, want the cached one", state.Deployment)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A permission that is missing is about the controller, not about the object.
+func TestMissingPermissionIsNotReportedPerObject(t *testing.T) {
+	clock := testingclock.NewFakeClock(present)
+	reconciler, client := newTestReconciler(t, nil, nil)
+	reconciler.clock = clock
+	missing := apierrors.NewForbidden(appsv1.Resource("deployments"), "", errors.New(
+		`User "me" cannot create resource "deployments" in API group "apps" in the namespace "default"`))
+	refuse(client, "create", missing)
+	for range 10 {
+		if state, err := reconciler.Reconcile(t.Context(), owner()); !errors.Is(err, missing) || state.Blocker != nil {
+			t.Fatalf("Reconcile() = %+v, %v, want the error", state, err)
+		}
+		clock.Step(30 * time.Second)
+	}
+}
+
+func TestFailuresOfAnotherTermAreForgotten(t *testing.T) {
+	reconciler, client := newTestReconciler(t, nil, nil)
+	reconciler.clock = testingclock.NewFakeClock(present)
+	refuse(client, "create", exceededQuota)
+	for range 2 {
+		if state, err := reconciler.Reconcile(t.Context(), owner()); err != nil || state.Blocker == nil {
+			t.Fatal(state, err)
+		}
+	}
+	reconciler.Begin()
+	if _, err := reconciler.Reconcile(t.Context(), owner()); err != nil || len(client.Actions()) != 2 {
+		t.Errorf("%v, actions %v, want a second try", err, client.Actions())
+	}
+}
+
+// TestDeniedImageHoldsBackNothingElse denies an image. Meanwhile the replicas in the spec change,
+// and the Deployment drifts.
+func TestDeniedImageHoldsBackNothingElse(t *testing.T) {
+	live := deployment(withImage("nginx:1.28"))
+	reconciler, client := newTestReconciler(t, list(live), list(live))
+	clock := testingclock.NewFakeClock(present)
+	reconciler.clock = clock
+	client.PrependReactor("patch", "deployments", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		denied := strings.Contains(string(action.(clienttesting.PatchAction).GetPatch()), "evil")
+		return denied, nil, apierrors.NewBadRequest(`admission webhook "w" denied the request: image evil is not allowed`)
+	})
+	observe := func() *appsv1.Deployment {
+		now, err := client.AppsV1().Deployments("default").Get(t.Context(), "web", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := reconciler.deployments.Update(now); err != nil {
+			t.Fatal(err)
+		}
+		return now
+	}
+	for generation, replicas := range []int32{3, 5, 8} {
+		wish := owner(wantImage("evil"), wantReplicas(&replicas), func(o *Owner) { o.Object.(*metav1.ObjectMeta).Generation = int64(generation) })
+		for range 5 {
+			state, err := reconciler.Reconcile(t.Context(), wish)
+			if err != nil || state.Blocker == nil || state.Blocker.Reason != "WriteDenied" {
+				t.Fatalf("%+v, %v, want the denial", state, err)
+			}
+			observe()
+		}
+		if got := *observe().Spec.Replicas; got != replicas {
+			t.Errorf("%d replicas, want %d: only the image is denied", got, replicas)
+		}
+	}
+	writes := len(client.Actions())
+	for range 20 {
+		if _, err := reconciler.Reconcile(t.Context(), owner(wantImage("evil"), wantReplicas(ptr.To[int32](8)), func(o *Owner) { o.Object.(*metav1.ObjectMeta).Generation = 2 })); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if more := len(client.Actions()) - writes; more > 0 {
+		t.Errorf("%d more writes while nothing changes, want none", more)
+	}
+}
+
+func TestChangedDeploymentLiftsDenial(t *testing.T) {
+	drifted := deployment(withReplicas(ptr.To[int32](9)))
+	reconciler, client := newTestReconciler(t, list(drifted), list(drifted))
+	reconciler.clock = testingclock.NewFakeClock(present)
+	refuse(client, "patch", apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), "web", nil))
+	for _, step := range []struct {
+		name   string
+		change func(*appsv1.Deployment)
+		tries  int
+	}{
+		{"denied", func(*appsv1.Deployment) {}, 1},
+		{"its status changed", func(d *appsv1.Deployment) { d.ResourceVersion = "98" }, 0},
+		{"its spec changed", func(d *appsv1.Deployment) { d.ResourceVersion, d.Generation = "99", 99 }, 1},
+	} {
+		now := drifted.DeepCopy()
+		step.change(now)
+		if err := reconciler.deployments.Update(now); err != nil {
+			t.Fatal(err)
+		}
+		client.ClearActions()
+		if _, err := reconciler.Reconcile(t.Context(), owner()); err != nil || len(client.Actions()) != step.tries {
+			t.Errorf("%s: %v, %d tries, want %d", step.name, err, len(client.Actions()), step.tries)
+		}
+	}
+}
+
+// deniedAs returns the API server's error for a write that a webhook denied with this code
+// and reason. The webhook says that the denial is about the Deployment.
+func deniedAs(code int32, reason metav1.StatusReason) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: code, Reason: reason, Message: `admission webhook "w.example.com" denied the request: not today`,
+		Details: &metav1.StatusDetails{Group: "apps", Kind: "deployments", Name: "web"},
+	}}
+}
+
+// TestQuotaConflictDoesNotMeanStaleCache makes the API server refuse a write because it
+// lost a race for the quota. The Deployment is as cached.
+func TestQuotaConflictDoesNotMeanStaleCache(t *testing.T) {
+	drifted := deployment(withReplicas(ptr.To[int32](9)))
+	reconciler, client := newTestReconciler(t, list(drifted), list(drifted))
+	refuse(client, "patch", apierrors.NewConflict(corev1.Resource("resourcequotas"), "web", errors.New("the object has been modified")))
+	state, err := reconciler.Reconcile(t.Context(), owner())
+	if err == nil || state.Refused != nil {
+		t.Errorf("Reconcile() = %+v, %v, want an error and no stale Deployment", state, err)
+	}
+}
+
+// TestDeniedWriteBacksOff enqueues the owner all the time. The API server words each denial
+// differently.
+func TestDeniedWriteBacksOff(t *testing.T) {
+	clock := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	start := clock.Now()
+	reconciler, client := newTestReconciler(t, nil, nil)
+	reconciler.clock = clock
+	var tries []time.Duration
+	deny := true
+	client.PrependReactor("create", "deployments", func(clienttesting.Action) (bool, runtime.Object, error) {
+		tries = append(tries, clock.Since(start))
+		return deny, nil, apierrors.NewBadRequest(fmt.Sprintf("refusal %d", len(tries)))
+	})
+	for clock.Since(start) < 20*time.Minute {
+		state, err := reconciler.Reconcile(t.Context(), owner())
+		if err != nil || state.Blocker == nil || !strings.Contains(state.Blocker.Message, fmt.Sprintf("refusal %d", len(tries))) {
+			t.Fatalf("Reconcile() = %+v, %v, want the last denial", state, err)
+		}
+		if next := clock.Since(start) + state.Again; state.Again <= 0 || next-tries[len(tries)-1] > lastRetry {
+			t.Fatalf("again after %v, tried at %v", state.Again, tries)
+		}
+		clock.Step(100 * time.Millisecond)
+	}
+	if len(tries) != 14 {
+		t.Errorf("tried at %v, want 11 times at growing intervals, then every 5m", tries)
+	}
+	for i, want := range []time.Duration{0, 200 * time.Millisecond, 600 * time.Millisecond, 1400 * time.Millisecond, 3 * time.Second} {
+		if tries[i] != want {
+			t.Errorf("tried at %v, want the %dth time at %v", tries, i+1, want)
+		}
+	}
+
+	// Once the denial is lifted, the next try succeeds and nothing is remembered.
+	deny = false
+	clock.Step(lastRetry)
+	if state, err := reconciler.Reconcile(t.Context(), owner()); err != nil || !state.Written || state.Blocker != nil {
+		t.Errorf("Reconcile() = %+v, %v, want the Deployment", state, err)
+	}
+	if n := reconciler.failures.byWrite.Len(); n != 0 {
+		t.Errorf("%d denials remembered, want none", n)
+	}
+}
+
+// TestDenialThatMayBeLiftedIsRetriedEvery30Seconds denies the write for an hour. Nothing enqueues
+// the owner when a quota or a policy changes.
+func TestDenialThatMayBeLiftedIsRetriedEvery30Seconds(t *testing.T) {
+	policy := apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), "web", nil)
+	policy.ErrStatus.Message = `deployments.apps "web" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no`
+	webhook := deniedAs(http.StatusBadRequest, metav1.StatusReasonBadRequest).(*apierrors.StatusError)
+	for name, denial := range map[string]*apierrors.StatusError{"quota": exceededQuota, "policy": policy, "webhook": webhook} {
+		t.Run(name, func(t *testing.T) {
+			clock := testingclock.NewFakeClock(time.Now())
+			reconciler, client := newTestReconciler(t, nil, nil)
+			reconciler.clock = clock
+			refuse(client, "create", denial)
+			for end := clock.Now().Add(time.Hour); clock.Now().Before(end); {
+				state, err := reconciler.Reconcile(t.Context(), owner())
+				if err != nil || state.Blocker == nil || state.Blocker.Reason != "WriteDenied" || state.Blocker.Message != denial.ErrStatus.Message {
+					t.Fatalf("Reconcile() = %+v, %v, want the API server's message", state, err)
+				}
+				if state.Again <= 0 || state.Again > 30*time.Second {
+					t.Fatalf("again after %v, want 30 s at most", state.Again)
+				}
+				clock.Step(state.Again)
+			}
+			if got := len(client.Actions()); got < 120 || got > 130 {
+				t.Errorf("tried %d times in an hour, want one try per 30 s", got)
+			}
+		})
+	}
+}
+
+func TestTerminatingNamespaceGetsNoDeployment(t *testing.T) {
+	clock := testingclock.NewFakeClock(time.Now())
+	reconciler, client := newTestReconciler(t, nil, nil)
+	reconciler.clock = clock
+	going := apierrors.NewForbidden(appsv1.Resource("deployments"), "web", errors.New("because it is being terminated"))
+	going.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	refuse(client, "create", going)
+	for range 10 {
+		state, err := reconciler.Reconcile(t.Context(), owner())
+		if err != nil || state.Blocker == nil || state.Blocker.Reason != "WaitingForDeletion" || ConditionFor(state.Blocker.Reason) != "Reconciling" {
+			t.Fatalf("Reconcile() = %+v, %v, want it to wait for the deletion", state, err)
+		}
+		clock.Step(lastRetry / 10)
+	}
+	if got := len(client.Actions()); got != 1 {
+		t.Errorf("%d writes in %v, want one", got, lastRetry)
+	}
+}
+
+// TestUndiscoveredKindIsRetriedEverySecond makes the API server's admission not know the
+// kind of the owner yet, as after the installation of its CRD.
+func TestUndiscoveredKindIsRetriedEverySecond(t *testing.T) {
+	clock := testingclock.NewFakeClock(time.Now())
+	reconciler, client := newTestReconciler(t, nil, nil)
+	reconciler.clock = clock
+	refuse(client, "create", apierrors.NewForbidden(appsv1.Resource("deployments"), "web", errors.New(
+		`cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion samplecontroller.k8s.io/v1alpha1 Kind Foo: no matches for kind "Foo" in version "samplecontroller.k8s.io/v1alpha1"`)))
+	begin := clock.Now()
+	for clock.Since(begin) < 30*time.Second {
+		state, err := reconciler.Reconcile(t.Context(), owner())
+		if err != nil || state.Blocker == nil || state.Blocker.Reason != "Progressing" || ConditionFor(state.Blocker.Reason) != "Reconciling" || state.Again > time.Second {
+			t.Fatalf("Reconcile() = %+v, %v, want Reconciling and a retry within a second", state, err)
+		}
+		clock.Step(state.Again)
+	}
+	if got := len(client.Actions()); got > 35 {
+		t.Errorf("%d writes in 30s, want about one a second", got)
+	}
+}
+
+func TestDenialHoldsForSameWrite(t *testing.T) {
+	later := owner()
+	later.Object = &metav1.ObjectMeta{Name: "a", Namespace: "default", UID: "uid-a", Generation: 5}
+	another := owner()
+	another.Object = &metav1.ObjectMeta{Name: "b", Namespace: "default", UID: "uid-b", Generation: 4}
+	for name, test := range map[string]struct {
+		then Owner
+		want int // writes
+	}{
+		"the same write": {owner(), 0},
+		"new generation": {later, 1},
+		"another name":   {owner(wantDeployment("other")), 1},
+		"another owner":  {another, 1},
+		"another write":  {owner(wantDeployment("former")), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			former := deployment(named("former"))
+			reconciler, client := newTestReconciler(t, list(former), list(former))
+			reconciler.clock = testingclock.NewFakeClock(time.Now())
+			refuse(client, "create", exceededQuota)
+			if state, err := reconciler.Reconcile(t.Context(), owner()); err != nil || state.Blocker == nil {
+				t.Fatalf("Reconcile() = %+v, %v, want a blocker", state, err)
+			}
+			client.ClearActions()
+			_, err := reconciler.Reconcile(t.Context(), test.then)
+			got := 0
+			for _, action := range client.Actions() {
+				if action.GetVerb() != "list" {
+					got++
+				}
+			}
+			if err != nil || got != test.want {
+				t.Errorf("Reconcile(): %v, actions %v, want %d writes", err, client.Actions(), test.want)
+			}
+		})
+	}
+}
+
+func TestDenialsOfDeletedOwnersAreForgotten(t *testing.T) {
+	clock := testingclock.NewFakeClock(time.Now())
+	f := failures{utilcache.NewExpiringWithClock(clock)}
+	for i := range 100 {
+		p := owner()
+		p.Object = &metav1.ObjectMeta{UID: types.UID(fmt.Sprint(i))}
+		f.note(p, write{verb: "create", deployment: p.newDeployment()}, exceededQuota, clock.Now())
+		clock.Step(time.Hour)
+	}
+	if n := f.byWrite.Len(); n != 1 {
+		t.Errorf("%d denials remembered, want the last", n)
+	}
+}

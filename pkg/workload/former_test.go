@@ -1,0 +1,135 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
+)
+
+// exporter is a Deployment that another operator made for the owner, with a selector of its own.
+func exporter() *appsv1.Deployment {
+	return deployment(named("exporter"), createdAt(9), withSelector("app", "exporter"), func(d *appsv1.Deployment) {
+		d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "exporter", Image: "prom/exporter:v1"}}
+		d.Spec.Replicas = ptr.To[int32](1)
+	})
+}
+
+func TestReportedDeployment(t *testing.T) {
+	one, two := deployment(named("one"), createdAt(1)), deployment(named("two"), createdAt(2))
+	twin := deployment(named("twin"), createdAt(2))
+	going := deployment(named("going"), createdAt(3), deleted)
+	for name, test := range map[string]struct {
+		owned []*appsv1.Deployment
+		want  string
+	}{
+		"none":                            {nil, ""},
+		"the one in the spec":             {list(two, deployment()), "web"},
+		"adopted under the present name":  {list(deployment(withSelector("app", "other")), one), "web"},
+		"in deletion, but the present":    {list(deployment(deleted), one), "web"},
+		"the newest former one":           {list(one, two), "two"},
+		"as old: the lower UID":           {list(two, twin), "twin"},
+		"the newest is in deletion":       {list(one, going), "one"},
+		"all are in deletion":             {list(going), "going"},
+		"a child of another operator":     {list(exporter()), ""},
+		"newer child of another operator": {list(exporter(), one), "one"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if d := owner().Reported(test.owned); d != nil {
+				got = d.Name
+			}
+			if got != test.want {
+				t.Errorf("reports %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// TestRenameCreatesAsForNewObject renames an object whose Deployment was changed by others.
+func TestRenameCreatesAsForNewObject(t *testing.T) {
+	former := deployment(named("old"), withSidecar, withReplicas(ptr.To[int32](7)), func(d *appsv1.Deployment) {
+		d.Labels = map[string]string{"applyset.kubernetes.io/part-of": "team"}
+		d.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType
+	})
+	want := Decide(owner(wantReplicas(nil)), View{}).Create
+	for name, view := range map[string]View{
+		"renamed":                     {Former: list(former)},
+		"a child of another operator": {Former: owner().former(list(exporter()))},
+	} {
+		if diff := cmp.Diff(want, Decide(owner(wantReplicas(nil)), view).Create); diff != "" {
+			t.Errorf("%s: creates another Deployment than for a new object (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestFormerDeploymentIsKeptUntilPresentOneExists makes the present one impossible.
+func TestFormerDeploymentIsKeptUntilPresentOneExists(t *testing.T) {
+	foreign := deployment(withOwner(nil), withSelector("app", "other"))
+	former := deployment(named("old"), withReplicas(ptr.To[int32](9)), withStatus(9, 9, 9))
+	for name, test := range map[string]struct {
+		view   []*appsv1.Deployment
+		reason string
+		writes int // before the former Deployment is corrected
+	}{
+		"name taken":    {list(foreign, former), "DeploymentConflict", 0},
+		"create denied": {list(former), "WriteDenied", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reconciler, client := newTestReconciler(t, test.view, test.view)
+			refuse(client, "create", exceededQuota)
+			var state State
+			for range test.writes + 1 {
+				var err error
+				if state, err = reconciler.Reconcile(t.Context(), owner()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			last, ok := client.Actions()[len(client.Actions())-1].(clienttesting.PatchActionImpl)
+			if !ok || last.Name != "old" {
+				t.Fatalf("actions %v, want the last to correct the former Deployment", client.Actions())
+			}
+			status := NewStatus(owner(), state, Status{}, later)
+			ready := status.Conditions[0]
+			if status.Selector == "" || status.Replicas != 9 || ready.Reason != test.reason ||
+				!strings.Contains(ready.Message, `until Deployment "web" of Foo "a" exists, the former Deployment "old" is kept`) {
+				t.Errorf("status %+v, want %s and the counts and the name of the former Deployment", status, test.reason)
+			}
+		})
+	}
+}
+
+// From the moment the present Deployment is ours, no former one is written.
+func TestLeftOverDeploymentIsNamedAndNotWritten(t *testing.T) {
+	old := deployment(named("old"), createdAt(2), withReplicas(ptr.To[int32](9)), withImage("app:v7"))
+	older, going := deployment(named("older"), createdAt(1)), deployment(named("going"), deleted)
+	all := list(deployment(), old, older, going, exporter())
+	reconciler, client := newTestReconciler(t, all, all)
+	state, err := reconciler.Reconcile(t.Context(), owner())
+	if err != nil || len(client.Actions()) > 0 {
+		t.Fatalf("%v, actions %v, want none", err, client.Actions())
+	}
+	ready := NewStatus(owner(), state, Status{}, later).Conditions[0]
+	want := `Deployment "web" has 3 of 3 replicas available; the former Deployments "old", "older" still run; ` +
+		`not carried over from "old": image "app:v7", whatever else the spec does not declare; ` +
+		`once you do not need it, run kubectl -n default delete deployment old older`
+	if ready.Status != metav1.ConditionTrue || ready.Message != want {
+		t.Errorf("Ready is %s: %s\nwant True: %s", ready.Status, ready.Message, want)
+	}
+}
+
+func TestTerminatingObjectNamesFormerDeployment(t *testing.T) {
+	o := owner(func(o *Owner) { o.SetDeletionTimestamp(&later); o.SetFinalizers([]string{"example.com/hold"}) })
+	message := Decide(o, View{Former: list(deployment(named("old")))}).Blocker.Message
+	if !strings.Contains(message, `Deployment "old" has 3 of 3 replicas available`) {
+		t.Errorf("message %q, want it to name the former Deployment", message)
+	}
+}

@@ -181,7 +181,7 @@ func judge(o Owner, state State, unavailable *metav1.Time, now time.Time) verdic
 	if d == nil {
 		return v
 	}
-	if d.Name != o.DeploymentName && o.GetDeletionTimestamp() == nil {
+	if d.Name != o.DeploymentName && o.GetDeletionTimestamp() == nil && o.invalid() == "" {
 		v.message += "; " + o.keptMessage(d)
 	}
 	if left := o.leftOverMessage(state.Former); left != "" {
@@ -219,7 +219,7 @@ func judgeDeployment(o Owner, state State, unavailable *metav1.Time, now time.Ti
 	if unavailable != nil && stallsIn(d, unavailable, now) == 0 {
 		return verdict{workloadv1alpha1.ReasonReplicasUnavailable, o.unavailable(d, counts, *unavailable)}
 	}
-	return verdict{workloadv1alpha1.ReasonProgressing, fmt.Sprintf("Deployment %q has %s", d.Name, all) + trouble(d) + o.pods()}
+	return verdict{workloadv1alpha1.ReasonProgressing, fmt.Sprintf("Deployment %q has %s", d.Name, all) + trouble(d)}
 }
 
 // unavailable returns the message for a Deployment whose replicas stay unavailable.

@@ -56,7 +56,7 @@ func (c *Controller[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 		obj = c.latest(key, obj)
 	}
 	if state.Created && len(state.Former) > 0 {
-		c.recorder.Event(obj, corev1.EventTypeWarning, eventFormerDeployment, owner.leftOverMessage(state.Former))
+		c.recorder.Event(obj, corev1.EventTypeWarning, eventFormerDeployment, bounded(owner.leftOverMessage(state.Former)))
 	}
 	wait, err := c.updateStatus(ctx, key, obj, state)
 	now := c.clock.Now()

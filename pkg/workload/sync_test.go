@@ -277,3 +277,32 @@ func TestStatusApplyCarriesResourceVersion(t *testing.T) {
 		}
 	})
 }
+
+// TestRenameLeavesFormerDeployment renames an object twice.
+func TestRenameLeavesFormerDeployment(t *testing.T) {
+	overKinds(t, func(t *testing.T, kind kind) {
+		f := newFixture(t, kind, kind.example())
+		f.serve()
+		f.wantEvents("Normal Synced " + kind.Kind + " synced successfully")
+		f.change(want("another-web", 1))
+		f.observe()
+		f.sync()
+		f.wantCalls("list objects", "create deployments", "patch objects/status")
+		left := `the former Deployment "example-web" still runs; not carried over from "example-web": ` +
+			`whatever else the spec does not declare; once you do not need it, run kubectl -n default delete deployment example-web`
+		f.wantEvents("Warning FormerDeploymentLeft " + left)
+		f.observe()
+		f.sync()
+		f.wantCalls()
+		if message := (*statusOf(f.object()).conditions)[0].Message; !strings.HasSuffix(message, left) {
+			t.Errorf("message %q, want it to end with %q", message, left)
+		}
+
+		// Back: both exist, so nothing is created.
+		f.change(want(deploymentName, 1))
+		f.observe()
+		f.sync()
+		f.wantCalls("patch objects/status")
+		f.wantEvents("Normal Synced " + kind.Kind + " synced successfully")
+	})
+}

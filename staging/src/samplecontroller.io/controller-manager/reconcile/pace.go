@@ -1,0 +1,207 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+)
+
+// Change is what a write would report.
+type Change int
+
+const (
+	// OnlyProgress is a change that readers can wait for, such as that of a count.
+	OnlyProgress Change = iota
+	// Transition is a change that readers wait for, such as that of a condition.
+	Transition
+)
+
+// Pace spaces the writes with which a controller reports the state of each object:
+//
+//   - Progress is written one interval after it was found, and one interval after the last
+//     write. Often a transition comes first, and one write is enough for both.
+//   - A transition is written at once. If the last one was written less than an interval ago,
+//     it waits for the end of that interval.
+//   - A write that is early because of a transition delays the next progress by an interval.
+//
+// So an object is written at most duration/interval + 2 times, whatever happens to it. The
+// last state is always written, because the caller syncs the object again after each wait.
+//
+// A write that fails is not counted. A re-created object of the same name starts afresh. Only
+// objects that wait or were written within the last four intervals use memory. Methods are
+// safe for concurrent use, but only one goroutine may write an object.
+type Pace struct {
+	interval time.Duration
+	clock    clock.PassiveClock
+
+	mutex   sync.Mutex
+	pending map[cache.ObjectName]pending
+	// recent has the writes since rotated, and earlier those of the period before that. A
+	// period is two intervals: no write matters for longer.
+	recent, earlier map[cache.ObjectName]written
+	rotated         time.Time
+}
+
+// pending is a change that is not written yet.
+type pending struct {
+	uid     types.UID
+	since   time.Time
+	writing bool
+}
+
+// written is when the next write of an object may begin, by what it reports.
+type written struct {
+	uid                  types.UID
+	progress, transition time.Time
+}
+
+// NewPace returns a Pace with this interval. With 0 nothing waits.
+func NewPace(interval time.Duration, clock clock.PassiveClock) *Pace {
+	return &Pace{interval: interval, clock: clock, pending: map[cache.ObjectName]pending{}}
+}
+
+// Wait returns how long to wait before writing the change of an object; 0 if it may be written
+// now. Call it whenever a sync finds that the object has to be written.
+func (p *Pace) Wait(key cache.ObjectName, uid types.UID, change Change) time.Duration {
+	if p.interval <= 0 {
+		return 0
+	}
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	now := p.clock.Now()
+	found, ok := p.pending[key]
+	if !ok || found.uid != uid {
+		found = pending{uid: uid, since: now}
+		p.pending[key] = found
+	}
+	last := p.last(key, uid)
+	due := last.transition
+	if change == OnlyProgress {
+		if due = found.since.Add(p.interval); due.Before(last.progress) {
+			due = last.progress
+		}
+	}
+	return max(due.Sub(now), 0)
+}
+
+// Pending reports whether a change of an object waits to be written.
+func (p *Pace) Pending(key cache.ObjectName) bool {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	_, ok := p.pending[key]
+	return ok
+}
+
+// Throttled returns how long an object will not be written, whatever changes: it is being
+// written, or the interval after a transition is not over. An empty uid stands for any.
+func (p *Pace) Throttled(key cache.ObjectName, uid types.UID) time.Duration {
+	if p.interval <= 0 {
+		return 0
+	}
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if found := p.pending[key]; found.writing && (uid == "" || found.uid == uid) {
+		return p.interval
+	}
+	return max(p.last(key, uid).transition.Sub(p.clock.Now()), 0)
+}
+
+// Write calls write, which writes an object, and returns its error. The object is throttled
+// during the call, and if it returns nil, [Pace.Wait] spaces the next write from this one. A
+// caller that reports all changes as transitions writes each object at most once per interval.
+func (p *Pace) Write(key cache.ObjectName, uid types.UID, change Change, write func() error) error {
+	p.begin(key, uid)
+	made := false
+	// This also runs after a panic.
+	defer func() { p.end(key, uid, change, made) }()
+	err := write()
+	made = err == nil
+	return err
+}
+
+// UpToDate records that an object need not be written.
+func (p *Pace) UpToDate(key cache.ObjectName) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.done(key)
+}
+
+// Forget forgets an object that is gone.
+func (p *Pace) Forget(key cache.ObjectName) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.done(key)
+	delete(p.recent, key)
+	delete(p.earlier, key)
+}
+
+func (p *Pace) begin(key cache.ObjectName, uid types.UID) {
+	if p.interval <= 0 {
+		return
+	}
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	found, ok := p.pending[key]
+	if !ok || found.uid != uid {
+		found = pending{uid: uid, since: p.clock.Now()}
+	}
+	found.writing = true
+	p.pending[key] = found
+}
+
+func (p *Pace) end(key cache.ObjectName, uid types.UID, change Change, made bool) {
+	if p.interval <= 0 {
+		return
+	}
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if !made {
+		found := p.pending[key]
+		found.writing = false
+		p.pending[key] = found
+		return
+	}
+	p.done(key)
+	now := p.clock.Now()
+	next := p.last(key, uid)
+	if next.progress.Before(now) {
+		next.progress = now
+	}
+	next.progress = next.progress.Add(p.interval)
+	if change == Transition {
+		next.transition = now.Add(p.interval)
+	}
+	next.uid = uid
+	p.recent[key] = next
+}
+
+// done removes a pending change. A map keeps its size, so one that becomes empty is replaced.
+func (p *Pace) done(key cache.ObjectName) {
+	if _, ok := p.pending[key]; !ok {
+		return
+	}
+	if delete(p.pending, key); len(p.pending) == 0 {
+		p.pending = map[cache.ObjectName]pending{}
+	}
+}
+
+// last returns what the last writes of an object allow next. An empty uid stands for any.
+func (p *Pace) last(key cache.ObjectName, uid types.UID) written {
+	if now := p.clock.Now(); p.recent == nil || now.Sub(p.rotated) >= 2*p.interval {
+		p.recent, p.earlier, p.rotated = map[cache.ObjectName]written{}, p.recent, now
+	}
+	last, ok := p.recent[key]
+	if !ok {
+		last = p.earlier[key]
+	}
+	if uid != "" && last.uid != uid {
+		return written{}
+	}
+	return last
+}

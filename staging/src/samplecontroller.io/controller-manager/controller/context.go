@@ -84,6 +84,13 @@ func (c *Context) Recorder() record.EventRecorder {
 	return c.process.Events.NewRecorder(c.process.Scheme, corev1.EventSource{Component: c.name})
 }
 
+// RecorderFor returns a recorder whose source is the name of the controller, a dash and purpose.
+// The recorder drops Events if a source sends many of one type about one object. So Events that
+// may be many do not displace others if they have a source of their own.
+func (c *Context) RecorderFor(purpose string) record.EventRecorder {
+	return c.process.Events.NewRecorder(c.process.Scheme, corev1.EventSource{Component: c.name + "-" + purpose})
+}
+
 // LoopOptions returns the common options of all loops of the controller: metrics, timeout,
 // workers, and pausing while an API that they read is unavailable.
 func (c *Context) LoopOptions() []reconcile.Option {

@@ -74,8 +74,8 @@ func (p *Process) context(d Descriptor, statusGroups sets.Set[string]) *Context 
 	return &Context{process: p, name: d.Name, statusGroups: statusGroups}
 }
 
-// Denied returns which permissions a controller lacks, or why it has no token of its own
-// account, and since when.
+// Denied returns why writes of a controller cannot succeed, and since when: a missing permission,
+// a subresource that is not served, or no token of its own account.
 func (p *Process) Denied(name string) (why error, since time.Time) {
 	if p.Accounts != nil {
 		if why, since = p.Accounts.Failure(name); why != nil {

@@ -33,8 +33,9 @@
 //     retried with backoff, and the loop continues.
 //   - A panic in an event handler loses that event, because the keys to enqueue are not known.
 //     The event is counted and logged. No other event is lost.
-//   - Each failed sync is logged as an error; a forbidden one is logged at verbosity 2. The
-//     logger that package manager sets up throttles repeated errors.
+//   - Each failed sync is logged as an error; one that is forbidden or
+//     [Logged] is logged at verbosity 2. The logger that package manager sets up throttles
+//     repeated errors.
 //   - With [WithSources], the loop is paused while an API that its informers read is
 //     unavailable. When they have caught up, it starts again with a full resync.
 //   - Workers start only after the informers and the loop's own handlers have processed the
@@ -43,6 +44,11 @@
 //     Each Run has its own queue, handlers and workers. A handler that is added to a synced
 //     informer receives all cached objects, so each Run begins with a full resync from memory.
 //     New changes come before it.
+//
+// # Pace
+//
+// A [Pace] spaces the writes with which a sync function reports the state of an object, so that
+// an object that keeps changing costs little, and the last state is always written.
 //
 // # Observability
 //

@@ -51,3 +51,20 @@ func TestForbiddenIsNotLoggedAsError(t *testing.T) {
 		}
 	})
 }
+
+func TestLoggedErrorIsRetriedQuietly(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		refused := errors.New("refused")
+		s := syncs{result: func(string, int) (time.Duration, error) { return 0, Logged(refused) }}
+		syncOne(b, &s, 10*time.Second)
+		if n := len(s.times("default/foo")); n < 10 {
+			t.Errorf("%d syncs in 10 s, want the usual backoff", n)
+		}
+		if got := b.logged(-1); len(got) > 0 {
+			t.Errorf("logged errors %q, want none", got)
+		}
+		if !errors.Is(Logged(refused), refused) || Logged(nil) != nil {
+			t.Error("Logged() does not wrap its error")
+		}
+	})
+}

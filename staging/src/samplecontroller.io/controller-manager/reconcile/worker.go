@@ -122,18 +122,35 @@ func (w *worker) log(logger klog.Logger, o Outcome, retries int) {
 	case ResultTimeout:
 		failed("Sync took too long, retrying with backoff", "timeout", w.timeout)
 	case ResultError:
-		if apierrors.IsForbidden(o.Err) {
+		logged := (*loggedError)(nil)
+		switch {
+		case errors.As(o.Err, &logged):
+			logger.V(2).Info("Sync failed, retrying with backoff", "err", o.Err, "retries", retries)
+		case apierrors.IsForbidden(o.Err):
 			// Usually many objects are affected. Package writes logs the missing permission
 			// once.
 			logger.V(2).Info("Sync was forbidden, retrying with backoff", "err", o.Err, "retries", retries)
-			break
+		default:
+			failed("Sync failed, retrying with backoff")
 		}
-		failed("Sync failed, retrying with backoff")
 	}
 	if logger := logger.V(4); logger.Enabled() { // avoids boxing the values otherwise
 		logger.Info("Synced", "trigger", o.Trigger, "result", o.Result, "duration", o.Duration.Duration)
 	}
 }
+
+// Logged marks an error that the sync function has logged itself, for example only the first
+// time. It is retried like any other error, but logged only at verbosity 2.
+func Logged(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &loggedError{err}
+}
+
+type loggedError struct{ error }
+
+func (e *loggedError) Unwrap() error { return e.error }
 
 // syncSafely runs a sync with the timeout, and turns a panic into an error.
 func (w *worker) syncSafely(ctx context.Context, key cache.ObjectName) (requeueAfter time.Duration, err error) {

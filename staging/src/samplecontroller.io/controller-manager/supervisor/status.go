@@ -30,8 +30,9 @@ const (
 	WaitingForAPI State = "WaitingForAPI"
 	// Running: working.
 	Running State = "Running"
-	// Degraded: failed and waiting for a restart, without a needed permission, or the API
-	// server returns an error for a list that the controller needs.
+	// Degraded: failed and waiting for a restart, without a needed permission, the API server
+	// returns an error for a list that the controller needs, or it does not serve a
+	// subresource that the controller writes.
 	Degraded State = "Degraded"
 	// Stopping: told to stop, and not yet stopped.
 	Stopping State = "Stopping"

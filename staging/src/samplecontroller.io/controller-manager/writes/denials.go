@@ -4,12 +4,12 @@
 package writes
 
 import (
-	"cmp"
+	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -17,7 +17,8 @@ import (
 // the maximum backoff of a forbidden write, 30 s.
 const forgetAfter = time.Minute
 
-// Denial is a missing permission.
+// Denial is why writes of a resource cannot succeed: a missing permission, or a subresource that
+// the API server does not serve.
 type Denial struct {
 	// Verb is an RBAC verb. Resource is such as deployments.apps or
 	// foos/status.samplecontroller.k8s.io.
@@ -26,10 +27,16 @@ type Denial struct {
 	Namespace string
 	// Since is when the first denial without a success since was.
 	Since time.Time
+	// NotServed is set if the API server does not serve the subresource: see
+	// [Transport.NotServed].
+	NotServed bool
 }
 
 // String returns verb, resource and namespace.
 func (d Denial) String() string {
+	if d.NotServed {
+		return d.Resource + " is not served: apply the CRDs of this version"
+	}
 	may := fmt.Sprintf("may not %s %s", d.Verb, d.Resource)
 	if d.Namespace != "" {
 		may += fmt.Sprintf(" in namespace %q", d.Namespace)
@@ -57,6 +64,14 @@ func Summary(denials []Denial) string {
 func isMissingPermission(t target, status metav1.Status) bool {
 	return status.Reason == metav1.StatusReasonForbidden && status.Details != nil &&
 		status.Details.Name == t.name && len(status.Details.Causes) == 0
+}
+
+// IsMissingPermission reports whether a patch or deletion of the named object failed because the
+// authorizer denied it, so that [Transport.Denied] lists it. Callers need not report it for each
+// object.
+func IsMissingPermission(err error, name string) bool {
+	status := apierrors.APIStatus(nil)
+	return errors.As(err, &status) && isMissingPermission(target{name: name}, status.Status())
 }
 
 // denials are the missing permissions of one controller by verb and resource.
@@ -100,18 +115,15 @@ func (d *denials) allow(t target, now time.Time) bool {
 	return !known.forgotten(now)
 }
 
-// list returns the missing permissions, sorted by resource and verb.
+// list returns the missing permissions.
 func (d *denials) list(now time.Time) []Denial {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	var list []Denial
 	for write, denial := range d.byWrite {
 		if !denial.forgotten(now) {
-			list = append(list, Denial{write.Verb, write.Resource, denial.namespace, denial.since})
+			list = append(list, Denial{Verb: write.Verb, Resource: write.Resource, Namespace: denial.namespace, Since: denial.since})
 		}
 	}
-	slices.SortFunc(list, func(a, b Denial) int {
-		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Verb, b.Verb))
-	})
 	return list
 }

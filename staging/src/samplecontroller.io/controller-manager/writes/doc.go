@@ -40,4 +40,11 @@
 //
 // A denial by admission, such as a quota, a policy or a webhook, depends on the object and is
 // not a missing permission. Denied reads are reported by package informers.
+//
+// # Subresources that are not served
+//
+// If a CRD does not declare the subresource status, the API server answers a write of it as if
+// the object did not exist. A caller that finds that the object exists calls
+// [Transport.NotServed], and before each further write [Transport.Paused]. [Transport.Denied]
+// lists the subresource, too.
 package writes

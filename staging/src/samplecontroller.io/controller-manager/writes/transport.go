@@ -5,11 +5,13 @@ package writes
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +30,7 @@ type Transport struct {
 	metrics    *Metrics
 	refusal    error
 	denials    denials
+	unserved   unserved
 }
 
 // New returns the transport of the named controller. metrics may be nil. A write whose error
@@ -44,8 +47,16 @@ func (t *Transport) Wrap(next http.RoundTripper) http.RoundTripper {
 	return &seen{transport: t, next: next}
 }
 
-// Denied returns the known missing permissions, sorted by resource and verb.
-func (t *Transport) Denied() []Denial { return t.denials.list(time.Now()) }
+// Denied returns the known missing permissions and the subresources that the API server does not
+// serve, sorted by resource and verb.
+func (t *Transport) Denied() []Denial {
+	now := time.Now()
+	all := append(t.denials.list(now), t.unserved.list(now)...)
+	slices.SortFunc(all, func(a, b Denial) int {
+		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Verb, b.Verb))
+	})
+	return all
+}
 
 // Skip counts a write that was not needed because actual and desired state are equal.
 // resource is named as in [Write].

@@ -96,7 +96,8 @@ type Controller[T Object] struct {
 	recorder    record.EventRecorder
 	reporter    *tolerant.Reporter // of undecodable objects
 	clock       clock.PassiveClock
-	pace        pace
+	pace        *reconcile.Pace
+	refusals    *StatusRefusals[T]
 	statuses    string // the resource, as metrics name it
 	loop        *reconcile.Loop
 }
@@ -130,8 +131,10 @@ func NewController[T Object](name string, kind Kind[T], o Options[T]) (*Controll
 		recorder:    o.Recorder,
 		reporter:    tolerant.NewReporter(o.Recorder),
 		clock:       clock.RealClock{},
+		pace:        reconcile.NewPace(statusDelay, clock.RealClock{}),
 		statuses:    kind.StatusResource().String(),
 	}
+	c.refusals = NewStatusRefusals(c.statuses, o.Writes, o.Recorder, c.exists)
 	if o.CountStates != nil {
 		o.CountStates(States(), c.state)
 	}

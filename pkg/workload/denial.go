@@ -37,9 +37,9 @@ func isMissingPermission(err error) bool {
 		strings.Contains(status.Status().Message, ` resource "deployments" in API group "apps"`)
 }
 
-// refusalOf returns the API status of an error if the API server denied the write on its
+// denialOf returns the API status of an error if the API server denied the write on its
 // merits: a quota, an admission policy or a webhook. It returns nil for all other errors.
-func refusalOf(err error) *metav1.Status {
+func denialOf(err error) *metav1.Status {
 	answer := apierrors.APIStatus(nil)
 	if err == nil || !errors.As(err, &answer) {
 		return nil
@@ -73,7 +73,7 @@ func deniedByAdmission(status metav1.Status) bool {
 // the cached one. A conflict can have another cause, for example a ResourceQuota.
 func isLate(err error, d *appsv1.Deployment) bool {
 	status := apierrors.APIStatus(nil)
-	if refusalOf(err) != nil || !errors.As(err, &status) || deniedByWebhook(status.Status()) {
+	if denialOf(err) != nil || !errors.As(err, &status) || deniedByWebhook(status.Status()) {
 		return false
 	}
 	// details.Kind is not reliable: it may be a kind, a resource or a subresource.

@@ -11,10 +11,11 @@ import (
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 )
 
-// Reasons of Events, named as in Kubernetes' sample-controller.
+// Reasons of Events. The first two are named as in Kubernetes' sample-controller.
 const (
 	eventSynced            = "Synced"
 	eventErrResourceExists = "ErrResourceExists"
+	eventStatusWriteFailed = "StatusWriteFailed"
 )
 
 // eventFormerDeployment is the reason of the Event about a Deployment that is left after a rename.

@@ -50,8 +50,8 @@ func (c *Controller[T]) Explain(key cache.ObjectName) (controller.Explanation, e
 	}
 	if next == nothing && slices.ContainsFunc(status, func(f controller.Fact) bool { return f.Differs }) {
 		next = "write the status"
-		if c.pace.waits(key) {
-			next += fmt.Sprintf(", %v after the change that it reports", statusDelay)
+		if c.pace.Pending(key) {
+			next += fmt.Sprintf(", at most %v after the change that it reports", statusDelay)
 		}
 	}
 	if late := c.consistency.Stale(key); late != "" {

@@ -13,6 +13,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
+
+	"samplecontroller.io/controller-manager/reconcile"
 )
 
 // ByDeployment is the name of the index of objects by Deployment.
@@ -36,7 +38,7 @@ func (c *Controller[T]) Concerned(deployment *appsv1.Deployment) []cache.ObjectN
 
 // SetClock replaces the controller's clock.
 func (c *Controller[T]) SetClock(clock clock.PassiveClock) {
-	c.clock, c.reconciler.clock = clock, clock
+	c.clock, c.reconciler.clock, c.refusals.clock, c.pace = clock, clock, clock, reconcile.NewPace(statusDelay, clock)
 }
 
 // CatchUp marks the cache as containing everything from before the term.
@@ -45,8 +47,8 @@ func (c *Controller[T]) CatchUp() { c.reconciler.confirmed.caughtUp = true }
 // Confirmed returns the number of confirmed objects.
 func (c *Controller[T]) Confirmed() int { return len(c.reconciler.confirmed.byKey) }
 
-// Waiting returns the number of objects with a delayed status.
-func (c *Controller[T]) Waiting() int { return len(c.pace.since) }
+// Pending reports whether the object's status is still to be written.
+func (c *Controller[T]) Pending(key cache.ObjectName) bool { return c.pace.Pending(key) }
 
 // CountGenerations makes each patch of a Deployment increment its generation, as the API
 // server does when the spec changes.

@@ -168,10 +168,10 @@ func (f failures) note(o Owner, w write, err error, now time.Time) (*Blocker, ti
 	last.count++
 	wait := min(firstRetry<<min(last.count-1, 20), soonRetry)
 	last.timedOut = reconcile.IsWriteTimeout(err)
-	refusal := refusalOf(err)
-	last.denied = refusal != nil
-	if refusal != nil {
-		last.blocker, wait = o.denied(*refusal, last.count)
+	denial := denialOf(err)
+	last.denied = denial != nil
+	if denial != nil {
+		last.blocker, wait = o.denied(*denial, last.count)
 	} else if last.count >= reportTries && now.Sub(last.first) >= failingAfter {
 		last.blocker = &Blocker{
 			Reason:  workloadv1alpha1.ReasonWriteFailing,

@@ -232,7 +232,7 @@ func ready(d *appsv1.Deployment) {
 	d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: n, UpdatedReplicas: n, ReadyReplicas: n, AvailableReplicas: n}
 }
 
-// serve makes the example Ready and updates the caches.
+// serve makes the example Ready, updates the caches and lets some time pass.
 func (f *fixture) serve() {
 	f.Helper()
 	f.sync()
@@ -240,6 +240,7 @@ func (f *fixture) serve() {
 	f.observe()
 	f.sync()
 	f.observe()
+	f.clock.Step(time.Minute)
 }
 
 // refuseStatus makes the API server refuse status writes while the condition holds. After a

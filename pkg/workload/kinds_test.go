@@ -41,7 +41,7 @@ type controller interface {
 	Concerned(*appsv1.Deployment) []cache.ObjectName
 	SetClock(clock.PassiveClock)
 	Confirmed() int
-	Waiting() int
+	Pending(cache.ObjectName) bool
 	CatchUp()
 	Explain(cache.ObjectName) (librarycontroller.Explanation, error)
 }
@@ -112,7 +112,7 @@ func icecreamKind() kind {
 		},
 		start: func(f *fixture) error {
 			icecreams := f.sampleInformers.Icecream().V1alpha1().Icecreams().TypedInformer()
-			controller, err := icecream.NewController(f.Context(), f.sample.IcecreamV1alpha1(), options(f, icecreams), f.chain())
+			controller, err := icecream.NewController(f.Context(), f.sample.IcecreamV1alpha1(), options(f, icecreams), f.chain(), f.events)
 			f.controller, f.objects = controller, icecreams.GetIndexer()
 			return err
 		},

@@ -4,64 +4,36 @@
 package workload
 
 import (
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/client-go/tools/cache"
 
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
+	"samplecontroller.io/controller-manager/reconcile"
 )
 
-// statusDelay is how long a status write that only reports progress is delayed. The object
-// is often ready by then, so the write is not needed. Until then the Deployments of other
+// statusDelay is the interval of status writes: see [reconcile.Pace]. An object is often ready
+// within it, so that no write of its progress is needed. Until then the Deployments of other
 // objects are written, which users wait for.
 const statusDelay = time.Second
 
-// pace remembers the objects whose status writes are delayed, and since when. It is safe
-// for concurrent use.
-type pace struct {
-	mutex sync.Mutex
-	since map[cache.ObjectName]time.Time
-}
-
-// remaining returns the remaining delay of the object's status write.
-func (p *pace) remaining(key cache.ObjectName, now time.Time) time.Duration {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	since, ok := p.since[key]
-	if !ok {
-		if p.since == nil {
-			p.since = map[cache.ObjectName]time.Time{}
-		}
-		since, p.since[key] = now, now
+// changeOf returns what a write of the wanted status reports: a transition to or from Ready or
+// Stalled, or only progress. A new generation that is not yet ready or stalled is progress.
+func changeOf(current, wanted Status) reconcile.Change {
+	from, to := current.verdict(), wanted.verdict()
+	sameGeneration := current.ObservedGeneration == wanted.ObservedGeneration
+	if from == to && (to == "" || sameGeneration) || to == "" && !sameGeneration {
+		return reconcile.OnlyProgress
 	}
-	return statusDelay - now.Sub(since)
+	return reconcile.Transition
 }
 
-// waits reports whether the object's status write is delayed.
-func (p *pace) waits(key cache.ObjectName) bool {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	_, ok := p.since[key]
-	return ok
-}
-
-// forget removes an object whose status was written or is up to date.
-func (p *pace) forget(key cache.ObjectName) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	delete(p.since, key)
-}
-
-// mayWait reports whether the write of the wanted status may be delayed: it only reports
-// progress, and the current status does not say that this generation is ready or stalled.
-func mayWait(current, wanted Status) bool {
-	return !wanted.settled() && !(current.settled() && current.ObservedGeneration == wanted.ObservedGeneration)
-}
-
-// settled reports whether the status is Ready or Stalled.
-func (s Status) settled() bool {
-	return meta.IsStatusConditionTrue(s.Conditions, workloadv1alpha1.ConditionReady) ||
-		meta.IsStatusConditionTrue(s.Conditions, workloadv1alpha1.ConditionStalled)
+// verdict returns the type and the reason of the condition Ready or Stalled that is True, or "".
+func (s Status) verdict() string {
+	for _, conditionType := range []string{workloadv1alpha1.ConditionReady, workloadv1alpha1.ConditionStalled} {
+		if c := meta.FindStatusCondition(s.Conditions, conditionType); c != nil && c.Status == "True" {
+			return c.Type + " " + c.Reason
+		}
+	}
+	return ""
 }

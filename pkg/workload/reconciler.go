@@ -230,7 +230,7 @@ func (k *Reconciler) carryOut(ctx context.Context, o Owner, w write) (State, err
 
 func (k *Reconciler) create(ctx context.Context, o Owner, deployment *appsv1.Deployment) (State, error) {
 	created, err := k.client.Deployments(deployment.Namespace).Create(ctx, deployment, metav1.CreateOptions{FieldManager: k.fieldManager})
-	if apierrors.IsAlreadyExists(err) && refusalOf(err) == nil {
+	if apierrors.IsAlreadyExists(err) && denialOf(err) == nil {
 		// The cache will show whose it is.
 		existing, getErr := k.get(ctx, deployment.Namespace, deployment.Name)
 		if getErr != nil {

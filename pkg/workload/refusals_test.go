@@ -5,7 +5,6 @@ package workload_test
 
 import (
 	"errors"
-	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -36,9 +35,6 @@ func TestFailedStatusWriteRecordsNoEvent(t *testing.T) {
 			"conflict":        {apierrors.NewConflict(kind.resources().GroupResource(), key.Name, errors.New("changed")), false},
 			"object gone":     {apierrors.NewNotFound(kind.resources().GroupResource(), key.Name), true},
 			"API unavailable": {apierrors.NewServiceUnavailable("down"), false},
-			"denied as if gone": {&apierrors.StatusError{ErrStatus: metav1.Status{
-				Code: 404, Reason: metav1.StatusReasonNotFound, Message: `admission webhook "w" denied the request: no`,
-			}}, false},
 		} {
 			t.Run(name, func(t *testing.T) {
 				f := newFixture(t, kind, kind.example())
@@ -56,24 +52,6 @@ func TestFailedStatusWriteRecordsNoEvent(t *testing.T) {
 				f.wantEvents()
 			})
 		}
-	})
-}
-
-// A CRD without the status subresource gives the same answer as a missing object.
-func TestLostStatusSubresourceIsAnError(t *testing.T) {
-	overKinds(t, func(t *testing.T, kind kind) {
-		f := newFixture(t, kind, kind.example())
-		f.sync()
-		f.update(ready)
-		f.observe()
-		refused := apierrors.NewNotFound(kind.resources().GroupResource(), key.Name)
-		f.react(&f.sample.Fake, "patch", kind.resource, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, refused })
-		for range 2 { // it does not wait for a change of the object
-			if _, err := f.controller.Sync(t.Context(), key); err == nil || !strings.Contains(err.Error(), "subresource") {
-				t.Errorf("sync() = %v, want an error that names the subresource", err)
-			}
-		}
-		f.wantEvents()
 	})
 }
 

@@ -6,13 +6,16 @@ package workload
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"samplecontroller.io/controller-manager/reconcile"
 )
 
 // After a conflicting status write, the cache is polled this long and this often for the
@@ -24,12 +27,9 @@ const (
 
 // updateStatus writes the object's status if it differs, or returns the remaining delay of
 // the write.
-func (c *Controller[T]) updateStatus(ctx context.Context, key cache.ObjectName, obj T, state State) (wait time.Duration, err error) {
-	wait, err = c.writeStatus(ctx, key, obj, state)
-	if err == nil || refusalOf(err) != nil {
-		return wait, err
-	}
-	if apierrors.IsConflict(err) {
+func (c *Controller[T]) updateStatus(ctx context.Context, key cache.ObjectName, obj T, state State) (time.Duration, error) {
+	wait, err := c.writeStatus(ctx, key, obj, state)
+	if IsConflict(err) {
 		// The object may have changed only in something irrelevant, such as an annotation.
 		// Without a second try, an object that changes all the time would never get a
 		// status.
@@ -38,22 +38,35 @@ func (c *Controller[T]) updateStatus(ctx context.Context, key cache.ObjectName, 
 			wait, err = c.writeStatus(ctx, key, now, state)
 		}
 	}
-	if apierrors.IsNotFound(err) {
-		// If the kind has no status subresource, the answer is the same as for a missing object.
-		if _, stale := c.confirm(ctx, key, obj); stale == nil {
-			return 0, fmt.Errorf("%w, but the object exists: has its CRD lost the subresource status?", err)
-		}
+	if err == nil {
+		return wait, nil
 	}
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+	wait, err = c.refusals.Failed(ctx, obj, err)
+	if IsGone(err) || IsConflict(err) {
 		// All other decisions on this version are outdated, too. The worst case is a
 		// Deployment for an object that is gone: the garbage collector deletes it, which
 		// enqueues the object, and so on until the cache has caught up.
 		c.consistency.Conflicted(key, c.objects, obj)
 	}
-	if apierrors.IsNotFound(err) {
-		return 0, nil // the object is gone
+	if IsGone(err) {
+		return 0, nil
 	}
 	return wait, err
+}
+
+// exists reports whether the API server has the object.
+func (c *Controller[T]) exists(ctx context.Context, obj T) (bool, error) {
+	// This is a list of one object, because the list permission is needed anyway.
+	found, _, err := c.kind.List(ctx, obj.GetNamespace(), metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, obj.GetName()).String(),
+	})
+	return slices.ContainsFunc(found, func(now T) bool { return now.GetUID() == obj.GetUID() }), err
+}
+
+// forgetStatus forgets the status of an object that is gone.
+func (c *Controller[T]) forgetStatus(key cache.ObjectName) {
+	c.pace.Forget(key)
+	c.refusals.Forget(key)
 }
 
 // touched waits for the cache to have the newer version of the object after a conflicting
@@ -79,20 +92,31 @@ func (c *Controller[T]) writeStatus(ctx context.Context, key cache.ObjectName, o
 		return 0, fmt.Errorf("computing status of %s: %w", owner, err)
 	}
 	if write == nil {
-		c.pace.forget(key)
+		c.pace.UpToDate(key)
+		c.refusals.Forget(key)
 		c.writes.Skip(c.statuses)
 		return 0, nil
 	}
-	if mayWait(current, status) && !c.reconciler.confirmed.needed() {
-		if wait := c.pace.remaining(key, now); wait > 0 {
-			return wait, nil
-		}
+	change := changeOf(current, status)
+	urgency := change
+	if c.reconciler.confirmed.needed() {
+		urgency = reconcile.Transition
 	}
-	written, err := write(ctx)
+	if wait := c.pace.Wait(key, obj.GetUID(), urgency); wait > 0 {
+		return wait, nil
+	}
+	if wait := c.refusals.Paused(); wait > 0 {
+		return wait, nil
+	}
+	var written T
+	err = c.pace.Write(key, obj.GetUID(), change, func() (err error) {
+		written, err = write(ctx)
+		return err
+	})
 	if err != nil {
 		return 0, fmt.Errorf("writing status of %s: %w", owner, err)
 	}
-	c.pace.forget(key)
+	c.refusals.Succeeded(ctx, key)
 	c.consistency.WroteAt(key, c.objects, written.GetResourceVersion())
 	klog.FromContext(ctx).V(2).Info("Updated status", "reason", status.Conditions[0].Reason)
 	if event := NewEvent(owner, current.Conditions, status.Conditions); event != nil {

@@ -28,7 +28,7 @@ func (c *Controller[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 	}
 	if !exists {
 		c.reconciler.Forget(key)
-		c.pace.forget(key)
+		c.forgetStatus(key)
 		return 0, nil
 	}
 	if obj.GetDeletionTimestamp() != nil && tolerant.DecodeError(obj) != nil {
@@ -39,7 +39,7 @@ func (c *Controller[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 	}
 
 	owner := c.kind.Owner(obj)
-	owner.HadDeployment = owner.HadDeployment || c.pace.waits(key) // a delayed status may not show it yet
+	owner.HadDeployment = owner.HadDeployment || c.pace.Pending(key) // a delayed status may not show it yet
 	owner.Confirm = func(ctx context.Context) (string, error) { return c.confirm(ctx, key, obj) }
 	state, err := c.reconciler.Reconcile(ctx, owner)
 	if state.Refused != nil {

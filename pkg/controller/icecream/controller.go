@@ -7,6 +7,7 @@ import (
 	"context"
 
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 
 	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
@@ -20,22 +21,28 @@ import (
 )
 
 // ControllerName is the name of the controller in --controllers, its queue, metrics, logs and
-// health check. It is also its Event source, field manager and user agent.
+// health check. It is also its Event source, field manager and user agent. Events about
+// placements have the source icecream-controller-placement.
 const ControllerName = "icecream-controller"
 
+// placementSource is the purpose of the recorder of placements: see controller.Context.
+const placementSource = "placement"
+
 // NewController returns the controller. The client writes the statuses of Icecreams. ctx
-// has the logger for placements. See [workload.NewController].
+// has the logger for placements, and placements records Events about them. These can be many,
+// so their source differs from that of o.Recorder. See [workload.NewController].
 func NewController(
 	ctx context.Context,
 	client icecreamv1alpha1client.IcecreamsGetter,
 	o workload.Options[*icecreamv1alpha1.Icecream],
 	informers ownership.Informers,
+	placements record.EventRecorder,
 ) (*workload.Controller[*icecreamv1alpha1.Icecream], error) {
 	chain, err := ownership.NewChain(informers)
 	if err != nil {
 		return nil, err
 	}
-	log := newPlacementLog(klog.FromContext(ctx), o.Recorder, o.Objects.GetTypedIndexer())
+	log := newPlacementLog(klog.FromContext(ctx), placements, o.Objects.GetTypedIndexer())
 	k := &kind{client: client, chain: chain, log: log}
 	c, err := workload.NewController(ControllerName, k, o)
 	if err != nil {

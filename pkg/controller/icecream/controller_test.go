@@ -81,7 +81,7 @@ func TestPlacedPodEnqueuesItsIcecream(t *testing.T) {
 			Consistency: &reconcile.ConsistencyStore{},
 			Recorder:    record.NewFakeRecorder(100),
 			Loop:        []reconcile.Option{reconcile.WithObserver(func(_ context.Context, o reconcile.Outcome) { syncs <- o.Result })},
-		}, chain)
+		}, chain, record.NewFakeRecorder(100))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,5 +47,5 @@ func newFromContext(ctx context.Context, c *controller.Context) (controller.Cont
 	if err != nil {
 		return nil, err
 	}
-	return NewController(ctx, client, o, chain)
+	return NewController(ctx, client, o, chain, c.RecorderFor(placementSource))
 }

@@ -26,6 +26,7 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/kinds"
 	"samplecontroller.io/sample-controller-manager/pkg/ownership"
 	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
+	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
 var fooKind = schema.GroupVersionKind{Group: "samplecontroller.k8s.io", Version: "v1alpha1", Kind: "Foo"}
@@ -93,7 +94,7 @@ func BenchmarkUnchangedSync(b *testing.B) {
 		b.Run(fmt.Sprintf("%d Pods", pods), func(b *testing.B) {
 			c := newBenchmarkCaches(b, 1)
 			c.fill(b, pods, 1)
-			c.aggregator.pace.interval = 0
+			c.aggregator.pace = reconcile.NewPace(0, clock.RealClock{})
 			key := cache.NewObjectName("default", "foo-0")
 			cached, _, err := c.aggregator.objects.GetByKey(key.String())
 			if err != nil {
@@ -110,7 +111,6 @@ func BenchmarkUnchangedSync(b *testing.B) {
 			}
 			summary := summarize(found)
 			foo.Status.Pods = &summary
-			c.aggregator.pace.end(key, foo.UID, true) // the interval is over at once
 			b.ReportAllocs()
 			for b.Loop() {
 				if wait, err := c.aggregator.sync(b.Context(), key); err != nil || wait != 0 {
@@ -163,8 +163,9 @@ func newBenchmarkCaches(b *testing.B, objects int) benchmarkCaches {
 		objects:     foos.GetTypedIndexer(),
 		chain:       chain,
 		consistency: &reconcile.ConsistencyStore{},
-		pace:        &pace{interval: 24 * time.Hour, clock: clock.RealClock{}, objects: map[cache.ObjectName]times{}},
+		pace:        reconcile.NewPace(24*time.Hour, clock.RealClock{}),
 	}
+	a.refusals = workload.NewStatusRefusals[*samplev1alpha1.Foo]("foos/status", nil, nil, nil)
 	for i := range objects {
 		foo := &samplev1alpha1.Foo{ObjectMeta: benchmarkMetadata("foo", i, nil), Spec: samplev1alpha1.FooSpec{DeploymentName: fmt.Sprintf("deployment-%d", i)}}
 		deployment := deployment(benchmarkMetadata("deployment", i, metav1.NewControllerRef(foo, fooKind)))
@@ -174,7 +175,9 @@ func newBenchmarkCaches(b *testing.B, objects int) benchmarkCaches {
 				b.Fatal(err)
 			}
 		}
-		a.pace.end(cache.MetaObjectToName(foo), foo.UID, true)
+		if err := a.pace.Write(cache.MetaObjectToName(foo), foo.UID, reconcile.Transition, func() error { return nil }); err != nil {
+			b.Fatal(err)
+		}
 	}
 	return benchmarkCaches{informers.Pods, chain, a}
 }

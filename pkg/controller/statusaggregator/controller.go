@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
+	eventrecord "k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 
 	"samplecontroller.io/controller-manager/reconcile"
@@ -21,6 +22,7 @@ import (
 
 	"samplecontroller.io/sample-controller-manager/pkg/ownership"
 	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
+	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
 // ControllerName is the name of the controller in --controllers, its queue, metrics, logs and
@@ -33,6 +35,8 @@ type Options struct {
 	Informers ownership.Informers
 	// Interval is the minimum time between two writes of one object.
 	Interval time.Duration
+	// Recorder records Events about the objects.
+	Recorder eventrecord.EventRecorder
 	// Writes is the transport of all writes of the controller. It also counts the writes
 	// that were not needed. It may be nil.
 	Writes *writes.Transport
@@ -66,7 +70,7 @@ func NewController(o Options, kinds ...KindOptions) (*Controller, error) {
 type KindOptions func(Options, *ownership.Chain) (*reconcile.Loop, explain)
 
 // newLoop returns the loop for one kind.
-func newLoop[T object](kind kind[T], objects cache.TypedSharedIndexInformer[T], consistency *reconcile.ConsistencyStore) KindOptions {
+func newLoop[T workload.Object](kind kind[T], objects cache.TypedSharedIndexInformer[T], consistency *reconcile.ConsistencyStore) KindOptions {
 	return func(o Options, chain *ownership.Chain) (*reconcile.Loop, explain) {
 		gvk := kind.groupVersionKind
 		a := &aggregator[T]{
@@ -76,13 +80,15 @@ func newLoop[T object](kind kind[T], objects cache.TypedSharedIndexInformer[T], 
 			chain:       chain,
 			writes:      o.Writes,
 			consistency: consistency,
-			pace:        &pace{interval: o.Interval, clock: clock.RealClock{}, objects: map[cache.ObjectName]times{}},
+			pace:        reconcile.NewPace(o.Interval, clock.RealClock{}),
+			interval:    o.Interval,
 		}
+		a.refusals = workload.NewStatusRefusals(a.statuses, o.Writes, o.Recorder, kind.exists)
 		loop := reconcile.New(ControllerName, a.sync, slices.Concat(o.Loop, []reconcile.Option{reconcile.WithQueue(ControllerName + "-" + kind.resource)})...)
 		// Each Run of the loop begins with all objects, throttled or not: an addition
 		// always enqueues the object.
 		ofPod, ofReplicaSet := chain.OfPod(gvk), chain.OfReplicaSet(gvk)
-		reconcile.WatchChanges(loop, objects, func(_, now T) bool { return !a.pace.throttled(cache.MetaObjectToName(now)) }, func(obj T) []cache.ObjectName {
+		reconcile.WatchChanges(loop, objects, a.mayWrite, func(obj T) []cache.ObjectName {
 			return []cache.ObjectName{cache.MetaObjectToName(obj)}
 		})
 		reconcile.WatchChanges(loop, o.Informers.Pods, saysOther, func(pod *podrecord.Record) []cache.ObjectName {
@@ -98,11 +104,17 @@ func newLoop[T object](kind kind[T], objects cache.TypedSharedIndexInformer[T], 
 	}
 }
 
+// mayWrite reports whether a changed object is not throttled after a write. The informer may
+// report a re-created object as changed.
+func (a *aggregator[T]) mayWrite(_, now T) bool {
+	return a.pace.Throttled(cache.MetaObjectToName(now), now.GetUID()) == 0
+}
+
 // unthrottled returns the keys of objects that are not throttled after a write. A throttled
 // object is synced at the end of its interval anyway. Enqueuing it earlier would cost a
 // sync that can do nothing, for each change of a Pod.
 func (a *aggregator[T]) unthrottled(keys []cache.ObjectName) []cache.ObjectName {
-	return slices.DeleteFunc(keys, a.pace.throttled)
+	return slices.DeleteFunc(keys, func(key cache.ObjectName) bool { return a.pace.Throttled(key, "") > 0 })
 }
 
 func saysOther(before, now *podrecord.Record) bool { return !before.Same(now) }

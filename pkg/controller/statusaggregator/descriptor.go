@@ -66,7 +66,7 @@ func newFromContext(c *controller.Context, interval time.Duration) (controller.C
 		return nil, err
 	}
 	return NewController(
-		Options{Informers: chain, Interval: interval, Writes: c.Writes(), Loop: c.LoopOptions()},
+		Options{Informers: chain, Interval: interval, Recorder: c.Recorder(), Writes: c.Writes(), Loop: c.LoopOptions()},
 		Foos(foos, fooClient, c.ConsistencyStore(samplev1alpha1.Resource("foos"))),
 		Icecreams(icecreams, icecreamClient, c.ConsistencyStore(icecreamv1alpha1.Resource("icecreams"))),
 	)

@@ -57,7 +57,7 @@ func (a *aggregator[T]) explain(key cache.ObjectName) (facts []controller.Fact, 
 	if before != nil {
 		fact.Actual = before.Summary
 	}
-	wait, late := a.pace.wait(key, obj.GetUID()), a.consistency.Stale(key)
+	wait, late := a.pace.Throttled(key, obj.GetUID()), a.consistency.Stale(key)
 	switch {
 	case !fact.Differs:
 		next = "nothing: its status has the summary of its Pods"

@@ -24,10 +24,12 @@ import (
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 	cachetesting "k8s.io/client-go/tools/cache/testing"
+	eventrecord "k8s.io/client-go/tools/record"
 
 	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
 	"samplecontroller.io/controller-manager/reconcile"
+	"samplecontroller.io/controller-manager/writes"
 
 	"samplecontroller.io/sample-controller-manager/pkg/ownership"
 	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
@@ -47,6 +49,8 @@ type bubble struct {
 	icecreams   *server
 	consistency *reconcile.ConsistencyStore // of the tested kind
 	kube        *kubefake.Clientset
+	events      *eventrecord.FakeRecorder
+	writes      *writes.Transport
 	owner       metav1.OwnerReference // reference to the tested object
 	version     int
 
@@ -92,7 +96,7 @@ func newBubble(t *testing.T, gvk schema.GroupVersionKind, interval time.Duration
 		t.Cleanup(s.Shutdown)
 		return s
 	}
-	b := &bubble{T: t, kube: kubefake.NewClientset(), foos: newServer(), icecreams: newServer(), replicaSets: newServer()}
+	b := &bubble{T: t, events: eventrecord.NewFakeRecorder(100), writes: writes.New(ControllerName, nil, nil), kube: kubefake.NewClientset(), foos: newServer(), icecreams: newServer(), replicaSets: newServer()}
 	foos := cache.NewTypedSharedIndexInformer[*samplev1alpha1.Foo](cache.NewSharedIndexInformer(b.foos, &samplev1alpha1.Foo{}, 0, nil))
 	icecreams := cache.NewTypedSharedIndexInformer[*icecreamv1alpha1.Icecream](cache.NewSharedIndexInformer(b.icecreams, &icecreamv1alpha1.Icecream{}, 0, nil))
 	replicaSets := cache.NewTypedSharedIndexInformer[*metav1.PartialObjectMetadata](cache.NewSharedIndexInformer(b.replicaSets, &metav1.PartialObjectMetadata{}, 0, cache.Indexers{}))
@@ -116,7 +120,7 @@ func newBubble(t *testing.T, gvk schema.GroupVersionKind, interval time.Duration
 		defer b.mutex.Unlock()
 		b.outcomes = append(b.outcomes, o.Result)
 	})
-	controller, err := NewController(Options{Informers: chain, Interval: interval, Loop: []reconcile.Option{observer, reconcile.WithWorkers(2)}},
+	controller, err := NewController(Options{Informers: chain, Interval: interval, Recorder: b.events, Writes: b.writes, Loop: []reconcile.Option{observer, reconcile.WithWorkers(2)}},
 		Foos(foos, fooClient{server: b.foos}, fooStore), Icecreams(icecreams, icecreamClient{server: b.icecreams}, icecreamStore))
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 	testingclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
@@ -26,6 +27,7 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/kinds"
 	"samplecontroller.io/sample-controller-manager/pkg/ownership"
 	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
+	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
 // FuzzSync aggregates arbitrary Pods of a Foo into its status until nothing is written.
@@ -42,7 +44,8 @@ func FuzzSync(f *testing.F) {
 	f.Add([]byte(`{"apiVersion":"v1","kind":"PodList","items":[{"metadata":{"name":"a"},"spec":{"nodeName":"n"}}]}`), uint8(255))
 	f.Fuzz(func(t *testing.T, data []byte, copies uint8) {
 		pods := podsFor(data, copies)
-		a, written := newAggregator(t, pods)
+		clock := testingclock.NewFakePassiveClock(time.Unix(0, 0))
+		a, written := newAggregator(t, clock, pods)
 		var records []*podrecord.Record // Pods of the Foo
 		for _, pod := range pods {
 			if owner := metav1.GetControllerOf(pod); pod.Namespace == "default" && owner != nil && owner.UID == "uid-web-1" {
@@ -54,7 +57,7 @@ func FuzzSync(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a.pace.clock.(*testingclock.FakePassiveClock).SetTime(a.pace.clock.Now().Add(max(wait, interval)))
+			clock.SetTime(clock.Now().Add(max(wait, interval)))
 		}
 		// With no Pods the first sync waits for the grace period, and the second writes.
 		if len(*written) != 1 {
@@ -106,7 +109,7 @@ func podsFor(data []byte, copies uint8) (pods []*corev1.Pod) {
 
 // newAggregator returns an aggregator with the Pods and the Foo default/example, and the
 // summaries that it writes. The cache has the writes at once.
-func newAggregator(t *testing.T, pods []*corev1.Pod) (*aggregator[*samplev1alpha1.Foo], *[]workloadv1alpha1.PodSummary) {
+func newAggregator(t *testing.T, clock clock.PassiveClock, pods []*corev1.Pod) (*aggregator[*samplev1alpha1.Foo], *[]workloadv1alpha1.PodSummary) {
 	t.Helper()
 	informers := ownership.Informers{ // they do not run
 		Pods:        cache.NewTypedSharedIndexInformer[*podrecord.Record](cache.NewSharedIndexInformer(&cache.ListWatch{}, &corev1.Pod{}, 0, podrecord.Indexers())),
@@ -151,7 +154,9 @@ func newAggregator(t *testing.T, pods []*corev1.Pod) (*aggregator[*samplev1alpha
 		objects:     foos.GetTypedIndexer(),
 		chain:       chain,
 		consistency: &reconcile.ConsistencyStore{},
-		pace:        &pace{interval: interval, clock: testingclock.NewFakePassiveClock(time.Unix(0, 0)), objects: map[cache.ObjectName]times{}},
+		pace:        reconcile.NewPace(interval, clock),
+		interval:    interval,
+		refusals:    workload.NewStatusRefusals[*samplev1alpha1.Foo]("foos/status", nil, nil, nil),
 	}, written
 }
 

@@ -5,17 +5,21 @@ package statusaggregator
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"samplecontroller.io/controller-manager/reconcile"
+	"samplecontroller.io/controller-manager/writes"
 )
 
 func TestConflictIsRetriedOnceCacheHasCaughtUp(t *testing.T) {
@@ -93,7 +97,7 @@ func TestObjectRecreatedDuringWriteIsSynced(t *testing.T) {
 		*podsOf(recreated) = nil
 		b.objects.Add(recreated)
 		after(time.Hour)
-		b.wantWrites(write{5010 * ms, "none", ""}) // after the grace period
+		b.wantWrites(write{4010 * ms, "none", ""}) // after the grace period
 	})
 }
 
@@ -152,5 +156,81 @@ func TestOwnerAndAggregatorTakeTurns(t *testing.T) {
 			b.Error("EnsureReady() = false, want true")
 		}
 		b.consistency.Done(key)
+	})
+}
+
+// TestKindWithoutStatusCostsNothing serves a kind without the subresource status. The API server
+// then answers a status write as if the object did not exist.
+func TestKindWithoutStatusCostsNothing(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		const objects = 100
+		for i := range objects {
+			o := b.objects.object("default", "example")
+			o.SetName(fmt.Sprintf("example-%d", i))
+			o.SetUID(types.UID("uid-" + o.GetName()))
+			b.objects.Add(o)
+		}
+		b.objects.refuseWith(apierrors.NewNotFound(schema.GroupResource{}, "example"))
+		b.set(b.pod("a", true))
+		b.start()
+		after(2 * time.Second) // the grace period of the others, too
+		// Only the first object of each worker finds out.
+		if tries, reads := len(b.objects.made()), b.objects.read(); tries < 1 || tries > 2 || reads != tries {
+			t.Errorf("%d writes and %d reads, want one or two", tries, reads)
+		}
+		if denied := writes.Summary(b.writes.Denied()); !strings.Contains(denied, "is not served: apply the CRDs of this version") {
+			t.Errorf("the controller lacks %q, want the subresource", denied)
+		}
+		b.results()
+		after(10 * time.Minute)
+		if tries, reads := len(b.objects.made()), b.objects.read(); tries < 15 || tries > 22 || reads != tries {
+			t.Errorf("%d writes and %d reads in 10 minutes, want one each 30 s", tries, reads)
+		}
+		results := b.results()
+		if most := 25 * (objects + 1); len(results) > most || slices.Contains(results, reconcile.ResultStale) || slices.Contains(results, reconcile.ResultError) {
+			t.Errorf("%d syncs in 10 minutes, want at most %d, and none that is stale or fails", len(results), most)
+		}
+		if n := len(b.events.Events); n > 0 {
+			t.Errorf("%d Events, want none", n)
+		}
+
+		b.objects.refuseWith(nil)
+		after(time.Minute + time.Second)
+		for i := range objects {
+			if name := fmt.Sprintf("example-%d", i); *podsOf(b.objects.object("default", name)) == nil {
+				t.Errorf("%s has no summary a minute after the repair", name)
+			}
+		}
+		if denied := b.writes.Denied(); len(denied) > 0 {
+			t.Errorf("the controller lacks %v after the repair, want nothing", denied)
+		}
+	})
+}
+
+func TestRefusedSummaryIsReportedOnce(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.start()
+		after(2 * time.Second)
+		b.objects.made()
+		b.objects.refuseWith(&apierrors.StatusError{ErrStatus: metav1.Status{
+			Code: 500, Message: "failed to create typed patch object: .status.pods.terminating: field not declared in schema",
+		}})
+		b.set(b.pod("a", true))
+		after(10 * time.Minute)
+		if tries := len(b.objects.made()); tries < 10 || tries > 25 {
+			t.Errorf("tried %d times in 10 minutes, want the usual backoff", tries)
+		}
+		want := "Warning StatusWriteFailed Status cannot be written: " +
+			"failed to create typed patch object: .status.pods.terminating: field not declared in schema; apply the CRDs of this version"
+		if n := len(b.events.Events); n != 1 {
+			t.Errorf("%d Events, want one", n)
+		} else if got := <-b.events.Events; got != want {
+			t.Errorf("Event %q, want %q", got, want)
+		}
+		b.objects.refuseWith(nil)
+		after(6 * time.Minute)
+		if made := b.objects.made(); len(made) != 1 || made[0].Err != "" {
+			t.Errorf("writes: %v, want the summary once", made)
+		}
 	})
 }

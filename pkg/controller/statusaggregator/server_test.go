@@ -6,6 +6,7 @@ package statusaggregator
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -41,6 +42,7 @@ type server struct {
 	writes []write
 	refuse error         // error of each write, if set
 	late   bool          // the watch does not report writes
+	lists  int           // reads of one object
 	slow   time.Duration // how long a write takes; set before the first write
 	delay  time.Duration // time from the write to its response; set before the first write
 }
@@ -148,6 +150,23 @@ func (s *server) setLate(late bool) {
 	s.late = late
 }
 
+// one lists the object that the field selector names. It returns nil if there is none.
+func (s *server) one(namespace string, o metav1.ListOptions) testObject {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.lists++
+	return s.object(namespace, strings.TrimPrefix(o.FieldSelector, "metadata.name="))
+}
+
+// read returns the number of reads of one object so far, and forgets them.
+func (s *server) read() int {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	lists := s.lists
+	s.lists = 0
+	return lists
+}
+
 // podsOf points to the Pod summary in the status of an object.
 func podsOf(o runtime.Object) **workloadv1alpha1.PodSummary {
 	if foo, ok := o.(*samplev1alpha1.Foo); ok {
@@ -160,9 +179,21 @@ func podsOf(o runtime.Object) **workloadv1alpha1.PodSummary {
 type fooClient struct {
 	samplev1alpha1client.FooInterface
 	*server
+	namespace string
 }
 
-func (c fooClient) Foos(string) samplev1alpha1client.FooInterface { return c }
+func (c fooClient) Foos(namespace string) samplev1alpha1client.FooInterface {
+	c.namespace = namespace
+	return c
+}
+
+func (c fooClient) List(_ context.Context, o metav1.ListOptions) (*samplev1alpha1.FooList, error) {
+	list := &samplev1alpha1.FooList{}
+	if foo, ok := c.one(c.namespace, o).(*samplev1alpha1.Foo); ok {
+		list.Items = append(list.Items, *foo)
+	}
+	return list, nil
+}
 
 func (c fooClient) ApplyStatus(_ context.Context, foo *samplev1alpha1apply.FooApplyConfiguration, o metav1.ApplyOptions) (*samplev1alpha1.Foo, error) {
 	applied, err := c.apply(*foo.Namespace, *foo.Name, *foo.ResourceVersion, foo.Status.Pods, o)
@@ -176,9 +207,21 @@ func (c fooClient) ApplyStatus(_ context.Context, foo *samplev1alpha1apply.FooAp
 type icecreamClient struct {
 	icecreamv1alpha1client.IcecreamInterface
 	*server
+	namespace string
 }
 
-func (c icecreamClient) Icecreams(string) icecreamv1alpha1client.IcecreamInterface { return c }
+func (c icecreamClient) Icecreams(namespace string) icecreamv1alpha1client.IcecreamInterface {
+	c.namespace = namespace
+	return c
+}
+
+func (c icecreamClient) List(_ context.Context, o metav1.ListOptions) (*icecreamv1alpha1.IcecreamList, error) {
+	list := &icecreamv1alpha1.IcecreamList{}
+	if icecream, ok := c.one(c.namespace, o).(*icecreamv1alpha1.Icecream); ok {
+		list.Items = append(list.Items, *icecream)
+	}
+	return list, nil
+}
 
 func (c icecreamClient) ApplyStatus(_ context.Context, icecream *icecreamv1alpha1apply.IcecreamApplyConfiguration, o metav1.ApplyOptions) (*icecreamv1alpha1.Icecream, error) {
 	applied, err := c.apply(*icecream.Namespace, *icecream.Name, *icecream.ResourceVersion, icecream.Status.Pods, o)

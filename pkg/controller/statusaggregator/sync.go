@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -22,23 +21,20 @@ import (
 )
 
 // aggregator writes the summaries of one kind.
-type aggregator[T object] struct {
+type aggregator[T workload.Object] struct {
 	kind        kind[T]
 	statuses    string // the resource that is written, as metrics name it
 	objects     cache.TypedIndexer[T]
 	chain       *ownership.Chain
 	writes      *writes.Transport
 	consistency *reconcile.ConsistencyStore
-	gone        reconcile.ConsistencyStore // of objects that the API server does not have
-	pace        *pace
+	pace        *reconcile.Pace
+	interval    time.Duration // of the pace
+	refusals    *workload.StatusRefusals[T]
 }
 
 // sync writes the Pod summary of one object if it differs from that in its status.
 func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
-	if !a.gone.EnsureReady(key) {
-		return 0, reconcile.ErrStale
-	}
-	defer a.gone.Done(key)
 	if !a.consistency.EnsureReady(key) {
 		return 0, reconcile.ErrStale
 	}
@@ -48,7 +44,8 @@ func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 		return 0, fmt.Errorf("reading the cache: %w", err)
 	}
 	if !exists {
-		a.pace.forget(key)
+		a.pace.Forget(key)
+		a.refusals.Forget(key)
 		return 0, nil
 	}
 	obj := cached.(T)
@@ -56,7 +53,7 @@ func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 		return 0, nil
 	}
 	// This is checked first: the cost of an event must not grow with the number of Pods.
-	if wait := a.pace.wait(key, obj.GetUID()); wait > 0 {
+	if wait := a.pace.Throttled(key, obj.GetUID()); wait > 0 {
 		return wait, nil
 	}
 
@@ -65,29 +62,44 @@ func (a *aggregator[T]) sync(ctx context.Context, key cache.ObjectName) (time.Du
 		return 0, err
 	}
 	if same(before, now) {
+		a.pace.UpToDate(key)
+		a.refusals.Forget(key)
 		a.writes.Skip(a.statuses)
 		return 0, nil
 	}
+	change := reconcile.Transition
 	if lags(before, now) {
-		if grace := a.pace.gracePeriod(key, obj.GetUID(), obj.GetGeneration()); grace > 0 {
-			return grace, nil
-		}
+		change = reconcile.OnlyProgress
+	}
+	if wait := a.pace.Wait(key, obj.GetUID(), change); wait > 0 {
+		return wait, nil
+	}
+	if wait := a.refusals.Paused(); wait > 0 {
+		return wait, nil
 	}
 	applied, err := a.write(ctx, key, obj, now)
-	if apierrors.IsConflict(err) {
-		a.consistency.Conflicted(key, a.objects, obj)
-	}
-	if apierrors.IsNotFound(err) {
-		// Other controllers do not wait for the cache: the CRD may lack the subresource status.
-		a.gone.Conflicted(key, a.objects, obj)
-		return a.pace.interval, nil // a re-created object of the same name was not enqueued
-	}
 	if err != nil {
-		return 0, fmt.Errorf("applying the Pod summary of %s %q: %w", a.kind.groupVersionKind.Kind, key.Name, err)
+		return a.failed(ctx, key, obj, err)
 	}
+	a.refusals.Succeeded(ctx, key)
 	a.consistency.WroteAt(key, a.objects, applied.GetResourceVersion())
 	klog.FromContext(ctx).V(4).Info("Updated status", "pods", now)
-	return a.pace.interval, nil // changes until then do not enqueue it
+	return a.interval, nil // changes until then do not enqueue it
+}
+
+// failed handles the error of a write, and returns the result of the sync.
+func (a *aggregator[T]) failed(ctx context.Context, key cache.ObjectName, obj T, err error) (again time.Duration, _ error) {
+	again, err = a.refusals.Failed(ctx, obj, err)
+	switch {
+	case err == nil:
+		return again, nil
+	case workload.IsGone(err):
+		a.consistency.Conflicted(key, a.objects, obj)
+		return a.interval, nil // a re-created object of the same name was not enqueued
+	case workload.IsConflict(err):
+		a.consistency.Conflicted(key, a.objects, obj)
+	}
+	return 0, fmt.Errorf("applying the Pod summary of %s %q: %w", a.kind.groupVersionKind.Kind, key.Name, err)
 }
 
 // summaries returns the summary in the object's status, nil if there is none, and the
@@ -126,17 +138,15 @@ func lags(before, now *workloadv1alpha1.PodSummary) bool {
 	return same(before, &earlier)
 }
 
-// write applies the summary of an object. The object is throttled during the write and, if
-// it succeeds, for the interval after that.
+// write applies the summary of an object. Every write throttles the object for an interval, also
+// one that lags.
 func (a *aggregator[T]) write(ctx context.Context, key cache.ObjectName, obj T, now *workloadv1alpha1.PodSummary) (applied T, err error) {
-	made := false
-	a.pace.begin(key, obj.GetUID())
-	// This also runs after a panic: an object that stays throttled would never be enqueued.
-	defer func() { a.pace.end(key, obj.GetUID(), made) }()
-	applied, err = a.kind.apply(ctx, obj, now)
-	if err == nil && now == nil && a.kind.summary(applied) != nil {
-		applied, err = workload.RemoveStray(ctx, ControllerName, applied, a.kind.patch(applied), "/status/pods")
-	}
-	made = err == nil
+	err = a.pace.Write(key, obj.GetUID(), reconcile.Transition, func() (err error) {
+		applied, err = a.kind.apply(ctx, obj, now)
+		if err == nil && now == nil && a.kind.summary(applied) != nil {
+			applied, err = workload.RemoveStray(ctx, ControllerName, applied, a.kind.patch(applied), "/status/pods")
+		}
+		return err
+	})
 	return applied, err
 }

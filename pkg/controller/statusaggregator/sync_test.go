@@ -122,7 +122,7 @@ func TestGenerationIsWrittenWithPods(t *testing.T) {
 		// An earlier version of the daemon did not write the generation.
 		b.change(true, func(o testObject) { (*podsOf(o)).ObservedGeneration = 0 })
 		after(interval)
-		b.wantWrites(write{time.Hour + 2*time.Minute + 1999*ms, "2/2 ready on node-1 (2)", ""})
+		b.wantWrites(write{time.Hour + 2*time.Minute + 2999*ms, "2/2 ready on node-1 (2)", ""})
 		wantGeneration(3)
 	})
 }

@@ -26,16 +26,17 @@ const (
 //
 //   - Progress is written one interval after it was found, and one interval after the last
 //     write. Often a transition comes first, and one write is enough for both.
-//   - A transition is written at once. If the last one was written less than an interval ago,
-//     it waits for the end of that interval.
-//   - A write that is early because of a transition delays the next progress by an interval.
+//   - A transition is written at once, or one interval after the last transition.
+//   - A transition may follow progress by less than an interval only once, until the object was
+//     not written for two intervals.
 //
-// So an object is written at most duration/interval + 2 times, whatever happens to it. The
-// last state is always written, because the caller syncs the object again after each wait.
+// So an object is written at most duration/interval + 2 times, whatever happens to it, and no
+// change waits for longer than an interval. The last state is always written, because the
+// caller syncs the object again after each wait.
 //
 // A write that fails is not counted. A re-created object of the same name starts afresh. Only
-// objects that wait or were written within the last four intervals use memory. Methods are
-// safe for concurrent use, but only one goroutine may write an object.
+// objects that wait or were written recently use memory. Methods are safe for concurrent use,
+// but only one goroutine at a time may write an object.
 type Pace struct {
 	interval time.Duration
 	clock    clock.PassiveClock
@@ -55,10 +56,20 @@ type pending struct {
 	writing bool
 }
 
-// written is when the next write of an object may begin, by what it reports.
+// written has the last writes of an object.
 type written struct {
-	uid                  types.UID
-	progress, transition time.Time
+	uid              types.UID
+	last, transition time.Time
+	// early is set if a transition was written less than an interval after progress.
+	early bool
+}
+
+// since returns the write from which the next transition is an interval away.
+func (w written) since() time.Time {
+	if w.early {
+		return w.last
+	}
+	return w.transition
 }
 
 // NewPace returns a Pace with this interval. With 0 nothing waits.
@@ -80,14 +91,14 @@ func (p *Pace) Wait(key cache.ObjectName, uid types.UID, change Change) time.Dur
 		found = pending{uid: uid, since: now}
 		p.pending[key] = found
 	}
-	last := p.last(key, uid)
-	due := last.transition
+	last := p.written(key, uid)
+	from := last.since()
 	if change == OnlyProgress {
-		if due = found.since.Add(p.interval); due.Before(last.progress) {
-			due = last.progress
+		if from = found.since; from.Before(last.last) {
+			from = last.last
 		}
 	}
-	return max(due.Sub(now), 0)
+	return p.remaining(from, now)
 }
 
 // Pending reports whether a change of an object waits to be written.
@@ -109,7 +120,7 @@ func (p *Pace) Throttled(key cache.ObjectName, uid types.UID) time.Duration {
 	if found := p.pending[key]; found.writing && (uid == "" || found.uid == uid) {
 		return p.interval
 	}
-	return max(p.last(key, uid).transition.Sub(p.clock.Now()), 0)
+	return p.remaining(p.written(key, uid).since(), p.clock.Now())
 }
 
 // Write calls write, which writes an object, and returns its error. The object is throttled
@@ -168,17 +179,17 @@ func (p *Pace) end(key cache.ObjectName, uid types.UID, change Change, made bool
 		return
 	}
 	p.done(key)
-	now := p.clock.Now()
-	next := p.last(key, uid)
-	if next.progress.Before(now) {
-		next.progress = now
+	now, write := p.clock.Now(), p.written(key, uid)
+	switch after := now.Sub(write.last); {
+	case after < p.interval:
+		write.early = true
+	case after >= 2*p.interval:
+		write.early = false
 	}
-	next.progress = next.progress.Add(p.interval)
-	if change == Transition {
-		next.transition = now.Add(p.interval)
+	if write.uid, write.last = uid, now; change == Transition {
+		write.transition = now
 	}
-	next.uid = uid
-	p.recent[key] = next
+	p.recent[key] = write
 }
 
 // done removes a pending change. A map keeps its size, so one that becomes empty is replaced.
@@ -191,8 +202,13 @@ func (p *Pace) done(key cache.ObjectName) {
 	}
 }
 
-// last returns what the last writes of an object allow next. An empty uid stands for any.
-func (p *Pace) last(key cache.ObjectName, uid types.UID) written {
+// remaining returns how much is left of the interval that began at from.
+func (p *Pace) remaining(from, now time.Time) time.Duration {
+	return max(p.interval-now.Sub(from), 0)
+}
+
+// written returns the last writes of an object. An empty uid stands for any.
+func (p *Pace) written(key cache.ObjectName, uid types.UID) written {
 	if now := p.clock.Now(); p.recent == nil || now.Sub(p.rotated) >= 2*p.interval {
 		p.recent, p.earlier, p.rotated = map[cache.ObjectName]written{}, p.recent, now
 	}

@@ -27,7 +27,8 @@
 //	LeaseDuration - WriteTimeout - min(1s, LeaseDuration/10)
 //
 // after its last renewal was sent, by the monotonic clock of this process. So a write that
-// passes the gate is answered or given up before another process may take the Lease.
+// passes the gate is answered or given up before another process may take the Lease. That also
+// holds for the longer second try of a write that timed out: see [Gate.Wrap].
 //
 // A standby watches the Lease and never polls. It takes a released Lease at once. It takes
 // a Lease that is not renewed when the Lease duration has passed since the last change.

@@ -9,9 +9,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"time"
+
+	"samplecontroller.io/controller-manager/internal/longwrite"
 )
 
 var (
@@ -20,8 +21,8 @@ var (
 	ErrNotLeading = errors.New("write refused: this process does not lead")
 	// errNoTerm is the reason for a process that has not led yet.
 	errNoTerm = errors.New("this process has not been elected")
-	// errWriteTimeout is the cause when a write is given up.
-	errWriteTimeout = errors.New("write timeout")
+	// errReadTimeout is the cause when a read is given up.
+	errReadTimeout = errors.New("read timeout")
 )
 
 // Gate lets writes pass only while this process leads. It is safe for concurrent use.
@@ -32,7 +33,7 @@ type Gate struct {
 }
 
 // NewGate returns a gate that is closed until a term begins. It gives up each write after
-// writeTimeout.
+// writeTimeout, except long writes: see [Gate.Wrap].
 func NewGate(writeTimeout time.Duration) *Gate { return &Gate{timeout: writeTimeout} }
 
 // admit lets writes pass while the term is valid.
@@ -50,13 +51,25 @@ func (g *Gate) Check() error { return valid(g.term.Load()) }
 // response, is bounded by the write timeout and canceled when the term is lost. Do not wrap
 // clients of Leases, Events, TokenReviews and SubjectAccessReviews, which do not depend on
 // leading.
+//
+// A long write, whose context is from reconcile.WithLongWrite, has until the last moment at
+// which any write of this term would be given up if the Lease were not renewed again. That is
+// still before another process may take the Lease. It is also canceled when the work of the
+// term is told to end, so that it does not delay a shutdown.
 func (g *Gate) Wrap(next http.RoundTripper) http.RoundTripper {
 	return &gated{gate: g, next: next}
 }
 
+// WrapAll is like Wrap, and bounds each read by the write timeout, too. It is for clients that
+// do not watch.
+func (g *Gate) WrapAll(next http.RoundTripper) http.RoundTripper {
+	return &gated{gate: g, next: next, boundsReads: true}
+}
+
 type gated struct {
-	gate *Gate
-	next http.RoundTripper
+	gate        *Gate
+	next        http.RoundTripper
+	boundsReads bool
 }
 
 // WrappedRoundTripper lets client-go find the underlying transport.
@@ -66,7 +79,10 @@ func (t *gated) WrappedRoundTripper() http.RoundTripper { return t.next }
 func (t *gated) RoundTrip(request *http.Request) (*http.Response, error) {
 	switch request.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
-		return t.next.RoundTrip(request)
+		if !t.boundsReads {
+			return t.next.RoundTrip(request)
+		}
+		return t.send(request, t.gate.timeout, errReadTimeout, context.Background())
 	}
 	term := t.gate.term.Load()
 	if err := valid(term); err != nil {
@@ -75,24 +91,41 @@ func (t *gated) RoundTrip(request *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
+	limit, until := t.gate.timeout, term.open
+	// While the work drains, a long write would be cut off at once.
+	if longwrite.Allowed(request.Context()) && term.Ctx.Err() == nil {
+		limit, until = max(limit, term.longest(limit)), term.Ctx
+	}
+	return t.send(request, limit, longwrite.ErrTimeout, until)
+}
 
-	ctx, cancel := context.WithTimeoutCause(request.Context(), t.gate.timeout, errWriteTimeout)
+// send sends a request, and gives it up with the cause timeout after limit, or when until ends.
+func (t *gated) send(request *http.Request, limit time.Duration, timeout error, until context.Context) (*http.Response, error) {
+	ctx, cancel := context.WithTimeoutCause(request.Context(), limit, timeout)
 	ctx, cancelCause := context.WithCancelCause(ctx)
-	detach := context.AfterFunc(term.open, func() { cancelCause(context.Cause(term.open)) })
-	done := func() {
+	detach := context.AfterFunc(until, func() { cancelCause(cutOff(until)) })
+	exchange := &exchange{caller: request.Context(), ctx: ctx, done: func() {
 		detach()
 		cancel()
-	}
-	response, err := t.next.RoundTrip(t.gate.bounded(request.WithContext(ctx)))
+	}}
+	response, err := t.next.RoundTrip(bounded(request.WithContext(ctx), limit))
 	if err != nil {
-		if cause := context.Cause(ctx); cause != nil && request.Context().Err() == nil {
-			err = fmt.Errorf("%w: %w", cause, err)
-		}
-		done()
+		err = exchange.explain(err)
+		exchange.done()
 		return nil, err
 	}
-	response.Body = &body{response.Body, done}
+	response.Body = &body{response.Body, exchange}
 	return response, nil
+}
+
+// cutOff returns why a write was given up when the context ended. A long write that was cut off
+// by the end of its term's work counts like one that timed out.
+func cutOff(until context.Context) error {
+	why := context.Cause(until)
+	if errors.Is(why, ErrLost) || errors.Is(why, errStopped) {
+		return why
+	}
+	return fmt.Errorf("%w: cut off because this process stops leading: %w", longwrite.ErrTimeout, why)
 }
 
 // valid returns nil if the term allows writes, otherwise an [ErrNotLeading] with the reason.
@@ -107,28 +140,50 @@ func valid(term *Term) error {
 	return nil
 }
 
-// bounded makes the API server give up the request after the same timeout, unless the
-// request has one of its own.
-func (g *Gate) bounded(request *http.Request) *http.Request {
-	if strings.Contains(request.URL.RawQuery, "timeout=") {
+// bounded makes the API server give up the request after the same time, unless the request has
+// a shorter timeout of its own.
+func bounded(request *http.Request, limit time.Duration) *http.Request {
+	query := request.URL.Query()
+	if own, err := time.ParseDuration(query.Get("timeout")); err == nil && own > 0 && own < limit {
 		return request
 	}
+	query.Set("timeout", limit.String())
 	url := *request.URL
-	if url.RawQuery != "" {
-		url.RawQuery += "&"
-	}
-	url.RawQuery += "timeout=" + g.timeout.String()
+	url.RawQuery = query.Encode()
 	request.URL = &url
 	return request
 }
 
-// body is the body of the response to a write. Closing it completes the write.
+// exchange is one bounded request with its response.
+type exchange struct {
+	caller context.Context // of the request
+	ctx    context.Context // ends also when the request is given up
+	done   func()
+}
+
+// explain adds to an error why the request was given up.
+func (e *exchange) explain(err error) error {
+	if cause := context.Cause(e.ctx); cause != nil && e.caller.Err() == nil {
+		return fmt.Errorf("%w: %w", cause, err)
+	}
+	return err
+}
+
+// body is the body of the response. Closing it completes the exchange.
 type body struct {
 	io.ReadCloser
-	done func()
+	exchange *exchange
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		err = b.exchange.explain(err)
+	}
+	return n, err
 }
 
 func (b *body) Close() error {
-	defer b.done()
+	defer b.exchange.done()
 	return b.ReadCloser.Close()
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"samplecontroller.io/controller-manager/internal/longwrite"
 )
 
 // api is a RoundTripper that stands for the API server.
@@ -47,8 +49,14 @@ func (s *sent) Close() error {
 // do sends a request through the gate and reads the response.
 func do(t *testing.T, through http.RoundTripper, method, url string) error {
 	t.Helper()
+	return doWith(t, t.Context(), through, method, url)
+}
+
+// doWith is like do with a context.
+func doWith(t *testing.T, ctx context.Context, through http.RoundTripper, method, url string) error {
+	t.Helper()
 	body := &sent{Reader: strings.NewReader("{}")}
-	request, err := http.NewRequestWithContext(t.Context(), method, url, body)
+	request, err := http.NewRequestWithContext(ctx, method, url, body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +138,7 @@ func TestWriteTimeout(t *testing.T) {
 		for _, method := range writes {
 			began := time.Now()
 			err := do(t, gate.Wrap(server), method, foos)
-			if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, errWriteTimeout) || took != writeTimeout {
+			if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, longwrite.ErrTimeout) || took != writeTimeout {
 				t.Errorf("%s: %v after %v, want it given up after %v", method, err, took, writeTimeout)
 			}
 		}
@@ -148,12 +156,12 @@ func TestWriteTimeoutIsSentToAPIServer(t *testing.T) {
 	term := newTerm(t.Context(), 0)
 	defer term.over()
 	gate.admit(term)
-	for _, url := range []string{foos, foos + "?fieldManager=foo", foos + "?timeout=1s"} {
+	for _, url := range []string{foos, foos + "?fieldManager=foo", foos + "?timeout=1s", foos + "?timeout=30s"} {
 		if err := do(t, gate.Wrap(server), http.MethodPatch, url); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := []string{"timeout=3s", "fieldManager=foo&timeout=3s", "timeout=1s"}
+	want := []string{"timeout=3s", "fieldManager=foo&timeout=3s", "timeout=1s", "timeout=3s"}
 	for i, request := range server.requests {
 		if request.Context().Err() == nil {
 			t.Error("closing the response does not release the context of the write")

@@ -66,6 +66,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.Lookup("leader-elect-lease-duration").Usage += fmt.Sprintf(" It must be whole seconds, at most %v.", longestLease)
 	fs.DurationVar(&o.WriteTimeout, "write-timeout", o.WriteTimeout,
 		"How long a single write of a controller may take before it is given up and retried. "+
+			"The second try may take longer, one at a time in each controller: until just before another process may take the Lease, "+
+			"or 30s without leader election. "+
 			"A leader whose Lease is not renewed stops writing this long, plus a safety margin, before another process may take the Lease.")
 }
 

@@ -19,8 +19,8 @@ var (
 )
 
 // Term is one term of leadership. It ends in two steps. First its work is told to end,
-// and may still write what it has started. Then no more writes are allowed. If the Lease
-// is lost, both happen at once.
+// and may still write what it has started, except that a long write is cut off. Then no more
+// writes are allowed. If the Lease is lost, both happen at once.
 type Term struct {
 	// Ctx ends when the work must end; [context.Cause] returns why.
 	Ctx context.Context
@@ -64,6 +64,24 @@ func (t *Term) renewed(sent time.Time) {
 	} else {
 		t.timer.Reset(left)
 	}
+}
+
+// longestUnbounded is how long a long write may take without an election: as long as the API
+// server waits for a webhook at most.
+const longestUnbounded = 30 * time.Second
+
+// longest returns how long a long write may take that is sent now. The term is valid until its
+// deadline, which is lease - write - margin after its last renewal was sent. A write that is
+// sent just then is given up after the write timeout, which is lease - margin after the renewal
+// was sent. No other process takes the Lease before lease after that. So until then a long
+// write is no different from any other. A renewal in the meantime only adds to the distance.
+func (t *Term) longest(writeTimeout time.Duration) time.Duration {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	if t.deadline.IsZero() {
+		return longestUnbounded
+	}
+	return time.Until(t.deadline) + writeTimeout
 }
 
 // expire loses the term if its deadline has passed.

@@ -23,6 +23,8 @@
 //   - A failed key is retried with exponential backoff, without limit. No key is ever dropped.
 //     A conflict (409) is retried like an error but not logged as one, because it means that
 //     the cache was stale. The backoff of a forbidden request (403) goes from 1 to 30 s.
+//   - After a write that timed out, the next sync of the key has a longer time for its writes:
+//     see [WithLongWrite].
 //   - Namespaces take turns, so one namespace with thousands of keys does not delay the
 //     others.
 //   - A key whose sync asked to be requeued comes after keys that changed. So a sync can defer

@@ -13,13 +13,14 @@ import (
 )
 
 // WithLongWrite returns a context for the second try of a write that has timed out: see
-// [IsWriteTimeout]. Such a write may take longer than --write-timeout, so that it succeeds
-// behind a slow admission webhook. It ends at the latest with ctx, when a term of leadership
-// would be over that is not renewed from now on, or when the process stops leading. At most
-// one write of each controller may take longer at a time; others have the usual time.
+// [IsWriteTimeout]. The write may take longer than --write-timeout, so that it succeeds behind
+// a slow admission webhook: as long as no other process can take the Lease, even if it is not
+// renewed again; without leader election 30 s. It ends early with ctx, with the timeout of the
+// sync, with a lost Lease and with a shutdown. Only one write of each controller at a time may
+// take longer; the others get the usual time, so that they do not occupy all workers.
 //
-// A [Loop] does this on its own for a key whose last sync returned such an error. Call it only
-// in a sync that does not return the error, but remembers the failed write.
+// A [Loop] does this by itself for a key whose last sync returned such an error. Call it only
+// if your sync remembers the failed write and returns another result.
 func WithLongWrite(ctx context.Context) context.Context { return longwrite.Allow(ctx) }
 
 // IsWriteTimeout reports whether a write was given up before it was answered, by this process

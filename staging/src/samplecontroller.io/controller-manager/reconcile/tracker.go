@@ -48,6 +48,8 @@ type keyState struct {
 	running *Entry    // nil: not being synced
 	retries int
 	err     error
+	// timedOut is whether a write of the last sync that was not postponed timed out.
+	timedOut bool
 }
 
 func newTracker() *tracker {
@@ -103,9 +105,9 @@ func (t *tracker) requeued(key cache.ObjectName) bool {
 	return state != nil && state.trigger == triggerRequeue // an event would have replaced it
 }
 
-// begin notes that a sync of the key begins. It returns what enqueued the key, and the time of
-// the first unhandled event.
-func (t *tracker) begin(key cache.ObjectName, now time.Time) (trigger string, event time.Time) {
+// begin notes that a sync of the key begins. It returns what enqueued the key, the time of
+// the first unhandled event, and whether a write of the last sync timed out.
+func (t *tracker) begin(key cache.ObjectName, now time.Time) (trigger string, event time.Time, timedOut bool) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	state := t.of(key)
@@ -115,7 +117,7 @@ func (t *tracker) begin(key cache.ObjectName, now time.Time) (trigger string, ev
 	}
 	state.running = &Entry{Key: key.String(), Trigger: trigger, Time: now, Retries: state.retries, Error: truncate.Error(state.err)}
 	state.trigger, state.event, state.waiting, state.due = "", time.Time{}, time.Time{}, time.Time{}
-	return trigger, event
+	return trigger, event, state.timedOut
 }
 
 // end notes the outcome of a sync of the key, after how long the key is due again (0: never),
@@ -139,6 +141,9 @@ func (t *tracker) end(key cache.ObjectName, o Outcome, event time.Time, after ti
 	}
 	if o.Result.failed() {
 		state.err = o.Err
+	}
+	if o.Result != ResultStale {
+		state.timedOut = IsWriteTimeout(o.Err)
 	}
 	switch {
 	case !state.waiting.IsZero(): // enqueued during the sync

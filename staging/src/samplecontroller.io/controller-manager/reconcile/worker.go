@@ -42,8 +42,11 @@ func (w *worker) processNext(ctx context.Context) bool {
 	// whether the write succeeded.
 	ctx = klog.NewContext(context.WithoutCancel(ctx), logger)
 	start := time.Now()
-	trigger, event := w.tracker.begin(key, start)
+	trigger, event, timedOut := w.tracker.begin(key, start)
 	recorded, written := WithRecorder(ctx)
+	if timedOut {
+		recorded = WithLongWrite(recorded)
+	}
 	requeueAfter, err := w.syncSafely(recorded, key)
 	outcome := Outcome{
 		Controller: w.name, Key: key.String(), Trigger: trigger, Began: start, Duration: metav1.Duration{Duration: time.Since(start)},

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package writes observes all writes of a controller: it counts them, records what each sync
-// wrote, and knows which permissions are missing.
+// wrote, and knows which permissions are missing. It also lets only one write at a time take
+// longer than the write timeout: see reconcile.WithLongWrite.
 //
 //	config.Wrap(writes.New("foo-controller", nil, nil).Wrap)
 //	client, err := corev1client.NewForConfig(config)

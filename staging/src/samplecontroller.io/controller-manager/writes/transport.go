@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,17 +21,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/klog/v2"
 
+	"samplecontroller.io/controller-manager/internal/longwrite"
 	"samplecontroller.io/controller-manager/reconcile"
 )
 
-// Transport observes the writes of one controller through all its clients. It is safe for
-// concurrent use. A nil Transport does nothing. Create it with [New].
+// Transport observes the writes of one controller through all its clients, and limits its long
+// writes to one at a time. It is safe for concurrent use. A nil Transport does nothing. Create it with [New].
 type Transport struct {
 	controller string
 	metrics    *Metrics
 	refusal    error
 	denials    denials
 	unserved   unserved
+	long       atomic.Bool // whether a long write is in flight
 }
 
 // New returns the transport of the named controller. metrics may be nil. A write whose error
@@ -82,6 +85,14 @@ func (s *seen) RoundTrip(request *http.Request) (*http.Response, error) {
 		return s.next.RoundTrip(request)
 	}
 	t, ctx := s.transport, request.Context()
+	if longwrite.Allowed(ctx) {
+		// One at a time, so that the other workers are free for objects whose writes succeed.
+		if t.long.CompareAndSwap(false, true) {
+			defer t.long.Store(false)
+		} else {
+			request = request.WithContext(longwrite.Refuse(ctx))
+		}
+	}
 	end := t.begin(ctx, target.Write)
 	response, err := s.next.RoundTrip(request)
 	var body []byte

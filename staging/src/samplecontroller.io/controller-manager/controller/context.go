@@ -47,20 +47,29 @@ func (c *Context) Informers() *informers.Factory { return c.process.Informers }
 // ReadConfig returns the configuration for clients that informers read from. Controllers share
 // informers, so its user agent does not name a controller. Requests have no timeout, because
 // watches must not end.
-func (c *Context) ReadConfig() *restclient.Config { return c.process.config("informers") }
+func (c *Context) ReadConfig() *restclient.Config {
+	config := c.process.config("informers")
+	config.Wrap(c.process.Gate.Wrap)
+	return config
+}
 
 // ClientConfig returns the configuration for the controller's own clients. Writes are counted,
 // rejected unless the process leads, and sent with the credentials of the controller's own
-// ServiceAccount if --use-service-account-credentials is set. Each request is limited to --write-timeout, so do not
-// use these clients to watch. The content type is that of built-in resources; for custom
+// ServiceAccount if --use-service-account-credentials is set. Each request is limited to
+// --write-timeout, except long writes: see [reconcile.WithLongWrite]. So do not use these
+// clients to watch. The content type is that of built-in resources; for custom
 // resources see [tolerant.ClientFor].
 func (c *Context) ClientConfig() *restclient.Config {
 	config := c.process.config(c.name)
-	config.Timeout = c.process.WriteTimeout
+	config.Wrap(c.process.Gate.WrapAll)
+	// The gate bounds each request, also to let a long write take longer. The sync timeout
+	// bounds everything else.
+	config.Timeout = max(c.process.SyncTimeout, c.process.WriteTimeout)
 	if accounts := c.process.Accounts; accounts != nil {
 		config.Wrap(accounts.Wrap(c.name)) // outside of the gate, which checks the lead after a wait for a token
 	}
 	config.Wrap(c.Writes().Wrap) // outside of the gate, to see the writes that it rejects
+	config.Wrap(impatience{timeout: config.Timeout, patience: c.process.WriteTimeout}.wrap)
 	return config
 }
 

@@ -86,10 +86,11 @@ func newProcess(t *testing.T, url string) *Process {
 		Events:       events,
 		Config:       &restclient.Config{Host: url},
 		UserAgent:    func(name string) string { return "test/" + name },
-		Gate:         leadership.NewOptions("test").Gate(),
+		Gate:         leadership.NewGate(100 * time.Millisecond),
 		Informers:    informers.NewFactory(),
 		Namespace:    "team",
 		WriteTimeout: 100 * time.Millisecond,
+		SyncTimeout:  time.Minute,
 		Metrics: Metrics{
 			Syncs:  reconcile.NewMetrics("test", registry.MustRegister),
 			Writes: writes.NewMetrics("test", registry.MustRegister),

@@ -47,7 +47,8 @@ type Process struct {
 	FeatureGates featuregate.FeatureGate
 	// Workers maps the name of a controller to its number of workers.
 	Workers map[string]int
-	// SyncTimeout limits each sync, and WriteTimeout each request of a controller.
+	// SyncTimeout limits each sync. WriteTimeout limits each request of a controller, and must
+	// be that of the gate.
 	SyncTimeout, WriteTimeout time.Duration
 	// Resyncs is whether the informers resync.
 	Resyncs bool
@@ -119,10 +120,9 @@ func (p *Process) consistencyOf(resource schema.GroupResource) *reconcile.Consis
 	return store
 }
 
-// config returns the configuration of the named client.
+// config returns the configuration of the named client, without the gate.
 func (p *Process) config(name string) *restclient.Config {
 	config := restclient.CopyConfig(p.Config)
 	config.UserAgent = p.UserAgent(name)
-	config.Wrap(p.Gate.Wrap)
 	return config
 }

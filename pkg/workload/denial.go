@@ -30,13 +30,6 @@ func isTerminating(status metav1.Status) bool {
 	})
 }
 
-// isMissingPermission reports whether the authorizer denied a request, whatever the object.
-func isMissingPermission(err error) bool {
-	status := apierrors.APIStatus(nil)
-	return errors.As(err, &status) && apierrors.IsForbidden(err) &&
-		strings.Contains(status.Status().Message, ` resource "deployments" in API group "apps"`)
-}
-
 // denialOf returns the API status of an error if the API server denied the write on its
 // merits: a quota, an admission policy or a webhook. It returns nil for all other errors.
 func denialOf(err error) *metav1.Status {

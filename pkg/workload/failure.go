@@ -17,6 +17,7 @@ import (
 
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 	"samplecontroller.io/controller-manager/reconcile"
+	"samplecontroller.io/controller-manager/writes"
 )
 
 const (
@@ -49,6 +50,16 @@ type write struct {
 func (w write) String() string {
 	doing := map[string]string{"create": "creating", "patch": "patching"}[w.verb]
 	return fmt.Sprintf("%s Deployment %q", doing, w.deployment.Name)
+}
+
+// isMissingPermission reports whether the write failed because the authorizer denied it, whatever
+// the object.
+func (w write) isMissingPermission(err error) bool {
+	name := w.deployment.Name
+	if w.verb == "create" {
+		name = "" // it is not in the path
+	}
+	return writes.IsMissingPermission(err, writes.Write{Verb: w.verb, Resource: deploymentResource.String()}, name)
 }
 
 // together returns the write of all differing fields.

@@ -134,7 +134,7 @@ func (k *Reconciler) Reconcile(ctx context.Context, o Owner) (State, error) {
 
 // failed returns the state of an owner's Deployment after a failed write.
 func (k *Reconciler) failed(ctx context.Context, o Owner, p plan, state State, err error) (State, error) {
-	if isMissingPermission(err) {
+	if p.next.isMissingPermission(err) {
 		return state, err // this is about the controller, not about the owner
 	}
 	blocker, again := k.failures.note(o, p.next, err, k.clock.Now())

@@ -100,7 +100,7 @@ func (r *StatusRefusals[T]) Failed(ctx context.Context, obj T, err error) (again
 		}
 		return 0, err
 	}
-	message, hiccup := refusalOf(obj, err)
+	message, hiccup := refusalOf(r.resource, obj, err)
 	if message == "" {
 		return 0, err
 	}
@@ -141,12 +141,12 @@ func IsConflict(err error) bool { return apierrors.IsConflict(err) && denialOf(e
 // refusalOf returns the message of the Event about a refused status write, and whether it may be a
 // hiccup. It returns "" for an error that is reported elsewhere or says nothing about the object: a
 // conflict, a missing permission, no answer.
-func refusalOf(obj metav1.Object, err error) (message string, hiccup bool) {
+func refusalOf(resource string, obj metav1.Object, err error) (message string, hiccup bool) {
 	if reconcile.IsWriteTimeout(err) {
 		return "Status cannot be written: no answer within --write-timeout; an admission webhook may hang", true
 	}
 	status := apierrors.APIStatus(nil)
-	if !errors.As(err, &status) || writes.IsMissingPermission(err, obj.GetName()) {
+	if !errors.As(err, &status) || writes.IsMissingPermission(err, writes.Write{Verb: "patch", Resource: resource}, obj.GetName()) {
 		return "", false
 	}
 	answer := status.Status()

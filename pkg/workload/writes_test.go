@@ -23,7 +23,8 @@ func TestForbiddenStatusIsAnError(t *testing.T) {
 	overKinds(t, func(t *testing.T, kind kind) {
 		f := newFixture(t, kind, kind.example())
 		denied := true
-		f.refuseStatus(&denied, apierrors.NewForbidden(kind.resources().GroupResource(), key.Name, errors.New(`User "me" cannot patch it`)))
+		f.refuseStatus(&denied, apierrors.NewForbidden(kind.resources().GroupResource(), key.Name, fmt.Errorf(
+			`User "me" cannot patch resource "%s/status" in API group %q`, kind.resource, kind.Group)))
 		f.wantSync(workload.StatusDelay, "create deployments")
 		f.clock.Step(workload.StatusDelay)
 		f.observe()

@@ -6,11 +6,13 @@ package writes
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // forgetAfter is how long after the last denial a permission counts as missing. It exceeds
@@ -56,22 +58,24 @@ func Summary(denials []Denial) string {
 	}
 }
 
-// isMissingPermission reports whether the authorizer denied a write, and not admission. Both
-// return 403 with the same reason. Admission names the object that it denies. The authorizer
-// knows only the name in the path, and a create has none there. Policies add a cause, and
-// most webhooks no details at all. Patches and deletions that a built-in admission plugin
-// denies look the same, but no plugin denies those that controllers usually make.
+// isMissingPermission reports whether the authorizer denied a write. Admission and the registry
+// return 403 with the same reason, for example for a quota, a webhook, or a Role with permissions
+// that the writer lacks. Only the authorizer's message says that the user cannot do what the request
+// does. Others may quote such a message, but the authorizer knows only the name in the path, and a
+// create has none there. Policies add a cause, and most webhooks no details at all.
 func isMissingPermission(t target, status metav1.Status) bool {
-	return status.Reason == metav1.StatusReasonForbidden && status.Details != nil &&
+	resource := schema.ParseGroupResource(t.Resource)
+	denied := fmt.Sprintf("cannot %s resource %q in API group %q", t.Verb, resource.Resource, resource.Group)
+	return status.Reason == metav1.StatusReasonForbidden && strings.Contains(status.Message, denied) && status.Details != nil &&
 		status.Details.Name == t.name && len(status.Details.Causes) == 0
 }
 
-// IsMissingPermission reports whether a patch or deletion of the named object failed because the
-// authorizer denied it, so that [Transport.Denied] lists it. Callers need not report it for each
-// object.
-func IsMissingPermission(err error, name string) bool {
+// IsMissingPermission reports whether a write of the named object failed because the authorizer
+// denied it, so that [Transport.Denied] lists it. Callers need not report it for each object. name
+// is empty for a create.
+func IsMissingPermission(err error, write Write, name string) bool {
 	status := apierrors.APIStatus(nil)
-	return errors.As(err, &status) && isMissingPermission(target{name: name}, status.Status())
+	return errors.As(err, &status) && isMissingPermission(target{Write: write, name: name}, status.Status())
 }
 
 // denials are the missing permissions of one controller by verb and resource.

@@ -12,9 +12,11 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/admission"
 	webhookerrors "k8s.io/apiserver/pkg/admission/plugin/webhook/errors"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -102,6 +104,23 @@ func TestAdmissionIsNotAMissingPermission(t *testing.T) {
 		},
 		"terminating namespace": {
 			withCause(admission.NewForbidden(attributes("", admission.Create), errors.New("no")), metav1.StatusCause{Type: corev1.NamespaceTerminatingCause}), create,
+		},
+		"escalation, patch": {
+			apierrors.NewForbidden(rbacv1.Resource("roles"), "web", errors.New(`user "me" (groups=["system:authenticated"]) is attempting to grant RBAC permissions not currently held:`)),
+			func(f *fixture) error {
+				_, err := f.client.RbacV1().Roles("x").Patch(f.Context(), "web", types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
+				return err
+			},
+		},
+		"quota, patch": {
+			apierrors.NewForbidden(corev1.Resource("persistentvolumeclaims"), "web", errors.New("exceeded quota: storage, requested: requests.storage=10Gi")),
+			func(f *fixture) error {
+				_, err := f.client.CoreV1().PersistentVolumeClaims("x").Patch(f.Context(), "web", types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
+				return err
+			},
+		},
+		"owner reference, patch": {
+			apierrors.NewForbidden(deployments, "web", errors.New("cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: , <nil>")), patch,
 		},
 		"invalid":  {apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), "web", nil), create},
 		"conflict": {apierrors.NewConflict(deployments, "web", errors.New("changed")), patch},

@@ -79,7 +79,7 @@ func TestIsMissingPermission(t *testing.T) {
 		"conflict":   {apierrors.NewConflict(deployments, "web", errors.New("changed")), false},
 		"no answer":  {errors.New("connection refused"), false},
 	} {
-		if got := IsMissingPermission(test.err, "web"); got != test.want {
+		if got := IsMissingPermission(test.err, Write{"patch", "deployments/status.apps"}, "web"); got != test.want {
 			t.Errorf("%s: IsMissingPermission(%v) = %v, want %v", name, test.err, got, test.want)
 		}
 	}

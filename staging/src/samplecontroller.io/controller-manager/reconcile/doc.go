@@ -22,7 +22,8 @@
 //     again.
 //   - A failed key is retried with exponential backoff, without limit. No key is ever dropped.
 //     A conflict (409) is retried like an error but not logged as one, because it means that
-//     the cache was stale. The backoff of a forbidden request (403) goes from 1 to 30 s.
+//     the cache was stale. After five failures in a row, a conflict is an error like others. The
+//     backoff of a forbidden request (403) goes from 1 to 30 s.
 //   - After a write that timed out, the next sync of the key has a longer time for its writes:
 //     see [WithLongWrite].
 //   - Namespaces take turns, so one namespace with thousands of keys does not delay the

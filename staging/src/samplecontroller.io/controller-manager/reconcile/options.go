@@ -69,7 +69,8 @@ const (
 	ResultRequeued Result = "requeued"
 	// ResultStale means that the sync was postponed because a cache was stale: [ErrStale].
 	ResultStale Result = "stale"
-	// ResultConflict means that a write was rejected because the cache was stale.
+	// ResultConflict means that a write was rejected because the cache was stale. After five
+	// failures in a row, the result of a conflict is ResultError: the cause is another one.
 	ResultConflict Result = "conflict"
 	// ResultTimeout means that the sync failed after its timeout. It is retried.
 	ResultTimeout Result = "timeout"

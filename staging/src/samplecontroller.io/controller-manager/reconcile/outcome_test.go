@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -138,6 +139,43 @@ func TestConflictIsRetriedWithBackoffButNotLoggedAsError(t *testing.T) {
 		conflict := "Sync hit a conflict, retrying with backoff"
 		if diff := cmp.Diff([]string{conflict, conflict}, b.logged(2)); diff != "" {
 			t.Errorf("log at V(2) (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestLastingConflictIsAnError waits for the cache after each conflict, as a ConsistencyStore does.
+func TestLastingConflictIsAnError(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		s := syncs{result: func(_ string, nth int) (time.Duration, error) {
+			if nth%2 == 0 {
+				return 0, ErrStale
+			}
+			return 0, errConflict
+		}}
+		b.server.Add(configMap("foo"))
+		b.start(b.informer)
+		var o outcomes
+		l := New(loopName, s.sync, WithObserver(o.observe))
+		For(l, b.informer)
+		stop := b.run(l, 1)
+		for conflicts := 1; conflicts <= 7; conflicts++ {
+			wantErrors := max(0, conflicts-maxConflicts)
+			for len(o.results("default/foo")) < 2*conflicts {
+				time.Sleep(time.Millisecond)
+				synctest.Wait()
+			}
+			p := l.Progress(10)
+			if got := len(b.logged(-1)); got != wantErrors || len(p.Failures) != wantErrors || p.Failing != min(wantErrors, 1) {
+				t.Errorf("after %d conflicts: %d errors in the log, %d failures, failing %d, want %d errors", conflicts, got, len(p.Failures), p.Failing, wantErrors)
+			}
+			for _, entry := range slices.Concat(p.Delayed.First, p.Waiting.First) {
+				if entry.Retries != conflicts || !strings.Contains(entry.Error, "stale") {
+					t.Errorf("after %d conflicts: the queue shows %d retries and the error %q", conflicts, entry.Retries, entry.Error)
+				}
+			}
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -98,7 +98,7 @@ func (t *tracker) report(queue string, limit int, matches func(string) bool) Pro
 
 // add adds a key to the lists that it belongs to.
 func (p *Progress) add(key cache.ObjectName, state *keyState, limit int, now time.Time) {
-	if state.err != nil {
+	if state.failing {
 		p.Failing++
 	}
 	if state.running != nil {

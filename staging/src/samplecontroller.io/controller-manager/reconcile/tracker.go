@@ -47,9 +47,8 @@ type keyState struct {
 	due     time.Time // when it is due; zero: not delayed
 	running *Entry    // nil: not being synced
 	retries int
-	err     error
-	// timedOut is whether a write of the last sync that was not postponed timed out.
-	timedOut bool
+	err     error // of the last sync, except one that was postponed
+	failing bool  // whether err counts as a failure
 }
 
 func newTracker() *tracker {
@@ -117,7 +116,7 @@ func (t *tracker) begin(key cache.ObjectName, now time.Time) (trigger string, ev
 	}
 	state.running = &Entry{Key: key.String(), Trigger: trigger, Time: now, Retries: state.retries, Error: truncate.Error(state.err)}
 	state.trigger, state.event, state.waiting, state.due = "", time.Time{}, time.Time{}, time.Time{}
-	return trigger, event, state.timedOut
+	return trigger, event, IsWriteTimeout(state.err)
 }
 
 // end notes the outcome of a sync of the key, after how long the key is due again (0: never),
@@ -128,7 +127,10 @@ func (t *tracker) end(key cache.ObjectName, o Outcome, event time.Time, after ti
 	defer t.mutex.Unlock()
 	now := time.Now()
 	state := t.of(key)
-	state.running, state.retries, state.err = nil, retries, nil
+	state.running, state.retries = nil, retries
+	if o.Result != ResultStale {
+		state.err, state.failing = o.Err, o.Result.failed()
+	}
 	settled := o.Result == ResultSuccess || o.Result == ResultRequeued
 	switch {
 	case settled:
@@ -138,12 +140,6 @@ func (t *tracker) end(key cache.ObjectName, o Outcome, event time.Time, after ti
 		}
 	case !event.IsZero():
 		state.event = event
-	}
-	if o.Result.failed() {
-		state.err = o.Err
-	}
-	if o.Result != ResultStale {
-		state.timedOut = IsWriteTimeout(o.Err)
 	}
 	switch {
 	case !state.waiting.IsZero(): // enqueued during the sync

@@ -50,7 +50,7 @@ func (w *worker) processNext(ctx context.Context) bool {
 	requeueAfter, err := w.syncSafely(recorded, key)
 	outcome := Outcome{
 		Controller: w.name, Key: key.String(), Trigger: trigger, Began: start, Duration: metav1.Duration{Duration: time.Since(start)},
-		Result: resultOf(requeueAfter, err), Err: err, Error: truncate.Error(err), Writes: written(),
+		Result: w.resultOf(key, requeueAfter, err), Err: err, Error: truncate.Error(err), Writes: written(),
 	}
 	after := w.next(key, outcome, requeueAfter)
 	outcome.EventToDone = w.tracker.end(key, outcome, event, after, w.queue.NumRequeues(key))
@@ -59,8 +59,12 @@ func (w *worker) processNext(ctx context.Context) bool {
 	return true
 }
 
-// resultOf returns the result for the return values of a sync.
-func resultOf(requeueAfter time.Duration, err error) Result {
+// maxConflicts is the number of failures in a row after which a conflict is not due to a stale
+// cache. Other causes are a field manager that owns a field, and a precondition that never holds.
+const maxConflicts = 5
+
+// resultOf returns the result for the return values of a sync of the key.
+func (w *worker) resultOf(key cache.ObjectName, requeueAfter time.Duration, err error) Result {
 	if err == nil {
 		if requeueAfter > 0 {
 			return ResultRequeued
@@ -73,7 +77,7 @@ func resultOf(requeueAfter time.Duration, err error) Result {
 		return ResultPanic
 	case errors.Is(err, ErrStale):
 		return ResultStale
-	case apierrors.IsConflict(err):
+	case apierrors.IsConflict(err) && w.queue.NumRequeues(key) < maxConflicts:
 		return ResultConflict
 	case errors.Is(err, errTimeout):
 		return ResultTimeout

@@ -42,19 +42,20 @@ func Watch[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], keys f
 func WatchChanges[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], concerns func(oldObj, newObj T) bool, keys func(T) []cache.ObjectName) {
 	add(l, informer, func(h *handler[T]) cache.TypedResourceEventHandlerDetailedFuncs[T] {
 		return cache.TypedResourceEventHandlerDetailedFuncs[T]{
-			AddFunc: func(obj T, _ bool) { h.enqueueAll("added", keys, obj) },
-			UpdateFunc: func(oldObj, newObj T) {
-				// A resync repeats the object unchanged.
-				if !l.resyncs && oldObj.GetResourceVersion() == newObj.GetResourceVersion() {
-					return
-				}
-				h.safely("changed", newObj, func() {
-					if concerns(oldObj, newObj) {
-						h.enqueueAll("changed", keys, newObj, oldObj)
-					}
-				})
-			},
+			AddFunc:    func(obj T, _ bool) { h.enqueueAll("added", keys, obj) },
+			UpdateFunc: h.updated(concerns, func(oldObj, newObj T) { h.enqueueAll("changed", keys, newObj, oldObj) }),
 			DeleteFunc: h.deleted(keys),
+		}
+	})
+}
+
+// WatchUpdates enqueues the keys that keys returns for the new object of an update for which
+// concerns returns true. It ignores additions and deletions. keys may remember what such an
+// update shows only once.
+func WatchUpdates[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], concerns func(oldObj, newObj T) bool, keys func(T) []cache.ObjectName) {
+	add(l, informer, func(h *handler[T]) cache.TypedResourceEventHandlerDetailedFuncs[T] {
+		return cache.TypedResourceEventHandlerDetailedFuncs[T]{
+			UpdateFunc: h.updated(concerns, func(_, newObj T) { h.enqueueAll("changed", keys, newObj) }),
 		}
 	})
 }
@@ -87,6 +88,21 @@ type handler[T Object] struct {
 	logger  klog.Logger
 	enqueue enqueueFunc
 	what    string // the resource, for triggers and logs
+}
+
+// updated returns the handler of updates for which concerns returns true.
+func (h *handler[T]) updated(concerns func(oldObj, newObj T) bool, handle func(oldObj, newObj T)) func(oldObj, newObj T) {
+	return func(oldObj, newObj T) {
+		// A resync repeats the object unchanged.
+		if !h.loop.resyncs && oldObj.GetResourceVersion() == newObj.GetResourceVersion() {
+			return
+		}
+		h.safely("changed", newObj, func() {
+			if concerns(oldObj, newObj) {
+				handle(oldObj, newObj)
+			}
+		})
+	}
 }
 
 // deleted returns the handler of deletions. Without the last state of the object, its keys are

@@ -90,6 +90,29 @@ func TestWatchChangesFiltersUpdates(t *testing.T) {
 	})
 }
 
+func TestWatchUpdates(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		b.server.Add(configMap("foo", "a"))
+		b.start(b.informer)
+		var s syncs
+		l := New(loopName, s.sync)
+		WatchUpdates(l, b.informer, func(oldObj, newObj *corev1.ConfigMap) bool {
+			return !slices.Equal(owners(oldObj), owners(newObj))
+		}, owners)
+		defer b.run(l, 1)()
+
+		expectEnqueued(t, &s, "by the initial list")
+		b.server.Add(configMap("new", "b"))
+		expectEnqueued(t, &s, "by an addition")
+		b.server.Modify(configMap("foo", "a"))
+		expectEnqueued(t, &s, "by an irrelevant change")
+		b.server.Modify(configMap("foo", "c"))
+		expectEnqueued(t, &s, "by a relevant change, the new owner", "default/c")
+		b.server.Delete(configMap("foo", "c"))
+		expectEnqueued(t, &s, "by a deletion")
+	})
+}
+
 func TestWatchDeletions(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		b.server.Add(configMap("foo", "a"))

@@ -29,14 +29,15 @@ type Severity uint8
 const (
 	// None: there is no problem.
 	None Severity = iota
+	// Failed: the Pod has failed. It is the least severe, because the Pod is replaced: only
+	// its record is left.
+	Failed
 	// Unplaced: no node fits the Pod.
 	Unplaced
 	// Unknown: the node does not report the state of the Pod.
 	Unknown
 	// Waiting: a container cannot be started or keeps crashing.
 	Waiting
-	// Failed: the Pod has failed.
-	Failed
 )
 
 // Limits in the schema of the status. The node name in a binding may have any length.
@@ -62,7 +63,8 @@ func problemOf(pod *corev1.Pod) Problem {
 	for _, containers := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for i := range containers {
 			if w := containers[i].State.Waiting; w != nil && !isStarting(w.Reason) {
-				return newProblem(Waiting, w.Reason, w.Message)
+				reason, message := waitReason(w)
+				return newProblem(Waiting, reason, message)
 			}
 		}
 	}
@@ -80,6 +82,26 @@ func problemOf(pod *corev1.Pod) Problem {
 // isStarting reports whether a waiting container is just starting.
 func isStarting(reason string) bool {
 	return reason == "" || reason == "ContainerCreating" || reason == "PodInitializing"
+}
+
+// waitReason returns why a container waits. While an image cannot be pulled, the kubelet reports
+// ImagePullBackOff between the attempts, and another reason after each of them. Both have the
+// same cause, so both are reported alike: otherwise the status would change twice with each
+// attempt. Kubelets before v1.32 report no cause between the attempts.
+//
+// Containers that were started also alternate, between CrashLoopBackOff and running. But each
+// start changes the restart count, and with it the status.
+func waitReason(w *corev1.ContainerStateWaiting) (reason, message string) {
+	const backOff, prefix = "ImagePullBackOff", "Back-off pulling image "
+	switch w.Reason {
+	case "ErrImagePull", "RegistryUnavailable", "SignatureValidationFailed":
+		return backOff, w.Reason + ": " + w.Message
+	case backOff: // Back-off pulling image "nginx:1.29": ErrImagePull: not found
+		if image, cause, ok := strings.Cut(w.Message, `": `); ok && strings.HasPrefix(image, prefix) {
+			return backOff, cause
+		}
+	}
+	return w.Reason, w.Message
 }
 
 // failure returns why the Pod has failed: the reason of the Pod, else that of its first

@@ -48,8 +48,8 @@ func TestProblem(t *testing.T) {
 			Problem{Waiting, "ImagePullBackOff", "no such image"},
 		},
 		"init containers come first": {
-			all(withInitContainers(waiting("ErrImagePull", "")), withContainers(crashing)),
-			Problem{Waiting, "ErrImagePull", ""},
+			all(withInitContainers(waiting("ErrImageNeverPull", "")), withContainers(crashing)),
+			Problem{Waiting, "ErrImageNeverPull", ""},
 		},
 		"waiting is worse than unknown":  {all(inPhase(corev1.PodUnknown), withContainers(crashing)), Problem{Waiting, crashing.State.Waiting.Reason, crashing.State.Waiting.Message}},
 		"waiting is worse than unplaced": {all(unplaced("Unschedulable", ""), withContainers(crashing)), Problem{Waiting, crashing.State.Waiting.Reason, crashing.State.Waiting.Message}},
@@ -68,7 +68,7 @@ func TestProblem(t *testing.T) {
 			all(inPhase(corev1.PodFailed), withInitContainers(terminated(1, "Init", "")), withContainers(waiting("PodInitializing", ""))),
 			Problem{Failed, "Init", `container "ended" exited with code 1`},
 		},
-		"failed is worse than waiting": {all(inPhase(corev1.PodFailed), withContainers(crashing)), Problem{Failed, "Failed", ""}},
+		"failed, with a waiting container": {all(inPhase(corev1.PodFailed), withContainers(crashing)), Problem{Failed, "Failed", ""}},
 
 		"crashing, in deletion":      {all(withContainers(crashing), deleted), Problem{}},
 		"failed, in deletion":        {all(inPhase(corev1.PodFailed), deleted), Problem{}},
@@ -79,6 +79,43 @@ func TestProblem(t *testing.T) {
 				t.Errorf("Problem() = %+v, want %+v", got, test.want)
 			}
 		})
+	}
+}
+
+// The kubelet alternates between the two states with each attempt.
+func TestFailedPullIsOneProblem(t *testing.T) {
+	long := strings.Repeat("m", 2*maxMessage)
+	for name, test := range map[string]struct{ reason, cause, want string }{
+		"pull error":        {"ErrImagePull", `failed to resolve "nginx:none": not found`, `ErrImagePull: failed to resolve "nginx:none": not found`},
+		"registry is down":  {"RegistryUnavailable", "dial tcp", "RegistryUnavailable: dial tcp"},
+		"bad signature":     {"SignatureValidationFailed", "no key", "SignatureValidationFailed: no key"},
+		"long error is cut": {"ErrImagePull", long, "ErrImagePull: " + long[:maxMessage-3-len("ErrImagePull: ")] + "..."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := Problem{Waiting, "ImagePullBackOff", test.want}
+			for _, container := range []corev1.ContainerStatus{
+				waiting(test.reason, test.cause),
+				waiting("ImagePullBackOff", `Back-off pulling image "nginx:none": `+test.reason+": "+test.cause),
+			} {
+				if got := New(newPod(withContainers(container))).Problem(); got != want {
+					t.Errorf("Problem() while waiting for %s = %+v, want %+v", container.State.Waiting.Reason, got, want)
+				}
+			}
+		})
+	}
+	for _, message := range []string{`Back-off pulling image "nginx:none"`, `another "message": x`} {
+		want := Problem{Waiting, "ImagePullBackOff", message}
+		if got := New(newPod(withContainers(waiting(want.Reason, message)))).Problem(); got != want {
+			t.Errorf("Problem() = %+v, want %+v", got, want)
+		}
+	}
+}
+
+func TestFailedPodsAreLeastSevere(t *testing.T) {
+	for _, other := range []Severity{Unplaced, Unknown, Waiting} {
+		if Failed >= other || Failed == None {
+			t.Errorf("severity of failed Pods is %d, want it above None and below %d", Failed, other)
+		}
 	}
 }
 

@@ -45,6 +45,7 @@ type facts struct {
 	severity       Severity
 	phase          phase
 	ready          bool
+	inDeletion     bool
 }
 
 // Controller is the owner in a Pod's controller owner reference: a ReplicaSet for the Pods
@@ -58,15 +59,16 @@ type Controller struct {
 func New(pod *corev1.Pod) *Record {
 	problem := problemOf(pod)
 	r := &Record{facts: facts{
-		name:      pod.Name,
-		uid:       pack(pod.UID),
-		namespace: unique.Make(pod.Namespace),
-		node:      unique.Make(cut(pod.Spec.NodeName, maxNode)),
-		reason:    unique.Make(problem.Reason),
-		message:   problem.Message,
-		restarts:  restartsOf(pod),
-		severity:  problem.Severity,
-		phase:     phaseOf(pod.Status.Phase),
+		name:       pod.Name,
+		uid:        pack(pod.UID),
+		namespace:  unique.Make(pod.Namespace),
+		node:       unique.Make(cut(pod.Spec.NodeName, maxNode)),
+		reason:     unique.Make(problem.Reason),
+		message:    problem.Message,
+		restarts:   restartsOf(pod),
+		severity:   problem.Severity,
+		phase:      phaseOf(pod.Status.Phase),
+		inDeletion: pod.DeletionTimestamp != nil,
 	}}
 	// API servers use numbers, never 0: see [resourceversion.CompareResourceVersion].
 	r.resourceVersion, _ = strconv.ParseUint(pod.ResourceVersion, 10, 64)
@@ -135,6 +137,18 @@ func (r *Record) Ready() bool { return r.ready }
 // Phase returns the phase of the Pod, [corev1.PodUnknown] if it reports none.
 func (r *Record) Phase() corev1.PodPhase { return phases[r.phase] }
 
+// Finished reports whether the Pod has succeeded or failed. A finished Pod never runs again.
+func (r *Record) Finished() bool {
+	return r.Phase() == corev1.PodSucceeded || r.Phase() == corev1.PodFailed
+}
+
+// Terminating reports whether the Pod is being deleted and is not finished.
+func (r *Record) Terminating() bool { return r.inDeletion && !r.Finished() }
+
+// Active reports whether the Pod counts as a replica of its ReplicaSet: it is neither finished
+// nor being deleted.
+func (r *Record) Active() bool { return !r.inDeletion && !r.Finished() }
+
 // Restarts returns the sum of the restart counts of the Pod's containers.
 func (r *Record) Restarts() int32 { return r.restarts }
 
@@ -149,9 +163,10 @@ func (r *Record) Same(other *Record) bool {
 }
 
 // SamePlace reports whether two records have the same Pod, owner, node and time of
-// placement.
+// placement, and whether both or neither of them is finished.
 func (r *Record) SamePlace(other *Record) bool {
-	return r.uid == other.uid && r.controllerUID == other.controllerUID && r.node == other.node && r.placed == other.placed
+	return r.uid == other.uid && r.controllerUID == other.controllerUID && r.node == other.node && r.placed == other.placed &&
+		r.Finished() == other.Finished()
 }
 
 // GetObjectMeta returns a copy of the cached metadata.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -113,7 +114,10 @@ func TestSame(t *testing.T) {
 		"only the resourceVersion": {func(pod *corev1.Pod) { pod.ResourceVersion = "8" }, true, true},
 		"a dropped field":          {func(pod *corev1.Pod) { pod.Labels = nil }, true, true},
 		"ready":                    {withConditions(newPod().Status.Conditions[0]), false, true},
-		"phase":                    {inPhase(corev1.PodSucceeded), false, true},
+		"phase":                    {inPhase(corev1.PodPending), false, true},
+		"succeeded":                {inPhase(corev1.PodSucceeded), false, false},
+		"failed":                   {inPhase(corev1.PodFailed), false, false},
+		"in deletion":              {deleted, false, true},
 		"restarts":                 {withContainers(restarted(1)), false, true},
 		"problem":                  {withContainers(waiting("CrashLoopBackOff", "")), false, true},
 		"node":                     {onNode("node-2"), false, false},
@@ -131,6 +135,44 @@ func TestSame(t *testing.T) {
 				t.Errorf("SamePlace() = %v, want %v", got, test.here)
 			}
 		})
+	}
+}
+
+func TestActive(t *testing.T) {
+	for name, test := range map[string]struct {
+		phase                         corev1.PodPhase
+		deleted                       bool
+		active, terminating, finished bool
+	}{
+		"pending":                {phase: corev1.PodPending, active: true},
+		"running":                {phase: corev1.PodRunning, active: true},
+		"unknown":                {phase: corev1.PodUnknown, active: true},
+		"no phase":               {active: true},
+		"succeeded":              {phase: corev1.PodSucceeded, finished: true},
+		"failed":                 {phase: corev1.PodFailed, finished: true},
+		"running, in deletion":   {phase: corev1.PodRunning, deleted: true, terminating: true},
+		"pending, in deletion":   {phase: corev1.PodPending, deleted: true, terminating: true},
+		"succeeded, in deletion": {phase: corev1.PodSucceeded, deleted: true, finished: true},
+		"failed, in deletion":    {phase: corev1.PodFailed, deleted: true, finished: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := newPod(inPhase(test.phase))
+			if test.deleted {
+				deleted(pod)
+			}
+			r := New(pod)
+			if r.Active() != test.active || r.Terminating() != test.terminating || r.Finished() != test.finished {
+				t.Errorf("active %v, terminating %v, finished %v; want %v, %v, %v",
+					r.Active(), r.Terminating(), r.Finished(), test.active, test.terminating, test.finished)
+			}
+		})
+	}
+}
+
+// The next size class of the allocator is 144 bytes.
+func TestRecordFitsSizeClass(t *testing.T) {
+	if size := unsafe.Sizeof(Record{}); size != 128 {
+		t.Errorf("a Record has %d bytes, want 128", size)
 	}
 }
 

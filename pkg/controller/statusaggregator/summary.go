@@ -27,12 +27,23 @@ const (
 // summarize returns the summary of the Pods. It does not depend on their order.
 func summarize(pods []*podrecord.Record) workloadv1alpha1.PodSummary {
 	// Lists are never nil: an apply without a list would keep the entries of other writers.
-	s := workloadv1alpha1.PodSummary{Total: int32(len(pods)), Nodes: []workloadv1alpha1.NodeSummary{}, Problems: []workloadv1alpha1.PodProblem{}}
+	s := workloadv1alpha1.PodSummary{Nodes: []workloadv1alpha1.NodeSummary{}, Problems: []workloadv1alpha1.PodProblem{}}
 	nodes := map[string]int{} // index of each node in s.Nodes
 	var troubled []*podrecord.Record
 	for _, pod := range pods {
-		*phaseOf(&s, pod.Phase())++
 		s.Restarts += int64(pod.Restarts())
+		if pod.Problem().Severity > podrecord.None {
+			troubled = append(troubled, pod)
+		}
+		if pod.Terminating() {
+			s.Terminating++
+			continue
+		}
+		*phaseOf(&s, pod.Phase())++
+		if !pod.Active() {
+			continue
+		}
+		s.Total++
 		if pod.Ready() {
 			s.Ready++
 		}
@@ -48,9 +59,6 @@ func summarize(pods []*podrecord.Record) workloadv1alpha1.PodSummary {
 			if pod.Ready() {
 				node.Ready++
 			}
-		}
-		if pod.Problem().Severity > podrecord.None {
-			troubled = append(troubled, pod)
 		}
 	}
 	slices.SortFunc(s.Nodes, func(a, b workloadv1alpha1.NodeSummary) int {
@@ -78,7 +86,8 @@ func same(a, b *workloadv1alpha1.PodSummary) bool {
 	}
 	return a.ObservedGeneration == b.ObservedGeneration && a.Summary == b.Summary && a.Total == b.Total &&
 		a.Pending == b.Pending && a.Running == b.Running && a.Ready == b.Ready &&
-		a.Succeeded == b.Succeeded && a.Failed == b.Failed && a.Unknown == b.Unknown && a.Restarts == b.Restarts &&
+		a.Succeeded == b.Succeeded && a.Failed == b.Failed && a.Unknown == b.Unknown &&
+		a.Terminating == b.Terminating && a.Restarts == b.Restarts &&
 		slices.Equal(a.Nodes, b.Nodes) && a.NodesOmitted == b.NodesOmitted && slices.Equal(a.Problems, b.Problems)
 }
 
@@ -99,8 +108,21 @@ func phaseOf(s *workloadv1alpha1.PodSummary, phase corev1.PodPhase) *int32 {
 }
 
 // line returns the human-readable line: "2/3 ready on node-1 (2), node-2; 1
-// CrashLoopBackOff".
+// CrashLoopBackOff; 1 terminating". Terminating Pods come last, because they are usually no
+// problem.
 func line(s workloadv1alpha1.PodSummary, troubled []*podrecord.Record) string {
+	parts := []string{readiness(s)}
+	if reasons := reasonsOf(troubled); reasons != "" {
+		parts = append(parts, reasons)
+	}
+	if s.Terminating > 0 {
+		parts = append(parts, fmt.Sprintf("%d terminating", s.Terminating))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// readiness returns how many Pods are ready, and on which nodes they are.
+func readiness(s workloadv1alpha1.PodSummary) string {
 	if s.Total == 0 {
 		return "none"
 	}
@@ -119,7 +141,12 @@ func line(s workloadv1alpha1.PodSummary, troubled []*podrecord.Record) string {
 	if more := len(s.Nodes) - len(nodes); more > 0 {
 		fmt.Fprintf(&b, " and %d more", more)
 	}
-	// The Pods are sorted by severity, so the worst reasons come first.
+	return b.String()
+}
+
+// reasonsOf returns the reasons of the problems. The Pods are sorted by severity, so the worst
+// reasons come first.
+func reasonsOf(troubled []*podrecord.Record) string {
 	var reasons []string
 	counts := map[string]int{}
 	for _, pod := range troubled {
@@ -129,10 +156,9 @@ func line(s workloadv1alpha1.PodSummary, troubled []*podrecord.Record) string {
 		}
 		counts[reason]++
 	}
-	separator := "; "
-	for _, reason := range reasons[:min(len(reasons), maxReasonNamed)] {
-		fmt.Fprintf(&b, "%s%d %s", separator, counts[reason], reason)
-		separator = ", "
+	reasons = reasons[:min(len(reasons), maxReasonNamed)]
+	for i, reason := range reasons {
+		reasons[i] = fmt.Sprintf("%d %s", counts[reason], reason)
 	}
-	return b.String()
+	return strings.Join(reasons, ", ")
 }

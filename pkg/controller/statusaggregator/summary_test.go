@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -52,6 +53,38 @@ func unschedulable(pod *corev1.Pod) {
 	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "no nodes"})
 }
 
+func evicted(pod *corev1.Pod) {
+	pod.Status.Reason, pod.Status.Message = "Evicted", "low on memory"
+}
+
+func deleted(pod *corev1.Pod) { pod.DeletionTimestamp = &metav1.Time{Time: time.Unix(0, 0)} }
+
+// Failed Pods of any number and of several reasons come after a Pod that can be helped.
+func TestFailedPodsDoNotHideProblem(t *testing.T) {
+	pods := []*podrecord.Record{record("live", "node-1", corev1.PodRunning, waiting("CrashLoopBackOff", "back-off"))}
+	for _, reason := range []string{"Evicted", "NodeShutdown", "UnexpectedAdmissionError"} {
+		for i := range 5 {
+			pods = append(pods, record(fmt.Sprintf("dead-%d-%s", i, reason), "node-2", corev1.PodFailed, func(pod *corev1.Pod) { pod.Status.Reason = reason }))
+		}
+	}
+	s := summarize(pods)
+	if s.Problems[0].Pod != "live" || len(s.Problems) != maxProblems {
+		t.Errorf("problems = %+v, want five, first that of the Pod that is not finished", s.Problems)
+	}
+	if want := "0/1 ready on node-1; 1 CrashLoopBackOff, 5 Evicted, 5 NodeShutdown"; s.Summary != want {
+		t.Errorf("summary %q, want %q", s.Summary, want)
+	}
+}
+
+// The kubelet reports two reasons in turn.
+func TestPullAttemptsChangeNothing(t *testing.T) {
+	after := summarize([]*podrecord.Record{record("a", "n", corev1.PodPending, waiting("ErrImagePull", "not found"))})
+	between := summarize([]*podrecord.Record{record("a", "n", corev1.PodPending, waiting("ImagePullBackOff", `Back-off pulling image "x": ErrImagePull: not found`))})
+	if !same(&after, &between) {
+		t.Errorf("summaries after and between two attempts differ:\n%+v\n%+v", after, between)
+	}
+}
+
 func TestSummarize(t *testing.T) {
 	for name, test := range map[string]struct {
 		pods []*podrecord.Record
@@ -74,13 +107,50 @@ func TestSummarize(t *testing.T) {
 				record("failed-1", "n", corev1.PodFailed), record("failed-2", "n", corev1.PodFailed), record("failed-3", "n", corev1.PodFailed), record("failed-4", "n", corev1.PodFailed),
 			},
 			workloadv1alpha1.PodSummary{
-				Summary: "1/12 ready on n (11); 4 Failed, 1 Unknown", Total: 12, Pending: 2, Running: 3, Ready: 1, Succeeded: 1, Unknown: 2, Failed: 4,
-				Nodes: []workloadv1alpha1.NodeSummary{{Name: "n", Pods: 11, Ready: 1}},
+				Summary: "1/7 ready on n (6); 1 Unknown, 4 Failed", Total: 7, Pending: 2, Running: 3, Ready: 1, Succeeded: 1, Unknown: 2, Failed: 4,
+				Nodes: []workloadv1alpha1.NodeSummary{{Name: "n", Pods: 6, Ready: 1}},
 				Problems: []workloadv1alpha1.PodProblem{
-					{Pod: "failed-1", Reason: "Failed"}, {Pod: "failed-2", Reason: "Failed"}, {Pod: "failed-3", Reason: "Failed"}, {Pod: "failed-4", Reason: "Failed"},
 					{Pod: "unknown", Reason: "Unknown"},
+					{Pod: "failed-1", Reason: "Failed"}, {Pod: "failed-2", Reason: "Failed"}, {Pod: "failed-3", Reason: "Failed"}, {Pod: "failed-4", Reason: "Failed"},
 				},
 			},
+		},
+		"evicted Pods on a node without others": {
+			[]*podrecord.Record{
+				record("a", "node-1", corev1.PodRunning, ready), record("b", "node-2", corev1.PodFailed, evicted, ready, restarted(2)),
+				record("c", "node-2", corev1.PodFailed, evicted, restarted(1)),
+			},
+			workloadv1alpha1.PodSummary{
+				Summary: "1/1 ready on node-1; 2 Evicted", Total: 1, Running: 1, Ready: 1, Failed: 2, Restarts: 3,
+				Nodes:    []workloadv1alpha1.NodeSummary{{Name: "node-1", Pods: 1, Ready: 1}},
+				Problems: []workloadv1alpha1.PodProblem{{Pod: "b", Reason: "Evicted", Message: "low on memory"}, {Pod: "c", Reason: "Evicted", Message: "low on memory"}},
+			},
+		},
+		"only finished Pods": {
+			[]*podrecord.Record{record("a", "n", corev1.PodFailed, evicted), record("b", "n", corev1.PodSucceeded)},
+			workloadv1alpha1.PodSummary{
+				Summary: "none; 1 Evicted", Succeeded: 1, Failed: 1,
+				Problems: []workloadv1alpha1.PodProblem{{Pod: "a", Reason: "Evicted", Message: "low on memory"}},
+			},
+		},
+		"terminating": {
+			[]*podrecord.Record{
+				record("a", "node-1", corev1.PodRunning, ready), record("b", "node-2", corev1.PodRunning, ready, deleted, restarted(4)),
+				record("c", "", corev1.PodPending, unschedulable), record("d", "", corev1.PodPending, unschedulable, deleted),
+			},
+			workloadv1alpha1.PodSummary{
+				Summary: "1/2 ready on node-1; 1 Unschedulable; 2 terminating", Total: 2, Pending: 1, Running: 1, Ready: 1, Terminating: 2, Restarts: 4,
+				Nodes:    []workloadv1alpha1.NodeSummary{{Name: "node-1", Pods: 1, Ready: 1}},
+				Problems: []workloadv1alpha1.PodProblem{{Pod: "c", Reason: "Unschedulable", Message: "no nodes"}},
+			},
+		},
+		"only terminating Pods": {
+			[]*podrecord.Record{record("a", "n", corev1.PodRunning, ready, deleted)},
+			workloadv1alpha1.PodSummary{Summary: "none; 1 terminating", Terminating: 1},
+		},
+		"finished, in deletion": {
+			[]*podrecord.Record{record("a", "n", corev1.PodFailed, evicted, deleted), record("b", "n", corev1.PodSucceeded, deleted)},
+			workloadv1alpha1.PodSummary{Summary: "none", Succeeded: 1, Failed: 1},
 		},
 		"nodes ordered by Pods, then name": {
 			[]*podrecord.Record{
@@ -102,10 +172,10 @@ func TestSummarize(t *testing.T) {
 				record("c", "", corev1.PodRunning, waiting("ImagePullBackOff", "")), record("e", "", corev1.PodFailed), record("a", "", corev1.PodPending, unschedulable),
 			},
 			workloadv1alpha1.PodSummary{
-				Summary: "0/6 ready; 1 Failed, 1 CrashLoopBackOff, 1 ImagePullBackOff", Total: 6, Pending: 2, Running: 2, Unknown: 1, Failed: 1,
+				Summary: "0/5 ready; 1 CrashLoopBackOff, 1 ImagePullBackOff, 1 Unknown", Total: 5, Pending: 2, Running: 2, Unknown: 1, Failed: 1,
 				Problems: []workloadv1alpha1.PodProblem{
-					{Pod: "e", Reason: "Failed"}, {Pod: "b", Reason: "CrashLoopBackOff", Message: "back-off"}, {Pod: "c", Reason: "ImagePullBackOff"},
-					{Pod: "d", Reason: "Unknown"}, {Pod: "a", Reason: "Unschedulable", Message: "no nodes"},
+					{Pod: "b", Reason: "CrashLoopBackOff", Message: "back-off"}, {Pod: "c", Reason: "ImagePullBackOff"},
+					{Pod: "d", Reason: "Unknown"}, {Pod: "a", Reason: "Unschedulable", Message: "no nodes"}, {Pod: "f", Reason: "Unschedulable", Message: "no nodes"},
 				},
 			},
 		},

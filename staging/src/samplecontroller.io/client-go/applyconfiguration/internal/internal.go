@@ -183,6 +183,9 @@ var schemaYAML = typed.YAMLObject(`types:
                 - name: summary
                   type:
                     scalar: string
+                - name: terminating
+                  type:
+                    scalar: numeric
                 - name: total
                   type:
                     scalar: numeric
@@ -335,6 +338,9 @@ var schemaYAML = typed.YAMLObject(`types:
                 - name: summary
                   type:
                     scalar: string
+                - name: terminating
+                  type:
+                    scalar: numeric
                 - name: total
                   type:
                     scalar: numeric

@@ -53,9 +53,12 @@ func NewController(
 		return nil
 	})
 	reconcile.WatchChanges(c.Loop(), informers.Pods, movedPlace, chain.OfPod(kinds.Icecream))
+	reconcile.WatchUpdates(c.Loop(), informers.Pods, hasFinished, k.finished)
 	reconcile.WatchDeletions(c.Loop(), informers.Pods, k.departed)
 	reconcile.Watch(c.Loop(), informers.ReplicaSets, chain.OfReplicaSet(kinds.Icecream))
 	return c, nil
 }
 
 func movedPlace(before, now *podrecord.Record) bool { return !before.SamePlace(now) }
+
+func hasFinished(before, now *podrecord.Record) bool { return !before.Finished() && now.Finished() }

@@ -155,6 +155,27 @@ func TestPlacedPodEnqueuesItsIcecream(t *testing.T) {
 			t.Errorf("logged %q, want the line of b", got)
 		}
 
+		// A Pod that fails as soon as it is placed, and one that has failed when it is first
+		// seen, perhaps long ago.
+		third := pod("5", "")
+		third.Name, third.UID = "c", "uid-c"
+		fourth := pod("7", "node-4")
+		fourth.Name, fourth.UID, fourth.Status.Phase = "d", "uid-d", corev1.PodFailed
+		for _, created := range []*corev1.Pod{third.DeepCopy(), fourth} {
+			if err := pods.Add(created); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		third.ResourceVersion, third.Spec.NodeName, third.Status.Phase = "6", "node-3", corev1.PodFailed
+		if err := pods.Update(podsResource, third, "default"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if got := log.scheduled(); !slices.Equal(got, []string{line("c", "node-3")}) {
+			t.Errorf("logged %q, want the line of c", got)
+		}
+
 		time.Sleep(2 * time.Second) // the status only reports progress, so it is delayed
 		synctest.Wait()
 

@@ -18,15 +18,21 @@
 //
 // A placement is first logged, then recorded in status.placements, so that none is lost.
 // A placement that the cached status records is not logged. The newest 500 are recorded.
-// A record is kept as long as the cache has its Pod, even while the owner chain does not
-// lead from the Pod to the Icecream: the chain may be restored.
+// A record is kept while its Pod is being deleted, and as long as the cache has the Pod, even
+// while the owner chain does not lead from the Pod to the Icecream: the chain may be restored.
+//
+// A finished Pod has no record: hundreds of evicted Pods would leave no room for those that
+// run. So a sync cannot know whether an earlier leader logged it, and does not log it. The
+// event that shows the Pod finish does, unless the Pod was logged before. A Pod that finished
+// before this leader saw it is not logged.
 //
 // A process remembers which placements it has logged but the status does not record:
-// Pods beyond the newest 500, Pods whose record was refused, and Pods that left the
-// cache, perhaps only because they lost their label. Another process does not know these,
-// nor records that its cache does not have yet, and logs them again. So each Pod has at
-// least one line, and exactly one while the status is complete. After a change of leader,
-// an Icecream of 1,500 Pods gets 1,000 lines again, and one Event.
+// Pods beyond the newest 500, Pods whose record was refused, and Pods that finished or left
+// the cache, perhaps only because they lost their label. Another process does not know these,
+// nor records that its cache does not have yet, and logs those that still run again. So each
+// Pod has at least one line, unless it finished while there was no leader, and exactly one
+// while the status is complete. After a change of leader, an Icecream of 1,500 Pods gets 1,000
+// lines again, and one Event.
 //
 // Comparing times with the oldest record instead would lose Pods: the clocks of API
 // servers differ, many Pods are placed in the same second, and an adopted ReplicaSet

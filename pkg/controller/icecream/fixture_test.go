@@ -211,6 +211,12 @@ func newPod(name, node string, second int, changes ...func(*corev1.Pod)) *podrec
 
 func withUID(uid types.UID) func(*corev1.Pod) { return func(pod *corev1.Pod) { pod.UID = uid } }
 
+func inPhase(phase corev1.PodPhase) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) { pod.Status.Phase = phase }
+}
+
+func terminating(pod *corev1.Pod) { pod.DeletionTimestamp = &metav1.Time{Time: at(0)} }
+
 // placement returns the record of a Pod of newPod.
 func placement(name, node string, second int) icecreamv1alpha1.Placement {
 	return icecreamv1alpha1.Placement{PodUID: types.UID("uid-" + name), Pod: name, Node: node, Time: metav1.NewTime(at(second))}

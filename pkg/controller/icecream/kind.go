@@ -145,6 +145,20 @@ func (k *kind) ofFormer(icecream *icecreamv1alpha1.Icecream, name string) bool {
 // departed logs the placement of a Pod that is gone, unless it was logged before. It
 // returns the keys of Icecreams that record the Pod but are not enqueued as its owners.
 func (k *kind) departed(pod *podrecord.Record) []cache.ObjectName {
+	if !pod.Finished() { // or it was logged when it finished
+		k.logMissed(pod)
+	}
+	return k.log.recordedBy(pod.UID())
+}
+
+// finished logs the placement of a Pod that has just finished, unless it was logged before. A
+// sync does not log it: it cannot know whether an earlier leader did.
+func (k *kind) finished(pod *podrecord.Record) []cache.ObjectName {
+	k.logMissed(pod)
+	return nil
+}
+
+func (k *kind) logMissed(pod *podrecord.Record) {
 	// A Pod that was never scheduled has no placement.
 	if d := k.chain.DeploymentOf(pod); d != nil && pod.Node() != "" {
 		for _, key := range ownership.OwnerKeys(kinds.Icecream, d) {
@@ -153,7 +167,6 @@ func (k *kind) departed(pod *podrecord.Record) []cache.ObjectName {
 			}
 		}
 	}
-	return k.log.recordedBy(pod.UID())
 }
 
 // Facts implements [workload.KindExplainer]. It reports which placements are recorded.

@@ -28,7 +28,8 @@ const (
 	// maxUnrecorded is the number of Icecreams for which Pods that are logged but not
 	// recorded are remembered. It is far above the number of Icecreams in a cluster.
 	maxUnrecorded = 65536
-	// maxGone is the number of remembered Pods that left the cache or their owner.
+	// maxGone is the number of remembered Pods that finished, or left the cache or their
+	// owner.
 	maxGone = 10000
 )
 
@@ -45,8 +46,8 @@ type placementLog struct {
 	// unrecorded maps the UID of an Icecream to the UIDs of its logged Pods that its status
 	// does not record, or will no longer record after the last sync.
 	unrecorded *lru.Cache
-	// gone has the logged Pods that no longer belong to the Icecream. One that still exists
-	// may come back if only its label or its owner reference was removed.
+	// gone has the logged Pods that finished or no longer belong to the Icecream. One that
+	// still exists may come back if only its label or its owner reference was removed.
 	gone *lru.Cache
 	// cut has, for each Icecream, the recorded Pods whose owner chain does not lead to it.
 	// Nothing else shows which Icecream to enqueue when they are gone.
@@ -93,7 +94,7 @@ func (l *placementLog) remember(icecream *icecreamv1alpha1.Icecream, placements 
 		recorded.Delete(p.PodUID)
 		before.Delete(p.PodUID)
 	}
-	for pod := range recorded.Union(before) { // no longer the Icecream's
+	for pod := range recorded.Union(before) { // finished, or no longer the Icecream's
 		l.gone.Add(podOf{icecream.UID, pod}, nil)
 	}
 	l.unrecorded.Remove(icecream.UID)
@@ -108,16 +109,16 @@ func (l *placementLog) remember(icecream *icecreamv1alpha1.Icecream, placements 
 	return unlogged
 }
 
-// departed logs the placement of a Pod that is gone, unless it was logged before: the Pod
-// may have come and gone between two syncs of its Icecream.
+// departed logs the placement of a Pod that is finished or gone, unless it was logged before:
+// the Pod may have come and gone between two syncs of its Icecream.
 func (l *placementLog) departed(key cache.ObjectName, uid types.UID, p icecreamv1alpha1.Placement) {
 	if icecream := l.missed(key, uid, p); icecream != nil {
 		l.log(icecream, []icecreamv1alpha1.Placement{p})
 	}
 }
 
-// missed returns the Icecream of a Pod that is gone, nil if the placement was logged
-// before.
+// missed returns the Icecream of a Pod that is finished or gone, nil if the placement was
+// logged before.
 func (l *placementLog) missed(key cache.ObjectName, uid types.UID, p icecreamv1alpha1.Placement) *icecreamv1alpha1.Icecream {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -19,16 +19,20 @@ import (
 // maxPlacements is the limit of placements in the schema of the status.
 const maxPlacements = 500
 
-// place returns the sorted placements of an Icecream: those of its Pods, and the recorded
-// ones of other Pods that still exist. The owner chain of those does not lead to the
-// Icecream now, but may be restored. cut has their UIDs.
+// place returns the sorted placements of an Icecream: those of its Pods that are not finished,
+// and the recorded ones of other Pods that still exist. The owner chain of those does not lead
+// to the Icecream now, but may be restored. cut has their UIDs.
 func place(current []icecreamv1alpha1.Placement, pods []*podrecord.Record, exists func(icecreamv1alpha1.Placement) bool) (placements []icecreamv1alpha1.Placement, cut sets.Set[types.UID]) {
+	own := make(sets.Set[types.UID], len(pods))
 	for _, pod := range pods {
-		if pod.Node() != "" {
+		if pod.Node() == "" {
+			continue
+		}
+		own.Insert(pod.UID())
+		if !pod.Finished() {
 			placements = append(placements, placementOf(pod))
 		}
 	}
-	own := podUIDs(placements)
 	cut = sets.New[types.UID]()
 	for _, p := range current {
 		if !own.Has(p.PodUID) && exists(p) {

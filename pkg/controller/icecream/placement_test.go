@@ -6,9 +6,11 @@ package icecream
 import (
 	"fmt"
 	"math/rand"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
@@ -47,6 +49,16 @@ func TestPlace(t *testing.T) {
 			pods:    []*podrecord.Record{newPod("b", "n", 2)},
 			want:    placements{placement("b", "n", 2)},
 		},
+		"one Pod failed, one succeeded": {
+			current: placements{placement("a", "n", 1), placement("b", "n", 2), placement("c", "n", 3)},
+			pods:    []*podrecord.Record{newPod("a", "n", 1), newPod("b", "n", 2, inPhase(corev1.PodFailed)), newPod("c", "n", 3, inPhase(corev1.PodSucceeded))},
+			want:    placements{placement("a", "n", 1)},
+		},
+		"one Pod terminating": {
+			current: placements{placement("a", "n", 1)},
+			pods:    []*podrecord.Record{newPod("a", "n", 1, terminating), newPod("b", "n", 2, terminating)},
+			want:    placements{placement("a", "n", 1), placement("b", "n", 2)},
+		},
 		"all Pods gone": {current: placements{placement("a", "n", 1)}},
 		"one Pod orphaned": {
 			current: placements{placement("a", "n", 1), placement("b", "n", 2), placement("c", "n", 3)},
@@ -63,7 +75,10 @@ func TestPlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for range 5 { // caches are unordered
 				rand.Shuffle(len(test.pods), func(i, j int) { test.pods[i], test.pods[j] = test.pods[j], test.pods[i] })
-				got, cut := place(test.current, test.pods, func(p icecreamv1alpha1.Placement) bool { return string(p.PodUID) == test.exists })
+				got, cut := place(test.current, test.pods, func(p icecreamv1alpha1.Placement) bool {
+					own := slices.ContainsFunc(test.pods, func(pod *podrecord.Record) bool { return pod.UID() == p.PodUID })
+					return own || string(p.PodUID) == test.exists
+				})
 				if diff := cmp.Diff(test.want, got); diff != "" {
 					t.Errorf("unexpected placements (-want +got):\n%s", diff)
 				}
@@ -95,6 +110,19 @@ func TestNewestPlacementsAreRecorded(t *testing.T) {
 				t.Errorf("recorded %s to %s, want %s to %s", first, last, podName(test.omitted), podName(test.pods-1))
 			}
 		})
+	}
+}
+
+// Evicted Pods of a full node stay until there are thousands of them.
+func TestFinishedPodsLeaveRoomForRunningPod(t *testing.T) {
+	pods := []*podrecord.Record{newPod("running", "node-1", 0)}
+	for i := range 560 {
+		pods = append(pods, newPod(podName(i), "node-2", i+1, inPhase(corev1.PodFailed)))
+	}
+	placements, _ := place(nil, pods, nil)
+	records, omitted := newest(placements)
+	if diff := cmp.Diff([]icecreamv1alpha1.Placement{placement("running", "node-1", 0)}, records); diff != "" || omitted > 0 {
+		t.Errorf("%d records left out, unexpected records (-want +got):\n%s", omitted, diff)
 	}
 }
 

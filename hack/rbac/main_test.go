@@ -10,14 +10,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
 
 	"samplecontroller.io/controller-manager/controller"
 
@@ -90,6 +93,29 @@ func generate(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// TestFenceMatchesAllOperations checks that the fence denies operations that no role grants.
+func TestFenceMatchesAllOperations(t *testing.T) {
+	content, err := os.ReadFile(generate(t, "fence"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var policy admissionregistrationv1.ValidatingAdmissionPolicy
+	if err := yaml.Unmarshal(content, &policy); err != nil {
+		t.Fatal(err)
+	}
+	want := []admissionregistrationv1.OperationType{"CREATE", "DELETE", "UPDATE"}
+	matched := sets.New[string]()
+	for _, rule := range policy.Spec.MatchConstraints.ResourceRules {
+		if slices.Sort(rule.Operations); !slices.Equal(rule.Operations, want) {
+			t.Errorf("%v: operations %v, want %v", rule.Resources, rule.Operations, want)
+		}
+		matched.Insert(rule.Resources...)
+	}
+	if want := []string{"deployments", "foos/status", "icecreams/status", "jobs", "sundaes/status"}; !slices.Equal(sets.List(matched), want) {
+		t.Errorf("the fence matches %v, want %v", sets.List(matched), want)
+	}
 }
 
 // TestForeignKindPolicies starts an API server with the policies generated for Sundaes. They

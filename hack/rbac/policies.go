@@ -23,14 +23,16 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"list": func(words []string) string { return `"` + strings.Join(words, `", "`) + `"` },
 }).ParseFS(files, "*"))
 
-// operations are the admission operations of the verbs with which controllers write.
-var operations = map[string]string{"create": "CREATE", "update": "UPDATE", "patch": "UPDATE", "delete": "DELETE", "deletecollection": "DELETE"}
+// writeVerbs are the verbs with which controllers write, and changeVerbs those that change an
+// object.
+var (
+	writeVerbs  = append([]string{"create", "delete", "deletecollection"}, changeVerbs...)
+	changeVerbs = []string{"patch", "update"}
+)
 
 // written is a resource that controllers write.
 type written struct {
 	Group, Version, Resource string
-	// Operations are the operations that admission sees.
-	Operations []string
 	// Changes are the verbs that change an object.
 	Changes []string
 }
@@ -47,9 +49,8 @@ func (w *written) Level() string {
 func (n needs) writes() []*written {
 	var all []*written
 	for p := range n {
-		operation, writes := operations[p.verb]
 		// Nothing is written to finalizers: this right permits setting owner references.
-		if !writes || strings.HasSuffix(p.resource, "/finalizers") {
+		if !slices.Contains(writeVerbs, p.verb) || strings.HasSuffix(p.resource, "/finalizers") {
 			continue
 		}
 		i := slices.IndexFunc(all, func(w *written) bool { return w.Group == p.group && w.Resource == p.resource })
@@ -57,15 +58,12 @@ func (n needs) writes() []*written {
 			i = len(all)
 			all = append(all, &written{Group: p.group, Version: versionOf(p.group), Resource: p.resource})
 		}
-		all[i].Operations = append(all[i].Operations, operation)
-		if operation == "UPDATE" {
+		if slices.Contains(changeVerbs, p.verb) {
 			all[i].Changes = append(all[i].Changes, p.verb)
 		}
 	}
 	for _, w := range all {
-		slices.Sort(w.Operations)
 		slices.Sort(w.Changes)
-		w.Operations = slices.Compact(w.Operations)
 	}
 	slices.SortFunc(all, func(a, b *written) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))

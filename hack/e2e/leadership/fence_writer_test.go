@@ -70,7 +70,6 @@ func (w *writer) writes(ctx context.Context) map[string]error {
 	errs := map[string]error{"create deployments": w.create(ctx)}
 	try := func(call, path, body string) { errs[call] = clustertest.DryRun(ctx, w.client, call, path, body) }
 	try("patch deployments", "/apis/apps/v1/namespaces/"+w.ns+"/deployments/web", `{"spec":{"replicas":2}}`)
-	try("delete deployments", "/apis/apps/v1/namespaces/"+w.ns+"/deployments/web", `{"dryRun":["All"]}`)
 	for _, k := range framework.Kinds {
 		try("patch "+k.Resource+"/status", fmt.Sprintf("/apis/%s/namespaces/%s/%s/parent/status", k.GroupVersion(), w.ns, k.Resource), `{"status":{"replicas":2}}`)
 	}

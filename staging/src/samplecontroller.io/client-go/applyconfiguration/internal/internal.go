@@ -201,6 +201,9 @@ var schemaYAML = typed.YAMLObject(`types:
           - name: selector
             type:
               scalar: string
+          - name: unavailableSince
+            type:
+              scalar: untyped
       default:
         observedGeneration: -1
 - name: io.samplecontroller.api.samplecontroller.v1alpha1.Foo
@@ -356,6 +359,9 @@ var schemaYAML = typed.YAMLObject(`types:
           - name: selector
             type:
               scalar: string
+          - name: unavailableSince
+            type:
+              scalar: untyped
       default:
         observedGeneration: -1
 - name: __untyped_atomic_

@@ -28,6 +28,12 @@
 // updates with an unchanged resourceVersion are ignored unless the informers have a
 // resync period.
 //
+// A change of the status to or from Ready or Stalled is written at once, progress a second
+// later, and neither more often than [samplecontroller.io/controller-manager/reconcile.Pace]
+// allows. An Event is recorded together with the status that it is about.
+//
+// If the API server refuses the status, nothing in it can say so: see [StatusRefusals].
+//
 // # A new leader
 //
 // The cache of owners may be behind the cache of Deployments. A new leader could then

@@ -77,28 +77,6 @@ func TestFaultAPIAbsentAtStart(t *testing.T) {
 	})
 }
 
-// TestFaultStatusSubresourceMissing serves Foos by a CRD without the status subresource. The API
-// server then answers a status write as if the Foo did not exist.
-func TestFaultStatusSubresourceMissing(t *testing.T) {
-	framework.FreeLease(t)
-	framework.RestoreCRDs(t)
-	ns := framework.NewNamespace(t)
-	framework.Kubectl(t, "patch", "crd", framework.Foos.CRD(), "--type=json", `--patch=[{"op":"remove","path":"/spec/versions/0/subresources"}]`)
-	r := framework.StartReplica(t).Ready()
-	framework.Foos.Create(t, ns, "a", 1)
-	framework.WaitDeployment(t, ns, "a")
-	r.WaitLog("has its CRD lost the subresource status?")
-	served := installCRD(t, framework.Foos)
-	framework.Foos.WaitReady(t, ns, "a", 1)
-	took := time.Since(served)
-	r.Stop()
-	framework.ReportFault(t, framework.FaultRow{
-		ID: "O1b", Fault: "a CRD has no status subresource",
-		Ours: fmt.Sprintf("the Deployment is created, and an error names the subresource; Ready %s after the CRD has it", framework.Seconds(took)),
-		Peer: "not run",
-	})
-}
-
 // stockWithoutAPI starts sample-controller before its CRD exists, and describes the effect.
 func stockWithoutAPI(t *testing.T) string {
 	t.Helper()

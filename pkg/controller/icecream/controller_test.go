@@ -74,14 +74,15 @@ func TestPlacedPodEnqueuesItsIcecream(t *testing.T) {
 		var log syncedBuffer
 		ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log)))))
 		syncs := make(chan reconcile.Result, 1000)
+		events, placed := record.NewFakeRecorder(100), record.NewFakeRecorder(100)
 		controller, err := NewController(ctx, sample.IcecreamV1alpha1(), workload.Options[*icecreamv1alpha1.Icecream]{
 			Objects:     sampleFactory.Icecream().V1alpha1().Icecreams().TypedInformer(),
 			Deployments: chain.Deployments,
 			Client:      kube.AppsV1(),
 			Consistency: &reconcile.ConsistencyStore{},
-			Recorder:    record.NewFakeRecorder(100),
+			Recorder:    events,
 			Loop:        []reconcile.Option{reconcile.WithObserver(func(_ context.Context, o reconcile.Outcome) { syncs <- o.Result })},
-		}, chain, record.NewFakeRecorder(100))
+		}, chain, placed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,6 +179,11 @@ func TestPlacedPodEnqueuesItsIcecream(t *testing.T) {
 
 		time.Sleep(2 * time.Second) // the status only reports progress, so it is delayed
 		synctest.Wait()
+
+		// Placements have a recorder of their own, so that they cannot displace other Events.
+		if len(placed.Events) != 2 || len(events.Events) > 0 {
+			t.Errorf("%d Events about placements and %d others, want 2 and none", len(placed.Events), len(events.Events))
+		}
 
 		// A Pod that is deleted after its owner chain was cut.
 		if err := metadataClient.Tracker().Delete(appsv1.SchemeGroupVersion.WithResource("replicasets"), "default", replicaSet.Name); err != nil {

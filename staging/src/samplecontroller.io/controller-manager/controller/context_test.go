@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,6 +19,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
@@ -84,6 +86,7 @@ func newProcess(t *testing.T, url string) *Process {
 	t.Cleanup(events.Shutdown)
 	return &Process{
 		Events:       events,
+		Scheme:       scheme.Scheme,
 		Config:       &restclient.Config{Host: url},
 		UserAgent:    func(name string) string { return "test/" + name },
 		Gate:         leadership.NewGate(100 * time.Millisecond),
@@ -157,3 +160,36 @@ func TestControllersShareProcess(t *testing.T) {
 		t.Error("the controllers serve different namespaces or have different informers")
 	}
 }
+
+// TestPurposeHasEventsOfItsOwn sends as many Events as the recorder accepts from one source about
+// one object.
+func TestPurposeHasEventsOfItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _, _ := contexts(t, "http://localhost:1")
+		sent := make(chan *corev1.Event, 100)
+		a.process.Events.StartRecordingToSink(sink{sent})
+		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "a", UID: "uid-a"}}
+		for i := range 40 {
+			a.RecorderFor("placement").Eventf(object, corev1.EventTypeNormal, "Placed", "%d", i)
+		}
+		a.Recorder().Event(object, corev1.EventTypeNormal, "Synced", "synced")
+		synctest.Wait()
+		close(sent)
+		bySource := map[string]int{}
+		for event := range sent {
+			bySource[event.Source.Component]++
+		}
+		if n := bySource["a-controller-placement"]; n < 10 || n == 40 || bySource["a-controller"] != 1 {
+			t.Errorf("Events by source: %v, want some placements and one other", bySource)
+		}
+	})
+}
+
+// sink sends Events to a channel.
+type sink struct{ sent chan *corev1.Event }
+
+func (s sink) Create(e *corev1.Event) (*corev1.Event, error) { s.sent <- e; return e, nil }
+
+func (s sink) Update(e *corev1.Event) (*corev1.Event, error) { s.sent <- e; return e, nil }
+
+func (s sink) Patch(e *corev1.Event, _ []byte) (*corev1.Event, error) { s.sent <- e; return e, nil }

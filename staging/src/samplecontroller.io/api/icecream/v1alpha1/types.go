@@ -50,7 +50,8 @@ type Icecream struct {
 type IcecreamSpec struct {
 	// deploymentName is the name of the Deployment to manage, in the namespace of
 	// the Icecream. If a Deployment with this name exists and is not owned by the
-	// Icecream, it is not touched and the Icecream is Stalled.
+	// Icecream, it is not touched and the Icecream is Stalled. After a change of the name, a new
+	// Deployment is created. The former one is not deleted: the status names it.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253

@@ -50,7 +50,8 @@ type Foo struct {
 type FooSpec struct {
 	// deploymentName is the name of the Deployment to manage, in the namespace of
 	// the Foo. If a Deployment with this name exists and is not owned by the
-	// Foo, it is not touched and the Foo is Stalled.
+	// Foo, it is not touched and the Foo is Stalled. After a change of the name, a new
+	// Deployment is created. The former one is not deleted: the status names it.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253

@@ -13,7 +13,8 @@ package v1alpha1
 type IcecreamSpecApplyConfiguration struct {
 	// deploymentName is the name of the Deployment to manage, in the namespace of
 	// the Icecream. If a Deployment with this name exists and is not owned by the
-	// Icecream, it is not touched and the Icecream is Stalled.
+	// Icecream, it is not touched and the Icecream is Stalled. After a change of the name, a new
+	// Deployment is created. The former one is not deleted: the status names it.
 	DeploymentName *string `json:"deploymentName,omitempty"`
 	// replicas is the desired number of Pods. If it is not set, the Deployment is
 	// created with 1 replica and its replicas are left to other writers, for example

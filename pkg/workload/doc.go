@@ -18,7 +18,19 @@
 //
 // An owner owns a Deployment if and only if the Deployment's controller owner reference
 // has the owner's UID. Other Deployments are never touched, even if they have the name
-// in the spec.
+// in the spec. No Deployment is ever deleted.
+//
+// # A new name
+//
+// After a change of the name in the spec, the new Deployment is created as for a new owner.
+// While the owner has none of that name, the newest former one is reported and corrected:
+// see [Owner.Reported]. From then on former ones are named in the status, and not written.
+//
+// # Writes that fail
+//
+// A write that a quota, a policy or a webhook denies is reported at once. Any other error
+// is returned to the loop, and reported only when it has lasted: see failures. A missing
+// permission is never reported for an owner, because it is about the controller.
 //
 // # When it writes
 //
@@ -46,8 +58,7 @@
 // That answer also has the resourceVersion up to which the cache must get to contain
 // everything from before the term. Once it does, which the next event of any owner
 // shows, owners are no longer read. A term in which nothing differs reads nothing. The
-// owner is also read before each deletion, and before each creation for an owner that
-// already had a Deployment.
+// owner is also read before each creation for an owner that already had a Deployment.
 //
 // # Objects that cannot be decoded
 //
@@ -57,7 +68,7 @@
 //
 // # Deletion
 //
-// Nothing is created, changed or deleted for an object that is being deleted. The garbage
+// Nothing is created or changed for an object that is being deleted. The garbage
 // collector deletes its Deployment through the owner reference. While a finalizer holds
 // the object, its status continues to report the Deployment. It is then Reconciling with
 // reason Terminating, never Ready. The cache may see the deletion of the Deployment

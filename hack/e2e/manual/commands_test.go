@@ -23,7 +23,7 @@ import (
 )
 
 // pages are the pages with commands, in the order in which an operator might use them:
-// migrate.md removes the owner of a Deployment, 3am.md restores it, upgrade.md removes all.
+// upgrade.md removes all.
 var pages = []string{
 	"manifests/docs/migrate.md", "README.md", "manifests/README.md", "manifests/docs/install.md", "manifests/docs/release.md",
 	"manifests/docs/preflight.md", "manifests/docs/objects.md", "manifests/docs/operate.md", "manifests/docs/scaling.md",
@@ -71,14 +71,31 @@ func TestCommands(t *testing.T) {
 	framework.Kubectl(t, "create", "rolebinding", "jane", "-n", "team-a", "--clusterrole=edit", "--user=jane")
 	framework.Foos.CreateNaming(t, "team-a", "my-foo", "web")
 	framework.Foos.WaitReady(t, "team-a", "my-foo", 1)
+	// objects.md deletes old-web, and upgrade.md older-web.
+	framework.Foos.CreateNaming(t, "team-a", "renamed", "older-web")
+	framework.Foos.WaitReady(t, "team-a", "renamed", 1)
+	for _, name := range []string{"old-web", "new-web"} {
+		framework.Foos.Patch(t, "team-a", "renamed", `{"spec":{"deploymentName":"`+name+`"}}`)
+		framework.WaitDeployment(t, "team-a", name)
+	}
+	framework.Foos.WaitReady(t, "team-a", "renamed", 1)
 	commands := filepath.Join(t.TempDir(), "commands")
 	for _, page := range pages {
+		if page == "manifests/docs/3am.md" { // gives web back to its Foo
+			framework.Kubectl(t, "-n", "team-a", "patch", "deployment", "web", "--type=json", `-p=[{"op":"remove","path":"/metadata/ownerReferences"}]`)
+			framework.Foos.WaitSays(t, "team-a", "my-foo", "Stalled", "DeploymentConflict", "ownerReferences")
+		}
 		if !t.Run(strings.ReplaceAll(page, "/", "_"), func(t *testing.T) { runPage(t, page, commands) }) {
 			break
 		}
 		if owner := metav1.GetControllerOf(framework.Deployment(t, "team-a", "web")); page == "manifests/docs/3am.md" && (owner == nil || owner.Name != "my-foo") {
 			t.Errorf("the owner of the Deployment is %v after %s, want my-foo", owner, page)
 		}
+	}
+	// Only the former Deployments were deleted.
+	if got, want := strings.Fields(framework.Kubectl(t, "-n", "team-a", "get", "deployments", "older-web", "old-web", "new-web", "web", "--ignore-not-found", "-o=name")),
+		[]string{"deployment.apps/new-web", "deployment.apps/web"}; !slices.Equal(got, want) {
+		t.Errorf("after all pages there are %q, want %q", got, want)
 	}
 	ran, err := os.ReadFile(commands)
 	if err != nil {

@@ -53,7 +53,7 @@ type Kind[T Object] interface {
 	// SameStatus reports whether the controller's parts of two statuses are equal.
 	SameStatus(a, b T) bool
 	// StatusWrite returns a function that changes the object's status from current to
-	// wanted and removes conditions that wanted lacks: see [StrayConditions]. It returns nil if
+	// wanted and removes what wanted lacks: see [Stray]. It returns nil if
 	// they are equal. The function returns the written object. It must bind its writes to
 	// the object's resourceVersion.
 	StatusWrite(obj T, current, wanted Status) (StatusWrite[T], error)

@@ -133,13 +133,15 @@ func RemoveStray[T metav1.Object](ctx context.Context, fieldManager string, appl
 	return send(ctx, applied.GetName(), types.JSONPatchType, encoded, metav1.PatchOptions{FieldManager: fieldManager}, "status")
 }
 
-// StrayConditions returns the paths of the conditions of a Status that are not wanted, for
-// [RemoveStray].
-func StrayConditions(conditions, wanted []metav1.Condition) (paths []string) {
+// Stray returns the paths of what a Status may have and the wanted one lacks, for [RemoveStray].
+func Stray(conditions []metav1.Condition, unavailableSince *metav1.Time, wanted Status) (paths []string) {
 	for i, c := range slices.Backward(conditions) {
-		if slices.Contains(conditionTypes, c.Type) && meta.FindStatusCondition(wanted, c.Type) == nil {
+		if slices.Contains(conditionTypes, c.Type) && meta.FindStatusCondition(wanted.Conditions, c.Type) == nil {
 			paths = append(paths, fmt.Sprintf("/status/conditions/%d", i))
 		}
+	}
+	if unavailableSince != nil && wanted.UnavailableSince == nil {
+		paths = append(paths, "/status/unavailableSince")
 	}
 	return paths
 }

@@ -244,7 +244,7 @@ func TestOwnConditionsOmitsForeignConditions(t *testing.T) {
 	}
 }
 
-func TestStrayConditionsAreRemoved(t *testing.T) {
+func TestStrayStatusIsRemoved(t *testing.T) {
 	conditions := func(types ...string) (all []metav1.Condition) {
 		for _, conditionType := range types {
 			all = append(all, metav1.Condition{Type: conditionType})
@@ -252,15 +252,17 @@ func TestStrayConditionsAreRemoved(t *testing.T) {
 		return all
 	}
 	const version = `{"op":"replace","path":"/metadata/resourceVersion","value":"7"}`
-	wanted := conditions("Ready")
+	wanted := Status{Conditions: conditions("Ready")}
 	for name, test := range map[string]struct {
 		applied []metav1.Condition
+		since   *metav1.Time
 		want    string
 	}{
-		"none":         {wanted, ""},
-		"foreign ones": {conditions("Audited", "Ready"), ""},
-		"one":          {conditions("Audited", "Stalled", "Ready"), "[" + version + `,{"op":"remove","path":"/status/conditions/1"}]`},
-		"two":          {conditions("Stalled", "Ready", "Reconciling"), "[" + version + `,{"op":"remove","path":"/status/conditions/2"},{"op":"remove","path":"/status/conditions/0"}]`},
+		"none":           {wanted.Conditions, nil, ""},
+		"foreign ones":   {conditions("Audited", "Ready"), nil, ""},
+		"one":            {conditions("Audited", "Stalled", "Ready"), nil, "[" + version + `,{"op":"remove","path":"/status/conditions/1"}]`},
+		"two":            {conditions("Stalled", "Ready", "Reconciling"), nil, "[" + version + `,{"op":"remove","path":"/status/conditions/2"},{"op":"remove","path":"/status/conditions/0"}]`},
+		"a time as well": {conditions("Stalled"), &later, "[" + version + `,{"op":"remove","path":"/status/conditions/0"},{"op":"remove","path":"/status/unavailableSince"}]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got string
@@ -268,7 +270,7 @@ func TestStrayConditionsAreRemoved(t *testing.T) {
 				got = string(patch)
 				return nil, nil
 			}
-			_, err := RemoveStray(t.Context(), "test", &metav1.ObjectMeta{ResourceVersion: "7"}, send, StrayConditions(test.applied, wanted)...)
+			_, err := RemoveStray(t.Context(), "test", &metav1.ObjectMeta{ResourceVersion: "7"}, send, Stray(test.applied, test.since, wanted)...)
 			if err != nil || got != test.want {
 				t.Errorf("patch %s, %v, want %s", got, err, test.want)
 			}

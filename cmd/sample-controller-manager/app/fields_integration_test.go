@@ -106,6 +106,7 @@ func TestForeignStatusIsCorrected(t *testing.T) {
 				slices.Reverse(status["pods"].(map[string]any)["nodes"].([]any))
 			},
 			"counts of replicas": func(status map[string]any) { status["availableReplicas"] = 99 },
+			"a time":             func(status map[string]any) { status["unavailableSince"] = "2026-01-01T00:00:00Z" },
 			"no conditions":      func(status map[string]any) { delete(status, "conditions") },
 			"nothing at all":     func(status map[string]any) { clear(status) },
 			"an invented condition": func(status map[string]any) {

@@ -222,6 +222,7 @@ func (sundaeKind) Status(sundae *samplev1alpha1.Foo) workload.Status {
 		ReadyReplicas:      sundae.Status.ReadyReplicas,
 		AvailableReplicas:  sundae.Status.AvailableReplicas,
 		Selector:           sundae.Status.Selector,
+		UnavailableSince:   sundae.Status.UnavailableSince,
 		Conditions:         workload.OwnConditions(sundae.Status.Conditions),
 	}
 }
@@ -245,6 +246,7 @@ func (k sundaeKind) StatusWrite(sundae *samplev1alpha1.Foo, current, wanted work
 		ReadyReplicas:      wanted.ReadyReplicas,
 		AvailableReplicas:  wanted.AvailableReplicas,
 		Selector:           wanted.Selector,
+		UnavailableSince:   wanted.UnavailableSince,
 		Conditions:         wanted.Conditions,
 	}
 	return func(ctx context.Context) (*samplev1alpha1.Foo, error) {

@@ -70,7 +70,8 @@ func (k kind) StatusWrite(foo *samplev1alpha1.Foo, current, wanted workload.Stat
 		if err != nil {
 			return nil, err
 		}
-		return workload.RemoveStray(ctx, ControllerName, applied, client.Patch, workload.StrayConditions(applied.Status.Conditions, wanted.Conditions)...)
+		stray := workload.Stray(applied.Status.Conditions, applied.Status.UnavailableSince, wanted)
+		return workload.RemoveStray(ctx, ControllerName, applied, client.Patch, stray...)
 	}, nil
 }
 

@@ -92,7 +92,7 @@ func (k *kind) StatusWrite(icecream *icecreamv1alpha1.Icecream, current, wanted 
 		if err != nil {
 			return nil, err
 		}
-		stray := workload.StrayConditions(applied.Status.Conditions, wanted.Conditions)
+		stray := workload.Stray(applied.Status.Conditions, applied.Status.UnavailableSince, wanted)
 		if len(records) == 0 && len(applied.Status.Placements) > 0 {
 			stray = append(stray, "/status/placements")
 		}

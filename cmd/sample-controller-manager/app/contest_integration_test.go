@@ -16,9 +16,9 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// TestContestedImageIsCorrectedSlowly overwrites the image of a Deployment after each
-// correction by the daemon.
-func TestContestedImageIsCorrectedSlowly(t *testing.T) {
+// TestContestedImageIsReported overwrites the image of a Deployment after each correction by the
+// daemon.
+func TestContestedImageIsReported(t *testing.T) {
 	const declared, rivals, most = "nginx:1.29", "nginx:1.28", 6 // most: five without delay and one later
 	all := sideBySide(t)
 	startDaemon(t)
@@ -41,7 +41,7 @@ func TestContestedImageIsCorrectedSlowly(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			c := meta.FindStatusCondition(object.Status.Conditions, "Reconciling")
+			c := meta.FindStatusCondition(object.Status.Conditions, "Stalled")
 			if c == nil || c.Reason != "ImageContested" || !strings.Contains(c.Message, `"rival"`) {
 				return fmt.Errorf("conditions %+v", object.Status.Conditions)
 			}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -20,6 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
 // Ways to make the API server deny Deployments in a namespace. Each function returns a
@@ -46,6 +49,12 @@ func exhaustQuota(t *testing.T, ns string) (lift func()) {
 		t.Fatal(err)
 	}
 	allow(quota, "0")
+	clustertest.WaitUntil(t, "the quota is exhausted", func(ctx context.Context) error {
+		if err := tryDeployment(ctx, ns); err == nil {
+			return errors.New("a Deployment could be created")
+		}
+		return nil
+	})
 	return func() {
 		t.Helper()
 		quota, err := quotas.Get(t.Context(), "none", metav1.GetOptions{})
@@ -61,8 +70,8 @@ func exhaustQuota(t *testing.T, ns string) (lift func()) {
 	}
 }
 
-// denyByPolicy denies an operation with a ValidatingAdmissionPolicy.
-func denyByPolicy(operation admissionregistrationv1.OperationType) func(t *testing.T, ns string) (lift func()) {
+// denyByPolicy denies an operation with a ValidatingAdmissionPolicy, unless the CEL expression is true.
+func denyByPolicy(operation admissionregistrationv1.OperationType, unless string) func(t *testing.T, ns string) (lift func()) {
 	return func(t *testing.T, ns string) (lift func()) {
 		t.Helper()
 		admission := shared.Kube().AdmissionregistrationV1()
@@ -72,7 +81,7 @@ func denyByPolicy(operation admissionregistrationv1.OperationType) func(t *testi
 				MatchConstraints: &admissionregistrationv1.MatchResources{
 					ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: onDeployments(operation)}},
 				},
-				Validations: []admissionregistrationv1.Validation{{Expression: "false", Message: "no Deployments on Fridays"}},
+				Validations: []admissionregistrationv1.Validation{{Expression: unless, Message: "no Deployments on Fridays"}},
 			},
 		}
 		if _, err := admission.ValidatingAdmissionPolicies().Create(t.Context(), policy, metav1.CreateOptions{}); err != nil {

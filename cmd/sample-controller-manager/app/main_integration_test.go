@@ -8,7 +8,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
+
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	apptesting "samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app/testing"
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
@@ -39,7 +42,20 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "20"); err != nil {
 		panic(err)
 	}
-	shared.Main(m)
+	shared.Main(m, noDeletions)
+}
+
+// noDeletions returns an error if the daemon tried to delete a Deployment in any test.
+func noDeletions() error {
+	deletions, err := shared.Cluster().AuditEvents(func(event auditv1.Event) bool {
+		return strings.HasPrefix(event.UserAgent, "sample-controller-manager/") && strings.HasPrefix(event.Verb, "delete") &&
+			event.ObjectRef.Resource == "deployments"
+	})
+	if err == nil && len(deletions) > 0 {
+		ref := deletions[0].ObjectRef
+		err = fmt.Errorf("the daemon tried to delete %d Deployments, first %s/%s", len(deletions), ref.Namespace, ref.Name)
+	}
+	return err
 }
 
 // startDaemon starts the daemon with its ServiceAccount and waits until it is ready.

@@ -162,7 +162,7 @@ func TestStatusExplainsObjects(t *testing.T) {
 
 	foos.Create(t, full, "denied", 1)
 	v.waitExplained(foos.Controller, full, "denied", "the denial is explained", func(e debug.Explanation) bool {
-		return strings.HasPrefix(e.Next, `create Deployment "denied" in `) && strings.Contains(e.Next, "it was denied: ") && strings.Contains(e.Next, "exceeded quota: none") &&
+		return strings.HasPrefix(e.Next, `create Deployment "denied" in `) && strings.Contains(e.Next, "it failed: ") && strings.Contains(e.Next, "exceeded quota: none") &&
 			slices.Equal(differing(e), []string{"Deployment"}) && len(e.Delayed)+len(e.Running)+len(e.Waiting) > 0 &&
 			slices.ContainsFunc(e.Syncs, func(s reconcile.Outcome) bool { return wrote(s, "create deployments.apps: denied") })
 	})

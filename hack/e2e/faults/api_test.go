@@ -139,7 +139,7 @@ func TestFaultAPIRecreated(t *testing.T) {
 		created := time.Now()
 		// Either Ready, or blocked by the Deployment of an earlier Foo.
 		waitEach(t, ns, uids, "has a correct status", func(ready, reason string) bool {
-			return ready == "True" || reason == "WaitingForDeletion" || reason == "Progressing"
+			return ready == "True" || reason == "WaitingForDeletion" || reason == "DeletionBlocked" || reason == "Progressing"
 		})
 		right := time.Since(created)
 		framework.WantSoon(t, "correct statuses of all objects", right, soon)

@@ -137,11 +137,44 @@ func Build(ctx context.Context, path string, variables ...string) error {
 	return build(ctx, DaemonName, path, variables...)
 }
 
+// BuildCommit builds the daemon of an earlier commit and returns its path. It skips the test if
+// the history is not there, as in a shallow clone.
+func BuildCommit(t *testing.T, commit string) (path string) {
+	t.Helper()
+	root, err := cluster.RepositoryRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := exec.CommandContext(t.Context(), "git", "-C", root, "cat-file", "-e", commit+"^{commit}").Run(); err != nil {
+		t.Skipf("there is no commit %s: %v", commit, err)
+	}
+	dir := t.TempDir()
+	archive := filepath.Join(dir, "commit.tar")
+	for _, args := range [][]string{
+		{"git", "-C", root, "archive", "--output=" + archive, commit},
+		{"tar", "-xf", archive, "-C", dir},
+	} {
+		if output, err := exec.CommandContext(t.Context(), args[0], args[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, output)
+		}
+	}
+	path = filepath.Join(dir, "bin", DaemonName)
+	if err := buildIn(t.Context(), dir, DaemonName, path, "BUILD_VERSION=v0.0.1"); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 func build(ctx context.Context, command, path string, variables ...string) error {
 	root, err := cluster.RepositoryRoot()
 	if err != nil {
 		return err
 	}
+	return buildIn(ctx, root, command, path, variables...)
+}
+
+// buildIn builds a command from the sources at root.
+func buildIn(ctx context.Context, root, command, path string, variables ...string) error {
 	cmd := exec.CommandContext(ctx, filepath.Join(root, "hack", "build.sh"), command)
 	cmd.Env = append(append(os.Environ(), "OUTPUT="+path), variables...)
 	if output, err := cmd.CombinedOutput(); err != nil {

@@ -103,32 +103,6 @@ func (h *History[T]) WaitFor(t *testing.T, what string, check func(objects []T) 
 	})
 }
 
-// WantNeverFewer checks that the sum of the counts of all objects, once it has reached want,
-// never fell below it.
-func (h *History[T]) WantNeverFewer(t *testing.T, what string, want int, count func(T) int) {
-	t.Helper()
-	counts := map[types.UID]int{}
-	reached := false
-	for _, c := range h.Changes() {
-		counts[c.Object.GetUID()] = count(c.Object)
-		if c.deleted {
-			delete(counts, c.Object.GetUID())
-		}
-		sum := 0
-		for _, n := range counts {
-			sum += n
-		}
-		if reached && sum < want {
-			t.Errorf("there were %d %s when %s changed (deleted: %v), want never fewer than %d", sum, what, c.Object.GetName(), c.deleted, want)
-			return
-		}
-		reached = reached || sum >= want
-	}
-	if !reached {
-		t.Errorf("there were never at least %d %s", want, what)
-	}
-}
-
 // Watch returns a function that starts a watch on the kind's objects in a namespace.
 func (k Kind) Watch(ns string) func(context.Context, metav1.ListOptions) (watch.Interface, error) {
 	return func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {

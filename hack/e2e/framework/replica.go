@@ -54,11 +54,17 @@ type Replica struct {
 // test it is killed if it still runs. If the test failed, its log is printed.
 func StartReplica(t *testing.T, flags ...string) *Replica {
 	t.Helper()
+	return StartReplicaOf(t, Binary(), flags...)
+}
+
+// StartReplicaOf is StartReplica for a given build of the daemon.
+func StartReplicaOf(t *testing.T, path string, flags ...string) *Replica {
+	t.Helper()
 	kubeconfig, err := Cluster().ServiceAccountKubeconfig(t.Context(), DaemonName, DaemonName)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return StartReplicaWith(t, kubeconfig, flags...)
+	return StartBuild(t, path, kubeconfig, flags...)
 }
 
 // StartReplicaWith starts the daemon with a given kubeconfig.

@@ -20,53 +20,65 @@ import (
 type blocker struct {
 	// place creates the Deployment, with or without the object.
 	place func(t *testing.T, k framework.Kind, ns string)
-	// conflict means that the object becomes Stalled, with one Warning. Otherwise it waits.
-	conflict bool
+	// reason is why the object is Stalled, DeploymentConflict if empty.
+	reason string
 	// message is the start of the object's message. KIND and OTHER stand for the kinds.
 	message string
-	// free removes the blocker.
+	// free removes the blocker. If it is nil, the command in the message does.
 	free func(t *testing.T, k framework.Kind, ns string)
 	// kept means that the Deployment remains, but no longer blocks.
 	kept bool
 }
 
-const beingDeleted = `Deployment "web" is being deleted; it will be created again once that one is gone`
+// beingDeleted is what the object says after a minute in which nothing removed the finalizer.
+const beingDeleted = `Deployment "web" is being deleted; it will be created again once that one is gone; ` +
+	`finalizers ["example.com/hold"] hold it: wait for their controllers or, if those are gone, run kubectl`
 
 var blockers = map[string]blocker{
 	"a foreign Deployment": {
-		place: placeForeign, conflict: true, free: deleteWeb,
-		message: `Deployment "web" exists and is not owned by KIND "a": set another spec.deploymentName, or delete the Deployment so that it is created again`,
+		place: placeForeign, free: deleteWeb,
+		message: `Deployment "web" exists and is not owned by KIND "a": set another spec.deploymentName, ` +
+			`or make this KIND its owner, which then keeps its replicas and image as declared: kubectl`,
 	},
 	"owned by another object of its kind, which is then deleted": {
-		place: placeOfFirst, conflict: true,
+		place:   placeOfFirst,
 		message: `Deployment "web" is owned by KIND "first": set another spec.deploymentName for KIND "a"`,
 		free: func(t *testing.T, k framework.Kind, ns string) {
 			framework.Kubectl(t, "-n", ns, "delete", k.Singular, "first")
 		},
 	},
 	"owned by another object of its kind, which is then renamed": {
-		place: placeOfFirst, conflict: true,
-		message: `Deployment "web" is owned by KIND "first": set another spec.deploymentName for KIND "a"`,
+		place: placeOfFirst,
+		message: `Deployment "web" is owned by KIND "first": set another spec.deploymentName for KIND "a". ` +
+			`If that KIND names another Deployment now, you may instead delete this one, with its Pods: kubectl`,
 		free: func(t *testing.T, k framework.Kind, ns string) {
 			k.Patch(t, ns, "first", `{"spec":{"deploymentName":"elsewhere"}}`)
+			k.WaitReady(t, ns, "first", 1)
+			followAdvice(t, k, ns, "a")
 		},
 	},
 	"owned by an object of the other kind with its name": {
-		place: placeOfOtherKind, conflict: true,
+		place:   placeOfOtherKind,
 		message: `Deployment "web" is owned by OTHER "a": set another spec.deploymentName for KIND "a"`,
 		free: func(t *testing.T, k framework.Kind, ns string) {
 			framework.Kubectl(t, "-n", ns, "delete", k.Other().Singular, "a")
 		},
 	},
-	"a foreign Deployment in deletion": {place: inDeletion(placeForeign), message: beingDeleted, free: release},
-	"its own Deployment in deletion":   {place: inDeletion(placeOwn), message: beingDeleted, free: release},
+	"a foreign Deployment in deletion": {
+		place: inDeletion(placeForeign), reason: "DeletionBlocked", message: beingDeleted,
+	},
+	"its own Deployment in deletion": {
+		place: inDeletion(placeOwn), reason: "DeletionBlocked", message: beingDeleted,
+	},
 	"owned by a deleted object of its name": {
-		place: placeOfDeadNamesake, free: deleteWeb,
-		message: `Deployment "web" belongs to an earlier KIND "a", since deleted; it will be created again once that one is gone`,
+		place: placeOfDeadNamesake, reason: "DeletionBlocked",
+		message: `Deployment "web" belongs to an earlier KIND "a", since deleted; ` +
+			`it will be created again once that one is gone; the garbage collector has not deleted it: run kubectl`,
 	},
 	"its own Deployment, after removal of the owner reference": {
-		place: placeDisowned, conflict: true, free: followAdvice, kept: true,
-		message: `Deployment "web" was created for the KIND of this name but has no controller owner: delete it so that it is created again, or make this KIND its owner: kubectl`,
+		place: placeDisowned, free: adopt, kept: true,
+		message: `Deployment "web" was created for the KIND of this name but has no controller owner: ` +
+			`set another spec.deploymentName, or make this KIND its owner, which then keeps its replicas and image as declared: kubectl`,
 	},
 }
 
@@ -82,16 +94,16 @@ func TestBlockers(t *testing.T) {
 
 func (o blocker) test(t *testing.T, k framework.Kind, ns string) {
 	message := strings.NewReplacer("KIND", k.Kind, "OTHER", k.Other().Kind).Replace(o.message)
-	condition, reason, warning := "Reconciling", "WaitingForDeletion", ""
-	if o.conflict {
-		condition, reason, warning = "Stalled", "DeploymentConflict", "ErrResourceExists"
+	reason, warning := o.reason, o.reason
+	if reason == "" {
+		reason, warning = "DeploymentConflict", "ErrResourceExists"
 	}
 	o.place(t, k, ns)
 	before, callsBefore := inFull(t, ns, "web"), deploymentCalls(t, k, ns)
 	if _, err := k.Get(t.Context(), ns, "a"); apierrors.IsNotFound(err) {
 		k.CreateNaming(t, ns, "a", "web")
 	}
-	k.WaitMessage(t, ns, "a", condition, reason, message)
+	k.WaitMessage(t, ns, "a", "Stalled", reason, message)
 
 	// Neither a change of the spec nor another reason to sync changes that.
 	k.Patch(t, ns, "a", `{"spec":{"replicas":2,"image":"nginx:1.29"}}`)
@@ -100,7 +112,7 @@ func (o blocker) test(t *testing.T, k framework.Kind, ns string) {
 			t.Fatal(err)
 		}
 	}
-	k.WaitMessage(t, ns, "a", condition, reason, message)
+	k.WaitMessage(t, ns, "a", "Stalled", reason, message)
 	k.WaitIdle(t)
 	if diff := cmp.Diff(before, inFull(t, ns, "web")); diff != "" {
 		t.Errorf("the Deployment was touched (-before +after):\n%s", diff)
@@ -111,7 +123,11 @@ func (o blocker) test(t *testing.T, k framework.Kind, ns string) {
 	wantWarning(t, k, ns, "a", warning)
 
 	uid := framework.Deployment(t, ns, "web").UID
-	o.free(t, k, ns)
+	if o.free == nil {
+		followAdvice(t, k, ns, "a")
+	} else {
+		o.free(t, k, ns)
+	}
 	k.WaitReady(t, ns, "a", 2)
 	k.WantPods(t, ns, "a", 2)
 	wantOwned(t, k, ns, "a", "web")

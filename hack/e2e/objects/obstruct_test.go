@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -28,7 +29,7 @@ import (
 func placeForeign(t *testing.T, _ framework.Kind, ns string) {
 	t.Helper()
 	framework.Kubectl(t, "-n", ns, "create", "deployment", "web", "--image=nginx")
-	framework.Kubectl(t, "-n", ns, "rollout", "status", "deployment/web", "--timeout=60s")
+	framework.Kubectl(t, "-n", ns, "rollout", "status", "deployment/web", "--timeout=300s")
 }
 
 // createKeeper creates a ConfigMap and returns it as an owner.
@@ -74,7 +75,7 @@ func placeDisowned(t *testing.T, k framework.Kind, ns string) {
 func placeOfDeadNamesake(t *testing.T, k framework.Kind, ns string) {
 	t.Helper()
 	placeOwned(t, k, ns, metav1.OwnerReference{APIVersion: k.Group + "/v1", Kind: k.Kind, Name: "a", UID: "00000000-0000-4000-8000-000000000000"})
-	framework.Kubectl(t, "-n", ns, "rollout", "status", "deployment/web", "--timeout=60s")
+	framework.Kubectl(t, "-n", ns, "rollout", "status", "deployment/web", "--timeout=300s")
 }
 
 // placeOwned places a Deployment with a controller and no replicas.
@@ -98,7 +99,7 @@ func placeOwned(t *testing.T, k framework.Kind, ns string, owner metav1.OwnerRef
 	}
 }
 
-// inDeletion places a Deployment and deletes it. A finalizer keeps it until [release].
+// inDeletion places a Deployment and deletes it. A finalizer keeps it.
 func inDeletion(place func(t *testing.T, k framework.Kind, ns string)) func(t *testing.T, k framework.Kind, ns string) {
 	return func(t *testing.T, k framework.Kind, ns string) {
 		t.Helper()
@@ -134,20 +135,40 @@ func waitHeld(t *testing.T, ns string) {
 	})
 }
 
-func release(t *testing.T, _ framework.Kind, ns string) {
+// followAdvice runs the command in the object's message.
+func followAdvice(t *testing.T, k framework.Kind, ns, name string) {
 	t.Helper()
-	framework.Kubectl(t, "-n", ns, "patch", "deployment", "web", "--type=merge", `-p={"metadata":{"finalizers":null}}`)
+	runInShell(t, advice(t, k, ns, name))
 }
 
-// followAdvice runs the command at the end of the object's message, like a user who pastes it
-// into a shell.
-func followAdvice(t *testing.T, k framework.Kind, ns string) {
+// advice returns the command in the object's message.
+func advice(t *testing.T, k framework.Kind, ns, name string) string {
 	t.Helper()
-	message := framework.Kubectl(t, "-n", ns, "get", k.Singular, "a", "-o", `jsonpath={.status.conditions[?(@.type=="Stalled")].message}`)
-	_, command, found := strings.Cut(message, "its owner: ")
-	if !found {
-		t.Fatalf("no advice in %q", message)
+	message, err := readyMessage(t.Context(), k, ns, name)
+	_, command, found := strings.Cut(message, " kubectl ")
+	if err != nil || !found {
+		t.Fatalf("no advice in %q, %v", message, err)
 	}
+	command, _, _ = strings.Cut(command, "; ")
+	return "kubectl " + command
+}
+
+// readyMessage returns the message of the object's condition Ready.
+func readyMessage(ctx context.Context, k framework.Kind, ns, name string) (string, error) {
+	object, err := k.Get(ctx, ns, name)
+	if err != nil {
+		return "", err
+	}
+	ready := meta.FindStatusCondition(object.Status.Conditions, "Ready")
+	if ready == nil {
+		return "", errors.New("it has no condition Ready")
+	}
+	return ready.Message, nil
+}
+
+// runInShell runs a command like a user who pastes it into a shell.
+func runInShell(t *testing.T, command string) {
+	t.Helper()
 	shell := exec.CommandContext(t.Context(), "sh", "-c", command)
 	shell.Env = append(os.Environ(),
 		"PATH="+filepath.Dir(framework.Cluster().KubectlPath)+string(os.PathListSeparator)+os.Getenv("PATH"),
@@ -155,7 +176,16 @@ func followAdvice(t *testing.T, k framework.Kind, ns string) {
 	if output, err := shell.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v: %s", command, err, output)
 	}
-	owners := strings.Fields(framework.Kubectl(t, "-n", ns, "get", "deployment", "web", "-o", "jsonpath={.metadata.ownerReferences[*].kind}"))
+}
+
+// adopt makes the object the owner of the Deployment, as its message advises. Other owners stay.
+func adopt(t *testing.T, k framework.Kind, ns string) {
+	t.Helper()
+	followAdvice(t, k, ns, "a")
+	var owners []string
+	for _, owner := range framework.Deployment(t, ns, "web").OwnerReferences {
+		owners = append(owners, owner.Kind)
+	}
 	if slices.Sort(owners); !slices.Equal(owners, []string{"ConfigMap", k.Kind}) {
 		t.Errorf("the owners are %v, want the previous one and the %s", owners, k.Kind)
 	}

@@ -5,15 +5,16 @@ package objects
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
@@ -26,92 +27,56 @@ import (
 // replicas, declared by the object or set by another client.
 func TestRename(t *testing.T) {
 	declared, absent := ptr.To[int32](3), (*int32)(nil)
-	with := func(replicas *int32, test func(t *testing.T, k framework.Kind, ns string, replicas *int32)) func(t *testing.T, k framework.Kind, ns string) {
-		return func(t *testing.T, k framework.Kind, ns string) { test(t, k, ns, replicas) }
-	}
 	onOneReplica(t, map[string]func(t *testing.T, k framework.Kind, ns string){
-		"while available, replicas set":        with(declared, renameWhileAvailable),
-		"while available, replicas absent":     with(absent, renameWhileAvailable),
-		"while not available, replicas absent": with(absent, renameWhileNotAvailable),
-		"never available, replicas set":        with(declared, renameNeverAvailable),
-		"in quick succession, replicas absent": with(absent, renameInQuickSuccession),
-		"to a taken name":                      renameToATakenName,
+		"there and back, replicas set": func(t *testing.T, k framework.Kind, ns string) {
+			renameThereAndBack(t, k, ns, declared)
+		},
+		"there and back, replicas absent": func(t *testing.T, k framework.Kind, ns string) {
+			renameThereAndBack(t, k, ns, absent)
+		},
+		"in quick succession":          renameInQuickSuccession,
+		"to a taken name":              renameToATakenName,
+		"to a taken name, autoscaled":  renameToATakenNameAutoscaled,
+		"beyond the quota, autoscaled": renameBeyondTheQuotaAutoscaled,
 	})
 }
 
-// renameWhileAvailable renames the Deployment, and back once that is done.
-func renameWhileAvailable(t *testing.T, k framework.Kind, ns string, replicas *int32) {
-	served := recordAvailability(t, ns)
-	makeThree(t, k, ns, replicas)
-	first := framework.Deployment(t, ns, "one")
-
-	rename(t, k, ns, "two")
-	k.WaitReady(t, ns, "a", 3)
-	wantOnly(t, k, ns, "a", "two")
-	served.wantNeverFewer(t, ns, "two", 3)
-
-	// Back, to a new Deployment of the old name.
-	rename(t, k, ns, "one")
-	k.WaitReady(t, ns, "a", 3)
-	if wantOnly(t, k, ns, "a", "one"); framework.Deployment(t, ns, "one").UID == first.UID {
-		t.Error("Deployment one is still the first one, want a new one")
-	}
-	served.wantNeverFewer(t, ns, "one", 3)
-}
-
-// renameWhileNotAvailable renames to Deployments whose Pods cannot run.
-func renameWhileNotAvailable(t *testing.T, k framework.Kind, ns string, replicas *int32) {
-	served := recordAvailability(t, ns)
+// renameThereAndBack renames the Deployment to "two", back to "one", which still exists, and to
+// "two" again. Then it deletes the former one, as the status advises.
+func renameThereAndBack(t *testing.T, k framework.Kind, ns string, replicas *int32) {
 	makeThree(t, k, ns, replicas)
 	before := framework.TakeSnapshot(t, ns)
-	blockPods(t, ns)
+	created, lostFromOne := 3, ""
+	if replicas == nil { // a new Deployment gets the default
+		created, lostFromOne = 1, "3 replicas, "
+	}
 
-	// Whatever happens to the unavailable Deployments, the available one is kept.
 	rename(t, k, ns, "two")
-	waitPending(t, k, ns, 3, "one", "two")
-	rename(t, k, ns, "three")
-	waitPending(t, k, ns, 3, "one", "three")
+	waitRenamed(t, k, ns, "two", created, "one", lostFromOne)
+	wantEvent(t, k, ns, "a", "FormerDeploymentLeft", fmt.Sprintf("kubectl -n %s delete deployment one", ns))
 	k.WaitIdle(t)
-	waitPending(t, k, ns, 3, "one", "three")
+	wantKept(t, ns, before)
 
-	// Back to the available Deployment, which is then the only one again.
+	both := framework.TakeSnapshot(t, ns)
 	rename(t, k, ns, "one")
-	k.WaitReady(t, ns, "a", 3)
-	wantOnly(t, k, ns, "a", "one")
-	served.wantNeverFewer(t, ns, "one", 3)
-	if diff := cmp.Diff(before.Pods, framework.TakeSnapshot(t, ns).Pods); diff != "" {
-		t.Errorf("the available Pods changed (-before +after):\n%s", diff)
-	}
-
-	// Twice in a row. Then the second Deployment becomes available.
+	waitRenamed(t, k, ns, "one", 3, "two", "")
 	rename(t, k, ns, "two")
-	rename(t, k, ns, "three")
-	waitPending(t, k, ns, 3, "one", "three")
-	unblockPods(t, ns)
-	k.WaitReady(t, ns, "a", 3)
-	wantOnly(t, k, ns, "a", "three")
-	served.wantNeverFewer(t, ns, "three", 3)
+	waitRenamed(t, k, ns, "two", created, "one", lostFromOne)
+	k.WaitIdle(t)
+	framework.WantSameSnapshot(t, "renaming back and forth", ns, both)
+	wantCorrections(t, k, ns, 0)
+
+	followAdvice(t, k, ns, "a")
+	waitMessage(t, k, ns, "a", fmt.Sprintf(`Deployment "two" has %d of %d replicas available`, created, created))
+	wantOnly(t, k, ns, "a", "two")
+	k.WantPods(t, ns, "a", created)
 }
 
-// renameNeverAvailable renames an object that was never available: there is nothing to wait
-// for.
-func renameNeverAvailable(t *testing.T, k framework.Kind, ns string, replicas *int32) {
-	blockPods(t, ns)
-	k.Declare(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "one", Replicas: replicas})
-	waitPending(t, k, ns, 3, "one")
-	for _, name := range []string{"two", "three", "one"} {
-		rename(t, k, ns, name)
-		waitPending(t, k, ns, 3, name)
-	}
-	unblockPods(t, ns)
-	k.WaitReady(t, ns, "a", 3)
-	wantOnly(t, k, ns, "a", "one")
-}
-
-// renameInQuickSuccession renames repeatedly without waiting for the effect.
-func renameInQuickSuccession(t *testing.T, k framework.Kind, ns string, replicas *int32) {
-	served := recordAvailability(t, ns)
-	makeThree(t, k, ns, replicas)
+// renameInQuickSuccession renames repeatedly without waiting for the effect. Nothing is lost,
+// and one command deletes all former Deployments.
+func renameInQuickSuccession(t *testing.T, k framework.Kind, ns string) {
+	makeThree(t, k, ns, ptr.To[int32](3))
+	before := framework.TakeSnapshot(t, ns)
 	names := []string{"two", "three", "one"}
 	for i := range 12 {
 		rename(t, k, ns, names[i%3])
@@ -120,18 +85,26 @@ func renameInQuickSuccession(t *testing.T, k framework.Kind, ns string, replicas
 		}
 	}
 	k.WaitReady(t, ns, "a", 3)
+	k.WaitIdle(t)
+	wantKept(t, ns, before)
+	waitDeployments(t, ns, names...)
+	followAdvice(t, k, ns, "a")
+	waitMessage(t, k, ns, "a", `Deployment "one" has 3 of 3 replicas available`)
 	wantOnly(t, k, ns, "a", "one")
-	served.wantNeverFewer(t, ns, "one", 3)
+	k.WantPods(t, ns, "a", 3)
+	wantKept(t, ns, before)
 }
 
-// renameToATakenName gives an available object the name of another object's Deployment.
+// renameToATakenName gives an available object the name of a Deployment that it does not own.
 func renameToATakenName(t *testing.T, k framework.Kind, ns string) {
 	makeThree(t, k, ns, nil)
-	framework.Kubectl(t, "-n", ns, "create", "deployment", "taken", "--image=nginx")
-	framework.Kubectl(t, "-n", ns, "rollout", "status", "deployment/taken", "--timeout=60s")
+	placeForeign(t, k, ns)
 	before := framework.TakeSnapshot(t, ns)
-	rename(t, k, ns, "taken")
-	k.WaitStalled(t, ns, "a")
+	rename(t, k, ns, "web")
+	kept := fmt.Sprintf(`until Deployment "web" of %s "a" exists, the former Deployment "one" is kept, `+
+		"with 3 of 3 replicas available", k.Kind)
+	k.WaitSays(t, ns, "a", "Stalled", "DeploymentConflict", kept)
+	waitReported(t, k, ns, "one", 3)
 	k.WaitIdle(t)
 	rename(t, k, ns, "one")
 	k.WaitReady(t, ns, "a", 3)
@@ -149,11 +122,92 @@ func makeThree(t *testing.T, k framework.Kind, ns string, replicas *int32) {
 		framework.Kubectl(t, "-n", ns, "scale", "deployment/one", "--replicas=3")
 	}
 	k.WaitReady(t, ns, "a", 3)
+	k.WantPods(t, ns, "a", 3)
 }
 
 func rename(t *testing.T, k framework.Kind, ns, name string) {
 	t.Helper()
 	k.Patch(t, ns, "a", fmt.Sprintf(`{"spec":{"deploymentName":%q}}`, name))
+}
+
+// waitRenamed waits until the object is Ready with its present Deployment, reports nothing of the
+// former one's Pods, and says that this one still runs, and what of it is lost.
+func waitRenamed(t *testing.T, k framework.Kind, ns, present string, replicas int, former, lost string) {
+	t.Helper()
+	k.WaitReady(t, ns, "a", replicas)
+	waitMessage(t, k, ns, "a", fmt.Sprintf("Deployment %q has %d of %d replicas available; "+
+		"the former Deployment %q still runs; not carried over from %q: %swhatever else the spec does not declare; "+
+		"once you do not need it, run kubectl -n %s delete deployment %s",
+		present, replicas, replicas, former, former, lost, ns, former))
+	waitReported(t, k, ns, present, replicas)
+}
+
+// waitMessage waits until the Ready condition of the object has exactly this message.
+func waitMessage(t *testing.T, k framework.Kind, ns, name, message string) {
+	t.Helper()
+	clustertest.WaitUntil(t, fmt.Sprintf("the message is %q", message), func(ctx context.Context) error {
+		got, err := readyMessage(ctx, k, ns, name)
+		if err == nil && got != message {
+			err = fmt.Errorf("it is %q", got)
+		}
+		return err
+	})
+}
+
+// waitReported waits until status.pods and the placements are about this many Pods, all of them
+// of the Deployment.
+func waitReported(t *testing.T, k framework.Kind, ns, deployment string, pods int) {
+	t.Helper()
+	k.WaitPodsReported(t, ns, "a", pods)
+	clustertest.WaitUntil(t, "the placements are of Deployment "+deployment, func(ctx context.Context) error {
+		object, err := k.In(ns).Get(ctx, "a", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		placements, _, err := unstructured.NestedSlice(object.Object, "status", "placements")
+		for _, p := range placements {
+			if pod := p.(map[string]any)["pod"].(string); !strings.HasPrefix(pod, deployment+"-") {
+				err = errors.Join(err, fmt.Errorf("there is one of Pod %s", pod))
+			}
+		}
+		return err
+	})
+}
+
+// wantKept checks that what was in the namespace is still there and unchanged.
+func wantKept(t *testing.T, ns string, before framework.Snapshot) {
+	t.Helper()
+	now := framework.TakeSnapshot(t, ns)
+	keep(now.Deployments, before.Deployments)
+	keep(now.ReplicaSets, before.ReplicaSets)
+	keep(now.Pods, before.Pods)
+	if diff := cmp.Diff(before, now); diff != "" {
+		t.Errorf("what existed before the rename changed (-before +after):\n%s", diff)
+	}
+}
+
+// keep removes what is not in the other map.
+func keep[V, W any](from map[string]V, in map[string]W) {
+	maps.DeleteFunc(from, func(name string, _ V) bool { _, ok := in[name]; return !ok })
+}
+
+// wantEvent waits until there is an Event about the object with this reason and text.
+func wantEvent(t *testing.T, k framework.Kind, ns, name, reason, text string) {
+	t.Helper()
+	clustertest.WaitUntil(t, "there is an Event "+reason, func(ctx context.Context) error {
+		events, err := framework.Kube().CoreV1().Events(ns).List(ctx, metav1.ListOptions{
+			FieldSelector: "involvedObject.kind=" + k.Kind + ",involvedObject.name=" + name + ",reason=" + reason,
+		})
+		if err != nil {
+			return err
+		}
+		for _, event := range events.Items {
+			if strings.Contains(event.Message, text) {
+				return nil
+			}
+		}
+		return fmt.Errorf("none contains %q: %+v", text, events.Items)
+	})
 }
 
 // wantOnly waits until the namespace has exactly one Deployment, and checks that the object
@@ -179,64 +233,6 @@ func waitDeployments(t *testing.T, ns string, names ...string) {
 		}
 		if slices.Sort(got); !slices.Equal(got, names) {
 			return fmt.Errorf("got %v", got)
-		}
-		return nil
-	})
-}
-
-// waitPending waits until the namespace has exactly the named Deployments, the last of them
-// has this many replicas, none of them available, and the object reports the transition to it.
-func waitPending(t *testing.T, k framework.Kind, ns string, replicas int32, names ...string) {
-	t.Helper()
-	last := names[len(names)-1]
-	waitDeployments(t, ns, names...)
-	clustertest.WaitUntil(t, "all replicas of Deployment "+last+" are pending", func(ctx context.Context) error {
-		d, err := framework.Kube().AppsV1().Deployments(ns).Get(ctx, last, metav1.GetOptions{})
-		if err == nil && (d.Status.Replicas != replicas || d.Status.UnavailableReplicas != replicas || *d.Spec.Replicas != replicas) {
-			err = fmt.Errorf("%d replicas wanted, status %+v", *d.Spec.Replicas, d.Status)
-		}
-		return err
-	})
-	k.WaitMessage(t, ns, "a", "Reconciling", "Progressing", fmt.Sprintf(`Deployment %q has 0 of %d replicas available`, last, replicas))
-}
-
-// blockPods makes all new Pods request more CPU than any Node has.
-func blockPods(t *testing.T, ns string) {
-	t.Helper()
-	_, err := framework.Kube().CoreV1().LimitRanges(ns).Create(t.Context(), &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Name: "cpu"}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	setDefaultCPU(t, ns, "1000")
-}
-
-// unblockPods makes Pods request almost no CPU, including the pending ones. The LimitRange is
-// kept, because the API server may remember a deleted one for a while.
-func unblockPods(t *testing.T, ns string) {
-	t.Helper()
-	setDefaultCPU(t, ns, "1m")
-	framework.Kubectl(t, "-n", ns, "delete", "pods", "--field-selector=status.phase=Pending")
-}
-
-// setDefaultCPU sets the default CPU request of Pods, and waits until the API server applies
-// it.
-func setDefaultCPU(t *testing.T, ns, cpu string) {
-	t.Helper()
-	patch := fmt.Appendf(nil, `{"spec":{"limits":[{"type":"Container","defaultRequest":{"cpu":%q}}]}}`, cpu)
-	if _, err := framework.Kube().CoreV1().LimitRanges(ns).Patch(t.Context(), "cpu", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	probe := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "probe"},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "probe", Image: "probe"}}},
-	}
-	clustertest.WaitUntil(t, "the LimitRange is applied", func(ctx context.Context) error {
-		pod, err := framework.Kube().CoreV1().Pods(ns).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		if err != nil {
-			return err
-		}
-		if requests := pod.Spec.Containers[0].Resources.Requests; !requests.Cpu().Equal(resource.MustParse(cpu)) {
-			return fmt.Errorf("a Pod requests %v", requests)
 		}
 		return nil
 	})

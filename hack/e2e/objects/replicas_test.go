@@ -120,17 +120,18 @@ func waitScalingActive(t *testing.T, ns, autoscaler, reason string) {
 
 // contestedReplicas makes the object want two replicas and an autoscaler four.
 func contestedReplicas(t *testing.T, k framework.Kind, ns string) {
-	const quick, period = 5, 10 * time.Second
+	const named, quick, period = 3, 5, 10 * time.Second
 	k.Declare(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "a", Replicas: ptr.To[int32](2)})
 	k.WaitReady(t, ns, "a", 2)
 	autoscale(t, ns, "a", deploymentKind, "a", 4, 6)
 	message := fmt.Sprintf(`spec.replicas of Deployment "a" is also set by field manager "kube-controller-manager": remove spec.replicas from %s "a", or stop the other writer`, k.Kind)
-	k.WaitMessage(t, ns, "a", "Reconciling", "ReplicasContested", message)
-	if corrections := corrections(t, k, ns); len(corrections) != quick {
-		t.Errorf("%d corrections before it first reports contested replicas, want %d", len(corrections), quick)
+	k.WaitMessage(t, ns, "a", "Stalled", "ReplicasContested", message)
+	if got := len(corrections(t, k, ns)); got < named {
+		t.Errorf("%d corrections before it first reports contested replicas, want %d", got, named)
 	}
 	waitCorrections(t, k, ns, quick+2)
-	k.WaitMessage(t, ns, "a", "Reconciling", "ReplicasContested", message)
+	k.WaitMessage(t, ns, "a", "Stalled", "ReplicasContested", message)
+	wantWarning(t, k, ns, "a", "ReplicasContested")
 
 	framework.Kubectl(t, "-n", ns, "delete", "hpa", "a")
 	k.WaitReady(t, ns, "a", 2)

@@ -166,7 +166,9 @@ func statusOf(t *testing.T, d *appsv1.Deployment) string {
 		Kind:           schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind),
 		DeploymentName: d.Name,
 	}
-	return fmt.Sprint(workload.NewStatus(parent, workload.State{Deployment: d}, nil, metav1.Time{}))
+	status := workload.NewStatus(parent, workload.State{Deployment: d}, workload.Status{}, metav1.Time{})
+	status.UnavailableSince = nil // it changes only with the conditions
+	return fmt.Sprint(status)
 }
 
 // waitEvents waits until each of count objects has exactly one Event that it became Ready, and

@@ -31,14 +31,12 @@ import (
 func TestAccountOfEachController(t *testing.T) {
 	tn := installWithAccounts(t)
 	began := time.Now()
-	tn.wantPreflight(t, 0, "permissions: foo-controller OK all 5 granted")
+	tn.wantPreflight(t, 0, "permissions: foo-controller OK all 4 granted")
 	tn.start(t)
 	for _, k := range framework.Kinds {
 		k.Create(t, tn.serves, k.Singular, 2)
 		k.WaitReady(t, tn.serves, k.Singular, 2)
 		k.Patch(t, tn.serves, k.Singular, `{"spec":{"replicas":1}}`)
-		k.WaitReady(t, tn.serves, k.Singular, 1)
-		k.Patch(t, tn.serves, k.Singular, fmt.Sprintf(`{"spec":{"deploymentName":"renamed-%s"}}`, k.Singular))
 		k.WaitReady(t, tn.serves, k.Singular, 1)
 		k.WaitPodsReported(t, tn.serves, k.Singular, 1)
 	}
@@ -158,9 +156,9 @@ func (t *tenant) wantOnlyStatuses(test *testing.T) {
 	account := t.accountOf("status-aggregator-controller")
 	client := kubernetes.NewForConfigOrDie(framework.TokenConfig(framework.NewToken(test, account.Namespace, account.Name, nil)))
 	deployments := client.AppsV1().Deployments(t.serves)
-	_, err := deployments.Patch(test.Context(), "renamed-foo", types.MergePatchType, []byte(`{"spec":{"replicas":0}}`), metav1.PatchOptions{})
+	_, err := deployments.Patch(test.Context(), "foo", types.MergePatchType, []byte(`{"spec":{"replicas":0}}`), metav1.PatchOptions{})
 	_, listErr := deployments.List(test.Context(), metav1.ListOptions{})
-	for _, err := range []error{err, deployments.Delete(test.Context(), "renamed-foo", metav1.DeleteOptions{}), listErr} {
+	for _, err := range []error{err, deployments.Delete(test.Context(), "foo", metav1.DeleteOptions{}), listErr} {
 		if !apierrors.IsForbidden(err) {
 			test.Errorf("with the token of %s: %v, want it to be forbidden", account, err)
 		}

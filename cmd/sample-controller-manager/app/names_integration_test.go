@@ -64,24 +64,30 @@ func TestInvalidChangeIsRejectedWithHelp(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
 		ns := newNamespace(t)
 		k.Create(t, ns, "a", 1)
+		imageHelp := `must be an image reference without white space or characters outside ASCII, for example "nginx:1.29"`
 		nameHelp := `must be a valid Deployment name, for example "example-` + k.Singular + `": lower case letters, digits, '-' and '.', with a letter or digit first and last, at most 253 characters`
 		for name, test := range map[string]struct {
 			patch string
 			want  []string
 			flags []string
 		}{
-			"empty deploymentName":     {`{"spec":{"deploymentName":""}}`, []string{"spec.deploymentName", "should be at least 1 chars long"}, nil},
-			"no deploymentName":        {`{"spec":{"deploymentName":null}}`, []string{"spec.deploymentName: Required value"}, nil},
-			"capitals":                 {`{"spec":{"deploymentName":"Web"}}`, []string{"spec.deploymentName", nameHelp}, nil},
-			"a dash at the end":        {`{"spec":{"deploymentName":"web-"}}`, []string{"spec.deploymentName", nameHelp}, nil},
-			"254 characters":           {`{"spec":{"deploymentName":"` + strings.Repeat("x", 254) + `"}}`, []string{"spec.deploymentName", "may not be more than 253"}, nil},
-			"negative replicas":        {`{"spec":{"replicas":-1}}`, []string{"spec.replicas", "should be greater than or equal to 0"}, nil},
-			"negative replicas, scale": {`{"spec":{"replicas":-1}}`, []string{"spec.replicas", "should be greater than or equal to 0"}, []string{"--subresource=scale"}},
-			"too many replicas":        {`{"spec":{"replicas":1000000001}}`, []string{"spec.replicas", "should be less than or equal to 1000000000"}, nil},
-			"too many replicas, scale": {`{"spec":{"replicas":1000000001}}`, []string{"spec.replicas", "should be less than or equal to 1000000000"}, []string{"--subresource=scale"}},
-			"replicas beyond numbers":  {`{"spec":{"replicas":2147483648}}`, []string{"spec.replicas"}, nil},
-			"empty image":              {`{"spec":{"image":""}}`, []string{"spec.image", "should be at least 1 chars long"}, nil},
-			"image with white space":   {`{"spec":{"image":"nginx latest"}}`, []string{"spec.image", `must be an image reference without white space, for example "nginx:1.29"`}, nil},
+			"empty deploymentName":          {`{"spec":{"deploymentName":""}}`, []string{"spec.deploymentName", "should be at least 1 chars long"}, nil},
+			"no deploymentName":             {`{"spec":{"deploymentName":null}}`, []string{"spec.deploymentName: Required value"}, nil},
+			"capitals":                      {`{"spec":{"deploymentName":"Web"}}`, []string{"spec.deploymentName", nameHelp}, nil},
+			"a dash at the end":             {`{"spec":{"deploymentName":"web-"}}`, []string{"spec.deploymentName", nameHelp}, nil},
+			"254 characters":                {`{"spec":{"deploymentName":"` + strings.Repeat("x", 254) + `"}}`, []string{"spec.deploymentName", "may not be more than 253"}, nil},
+			"negative replicas":             {`{"spec":{"replicas":-1}}`, []string{"spec.replicas", "should be greater than or equal to 0"}, nil},
+			"negative replicas, scale":      {`{"spec":{"replicas":-1}}`, []string{"spec.replicas", "should be greater than or equal to 0"}, []string{"--subresource=scale"}},
+			"too many replicas":             {`{"spec":{"replicas":1000000001}}`, []string{"spec.replicas", "should be less than or equal to 1000000000"}, nil},
+			"too many replicas, scale":      {`{"spec":{"replicas":1000000001}}`, []string{"spec.replicas", "should be less than or equal to 1000000000"}, []string{"--subresource=scale"}},
+			"replicas beyond numbers":       {`{"spec":{"replicas":2147483648}}`, []string{"spec.replicas"}, nil},
+			"empty image":                   {`{"spec":{"image":""}}`, []string{"spec.image", "should be at least 1 chars long"}, nil},
+			"image with white space":        {`{"spec":{"image":"nginx latest"}}`, []string{"spec.image", imageHelp}, nil},
+			"image with a no-break space":   {`{"spec":{"image":"nginx:1.29\u00a0"}}`, []string{"spec.image", imageHelp}, nil},
+			"image with a zero-width space": {`{"spec":{"image":"nginx\u200b:1.29"}}`, []string{"spec.image", imageHelp}, nil},
+			"image with a full-width colon": {`{"spec":{"image":"nginx\uff1a1.29"}}`, []string{"spec.image", imageHelp}, nil},
+			"image with a vertical tab":     {`{"spec":{"image":"nginx\u000b"}}`, []string{"spec.image", imageHelp}, nil},
+			"image with a line feed":        {`{"spec":{"image":"nginx\n"}}`, []string{"spec.image", imageHelp}, nil},
 		} {
 			t.Run(name, func(t *testing.T) {
 				_, err := shared.Cluster().Kubectl(t.Context(), append(append([]string{"-n", ns, "patch", k.Singular, "a", "--type=merge", "-p", test.patch}, test.flags...), "--dry-run=server")...)

@@ -208,10 +208,19 @@ func TestScaleNeedsReplicas(t *testing.T) {
 
 func TestUnobservedObjectIsNotReady(t *testing.T) {
 	overKinds(t, func(t *testing.T, k kind) {
-		ns := newNamespace(t) // no daemon runs
+		ns := newNamespace(t) // no daemon runs yet
 		foo := k.Create(t, ns, "a", 1)
 		if foo.Status.ObservedGeneration != -1 || foo.Status.Conditions != nil {
 			t.Errorf("status = %+v, want generation -1 and no conditions", foo.Status)
+		}
+		// The aggregator may be the first to write.
+		startDaemon(t, "--controllers="+aggregator)
+		k.waitPods(t, ns, "a", "none")
+		if got := k.status(t, ns, "a")["observedGeneration"]; got != float64(-1) {
+			t.Errorf("observedGeneration = %v with a summary of Pods, want -1", got)
+		}
+		if diff := cmp.Diff(map[string][]string{aggregator: {"pods"}}, statusFields(t, k.MustGet(t, ns, "a"))); diff != "" {
+			t.Errorf("status fields by manager (-want +got):\n%s", diff)
 		}
 	})
 }

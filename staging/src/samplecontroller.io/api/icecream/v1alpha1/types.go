@@ -37,11 +37,8 @@ type Icecream struct {
 	// +required
 	Spec IcecreamSpec `json:"spec,omitzero"`
 	// status is the observed state. Users do not write it.
-	//
-	// The default observedGeneration of -1 marks an object that no controller has
-	// observed yet.
 	// +optional
-	// +default={"observedGeneration": -1}
+	// +default={}
 	Status IcecreamStatus `json:"status,omitzero"`
 }
 
@@ -76,15 +73,16 @@ type IcecreamSpec struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:XValidation:rule="!self.matches('\\\\s')",message="must be an image reference without white space, for example \"nginx:1.29\""
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[\\\\x21-\\\\x7e]+$')",message="must be an image reference without white space or characters outside ASCII, for example \"nginx:1.29\""
 	Image string `json:"image,omitempty"`
 }
 
 // IcecreamStatus is the last observed state of an Icecream.
 type IcecreamStatus struct {
 	// observedGeneration is the metadata.generation that the rest of the status
-	// describes. It is -1 before the first observation.
+	// describes. The default of -1 marks an object that no controller has observed yet.
 	// +optional
+	// +default=-1
 	ObservedGeneration int64 `json:"observedGeneration"`
 	// replicas is the total number of replicas of the Deployment, in any version and
 	// state.
@@ -125,14 +123,15 @@ type IcecreamStatus struct {
 	// Pods without that label are not watched.
 	// +optional
 	Pods *workloadv1alpha1.PodSummary `json:"pods,omitempty"`
-	// placements records the node of each existing Pod: one record per Pod, ordered
-	// by time and Pod UID. The record of an orphaned Pod is kept as long as the Pod
-	// exists. At most the newest 500 records are kept. The list is written as a whole.
+	// placements records the node of each Pod that is not finished, including those that
+	// are being deleted: one record per Pod, ordered by time and Pod UID. The record of an
+	// orphaned Pod is kept as long as the Pod exists. At most the newest 500 records are
+	// kept. The list is written as a whole.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=500
 	Placements []Placement `json:"placements,omitempty"`
-	// placementsOmitted is the number of existing Pods that are left out of placements
+	// placementsOmitted is the number of such Pods that are left out of placements
 	// because they were placed before its oldest record.
 	// +optional
 	PlacementsOmitted int32 `json:"placementsOmitted"`

@@ -37,11 +37,8 @@ type Foo struct {
 	// +required
 	Spec FooSpec `json:"spec,omitzero"`
 	// status is the observed state. Users do not write it.
-	//
-	// The default observedGeneration of -1 marks an object that no controller has
-	// observed yet.
 	// +optional
-	// +default={"observedGeneration": -1}
+	// +default={}
 	Status FooStatus `json:"status,omitzero"`
 }
 
@@ -76,15 +73,16 @@ type FooSpec struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:XValidation:rule="!self.matches('\\\\s')",message="must be an image reference without white space, for example \"nginx:1.29\""
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[\\\\x21-\\\\x7e]+$')",message="must be an image reference without white space or characters outside ASCII, for example \"nginx:1.29\""
 	Image string `json:"image,omitempty"`
 }
 
 // FooStatus is the last observed state of a Foo.
 type FooStatus struct {
 	// observedGeneration is the metadata.generation that the rest of the status
-	// describes. It is -1 before the first observation.
+	// describes. The default of -1 marks an object that no controller has observed yet.
 	// +optional
+	// +default=-1
 	ObservedGeneration int64 `json:"observedGeneration"`
 	// replicas is the total number of replicas of the Deployment, in any version and
 	// state.

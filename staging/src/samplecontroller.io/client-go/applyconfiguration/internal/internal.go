@@ -98,6 +98,7 @@ var schemaYAML = typed.YAMLObject(`types:
           - name: observedGeneration
             type:
               scalar: numeric
+            default: -1
           - name: placements
             type:
               list:
@@ -204,8 +205,7 @@ var schemaYAML = typed.YAMLObject(`types:
           - name: unavailableSince
             type:
               scalar: untyped
-      default:
-        observedGeneration: -1
+      default: {}
 - name: io.samplecontroller.api.samplecontroller.v1alpha1.Foo
   map:
     fields:
@@ -278,6 +278,7 @@ var schemaYAML = typed.YAMLObject(`types:
           - name: observedGeneration
             type:
               scalar: numeric
+            default: -1
           - name: pods
             type:
               map:
@@ -362,8 +363,7 @@ var schemaYAML = typed.YAMLObject(`types:
           - name: unavailableSince
             type:
               scalar: untyped
-      default:
-        observedGeneration: -1
+      default: {}
 - name: __untyped_atomic_
   scalar: untyped
   list:

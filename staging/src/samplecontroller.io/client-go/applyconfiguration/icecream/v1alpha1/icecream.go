@@ -27,9 +27,6 @@ type IcecreamApplyConfiguration struct {
 	// spec is the desired state.
 	Spec *IcecreamSpecApplyConfiguration `json:"spec,omitempty"`
 	// status is the observed state. Users do not write it.
-	//
-	// The default observedGeneration of -1 marks an object that no controller has
-	// observed yet.
 	Status *IcecreamStatusApplyConfiguration `json:"status,omitempty"`
 }
 

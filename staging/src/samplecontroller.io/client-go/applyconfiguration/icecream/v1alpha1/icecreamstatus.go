@@ -17,7 +17,7 @@ import (
 // IcecreamStatus is the last observed state of an Icecream.
 type IcecreamStatusApplyConfiguration struct {
 	// observedGeneration is the metadata.generation that the rest of the status
-	// describes. It is -1 before the first observation.
+	// describes. The default of -1 marks an object that no controller has observed yet.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// replicas is the total number of replicas of the Deployment, in any version and
 	// state.
@@ -47,11 +47,12 @@ type IcecreamStatusApplyConfiguration struct {
 	// object owns a Deployment whose selector lacks the label "controller", because
 	// Pods without that label are not watched.
 	Pods *workloadv1alpha1.PodSummary `json:"pods,omitempty"`
-	// placements records the node of each existing Pod: one record per Pod, ordered
-	// by time and Pod UID. The record of an orphaned Pod is kept as long as the Pod
-	// exists. At most the newest 500 records are kept. The list is written as a whole.
+	// placements records the node of each Pod that is not finished, including those that
+	// are being deleted: one record per Pod, ordered by time and Pod UID. The record of an
+	// orphaned Pod is kept as long as the Pod exists. At most the newest 500 records are
+	// kept. The list is written as a whole.
 	Placements []PlacementApplyConfiguration `json:"placements,omitempty"`
-	// placementsOmitted is the number of existing Pods that are left out of placements
+	// placementsOmitted is the number of such Pods that are left out of placements
 	// because they were placed before its oldest record.
 	PlacementsOmitted *int32 `json:"placementsOmitted,omitempty"`
 }

@@ -27,9 +27,6 @@ type FooApplyConfiguration struct {
 	// spec is the desired state.
 	Spec *FooSpecApplyConfiguration `json:"spec,omitempty"`
 	// status is the observed state. Users do not write it.
-	//
-	// The default observedGeneration of -1 marks an object that no controller has
-	// observed yet.
 	Status *FooStatusApplyConfiguration `json:"status,omitempty"`
 }
 

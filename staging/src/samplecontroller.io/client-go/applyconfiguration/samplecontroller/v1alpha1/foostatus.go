@@ -17,7 +17,7 @@ import (
 // FooStatus is the last observed state of a Foo.
 type FooStatusApplyConfiguration struct {
 	// observedGeneration is the metadata.generation that the rest of the status
-	// describes. It is -1 before the first observation.
+	// describes. The default of -1 marks an object that no controller has observed yet.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// replicas is the total number of replicas of the Deployment, in any version and
 	// state.

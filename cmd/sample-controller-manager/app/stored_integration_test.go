@@ -1,0 +1,86 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
+)
+
+// TestObjectStoredByOlderCRD stores objects with a CRD that allows any spec and has no default
+// for the status, as sample-controller's has, and then applies the CRD of this version.
+func TestObjectStoredByOlderCRD(t *testing.T) {
+	overKinds(t, func(t *testing.T, k kind) {
+		ownCluster(t) // because it changes the CRD
+		ns := newNamespace(t)
+		const image = "nginx\u200b:1.29" // the CRD rejects it now
+		k.allowAnySpec(t, ns)
+		kubectl(t, "patch", "crd", k.CRD(), "--type=json",
+			`--patch=[{"op":"replace","path":"/spec/versions/0/schema/openAPIV3Schema/properties/status","value":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}]`)
+		clustertest.WaitUntil(t, "a status has no default", func(ctx context.Context) error {
+			probe := k.New("probe", 1)
+			if _, err := k.TryStore(ctx, ns, probe); err != nil && !apierrors.IsAlreadyExists(err) {
+				return err
+			}
+			defer kubectl(t, "-n", ns, "delete", k.Singular, "probe")
+			if status, ok := k.raw(t, ns, "probe")["status"]; ok {
+				return fmt.Errorf("status = %v", status)
+			}
+			return nil
+		})
+		if err := k.createRaw(t.Context(), ns, "a", fmt.Sprintf(`{"deploymentName":"a","replicas":1,"image":%q}`, image)); err != nil {
+			t.Fatal(err)
+		}
+		kubectl(t, "-n", ns, "patch", k.Singular, "a", "--subresource=status", "--type=merge", "-p", `{"status":{"availableReplicas":1}}`)
+		if err := shared.Cluster().Install(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		clustertest.WaitUntil(t, "the object reads as not observed", func(context.Context) error {
+			status, _ := k.raw(t, ns, "a")["status"].(map[string]any)
+			if status["observedGeneration"] != float64(-1) || status["availableReplicas"] != float64(1) {
+				return fmt.Errorf("status = %v, want observedGeneration -1 and availableReplicas 1", status)
+			}
+			return nil
+		})
+		clustertest.WaitUntil(t, "the image is validated", func(ctx context.Context) error {
+			spec := fmt.Sprintf(`{"deploymentName":"try","image":%q}`, image)
+			if err := k.createRaw(ctx, ns, "try", spec, metav1.DryRunAll); !apierrors.IsInvalid(err) {
+				return fmt.Errorf("response of the API server: %v", err)
+			}
+			return nil
+		})
+
+		// An unchanged image hinders neither the daemon's status nor a user's change.
+		startDaemon(t)
+		k.waitReplicas(t, ns, "a", 1)
+		k.waitCondition(t, ns, "a", "Reconciling", "Progressing")
+		k.annotate(t, ns, "a")
+		kubectl(t, "-n", ns, "scale", k.Singular, "a", "--replicas=2")
+		k.waitReplicas(t, ns, "a", 2)
+		k.waitCondition(t, ns, "a", "Reconciling", "Progressing")
+		if got := getDeployment(t, ns, "a").Spec.Template.Spec.Containers[0].Image; got != image {
+			t.Errorf("image of the Deployment = %q, want %q", got, image)
+		}
+		patch := func(image string) error {
+			_, err := k.In(ns).Patch(t.Context(), "a", types.MergePatchType, fmt.Appendf(nil, `{"spec":{"image":%q}}`, image), metav1.PatchOptions{})
+			return err
+		}
+		if err := patch(image + image); err == nil || !strings.Contains(err.Error(), "must be an image reference without white space") {
+			t.Errorf("error = %v, want the new image rejected", err)
+		}
+		for _, valid := range []string{"registry.example.com:5000/team/nginx@sha256:" + strings.Repeat("0", 64), "[2001:db8::1]:5000/nginx_a:1.29-b"} {
+			if err := patch(valid); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}

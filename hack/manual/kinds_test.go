@@ -32,7 +32,8 @@ func TestEachControllerIsInReadme(t *testing.T) {
 }
 
 // TestEachKindIsComplete checks that each kind whose status a controller writes has a CRD,
-// rights for users and an example, and a place in the cage if its controller writes Deployments.
+// rights for users, an example and a status in kube-system, and a place in the cage if its
+// controller writes Deployments.
 func TestEachKindIsComplete(t *testing.T) {
 	crds := read(t, "../../manifests/crds/kustomization.yaml")
 	cage := read(t, "../../manifests/cluster/cage.yaml")
@@ -56,6 +57,9 @@ func TestEachKindIsComplete(t *testing.T) {
 			}
 			if writesDeployments(d) && !strings.Contains(cage, "o.apiVersion.startsWith('"+group+"/')") {
 				t.Errorf("%s: manifests/cluster/cage.yaml does not let the daemon write Deployments of %s", d.Name, group)
+			}
+			if status := `"` + rule.Resources[0] + `"`; !strings.Contains(cage, status) {
+				t.Errorf("%s: manifests/cluster/cage.yaml does not let the daemon write %s in kube-system", d.Name, status)
 			}
 			if !slices.Contains(examples, group) {
 				t.Errorf("%s: manifests/examples has no object of the group %s: add one", d.Name, group)

@@ -5,6 +5,7 @@ package security
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -14,8 +15,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/client-go/kubernetes"
+	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	"k8s.io/utils/ptr"
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
@@ -24,71 +27,175 @@ import (
 
 const cage = framework.DaemonName + "-cage"
 
+// byCage matches requests that the cage refused.
+func byCage(event auditv1.Event) bool { return strings.Contains(event.ResponseStatus.Message, cage) }
+
 // dryRun is for writes that are allowed, so that all tests begin with the same objects.
 var dryRun = []string{metav1.DryRunAll}
 
-// TestCage writes with the daemon's token what a thief would: each attempt is refused, and
-// what the daemon itself writes is not.
+// thief writes Deployments with the daemon's token, without effect.
+type thief struct {
+	deployments appsv1client.DeploymentInterface
+	refused     int
+}
+
+func (th *thief) create(t *testing.T, d *appsv1.Deployment) error {
+	_, err := th.deployments.Create(t.Context(), d, metav1.CreateOptions{DryRun: dryRun})
+	return err
+}
+
+func (th *thief) patch(t *testing.T, name, patch string) error {
+	options := metav1.PatchOptions{DryRun: dryRun}
+	_, err := th.deployments.Patch(t.Context(), name, types.StrategicMergePatchType, []byte(patch), options)
+	return err
+}
+
+// change sends the difference that a function makes to a stored Deployment.
+func (th *thief) change(t *testing.T, stored *appsv1.Deployment, change func(*appsv1.Deployment)) error {
+	t.Helper()
+	changed := stored.DeepCopy()
+	change(changed)
+	before, err := json.Marshal(stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := json.Marshal(changed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch, err := strategicpatch.CreateTwoWayMergePatch(before, after, appsv1.Deployment{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return th.patch(t, stored.Name, string(patch))
+}
+
+func (th *thief) delete(t *testing.T, name string) error {
+	return th.deployments.Delete(t.Context(), name, metav1.DeleteOptions{DryRun: dryRun})
+}
+
+func (th *thief) wantRefused(t *testing.T, what string, err error) {
+	t.Helper()
+	th.refused++
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), cage) {
+		t.Errorf("%s: %v, want the cage to refuse it", what, err)
+	}
+}
+
+func wantAllowed(t *testing.T, what string, err error) {
+	t.Helper()
+	if err != nil {
+		t.Errorf("%s: %v, want it to be allowed", what, err)
+	}
+}
+
+// scaling is what the daemon changes in a Deployment.
+const scaling = `{"spec":{"replicas":3,"template":{"spec":{"containers":[{"name":"nginx","image":"nginx:2"}]}}}}`
+
+// TestCage writes with the daemon's token what a thief would. What would give the thief more
+// power than the daemon needs is refused, and what the daemon itself writes is not.
 func TestCage(t *testing.T) {
 	ns := framework.NewNamespace(t)
-	framework.ExpectDenials(t, func(event auditv1.Event) bool { return strings.Contains(event.ResponseStatus.Message, cage) })
+	framework.ExpectDenials(t, byCage)
 	waitForCage(t)
 	foo := framework.Foos.Declare(t, ns, "owner", framework.Naming("owned"))
 	owner := *metav1.NewControllerRef(foo, framework.Foos.GroupVersionKind)
-	thief := clientOf(t, framework.NewToken(t, framework.DaemonName, framework.DaemonName, nil))
-	admin := framework.Kube().AppsV1()
+	client := clientOf(t, framework.NewToken(t, framework.DaemonName, framework.DaemonName, nil))
+	th := &thief{deployments: client.AppsV1().Deployments(ns)}
 
-	// What the daemon does.
-	if _, err := thief.AppsV1().Deployments(ns).Create(t.Context(), newDeployment("new", owner), metav1.CreateOptions{DryRun: dryRun}); err != nil {
-		t.Errorf("creating a Deployment of a Foo: %v", err)
-	}
-	for _, d := range []*appsv1.Deployment{newDeployment("owned", owner), newDeployment("foreign")} {
-		d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, corev1.Container{Name: "sidecar", Image: "envoy"})
-		if _, err := admin.Deployments(ns).Create(t.Context(), d, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
+	t.Run("create", func(t *testing.T) {
+		wantAllowed(t, "a Deployment of a Foo", th.create(t, newDeployment("new", owner)))
+		for what, change := range templates() {
+			d := newDeployment("new", owner)
+			change(d)
+			th.wantRefused(t, "a Deployment with "+what, th.create(t, d))
 		}
+	})
+	t.Run("change", func(t *testing.T) {
+		owned := store(t, ns, withSidecar(newDeployment("owned", owner)))
+		wantAllowed(t, "replicas and image", th.patch(t, "owned", scaling))
+		for what, patch := range harmless {
+			wantAllowed(t, what, th.patch(t, "owned", patch))
+		}
+		for what, change := range templates() {
+			th.wantRefused(t, "adding "+what, th.change(t, owned, change))
+		}
+		another := *owner.DeepCopy()
+		another.UID, another.Controller, another.BlockOwnerDeletion = "another", nil, nil
+		th.wantRefused(t, "another owner", th.change(t, owned, func(d *appsv1.Deployment) {
+			d.OwnerReferences = append(d.OwnerReferences, another)
+		}))
+		th.wantRefused(t, "the controlling owner", th.change(t, owned, func(d *appsv1.Deployment) {
+			d.OwnerReferences[0].UID = "another"
+		}))
+		th.wantRefused(t, "deletion", th.delete(t, "owned"))
+	})
+	t.Run("keep power", func(t *testing.T) { testPowerIsKept(t, ns, owner, th) })
+	t.Run("others", func(t *testing.T) {
+		foreign := store(t, ns, newDeployment("foreign"))
+		th.wantRefused(t, "scaling", th.patch(t, "foreign", `{"spec":{"replicas":0}}`))
+		th.wantRefused(t, "taking", th.change(t, foreign, func(d *appsv1.Deployment) {
+			d.OwnerReferences = []metav1.OwnerReference{owner}
+		}))
+		th.wantRefused(t, "deletion", th.delete(t, "foreign"))
+	})
+	if th.refused < 100 {
+		t.Errorf("there were %d attempts, want at least 100", th.refused)
 	}
-	patch := func(ns, name, patch string) error {
-		_, err := thief.AppsV1().Deployments(ns).Patch(t.Context(), name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{DryRun: dryRun})
-		return err
-	}
-	if err := patch(ns, "owned", `{"spec":{"replicas":3,"template":{"spec":{"containers":[{"name":"nginx","image":"nginx:2"}]}}}}`); err != nil {
-		t.Errorf("changing replicas and image of a Deployment of a Foo: %v", err)
-	}
-	if err := thief.AppsV1().Deployments(ns).Delete(t.Context(), "owned", metav1.DeleteOptions{DryRun: dryRun}); err != nil {
-		t.Errorf("deleting a Deployment of a Foo: %v", err)
-	}
+}
 
-	// What only a thief does.
-	attempts := 0
-	wantRefused := func(what string, err error) {
-		t.Helper()
-		attempts++
-		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), cage) {
-			t.Errorf("%s: %v, want the cage to refuse it", what, err)
-		}
-	}
-	for what, change := range templates() {
-		d := newDeployment("new", owner)
+// testPowerIsKept shows that a Deployment to which somebody gave power is still scaled and
+// updated, and that the thief cannot use this power for more than the image of "nginx".
+func testPowerIsKept(t *testing.T, ns string, owner metav1.OwnerReference, th *thief) {
+	i := 0
+	for what, change := range powers() {
+		i++
+		d := withSidecar(newDeployment(fmt.Sprintf("power-%d", i), owner))
+		d.Spec.Replicas = ptr.To[int32](0) // some of the Pods could not be created
 		change(d)
-		_, err := thief.AppsV1().Deployments(ns).Create(t.Context(), d, metav1.CreateOptions{DryRun: dryRun})
-		wantRefused("creating a Deployment with "+what, err)
+		store(t, ns, d)
+		wantAllowed(t, "replicas and image of a Deployment with "+what, th.patch(t, d.Name, scaling))
+		for more, patch := range besidePower {
+			wantAllowed(t, more+" of a Deployment with "+what, th.patch(t, d.Name, patch))
+		}
+		th.wantRefused(t, "a container in Pods with "+what, th.patch(t, d.Name, harmless["one container more"]))
 	}
-	for what, change := range changes {
-		wantRefused("changing "+what, patch(ns, "owned", change))
+
+	strong := withSidecar(newDeployment("strong", owner))
+	strong.Spec.Replicas = ptr.To[int32](0)
+	pod := &strong.Spec.Template.Spec
+	pod.Volumes = []corev1.Volume{
+		{Name: "token", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "token"}}},
+		{Name: "scripts", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 	}
-	wantRefused("scaling a Deployment of others", patch(ns, "foreign", `{"spec":{"replicas":0}}`))
-	wantRefused("taking a Deployment of others", patch(ns, "foreign", fmt.Sprintf(
-		`{"metadata":{"ownerReferences":[{"apiVersion":%q,"kind":"Foo","name":"owner","uid":%q,"controller":true}]}}`, owner.APIVersion, owner.UID)))
-	wantRefused("deleting a Deployment of others", thief.AppsV1().Deployments(ns).Delete(t.Context(), "foreign", metav1.DeleteOptions{DryRun: dryRun}))
-	_, err := thief.AppsV1().Deployments(metav1.NamespaceSystem).Create(t.Context(), newDeployment("new", owner), metav1.CreateOptions{DryRun: dryRun})
-	wantRefused("creating a Deployment in kube-system", err)
-	event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "forged"}, InvolvedObject: corev1.ObjectReference{Namespace: metav1.NamespaceSystem}}
-	_, err = thief.CoreV1().Events(metav1.NamespaceSystem).Create(t.Context(), event, metav1.CreateOptions{DryRun: dryRun})
-	wantRefused("creating an Event in kube-system", err)
-	if attempts < 30 {
-		t.Errorf("there were %d attempts, want at least 30", attempts)
+	sidecar := &pod.Containers[1]
+	sidecar.VolumeMounts = []corev1.VolumeMount{
+		{Name: "token", MountPath: "/token"},
+		{Name: "scripts", MountPath: "/scripts"},
 	}
+	sidecar.SecurityContext = privileged("").SecurityContext
+	pod.ServiceAccountName, pod.AutomountServiceAccountToken = "admin", ptr.To(false)
+	store(t, ns, strong)
+	wantAllowed(t, "replicas and image", th.patch(t, "strong", scaling))
+	for what, pod := range usesOfPower {
+		th.wantRefused(t, "using power by "+what, th.patch(t, "strong", `{"spec":{"template":{"spec":`+pod+`}}}`))
+	}
+}
+
+// store creates a Deployment as a cluster admin.
+func store(t *testing.T, ns string, d *appsv1.Deployment) *appsv1.Deployment {
+	t.Helper()
+	stored, err := framework.Kube().AppsV1().Deployments(ns).Create(t.Context(), d, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stored
+}
+
+func withSidecar(d *appsv1.Deployment) *appsv1.Deployment {
+	pod := &d.Spec.Template.Spec
+	pod.Containers = append(pod.Containers, corev1.Container{Name: "sidecar", Image: "envoy"})
+	return d
 }
 
 // TestCageHasNoWarnings checks what the API server says of the expressions.
@@ -132,117 +239,4 @@ func clientOf(t *testing.T, token string) kubernetes.Interface {
 		t.Fatal(err)
 	}
 	return client
-}
-
-// newDeployment returns a Deployment as the daemon creates it.
-func newDeployment(name string, owners ...metav1.OwnerReference) *appsv1.Deployment {
-	labels := map[string]string{"app": "nginx", "controller": "owner"}
-	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: owners},
-		Spec: appsv1.DeploymentSpec{
-			Replicas: ptr.To[int32](1),
-			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "nginx", Image: "nginx:latest"}}},
-			},
-		},
-	}
-}
-
-// changes are patches of a Deployment of a Foo that the daemon never sends.
-var changes = map[string]string{
-	"the ServiceAccount":      `{"spec":{"template":{"spec":{"serviceAccountName":"admin"}}}}`,
-	"the command":             `{"spec":{"template":{"spec":{"containers":[{"name":"nginx","command":["sh"]}]}}}}`,
-	"the privileges":          `{"spec":{"template":{"spec":{"containers":[{"name":"nginx","securityContext":{"privileged":true}}]}}}}`,
-	"the image of a sidecar":  `{"spec":{"template":{"spec":{"containers":[{"name":"sidecar","image":"evil"}]}}}}`,
-	"containers: one more":    `{"spec":{"template":{"spec":{"containers":[{"name":"evil","image":"evil"}]}}}}`,
-	"containers: one less":    `{"spec":{"template":{"spec":{"containers":[{"name":"sidecar","$patch":"delete"}]}}}}`,
-	"containers: another one": `{"spec":{"template":{"spec":{"containers":[{"name":"sidecar","$patch":"delete"},{"name":"evil","image":"evil"}]}}}}`,
-	"the volumes":             `{"spec":{"template":{"spec":{"volumes":[{"name":"token","secret":{"secretName":"token"}}]}}}}`,
-	"the node":                `{"spec":{"template":{"spec":{"nodeName":"control-plane"}}}}`,
-	"annotations of Pods":     `{"spec":{"template":{"metadata":{"annotations":{"a":"b"}}}}}`,
-	"the strategy":            `{"spec":{"strategy":{"type":"Recreate","rollingUpdate":null}}}`,
-	"the pause":               `{"spec":{"paused":true}}`,
-	"the labels":              `{"metadata":{"labels":{"a":"b"}}}`,
-	"the annotations":         `{"metadata":{"annotations":{"a":"b"}}}`,
-	"the finalizers":          `{"metadata":{"finalizers":["example.com/stay"]}}`,
-	"the owner":               `{"metadata":{"ownerReferences":null}}`,
-}
-
-// templates are changes to a Deployment of a Foo that must not be created.
-func templates() map[string]func(*appsv1.Deployment) {
-	all := map[string]func(*appsv1.Deployment){
-		"no owner":                       func(d *appsv1.Deployment) { d.OwnerReferences = nil },
-		"an owner that does not control": func(d *appsv1.Deployment) { d.OwnerReferences[0].Controller = nil },
-		"an owner of another kind": func(d *appsv1.Deployment) {
-			d.OwnerReferences[0].Kind, d.OwnerReferences[0].BlockOwnerDeletion = "Bar", nil
-		},
-		"a Foo of another group": func(d *appsv1.Deployment) {
-			d.OwnerReferences[0].APIVersion, d.OwnerReferences[0].BlockOwnerDeletion = "example.com/v1", nil
-		},
-	}
-	for what, change := range map[string]func(*corev1.PodSpec){
-		"a ServiceAccount":            func(p *corev1.PodSpec) { p.ServiceAccountName = "admin" },
-		"a deprecated ServiceAccount": func(p *corev1.PodSpec) { p.DeprecatedServiceAccount = "admin" },
-		"the node's network":          func(p *corev1.PodSpec) { p.HostNetwork = true },
-		"the node's processes":        func(p *corev1.PodSpec) { p.HostPID = true },
-		"the node's IPC":              func(p *corev1.PodSpec) { p.HostIPC = true },
-		"a chosen node":               func(p *corev1.PodSpec) { p.NodeName = "control-plane" },
-		"a priority of the system":    func(p *corev1.PodSpec) { p.PriorityClassName = "system-node-critical" },
-		"sysctls":                     inContext(func(s *corev1.PodSecurityContext) { s.Sysctls = []corev1.Sysctl{{Name: "kernel.msgmax", Value: "1"}} }),
-		"SELinux options":             inContext(func(s *corev1.PodSecurityContext) { s.SELinuxOptions = &corev1.SELinuxOptions{Type: "spc_t"} }),
-		"no seccomp": inContext(func(s *corev1.PodSecurityContext) {
-			s.SeccompProfile = &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeUnconfined}
-		}),
-		"no AppArmor": inContext(func(s *corev1.PodSecurityContext) {
-			s.AppArmorProfile = &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeUnconfined}
-		}),
-		"an init container":    func(p *corev1.PodSpec) { p.InitContainers = []corev1.Container{privileged("init")} },
-		"a privileged sidecar": func(p *corev1.PodSpec) { p.Containers = append(p.Containers, privileged("sidecar")) },
-		"a host port":          inContainer(func(c *corev1.Container) { c.Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 80}} }),
-		"a capability": inContainer(func(c *corev1.Container) {
-			c.SecurityContext = &corev1.SecurityContext{Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"SYS_ADMIN"}}}
-		}),
-		"the whole /proc": func(p *corev1.PodSpec) {
-			p.HostUsers = ptr.To(false) // without it, the API server itself refuses procMount
-			p.Containers[0].SecurityContext = &corev1.SecurityContext{ProcMount: ptr.To(corev1.UnmaskedProcMount)}
-		},
-		"the environment of a Secret": inContainer(func(c *corev1.Container) {
-			c.EnvFrom = []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "token"}}}}
-		}),
-		"a variable of a Secret": inContainer(func(c *corev1.Container) {
-			c.Env = []corev1.EnvVar{{Name: "TOKEN", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "token"}, Key: "token"}}}}
-		}),
-	} {
-		all[what] = func(d *appsv1.Deployment) { change(&d.Spec.Template.Spec) }
-	}
-	for what, source := range map[string]corev1.VolumeSource{
-		"a directory of the node": {HostPath: &corev1.HostPathVolumeSource{Path: "/"}},
-		"a Secret":                {Secret: &corev1.SecretVolumeSource{SecretName: "token"}},
-		"a token": {Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
-			{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token"}}}}},
-		"a volume of a CSI driver": {CSI: &corev1.CSIVolumeSource{Driver: "secrets-store.csi.k8s.io"}},
-		"an NFS volume":            {NFS: &corev1.NFSVolumeSource{Server: "nfs", Path: "/"}},
-	} {
-		all[what] = func(d *appsv1.Deployment) {
-			d.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "a", VolumeSource: source}}
-		}
-	}
-	return all
-}
-
-func inContext(change func(*corev1.PodSecurityContext)) func(*corev1.PodSpec) {
-	return func(p *corev1.PodSpec) {
-		p.SecurityContext = &corev1.PodSecurityContext{}
-		change(p.SecurityContext)
-	}
-}
-
-func inContainer(change func(*corev1.Container)) func(*corev1.PodSpec) {
-	return func(p *corev1.PodSpec) { change(&p.Containers[0]) }
-}
-
-func privileged(name string) corev1.Container {
-	return corev1.Container{Name: name, Image: "evil", SecurityContext: &corev1.SecurityContext{Privileged: ptr.To(true)}}
 }

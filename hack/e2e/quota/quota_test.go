@@ -286,21 +286,6 @@ func TestStatusIsWrittenOnce(t *testing.T) {
 	wantWrites(t, ns, "greeting-controller", map[string]int{"patch greetings/status a: 200": 2, "patch greetings/status marker: 200": 1})
 }
 
-// TestExampleTestsPassOnAPIServer runs the example's managertest tests against the API server.
-func TestExampleTestsPassOnAPIServer(t *testing.T) {
-	dir := install(t)
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-v", "-run=TestQuota|TestGreeting", ".")
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TEST_KUBECONFIG="+shared.Cluster().Kubeconfig)
-	output, err := cmd.CombinedOutput()
-	if passed := strings.Count(string(output), "--- PASS"); err != nil || passed != 2 {
-		t.Errorf("%d tests pass, %v, want 2:\n%s", passed, err, output)
-	}
-	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent("quota-controller"), cluster.InNamespace("quota"))
-	if err != nil || len(events) == 0 {
-		t.Errorf("the API server received %d requests, %v, want some", len(events), err)
-	}
-}
-
 func TestHelpHasFlagsOfEachController(t *testing.T) {
 	if _, err := build(); err != nil {
 		t.Fatal(err)

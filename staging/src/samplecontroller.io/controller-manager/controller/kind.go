@@ -155,8 +155,9 @@ func (s *Sync[T]) Event(eventType, reason, format string, args ...any) {
 }
 
 // UpdateStatus writes the Status field of object, a copy returned by [Sync.Object], if it
-// differs from the cached one. It sends a merge patch of the status subresource with the
-// cached resourceVersion. It writes nothing if nothing differs, or if the object is gone.
+// differs from the cached one. It sends a JSON patch of the fields that differ to the status
+// subresource, with the cached resourceVersion. It writes nothing if nothing differs, or if the
+// object is gone.
 func (s *Sync[T]) UpdateStatus(ctx context.Context, object T) error {
 	if !s.found {
 		return nil
@@ -168,7 +169,7 @@ func (s *Sync[T]) UpdateStatus(ctx context.Context, object T) error {
 		return fmt.Errorf("updating the status of %s %s: %T has no field Status", k.resource.kind.Kind, s.key, object)
 	}
 	if equality.Semantic.DeepEqual(from.Interface(), to.Interface()) {
-		k.context.Writes().Skip(k.resource.inMetrics("status"))
+		k.resource.skip("status")
 		return nil
 	}
 	to.Set(from)

@@ -6,6 +6,7 @@ package controller
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"reflect"
@@ -18,14 +19,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
 	"samplecontroller.io/controller-manager/informers"
 	"samplecontroller.io/controller-manager/tolerant"
+	"samplecontroller.io/controller-manager/writes"
 )
 
 // Object is an API object. T is a pointer to a struct, such as *corev1.ConfigMap.
@@ -60,6 +60,8 @@ type resource[T Object] struct {
 	informer cache.TypedSharedIndexInformer[T]
 	client   func(namespace string) *gentype.ClientWithList[T, runtime.Object]
 	manager  string
+	writes   *writes.Transport
+	sparse   bool // see differ
 }
 
 // newResource returns a resource that reads from the shared informer of the kind and writes as
@@ -92,7 +94,12 @@ func newResource[T Object](c *Context, opts []Option) (*resource[T], error) {
 		return nil, err
 	}
 	informer := informers.InformerFor[T](c.Informers(), name, reader(c.Namespace()), informers.WithSelector(o.selector))
-	return &resource[T]{kind: kind, name: name, selector: selector, informer: informer, client: writer, manager: c.name}, nil
+	return &resource[T]{
+		kind: kind, name: name, selector: selector, informer: informer, client: writer, manager: c.name, writes: c.Writes(),
+		// The API server encodes built-in objects like this process, and stores custom ones as
+		// they were written.
+		sparse: !tolerant.IsBuiltIn[T](kind),
+	}, nil
 }
 
 func newOf[T any]() T {
@@ -128,41 +135,67 @@ func (r *resource[T]) live(ctx context.Context, key cache.ObjectName) (object T,
 }
 
 // patch writes the difference between before, the cached object, and after. It fails with a
-// conflict if the resourceVersion is no longer that of before.
+// conflict if the stored object is not as in the cache: if it has another resourceVersion, or if the
+// patch does not apply, for example because an element of a list is not where it is in the cache.
 func (r *resource[T]) patch(ctx context.Context, before, after T, subresources ...string) (T, error) {
-	patch, patchType, err := r.difference(before, after)
+	name := cache.MetaObjectToName(before)
+	operations, err := r.difference(before, after)
 	if err != nil {
-		return before, fmt.Errorf("comparing %s %s: %w", r.kind.Kind, cache.MetaObjectToName(before), err)
+		return before, fmt.Errorf("comparing %s %s: %w", r.kind.Kind, name, err)
 	}
-	patched, err := r.client(before.GetNamespace()).Patch(ctx, before.GetName(), patchType, patch, metav1.PatchOptions{FieldManager: r.manager}, subresources...)
+	if len(operations) == 0 { // such as times that differ by less than a second
+		r.skip(subresources...)
+		return before, nil
+	}
+	operations = append(operations, operation{
+		Op: "replace", Path: "/metadata/resourceVersion", Value: before.GetResourceVersion(),
+	})
+	patch, err := json.Marshal(operations)
 	if err != nil {
-		return before, fmt.Errorf("patching %s %s: %w", r.kind.Kind, cache.MetaObjectToName(before), err)
+		return before, fmt.Errorf("comparing %s %s: %w", r.kind.Kind, name, err)
+	}
+	patched, err := r.client(name.Namespace).Patch(ctx, name.Name, types.JSONPatchType, patch,
+		metav1.PatchOptions{FieldManager: r.manager}, subresources...)
+	if doesNotApply(err) {
+		err = r.late(name, errors.New("the stored object is not as in the cache"))
+	}
+	if err != nil {
+		return before, fmt.Errorf("patching %s %s: %w", r.kind.Kind, name, err)
 	}
 	klog.FromContext(ctx).V(2).Info("Patched object", "resource", r.inMetrics(subresources...), "object", klog.KObj(before))
 	return patched, nil
 }
 
-// difference returns a patch from before to after, with the resourceVersion of before. An
-// update would delete fields that the cache or this version of the type lacks.
-func (r *resource[T]) difference(before, after T) ([]byte, types.PatchType, error) {
-	base, _ := before.DeepCopyObject().(T)
-	base.SetResourceVersion("") // so that the patch has it
-	after.SetResourceVersion(before.GetResourceVersion())
-	from, err := json.Marshal(base)
-	if err != nil {
-		return nil, "", err
+// doesNotApply returns whether the API server could not apply a JSON patch to the stored object.
+// Objects that are invalid have the same reason, but always with causes.
+func doesNotApply(err error) bool {
+	status := apierrors.APIStatus(nil)
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
+		return false
 	}
-	to, err := json.Marshal(after)
-	if err != nil {
-		return nil, "", err
-	}
-	if tolerant.IsBuiltIn[T]() {
-		patch, err := strategicpatch.CreateTwoWayMergePatch(from, to, after)
-		return patch, types.StrategicMergePatchType, err
-	}
-	patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(from, to, from)
-	return patch, types.MergePatchType, err
+	details := status.Status().Details
+	return details == nil || len(details.Causes) == 0
 }
+
+// difference returns the JSON patch from before to after. An update would delete fields that the
+// cache or this version of the type lacks, a merge patch those in elements of lists. The merge
+// keys of strategic merge patches are not unique: those of ports lack the protocol.
+func (r *resource[T]) difference(before, after T) ([]operation, error) {
+	from, err := documentOf(before)
+	if err != nil {
+		return nil, err
+	}
+	to, err := documentOf(after)
+	if err != nil {
+		return nil, err
+	}
+	d := differ{sparse: r.sparse}
+	d.members("", from, to)
+	return d.ops, nil
+}
+
+// skip counts a write that was not needed.
+func (r *resource[T]) skip(subresources ...string) { r.writes.Skip(r.inMetrics(subresources...)) }
 
 // inMetrics returns the name of the resource in metrics and logs.
 func (r *resource[T]) inMetrics(subresources ...string) string {

@@ -18,8 +18,7 @@ import (
 	"samplecontroller.io/controller-manager/informers"
 )
 
-// custom is the type of a custom resource. It has containers like a Pod, but no protobuf
-// encoding.
+// custom is the type of a custom resource.
 type custom struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitzero"`
@@ -32,28 +31,6 @@ func (c *custom) DeepCopyObject() runtime.Object {
 	c.DeepCopyInto(&out.ObjectMeta)
 	out.Containers = append([]corev1.Container(nil), c.Containers...)
 	return &out
-}
-
-func TestDifference(t *testing.T) {
-	meta := metav1.ObjectMeta{Namespace: "ns", Name: "a", ResourceVersion: "7", Labels: map[string]string{"a": "1", "b": "2"}}
-	containers := []corev1.Container{{Name: "one", Image: "1"}, {Name: "two", Image: "2"}}
-	pod := &corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: containers}}
-	changed := pod.DeepCopy()
-	delete(changed.Labels, "b")
-	changed.Spec.Containers[0].Image = "3"
-	patch, patchType, err := (&resource[*corev1.Pod]{}).difference(pod, changed)
-	if want := `{"metadata":{"labels":{"b":null},"resourceVersion":"7"},"spec":{"$setElementOrder/containers":[{"name":"one"},{"name":"two"}],"containers":[{"image":"3","name":"one"}]}}`; string(patch) != want || err != nil {
-		t.Errorf("%s %s, %v, want %s", patchType, patch, err, want)
-	}
-
-	before := &custom{ObjectMeta: meta, Containers: containers}
-	after := before.DeepCopyObject().(*custom)
-	after.Labels = nil
-	after.Containers = containers[:1]
-	patch, patchType, err = (&resource[*custom]{}).difference(before, after)
-	if want := `{"containers":[{"image":"1","name":"one","resources":{}}],"metadata":{"labels":null,"resourceVersion":"7"}}`; string(patch) != want || err != nil {
-		t.Errorf("%s %s, %v, want %s", patchType, patch, err, want)
-	}
 }
 
 func TestInvalidKindsAreRejected(t *testing.T) {

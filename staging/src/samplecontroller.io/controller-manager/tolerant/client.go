@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/gentype"
+	kubescheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 )
 
@@ -37,7 +38,7 @@ func ClientFor[T Object, L runtime.Object](config *rest.Config, scheme *runtime.
 	if _, ok := object.(L); !ok {
 		return nil, fmt.Errorf("the scheme does not know %v as a type of %v: call AddKnownTypes of the scheme", reflect.TypeFor[L](), version)
 	}
-	client, err := clientOf[T](config, version, scheme)
+	client, err := clientOf[T](config, kinds[i], scheme)
 	if err != nil {
 		return nil, fmt.Errorf("creating a client for %v: %w", resource, err)
 	}
@@ -51,9 +52,10 @@ func ClientFor[T Object, L runtime.Object](config *rest.Config, scheme *runtime.
 	}, nil
 }
 
-// clientOf returns a client for the types of a version.
-func clientOf[T Object](config *rest.Config, version schema.GroupVersion, scheme *runtime.Scheme) (rest.Interface, error) {
-	if !IsBuiltIn[T]() {
+// clientOf returns a client for objects of a kind.
+func clientOf[T Object](config *rest.Config, kind schema.GroupVersionKind, scheme *runtime.Scheme) (rest.Interface, error) {
+	version := kind.GroupVersion()
+	if !IsBuiltIn[T](kind) {
 		return RESTClientFor(config, version, scheme)
 	}
 	config = configFor(config, version)
@@ -61,11 +63,12 @@ func clientOf[T Object](config *rest.Config, version schema.GroupVersion, scheme
 	return rest.RESTClientFor(config)
 }
 
-// IsBuiltIn returns whether T is a type of Kubernetes itself. Only those have a protobuf
-// encoding.
-func IsBuiltIn[T Object]() bool {
-	_, ok := any(newOf[T]()).(interface{ Unmarshal(data []byte) error })
-	return ok
+// IsBuiltIn returns whether T is client-go's type of a kind, which is then a kind of Kubernetes
+// itself. The API server encodes only those in protobuf, though types of custom resources may have
+// the methods for it, too.
+func IsBuiltIn[T Object](kind schema.GroupVersionKind) bool {
+	known, err := kubescheme.Scheme.New(kind)
+	return err == nil && reflect.TypeOf(known) == reflect.TypeFor[T]()
 }
 
 // newOf returns a new object of a pointer-to-struct type.

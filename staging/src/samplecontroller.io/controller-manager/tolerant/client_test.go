@@ -4,6 +4,7 @@
 package tolerant
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -73,5 +75,49 @@ func TestClientForRefusesSchemes(t *testing.T) {
 				t.Errorf("ClientFor: %v, want an error with %q", err, test.want)
 			}
 		})
+	}
+}
+
+// protobufThing has the methods of a generated protobuf encoding, as some custom resources have.
+type protobufThing struct{ Thing }
+
+func (t *protobufThing) DeepCopyObject() runtime.Object {
+	return &protobufThing{*t.Thing.DeepCopyObject().(*Thing)}
+}
+
+func (*protobufThing) Unmarshal([]byte) error { return errors.New("protobuf") }
+
+// TestCustomResourceWithProtobufMethods also reads an object that cannot be decoded.
+func TestCustomResourceWithProtobufMethods(t *testing.T) {
+	s := runtime.NewScheme()
+	s.AddKnownTypeWithName(version.WithKind("Thing"), &protobufThing{})
+	s.AddKnownTypes(version, &ThingList{})
+	metav1.AddToGroupVersion(s, version)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if got := r.Header.Get("Content-Type") + r.Header.Get("Accept"); strings.Contains(got, "protobuf") {
+			t.Errorf("%s in protobuf: %s", r.Method, got)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, thing("b", "2", badSpec))
+	}))
+	defer server.Close()
+	config := &rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeProtobuf}}
+	things, err := ClientFor[*protobufThing, *ThingList](config, s, version.WithResource("things"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	created, err := things("default").Create(t.Context(), &protobufThing{*decoded("b", "")}, metav1.CreateOptions{})
+	if err != nil || DecodeError(created) == nil {
+		t.Errorf("created %v, %v, want a placeholder", created, err)
+	}
+}
+
+func TestIsBuiltIn(t *testing.T) {
+	pod := corev1.SchemeGroupVersion.WithKind("Pod")
+	if !IsBuiltIn[*corev1.Pod](pod) {
+		t.Error("a Pod is not built in")
+	}
+	if IsBuiltIn[*metav1.PartialObjectMetadata](pod) { // has protobuf methods, but not for a whole Pod
+		t.Error("another type of Pods is built in")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
@@ -105,7 +107,12 @@ func (s *Server) patched(c call, old *unstructured.Unstructured) ([]byte, error)
 		if err != nil {
 			return nil, err
 		}
-		return patch.Apply(document)
+		patched, err := patch.Apply(document)
+		if err != nil { // such as a failed test
+			const code = http.StatusUnprocessableEntity
+			return nil, apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", err.Error(), 0, false)
+		}
+		return patched, nil
 	case types.MergePatchType:
 		return jsonpatch.MergePatch(document, c.body)
 	case types.StrategicMergePatchType:

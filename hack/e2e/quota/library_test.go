@@ -1,0 +1,51 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package quota
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"samplecontroller.io/sample-controller-manager/hack/cluster"
+)
+
+// expectPasses runs tests of the library against the API server.
+func expectPasses(t *testing.T, dir, run string, want int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-v", "-run="+run, ".")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TEST_KUBECONFIG="+shared.Cluster().Kubeconfig)
+	output, err := cmd.CombinedOutput()
+	if passed := strings.Count(string(output), "\n--- PASS"); err != nil || passed != want {
+		t.Errorf("%d tests pass, %v, want %d:\n%s", passed, err, want, output)
+	}
+}
+
+// TestExampleTestsPassOnAPIServer runs the example's managertest tests against the API server.
+func TestExampleTestsPassOnAPIServer(t *testing.T) {
+	expectPasses(t, install(t), "TestQuota|TestGreeting", 2)
+	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent("quota-controller"), cluster.InNamespace("quota"))
+	if err != nil || len(events) == 0 {
+		t.Errorf("the API server received %d requests, %v, want some", len(events), err)
+	}
+}
+
+// TestPatchesOnAPIServer runs the tests whose result depends on how the API server applies patches.
+func TestPatchesOnAPIServer(t *testing.T) {
+	root, err := cluster.RepositoryRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(root, "staging/src/samplecontroller.io/controller-manager/managertest")
+	shared.Kubectl(t, "apply", "-f", filepath.Join(dir, "testdata/widgets.yaml"))
+	shared.Kubectl(t, "wait", "--for=condition=Established", "crd/widgets.test.example.com")
+	expectPasses(t, dir, "^(TestServiceWithTwoProtocols|TestUnknownFieldsSurvive|TestStaleWriteIsRejected)$", 3)
+	inNamespace := cluster.InNamespace("ensure-stale-field")
+	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent("owner-controller"), inNamespace)
+	if err != nil || len(events) == 0 {
+		t.Errorf("the API server received %d requests, %v, want some", len(events), err)
+	}
+}

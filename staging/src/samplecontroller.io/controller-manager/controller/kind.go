@@ -94,14 +94,18 @@ func (k *Kind[T]) sync(ctx context.Context, key cache.ObjectName, sync func(cont
 	}
 	s := &Sync[T]{kind: k, key: key, object: object, found: found}
 	err = sync(ctx, s)
-	if wrong := (*userError)(nil); errors.As(err, &wrong) {
-		if last, _ := k.reported.Get(key); found && last != wrong.Error() {
+	only, wrong := userErrors(err)
+	if wrong != nil && found {
+		if last, _ := k.reported.Get(key); last != wrong.Error() {
 			k.reported.Add(key, wrong.Error())
 			k.recorder.Event(object, corev1.EventTypeWarning, wrong.reason, wrong.Error())
 		}
-		if onlyUserErrors(err) {
-			return sooner(s.after, wrong.again), nil
+	}
+	if only != nil {
+		for _, e := range only {
+			s.RequeueAfter(e.again)
 		}
+		return s.after, nil
 	}
 	if err == nil {
 		k.reported.Remove(key)

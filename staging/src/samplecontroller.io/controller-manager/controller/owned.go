@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -24,6 +25,9 @@ import (
 // notOwnedRetry is the delay before retrying if an object has another owner. The deletion of
 // that object does not enqueue the synced one.
 const notOwnedRetry = time.Minute
+
+// collectedWithin is how soon the garbage collector usually deletes the objects of a deleted owner.
+const collectedWithin = time.Minute
 
 // Owned is a kind whose objects are owned by objects of another kind. Make it with [Owns].
 type Owned[T, P Object] struct {
@@ -87,9 +91,15 @@ func (o *Owned[T, P]) owns(s *Sync[P], object T) bool {
 // it writes nothing. mutate must set only the fields that the controller determines, and leave
 // others unchanged, such as defaults and fields of other managers.
 //
+// Fields that T does not know are kept, also in elements of lists. Such an element is found by what
+// identifies it in the lists of Kubernetes, such as its name, type, or port and protocol. Unknown
+// fields are lost in a changed element without a unique identity, and in an object of a custom
+// resource whose known fields are all zero.
+//
 // Ensure returns the object as last known from the API server. If an object with that name
 // exists but is not owned by the synced object, or does not match the selector, Ensure leaves it
-// unchanged and returns a [UserError].
+// unchanged and returns a [UserError]. If an earlier owner of the same name had the object, Ensure
+// first waits for the garbage collector, for a minute after the synced object was created.
 func (o *Owned[T, P]) Ensure(ctx context.Context, s *Sync[P], name string, mutate func(T)) (T, error) {
 	key := cache.NewObjectName(s.key.Namespace, name)
 	var none T
@@ -104,7 +114,7 @@ func (o *Owned[T, P]) Ensure(ctx context.Context, s *Sync[P], name string, mutat
 		return o.create(ctx, s, key, mutate)
 	}
 	if !o.owns(s, cached) {
-		return none, o.notOwned(s, cached)
+		return none, o.notOwned(ctx, s, cached)
 	}
 	if err := tolerant.DecodeError(cached); err != nil {
 		return none, &userError{reason: tolerant.ReasonUndecodable, err: fmt.Errorf("%s %s cannot be decoded and is left unchanged: %w", o.resource.kind.Kind, key, err)}
@@ -115,7 +125,7 @@ func (o *Owned[T, P]) Ensure(ctx context.Context, s *Sync[P], name string, mutat
 	}
 	mutate(wanted)
 	if equality.Semantic.DeepEqual(cached, wanted) {
-		o.owner.context.Writes().Skip(o.resource.inMetrics())
+		o.resource.skip()
 		return wanted, nil
 	}
 	patched, err := o.resource.patch(ctx, cached, wanted)
@@ -163,16 +173,48 @@ func (o *Owned[T, P]) notSelected(key cache.ObjectName) error {
 }
 
 // notOwned returns the error for an object that has the name but another owner.
-func (o *Owned[T, P]) notOwned(s *Sync[P], object T) error {
+func (o *Owned[T, P]) notOwned(ctx context.Context, s *Sync[P], object T) error {
 	name, owner := cache.MetaObjectToName(object), o.owner.resource.kind.Kind
 	if reference := metav1.GetControllerOfNoCopy(object); reference != nil && o.owner.isOf(reference) && reference.Name == s.key.Name {
-		// Its owner was deleted, so the garbage collector will delete it.
-		return o.resource.late(name, fmt.Errorf("it belongs to an earlier %s %s", owner, s.key))
+		return o.notCollected(ctx, s, object)
 	}
 	return &userError{
 		reason: "NotOwned", again: notOwnedRetry,
 		err: fmt.Errorf("%s %s exists and is not owned by %s %s: delete or rename one of them", o.resource.kind.Kind, name, owner, s.key),
 	}
+}
+
+// notCollected returns the error for an object whose owner was deleted, and had the name of the
+// synced object. Usually the garbage collector deletes it soon, which enqueues the synced object.
+func (o *Owned[T, P]) notCollected(ctx context.Context, s *Sync[P], object T) error {
+	name, owner := cache.MetaObjectToName(object), o.owner.resource.kind.Kind
+	what := fmt.Sprintf("%s %s belongs to an earlier %s %s", o.resource.kind.Kind, name, owner, s.key)
+	// The earlier owner was gone when the synced object was created.
+	age := time.Since(s.object.GetCreationTimestamp().Time)
+	if age < collectedWithin {
+		return &userError{
+			again: collectedWithin - max(age, 0),
+			err:   errors.New(what + " and is about to be deleted"),
+		}
+	}
+	live, found, err := o.owner.resource.live(ctx, s.key)
+	if err != nil {
+		return err
+	}
+	if !found || live.GetUID() != s.object.GetUID() { // the cached owner is the earlier one
+		if found {
+			o.owner.consistency.WroteAt(s.key, o.owner.resource.informer.GetStore(), live.GetResourceVersion())
+		}
+		return o.owner.resource.late(s.key, errors.New("it was deleted or created again"))
+	}
+	resource := o.resource.name.GroupResource()
+	command := fmt.Sprintf("kubectl -n %s %%s %s %s", name.Namespace, resource, name.Name)
+	cause := "the garbage collector has not deleted it: delete it with " + fmt.Sprintf(command, "delete")
+	if object.GetDeletionTimestamp() != nil {
+		cause = fmt.Sprintf("its deletion waits for the finalizers %s: fix what removes them, or remove them with %s",
+			strings.Join(object.GetFinalizers(), ", "), fmt.Sprintf(command, "edit"))
+	}
+	return &userError{reason: "NotCollected", again: notOwnedRetry, err: fmt.Errorf("%s, but %s", what, cause)}
 }
 
 // Delete deletes the object with that name if the synced object owns it. If the cache lacks

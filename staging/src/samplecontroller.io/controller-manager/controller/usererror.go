@@ -4,7 +4,7 @@
 package controller
 
 import (
-	"slices"
+	"cmp"
 	"time"
 )
 
@@ -20,7 +20,7 @@ func UserError(reason string, err error) error {
 }
 
 type userError struct {
-	reason string
+	reason string        // empty: not reported, because the cause usually ends by itself
 	again  time.Duration // delay before the next sync; 0: none
 	err    error
 }
@@ -29,16 +29,28 @@ func (e *userError) Error() string { return e.err.Error() }
 
 func (e *userError) Unwrap() error { return e.err }
 
-// onlyUserErrors returns whether all parts of an error, such as those of errors.Join, are user
-// errors. Other errors need a retry.
-func onlyUserErrors(err error) bool {
+// userErrors returns the user errors that an error, such as one of errors.Join, consists of. It
+// returns none if a part is another error, which needs a retry. first is the first user error that
+// is to be reported, whatever the other parts are.
+func userErrors(err error) (only []*userError, first *userError) {
 	switch err := err.(type) {
 	case *userError:
-		return true
+		only = []*userError{err}
+		if err.reason != "" {
+			first = err
+		}
 	case interface{ Unwrap() error }:
-		return onlyUserErrors(err.Unwrap())
+		return userErrors(err.Unwrap())
 	case interface{ Unwrap() []error }:
-		return !slices.ContainsFunc(err.Unwrap(), func(part error) bool { return !onlyUserErrors(part) })
+		others := false
+		for _, part := range err.Unwrap() {
+			of, reported := userErrors(part)
+			only, others = append(only, of...), others || of == nil
+			first = cmp.Or(first, reported)
+		}
+		if others {
+			only = nil
+		}
 	}
-	return false
+	return only, first
 }

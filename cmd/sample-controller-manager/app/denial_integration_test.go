@@ -121,31 +121,34 @@ func denyByWebhook(path string) func(t *testing.T, ns string) (lift func()) {
 		if path == "/hang" {
 			timeout = 1
 		}
-		configurations := shared.Kube().AdmissionregistrationV1().ValidatingWebhookConfigurations()
-		configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{
-			ObjectMeta: metav1.ObjectMeta{Name: ns},
-			Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-				Name: "fridays.example.com",
-				ClientConfig: admissionregistrationv1.WebhookClientConfig{
-					URL:      ptr.To(server.URL + path),
-					CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
-				},
-				Rules:                   []admissionregistrationv1.RuleWithOperations{onDeployments(admissionregistrationv1.Create)},
-				NamespaceSelector:       selectNamespace(ns),
-				SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
-				TimeoutSeconds:          &timeout,
-				AdmissionReviewVersions: []string{"v1"},
-			}},
-		}
-		if _, err := configurations.Create(t.Context(), configuration, metav1.CreateOptions{}); err != nil {
+		return validateDeployments(t, ns, server, admissionregistrationv1.ValidatingWebhook{
+			ClientConfig:   admissionregistrationv1.WebhookClientConfig{URL: ptr.To(server.URL + path)},
+			TimeoutSeconds: &timeout,
+		})
+	}
+}
+
+// validateDeployments adds a webhook of the server for new Deployments in a namespace.
+func validateDeployments(t *testing.T, ns string, server *httptest.Server, webhook admissionregistrationv1.ValidatingWebhook) (remove func()) {
+	t.Helper()
+	webhook.Name = "fridays.example.com"
+	webhook.ClientConfig.CABundle = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	webhook.Rules = []admissionregistrationv1.RuleWithOperations{onDeployments(admissionregistrationv1.Create)}
+	webhook.NamespaceSelector = selectNamespace(ns)
+	webhook.SideEffects = ptr.To(admissionregistrationv1.SideEffectClassNone)
+	webhook.AdmissionReviewVersions = []string{"v1"}
+	configurations := shared.Kube().AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	_, err := configurations.Create(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: ns},
+		Webhooks:   []admissionregistrationv1.ValidatingWebhook{webhook},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		t.Helper()
+		if err := configurations.Delete(context.WithoutCancel(t.Context()), ns, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
-		}
-		remove := func(ctx context.Context) error { return configurations.Delete(ctx, ns, metav1.DeleteOptions{}) }
-		return func() {
-			t.Helper()
-			if err := remove(t.Context()); err != nil {
-				t.Fatal(err)
-			}
 		}
 	}
 }

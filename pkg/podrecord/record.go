@@ -165,8 +165,8 @@ func (r *Record) Same(other *Record) bool {
 // SamePlace reports whether two records have the same Pod, owner, node and time of
 // placement, and whether both or neither of them is finished.
 func (r *Record) SamePlace(other *Record) bool {
-	return r.uid == other.uid && r.controllerUID == other.controllerUID && r.node == other.node && r.placed == other.placed &&
-		r.Finished() == other.Finished()
+	return r.uid == other.uid && r.controllerUID == other.controllerUID &&
+		r.node == other.node && r.placed == other.placed && r.Finished() == other.Finished()
 }
 
 // GetObjectMeta returns a copy of the cached metadata.

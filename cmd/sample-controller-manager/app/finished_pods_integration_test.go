@@ -44,7 +44,8 @@ func TestFinishedPodsAreNotCounted(t *testing.T) {
 
 		setPod(t, crashing, func(status *corev1.PodStatus) {
 			status.Conditions[0].Status = corev1.ConditionFalse
-			status.ContainerStatuses = []corev1.ContainerStatus{{Name: "nginx", Image: "nginx", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}}
+			waiting := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
+			status.ContainerStatuses = []corev1.ContainerStatus{{Name: "nginx", Image: "nginx", State: waiting}}
 		})
 		pods := k.waitPods(t, ns, "a", "1/2 ready on node-1 (2); 1 CrashLoopBackOff, 6 Evicted")
 		if want := (workloadv1alpha1.PodProblem{Pod: "crashing", Reason: "CrashLoopBackOff"}); pods.Problems[0] != want {
@@ -52,7 +53,8 @@ func TestFinishedPodsAreNotCounted(t *testing.T) {
 		}
 
 		// A Pod with a grace period stays until its kubelet has stopped it.
-		if err := shared.Kube().CoreV1().Pods(ns).Delete(t.Context(), stopped.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](3600)}); err != nil {
+		hour := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](3600)}
+		if err := shared.Kube().CoreV1().Pods(ns).Delete(t.Context(), stopped.Name, hour); err != nil {
 			t.Fatal(err)
 		}
 		k.waitPods(t, ns, "a", "0/1 ready on node-1; 1 CrashLoopBackOff, 6 Evicted; 1 terminating")

@@ -11,7 +11,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
@@ -25,7 +24,8 @@ func TestObjectStoredByOlderCRD(t *testing.T) {
 		const image = "nginx\u200b:1.29" // the CRD rejects it now
 		k.allowAnySpec(t, ns)
 		kubectl(t, "patch", "crd", k.CRD(), "--type=json",
-			`--patch=[{"op":"replace","path":"/spec/versions/0/schema/openAPIV3Schema/properties/status","value":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}]`)
+			`--patch=[{"op":"replace","path":"/spec/versions/0/schema/openAPIV3Schema/properties/status",
+				"value":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}]`)
 		clustertest.WaitUntil(t, "a status has no default", func(ctx context.Context) error {
 			probe := k.New("probe", 1)
 			if _, err := k.TryStore(ctx, ns, probe); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -40,7 +40,8 @@ func TestObjectStoredByOlderCRD(t *testing.T) {
 		if err := k.createRaw(t.Context(), ns, "a", fmt.Sprintf(`{"deploymentName":"a","replicas":1,"image":%q}`, image)); err != nil {
 			t.Fatal(err)
 		}
-		kubectl(t, "-n", ns, "patch", k.Singular, "a", "--subresource=status", "--type=merge", "-p", `{"status":{"availableReplicas":1}}`)
+		kubectl(t, "-n", ns, "patch", k.Singular, "a", "--subresource=status", "--type=merge",
+			"-p", `{"status":{"availableReplicas":1}}`)
 		if err := shared.Cluster().Install(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -71,13 +72,13 @@ func TestObjectStoredByOlderCRD(t *testing.T) {
 			t.Errorf("image of the Deployment = %q, want %q", got, image)
 		}
 		patch := func(image string) error {
-			_, err := k.In(ns).Patch(t.Context(), "a", types.MergePatchType, fmt.Appendf(nil, `{"spec":{"image":%q}}`, image), metav1.PatchOptions{})
-			return err
+			return k.TryPatch(t.Context(), ns, "a", fmt.Sprintf(`{"spec":{"image":%q}}`, image))
 		}
 		if err := patch(image + image); err == nil || !strings.Contains(err.Error(), "must be an image reference without white space") {
 			t.Errorf("error = %v, want the new image rejected", err)
 		}
-		for _, valid := range []string{"registry.example.com:5000/team/nginx@sha256:" + strings.Repeat("0", 64), "[2001:db8::1]:5000/nginx_a:1.29-b"} {
+		digest := "@sha256:" + strings.Repeat("0", 64)
+		for _, valid := range []string{"registry.example.com:5000/team/nginx" + digest, "[2001:db8::1]:5000/nginx_a:1.29-b"} {
 			if err := patch(valid); err != nil {
 				t.Error(err)
 			}

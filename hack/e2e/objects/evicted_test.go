@@ -28,7 +28,8 @@ func TestEvictedPodsAreNotCounted(t *testing.T) {
 	for round := range 3 {
 		for _, k := range framework.Kinds {
 			clustertest.WaitUntil(t, "the evicted Pods are counted as failed", func(context.Context) error {
-				if p := k.MustGet(t, ns, k.Singular).Status.Pods; p == nil || int(p.Failed) != round*replicas || int(p.Running) != replicas {
+				p := k.MustGet(t, ns, k.Singular).Status.Pods
+				if p == nil || int(p.Failed) != round*replicas || int(p.Running) != replicas {
 					return fmt.Errorf("status.pods is %+v", p)
 				}
 				return nil
@@ -48,13 +49,15 @@ func TestEvictedPodsAreNotCounted(t *testing.T) {
 // evict evicts all running Pods of a namespace, as a kubelet does.
 func evict(t *testing.T, ns string) {
 	t.Helper()
-	pods, err := framework.Kube().CoreV1().Pods(ns).List(t.Context(), metav1.ListOptions{FieldSelector: "status.phase=Running"})
+	client := framework.Kube().CoreV1().Pods(ns)
+	pods, err := client.List(t.Context(), metav1.ListOptions{FieldSelector: "status.phase=Running"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	patch := []byte(`{"status":{"phase":"Failed","reason":"Evicted","conditions":[{"type":"Ready","status":"False"}]}}`)
 	for _, pod := range pods.Items {
-		if _, err := framework.Kube().CoreV1().Pods(ns).Patch(t.Context(), pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+		_, err := client.Patch(t.Context(), pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -16,6 +16,7 @@ func TestFinishedPodIsLoggedOnce(t *testing.T) {
 	stop := func(f *fixture) { f.add(newPod("a", "node-1", 1, terminating)) }
 	fail := func(f *fixture) { f.add(failed) }
 	finish := func(f *fixture) { fail(f); f.kind.finished(failed) }
+	remove := func(f *fixture) { f.remove(a) }
 	sync := func(f *fixture) { f.sync() }
 	for name, test := range map[string]struct {
 		steps []func(*fixture)
@@ -27,7 +28,7 @@ func TestFinishedPodIsLoggedOnce(t *testing.T) {
 		"its record is removed before the event":   {[]func(*fixture){add, sync, sync, fail, sync, sync, finish}, 1},
 		"it was logged, but not recorded":          {[]func(*fixture){refusedRecord, finish}, 1},
 		"it was deleted, then it ended":            {[]func(*fixture){add, sync, stop, sync, finish}, 1},
-		"it failed, then its label was restored":   {[]func(*fixture){add, finish, sync, (*fixture).removeA, sync, fail, sync}, 1},
+		"it failed, then its label was restored":   {[]func(*fixture){add, finish, sync, remove, sync, fail, sync}, 1},
 		"it failed, and another process leads":     {[]func(*fixture){add, sync, finish, sync, (*fixture).restart}, 1},
 		"another process leads, and it fails":      {[]func(*fixture){add, sync, sync, (*fixture).restart, finish}, 1},
 		"it failed before a process first sees it": {[]func(*fixture){fail}, 0},
@@ -46,7 +47,7 @@ func TestFinishedPodIsLoggedOnce(t *testing.T) {
 			step(sync)
 			step(sync)
 			f.wantPlacements()
-			step((*fixture).removeA)
+			step(remove)
 			step(func(f *fixture) { f.kind.departed(failed) })
 			step(sync)
 			if lines != test.want {
@@ -55,5 +56,3 @@ func TestFinishedPodIsLoggedOnce(t *testing.T) {
 		})
 	}
 }
-
-func (f *fixture) removeA() { f.remove(newPod("a", "node-1", 1)) }

@@ -52,7 +52,12 @@ func WatchChanges[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T],
 // WatchUpdates enqueues the keys that keys returns for the new object of an update for which
 // concerns returns true. It ignores additions and deletions. keys may remember what such an
 // update shows only once.
-func WatchUpdates[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], concerns func(oldObj, newObj T) bool, keys func(T) []cache.ObjectName) {
+func WatchUpdates[T Object](
+	l *Loop,
+	informer cache.TypedSharedIndexInformer[T],
+	concerns func(oldObj, newObj T) bool,
+	keys func(T) []cache.ObjectName,
+) {
 	add(l, informer, func(h *handler[T]) cache.TypedResourceEventHandlerDetailedFuncs[T] {
 		return cache.TypedResourceEventHandlerDetailedFuncs[T]{
 			UpdateFunc: h.updated(concerns, func(_, newObj T) { h.enqueueAll("changed", keys, newObj) }),
@@ -91,7 +96,9 @@ type handler[T Object] struct {
 }
 
 // updated returns the handler of updates for which concerns returns true.
-func (h *handler[T]) updated(concerns func(oldObj, newObj T) bool, handle func(oldObj, newObj T)) func(oldObj, newObj T) {
+func (h *handler[T]) updated(
+	concerns func(oldObj, newObj T) bool, handle func(oldObj, newObj T),
+) func(oldObj, newObj T) {
 	return func(oldObj, newObj T) {
 		// A resync repeats the object unchanged.
 		if !h.loop.resyncs && oldObj.GetResourceVersion() == newObj.GetResourceVersion() {

@@ -58,12 +58,12 @@ func TestUnavailableReplicasStall(t *testing.T) {
 			h.see(deadline-time.Second, some(2), "Progressing")
 			h.see(time.Second, some(2), "ReplicasUnavailable")
 		},
-		"anew with the generation": func(h *history) {
+		"again from zero with a new generation": func(h *history) {
 			h.see(0, some(1), "Progressing")
 			h.owner = owner(func(o *Owner) { o.Object.(*metav1.ObjectMeta).Generation = 5 })
 			h.see(deadline, some(1), "Progressing")
 		},
-		"anew when somebody scales": func(h *history) {
+		"again from zero when somebody scales": func(h *history) {
 			h.owner = owner(wantReplicas(nil))
 			h.see(0, some(1), "Progressing")
 			scaled := func(d *appsv1.Deployment) {

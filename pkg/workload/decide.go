@@ -136,7 +136,7 @@ func (o Owner) terminating(reported *appsv1.Deployment) *Blocker {
 	}
 }
 
-// deletionGrace is how long a Deployment may take to go before somebody must be told what holds
+// deletionGrace is how long the deletion of a Deployment may take before the status says what holds
 // it. The garbage collector takes seconds.
 const deletionGrace = time.Minute
 

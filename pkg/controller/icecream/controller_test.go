@@ -181,8 +181,8 @@ func TestPlacedPodEnqueuesItsIcecream(t *testing.T) {
 		synctest.Wait()
 
 		// Placements have a recorder of their own, so that they cannot displace other Events.
-		if len(placed.Events) != 2 || len(events.Events) > 0 {
-			t.Errorf("%d Events about placements and %d others, want 2 and none", len(placed.Events), len(events.Events))
+		if len(placed.Events) != 3 || len(events.Events) > 0 {
+			t.Errorf("%d Events about placements and %d others, want 3 and none", len(placed.Events), len(events.Events))
 		}
 
 		// A Pod that is deleted after its owner chain was cut.

@@ -82,6 +82,21 @@ func (th *thief) wantRefused(t *testing.T, what string, err error) {
 	}
 }
 
+// allowDeletion gives the daemon's account a permission that an older role may still grant. Without
+// it, the API server refuses deletions and changes of owners before it asks the cage.
+func allowDeletion(t *testing.T, ns string, th *thief) {
+	t.Helper()
+	framework.Kubectl(t, "-n", ns, "create", "role", "deletion", "--verb=delete", "--resource=deployments.apps")
+	framework.Kubectl(t, "-n", ns, "create", "rolebinding", "deletion", "--role=deletion",
+		"--serviceaccount="+framework.DaemonName+":"+framework.DaemonName)
+	clustertest.WaitUntil(t, "the permission is granted", func(context.Context) error {
+		if err := th.delete(t, "none"); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("deleting a Deployment that does not exist: %w", err)
+		}
+		return nil
+	})
+}
+
 func wantAllowed(t *testing.T, what string, err error) {
 	t.Helper()
 	if err != nil {
@@ -102,6 +117,7 @@ func TestCage(t *testing.T) {
 	owner := *metav1.NewControllerRef(foo, framework.Foos.GroupVersionKind)
 	client := clientOf(t, framework.NewToken(t, framework.DaemonName, framework.DaemonName, nil))
 	th := &thief{deployments: client.AppsV1().Deployments(ns)}
+	allowDeletion(t, ns, th)
 
 	t.Run("create", func(t *testing.T) {
 		wantAllowed(t, "a Deployment of a Foo", th.create(t, newDeployment("new", owner)))

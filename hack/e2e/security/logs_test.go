@@ -62,7 +62,7 @@ func TestLogsHoldNoSecrets(t *testing.T) {
 			r.Stop()
 
 			log := r.Log.String()
-			for _, want := range []string{"Lowered log verbosity", "Updated status", "tokenreviews", "masked", "Event occurred", "Undecodable", "Write was denied", "Patched Deployment"} {
+			for _, want := range []string{"Lowered log verbosity", "Updated status", "tokenreviews", "masked", "Event occurred", "Undecodable", "Write failed", "Patched Deployment"} {
 				if !strings.Contains(log, want) {
 					t.Errorf("the log does not contain %q: it is not verbose enough, or something did not happen", want)
 				}

@@ -81,17 +81,21 @@ func trimManagedFields(d *appsv1.Deployment) {
 // completed is the condition of a Deployment that was rolled out.
 var completed = appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: reasonComplete}
 
-// onlyCompleted are the conditions of most Deployments that lack Pods after their rollout.
+// onlyCompleted are the conditions of most Deployments that lack Pods after their rollout. Nobody
+// may change them.
 var onlyCompleted = []appsv1.DeploymentCondition{completed}
 
 // trimConditions keeps the conditions that report failures and, while replicas are missing, that
 // the rollout is complete.
 func trimConditions(d *appsv1.Deployment) {
 	rolledOut := rolloutComplete(d) && d.Status.AvailableReplicas < replicasOf(d)
-	kept := slices.DeleteFunc(d.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
-		return (c.Type != appsv1.DeploymentProgressing || c.Status != corev1.ConditionFalse) &&
-			(c.Type != appsv1.DeploymentReplicaFailure || c.Status != corev1.ConditionTrue)
-	})
+	var kept []appsv1.DeploymentCondition
+	for _, c := range d.Status.Conditions { // they may be onlyCompleted
+		if c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse ||
+			c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
+			kept = append(kept, c)
+		}
+	}
 	switch {
 	case rolledOut && len(kept) == 0:
 		d.Status.Conditions = onlyCompleted

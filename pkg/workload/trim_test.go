@@ -132,6 +132,18 @@ func decided(o Owner, live *appsv1.Deployment) string {
 	return fmt.Sprintf("%v %s %+v %v", d.Create, patchOf(o, d), d.Blocker, d.Again)
 }
 
+// An informer may trim an object twice, and trimmed objects share parts.
+func TestTrimmingTwiceChangesNoSharedCondition(t *testing.T) {
+	for range 2 {
+		d := deployment(withStatus(3, 3, 1), withConditions("Progressing", "True", reasonComplete))
+		for i := range 2 {
+			if Trim(d, ourGroups); !rolloutComplete(d) {
+				t.Errorf("trimmed %d times: conditions %v, want the completed rollout", i+1, d.Status.Conditions)
+			}
+		}
+	}
+}
+
 func TestTrimKeepsOnlyFailureConditions(t *testing.T) {
 	d := deployment(withConditions("Available", "True", "", "Available", "False", "", "Progressing", "True", "", "Progressing", "False", "",
 		"ReplicaFailure", "True", "", "ReplicaFailure", "False", ""))

@@ -72,8 +72,8 @@ func TestMissingCreatePermissionBacksOff(t *testing.T) {
 	t.Logf("%d Foos had their Deployments %v after the grant, and their statuses after %v", deprived, took.Round(time.Millisecond), time.Since(granted).Round(time.Millisecond))
 	counts.want(t, "written", func(got int) bool { return got >= deprived })
 	counts.wantAsAudited(t)
-	if got := metric(t, server, scraper, `sample_controller_manager_writes_total{controller="foo-controller",resource="deployments.apps",result="failed",verb="delete"}`); got != 0 {
-		t.Errorf("%v deletions failed, want 0", got)
+	if got := metric(t, server, scraper, `sample_controller_manager_writes_total{controller="foo-controller",resource="deployments.apps",result="failed",verb="patch"}`); got != 0 {
+		t.Errorf("%v patches failed, want 0", got)
 	}
 
 	// A sync without a difference counts as a skipped write.

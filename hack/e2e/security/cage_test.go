@@ -6,12 +6,15 @@ package security
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -84,16 +87,25 @@ func (th *thief) wantRefused(t *testing.T, what string, err error) {
 
 // allowDeletion gives the daemon's account a permission that an older role may still grant. Without
 // it, the API server refuses deletions and changes of owners before it asks the cage.
-func allowDeletion(t *testing.T, ns string, th *thief) {
+func allowDeletion(t *testing.T, ns string) {
 	t.Helper()
-	framework.Kubectl(t, "-n", ns, "create", "role", "deletion", "--verb=delete", "--resource=deployments.apps")
-	framework.Kubectl(t, "-n", ns, "create", "rolebinding", "deletion", "--role=deletion",
-		"--serviceaccount="+framework.DaemonName+":"+framework.DaemonName)
-	clustertest.WaitUntil(t, "the permission is granted", func(context.Context) error {
-		if err := th.delete(t, "none"); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("deleting a Deployment that does not exist: %w", err)
+	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: framework.DaemonName, Name: framework.DaemonName}
+	framework.Grant(t, ns, account, rbacv1.PolicyRule{
+		APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"delete"},
+	})
+	// A deletion that RBAC still refuses would be a denial that no test expects.
+	clustertest.WaitUntil(t, "the permission is granted", func(ctx context.Context) error {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: framework.DaemonUser,
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Namespace: ns, Verb: "delete", Group: "apps", Resource: "deployments",
+			},
+		}}
+		review, err := framework.Kube().AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		if err == nil && !review.Status.Allowed {
+			err = errors.New("it is not allowed yet")
 		}
-		return nil
+		return err
 	})
 }
 
@@ -117,7 +129,7 @@ func TestCage(t *testing.T) {
 	owner := *metav1.NewControllerRef(foo, framework.Foos.GroupVersionKind)
 	client := clientOf(t, framework.NewToken(t, framework.DaemonName, framework.DaemonName, nil))
 	th := &thief{deployments: client.AppsV1().Deployments(ns)}
-	allowDeletion(t, ns, th)
+	allowDeletion(t, ns)
 
 	t.Run("create", func(t *testing.T) {
 		wantAllowed(t, "a Deployment of a Foo", th.create(t, newDeployment("new", owner)))

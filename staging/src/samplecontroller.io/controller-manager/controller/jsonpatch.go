@@ -104,8 +104,8 @@ func (d *differ) list(path string, from, to []any) bool {
 	edits := differ{sparse: d.sparse}
 	from = slices.Clone(from)
 	remaining := sets.New(wanted...)
-	for i := len(from) - 1; i >= 0; i-- {
-		if !remaining.Has(ids[i]) {
+	for i, id := range slices.Backward(ids) {
+		if !remaining.Has(id) {
 			at := path + "/" + strconv.Itoa(i)
 			edits.test(at, keys, from[i])
 			edits.ops = append(edits.ops, operation{Op: "remove", Path: at})
@@ -182,18 +182,18 @@ func identitiesOf(list []any, keys []string) []string {
 			ids = append(ids, string(content))
 			continue
 		}
-		id := ""
+		var id strings.Builder
 		for i, key := range keys {
 			switch value := object[key].(type) {
 			case string, json.Number:
-				id += fmt.Sprintf("%v\x00", value)
+				fmt.Fprintf(&id, "%v\x00", value)
 			default:
 				if i == 0 || value != nil {
 					return nil
 				}
 			}
 		}
-		ids = append(ids, id)
+		ids = append(ids, id.String())
 	}
 	if sets.New(ids...).Len() < len(ids) {
 		return nil

@@ -29,7 +29,7 @@ import (
 // Widget is a custom resource. Its fields in testdata/widgets.yaml are more than those of the type.
 type Widget struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
 
 	Spec struct {
 		Containers []corev1.Container `json:"containers,omitempty"`
@@ -56,7 +56,7 @@ func (w *Widget) DeepCopyObject() runtime.Object {
 
 type WidgetList struct {
 	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
+	metav1.ListMeta `json:"metadata,omitzero"`
 
 	Items []Widget `json:"items"`
 }

@@ -17,6 +17,7 @@ import (
 	"honnef.co/go/tools/staticcheck"
 	"honnef.co/go/tools/stylecheck"
 	"sigs.k8s.io/kube-api-linter/pkg/analysis/conditions"
+	"sigs.k8s.io/kube-api-linter/pkg/analysis/defaults"
 	"sigs.k8s.io/kube-api-linter/pkg/analysis/optionalfields"
 	"sigs.k8s.io/kube-api-linter/pkg/analysis/registry"
 	kubeapilinter "sigs.k8s.io/kube-api-linter/pkg/config"
@@ -58,6 +59,10 @@ var (
 			UsePatchStrategy: conditions.ConditionsUsePatchStrategyForbid,
 			// As in Kubernetes.
 			IsFirstField: conditions.ConditionsFirstFieldIgnore,
+		},
+		"defaults": defaults.DefaultsConfig{
+			// The daemon writes observedGeneration always.
+			OmitEmpty: defaults.DefaultsOmitEmpty{Policy: defaults.OmitEmptyPolicyIgnore},
 		},
 		"optionalfields": optionalfields.OptionalFieldsConfig{
 			Pointers: optionalfields.OptionalFieldsPointers{Preference: optionalfields.OptionalFieldsPointerPreferenceWhenRequired},

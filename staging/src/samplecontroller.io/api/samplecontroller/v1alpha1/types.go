@@ -83,7 +83,7 @@ type FooStatus struct {
 	// describes. The default of -1 marks an object that no controller has observed yet.
 	// +optional
 	// +default=-1
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	ObservedGeneration int64 `json:"observedGeneration"`
 	// replicas is the total number of replicas of the Deployment, in any version and
 	// state.
 	// +optional

@@ -5,11 +5,11 @@ package operations
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
-	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
@@ -20,51 +20,64 @@ import (
 const deletesFormer = "9d4351bc6dfeebe82cbbfe2d5dd8b11120728007"
 
 // TestRollbackLosesNoPod goes back to an older daemon after renames, with the roles and the cage of
-// this version, and then forward again. The older daemon tries to delete former Deployments.
+// this version, then with the cage alone, and then forward again. The older daemon tries to delete
+// former Deployments.
 func TestRollbackLosesNoPod(t *testing.T) {
 	framework.Long(t)
 	older := framework.BuildCommit(t, deletesFormer)
 	framework.FreeLease(t)
-	ns := map[framework.Kind]string{}
+	namespaces, before := map[framework.Kind]string{}, map[framework.Kind]framework.Snapshot{}
 	ours := framework.StartReplica(t, framework.OneWorker...).Ready()
 	for _, k := range framework.Kinds {
-		ns[k] = framework.NewNamespace(t)
-		k.CreateNaming(t, ns[k], "a", "first")
-		k.WaitReady(t, ns[k], "a", 1)
-		k.Patch(t, ns[k], "a", `{"spec":{"deploymentName":"second"}}`)
-		waitFormerNamed(t, k, ns[k])
+		ns := framework.NewNamespace(t)
+		framework.ExpectDenialsIn(ns)
+		k.CreateNaming(t, ns, "a", "first")
+		k.WaitReady(t, ns, "a", 1)
+		k.Patch(t, ns, "a", `{"spec":{"deploymentName":"second"}}`)
+		waitFormerNamed(t, k, ns)
+		namespaces[k], before[k] = ns, framework.TakeSnapshot(t, ns)
 	}
 	ours.Stop()
-	before := map[framework.Kind]framework.Snapshot{}
-	for k, ns := range ns {
-		before[k] = framework.TakeSnapshot(t, ns)
-		framework.ExpectDenialsIn(ns)
-	}
 
 	theirs := framework.StartReplicaOf(t, older, framework.OneWorker...)
-	for k, ns := range ns {
-		clustertest.WaitUntil(t, "the older "+k.Controller+" may not delete a Deployment", func(context.Context) error {
-			deletes := func(event auditv1.Event) bool { return cluster.Call(event) == "delete deployments" }
-			ours := cluster.ByUserAgent(k.Controller)
-			if len(framework.Audit(t, ours, cluster.InNamespace(ns), framework.Denied, deletes)) == 0 {
-				return errors.New("it has not tried")
-			}
-			return nil
-		})
+	for k, ns := range namespaces {
+		waitDeleteDenied(t, k, ns, "cannot delete resource") // the roles
 	}
 	theirs.Stop()
-	for k, ns := range ns {
+	for _, ns := range namespaces {
+		framework.Grant(t, ns,
+			rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: framework.DaemonName, Name: framework.DaemonName},
+			rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"delete"}})
+	}
+	theirs = framework.StartReplicaOf(t, older, framework.OneWorker...)
+	for k, ns := range namespaces {
+		waitDeleteDenied(t, k, ns, framework.DaemonName+"-cage")
 		framework.WantSameSnapshot(t, "the older daemon", ns, before[k])
 	}
+	theirs.Stop()
 
 	ours = framework.StartReplica(t, framework.OneWorker...).Ready()
-	for _, k := range framework.Kinds {
-		k.Patch(t, ns[k], "a", `{"metadata":{"labels":{"touched":"true"}}}`)
-		waitFormerNamed(t, k, ns[k])
+	for k, ns := range namespaces {
+		waitFormerNamed(t, k, ns)
 		k.WaitIdle(t)
-		framework.WantSameSnapshot(t, "going forward again", ns[k], before[k])
+		framework.WantSameSnapshot(t, "going forward again", ns, before[k])
 	}
 	ours.Stop()
+}
+
+// waitDeleteDenied waits until the API server has denied the controller the deletion of a
+// Deployment, with a reason that contains these words.
+func waitDeleteDenied(t *testing.T, k framework.Kind, ns, words string) {
+	t.Helper()
+	clustertest.WaitUntil(t, k.Controller+" may not delete a Deployment: "+words, func(context.Context) error {
+		denied := framework.Audit(t, cluster.ByUserAgent(k.Controller), cluster.InNamespace(ns), framework.Denied)
+		for _, event := range denied {
+			if cluster.Call(event) == "delete deployments" && strings.Contains(event.ResponseStatus.Message, words) {
+				return nil
+			}
+		}
+		return fmt.Errorf("denied were %d requests", len(denied))
+	})
 }
 
 // waitFormerNamed waits until the object is Ready with Deployment "second" and its status names

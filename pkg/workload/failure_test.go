@@ -100,6 +100,34 @@ func TestReconcileDistinguishesDeniedAndFailedWrites(t *testing.T) {
 	}
 }
 
+// TestFailingWriteOfBothFieldsBecomesFailed enqueues the owner all the time while the write of both
+// fields gets no answer. Fields are tried one by one only after a denial.
+func TestFailingWriteOfBothFieldsBecomesFailed(t *testing.T) {
+	clock := testingclock.NewFakeClock(present)
+	drifted := deployment(withReplicas(ptr.To[int32](9)))
+	reconciler, client := newTestReconciler(t, list(drifted), list(drifted))
+	reconciler.clock = clock
+	refuse(client, "patch", apierrors.NewTimeoutError("later", 1))
+	reported := ""
+	for clock.Since(present) < 3*time.Minute {
+		state, err := reconciler.Reconcile(t.Context(), owner(wantImage("nginx:1.29")))
+		want := "WriteFailing"
+		if clock.Since(present) >= failedAfter {
+			want = "WriteFailed"
+		}
+		if err == nil {
+			reported = state.Blocker.Reason
+		}
+		if reported != "" && reported != want {
+			t.Fatalf("after %v: %s, want %s", clock.Since(present), reported, want)
+		}
+		clock.Step(time.Second)
+	}
+	if reported == "" {
+		t.Error("nothing was reported")
+	}
+}
+
 // A permission that is missing is about the controller, not about the object.
 func TestMissingPermissionIsNotReportedPerObject(t *testing.T) {
 	clock := testingclock.NewFakeClock(present)

@@ -176,7 +176,9 @@ func (k *Reconciler) plan(o Owner, view View) plan {
 	p.decision = Decide(o, view)
 	p.state.Again = sooner(p.state.Again, p.decision.Again)
 	if p.decision.Differing.several() {
-		p.blocker = k.failures.get(o, p.decision.together()).blocker // until each field was tried by itself
+		if together := k.failures.get(o, p.decision.together()); together.denied {
+			p.blocker = together.blocker // until each field was tried by itself
+		}
 	}
 	for _, w := range p.decision.writes(func(w write) bool { return k.failures.denied(o, w) }) {
 		blocker, again := k.failures.of(o, w, now)

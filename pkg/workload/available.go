@@ -52,9 +52,9 @@ func lacksReplicaSet(d *appsv1.Deployment) bool {
 }
 
 // unavailableSince returns since when the deployment controller does nothing although fewer replicas
-// than wanted are available, without a rise of their number and without a change of what is wanted:
-// the rollout is complete, or it cannot begin. It returns nil if that is not so, or if it may last
-// for any time. current is the present status of
+// than wanted are available: the rollout is complete, or it cannot begin. The time begins again when
+// more replicas become available and when the wanted number changes. unavailableSince returns nil if
+// enough are available, or if this may last for any time. current is the present status of
 // the owner, so that the time survives a change of leader.
 func unavailableSince(o Owner, d *appsv1.Deployment, current Status, now metav1.Time) *metav1.Time {
 	if d == nil || o.GetDeletionTimestamp() != nil || progressDeadline(d) == 0 {

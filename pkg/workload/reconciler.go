@@ -120,8 +120,8 @@ func (k *Reconciler) Reconcile(ctx context.Context, o Owner) (State, error) {
 	k.failures.forget(o, p.next)
 	// The cache does not have the write yet. What is left to do follows from it.
 	now := k.clock.Now()
-	state.Written, state.Again = true, p.state.Again
-	if state.Created || view.own(o) != nil {
+	state.Written, state.Former, state.Again = true, p.state.Former, p.state.Again
+	if state.Created {
 		state.Former = leftOver(view.Former)
 	}
 	if state.Blocker = p.blocker; state.Blocker == nil {

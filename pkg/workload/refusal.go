@@ -135,7 +135,7 @@ func (r *StatusRefusals[T]) note(obj T, hiccup bool) (first, reported bool) {
 // says.
 func IsGone(err error) bool { return apierrors.IsNotFound(err) && denialOf(err) == nil }
 
-// IsConflict reports whether a write failed because the object is not as it was read.
+// IsConflict reports whether a write failed because the object has changed since it was read.
 func IsConflict(err error) bool { return apierrors.IsConflict(err) && denialOf(err) == nil }
 
 // refusalOf returns the message of the Event about a refused status write, and whether it may be a

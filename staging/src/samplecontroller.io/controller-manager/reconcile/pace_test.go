@@ -198,7 +198,7 @@ func TestWithoutIntervalNothingWaits(t *testing.T) {
 	})
 }
 
-// TestIdleObjectsUseNoMemory writes many objects once, and then one now and then.
+// TestIdleObjectsUseNoMemory writes many objects once, and then one of them again and again.
 func TestIdleObjectsUseNoMemory(t *testing.T) {
 	p := newPaced(t)
 	for i := range 1000 {

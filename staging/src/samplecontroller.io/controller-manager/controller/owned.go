@@ -93,8 +93,9 @@ func (o *Owned[T, P]) owns(s *Sync[P], object T) bool {
 //
 // Fields that T does not know are kept, also in elements of lists. Such an element is found by what
 // identifies it in the lists of Kubernetes, such as its name, type, or port and protocol. Unknown
-// fields are lost in a changed element without a unique identity, and in an object of a custom
-// resource whose known fields are all zero.
+// fields are lost in a changed element without a unique identity, in an object of a custom resource
+// whose known fields are all zero, and in all elements of a list that is set as a whole: one with two
+// equal elements, or with more than 1,000 operations to change it.
 //
 // Ensure returns the object as last known from the API server. If an object with that name
 // exists but is not owned by the synced object, or does not match the selector, Ensure leaves it

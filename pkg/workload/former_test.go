@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clienttesting "k8s.io/client-go/testing"
+	testingclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 )
 
@@ -104,6 +105,27 @@ func TestFormerDeploymentIsKeptUntilPresentOneExists(t *testing.T) {
 				t.Errorf("status %+v, want %s and the counts and the name of the former Deployment", status, test.reason)
 			}
 		})
+	}
+}
+
+// TestDeniedCreationDoesNotStarveFormerDeployment syncs just when the last sync asked for, which is
+// when the creation is tried again.
+func TestDeniedCreationDoesNotStarveFormerDeployment(t *testing.T) {
+	former := deployment(named("old"), withReplicas(ptr.To[int32](9)))
+	reconciler, client := newTestReconciler(t, list(former), list(former))
+	clock := testingclock.NewFakeClock(present)
+	reconciler.clock = clock
+	refuse(client, "create", exceededQuota)
+	for range 5 {
+		state, err := reconciler.Reconcile(t.Context(), owner())
+		if err != nil || state.Blocker == nil || state.Blocker.Reason != "WriteDenied" || state.Again <= 0 {
+			t.Fatalf("%+v, %v, want the denial and the delay before the next try", state, err)
+		}
+		clock.Step(state.Again)
+	}
+	now, err := client.AppsV1().Deployments("default").Get(t.Context(), "old", metav1.GetOptions{})
+	if err != nil || *now.Spec.Replicas != 3 {
+		t.Errorf("the former Deployment has %d replicas, %v, want 3", *now.Spec.Replicas, err)
 	}
 }
 

@@ -93,8 +93,9 @@ type State struct {
 // Reconcile reconciles the Deployment of the owner with one write, or with none if nothing
 // differs.
 //
-// If a write fails and that is to be reported, the State has the blocker and the delay before the
-// retry: see failures. An error for which [apierrors.IsConflict] holds, or [reconcile.ErrStale],
+// If a write fails and that is to be reported, Reconcile goes on with the next one, so that a write
+// which keeps failing does not hold back others. The State then has the blocker and the delay before
+// the retry: see failures. An error for which [apierrors.IsConflict] holds, or [reconcile.ErrStale],
 // means that the cache was stale. With an error, only Refused and Unknown of the State are
 // meaningful.
 func (k *Reconciler) Reconcile(ctx context.Context, o Owner) (State, error) {
@@ -102,103 +103,58 @@ func (k *Reconciler) Reconcile(ctx context.Context, o Owner) (State, error) {
 	if err != nil {
 		return State{}, fmt.Errorf("reading Deployments of %s: %w", o, err)
 	}
-	p := k.plan(o, view)
-	if p.next.verb == "" {
-		if p.state.Blocker == nil {
-			k.writes.Skip(deploymentResource.String())
+	var failed State
+	for {
+		p := k.plan(o, view)
+		if p.next.verb == "" {
+			if p.state.Blocker == nil {
+				k.writes.Skip(deploymentResource.String())
+			}
+			p.state.Refused, p.state.Unknown = failed.Refused, failed.Unknown
+			return p.state, nil
 		}
-		return p.state, nil
+		// An error here is not from a write, so it does not count as a failure of one.
+		if err := k.confirmOwner(ctx, o, view, p.next); err != nil {
+			return failed, err
+		}
+		state, err := k.carryOut(ctx, o, p.next)
+		if err == nil {
+			state = k.written(o, view, p, state)
+			state.Refused, state.Unknown = failed.Refused, failed.Unknown
+			return state, nil
+		}
+		if !k.report(ctx, o, p.next, err) {
+			return state, err
+		}
+		failed = state // the next plan holds this write back
 	}
-	// An error here is not from a write, so it does not count as a failure of one.
-	if err := k.confirmOwner(ctx, o, view, p.next); err != nil {
-		return State{}, err
-	}
-	state, err := k.carryOut(ctx, o, p.next)
-	if err != nil {
-		return k.failed(ctx, o, p, state, err)
-	}
+}
+
+// written returns the state after a successful write, which the cache does not have yet.
+func (k *Reconciler) written(o Owner, view View, p plan, state State) State {
 	k.failures.forget(o, p.next)
-	// The cache does not have the write yet. What is left to do follows from it.
-	now := k.clock.Now()
 	state.Written, state.Former, state.Again = true, p.state.Former, p.state.Again
 	if state.Created {
 		state.Former = leftOver(view.Former)
 	}
 	if state.Blocker = p.blocker; state.Blocker == nil {
 		var again time.Duration
-		_, state.Blocker, again = k.corrections.of(o, state.Deployment, now)
+		_, state.Blocker, again = k.corrections.of(o, state.Deployment, k.clock.Now())
 		state.Again = sooner(state.Again, again)
 	}
-	return state, nil
+	return state
 }
 
-// failed returns the state of an owner's Deployment after a failed write.
-func (k *Reconciler) failed(ctx context.Context, o Owner, p plan, state State, err error) (State, error) {
-	if p.next.isMissingPermission(err) {
-		return state, err // this is about the controller, not about the owner
+// report notes a failed write, and reports whether the state of the owner is to say so.
+func (k *Reconciler) report(ctx context.Context, o Owner, w write, err error) bool {
+	if w.isMissingPermission(err) {
+		return false // this is about the controller, not about the owner
 	}
-	blocker, again := k.failures.note(o, p.next, err, k.clock.Now())
-	if blocker == nil {
-		return state, err
+	blocker, again := k.failures.note(o, w, err, k.clock.Now())
+	if blocker != nil {
+		klog.FromContext(ctx).V(2).Info("Write failed, trying again later", "err", err, "after", again)
 	}
-	klog.FromContext(ctx).V(2).Info("Write failed, trying again later", "err", err, "after", again)
-	p.state.Refused, p.state.Unknown = state.Refused, state.Unknown
-	p.state.Blocker, p.state.Again = blocker, again
-	return p.state, nil
-}
-
-// plan is what to do about the Deployments of an owner.
-type plan struct {
-	decision Decision
-	// next is the write to carry out now, the zero value if there is none.
-	next write
-	// blocker is why something else cannot be done now.
-	blocker *Blocker
-	// state is the state if nothing is written.
-	state State
-	// failing are the writes that failed and are not due yet.
-	failing []write
-}
-
-// plan decides what to do for the owner, given what is known of earlier writes.
-func (k *Reconciler) plan(o Owner, view View) plan {
-	now := k.clock.Now()
-	var contest *Blocker
-	var p plan
-	view.Now = now
-	p.state = State{Deployment: view.reported(o)}
-	if o.GetDeletionTimestamp() == nil {
-		view.Hold, contest, p.state.Again = k.corrections.of(o, p.state.Deployment, now)
-	}
-	if view.own(o) != nil {
-		p.state.Former = leftOver(view.Former)
-	}
-	p.decision = Decide(o, view)
-	p.state.Again = sooner(p.state.Again, p.decision.Again)
-	if p.decision.Differing.several() {
-		if together := k.failures.get(o, p.decision.together()); together.denied {
-			p.blocker = together.blocker // until each field was tried by itself
-		}
-	}
-	for _, w := range p.decision.writes(func(w write) bool { return k.failures.denied(o, w) }) {
-		blocker, again := k.failures.of(o, w, now)
-		if blocker == nil {
-			p.next = w
-			break
-		}
-		if p.failing = append(p.failing, w); p.blocker == nil {
-			p.blocker = blocker
-		}
-		p.state.Again = sooner(p.state.Again, again)
-	}
-	if p.blocker == nil {
-		p.blocker = p.decision.Blocker
-	}
-	// A field is held and written again even if another blocker hides that.
-	if p.state.Blocker = p.blocker; p.state.Blocker == nil {
-		p.state.Blocker = contest
-	}
-	return p
+	return blocker != nil
 }
 
 // view returns the cached Deployments of the owner.

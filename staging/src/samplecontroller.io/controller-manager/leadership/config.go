@@ -36,6 +36,10 @@ type Config struct {
 	// share neither rate limiter nor connection with the work. It must have no timeout,
 	// which would also end the watch.
 	Client coordinationv1client.LeasesGetter
+	// Reconnect is called after two requests for the Lease in a row have timed out. It should
+	// make Client open a new connection: an API server that has lost its etcd keeps its
+	// connections, while another one behind the same address may work. It may be nil.
+	Reconnect func()
 	// Recorder records as Events of the Lease who became leader. It may be nil.
 	Recorder resourcelock.EventRecorder
 	// Metrics count the terms. It may be nil.

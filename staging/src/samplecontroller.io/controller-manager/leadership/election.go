@@ -32,7 +32,7 @@ type Election struct {
 	config   Config
 	observer *observer
 	watchdog *leaderelection.HealthzAdaptor
-	fit      func() error         // see AssessBy
+	fit      func() []string      // see AssessBy
 	term     atomic.Pointer[Term] // of the current campaign
 	holder   atomic.Pointer[string]
 }
@@ -64,6 +64,7 @@ func (e *Election) Run(ctx context.Context, lead func(*Term) error) error {
 	var watching sync.WaitGroup
 	watching.Go(func() { e.observer.watch(watchCtx, e.config.RetryPeriod/2) })
 	watching.Go(func() { e.assessRepeatedly(watchCtx) })
+	watching.Go(func() { e.tryRepeatedly(watchCtx) })
 	defer func() {
 		stopWatch()
 		watching.Wait()

@@ -197,8 +197,8 @@ func TestFailedReleaseLeavesLeaseToExpire(t *testing.T) {
 				if got := server.holder(); got != "a" {
 					t.Errorf("the Lease is held by %q, want a", got)
 				}
-				if got := a.Status().Holder; got != "a" {
-					t.Errorf("the status has the holder %q, want a until the Lease expires", got)
+				if got := a.Status().Holder; got != "" {
+					t.Errorf("the status has the holder %q, want none: its term is over", got)
 				}
 				if got := strings.Join(a.errors(), "\n"); !strings.Contains(got, "Failed to release lease") {
 					t.Errorf("logged errors:\n%s\nwant the failed release", got)
@@ -224,6 +224,25 @@ func TestDeletedLeaseIsNotReleased(t *testing.T) {
 		}
 		if diff := cmp.Diff([]string(nil), a.errors()); diff != "" {
 			t.Errorf("logged errors (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestReleaseIsRetriedUntilItsDeadline(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *apiServer) {
+		a := newCandidate(t, server, "a")
+		a.run(untilTheEnd)
+		pass(time.Second)
+		begin := time.Now()
+		a.client.beforeEach(func(_ context.Context, verb string) error {
+			if time.Since(begin) < renewDeadline-time.Second {
+				return errUnreachable
+			}
+			return nil
+		})
+		a.end(t)
+		if holder := server.holder(); holder != "" {
+			t.Errorf("the Lease is still held by %q", holder)
 		}
 	})
 }

@@ -251,7 +251,10 @@ func (c *client) Create(ctx context.Context, lease *coordinationv1.Lease, _ meta
 	return c.do(ctx, "create", func() (*coordinationv1.Lease, error) { return c.server.create(c.identity, lease) })
 }
 
-func (c *client) Update(ctx context.Context, lease *coordinationv1.Lease, _ metav1.UpdateOptions) (*coordinationv1.Lease, error) {
+func (c *client) Update(ctx context.Context, lease *coordinationv1.Lease, options metav1.UpdateOptions) (*coordinationv1.Lease, error) {
+	if len(options.DryRun) > 0 {
+		return c.do(ctx, "try", c.server.get)
+	}
 	return c.do(ctx, "update", func() (*coordinationv1.Lease, error) { return c.server.update(c.identity, lease) })
 }
 

@@ -128,6 +128,31 @@ func TestGateLetsOnlyLeaderWrite(t *testing.T) {
 	})
 }
 
+// client-go's executors and kubectl open a WebSocket with GET.
+func TestOnlyLeaderExecutesCommands(t *testing.T) {
+	for url, write := range map[string]bool{
+		"https://api/api/v1/namespaces/ns/pods/db/exec?command=promote": true,
+		"https://api/api/v1/namespaces/ns/pods/db/attach":               true,
+		"https://api/api/v1/namespaces/ns/pods/db/portforward":          true,
+		"https://api/api/v1/namespaces/ns/pods/db/log":                  false,
+		"https://api/api/v1/namespaces/ns/pods/exec":                    false, // a Pod of that name
+		"https://api/api/v1/namespaces/pods/configmaps/exec":            false,
+	} {
+		err := do(t, NewGate(writeTimeout).Wrap(&api{}), http.MethodGet, url)
+		if (err != nil) != write || write && !errors.Is(err, ErrNotLeading) {
+			t.Errorf("GET %s by a process that does not lead: %v, want refused: %t", url, err, write)
+		}
+	}
+	request, err := http.NewRequest(http.MethodGet, "https://api/api/v1/namespaces/ns/services/db/proxy/shell", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Upgrade", "websocket")
+	if _, err := NewGate(writeTimeout).Wrap(&api{}).RoundTrip(request); !errors.Is(err, ErrNotLeading) {
+		t.Errorf("a WebSocket is opened by a process that does not lead: %v", err)
+	}
+}
+
 func TestWriteTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &api{delay: time.Hour}

@@ -15,16 +15,22 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 )
 
-var errSilent = errors.New("the watch of foos is silent")
+const (
+	foosBehind = "cache of foos does not follow"
+	podsBehind = "cache of pods does not follow"
+)
 
 // fitness is what a test candidate reports about itself.
-type fitness struct{ unfit atomic.Bool }
+type fitness struct {
+	unfit  atomic.Bool
+	always []string // reasons besides foosBehind
+}
 
-func (f *fitness) assess() error {
+func (f *fitness) assess() []string {
 	if f.unfit.Load() {
-		return errSilent
+		return append([]string{foosBehind}, f.always...)
 	}
-	return nil
+	return f.always
 }
 
 // newAssessed returns a candidate that assesses itself by the returned fitness.
@@ -38,30 +44,42 @@ func newAssessed(t *testing.T, server *apiServer, identity string) (*candidate, 
 func TestNextMove(t *testing.T) {
 	now := time.Now()
 	long, short, recently := now.Add(-offerAfter), now.Add(-offerAfter+1), now.Add(-refuseFor+1)
+	foos, both := []string{foosBehind}, []string{podsBehind, foosBehind}
+	foosSince := func(begin time.Time) map[string]time.Time { return map[string]time.Time{foosBehind: begin} }
+	bothSince := func(begin time.Time) map[string]time.Time {
+		return map[string]time.Time{foosBehind: begin, podsBehind: begin}
+	}
+	const x = foosBehind
 	tests := map[string]struct {
 		s    situation
 		want move
 	}{
 		"fit leader":                                   {situation{leading: true, holder: "me"}, stay},
-		"fit leader, offered before":                   {situation{leading: true, holder: "me", offered: "x"}, withdraw},
-		"fit leader, offered before, accepted":         {situation{leading: true, holder: "me", offered: "x", preferred: "b"}, withdraw},
+		"fit leader, offered before":                   {situation{leading: true, holder: "me", offered: x}, withdraw},
+		"fit leader, offered before, accepted":         {situation{leading: true, holder: "me", offered: x, preferred: "b"}, withdraw},
 		"fit leader, preferred by the previous leader": {situation{leading: true, holder: "me", preferred: "me"}, withdraw},
-		"unfit for a short time":                       {situation{leading: true, holder: "me", unfit: errSilent, since: short}, stay},
-		"unfit for a short time, accepted":             {situation{leading: true, holder: "me", unfit: errSilent, since: short, offered: "x", preferred: "b"}, stay},
-		"unfit for long":                               {situation{leading: true, holder: "me", unfit: errSilent, since: long}, offer},
-		"unfit for long, offered":                      {situation{leading: true, holder: "me", unfit: errSilent, since: long, offered: "x"}, stay},
-		"unfit for long, accepted":                     {situation{leading: true, holder: "me", unfit: errSilent, since: long, offered: "x", preferred: "b"}, handOver},
-		"unfit for long, accepted without offer":       {situation{leading: true, holder: "me", unfit: errSilent, since: long, preferred: "b"}, offer},
-		"unfit for long, accepted by itself":           {situation{leading: true, holder: "me", unfit: errSilent, since: long, offered: "x", preferred: "me"}, stay},
-		"leader whose term ends":                       {situation{holder: "me", unfit: errSilent, since: long, offered: "x", preferred: "b"}, stay},
-		"fit leader whose term ends":                   {situation{holder: "me", offered: "x"}, stay},
+		"unfit for a short time":                       {situation{leading: true, holder: "me", unfit: foos, since: foosSince(short)}, stay},
+		"unfit for a short time, accepted":             {situation{leading: true, holder: "me", unfit: foos, since: foosSince(short), offered: x, preferred: "b"}, stay},
+		"unfit for long":                               {situation{leading: true, holder: "me", unfit: foos, since: foosSince(long)}, offer},
+		"unfit for long, offered":                      {situation{leading: true, holder: "me", unfit: foos, since: foosSince(long), offered: x}, stay},
+		"unfit for long, offered for less":             {situation{leading: true, holder: "me", unfit: both, since: bothSince(long), offered: x}, offer},
+		"unfit for long, and more for a short time":    {situation{leading: true, holder: "me", unfit: both, since: map[string]time.Time{foosBehind: long, podsBehind: short}, offered: x}, stay},
+		"unfit for long, accepted":                     {situation{leading: true, holder: "me", unfit: foos, since: foosSince(long), offered: x, preferred: "b"}, handOver},
+		"unfit for long, accepted without offer":       {situation{leading: true, holder: "me", unfit: foos, since: foosSince(long), preferred: "b"}, offer},
+		"unfit for long, accepted by itself":           {situation{leading: true, holder: "me", unfit: foos, since: foosSince(long), offered: x, preferred: "me"}, stay},
+		"leader whose term ends":                       {situation{holder: "me", unfit: foos, since: foosSince(long), offered: x, preferred: "b"}, stay},
+		"fit leader whose term ends":                   {situation{holder: "me", offered: x}, stay},
 		"standby":                                      {situation{holder: "a"}, stay},
-		"standby, offered":                             {situation{holder: "a", offered: "x"}, accept},
-		"standby, offered, released":                   {situation{offered: "x"}, stay},
-		"standby, accepted by another":                 {situation{holder: "a", offered: "x", preferred: "c"}, stay},
-		"unfit standby, offered":                       {situation{holder: "a", offered: "x", unfit: errSilent, since: now}, stay},
-		"standby that handed over recently":            {situation{holder: "a", offered: "x", handedOver: recently}, stay},
-		"standby that handed over long ago":            {situation{holder: "a", offered: "x", handedOver: now.Add(-refuseFor)}, accept},
+		"standby, offered":                             {situation{holder: "a", offered: x}, accept},
+		"standby, offered by an older version":         {situation{holder: "a", offered: "caches do not follow: foos, pods"}, accept},
+		"standby, offered, released":                   {situation{offered: x}, stay},
+		"standby, accepted by another":                 {situation{holder: "a", offered: x, preferred: "c"}, stay},
+		"standby with the same reason":                 {situation{holder: "a", offered: x, unfit: foos, since: foosSince(now)}, stay},
+		"standby with one of two reasons":              {situation{holder: "a", offered: foosBehind + between + podsBehind, unfit: foos, since: foosSince(now)}, accept},
+		"standby with both reasons":                    {situation{holder: "a", offered: foosBehind + between + podsBehind, unfit: both, since: bothSince(now)}, stay},
+		"standby with another reason":                  {situation{holder: "a", offered: podsBehind, unfit: foos, since: foosSince(now)}, stay},
+		"standby that handed over recently":            {situation{holder: "a", offered: x, handedOver: recently}, stay},
+		"standby that handed over long ago":            {situation{holder: "a", offered: x, handedOver: now.Add(-refuseFor)}, accept},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -93,7 +111,7 @@ func TestUnfitLeaderHandsOverToFitStandby(t *testing.T) {
 		})
 		fitnessOfA.unfit.Store(true)
 		pass(offerAfter - time.Second)
-		if len(workOfA.ended) != 0 || strings.Contains(b.Status().String(), errSilent.Error()) {
+		if len(workOfA.ended) != 0 || strings.Contains(b.Status().String(), foosBehind) {
 			t.Errorf("the Lease is offered before %v: %v", offerAfter, b.Status())
 		}
 		pass(10 * assessPeriod)
@@ -146,7 +164,7 @@ func TestUnfitLeaderKeepsLeaseIfNobodyIsFit(t *testing.T) {
 		if got := strings.Count(a.log.String(), "Offering the lease"); got != 1 {
 			t.Errorf("the Lease was offered %d times, want once", got)
 		}
-		if got := b.Status().String(); !strings.Contains(got, "a leads since 2000-01-01T00:00:00Z, and wants to hand over: "+errSilent.Error()) {
+		if got := b.Status().String(); !strings.Contains(got, "a leads since 2000-01-01T00:00:00Z, and wants to hand over: "+foosBehind) {
 			t.Errorf("the status is %q, want the offer in it", got)
 		}
 		fitnessOfA.unfit.Store(false)
@@ -161,6 +179,29 @@ func TestUnfitLeaderKeepsLeaseIfNobodyIsFit(t *testing.T) {
 	})
 }
 
+// What no replica can read does not keep the others from handing over for another reason.
+func TestSharedReasonDoesNotPreventHandover(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *apiServer) {
+		a, fitnessOfA := newAssessed(t, server, "a")
+		b, fitnessOfB := newAssessed(t, server, "b")
+		fitnessOfA.always, fitnessOfB.always = []string{podsBehind}, []string{podsBehind}
+		var workOfA, workOfB campaigns
+		a.run(workOfA.lead)
+		b.run(workOfB.lead)
+		pass(time.Hour)
+		if len(workOfA.ended) != 0 {
+			t.Fatalf("the leader handed over for a reason that the standby has, too: %v", context.Cause(workOfA.last().Ctx))
+		}
+		fitnessOfA.unfit.Store(true)
+		pass(time.Minute)
+		if len(workOfB.begun) != 1 || server.holder() != "b" {
+			t.Errorf("%d terms of the standby after a minute, the Lease is held by %q, want b", len(workOfB.begun), server.holder())
+		}
+		b.end(t)
+		a.end(t)
+	})
+}
+
 // The problem shows only in the leader, whichever replica that is.
 func TestSharedProblemCausesNoFlapping(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
@@ -168,9 +209,9 @@ func TestSharedProblemCausesNoFlapping(t *testing.T) {
 		works := make([]campaigns, 3)
 		for i, identity := range []string{"a", "b", "c"} {
 			c := newCandidate(t, server, identity)
-			c.AssessBy(func() error {
+			c.AssessBy(func() []string {
 				if c.Status().Leading {
-					return errSilent
+					return []string{foosBehind}
 				}
 				return nil
 			})

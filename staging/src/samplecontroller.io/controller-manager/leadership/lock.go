@@ -18,6 +18,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
+// releasePause is how long to wait after a failed attempt to release the Lease.
+const releasePause = 250 * time.Millisecond
+
 // lock gives client-go's elector access to the Lease during one campaign. It makes the
 // elector wait until the Lease may be taken, reports each renewal to the term, and refuses
 // all requests once the term is over.
@@ -46,7 +49,7 @@ var _ resourcelock.Interface = &lock{}
 func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	lease, err := l.get(klog.NewContext(ctx, l.logger))
 	if err != nil {
-		if ctx.Err() == nil && !apierrors.IsNotFound(err) {
+		if ctx.Err() == nil && !apierrors.IsNotFound(err) && !errors.Is(err, ErrLost) {
 			l.logger.Error(err, "Failed to read lease", "lease", l.Describe())
 		}
 		return nil, nil, err
@@ -76,7 +79,7 @@ func (l *lock) get(ctx context.Context) (*coordinationv1.Lease, error) {
 
 // Create creates the Lease, held by this process.
 func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.write(ctx, func(ctx context.Context, sent time.Time) (*coordinationv1.Lease, error) {
+	return l.write(ctx, "create", func(ctx context.Context, sent time.Time) (*coordinationv1.Lease, error) {
 		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: l.name}}
 		l.fill(lease, record, sent)
 		return l.client.Create(ctx, lease, metav1.CreateOptions{})
@@ -85,7 +88,7 @@ func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRec
 
 // Update takes or renews the Lease.
 func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.write(ctx, func(ctx context.Context, sent time.Time) (*coordinationv1.Lease, error) {
+	return l.write(ctx, "update", func(ctx context.Context, sent time.Time) (*coordinationv1.Lease, error) {
 		lease := l.base.DeepCopy()
 		l.fill(lease, record, sent)
 		return l.client.Update(ctx, lease, metav1.UpdateOptions{})
@@ -93,7 +96,7 @@ func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 }
 
 // write makes a request by which this process holds the Lease.
-func (l *lock) write(ctx context.Context, request func(context.Context, time.Time) (*coordinationv1.Lease, error)) error {
+func (l *lock) write(ctx context.Context, verb string, request func(context.Context, time.Time) (*coordinationv1.Lease, error)) error {
 	if err := l.term.Valid(); err != nil {
 		return err
 	}
@@ -102,25 +105,25 @@ func (l *lock) write(ctx context.Context, request func(context.Context, time.Tim
 	l.tried = true
 	sent := time.Now()
 	lease, err := request(ctx, sent)
+	// To update a Lease that was deleted is a lost race, but to create one needs a namespace.
+	lostRace := apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || verb == "update" && apierrors.IsNotFound(err)
+	canceled := errors.Is(ctx.Err(), context.Canceled)
+	if !canceled {
+		err = l.access.recordWrite(err, lostRace)
+	}
 	if err != nil {
 		l.doubt()
-		l.refused(ctx, err)
+		if lostRace || canceled {
+			l.logger.V(2).Info("Lease update conflict", "lease", l.Describe(), "err", err)
+		} else {
+			l.logger.Error(err, "Failed to write lease", "lease", l.Describe())
+		}
 		return err
 	}
 	l.base = lease
 	l.term.renewed(sent)
 	l.observe(ctx, lease, false)
 	return nil
-}
-
-// refused logs why a write failed.
-func (l *lock) refused(ctx context.Context, err error) {
-	switch {
-	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err), errors.Is(ctx.Err(), context.Canceled):
-		l.logger.V(2).Info("Lease update conflict", "lease", l.Describe(), "err", err)
-	default:
-		l.logger.Error(err, "Failed to write lease", "lease", l.Describe())
-	}
 }
 
 // fill writes the record into the Lease. It sets the times itself, because the elector took
@@ -138,27 +141,42 @@ func (l *lock) fill(lease *coordinationv1.Lease, record resourcelock.LeaderElect
 	lease.Spec.AcquireTime, lease.Spec.RenewTime = acquired, &now
 }
 
-// release releases the Lease if this process holds it. The elector and all work must have
-// ended.
+// release releases the Lease if this process holds it. It tries again after an error, until ctx
+// ends or the API server refuses it. The elector and all work must have ended.
 func (l *lock) release(ctx context.Context) error {
 	if !l.tried {
 		return nil
 	}
-	lease, err := l.base, error(nil)
-	if held(lease) != l.identity {
-		lease, err = l.read(ctx)
-	}
-	for err == nil {
-		if err = l.giveUp(ctx, lease); !apierrors.IsConflict(err) {
-			break
+	lease := l.base
+	for {
+		err := l.releaseFrom(ctx, lease)
+		switch {
+		case err == nil, apierrors.IsNotFound(err):
+			return nil
+		case apierrors.IsConflict(err):
+			// A canceled renewal was committed after all, or somebody edits the Lease.
+		case isRefusal(err):
+			return err
+		default:
+			select {
+			case <-ctx.Done():
+				return err
+			case <-time.After(releasePause):
+			}
 		}
-		// A canceled renewal was committed after all, or somebody edits the Lease.
-		lease, err = l.read(ctx)
+		lease = nil
 	}
-	if apierrors.IsNotFound(err) {
-		return nil
+}
+
+// releaseFrom releases the Lease if this process holds it in the given state. If that does not
+// name this process, it reads the Lease first.
+func (l *lock) releaseFrom(ctx context.Context, lease *coordinationv1.Lease) (err error) {
+	if held(lease) != l.identity {
+		if lease, err = l.read(ctx); err != nil {
+			return err
+		}
 	}
-	return err
+	return l.giveUp(ctx, lease)
 }
 
 // giveUp marks the Lease as released, unless another process holds it.

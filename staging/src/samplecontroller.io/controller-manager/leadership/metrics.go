@@ -23,11 +23,12 @@ type Metrics struct {
 	drain      *metrics.Histogram
 	handover   *metrics.Histogram
 	expiration *metrics.Gauge
+	refusal    *metrics.Gauge
 }
 
 // NewMetrics creates the metrics <namespace>_leadership_terms_total{end},
 // ..._drain_duration_seconds, ..._handover_duration_seconds and
-// ..._lease_expiration_timestamp_seconds and registers them with register, usually
+// ..._lease_expiration_timestamp_seconds and ..._lease_refused and registers them with register, usually
 // legacyregistry.MustRegister. Call it once per process.
 func NewMetrics(namespace string, register func(...metrics.Registerable)) *Metrics {
 	buckets := metrics.ExponentialBuckets(0.001, 4, 9) // 1 ms to 66 s
@@ -54,8 +55,13 @@ func NewMetrics(namespace string, register func(...metrics.Registerable)) *Metri
 			Help:           "Unix time at which this process takes the Lease unless the holder renews it. 0 if this process holds the Lease or does not wait for it.",
 			StabilityLevel: metrics.ALPHA,
 		}),
+		refusal: metrics.NewGauge(&metrics.GaugeOpts{
+			Namespace: namespace, Subsystem: "leadership", Name: "lease_refused",
+			Help:           "1 while the API server refuses this process its Lease, so that it cannot lead: a permission or the namespace is missing, or the credentials are not accepted. 0 otherwise.",
+			StabilityLevel: metrics.ALPHA,
+		}),
 	}
-	register(m.terms, m.drain, m.handover, m.expiration)
+	register(m.terms, m.drain, m.handover, m.expiration, m.refusal)
 	for _, end := range []string{endReleased, endLost, endAbandoned} {
 		m.terms.WithLabelValues(end)
 	}
@@ -76,6 +82,17 @@ func (m *Metrics) expires(at time.Time) {
 		m.expiration.Set(0)
 	default:
 		m.expiration.Set(float64(at.UnixMilli()) / 1000)
+	}
+}
+
+// refused records whether the API server refuses this process its Lease.
+func (m *Metrics) refused(refused bool) {
+	switch {
+	case m == nil:
+	case refused:
+		m.refusal.Set(1)
+	default:
+		m.refusal.Set(0)
 	}
 }
 

@@ -38,13 +38,18 @@ type observer struct {
 	// notify is called after each observation with the current Lease, nil if there is
 	// none. Calls do not overlap.
 	notify func(ctx context.Context, lease *coordinationv1.Lease)
+	access *access
 
-	mutex     sync.Mutex
-	lease     *coordinationv1.Lease // nil if there is none
-	version   string                // newest resourceVersion seen
-	known     bool                  // the Lease or its absence was seen at least once
-	current   bool                  // no reason since to doubt the Lease
-	takeable  time.Time
+	mutex    sync.Mutex
+	lease    *coordinationv1.Lease // nil if there is none
+	version  string                // newest resourceVersion seen
+	known    bool                  // the Lease or its absence was seen at least once
+	current  bool                  // no reason since to doubt the Lease
+	takeable time.Time
+	// confirmed is when the API server last showed the Lease as it was then: by a response,
+	// or by a change. At first it is when the observer was made.
+	confirmed time.Time
+	responded bool          // confirmed at least once
 	announced string        // holder and duration of the last logged long wait
 	changed   chan struct{} // closed at the next change
 	notifying sync.Mutex
@@ -54,6 +59,7 @@ func newObserver(c Config, notify func(context.Context, *coordinationv1.Lease)) 
 	return &observer{
 		client: c.Client.Leases(c.Namespace), name: c.Name, identity: c.Identity,
 		own: c.LeaseDuration, timeout: c.requestTimeout(), notify: notify, changed: make(chan struct{}),
+		access: &access{namespace: c.Namespace, metrics: c.Metrics, reconnect: c.Reconnect}, confirmed: time.Now(),
 	}
 }
 
@@ -80,13 +86,17 @@ func (o *observer) read(ctx context.Context) (*coordinationv1.Lease, error) {
 	o.mutex.Lock()
 	before := o.version
 	o.mutex.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	requestCtx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
-	lease, err := o.client.Get(ctx, o.name, metav1.GetOptions{})
+	lease, err := o.client.Get(requestCtx, o.name, metav1.GetOptions{})
+	if ctx.Err() == nil {
+		err = o.access.recordRead(err)
+	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, err
 	}
 	o.mutex.Lock()
+	o.confirmed, o.responded = time.Now(), true
 	if o.version == before || err == nil && !older(lease.ResourceVersion, o.version) {
 		if err != nil {
 			lease = nil
@@ -103,6 +113,9 @@ func (o *observer) read(ctx context.Context) (*coordinationv1.Lease, error) {
 // set records the current Lease. The mutex must be held.
 func (o *observer) set(lease *coordinationv1.Lease) {
 	now := time.Now()
+	if o.known && !same(lease, o.lease) {
+		o.confirmed, o.responded = now, true
+	}
 	switch {
 	case o.known && same(lease, o.lease):
 		// The wait counts from when a record was first seen.
@@ -198,6 +211,15 @@ func (o *observer) expiry() time.Time {
 	return o.takeable
 }
 
+// knowledge returns whether the Lease or its absence was seen, whether that may have changed
+// without being seen, because it has expired or never was a response, and when it was last
+// confirmed.
+func (o *observer) knowledge() (known, outdated bool, confirmed time.Time) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	return o.known, !o.responded || !time.Now().Before(o.takeable), o.confirmed
+}
+
 // seen returns the last seen Lease, nil if there was none.
 func (o *observer) seen() *coordinationv1.Lease {
 	o.mutex.Lock()
@@ -213,9 +235,14 @@ func held(lease *coordinationv1.Lease) string {
 	return ptr.Deref(lease.Spec.HolderIdentity, "")
 }
 
-// respected returns how long after a change this process leaves the Lease to its holder.
+// respected returns how long after a change this process leaves the Lease to its holder. A
+// duration that is missing or too short was edited by hand: its holder still leads for as long
+// as it is configured to.
 func (o *observer) respected(lease *coordinationv1.Lease) time.Duration {
-	if duration := duration(lease); duration <= longestLease {
+	switch duration := duration(lease); {
+	case duration <= releasedSeconds*time.Second && held(lease) != "":
+		return o.own
+	case duration <= longestLease:
 		return duration
 	}
 	return max(unlimitedLease, o.own)

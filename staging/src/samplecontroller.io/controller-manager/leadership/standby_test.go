@@ -250,7 +250,7 @@ func TestRestoredBackup(t *testing.T) {
 func TestStatusString(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		a, b := newCandidate(t, server, "a"), newCandidate(t, server, "b")
-		if got := a.Status().String(); got != "nobody leads" {
+		if got := a.Status().String(); got != "not known since 2000-01-01T00:00:00Z: the Lease has not been read yet" {
 			t.Errorf("before: %q", got)
 		}
 		a.run(untilTheEnd)
@@ -282,13 +282,15 @@ func TestStatusOfLostTermIsNotLeading(t *testing.T) {
 		a := newCandidate(t, server, "a")
 		work := campaigns{drain: time.Minute}
 		a.run(work.lead)
+		pass(time.Minute)
 		a.client.cutOff()
 		pass(leaseDuration)
-		if got, want := a.Status().String(), "a leads since 2000-01-01T00:00:00Z"; got != want {
+		const want = "not known since 2000-01-01T00:01:00Z: connection refused"
+		if got := a.Status().String(); got != want {
 			t.Errorf("status while the work drains is %q, want %q", got, want)
 		}
 		pass(work.drain)
-		if got, want := a.Status().String(), "a leads since 2000-01-01T00:00:00Z"; got != want {
+		if got := a.Status().String(); got != want {
 			t.Errorf("status during the next campaign is %q, want %q", got, want)
 		}
 		a.end(t)

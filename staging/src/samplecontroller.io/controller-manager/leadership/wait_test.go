@@ -122,3 +122,30 @@ func TestWaitForDeletedLeaseIsReported(t *testing.T) {
 		a.end(t)
 	})
 }
+
+// The holder does not know yet that somebody edited its Lease.
+func TestLeaseWithHolderButWithoutDurationIsHeld(t *testing.T) {
+	for name, seconds := range map[string]*int32{"none": nil, "1 s": new(int32(1)), "-1 s": new(int32(-1))} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, server *apiServer) {
+				a, b := newCandidate(t, server, "a"), newCandidate(t, server, "b")
+				a.run(untilTheEnd)
+				pass(time.Second)
+				both := false
+				b.run(func(term *Term) error {
+					both = both || a.config.Gate.Check() == nil
+					return untilTheEnd(term)
+				})
+				pass(time.Second)
+				a.client.silenceWatch()
+				server.edit(func(l *coordinationv1.Lease) { l.Spec.LeaseDurationSeconds = seconds })
+				pass(time.Minute)
+				if both {
+					t.Error("b leads while the gate of a is open")
+				}
+				b.end(t)
+				a.end(t)
+			})
+		})
+	}
+}

@@ -28,9 +28,12 @@ func (o *observer) watch(ctx context.Context, pause time.Duration) {
 		switch {
 		case ctx.Err() != nil:
 		case apierrors.IsForbidden(err) && !denied:
-			logger.Error(err, "Lease cannot be watched: taking it over will be slow until the verb watch is granted", "lease", o.name)
+			logger.Error(err, "Lease cannot be watched, reading it instead until the verb watch is granted", "lease", o.name)
 		case err != nil:
 			logger.V(2).Info("Watch of the lease ended, opening another", "err", err)
+		}
+		if isAnswer(err) && ctx.Err() == nil {
+			_, _ = o.read(ctx) // instead of the watch; access records its error
 		}
 		denied = apierrors.IsForbidden(err)
 	}, pause, 1, true)

@@ -44,8 +44,8 @@ type process struct {
 	// reported: the informers are configured separately.
 	Namespace string
 	// Server configures the endpoints. run adds the page of package debug, and checks to the
-	// probes: to all of them the election; to /healthz each controller and the watches; to
-	// /readyz that the caches are filled; to /livez that no sync is stuck.
+	// probes: to all of them the election; to /healthz the Lease, each controller and the
+	// watches; to /readyz the Lease and that the caches are filled; to /livez that no sync is stuck.
 	Server server.Config
 }
 
@@ -80,11 +80,23 @@ func run(ctx context.Context, p process) error {
 	if p.Election == nil {
 		return leadership.RunWithoutElection(ctx, p.Gate, lead)
 	}
-	p.Election.AssessBy(func() error { return cmp.Or(p.Informers.Fresh(), super.Progressing()) })
+	p.Election.AssessBy(func() []string { return unfit(p.Informers, super) })
 	if p.WarmStandby && !p.Informers.WaitUntilSettled(ctx) {
 		return nil // ctx ended first
 	}
 	return p.Election.Run(ctx, lead)
+}
+
+// unfit returns why this process cannot do all the work of a leader.
+func unfit(factory *informers.Factory, super *supervisor.Supervisor) []string {
+	var reasons []string
+	if err := factory.Fresh(); err != nil {
+		reasons = append(reasons, err.Error())
+	}
+	for _, queue := range super.Stalled() {
+		reasons = append(reasons, "no sync of "+queue+" succeeds")
+	}
+	return reasons
 }
 
 // validate rejects controllers with a loop that could never sync.
@@ -108,11 +120,15 @@ func withReports(p process, super *supervisor.Supervisor) server.Config {
 	if p.Election != nil {
 		live = append(live, p.Election)
 	}
+	ready := []healthz.HealthChecker{p.Informers}
+	if p.Election != nil {
+		ready = append(ready, healthz.NamedCheck("lease", p.Election.CheckLease))
+	}
 	watches := healthz.NamedCheck("informer-watch", func(*http.Request) error { return p.Informers.CheckWatches() })
 	s := p.Server
 	s.Livez = slices.Concat(live, []healthz.HealthChecker{super.LivenessCheck()}, s.Livez)
-	s.Readyz = slices.Concat(live, []healthz.HealthChecker{p.Informers}, s.Readyz)
-	s.Healthz = slices.Concat(live, []healthz.HealthChecker{watches}, super.HealthChecks(), s.Healthz)
+	s.Readyz = slices.Concat(live, ready, s.Readyz)
+	s.Healthz = slices.Concat(live, ready[1:], []healthz.HealthChecker{watches}, super.HealthChecks(), s.Healthz)
 	s.Pages = maps.Clone(s.Pages)
 	if s.Pages == nil {
 		s.Pages = map[string]http.Handler{}

@@ -249,16 +249,16 @@ func TestProbeChecks(t *testing.T) {
 		p.config.Server.Livez = []healthz.HealthChecker{check("own-livez")}
 		p.config.Server.Readyz = []healthz.HealthChecker{check("own-readyz")}
 		for _, election := range []*leadership.Election{p.config.Election, nil} {
-			live := []string{"ping"}
+			live, lease := []string{"ping"}, []string(nil)
 			if election != nil {
-				live = append(live, "leaderElection")
+				live, lease = append(live, "leaderElection"), []string{"lease"}
 			}
 			p.config.Election = election
 			got := withReports(p.config, super)
 			for probe, tc := range map[string]struct{ got, want []string }{
 				"livez":   {names(got.Livez), slices.Concat(live, []string{"stuck-syncs", "own-livez"})},
-				"readyz":  {names(got.Readyz), slices.Concat(live, []string{"informer-sync", "own-readyz"})},
-				"healthz": {names(got.Healthz), slices.Concat(live, []string{"informer-watch", "foo-controller", "own-healthz"})},
+				"readyz":  {names(got.Readyz), slices.Concat(live, []string{"informer-sync"}, lease, []string{"own-readyz"})},
+				"healthz": {names(got.Healthz), slices.Concat(live, lease, []string{"informer-watch", "foo-controller", "own-healthz"})},
 			} {
 				if diff := cmp.Diff(tc.want, tc.got); diff != "" {
 					t.Errorf("checks of %s (-want +got):\n%s", probe, diff)

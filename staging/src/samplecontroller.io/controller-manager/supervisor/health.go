@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -73,12 +72,11 @@ func (s *Supervisor) check(r *runner) error {
 	}
 }
 
-// Progressing returns nil unless running controllers make no progress for a reason that may
-// lie in this process. Otherwise the error names their queues. A queue makes no progress if
-// no sync has succeeded for 5 minutes, and syncs do not end, objects wait for a worker, or
-// many fail without a response of the API server. With a response, another process would do
-// no better.
-func (s *Supervisor) Progressing() error {
+// Stalled returns the names of the queues that make no progress for a reason that may lie in
+// this process, sorted. A queue makes no progress if no sync has succeeded for 5 minutes, and
+// syncs do not end, objects wait for a worker, or many fail without a response of the API server.
+// With a response, another process would do no better.
+func (s *Supervisor) Stalled() []string {
 	var stalled []string
 	for _, r := range s.runners {
 		status := s.statusOf(r, 1)
@@ -92,10 +90,8 @@ func (s *Supervisor) Progressing() error {
 			}
 		}
 	}
-	if len(stalled) == 0 {
-		return nil
-	}
-	return fmt.Errorf("no sync succeeds: %s", strings.Join(stalled, ", "))
+	slices.Sort(stalled)
+	return stalled
 }
 
 // isAnswer reports whether an error is a response of the API server.

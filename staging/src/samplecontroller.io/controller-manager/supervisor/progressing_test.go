@@ -16,7 +16,7 @@ import (
 	"samplecontroller.io/controller-manager/reconcile"
 )
 
-func TestProgressingNamesStalledQueues(t *testing.T) {
+func TestStalledNamesQueuesWithoutProgress(t *testing.T) {
 	hang := func(context.Context, cache.ObjectName) (time.Duration, error) { time.Sleep(time.Hour); return 0, nil }
 	failBy := func(err error) reconcile.SyncFunc {
 		return func(_ context.Context, key cache.ObjectName) (time.Duration, error) {
@@ -27,7 +27,7 @@ func TestProgressingNamesStalledQueues(t *testing.T) {
 		}
 	}
 	five := []string{"a", "b", "c", "d", "e"}
-	const stalled = "no sync succeeds: foo-controller"
+	const stalled = "foo-controller"
 	tests := map[string]struct {
 		sync    reconcile.SyncFunc
 		enqueue []string
@@ -47,23 +47,19 @@ func TestProgressingNamesStalledQueues(t *testing.T) {
 				s := New([]controller.Controller{c}, Options{})
 				end := begin(t, s)
 				for range 5 {
-					if err := s.Progressing(); err != nil {
-						t.Errorf("after less than 5 minutes: %v", err)
+					if got := s.Stalled(); len(got) > 0 {
+						t.Errorf("after less than 5 minutes: %q", got)
 					}
 					c.enqueue(tc.enqueue...)
 					time.Sleep(time.Minute)
 				}
 				time.Sleep(time.Second)
-				got := ""
-				if err := s.Progressing(); err != nil {
-					got = err.Error()
-				}
-				if got != tc.want {
+				if got := strings.Join(s.Stalled(), ", "); got != tc.want {
 					t.Errorf("after 5 minutes: %q, want %q", got, tc.want)
 				}
 				expectEnd(t, end)
-				if err := s.Progressing(); err != nil {
-					t.Errorf("standby: %v", err)
+				if got := s.Stalled(); len(got) > 0 {
+					t.Errorf("standby: %q", got)
 				}
 			})
 		})

@@ -5,8 +5,10 @@ package app_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,37 +18,88 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
-// TestReplicaDeniedLeaseUpdatesIsHealthy revokes the leader's permission to update the
-// Lease.
-func TestReplicaDeniedLeaseUpdatesIsHealthy(t *testing.T) {
+// TestReplicaDeniedLeaseUpdatesIsUnready revokes the leader's permission to update the Lease.
+func TestReplicaDeniedLeaseUpdatesIsUnready(t *testing.T) {
 	clustertest.Long(t)
 	ownCluster(t) // the audit log of TestRequestsNameTheirController must have no denied requests
 	ns := newNamespace(t)
 	server := startDaemon(t, shortLease...)
 	waitHolder(t, "")
-	waitLost := expectLoss(t, server, token(t, newNamespace(t), clusterRole(t, everything)))
+	reader := token(t, newNamespace(t), clusterRole(t, everything))
+	waitLost := expectLoss(t, server, reader)
 
 	grant := revokeLeaseUpdates(t)
 	waitLost()
-	wantStandbyHealth(t, server)
+	wantUnready(t, server, reader, "not permitted in namespace "+namespace)
+	wantHealth(t, server, "/livez")
 
 	grant()
 	foos.Create(t, ns, "granted", 1)
 	foos.waitCondition(t, ns, "granted", "Reconciling", "Progressing")
+	get(t, server, "/readyz", "", http.StatusOK)
 }
 
-// wantStandbyHealth checks that the probes of a daemon that has lost its term pass for
-// longer than client-go's watchdog tolerates: 20 s after the Lease has expired.
-func wantStandbyHealth(t *testing.T, server *apptesting.Server) {
+// TestReplicaWithoutLeaseNeverBecomesReady starts daemons with a wrong namespace of the Lease, as
+// after a mistake in a rollout.
+func TestReplicaWithoutLeaseNeverBecomesReady(t *testing.T) {
+	ownCluster(t)
+	reader := token(t, newNamespace(t), clusterRole(t, everything))
+	for name, tc := range map[string]struct {
+		kubeconfig func() (string, error)
+		namespace  string
+		want       string
+	}{
+		"permission missing": {func() (string, error) {
+			return shared.Cluster().ServiceAccountKubeconfig(t.Context(), namespace, namespace)
+		}, metav1.NamespaceSystem, "not permitted in namespace kube-system; grant the permission, or set another --leader-elect-resource-namespace"},
+		"namespace missing": {func() (string, error) { return shared.Cluster().Kubeconfig, nil },
+			"nope", "namespace nope does not exist; create it, or set another --leader-elect-resource-namespace"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kubeconfig, err := tc.kubeconfig()
+			if err != nil {
+				t.Fatal(err)
+			}
+			server := apptesting.Start(t, append(daemonFlags(kubeconfig), "--leader-elect-resource-namespace="+tc.namespace)...)
+			wantUnready(t, server, reader, tc.want)
+			if got := server.Log(); !strings.Contains(got, tc.want) {
+				t.Errorf("the log does not contain %q:\n%s", tc.want, got)
+			}
+			if got := get(t, server, "/statusz", reader, http.StatusOK); !strings.Contains(got, tc.want) {
+				t.Errorf("/statusz does not contain %q:\n%s", tc.want, got)
+			}
+			if got := metric(t, server, reader, "sample_controller_manager_leadership_lease_refused"); got != 1 {
+				t.Errorf("the metric is %v, want 1", got)
+			}
+		})
+	}
+}
+
+// wantHealth checks that the probes of a daemon that has lost its term pass for longer than
+// client-go's watchdog tolerates: 20 s after the Lease has expired.
+func wantHealth(t *testing.T, server *apptesting.Server, probes ...string) {
 	t.Helper()
 	const tolerance = 20 * time.Second
 	for began := time.Now(); time.Since(began) < leaseDuration+tolerance+5*time.Second; time.Sleep(time.Second) {
-		for _, path := range []string{"/livez", "/readyz"} {
+		for _, path := range probes {
 			if code, body, err := server.Get(t.Context(), path, ""); err != nil || code != http.StatusOK {
 				t.Fatalf("%s of a replica that lost its term answers %d %s %v after %v", path, code, body, err, time.Since(began).Round(time.Second))
 			}
 		}
 	}
+}
+
+// wantUnready waits until /readyz fails because of the Lease. reader may see why.
+func wantUnready(t *testing.T, server *apptesting.Server, reader, want string) {
+	t.Helper()
+	clustertest.WaitUntil(t, "the replica is unready", func(ctx context.Context) error {
+		code, body, err := server.Get(ctx, "/readyz/lease", reader)
+		if err == nil && (code != http.StatusInternalServerError || !strings.Contains(body, want)) {
+			err = fmt.Errorf("/readyz/lease answers %d %s, want %q", code, body, want)
+		}
+		return err
+	})
+	get(t, server, "/readyz", "", http.StatusInternalServerError)
 }
 
 // revokeLeaseUpdates revokes the daemon's permission to update the Lease until grant is

@@ -44,7 +44,7 @@ func TestSupersededLeaderIsHealthy(t *testing.T) {
 	updates.silent.Store(false)
 	term := func() []any { spec := lease(t).Spec; return []any{spec.HolderIdentity, spec.AcquireTime} }
 	taken := term()
-	wantStandbyHealth(t, server)
+	wantHealth(t, server, "/livez", "/readyz")
 	if body := get(t, server, "/readyz?verbose", admin, http.StatusOK); !strings.Contains(body, "\nleader: "+second+" leads since ") {
 		t.Errorf("/readyz?verbose does not say that %s leads:\n%s", second, body)
 	}

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/oauth2"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/net"
@@ -19,6 +18,7 @@ import (
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/transport"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 )
 
@@ -36,18 +36,6 @@ type Accounts struct {
 	program  cache.ObjectName    // the account of the program; empty until it is known
 	accounts map[string]*account // by controller
 }
-
-// account is the ServiceAccount of a controller.
-type account struct {
-	token transport.ResettableTokenSource
-	err   error // of the last request of a token, which was at last
-	last  time.Time
-	since time.Time // when requests began to fail
-}
-
-// forgetAfter is how long a failed request of a token counts. It exceeds the longest backoff of
-// a write. Until then the former token may be good enough, and nothing may be left to write.
-const forgetAfter = 6 * time.Minute
 
 // NewAccounts returns the accounts of the controllers of the program that has these
 // credentials. Each request of a token is limited to timeout, and ends with ctx.
@@ -84,7 +72,7 @@ func (a *Accounts) ofProgram(ctx context.Context) (cache.ObjectName, error) {
 
 // Check returns an error if no token of the controller's account can be obtained.
 func (a *Accounts) Check(controller string) error {
-	_, err := a.tokenOf(controller).Token()
+	_, err := a.accountOf(controller).get(context.WithoutCancel(a.ctx)) // the request has a timeout
 	return err
 }
 
@@ -92,83 +80,77 @@ func (a *Accounts) Check(controller string) error {
 // the account of the controller. Reads keep the credentials of the program, because the
 // controllers share what it reads.
 func (a *Accounts) Wrap(controller string) transport.WrapperFunc {
-	asAccount := transport.ResettableTokenSourceWrapTransport(a.tokenOf(controller))
 	return func(next http.RoundTripper) http.RoundTripper {
-		return &accountTransport{next, asAccount(next)}
+		return &accountTransport{a.accountOf(controller), next}
 	}
 }
-
-// tokenOf returns the token of a controller's account, which all clients of the controller
-// share. It is renewed after most of its lifetime, and after the API server has rejected it.
-func (a *Accounts) tokenOf(controller string) transport.ResettableTokenSource {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	of := a.accounts[controller]
-	if of == nil {
-		of = &account{}
-		of.token = transport.NewCachedTokenSource(tokenSource(func() (*oauth2.Token, error) {
-			token, err := a.request(controller)
-			a.mutex.Lock()
-			defer a.mutex.Unlock()
-			if of.err == nil {
-				of.since = time.Now()
-			}
-			of.err, of.last = err, time.Now()
-			return token, err
-		}))
-		a.accounts[controller] = of
-	}
-	return of.token
-}
-
-type tokenSource func() (*oauth2.Token, error)
-
-func (s tokenSource) Token() (*oauth2.Token, error) { return s() }
 
 // Failure returns why the last request of a token for a controller failed, and since when
 // requests fail. The error is nil if it succeeded, or if no token was needed for a while.
 func (a *Accounts) Failure(controller string) (err error, since time.Time) {
+	return a.accountOf(controller).failure()
+}
+
+// accountOf returns a controller's account, which all clients of the controller share.
+func (a *Accounts) accountOf(controller string) *account {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	if of := a.accounts[controller]; of != nil && time.Since(of.last) < forgetAfter {
-		return of.err, of.since
+	of := a.accounts[controller]
+	if of == nil {
+		logger := klog.LoggerWithValues(klog.FromContext(a.ctx), "controller", controller)
+		of = &account{logger: logger, request: func() (token, error) { return a.request(controller) }}
+		a.accounts[controller] = of
 	}
-	return nil, time.Time{}
+	return of
 }
 
 // request requests a token.
-func (a *Accounts) request(controller string) (*oauth2.Token, error) {
+func (a *Accounts) request(controller string) (token, error) {
 	ctx, cancel := context.WithTimeout(a.ctx, a.timeout)
 	defer cancel()
 	program, err := a.ofProgram(ctx)
 	if err != nil {
-		return nil, err
+		return token{}, err
 	}
 	// In the namespace of the program's own account.
 	name := cache.NewObjectName(program.Namespace, program.Name+"-"+controller)
 	requested := time.Now() // the clock of the API server may differ
 	response, err := a.client.CoreV1().ServiceAccounts(name.Namespace).CreateToken(ctx, name.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("requesting a token of ServiceAccount %s, as which %s writes: %w", name, controller, err)
+		return token{}, fmt.Errorf("requesting a token of ServiceAccount %s, as which %s writes: %w", name, controller, err)
 	}
 	lifetime := time.Duration(ptr.Deref(response.Spec.ExpirationSeconds, 3600)) * time.Second
 	// A kubelet, too, renews a token after 80% of its lifetime.
-	return &oauth2.Token{AccessToken: response.Status.Token, Expiry: requested.Add(lifetime * 8 / 10)}, nil
+	return token{value: response.Status.Token, renew: requested.Add(lifetime * 8 / 10), expires: requested.Add(lifetime)}, nil
 }
 
 // accountTransport leaves reads unchanged, and sends writes with the credentials of an account.
 type accountTransport struct {
-	asProgram, asAccount http.RoundTripper
+	account *account
+	next    http.RoundTripper
 }
 
+// RoundTrip implements http.RoundTripper. It does not wait for a token beyond the end of the
+// request's context.
 func (t *accountTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Method == http.MethodGet {
-		return t.asProgram.RoundTrip(request)
+		return t.next.RoundTrip(request)
+	}
+	value, err := t.account.get(request.Context())
+	if err != nil {
+		if request.Body != nil {
+			request.Body.Close() // required of every RoundTripper
+		}
+		return nil, err
 	}
 	request = net.CloneRequest(request)
-	request.Header.Del("Authorization") // that of the program, if it has a fixed token
-	return t.asAccount.RoundTrip(request)
+	request.Header.Set("Authorization", "Bearer "+value) // replaces a fixed token of the program
+	response, err := t.next.RoundTrip(request)
+	if err == nil && response.StatusCode == http.StatusUnauthorized {
+		t.account.reject(value)
+	}
+	return response, err
 }
 
 // WrappedRoundTripper makes the transport transparent to client-go.
-func (t *accountTransport) WrappedRoundTripper() http.RoundTripper { return t.asProgram }
+func (t *accountTransport) WrappedRoundTripper() http.RoundTripper { return t.next }

@@ -168,11 +168,11 @@ func TestAccountErrors(t *testing.T) {
 	if err, since := accounts.Failure("a-controller"); err == nil || since.IsZero() {
 		t.Errorf("failure %v since %v", err, since)
 	}
+	accounts.ctx = t.Context()
 	accounts.accounts["a-controller"].last = time.Now().Add(-forgetAfter)
 	if err, _ := accounts.Failure("a-controller"); err != nil {
 		t.Errorf("failure %v after no token was needed for a while", err)
 	}
-	accounts.ctx = t.Context()
 	err := accounts.Check("a-controller")
 	if failure, _ := accounts.Failure("a-controller"); err != nil || failure != nil {
 		t.Errorf("after it answered: %v, %v", err, failure)

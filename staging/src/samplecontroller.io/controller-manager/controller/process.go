@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/component-base/featuregate"
 
 	"samplecontroller.io/controller-manager/informers"
@@ -27,7 +28,8 @@ import (
 // fields must be set unless they say otherwise, and must not change afterwards.
 type Process struct {
 	// Config is the base configuration of all clients. It has no user agent, gate or timeout
-	// yet. Its content type is that of built-in resources.
+	// yet. Its content type is that of built-in resources. Its rate limit is for each
+	// controller, and one for all informers.
 	Config *restclient.Config
 	// UserAgent returns the user agent of a client with this purpose.
 	UserAgent func(name string) string
@@ -57,6 +59,7 @@ type Process struct {
 
 	mutex       sync.Mutex
 	writes      map[string]*writes.Transport
+	limiters    map[string]flowcontrol.RateLimiter
 	consistency map[schema.GroupResource]*reconcile.ConsistencyStore
 }
 
@@ -120,9 +123,28 @@ func (p *Process) consistencyOf(resource schema.GroupResource) *reconcile.Consis
 	return store
 }
 
-// config returns the configuration of the named client, without the gate.
+// config returns the configuration of the named clients, without the gate.
 func (p *Process) config(name string) *restclient.Config {
 	config := restclient.CopyConfig(p.Config)
 	config.UserAgent = p.UserAgent(name)
+	if config.QPS > 0 {
+		config.RateLimiter = p.limiterOf(name)
+	}
 	return config
+}
+
+// limiterOf returns the rate limiter that the named clients share. Without it, client-go would
+// make one for each client, and so for each kind that a controller writes.
+func (p *Process) limiterOf(name string) flowcontrol.RateLimiter {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	limiter := p.limiters[name]
+	if limiter == nil {
+		if p.limiters == nil {
+			p.limiters = map[string]flowcontrol.RateLimiter{}
+		}
+		limiter = flowcontrol.NewTokenBucketRateLimiter(p.Config.QPS, p.Config.Burst)
+		p.limiters[name] = limiter
+	}
+	return limiter
 }

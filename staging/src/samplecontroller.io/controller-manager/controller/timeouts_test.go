@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	restclient "k8s.io/client-go/rest"
 
 	"samplecontroller.io/controller-manager/leadership"
 	"samplecontroller.io/controller-manager/reconcile"
@@ -29,6 +31,7 @@ const (
 
 // slowAPI answers each request after a delay, unless it is canceled.
 type slowAPI struct {
+	mutex      sync.Mutex
 	delay      time.Duration
 	code       int
 	retryAfter string
@@ -37,8 +40,10 @@ type slowAPI struct {
 }
 
 func (a *slowAPI) RoundTrip(request *http.Request) (*http.Response, error) {
+	a.mutex.Lock()
 	a.requests++
 	a.timeouts = append(a.timeouts, request.URL.Query().Get("timeout"))
+	a.mutex.Unlock()
 	select {
 	case <-request.Context().Done():
 		return nil, request.Context().Err()
@@ -58,7 +63,7 @@ func (a *slowAPI) RoundTrip(request *http.Request) (*http.Response, error) {
 func leading(t *testing.T, api *slowAPI, test func(t *testing.T, configMaps corev1client.ConfigMapInterface)) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcess(t, "https://api.test")
-		p.Config.Transport = api
+		p.Config.Transport, p.Config.QPS, p.Config.Burst = api, 10, 10
 		p.Gate = leadership.NewGate(writeTimeout)
 		p.WriteTimeout, p.SyncTimeout = writeTimeout, syncTimeout
 		client, err := corev1client.NewForConfig((&Context{process: p, name: "a-controller"}).ClientConfig())
@@ -153,4 +158,55 @@ func TestCallIsRepeatedUntilWriteTimeout(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRateLimitIsForEachController sends requests with --kube-api-qps=1 --kube-api-burst=1.
+func TestRateLimitIsForEachController(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcess(t, "https://api.test")
+		p.Config.Transport = &slowAPI{code: http.StatusOK}
+		p.Config.QPS, p.Config.Burst = 1, 1
+		get := func(config *restclient.Config) (took time.Duration) {
+			t.Helper()
+			client, err := corev1client.NewForConfig(config) // as for each kind
+			if err != nil {
+				t.Fatal(err)
+			}
+			begin := time.Now()
+			if _, err := client.ConfigMaps("team").Get(t.Context(), "a", metav1.GetOptions{}); err != nil {
+				t.Error(err)
+			}
+			return time.Since(begin)
+		}
+		a, b := &Context{process: p, name: "a-controller"}, &Context{process: p, name: "b-controller"}
+		for i, request := range []struct {
+			config *restclient.Config
+			want   time.Duration
+		}{
+			{a.ClientConfig(), 0},
+			{b.ClientConfig(), 0},
+			{a.ReadConfig(), 0},
+			{a.ClientConfig(), time.Second},
+			{b.ReadConfig(), 0}, // a second has passed
+			{a.ReadConfig(), time.Second},
+		} {
+			if took := get(request.config); took != request.want {
+				t.Errorf("request %d of %s took %v, want %v", i, request.config.UserAgent, took, request.want)
+			}
+		}
+	})
+}
+
+func TestHangingWriteDoesNotDelayOthers(t *testing.T) {
+	leading(t, &slowAPI{delay: time.Hour}, func(t *testing.T, configMaps corev1client.ConfigMapInterface) {
+		var writes sync.WaitGroup
+		for range 10 {
+			writes.Go(func() {
+				if took, err := create(t.Context(), configMaps); err == nil || took != writeTimeout {
+					t.Errorf("a write failed after %v: %v, want %v", took, err, writeTimeout)
+				}
+			})
+		}
+		writes.Wait()
+	})
 }

@@ -48,7 +48,7 @@ func (o *ClientOptions) addLimitFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Connection.ContentType, "kube-api-content-type", o.Connection.ContentType,
 		"Content type of requests for built-in resources sent to apiserver. Custom resources are always sent as JSON.")
 	fs.Float32Var(&o.Connection.QPS, "kube-api-qps", o.Connection.QPS,
-		"QPS to use while talking with kubernetes apiserver, for each controller. -1 means no limit: the API server's priority and fairness applies.")
+		"QPS to use while talking with kubernetes apiserver, for all requests of one controller together, and for those of all informers together. -1 means no limit: the API server's priority and fairness applies.")
 	fs.Int32Var(&o.Connection.Burst, "kube-api-burst", o.Connection.Burst, "Burst to use while talking with kubernetes apiserver. Ignored if --kube-api-qps is -1.")
 }
 

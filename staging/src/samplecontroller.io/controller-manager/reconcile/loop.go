@@ -117,6 +117,7 @@ func (l *Loop) work(ctx context.Context) error {
 	backlog := ordering.NewBacklog()
 	rateLimiter := newRateLimiter()
 	queue := newQueue(l.queue, rateLimiter, ordering.New(backlog, l.tracker.requeued))
+	defer zeroGauges(l.queue)
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer queue.ShutDown()

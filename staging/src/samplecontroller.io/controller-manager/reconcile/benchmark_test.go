@@ -5,7 +5,6 @@ package reconcile
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -20,7 +19,7 @@ import (
 func BenchmarkProgress(b *testing.B) {
 	const keys = 10_000
 	l := New(loopName, nil)
-	now, err := time.Now(), errors.New("no")
+	now, err := time.Now(), "no"
 	for i := range keys {
 		key := cache.NewObjectName("default", fmt.Sprintf("foo-%d", i))
 		a := l.tracker.of(key)

@@ -105,8 +105,10 @@ type Outcome struct {
 	// Result is how the sync ended.
 	Result Result `json:"result"`
 	// Err is the error, nil for the results success and requeued. Error is its truncated text.
-	Err   error  `json:"-"`
-	Error string `json:"error,omitempty"`
+	// Answered is whether it is a response of the API server.
+	Err      error  `json:"-"`
+	Error    string `json:"error,omitempty"`
+	Answered bool   `json:"-"`
 	// EventToDone is the time from the first event that this sync handled until its end,
 	// including earlier attempts. It is 0 if the sync handled no event.
 	EventToDone time.Duration `json:"-"`

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/cache"
-
-	"samplecontroller.io/controller-manager/internal/truncate"
 )
 
 // Progress is a snapshot of what a loop is doing. Its JSON form has the content of the queue
@@ -34,7 +32,7 @@ type Progress struct {
 	// LastSuccess is when a sync last succeeded, or zero if none has.
 	LastSuccess time.Time `json:"lastSuccess,omitzero"`
 	// Failures are the last failed syncs, Recent the last syncs of any result, both newest
-	// first.
+	// first. They have no Err.
 	Failures []Outcome `json:"failures"`
 	Recent   []Outcome `json:"recent"`
 }
@@ -114,7 +112,7 @@ func (p *Progress) add(key cache.ObjectName, state *keyState, limit int, now tim
 		}
 	}
 	list.add(at, limit, func() Entry {
-		return Entry{Key: key.String(), Trigger: state.trigger, Time: at, Retries: state.retries, Error: truncate.Error(state.err)}
+		return Entry{Key: key.String(), Trigger: state.trigger, Time: at, Retries: state.retries, Error: state.err}
 	})
 }
 

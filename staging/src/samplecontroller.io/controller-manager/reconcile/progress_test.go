@@ -5,6 +5,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -261,6 +264,33 @@ func TestHandlerPanicLosesOnlyItsEvent(t *testing.T) {
 		}
 		if diff := cmp.Diff([]string{"Event handler panicked, the event is lost"}, b.logged(-1)[:1]); diff != "" {
 			t.Errorf("error log (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestErrorsAreNotKept checks that the memory for failing objects does not grow with the length of
+// their errors.
+func TestErrorsAreNotKept(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		long := apierrors.NewForbidden(schema.GroupResource{Resource: "foos"}, "a", errors.New(strings.Repeat("text ", 4000)))
+		s := syncs{result: func(string, int) (time.Duration, error) { return 0, long }}
+		b.server.Add(configMap("foo"))
+		b.start(b.informer)
+		l := New(loopName, s.sync)
+		For(l, b.informer)
+		stop := b.run(l, 1)
+		const most = 510
+		if kept := l.tracker.keys[foo].err; len(kept) > most || !strings.Contains(kept, "text") {
+			t.Errorf("%d bytes are kept of an error of %d bytes, want at most %d", len(kept), len(long.Error()), most)
+		}
+		p := l.Progress(10)
+		for _, o := range slices.Concat(p.Failures, p.Recent) {
+			if o.Err != nil || len(o.Error) > most || !o.Answered {
+				t.Errorf("an outcome has %d bytes of text, answered: %v, error: %T", len(o.Error), o.Answered, o.Err)
+			}
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
 		}
 	})
 }

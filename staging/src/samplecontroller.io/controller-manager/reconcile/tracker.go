@@ -47,8 +47,11 @@ type keyState struct {
 	due     time.Time // when it is due; zero: not delayed
 	running *Entry    // nil: not being synced
 	retries int
-	err     error // of the last sync, except one that was postponed
-	failing bool  // whether err counts as a failure
+	// Of the last sync, except one that was postponed. The error itself is not kept, because its
+	// text may be long.
+	err      string // truncated
+	failing  bool   // whether err counts as a failure
+	timedOut bool   // whether it was a write timeout
 }
 
 func newTracker() *tracker {
@@ -114,9 +117,9 @@ func (t *tracker) begin(key cache.ObjectName, now time.Time) (trigger string, ev
 	if trigger == "" {
 		trigger = triggerRetry // the retry comes although an event was faster
 	}
-	state.running = &Entry{Key: key.String(), Trigger: trigger, Time: now, Retries: state.retries, Error: truncate.Error(state.err)}
+	state.running = &Entry{Key: key.String(), Trigger: trigger, Time: now, Retries: state.retries, Error: state.err}
 	state.trigger, state.event, state.waiting, state.due = "", time.Time{}, time.Time{}, time.Time{}
-	return trigger, event, IsWriteTimeout(state.err)
+	return trigger, event, state.timedOut
 }
 
 // end notes the outcome of a sync of the key, after how long the key is due again (0: never),
@@ -129,7 +132,7 @@ func (t *tracker) end(key cache.ObjectName, o Outcome, event time.Time, after ti
 	state := t.of(key)
 	state.running, state.retries = nil, retries
 	if o.Result != ResultStale {
-		state.err, state.failing = o.Err, o.Result.failed()
+		state.err, state.failing, state.timedOut = o.Error, o.Result.failed(), IsWriteTimeout(o.Err)
 	}
 	settled := o.Result == ResultSuccess || o.Result == ResultRequeued
 	switch {
@@ -151,7 +154,7 @@ func (t *tracker) end(key cache.ObjectName, o Outcome, event time.Time, after ti
 	default:
 		delete(t.keys, key)
 	}
-	o.EventToDone = eventToDone
+	o.EventToDone, o.Err = eventToDone, nil
 	t.recent = keepLast(t.recent, o, maxRecent)
 	if o.Result.failed() {
 		t.failures = keepLast(t.failures, o, maxFailures)
@@ -164,7 +167,7 @@ func (t *tracker) lose(object cache.ObjectName, event string, err error) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	t.lost++
-	t.failures = keepLast(t.failures, Outcome{Key: object.String(), Trigger: event, Result: ResultPanic, Err: err, Error: truncate.Error(err), Began: time.Now()}, maxFailures)
+	t.failures = keepLast(t.failures, Outcome{Key: object.String(), Trigger: event, Result: ResultPanic, Error: truncate.Error(err), Began: time.Now()}, maxFailures)
 }
 
 // newest returns the newest outcomes of matching keys, at most limit.

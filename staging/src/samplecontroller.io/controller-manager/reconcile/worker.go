@@ -50,7 +50,7 @@ func (w *worker) processNext(ctx context.Context) bool {
 	requeueAfter, err := w.syncSafely(recorded, key)
 	outcome := Outcome{
 		Controller: w.name, Key: key.String(), Trigger: trigger, Began: start, Duration: metav1.Duration{Duration: time.Since(start)},
-		Result: w.resultOf(key, requeueAfter, err), Err: err, Error: truncate.Error(err), Writes: written(),
+		Result: w.resultOf(key, requeueAfter, err), Err: err, Error: truncate.Error(err), Answered: isAnswer(err), Writes: written(),
 	}
 	after := w.next(key, outcome, requeueAfter)
 	outcome.EventToDone = w.tracker.end(key, outcome, event, after, w.queue.NumRequeues(key))
@@ -84,6 +84,12 @@ func (w *worker) resultOf(key cache.ObjectName, requeueAfter time.Duration, err 
 	default:
 		return ResultError
 	}
+}
+
+// isAnswer reports whether an error is a response of the API server.
+func isAnswer(err error) bool {
+	answer := apierrors.APIStatus(nil)
+	return errors.As(err, &answer)
 }
 
 // next enqueues the key again if necessary, and returns after how long; 0 means not at all.

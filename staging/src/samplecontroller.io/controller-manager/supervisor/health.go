@@ -11,7 +11,6 @@ import (
 	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/server/healthz"
 
 	"samplecontroller.io/controller-manager/reconcile"
@@ -84,7 +83,7 @@ func (s *Supervisor) Stalled() []string {
 			continue
 		}
 		for _, p := range status.Loops {
-			answered := p.Failing >= maxFailing && len(p.Failures) > 0 && isAnswer(p.Failures[0].Err)
+			answered := p.Failing >= maxFailing && len(p.Failures) > 0 && p.Failures[0].Answered
 			if s.progressOf(p, status.Since) != nil && !answered && time.Since(latest(p.LastSuccess, status.Since)) > maxNoSuccess {
 				stalled = append(stalled, p.Queue)
 			}
@@ -92,12 +91,6 @@ func (s *Supervisor) Stalled() []string {
 	}
 	slices.Sort(stalled)
 	return stalled
-}
-
-// isAnswer reports whether an error is a response of the API server.
-func isAnswer(err error) bool {
-	answer := apierrors.APIStatus(nil)
-	return errors.As(err, &answer)
 }
 
 // progressOf returns why a loop makes no progress. since is when its controller started to run.

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"samplecontroller.io/controller-manager/internal/truncate"
 )
 
 // guard is a LogSink that throttles repeated errors and logs only the names of objects.
@@ -120,7 +122,7 @@ func objects(keysAndValues []any) string {
 			fmt.Fprintf(&all, "%v ", value)
 		case string:
 			if !strings.Contains(value, "\n") { // a stack
-				all.WriteString(value + " ")
+				all.WriteString(truncate.Text(value) + " ")
 			}
 		}
 	}

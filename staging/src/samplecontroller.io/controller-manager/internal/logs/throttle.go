@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"k8s.io/utils/lru"
+
+	"samplecontroller.io/controller-manager/internal/truncate"
 )
 
 // throttleInterval is the time between repeated lines with one cause about one object.
@@ -30,6 +32,14 @@ type line struct {
 	object, cause string
 }
 
+// lineOf returns the line with this cause. A long cause is truncated before the numbers in it are
+// replaced, which takes time, and afterwards, so that their length does not move the end.
+func lineOf(object, cause string) line {
+	const most = 1000
+	cause = varying.ReplaceAllString(cause[:min(len(cause), most)], "#")
+	return line{object, truncate.Text(cause)}
+}
+
 // throttled is the state of a line.
 type throttled struct {
 	logged     time.Time // when it was last logged
@@ -42,7 +52,7 @@ func (t *throttle) allow(object, cause string) (ok bool, suppressed int) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	now := time.Now()
-	this := line{object, varying.ReplaceAllString(cause, "#")}
+	this := lineOf(object, cause)
 	if value, known := t.lines.Get(this); known {
 		before, _ := value.(*throttled)
 		if now.Sub(before.logged) < throttleInterval {

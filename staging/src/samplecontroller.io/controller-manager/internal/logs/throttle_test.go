@@ -5,6 +5,7 @@ package logs
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -62,5 +63,24 @@ func TestThrottleIsBounded(t *testing.T) {
 	}
 	if n := throttle.lines.Len(); n != maxThrottled {
 		t.Errorf("%d lines are remembered, want %d", n, maxThrottled)
+	}
+}
+
+func TestLongCausesAreTruncated(t *testing.T) {
+	long := strings.Repeat("text that a webhook quotes, ", 1000)
+	for _, causes := range [][2]string{
+		{"denied after 9 s: " + long, "denied after 1025 s: " + long},
+		{"denied: " + long + "a", "denied: " + long + "b"},
+	} {
+		first, second := lineOf("default/a", causes[0]), lineOf("default/a", causes[1])
+		if first != second || len(first.cause) > 510 {
+			t.Errorf("%d and %d bytes of %q are remembered, want the same 500", len(first.cause), len(second.cause), causes[0][:20])
+		}
+	}
+}
+
+func TestLongValuesAreTruncated(t *testing.T) {
+	if n := len(objects([]any{"reason", strings.Repeat("a", 20_000), "key", "default/a"})); n > 600 {
+		t.Errorf("%d bytes of the values are remembered", n)
 	}
 }

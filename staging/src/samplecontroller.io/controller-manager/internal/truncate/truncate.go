@@ -1,7 +1,7 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package truncate limits the length of texts on status pages and in probes.
+// Package truncate limits the length of texts that are kept, or shown on status pages and in probes.
 package truncate
 
 import "strings"

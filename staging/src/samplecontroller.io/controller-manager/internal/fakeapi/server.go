@@ -97,6 +97,9 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	if c.RequestInfo, err = Requests.NewRequestInfo(r); err != nil {
 		return nil, err
 	}
+	if c.APIGroup == "" && c.Resource == "namespaces" {
+		c.Namespace = "" // a Namespace is in none, although its requests name one
+	}
 	c.resource = schema.GroupVersionResource{Group: c.APIGroup, Version: c.APIVersion, Resource: c.Resource}
 	known := false
 	if c.kind, known = s.kinds[c.resource]; !known || c.Subresource != "" && c.Subresource != "status" {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
@@ -29,6 +30,7 @@ type informer struct {
 	typed    any // the same informer, as a TypedSharedIndexInformer
 	resource schema.GroupVersionResource
 	selector string
+	example  runtime.Object // as its source lists them
 	// transformed is whether the first caller gave a transform.
 	transformed bool
 	factory     *Factory

@@ -107,7 +107,7 @@ func hasTransform(opts []Option) bool {
 
 // newInformer returns an informer whose resource is not yet served.
 func newInformer[T cache.Object, L runtime.Object](f *Factory, resource schema.GroupVersionResource, source Source[L], item runtime.Object, o options) *informer {
-	i := &informer{resource: resource, selector: o.selector, factory: f, opened: make(chan struct{}, 1), since: time.Now()}
+	i := &informer{resource: resource, selector: o.selector, example: item, factory: f, opened: make(chan struct{}, 1), since: time.Now()}
 	i.err = fmt.Errorf("%w: %s", ErrNotSynced, i.name())
 	p := retryingListerWatcher[L]{source, o.selector, i}
 	i.SharedIndexInformer = cache.NewSharedIndexInformer(

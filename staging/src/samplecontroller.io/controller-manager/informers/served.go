@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 )
@@ -106,6 +107,15 @@ func (f *Factory) Versions(resource schema.GroupVersionResource) map[cache.Objec
 		}
 	}
 	return versions
+}
+
+// Examples maps each requested resource to an empty object of the type that its source lists.
+func (f *Factory) Examples() map[schema.GroupVersionResource]runtime.Object {
+	examples := map[schema.GroupVersionResource]runtime.Object{}
+	for _, i := range f.all() {
+		examples[i.resource] = i.example
+	}
+	return examples
 }
 
 // state returns the state of the informer's resource without the number of objects, which

@@ -5,6 +5,7 @@ package managertest
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"reflect"
 	"sync"
@@ -18,10 +19,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	restclient "k8s.io/client-go/rest"
 
 	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/informers"
 )
 
 // Env is a test's access to a running program. It changes objects as a user: such requests do
@@ -44,6 +47,8 @@ type Env struct {
 	mutex       sync.Mutex
 	context     *controller.Context // of one of the controllers
 	controllers []controller.Controller
+	resources   map[schema.GroupVersionKind]schema.GroupVersionResource    // that the program reads
+	serve       func(schema.GroupVersionKind, schema.GroupVersionResource) // by an API server in memory
 }
 
 // Object is an object of a kind of the program or of Kubernetes.
@@ -75,20 +80,32 @@ func (e *Env) Create(objects ...Object) {
 		if e.real && o.GetNamespace() != "" {
 			e.createNamespace(o.GetNamespace())
 		}
-		status := o.Object["status"]
+		status, _ := o.Object["status"].(map[string]any)
+		if field := reflect.ValueOf(object).Elem().FieldByName("Status"); field.IsValid() && field.IsZero() {
+			status = nil // its fields are there only because they lack omitempty
+		}
 		delete(o.Object, "status")
 		created, err := client.Create(e.t.Context(), o, metav1.CreateOptions{})
 		if err != nil {
 			e.t.Fatalf("creating %s %s: %v", o.GetKind(), nameOf(o), err)
 		}
 		e.created = append(e.created, func(ctx context.Context) { client.Delete(ctx, created.GetName(), metav1.DeleteOptions{}) })
-		if s, _ := status.(map[string]any); len(s) > 0 {
-			created.Object["status"] = status
-			if _, err := client.UpdateStatus(e.t.Context(), created, metav1.UpdateOptions{}); err != nil {
+		if len(status) > 0 {
+			if err := setStatus(e.t.Context(), client, o.GetName(), status); err != nil {
 				e.t.Fatalf("writing the status of %s %s: %v", o.GetKind(), nameOf(o), err)
 			}
 		}
 	}
+}
+
+// setStatus replaces a status, whatever a controller has written to the object since it was read.
+func setStatus(ctx context.Context, client dynamic.ResourceInterface, name string, status any) error {
+	patch, err := json.Marshal([]map[string]any{{"op": "add", "path": "/status", "value": status}})
+	if err != nil {
+		return err
+	}
+	_, err = client.Patch(ctx, name, types.JSONPatchType, patch, metav1.PatchOptions{}, "status")
+	return err
 }
 
 // Delete deletes the objects with the names of the given ones.
@@ -129,10 +146,9 @@ func Update[T Object](e *Env, namespace, name string, change func(T)) {
 	before, client := e.untyped(object)
 	change(object)
 	o, _ := e.untyped(object)
-	written, err := client.Update(e.t.Context(), o, metav1.UpdateOptions{})
+	_, err := client.Update(e.t.Context(), o, metav1.UpdateOptions{})
 	if err == nil && !equality.Semantic.DeepEqual(before.Object["status"], o.Object["status"]) {
-		written.Object["status"] = o.Object["status"]
-		_, err = client.UpdateStatus(e.t.Context(), written, metav1.UpdateOptions{})
+		err = setStatus(e.t.Context(), client, name, o.Object["status"])
 	}
 	if err != nil {
 		e.t.Fatalf("updating %T %s/%s: %v", object, namespace, name, err)
@@ -157,8 +173,33 @@ func (e *Env) untyped(object Object) (*unstructured.Unstructured, dynamic.Resour
 	}
 	o := &unstructured.Unstructured{Object: content}
 	o.SetGroupVersionKind(kinds[0])
-	resource, _ := meta.UnsafeGuessKindToResource(kinds[0])
-	return o, e.client(resource, o.GetNamespace())
+	return o, e.client(e.resourceOf(kinds[0]), o.GetNamespace())
+}
+
+// resourceOf returns the resource of a kind. The plural is the one with which the program reads the
+// kind, if it does.
+func (e *Env) resourceOf(kind schema.GroupVersionKind) schema.GroupVersionResource {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	resource, known := e.resources[kind]
+	if !known {
+		resource, _ = meta.UnsafeGuessKindToResource(kind)
+	}
+	return resource
+}
+
+// learn notes the resources of the kinds that the program reads, because plurals may be irregular.
+// Callers hold the mutex.
+func (e *Env) learn(read *informers.Factory) {
+	for resource, example := range read.Examples() {
+		kinds, _, _ := e.scheme.ObjectKinds(example)
+		for _, kind := range kinds {
+			if kind.GroupVersion() == resource.GroupVersion() {
+				e.resources[kind] = resource
+				e.serve(kind, resource)
+			}
+		}
+	}
 }
 
 func (e *Env) client(resource schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {

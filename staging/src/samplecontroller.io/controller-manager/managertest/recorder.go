@@ -38,13 +38,13 @@ type recorder struct {
 	mutex          sync.Mutex
 	before         func(string, *http.Request) error
 	writes, events []string
-	forbidden      sets.Set[string]                       // requests for which the test has failed
+	reported       sets.Set[string]                       // failures of the test
 	read           map[schema.GroupVersionResource]string // namespace and selector of an informer's last watch
 	last           time.Time                              // time of the last request, except of the election
 }
 
 func newRecorder(t testing.TB, next http.RoundTripper) *recorder {
-	return &recorder{t: t, next: next, rules: map[string][]rbacv1.PolicyRule{}, forbidden: sets.New[string](), read: map[schema.GroupVersionResource]string{}}
+	return &recorder{t: t, next: next, rules: map[string][]rbacv1.PolicyRule{}, reported: sets.New[string](), read: map[schema.GroupVersionResource]string{}}
 }
 
 // take returns a list and empties it.
@@ -70,16 +70,42 @@ func (r *recorder) RoundTrip(q *http.Request) (*http.Response, error) {
 	}
 	client := q.UserAgent()[strings.LastIndex(q.UserAgent(), "/")+1:]
 	if client == "leader-election" {
-		return r.next.RoundTrip(q)
+		return r.send(q)
 	}
 	defer r.note(info, client, q)
 	if client != "events" && info.IsResourceRequest {
 		r.check(client, info)
 	}
 	if slices.Contains([]string{"get", "list", "watch"}, info.Verb) || !info.IsResourceRequest {
-		return r.next.RoundTrip(q)
+		return r.send(q)
 	}
 	return r.write(q, info, client)
+}
+
+// send sends a request. It fails the test if the API server in memory does not support the request,
+// because programs retry or ignore errors.
+func (r *recorder) send(q *http.Request) (*http.Response, error) {
+	response, err := r.next.RoundTrip(q)
+	if err != nil || response.StatusCode != http.StatusNotImplemented {
+		return response, err
+	}
+	var got written
+	if err := got.readFrom(response); err != nil {
+		return nil, err
+	}
+	r.fail("%s", got.Message)
+	return response, nil
+}
+
+// fail fails the test, once for each text.
+func (r *recorder) fail(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if !r.reported.Has(text) {
+		r.reported.Insert(text)
+		r.t.Errorf("%s", text)
+	}
 }
 
 // note records the time of the last request, and what an informer reads.
@@ -107,6 +133,17 @@ type written struct {
 	ReportingComponent  string
 }
 
+// readFrom reads the body of a response, which can be read again.
+func (w *written) readFrom(response *http.Response) error {
+	body, err := io.ReadAll(response.Body)
+	if err = errors.Join(err, response.Body.Close()); err != nil {
+		return err
+	}
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	json.Unmarshal(body, w) // anything else has no name
+	return nil
+}
+
 // write sends a write and records it.
 func (r *recorder) write(q *http.Request, info *request.RequestInfo, client string) (*http.Response, error) {
 	var sent, got written
@@ -129,19 +166,14 @@ func (r *recorder) write(q *http.Request, info *request.RequestInfo, client stri
 		err = before(describe(info, cmp.Or(info.Name, sent.Metadata.Name)), q)
 	}
 	if err == nil {
-		response, err = r.next.RoundTrip(q)
+		response, err = r.send(q)
 	} else {
 		response, err = rejection(q, err)
 	}
 	if err != nil {
 		got.Reason = err.Error()
-	} else {
-		body, readErr := io.ReadAll(response.Body)
-		if err = errors.Join(readErr, response.Body.Close()); err != nil {
-			return nil, err
-		}
-		response.Body = io.NopCloser(bytes.NewReader(body))
-		json.Unmarshal(body, &got)
+	} else if err := got.readFrom(response); err != nil {
+		return nil, err
 	}
 	ok := err == nil && response.StatusCode/100 == 2
 	r.mutex.Lock()
@@ -198,14 +230,7 @@ func (r *recorder) check(client string, info *request.RequestInfo) {
 		}
 	}
 	sent := describe(info, info.Name)
-	what := client + " " + sent
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	if r.forbidden.Has(what) {
-		return
-	}
-	r.forbidden.Insert(what)
-	r.t.Errorf("%s sends %q, which Descriptor.Rules do not allow: add {APIGroups: []string{%q}, Resources: []string{%q}, Verbs: []string{%q}}",
+	r.fail("%s sends %q, which Descriptor.Rules do not allow: add {APIGroups: []string{%q}, Resources: []string{%q}, Verbs: []string{%q}}",
 		client, sent, info.APIGroup, ruleName(info), info.Verb)
 }
 

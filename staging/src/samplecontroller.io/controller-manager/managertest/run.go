@@ -30,6 +30,7 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/dynamic"
 	kubescheme "k8s.io/client-go/kubernetes/scheme"
@@ -57,8 +58,9 @@ func Run(t *testing.T, p manager.Program, body func(*testing.T, *Env), args ...s
 	defer running.Unlock()
 	synctest.Test(t, func(t *testing.T) {
 		scheme := schemeOf(t, p)
-		e := newEnv(t, scheme, &restclient.Config{Host: "http://api.test"}, fakeapi.New(scheme))
-		e.wait = synctest.Wait
+		api := fakeapi.New(scheme)
+		e := newEnv(t, scheme, &restclient.Config{Host: "http://api.test"}, api)
+		e.wait, e.serve = synctest.Wait, api.Serve
 		e.run(t, p, body, args)
 	})
 }
@@ -107,7 +109,11 @@ func newEnv(t testing.TB, scheme *runtime.Scheme, config *restclient.Config, tra
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &Env{t: t, scheme: scheme, user: user, wait: func() {}, ended: make(chan struct{})}
+	e := &Env{
+		t: t, scheme: scheme, user: user, ended: make(chan struct{}),
+		wait: func() {}, serve: func(schema.GroupVersionKind, schema.GroupVersionResource) {},
+		resources: map[schema.GroupVersionKind]schema.GroupVersionResource{},
+	}
 	e.recorder = newRecorder(t, transport)
 	e.config = restclient.CopyConfig(config)
 	e.config.Transport = e.recorder
@@ -169,6 +175,7 @@ func (e *Env) watched(construct controller.Constructor) controller.Constructor {
 		e.mutex.Lock()
 		defer e.mutex.Unlock()
 		e.context = c
+		e.learn(c.Informers())
 		e.controllers = append(e.controllers, built)
 		return built, err
 	}

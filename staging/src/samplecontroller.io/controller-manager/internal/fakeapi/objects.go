@@ -122,7 +122,7 @@ func (s *Server) patched(c call, old *unstructured.Unstructured) ([]byte, error)
 		}
 		return strategicpatch.StrategicMergePatch(document, c.body, typed)
 	default:
-		return nil, fmt.Errorf("the fake API server does not support patches of type %q", kind)
+		return nil, c.unsupported(fmt.Sprintf("a patch of type %q", kind))
 	}
 }
 

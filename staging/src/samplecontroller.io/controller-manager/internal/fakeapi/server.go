@@ -6,8 +6,9 @@
 //
 // It sets and checks resourceVersions, streams lists, separates the status from the rest of
 // an object, and deletes an object when its last finalizer is removed. It does not default,
-// validate, collect garbage, support server-side apply or convert between versions: each
-// version of a resource has its own objects. It supports JSON only.
+// validate, collect garbage or convert between versions: each version of a resource has its own
+// objects. It supports JSON only, and no server-side apply. It answers requests that it does not
+// support with code 501 and a message that says what to do.
 package fakeapi
 
 import (
@@ -17,7 +18,6 @@ import (
 	"io"
 	"net/http"
 	"reflect"
-	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -37,9 +37,9 @@ var Requests = &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "a
 // Server serves the kinds of a scheme. It is safe for concurrent use. Create it with [New].
 type Server struct {
 	scheme *runtime.Scheme
-	kinds  map[schema.GroupVersionResource]schema.GroupVersionKind
 
 	mutex   sync.Mutex
+	kinds   map[schema.GroupVersionResource]schema.GroupVersionKind
 	version int64
 	objects map[schema.GroupVersionResource]map[types.NamespacedName]*unstructured.Unstructured // never modified
 	log     []change
@@ -53,7 +53,7 @@ type change struct {
 	old, new *unstructured.Unstructured
 }
 
-// New returns a server without objects. The plural of each kind is guessed.
+// New returns a server without objects. It guesses the plural of each kind: see [Server.Serve].
 func New(scheme *runtime.Scheme) *Server {
 	s := &Server{
 		scheme: scheme, version: 1,
@@ -101,14 +101,10 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 		c.Namespace = "" // a Namespace is in none, although its requests name one
 	}
 	c.resource = schema.GroupVersionResource{Group: c.APIGroup, Version: c.APIVersion, Resource: c.Resource}
-	known := false
-	if c.kind, known = s.kinds[c.resource]; !known || c.Subresource != "" && c.Subresource != "status" {
-		return Answer(r, http.StatusNotFound, apierrors.NewGenericServerResponse(http.StatusNotFound, c.Verb, c.resource.GroupResource(), c.RequestInfo.Name, "", 0, true).Status())
-	}
-	if c.Verb == "watch" {
-		return s.watch(c)
-	}
 	object, err := s.serve(c)
+	if stream, ok := object.(*http.Response); ok {
+		return stream, nil
+	}
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
 		return Answer(r, int(status.Status().Code), status.Status())
 	}
@@ -122,18 +118,28 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	return Answer(r, code, object)
 }
 
-// serve handles a request other than a watch.
+// serve returns the object for the response, or the response itself if it is a watch.
 func (s *Server) serve(c call) (any, error) {
-	if c.body != nil && strings.Contains(c.Header.Get("Content-Type"), "protobuf") {
-		return nil, apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, c.Verb, c.resource.GroupResource(), c.RequestInfo.Name, "the fake API server supports JSON only", 0, false)
+	var err error
+	if !c.IsResourceRequest {
+		return nil, c.unsupported("the path " + c.URL.Path)
+	}
+	if c.kind, err = s.kindOf(c.resource); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(c.checkSupported(), c.checkScope()); err != nil {
+		return nil, err
+	}
+	if c.Verb == "watch" {
+		return s.watch(c)
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if c.Verb == "list" {
+	switch c.Verb {
+	case "list":
 		return s.list(c)
-	}
-	if c.Verb == "create" {
-		return s.create(c)
+	case "create":
+		return c.viewed(s.create(c))
 	}
 	old := s.objects[c.resource][c.key()]
 	if old == nil {
@@ -141,13 +147,11 @@ func (s *Server) serve(c call) (any, error) {
 	}
 	switch c.Verb {
 	case "get":
-		return old, nil
-	case "update", "patch":
-		return s.update(c, old)
+		return c.view(old), nil
 	case "delete":
 		return s.delete(c, old)
 	default:
-		return nil, apierrors.NewMethodNotSupported(c.resource.GroupResource(), c.Verb)
+		return c.viewed(s.update(c, old))
 	}
 }
 

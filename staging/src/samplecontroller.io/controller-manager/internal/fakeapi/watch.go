@@ -48,11 +48,12 @@ func (s *Server) list(c call) (any, error) {
 		return nil, err
 	}
 	list := &unstructured.UnstructuredList{Items: []unstructured.Unstructured{}}
-	list.SetGroupVersionKind(c.kind.GroupVersion().WithKind(c.kind.Kind + "List"))
+	kind := c.responseKind()
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	list.SetResourceVersion(strconv.FormatInt(s.version, 10))
 	for _, o := range s.objects[c.resource] {
 		if selected(o) {
-			list.Items = append(list.Items, *o)
+			list.Items = append(list.Items, *c.view(o))
 		}
 	}
 	slices.SortFunc(list.Items, func(a, b unstructured.Unstructured) int {
@@ -72,7 +73,7 @@ func (b watchBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-func (s *Server) watch(c call) (*http.Response, error) {
+func (s *Server) watch(c call) (any, error) {
 	selected, err := c.selection()
 	if err != nil {
 		return nil, err
@@ -123,7 +124,7 @@ func (s *Server) stream(ctx context.Context, c call, selected func(*unstructured
 		s.mutex.Unlock()
 		for _, change := range changes {
 			if kind, o := change.event(selected); change.resource == c.resource && o != nil {
-				if err := send(kind, o); err != nil {
+				if err := send(kind, c.view(o)); err != nil {
 					return err
 				}
 			}
@@ -158,7 +159,7 @@ func (c change) event(selected func(*unstructured.Unstructured) bool) (watch.Eve
 
 func (c call) bookmark(version int64, annotations map[string]string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{}}
-	o.SetGroupVersionKind(c.kind)
+	o.SetGroupVersionKind(c.responseKind())
 	o.SetResourceVersion(strconv.FormatInt(version, 10))
 	o.SetAnnotations(annotations)
 	return o

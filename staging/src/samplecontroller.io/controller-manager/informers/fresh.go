@@ -15,20 +15,29 @@ import (
 // minute.
 const freshSilence = 90 * time.Second
 
-// Fresh returns nil if all caches follow the API server. Otherwise the error names those
-// that do not: they have not synced, permission is missing, or their watch has been silent
-// for 90 seconds. A resource whose API is not installed is ignored.
+// Fresh returns nil if all caches follow the API server. Otherwise the error names the
+// resources that [Factory.Unfresh] returns.
 func (f *Factory) Fresh() error {
-	var old []string
+	unfresh := f.Unfresh()
+	if len(unfresh) == 0 {
+		return nil
+	}
+	return fmt.Errorf("caches do not follow the API server: %s", strings.Join(unfresh, ", "))
+}
+
+// Unfresh returns the sorted names of the resources whose caches do not follow the API
+// server: they have not synced, permission is missing, the last list or watch failed, or
+// their watch has been silent for 90 seconds. A resource whose API is not installed is
+// ignored. Compare the names with those of another replica to find out which of the two can
+// do the work of a leader better.
+func (f *Factory) Unfresh() []string {
+	var unfresh []string
 	for _, i := range f.all() {
 		r := i.state()
 		silent := r.Served && time.Since(r.LastSign) > freshSilence
-		if silent || !r.Served && !apierrors.IsNotFound(r.Err) {
-			old = append(old, r.Name())
+		if silent || r.Failure != nil || !r.Served && !apierrors.IsNotFound(r.Err) {
+			unfresh = append(unfresh, r.Name())
 		}
 	}
-	if len(old) == 0 {
-		return nil
-	}
-	return fmt.Errorf("caches do not follow the API server: %s", strings.Join(old, ", "))
+	return unfresh
 }

@@ -4,6 +4,7 @@
 package informers
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -39,5 +40,12 @@ func TestFreshNamesStaleCaches(t *testing.T) {
 		b.configMapServer.create("b", "1")
 		synctest.Wait()
 		expect("when it says something again", true)
+		b.configMapServer.answer(broken)
+		b.configMapServer.close()
+		time.Sleep(5 * time.Second)
+		expect("5 seconds after a served resource broke", false)
+		if got := b.factory.Unfresh(); !slices.Equal(got, []string{"configmaps"}) {
+			b.Errorf("Unfresh: %q, want configmaps alone", got)
+		}
 	})
 }

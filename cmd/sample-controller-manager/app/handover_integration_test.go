@@ -93,7 +93,7 @@ func TestBlindLeaderHandsOver(t *testing.T) {
 
 	a.blind()
 	b.blind()
-	waitDeclinedOffer(t, first, "caches do not follow the API server: ", "foos")
+	waitDeclinedOffer(t, first, "cache of foos.samplecontroller.k8s.io does not follow the API server")
 	foos.Create(t, ns, "unseen", 1)
 	b.open()
 	foos.waitCondition(t, ns, "unseen", "Reconciling", "Progressing")

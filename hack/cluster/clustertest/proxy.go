@@ -36,6 +36,13 @@ func StartProxy(t *testing.T, c *cluster.Cluster, wrap func(next http.Handler) h
 	return startProxy(t, c, c.Config().Host, nil, wrap, modify)
 }
 
+// StartHTTP2Proxy is StartProxy with a proxy that speaks HTTP/2, as the API server does, so that
+// requests share a connection.
+func StartHTTP2Proxy(t *testing.T, c *cluster.Cluster, wrap func(next http.Handler) http.Handler) *Proxy {
+	t.Helper()
+	return startProxy(t, c, c.Config().Host, &tls.Config{}, wrap, nil)
+}
+
 // StartProxyAs is StartProxy with a proxy that calls certificate for the serving certificate
 // of each connection.
 func StartProxyAs(t *testing.T, c *cluster.Cluster, certificate func() *tls.Certificate) *Proxy {

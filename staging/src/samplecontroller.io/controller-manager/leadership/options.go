@@ -19,6 +19,8 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	componentbaseconfig "k8s.io/component-base/config"
 	componentbaseoptions "k8s.io/component-base/config/options"
+
+	"samplecontroller.io/controller-manager/internal/connection"
 )
 
 // leastWriteTimeout is the shortest timeout that a write in a busy cluster can meet.
@@ -118,9 +120,10 @@ func (o *Options) Gate() *Gate { return NewGate(o.WriteTimeout) }
 // Election returns the election of this process, which opens and closes gate. It returns
 // nil if the process leads without an election. It creates its own client from config, so
 // that requests of the work never delay a renewal: the client shares neither rate limiter
-// nor connection with the work. config must not be wrapped by the gate. recorder and
-// metrics may be nil.
-func (o *Options) Election(config *restclient.Config, gate *Gate, recorder resourcelock.EventRecorder, metrics *Metrics) (*Election, error) {
+// nor connection with the work. config must not be wrapped by the gate. After two requests in
+// a row that time out, the election opens a new connection, and calls reconnect, which should
+// do the same for the work. recorder, metrics and reconnect may be nil.
+func (o *Options) Election(config *restclient.Config, gate *Gate, recorder resourcelock.EventRecorder, metrics *Metrics, reconnect func()) (*Election, error) {
 	if !o.LeaderElect {
 		return nil, nil
 	}
@@ -132,9 +135,14 @@ func (o *Options) Election(config *restclient.Config, gate *Gate, recorder resou
 	config.QPS = -1
 	config.Timeout = 0 // the election bounds all requests but the watch
 	if config.Dial == nil {
-		// Transports with different dialers are not shared.
 		config.Dial = (&net.Dialer{Timeout: o.RenewDeadline.Duration / 2, KeepAlive: 30 * time.Second}).DialContext
 	}
+	userAgent := config.UserAgent
+	config, renew, err := connection.Renewable(config)
+	if err != nil {
+		return nil, fmt.Errorf("creating the leader election client: %w", err)
+	}
+	config.UserAgent = userAgent
 	client, err := coordinationv1client.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("creating the leader election client: %w", err)
@@ -149,6 +157,12 @@ func (o *Options) Election(config *restclient.Config, gate *Gate, recorder resou
 		RetryPeriod:   o.RetryPeriod.Duration,
 		Gate:          gate,
 		Client:        client,
+		Reconnect: func() {
+			renew()
+			if reconnect != nil {
+				reconnect()
+			}
+		},
 		Recorder:      recorder,
 		Metrics:       metrics,
 	})

@@ -123,7 +123,7 @@ func TestValidOptionsCreateElection(t *testing.T) {
 		if errs := o.Validate(); len(errs) > 0 {
 			t.Fatalf("Validate of %q: %v", args, errs)
 		}
-		election, err := o.Election(&restclient.Config{Host: "https://localhost"}, nil, nil, nil)
+		election, err := o.Election(&restclient.Config{Host: "https://localhost"}, nil, nil, nil, nil)
 		if err != nil || election == nil {
 			t.Errorf("Election with %q = %v, %v", args, election, err)
 		}
@@ -131,7 +131,7 @@ func TestValidOptionsCreateElection(t *testing.T) {
 }
 
 func TestElectionIsOptional(t *testing.T) {
-	election, err := parse(t, "--leader-elect=false").Election(&restclient.Config{}, nil, nil, nil)
+	election, err := parse(t, "--leader-elect=false").Election(&restclient.Config{}, nil, nil, nil, nil)
 	if election != nil || err != nil {
 		t.Errorf("Election = %v, %v, want nil and no error", election, err)
 	}
@@ -144,7 +144,7 @@ func TestIdentitiesOnOneHostDiffer(t *testing.T) {
 	}
 	identities := map[string]bool{}
 	for range 2 {
-		election, err := parse(t).Election(&restclient.Config{Host: "https://localhost"}, nil, nil, nil)
+		election, err := parse(t).Election(&restclient.Config{Host: "https://localhost"}, nil, nil, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,7 +162,7 @@ func TestIdentitiesOnOneHostDiffer(t *testing.T) {
 func TestElectionCopiesRESTConfig(t *testing.T) {
 	config := &restclient.Config{Host: "https://localhost", QPS: 7, Timeout: time.Hour, UserAgent: "program/leader-election"}
 	before := restclient.CopyConfig(config)
-	if _, err := parse(t).Election(config, nil, nil, nil); err != nil {
+	if _, err := parse(t).Election(config, nil, nil, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	if config.QPS != before.QPS || config.Timeout != before.Timeout || config.UserAgent != before.UserAgent {
@@ -190,7 +190,7 @@ func TestElectionHasOwnConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	election, err := parse(t).Election(config, nil, nil, nil)
+	election, err := parse(t).Election(config, nil, nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

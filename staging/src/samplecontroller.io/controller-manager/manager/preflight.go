@@ -100,7 +100,7 @@ func (p Program) preflight(ctx context.Context, o *options.Options) (preflight.P
 	if err != nil {
 		return preflight.Program{}, err
 	}
-	shared, err := p.process(ctx, c, metricsOf(p.Name))
+	shared, _, err := p.process(ctx, c, metricsOf(p.Name))
 	if err != nil {
 		return preflight.Program{}, err
 	}

@@ -90,8 +90,8 @@ func run(ctx context.Context, p process) error {
 // unfit returns why this process cannot do all the work of a leader.
 func unfit(factory *informers.Factory, super *supervisor.Supervisor) []string {
 	var reasons []string
-	if err := factory.Fresh(); err != nil {
-		reasons = append(reasons, err.Error())
+	for _, resource := range factory.Unfresh() {
+		reasons = append(reasons, "cache of "+resource+" does not follow the API server")
 	}
 	for _, queue := range super.Stalled() {
 		reasons = append(reasons, "no sync of "+queue+" succeeds")

@@ -138,7 +138,7 @@ func TestLeaderWithStaleCachesHandsOver(t *testing.T) {
 			t.Errorf("annotations of the Lease with fresh caches are %v, want none", got)
 		}
 		time.Sleep(5 * time.Minute)
-		if got, want := p.leases.annotations()[offered], "caches do not follow the API server: configmaps"; got != want {
+		if got, want := p.leases.annotations()[offered], "cache of configmaps does not follow the API server"; got != want {
 			t.Fatalf("the Lease is offered because of %q, want %q", got, want)
 		}
 		p.leases.annotate(preferred, "another")

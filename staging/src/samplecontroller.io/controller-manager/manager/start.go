@@ -42,7 +42,7 @@ func Run(ctx context.Context, p Program, c *options.Config) error {
 	}
 	defer removePage()
 	metrics := metricsOf(p.Name)
-	shared, err := p.process(ctx, c, metrics)
+	shared, reconnect, err := p.process(ctx, c, metrics)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,9 @@ func Run(ctx context.Context, p Program, c *options.Config) error {
 	disabled := sets.List(sets.New(c.Controllers.Names()...).Delete(allowed...))
 	klog.FromContext(ctx).Info("Built controllers", "enabled", allowed, "disabled", disabled)
 	recorder := shared.Events.NewRecorder(shared.Scheme, corev1.EventSource{Component: p.Name})
-	election, err := c.LeaderElection.Election(configFor(shared, "leader-election"), shared.Gate, recorder, metrics.leadership)
+	electionConfig := restclient.CopyConfig(c.Client) // with a connection of its own
+	electionConfig.UserAgent = p.userAgent("leader-election")
+	election, err := c.LeaderElection.Election(electionConfig, shared.Gate, recorder, metrics.leadership, reconnect)
 	if err != nil {
 		return err
 	}
@@ -82,21 +84,30 @@ func Run(ctx context.Context, p Program, c *options.Config) error {
 	})
 }
 
-// process returns the resources that the controllers share. It starts nothing.
-func (p Program) process(ctx context.Context, c *options.Config, metrics *Metrics) (*controller.Process, error) {
+// process returns the resources that the controllers share, and a function that makes their
+// clients open new connections. It starts nothing.
+func (p Program) process(ctx context.Context, c *options.Config, metrics *Metrics) (shared *controller.Process, reconnect func(), err error) {
 	scheme := kuberuntime.NewScheme()
 	if err := kubescheme.AddToScheme(scheme); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if p.Scheme != nil {
 		if err := p.Scheme(scheme); err != nil {
-			return nil, fmt.Errorf("adding the kinds of %s to the scheme: %w", p.Name, err)
+			return nil, nil, fmt.Errorf("adding the kinds of %s to the scheme: %w", p.Name, err)
 		}
 	}
 	factory := informers.NewFactory(informers.WithResync(resyncPeriod(c.MinResyncPeriod)), informers.WithTransform(dropManagedFields))
 	metrics.informers.Watch(factory)
-	shared := &controller.Process{
-		Config:    c.Client,
+	client, renew, err := connection.Renewable(c.Client)
+	if err != nil {
+		return nil, nil, err
+	}
+	reconnect = func() {
+		klog.FromContext(ctx).Info("Opening new connections to the API server: two requests for the lease timed out")
+		renew()
+	}
+	shared = &controller.Process{
+		Config:    client,
 		UserAgent: p.userAgent,
 		Gate:      c.LeaderElection.Gate(),
 		Informers: factory,
@@ -112,13 +123,12 @@ func (p Program) process(ctx context.Context, c *options.Config, metrics *Metric
 		Metrics:      *metrics.controllers,
 	}
 	if c.UseServiceAccountCredentials {
-		var err error
 		// Ignore the end of ctx, so that the last syncs still get a token.
 		if shared.Accounts, err = connection.NewAccounts(context.WithoutCancel(ctx), configFor(shared, "accounts"), c.LeaderElection.WriteTimeout); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return shared, nil
+	return shared, reconnect, nil
 }
 
 // userAgent returns a user agent in client-go's form. It begins with the program's name, not

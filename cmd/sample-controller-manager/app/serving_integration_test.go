@@ -40,9 +40,9 @@ func names() []string {
 func TestProbesNeedNoAuthenticationAndListChecks(t *testing.T) {
 	server := startDaemon(t)
 	for path, checks := range map[string][]string{
-		"/healthz": append(names(), "informer-watch", "leaderElection", "ping"),
+		"/healthz": append(names(), "informer-watch", "leaderElection", "lease", "ping"),
 		"/livez":   {"leaderElection", "ping", "stuck-syncs"},
-		"/readyz":  {"informer-sync", "leaderElection", "ping"},
+		"/readyz":  {"informer-sync", "leaderElection", "lease", "ping"},
 	} {
 		body := get(t, server, path+"?verbose", "", http.StatusOK)
 		for _, check := range checks {

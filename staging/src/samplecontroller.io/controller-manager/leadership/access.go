@@ -179,6 +179,7 @@ func (e *Election) try(ctx context.Context) {
 	if read, _ := e.observer.access.failing(); lease == nil || read != nil {
 		var err error
 		if lease, err = e.observer.read(ctx); err != nil {
+			e.logRefusal(ctx, err, "Failed to read lease")
 			return
 		}
 	}
@@ -194,8 +195,15 @@ func (e *Election) try(ctx context.Context) {
 	// A deleted Lease is a lost race, too. A webhook that does not support dry runs answers with
 	// a bad request, which says nothing about the write itself.
 	lostRace := apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsBadRequest(err)
-	if err := e.observer.access.recordWrite(err, lostRace); !lostRace && isRefusal(err) {
-		klog.FromContext(ctx).Error(err, "Failed to try a write of the lease", "lease", e.lease())
+	if err := e.observer.access.recordWrite(err, lostRace); !lostRace {
+		e.logRefusal(ctx, err, "Failed to try a write of the lease")
+	}
+}
+
+// logRefusal logs an error that the campaign does not see while another process leads.
+func (e *Election) logRefusal(ctx context.Context, err error, message string) {
+	if isRefusal(err) && !apierrors.IsNotFound(err) {
+		klog.FromContext(ctx).Error(err, message, "lease", e.lease())
 	}
 }
 

@@ -149,8 +149,8 @@ func TestOwnerAndAggregatorTakeTurns(t *testing.T) {
 		after(1 * time.Second)
 		b.wantWrites()
 		b.consistency.Done(key)
-		after(100 * ms)
-		b.wantWrites(write{3100 * ms, "1/1 ready on node-1", ""})
+		after(500 * ms) // tried after 100, 300, 700 and 1500 ms
+		b.wantWrites(write{3500 * ms, "1/1 ready on node-1", ""})
 		// The aggregator's sync has called Done.
 		if !b.consistency.EnsureReady(key) {
 			b.Error("EnsureReady() = false, want true")

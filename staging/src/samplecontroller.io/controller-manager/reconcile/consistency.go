@@ -18,16 +18,13 @@ import (
 )
 
 const (
-	// staleRetry is the delay before a key with a stale cache is synced again. Usually the
-	// missing event enqueues it earlier.
-	staleRetry = 100 * time.Millisecond
 	// staleLimit is how long to wait for a stale cache. A watch that is further behind may be
 	// broken. Then a write that the API server rejects costs less than a key that waits.
 	staleLimit = 30 * time.Second
 )
 
 // ErrStale is returned by a [SyncFunc] if a cache is too stale to sync the key. The key is
-// synced again soon, without backoff.
+// synced again when an event enqueues it, or after 100 ms, doubling to 2 s.
 var ErrStale = errors.New("cache is stale")
 
 // VersionedStore is a cache that knows the resourceVersion that it has reached.

@@ -180,25 +180,61 @@ func TestLastingConflictIsAnError(t *testing.T) {
 	})
 }
 
-func TestStaleKeyIsRetriedSoonAndNotLogged(t *testing.T) {
+// TestStaleKeyBacksOffAndIsNotLogged counts the tries of a key whose watch lags for 22 s.
+func TestStaleKeyBacksOffAndIsNotLogged(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		s := syncs{result: func(_ string, nth int) (time.Duration, error) {
-			if nth <= 10 {
+			if nth <= 15 {
 				return 0, fmt.Errorf("reading: %w", ErrStale)
+			}
+			if nth == 16 {
+				return 0, errBroken
+			}
+			if nth == 17 {
+				return 0, ErrStale
 			}
 			return 0, nil
 		}}
 		var o outcomes
 		syncOne(b, &s, time.Hour, WithObserver(o.observe))
 		times := s.times("default/foo")
-		if want := 10 * staleRetry; len(times) != 11 || times[10] != want {
-			t.Errorf("synced at %v, want 11 times, the last after %v", times, want)
+		var waits []time.Duration
+		for i, at := range times[1:] {
+			waits = append(waits, at-times[i])
+		}
+		const ms = time.Millisecond
+		want := []time.Duration{100 * ms, 200 * ms, 400 * ms, 800 * ms, 1600 * ms}
+		want = append(want, slices.Repeat([]time.Duration{2 * time.Second}, 10)...)
+		if want = append(want, 5*ms, 100*ms); !slices.Equal(waits, want) {
+			t.Errorf("synced after %v, want %v", waits, want)
 		}
 		if got := o.results("default/foo")[0]; got != ResultStale {
 			t.Errorf("result %q, want %q", got, ResultStale)
 		}
-		if errs := append(b.logged(-1), b.logged(2)...); len(errs) > 0 {
-			t.Errorf("logged %q, want nothing", errs)
+		if errs := append(b.logged(-1), b.logged(2)...); len(errs) != 1 {
+			t.Errorf("logged %q, want only the error", errs)
+		}
+	})
+}
+
+func TestEventWakesStaleKey(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		s := syncs{result: func(string, int) (time.Duration, error) { return 0, ErrStale }}
+		b.server.Add(configMap("foo"))
+		b.start(b.informer)
+		l := New(loopName, s.sync)
+		For(l, b.informer)
+		stop := b.run(l, 1)
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		before := len(s.times("default/foo"))
+		b.server.Modify(configMap("foo", "changed"))
+		synctest.Wait()
+		if after := len(s.times("default/foo")); after != before+1 {
+			t.Errorf("%d syncs at once after an event, want 1", after-before)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
 		}
 	})
 }

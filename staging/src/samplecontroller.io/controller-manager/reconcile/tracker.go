@@ -47,6 +47,7 @@ type keyState struct {
 	due     time.Time // when it is due; zero: not delayed
 	running *Entry    // nil: not being synced
 	retries int
+	stale   int // how many syncs in a row were postponed
 	// Of the last sync, except one that was postponed. The error itself is not kept, because its
 	// text may be long.
 	err      string // truncated
@@ -122,6 +123,15 @@ func (t *tracker) begin(key cache.ObjectName, now time.Time) (trigger string, ev
 	return trigger, event, state.timedOut
 }
 
+// postpone notes that a sync of the key was postponed, and returns how many were in a row.
+func (t *tracker) postpone(key cache.ObjectName) int {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	state := t.of(key)
+	state.stale++
+	return state.stale
+}
+
 // end notes the outcome of a sync of the key, after how long the key is due again (0: never),
 // and how often it has failed in a row. event is the event that begin returned. end returns
 // the time since that event if the sync handled it, otherwise 0.
@@ -132,6 +142,7 @@ func (t *tracker) end(key cache.ObjectName, o Outcome, event time.Time, after ti
 	state := t.of(key)
 	state.running, state.retries = nil, retries
 	if o.Result != ResultStale {
+		state.stale = 0
 		state.err, state.failing, state.timedOut = o.Error, o.Result.failed(), IsWriteTimeout(o.Err)
 	}
 	settled := o.Result == ResultSuccess || o.Result == ResultRequeued

@@ -102,7 +102,7 @@ func (w *worker) next(key cache.ObjectName, o Outcome, requeueAfter time.Duratio
 		w.queue.Forget(key)
 		after = requeueAfter
 	case ResultStale:
-		after = staleRetry
+		after = staleBackoff(w.tracker.postpone(key))
 	default:
 		after = w.rateLimiter.When(key)
 		if apierrors.IsForbidden(o.Err) {
@@ -111,6 +111,13 @@ func (w *worker) next(key cache.ObjectName, o Outcome, requeueAfter time.Duratio
 	}
 	w.queue.AddAfter(key, after)
 	return after
+}
+
+// staleBackoff returns the delay before the next sync of a key after this many in a row that
+// were postponed. Usually the missing event enqueues the key earlier. While a watch lags, many
+// keys may wait.
+func staleBackoff(postponed int) time.Duration {
+	return min(100*time.Millisecond<<min(postponed-1, 5), 2*time.Second)
 }
 
 // forbiddenBackoff returns the backoff after this many failures, if the last request was

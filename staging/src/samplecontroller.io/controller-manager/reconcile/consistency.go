@@ -21,10 +21,14 @@ const (
 	// staleLimit is how long to wait for a stale cache. A watch that is further behind may be
 	// broken. Then a write that the API server rejects costs less than a key that waits.
 	staleLimit = 30 * time.Second
+	// maxStale is how long a key may be postponed. With a ConsistencyStore it never takes so long,
+	// unless a sync forgets to call Done, or hangs.
+	maxStale = time.Minute
 )
 
 // ErrStale is returned by a [SyncFunc] if a cache is too stale to sync the key. The key is
-// synced again when an event enqueues it, or after 100 ms, doubling to 2 s.
+// synced again when an event enqueues it, or after 100 ms, doubling to 2 s. A key that is
+// postponed for longer than a minute counts as failing, and makes its controller unhealthy.
 var ErrStale = errors.New("cache is stale")
 
 // VersionedStore is a cache that knows the resourceVersion that it has reached.
@@ -61,7 +65,8 @@ type awaited struct {
 // [ErrStale]. A sync must wait while another controller syncs the key, or while a cache has
 // not reached the versions remembered for the key. It waits for a cache for at most 30
 // seconds. If EnsureReady returns true, the caller must call [ConsistencyStore.Done] after the
-// sync.
+// sync, usually by defer. Otherwise the key is never synced again, which the health check of
+// the controller reports after a minute.
 func (c *ConsistencyStore) EnsureReady(key cache.ObjectName) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

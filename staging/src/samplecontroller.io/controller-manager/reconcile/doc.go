@@ -31,7 +31,8 @@
 //   - A key whose sync asked to be requeued comes after keys that changed. So a sync can defer
 //     work that is less urgent than the changes of other objects.
 //   - With a [ConsistencyStore], a key waits until the caches contain its last write, or the
-//     version that its last write conflicted with.
+//     version that its last write conflicted with. A key that is postponed for longer than a
+//     minute counts as failing.
 //   - A panic in a sync is an error of that key. It is counted, logged with its stack and
 //     retried with backoff, and the loop continues.
 //   - A panic in an event handler loses that event, because the keys to enqueue are not known.

@@ -25,6 +25,9 @@ type Progress struct {
 	Running Entries `json:"running"`
 	Waiting Entries `json:"waiting"`
 	Delayed Entries `json:"delayed"`
+	// Postponed are the keys that have been postponed for longer than a minute, oldest first, with
+	// the time since when. They are in one of the other lists, too.
+	Postponed Entries `json:"-"`
 	// Failing is the number of keys whose last sync failed.
 	Failing int `json:"failing"`
 	// Lost is the number of events lost because their handler panicked.
@@ -88,7 +91,7 @@ func (l *Loop) ProgressOf(key cache.ObjectName) Progress {
 func (t *tracker) report(queue string, limit int, matches func(string) bool) Progress {
 	return Progress{
 		Queue: queue, Working: t.working, Since: t.since, Blocker: t.blocker,
-		Running: Entries{First: []Entry{}}, Waiting: Entries{First: []Entry{}}, Delayed: Entries{First: []Entry{}},
+		Running: Entries{First: []Entry{}}, Postponed: Entries{First: []Entry{}}, Waiting: Entries{First: []Entry{}}, Delayed: Entries{First: []Entry{}},
 		LastSuccess: t.lastSuccess, Lost: t.lost,
 		Recent: newest(t.recent, limit, matches), Failures: newest(t.failures, limit, matches),
 	}
@@ -101,6 +104,9 @@ func (p *Progress) add(key cache.ObjectName, state *keyState, limit int, now tim
 	}
 	if state.running != nil {
 		p.Running.add(state.running.Time, limit, func() Entry { return *state.running })
+	}
+	if !state.since.IsZero() && now.Sub(state.since) > maxStale {
+		p.Postponed.add(state.since, limit, func() Entry { return Entry{Key: key.String(), Time: state.since, Error: state.err} })
 	}
 	at, list := state.waiting, &p.Waiting
 	if at.IsZero() {

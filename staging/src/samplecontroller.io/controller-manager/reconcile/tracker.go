@@ -4,6 +4,7 @@
 package reconcile
 
 import (
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -47,7 +48,8 @@ type keyState struct {
 	due     time.Time // when it is due; zero: not delayed
 	running *Entry    // nil: not being synced
 	retries int
-	stale   int // how many syncs in a row were postponed
+	stale   int       // how many syncs in a row were postponed
+	since   time.Time // when the first of them was; zero: none
 	// Of the last sync, except one that was postponed. The error itself is not kept, because its
 	// text may be long.
 	err      string // truncated
@@ -123,13 +125,16 @@ func (t *tracker) begin(key cache.ObjectName, now time.Time) (trigger string, ev
 	return trigger, event, state.timedOut
 }
 
-// postpone notes that a sync of the key was postponed, and returns how many were in a row.
-func (t *tracker) postpone(key cache.ObjectName) int {
+// postpone notes that a sync of the key was postponed, and returns how many were in a row, and
+// since when.
+func (t *tracker) postpone(key cache.ObjectName) (times int, since time.Time) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	state := t.of(key)
-	state.stale++
-	return state.stale
+	if state.stale++; state.stale == 1 {
+		state.since = time.Now()
+	}
+	return state.stale, state.since
 }
 
 // end notes the outcome of a sync of the key, after how long the key is due again (0: never),
@@ -141,8 +146,10 @@ func (t *tracker) end(key cache.ObjectName, o Outcome, event time.Time, after ti
 	now := time.Now()
 	state := t.of(key)
 	state.running, state.retries = nil, retries
+	if !errors.Is(o.Err, ErrStale) {
+		state.stale, state.since = 0, time.Time{}
+	}
 	if o.Result != ResultStale {
-		state.stale = 0
 		state.err, state.failing, state.timedOut = o.Error, o.Result.failed(), IsWriteTimeout(o.Err)
 	}
 	settled := o.Result == ResultSuccess || o.Result == ResultRequeued

@@ -48,6 +48,9 @@ func (w *worker) processNext(ctx context.Context) bool {
 		recorded = WithLongWrite(recorded)
 	}
 	requeueAfter, err := w.syncSafely(recorded, key)
+	if errors.Is(err, ErrStale) {
+		requeueAfter, err = w.postpone(key, err)
+	}
 	outcome := Outcome{
 		Controller: w.name, Key: key.String(), Trigger: trigger, Began: start, Duration: metav1.Duration{Duration: time.Since(start)},
 		Result: w.resultOf(key, requeueAfter, err), Err: err, Error: truncate.Error(err), Answered: isAnswer(err), Writes: written(),
@@ -75,6 +78,8 @@ func (w *worker) resultOf(key cache.ObjectName, requeueAfter time.Duration, err 
 	switch {
 	case errors.As(err, &panicked):
 		return ResultPanic
+	case errors.Is(err, errTooStale):
+		return ResultError
 	case errors.Is(err, ErrStale):
 		return ResultStale
 	case apierrors.IsConflict(err) && w.queue.NumRequeues(key) < maxConflicts:
@@ -102,7 +107,7 @@ func (w *worker) next(key cache.ObjectName, o Outcome, requeueAfter time.Duratio
 		w.queue.Forget(key)
 		after = requeueAfter
 	case ResultStale:
-		after = staleBackoff(w.tracker.postpone(key))
+		after = requeueAfter
 	default:
 		after = w.rateLimiter.When(key)
 		if apierrors.IsForbidden(o.Err) {
@@ -111,6 +116,18 @@ func (w *worker) next(key cache.ObjectName, o Outcome, requeueAfter time.Duratio
 	}
 	w.queue.AddAfter(key, after)
 	return after
+}
+
+// errTooStale is wrapped by the error of a key that has been postponed for too long.
+var errTooStale = fmt.Errorf("postponed for more than %v, because a watch is behind or a sync did not call ConsistencyStore.Done", maxStale)
+
+// postpone returns when to sync the key again, and the error of the sync that was postponed.
+func (w *worker) postpone(key cache.ObjectName, err error) (time.Duration, error) {
+	times, since := w.tracker.postpone(key)
+	if time.Since(since) > maxStale {
+		err = fmt.Errorf("%w: %w", errTooStale, err)
+	}
+	return staleBackoff(times), err
 }
 
 // staleBackoff returns the delay before the next sync of a key after this many in a row that

@@ -16,8 +16,8 @@ import (
 	"samplecontroller.io/controller-manager/reconcile"
 )
 
-// A running controller is unhealthy if one of these holds, or if a sync takes longer than twice
-// the sync timeout.
+// A running controller is unhealthy if one of these holds, if a sync takes longer than twice the
+// sync timeout, or if an object is postponed for longer than a minute: see [reconcile.ErrStale].
 const (
 	// maxWait is how long an object may wait for a worker.
 	maxWait = 5 * time.Minute
@@ -100,6 +100,10 @@ func (s *Supervisor) progressOf(p reconcile.Progress, since time.Time) error {
 	}
 	if err := tooLong(p.Waiting, maxWait, "has been waiting for a worker"); err != nil {
 		return err
+	}
+	if p.Postponed.Total > 0 {
+		first := p.Postponed.First[0]
+		return fmt.Errorf("%s has not been synced since %s: %s", first.Key, first.Time.UTC().Format(time.RFC3339), first.Error)
 	}
 	if last := latest(p.LastSuccess, since); p.Failing >= maxFailing && time.Since(last) > maxNoSuccess {
 		err := fmt.Errorf("%d objects fail and none has succeeded since %s", p.Failing, last.UTC().Format(time.RFC3339))

@@ -65,3 +65,22 @@ func TestStalledNamesQueuesWithoutProgress(t *testing.T) {
 		})
 	}
 }
+
+func TestPostponedObjectIsUnhealthy(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		stale := func(context.Context, cache.ObjectName) (time.Duration, error) { return 0, reconcile.ErrStale }
+		c := newLooper(t, "foo-controller", stale, "foo-controller")
+		s := New([]controller.Controller{c}, Options{})
+		end := begin(t, s)
+		c.enqueue("a")
+		time.Sleep(time.Minute)
+		if got := unhealthy(s); len(got) != 0 {
+			t.Errorf("unhealthy for a cache that has been stale for a minute: %q", got)
+		}
+		time.Sleep(5 * time.Second)
+		if got := unhealthy(s)["foo-controller"]; !strings.Contains(got, "/a has not been synced since ") || !strings.Contains(got, "cache is stale") {
+			t.Errorf("health of the controller: %q, want the object and the reason", got)
+		}
+		expectEnd(t, end)
+	})
+}

@@ -16,6 +16,18 @@
 // [Run] runs the test in a bubble of testing/synctest, where waiting takes no time, so tests
 // need no sleeps. [RunOn] runs the same test on a real API server.
 //
+// Time stands still in a bubble while a goroutine waits for a network connection, also for one of
+// net/http/httptest. So a program that calls another API gets its http.RoundTripper from the test:
+//
+//	type vault struct{ deleted []string }
+//
+//	func (v *vault) RoundTrip(r *http.Request) (*http.Response, error) {
+//		v.deleted = append(v.deleted, r.URL.Path)
+//		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
+//	}
+//
+// A test that hangs for this reason ends after 20 s with the stacks of such goroutines.
+//
 // A test fails if a controller with Rules sends a request that they do not allow. It also
 // fails if the program does not end with the test or, in a bubble, if any goroutine does not.
 package managertest
@@ -56,10 +68,12 @@ func Run(t *testing.T, p manager.Program, body func(*testing.T, *Env), args ...s
 	t.Helper()
 	running.Lock()
 	defer running.Unlock()
+	dog := newWatchdog(patience, func(why string) { panic(t.Name() + ": " + why) })
+	defer dog.stop()
 	synctest.Test(t, func(t *testing.T) {
 		scheme := schemeOf(t, p)
 		api := fakeapi.New(scheme)
-		e := newEnv(t, scheme, &restclient.Config{Host: "http://api.test"}, api)
+		e := newEnv(t, scheme, &restclient.Config{Host: "http://api.test"}, dog.watch(api))
 		e.wait, e.serve = synctest.Wait, api.Serve
 		e.run(t, p, body, args)
 	})
@@ -186,6 +200,7 @@ func (e *Env) stop() {
 	e.t.Helper()
 	e.stopProgram()
 	<-e.ended
+	e.wait() // for the log line of the last Event
 	if e.err != nil {
 		e.t.Errorf("the program ended with an error: %v", e.err)
 	}

@@ -234,3 +234,22 @@ func TestIrregularPlural(t *testing.T) {
 	})
 	Run(t, gatewayProgram(), body) // the guessed plural
 }
+
+// TestFirstStatusOfBuiltInKind writes a field that the API server encodes without omitempty.
+func TestFirstStatusOfBuiltInKind(t *testing.T) {
+	p := syncing(func(c *controller.Context) (controller.Controller, error) {
+		return controller.For[*appsv1.StatefulSet](c).Sync(func(ctx context.Context, s *controller.Sync[*appsv1.StatefulSet]) error {
+			set, ok := s.Object()
+			if !ok {
+				return nil
+			}
+			set.Status.Replicas = 7
+			return s.UpdateStatus(ctx, set)
+		})
+	})
+	Run(t, p, func(t *testing.T, e *Env) {
+		e.Create(&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}})
+		e.Settle()
+		expect(t, "writes", e.Writes(), "patch statefulsets/status.apps ns/a")
+	})
+}

@@ -16,9 +16,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	kubescheme "k8s.io/client-go/kubernetes/scheme"
 )
 
 // create stores a new object.
@@ -47,7 +49,26 @@ func (s *Server) create(c call) (*unstructured.Unstructured, error) {
 		o.SetGeneration(1)
 	}
 	delete(o.Object, "status")
+	if kubescheme.Scheme.Recognizes(c.kind) {
+		if err := addEmptyStatus(o); err != nil {
+			return nil, err
+		}
+	}
 	return s.store(c, nil, o), nil
+}
+
+// addEmptyStatus adds the fields of an empty status that have no omitempty. The API server encodes
+// them, too, for its own kinds.
+func addEmptyStatus(o *unstructured.Unstructured) error {
+	typed, err := kubescheme.Scheme.New(o.GroupVersionKind())
+	if err != nil {
+		return err
+	}
+	encoded, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
+	if status, ok := encoded["status"]; ok {
+		o.Object["status"] = status
+	}
+	return err
 }
 
 // update replaces an object, unless nothing differs.

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/lru"
@@ -37,8 +38,8 @@ type Kind[T Object] struct {
 	errs        []error
 }
 
-// For starts building a controller for the objects of a namespaced kind. The program's scheme
-// must contain the kind. Changes of an object enqueue it. Errors are returned by [Kind.Sync],
+// For starts building a controller for the objects of a kind, which must have a namespace to own
+// others: see [Owns]. The program's scheme must contain the kind. Changes of an object enqueue it. Errors are returned by [Kind.Sync],
 // which also sets the sync function.
 //
 // The controller reads its own writes: an object is not synced while a cache lacks the last
@@ -161,12 +162,15 @@ func (s *Sync[T]) Event(eventType, reason, format string, args ...any) {
 // UpdateStatus writes the Status field of object, a copy returned by [Sync.Object], if it
 // differs from the cached one. It sends a JSON patch of the fields that differ to the status
 // subresource, with the cached resourceVersion. It writes nothing if nothing differs, or if the
-// object is gone.
+// object is gone. It returns an error if the metadata differs, because it cannot write that.
 func (s *Sync[T]) UpdateStatus(ctx context.Context, object T) error {
 	if !s.found {
 		return nil
 	}
 	k := s.kind
+	if !equality.Semantic.DeepEqual(metadataOf(object), metadataOf(s.object)) {
+		return fmt.Errorf("updating the status of %s %s: its metadata has been changed, which is not part of the status: change a copy that is not passed to UpdateStatus", k.resource.kind.Kind, s.key)
+	}
 	wanted := s.object.DeepCopyObject().(T)
 	from, to := statusOf(object), statusOf(wanted)
 	if !from.IsValid() {
@@ -198,6 +202,11 @@ func (s *Sync[T]) UpdateStatus(ctx context.Context, object T) error {
 		k.consistency.WroteAt(s.key, k.resource.informer.GetStore(), patched.GetResourceVersion())
 	}
 	return err
+}
+
+// metadataOf returns the metadata that controllers set.
+func metadataOf(object metav1.Object) []any {
+	return []any{object.GetLabels(), object.GetAnnotations(), object.GetFinalizers(), object.GetOwnerReferences()}
 }
 
 func statusOf(object any) reflect.Value { return reflect.ValueOf(object).Elem().FieldByName("Status") }

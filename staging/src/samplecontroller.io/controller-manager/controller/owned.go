@@ -66,10 +66,10 @@ func (k *Kind[T]) isOf(reference *metav1.OwnerReference) bool {
 }
 
 // Get returns a copy of the cached object with that name. ok is false if there is none that
-// the synced object owns.
+// the synced object owns, or if it cannot be decoded, so that its spec is unknown.
 func (o *Owned[T, P]) Get(s *Sync[P], name string) (object T, ok bool) {
 	cached, found, err := o.resource.cached(cache.NewObjectName(s.key.Namespace, name))
-	if err != nil || !found || !o.owns(s, cached) {
+	if err != nil || !found || !o.owns(s, cached) || tolerant.DecodeError(cached) != nil {
 		return object, false
 	}
 	return cached.DeepCopyObject().(T), true
@@ -106,6 +106,10 @@ func (o *Owned[T, P]) Ensure(ctx context.Context, s *Sync[P], name string, mutat
 	var none T
 	if !s.found {
 		return none, fmt.Errorf("%s %s does not exist and cannot own objects: call Ensure only if Object returns true", o.owner.resource.kind.Kind, s.key)
+	}
+	if s.key.Namespace == "" {
+		return none, fmt.Errorf("%s %s has no namespace, so none is known for %s %s: Owns does not support cluster-scoped owners, use Context.Loop",
+			o.owner.resource.kind.Kind, s.key, o.resource.kind.Kind, name)
 	}
 	cached, found, err := o.resource.cached(key)
 	if err != nil {

@@ -1,0 +1,106 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managertest
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"samplecontroller.io/controller-manager/controller"
+)
+
+func TestClusterScopedOwnerIsRefused(t *testing.T) {
+	var last error
+	p := syncing(func(c *controller.Context) (controller.Controller, error) {
+		namespaces := controller.For[*corev1.Namespace](c)
+		configMaps := controller.Owns[*corev1.ConfigMap](namespaces)
+		return namespaces.Sync(func(ctx context.Context, s *controller.Sync[*corev1.Namespace]) error {
+			if _, ok := s.Object(); ok {
+				_, last = configMaps.Ensure(ctx, s, "a", func(*corev1.ConfigMap) {})
+			}
+			return nil
+		})
+	})
+	Run(t, p, func(t *testing.T, e *Env) {
+		e.BeforeWrite(func(write string, _ *http.Request) error {
+			t.Errorf("sent %q", write)
+			return nil
+		})
+		e.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}})
+		e.Settle()
+		if last == nil || !strings.Contains(last.Error(), "Namespace team has no namespace, so none is known for ConfigMap a: Owns does not support cluster-scoped owners") {
+			t.Errorf("%v, want an error that says what is not supported", last)
+		}
+	})
+}
+
+func TestChangedMetadataInUpdateStatusIsRefused(t *testing.T) {
+	for name, change := range map[string]func(*appsv1.StatefulSet){
+		"label":      func(s *appsv1.StatefulSet) { s.Labels = map[string]string{"a": "b"} },
+		"annotation": func(s *appsv1.StatefulSet) { s.Annotations = map[string]string{"a": "b"} },
+		"finalizer":  func(s *appsv1.StatefulSet) { s.Finalizers = []string{"example.com/a"} },
+		"owner":      func(s *appsv1.StatefulSet) { s.OwnerReferences = []metav1.OwnerReference{{Name: "a"}} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var last error
+			p := syncing(func(c *controller.Context) (controller.Controller, error) {
+				return controller.For[*appsv1.StatefulSet](c).Sync(func(ctx context.Context, s *controller.Sync[*appsv1.StatefulSet]) error {
+					if set, ok := s.Object(); ok {
+						set.Status.Replicas = 7
+						change(set)
+						last = s.UpdateStatus(ctx, set)
+					}
+					return nil
+				})
+			})
+			Run(t, p, func(t *testing.T, e *Env) {
+				e.Create(&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}})
+				e.Settle()
+				expect(t, "writes", e.Writes())
+				if last == nil || !strings.Contains(last.Error(), "updating the status of StatefulSet ns/a: its metadata has been changed") {
+					t.Errorf("%v, want an error about the metadata", last)
+				}
+			})
+		})
+	}
+}
+
+// TestGetOfUndecodableObject owns a Widget whose spec is text.
+func TestGetOfUndecodableObject(t *testing.T) {
+	p := ensureProgram()
+	got := map[string]bool{}
+	p.Controllers = p.Controllers[:1]
+	p.Controllers[0].New = func(_ context.Context, c *controller.Context) (controller.Controller, error) {
+		configMaps := controller.For[*corev1.ConfigMap](c)
+		owned := controller.Owns[*Widget](configMaps)
+		return configMaps.Sync(func(ctx context.Context, s *controller.Sync[*corev1.ConfigMap]) error {
+			configMap, ok := s.Object()
+			if !ok {
+				return nil
+			}
+			if _, ok := owned.Get(s, "a"); ok {
+				got[configMap.Data["when"]] = true
+				return nil
+			}
+			_, err := owned.Ensure(ctx, s, "a", func(*Widget) {})
+			return err
+		})
+	}
+	Run(t, p, func(t *testing.T, e *Env) {
+		e.Create(owner("ns", map[string]string{"when": "before"}))
+		e.Settle()
+		patchWidget(e, "ns", `{"spec":{"containers":"none"}}`)
+		Update(e, "ns", "a", func(c *corev1.ConfigMap) { c.Data["when"] = "after" })
+		e.Settle()
+		if !got["before"] || got["after"] {
+			t.Errorf("Get returned an object: %v, want one before it could not be decoded", got)
+		}
+	})
+}

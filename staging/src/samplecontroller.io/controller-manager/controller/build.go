@@ -33,7 +33,8 @@ func (r *Registry) Build(ctx context.Context, p *Process, names []string) ([]Con
 		if !slices.Contains(names, d.Name) {
 			continue
 		}
-		built, err := d.New(ctx, p.context(d, r.statusGroups()))
+		c := p.context(d, r.statusGroups())
+		built, err := d.New(ctx, c)
 		if err != nil {
 			return nil, fmt.Errorf("building %s: %w", d.Name, err)
 		}
@@ -42,6 +43,9 @@ func (r *Registry) Build(ctx context.Context, p *Process, names []string) ([]Con
 		}
 		if got := built.Name(); got != d.Name {
 			return nil, fmt.Errorf("building %s: its constructor returned a controller named %q: the controller and its loop must have the name of the descriptor", d.Name, got)
+		}
+		if c.unsynced != 0 {
+			return nil, fmt.Errorf("building %s: each kind given to For needs one call of Sync, which sets the sync function", d.Name)
 		}
 		controllers = append(controllers, built)
 	}

@@ -4,7 +4,15 @@
 package controller
 
 import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	restclient "k8s.io/client-go/rest"
@@ -23,6 +31,7 @@ type Context struct {
 	process      *Process
 	name         string
 	statusGroups sets.Set[string]
+	unsynced     int // kinds that were given to For, but have no Sync yet
 }
 
 // Name returns the name of the controller, which is also its field manager.
@@ -45,8 +54,9 @@ func (c *Context) StatusGroups() sets.Set[string] { return c.statusGroups.Clone(
 func (c *Context) Informers() *informers.Factory { return c.process.Informers }
 
 // ReadConfig returns the configuration for clients that informers read from. Controllers share
-// informers, so its user agent does not name a controller. Requests have no timeout, because
-// watches must not end.
+// informers, so its user agent is that of the informers and names no controller. Requests have no
+// timeout, because watches must not end. Writes are rejected unless the process leads, but are not
+// counted as writes of the controller: use [Context.ClientConfig] for them.
 func (c *Context) ReadConfig() *restclient.Config {
 	config := c.process.config("informers")
 	config.Wrap(c.process.Gate.Wrap)
@@ -56,8 +66,8 @@ func (c *Context) ReadConfig() *restclient.Config {
 // ClientConfig returns the configuration for the controller's own clients. Writes are counted,
 // rejected unless the process leads, and sent with the credentials of the controller's own
 // ServiceAccount if --use-service-account-credentials is set. Each request is limited to
-// --write-timeout, except long writes: see [reconcile.WithLongWrite]. So do not use these
-// clients to watch. The content type is that of built-in resources; for custom
+// --write-timeout, except long writes: see [reconcile.WithLongWrite]. A watch
+// would be cut off, so it fails: informers read with [Context.ReadConfig]. The content type is that of built-in resources; for custom
 // resources see [tolerant.ClientFor].
 func (c *Context) ClientConfig() *restclient.Config {
 	config := c.process.config(c.name)
@@ -69,8 +79,30 @@ func (c *Context) ClientConfig() *restclient.Config {
 		config.Wrap(accounts.Wrap(c.name)) // outside of the gate, which checks the lead after a wait for a token
 	}
 	config.Wrap(c.Writes().Wrap) // outside of the gate, to see the writes that it rejects
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return noWatch{next} })
 	config.Wrap(impatience{timeout: config.Timeout, patience: c.process.WriteTimeout}.wrap)
 	return config
+}
+
+// noWatch is a transport that answers watches with an error. Without an answer, the API server would
+// count as unreachable.
+type noWatch struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (t noWatch) RoundTrip(r *http.Request) (*http.Response, error) {
+	if watch, _ := strconv.ParseBool(r.URL.Query().Get("watch")); !watch || r.Method != http.MethodGet {
+		return t.RoundTripper.RoundTrip(r)
+	}
+	status := apierrors.NewBadRequest("clients from Context.ClientConfig cannot watch, because their requests have a timeout: use Context.ReadConfig").Status()
+	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	body, err := json.Marshal(status)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{
+		StatusCode: http.StatusBadRequest, Request: r, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(bytes.NewReader(body)),
+	}, nil
 }
 
 // Writes returns the transport of all writes of the controller. Use it to count skipped
@@ -82,8 +114,9 @@ func (c *Context) Writes() *writes.Transport { return c.process.writesOf(c.name)
 func (c *Context) Leading() error { return c.process.Gate.Check() }
 
 // ConsistencyStore returns the store of the versions that the controllers of the process have
-// written for a resource. All controllers share one store per resource, so that each waits for
-// the writes of the others.
+// written for the objects that keys of a resource name: for the dependents of Foos, too, the resource
+// is foos. All controllers share one store per resource, so that each waits for the writes of the
+// others.
 func (c *Context) ConsistencyStore(resource schema.GroupResource) *reconcile.ConsistencyStore {
 	return c.process.consistencyOf(resource)
 }

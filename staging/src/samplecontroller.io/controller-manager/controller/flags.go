@@ -13,7 +13,7 @@ import (
 const maxDuration = 365 * 24 * time.Hour
 
 // CheckDuration returns an error if the value of a duration flag is less than least, or more
-// than a year. It is for use in [Descriptor.Validate].
+// than a year. flag is its name without dashes. It is for use in [Descriptor.Validate].
 func CheckDuration(flag string, value, least time.Duration) []error {
 	switch {
 	case value < least:

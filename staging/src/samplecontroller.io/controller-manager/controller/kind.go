@@ -45,6 +45,7 @@ type Kind[T Object] struct {
 // The controller reads its own writes: an object is not synced while a cache lacks the last
 // write for it, by this controller or another one of the process.
 func For[T Object](c *Context, opts ...Option) *Kind[T] {
+	c.unsynced++
 	k := &Kind[T]{context: c, recorder: c.Recorder(), reported: lru.New(maxReported)}
 	k.reporter = tolerant.NewReporter(k.recorder)
 	resource, err := newResource[T](c, opts)
@@ -69,6 +70,7 @@ func For[T Object](c *Context, opts ...Option) *Kind[T] {
 // sync is not called for an object that is being deleted: the garbage collector deletes its
 // dependents. Nor is it called for an object that cannot be decoded; an Event reports that.
 func (k *Kind[T]) Sync(sync func(context.Context, *Sync[T]) error) (Controller, error) {
+	k.context.unsynced--
 	if len(k.errs) > 0 {
 		return nil, errors.Join(k.errs...)
 	}

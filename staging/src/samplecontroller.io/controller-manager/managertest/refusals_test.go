@@ -6,14 +6,20 @@ package managertest
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/cache"
 
 	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/informers"
+	"samplecontroller.io/controller-manager/reconcile"
 )
 
 func TestClusterScopedOwnerIsRefused(t *testing.T) {
@@ -97,10 +103,40 @@ func TestGetOfUndecodableObject(t *testing.T) {
 		e.Create(owner("ns", map[string]string{"when": "before"}))
 		e.Settle()
 		patchWidget(e, "ns", `{"spec":{"containers":"none"}}`)
+		e.Settle()
 		Update(e, "ns", "a", func(c *corev1.ConfigMap) { c.Data["when"] = "after" })
 		e.Settle()
 		if !got["before"] || got["after"] {
 			t.Errorf("Get returned an object: %v, want one before it could not be decoded", got)
 		}
 	})
+}
+
+// TestForWithoutSyncIsRefused has an informer for nothing.
+func TestForWithoutSyncIsRefused(t *testing.T) {
+	p := syncing(func(c *controller.Context) (controller.Controller, error) {
+		controller.For[*appsv1.StatefulSet](c)
+		return controller.For[*corev1.ConfigMap](c).Sync(func(context.Context, *controller.Sync[*corev1.ConfigMap]) error { return nil })
+	})
+	const want = "building test-controller: each kind given to For needs one call of Sync"
+	expectFailure(t, failing(t, p, func(*testing.T, *Env) {}), want, want)
+}
+
+// TestWatchWithClientConfigIsRefused has an informer whose watches would be cut off.
+func TestWatchWithClientConfigIsRefused(t *testing.T) {
+	p := syncing(func(c *controller.Context) (controller.Controller, error) {
+		client, err := corev1client.NewForConfig(c.ClientConfig())
+		if err != nil {
+			return nil, err
+		}
+		loop := c.Loop(func(context.Context, cache.ObjectName) (time.Duration, error) { return 0, nil })
+		resource := corev1.SchemeGroupVersion.WithResource("secrets")
+		reconcile.For(loop, informers.InformerFor[*corev1.Secret](c.Informers(), resource, client.Secrets(c.Namespace())))
+		return loop, nil
+	})
+	p.Controllers = append(p.Controllers, program(rules).Controllers...)
+	errs := failing(t, p, func(t *testing.T, e *Env) { e.Settle() })
+	if !slices.ContainsFunc(errs, func(err string) bool { return strings.Contains(err, "use Context.ReadConfig") }) {
+		t.Errorf("the test fails for %q, want the name of the right config", errs)
+	}
 }

@@ -66,6 +66,17 @@ func (n *needs) addControllers(c *options.Config) {
 	}
 }
 
+// undeclared returns the names of the controllers without Rules. One that needs no permission has an
+// empty list.
+func (n *needs) undeclared() (names []string) {
+	for _, d := range n.controllers {
+		if d.Rules == nil {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}
+
 func (n *needs) add(name string, permissions []preflight.Permission) {
 	if len(permissions) > 0 {
 		n.groups = append(n.groups, preflight.Group{Name: name, Permissions: permissions})

@@ -126,6 +126,7 @@ func (p Program) preflight(ctx context.Context, o *options.Options) (preflight.P
 		Config:      configFor(shared, "preflight"),
 		Accounts:    shared.Accounts,
 		Permissions: n.groups,
+		Undeclared:  n.undeclared(),
 		APIs:        n.apis(shared.Informers.Resources()),
 		Lease:       n.lease,
 		Policies:    p.Manifests.Policies,

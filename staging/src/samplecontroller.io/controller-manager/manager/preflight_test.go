@@ -93,6 +93,17 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
+func TestControllersWithoutRules(t *testing.T) {
+	p := preflightProgram()
+	p.Controllers[0].Rules, p.Controllers[1].Rules = nil, []rbacv1.PolicyRule{}
+	o := p.Options()
+	o.Client.Connection.Kubeconfig = kubeconfig(t)
+	checks, err := p.preflight(t.Context(), o)
+	if diff := cmp.Diff([]string{p.Controllers[0].Name}, checks.Undeclared); err != nil || diff != "" {
+		t.Errorf("%v, controllers without Rules (-want +got):\n%s", err, diff)
+	}
+}
+
 // TestPreflightErrors checks what preflight prints for wrong flags and without an API server.
 func TestPreflightErrors(t *testing.T) {
 	tests := map[string]struct {

@@ -96,6 +96,9 @@ func review(ctx context.Context, client kubernetes.Interface, p Permission) stri
 
 // reviewPermissions reviews each permission once.
 func (c *checker) reviewPermissions(ctx context.Context) {
+	for _, name := range c.Undeclared {
+		c.report.add("permissions: "+name, WARN, "%s declares no Rules: its permissions cannot be checked", name)
+	}
 	for _, group := range c.Permissions {
 		client, err := c.clientOf(group)
 		if err != nil {

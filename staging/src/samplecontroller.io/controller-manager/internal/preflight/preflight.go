@@ -39,6 +39,8 @@ type Program struct {
 	Accounts *connection.Accounts
 	// Permissions are all permissions that the program needs.
 	Permissions []Group
+	// Undeclared are the controllers whose permissions are not known.
+	Undeclared []string
 	// APIs are the resources that the program reads.
 	APIs []API
 	// Lease is the Lease of the leader election. If nil, there is no election.

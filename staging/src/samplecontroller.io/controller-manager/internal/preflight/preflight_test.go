@@ -4,6 +4,7 @@
 package preflight
 
 import (
+	"slices"
 	"context"
 	"errors"
 	"io"
@@ -44,6 +45,15 @@ What to do:
 `
 	if diff := cmp.Diff(want, table.String()); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
+	}
+}
+
+func TestUndeclaredPermissionsAreAWarning(t *testing.T) {
+	p := program()
+	p.Undeclared = []string{"a-controller"}
+	want := Check{"permissions: a-controller", WARN, "a-controller declares no Rules: its permissions cannot be checked"}
+	if report := newFakeServer().run(t, p); !slices.Contains(report.Checks, want) {
+		t.Errorf("checks %v, want %v", report.Checks, want)
 	}
 }
 

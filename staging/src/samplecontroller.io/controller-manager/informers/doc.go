@@ -23,10 +23,11 @@
 // # Resources that are not served
 //
 // While an API is not installed or the permission to read it is missing, its informer waits:
-// it retries once a second, logs that once, and keeps its cache. This may be so from the
+// it retries once a second, after a minute every 10 to 12 seconds, logs that once, and keeps
+// its cache. This may be so from the
 // start, or an API may be removed and return. [Factory.Served] reports the state and its
 // changes. A resource that has returned counts as served when the cache holds its current
-// objects. That takes a second or two, however often it comes and goes.
+// objects. That takes a second or two after the next retry, however often it comes and goes.
 //
 // Two changes are not noticed at once:
 //   - A revoked permission to watch: the API server lets an open watch run to its end, which
@@ -38,11 +39,35 @@
 // # Broken resources
 //
 // The API server may answer a list with an error for one resource only, for example if the
-// conversion webhook of its CRD fails. Its informer retries with backoff and keeps the
-// error: see [Resource]. [Factory.WaitUntilSettled] and [Factory.Check] do not wait for it
-// while another resource is served.
+// conversion webhook of its CRD fails, or not at all. Its informer retries once a second and
+// keeps the error: see [Resource]. [Factory.WaitUntilSettled] does not wait for it while
+// another resource is served. A request without an answer counts as failed after 30 seconds,
+// and is repeated after 3 minutes.
 //
 // While the API server itself cannot be reached, resources that were served still count as
 // served. Each informer retries once a second, which is logged once for all informers. The
 // age of the watches shows that they are silent: see [Metrics].
+//
+// # Watches that do not work
+//
+// If watches end at once, the tenth in a row and each tenth after that causes a list. They
+// come once a second, so the cache is at most some 10 seconds behind. A watch that sends
+// nothing for 3 minutes, not even a bookmark, is ended, and the objects are listed. Both are
+// reported by [Factory.Check], [Factory.CheckWatches], [Factory.Fresh] and [Resource], until
+// a watch has lasted a second or, after silence, sent something.
+//
+// # Restored backups
+//
+// After etcd was restored from a backup, an API server opens watches from versions that it
+// has not reached, and never sends what happened up to them. Three rules keep objects that
+// are gone from staying in the cache:
+//   - Before a watch resumes, a list with limit 1 shows the version of the API server. If
+//     that is older, the objects are listed.
+//   - A watch that was interrupted for more than 30 seconds does not resume: the objects are
+//     listed. So no writes can pass the old version unseen, unless more writes follow the
+//     restore within 30 seconds than preceded it since the backup.
+//   - Silence: see above.
+//
+// An API server that was not restarted after the restore serves its own outdated cache. No
+// client can see that. Once it is restarted, watches cannot resume, and the objects are listed.
 package informers

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
 
 	"samplecontroller.io/controller-manager/internal/truncate"
 )
@@ -32,6 +32,7 @@ type Factory struct {
 	changed   chan struct{} // closed when the state of a resource changes
 	cancels   []context.CancelFunc
 	ended     bool
+	synced    time.Time // when the first of the resources was; zero before
 }
 
 // NewFactory returns a factory without informers. The options apply to all its informers.
@@ -56,7 +57,6 @@ func (f *Factory) Start(ctx context.Context) {
 		}
 		i.started = true
 		f.running.Go(func() { i.RunWithContext(ctx) })
-		f.running.Go(func() { i.follow(ctx) })
 	}
 }
 
@@ -74,17 +74,23 @@ func (f *Factory) Shutdown() {
 
 // WaitUntilSettled waits until each requested informer has synced or is known not to sync
 // for now: its API is absent, permission is missing, or its resource is broken. A resource
-// is broken if the API server answers its list with an error while it serves another
-// resource. If the API server cannot be reached or serves nothing, WaitUntilSettled keeps
-// waiting. It returns false if ctx ends first.
+// is broken if the API server serves another resource, but answers the list of this one with
+// an error, or has not answered it 30 seconds later. If the API server cannot be reached or
+// serves nothing, WaitUntilSettled keeps waiting. It returns false if ctx ends first.
 func (f *Factory) WaitUntilSettled(ctx context.Context) bool {
 	for {
 		pending, changed := f.pending()
 		if len(pending) == 0 {
+			for _, i := range f.all() {
+				if r := i.report(); r.Failure != nil && !i.HasSynced() {
+					klog.FromContext(ctx).Error(r.Failure, "Not waiting for a resource that cannot be read", "resource", r.Name())
+				}
+			}
 			return true
 		}
 		select {
 		case <-changed:
+		case <-time.After(5 * time.Second): // a resource without an answer may count as broken now
 		case <-ctx.Done():
 			return false
 		}
@@ -92,25 +98,17 @@ func (f *Factory) WaitUntilSettled(ctx context.Context) bool {
 }
 
 // pending returns the informers that have not settled. The channel is closed when the
-// result may have changed.
+// result may have changed, except by time.
 func (f *Factory) pending() (pending []*informer, changed <-chan struct{}) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	var broken []*informer
-	synced := false
+	long := time.Since(f.synced) >= patience
 	for _, i := range f.informers {
-		switch {
-		case i.HasSynced():
-			synced = true
-		case isDenied(i.err):
-		case i.failure != nil && !isUnreachable(i.failure):
-			broken = append(broken, i)
-		default:
+		err := i.state.failure()
+		broken := err != nil && (long || !isUnreachable(err))
+		if !i.HasSynced() && i.state.phase != denied && (f.synced.IsZero() || !broken) {
 			pending = append(pending, i)
 		}
-	}
-	if !synced {
-		pending = append(pending, broken...)
 	}
 	return pending, f.changed
 }
@@ -125,41 +123,41 @@ func (f *Factory) announce() {
 func (f *Factory) Name() string { return "informer-sync" }
 
 // Check fails while a requested informer has not settled, or has not synced because
-// permission to read is missing. The error names the resources and reasons. An absent or
-// broken API does not make a replica unready, because another replica could do no better;
-// [Factory.Resources] shows it.
+// permission to read or an answer is missing, and while a watch is silent or ends at once,
+// again and again. The error names the resources and reasons. An absent or broken API does not make a
+// replica unready, because another replica could do no better; [Factory.Resources] shows it.
 func (f *Factory) Check(*http.Request) error {
 	pending, _ := f.pending()
 	var problems []string
 	for _, i := range f.all() {
-		err := i.state().Err
-		if !i.HasSynced() && (slices.Contains(pending, i) || apierrors.IsForbidden(err)) {
-			problems = append(problems, truncate.Error(err))
+		r, follows := i.report(), i.follows()
+		switch {
+		case !i.HasSynced() && (slices.Contains(pending, i) || apierrors.IsForbidden(r.Err) || isUnanswered(r.Failure)):
+			problems = append(problems, truncate.Error(r.Err))
+		case !follows:
+			problems = append(problems, r.silence())
 		}
 	}
+	return joined(problems)
+}
+
+// CheckWatches returns an error if a watch has been silent for 3 minutes, or watches end at
+// once, so that the cache may be stale. A resource that is not served has no watch.
+func (f *Factory) CheckWatches() error {
+	var problems []string
+	for _, i := range f.all() {
+		if r := i.report(); r.Served && (time.Since(r.LastSign) > maxSilence || !i.follows()) {
+			problems = append(problems, r.silence())
+		}
+	}
+	return joined(problems)
+}
+
+func joined(problems []string) error {
 	if len(problems) == 0 {
 		return nil
 	}
 	return errors.New(strings.Join(problems, "; "))
-}
-
-// maxSilence is how long a watch may be silent. The API server sends a bookmark about once
-// a minute, and the transport closes dead connections.
-const maxSilence = 3 * time.Minute
-
-// CheckWatches returns an error if a watch has been silent for 3 minutes, so that its cache
-// may be stale. A resource that is not served has no watch.
-func (f *Factory) CheckWatches() error {
-	var silent []string
-	for _, i := range f.all() {
-		if r := i.state(); r.Served && time.Since(r.LastSign) > maxSilence {
-			silent = append(silent, fmt.Sprintf("the watch of %s has been silent since %s", r.Name(), r.LastSign.UTC().Format(time.RFC3339)))
-		}
-	}
-	if len(silent) == 0 {
-		return nil
-	}
-	return errors.New(strings.Join(silent, "; "))
 }
 
 // all returns the requested informers, sorted by name.

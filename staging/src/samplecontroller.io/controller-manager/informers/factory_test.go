@@ -58,6 +58,7 @@ func TestCheckNamesUnsyncedResources(t *testing.T) {
 		if err := b.factory.Check(nil); err != nil {
 			b.Errorf("Check of a factory without informers: %v", err)
 		}
+		b.sendBookmarks()
 		b.configMapServer.err, b.secretServer.err = unreachable, unreachable
 		b.secrets()
 		b.configMaps()
@@ -159,25 +160,27 @@ func TestWaitUntilSettled(t *testing.T) {
 		configMaps, secrets error
 		settles             bool
 	}{
-		"served":                   {nil, nil, true},
-		"CRD is missing":           {nil, notFound, true},
-		"permission is missing":    {nil, forbidden, true},
-		"broken":                   {nil, broken, true},
-		"server cannot be reached": {nil, unreachable, false},
-		"all broken":               {broken, broken, false},
-		"one missing, one broken":  {notFound, broken, false},
-		"all missing":              {notFound, notFound, true},
+		"served":                     {nil, nil, true},
+		"CRD is missing":             {nil, notFound, true},
+		"permission is missing":      {nil, forbidden, true},
+		"broken":                     {nil, broken, true},
+		"connections of one break":   {nil, unreachable, true},
+		"server cannot be reached":   {unreachable, unreachable, false},
+		"all broken":                 {broken, broken, false},
+		"one missing, one broken":    {notFound, broken, false},
+		"one missing, one not there": {notFound, unreachable, false},
+		"all missing":                {notFound, notFound, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(b *bubble) {
-				b.configMapServer.err, b.secretServer.err = tc.configMaps, unreachable
+				b.configMapServer.err, b.secretServer.err = unreachable, unreachable
 				b.configMaps()
 				b.secrets()
 				b.factory.Start(b.ctx)
 				ctx, cancel := context.WithTimeout(b.ctx, time.Hour)
 				defer cancel()
 				answered := time.Now().Add(10 * time.Minute)
-				time.AfterFunc(10*time.Minute, func() { b.secretServer.answer(tc.secrets) })
+				time.AfterFunc(10*time.Minute, func() { b.configMapServer.answer(tc.configMaps); b.secretServer.answer(tc.secrets) })
 				if got := b.factory.WaitUntilSettled(ctx); got != tc.settles {
 					b.Errorf("WaitUntilSettled = %t, want %t", got, tc.settles)
 				}
@@ -191,6 +194,7 @@ func TestWaitUntilSettled(t *testing.T) {
 
 func TestBrokenResourceIsReported(t *testing.T) {
 	inBubble(t, func(b *bubble) {
+		b.sendBookmarks()
 		b.secretServer.err = broken
 		b.configMaps()
 		informer := b.secrets()
@@ -258,7 +262,7 @@ func TestCheckFailsOnMissingPermissionOnly(t *testing.T) {
 
 				// After the first sync, losing the resource does not affect readiness.
 				b.secretServer.answer(nil)
-				time.Sleep(2 * time.Second)
+				time.Sleep(13 * time.Second)
 				b.secretServer.answer(tc.err)
 				b.secretServer.close()
 				time.Sleep(time.Minute)
@@ -290,7 +294,7 @@ func TestSilentWatchIsUnhealthy(t *testing.T) {
 		}
 		expect("before it is served", true)
 		for i := range 10 {
-			time.Sleep(3 * time.Minute)
+			time.Sleep(3*time.Minute - time.Second)
 			expect("while it says something in time", true)
 			b.configMapServer.create(fmt.Sprint(i), "1")
 			synctest.Wait()

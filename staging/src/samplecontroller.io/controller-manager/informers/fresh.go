@@ -33,7 +33,7 @@ func (f *Factory) Fresh() error {
 func (f *Factory) Unfresh() []string {
 	var unfresh []string
 	for _, i := range f.all() {
-		r := i.state()
+		r := i.report()
 		silent := r.Served && time.Since(r.LastSign) > freshSilence
 		if silent || r.Failure != nil || !r.Served && !apierrors.IsNotFound(r.Err) {
 			unfresh = append(unfresh, r.Name())

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,10 +18,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 )
-
-// catchUpPeriod is how often to check whether a cache has caught up with the last list.
-// There is no notification for that. It takes milliseconds, and the checks end then.
-const catchUpPeriod = 5 * time.Millisecond
 
 // informer is an informer with the state of its resource.
 type informer struct {
@@ -34,100 +29,94 @@ type informer struct {
 	// transformed is whether the first caller gave a transform.
 	transformed bool
 	factory     *Factory
-	opened      chan struct{} // receives when a watch that continues a list is opened
-	lastSign    atomic.Int64  // of the watch, as time since the factory was created; 0: never
 
 	// The fields below are guarded by the factory's mutex.
 
 	started bool
-	// err is why the resource is not served, nil if it is. since is when that began.
-	err   error
-	since time.Time
-	// failure is why the last list or watch failed, nil once a watch works again.
-	failure error
-	// listed is the resourceVersion of the last complete list. The resource counts as served
-	// once the cache holds that version. nil means that a new list is required.
-	listed *string
-	// logged is whether the log reports the resource as absent or not permitted.
-	logged bool
+	state   state
+	// told is the rank of the denial that the log reports, 0 if it reports none.
+	told int
 }
 
 func (i *informer) name() string { return i.resource.GroupResource().String() }
 
-// sign records a sign of life of the watch.
-func (i *informer) sign() { i.lastSign.Store(max(1, int64(time.Since(i.factory.made)))) }
-
-// answered records that the resource can be read.
-func (i *informer) answered() {
+// on applies an event to the state, and announces and returns whether that changed it.
+func (i *informer) on(event func(*state)) (changed bool) {
 	i.factory.mutex.Lock()
 	defer i.factory.mutex.Unlock()
-	if isDenied(i.err) {
-		i.setErr(fmt.Errorf("%w: %s", ErrNotSynced, i.name()))
+	before := i.state
+	event(&i.state)
+	changed = before.phase != i.state.phase || before.served != i.state.served || text(before.cause) != text(i.state.cause)
+	if changed {
+		i.factory.announce()
 	}
+	return changed
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 // denied records that the resource is absent or that permission to read is missing.
 func (i *informer) denied(ctx context.Context, verb string, err error) {
-	i.factory.mutex.Lock()
-	defer i.factory.mutex.Unlock()
 	reason := fmt.Errorf("no API serves %s: %w", i.name(), err)
 	if apierrors.IsForbidden(err) {
 		reason = fmt.Errorf("not permitted to %s %s: %w", verb, i.name(), err)
 	}
-	i.listed, i.failure = nil, nil
-	if rank(i.err) == rank(reason) {
-		return
-	}
-	i.setErr(reason)
-	i.logged = true
+	news := false
+	i.on(func(s *state) {
+		s.deny(reason)
+		news = i.told != rank(reason)
+		i.told = rank(reason)
+	})
 	logger := klog.FromContext(ctx)
-	if apierrors.IsForbidden(err) {
+	switch {
+	case !news:
+	case apierrors.IsForbidden(err):
 		logger.Error(err, "Not permitted to read", "resource", i.name(), "verb", verb)
-	} else {
+	default:
 		logger.Info("Waiting for API", "resource", i.name(), "version", i.resource.Version)
 	}
 }
 
-// setListed records the resourceVersion of a complete list, or nil if a new list is required.
-func (i *informer) setListed(version *string) {
-	i.factory.mutex.Lock()
-	defer i.factory.mutex.Unlock()
-	i.listed = version
+// failed records and logs why a list or watch failed. It logs what is not known already.
+func (i *informer) failed(ctx context.Context, err error) {
+	if i.on(func(s *state) { s.fail(err) }) {
+		klog.FromContext(ctx).Error(err, "Reading failed", "resource", i.name())
+	}
 }
 
-// mustRelist reports whether a resumed watch would leave the cache without changes made
-// since.
+// unreachable records that the API server did not respond. The log line does not name the
+// resource, so that it appears once for all informers.
+func (i *informer) unreachable(ctx context.Context, err error) {
+	i.on(func(s *state) { s.fail(err) })
+	if request, ok := errors.AsType[*url.Error](err); ok {
+		err = request.Err // without the URL, which differs
+	}
+	klog.FromContext(ctx).Error(err, "API server cannot be reached")
+}
+
+// ended records the end of a watch, and logs that watches end at once.
+func (i *informer) ended(ctx context.Context, short bool) {
+	if i.on(func(s *state) { s.end(short) }) {
+		klog.FromContext(ctx).Error(errShortWatches, "Watching failed", "resource", i.name())
+	}
+}
+
+// muted records and logs that a watch was silent for too long.
+func (i *informer) muted(ctx context.Context) {
+	i.on((*state).mute)
+	klog.FromContext(ctx).Info("Listing again: the watch was silent for too long", "resource", i.name(), "limit", maxSilence)
+}
+
+// mustRelist reports whether a watch would leave the cache without earlier changes.
 func (i *informer) mustRelist() bool {
 	i.factory.mutex.Lock()
 	defer i.factory.mutex.Unlock()
-	return i.listed == nil
-}
-
-// watches records that a watch that continues a list has been opened.
-func (i *informer) watches() {
-	i.setFailure(nil)
-	select {
-	case i.opened <- struct{}{}:
-	default: // a notification is already pending
-	}
-}
-
-// follow keeps track of whether the resource is served, until ctx ends.
-func (i *informer) follow(ctx context.Context) {
-	for {
-		select {
-		case <-i.opened:
-		case <-ctx.Done():
-			return
-		}
-		for !i.caughtUp(ctx) {
-			select {
-			case <-time.After(catchUpPeriod):
-			case <-ctx.Done():
-				return
-			}
-		}
-	}
+	return i.state.version == nil || !i.state.ended.IsZero() && time.Since(i.state.ended) > patience
 }
 
 // caughtUp records that the resource is served if the cache holds the last list. It returns
@@ -135,73 +124,41 @@ func (i *informer) follow(ctx context.Context) {
 func (i *informer) caughtUp(ctx context.Context) bool {
 	i.factory.mutex.Lock()
 	defer i.factory.mutex.Unlock()
-	if i.err == nil || i.listed == nil {
-		return true // already served, or gone again
+	s := &i.state
+	if s.served || s.version == nil {
+		return true // nothing to wait for, or gone again
 	}
 	if !i.HasSynced() {
 		return false
 	}
 	// Versions that cannot be compared count as caught up.
-	if order, err := resourceversion.CompareResourceVersion(i.GetStore().LastStoreSyncResourceVersion(), *i.listed); err == nil && order < 0 {
+	if order, err := resourceversion.CompareResourceVersion(i.GetStore().LastStoreSyncResourceVersion(), *s.version); err == nil && order < 0 {
 		return false
 	}
-	if i.logged {
-		i.logged = false
+	if i.told != 0 {
+		i.told = 0
 		klog.FromContext(ctx).Info("API is served", "resource", i.name(), "version", i.resource.Version)
 	}
-	i.setErr(nil)
-	return true
-}
-
-// setErr records why the resource is not served, or with nil that it is.
-func (i *informer) setErr(err error) {
-	i.err, i.since = err, time.Now()
-	i.factory.announce()
-}
-
-// unreachable records that the API server did not respond. The log line does not name the
-// resource, so that it appears once for all informers.
-func (i *informer) unreachable(ctx context.Context, err error) {
-	i.setFailure(err)
-	if request, ok := errors.AsType[*url.Error](err); ok {
-		err = request.Err // without the URL, which differs
+	if s.cache(); i.factory.synced.IsZero() {
+		i.factory.synced = time.Now()
 	}
-	klog.FromContext(ctx).Error(err, "API server cannot be reached")
-}
-
-// setFailure records why the last list or watch failed, or with nil that it works. It
-// returns false if nothing changed.
-func (i *informer) setFailure(err error) bool {
-	i.factory.mutex.Lock()
-	defer i.factory.mutex.Unlock()
-	if errors.Is(err, i.failure) {
-		return false
-	}
-	i.failure = err
 	i.factory.announce()
 	return true
 }
 
-// reason returns why the resource is not served, nil if it is. It includes the last failure
-// if that is the cause.
-func (i *informer) reason() error {
-	if i.err == nil || i.failure == nil || isDenied(i.err) {
-		return i.err
+// relist lists and watches until ctx ends. The informer calls it after the first error, and
+// would itself wait for up to a minute before it lists again, which cannot be configured.
+// All ends are errors, because the informer continues after a watch that ended normally.
+func (i *informer) relist(ctx context.Context, r *cache.Reflector, err error) {
+	for ctx.Err() == nil {
+		if !errors.Is(err, errRelist) {
+			if _, known := errors.AsType[knownError](err); !known && !isEndOfWatch(ctx, err) {
+				i.failed(ctx, err)
+			}
+			i.pause(ctx)
+		}
+		err = r.ListAndWatchWithContext(ctx)
 	}
-	return fmt.Errorf("%w: %w", i.err, i.failure)
-}
-
-// failed handles the error before the informer lists again. The informer does so when
-// failed returns, after a delay that grows with the number of failures.
-func (i *informer) failed(ctx context.Context, r *cache.Reflector, err error) {
-	for errors.Is(err, errMustRelist) {
-		err = r.ListAndWatchWithContext(ctx) // not a failure, so do not back off
-	}
-	if isEndOfWatch(ctx, err) {
-		klog.FromContext(ctx).V(4).Info("Watch ended", "resource", i.name(), "reason", err)
-		return
-	}
-	i.fail(ctx, err)
 }
 
 // isEndOfWatch reports whether a watch ended in a normal way.
@@ -209,9 +166,13 @@ func isEndOfWatch(ctx context.Context, err error) bool {
 	return err == nil || ctx.Err() != nil || errors.Is(err, io.EOF) || isExpired(err)
 }
 
-// fail records and logs why a list or watch failed, unless that is already known.
-func (i *informer) fail(ctx context.Context, err error) {
-	if i.setFailure(err) {
-		klog.FromContext(ctx).Error(err, "Reading failed", "resource", i.name())
+// pause waits before a request is repeated.
+func (i *informer) pause(ctx context.Context) {
+	i.factory.mutex.Lock()
+	period := i.state.retryAfter()
+	i.factory.mutex.Unlock()
+	select {
+	case <-time.After(period):
+	case <-ctx.Done():
 	}
 }

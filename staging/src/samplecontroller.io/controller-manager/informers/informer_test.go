@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -47,9 +48,10 @@ func TestServedOnceListIsCached(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				i := &informer{SharedIndexInformer: syncedAt{version: tc.cached}, resource: configMaps, factory: NewFactory(), err: ErrNotSynced}
-				if i.setListed(&tc.listed); i.caughtUp(t.Context()) != tc.served || (i.err == nil) != tc.served {
-					t.Errorf("served: %t, want %t", i.err == nil, tc.served)
+				i := &informer{SharedIndexInformer: syncedAt{version: tc.cached}, resource: configMaps, factory: NewFactory()}
+				i.state.list(tc.listed)
+				if i.caughtUp(t.Context()) != tc.served || i.state.served != tc.served {
+					t.Errorf("served: %t, want %t", i.state.served, tc.served)
 				}
 			})
 		})
@@ -78,8 +80,12 @@ func TestOnlyFailedReadsAreLogged(t *testing.T) {
 				if tc.stopped {
 					cancel()
 				}
-				i := newIdleInformer()
-				i.failed(ctx, nil, tc.err)
+				next := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+					cancel()
+					return nil, context.Canceled
+				}}, &apiServer{lists: true})
+				r := cache.NewReflectorWithOptions(next, nil, cache.NewStore(cache.MetaNamespaceKeyFunc), cache.ReflectorOptions{})
+				newIdleInformer().relist(ctx, r, tc.err)
 				if diff := cmp.Diff(tc.want, b.logged()); diff != "" {
 					b.Errorf("log (-want +got):\n%s", diff)
 				}

@@ -107,13 +107,12 @@ func hasTransform(opts []Option) bool {
 
 // newInformer returns an informer whose resource is not yet served.
 func newInformer[T cache.Object, L runtime.Object](f *Factory, resource schema.GroupVersionResource, source Source[L], item runtime.Object, o options) *informer {
-	i := &informer{resource: resource, selector: o.selector, example: item, factory: f, opened: make(chan struct{}, 1), since: time.Now()}
-	i.err = fmt.Errorf("%w: %s", ErrNotSynced, i.name())
+	i := &informer{resource: resource, selector: o.selector, example: item, factory: f, state: state{since: time.Now()}}
 	p := retryingListerWatcher[L]{source, o.selector, i}
 	i.SharedIndexInformer = cache.NewSharedIndexInformer(
 		cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: p.list, WatchFuncWithContext: p.watch}, source), // a fake clientset that cannot stream says so
 		item, o.resync, o.indexers)
-	utilruntime.Must(errors.Join(i.SetTransform(o.transform), i.SetWatchErrorHandlerWithContext(i.failed))) // it has not started
+	utilruntime.Must(errors.Join(i.SetTransform(o.transform), i.SetWatchErrorHandlerWithContext(i.relist))) // it has not started
 	i.typed = cache.NewTypedSharedIndexInformer[T](i.SharedIndexInformer)
 	return i
 }

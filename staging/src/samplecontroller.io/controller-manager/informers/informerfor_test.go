@@ -79,6 +79,7 @@ func TestFactoryOptionsApplyFirst(t *testing.T) {
 
 func TestResyncDeliversAllObjects(t *testing.T) {
 	inBubble(t, func(b *bubble) {
+		b.sendBookmarks()
 		b.configMapServer.create("a", "1")
 		informer := b.configMaps(WithResync(time.Minute))
 		updates := 0

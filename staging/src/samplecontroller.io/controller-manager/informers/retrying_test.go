@@ -38,8 +38,9 @@ func TestInformerWaitsForAPI(t *testing.T) {
 				for _, n := range b.configMapServer.requested() {
 					requests += n
 				}
-				if requests < 3590 || requests > 3610 {
-					b.Errorf("%d requests in an hour, want one a second", requests)
+				// 60 in the first minute, then one every 10 to 12 seconds.
+				if requests < 60+3540/12 || requests > 62+3540/10 {
+					b.Errorf("%d requests in an hour, want one a second for a minute, then one every 10 to 12 seconds", requests)
 				}
 				if diff := cmp.Diff(tc.want, b.logged()); diff != "" {
 					b.Errorf("log while it waits (-want +got):\n%s", diff)
@@ -59,8 +60,8 @@ func TestInformerWaitsForAPI(t *testing.T) {
 				if diff := cmp.Diff(map[string]types.UID{"a": "1"}, held(informer)); diff != "" {
 					b.Errorf("cache when it counts as served (-want +got):\n%s", diff)
 				}
-				if took := time.Since(begin); took > retryPeriod+10*time.Millisecond {
-					b.Errorf("served %v after the API server responds, want within %v", took, retryPeriod)
+				if took := time.Since(begin); took > 12*time.Second+10*time.Millisecond {
+					b.Errorf("served %v after the API server responds, want within 12 s", took)
 				}
 				if diff := cmp.Diff(append(tc.want, "API is served"), b.logged()); diff != "" {
 					b.Errorf("log once it is served (-want +got):\n%s", diff)
@@ -88,7 +89,7 @@ func TestReturnedAPIIsServedOnceCacheIsCurrent(t *testing.T) {
 					b.Errorf("cache until then (-want +got):\n%s", diff)
 				}
 
-				// The list takes a minute.
+				// The list takes long.
 				b.configMapServer.replace(map[string]types.UID{"a": "2", "b": "3"})
 				if denial == forbidden {
 					b.configMapServer.oldest = 0 // the old version can still be watched
@@ -96,7 +97,7 @@ func TestReturnedAPIIsServedOnceCacheIsCurrent(t *testing.T) {
 				b.configMapServer.silent = true
 				b.configMapServer.answer(nil)
 				if !b.configMapServer.lists {
-					time.Sleep(time.Minute)
+					time.Sleep(20 * time.Second)
 					expectServed(b, "while its objects come", ErrNotSynced)
 					b.configMapServer.mutex.Lock()
 					b.configMapServer.send(watch.Bookmark, b.configMapServer.endOfList())
@@ -111,7 +112,7 @@ func TestReturnedAPIIsServedOnceCacheIsCurrent(t *testing.T) {
 				if diff := cmp.Diff(map[string]types.UID{"a": "2", "b": "3"}, held(informer)); diff != "" {
 					b.Errorf("cache when it counts as served (-want +got):\n%s", diff)
 				}
-				if took := time.Since(begin); took > retryPeriod+10*time.Millisecond {
+				if took := time.Since(begin); took > 12*time.Second+10*time.Millisecond {
 					b.Errorf("served after %v", took)
 				}
 				message := "Waiting for API"
@@ -307,27 +308,6 @@ func TestShutdownDuringOverload(t *testing.T) {
 		b.factory.Shutdown()
 		if took := time.Since(begin); took > 0 {
 			b.Errorf("Shutdown took %v, want none", took)
-		}
-	})
-}
-
-// TestRestoredBackupIsListed restores the API server to an older version. Watches then begin at
-// a version that it has not reached, and are silent until they end.
-func TestRestoredBackupIsListed(t *testing.T) {
-	inBubble(t, func(b *bubble) {
-		server := b.configMapServer
-		server.create("kept", "1")
-		server.create("lost", "2")
-		informer := b.configMaps()
-		b.factory.Start(b.ctx)
-		b.waitForSync()
-		time.Sleep(time.Minute)
-		server.restore(map[string]types.UID{"kept": "1", "new": "3"})
-		time.Sleep(5 * time.Minute)
-		server.close()
-		time.Sleep(time.Minute)
-		if diff := cmp.Diff(map[string]types.UID{"kept": "1", "new": "3"}, held(informer)); diff != "" {
-			b.Errorf("cached after the first watch has ended (-want +got):\n%s", diff)
 		}
 	})
 }

@@ -5,10 +5,10 @@ package informers
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -30,8 +30,9 @@ func (f *Factory) Served(stores ...cache.Store) (err error, changed <-chan struc
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	for _, i := range all {
-		if rank(i.err) > rank(err) && slices.Contains(stores, cache.Store(i.GetIndexer())) {
-			err = i.reason()
+		reason := i.state.reason(i.name())
+		if rank(reason) > rank(err) && slices.Contains(stores, cache.Store(i.GetIndexer())) {
+			err = reason
 		}
 	}
 	return err, f.changed
@@ -46,19 +47,6 @@ func (f *Factory) Resource(store cache.Store) string {
 		}
 	}
 	return ""
-}
-
-// rank orders the reasons why a resource is not served by importance.
-func rank(err error) int {
-	switch {
-	case err == nil:
-		return 0
-	case apierrors.IsForbidden(err):
-		return 3
-	case apierrors.IsNotFound(err):
-		return 2
-	}
-	return 1
 }
 
 // Resource is the state of a resource that an informer of a [Factory] reads.
@@ -86,7 +74,7 @@ func (r Resource) Name() string { return r.Resource.GroupResource().String() }
 func (f *Factory) Resources() []Resource {
 	var resources []Resource
 	for _, i := range f.all() {
-		r := i.state()
+		r := i.report()
 		r.Objects = len(i.GetStore().ListKeys())
 		resources = append(resources, r)
 	}
@@ -118,15 +106,26 @@ func (f *Factory) Examples() map[schema.GroupVersionResource]runtime.Object {
 	return examples
 }
 
-// state returns the state of the informer's resource without the number of objects, which
+// report returns the state of the informer's resource without the number of objects, which
 // is expensive to count.
-func (i *informer) state() Resource {
-	r := Resource{Resource: i.resource}
-	if sign := i.lastSign.Load(); sign > 0 {
-		r.LastSign = i.factory.made.Add(time.Duration(sign))
-	}
+func (i *informer) report() Resource {
 	i.factory.mutex.Lock()
 	defer i.factory.mutex.Unlock()
-	r.Served, r.Err, r.Since, r.Failure = i.err == nil, i.reason(), i.since, i.failure
-	return r
+	err := i.state.reason(i.name())
+	return Resource{Resource: i.resource, Served: err == nil, Err: err, Since: i.state.since, Failure: i.state.failure(), LastSign: i.state.sign}
+}
+
+// follows reports whether the watch works, or another one may work.
+func (i *informer) follows() bool {
+	i.factory.mutex.Lock()
+	defer i.factory.mutex.Unlock()
+	return i.state.follows()
+}
+
+// silence describes a watch that does not work.
+func (r Resource) silence() string {
+	if errors.Is(r.Failure, errShortWatches) {
+		return fmt.Sprintf("the watch of %s does not work: %v", r.Name(), r.Failure)
+	}
+	return fmt.Sprintf("the watch of %s has been silent since %s", r.Name(), r.LastSign.UTC().Format(time.RFC3339))
 }

@@ -4,6 +4,8 @@
 package informers
 
 import (
+	"context"
+	"errors"
 	"reflect"
 	"sync"
 	"time"
@@ -12,84 +14,160 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/utils/ptr"
 )
 
-// shortWatch is how long a watch without events must last. The informer treats a shorter
-// one as failed and backs off.
-const shortWatch = time.Second
+// catchUpPeriod is how often to check whether a cache has caught up with the last list.
+// There is no notification for that. It takes milliseconds, and the checks end then.
+const catchUpPeriod = 5 * time.Millisecond
 
 // emptyWatch is the type of the watch that client-go returns, without an error, when a watch
 // request timed out or lost its connection before the response.
 var emptyWatch = reflect.TypeOf(watch.NewEmptyWatch())
 
-// watchProxy is a watch that reports its signs of life, and the end of the initial list, to
-// its informer.
+// errNoStream is the failure of a stream of initial objects that ends or stops too early.
+var errNoStream = errors.New("the initial objects were not streamed to their end")
+
+// watchProxy is a watch that reports to its informer: the end of the initial list, signs of
+// life, their absence, and its end.
 type watchProxy struct {
 	watch.Interface
 	informer *informer
 	results  chan watch.Event
 	stopped  chan struct{}
-	stop     func() // closes stopped
+	stop     func() // closes stopped and cancels the request
+	// listing is whether the initial list is not complete.
+	listing bool
+	// begin is when the watch began to continue the list. heard is whether it sent something.
+	begin time.Time
+	heard bool
 }
 
 // newWatchProxy forwards the events of w until w ends or is stopped.
-func newWatchProxy(w watch.Interface, i *informer, listsFirst bool) *watchProxy {
-	p := &watchProxy{Interface: w, informer: i, results: make(chan watch.Event), stopped: make(chan struct{})}
-	p.stop = sync.OnceFunc(func() { close(p.stopped) })
-	if reflect.TypeOf(w) != emptyWatch {
-		i.sign()
-		if !listsFirst {
-			i.watches()
-		}
+func newWatchProxy(ctx context.Context, w watch.Interface, i *informer, listsFirst bool, cancel func()) *watchProxy {
+	p := &watchProxy{Interface: w, informer: i, results: make(chan watch.Event), stopped: make(chan struct{}), listing: listsFirst, begin: time.Now()}
+	p.stop = sync.OnceFunc(func() { close(p.stopped); cancel() })
+	if !listsFirst && reflect.TypeOf(w) != emptyWatch {
+		i.on((*state).open)
 	}
-	go p.run(listsFirst, time.Now())
+	go p.run(ctx)
 	return p
 }
 
-// run forwards events. The informer would back off after a watch that ends with an error or
-// too early. So run ends such a watch normally, and the informer opens a new one, which
-// shows the current state.
-func (w *watchProxy) run(listing bool, begin time.Time) {
+// run forwards events. The informer would treat a watch that ends too early as failed. So run
+// ends it later, and the informer opens a new one, or lists.
+func (w *watchProxy) run(ctx context.Context) {
 	defer close(w.results)
-	silent := !listing
-	for event := range w.Interface.ResultChan() {
-		silent = false
-		w.informer.sign()
-		if !listing && event.Type == watch.Error && isExpired(apierrors.FromObject(event.Object)) {
-			w.informer.setListed(nil)
-			w.Interface.Stop()
-			continue
-		}
-		listed := listing && event.Type == watch.Bookmark && w.endsList(event)
-		w.results <- event
-		if listed {
-			listing = false
-			begin = time.Now().Add(shortWatch / 2) // the informer has stored the list by then
-		}
+	limit := maxSilence
+	if w.listing {
+		limit = patience
 	}
-	if silent && time.Since(begin) > maxSilence {
-		// Not even a bookmark: etcd was restored from a backup, and has not reached the version
-		// that the watch began at. The next watch would begin there, too, so list instead.
-		w.informer.setListed(nil)
-	}
-	if !listing {
+	silence, lasts, catchUp := time.NewTimer(limit), time.NewTimer(shortWatch), time.NewTimer(0)
+	defer silence.Stop()
+	defer lasts.Stop()
+	defer catchUp.Stop()
+	events, ended := w.Interface.ResultChan(), make(<-chan time.Time)
+	var stopped <-chan struct{} // once there are no more events
+	for {
 		select {
-		case <-time.After(time.Until(begin.Add(shortWatch))):
-		case <-w.stopped:
+		case event, ok := <-events:
+			switch {
+			case !ok:
+				w.end(ctx)
+				events, ended, stopped = nil, time.After(time.Until(w.begin.Add(shortWatch))), w.stopped
+				silence.Stop()
+				lasts.Stop()
+			case w.forward(ctx, event):
+				limit = maxSilence
+				lasts.Reset(shortWatch)
+				catchUp.Reset(0)
+				fallthrough
+			default:
+				silence.Reset(limit)
+			}
+		case <-silence.C:
+			if !w.listing {
+				w.informer.muted(ctx)
+			}
+			w.Interface.Stop()
+		case <-lasts.C:
+			if !w.listing {
+				w.informer.on((*state).last)
+			}
+		case <-catchUp.C:
+			if !w.listing && !w.informer.caughtUp(ctx) {
+				catchUp.Reset(catchUpPeriod)
+			}
+		case <-ended:
+			return
+		case <-stopped:
+			return
 		}
 	}
 }
 
-// endsList reports whether the bookmark ends the initial list, and records that.
-func (w *watchProxy) endsList(bookmark watch.Event) bool {
-	object, err := meta.Accessor(bookmark.Object)
-	if err != nil || object.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true" {
+// forward forwards an event, or handles it. It returns whether it ends the initial list.
+func (w *watchProxy) forward(ctx context.Context, event watch.Event) (listed bool) {
+	if event.Type == watch.Error {
+		w.fail(ctx, event)
 		return false
 	}
-	w.informer.setListed(ptr.To(object.GetResourceVersion()))
-	w.informer.watches()
-	return true
+	if !w.listing {
+		w.heard = true
+		w.informer.on((*state).hear)
+		w.results <- event
+		return false
+	}
+	version, listed := endOfList(event)
+	if listed {
+		w.informer.on(func(s *state) { s.list(version); s.open() })
+	}
+	w.results <- event
+	if listed {
+		w.listing, w.begin = false, time.Now().Add(shortWatch/2) // the informer has stored the list by then
+	}
+	return listed
+}
+
+// fail handles an error event. While a list is streamed, the informer decides what to do.
+// Otherwise the next watch continues, unless the version is too old.
+func (w *watchProxy) fail(ctx context.Context, event watch.Event) {
+	err := apierrors.FromObject(event.Object)
+	switch {
+	case w.listing && (isExpired(err) || isAhead(err)):
+		w.listing, w.heard = false, true
+		w.results <- event
+	case isExpired(err):
+		w.heard = true
+		w.informer.on((*state).expire)
+	default:
+		w.informer.failed(ctx, err)
+	}
+	w.Interface.Stop()
+}
+
+// end records the end of the watch. If it is that of an incomplete list, the informer gets an
+// error, so that it requests a list instead of another stream.
+func (w *watchProxy) end(ctx context.Context) {
+	if !w.listing {
+		w.informer.ended(ctx, !w.heard && time.Since(w.begin) < shortWatch)
+		return
+	}
+	select {
+	case <-w.stopped:
+	case <-ctx.Done():
+	default:
+		w.informer.failed(ctx, errNoStream)
+		w.results <- watch.Event{Type: watch.Error, Object: &apierrors.NewInternalError(errNoStream).ErrStatus}
+	}
+}
+
+// endOfList returns the version of the list if the event ends it.
+func endOfList(event watch.Event) (version string, ends bool) {
+	object, err := meta.Accessor(event.Object)
+	if err != nil || event.Type != watch.Bookmark || object.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true" {
+		return "", false
+	}
+	return object.GetResourceVersion(), true
 }
 
 // ResultChan implements watch.Interface.

@@ -13,14 +13,18 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
+func proxy(t testing.TB, w watch.Interface, i *informer, listsFirst bool) *watchProxy {
+	return newWatchProxy(t.Context(), w, i, listsFirst, func() {})
+}
+
 func newIdleInformer() *informer {
-	return &informer{resource: configMaps, factory: NewFactory(), opened: make(chan struct{}, 1)}
+	return &informer{SharedIndexInformer: syncedAt{}, resource: configMaps, factory: NewFactory()}
 }
 
 func TestWatchStopsWhileSending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := watch.NewFake() // its sender blocks until the event is received
-		w := newWatchProxy(source, newIdleInformer(), false)
+		w := proxy(t, source, newIdleInformer(), false)
 		sent := make(chan struct{})
 		go func() {
 			defer close(sent)
@@ -41,8 +45,8 @@ func TestExpiredWatchStops(t *testing.T) {
 		source := watch.NewRaceFreeFake()
 		source.Error(&metav1.Status{Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired})
 		i := newIdleInformer()
-		i.setListed(new(string))
-		w := newWatchProxy(source, i, false)
+		i.state.list("1")
+		w := proxy(t, source, i, false)
 		synctest.Wait()
 		begin := time.Now()
 		w.Stop()
@@ -55,30 +59,37 @@ func TestExpiredWatchStops(t *testing.T) {
 	})
 }
 
-// The proxy handles only the expiry of a watch that resumes from a list.
-func TestOtherWatchErrorsReachTheInformer(t *testing.T) {
+func TestWatchErrors(t *testing.T) {
 	expired := metav1.Status{Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired}
 	internal := metav1.Status{Status: metav1.StatusFailure, Code: 500, Reason: metav1.StatusReasonInternalError}
+	overload := metav1.Status{Status: metav1.StatusFailure, Code: 429, Reason: metav1.StatusReasonTooManyRequests}
 	for name, tc := range map[string]struct {
 		status     metav1.Status
 		listsFirst bool
+		forwarded  metav1.StatusReason // to the informer, if any
+		phase      phase
+		relists    bool
 	}{
-		"internal error":                       {internal, false},
-		"internal error of a watch that lists": {internal, true},
-		"expired watch that lists":             {expired, true},
+		"internal error":                       {internal, false, "", failing, false},
+		"overload":                             {overload, false, "", failing, false},
+		"expired":                              {expired, false, "", watching, true},
+		"internal error of a watch that lists": {internal, true, metav1.StatusReasonInternalError, failing, false},
+		"overload of a watch that lists":       {overload, true, metav1.StatusReasonInternalError, failing, false},
+		"expired watch that lists":             {expired, true, metav1.StatusReasonExpired, listed, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				source := watch.NewRaceFreeFake()
 				source.Error(&tc.status)
 				i := newIdleInformer()
-				i.setListed(new(string))
-				w := newWatchProxy(source, i, tc.listsFirst)
-				if event := <-w.ResultChan(); event.Type != watch.Error || event.Object != &tc.status {
-					t.Errorf("event is %v, want the error that was sent", event)
+				i.state.list("1")
+				w := proxy(t, source, i, tc.listsFirst)
+				event, open := <-w.ResultChan()
+				if open != (tc.forwarded != "") || open && event.Object.(*metav1.Status).Reason != tc.forwarded {
+					t.Errorf("event is %v, want an error with reason %q", event, tc.forwarded)
 				}
-				if i.mustRelist() {
-					t.Error("the informer must list again although the version has not expired")
+				if i.mustRelist() != tc.relists || i.state.phase != tc.phase {
+					t.Errorf("a new list is required: %t, phase %d, want %t, %d", i.mustRelist(), i.state.phase, tc.relists, tc.phase)
 				}
 				w.Stop()
 			})
@@ -91,7 +102,7 @@ func TestWatchEndsWithSource(t *testing.T) {
 		source := watch.NewRaceFreeFake()
 		source.Add(&corev1.ConfigMap{})
 		source.Stop()
-		w := newWatchProxy(source, newIdleInformer(), false)
+		w := proxy(t, source, newIdleInformer(), false)
 		if event := <-w.ResultChan(); event.Type != watch.Added {
 			t.Errorf("the first event is %q, want the event that was sent", event.Type)
 		}
@@ -109,11 +120,12 @@ func TestEventsAreSignsOfLife(t *testing.T) {
 		time.Sleep(time.Hour)
 		expect := func(when string) {
 			t.Helper()
-			if got, want := time.Duration(i.lastSign.Load()), time.Since(i.factory.made); got != want {
-				t.Errorf("the last sign of life %s is of %v, want %v", when, got, want)
+			synctest.Wait()
+			if got := time.Since(i.state.sign); got != 0 {
+				t.Errorf("the last sign of life %s is %v old", when, got)
 			}
 		}
-		w := newWatchProxy(source, i, false)
+		w := proxy(t, source, i, false)
 		expect("when it is opened")
 		for _, event := range []watch.EventType{watch.Added, watch.Modified, watch.Deleted, watch.Bookmark} {
 			time.Sleep(time.Minute)
@@ -130,7 +142,7 @@ func BenchmarkWatchProxy(b *testing.B) {
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}}
 	for name, wrap := range map[string]func(watch.Interface) watch.Interface{
 		"bare":  func(w watch.Interface) watch.Interface { return w },
-		"noted": func(w watch.Interface) watch.Interface { return newWatchProxy(w, newIdleInformer(), true) },
+		"noted": func(w watch.Interface) watch.Interface { return proxy(b, w, newIdleInformer(), true) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -105,7 +105,7 @@ func expectUnfollowed(b *bubble, when, want string) {
 	b.Helper()
 	r := b.factory.Resources()[0]
 	for check, err := range map[string]error{
-		"Check": b.factory.Check(nil), "CheckWatches": b.factory.CheckWatches(), "Fresh": b.factory.Fresh(), "failure": r.Failure,
+		"Check": b.factory.Check(nil), "CheckWatches": b.factory.CheckWatches(), "failure": r.Failure,
 	} {
 		switch {
 		case want == "" && err != nil:
@@ -113,6 +113,9 @@ func expectUnfollowed(b *bubble, when, want string) {
 		case want != "" && (err == nil || strings.HasPrefix(check, "Check") && !strings.Contains(err.Error(), want)):
 			b.Errorf("%s %s: %v, want %q", check, when, err, want)
 		}
+	}
+	if got := b.factory.Stale(); (len(got) == 0) != (want == "") {
+		b.Errorf("Stale %s: %q, want ConfigMaps: %t", when, got, want != "")
 	}
 }
 

@@ -5,6 +5,7 @@ package manager
 
 import (
 	"context"
+	"errors"
 	"crypto/tls"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -211,6 +213,13 @@ func (p *testProcess) run(t *testing.T) (stop func() error) {
 type source struct {
 	open  chan struct{} // List blocks until it is closed; nil: List does not block
 	watch *watch.RaceFreeFakeWatcher
+	err   atomic.Pointer[apierrors.StatusError] // of all requests
+}
+
+// fail ends the watch, and makes all requests fail.
+func (s *source) fail() {
+	s.err.Store(apierrors.NewInternalError(errors.New("conversion webhook failed")))
+	s.watch.Stop()
 }
 
 // sign sends a bookmark to the watch.
@@ -225,10 +234,16 @@ func (s *source) List(context.Context, metav1.ListOptions) (*corev1.ConfigMapLis
 	if s.open != nil {
 		<-s.open
 	}
+	if err := s.err.Load(); err != nil {
+		return nil, err
+	}
 	return &corev1.ConfigMapList{}, nil
 }
 
 func (s *source) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
+	if err := s.err.Load(); err != nil {
+		return nil, err
+	}
 	s.watch = watch.NewRaceFreeFake()
 	return s.watch, nil
 }

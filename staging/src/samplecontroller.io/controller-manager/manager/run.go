@@ -90,7 +90,7 @@ func run(ctx context.Context, p process) error {
 // unfit returns why this process cannot do all the work of a leader.
 func unfit(factory *informers.Factory, super *supervisor.Supervisor) []string {
 	var reasons []string
-	for _, resource := range factory.Unfresh() {
+	for _, resource := range factory.Stale() {
 		reasons = append(reasons, "cache of "+resource+" does not follow the API server")
 	}
 	for _, queue := range super.Stalled() {

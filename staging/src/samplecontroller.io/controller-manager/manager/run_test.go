@@ -59,7 +59,11 @@ func TestStandbyHasFullCaches(t *testing.T) {
 		p := newProcess(t)
 		p.leases.give("another")
 		stop := p.run(t)
-		time.Sleep(time.Hour)
+		for range 60 {
+			time.Sleep(time.Minute)
+			p.source.sign()
+		}
+		synctest.Wait()
 		if err := p.config.Informers.Check(nil); err != nil {
 			t.Errorf("the caches of the standby: %v", err)
 		}
@@ -153,6 +157,23 @@ func TestLeaderWithStaleCachesHandsOver(t *testing.T) {
 		want := []string{`lease passes from "" to "me"`, "foo-controller begins", "foo-controller ends", `lease passes from "me" to ""`, "process ends"}
 		if diff := cmp.Diff(want, p.history.all()); diff != "" {
 			t.Errorf("what happened (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// Another replica may be able to read what this one cannot.
+func TestLeaderThatCannotReadOffersLeaseSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcess(t)
+		stop := p.run(t)
+		time.Sleep(time.Minute)
+		p.source.fail()
+		time.Sleep(35 * time.Second) // leaves a standby time to accept within the minute
+		if got, want := p.leases.annotations()["leadership.samplecontroller.io/offered"], "cache of configmaps does not follow the API server"; got != want {
+			t.Errorf("the Lease is offered because of %q, want %q", got, want)
+		}
+		if err := stop(); err != nil {
+			t.Errorf("Run: %v", err)
 		}
 	})
 }

@@ -38,6 +38,7 @@ type apiServer struct {
 	version  int                  // of the last change
 	oldest   int                  // oldest version to watch from
 	objects  map[string]types.UID // by name
+	data     map[string]string    // of the object with the name odd
 	watches  []fakeWatch
 	selected map[string]bool // by requests
 	requests []string        // verbs, with a + if initial events are requested
@@ -156,9 +157,13 @@ func (s *apiServer) endOfList() *corev1.ConfigMap {
 }
 
 func (s *apiServer) object(name string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "default", Name: name, UID: s.objects[name], ResourceVersion: strconv.Itoa(s.version),
 	}}
+	if name == "odd" {
+		object.Data = s.data
+	}
+	return object
 }
 
 // send sends an event to all watches.

@@ -142,12 +142,16 @@ func (f *Factory) Check(*http.Request) error {
 }
 
 // CheckWatches returns an error if a watch has been silent for 3 minutes, or watches end at
-// once, so that the cache may be stale. A resource that is not served has no watch.
+// once, so that the cache may be stale. A resource that is not served has no watch. It also
+// returns an error if a transform or index function panics on an object in a cache.
 func (f *Factory) CheckWatches() error {
 	var problems []string
 	for _, i := range f.all() {
 		if r := i.report(); r.Served && (time.Since(r.LastSign) > maxSilence || !i.follows()) {
 			problems = append(problems, r.silence())
+		}
+		if err := i.guard.check(i.GetStore()); err != nil {
+			problems = append(problems, err.Error())
 		}
 	}
 	return joined(problems)

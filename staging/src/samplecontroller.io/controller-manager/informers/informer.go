@@ -29,6 +29,7 @@ type informer struct {
 	// transformed is whether the first caller gave a transform.
 	transformed bool
 	factory     *Factory
+	guard       guard
 
 	// The fields below are guarded by the factory's mutex.
 
@@ -39,6 +40,11 @@ type informer struct {
 }
 
 func (i *informer) name() string { return i.resource.GroupResource().String() }
+
+// AddIndexers adds index functions that may panic. It overrides the method of the informer.
+func (i *informer) AddIndexers(indexers cache.Indexers) error {
+	return i.SharedIndexInformer.AddIndexers(i.guard.indexers(indexers))
+}
 
 // on applies an event to the state, and announces and returns whether that changed it.
 func (i *informer) on(event func(*state)) (changed bool) {

@@ -30,10 +30,10 @@ type Source[L runtime.Object] interface {
 type Option func(*options)
 
 type options struct {
-	selector  string
-	transform cache.TransformFunc
-	resync    time.Duration
-	indexers  cache.Indexers
+	selector   string
+	transforms []cache.TransformFunc
+	resync     time.Duration
+	indexers   cache.Indexers
 }
 
 // WithSelector limits an informer to the objects that match a label selector. By default
@@ -41,16 +41,24 @@ type options struct {
 func WithSelector(labels string) Option { return func(o *options) { o.selector = labels } }
 
 // WithTransform makes an informer cache the result of transform instead of the object.
-// transform may be called twice for an object, and is also called for deleted objects.
+// transform may be called twice for an object, and is also called for deleted objects. It
+// gets the result of the transforms given before, first those of the factory.
+//
+// If transform panics or fails on an object, a placeholder with only the metadata is
+// transformed and cached instead: see package tolerant. If that fails too, the placeholder is
+// cached as it is. If transform changes the type, the object is left out or the list fails.
+// [Resource] and [Factory.CheckWatches] report the failure.
 func WithTransform(transform cache.TransformFunc) Option {
-	return func(o *options) { o.transform = transform }
+	return func(o *options) { o.transforms = append(o.transforms, transform) }
 }
 
 // WithResync makes an informer deliver all objects again in each period. By default, or if
 // the period is 0, it delivers only changes.
 func WithResync(period time.Duration) Option { return func(o *options) { o.resync = period } }
 
-// WithIndexers replaces the default index by namespace, which Listers use.
+// WithIndexers replaces the default index by namespace, which Listers use. An object on which
+// an index function panics or fails is not in that index. [Resource] and
+// [Factory.CheckWatches] report it.
 func WithIndexers(indexers cache.Indexers) Option {
 	return func(o *options) { o.indexers = indexers }
 }
@@ -102,18 +110,19 @@ func hasTransform(opts []Option) bool {
 	for _, opt := range opts {
 		opt(&own)
 	}
-	return own.transform != nil
+	return len(own.transforms) > 0
 }
 
 // newInformer returns an informer whose resource is not yet served.
 func newInformer[T cache.Object, L runtime.Object](f *Factory, resource schema.GroupVersionResource, source Source[L], item runtime.Object, o options) *informer {
 	i := &informer{resource: resource, selector: o.selector, example: item, factory: f, state: state{since: time.Now()}}
+	i.guard = guard{resource: i.name(), item: reflect.TypeOf(item), same: reflect.TypeOf(item) == reflect.TypeFor[T](), failures: map[call]error{}}
 	p := retryingListerWatcher[L]{source, o.selector, i}
 	i.SharedIndexInformer = cache.NewSharedIndexInformer(
 		cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: p.list, WatchFuncWithContext: p.watch}, source), // a fake clientset that cannot stream says so
-		item, o.resync, o.indexers)
-	utilruntime.Must(errors.Join(i.SetTransform(o.transform), i.SetWatchErrorHandlerWithContext(i.relist))) // it has not started
-	i.typed = cache.NewTypedSharedIndexInformer[T](i.SharedIndexInformer)
+		item, o.resync, i.guard.indexers(o.indexers))
+	utilruntime.Must(errors.Join(i.SetTransform(i.guard.transform(o.transforms)), i.SetWatchErrorHandlerWithContext(i.relist))) // it has not started
+	i.typed = cache.NewTypedSharedIndexInformer[T](i)
 	return i
 }
 

@@ -43,7 +43,9 @@ func TestFactoryOptionsApplyFirst(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		mark := func(uid types.UID) cache.TransformFunc {
 			return func(obj any) (any, error) {
-				obj.(*corev1.ConfigMap).UID = uid
+				object := obj.(*corev1.ConfigMap)
+				object.UID = uid
+				metav1.SetMetaDataLabel(&object.ObjectMeta, strings.ReplaceAll(string(uid), " ", "-"), "yes")
 				return obj, nil
 			}
 		}
@@ -58,6 +60,10 @@ func TestFactoryOptionsApplyFirst(t *testing.T) {
 		synctest.Wait()
 		if got := held(configMaps)["a"]; got != "the caller" {
 			b.Errorf("the transform is from %s", got)
+		}
+		object, _, _ := configMaps.GetStore().GetByKey("default/a")
+		if diff := cmp.Diff(map[string]string{"the-factory": "yes", "the-caller": "yes"}, object.(*corev1.ConfigMap).Labels); diff != "" {
+			b.Errorf("transforms (-want +got):\n%s", diff)
 		}
 		if got := held(secrets)["a"]; got != "the factory" {
 			b.Errorf("the transform is from %s", got)

@@ -4,6 +4,7 @@
 package informers
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -58,7 +59,8 @@ type Resource struct {
 	Err    error
 	Since  time.Time
 	// Failure is why the last list or watch failed, nil if the watch works. A served
-	// resource can have a Failure: then its cache becomes stale.
+	// resource can have a Failure: then its cache becomes stale. Failure is also a transform
+	// or index function that panics on an object in the cache.
 	Failure error
 	// Objects is the number of cached objects.
 	Objects int
@@ -75,6 +77,7 @@ func (f *Factory) Resources() []Resource {
 	var resources []Resource
 	for _, i := range f.all() {
 		r := i.report()
+		r.Failure = cmp.Or(r.Failure, i.guard.check(i.GetStore()))
 		r.Objects = len(i.GetStore().ListKeys())
 		resources = append(resources, r)
 	}

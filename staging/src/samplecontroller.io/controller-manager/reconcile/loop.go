@@ -32,16 +32,16 @@ type SyncFunc func(ctx context.Context, key cache.ObjectName) (requeueAfter time
 // Loop calls its SyncFunc for the keys that its watches enqueue. Make it with [New], add
 // watches with [For] and [Watch], then call [Loop.Run].
 type Loop struct {
-	name    string
-	queue   string
-	sync    SyncFunc
-	watches []watch
-	workers int
-	observe Observer
-	resyncs bool
-	timeout time.Duration
-	sources Sources
-	tracker *tracker
+	name      string
+	queue     string
+	sync      SyncFunc
+	watches   []watch
+	workers   int
+	observers []Observer
+	resyncs   bool
+	timeout   time.Duration
+	sources   Sources
+	tracker   *tracker
 }
 
 // watch connects an informer to the queue.
@@ -62,7 +62,6 @@ func New(name string, sync SyncFunc, opts ...Option) *Loop {
 		queue:   name,
 		sync:    sync,
 		workers: 1,
-		observe: func(context.Context, Outcome) {},
 		tracker: newTracker(),
 	}
 	for _, opt := range opts {

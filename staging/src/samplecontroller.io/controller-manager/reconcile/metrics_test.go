@@ -94,3 +94,17 @@ func TestOutcomesWithoutEventAreNotMeasured(t *testing.T) {
 		t.Errorf("%d events took %v s together, want 2 of 2 s", count, sum)
 	}
 }
+
+// TestObserverIsAdded adds the observer of a program to the metrics of the library.
+func TestObserverIsAdded(t *testing.T) {
+	registry := metrics.NewKubeRegistry()
+	m := NewMetrics("test", registry.MustRegister)
+	var o outcomes
+	inBubble(t, 0, func(b *bubble) {
+		syncOne(b, &syncs{}, time.Minute, WithObserver(m.Observe), WithObserver(o.observe))
+	})
+	expectTotals(t, registry, loopName+" success 1")
+	if got := len(o.all); got != 1 {
+		t.Errorf("%d outcomes, want 1", got)
+	}
+}

@@ -20,9 +20,9 @@ func WithWorkers(workers int) Option {
 	return func(l *Loop) { l.workers = workers }
 }
 
-// WithObserver makes the loop call observe with each outcome.
+// WithObserver makes the loop call observe with each outcome, after earlier observers.
 func WithObserver(observe Observer) Option {
-	return func(l *Loop) { l.observe = observe }
+	return func(l *Loop) { l.observers = append(l.observers, observe) }
 }
 
 // WithResyncs makes updates with an unchanged resourceVersion enqueue keys. Informers with a

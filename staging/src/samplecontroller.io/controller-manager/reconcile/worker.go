@@ -58,7 +58,9 @@ func (w *worker) processNext(ctx context.Context) bool {
 	after := w.next(key, outcome, requeueAfter)
 	outcome.EventToDone = w.tracker.end(key, outcome, event, after, w.queue.NumRequeues(key))
 	w.log(logger, outcome, w.queue.NumRequeues(key))
-	w.observe(ctx, outcome)
+	for _, observe := range w.observers {
+		observe(ctx, outcome)
+	}
 	return true
 }
 

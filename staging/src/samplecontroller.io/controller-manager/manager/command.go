@@ -13,11 +13,11 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 	componentlogs "k8s.io/component-base/logs"
 	"k8s.io/component-base/term"
-	"k8s.io/component-base/version/verflag"
 	"k8s.io/klog/v2"
 
 	"samplecontroller.io/controller-manager/internal/connection"
 	"samplecontroller.io/controller-manager/internal/logs"
+	"samplecontroller.io/controller-manager/internal/version"
 	"samplecontroller.io/controller-manager/options"
 )
 
@@ -29,7 +29,9 @@ func NewCommand(p Program, o *options.Options) *cobra.Command {
 		Long: strings.TrimLeft(fmt.Sprintf("%s\n\n%q lists the controllers that --controllers\ncan select. %q checks that the program would run.", p.Description, p.Name+" controllers", p.Name+" preflight"), "\n"),
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			verflag.PrintAndExitIfRequested()
+			if printVersion(cmd, p.Name) {
+				return nil
+			}
 			if err := connection.NoticeDeadConnections(); err != nil {
 				return err
 			}
@@ -71,6 +73,20 @@ func NewCommand(p Program, o *options.Options) *cobra.Command {
 	cliflag.SetUsageAndHelpFunc(command, *flagSets, columns)
 	componentlogs.AddFlags(command.Flags(), componentlogs.SkipLoggingConfigurationFlags())
 	return command
+}
+
+// printVersion prints the version of the program if the flag --version asks for it. It returns
+// whether it does.
+func printVersion(cmd *cobra.Command, name string) bool {
+	switch cmd.Flags().Lookup("version").Value.String() {
+	case "true":
+		fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", name, version.Get())
+	case "raw":
+		fmt.Fprintf(cmd.OutOrStdout(), "%#v\n", version.Get())
+	default:
+		return false
+	}
+	return true
 }
 
 // noArguments rejects positional arguments. Usually they are a flag with a missing dash, or a

@@ -132,6 +132,20 @@ func TestInvalidArguments(t *testing.T) {
 	}
 }
 
+func TestVersionIsThatOfTheProgram(t *testing.T) {
+	for _, args := range [][]string{{"--version"}, {"preflight", "--version"}} {
+		p := program(made)
+		command := NewCommand(p, p.Options())
+		defer command.Flags().Lookup("version").Value.Set("false") // it is global
+		var out bytes.Buffer
+		command.SetOut(&out)
+		command.SetArgs(args)
+		if err := command.ExecuteContext(t.Context()); err != nil || !strings.HasPrefix(out.String(), "test-manager v") || strings.Contains(out.String(), "Format") {
+			t.Errorf("%q prints %q, %v, want the name and version of the program", args, out.String(), err)
+		}
+	}
+}
+
 func TestHelp(t *testing.T) {
 	_, output, err := execute(t, "--help")
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/term"
-	"k8s.io/component-base/version/verflag"
 
 	"samplecontroller.io/controller-manager/internal/preflight"
 	"samplecontroller.io/controller-manager/options"
@@ -47,7 +46,9 @@ The exit code is 1 if a check fails: then the program would not run, or would no
 do all of its work.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			verflag.PrintAndExitIfRequested()
+			if printVersion(cmd, p.Name) {
+				return nil
+			}
 			write, ok := writers[output]
 			if !ok {
 				return fmt.Errorf("invalid --output %q: must be table or json", output)

@@ -18,12 +18,12 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
 
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/informers"
 	"samplecontroller.io/controller-manager/internal/connection"
+	"samplecontroller.io/controller-manager/internal/version"
 	"samplecontroller.io/controller-manager/options"
 	"samplecontroller.io/controller-manager/supervisor"
 )

@@ -13,10 +13,10 @@ import (
 	"k8s.io/component-base/compatibility"
 	"k8s.io/component-base/featuregate"
 	metricsfeatures "k8s.io/component-base/metrics/features"
-	componentversion "k8s.io/component-base/version"
 	zpagesfeatures "k8s.io/component-base/zpages/features"
 
 	"samplecontroller.io/controller-manager/controller"
+	programversion "samplecontroller.io/controller-manager/internal/version"
 	"samplecontroller.io/controller-manager/leadership"
 	"samplecontroller.io/controller-manager/server"
 )
@@ -111,5 +111,5 @@ func (o *Options) Config(ctx context.Context) (*Config, error) {
 
 // binaryVersion returns the version that --version prints.
 func binaryVersion() compatibility.EffectiveVersion {
-	return compatibility.NewEffectiveVersionFromString(componentversion.Get().GitVersion, "", "")
+	return compatibility.NewEffectiveVersionFromString(programversion.Get().GitVersion, "", "")
 }

@@ -4,12 +4,12 @@
 package preflight
 
 import (
-	"slices"
 	"context"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 

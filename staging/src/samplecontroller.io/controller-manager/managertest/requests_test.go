@@ -161,6 +161,7 @@ func TestMetadataOnlyInformer(t *testing.T) {
 		e.Settle()
 		Update(e, "ns", "a", func(s *corev1.Secret) { s.Labels["a"] = "2" })
 		time.Sleep(time.Hour) // with bookmarks
+		e.Settle()
 		if len(synced) != 1 || synced["a"]["a"] != "2" {
 			t.Errorf("synced %v, want the new label", synced)
 		}

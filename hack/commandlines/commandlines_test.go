@@ -99,7 +99,7 @@ func complaintAbout(args []string, err error) string {
 		if refusal.Error() == "" {
 			return "rejected without a reason"
 		}
-		named := strings.Contains(refusal.Error(), "takes no arguments")
+		named := strings.Contains(refusal.Error(), "takes no arguments") || strings.Contains(refusal.Error(), "unknown command")
 		for _, arg := range args {
 			named = named || mentions(refusal, nameOf(arg)) || mentionsLetter(refusal, arg)
 		}

@@ -26,7 +26,6 @@ import (
 func NewCommand(p Program, o *options.Options) *cobra.Command {
 	command := &cobra.Command{
 		Use:  p.Name,
-		Long: strings.TrimLeft(fmt.Sprintf("%s\n\n%q lists the controllers that --controllers\ncan select. %q checks that the program would run.", p.Description, p.Name+" controllers", p.Name+" preflight"), "\n"),
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if printVersion(cmd, p.Name) {
@@ -44,16 +43,20 @@ func NewCommand(p Program, o *options.Options) *cobra.Command {
 				return err
 			}
 			defer logs.Flush()
-			config, err := o.Config(cmd.Context())
+			logger := klog.FromContext(cmd.Context())
+			logger.Info("Starting "+p.Name, "version", version.Get().GitVersion)
+			ctx, stop := announceEnd(cmd.Context(), logger)
+			defer stop()
+			config, err := o.Config(ctx)
 			if err != nil {
-				if cmd.Context().Err() != nil {
+				if ctx.Err() != nil {
 					return nil // stopped while starting
 				}
 				return err
 			}
 			cliflag.PrintFlags(cmd.Flags())
-			if err := Run(cmd.Context(), p, config); err != nil {
-				klog.FromContext(cmd.Context()).Error(err, "Controller manager failed")
+			if err := runBounded(ctx, p, config); err != nil {
+				logger.Error(err, "Controller manager failed")
 				return errLogged
 			}
 			return nil
@@ -62,8 +65,10 @@ func NewCommand(p Program, o *options.Options) *cobra.Command {
 		SilenceUsage: true,
 	}
 	command.SetFlagErrorFunc(flagError)
-	command.AddCommand(newControllersCommand(o.Controllers), newPreflightCommand(p, o))
+	command.AddCommand(newControllersCommand(o.Controllers), newPreflightCommand(p, o), newVersionCommand(p))
 	command.CompletionOptions.DisableDefaultCmd = true
+	command.SuggestionsMinimumDistance = 2
+	command.Long = strings.TrimLeft(p.Description+"\n\n"+subcommands(command), "\n")
 
 	flagSets := o.Flags()
 	for _, name := range flagSets.Order {
@@ -89,13 +94,42 @@ func printVersion(cmd *cobra.Command, name string) bool {
 	return true
 }
 
-// noArguments rejects positional arguments. Usually they are a flag with a missing dash, or a
-// value with an extra space.
+// subcommands returns a table of the subcommands.
+func subcommands(command *cobra.Command) string {
+	lines := []string{"Commands:"}
+	for _, c := range command.Commands() {
+		lines = append(lines, fmt.Sprintf("  %-12s %s", c.Name(), c.Short))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// newVersionCommand returns the subcommand that prints what --version prints.
+func newVersionCommand(p Program) *cobra.Command {
+	const short = "Print the version."
+	command := &cobra.Command{
+		Use: "version", Short: short, Long: short, Args: noArguments,
+		Run: func(cmd *cobra.Command, _ []string) {
+			fmt.Fprintln(cmd.OutOrStdout(), p.Name, version.Get())
+		},
+	}
+	cliflag.SetUsageAndHelpFunc(command, cliflag.NamedFlagSets{}, 0)
+	return command
+}
+
+// noArguments rejects positional arguments. Usually they are a misspelled command, a flag with
+// a missing dash, or a value with an extra space.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%q takes no arguments, got %q; flags begin with two dashes, see %s --help", cmd.CommandPath(), args, cmd.CommandPath())
+	advice := fmt.Sprintf("flags begin with two dashes, and their values follow an =; see %s --help", cmd.CommandPath())
+	if !cmd.HasSubCommands() {
+		return fmt.Errorf("%q takes no arguments, got %q; %s", cmd.CommandPath(), args, advice)
+	}
+	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
+		return fmt.Errorf("unknown command %q; did you mean %s?", args[0], strings.Join(similar, " or "))
+	}
+	return fmt.Errorf("unknown command %q; %s", args[0], advice)
 }
 
 // flagError explains a flag that cannot be parsed.

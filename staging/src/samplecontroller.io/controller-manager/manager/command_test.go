@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/component-base/version"
 
 	"samplecontroller.io/controller-manager/controller"
 )
@@ -45,16 +47,44 @@ func program(newController func(name string, c *controller.Context) (controller.
 // kubeconfig returns the path of a kubeconfig for an API server that is never called.
 func kubeconfig(t *testing.T) string {
 	t.Helper()
+	return writeKubeconfig(t, "https://api.test:6443")
+}
+
+// writeKubeconfig returns the path of a kubeconfig for the API server at this address. The
+// command, if any, is a credential plugin.
+func writeKubeconfig(t *testing.T, server string, command ...string) string {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	config := clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{"test": {Server: "https://api.test:6443"}},
-		Contexts:       map[string]*clientcmdapi.Context{"test": {Cluster: "test"}},
+		Clusters:       map[string]*clientcmdapi.Cluster{"test": {Server: server}},
+		Contexts:       map[string]*clientcmdapi.Context{"test": {Cluster: "test", AuthInfo: "test"}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"test": {}},
 		CurrentContext: "test",
+	}
+	if len(command) > 0 {
+		config.AuthInfos["test"].Exec = &clientcmdapi.ExecConfig{
+			APIVersion: "client.authentication.k8s.io/v1", Command: command[0], Args: command[1:], InteractiveMode: clientcmdapi.NeverExecInteractiveMode,
+		}
 	}
 	if err := clientcmd.WriteToFile(config, path); err != nil {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// freePort returns a port that nobody listens on.
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
 }
 
 // flushSeldom prevents a race between klog's flushing in one command and the start of the
@@ -108,7 +138,8 @@ func TestInvalidArguments(t *testing.T) {
 		args []string
 		want []string // in the error
 	}{
-		"positional argument": {[]string{"foo"}, []string{`"foo"`}},
+		"misspelled command":  {[]string{"preflght"}, []string{`unknown command "preflght"; did you mean preflight?`}},
+		"positional argument": {[]string{"foo"}, []string{`unknown command "foo"; flags begin with two dashes`}},
 		"unknown flag":        {[]string{"--kubecfg=x"}, []string{"--kubecfg"}},
 		"unknown controller":  {[]string{"--controllers=fop"}, []string{`--controllers: "fop" is not a known controller (known: `}},
 		"missing kubeconfig":  {[]string{"--kubeconfig=/does/not/exist"}, []string{"--kubeconfig: ", "/does/not/exist"}},
@@ -152,12 +183,26 @@ func TestHelp(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"test-manager [flags]", `"test-manager controllers" lists the controllers`, `"test-manager preflight" checks`, "All controllers: bar-controller, foo-controller", "Disabled-by-default controllers: bar-controller",
+		"test-manager [flags]", "Commands:\n  controllers  List the controllers that", "\n  preflight    Check that the program would run", "\n  version      Print the version.", "All controllers: bar-controller, foo-controller", "Disabled-by-default controllers: bar-controller",
 		"Generic flags:", "Secure serving flags:", "Metrics flags:", "--concurrent-bar-syncs", "Foo-controller flags:\n", "--foo-size int", "--leader-elect-resource-name", `(default "test-manager")`, "(default 10443)",
 	} {
 		if !strings.Contains(output, want) {
 			t.Errorf("the help lacks %q:\n%s", want, output)
 		}
+	}
+}
+
+func TestVersionCommand(t *testing.T) {
+	p := program(nil)
+	command := NewCommand(p, p.Options())
+	var out bytes.Buffer
+	command.SetOut(&out)
+	command.SetArgs([]string{"version"})
+	if err := command.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := out.String(), "test-manager "+version.Get().String()+"\n"; got != want {
+		t.Errorf("version: %q, want %q", got, want)
 	}
 }
 

@@ -18,9 +18,10 @@ import (
 // cluster.
 func newControllersCommand(registry *controller.Registry) *cobra.Command {
 	command := &cobra.Command{
-		Use:  "controllers",
-		Long: "List the controllers that --controllers can select. No cluster is needed.",
-		Args: noArguments,
+		Use:   "controllers",
+		Short: "List the controllers that --controllers can select.",
+		Long:  "List the controllers that --controllers can select. No cluster is needed.",
+		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 3, ' ', 0)
 			fmt.Fprintln(table, "NAME\tALIASES\tDEFAULT\tWORKERS\tRESOURCES")

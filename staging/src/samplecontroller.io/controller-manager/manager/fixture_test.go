@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -35,6 +36,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if controllers := os.Getenv(asProgram); controllers != "" {
+		os.Exit(runAsProgram(controllers))
+	}
 	// Tests run several commands in one process, which can set up logging only once.
 	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"))

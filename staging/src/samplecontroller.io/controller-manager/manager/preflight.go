@@ -37,7 +37,8 @@ type Manifests struct {
 func newPreflightCommand(p Program, o *options.Options) *cobra.Command {
 	var output string
 	command := &cobra.Command{
-		Use: "preflight",
+		Use:   "preflight",
+		Short: "Check that the program would run with these flags and credentials.",
 		Long: `Check that the program would run with these flags and credentials: its permissions,
 the APIs that it reads, its Lease, its priority level and admission policies.
 Nothing is written to the cluster.

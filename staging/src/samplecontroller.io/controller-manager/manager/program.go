@@ -6,16 +6,15 @@ package manager
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/component-base/cli"
 	"k8s.io/component-base/featuregate"
 
 	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/internal/logs"
 	"samplecontroller.io/controller-manager/options"
 )
 
@@ -43,13 +42,12 @@ type Program struct {
 // errLogged replaces an error that has been logged or printed already.
 var errLogged = errors.New("already logged")
 
-// Main runs the program with the arguments of the process until SIGINT or SIGTERM. It returns
-// the exit code: 0, or 1 after an error, which it has reported. A second signal ends the
-// process at once. Call it once in a process, before anything else.
+// Main runs the program with the arguments of the process until SIGINT, SIGTERM or SIGHUP. It
+// returns the exit code: 0, or 1 after an error, which it has reported. A second signal ends
+// the process at once. Call it once in a process, before anything else.
 func Main(p Program) int {
 	// Set this up first, so that a signal at any time leads to an orderly shutdown.
-	ctx := genericapiserver.SetupSignalContext()
-	return Execute(ctx, p, os.Args[1:])
+	return Execute(untilSignal(), p, os.Args[1:])
 }
 
 // Execute is like [Main], but with the given arguments and until ctx ends.
@@ -62,7 +60,7 @@ func Execute(ctx context.Context, p Program, args []string) int {
 		return 0
 	}
 	if !errors.Is(err, errLogged) {
-		fmt.Fprintf(os.Stderr, "Error: %v\n", err)
+		logs.ReportFailure(args, err)
 	}
 	return 1
 }

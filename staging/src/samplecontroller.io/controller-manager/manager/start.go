@@ -35,7 +35,6 @@ const requestTimeout = 10 * time.Second
 // process. The package comment describes the order of start and stop. A process can run one
 // program at a time.
 func Run(ctx context.Context, p Program, c *options.Config) error {
-	klog.FromContext(ctx).Info("Starting "+p.Name, "version", version.Get().GitVersion)
 	removePage, err := p.serveConfigz(c)
 	if err != nil {
 		return err

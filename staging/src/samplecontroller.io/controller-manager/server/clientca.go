@@ -5,8 +5,10 @@ package server
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,11 +41,51 @@ const (
 // The CAs for front proxies in the same ConfigMap are ignored: no front proxy authenticates
 // callers for a controller manager.
 type clientCAs struct {
-	*dynamiccertificates.ConfigMapCAController
 	read func(ctx context.Context) error
+	// follow makes the controller that follows the ConfigMap, and starts its goroutines.
+	follow func() (*dynamiccertificates.ConfigMapCAController, error)
+
+	mutex     sync.Mutex
+	listeners []dynamiccertificates.Listener
+	following *dynamiccertificates.ConfigMapCAController // nil until the ConfigMap can be read
 }
 
-var _ dynamiccertificates.ControllerRunner = clientCAs{}
+var (
+	_ dynamiccertificates.ControllerRunner  = &clientCAs{}
+	_ dynamiccertificates.CAContentProvider = &clientCAs{}
+)
+
+// Name implements dynamiccertificates.CAContentProvider.
+func (*clientCAs) Name() string { return "client-ca" }
+
+// AddListener implements dynamiccertificates.Notifier.
+func (c *clientCAs) AddListener(listener dynamiccertificates.Listener) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.listeners = append(c.listeners, listener)
+}
+
+// CurrentCABundleContent implements dynamiccertificates.CAContentProvider.
+func (c *clientCAs) CurrentCABundleContent() []byte {
+	if controller := c.current(); controller != nil {
+		return controller.CurrentCABundleContent()
+	}
+	return nil
+}
+
+// VerifyOptions implements dynamiccertificates.CAContentProvider.
+func (c *clientCAs) VerifyOptions() (x509.VerifyOptions, bool) {
+	if controller := c.current(); controller != nil {
+		return controller.VerifyOptions()
+	}
+	return x509.VerifyOptions{}, false
+}
+
+func (c *clientCAs) current() *dynamiccertificates.ConfigMapCAController {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.following
+}
 
 // ClientCAConfigMap returns the ConfigMap with the CAs for client certificates. The name is
 // empty if the options need none.
@@ -86,18 +128,18 @@ func newClientCAs(ctx context.Context, kubeconfig string, required bool) (*clien
 			return nil, err
 		}
 	}
-	// The controller starts goroutines, which end with its Run.
-	controller, err := dynamiccertificates.NewDynamicCAFromConfigMapController("client-ca", clientCANamespace, clientCAName, clientCAKey, client)
-	if err != nil {
-		return nil, err
-	}
-	return &clientCAs{controller, read}, nil
+	return &clientCAs{read: read, follow: func() (*dynamiccertificates.ConfigMapCAController, error) {
+		return dynamiccertificates.NewDynamicCAFromConfigMapController("client-ca", clientCANamespace, clientCAName, clientCAKey, client)
+	}}, nil
 }
+
+// RunOnce implements dynamiccertificates.ControllerRunner.
+func (*clientCAs) RunOnce(context.Context) error { return nil }
 
 // Run keeps the CAs up to date until ctx ends. Until they can be read, it retries, and logs an
 // error when it changes.
-func (c clientCAs) Run(ctx context.Context, workers int) {
-	logger := klog.FromContext(ctx)
+func (c *clientCAs) Run(ctx context.Context, workers int) {
+	logger := klog.FromContext(ctx).WithName(c.Name())
 	var reason string
 	for ctx.Err() == nil {
 		err := c.read(ctx)
@@ -113,8 +155,23 @@ func (c clientCAs) Run(ctx context.Context, workers int) {
 		case <-ctx.Done():
 		}
 	}
-	if reason != "" && ctx.Err() == nil {
+	if ctx.Err() != nil {
+		return
+	}
+	if reason != "" {
 		logger.Info("Accepting client certificates")
 	}
-	c.ConfigMapCAController.Run(ctx, workers)
+	controller, err := c.follow()
+	if err != nil {
+		logger.Error(err, "Rejecting client certificates")
+		return
+	}
+	c.mutex.Lock()
+	for _, listener := range c.listeners {
+		controller.AddListener(listener)
+	}
+	c.following = controller
+	c.mutex.Unlock()
+	// The library's lines about its cache do not say which one it is.
+	controller.Run(klog.NewContext(ctx, logger), workers)
 }

@@ -178,17 +178,18 @@ func TestClientCAsAreUsedOnceReadable(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: clientCANamespace, Name: clientCAName},
 			Data:       map[string]string{clientCAKey: string(authority)},
 		})
-		controller, err := dynamiccertificates.NewDynamicCAFromConfigMapController("client-ca", clientCANamespace, clientCAName, clientCAKey, client)
-		if err != nil {
-			t.Fatal(err)
-		}
 		var granted atomic.Bool
-		cas := clientCAs{controller, func(context.Context) error {
-			if !granted.Load() {
-				return errors.New("forbidden")
-			}
-			return nil
-		}}
+		cas := &clientCAs{
+			follow: func() (*dynamiccertificates.ConfigMapCAController, error) {
+				return dynamiccertificates.NewDynamicCAFromConfigMapController("client-ca", clientCANamespace, clientCAName, clientCAKey, client)
+			},
+			read: func(context.Context) error {
+				if !granted.Load() {
+					return errors.New("forbidden")
+				}
+				return nil
+			},
+		}
 		logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
 		ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), logger))
 		var running sync.WaitGroup

@@ -135,6 +135,24 @@ func Flush() {
 	wg.Wait()
 }
 
+// ReportFailure reports the error that ends a process with these arguments, as its last line on
+// stderr. With --logging-format=json the line is JSON, even if the error is about the flags.
+func ReportFailure(args []string, err error) {
+	defer Flush()
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags.ParseErrorsAllowlist.UnknownFlags = true
+	format := flags.String("logging-format", "", "")
+	_ = flags.Parse(args) // the error may be about other flags
+	if *format != logsapi.JSONLogFormat {
+		fmt.Fprintf(stderr, "Error: %v\n", err)
+		return
+	}
+	o := logs.NewOptions()
+	o.Format = *format
+	_ = Apply(context.Background(), o, nil) // fails if it was applied before, which is as good
+	klog.Background().Error(err, "Command failed")
+}
+
 // lower limits a level to the maximum, and reports whether it exceeded that.
 func lower(level *logsapi.VerbosityLevel) bool {
 	if *level <= MaxVerbosity {

@@ -53,7 +53,7 @@
 // If watches end at once, the tenth in a row and each tenth after that causes a list. They
 // come once a second, so the cache is at most some 10 seconds behind. A watch that sends
 // nothing for 3 minutes, not even a bookmark, is ended, and the objects are listed. Both are
-// reported by [Factory.Check], [Factory.CheckWatches], [Factory.Fresh] and [Resource], until
+// reported by [Factory.Check], [Factory.CheckWatches], [Factory.Stale] and [Resource], until
 // a watch has lasted a second or, after silence, sent something.
 //
 // # Restored backups

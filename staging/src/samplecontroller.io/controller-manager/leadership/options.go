@@ -163,7 +163,7 @@ func (o *Options) Election(config *restclient.Config, gate *Gate, recorder resou
 				reconnect()
 			}
 		},
-		Recorder:      recorder,
-		Metrics:       metrics,
+		Recorder: recorder,
+		Metrics:  metrics,
 	})
 }

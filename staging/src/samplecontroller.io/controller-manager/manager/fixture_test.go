@@ -5,8 +5,8 @@ package manager
 
 import (
 	"context"
-	"errors"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"

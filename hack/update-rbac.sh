@@ -5,7 +5,7 @@
 
 # Generates, from the rules in the controllers' descriptors: the ClusterRole in manifests/rbac,
 # the ServiceAccounts in manifests/components/service-account-credentials, the bindings that
-# manifests/components/single-namespace moves, the admission policy in manifests/fence and the
+# manifests/components/single-namespace moves, the rules in manifests/components/foos-only, the admission policy in manifests/fence and the
 # tests' audit policy.
 #
 # Usage: hack/update-rbac.sh
@@ -18,12 +18,13 @@ export GOWORK=off
 
 # generate writes FILE from a template in hack/rbac. Via a variable, so that a failing program
 # does not empty the file.
-generate() { # TEMPLATE FILE
+generate() { # TEMPLATE FILE [CONTROLLERS]
   local content
-  content="$(go run ./hack/rbac -template="$1")"
+  content="$(go run ./hack/rbac -template="$1" -controllers="${3:-*}")"
   echo "${content}" >"$2"
 }
 generate clusterrole manifests/rbac/clusterrole.yaml
+generate clusterrole manifests/components/foos-only/clusterrole.yaml '*,-icecream-controller'
 generate accounts manifests/components/service-account-credentials/accounts.yaml
 generate reads manifests/components/service-account-credentials/reads.yaml
 generate flowschema manifests/components/service-account-credentials/flowschema.yaml

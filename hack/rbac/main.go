@@ -24,11 +24,33 @@ import (
 
 func main() {
 	name := flag.String("template", "clusterrole", "What to print: clusterrole, accounts, reads, flowschema, subjects, served, fence or audit-policy.")
+	selection := flag.String("controllers", "*", "The controllers that are enabled, as in the daemon's flag.")
 	flag.Parse()
-	if err := run(os.Stdout, app.Program().Controllers, *name); err != nil {
+	controllers, err := enabled(*selection)
+	if err == nil {
+		err = run(os.Stdout, controllers, *name)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+}
+
+// enabled returns the controllers that a value of --controllers enables, with the rules that
+// they need then.
+func enabled(selection string) ([]controller.Descriptor, error) {
+	registry := controller.NewRegistry(app.Program().Controllers...)
+	names, err := registry.Enabled(strings.Split(selection, ","))
+	if err != nil {
+		return nil, err
+	}
+	var all []controller.Descriptor
+	for _, d := range registry.Descriptors() {
+		if slices.Contains(names, d.Name) {
+			all = append(all, d.With(names))
+		}
+	}
+	return all, nil
 }
 
 // run prints what the named template makes of the controllers' rules.

@@ -52,14 +52,14 @@ func (l *logged) wantLines(k kind, message string, want int) {
 }
 
 // startLogged is like startDaemon, but does not wait, and records the log.
-func startLogged(t *testing.T) (*apptesting.Server, *logged) {
+func startLogged(t *testing.T, flags ...string) (*apptesting.Server, *logged) {
 	t.Helper()
 	kubeconfig, err := shared.Cluster().ServiceAccountKubeconfig(t.Context(), namespace, namespace)
 	if err != nil {
 		t.Fatal(err)
 	}
 	log := &logged{TB: t}
-	return apptesting.Start(log, daemonFlags(kubeconfig)...), log
+	return apptesting.Start(log, append(daemonFlags(kubeconfig), flags...)...), log
 }
 
 // waitReadyz waits until the check of the informers returns this code with all of the

@@ -28,6 +28,7 @@ func (r *Registry) Build(ctx context.Context, p *Process, names []string) ([]Con
 			return nil, r.unknown(name)
 		}
 	}
+	p.enabled = slices.Clone(names)
 	var controllers []Controller
 	for _, d := range r.descriptors {
 		if !slices.Contains(names, d.Name) {

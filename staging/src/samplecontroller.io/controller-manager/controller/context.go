@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -45,6 +46,9 @@ func (c *Context) Namespace() string { return c.process.Namespace }
 func (c *Context) Enabled(feature featuregate.Feature) bool {
 	return c.process.FeatureGates.Enabled(feature)
 }
+
+// Runs returns whether the named controller is enabled in this process.
+func (c *Context) Runs(controller string) bool { return slices.Contains(c.process.enabled, controller) }
 
 // StatusGroups returns the API groups of the kinds whose status is written by controllers of
 // the program, including disabled ones.

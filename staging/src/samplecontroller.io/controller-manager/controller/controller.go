@@ -50,4 +50,16 @@ type Descriptor struct {
 	// Rules are exactly the permissions that the controller needs, for every API that it reads
 	// or writes.
 	Rules []rbacv1.PolicyRule
+	// RulesWith returns those of the Rules that the controller needs while only the named
+	// controllers are enabled: see [Context.Runs]. Optional; if nil, it always needs all.
+	RulesWith func(enabled []string) []rbacv1.PolicyRule
+}
+
+// With returns the descriptor with the rules that the controller needs while only the named
+// controllers are enabled.
+func (d Descriptor) With(enabled []string) Descriptor {
+	if d.RulesWith != nil {
+		d.Rules = d.RulesWith(enabled)
+	}
+	return d
 }

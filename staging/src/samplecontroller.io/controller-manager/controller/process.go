@@ -57,6 +57,7 @@ type Process struct {
 	// Metrics are the metrics of the controllers.
 	Metrics Metrics
 
+	enabled     []string // names of the controllers that are built
 	mutex       sync.Mutex
 	writes      map[string]*writes.Transport
 	limiters    map[string]flowcontrol.RateLimiter

@@ -29,7 +29,7 @@ func newNeeds(c *options.Config, enabled []string) *needs {
 	n := &needs{}
 	for _, d := range c.Controllers.Descriptors() {
 		if slices.Contains(enabled, d.Name) {
-			n.controllers = append(n.controllers, d)
+			n.controllers = append(n.controllers, d.With(enabled))
 		}
 	}
 	n.addControllers(c)

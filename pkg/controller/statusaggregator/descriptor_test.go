@@ -1,0 +1,36 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package statusaggregator
+
+import (
+	"slices"
+	"testing"
+
+	"samplecontroller.io/sample-controller-manager/pkg/controller/foo"
+	"samplecontroller.io/sample-controller-manager/pkg/controller/icecream"
+)
+
+func TestKindsOfDisabledControllersAreNotRead(t *testing.T) {
+	const foos, icecreams = "foos", "icecreams"
+	for name, test := range map[string]struct{ enabled, want []string }{
+		"all":       {[]string{foo.ControllerName, icecream.ControllerName, ControllerName}, []string{foos, icecreams}},
+		"foos":      {[]string{foo.ControllerName, ControllerName}, []string{foos}},
+		"icecreams": {[]string{icecream.ControllerName, ControllerName}, []string{icecreams}},
+		"alone":     {[]string{ControllerName}, []string{foos, icecreams}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, rule := range Descriptor().With(test.enabled).Rules {
+				for _, resource := range []string{foos, icecreams} {
+					if slices.Contains(rule.Resources, resource) {
+						got = append(got, resource)
+					}
+				}
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("reads %v, want %v", got, test.want)
+			}
+		})
+	}
+}

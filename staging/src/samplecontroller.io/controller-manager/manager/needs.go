@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/informers"
@@ -36,7 +37,10 @@ func newNeeds(c *options.Config, enabled []string) *needs {
 	events := []string{c.Namespace}
 	if election := c.LeaderElection; election.LeaderElect {
 		n.lease = &preflight.Lease{Namespace: election.ResourceNamespace, Name: election.ResourceName, Timing: election.Timing()}
-		n.add("leader election", n.ofElection())
+		if n.lease.Namespace == metav1.NamespaceSystem { // the default outside of a cluster
+			n.lease.Elsewhere = "set --leader-elect-resource-namespace to the namespace of the Lease, or grant the permissions in " + n.lease.Namespace
+		}
+		n.groups = append(n.groups, preflight.Group{Name: "leader election", Permissions: n.ofElection(), OfLease: true})
 		if c.Namespace != "" && c.Namespace != n.lease.Namespace {
 			events = append(events, n.lease.Namespace) // of the Lease
 		}

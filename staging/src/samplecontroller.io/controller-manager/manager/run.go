@@ -144,6 +144,8 @@ func notes(p process, super *supervisor.Supervisor) []string {
 	var lines []string
 	if p.Election != nil {
 		lines = append(lines, "leader: "+p.Election.Status().String())
+	} else {
+		lines = append(lines, "leader: leader election is off: run one replica only")
 	}
 	for _, status := range super.Status(0) {
 		lines = append(lines, status.Controller+": "+status.String())

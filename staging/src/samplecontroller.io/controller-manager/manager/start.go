@@ -63,6 +63,9 @@ func Run(ctx context.Context, p Program, c *options.Config) error {
 	if err != nil {
 		return err
 	}
+	if election == nil {
+		klog.FromContext(ctx).Info("Leader election is off: run one replica only")
+	}
 	return run(ctx, process{
 		Registry:    c.Controllers,
 		Informers:   shared.Informers,

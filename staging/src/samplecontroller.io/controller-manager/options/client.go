@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/pflag"
 	restclient "k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	componentbaseconfig "k8s.io/component-base/config"
 
 	"samplecontroller.io/controller-manager/internal/connection"
@@ -39,7 +38,7 @@ func newClientOptions() *ClientOptions {
 // addAddressFlags adds the flags that locate the API server.
 func (o *ClientOptions) addAddressFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Connection.Kubeconfig, "kubeconfig", o.Connection.Kubeconfig,
-		"Path to kubeconfig file with authorization and master location information. If empty, the in-cluster configuration is used.")
+		"Path to kubeconfig file with authorization and master location information. If empty, the in-cluster configuration is used. $KUBECONFIG is not read.")
 	fs.StringVar(&o.Master, "master", o.Master, "The address of the Kubernetes API server (overrides any value in kubeconfig).")
 }
 
@@ -60,7 +59,12 @@ func (o *ClientOptions) validate() []error {
 	if o.Connection.QPS == 0 {
 		errs = append(errs, fmt.Errorf("--kube-api-qps: must not be 0; use -1 for no limit"))
 	}
-	if o.Connection.QPS > 0 && o.Connection.Burst < 1 {
+	if qps := o.Connection.QPS; qps < 0 && qps != -1 {
+		errs = append(errs, fmt.Errorf("--kube-api-qps: %v must not be negative; use -1 for no limit", qps))
+	}
+	if o.Connection.Burst < 0 {
+		errs = append(errs, fmt.Errorf("--kube-api-burst: %d must not be negative", o.Connection.Burst))
+	} else if o.Connection.QPS > 0 && o.Connection.Burst < 1 {
 		errs = append(errs, fmt.Errorf("--kube-api-burst: %d is too small, must be at least 1 if --kube-api-qps is set", o.Connection.Burst))
 	}
 	switch o.Connection.ContentType {
@@ -76,7 +80,7 @@ func (o *ClientOptions) config() (*restclient.Config, error) {
 	if o.Config != nil {
 		return o.limited(restclient.CopyConfig(o.Config)), nil
 	}
-	config, err := clientcmd.BuildConfigFromFlags(o.Master, o.Connection.Kubeconfig)
+	config, err := connection.Load(o.Master, o.Connection.Kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("--kubeconfig: %w", err)
 	}
@@ -92,6 +96,7 @@ func (o *ClientOptions) config() (*restclient.Config, error) {
 	if _, err := restclient.TLSConfigFor(config); err != nil {
 		return nil, fmt.Errorf("--kubeconfig: %w", err)
 	}
+	connection.ExplainUnauthorized(config, o.Connection.Kubeconfig)
 	if err := connection.FollowTokenFile(config); err != nil {
 		return nil, fmt.Errorf("--kubeconfig: %w", err)
 	}

@@ -16,8 +16,9 @@ import (
 	apiserveroptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/kubernetes"
 	restclient "k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
+
+	"samplecontroller.io/controller-manager/internal/connection"
 )
 
 // A cluster publishes the CA bundle for client certificates in this ConfigMap.
@@ -100,16 +101,16 @@ func (o *Options) ClientCAConfigMap() (namespace, name string) {
 // process runs in if kubeconfig is empty. It returns nil if there is no cluster. It fails if
 // the CAs are required and cannot be read.
 func newClientCAs(ctx context.Context, kubeconfig string, required bool) (*clientCAs, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if kubeconfig == "" {
-		config, err = restclient.InClusterConfig()
-		if errors.Is(err, restclient.ErrNotInCluster) {
+		if _, err := restclient.InClusterConfig(); errors.Is(err, restclient.ErrNotInCluster) {
 			return nil, nil
 		}
 	}
+	config, err := connection.Load("", kubeconfig)
 	if err != nil {
 		return nil, err
 	}
+	connection.ExplainUnauthorized(config, kubeconfig)
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err

@@ -56,11 +56,19 @@ func (o *Options) AddFlags(sections *cliflag.NamedFlagSets) {
 	serving := sections.FlagSet("secure serving")
 	o.SecureServing.AddFlags(serving)
 	serving.Lookup("cert-dir").Usage += " If empty, a self-signed certificate is kept in memory."
+	serving.Lookup("tls-cert-file").Usage = "File containing the x509 certificate for HTTPS, with the CA certificate, if any, after the server certificate. " +
+		"If neither this nor --tls-private-key-file is set, a self-signed pair is made: in --cert-dir, or in memory if that is empty."
+	serving.Lookup("secure-port").Usage = "The port on which to serve HTTPS with authentication and authorization. If 0, nothing is served: no probes and no metrics."
 	authentication := sections.FlagSet("authentication")
 	o.Authentication.AddFlags(authentication)
+	authentication.Lookup("authentication-kubeconfig").Usage = "kubeconfig file of the cluster that authenticates callers: it must permit creating tokenreviews.authentication.k8s.io. " +
+		"If empty, it is the cluster of --kubeconfig. In no cluster, no token is accepted."
 	authentication.Lookup("authentication-tolerate-lookup-failure").Usage = "If true, client certificates are rejected until the client CA bundle " +
 		"can be read from the cluster. If false, the process does not start without it."
-	o.Authorization.AddFlags(sections.FlagSet("authorization"))
+	authorization := sections.FlagSet("authorization")
+	o.Authorization.AddFlags(authorization)
+	authorization.Lookup("authorization-kubeconfig").Usage = "kubeconfig file of the cluster that authorizes callers: it must permit creating subjectaccessreviews.authorization.k8s.io. " +
+		"If empty, it is the cluster of --kubeconfig. In no cluster, only the paths in --authorization-always-allow-paths are served."
 }
 
 // Validate returns one error for each invalid flag.

@@ -6,12 +6,14 @@ package server
 import (
 	"crypto/tls"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apiserver/pkg/authorization/path"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/cert"
 	cliflag "k8s.io/component-base/cli/flag"
+
+	"samplecontroller.io/controller-manager/internal/connection"
 )
 
 // validateFlags returns errors that the libraries report only when the options are applied:
@@ -25,6 +27,9 @@ func (o *Options) validateFlags() []error {
 	}
 	serving := o.SecureServing
 	_, err := cliflag.TLSVersion(serving.MinTLSVersion)
+	if err != nil {
+		err = fmt.Errorf("%w, must be one of %s", err, strings.Join(cliflag.TLSPossibleVersions(), ", "))
+	}
 	check("tls-min-version", err)
 	_, err = cliflag.TLSCipherSuites(serving.CipherSuites)
 	check("tls-cipher-suites", err)
@@ -60,7 +65,7 @@ func (o *Options) CheckFiles() error {
 		if file == "" {
 			continue
 		}
-		if _, err := clientcmd.BuildConfigFromFlags("", file); err != nil {
+		if _, err := connection.Load("", file); err != nil {
 			return fmt.Errorf("%s: %w", flag, err)
 		}
 	}

@@ -81,7 +81,7 @@ func (a *Accounts) Check(controller string) error {
 // controllers share what it reads.
 func (a *Accounts) Wrap(controller string) transport.WrapperFunc {
 	return func(next http.RoundTripper) http.RoundTripper {
-		return &accountTransport{a.accountOf(controller), next}
+		return &accountTransport{a.accountOf(controller), next, "the ServiceAccount of " + controller}
 	}
 }
 
@@ -128,6 +128,7 @@ func (a *Accounts) request(controller string) (token, error) {
 type accountTransport struct {
 	account *account
 	next    http.RoundTripper
+	owner   string // of the credentials of writes
 }
 
 // RoundTrip implements http.RoundTripper. It does not wait for a token beyond the end of the
@@ -144,6 +145,7 @@ func (t *accountTransport) RoundTrip(request *http.Request) (*http.Response, err
 		return nil, err
 	}
 	request = net.CloneRequest(request)
+	request = request.WithContext(withOwner(request.Context(), t.owner))
 	request.Header.Set("Authorization", "Bearer "+value) // replaces a fixed token of the program
 	response, err := t.next.RoundTrip(request)
 	if err == nil && response.StatusCode == http.StatusUnauthorized {

@@ -53,6 +53,9 @@ const unbuffered = "Has no effect, because lines are written at once."
 func Validate(o *logs.Options, gates featuregate.FeatureGate) []error {
 	var errs []error
 	for _, invalid := range logsapi.Validate(o, gates, nil) {
+		if invalid.Field == "format" {
+			invalid.Detail += ", must be text or json"
+		}
 		errs = append(errs, fmt.Errorf("%s: %s", logFlag(invalid.Field), invalid.ErrorBody()))
 	}
 	return errs

@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	restclient "k8s.io/client-go/rest"
+
+	"samplecontroller.io/controller-manager/internal/connection"
 )
 
 // fakeServer answers the requests of a preflight. By default all is well.
@@ -115,6 +117,7 @@ func (s *fakeServer) run(t *testing.T, p Program) Report {
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	p.Config = &restclient.Config{Host: server.URL, ContentConfig: restclient.ContentConfig{ContentType: "application/json"}}
+	connection.ExplainUnauthorized(p.Config, "")
 	report, err := Run(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,17 @@ type Lease struct {
 	Namespace, Name string
 	// Timing explains the durations of the election.
 	Timing string
+	// Elsewhere says what to do if the Lease belongs in another namespace. If empty, the
+	// namespace is right, and the permissions for it are missing.
+	Elsewhere string
+}
+
+// todoForLease says what to do if the Lease cannot be used.
+func (c *checker) todoForLease() string {
+	if c.Lease != nil && c.Lease.Elsewhere != "" {
+		return c.Lease.Elsewhere
+	}
+	return c.Install.Permissions // their manifests have the namespace
 }
 
 // checkLease checks that the Lease exists, or that it can be created.
@@ -45,7 +56,7 @@ func (c *checker) checkLease(ctx context.Context) {
 	case apierrors.IsForbidden(err) && slices.ContainsFunc(c.missing, func(p Permission) bool { return p.Resource == "leases" }):
 		c.report.add(check, SKIP, "%s cannot be tried without the permissions for it", key)
 	default:
-		c.report.todo(c.Install.Permissions) // their manifests have the namespace
+		c.report.todo(c.todoForLease())
 		c.report.add(check, FAIL, "%s cannot be created: %v", key, err)
 	}
 }

@@ -23,6 +23,8 @@ type Group struct {
 	// Controller is the controller whose own ServiceAccount needs the permissions. Empty if the
 	// program itself needs them.
 	Controller string
+	// OfLease is whether the permissions are those for the Lease.
+	OfLease bool
 }
 
 // Permission is one verb on a resource.
@@ -142,6 +144,10 @@ func (c *checker) reportPermissions(group Group, missing []string) {
 	}
 	if complete {
 		c.report.add(check, OK, "all %d granted", len(missing))
+		return
+	}
+	if group.OfLease {
+		c.report.todo(c.todoForLease())
 		return
 	}
 	c.report.todo(c.Install.Permissions)

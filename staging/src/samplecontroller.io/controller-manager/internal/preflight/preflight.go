@@ -107,13 +107,15 @@ func (c *checker) connect(ctx context.Context) bool {
 	case apierrors.IsNotFound(err), apierrors.IsForbidden(err): // it does not say who asks
 		c.report.add(check, OK, "%s", c.Config.Host)
 	case apierrors.IsUnauthorized(err):
-		c.report.add(check, FAIL, "%s does not accept the credentials; is the token or certificate expired, or of another cluster?", c.Config.Host)
+		c.report.add(check, FAIL, "%s: %s", c.Config.Host, err.Error())
+		c.report.todo("renew the credentials, or check --kubeconfig")
 		return false
 	default:
 		if failed, ok := errors.AsType[*url.Error](err); ok {
 			err = failed.Err // the URL adds nothing
 		}
 		c.report.add(check, FAIL, "%s cannot be used: %v", c.Config.Host, err)
+		c.report.todo("check that the API server runs, and that --kubeconfig and --master have its address")
 		return false
 	}
 	return true

@@ -91,8 +91,8 @@ func TestProblems(t *testing.T) {
 		todo  []string
 		fails bool
 	}{
-		"credentials":      {func(s *fakeServer) { s.codes["POST /apis/authentication.k8s.io/v1/selfsubjectreviews"] = 401 }, Check{"API server", FAIL, "does not accept the credentials"}, nil, true},
-		"API server":       {func(s *fakeServer) { s.codes["POST /apis/authentication.k8s.io/v1/selfsubjectreviews"] = 500 }, Check{"API server", FAIL, "cannot be used: code"}, nil, true},
+		"credentials":      {func(s *fakeServer) { s.codes["POST /apis/authentication.k8s.io/v1/selfsubjectreviews"] = 401 }, Check{"API server", FAIL, "does not accept the credentials of this process"}, []string{"renew the credentials, or check --kubeconfig"}, true},
+		"API server":       {func(s *fakeServer) { s.codes["POST /apis/authentication.k8s.io/v1/selfsubjectreviews"] = 500 }, Check{"API server", FAIL, "cannot be used: code"}, []string{"check that the API server runs, and that --kubeconfig and --master have its address"}, true},
 		"permission":       {func(s *fakeServer) { s.denied["list foos.example.com in all namespaces"] = true }, Check{"permissions: controllers", FAIL, "may not list foos.example.com in all namespaces, needed by foo-controller"}, []string{"apply the roles"}, true},
 		"review":           {func(s *fakeServer) { s.codes["POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews"] = 500 }, Check{"permissions: controllers", FAIL, "whether it may list foos.example.com in all namespaces is unknown"}, []string{"apply the roles"}, true},
 		"CRD":              {func(s *fakeServer) { delete(s.resources, "example.com/v1") }, Check{"APIs", FAIL, "no controller would run: none of the custom resources of foo-controller is served"}, []string{"apply the CRDs"}, true},
@@ -153,6 +153,18 @@ func TestUnreachableAPIServerIsTheOnlyCheck(t *testing.T) {
 	report, err := Run(t.Context(), p)
 	if err != nil || len(report.Checks) != 1 || !contains(report, Check{"API server", FAIL, "connection refused"}) {
 		t.Errorf("got %v and %v", report.Checks, err)
+	}
+}
+
+// TestWrongLeaseNamespace: outside of a cluster, the default is rarely the right one.
+func TestWrongLeaseNamespace(t *testing.T) {
+	s, p := newFakeServer(), program()
+	s.denied[`create leases.coordination.k8s.io in namespace "ns"`] = true
+	p.Lease.Elsewhere = "set the flag"
+	p.Permissions = []Group{{Name: "leader election", OfLease: true, Permissions: []Permission{{Verb: "create", Group: "coordination.k8s.io", Resource: "leases", Namespace: "ns"}}}}
+	report := s.run(t, p)
+	if want := []string{"set the flag"}; !slices.Equal(report.Todo, want) || report.Count(FAIL) == 0 {
+		t.Errorf("what to do: %q, want %q; %v", report.Todo, want, report.Checks)
 	}
 }
 

@@ -46,7 +46,7 @@ func get(ctx context.Context, server, token string, tlsConfig rest.TLSClientConf
 	case http.StatusOK:
 		return content, nil
 	case http.StatusUnauthorized:
-		return nil, fmt.Errorf("%s answers %s: it does not accept tokens of this cluster; check --context", server, response.Status)
+		return nil, fmt.Errorf("%s answers %s: it is of another cluster, which --context selects, or the API server does not accept its own credentials, which its log says", server, response.Status)
 	case http.StatusForbidden:
 		return nil, fmt.Errorf("%s answers %s: the ServiceAccount is not bound to ClusterRole %s; apply manifests/rbac of this version", server, response.Status, reader)
 	default:

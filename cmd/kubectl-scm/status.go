@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -195,9 +196,13 @@ func (o *statusOptions) print(out io.Writer, args int, content []byte) error {
 	if err := json.Unmarshal(content, page); err != nil {
 		return fmt.Errorf("decoding the response, which is not from a %s: %w", daemon, err)
 	}
+	var missing error
+	if args == 2 && !explanation.Found {
+		missing = errors.New("object not found") // why is on the page
+	}
 	if o.output == "json" {
 		_, err := out.Write(content)
-		return err
+		return cmp.Or(err, missing)
 	}
 	switch args {
 	case 0:
@@ -207,5 +212,5 @@ func (o *statusOptions) print(out io.Writer, args int, content []byte) error {
 	default:
 		debug.PrintExplanation(out, explanation)
 	}
-	return nil
+	return missing
 }

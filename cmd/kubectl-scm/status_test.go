@@ -138,10 +138,12 @@ func TestResponses(t *testing.T) {
 		answer, output, want string
 		failure              string
 	}{
-		"text":         {code: 200, want: "a/b: foo-controller is Running\n\nnothing\n"},
-		"JSON":         {code: 200, output: "json", want: `{"controller":"foo-controller"`},
+		"absent":       {code: 200, want: "a/b: foo-controller is Running\n\nnothing\n", failure: "object not found"},
+		"absent, JSON": {code: 200, output: "json", want: `{"controller":"foo-controller"`, failure: "object not found"},
+		"text":         {code: 200, answer: `{"controller":"foo-controller","object":"a/b","state":"Running","found":true,"next":"nothing"}`, want: "a/b: foo-controller is Running\n"},
+		"JSON":         {code: 200, output: "json", answer: `{"controller":"foo-controller","found":true}`, want: `{"controller":"foo-controller"`},
 		"another page": {code: 200, answer: "<html>", failure: "decoding the response, which is not from a sample-controller-manager"},
-		"unauthorized": {code: 401, failure: "answers 401 Unauthorized: it does not accept tokens of this cluster; check --context"},
+		"unauthorized": {code: 401, failure: "answers 401 Unauthorized: it is of another cluster, which --context selects, or the API server does not accept its own credentials"},
 		"forbidden":    {code: 403, failure: "answers 403 Forbidden: the ServiceAccount is not bound to ClusterRole " + reader + "; apply manifests/rbac of this version"},
 		"not found":    {code: 404, answer: "\"fooo\" is not a known controller\n", failure: `answers 404 Not Found: "fooo" is not a known controller`},
 		"redirect":     {code: 307, failure: "answers 307 Temporary Redirect: "},

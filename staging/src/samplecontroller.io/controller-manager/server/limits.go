@@ -4,11 +4,9 @@
 package server
 
 import (
-	"math"
 	"net"
 	"net/http"
 	"strings"
-	"syscall"
 	"time"
 
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -34,15 +32,6 @@ const (
 // this many files. Callers get a quarter. The rest is for the process itself, mainly for
 // connections to the API server.
 func connectionLimit(files uint64) int { return int(max(1, min(maxConnections, files/4))) }
-
-// maxFiles returns how many files the process may open.
-func maxFiles() uint64 {
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		return math.MaxUint64
-	}
-	return limit.Cur
-}
 
 // withTimeouts limits the time of each request.
 func withTimeouts(next http.Handler) http.Handler {

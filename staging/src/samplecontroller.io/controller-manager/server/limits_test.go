@@ -13,7 +13,6 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -130,21 +129,6 @@ func TestConnectionLimitIsQuarterOfFileLimit(t *testing.T) {
 		if got := connectionLimit(files); got != want {
 			t.Errorf("connectionLimit(%d) = %d, want %d", files, got, want)
 		}
-	}
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 400, Max: limit.Max}); err != nil {
-		t.Fatal(err)
-	}
-	if got := newConfig(t).SecureServing.Listener.(*connectionLimiter); len(got.accepted) != 100 {
-		t.Errorf("a process that may open 400 files accepts %d connections, want 100", len(got.accepted))
 	}
 }
 

@@ -135,11 +135,9 @@ func (a *access) check() error {
 	return nil
 }
 
-// explain adds the remedy to an error of a request for the Lease.
+// explain adds the remedy to an error of a request for the Lease, if it lies in the flags.
 func (a *access) explain(err error) error {
 	switch {
-	case apierrors.IsUnauthorized(err):
-		return fmt.Errorf("the API server does not accept the credentials of this process; is its token or certificate expired, or of another cluster? %w", err)
 	case apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return fmt.Errorf("not permitted in namespace %s; grant the permission, or set another --leader-elect-resource-namespace: %w", a.namespace, err)
 	case apierrors.IsNotFound(err):

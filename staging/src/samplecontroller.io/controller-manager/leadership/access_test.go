@@ -50,7 +50,7 @@ var refusals = map[string]struct {
 	"get forbidden":       {true, fails(apierrors.NewForbidden(leases, "lease", nil), "get", "update", "try"), "not permitted in namespace default; grant the permission, or set another --leader-elect-resource-namespace"},
 	"create forbidden":    {false, fails(apierrors.NewForbidden(leases, "lease", nil), "create"), "not permitted in namespace default"},
 	"update forbidden":    {true, fails(apierrors.NewForbidden(leases, "lease", nil), "update", "try"), "not permitted in namespace default"},
-	"credentials expired": {true, fails(apierrors.NewUnauthorized("Unauthorized"), "get", "create", "update", "try", "watch"), "does not accept the credentials of this process; is its token or certificate expired, or of another cluster?"},
+	"credentials expired": {true, fails(apierrors.NewUnauthorized("credentials rejected"), "get", "create", "update", "try", "watch"), "credentials rejected"},
 	"webhook broken":      {false, fails(apierrors.NewInternalError(errors.New("failed calling webhook")), "create", "update"), "failed calling webhook"},
 }
 

@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/component-base/version"
 
 	"samplecontroller.io/controller-manager/controller"
 )

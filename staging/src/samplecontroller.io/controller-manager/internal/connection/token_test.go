@@ -46,7 +46,7 @@ func (a *account) write(t *testing.T, timeout time.Duration) (time.Duration, err
 		t.Fatal(err)
 	}
 	begin := time.Now()
-	_, err = (&accountTransport{a, sent{}}).RoundTrip(request)
+	_, err = (&accountTransport{a, sent{}, "an account"}).RoundTrip(request)
 	return time.Since(begin), err
 }
 

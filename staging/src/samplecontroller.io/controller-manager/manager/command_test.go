@@ -19,6 +19,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/internal/version"
 )
 
 // program returns a program with two controllers made by newController. bar-controller is off

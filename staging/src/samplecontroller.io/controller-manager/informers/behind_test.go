@@ -230,7 +230,7 @@ func TestHungResourceDoesNotHoldUpOthers(t *testing.T) {
 			b.Errorf("log (-want +got):\n%s", diff)
 		}
 		b.secretServer.set(func(s *apiServer) { s.hangs = false })
-		time.Sleep(maxSilence)
+		time.Sleep(maxSilence + 10*time.Second)
 		if err := b.factory.Check(nil); err != nil {
 			b.Errorf("Check once requests are answered: %v", err)
 		}

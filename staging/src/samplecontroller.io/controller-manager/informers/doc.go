@@ -41,8 +41,8 @@
 // The API server may answer a list with an error for one resource only, for example if the
 // conversion webhook of its CRD fails, or not at all. Its informer retries once a second and
 // keeps the error: see [Resource]. [Factory.WaitUntilSettled] does not wait for it while
-// another resource is served. A request without an answer counts as failed after 30 seconds,
-// and is repeated after 3 minutes.
+// another resource is served. A request without an answer counts as failed after 30 seconds.
+// A watch is repeated then, a list after 3 minutes.
 //
 // While the API server itself cannot be reached, resources that were served still count as
 // served. Each informer retries once a second, which is logged once for all informers. The

@@ -134,12 +134,17 @@ func persist[A any](ctx context.Context, i *informer, verb string, request func(
 	return answer, nil, ctx.Err()
 }
 
-// ask sends a request. It reports one that has no answer in time, and gives it up in the end.
+// ask sends a request. It reports one that has no answer in time, and gives it up: a watch,
+// which is answered at once, then, and a list, which may be long, after maxSilence.
 func ask[A any](ctx context.Context, i *informer, verb string, request func(context.Context) (A, error)) (answer A, cancel context.CancelFunc, err error) {
 	noAnswer := fmt.Errorf("%w to %s since %s", errNoAnswer, verb, time.Now().UTC().Format(time.RFC3339))
 	requestCtx, abort := context.WithCancelCause(ctx)
 	defer time.AfterFunc(patience, func() { i.failed(ctx, noAnswer) }).Stop()
-	defer time.AfterFunc(maxSilence, func() { abort(noAnswer) }).Stop()
+	limit := maxSilence
+	if verb == "watch" {
+		limit = patience
+	}
+	defer time.AfterFunc(limit, func() { abort(noAnswer) }).Stop()
 	answer, err = request(requestCtx)
 	if err != nil && errors.Is(context.Cause(requestCtx), noAnswer) {
 		err = noAnswer

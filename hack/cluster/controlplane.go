@@ -179,3 +179,30 @@ func (c *Cluster) addUser(file, user string, groups ...string) (kubeconfig strin
 func (c *Cluster) certFile(name string) string {
 	return filepath.Join(c.Dir, "kube-apiserver", name)
 }
+
+// WithoutStorage stops kube-apiserver and etcd, calls change with etcd's data directory, and
+// starts both again with the same addresses. It returns when the API server is ready. A change
+// that keeps a copy of the directory makes a backup, one that puts it back restores it. Stop
+// must not be called concurrently.
+func (c *Cluster) WithoutStorage(ctx context.Context, change func(dir string) error) error {
+	etcd := c.plane.Etcd
+	if err := c.plane.APIServer.Stop(); err != nil {
+		return fmt.Errorf("stopping kube-apiserver: %w", err)
+	}
+	if err := etcd.Stop(); err != nil {
+		return fmt.Errorf("stopping etcd: %w", err)
+	}
+	if err := change(etcd.DataDir); err != nil {
+		return err
+	}
+	log, err := c.group.OpenLog("etcd")
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	etcd.Out, etcd.Err = log, log
+	if err := etcd.Start(); err != nil {
+		return fmt.Errorf("restarting etcd: %w%s", err, process.Tail(log.Name()))
+	}
+	return c.RestartAPIServer(ctx)
+}

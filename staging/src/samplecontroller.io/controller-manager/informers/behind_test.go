@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -269,4 +270,28 @@ func TestInterruptedStreamIsReplacedByList(t *testing.T) {
 			b.Errorf("log (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// TestHangingAPIServerIsLeft has one or all watches without bookmarks, on connections that work.
+func TestHangingAPIServerIsLeft(t *testing.T) {
+	for name, all := range map[string]bool{"one resource": false, "all resources": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(b *bubble) {
+				reconnects := 0
+				b.factory.OnHang(func() { reconnects++ })
+				b.configMaps()
+				b.secrets()
+				b.factory.Start(b.ctx)
+				for minute := range 10 {
+					time.Sleep(time.Minute)
+					if !all {
+						b.secretServer.create(strconv.Itoa(minute), "1")
+					}
+				}
+				if (reconnects > 0) != all || reconnects > 4 {
+					b.Errorf("%d new connections in 10 minutes", reconnects)
+				}
+			})
+		})
+	}
 }

@@ -33,11 +33,32 @@ type Factory struct {
 	cancels   []context.CancelFunc
 	ended     bool
 	synced    time.Time // when the first of the resources was; zero before
+	reconnect func()    // see OnHang
 }
 
 // NewFactory returns a factory without informers. The options apply to all its informers.
 func NewFactory(defaults ...Option) *Factory {
 	return &Factory{defaults: defaults, made: time.Now(), informers: map[schema.GroupResource]*informer{}, changed: make(chan struct{})}
+}
+
+// OnHang sets a function that is called when an API server answers neither requests nor watches
+// of any resource, although the connection works. It should make the clients of the informers
+// open a new connection, which a load balancer may direct to another API server. Call OnHang
+// before Start.
+func (f *Factory) OnHang(reconnect func()) { f.reconnect = reconnect }
+
+// hangs reports whether the API server answers no informer. Callers hold the mutex.
+func (f *Factory) hangs() bool {
+	hang := false
+	for _, i := range f.informers {
+		switch {
+		case i.state.phase == silent, errors.Is(i.state.cause, errNoAnswer):
+			hang = true
+		case i.started && i.state.phase != denied:
+			return false
+		}
+	}
+	return hang
 }
 
 // Start starts all requested informers without waiting for them. They stop at

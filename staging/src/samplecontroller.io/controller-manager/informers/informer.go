@@ -48,13 +48,18 @@ func (i *informer) AddIndexers(indexers cache.Indexers) error {
 
 // on applies an event to the state, and announces and returns whether that changed it.
 func (i *informer) on(event func(*state)) (changed bool) {
-	i.factory.mutex.Lock()
-	defer i.factory.mutex.Unlock()
+	f := i.factory
+	f.mutex.Lock()
 	before := i.state
 	event(&i.state)
 	changed = before.phase != i.state.phase || before.served != i.state.served || text(before.cause) != text(i.state.cause)
 	if changed {
-		i.factory.announce()
+		f.announce()
+	}
+	hangs := changed && f.reconnect != nil && f.hangs()
+	f.mutex.Unlock()
+	if hangs {
+		f.reconnect()
 	}
 	return changed
 }

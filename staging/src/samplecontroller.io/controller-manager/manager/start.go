@@ -105,9 +105,10 @@ func (p Program) process(ctx context.Context, c *options.Config, metrics *Metric
 		return nil, nil, err
 	}
 	reconnect = func() {
-		klog.FromContext(ctx).Info("Opening new connections to the API server: two requests for the lease timed out")
+		klog.FromContext(ctx).Info("Opening new connections to the API server, because it does not answer")
 		renew()
 	}
+	factory.OnHang(reconnect)
 	shared = &controller.Process{
 		Config:    client,
 		UserAgent: p.userAgent,

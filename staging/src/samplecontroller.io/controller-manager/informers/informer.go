@@ -95,7 +95,7 @@ func (i *informer) denied(ctx context.Context, verb string, err error) {
 
 // failed records and logs why a list or watch failed. It logs what is not known already.
 func (i *informer) failed(ctx context.Context, err error) {
-	if i.on(func(s *state) { s.fail(err) }) {
+	if ctx.Err() == nil && i.on(func(s *state) { s.fail(err) }) {
 		klog.FromContext(ctx).Error(err, "Reading failed", "resource", i.name())
 	}
 }

@@ -40,6 +40,8 @@ type watchProxy struct {
 	// begin is when the watch began to continue the list. heard is whether it sent something.
 	begin time.Time
 	heard bool
+	// given is whether run has given up the watch, so that its next error is no news.
+	given bool
 }
 
 // newWatchProxy forwards the events of w until w ends or is stopped.
@@ -88,7 +90,7 @@ func (w *watchProxy) run(ctx context.Context) {
 			if !w.listing {
 				w.informer.muted(ctx)
 			}
-			w.Interface.Stop()
+			w.giveUp()
 		case <-lasts.C:
 			if !w.listing {
 				w.informer.on((*state).last)
@@ -133,6 +135,7 @@ func (w *watchProxy) forward(ctx context.Context, event watch.Event) (listed boo
 func (w *watchProxy) fail(ctx context.Context, event watch.Event) {
 	err := apierrors.FromObject(event.Object)
 	switch {
+	case w.given || w.isStopped(ctx): // closing the response is an error of the decoder
 	case w.listing && (isExpired(err) || isAhead(err)):
 		w.listing, w.heard = false, true
 		w.results <- event
@@ -142,7 +145,23 @@ func (w *watchProxy) fail(ctx context.Context, event watch.Event) {
 	default:
 		w.informer.failed(ctx, err)
 	}
+	w.giveUp()
+}
+
+// giveUp ends the watch.
+func (w *watchProxy) giveUp() {
+	w.given = true
 	w.Interface.Stop()
+}
+
+// isStopped reports whether the informer has stopped the watch.
+func (w *watchProxy) isStopped(ctx context.Context) bool {
+	select {
+	case <-w.stopped:
+		return true
+	default:
+		return ctx.Err() != nil
+	}
 }
 
 // end records the end of the watch. If it is that of an incomplete list, the informer gets an
@@ -152,10 +171,7 @@ func (w *watchProxy) end(ctx context.Context) {
 		w.informer.ended(ctx, !w.heard && time.Since(w.begin) < shortWatch)
 		return
 	}
-	select {
-	case <-w.stopped:
-	case <-ctx.Done():
-	default:
+	if !w.isStopped(ctx) {
 		w.informer.failed(ctx, errNoStream)
 		w.results <- watch.Event{Type: watch.Error, Object: &apierrors.NewInternalError(errNoStream).ErrStatus}
 	}

@@ -97,6 +97,42 @@ func TestWatchErrors(t *testing.T) {
 	}
 }
 
+// closing is a watch whose decoder reports the closed response as an error, as client-go's does.
+type closing struct{ *watch.RaceFreeFakeWatcher }
+
+func (c closing) Stop() {
+	if !c.IsStopped() {
+		c.Error(&metav1.Status{Status: metav1.StatusFailure, Code: 500, Reason: metav1.StatusReasonInternalError, Message: "response body closed"})
+	}
+	c.RaceFreeFakeWatcher.Stop()
+}
+
+func TestStoppingWatchIsNoFailure(t *testing.T) {
+	expired := metav1.Status{Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired}
+	for name, end := range map[string]func(source closing, w *watchProxy){
+		"by the informer": func(_ closing, w *watchProxy) { w.Stop() },
+		"because it expired": func(source closing, w *watchProxy) {
+			source.Error(&expired)
+			synctest.Wait()
+			w.Stop()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				source := closing{watch.NewRaceFreeFake()}
+				i := newIdleInformer()
+				i.state.list("1")
+				w := proxy(t, source, i, false)
+				synctest.Wait()
+				end(source, w)
+				if err := i.state.failure(); err != nil {
+					t.Errorf("failure: %v, want none", err)
+				}
+			})
+		})
+	}
+}
+
 func TestWatchEndsWithSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := watch.NewRaceFreeFake()

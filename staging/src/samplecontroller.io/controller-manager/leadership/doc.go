@@ -30,8 +30,10 @@
 // passes the gate is answered or given up before another process may take the Lease. That also
 // holds for the longer second try of a write that timed out: see [Gate.Wrap].
 //
-// A standby watches the Lease and never polls. It takes a released Lease at once. It takes
-// a Lease that is not renewed when the Lease duration has passed since the last change.
+// A standby watches the Lease. It takes a released Lease at once. It takes a Lease that is not
+// renewed when the Lease duration has passed since the last change. About every 15 seconds it
+// tries a dry run of an update, so that it knows before whether it could: see
+// [Election.CheckLease].
 //
 // A leader that cannot do its work hands over to a standby that can, through annotations
 // of the Lease: see [Election.AssessBy].

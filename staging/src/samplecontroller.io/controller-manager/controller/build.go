@@ -5,10 +5,16 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 
 	"k8s.io/component-base/featuregate"
+	"k8s.io/klog/v2"
+
+	"samplecontroller.io/controller-manager/internal/misuse"
+	"samplecontroller.io/controller-manager/reconcile"
 )
 
 // AllowedBy returns the named controllers whose required feature gates are all enabled, in the
@@ -20,8 +26,15 @@ func (r *Registry) AllowedBy(gates featuregate.FeatureGate, names []string) []st
 	})
 }
 
-// Build makes the named controllers, sorted by name, with the resources of p. It stops at the
-// first error.
+// Build makes the named controllers, sorted by name, with the resources of p.
+//
+// If a constructor panics or fails, the others are not affected: Build logs the error and returns,
+// in the place of the controller, one that fails with this error each time it is run. See
+// [Unbuilt]. The informers that only this constructor has requested are removed.
+//
+// Build returns an error if no controller could be made, or if a constructor uses the library in
+// a way that fails everywhere: if it returns no controller or one of another name, or passes a
+// kind to [For] that is not in the scheme.
 func (r *Registry) Build(ctx context.Context, p *Process, names []string) ([]Controller, error) {
 	for _, name := range names {
 		if _, ok := r.descriptor(name); !ok {
@@ -34,23 +47,86 @@ func (r *Registry) Build(ctx context.Context, p *Process, names []string) ([]Con
 		if !slices.Contains(names, d.Name) {
 			continue
 		}
-		c := p.context(d, r.statusGroups())
-		built, err := d.New(ctx, c)
+		undo := p.Informers.Undo()
+		built, err := d.build(ctx, p.context(d, r.statusGroups()))
+		if misuse.Is(err) {
+			return nil, err
+		}
 		if err != nil {
-			return nil, fmt.Errorf("building %s: %w", d.Name, err)
-		}
-		if built == nil {
-			return nil, fmt.Errorf("building %s: its constructor returned no controller", d.Name)
-		}
-		if got := built.Name(); got != d.Name {
-			return nil, fmt.Errorf("building %s: its constructor returned a controller named %q: the controller and its loop must have the name of the descriptor", d.Name, got)
-		}
-		if c.unsynced != 0 {
-			return nil, fmt.Errorf("building %s: each kind given to For needs one call of Sync, which sets the sync function", d.Name)
+			undo()
+			built = unbuilt{d.Name, err}
 		}
 		controllers = append(controllers, built)
 	}
+	failed := failures(controllers)
+	if len(failed) > 0 && len(failed) == len(controllers) {
+		return nil, Unbuilt(controllers)
+	}
+	for _, u := range failed {
+		var stack []any
+		if panicked, ok := errors.AsType[*reconcile.PanicError](u.err); ok {
+			stack = []any{"stack", string(panicked.Stack)}
+		}
+		klog.FromContext(ctx).Error(u.err, "Failed to build controller, running only the others", append(stack, "controller", u.name)...)
+	}
 	return controllers, nil
+}
+
+// build calls the constructor and checks the result.
+func (d Descriptor) build(ctx context.Context, c *Context) (built Controller, err error) {
+	defer func() {
+		value := recover()
+		if mistake, ok := value.(*misuse.Error); ok {
+			err = mistake
+		} else if value != nil {
+			err = &reconcile.PanicError{Value: value, Stack: debug.Stack()}
+		}
+		if err != nil {
+			built, err = nil, fmt.Errorf("building %s: %w", d.Name, err)
+		}
+	}()
+	if built, err = d.New(ctx, c); err != nil {
+		return nil, err
+	}
+	if built == nil {
+		return nil, misuse.Errorf("its constructor returned no controller")
+	}
+	if got := built.Name(); got != d.Name {
+		return nil, misuse.Errorf("its constructor returned a controller named %q: the controller and its loop must have the name of the descriptor", got)
+	}
+	if c.unsynced != 0 {
+		return nil, misuse.Errorf("each kind given to For needs one call of Sync, which sets the sync function")
+	}
+	return built, nil
+}
+
+// unbuilt stands for a controller whose constructor failed.
+type unbuilt struct {
+	name string
+	err  error
+}
+
+func (u unbuilt) Name() string              { return u.name }
+func (u unbuilt) Run(context.Context) error { return u.err }
+
+func failures(controllers []Controller) []unbuilt {
+	var failed []unbuilt
+	for _, c := range controllers {
+		if u, ok := c.(unbuilt); ok {
+			failed = append(failed, u)
+		}
+	}
+	return failed
+}
+
+// Unbuilt returns the errors of the constructors that failed for these controllers, which
+// [Registry.Build] returned. It returns nil if there are none.
+func Unbuilt(controllers []Controller) error {
+	var errs []error
+	for _, u := range failures(controllers) {
+		errs = append(errs, u.err)
+	}
+	return errors.Join(errs...)
 }
 
 // descriptor returns the descriptor of the named controller.

@@ -27,7 +27,8 @@
 // A constructor gets a [Context], which belongs to its controller. The Context provides
 // configurations for clients, the informers of the process, a recorder of Events, and loops
 // with the settings of the program. Writes of its clients are counted, and rejected unless the
-// process leads. A [Process] holds what the controllers of a process share. Package manager
+// process leads. A constructor that fails or panics stops only its own controller; one that
+// misuses the library ends the program: see [Registry.Build]. A [Process] holds what the controllers of a process share. Package manager
 // makes it.
 //
 // [For], [Owns] and [Kind.Sync] cover what most controllers do: own objects and write a

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/lru"
 
+	"samplecontroller.io/controller-manager/internal/misuse"
 	"samplecontroller.io/controller-manager/reconcile"
 	"samplecontroller.io/controller-manager/tolerant"
 )
@@ -72,7 +73,7 @@ func For[T Object](c *Context, opts ...Option) *Kind[T] {
 func (k *Kind[T]) Sync(sync func(context.Context, *Sync[T]) error) (Controller, error) {
 	k.context.unsynced--
 	if len(k.errs) > 0 {
-		return nil, errors.Join(k.errs...)
+		return nil, misuse.New(errors.Join(k.errs...))
 	}
 	loop := k.context.Loop(func(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
 		return k.sync(ctx, key, sync)

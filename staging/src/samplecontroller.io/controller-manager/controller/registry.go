@@ -4,7 +4,6 @@
 package controller
 
 import (
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -12,6 +11,8 @@ import (
 
 	"github.com/spf13/pflag"
 	cliflag "k8s.io/component-base/cli/flag"
+
+	"samplecontroller.io/controller-manager/internal/misuse"
 )
 
 // namePattern is the pattern of names and aliases.
@@ -57,7 +58,7 @@ func (r *Registry) register(d Descriptor) {
 
 func mustf(ok bool, format string, args ...any) {
 	if !ok {
-		panic(fmt.Sprintf(format, args...))
+		panic(misuse.Errorf(format, args...))
 	}
 }
 

@@ -194,8 +194,8 @@ func TestDuplicateFlagPanics(t *testing.T) {
 	flag := func(d *Descriptor) { d.Flags = func(fs *pflag.FlagSet) { fs.Int("size", 1, "") } }
 	r := NewRegistry(descriptor("bar-controller", flag), descriptor("foo-controller", flag))
 	defer func() {
-		if got, want := recover(), `adding flags of foo-controller: --size is already in section "bar-controller"`; got != want {
-			t.Errorf("panic %v, want %s", got, want)
+		if got, want := fmt.Sprint(recover()), `adding flags of foo-controller: --size is already in section "bar-controller"`; got != want {
+			t.Errorf("panic %s, want %s", got, want)
 		}
 	}()
 	r.AddFlags(&cliflag.NamedFlagSets{})

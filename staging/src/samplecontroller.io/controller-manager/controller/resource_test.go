@@ -6,6 +6,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -75,7 +76,7 @@ func TestTransformedInformerIsRejected(t *testing.T) {
 	source := pods.client("")
 	informers.InformerFor[*corev1.Pod](a.Informers(), pods.name, source, informers.WithTransform(func(obj any) (any, error) { return obj, nil }))
 	defer func() {
-		if said, ok := recover().(string); !ok || !strings.Contains(said, "one informer, which has a transform") {
+		if said := fmt.Sprint(recover()); !strings.Contains(said, "one informer, which has a transform") {
 			t.Errorf("panic %q, want one about the transform", said)
 		}
 	}()

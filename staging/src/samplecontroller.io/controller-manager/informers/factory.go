@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -91,6 +92,20 @@ func (f *Factory) Shutdown() {
 	}
 	f.mutex.Unlock()
 	f.running.Wait()
+}
+
+// Undo returns a function that removes the informers that were requested first after this call.
+// So a caller that fails while it requests informers leaves none that nobody needs. The informers
+// must not have been started.
+func (f *Factory) Undo() func() {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	before := maps.Clone(f.informers)
+	return func() {
+		f.mutex.Lock()
+		defer f.mutex.Unlock()
+		f.informers = before
+	}
 }
 
 // WaitUntilSettled waits until each requested informer has synced or is known not to sync

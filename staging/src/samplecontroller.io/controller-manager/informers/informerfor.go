@@ -6,7 +6,6 @@ package informers
 import (
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
 	"slices"
 	"time"
@@ -17,6 +16,8 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+
+	"samplecontroller.io/controller-manager/internal/misuse"
 )
 
 // Source is what an informer reads from. Generated clients implement it, and so do the
@@ -83,7 +84,7 @@ func InformerFor[T cache.Object, L runtime.Object](f *Factory, resource schema.G
 	if i == nil {
 		item := itemOf[T, L]()
 		if !transformed && reflect.TypeOf(item) != reflect.TypeFor[T]() {
-			panic(fmt.Sprintf("getting the informer for %v as %v: its source lists %T, and no transform is given", resource, reflect.TypeFor[T](), item))
+			panic(misuse.Errorf("getting the informer for %v as %v: its source lists %T, and no transform is given", resource, reflect.TypeFor[T](), item))
 		}
 		i = newInformer[T](f, resource, source, item, o)
 		i.transformed = transformed
@@ -91,14 +92,14 @@ func InformerFor[T cache.Object, L runtime.Object](f *Factory, resource schema.G
 	}
 	typed, ok := i.typed.(cache.TypedSharedIndexInformer[T])
 	if !ok || i.resource != resource {
-		panic(fmt.Sprintf("getting the informer for %v as %v: the informer of %v already exists as %T", resource, reflect.TypeFor[T](), i.resource, i.typed))
+		panic(misuse.Errorf("getting the informer for %v as %v: the informer of %v already exists as %T", resource, reflect.TypeFor[T](), i.resource, i.typed))
 	}
 	if i.selector != o.selector {
-		panic(fmt.Sprintf("getting the informer for %v with selector %q: all callers share one informer, which has selector %q: use the same selector in all calls, or none in all calls and filter in each controller",
+		panic(misuse.Errorf("getting the informer for %v with selector %q: all callers share one informer, which has selector %q: use the same selector in all calls, or none in all calls and filter in each controller",
 			resource, o.selector, i.selector))
 	}
 	if i.transformed && !transformed {
-		panic(fmt.Sprintf("getting the informer for %v: all callers share one informer, which has a transform that may drop what this caller reads: give the same transform in all calls, or none", resource))
+		panic(misuse.Errorf("getting the informer for %v: all callers share one informer, which has a transform that may drop what this caller reads: give the same transform in all calls, or none", resource))
 	}
 	return typed
 }
@@ -142,5 +143,5 @@ func itemOf[T any, L runtime.Object]() runtime.Object {
 			}
 		}
 	}
-	panic(fmt.Sprintf("%v is not a list of objects", list))
+	panic(misuse.Errorf("%v is not a list of objects", list))
 }

@@ -101,7 +101,7 @@ func execute(t *testing.T, args ...string) (built []string, output string, err e
 	})
 	p.Controllers = append(p.Controllers, controller.Descriptor{Name: "z-controller", Workers: 1,
 		New: func(context.Context, *controller.Context) (controller.Controller, error) {
-			return nil, errors.New("last")
+			return nil, nil // a mistake, which ends the program
 		}})
 	command := NewCommand(p, p.Options())
 	var out bytes.Buffer

@@ -5,6 +5,7 @@ package manager
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -13,6 +14,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/term"
 
+	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/internal/preflight"
 	"samplecontroller.io/controller-manager/options"
 )
@@ -112,7 +114,7 @@ func (p Program) preflight(ctx context.Context, o *options.Options) (preflight.P
 	if err != nil {
 		return preflight.Program{}, err
 	}
-	if err := validate(controllers); err != nil {
+	if err := errors.Join(controller.Unbuilt(controllers), validate(controllers)); err != nil {
 		return preflight.Program{}, err
 	}
 	if serving {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,7 +43,8 @@ type Env struct {
 	lease       string
 	stopProgram context.CancelFunc
 	ended       chan struct{}
-	err         error // of the program, valid after it has ended
+	err         error                  // of the program, valid after it has ended
+	unbuilt     atomic.Pointer[string] // why a constructor failed
 
 	mutex       sync.Mutex
 	context     *controller.Context // of one of the controllers

@@ -28,14 +28,17 @@
 //
 // A test that hangs for this reason ends after 20 s with the stacks of such goroutines.
 //
-// A test fails if a controller with Rules sends a request that they do not allow. It also
-// fails if the program does not end with the test or, in a bubble, if any goroutine does not.
+// A test fails if a controller with Rules sends a request that they do not allow, or if a
+// constructor fails. It also fails if the program does not end with the test or, in a bubble, if any
+// goroutine does not.
 package managertest
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"runtime/debug"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -49,6 +52,7 @@ import (
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
+	"k8s.io/utils/ptr"
 
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/internal/fakeapi"
@@ -184,8 +188,17 @@ func (e *Env) watched(construct controller.Constructor) controller.Constructor {
 	if construct == nil {
 		return nil // the program rejects it
 	}
-	return func(ctx context.Context, c *controller.Context) (controller.Controller, error) {
-		built, err := construct(ctx, c)
+	return func(ctx context.Context, c *controller.Context) (built controller.Controller, err error) {
+		defer func() {
+			if value := recover(); value != nil {
+				e.unbuilt.Store(ptr.To(fmt.Sprintf("the constructor of %s panicked: %v\n%s", c.Name(), value, debug.Stack())))
+				panic(value)
+			}
+			if err != nil {
+				e.unbuilt.Store(ptr.To(fmt.Sprintf("the constructor of %s failed: %v", c.Name(), err)))
+			}
+		}()
+		built, err = construct(ctx, c)
 		e.mutex.Lock()
 		defer e.mutex.Unlock()
 		e.context = c
@@ -203,5 +216,7 @@ func (e *Env) stop() {
 	e.wait() // for the log line of the last Event
 	if e.err != nil {
 		e.t.Errorf("the program ended with an error: %v", e.err)
+	} else if why := e.unbuilt.Load(); why != nil {
+		e.t.Errorf("%s", *why)
 	}
 }

@@ -280,6 +280,27 @@ func expectFailure(t *testing.T, got []string, want ...string) {
 	}
 }
 
+// TestFailedConstructorFailsTest runs a program in which another controller works.
+func TestFailedConstructorFailsTest(t *testing.T) {
+	for want, fail := range map[string]func() error{
+		"the constructor of bad-controller failed: no license":   func() error { return errors.New("no license") },
+		"the constructor of bad-controller panicked: no license": func() error { panic("no license") },
+	} {
+		p := program(nil)
+		p.Controllers = append(p.Controllers, controller.Descriptor{
+			Name: "bad-controller", Workers: 1,
+			New: func(context.Context, *controller.Context) (controller.Controller, error) { return nil, fail() },
+		})
+		expectFailure(t, failing(t, p, func(t *testing.T, e *Env) {
+			e.Create(configMap("1"))
+			e.Settle()
+			if got := e.Writes(); len(got) != 1 {
+				t.Errorf("writes %q, want one of the other controller", got)
+			}
+		}), want)
+	}
+}
+
 func TestForbiddenRequestFailsTest(t *testing.T) {
 	reads := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list", "watch"}}}
 	body := func(t *testing.T, e *Env) {

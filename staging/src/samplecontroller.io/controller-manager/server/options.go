@@ -55,7 +55,7 @@ func (o *Options) AddFlags(sections *cliflag.NamedFlagSets) {
 	o.Debugging.AddFlags(sections.FlagSet("debugging"))
 	serving := sections.FlagSet("secure serving")
 	o.SecureServing.AddFlags(serving)
-	serving.Lookup("cert-dir").Usage += " If empty, a self-signed certificate is kept in memory."
+	serving.Lookup("cert-dir").Usage += " If empty, a self-signed certificate is kept in memory. A self-signed pair with a file that is missing or holds no PEM is replaced."
 	serving.Lookup("tls-cert-file").Usage = "File containing the x509 certificate for HTTPS, with the CA certificate, if any, after the server certificate. " +
 		"If neither this nor --tls-private-key-file is set, a self-signed pair is made: in --cert-dir, or in memory if that is empty."
 	serving.Lookup("secure-port").Usage = "The port on which to serve HTTPS with authentication and authorization. If 0, nothing is served: no probes and no metrics."
@@ -90,6 +90,9 @@ func (o *Options) Config(ctx context.Context, kubeconfig string) (Config, error)
 	c := Config{Name: o.Name, Debugging: *o.Debugging.DebuggingConfiguration}
 	if o.SecureServing.BindPort == 0 && o.SecureServing.Listener == nil {
 		return c, nil
+	}
+	if err := removeIncompletePair(ctx, o.SecureServing.ServerCert); err != nil {
+		return Config{}, err
 	}
 	if err := o.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
 		return Config{}, fmt.Errorf("--cert-dir: making a self-signed certificate: %w", err)

@@ -40,7 +40,7 @@ func TestEachAlertIsExplained(t *testing.T) {
 		explained.Insert(heading[1])
 	}
 	var tests strings.Builder
-	for _, name := range []string{"leadership", "troubles", "objectives", "objects", "outage"} {
+	for _, name := range []string{"leadership", "troubles", "objectives", "objects", "outage", "certificate"} {
 		tests.WriteString(read(t, "hack", "e2e", "monitoring", "alerts", name+".yaml"))
 	}
 	alerts := sets.New[string]()

@@ -15,6 +15,7 @@ import (
 	"samplecontroller.io/controller-manager/internal/logs"
 	"samplecontroller.io/controller-manager/leadership"
 	"samplecontroller.io/controller-manager/reconcile"
+	"samplecontroller.io/controller-manager/server"
 	"samplecontroller.io/controller-manager/supervisor"
 	"samplecontroller.io/controller-manager/writes"
 )
@@ -24,6 +25,7 @@ type Metrics struct {
 	controllers *controller.Metrics
 	informers   *informers.Metrics
 	leadership  *leadership.Metrics
+	serving     *server.Metrics
 	states      *supervisor.Metrics
 }
 
@@ -40,6 +42,7 @@ func NewMetrics(program string, register func(...metrics.Registerable), register
 		},
 		informers:  informers.NewMetrics(namespace, registerCollectors),
 		leadership: leadership.NewMetrics(namespace, register),
+		serving:    server.NewMetrics(namespace, registerCollectors),
 		states:     supervisor.NewMetrics(namespace, registerCollectors),
 	}
 }

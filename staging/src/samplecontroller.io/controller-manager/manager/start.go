@@ -41,6 +41,7 @@ func Run(ctx context.Context, p Program, c *options.Config) error {
 	}
 	defer removePage()
 	metrics := metricsOf(p.Name)
+	metrics.serving.Watch(c.Server)
 	shared, reconnect, err := p.process(ctx, c, metrics)
 	if err != nil {
 		return err

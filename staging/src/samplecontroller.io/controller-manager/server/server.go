@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -98,7 +99,8 @@ func Handler(config Config) http.Handler {
 	return withTimeouts(genericcontrollermanager.BuildHandlerChain(served, config.Authorization, config.Authentication))
 }
 
-// Start serves until ctx ends. The returned function waits until nothing is served any more.
+// Start serves until ctx ends. It logs when the serving certificate expires soon: in the last
+// tenth of its lifetime, or 7 days before if that is later; and when it has expired. The returned function waits until nothing is served any more.
 // Call it after ctx has ended.
 func Start(ctx context.Context, config Config) (wait func(), err error) {
 	if config.SecureServing == nil {
@@ -108,7 +110,10 @@ func Start(ctx context.Context, config Config) (wait func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("serving HTTPS: %w", err)
 	}
+	var logging sync.WaitGroup
+	logging.Go(func() { logExpiration(ctx, config.SecureServing.Cert) })
 	return func() {
+		logging.Wait()
 		<-listenerStopped
 		<-stopped
 	}, nil

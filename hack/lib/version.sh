@@ -7,7 +7,7 @@
 # Source it from a script whose working directory is the root of the repository.
 
 # first_version is the base version of commits that come before the first tag.
-readonly first_version="v0.1.0-alpha.0"
+readonly first_version="v0.2.0-alpha.0"
 
 # fips_module is the version of the Go Cryptographic Module in builds with FIPS=1.
 readonly fips_module="v1.0.0"
@@ -78,5 +78,4 @@ version_ldflags() {
       "${package}.gitTreeState" "${tree_state}" \
       "${package}.buildDate" "${date}"
   done
-  echo "-X k8s.io/component-base/version/verflag.programName=sample-controller-manager"
 }

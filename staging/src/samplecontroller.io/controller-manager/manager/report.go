@@ -32,7 +32,7 @@ func (r reporter) Resolve(given string) (string, error) { return r.Registry.Reso
 
 // Report implements debug.Source.
 func (r reporter) Report(limit int) debug.Report {
-	report := debug.Report{Time: time.Now(), Namespace: r.Namespace, Leader: "this process, without leader election", Leading: true}
+	report := debug.Report{Time: time.Now(), Namespace: r.Namespace, Leader: "leader election is off: run one replica only", Leading: true}
 	if r.Election != nil {
 		status := r.Election.Status()
 		report.Process, report.Leader, report.Leading = r.Election.Identity(), status.String(), status.Leading

@@ -9,8 +9,21 @@ import (
 	"testing"
 
 	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/debug"
+	"samplecontroller.io/controller-manager/informers"
 	"samplecontroller.io/controller-manager/internal/truncate"
+	"samplecontroller.io/controller-manager/supervisor"
 )
+
+func TestReportSaysThatElectionIsOff(t *testing.T) {
+	super := supervisor.New(nil, supervisor.Options{})
+	p := process{Informers: informers.NewFactory()}
+	var text strings.Builder
+	debug.PrintReport(&text, reporter{p, super}.Report(0))
+	if want := "Leader:  leader election is off: run one replica only\n"; !strings.Contains(text.String(), want) {
+		t.Errorf("the report is %q, want it to contain %q", text.String(), want)
+	}
+}
 
 func TestExplanationIsBounded(t *testing.T) {
 	long := strings.Repeat("é", 10_000)

@@ -57,7 +57,7 @@ func Deployments(c *controller.Context) (cache.TypedSharedIndexInformer[*appsv1.
 
 func deployments(handle *informers.Factory, client appsv1client.DeploymentInterface, groups sets.Set[string]) cache.TypedSharedIndexInformer[*appsv1.Deployment] {
 	return informers.InformerFor[*appsv1.Deployment](handle, appsv1.SchemeGroupVersion.WithResource("deployments"), client,
-		informers.WithTransform(trimDeployment(groups)))
+		informers.WithManagedFields(true), informers.WithTransform(trimDeployment(groups)))
 }
 
 func trimDeployment(groups sets.Set[string]) cache.TransformFunc {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -33,6 +34,8 @@ type Option func(*options)
 type options struct {
 	selector   string
 	transforms []cache.TransformFunc
+	// managedFields is whether the managed fields are kept.
+	managedFields bool
 	resync     time.Duration
 	indexers   cache.Indexers
 }
@@ -51,6 +54,19 @@ func WithSelector(labels string) Option { return func(o *options) { o.selector =
 // [Resource] and [Factory.CheckWatches] report the failure.
 func WithTransform(transform cache.TransformFunc) Option {
 	return func(o *options) { o.transforms = append(o.transforms, transform) }
+}
+
+// WithManagedFields decides whether the managed fields of objects are kept; by default they are.
+// They use more memory than all the rest of an object, so package manager turns them off. An
+// informer whose transform reads them turns them on again.
+func WithManagedFields(keep bool) Option { return func(o *options) { o.managedFields = keep } }
+
+// dropManagedFields is a transform.
+func dropManagedFields(obj any) (any, error) {
+	if accessor, err := meta.Accessor(obj); err == nil {
+		accessor.SetManagedFields(nil)
+	}
+	return obj, nil
 }
 
 // WithResync makes an informer deliver all objects again in each period. By default, or if
@@ -75,9 +91,12 @@ func WithIndexers(indexers cache.Indexers) Option {
 func InformerFor[T cache.Object, L runtime.Object](f *Factory, resource schema.GroupVersionResource, source Source[L], opts ...Option) cache.TypedSharedIndexInformer[T] {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	o := options{indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}}
+	o := options{managedFields: true, indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}}
 	for _, opt := range slices.Concat(f.defaults, opts) {
 		opt(&o)
+	}
+	if !o.managedFields {
+		o.transforms = slices.Insert(o.transforms, 0, dropManagedFields)
 	}
 	transformed := hasTransform(opts)
 	i := f.informers[resource.GroupResource()]

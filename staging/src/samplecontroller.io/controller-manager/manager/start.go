@@ -11,7 +11,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	kuberuntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	kubescheme "k8s.io/client-go/kubernetes/scheme"
@@ -99,7 +98,7 @@ func (p Program) process(ctx context.Context, c *options.Config, metrics *Metric
 			return nil, nil, fmt.Errorf("adding the kinds of %s to the scheme: %w", p.Name, err)
 		}
 	}
-	factory := informers.NewFactory(informers.WithResync(resyncPeriod(c.MinResyncPeriod)), informers.WithTransform(dropManagedFields))
+	factory := informers.NewFactory(informers.WithResync(resyncPeriod(c.MinResyncPeriod)), informers.WithManagedFields(false))
 	metrics.informers.Watch(factory)
 	client, renew, err := connection.Renewable(c.Client)
 	if err != nil {
@@ -173,13 +172,4 @@ func startEvents(ctx context.Context, shared *controller.Process) error {
 // cluster do not resync at the same time.
 func resyncPeriod(least time.Duration) time.Duration {
 	return least + time.Duration(rand.Float64()*float64(least))
-}
-
-// dropManagedFields removes the managed fields from cached objects. They use the most memory,
-// and nothing reads them.
-func dropManagedFields(obj any) (any, error) {
-	if accessor, err := meta.Accessor(obj); err == nil {
-		accessor.SetManagedFields(nil)
-	}
-	return obj, nil
 }

@@ -66,3 +66,36 @@ func TestNamespaces(t *testing.T) {
 		e.Delete(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}})
 	})
 }
+
+// TestDryRunStoresNothing has a controller that only tries to label each Namespace.
+func TestDryRunStoresNothing(t *testing.T) {
+	p := syncing(func(c *controller.Context) (controller.Controller, error) {
+		source, err := corev1client.NewForConfig(c.ReadConfig())
+		if err != nil {
+			return nil, err
+		}
+		client, err := corev1client.NewForConfig(c.ClientConfig())
+		if err != nil {
+			return nil, err
+		}
+		loop := c.Loop(func(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
+			patched, err := client.Namespaces().Patch(ctx, key.Name, types.MergePatchType, []byte(`{"metadata":{"labels":{"seen":"true"}}}`),
+				metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+			if err == nil && patched.Labels["seen"] != "true" {
+				t.Errorf("the answer to a dry run is %v, want the label in it", patched)
+			}
+			return 0, err
+		})
+		resource := corev1.SchemeGroupVersion.WithResource("namespaces")
+		reconcile.For(loop, informers.InformerFor[*corev1.Namespace](c.Informers(), resource, source.Namespaces()))
+		return loop, nil
+	})
+	p.Controllers[0].Rules = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"list", "watch", "patch"}}}
+	Run(t, p, func(t *testing.T, e *Env) {
+		e.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}})
+		e.Settle()
+		if n, ok := Get[*corev1.Namespace](e, "", "team"); !ok || len(n.Labels) > 0 {
+			t.Errorf("the Namespace is %v, %v, want it without labels", n, ok)
+		}
+	})
+}

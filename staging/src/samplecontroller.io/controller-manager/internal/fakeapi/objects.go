@@ -192,8 +192,11 @@ func (c call) check(old *unstructured.Unstructured, uid types.UID, version strin
 	return nil
 }
 
-// store writes or removes an object under the next version.
+// store writes or removes an object under the next version, unless the request is a dry run.
 func (s *Server) store(c call, old, next *unstructured.Unstructured) *unstructured.Unstructured {
+	if c.Request.URL.Query().Get("dryRun") == metav1.DryRunAll {
+		return next
+	}
 	s.version++
 	if next != nil {
 		next.SetResourceVersion(strconv.FormatInt(s.version, 10))

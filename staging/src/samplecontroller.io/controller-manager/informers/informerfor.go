@@ -36,8 +36,8 @@ type options struct {
 	transforms []cache.TransformFunc
 	// managedFields is whether the managed fields are kept.
 	managedFields bool
-	resync     time.Duration
-	indexers   cache.Indexers
+	resync        time.Duration
+	indexers      cache.Indexers
 }
 
 // WithSelector limits an informer to the objects that match a label selector. By default

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -178,8 +179,11 @@ func (r *Report) addHandovers() {
 	}
 }
 
-// isWrite matches requests that change objects.
+// isWrite matches requests that change objects. A standby tries the Lease with dry runs.
 func isWrite(event auditv1.Event) bool {
+	if uri, err := url.ParseRequestURI(event.RequestURI); err == nil && uri.Query().Has("dryRun") {
+		return false
+	}
 	return event.ObjectRef != nil && slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, event.Verb)
 }
 

@@ -238,6 +238,10 @@ func TestWrites(t *testing.T) {
 			},
 			figures{},
 		},
+		"that is a dry run": {
+			func(l *fakeLog) { l.add(0, "a", "update", "", "configmaps", "x", nil).RequestURI = "/x?dryRun=All" },
+			figures{},
+		},
 		"of each verb": {
 			func(l *fakeLog) {
 				for _, verb := range []string{"create", "update", "patch", "delete", "deletecollection"} {

@@ -19,6 +19,13 @@ import (
 	"samplecontroller.io/controller-manager/tolerant"
 )
 
+// Names of the controllers of Foos and of Icecreams. Without its own controller, the
+// status-aggregator-controller does not read a kind.
+const (
+	FooController      = "foo-controller"
+	IcecreamController = "icecream-controller"
+)
+
 // FooClient returns the client of Foos. It returns a placeholder for a Foo that cannot be
 // decoded: see package tolerant.
 func FooClient(config *restclient.Config) (samplev1alpha1client.FoosGetter, error) {

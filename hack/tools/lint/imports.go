@@ -37,11 +37,13 @@ var importRules = depguard.LinterSettings{
 
 	// In the library, packages import downward: managertest, manager, then options, supervisor
 	// and debug, then controller, then the others. The others do not import each other, except
-	// that writes records in reconcile what a sync writes.
+	// that writes records in reconcile what a sync writes, and that informers makes a placeholder
+	// of tolerant of an object that a program cannot transform.
 	"library": ours(downward, in(inLibrary,
 		"!**/controller-manager/manager/**", "!**/controller-manager/options/**", "!**/controller-manager/supervisor/**",
-		"!**/controller-manager/debug/**", "!**/controller-manager/controller/**", "!**/controller-manager/writes/**", "!**/controller-manager/managertest/**", "!**/controller-manager/examples/**"),
+		"!**/controller-manager/debug/**", "!**/controller-manager/controller/**", "!**/controller-manager/writes/**", "!**/controller-manager/informers/**", "!**/controller-manager/managertest/**", "!**/controller-manager/examples/**"),
 		library+"/internal"),
+	"library/informers":  ours(downward, in("**/controller-manager/informers/**"), library+"/internal", library+"/tolerant"),
 	"library/writes":     ours(downward, in("**/controller-manager/writes/**"), library+"/internal", library+"/reconcile"),
 	"library/controller": ours(downward, in("**/controller-manager/controller/**"), belowController...),
 	"library/supervisor": ours(downward, in("**/controller-manager/supervisor/**"),

@@ -7,12 +7,13 @@ import (
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
 	samplev1alpha1client "samplecontroller.io/client-go/clientset/versioned/typed/samplecontroller/v1alpha1"
 
+	"samplecontroller.io/sample-controller-manager/pkg/kinds"
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
 // ControllerName is the name of the controller in --controllers, its queue, metrics, logs and
 // health check. It is also its Event source, field manager and user agent.
-const ControllerName = "foo-controller"
+const ControllerName = kinds.FooController
 
 // NewController returns the controller. The client writes the statuses of Foos. See
 // [workload.NewController].

@@ -23,7 +23,7 @@ import (
 // ControllerName is the name of the controller in --controllers, its queue, metrics, logs and
 // health check. It is also its Event source, field manager and user agent. Events about
 // placements have the source icecream-controller-placement.
-const ControllerName = "icecream-controller"
+const ControllerName = kinds.IcecreamController
 
 // placementSource is the purpose of the recorder of placements: see controller.Context.
 const placementSource = "placement"

@@ -15,8 +15,6 @@ import (
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
 	"samplecontroller.io/controller-manager/controller"
 
-	"samplecontroller.io/sample-controller-manager/pkg/controller/foo"
-	"samplecontroller.io/sample-controller-manager/pkg/controller/icecream"
 	"samplecontroller.io/sample-controller-manager/pkg/kinds"
 )
 
@@ -47,7 +45,7 @@ func Descriptor() controller.Descriptor {
 // served returns which kinds the controller serves: those whose own controllers are enabled. A
 // kind that is disabled may not be installed. Alone, it serves both for another process.
 func served(runs func(controller string) bool) (foos, icecreams bool) {
-	foos, icecreams = runs(foo.ControllerName), runs(icecream.ControllerName)
+	foos, icecreams = runs(kinds.FooController), runs(kinds.IcecreamController)
 	if !foos && !icecreams {
 		return true, true
 	}

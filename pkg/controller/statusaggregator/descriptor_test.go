@@ -7,16 +7,15 @@ import (
 	"slices"
 	"testing"
 
-	"samplecontroller.io/sample-controller-manager/pkg/controller/foo"
-	"samplecontroller.io/sample-controller-manager/pkg/controller/icecream"
+	"samplecontroller.io/sample-controller-manager/pkg/kinds"
 )
 
 func TestKindsOfDisabledControllersAreNotRead(t *testing.T) {
 	const foos, icecreams = "foos", "icecreams"
 	for name, test := range map[string]struct{ enabled, want []string }{
-		"all":       {[]string{foo.ControllerName, icecream.ControllerName, ControllerName}, []string{foos, icecreams}},
-		"foos":      {[]string{foo.ControllerName, ControllerName}, []string{foos}},
-		"icecreams": {[]string{icecream.ControllerName, ControllerName}, []string{icecreams}},
+		"all":       {[]string{kinds.FooController, kinds.IcecreamController, ControllerName}, []string{foos, icecreams}},
+		"foos":      {[]string{kinds.FooController, ControllerName}, []string{foos}},
+		"icecreams": {[]string{kinds.IcecreamController, ControllerName}, []string{icecreams}},
 		"alone":     {[]string{ControllerName}, []string{foos, icecreams}},
 	} {
 		t.Run(name, func(t *testing.T) {

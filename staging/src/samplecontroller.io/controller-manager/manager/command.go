@@ -45,7 +45,7 @@ func NewCommand(p Program, o *options.Options) *cobra.Command {
 			defer logs.Flush()
 			logger := klog.FromContext(cmd.Context())
 			logger.Info("Starting "+p.Name, "version", version.Get().GitVersion)
-			ctx, stop := announceEnd(cmd.Context(), logger)
+			ctx, stop := announceEnd(cmd.Context())
 			defer stop()
 			config, err := o.Config(ctx)
 			if err != nil {

@@ -132,6 +132,7 @@ func (p Program) preflight(ctx context.Context, o *options.Options) (preflight.P
 		Permissions: n.groups,
 		Undeclared:  n.undeclared(),
 		APIs:        n.apis(shared.Informers.Resources()),
+		Namespace:   c.Namespace,
 		Lease:       n.lease,
 		Policies:    p.Manifests.Policies,
 		Install: preflight.Install{

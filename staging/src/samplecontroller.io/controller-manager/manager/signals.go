@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 
 	"samplecontroller.io/controller-manager/internal/logs"
@@ -62,7 +61,8 @@ func untilSignal() context.Context {
 
 // announceEnd returns a context that ends after ctx, once the log says why. Call stop when the
 // context is no longer needed.
-func announceEnd(ctx context.Context, logger logr.Logger) (announced context.Context, stop func()) {
+func announceEnd(ctx context.Context) (announced context.Context, stop func()) {
+	logger := klog.FromContext(ctx)
 	announced, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
 	go func() {

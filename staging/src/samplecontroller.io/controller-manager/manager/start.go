@@ -66,6 +66,9 @@ func Run(ctx context.Context, p Program, c *options.Config) error {
 	if election == nil {
 		klog.FromContext(ctx).Info("Leader election is off: run one replica only")
 	}
+	if c.Server.SecureServing == nil {
+		klog.FromContext(ctx).Info("Serving no probes and no metrics: --secure-port is 0")
+	}
 	return run(ctx, process{
 		Registry:    c.Controllers,
 		Informers:   shared.Informers,

@@ -83,7 +83,7 @@ var inBubble = regexp.MustCompile(`^goroutine \d+ \[([^],]*).*, synctest bubble 
 // outsideWaits returns the stacks of goroutines in a bubble that wait for something outside of it.
 // It returns none if a goroutine of the bubble works.
 func outsideWaits(stacks string) (waiting []string) {
-	for _, stack := range strings.Split(stacks, "\n\n") {
+	for stack := range strings.SplitSeq(stacks, "\n\n") {
 		match := inBubble.FindStringSubmatch(stack)
 		switch {
 		case match == nil || strings.HasSuffix(match[1], "(durable)"):

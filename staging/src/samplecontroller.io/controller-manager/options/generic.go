@@ -68,7 +68,8 @@ func (o *GenericOptions) addFlags(fs *pflag.FlagSet) {
 		"Campaign only after the caches are filled, so that a new leader can start work at once. A cache that waits for an API, a permission or the repair of a resource does not delay the campaign.")
 	fs.DurationVar(&o.ControllerStartInterval, "controller-start-interval", o.ControllerStartInterval, "Interval between starting controllers.")
 	fs.DurationVar(&o.ControllerShutdownTimeout, "controller-shutdown-timeout", o.ControllerShutdownTimeout,
-		"How long to wait for the controllers to finish their current syncs. After that the process exits without releasing the Lease. 0 means no limit.")
+		"How long to wait for the controllers to finish their current syncs. After that the process exits without releasing the Lease. 0 means no limit. "+
+			"At the end no write takes longer than --write-timeout, so a sync, which may take --sync-timeout, exceeds this only if it waits for something else.")
 }
 
 func (o *GenericOptions) validate() []error {

@@ -74,7 +74,11 @@ func (o *Options) AddFlags(sections *cliflag.NamedFlagSets) {
 // Validate returns one error for each invalid flag.
 func (o *Options) Validate() []error {
 	errs := o.Debugging.Validate()
-	errs = append(errs, o.SecureServing.Validate()...)
+	if port := o.SecureServing.BindPort; port < 0 || port > 65535 {
+		errs = append(errs, fmt.Errorf("--secure-port %d must be between 0 and 65535; with 0, nothing is served", port))
+	} else {
+		errs = append(errs, o.SecureServing.Validate()...)
+	}
 	errs = append(errs, o.Authentication.Validate()...)
 	errs = append(errs, o.Authorization.Validate()...)
 	return append(errs, o.validateFlags()...)

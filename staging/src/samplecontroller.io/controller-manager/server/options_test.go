@@ -53,7 +53,7 @@ func TestValidate(t *testing.T) {
 		want string // in the error; empty: none
 	}{
 		"defaults": {nil, ""},
-		"port":     {[]string{"--secure-port=70000"}, "secure-port"},
+		"port":     {[]string{"--secure-port=70000"}, "--secure-port 70000 must be between 0 and 65535; with 0, nothing is served"},
 		"headers":  {[]string{"--requestheader-username-headers= "}, "requestheader-username-headers"},
 	}
 	for name, tc := range tests {

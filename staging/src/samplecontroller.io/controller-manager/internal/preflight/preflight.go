@@ -43,6 +43,8 @@ type Program struct {
 	Undeclared []string
 	// APIs are the resources that the program reads.
 	APIs []API
+	// Namespace is the only namespace that the program serves; empty means all.
+	Namespace string
 	// Lease is the Lease of the leader election. If nil, there is no election.
 	Lease *Lease
 	// Policies maps the name of each ValidatingAdmissionPolicy that protects the program to
@@ -85,6 +87,9 @@ func Run(ctx context.Context, p Program) (Report, error) {
 	if c.connect(ctx) {
 		c.reviewPermissions(ctx)
 		c.discoverAPIs(ctx)
+		if c.Namespace != "" {
+			c.checkNamespace(ctx)
+		}
 		if c.Lease != nil {
 			c.checkLease(ctx)
 			c.comparePriorityLevels(ctx)

@@ -211,3 +211,25 @@ func TestExpandedRules(t *testing.T) {
 		t.Errorf("permissions (-want +got):\n%s", diff)
 	}
 }
+
+func TestServedNamespace(t *testing.T) {
+	const path = "/api/v1/namespaces/team"
+	tests := map[string]struct {
+		spoil func(*fakeServer)
+		want  Check
+	}{
+		"exists":         {func(*fakeServer) {}, Check{"namespace", OK, "team exists"}},
+		"does not exist": {func(s *fakeServer) { s.codes["GET "+path] = 404 }, Check{"namespace", WARN, "team does not exist, so nothing is served"}},
+		"cannot be read": {func(s *fakeServer) { s.denied[`get namespaces "team" in all namespaces`] = true }, Check{"namespace", SKIP, "team cannot be read with these credentials"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			s, p := newFakeServer(), program()
+			p.Namespace = "team"
+			tc.spoil(s)
+			if report := s.run(t, p); !contains(report, tc.want) {
+				t.Errorf("got %v, want %v", report.Checks, tc.want)
+			}
+		})
+	}
+}

@@ -29,7 +29,7 @@ func (r *Registry) AllowedBy(gates featuregate.FeatureGate, names []string) []st
 // Build makes the named controllers, sorted by name, with the resources of p.
 //
 // If a constructor panics or fails, the others are not affected: Build logs the error and returns,
-// in the place of the controller, one that fails with this error each time it is run. See
+// instead of the controller, one that fails with this error each time it is run. See
 // [Unbuilt]. The informers that only this constructor has requested are removed.
 //
 // Build returns an error if no controller could be made, or if a constructor uses the library in

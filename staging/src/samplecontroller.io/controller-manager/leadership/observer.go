@@ -46,8 +46,8 @@ type observer struct {
 	known    bool                  // the Lease or its absence was seen at least once
 	current  bool                  // no reason since to doubt the Lease
 	takeable time.Time
-	// confirmed is when the API server last showed the Lease as it was then: by a response,
-	// or by a change. At first it is when the observer was made.
+	// confirmed is when the Lease was last known to be current, from a response or a change.
+	// At first it is when the observer was made.
 	confirmed time.Time
 	responded bool          // confirmed at least once
 	announced string        // holder and duration of the last logged long wait

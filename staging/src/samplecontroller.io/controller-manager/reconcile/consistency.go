@@ -21,8 +21,8 @@ const (
 	// staleLimit is how long to wait for a stale cache. A watch that is further behind may be
 	// broken. Then a write that the API server rejects costs less than a key that waits.
 	staleLimit = 30 * time.Second
-	// maxStale is how long a key may be postponed. With a ConsistencyStore it never takes so long,
-	// unless a sync forgets to call Done, or hangs.
+	// maxStale is how long a key may be postponed. With a ConsistencyStore it takes
+	// half a minute at most, unless a sync forgets to call Done, or hangs.
 	maxStale = time.Minute
 )
 

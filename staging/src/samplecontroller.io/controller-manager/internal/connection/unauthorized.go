@@ -54,7 +54,7 @@ func (e explainer) RoundTrip(request *http.Request) (*http.Response, error) {
 		Status:   metav1.StatusFailure, Reason: metav1.StatusReasonUnauthorized, Code: http.StatusUnauthorized, Message: Rejected(owner),
 	})
 	if err != nil {
-		return response, nil // cannot happen, and the answer is an error as it is
+		return response, nil // cannot happen, and the answer is an error anyway
 	}
 	response.Body.Close()
 	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))

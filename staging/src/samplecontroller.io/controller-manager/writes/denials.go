@@ -58,7 +58,7 @@ func Summary(denials []Denial) string {
 	}
 }
 
-// isMissingPermission reports whether the authorizer denied a write. Admission and the registry
+// isMissingPermission reports whether the authorizer denied a request. Admission and the registry
 // return 403 with the same reason, for example for a quota, a webhook, or a Role with permissions
 // that the writer lacks. Only the authorizer's message says that the user cannot do what the request
 // does. Others may quote such a message, but the authorizer knows only the name in the path, and a

@@ -17,20 +17,16 @@ type target struct {
 	name      string // empty for create and deletecollection
 }
 
-// targetOf returns the target of a request, and false if it does not write a resource. The
-// path may have a prefix, such as that of a proxy.
+// verbs are the verbs of requests for one object.
+var verbs = map[string]string{
+	http.MethodGet: "get", http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete",
+}
+
+// targetOf returns the target of a request, and false if it has none. The path may have a prefix,
+// such as that of a proxy.
 func targetOf(request *http.Request) (target, bool) {
 	var t target
-	switch request.Method {
-	case http.MethodPost:
-		t.Verb = "create"
-	case http.MethodPut:
-		t.Verb = "update"
-	case http.MethodPatch:
-		t.Verb = "patch"
-	case http.MethodDelete:
-		t.Verb = "delete"
-	default:
+	if t.Verb = verbs[request.Method]; t.Verb == "" {
 		return target{}, false
 	}
 	const core, groups = "/api/v1/", "/apis/"
@@ -59,8 +55,11 @@ func targetOf(request *http.Request) (target, bool) {
 	if resource == "" {
 		return target{}, false
 	}
-	if name == "" && t.Verb == "delete" {
+	switch {
+	case name == "" && t.Verb == "delete":
 		t.Verb = "deletecollection"
+	case name == "" && t.Verb == "get":
+		t.Verb = "list"
 	}
 	if subresource, _, _ := strings.Cut(path, "/"); subresource != "" {
 		resource += "/" + subresource
@@ -68,3 +67,6 @@ func targetOf(request *http.Request) (target, bool) {
 	t.Resource, t.name = schema.GroupResource{Group: group, Resource: resource}.String(), name
 	return t, true
 }
+
+// isRead reports whether the request does not write.
+func (t target) isRead() bool { return t.Verb == "get" || t.Verb == "list" }

@@ -85,6 +85,9 @@ func (s *seen) RoundTrip(request *http.Request) (*http.Response, error) {
 		return s.next.RoundTrip(request)
 	}
 	t, ctx := s.transport, request.Context()
+	if target.isRead() {
+		return s.read(request, target)
+	}
 	if longwrite.Allowed(ctx) {
 		// One at a time, so that the other workers are free for objects whose writes succeed.
 		if t.long.CompareAndSwap(false, true) {
@@ -108,12 +111,29 @@ func (s *seen) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
+// read sends a read, which is not counted. But a controller that may not read what it is about to
+// write lacks a permission, too.
+func (s *seen) read(request *http.Request, target target) (*http.Response, error) {
+	response, err := s.next.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	var body []byte
+	if response.StatusCode == http.StatusForbidden {
+		if body, err = fetch(response); err != nil {
+			return nil, err
+		}
+	}
+	s.transport.learn(request.Context(), target, response.StatusCode, body)
+	return response, nil
+}
+
 // fetch reads the body of a response into memory, as clients do anyway, and makes it readable
 // again.
 func fetch(response *http.Response) (body []byte, err error) {
 	body, err = io.ReadAll(response.Body)
 	if err = errors.Join(err, response.Body.Close()); err != nil {
-		return nil, fmt.Errorf("reading the response to a write: %w", err)
+		return nil, fmt.Errorf("reading the response: %w", err)
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
 	return body, nil
@@ -126,7 +146,7 @@ var statuses = func() runtime.Decoder {
 	return serializer.NewCodecFactory(scheme).UniversalDeserializer()
 }()
 
-// learn updates the missing permissions from the response to a write.
+// learn updates the missing permissions from the response to a request.
 func (t *Transport) learn(ctx context.Context, target target, code int, body []byte) {
 	switch {
 	case code/100 == 2 && t.denials.allow(target, time.Now()):
@@ -135,7 +155,7 @@ func (t *Transport) learn(ctx context.Context, target target, code int, body []b
 		object, _, err := statuses.Decode(body, nil, nil)
 		status, ok := object.(*metav1.Status)
 		if err == nil && ok && isMissingPermission(target, *status) && t.denials.deny(target, time.Now()) {
-			target.logger(ctx).Error(errors.New(status.Message), "Permission is missing, retrying writes with backoff")
+			target.logger(ctx).Error(errors.New(status.Message), "Permission is missing, retrying with backoff")
 		}
 	}
 }

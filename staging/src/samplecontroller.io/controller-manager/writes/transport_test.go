@@ -118,7 +118,8 @@ func TestPrepareCreatesSeriesAtZero(t *testing.T) {
 	}
 }
 
-func TestReadsAreNotRecorded(t *testing.T) {
+// A controller may read an object before it writes it.
+func TestReadsAreNotRecordedUnlessDenied(t *testing.T) {
 	registry := metrics.NewKubeRegistry()
 	f := newFixture(t, NewMetrics("test", registry.MustRegister))
 	f.api.deny(everything)
@@ -129,11 +130,16 @@ func TestReadsAreNotRecorded(t *testing.T) {
 		}
 	}
 	f.wantRequests(3)
-	f.wantDenied()
+	f.wantDenied(`may not list deployments.apps in namespace "x"`)
 	expect(t, registry)
 	if got := written(); len(got) > 0 {
 		t.Errorf("recorded writes %v, want none", got)
 	}
+	f.api.deny(nothing)
+	if _, err := f.client.AppsV1().Deployments("x").List(ctx, metav1.ListOptions{}); err != nil {
+		t.Error(err)
+	}
+	f.wantDenied()
 }
 
 func TestFirstWritesAreRecordedInOrder(t *testing.T) {
@@ -238,7 +244,7 @@ func TestMissingPermissionIsLoggedOnce(t *testing.T) {
 			got = append(got, fmt.Sprint(entry.Type, " ", entry.Message))
 		}
 	}
-	want := []string{"ERROR Permission is missing, retrying writes with backoff", "INFO Permission is granted again"}
+	want := []string{"ERROR Permission is missing, retrying with backoff", "INFO Permission is granted again"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("unexpected lines (-want +got):\n%s", diff)
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -277,8 +278,8 @@ func TestHangingAPIServerIsLeft(t *testing.T) {
 	for name, all := range map[string]bool{"one resource": false, "all resources": true} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(b *bubble) {
-				reconnects := 0
-				b.factory.OnHang(func() { reconnects++ })
+				var reconnects atomic.Int32
+				b.factory.OnHang(func() { reconnects.Add(1) })
 				b.configMaps()
 				b.secrets()
 				b.factory.Start(b.ctx)
@@ -288,8 +289,8 @@ func TestHangingAPIServerIsLeft(t *testing.T) {
 						b.secretServer.create(strconv.Itoa(minute), "1")
 					}
 				}
-				if (reconnects > 0) != all || reconnects > 4 {
-					b.Errorf("%d new connections in 10 minutes", reconnects)
+				if got := reconnects.Load(); (got > 0) != all || got > 4 {
+					b.Errorf("%d new connections in 10 minutes", got)
 				}
 			})
 		})

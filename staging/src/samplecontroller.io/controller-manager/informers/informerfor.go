@@ -49,8 +49,8 @@ func WithSelector(labels string) Option { return func(o *options) { o.selector =
 // gets the result of the transforms given before, first those of the factory.
 //
 // If transform panics or fails on an object, a placeholder with only the metadata is
-// transformed and cached instead: see package tolerant. If that fails too, the placeholder is
-// cached as it is. If transform changes the type, the object is left out or the list fails.
+// transformed and cached instead: see package tolerant. If that fails too, the placeholder itself
+// is cached. If transform changes the type, the object is left out, or the list fails.
 // [Resource] and [Factory.CheckWatches] report the failure.
 func WithTransform(transform cache.TransformFunc) Option {
 	return func(o *options) { o.transforms = append(o.transforms, transform) }

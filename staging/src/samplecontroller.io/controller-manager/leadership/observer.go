@@ -236,8 +236,8 @@ func held(lease *coordinationv1.Lease) string {
 }
 
 // respected returns how long after a change this process leaves the Lease to its holder. A
-// duration that is missing or too short was edited by hand: its holder still leads for as long
-// as it is configured to.
+// duration that is missing or too short was edited by hand. The holder does not follow it, but
+// its own configuration.
 func (o *observer) respected(lease *coordinationv1.Lease) time.Duration {
 	switch duration := duration(lease); {
 	case duration <= releasedSeconds*time.Second && held(lease) != "":

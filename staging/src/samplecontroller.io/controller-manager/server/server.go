@@ -99,9 +99,9 @@ func Handler(config Config) http.Handler {
 	return withTimeouts(genericcontrollermanager.BuildHandlerChain(served, config.Authorization, config.Authentication))
 }
 
-// Start serves until ctx ends. It logs when the serving certificate expires soon: in the last
-// tenth of its lifetime, or 7 days before if that is later; and when it has expired. The returned function waits until nothing is served any more.
-// Call it after ctx has ended.
+// Start serves until ctx ends. It logs when the serving certificate has expired, and before that
+// in the last tenth of its lifetime, but at most 7 days before. The returned function waits until
+// everything has ended. Call it after ctx has ended.
 func Start(ctx context.Context, config Config) (wait func(), err error) {
 	if config.SecureServing == nil {
 		return func() {}, nil

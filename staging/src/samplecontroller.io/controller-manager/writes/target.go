@@ -17,7 +17,7 @@ type target struct {
 	name      string // empty for create and deletecollection
 }
 
-// verbs are the verbs of requests for one object.
+// verbs maps the methods of requests to their verbs. Without a name, get and delete have others.
 var verbs = map[string]string{
 	http.MethodGet: "get", http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete",
 }

@@ -24,7 +24,7 @@ func (c call) responseKind() schema.GroupVersionKind {
 	return c.kind
 }
 
-// view returns the object as it is in the response.
+// view returns what the response contains of the object.
 func (c call) view(o *unstructured.Unstructured) *unstructured.Unstructured {
 	if !c.metadataOnly() {
 		return o

@@ -68,7 +68,10 @@ func TestDroppedWatchesLoseNothing(t *testing.T) {
 			changeBy(t, ns, "early")
 			how.drop(t, ns)
 			changeBy(t, ns, "late")
-			if writes := writesFor(t, ns, began); len(writes) > 0 {
+			writes := writesFor(t, ns, began)
+			// On a slow machine, the daemon may find out that the watches are silent.
+			unnoticed := time.Since(began) < silenceNoticed
+			if unnoticed && len(writes) > 0 {
 				t.Fatalf("writes without watch events: %v", writes)
 			}
 			read()
@@ -78,6 +81,10 @@ func TestDroppedWatchesLoseNothing(t *testing.T) {
 			time.Sleep(2 * time.Second) // no more writes may follow
 			if diff := cmp.Diff(writesOfDrop(), writesFor(t, ns, began)); diff != "" {
 				t.Errorf("unexpected writes (-want +got):\n%s", diff)
+			}
+			if !unnoticed {
+				t.Logf("the watches were silent for too long: they are listed again")
+				return
 			}
 			wantWatched(t, began, how.goesOn, lasted < eventsKept)
 		})
@@ -168,6 +175,9 @@ func waitAllWritten(t *testing.T, ns string, count int) {
 		return nil
 	})
 }
+
+// silenceNoticed is slightly less than the time after which the daemon replaces a silent watch.
+const silenceNoticed = 3*time.Minute - 10*time.Second
 
 // eventsKept is slightly less than the time for which an API server keeps the events of a
 // watch: DefaultEventFreshDuration in k8s.io/apiserver/pkg/storage/cacher.

@@ -32,8 +32,9 @@ func TestIncompletePairIsReplaced(t *testing.T) {
 		"key missing":         {certificate, none, true, ""},
 		"key empty":           {certificate, []byte{}, true, ""},
 		"key cut off":         {certificate, key[:len(key)/2], true, ""},
-		"certificate missing": {none, key, true, ""},
-		"certificate empty":   {[]byte{}, key, true, ""},
+		"certificate missing": {none, key, false, "test-manager.crt is missing or holds no PEM"},
+		"certificate empty":   {[]byte{}, key, false, "test-manager.crt is missing or holds no PEM"},
+		"both empty":          {[]byte{}, []byte{}, true, ""},
 		"certificate alone":   {[]byte{}, none, true, ""},
 		"mismatch":            {certificate, otherKey, false, "does not match"},
 	} {
@@ -53,6 +54,9 @@ func TestIncompletePairIsReplaced(t *testing.T) {
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) {
 					t.Errorf("Config: error %v, want one with %q", err, tc.err)
+				}
+				if kept, err := os.ReadFile(base + ".key"); err != nil || string(kept) != string(tc.key) {
+					t.Errorf("the key is lost: %v", err)
 				}
 				return
 			}

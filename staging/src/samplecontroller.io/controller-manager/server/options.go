@@ -55,7 +55,7 @@ func (o *Options) AddFlags(sections *cliflag.NamedFlagSets) {
 	o.Debugging.AddFlags(sections.FlagSet("debugging"))
 	serving := sections.FlagSet("secure serving")
 	o.SecureServing.AddFlags(serving)
-	serving.Lookup("cert-dir").Usage += " If empty, a self-signed certificate is kept in memory. A self-signed pair with a file that is missing or holds no PEM is replaced."
+	serving.Lookup("cert-dir").Usage += " If empty, a self-signed certificate is kept in memory. A pair whose key is missing or holds no PEM is replaced."
 	serving.Lookup("tls-cert-file").Usage = "File containing the x509 certificate for HTTPS, with the CA certificate, if any, after the server certificate. " +
 		"If neither this nor --tls-private-key-file is set, a self-signed pair is made: in --cert-dir, or in memory if that is empty."
 	serving.Lookup("secure-port").Usage = "The port on which to serve HTTPS with authentication and authorization. If 0, nothing is served: no probes and no metrics."

@@ -75,6 +75,9 @@ func (c *Context) ReadConfig() *restclient.Config {
 // resources see [tolerant.ClientFor].
 func (c *Context) ClientConfig() *restclient.Config {
 	config := c.process.config(c.name)
+	if config.RateLimiter != nil {
+		config.RateLimiter = termLimiter{config.RateLimiter, c.process.Gate}
+	}
 	config.Wrap(c.process.Gate.WrapAll)
 	// The gate bounds each request, also to let a long write take longer. The sync timeout
 	// bounds everything else.

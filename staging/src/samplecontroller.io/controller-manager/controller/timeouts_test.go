@@ -197,6 +197,42 @@ func TestRateLimitIsForEachController(t *testing.T) {
 	})
 }
 
+// TestWaitForRateLimitEndsWithTerm checks that a worker that waits for --kube-api-qps does not
+// delay the end of a term, and that its sync may still send what needs no wait.
+func TestWaitForRateLimitEndsWithTerm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcess(t, "https://api.test")
+		p.Config.Transport = &slowAPI{code: http.StatusCreated}
+		p.Config.QPS, p.Config.Burst = 0.1, 1
+		p.Gate = leadership.NewGate(writeTimeout)
+		client, err := corev1client.NewForConfig((&Context{process: p, name: "a-controller"}).ClientConfig())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, end := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { end(errors.New("SIGTERM")) })
+		err = leadership.RunWithoutElection(ctx, p.Gate, func(*leadership.Term) error {
+			for _, want := range []struct {
+				took time.Duration
+				err  string
+			}{{0, ""}, {time.Second, "stops leading: SIGTERM"}, {0, "stops leading: SIGTERM"}} {
+				took, err := create(t.Context(), client.ConfigMaps("team"))
+				if took != want.took || (err == nil) != (want.err == "") || err != nil && !strings.Contains(err.Error(), want.err) {
+					t.Errorf("a write returned after %v: %v, want after %v: %q", took, err, want.took, want.err)
+				}
+			}
+			time.Sleep(10 * time.Second)
+			if _, err := create(t.Context(), client.ConfigMaps("team")); err != nil {
+				t.Errorf("a write of the drain that needs no wait: %v", err)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestHangingWriteDoesNotDelayOthers(t *testing.T) {
 	leading(t, &slowAPI{delay: time.Hour}, func(t *testing.T, configMaps corev1client.ConfigMapInterface) {
 		var writes sync.WaitGroup

@@ -47,6 +47,15 @@ func (g *Gate) admit(term *Term) {
 // Check returns nil while writes pass, otherwise why they do not.
 func (g *Gate) Check() error { return valid(g.term.Load()) }
 
+// Work returns a context that ends when the work of the current term must end, or the context of
+// the last term, which has ended. Before the first term it does not end.
+func (g *Gate) Work() context.Context {
+	if term := g.term.Load(); term != nil {
+		return term.Ctx
+	}
+	return context.Background()
+}
+
 // Wrap returns a RoundTripper that always passes reads to next, and writes only during a
 // term. It is for [k8s.io/client-go/rest.Config.Wrap]. A GET that executes a command in a Pod,
 // attaches to it or forwards a port counts as a write. Each write, including reading the

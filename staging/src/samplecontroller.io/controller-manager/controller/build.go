@@ -106,8 +106,11 @@ type unbuilt struct {
 	err  error
 }
 
-func (u unbuilt) Name() string              { return u.name }
-func (u unbuilt) Run(context.Context) error { return u.err }
+func (u unbuilt) Name() string { return u.name }
+
+func (u unbuilt) Run(context.Context) error {
+	return fmt.Errorf("cannot run before this process is started again: %w", u.err)
+}
 
 func failures(controllers []Controller) []unbuilt {
 	var failed []unbuilt

@@ -81,8 +81,9 @@ func TestFailedConstructorStopsOnlyItsController(t *testing.T) {
 				t.Fatalf("controllers (-want +got):\n%s", diff)
 			}
 			for range 2 {
-				if err := controllers[0].Run(t.Context()); err == nil || err.Error() != tc.want {
-					t.Errorf("Run of the failed controller: %v, want %q", err, tc.want)
+				want := "cannot run before this process is started again: " + tc.want
+				if err := controllers[0].Run(t.Context()); err == nil || err.Error() != want {
+					t.Errorf("Run of the failed controller: %v, want %q", err, want)
 				}
 			}
 			if err := Unbuilt(controllers); err == nil || err.Error() != tc.want {

@@ -63,12 +63,18 @@ func (g *guard) transform(transforms []cache.TransformFunc) cache.TransformFunc 
 	if len(transforms) == 0 {
 		return nil
 	}
-	apply := func(result any) (any, error) {
-		var err error
+	apply := func(obj any) (result any, err error) {
+		cause := decodeError(obj)
+		result = obj
 		for _, transform := range transforms {
 			if result, err = transform(result); err != nil {
 				return nil, err
 			}
+		}
+		// The transform of a placeholder is one, even if annotations are dropped. Otherwise it
+		// would look like an object with an empty spec.
+		if object, ok := result.(metav1.Object); ok && cause != nil {
+			mark(object, cause)
 		}
 		return result, nil
 	}
@@ -102,8 +108,25 @@ func (g *guard) transform(transforms []cache.TransformFunc) cache.TransformFunc 
 // isTransformed reports whether the transform was applied to the object before, and changed
 // its type or made it a placeholder.
 func (g *guard) isTransformed(obj any) bool {
-	object, ok := obj.(metav1.Object)
-	return reflect.TypeOf(obj) != g.item || ok && tolerant.DecodeError(object) != nil
+	return reflect.TypeOf(obj) != g.item || decodeError(obj) != nil
+}
+
+// decodeError returns why an object is a placeholder, or nil if it is none.
+func decodeError(obj any) error {
+	if object, ok := obj.(metav1.Object); ok {
+		return tolerant.DecodeError(object)
+	}
+	return nil
+}
+
+// mark marks an object as a placeholder.
+func mark(object metav1.Object, cause error) {
+	annotations := maps.Clone(object.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[tolerant.AnnotationDecodeError] = truncate.Error(cause)
+	object.SetAnnotations(annotations)
 }
 
 // indexers returns index functions that index nothing for an object on which they fail.
@@ -159,11 +182,6 @@ func placeholder(obj any, cause error) (any, error) {
 	if o, ok := obj.(runtime.Object); ok {
 		stand.(runtime.Object).GetObjectKind().SetGroupVersionKind(o.GetObjectKind().GroupVersionKind())
 	}
-	annotations := maps.Clone(from.GetAnnotations())
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[tolerant.AnnotationDecodeError] = truncate.Error(cause)
 	to.SetName(from.GetName())
 	to.SetNamespace(from.GetNamespace())
 	to.SetUID(from.GetUID())
@@ -174,6 +192,7 @@ func placeholder(obj any, cause error) (any, error) {
 	to.SetLabels(from.GetLabels())
 	to.SetOwnerReferences(from.GetOwnerReferences())
 	to.SetFinalizers(from.GetFinalizers())
-	to.SetAnnotations(annotations)
+	to.SetAnnotations(from.GetAnnotations())
+	mark(to, cause)
 	return stand, nil
 }

@@ -30,6 +30,10 @@ func TestPanicOfProgramStopsOnlyItsObject(t *testing.T) {
 		}
 		return obj, nil
 	}
+	dropsAnnotations := func(obj any) (any, error) {
+		obj.(*corev1.ConfigMap).Annotations = nil
+		return panics(obj)
+	}
 	index := func(obj any) ([]string, error) {
 		if isOdd(obj) {
 			panic("odd object")
@@ -44,6 +48,9 @@ func TestPanicOfProgramStopsOnlyItsObject(t *testing.T) {
 		placeholder bool
 	}{
 		"transform":   {[]Option{WithTransform(panics), WithIndexers(cache.Indexers{"index": index})}, nil, "transform fails for configmaps default/odd: panic: odd object", 2, true},
+		"transform without annotations": {
+			[]Option{WithTransform(dropsAnnotations), WithIndexers(cache.Indexers{"index": index})}, nil, "transform fails for configmaps default/odd: panic: odd object", 2, true,
+		},
 		"index":       {[]Option{WithIndexers(cache.Indexers{"index": index})}, nil, "index index fails for configmaps default/odd: panic: odd object", 1, false},
 		"later index": {nil, cache.Indexers{"index": index}, "index index fails for configmaps default/odd: panic: odd object", 1, false},
 	} {

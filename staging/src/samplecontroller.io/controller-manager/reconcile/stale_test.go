@@ -44,6 +44,9 @@ func TestMissingDoneIsAFailure(t *testing.T) {
 				t.Errorf("%s: %q, want it to name %s", entry.Key, entry.Error, want)
 			}
 		}
+		if len(p.Failures) > 4 {
+			t.Errorf("%d syncs in 5 s, want one in 2 s, as before", len(p.Failures))
+		}
 		store.Done(foo)
 		time.Sleep(5 * time.Second)
 		synctest.Wait()

@@ -112,8 +112,11 @@ func (w *worker) next(key cache.ObjectName, o Outcome, requeueAfter time.Duratio
 		after = requeueAfter
 	default:
 		after = w.rateLimiter.When(key)
-		if apierrors.IsForbidden(o.Err) {
+		switch {
+		case apierrors.IsForbidden(o.Err):
 			after = forbiddenBackoff(w.queue.NumRequeues(key))
+		case errors.Is(o.Err, errTooStale):
+			after = max(after, requeueAfter)
 		}
 	}
 	w.queue.AddAfter(key, after)

@@ -4,6 +4,7 @@
 package logs
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -18,7 +19,12 @@ import (
 	"samplecontroller.io/controller-manager/internal/truncate"
 )
 
-// guard is a LogSink that throttles repeated errors and logs only the names of objects.
+// maxLogged is the maximum length of an error or a line of text in the log, in bytes. The message of
+// a webhook may quote a whole object.
+const maxLogged = 2000
+
+// guard is a LogSink that throttles repeated errors, truncates long ones, and logs only the names of
+// objects.
 type guard struct {
 	sink     logr.LogSink
 	about    string // objects in the values of this logger
@@ -61,6 +67,7 @@ func (g guard) Info(level int, msg string, keysAndValues ...any) {
 func (g guard) Error(err error, msg string, keysAndValues ...any) {
 	cause := msg
 	if err != nil {
+		err = truncated(err)
 		cause += textOf(err)
 	}
 	keysAndValues, ok := g.allow(cause, withoutContent(keysAndValues))
@@ -73,6 +80,14 @@ func (g guard) Error(err error, msg string, keysAndValues ...any) {
 func textOf(err error) (text string) {
 	defer func() { _ = recover() }()
 	return err.Error()
+}
+
+// truncated returns an error whose text is not too long for the log.
+func truncated(err error) error {
+	if text := textOf(err); len(text) > maxLogged {
+		return errors.New(truncate.To(maxLogged, text))
+	}
+	return err
 }
 
 // allow returns whether a line with this cause may be logged now, and its values with the
@@ -121,7 +136,7 @@ func objects(keysAndValues []any) string {
 		case klog.ObjectRef, cache.ObjectName, types.NamespacedName:
 			fmt.Fprintf(&all, "%v ", value)
 		case string:
-			if !strings.Contains(value, "\n") { // a stack
+			if !isStack(value) {
 				all.WriteString(truncate.Text(value) + " ")
 			}
 		}
@@ -129,7 +144,11 @@ func objects(keysAndValues []any) string {
 	return all.String()
 }
 
-// withoutContent returns the keys and values with objects replaced by their names.
+// isStack reports whether a value is a stack. Only these have several lines.
+func isStack(value string) bool { return strings.Contains(value, "\n") }
+
+// withoutContent returns the keys and values with objects replaced by their names, and long texts
+// truncated.
 func withoutContent(keysAndValues []any) []any {
 	all := make([]any, len(keysAndValues), len(keysAndValues)+2) // allow may append two
 	for i, value := range keysAndValues {
@@ -146,6 +165,13 @@ func withoutContentOf(value any) any {
 		return klog.KObj(value)
 	case runtime.Object:
 		return fmt.Sprintf("%T", value)
+	case error:
+		return truncated(value)
+	case string:
+		if isStack(value) {
+			return value
+		}
+		return truncate.To(maxLogged, value)
 	default:
 		return value
 	}

@@ -59,6 +59,29 @@ func TestOnlyObjectNamesAreLogged(t *testing.T) {
 	}
 }
 
+func TestLongTextsAreTruncated(t *testing.T) {
+	long := strings.Repeat("word ", 4000)
+	for name, write := range map[string]func(klog.Logger){
+		"error":               func(l klog.Logger) { l.Error(errors.New(long), "Failed") },
+		"error value":         func(l klog.Logger) { l.Info("Ended", "err", errors.New(long)) },
+		"text":                func(l klog.Logger) { l.Info("Paused", "reason", long) },
+		"value of the logger": func(l klog.Logger) { l.WithValues("reason", long).Info("Paused") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			logger, log := newGuarded()
+			write(logger)
+			if got := log.String(); len(got) < 2000 || len(got) > 2200 || !strings.Contains(got, `word ..."`) {
+				t.Errorf("the line has %d bytes, want about 2000:\n%s", len(got), got)
+			}
+		})
+	}
+	logger, log := newGuarded()
+	logger.Error(nil, "Panicked", "stack", strings.Repeat("main.go:1\n", 1000))
+	if got := strings.Count(log.String(), "main.go:1"); got != 1000 {
+		t.Errorf("%d lines of a stack are logged, want all 1000", got)
+	}
+}
+
 // klog survives an error whose Error method panics.
 func TestNilPointerErrorIsLogged(t *testing.T) {
 	logger, log := newGuarded()

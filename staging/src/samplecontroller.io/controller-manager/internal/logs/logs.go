@@ -80,7 +80,8 @@ func logFlag(field string) string {
 
 // Apply configures the log of the process, including that of libraries. It lowers the
 // verbosity in o to at most [MaxVerbosity]. Repeated errors with one cause about one object
-// are logged once in 10 s. Objects are logged by name only.
+// are logged once in 10 s. Objects are logged by name only. Errors and lines of text end after 2000
+// bytes.
 //
 // Logging never blocks. A goroutine writes the lines; it lives as long as the process if the
 // log can never be written. Lines that do not fit into a buffer of 1 MiB are dropped. When

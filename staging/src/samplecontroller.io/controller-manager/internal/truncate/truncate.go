@@ -1,7 +1,8 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package truncate limits the length of texts that are kept, or shown on status pages and in probes.
+// Package truncate limits the length of texts that are kept, logged, or shown on status pages and in
+// probes.
 package truncate
 
 import "strings"
@@ -10,11 +11,14 @@ import "strings"
 const maxText = 500
 
 // Text truncates a long text.
-func Text(text string) string {
-	if len(text) <= maxText {
+func Text(text string) string { return To(maxText, text) }
+
+// To truncates a text to this many bytes.
+func To(limit int, text string) string {
+	if len(text) <= limit {
 		return text
 	}
-	return strings.ToValidUTF8(text[:maxText], "") + "..."
+	return strings.ToValidUTF8(text[:limit], "") + "..."
 }
 
 // Error returns the truncated text of an error, "" for nil.

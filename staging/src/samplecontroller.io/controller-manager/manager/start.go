@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -137,13 +136,8 @@ func (p Program) process(ctx context.Context, c *options.Config, metrics *Metric
 	return shared, reconnect, nil
 }
 
-// userAgent returns a user agent in client-go's form. It begins with the program's name, not
-// with that of the executable, and ends with the purpose of the client, which distinguishes
-// clients in the audit log.
-func (p Program) userAgent(name string) string {
-	v := version.Get()
-	return fmt.Sprintf("%s/%s (%s/%s) %.7s/%s", p.Name, v.GitVersion, runtime.GOOS, runtime.GOARCH, v.GitCommit, name)
-}
+// userAgent returns the user agent of a client with this purpose.
+func (p Program) userAgent(purpose string) string { return version.UserAgent(p.Name, purpose) }
 
 // configFor returns the configuration of a client of the process itself. Its writes do not
 // depend on the lead.

@@ -100,7 +100,7 @@ func (o *Options) ClientCAConfigMap() (namespace, name string) {
 // newClientCAs returns the CAs of the cluster in kubeconfig, or of the cluster that the
 // process runs in if kubeconfig is empty. It returns nil if there is no cluster. It fails if
 // the CAs are required and cannot be read.
-func newClientCAs(ctx context.Context, kubeconfig string, required bool) (*clientCAs, error) {
+func newClientCAs(ctx context.Context, kubeconfig, userAgent string, required bool) (*clientCAs, error) {
 	if kubeconfig == "" {
 		if _, err := restclient.InClusterConfig(); errors.Is(err, restclient.ErrNotInCluster) {
 			return nil, nil
@@ -110,6 +110,7 @@ func newClientCAs(ctx context.Context, kubeconfig string, required bool) (*clien
 	if err != nil {
 		return nil, err
 	}
+	config.UserAgent = userAgent
 	connection.ExplainUnauthorized(config, kubeconfig)
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 
 	"k8s.io/apiserver/pkg/authorization/path"
 	"k8s.io/apiserver/pkg/authorization/union"
@@ -14,6 +15,8 @@ import (
 	apiserveroptions "k8s.io/apiserver/pkg/server/options"
 	cliflag "k8s.io/component-base/cli/flag"
 	cmoptions "k8s.io/controller-manager/options"
+
+	"samplecontroller.io/controller-manager/internal/version"
 )
 
 // Options configures the HTTPS endpoints and their access control, with
@@ -121,18 +124,39 @@ func (o *Options) Config(ctx context.Context, kubeconfig string) (Config, error)
 
 // followClientCAs makes the server accept client certificates signed by the cluster's CAs,
 // unless the options name a CA file.
-func followClientCAs(ctx context.Context, o *apiserveroptions.DelegatingAuthenticationOptions) error {
-	skip := o.SkipInClusterLookup || o.ClientCert != (apiserveroptions.ClientCertAuthenticationOptions{})
-	o.SkipInClusterLookup = true // the library would block until the API server answers
+func (o *Options) followClientCAs(ctx context.Context, a *apiserveroptions.DelegatingAuthenticationOptions) error {
+	skip := a.SkipInClusterLookup || a.ClientCert != (apiserveroptions.ClientCertAuthenticationOptions{})
+	a.SkipInClusterLookup = true // the library would block until the API server answers
 	if skip {
 		return nil
 	}
-	cas, err := newClientCAs(ctx, o.RemoteKubeConfigFile, !o.TolerateInClusterLookupFailure)
+	cas, err := newClientCAs(ctx, a.RemoteKubeConfigFile, version.UserAgent(o.Name, "client-ca"), !a.TolerateInClusterLookupFailure)
 	if err != nil || cas == nil {
 		return err
 	}
-	o.ClientCert.CAContentProvider = cas
+	a.ClientCert.CAContentProvider = cas
 	return nil
+}
+
+// identify returns a wrapper that sets the user agent of a client that apiserver's options make.
+// These would use client-go's, which has the version of client-go.
+func (o *Options) identify(purpose string) func(http.RoundTripper) http.RoundTripper {
+	return func(next http.RoundTripper) http.RoundTripper {
+		return identified{next, version.UserAgent(o.Name, purpose)}
+	}
+}
+
+// identified is a transport that sets the user agent.
+type identified struct {
+	http.RoundTripper
+	userAgent string
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t identified) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("User-Agent", t.userAgent)
+	return t.RoundTripper.RoundTrip(r)
 }
 
 // delegate makes the API server authenticate and authorize callers.
@@ -146,7 +170,9 @@ func (o *Options) delegate(ctx context.Context, c *Config, kubeconfig string) er
 		authorization.RemoteKubeConfigFile, authorizationFlag = kubeconfig, "--kubeconfig"
 	}
 	c.Authentication, c.Authorization = &apiserver.AuthenticationInfo{}, &apiserver.AuthorizationInfo{}
-	err := followClientCAs(ctx, &authentication)
+	authentication.WithCustomRoundTripper(o.identify("authentication"))
+	authorization.WithCustomRoundTripper(o.identify("authorization"))
+	err := o.followClientCAs(ctx, &authentication)
 	if err == nil {
 		err = authentication.ApplyTo(c.Authentication, c.SecureServing, nil)
 	}

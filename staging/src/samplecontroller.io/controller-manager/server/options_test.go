@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,12 +20,15 @@ import (
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/util/cert"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
+
+	"samplecontroller.io/controller-manager/internal/version"
 )
 
 func TestFlagSections(t *testing.T) {
@@ -218,4 +223,30 @@ func TestClientCAsAreUsedOnceReadable(t *testing.T) {
 		time.Sleep(time.Minute)
 		expect("once readable", none+"Accepting client certificates\n", true)
 	})
+}
+
+// The API server can tell the requests of the server from those of other programs and clients.
+func TestRequestsNameProgramAndPurpose(t *testing.T) {
+	handler, agents := reviews(t), make(chan string, 100)
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		agents <- r.UserAgent()
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(api.Close)
+	o := newOptions(t)
+	o.Authentication.SkipInClusterLookup = false
+	config, err := o.Config(t.Context(), writeKubeconfig(t, api.URL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	start(t, config).get("/metrics", "admin")
+	missing := sets.New("authentication", "authorization", "client-ca")
+	for missing.Len() > 0 {
+		agent := <-agents
+		purpose := agent[strings.LastIndex(agent, "/")+1:]
+		if want := version.UserAgent("test-manager", purpose); agent != want {
+			t.Fatalf("user agent %q, want %q", agent, want)
+		}
+		missing.Delete(purpose)
+	}
 }

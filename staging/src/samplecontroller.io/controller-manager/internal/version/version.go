@@ -5,6 +5,8 @@
 package version
 
 import (
+	"fmt"
+	"runtime"
 	"runtime/debug"
 	"strings"
 
@@ -20,6 +22,14 @@ func Get() apimachineryversion.Info {
 		return of(build, info)
 	}
 	return info
+}
+
+// UserAgent returns a user agent in client-go's form. It begins with the program's name, not
+// with that of the executable, and ends with the purpose of the client, which distinguishes
+// clients in the audit log.
+func UserAgent(program, purpose string) string {
+	v := Get()
+	return fmt.Sprintf("%s/%s (%s/%s) %.7s/%s", program, v.GitVersion, runtime.GOOS, runtime.GOARCH, v.GitCommit, purpose)
 }
 
 // of returns info with the version in a build.

@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/lru"
 
 	"samplecontroller.io/controller-manager/internal/misuse"
+	"samplecontroller.io/controller-manager/internal/truncate"
 	"samplecontroller.io/controller-manager/reconcile"
 	"samplecontroller.io/controller-manager/tolerant"
 )
@@ -26,6 +27,9 @@ import (
 // maxReported is the number of objects whose user error is remembered, so that each error is
 // reported once. With more, reports may repeat.
 const maxReported = 4096
+
+// maxMessage is the maximum length of the Event about a user error, in bytes.
+const maxMessage = 1000
 
 // Kind builds the controller for objects of type T. Make it with [For].
 type Kind[T Object] struct {
@@ -100,9 +104,10 @@ func (k *Kind[T]) sync(ctx context.Context, key cache.ObjectName, sync func(cont
 	err = sync(ctx, s)
 	only, wrong := userErrors(err)
 	if wrong != nil && found {
-		if last, _ := k.reported.Get(key); last != wrong.Error() {
-			k.reported.Add(key, wrong.Error())
-			k.recorder.Event(object, corev1.EventTypeWarning, wrong.reason, wrong.Error())
+		text := truncate.To(maxMessage, wrong.Error())
+		if last, _ := k.reported.Get(key); last != text {
+			k.reported.Add(key, text)
+			k.recorder.Event(object, corev1.EventTypeWarning, wrong.reason, text)
 		}
 	}
 	if only != nil {

@@ -9,9 +9,9 @@ import (
 )
 
 // UserError returns an error that only a user can fix, such as an invalid value. When a sync
-// function returns it, a Warning Event with the reason reports it, once for each text. The
-// object is synced again when it changes. reason is in UpperCamelCase. UserError returns nil
-// if err is nil.
+// function returns it, a Warning Event with the reason reports it, once for each text. The Event has
+// the first 1000 bytes of the text. The object is synced again when it changes. reason is in
+// UpperCamelCase. UserError returns nil if err is nil.
 func UserError(reason string, err error) error {
 	if err == nil {
 		return nil

@@ -127,3 +127,18 @@ func TestErrorBesideUserErrorIsRetried(t *testing.T) {
 		})
 	}
 }
+
+func TestEventOfLongUserErrorIsTruncated(t *testing.T) {
+	program := syncing(func(c *controller.Context) (controller.Controller, error) {
+		return controller.For[*appsv1.StatefulSet](c).Sync(func(context.Context, *controller.Sync[*appsv1.StatefulSet]) error {
+			return controller.UserError("BadData", errors.New(strings.Repeat("word ", 4000)))
+		})
+	})
+	Run(t, program, func(t *testing.T, e *Env) {
+		e.Create(&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}})
+		e.Settle()
+		if events := e.Events(); len(events) != 1 || len(events[0]) > 1100 || !strings.HasSuffix(events[0], "word ...") {
+			t.Errorf("Events %q, want one of about 1000 bytes", events)
+		}
+	})
+}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/testutil"
 	"k8s.io/utils/ptr"
@@ -229,20 +231,48 @@ func TestDeletedLeaseIsNotReleased(t *testing.T) {
 }
 
 func TestReleaseIsRetriedUntilItsDeadline(t *testing.T) {
+	for name, failure := range map[string]error{
+		"unreachable": errUnreachable,
+		// An API server that has just started refuses everything until it knows its roles.
+		"refused": apierrors.NewForbidden(coordinationv1.Resource("leases"), "lease", errors.New("no role")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, server *apiServer) {
+				a := newCandidate(t, server, "a")
+				a.run(untilTheEnd)
+				pass(time.Second)
+				begin := time.Now()
+				a.client.beforeEach(func(context.Context, string) error {
+					if time.Since(begin) < renewDeadline-time.Second {
+						return failure
+					}
+					return nil
+				})
+				a.end(t)
+				if holder := server.holder(); holder != "" {
+					t.Errorf("the Lease is still held by %q", holder)
+				}
+			})
+		})
+	}
+}
+
+// A process that does not lead ends at once if the API server refuses it the Lease.
+func TestRefusedReleaseDelaysOnlyLeader(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *apiServer) {
 		a := newCandidate(t, server, "a")
-		a.run(untilTheEnd)
-		pass(time.Second)
-		begin := time.Now()
 		a.client.beforeEach(func(_ context.Context, verb string) error {
-			if time.Since(begin) < renewDeadline-time.Second {
-				return errUnreachable
+			if verb == "create" || verb == "update" {
+				return apierrors.NewForbidden(coordinationv1.Resource("leases"), "lease", errors.New("no role"))
 			}
 			return nil
 		})
+		a.run(never(t))
+		pass(leaseDuration)
+		told := time.Now()
 		a.end(t)
-		if holder := server.holder(); holder != "" {
-			t.Errorf("the Lease is still held by %q", holder)
+		if took := time.Since(told); took > 0 {
+			t.Errorf("it took %v to end", took)
 		}
 	})
 }

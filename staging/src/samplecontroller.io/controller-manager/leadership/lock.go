@@ -142,7 +142,7 @@ func (l *lock) fill(lease *coordinationv1.Lease, record resourcelock.LeaderElect
 }
 
 // release releases the Lease if this process holds it. It tries again after an error, until ctx
-// ends or the API server refuses it. The elector and all work must have ended.
+// ends. The elector and all work must have ended.
 func (l *lock) release(ctx context.Context) error {
 	if !l.tried {
 		return nil
@@ -155,9 +155,10 @@ func (l *lock) release(ctx context.Context) error {
 			return nil
 		case apierrors.IsConflict(err):
 			// A canceled renewal was committed after all, or somebody edits the Lease.
-		case isRefusal(err):
-			return err
+		case isRefusal(err) && !l.leads():
+			return err // a process without the Lease does not wait for a permission
 		default:
+			// Also a refusal: an API server that has just started does not know its roles yet.
 			select {
 			case <-ctx.Done():
 				return err
@@ -167,6 +168,9 @@ func (l *lock) release(ctx context.Context) error {
 		lease = nil
 	}
 }
+
+// leads reports whether the Lease was acquired for this term and has not been lost.
+func (l *lock) leads() bool { return l.term.begun() && l.term.lost() == nil }
 
 // releaseFrom releases the Lease if this process holds it in the given state. If that does not
 // name this process, it reads the Lease first.

@@ -160,7 +160,7 @@ func (r *rule) compare(other *rule) int {
 func (n needs) split() (reads, writes needs) {
 	reads, writes = needs{}, needs{}
 	for p, controllers := range n {
-		if controller.Reads(p.verb) {
+		if controller.Reads(p.resource, p.verb) {
 			reads[p] = controllers
 		} else {
 			writes[p] = controllers

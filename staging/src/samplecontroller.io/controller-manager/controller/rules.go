@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"samplecontroller.io/controller-manager/internal/requests"
 	"samplecontroller.io/controller-manager/writes"
 )
 
@@ -28,9 +29,11 @@ func (r *Registry) statusGroups() sets.Set[string] {
 	return groups
 }
 
-// Reads reports whether a verb of a rule reads. With --use-service-account-credentials the
-// program reads for its controllers, and the ServiceAccount of each does everything else.
-func Reads(verb string) bool { return slices.Contains([]string{"get", "list", "watch"}, verb) }
+// Reads reports whether a verb of a rule for a resource reads. With
+// --use-service-account-credentials the program reads for its controllers, and the
+// ServiceAccount of each does everything else. To get pods/exec, pods/attach or
+// pods/portforward is not to read: it opens a WebSocket into a Pod.
+func Reads(resource, verb string) bool { return requests.IsReadVerb(resource, verb) }
 
 // writesAllowedBy returns the writes that the rules allow, except those of finalizers
 // subresources, which are never requested.

@@ -25,3 +25,15 @@ func TestWritesAllowedByRules(t *testing.T) {
 		t.Errorf("unexpected writes (-want +got):\n%s", diff)
 	}
 }
+
+func TestReads(t *testing.T) {
+	for permission, want := range map[[2]string]bool{
+		{"pods", "get"}: true, {"pods", "list"}: true, {"pods/log", "get"}: true, {"foos", "watch"}: true,
+		{"pods", "create"}: false, {"pods/exec", "get"}: false, {"pods/exec", "create"}: false,
+		{"pods/attach", "get"}: false, {"pods/portforward", "get"}: false,
+	} {
+		if got := Reads(permission[0], permission[1]); got != want {
+			t.Errorf("%v reads: %t, want %t", permission, got, want)
+		}
+	}
+}

@@ -9,11 +9,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
 	"sync/atomic"
 	"time"
 
 	"samplecontroller.io/controller-manager/internal/longwrite"
+	"samplecontroller.io/controller-manager/internal/requests"
 )
 
 var (
@@ -57,11 +57,14 @@ func (g *Gate) Work() context.Context {
 }
 
 // Wrap returns a RoundTripper that always passes reads to next, and writes only during a
-// term. It is for [k8s.io/client-go/rest.Config.Wrap]. A GET that executes a command in a Pod,
-// attaches to it or forwards a port counts as a write. Each write, including reading the
+// term. It is for [k8s.io/client-go/rest.Config.Wrap]. Each write, including reading the
 // response, is bounded by the write timeout and canceled when the term is lost. Do not wrap
 // clients of Leases, Events, TokenReviews and SubjectAccessReviews, which do not depend on
 // leading.
+//
+// A request that executes a command in a Pod, attaches to it or forwards a port counts as a
+// write, even if its method is GET. The gate does not close the stream that such a request
+// opens, also not when the term is lost: give the stream a context with a short timeout.
 //
 // A long write, whose context is from reconcile.WithLongWrite, has until the last moment at
 // which any write of this term would be given up if the Lease were not renewed again. That is
@@ -88,7 +91,7 @@ func (t *gated) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 // RoundTrip implements http.RoundTripper.
 func (t *gated) RoundTrip(request *http.Request) (*http.Response, error) {
-	if !isWrite(request) {
+	if !requests.IsWrite(request) {
 		if !t.boundsReads {
 			return t.next.RoundTrip(request)
 		}
@@ -107,19 +110,6 @@ func (t *gated) RoundTrip(request *http.Request) (*http.Response, error) {
 		limit, until = max(limit, term.longest(limit)), term.Ctx
 	}
 	return t.send(request, limit, longwrite.ErrTimeout, until)
-}
-
-// streams matches the paths of requests that act on a Pod, whatever their method.
-var streams = regexp.MustCompile(`/namespaces/[^/]+/pods/[^/]+/(exec|attach|portforward)$`)
-
-// isWrite reports whether a request may change something. To execute a command in a Pod, to
-// attach to it or to forward a port, client-go opens a WebSocket with GET.
-func isWrite(request *http.Request) bool {
-	switch request.Method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions:
-		return request.Header.Get("Upgrade") != "" || streams.MatchString(request.URL.Path)
-	}
-	return true
 }
 
 // send sends a request, and gives it up with the cause timeout after limit, or when until ends.

@@ -61,7 +61,7 @@ func (n *needs) addControllers(c *options.Config) {
 		n.add("controllers", ofControllers(c.Namespace, n.controllers...))
 		return
 	}
-	reads := func(p preflight.Permission) bool { return controller.Reads(p.Verb) }
+	reads := func(p preflight.Permission) bool { return controller.Reads(p.Resource, p.Verb) }
 	writes := func(p preflight.Permission) bool { return !reads(p) }
 	n.add("controllers", slices.DeleteFunc(ofControllers(c.Namespace, n.controllers...), writes))
 	for _, d := range n.controllers {

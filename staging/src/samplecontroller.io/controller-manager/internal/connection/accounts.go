@@ -20,6 +20,8 @@ import (
 	"k8s.io/client-go/transport"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
+
+	"samplecontroller.io/controller-manager/internal/requests"
 )
 
 // userPrefix begins the user name of a ServiceAccount.
@@ -134,7 +136,7 @@ type accountTransport struct {
 // RoundTrip implements http.RoundTripper. It does not wait for a token beyond the end of the
 // request's context.
 func (t *accountTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.Method == http.MethodGet {
+	if !requests.IsWrite(request) {
 		return t.next.RoundTrip(request)
 	}
 	value, err := t.account.get(request.Context())

@@ -130,6 +130,17 @@ func TestControllerWritesAsAccount(t *testing.T) {
 	}
 }
 
+// A GET that executes a command in a Pod is a write.
+func TestControllerExecutesCommandsAsAccount(t *testing.T) {
+	server := &tokenServer{user: "system:serviceaccount:ns:manager", lifetime: 3600}
+	accounts, config := server.start(t)
+	client := clientOf(t, accounts, config, "a-controller")
+	config.Host += "/api/v1/namespaces/ns/pods/db/exec?command=promote&of="
+	if got, want := server.send(t, client, config, http.MethodGet), "GET with ns/serviceaccounts/manager-a-controller-1"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestTokenIsRenewed(t *testing.T) {
 	server := &tokenServer{user: "system:serviceaccount:ns:manager", lifetime: 1}
 	accounts, config := server.start(t)

@@ -234,15 +234,19 @@ func TestReleaseIsRetriedUntilItsDeadline(t *testing.T) {
 	for name, failure := range map[string]error{
 		"unreachable": errUnreachable,
 		// An API server that has just started refuses everything until it knows its roles.
-		"refused": apierrors.NewForbidden(coordinationv1.Resource("leases"), "lease", errors.New("no role")),
+		"refused":  apierrors.NewForbidden(coordinationv1.Resource("leases"), "lease", errors.New("no role")),
+		"conflict": apierrors.NewConflict(coordinationv1.Resource("leases"), "lease", errors.New("locked by a webhook")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, server *apiServer) {
 				a := newCandidate(t, server, "a")
 				a.run(untilTheEnd)
 				pass(time.Second)
-				begin := time.Now()
+				begin, requests := time.Now(), 0
 				a.client.beforeEach(func(context.Context, string) error {
+					if requests++; requests > 1000 {
+						time.Sleep(time.Minute) // fails the test, which would hang otherwise
+					}
 					if time.Since(begin) < renewDeadline-time.Second {
 						return failure
 					}

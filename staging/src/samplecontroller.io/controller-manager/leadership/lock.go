@@ -147,13 +147,14 @@ func (l *lock) release(ctx context.Context) error {
 	if !l.tried {
 		return nil
 	}
-	lease := l.base
+	lease, edited := l.base, false
 	for {
 		err := l.releaseFrom(ctx, lease)
 		switch {
 		case err == nil, apierrors.IsNotFound(err):
 			return nil
-		case apierrors.IsConflict(err):
+		case apierrors.IsConflict(err) && !edited:
+			edited = true
 			// A canceled renewal was committed after all, or somebody edits the Lease.
 		case isRefusal(err) && !l.leads():
 			return err // a process without the Lease does not wait for a permission

@@ -6,6 +6,7 @@ package manager
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -141,5 +142,34 @@ func flagError(cmd *cobra.Command, err error) error {
 			return fmt.Errorf("unknown flag -%s: write it with two dashes, --%s", name, name)
 		}
 	}
-	return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
+	return fmt.Errorf("%s; see %s --help", plain(err.Error()), cmd.CommandPath())
+}
+
+// parsing matches how the functions of package strconv say that they cannot parse a value.
+var parsing = regexp.MustCompile(`strconv\.(?:Parse)?(\w+): parsing ("(?:[^"\\]|\\.)*"): (invalid syntax|value out of range)`)
+
+// kinds are what the functions of package strconv parse.
+var kinds = map[string]string{
+	"Atoi": "a whole number", "Int": "a whole number", "Uint": "a whole number from 0", "Float": "a number", "Bool": "true or false",
+}
+
+// plain says without the names of Go functions that a value cannot be parsed.
+func plain(text string) string {
+	text = parsing.ReplaceAllStringFunc(text, func(found string) string {
+		parts := parsing.FindStringSubmatch(found)
+		kind, value := kinds[parts[1]], parts[2]
+		switch {
+		case parts[3] != "invalid syntax":
+			return value + " is out of range"
+		case kind == "":
+			return value + " is invalid"
+		default:
+			return value + " is not " + kind
+		}
+	})
+	// The durations of all flags are parsed by package time.
+	if before, after, ok := strings.Cut(text, " flag: time: "); ok {
+		return before + " flag: " + after + ": want a number and a unit, for example 30s or 2m"
+	}
+	return text
 }

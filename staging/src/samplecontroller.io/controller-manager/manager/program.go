@@ -9,12 +9,12 @@ import (
 	"os"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/component-base/cli"
 	"k8s.io/component-base/featuregate"
 
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/internal/logs"
+	"samplecontroller.io/controller-manager/internal/misuse"
 	"samplecontroller.io/controller-manager/options"
 )
 
@@ -50,12 +50,10 @@ func Main(p Program) int {
 	return Execute(untilSignal(), p, os.Args[1:])
 }
 
-// Execute is like [Main], but with the given arguments and until ctx ends.
+// Execute is like [Main], but with the given arguments and until ctx ends. A misuse of the
+// library, such as two controllers of one name, is an error too: it is reported in one line.
 func Execute(ctx context.Context, p Program, args []string) int {
-	command := NewCommand(p, p.Options())
-	command.SetArgs(args)
-	command.SetContext(ctx)
-	err := cli.RunNoErrOutput(command)
+	err := p.execute(ctx, args)
 	if err == nil {
 		return 0
 	}
@@ -65,10 +63,33 @@ func Execute(ctx context.Context, p Program, args []string) int {
 	return 1
 }
 
+// execute makes and runs the command.
+func (p Program) execute(ctx context.Context, args []string) (err error) {
+	defer returnMisuse(&err)
+	command := NewCommand(p, p.Options())
+	command.SetArgs(args)
+	command.SetContext(ctx)
+	return cli.RunNoErrOutput(command)
+}
+
+// returnMisuse is deferred by a function that returns err. It sets err to the mistake in the
+// program that the function panics with, which needs no stack. All other panics go on.
+func returnMisuse(err *error) {
+	switch value := recover().(type) {
+	case nil:
+	case *misuse.Error:
+		*err = value
+	default:
+		panic(value)
+	}
+}
+
 // Options returns the default settings of the program. It panics if a descriptor or a feature
 // gate is invalid: see [controller.NewRegistry].
 func (p Program) Options() *options.Options {
 	o := options.New(p.Name, p.Port, controller.NewRegistry(p.Controllers...))
-	utilruntime.Must(o.FeatureGates.AddVersioned(p.FeatureGates))
+	if err := o.FeatureGates.AddVersioned(p.FeatureGates); err != nil {
+		panic(misuse.Errorf("adding the feature gates of %s: %w", p.Name, err))
+	}
 	return o
 }

@@ -84,12 +84,18 @@ func announceEnd(ctx context.Context) (announced context.Context, stop func()) {
 	}
 }
 
+// runReturningMisuse is like [Run], but returns a misuse of the library that Run panics with.
+func runReturningMisuse(ctx context.Context, p Program, c *options.Config) (err error) {
+	defer returnMisuse(&err)
+	return Run(ctx, p, c)
+}
+
 // runBounded is like [Run], but gives up if the process does not end some time after ctx. Some
 // requests cannot be canceled: client-go waits for a credential plugin without a limit. The
 // process must exit after an error.
 func runBounded(ctx context.Context, p Program, c *options.Config) error {
 	ended := make(chan error, 1)
-	go func() { ended <- Run(ctx, p, c) }()
+	go func() { ended <- runReturningMisuse(ctx, p, c) }()
 	select {
 	case err := <-ended:
 		return err

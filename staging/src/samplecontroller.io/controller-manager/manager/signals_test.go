@@ -23,9 +23,10 @@ import (
 // asProgram is the variable with which the test binary runs as a program: see startProgram.
 const asProgram = "TEST_MANAGER_CONTROLLERS"
 
-// runAsProgram runs a program. Its controllers end when they are told to, or never.
+// runAsProgram runs a program. Its controllers end when they are told to, or never. Or it is a
+// program with a mistake.
 func runAsProgram(controllers string) int {
-	return Main(program(func(name string, _ *controller.Context) (controller.Controller, error) {
+	p := program(func(name string, _ *controller.Context) (controller.Controller, error) {
 		return &fake{name: name, history: &history{}, run: func(ctx context.Context) error {
 			<-ctx.Done()
 			if controllers == "hang" {
@@ -33,7 +34,11 @@ func runAsProgram(controllers string) int {
 			}
 			return nil
 		}}, nil
-	}))
+	})
+	if m, ok := mistakes[controllers]; ok {
+		m.make(&p)
+	}
+	return Main(p)
 }
 
 // running is a program in a process of its own.

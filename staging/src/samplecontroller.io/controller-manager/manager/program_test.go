@@ -1,0 +1,74 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"k8s.io/component-base/featuregate"
+
+	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/internal/misuse"
+)
+
+// mistakes are made in programs. Each program ends with one line.
+var mistakes = map[string]struct {
+	make func(*Program)
+	want string // the last line
+}{
+	"misnamed controller": {
+		func(p *Program) { p.Controllers[0].Name = "foo" },
+		`Error: registering controller "foo": its name must end in "-controller"`,
+	},
+	"two controllers of one name": {
+		func(p *Program) { p.Controllers[1].Name = "foo-controller" },
+		`Error: registering controller "foo-controller": "foo-controller" is taken by "foo-controller"`,
+	},
+	"two flags of one name": {
+		func(p *Program) { p.Controllers[1].Flags = p.Controllers[0].Flags },
+		`Error: adding flags of foo-controller: --foo-size is already in section "bar-controller"`,
+	},
+	"incomplete feature gate": {
+		func(p *Program) {
+			p.FeatureGates = map[featuregate.Feature]featuregate.VersionedSpecs{"ContextualLogging": {{Default: false, PreRelease: featuregate.Alpha}}}
+		},
+		`Error: adding the feature gates of test-manager: feature "ContextualLogging" did not provide a version`,
+	},
+	"constructor": {
+		func(p *Program) {
+			p.Controllers[0].New = func(context.Context, *controller.Context) (controller.Controller, error) { return nil, nil }
+		},
+		`"Controller manager failed" err="building foo-controller: its constructor returned no controller"`,
+	},
+	"panic with a misuse": {
+		func(p *Program) { p.Controllers[0].Flags = func(*pflag.FlagSet) { panic(misuse.Errorf("used twice")) } },
+		"Error: used twice",
+	},
+	"other panic": {
+		func(p *Program) { p.Controllers[0].Flags = func(*pflag.FlagSet) { panic("index out of range") } },
+		"",
+	},
+}
+
+func TestMistakeInProgramEndsWithOneLine(t *testing.T) {
+	for name, m := range mistakes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			log, code := startProgram(t, name, unanswered(t)...).end(t)
+			if m.want == "" {
+				if code != 2 || !strings.Contains(log, "panic: index out of range") || !strings.Contains(log, "manager.init") {
+					t.Errorf("exit code %d, want 2 and the stack of the panic:\n%s", code, log)
+				}
+				return
+			}
+			lines := strings.Split(strings.TrimSpace(log), "\n")
+			if last := lines[len(lines)-1]; code != 1 || !strings.Contains(last, m.want) || strings.Contains(log, "goroutine ") {
+				t.Errorf("exit code %d, want 1 and the line %q without a stack:\n%s", code, m.want, log)
+			}
+		})
+	}
+}

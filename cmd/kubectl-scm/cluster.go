@@ -67,8 +67,12 @@ func (c cluster) leaderPod(ctx context.Context) (string, error) {
 	return pod, nil
 }
 
-// withAdvice adds to a Forbidden error how to get the permission.
+// withAdvice adds to a Forbidden error how to get the permission, and to an Unauthorized error
+// whose credentials it is about.
 func (c cluster) withAdvice(err error) error {
+	if apierrors.IsUnauthorized(err) {
+		return fmt.Errorf("%w: the API server does not accept your credentials; check --kubeconfig and --context", err)
+	}
 	if !apierrors.IsForbidden(err) {
 		return err
 	}

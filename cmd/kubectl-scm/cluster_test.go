@@ -86,6 +86,10 @@ func TestReaderToken(t *testing.T) {
 		"granted":    {},
 		"no account": {notFound, "ServiceAccount ns/" + reader + " not found; check --namespace and --status-reader, or apply manifests/rbac of this version"},
 		"forbidden":  {forbidden, advice},
+		"expired": {
+			func(schema.GroupResource, string) error { return apierrors.NewUnauthorized("Unauthorized") },
+			"Unauthorized: the API server does not accept your credentials; check --kubeconfig and --context",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := fake.NewClientset()

@@ -6,6 +6,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -40,6 +41,14 @@ func newCommand() *cobra.Command {
 		SilenceUsage: true,
 		Annotations:  map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl scm"},
 	}
-	command.AddCommand(newStatusCommand())
+	command.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
+	})
+	command.AddCommand(newStatusCommand(), &cobra.Command{
+		Use: "version", Short: "Print the version.", Args: cobra.NoArgs,
+		Run: func(cmd *cobra.Command, _ []string) {
+			fmt.Fprintln(cmd.OutOrStdout(), cmd.Parent().CommandPath(), "version", cmd.Parent().Version)
+		},
+	})
 	return command
 }

@@ -53,7 +53,7 @@ To request it you need the Role of the same name in the daemon's namespace.`,
   kubectl scm status foo
   kubectl scm status foo default/example-foo
   kubectl scm status --server=https://127.0.0.1:10261 --insecure-skip-tls-verify`,
-		Args:              cobra.MaximumNArgs(2),
+		Args:              atMostOneObject,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.validate(); err != nil {
@@ -111,6 +111,14 @@ func (o *statusOptions) validate() error {
 		return errors.New("--certificate-authority and --insecure-skip-tls-verify are mutually exclusive")
 	case o.timeout <= 0:
 		return fmt.Errorf("invalid --timeout %v: must be positive", o.timeout)
+	}
+	return nil
+}
+
+// atMostOneObject rejects more arguments than a controller and an object.
+func atMostOneObject(_ *cobra.Command, args []string) error {
+	if len(args) > 2 {
+		return fmt.Errorf("too many arguments %q; usage: status [controller [namespace/object]]", args[2:])
 	}
 	return nil
 }

@@ -39,7 +39,8 @@ func execute(t *testing.T, args ...string) (stdout string, err error) {
 
 func TestInvalidArguments(t *testing.T) {
 	for args, want := range map[string]string{
-		"a b/c d":                      "accepts at most 2 arg(s), received 3",
+		"a b/c d":                      `too many arguments ["d"]; usage: status [controller [namespace/object]]`,
+		"--sever=a":                    "unknown flag: --sever; see kubectl scm status --help",
 		"foo a":                        `"a" is not an object: use <namespace>/<name>, for example default/example-foo`,
 		"foo a/b/c":                    `"a/b/c" is not an object`,
 		"foo /a":                       `"/a" is not an object`,
@@ -58,6 +59,13 @@ func TestInvalidArguments(t *testing.T) {
 		if stdout != "" {
 			t.Errorf("%q prints %q", args, stdout)
 		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	stdout, err := execute(t, "version")
+	if flag, _ := execute(t, "--version"); err != nil || stdout != flag || !strings.HasPrefix(stdout, "kubectl scm version v") {
+		t.Errorf("version prints %q, %v; --version prints %q", stdout, err, flag)
 	}
 }
 

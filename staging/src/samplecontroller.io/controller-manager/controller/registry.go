@@ -92,8 +92,8 @@ func (r *Registry) Workers(name string) int {
 }
 
 // AddFlags adds the flags of each controller to the section named after it. Call it after all
-// other flags have been added. It panics if another section has a flag of the same name,
-// because pflag would silently ignore one of the two.
+// other flags have been added. It panics if another section has a flag of the same name
+// or letter, because pflag would silently ignore one of the two, or panic.
 func (r *Registry) AddFlags(sections *cliflag.NamedFlagSets) {
 	for _, d := range r.descriptors {
 		if d.Flags == nil {
@@ -103,8 +103,12 @@ func (r *Registry) AddFlags(sections *cliflag.NamedFlagSets) {
 		d.Flags(own)
 		own.VisitAll(func(f *pflag.Flag) {
 			for section, flags := range sections.FlagSets {
-				mustf(section == d.Name || flags.Lookup(f.Name) == nil,
-					"adding flags of %s: --%s is already in section %q", d.Name, f.Name, section)
+				if section == d.Name {
+					continue
+				}
+				mustf(flags.Lookup(f.Name) == nil, "adding flags of %s: --%s is already in section %q", d.Name, f.Name, section)
+				mustf(f.Shorthand == "" || flags.ShorthandLookup(f.Shorthand) == nil,
+					"adding flags of %s: -%s is already in section %q", d.Name, f.Shorthand, section)
 			}
 		})
 	}

@@ -4,6 +4,7 @@
 package controller
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,7 +33,7 @@ func (r *Registry) Enabled(selection []string) ([]string, error) {
 		given, off := strings.CutPrefix(item, "-")
 		name, ok := r.names[given]
 		if !ok {
-			errs = append(errs, r.unknown(given))
+			errs = append(errs, r.unusable(item))
 			continue
 		}
 		if enabled, again := explicit[name]; !again {
@@ -54,6 +55,18 @@ func (r *Registry) Enabled(selection []string) ([]string, error) {
 		return nil, r.nothing(selection)
 	}
 	return enabled, nil
+}
+
+// unusable returns the error for an item of a selection that names no controller.
+func (r *Registry) unusable(item string) error {
+	switch item {
+	case "":
+		return errors.New("an item is empty: remove the extra comma")
+	case "-*":
+		return fmt.Errorf("%q is not supported: name the controllers to enable, or use *,-%s", item, r.Names()[0])
+	default:
+		return r.unknown(strings.TrimPrefix(item, "-"))
+	}
 }
 
 // unknown returns the error for a name that is not registered.

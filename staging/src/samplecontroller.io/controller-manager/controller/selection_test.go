@@ -136,7 +136,7 @@ func TestInvalidSelection(t *testing.T) {
 		},
 		"empty, after a trailing comma": {
 			[]string{"foo", ""},
-			`"" is not a known controller (` + known + `)`,
+			"an item is empty: remove the extra comma",
 		},
 		"a single letter": {
 			[]string{"x"},
@@ -144,7 +144,7 @@ func TestInvalidSelection(t *testing.T) {
 		},
 		"disabled star": {
 			[]string{"-*"},
-			`"*" is not a known controller (` + known + `)`,
+			`"-*" is not supported: name the controllers to enable, or use *,-foo-controller`,
 		},
 		"several errors": {
 			[]string{"foo", "fop", "-foo", "bar"},

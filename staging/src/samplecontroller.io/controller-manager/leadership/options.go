@@ -86,7 +86,9 @@ func (o *Options) Validate() []error {
 	if !o.LeaderElect {
 		return errs
 	}
-	errs = append(errs, o.durations().validate(durationNames{
+	d := o.durations()
+	d.write = max(d.write, 0) // a negative one was reported above
+	errs = append(errs, d.validate(durationNames{
 		lease: "--leader-elect-lease-duration", renew: "--leader-elect-renew-deadline", retry: "--leader-elect-retry-period", write: write,
 	})...)
 	check(o.ResourceLock == resourcelock.LeasesResourceLock,

@@ -15,6 +15,7 @@ import (
 	"k8s.io/component-base/term"
 
 	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/internal/misuse"
 	"samplecontroller.io/controller-manager/internal/preflight"
 	"samplecontroller.io/controller-manager/options"
 )
@@ -78,6 +79,11 @@ do all of its work.`,
 	flagSets := o.Flags()
 	sections.Order = append(sections.Order, flagSets.Order...)
 	maps.Copy(sections.FlagSets, flagSets.FlagSets)
+	for name, section := range flagSets.FlagSets {
+		if section.Lookup("output") != nil || section.ShorthandLookup("o") != nil {
+			panic(misuse.Errorf("--output and -o are flags of preflight: the section %q must not have them", name))
+		}
+	}
 	for _, name := range sections.Order {
 		command.Flags().AddFlagSet(sections.FlagSets[name])
 	}

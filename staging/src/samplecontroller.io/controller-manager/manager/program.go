@@ -8,6 +8,7 @@ import (
 	"errors"
 	"os"
 
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/component-base/cli"
 	"k8s.io/component-base/featuregate"
@@ -84,9 +85,15 @@ func returnMisuse(err *error) {
 	}
 }
 
-// Options returns the default settings of the program. It panics if a descriptor or a feature
-// gate is invalid: see [controller.NewRegistry].
+// Options returns the default settings of the program. It panics if the name, a descriptor or
+// a feature gate is invalid: see [controller.NewRegistry].
 func (p Program) Options() *options.Options {
+	if problems := content.IsDNS1123Label(p.Name); len(problems) > 0 {
+		panic(misuse.Errorf("the Name %q of the program is invalid: %s", p.Name, problems[0]))
+	}
+	if len(p.Controllers) == 0 {
+		panic(misuse.Errorf("%s has no controllers", p.Name))
+	}
 	o := options.New(p.Name, p.Port, controller.NewRegistry(p.Controllers...))
 	if err := o.FeatureGates.AddVersioned(p.FeatureGates); err != nil {
 		panic(misuse.Errorf("adding the feature gates of %s: %w", p.Name, err))

@@ -32,6 +32,26 @@ var mistakes = map[string]struct {
 		func(p *Program) { p.Controllers[1].Flags = p.Controllers[0].Flags },
 		`Error: adding flags of foo-controller: --foo-size is already in section "bar-controller"`,
 	},
+	"two flags of one letter": {
+		func(p *Program) {
+			p.Controllers[0].Flags = func(fs *pflag.FlagSet) { fs.BoolP("verbose", "v", false, "") }
+		},
+		`Error: adding flags of foo-controller: -v is already in section "logs"`,
+	},
+	"flag of preflight": {
+		func(p *Program) {
+			p.Controllers[0].Flags = func(fs *pflag.FlagSet) { fs.String("output", "", "") }
+		},
+		`Error: --output and -o are flags of preflight: the section "foo-controller" must not have them`,
+	},
+	"no name": {
+		func(p *Program) { p.Name = "" },
+		`Error: the Name "" of the program is invalid: `,
+	},
+	"no controllers": {
+		func(p *Program) { p.Controllers = nil },
+		"Error: test-manager has no controllers",
+	},
 	"incomplete feature gate": {
 		func(p *Program) {
 			p.FeatureGates = map[featuregate.Feature]featuregate.VersionedSpecs{"ContextualLogging": {{Default: false, PreRelease: featuregate.Alpha}}}

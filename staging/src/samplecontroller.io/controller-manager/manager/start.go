@@ -48,6 +48,11 @@ func Run(ctx context.Context, p Program, c *options.Config) error {
 	if err := startEvents(ctx, shared); err != nil {
 		return err
 	}
+	unwatch, err := watchNamespace(ctx, configFor(shared, "namespace"), c.Namespace)
+	if err != nil {
+		return err
+	}
+	defer unwatch()
 	allowed := c.Controllers.AllowedBy(c.FeatureGates, c.Enabled)
 	controllers, err := c.Controllers.Build(ctx, shared, allowed)
 	if err != nil {

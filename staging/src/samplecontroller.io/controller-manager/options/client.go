@@ -53,14 +53,8 @@ func (o *ClientOptions) addLimitFlags(fs *pflag.FlagSet) {
 
 func (o *ClientOptions) validate() []error {
 	var errs []error
-	if qps := float64(o.Connection.QPS); math.IsNaN(qps) || math.IsInf(qps, 0) {
-		errs = append(errs, fmt.Errorf("--kube-api-qps: %v is not a valid number of requests; use -1 for no limit", qps))
-	}
-	if o.Connection.QPS == 0 {
-		errs = append(errs, fmt.Errorf("--kube-api-qps: must not be 0; use -1 for no limit"))
-	}
-	if qps := o.Connection.QPS; qps < 0 && qps != -1 {
-		errs = append(errs, fmt.Errorf("--kube-api-qps: %v must not be negative; use -1 for no limit", qps))
+	if qps := o.Connection.QPS; qps != -1 && !(qps > 0 && qps <= math.MaxFloat32) { // NaN is not > 0
+		errs = append(errs, fmt.Errorf("--kube-api-qps: %v must be positive, or -1 for no limit", qps))
 	}
 	if o.Connection.Burst < 0 {
 		errs = append(errs, fmt.Errorf("--kube-api-burst: %d must not be negative", o.Connection.Burst))

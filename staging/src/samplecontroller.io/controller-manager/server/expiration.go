@@ -39,17 +39,20 @@ func served(content dynamiccertificates.CertKeyContentProvider) *x509.Certificat
 // lifetime returns how long a certificate is valid in all.
 func lifetime(c *x509.Certificate) time.Duration { return c.NotAfter.Sub(c.NotBefore) }
 
-// logExpiration logs once when the serving certificate expires soon, and once when it has
-// expired, until ctx ends. It follows a renewal.
+// logExpiration logs once when the serving certificate expires soon, once when it has expired, and
+// once if it is not valid yet, until ctx ends. It follows a renewal.
 func logExpiration(ctx context.Context, content dynamiccertificates.CertKeyContentProvider) {
 	logger := klog.FromContext(ctx)
-	var soon, expired time.Time // expiration of the certificate that was logged last
+	var early, soon, expired time.Time // expiration of the certificate that was logged last
 	ticker := time.NewTicker(expirationInterval)
 	defer ticker.Stop()
 	for {
 		if c := served(content); c != nil {
 			left := time.Until(c.NotAfter)
 			switch {
+			case time.Now().Before(c.NotBefore) && !early.Equal(c.NotAfter):
+				early = c.NotAfter
+				logger.Error(nil, "Serving certificate is not valid yet: clients that verify it cannot connect", "validFrom", c.NotBefore)
 			case left <= 0 && !expired.Equal(c.NotAfter):
 				expired = c.NotAfter
 				logger.Error(nil, "Serving certificate has expired: clients that verify it cannot connect", "expired", c.NotAfter)

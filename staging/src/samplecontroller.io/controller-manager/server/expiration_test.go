@@ -41,11 +41,17 @@ func (c *content) CurrentCertKeyContent() (certificate, key []byte) {
 // renew provides a certificate that is valid from now on.
 func (c *content) renew(t *testing.T, valid time.Duration) {
 	t.Helper()
+	c.renewFrom(t, time.Now(), valid)
+}
+
+// renewFrom provides a certificate that is valid from a given time on.
+func (c *content) renewFrom(t *testing.T, begin time.Time, valid time.Duration) {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now(), NotAfter: time.Now().Add(valid)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: begin, NotAfter: begin.Add(valid)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)
@@ -91,6 +97,11 @@ func TestExpirationIsLogged(t *testing.T) {
 		expect("after the renewal, for a day")
 		time.Sleep(time.Hour)
 		expect("in the last tenth of the day", "Serving certificate expires soon")
+		c.renewFrom(t, time.Now().Add(time.Hour), day)
+		time.Sleep(30 * time.Minute)
+		expect("after a renewal that is valid in an hour", "Serving certificate is not valid yet")
+		time.Sleep(2 * time.Hour)
+		expect("once it is valid")
 	})
 }
 

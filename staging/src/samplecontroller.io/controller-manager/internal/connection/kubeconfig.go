@@ -26,5 +26,8 @@ func Load(master, kubeconfig string) (*restclient.Config, error) {
 	if err != nil && strings.Contains(err.Error(), "Go value") { // and the type of that
 		return nil, fmt.Errorf("%q is not a kubeconfig: want YAML or JSON with the kind Config", kubeconfig)
 	}
+	if clientcmd.IsEmptyConfig(err) { // which advises to set a variable that is not read
+		return nil, fmt.Errorf("%q has no cluster", kubeconfig)
+	}
 	return config, err
 }

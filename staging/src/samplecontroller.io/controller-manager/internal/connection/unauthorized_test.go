@@ -51,9 +51,10 @@ func TestUnusableKubeconfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		"":      "outside of a cluster, give the path of a kubeconfig; $KUBECONFIG is not read",
-		garbage: `garbage" is not a kubeconfig: want YAML or JSON with the kind Config`,
-		"/nope": "/nope: no such file",
+		"":         "outside of a cluster, give the path of a kubeconfig; $KUBECONFIG is not read",
+		garbage:    `garbage" is not a kubeconfig: want YAML or JSON with the kind Config`,
+		"/nope":    "/nope: no such file",
+		os.DevNull: `"/dev/null" has no cluster`,
 	} {
 		if _, err := Load("", path); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "struct") {
 			t.Errorf("kubeconfig %q: error %v, want %q", path, err, want)

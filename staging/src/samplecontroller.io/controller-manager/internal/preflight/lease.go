@@ -55,6 +55,9 @@ func (c *checker) checkLease(ctx context.Context) {
 		c.report.add(check, OK, "%s exists", key)
 	case apierrors.IsForbidden(err) && slices.ContainsFunc(c.missing, func(p Permission) bool { return p.Resource == "leases" }):
 		c.report.add(check, SKIP, "%s cannot be tried without the permissions for it", key)
+	case apierrors.IsNotFound(err):
+		c.report.todo("create namespace " + c.Lease.Namespace + ", or set another --leader-elect-resource-namespace")
+		c.report.add(check, FAIL, "%s cannot be created: %v", key, err)
 	default:
 		c.report.todo(c.todoForLease())
 		c.report.add(check, FAIL, "%s cannot be created: %v", key, err)

@@ -8,6 +8,7 @@ package preflight
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/url"
@@ -120,6 +121,10 @@ func (c *checker) connect(ctx context.Context) bool {
 			err = failed.Err // the URL adds nothing
 		}
 		c.report.add(check, FAIL, "%s cannot be used: %v", c.Config.Host, err)
+		if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted {
+			c.report.todo("check that --kubeconfig has the address and the certificate authority of this API server")
+			return false
+		}
 		c.report.todo("check that the API server runs, and that --kubeconfig and --master have its address")
 		return false
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -99,7 +100,7 @@ func TestProblems(t *testing.T) {
 		"version":          {func(s *fakeServer) { s.resources = map[string][]string{"v1": {"pods"}, "example.com/v2": {"foos"}} }, Check{"APIs", WARN, "foos.example.com v1 is not served, only v2 is; foo-controller would wait for it"}, []string{"apply the CRDs"}, true},
 		"status":           {func(s *fakeServer) { s.resources["example.com/v1"] = []string{"foos"} }, Check{"APIs", WARN, "foos.example.com v1 has no subresource status"}, []string{"apply the CRDs"}, false},
 		"discovery":        {func(s *fakeServer) { s.codes["GET /apis/example.com/v1"] = 503 }, Check{"APIs", WARN, "foos.example.com v1, read by foo-controller, cannot be discovered: "}, []string{"apply the CRDs"}, true},
-		"namespace":        {func(s *fakeServer) { s.codes["GET "+lease+"/foo-manager"], s.codes["POST "+lease] = 404, 404 }, Check{"Lease", FAIL, "ns/foo-manager cannot be created: code"}, []string{"apply the roles"}, true},
+		"namespace":        {func(s *fakeServer) { s.codes["GET "+lease+"/foo-manager"], s.codes["POST "+lease] = 404, 404 }, Check{"Lease", FAIL, "ns/foo-manager cannot be created: code"}, []string{"create namespace ns, or set another --leader-elect-resource-namespace"}, true},
 		"admission":        {func(s *fakeServer) { s.codes["GET "+lease+"/foo-manager"], s.codes["POST "+lease] = 404, 403 }, Check{"Lease", FAIL, "ns/foo-manager cannot be created: code"}, []string{"apply the roles"}, true},
 		"policy":           {func(s *fakeServer) { s.codes["GET "+policy] = 404 }, Check{"policies", WARN, "cage does not protect the cluster"}, []string{"apply the cage"}, false},
 		"binding":          {func(s *fakeServer) { s.codes["GET "+strings.Replace(policy, "policies", "policybindings", 1)] = 404 }, Check{"policies", WARN, "cage does not protect the cluster"}, []string{"apply the cage"}, false},
@@ -153,6 +154,22 @@ func TestUnreachableAPIServerIsTheOnlyCheck(t *testing.T) {
 	report, err := Run(t.Context(), p)
 	if err != nil || len(report.Checks) != 1 || !contains(report, Check{"API server", FAIL, "connection refused"}) {
 		t.Errorf("got %v and %v", report.Checks, err)
+	}
+}
+
+func TestUntrustedAPIServer(t *testing.T) {
+	server := httptest.NewUnstartedServer(newFakeServer())
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // of the handshake
+	server.StartTLS()
+	defer server.Close()
+	p := program()
+	p.Config = &restclient.Config{Host: server.URL} // without its authority
+	report, err := Run(t.Context(), p)
+	if err != nil || !contains(report, Check{"API server", FAIL, "certificate signed by unknown authority"}) {
+		t.Errorf("got %v and %v", report.Checks, err)
+	}
+	if want := []string{"check that --kubeconfig has the address and the certificate authority of this API server"}; !slices.Equal(report.Todo, want) {
+		t.Errorf("what to do: %q, want %q", report.Todo, want)
 	}
 }
 
@@ -213,14 +230,20 @@ func TestExpandedRules(t *testing.T) {
 }
 
 func TestServedNamespace(t *testing.T) {
-	const path = "/api/v1/namespaces/team"
+	const (
+		path   = "/api/v1/namespaces/team"
+		get    = `get namespaces "team" in all namespaces`
+		create = "POST " + path + "/events"
+	)
 	tests := map[string]struct {
 		spoil func(*fakeServer)
 		want  Check
 	}{
 		"exists":         {func(*fakeServer) {}, Check{"namespace", OK, "team exists"}},
 		"does not exist": {func(s *fakeServer) { s.codes["GET "+path] = 404 }, Check{"namespace", WARN, "team does not exist, so nothing is served"}},
-		"cannot be read": {func(s *fakeServer) { s.denied[`get namespaces "team" in all namespaces`] = true }, Check{"namespace", SKIP, "team cannot be read with these credentials"}},
+		"cannot be read": {func(s *fakeServer) { s.denied[get], s.codes[create] = true, 403 }, Check{"namespace", SKIP, "whether team exists cannot be checked with these credentials"}},
+		"Events only":    {func(s *fakeServer) { s.denied[get] = true }, Check{"namespace", OK, "team exists"}},
+		"no Events":      {func(s *fakeServer) { s.denied[get], s.codes[create] = true, 404 }, Check{"namespace", WARN, "team does not exist, so nothing is served"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

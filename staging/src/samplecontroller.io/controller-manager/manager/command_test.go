@@ -151,6 +151,7 @@ func TestInvalidArguments(t *testing.T) {
 		"no subcommand":       {[]string{"preflight", "--secure-port=abc"}, []string{`"abc" is not a whole number; see test-manager preflight --help`}},
 		"unknown controller":  {[]string{"--controllers=fop"}, []string{`--controllers: "fop" is not a known controller (known: `}},
 		"missing kubeconfig":  {[]string{"--kubeconfig=/does/not/exist"}, []string{"--kubeconfig: ", "/does/not/exist"}},
+		"other protocol":      {[]string{"--master=ftp://a"}, []string{`--master: "ftp://a": must begin with https://`}},
 		"several sections":    {[]string{"--controllers=-foo", "--leader-elect-retry-period=0", "--secure-port=-1", "--bar-size=-1"}, []string{"--controllers: ", "--bar-size: -1 is negative", "--leader-elect-retry-period: ", "--secure-port"}},
 	}
 	for name, tc := range tests {

@@ -74,6 +74,18 @@ var mistakes = map[string]struct {
 	},
 }
 
+func TestWrongFlagEndsWithOneLine(t *testing.T) {
+	for args, want := range map[string]string{
+		"--help=maybe": `Error: invalid argument "maybe" for "-h, --help" flag: "maybe" is not true or false; see test-manager --help`,
+		"-h -x":        "Error: unknown shorthand flag: 'x' in -x; see test-manager --help",
+	} {
+		log, code := startProgram(t, "end", strings.Fields(args)...).end(t)
+		if code != 1 || log != want+"\n" {
+			t.Errorf("%s: exit code %d, want 1; %q, want %q", args, code, log, want)
+		}
+	}
+}
+
 func TestMistakeInProgramEndsWithOneLine(t *testing.T) {
 	for name, m := range mistakes {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ package options
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 
@@ -80,7 +81,11 @@ func (o *ClientOptions) config() (*restclient.Config, error) {
 	}
 	// Check the address and the referenced files here, while the flag to blame is known.
 	// Otherwise they would fail later, when a client is made.
-	if _, _, err := restclient.DefaultServerUrlFor(config); err != nil {
+	address, _, err := restclient.DefaultServerUrlFor(config)
+	if err == nil && address.Scheme != "https" && address.Scheme != "http" {
+		err = errors.New("must begin with https://")
+	}
+	if err != nil {
 		flag := "--kubeconfig"
 		if o.Master != "" {
 			flag = "--master"

@@ -104,7 +104,7 @@ func (o *Options) Config(ctx context.Context, kubeconfig string) (Config, error)
 	if err := o.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
 		return Config{}, fmt.Errorf("--cert-dir: making a self-signed certificate: %w", err)
 	}
-	if err := o.checkFiles(); err != nil {
+	if err := o.CheckFiles(); err != nil {
 		return Config{}, err
 	}
 	if err := o.SecureServing.ApplyTo(&c.SecureServing); err != nil {

@@ -78,6 +78,23 @@ func logFlag(field string) string {
 	return "--" + cmp.Or(logFlags[field], "logging-"+field)
 }
 
+// contextualGates enable contextual logging.
+type contextualGates struct{ featuregate.FeatureGate }
+
+// withContextualLogging returns gates with contextual logging. Without that, klog returns a logger
+// that calls klog itself, and never ends if klog calls it. gates may be nil.
+func withContextualLogging(gates featuregate.FeatureGate) featuregate.FeatureGate {
+	if gates == nil {
+		return nil // it is enabled by default
+	}
+	return contextualGates{gates}
+}
+
+// Enabled implements featuregate.FeatureGate.
+func (g contextualGates) Enabled(key featuregate.Feature) bool {
+	return key == logsapi.ContextualLogging || g.FeatureGate.Enabled(key)
+}
+
 // Apply configures the log of the process, including that of libraries. It lowers the
 // verbosity in o to at most [MaxVerbosity]. Repeated errors with one cause about one object
 // are logged once in 10 s. Objects are logged by name only. Errors and lines of text end after 2000
@@ -102,7 +119,7 @@ func Apply(ctx context.Context, o *logs.Options, gates featuregate.FeatureGate) 
 	applied := o.DeepCopy()
 	applied.Options.Text.InfoBufferSize = resource.QuantityValue{}
 	applied.Options.JSON.InfoBufferSize = resource.QuantityValue{}
-	if err := logsapi.ValidateAndApplyWithOptions(applied, &logsapi.LoggingOptions{ErrorStream: stderr, InfoStream: stdout}, gates); err != nil {
+	if err := logsapi.ValidateAndApplyWithOptions(applied, &logsapi.LoggingOptions{ErrorStream: stderr, InfoStream: stdout}, withContextualLogging(gates)); err != nil {
 		return err
 	}
 	// Go ends a process that writes to a standard stream without a reader, unless the process
@@ -112,6 +129,7 @@ func Apply(ctx context.Context, o *logs.Options, gates featuregate.FeatureGate) 
 	klog.StopFlushDaemon()
 	logger := guarded(klog.FromContext(ctx))
 	klog.SetLoggerWithOptions(logger, klog.ContextualLogger(true), klog.FlushLogger(Flush))
+	klog.EnableContextualLogging(gates == nil || gates.Enabled(logsapi.ContextualLogging))
 	if lowered {
 		logger.Info("Lowered log verbosity: higher levels would log objects and tokens", "verbosity", MaxVerbosity)
 	}
@@ -145,6 +163,7 @@ func ReportFailure(args []string, err error) {
 	defer Flush()
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.ParseErrorsAllowlist.UnknownFlags = true
+	flags.Usage = func() {} // --help is no reason to print it
 	format := flags.String("logging-format", "", "")
 	_ = flags.Parse(args) // the error may be about other flags
 	if *format != logsapi.JSONLogFormat {

@@ -63,10 +63,12 @@ func TestLastLinesAreWritten(t *testing.T) {
 	for name, test := range map[string]struct {
 		flags          []string
 		stderr, stdout string // lines in each stream
+		contextless    bool   // without contextual logging
 	}{
-		"text":                  {nil, "an error, some info", ""},
-		"text, two streams":     {[]string{"--log-text-split-stream"}, "an error", "some info"},
-		"text, buffered stream": {[]string{"--log-text-split-stream", "--log-text-info-buffer-size=1M"}, "an error", "some info"},
+		"text":                  {nil, "an error, some info", "", false},
+		"not contextual":        {nil, "an error, some info", "", true},
+		"text, two streams":     {[]string{"--log-text-split-stream"}, "an error", "some info", false},
+		"text, buffered stream": {[]string{"--log-text-split-stream", "--log-text-info-buffer-size=1M"}, "an error", "some info", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Cleanup(func() { resetLogs(t) })
@@ -77,7 +79,7 @@ func TestLastLinesAreWritten(t *testing.T) {
 			if err := logsapi.AddFeatureGates(gates); err != nil {
 				t.Fatal(err)
 			}
-			if err := gates.SetFromMap(map[string]bool{string(logsapi.LoggingAlphaOptions): true}); err != nil {
+			if err := gates.SetFromMap(map[string]bool{string(logsapi.LoggingAlphaOptions): true, string(logsapi.ContextualLogging): !test.contextless}); err != nil {
 				t.Fatal(err)
 			}
 			o, fs := logs.NewOptions(), pflag.NewFlagSet(t.Name(), pflag.ContinueOnError)

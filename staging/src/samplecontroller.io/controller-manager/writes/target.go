@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -14,7 +16,7 @@ import (
 type target struct {
 	Write
 	namespace string // empty for a cluster-scoped resource
-	name      string // empty for create and deletecollection
+	name      string // empty for create, deletecollection and a list of several objects
 }
 
 // verbs maps the methods of requests to their verbs. Without a name, get and delete have others.
@@ -59,13 +61,24 @@ func targetOf(request *http.Request) (target, bool) {
 	case name == "" && t.Verb == "delete":
 		t.Verb = "deletecollection"
 	case name == "" && t.Verb == "get":
-		t.Verb = "list"
+		t.Verb, name = "list", listed(request)
 	}
 	if subresource, _, _ := strings.Cut(path, "/"); subresource != "" {
 		resource += "/" + subresource
 	}
 	t.Resource, t.name = schema.GroupResource{Group: group, Resource: resource}.String(), name
 	return t, true
+}
+
+// listed returns the name of the only object that a list selects, empty if there may be others. The
+// authorizer takes it for the name in the path.
+func listed(request *http.Request) string {
+	selector, err := fields.ParseSelector(request.URL.Query().Get("fieldSelector"))
+	if err != nil {
+		return ""
+	}
+	name, _ := selector.RequiresExactMatch(metav1.ObjectNameField)
+	return name
 }
 
 // isRead reports whether the request does not write.

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-var writing = []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+var methods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
 // TestTargetMatchesAPIServer compares with the API server's own parser.
 func TestTargetMatchesAPIServer(t *testing.T) {
@@ -22,6 +22,8 @@ func TestTargetMatchesAPIServer(t *testing.T) {
 		"/apis/apps/v1/namespaces/x/deployments/web/scale",
 		"/apis/samplecontroller.k8s.io/v1alpha1/namespaces/x/foos/a/status",
 		"/apis/samplecontroller.k8s.io/v1alpha1/namespaces/x/foos",
+		"/apis/samplecontroller.k8s.io/v1alpha1/namespaces/x/foos?fieldSelector=metadata.name%3Da",
+		"/apis/samplecontroller.k8s.io/v1alpha1/namespaces/x/foos?fieldSelector=metadata.name!%3Da,spec.b%3Dc",
 		"/apis/rbac.authorization.k8s.io/v1/clusterroles/admin",
 		"/apis/rbac.authorization.k8s.io/v1/clusterroles",
 		"/apis/apps/v1/namespaces/apis/deployments/apis/status",
@@ -37,7 +39,7 @@ func TestTargetMatchesAPIServer(t *testing.T) {
 		"/api/v1/namespaces/x/finalize",
 		"/api/v1/nodes/n/status",
 	} {
-		for _, method := range writing {
+		for _, method := range methods {
 			request, err := http.NewRequest(method, "https://api.test"+path, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -52,7 +54,7 @@ func TestTargetMatchesAPIServer(t *testing.T) {
 			if !ok || got != want {
 				t.Errorf("%s %s is %+v, want %+v", method, path, got, want)
 			}
-			request.URL.Path = "/clusters/c-1" + path
+			request.URL.Path = "/clusters/c-1" + request.URL.Path
 			if behind, ok := targetOf(request); !ok || behind != want {
 				t.Errorf("%s %s behind a proxy is %+v, want %+v", method, path, behind, want)
 			}

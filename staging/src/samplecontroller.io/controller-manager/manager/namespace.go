@@ -33,13 +33,14 @@ func watchNamespace(ctx context.Context, config *restclient.Config, namespace st
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
-	running.Go(func() { logMissingNamespace(ctx, klog.FromContext(ctx), client, namespace) })
+	running.Go(func() { logMissingNamespace(ctx, client, namespace) })
 	return func() { cancel(); running.Wait() }, nil
 }
 
 // logMissingNamespace returns once the namespace exists, or the credentials do not permit to
 // know that.
-func logMissingNamespace(ctx context.Context, logger klog.Logger, client kubernetes.Interface, namespace string) {
+func logMissingNamespace(ctx context.Context, client kubernetes.Interface, namespace string) {
+	logger := klog.FromContext(ctx)
 	missing := false
 	for {
 		err := preflight.TryNamespace(ctx, client, namespace)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	fakeclient "k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
 )
 
@@ -35,14 +36,14 @@ func TestMissingNamespaceIsLogged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
-				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				ctx, cancel := context.WithTimeout(klog.NewContext(t.Context(), logger), time.Hour)
 				defer cancel()
 				client, answered := fakeclient.NewClientset(), 0
 				client.PrependReactor("create", "events", func(clienttesting.Action) (bool, runtime.Object, error) {
 					answered++
 					return true, nil, test.answers[answered-1]
 				})
-				logMissingNamespace(ctx, logger, client, "team")
+				logMissingNamespace(ctx, client, "team")
 				if ctx.Err() != nil || answered != len(test.answers) {
 					t.Errorf("%d requests, want %d; %v", answered, len(test.answers), ctx.Err())
 				}

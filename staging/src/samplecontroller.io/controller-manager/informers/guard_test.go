@@ -47,7 +47,7 @@ func TestPanicOfProgramStopsOnlyItsObject(t *testing.T) {
 		indexed     int
 		placeholder bool
 	}{
-		"transform":   {[]Option{WithTransform(panics), WithIndexers(cache.Indexers{"index": index})}, nil, "transform fails for configmaps default/odd: panic: odd object", 2, true},
+		"transform": {[]Option{WithTransform(panics), WithIndexers(cache.Indexers{"index": index})}, nil, "transform fails for configmaps default/odd: panic: odd object", 2, true},
 		"transform without annotations": {
 			[]Option{WithTransform(dropsAnnotations), WithIndexers(cache.Indexers{"index": index})}, nil, "transform fails for configmaps default/odd: panic: odd object", 2, true,
 		},

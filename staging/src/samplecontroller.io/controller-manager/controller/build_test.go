@@ -69,7 +69,7 @@ func TestFailedConstructorStopsOnlyItsController(t *testing.T) {
 				}),
 				descriptor("good-controller", func(d *Descriptor) {
 					d.New = func(_ context.Context, c *Context) (Controller, error) {
-						return For[*corev1.ConfigMap](c).Sync(nil)
+						return For[*corev1.ConfigMap](c).Reconcile(nil)
 					}
 				}),
 			)
@@ -122,15 +122,15 @@ func TestMisuseInConstructorEndsProgram(t *testing.T) {
 	for want, construct := range map[string]Constructor{
 		"building bad-controller: its constructor returned no controller": func(context.Context, *Context) (Controller, error) { return nil, nil },
 		"use the same selector in all calls": func(_ context.Context, c *Context) (Controller, error) {
-			return For[*corev1.ConfigMap](c, Selector("a=b")).Sync(nil)
+			return For[*corev1.ConfigMap](c, Selector("a=b")).Reconcile(nil)
 		},
 		"invalid selector": func(_ context.Context, c *Context) (Controller, error) {
-			return For[*corev1.Secret](c, Selector("a in")).Sync(nil)
+			return For[*corev1.Secret](c, Selector("a in")).Reconcile(nil)
 		},
 		"not registered in the scheme": func(_ context.Context, c *Context) (Controller, error) {
-			return For[*custom](c).Sync(nil)
+			return For[*custom](c).Reconcile(nil)
 		},
-		"needs one call of Sync": func(_ context.Context, c *Context) (Controller, error) {
+		"needs one call of Reconcile": func(_ context.Context, c *Context) (Controller, error) {
 			For[*corev1.ConfigMap](c)
 			return fakeController(c.Name()), nil
 		},
@@ -139,7 +139,7 @@ func TestMisuseInConstructorEndsProgram(t *testing.T) {
 			r := NewRegistry(
 				descriptor("a-good-controller", func(d *Descriptor) {
 					d.New = func(_ context.Context, c *Context) (Controller, error) {
-						return For[*corev1.ConfigMap](c).Sync(nil)
+						return For[*corev1.ConfigMap](c).Reconcile(nil)
 					}
 				}),
 				descriptor("bad-controller", func(d *Descriptor) { d.New = construct }),

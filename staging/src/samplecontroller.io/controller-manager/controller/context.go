@@ -32,7 +32,7 @@ type Context struct {
 	process      *Process
 	name         string
 	statusGroups sets.Set[string]
-	unsynced     int // kinds that were given to For, but have no Sync yet
+	unfinished   int // kinds that were given to For, but have no call of Reconcile yet
 }
 
 // Name returns the name of the controller, which is also its field manager.

@@ -7,12 +7,12 @@
 //	func newGuard(_ context.Context, c *controller.Context) (controller.Controller, error) {
 //		sets := controller.For[*appsv1.StatefulSet](c)
 //		budgets := controller.Owns[*policyv1.PodDisruptionBudget](sets)
-//		return sets.Sync(func(ctx context.Context, s *controller.Sync[*appsv1.StatefulSet]) error {
-//			set, ok := s.Object()
+//		return sets.Reconcile(func(ctx context.Context, r *controller.Request[*appsv1.StatefulSet]) error {
+//			set, ok := r.Object()
 //			if !ok {
 //				return nil // the garbage collector deletes the budget
 //			}
-//			_, err := budgets.Ensure(ctx, s, set.Name, func(b *policyv1.PodDisruptionBudget) {
+//			_, err := budgets.Ensure(ctx, r, set.Name, func(b *policyv1.PodDisruptionBudget) {
 //				b.Spec.Selector, b.Spec.MaxUnavailable = set.Spec.Selector, ptr.To(intstr.FromInt32(1))
 //			})
 //			return err
@@ -31,7 +31,7 @@
 // misuses the library ends the program: see [Registry.Build]. A [Process] holds what the controllers of a process share. Package manager
 // makes it.
 //
-// [For], [Owns] and [Kind.Sync] cover what most controllers do: own objects and write a
+// [For], [Owns] and [Builder.Reconcile] cover what most controllers do: own objects and write a
 // status. A controller that does not fit can use [Context.Loop], or implement [Controller]
 // itself.
 package controller

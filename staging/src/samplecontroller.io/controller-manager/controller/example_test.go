@@ -52,12 +52,12 @@ func ExampleRegistry_Enabled() {
 func newGuard(_ context.Context, c *controller.Context) (controller.Controller, error) {
 	sets := controller.For[*appsv1.StatefulSet](c)
 	budgets := controller.Owns[*policyv1.PodDisruptionBudget](sets)
-	return sets.Sync(func(ctx context.Context, s *controller.Sync[*appsv1.StatefulSet]) error {
-		set, ok := s.Object()
+	return sets.Reconcile(func(ctx context.Context, r *controller.Request[*appsv1.StatefulSet]) error {
+		set, ok := r.Object()
 		if !ok {
 			return nil // the garbage collector deletes the budget
 		}
-		_, err := budgets.Ensure(ctx, s, set.Name, func(b *policyv1.PodDisruptionBudget) {
+		_, err := budgets.Ensure(ctx, r, set.Name, func(b *policyv1.PodDisruptionBudget) {
 			b.Spec.Selector, b.Spec.MaxUnavailable = set.Spec.Selector, ptr.To(intstr.FromInt32(1))
 		})
 		return err

@@ -23,7 +23,7 @@ import (
 )
 
 // notOwnedRetry is the delay before retrying if an object has another owner. The deletion of
-// that object does not enqueue the synced one.
+// that object does not enqueue the reconciled one.
 const notOwnedRetry = time.Minute
 
 // collectedWithin is how soon the garbage collector usually deletes the objects of a deleted owner.
@@ -31,13 +31,13 @@ const collectedWithin = time.Minute
 
 // Owned is a kind whose objects are owned by objects of another kind. Make it with [Owns].
 type Owned[T, P Object] struct {
-	owner    *Kind[P]
+	owner    *Builder[P]
 	resource *resource[T]
 }
 
 // Owns makes the controller of kind own objects of type T, in the namespaces of their owners.
 // Changes of an object enqueue its owner, which its controller reference names.
-func Owns[T, P Object](kind *Kind[P], opts ...Option) *Owned[T, P] {
+func Owns[T, P Object](kind *Builder[P], opts ...Option) *Owned[T, P] {
 	o := &Owned[T, P]{owner: kind}
 	resource, err := newResource[T](kind.context, opts)
 	if err != nil {
@@ -60,32 +60,32 @@ func Owns[T, P Object](kind *Kind[P], opts ...Option) *Owned[T, P] {
 }
 
 // isOf returns whether the reference is to an object of the kind, in any version.
-func (k *Kind[T]) isOf(reference *metav1.OwnerReference) bool {
+func (k *Builder[T]) isOf(reference *metav1.OwnerReference) bool {
 	version, err := schema.ParseGroupVersion(reference.APIVersion)
 	return err == nil && version.Group == k.resource.kind.Group && reference.Kind == k.resource.kind.Kind
 }
 
 // Get returns a copy of the cached object with that name. ok is false if there is none that
-// the synced object owns, or if it cannot be decoded, so that its spec is unknown.
-func (o *Owned[T, P]) Get(s *Sync[P], name string) (object T, ok bool) {
-	cached, found, err := o.resource.cached(cache.NewObjectName(s.key.Namespace, name))
-	if err != nil || !found || !o.owns(s, cached) || tolerant.DecodeError(cached) != nil {
+// the reconciled object owns, or if it cannot be decoded, so that its spec is unknown.
+func (o *Owned[T, P]) Get(r *Request[P], name string) (object T, ok bool) {
+	cached, found, err := o.resource.cached(cache.NewObjectName(r.key.Namespace, name))
+	if err != nil || !found || !o.owns(r, cached) || tolerant.DecodeError(cached) != nil {
 		return object, false
 	}
 	return cached.DeepCopyObject().(T), true
 }
 
-// owns returns whether the synced object is the controller of object. If the synced object is
+// owns returns whether the reconciled object is the controller of object. If the reconciled object is
 // gone, only its name is compared.
-func (o *Owned[T, P]) owns(s *Sync[P], object T) bool {
-	if s.found {
-		return metav1.IsControlledBy(object, s.object)
+func (o *Owned[T, P]) owns(r *Request[P], object T) bool {
+	if r.found {
+		return metav1.IsControlledBy(object, r.object)
 	}
 	reference := metav1.GetControllerOfNoCopy(object)
-	return reference != nil && o.owner.isOf(reference) && reference.Name == s.key.Name
+	return reference != nil && o.owner.isOf(reference) && reference.Name == r.key.Name
 }
 
-// Ensure makes the synced object own an object with that name and with the fields that mutate
+// Ensure makes the reconciled object own an object with that name and with the fields that mutate
 // sets. If there is none, Ensure creates it. Otherwise mutate gets a copy of the cached
 // object, and Ensure patches the changes with the cached resourceVersion. If nothing changes,
 // it writes nothing. mutate must set only the fields that the controller determines, and leave
@@ -98,28 +98,28 @@ func (o *Owned[T, P]) owns(s *Sync[P], object T) bool {
 // equal elements, or with more than 1,000 operations to change it.
 //
 // Ensure returns the object as last known from the API server. If an object with that name
-// exists but is not owned by the synced object, or does not match the selector, Ensure leaves it
+// exists but is not owned by the reconciled object, or does not match the selector, Ensure leaves it
 // unchanged and returns a [UserError]. If an earlier owner of the same name had the object, Ensure
-// first waits for the garbage collector, for a minute after the synced object was created.
-func (o *Owned[T, P]) Ensure(ctx context.Context, s *Sync[P], name string, mutate func(T)) (T, error) {
-	key := cache.NewObjectName(s.key.Namespace, name)
+// first waits for the garbage collector, for a minute after the reconciled object was created.
+func (o *Owned[T, P]) Ensure(ctx context.Context, r *Request[P], name string, mutate func(T)) (T, error) {
+	key := cache.NewObjectName(r.key.Namespace, name)
 	var none T
-	if !s.found {
-		return none, fmt.Errorf("%s %s does not exist and cannot own objects: call Ensure only if Object returns true", o.owner.resource.kind.Kind, s.key)
+	if !r.found {
+		return none, fmt.Errorf("%s %s does not exist and cannot own objects: call Ensure only if Object returns true", o.owner.resource.kind.Kind, r.key)
 	}
-	if s.key.Namespace == "" {
+	if r.key.Namespace == "" {
 		return none, fmt.Errorf("%s %s has no namespace, so none is known for %s %s: Owns does not support cluster-scoped owners, use Context.Loop",
-			o.owner.resource.kind.Kind, s.key, o.resource.kind.Kind, name)
+			o.owner.resource.kind.Kind, r.key, o.resource.kind.Kind, name)
 	}
 	cached, found, err := o.resource.cached(key)
 	if err != nil {
 		return none, fmt.Errorf("reading %s %s from the cache: %w", o.resource.kind.Kind, key, err)
 	}
 	if !found {
-		return o.create(ctx, s, key, mutate)
+		return o.create(ctx, r, key, mutate)
 	}
-	if !o.owns(s, cached) {
-		return none, o.notOwned(ctx, s, cached)
+	if !o.owns(r, cached) {
+		return none, o.notOwned(ctx, r, cached)
 	}
 	if err := tolerant.DecodeError(cached); err != nil {
 		return none, &userError{reason: tolerant.ReasonUndecodable, err: fmt.Errorf("%s %s cannot be decoded and is left unchanged: %w", o.resource.kind.Kind, key, err)}
@@ -134,16 +134,16 @@ func (o *Owned[T, P]) Ensure(ctx context.Context, s *Sync[P], name string, mutat
 		return wanted, nil
 	}
 	patched, err := o.resource.patch(ctx, cached, wanted)
-	return patched, o.note(s, cached, patched, err)
+	return patched, o.note(r, cached, patched, err)
 }
 
 // create creates the object.
-func (o *Owned[T, P]) create(ctx context.Context, s *Sync[P], key cache.ObjectName, mutate func(T)) (T, error) {
+func (o *Owned[T, P]) create(ctx context.Context, r *Request[P], key cache.ObjectName, mutate func(T)) (T, error) {
 	object := newOf[T]()
 	mutate(object)
 	object.SetNamespace(key.Namespace)
 	object.SetName(key.Name)
-	object.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(s.object, o.owner.resource.kind)})
+	object.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(r.object, o.owner.resource.kind)})
 	if !o.resource.selector.Matches(labels.Set(object.GetLabels())) {
 		return object, fmt.Errorf("creating %s %s: it does not match the selector of Owns, %s: set its labels in mutate", o.resource.kind.Kind, key, o.resource.selector)
 	}
@@ -158,7 +158,7 @@ func (o *Owned[T, P]) create(ctx context.Context, s *Sync[P], key cache.ObjectNa
 			return object, o.notSelected(key)
 		}
 		if found {
-			o.owner.consistency.WroteAt(s.key, o.resource.informer.GetStore(), live.GetResourceVersion())
+			o.owner.consistency.WroteAt(r.key, o.resource.informer.GetStore(), live.GetResourceVersion())
 		}
 		return object, o.resource.late(key, err)
 	}
@@ -166,7 +166,7 @@ func (o *Owned[T, P]) create(ctx context.Context, s *Sync[P], key cache.ObjectNa
 		return object, fmt.Errorf("creating %s %s: %w", o.resource.kind.Kind, key, err)
 	}
 	klog.FromContext(ctx).V(2).Info("Created object", "resource", o.resource.inMetrics(), "object", klog.KObj(created))
-	return created, o.note(s, created, created, nil)
+	return created, o.note(r, created, created, nil)
 }
 
 // notSelected returns the error for an object that has the name but not the labels.
@@ -178,39 +178,39 @@ func (o *Owned[T, P]) notSelected(key cache.ObjectName) error {
 }
 
 // notOwned returns the error for an object that has the name but another owner.
-func (o *Owned[T, P]) notOwned(ctx context.Context, s *Sync[P], object T) error {
+func (o *Owned[T, P]) notOwned(ctx context.Context, r *Request[P], object T) error {
 	name, owner := cache.MetaObjectToName(object), o.owner.resource.kind.Kind
-	if reference := metav1.GetControllerOfNoCopy(object); reference != nil && o.owner.isOf(reference) && reference.Name == s.key.Name {
-		return o.notCollected(ctx, s, object)
+	if reference := metav1.GetControllerOfNoCopy(object); reference != nil && o.owner.isOf(reference) && reference.Name == r.key.Name {
+		return o.notCollected(ctx, r, object)
 	}
 	return &userError{
 		reason: "NotOwned", again: notOwnedRetry,
-		err: fmt.Errorf("%s %s exists and is not owned by %s %s: delete or rename one of them", o.resource.kind.Kind, name, owner, s.key),
+		err: fmt.Errorf("%s %s exists and is not owned by %s %s: delete or rename one of them", o.resource.kind.Kind, name, owner, r.key),
 	}
 }
 
 // notCollected returns the error for an object whose owner was deleted, and had the name of the
-// synced object. Usually the garbage collector deletes it soon, which enqueues the synced object.
-func (o *Owned[T, P]) notCollected(ctx context.Context, s *Sync[P], object T) error {
+// reconciled object. Usually the garbage collector deletes it soon, which enqueues the reconciled object.
+func (o *Owned[T, P]) notCollected(ctx context.Context, r *Request[P], object T) error {
 	name, owner := cache.MetaObjectToName(object), o.owner.resource.kind.Kind
-	what := fmt.Sprintf("%s %s belongs to an earlier %s %s", o.resource.kind.Kind, name, owner, s.key)
-	// The earlier owner was gone when the synced object was created.
-	age := time.Since(s.object.GetCreationTimestamp().Time)
+	what := fmt.Sprintf("%s %s belongs to an earlier %s %s", o.resource.kind.Kind, name, owner, r.key)
+	// The earlier owner was gone when the reconciled object was created.
+	age := time.Since(r.object.GetCreationTimestamp().Time)
 	if age < collectedWithin {
 		return &userError{
 			again: collectedWithin - max(age, 0),
 			err:   errors.New(what + " and is about to be deleted"),
 		}
 	}
-	live, found, err := o.owner.resource.live(ctx, s.key)
+	live, found, err := o.owner.resource.live(ctx, r.key)
 	if err != nil {
 		return err
 	}
-	if !found || live.GetUID() != s.object.GetUID() { // the cached owner is the earlier one
+	if !found || live.GetUID() != r.object.GetUID() { // the cached owner is the earlier one
 		if found {
-			o.owner.consistency.WroteAt(s.key, o.owner.resource.informer.GetStore(), live.GetResourceVersion())
+			o.owner.consistency.WroteAt(r.key, o.owner.resource.informer.GetStore(), live.GetResourceVersion())
 		}
-		return o.owner.resource.late(s.key, errors.New("it was deleted or created again"))
+		return o.owner.resource.late(r.key, errors.New("it was deleted or created again"))
 	}
 	resource := o.resource.name.GroupResource()
 	command := fmt.Sprintf("kubectl -n %s %%s %s %s", name.Namespace, resource, name.Name)
@@ -222,31 +222,31 @@ func (o *Owned[T, P]) notCollected(ctx context.Context, s *Sync[P], object T) er
 	return &userError{reason: "NotCollected", again: notOwnedRetry, err: fmt.Errorf("%s, but %s", what, cause)}
 }
 
-// Delete deletes the object with that name if the synced object owns it. If the cache lacks
-// the synced object, Delete first checks with the API server that it is gone.
-func (o *Owned[T, P]) Delete(ctx context.Context, s *Sync[P], name string) error {
-	key := cache.NewObjectName(s.key.Namespace, name)
+// Delete deletes the object with that name if the reconciled object owns it. If the cache lacks
+// the reconciled object, Delete first checks with the API server that it is gone.
+func (o *Owned[T, P]) Delete(ctx context.Context, r *Request[P], name string) error {
+	key := cache.NewObjectName(r.key.Namespace, name)
 	cached, found, err := o.resource.cached(key)
 	if err != nil {
 		return fmt.Errorf("reading %s %s from the cache: %w", o.resource.kind.Kind, key, err)
 	}
-	if !found || !o.owns(s, cached) || cached.GetDeletionTimestamp() != nil {
+	if !found || !o.owns(r, cached) || cached.GetDeletionTimestamp() != nil {
 		return nil
 	}
-	if !s.found {
-		live, found, err := o.owner.resource.live(ctx, s.key)
+	if !r.found {
+		live, found, err := o.owner.resource.live(ctx, r.key)
 		if err != nil {
 			return err
 		}
 		if found && o.owner.resource.selector.Matches(labels.Set(live.GetLabels())) {
-			o.owner.consistency.WroteAt(s.key, o.owner.resource.informer.GetStore(), live.GetResourceVersion())
-			return o.owner.resource.late(s.key, errors.New("it still exists"))
+			o.owner.consistency.WroteAt(r.key, o.owner.resource.informer.GetStore(), live.GetResourceVersion())
+			return o.owner.resource.late(r.key, errors.New("it still exists"))
 		}
 	}
 	uid, version := cached.GetUID(), cached.GetResourceVersion()
 	err = o.resource.client(key.Namespace).Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}})
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		o.owner.consistency.Conflicted(s.key, o.resource.informer.GetStore(), cached)
+		o.owner.consistency.Conflicted(r.key, o.resource.informer.GetStore(), cached)
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("deleting %s %s: %w", o.resource.kind.Kind, key, err)
@@ -256,15 +256,15 @@ func (o *Owned[T, P]) Delete(ctx context.Context, s *Sync[P], name string) error
 }
 
 // note remembers which version of the written object the cache must reach.
-func (o *Owned[T, P]) note(s *Sync[P], cached, written T, err error) error {
+func (o *Owned[T, P]) note(r *Request[P], cached, written T, err error) error {
 	store := o.resource.informer.GetStore()
 	if apierrors.IsNotFound(err) {
 		err = o.resource.late(cache.MetaObjectToName(cached), err)
 	}
 	if apierrors.IsConflict(err) {
-		o.owner.consistency.Conflicted(s.key, store, cached)
+		o.owner.consistency.Conflicted(r.key, store, cached)
 	} else if err == nil {
-		o.owner.consistency.WroteAt(s.key, store, written.GetResourceVersion())
+		o.owner.consistency.WroteAt(r.key, store, written.GetResourceVersion())
 	}
 	return err
 }

@@ -36,7 +36,7 @@ func (c *custom) DeepCopyObject() runtime.Object {
 
 func TestInvalidKindsAreRejected(t *testing.T) {
 	version := schema.GroupVersion{Group: "example.com", Version: "v1"}
-	sync := func(context.Context, *Sync[*custom]) error { return nil }
+	sync := func(context.Context, *Request[*custom]) error { return nil }
 	for name, test := range map[string]struct {
 		scheme func(*runtime.Scheme)
 		want   string
@@ -51,7 +51,7 @@ func TestInvalidKindsAreRejected(t *testing.T) {
 			test.scheme(a.process.Scheme)
 			kind := For[*custom](a)
 			Owns[*custom](kind)
-			c, err := kind.Sync(sync)
+			c, err := kind.Reconcile(sync)
 			if c != nil || err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v, %v, want %q", c, err, test.want)
 			}

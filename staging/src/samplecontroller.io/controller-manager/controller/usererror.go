@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// UserError returns an error that only a user can fix, such as an invalid value. When a sync
-// function returns it, a Warning Event with the reason reports it, once for each text. The Event has
-// the first 1000 bytes of the text. The object is synced again when it changes. reason is in
-// UpperCamelCase. UserError returns nil if err is nil.
+// UserError returns an error that only a user can fix, such as an invalid value. When the function
+// given to [Builder.Reconcile] returns it, a Warning Event with the reason reports it, once for each
+// text. The Event has the first 1000 bytes of the text. The object is reconciled again when it
+// changes. reason is in UpperCamelCase. UserError returns nil if err is nil.
 func UserError(reason string, err error) error {
 	if err == nil {
 		return nil

@@ -91,13 +91,13 @@ func ensureProgram() manager.Program {
 func newOwner(_ context.Context, c *controller.Context) (controller.Controller, error) {
 	configMaps := controller.For[*corev1.ConfigMap](c, controller.Selector("test=ensure"))
 	services, widgets := controller.Owns[*corev1.Service](configMaps), controller.Owns[*Widget](configMaps)
-	return configMaps.Sync(func(ctx context.Context, s *controller.Sync[*corev1.ConfigMap]) error {
-		configMap, ok := s.Object()
+	return configMaps.Reconcile(func(ctx context.Context, r *controller.Request[*corev1.ConfigMap]) error {
+		configMap, ok := r.Object()
 		if !ok {
 			return nil
 		}
 		if image := configMap.Data["image"]; image != "" {
-			_, err := widgets.Ensure(ctx, s, configMap.Name, func(w *Widget) {
+			_, err := widgets.Ensure(ctx, r, configMap.Name, func(w *Widget) {
 				i := slices.IndexFunc(w.Spec.Containers, func(c corev1.Container) bool { return c.Name == "app" })
 				if i < 0 {
 					w.Spec.Containers = append(w.Spec.Containers, corev1.Container{Name: "app"})
@@ -107,7 +107,7 @@ func newOwner(_ context.Context, c *controller.Context) (controller.Controller, 
 			})
 			return err
 		}
-		_, err := services.Ensure(ctx, s, configMap.Name, func(service *corev1.Service) {
+		_, err := services.Ensure(ctx, r, configMap.Name, func(service *corev1.Service) {
 			service.Spec.Ports = wantedPorts(configMap.Data)
 		})
 		return err
@@ -127,8 +127,8 @@ func wantedPorts(data map[string]string) (ports []corev1.ServicePort) {
 }
 
 func newStatus(_ context.Context, c *controller.Context) (controller.Controller, error) {
-	return controller.For[*Widget](c).Sync(func(ctx context.Context, s *controller.Sync[*Widget]) error {
-		w, ok := s.Object()
+	return controller.For[*Widget](c).Reconcile(func(ctx context.Context, r *controller.Request[*Widget]) error {
+		w, ok := r.Object()
 		if !ok {
 			return nil
 		}
@@ -136,7 +136,7 @@ func newStatus(_ context.Context, c *controller.Context) (controller.Controller,
 		for _, c := range w.Spec.Containers {
 			w.Status.Image, w.Status.Ports = c.Image, w.Status.Ports+int32(len(c.Ports))
 		}
-		return s.UpdateStatus(ctx, w)
+		return r.UpdateStatus(ctx, w)
 	})
 }
 

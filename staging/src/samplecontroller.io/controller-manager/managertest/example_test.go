@@ -22,11 +22,11 @@ var program = manager.Program{Name: "example-manager", Controllers: []controller
 	New: func(_ context.Context, c *controller.Context) (controller.Controller, error) {
 		configMaps := controller.For[*corev1.ConfigMap](c)
 		secrets := controller.Owns[*corev1.Secret](configMaps)
-		return configMaps.Sync(func(ctx context.Context, s *controller.Sync[*corev1.ConfigMap]) error {
-			if _, ok := s.Object(); !ok {
+		return configMaps.Reconcile(func(ctx context.Context, r *controller.Request[*corev1.ConfigMap]) error {
+			if _, ok := r.Object(); !ok {
 				return nil
 			}
-			_, err := secrets.Ensure(ctx, s, s.Key().Name, func(*corev1.Secret) {})
+			_, err := secrets.Ensure(ctx, r, r.Key().Name, func(*corev1.Secret) {})
 			return err
 		})
 	},

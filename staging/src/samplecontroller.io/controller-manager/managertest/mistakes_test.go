@@ -36,13 +36,13 @@ func syncing(make func(*controller.Context) (controller.Controller, error)) mana
 func TestMissingStatusSubresourceIsAnError(t *testing.T) {
 	var errs []string
 	program := syncing(func(c *controller.Context) (controller.Controller, error) {
-		return controller.For[*appsv1.StatefulSet](c).Sync(func(ctx context.Context, s *controller.Sync[*appsv1.StatefulSet]) error {
-			set, ok := s.Object()
+		return controller.For[*appsv1.StatefulSet](c).Reconcile(func(ctx context.Context, r *controller.Request[*appsv1.StatefulSet]) error {
+			set, ok := r.Object()
 			if !ok {
 				return nil
 			}
 			set.Status.Replicas = 7
-			err := s.UpdateStatus(ctx, set)
+			err := r.UpdateStatus(ctx, set)
 			if err != nil {
 				errs = append(errs, err.Error())
 			}
@@ -71,11 +71,11 @@ func TestNameWithoutLabelIsReported(t *testing.T) {
 	program := syncing(func(c *controller.Context) (controller.Controller, error) {
 		sets := controller.For[*appsv1.StatefulSet](c)
 		configMaps := controller.Owns[*corev1.ConfigMap](sets, controller.Selector("app=test"))
-		return sets.Sync(func(ctx context.Context, s *controller.Sync[*appsv1.StatefulSet]) error {
-			if _, ok := s.Object(); !ok {
+		return sets.Reconcile(func(ctx context.Context, r *controller.Request[*appsv1.StatefulSet]) error {
+			if _, ok := r.Object(); !ok {
 				return nil
 			}
-			_, err := configMaps.Ensure(ctx, s, s.Key().Name, func(m *corev1.ConfigMap) { m.Labels = map[string]string{"app": "test"} })
+			_, err := configMaps.Ensure(ctx, r, r.Key().Name, func(m *corev1.ConfigMap) { m.Labels = map[string]string{"app": "test"} })
 			return err
 		})
 	})
@@ -111,7 +111,7 @@ func TestErrorBesideUserErrorIsRetried(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			syncs := 0
 			program := syncing(func(c *controller.Context) (controller.Controller, error) {
-				return controller.For[*appsv1.StatefulSet](c).Sync(func(_ context.Context, s *controller.Sync[*appsv1.StatefulSet]) error {
+				return controller.For[*appsv1.StatefulSet](c).Reconcile(func(_ context.Context, r *controller.Request[*appsv1.StatefulSet]) error {
 					syncs++
 					return fmt.Errorf("syncing: %w", errors.Join(controller.UserError("BadData", errors.New("no number")), tc.other))
 				})
@@ -130,7 +130,7 @@ func TestErrorBesideUserErrorIsRetried(t *testing.T) {
 
 func TestEventOfLongUserErrorIsTruncated(t *testing.T) {
 	program := syncing(func(c *controller.Context) (controller.Controller, error) {
-		return controller.For[*appsv1.StatefulSet](c).Sync(func(context.Context, *controller.Sync[*appsv1.StatefulSet]) error {
+		return controller.For[*appsv1.StatefulSet](c).Reconcile(func(context.Context, *controller.Request[*appsv1.StatefulSet]) error {
 			return controller.UserError("BadData", errors.New(strings.Repeat("word ", 4000)))
 		})
 	})

@@ -27,9 +27,9 @@ func TestClusterScopedOwnerIsRefused(t *testing.T) {
 	p := syncing(func(c *controller.Context) (controller.Controller, error) {
 		namespaces := controller.For[*corev1.Namespace](c)
 		configMaps := controller.Owns[*corev1.ConfigMap](namespaces)
-		return namespaces.Sync(func(ctx context.Context, s *controller.Sync[*corev1.Namespace]) error {
-			if _, ok := s.Object(); ok {
-				_, last = configMaps.Ensure(ctx, s, "a", func(*corev1.ConfigMap) {})
+		return namespaces.Reconcile(func(ctx context.Context, r *controller.Request[*corev1.Namespace]) error {
+			if _, ok := r.Object(); ok {
+				_, last = configMaps.Ensure(ctx, r, "a", func(*corev1.ConfigMap) {})
 			}
 			return nil
 		})
@@ -57,11 +57,11 @@ func TestChangedMetadataInUpdateStatusIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var last error
 			p := syncing(func(c *controller.Context) (controller.Controller, error) {
-				return controller.For[*appsv1.StatefulSet](c).Sync(func(ctx context.Context, s *controller.Sync[*appsv1.StatefulSet]) error {
-					if set, ok := s.Object(); ok {
+				return controller.For[*appsv1.StatefulSet](c).Reconcile(func(ctx context.Context, r *controller.Request[*appsv1.StatefulSet]) error {
+					if set, ok := r.Object(); ok {
 						set.Status.Replicas = 7
 						change(set)
-						last = s.UpdateStatus(ctx, set)
+						last = r.UpdateStatus(ctx, set)
 					}
 					return nil
 				})
@@ -86,16 +86,16 @@ func TestGetOfUndecodableObject(t *testing.T) {
 	p.Controllers[0].New = func(_ context.Context, c *controller.Context) (controller.Controller, error) {
 		configMaps := controller.For[*corev1.ConfigMap](c)
 		owned := controller.Owns[*Widget](configMaps)
-		return configMaps.Sync(func(ctx context.Context, s *controller.Sync[*corev1.ConfigMap]) error {
-			configMap, ok := s.Object()
+		return configMaps.Reconcile(func(ctx context.Context, r *controller.Request[*corev1.ConfigMap]) error {
+			configMap, ok := r.Object()
 			if !ok {
 				return nil
 			}
-			if _, ok := owned.Get(s, "a"); ok {
+			if _, ok := owned.Get(r, "a"); ok {
 				got[configMap.Data["when"]] = true
 				return nil
 			}
-			_, err := owned.Ensure(ctx, s, "a", func(*Widget) {})
+			_, err := owned.Ensure(ctx, r, "a", func(*Widget) {})
 			return err
 		})
 	}
@@ -116,9 +116,9 @@ func TestGetOfUndecodableObject(t *testing.T) {
 func TestForWithoutSyncIsRefused(t *testing.T) {
 	p := syncing(func(c *controller.Context) (controller.Controller, error) {
 		controller.For[*appsv1.StatefulSet](c)
-		return controller.For[*corev1.ConfigMap](c).Sync(func(context.Context, *controller.Sync[*corev1.ConfigMap]) error { return nil })
+		return controller.For[*corev1.ConfigMap](c).Reconcile(func(context.Context, *controller.Request[*corev1.ConfigMap]) error { return nil })
 	})
-	const want = "building test-controller: each kind given to For needs one call of Sync"
+	const want = "building test-controller: each kind given to For needs one call of Reconcile"
 	expectFailure(t, failing(t, p, func(*testing.T, *Env) {}), want, want)
 }
 

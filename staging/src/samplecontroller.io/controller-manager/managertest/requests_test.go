@@ -36,7 +36,7 @@ func requesting(last *error, request func(context.Context, kubernetes.Interface)
 		if err != nil {
 			return nil, err
 		}
-		return controller.For[*corev1.ConfigMap](c).Sync(func(ctx context.Context, _ *controller.Sync[*corev1.ConfigMap]) error {
+		return controller.For[*corev1.ConfigMap](c).Reconcile(func(ctx context.Context, _ *controller.Request[*corev1.ConfigMap]) error {
 			*last = request(ctx, client)
 			return nil
 		})
@@ -200,13 +200,13 @@ func (l *GatewayList) DeepCopyObject() runtime.Object {
 func gatewayProgram(opts ...controller.Option) manager.Program {
 	p := syncing(func(c *controller.Context) (controller.Controller, error) {
 		gateways := controller.For[*Gateway](c, opts...)
-		return gateways.Sync(func(ctx context.Context, s *controller.Sync[*Gateway]) error {
-			gateway, ok := s.Object()
+		return gateways.Reconcile(func(ctx context.Context, r *controller.Request[*Gateway]) error {
+			gateway, ok := r.Object()
 			if !ok {
 				return nil
 			}
 			gateway.Status.Replicas = 7
-			return s.UpdateStatus(ctx, gateway)
+			return r.UpdateStatus(ctx, gateway)
 		})
 	})
 	p.Scheme = func(s *runtime.Scheme) error {
@@ -239,13 +239,13 @@ func TestIrregularPlural(t *testing.T) {
 // TestFirstStatusOfBuiltInKind writes a field that the API server encodes without omitempty.
 func TestFirstStatusOfBuiltInKind(t *testing.T) {
 	p := syncing(func(c *controller.Context) (controller.Controller, error) {
-		return controller.For[*appsv1.StatefulSet](c).Sync(func(ctx context.Context, s *controller.Sync[*appsv1.StatefulSet]) error {
-			set, ok := s.Object()
+		return controller.For[*appsv1.StatefulSet](c).Reconcile(func(ctx context.Context, r *controller.Request[*appsv1.StatefulSet]) error {
+			set, ok := r.Object()
 			if !ok {
 				return nil
 			}
 			set.Status.Replicas = 7
-			return s.UpdateStatus(ctx, set)
+			return r.UpdateStatus(ctx, set)
 		})
 	})
 	Run(t, p, func(t *testing.T, e *Env) {

@@ -41,7 +41,7 @@ func TestRealNetworkIsReported(t *testing.T) {
 		server.Listener.Close()
 		server.Listener = listener
 		p := syncing(func(c *controller.Context) (controller.Controller, error) {
-			return controller.For[*corev1.ConfigMap](c).Sync(func(context.Context, *controller.Sync[*corev1.ConfigMap]) error { return nil })
+			return controller.For[*corev1.ConfigMap](c).Reconcile(func(context.Context, *controller.Request[*corev1.ConfigMap]) error { return nil })
 		})
 		scheme := schemeOf(t, p)
 		e := newEnv(t, scheme, &rest.Config{Host: "http://api.test"}, dog.watch(fakeapi.New(scheme)))

@@ -32,16 +32,16 @@ func quota() controller.Descriptor {
 		New: func(_ context.Context, c *controller.Context) (controller.Controller, error) {
 			configMaps := controller.For[*corev1.ConfigMap](c, controller.Selector("example.com/quota=true"))
 			quotas := controller.Owns[*corev1.ResourceQuota](configMaps)
-			return configMaps.Sync(func(ctx context.Context, s *controller.Sync[*corev1.ConfigMap]) error {
-				configMap, ok := s.Object()
+			return configMaps.Reconcile(func(ctx context.Context, r *controller.Request[*corev1.ConfigMap]) error {
+				configMap, ok := r.Object()
 				if !ok { // deleted, or no longer labeled
-					return quotas.Delete(ctx, s, s.Key().Name)
+					return quotas.Delete(ctx, r, r.Key().Name)
 				}
 				pods, err := resource.ParseQuantity(configMap.Data["pods"])
 				if err != nil {
 					return controller.UserError("BadData", err)
 				}
-				_, err = quotas.Ensure(ctx, s, configMap.Name, func(q *corev1.ResourceQuota) {
+				_, err = quotas.Ensure(ctx, r, configMap.Name, func(q *corev1.ResourceQuota) {
 					q.Spec.Hard = corev1.ResourceList{corev1.ResourcePods: pods}
 				})
 				return err
@@ -58,13 +58,13 @@ func greeter() controller.Descriptor {
 			fs.StringVar(&greeting, "greeting", greeting, "Text at the start of the message of a Greeting.")
 		},
 		New: func(_ context.Context, c *controller.Context) (controller.Controller, error) {
-			return controller.For[*Greeting](c).Sync(func(ctx context.Context, s *controller.Sync[*Greeting]) error {
-				g, ok := s.Object()
+			return controller.For[*Greeting](c).Reconcile(func(ctx context.Context, r *controller.Request[*Greeting]) error {
+				g, ok := r.Object()
 				if !ok {
 					return nil
 				}
 				g.Status.Message = greeting + ", " + g.Spec.Name + "!"
-				return s.UpdateStatus(ctx, g)
+				return r.UpdateStatus(ctx, g)
 			})
 		},
 	}

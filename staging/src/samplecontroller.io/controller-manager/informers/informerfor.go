@@ -38,6 +38,7 @@ type options struct {
 	managedFields bool
 	resync        time.Duration
 	indexers      cache.Indexers
+	added         cache.Indexers // by WithIndex
 }
 
 // WithSelector limits an informer to the objects that match a label selector. By default
@@ -80,12 +81,24 @@ func WithIndexers(indexers cache.Indexers) Option {
 	return func(o *options) { o.indexers = indexers }
 }
 
+// WithIndex adds an index to the informer, also if another call has created the informer. Use a name
+// that no other caller uses, such as one that starts with the name of the controller. index may
+// panic or fail, as in [WithIndexers].
+func WithIndex(name string, index cache.IndexFunc) Option {
+	return func(o *options) {
+		if o.added == nil {
+			o.added = cache.Indexers{}
+		}
+		o.added[name] = index
+	}
+}
+
 // InformerFor returns the factory's informer of the resource, whose objects have type T, and
 // creates it at the first call. It reads from source, which must be a client of that
 // resource. opts apply after the options of the factory.
 //
 // All calls for a resource share one informer. The first call decides its source, indexers,
-// transform and resync. Later calls must use the same version, type and selector, and give a
+// transform and resync; an index of [WithIndex] is added by each call. Later calls must use the same version, type and selector, and give a
 // transform if the first call did. InformerFor panics otherwise, or if source does not list T
 // and no transform returns T. A source whose L is runtime.Object lists T.
 func InformerFor[T cache.Object, L runtime.Object](f *Factory, resource schema.GroupVersionResource, source Source[L], opts ...Option) cache.TypedSharedIndexInformer[T] {
@@ -119,6 +132,9 @@ func InformerFor[T cache.Object, L runtime.Object](f *Factory, resource schema.G
 	}
 	if i.transformed && !transformed {
 		panic(misuse.Errorf("getting the informer for %v: all callers share one informer, which has a transform that may drop what this caller reads: give the same transform in all calls, or none", resource))
+	}
+	if err := i.AddIndexers(i.guard.indexers(o.added)); err != nil {
+		panic(misuse.Errorf("adding an index to the informer for %v: %w", resource, err))
 	}
 	return typed
 }

@@ -42,6 +42,9 @@ type Loop struct {
 	timeout   time.Duration
 	sources   Sources
 	tracker   *tracker
+
+	mutex sync.Mutex
+	add   enqueueFunc // nil while the loop does not work
 }
 
 // watch connects an informer to the queue.
@@ -121,14 +124,17 @@ func (l *Loop) work(ctx context.Context) error {
 	defer wg.Wait()
 	defer queue.ShutDown()
 
-	synced, removeAll, err := l.register(ctx, func(key cache.ObjectName, trigger string) {
+	enqueue := func(key cache.ObjectName, trigger string) {
 		if !backlog.Hold(key) {
 			l.tracker.enqueue(key, trigger, time.Now())
 			queue.Add(key)
 		}
-	})
+	}
+	synced, removeAll, err := l.register(ctx, enqueue)
 	// Remove the handlers before the queue shuts down, so that none adds to a closed queue.
 	defer removeAll()
+	l.accept(enqueue)
+	defer l.accept(nil)
 	if err != nil {
 		return err
 	}
@@ -158,6 +164,24 @@ func (l *Loop) work(ctx context.Context) error {
 	})
 	<-ctx.Done()
 	return nil
+}
+
+// Enqueue enqueues a key because of something that no watch sees; trigger says what, for the status
+// pages. While the loop does not work, it does nothing: at its start, a loop reconciles all objects. It
+// is safe for concurrent use.
+func (l *Loop) Enqueue(key cache.ObjectName, trigger string) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock() // so that none adds to a closed queue
+	if l.add != nil {
+		l.add(key, trigger)
+	}
+}
+
+// accept sets what Enqueue calls.
+func (l *Loop) accept(enqueue enqueueFunc) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.add = enqueue
 }
 
 // newQueue returns a named queue that returns keys in the given order.

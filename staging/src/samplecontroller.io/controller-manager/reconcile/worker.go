@@ -112,7 +112,10 @@ func (w *worker) next(key cache.ObjectName, o Outcome, requeueAfter time.Duratio
 		after = requeueAfter
 	default:
 		after = w.rateLimiter.When(key)
+		later, isLater := errors.AsType[*retryAfter](o.Err)
 		switch {
+		case isLater:
+			after = later.delay
 		case apierrors.IsForbidden(o.Err):
 			after = forbiddenBackoff(w.queue.NumRequeues(key))
 		case errors.Is(o.Err, errTooStale):
@@ -189,6 +192,23 @@ func Logged(err error) error {
 	}
 	return &loggedError{err}
 }
+
+// RetryAfter marks an error whose key is retried after d, which must be positive, instead of with the
+// backoff of the loop. Use it for a failure of an external system, which more tries do not help. It
+// counts as a failure.
+func RetryAfter(err error, d time.Duration) error {
+	if err == nil {
+		return nil
+	}
+	return &retryAfter{err, d}
+}
+
+type retryAfter struct {
+	error
+	delay time.Duration
+}
+
+func (e *retryAfter) Unwrap() error { return e.error }
 
 type loggedError struct{ error }
 

@@ -27,6 +27,7 @@
 //
 //	<namespace>_writes_total{controller,verb,resource,result}
 //	<namespace>_writes_skipped_total{controller,resource}
+//	<namespace>_writes_noop_total{controller,resource}
 //
 // The results are written, conflict, refused, denied and failed: see [Result]. Every request
 // counts, including client retries. A write is skipped if a comparison shows that it is not

@@ -32,12 +32,12 @@ func Results() []Result {
 // Metrics counts the writes of all controllers. Series carry no object names, so their
 // number is constant. A nil Metrics counts nothing.
 type Metrics struct {
-	total, skipped *metrics.CounterVec
+	total, skipped, noOps *metrics.CounterVec
 }
 
-// NewMetrics creates the metrics <namespace>_writes_total{controller,verb,resource,result}
-// and <namespace>_writes_skipped_total{controller,resource} and registers them with
-// register, usually legacyregistry.MustRegister. Call it once per process.
+// NewMetrics creates the metrics <namespace>_writes_total{controller,verb,resource,result},
+// <namespace>_writes_skipped_total{controller,resource} and
+// <namespace>_writes_noop_total{controller,resource} and registers them with register, usually legacyregistry.MustRegister. Call it once per process.
 func NewMetrics(namespace string, register func(...metrics.Registerable)) *Metrics {
 	m := &Metrics{
 		total: metrics.NewCounterVec(&metrics.CounterOpts{
@@ -52,8 +52,14 @@ func NewMetrics(namespace string, register func(...metrics.Registerable)) *Metri
 			Help:           "Number of writes skipped because the object was already in the desired state, by controller and resource.",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"controller", "resource"}),
+		noOps: metrics.NewCounterVec(&metrics.CounterOpts{
+			Namespace:      namespace,
+			Name:           "writes_noop_total",
+			Help:           "Number of patches that the API server accepted but that changed nothing, by controller and resource. They are part of writes_total. The log names the fields.",
+			StabilityLevel: metrics.ALPHA,
+		}, []string{"controller", "resource"}),
 	}
-	register(m.total, m.skipped)
+	register(m.total, m.skipped, m.noOps)
 	return m
 }
 
@@ -70,12 +76,19 @@ func (m *Metrics) Prepare(controller string, writes ...Write) {
 			m.total.WithLabelValues(controller, write.Verb, write.Resource, string(result))
 		}
 		m.skipped.WithLabelValues(controller, write.Resource)
+		m.noOps.WithLabelValues(controller, write.Resource)
 	}
 }
 
 func (m *Metrics) count(controller, verb, resource string, result Result) {
 	if m != nil {
 		m.total.WithLabelValues(controller, verb, resource, string(result)).Inc()
+	}
+}
+
+func (m *Metrics) noOp(controller, resource string) {
+	if m != nil {
+		m.noOps.WithLabelValues(controller, resource).Inc()
 	}
 }
 

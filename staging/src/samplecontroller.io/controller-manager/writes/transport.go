@@ -69,6 +69,13 @@ func (t *Transport) Skip(resource string) {
 	}
 }
 
+// NoOp counts a patch that changed nothing. resource is named as in [Write].
+func (t *Transport) NoOp(resource string) {
+	if t != nil {
+		t.metrics.noOp(t.controller, resource)
+	}
+}
+
 // seen is the transport within one client.
 type seen struct {
 	transport *Transport

@@ -103,7 +103,10 @@ func TestPrepareCreatesSeriesAtZero(t *testing.T) {
 	m := NewMetrics("test", registry.MustRegister)
 	m.Prepare("a-controller", Write{"create", "deployments.apps"}, Write{"patch", "deployments.apps"})
 	var want strings.Builder
-	want.WriteString("# HELP test_writes_skipped_total [ALPHA] Number of writes skipped because the object was already in the desired state, by controller and resource.\n" +
+	want.WriteString("# HELP test_writes_noop_total [ALPHA] Number of patches that the API server accepted but that changed nothing, by controller and resource. They are part of writes_total. The log names the fields.\n" +
+		"# TYPE test_writes_noop_total counter\n" +
+		"test_writes_noop_total{controller=\"a-controller\",resource=\"deployments.apps\"} 0\n" +
+		"# HELP test_writes_skipped_total [ALPHA] Number of writes skipped because the object was already in the desired state, by controller and resource.\n" +
 		"# TYPE test_writes_skipped_total counter\n" +
 		"test_writes_skipped_total{controller=\"a-controller\",resource=\"deployments.apps\"} 0\n" +
 		"# HELP test_writes_total [ALPHA] Number of writes by controller, verb, resource and result (written, conflict, refused, denied, failed). Refused writes are not sent to the API server.\n" +

@@ -33,8 +33,9 @@ func TestExampleTestsPassOnAPIServer(t *testing.T) {
 	}
 }
 
-// TestPatchesOnAPIServer runs the tests whose result depends on how the API server applies patches.
-func TestPatchesOnAPIServer(t *testing.T) {
+// TestControllersOnAPIServer runs the tests of the library's controllers whose result depends on the
+// API server, such as on how it applies patches.
+func TestControllersOnAPIServer(t *testing.T) {
 	root, err := cluster.RepositoryRoot()
 	if err != nil {
 		t.Fatal(err)
@@ -43,6 +44,7 @@ func TestPatchesOnAPIServer(t *testing.T) {
 	shared.Kubectl(t, "apply", "-f", filepath.Join(dir, "testdata/widgets.yaml"))
 	shared.Kubectl(t, "wait", "--for=condition=Established", "crd/widgets.test.example.com")
 	expectPasses(t, dir, "^(TestServiceWithTwoProtocols|TestUnknownFieldsSurvive|TestStaleWriteIsRejected)$", 3)
+	expectPasses(t, dir, "^(TestClusterScopedOwner|TestReferredObjects|TestWatchedObjects|TestFinalizer|TestPatchAndStatus)$", 5)
 	inNamespace := cluster.InNamespace("ensure-stale-field")
 	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent("owner-controller"), inNamespace)
 	if err != nil || len(events) == 0 {

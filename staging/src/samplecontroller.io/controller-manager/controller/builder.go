@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,13 +36,20 @@ type Builder[T Object] struct {
 	consistency *reconcile.ConsistencyStore
 	recorder    record.EventRecorder
 	reporter    *tolerant.Reporter
-	reported    *lru.Cache // the last user error by key
+	reported    *lru.Cache // the errors that were last reported, by key
 	watches     []func(*reconcile.Loop)
+	sources     []func(context.Context, func(cache.ObjectName)) error
+	finalizer   string
+	finalize    func(context.Context, *Request[T]) error
+	onDeletion  bool
+	explain     func(*Request[T]) Explanation
 	errs        []error
+
+	confirmations confirmations
 }
 
-// For starts building a controller for the objects of a kind, which must have a namespace to own
-// others: see [Owns]. The program's scheme must contain the kind. Changes of an object enqueue it.
+// For starts building a controller for the objects of a kind. If they have no namespace, give the
+// option [ClusterScoped]. The program's scheme must contain the kind. Changes of an object enqueue it.
 // Errors are returned by [Builder.Reconcile], which also sets the function that reconciles an object.
 //
 // The controller reads its own writes: an object is not reconciled while a cache lacks the last
@@ -56,6 +64,7 @@ func For[T Object](c *Context, opts ...Option) *Builder[T] {
 		return b
 	}
 	b.resource, b.consistency = resource, c.ConsistencyStore(resource.name.GroupResource())
+	b.confirmations.owners = resource.informer.GetStore()
 	b.watches = append(b.watches, func(l *reconcile.Loop) { reconcile.For(l, resource.informer) })
 	return b
 }
@@ -64,13 +73,13 @@ func For[T Object](c *Context, opts ...Option) *Builder[T] {
 // object of a name at a time, and for at most as many objects at once as it has workers.
 //
 // The error that reconcile returns determines the next call. After nil, reconcile is called when
-// something changes. After a [UserError] the same holds, and an Event reports the error. After
-// any other error, it is called again with backoff, of at most 30 s if a write was forbidden.
+// something changes. After a [UserError] the same holds, and an Event reports the error. After the
+// error of [RetryAfter], it is called again when that says. After any other error, it is called again with backoff, of at most 30 s if a write was forbidden.
 // A conflict is not logged as an error. While a permission to write is missing, the controller
 // is Degraded.
 //
-// reconcile is not called for an object that is being deleted: the garbage collector deletes its
-// dependents. Nor is it called for an object that cannot be decoded; an Event reports that.
+// reconcile is not called for an object that is being deleted, unless [Builder.OnDeletion] is called:
+// the garbage collector deletes its dependents. Nor is it called for an object that cannot be decoded; an Event reports that.
 func (b *Builder[T]) Reconcile(do func(context.Context, *Request[T]) error) (Controller, error) {
 	b.context.unfinished--
 	if len(b.errs) > 0 {
@@ -82,7 +91,31 @@ func (b *Builder[T]) Reconcile(do func(context.Context, *Request[T]) error) (Con
 	for _, watch := range b.watches {
 		watch(loop)
 	}
-	return loop, nil
+	c := &built[T]{loop, b}
+	if b.explain != nil {
+		return &explained[T]{c}, nil
+	}
+	return c, nil
+}
+
+// Explain sets the function that explains for the status pages what the controller does about an
+// object. It reads only from caches; it must not write or call the API. It is not called for an object
+// that does not exist, that is being deleted or that cannot be decoded. It may be called on a standby.
+func (b *Builder[T]) Explain(explain func(*Request[T]) Explanation) { b.explain = explain }
+
+// Count counts the cached objects in the metric of objects by state: see [Context.CountObjects]. Give
+// one of states for each object.
+func (b *Builder[T]) Count(states []State, of func(T) State) {
+	if b.resource != nil {
+		b.context.CountObjects(b.resource.name.GroupResource(), b.resource.informer, states, func(obj any) State { return of(obj.(T)) })
+	}
+}
+
+// fail records a mistake, which Reconcile returns.
+func (b *Builder[T]) fail(err error) {
+	if err != nil {
+		b.errs = append(b.errs, err)
+	}
 }
 
 func (b *Builder[T]) reconcile(ctx context.Context, key cache.ObjectName, do func(context.Context, *Request[T]) error) (time.Duration, error) {
@@ -94,30 +127,87 @@ func (b *Builder[T]) reconcile(ctx context.Context, key cache.ObjectName, do fun
 	if err != nil {
 		return 0, fmt.Errorf("reading %s %s from the cache: %w", b.resource.kind.Kind, key, err)
 	}
-	if found && (object.GetDeletionTimestamp() != nil || b.reporter.Report(ctx, object)) {
+	if found && object.GetDeletionTimestamp() != nil && !b.onDeletion && !b.finalizes(object) {
 		return 0, nil
 	}
 	r := &Request[T]{builder: b, key: key, object: object, found: found}
-	err = do(ctx, r)
-	only, wrong := userErrors(err)
-	if wrong != nil && found {
-		text := truncate.To(maxMessage, wrong.Error())
-		if last, _ := b.reported.Get(key); last != text {
-			b.reported.Add(key, text)
-			b.recorder.Event(object, corev1.EventTypeWarning, wrong.reason, text)
-		}
+	switch {
+	case !found:
+		b.confirmations.forget(key)
+		err = do(ctx, r)
+	case (key.Namespace == "") != b.resource.cluster:
+		return 0, b.wrongScope(key)
+	case b.reporter.Report(ctx, object):
+		return 0, nil
+	case object.GetDeletionTimestamp() == nil && b.finalize != nil && !b.finalizes(object):
+		err = b.addFinalizer(ctx, r)
+	case object.GetDeletionTimestamp() != nil && b.finalizes(object):
+		err = b.cleanUp(ctx, r)
+	default:
+		err = do(ctx, r)
 	}
-	if only != nil {
+	err = b.outcome(r, err) // may set r.after
+	return r.after, err
+}
+
+// outcome returns the error for the loop, and reports the errors that users can do something about.
+func (b *Builder[T]) outcome(r *Request[T], err error) error {
+	if err == nil {
+		b.reported.Remove(r.key)
+		return nil
+	}
+	only, wrong := userErrors(err)
+	external, isExternal := errors.AsType[*externalError](err)
+	var told []report
+	if wrong != nil {
+		told = append(told, report{wrong.reason, truncate.To(maxMessage, wrong.Error())})
+	}
+	if isExternal {
+		told = append(told, report{external.reason, truncate.To(maxMessage, external.Error())})
+	}
+	isNew := b.report(r, told)
+	switch {
+	case only != nil:
 		for _, e := range only {
 			r.RequeueAfter(e.again)
 		}
-		return r.after, nil
+		return nil
+	case isExternal && isNew:
+		return reconcile.RetryAfter(err, external.again)
+	case isExternal:
+		return reconcile.Logged(reconcile.RetryAfter(err, external.again))
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return nil // the object is deleted with its namespace
+	default:
+		return err
 	}
-	if err == nil {
-		b.reported.Remove(key)
+}
+
+// report is the reason and text of an Event about an error.
+type report struct{ reason, text string }
+
+// report records an Event for each error that the last call with such errors did not report, and
+// returns whether there was one.
+func (b *Builder[T]) report(r *Request[T], told []report) (isNew bool) {
+	if len(told) == 0 || !r.found {
+		return false
 	}
-	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		return r.after, nil // the object is deleted with its namespace
+	last, _ := b.reported.Get(r.key)
+	before, _ := last.([]report)
+	for _, e := range told {
+		if !slices.Contains(before, e) {
+			isNew = true
+			b.recorder.Event(r.object, corev1.EventTypeWarning, e.reason, e.text)
+		}
 	}
-	return r.after, err
+	b.reported.Add(r.key, told)
+	return isNew
+}
+
+// wrongScope returns the error for an object that shows that the declared scope is wrong.
+func (b *Builder[T]) wrongScope(key cache.ObjectName) error {
+	if b.resource.cluster {
+		return fmt.Errorf("%s %s has a namespace, but For was given the option ClusterScoped: remove it", b.resource.kind.Kind, key)
+	}
+	return fmt.Errorf("%s %s has no namespace: give For the option ClusterScoped", b.resource.kind.Kind, key)
 }

@@ -31,7 +31,8 @@
 // misuses the library ends the program: see [Registry.Build]. A [Process] holds what the controllers of a process share. Package manager
 // makes it.
 //
-// [For], [Owns] and [Builder.Reconcile] cover what most controllers do: own objects and write a
-// status. A controller that does not fit can use [Context.Loop], or implement [Controller]
-// itself.
+// [For] and [Builder.Reconcile] make a controller. What it needs is declared between them: [Owns] for
+// the objects that it makes, [Refers] and [Watch] for those that it reads, [Builder.Finalize] for
+// what it has to clean up. A controller that does not fit can use [Context.Loop], or implement
+// [Controller] itself.
 package controller

@@ -4,7 +4,11 @@
 package controller
 
 import (
+	"fmt"
+
 	"k8s.io/client-go/tools/cache"
+
+	"samplecontroller.io/controller-manager/tolerant"
 )
 
 // Explainer is a controller that can explain what it does about an object, or why it does
@@ -39,4 +43,31 @@ type Fact struct {
 // NewFact returns a fact that differs if wanted and actual are not equal.
 func NewFact(name, wanted, actual string) Fact {
 	return Fact{Name: name, Wanted: wanted, Actual: actual, Differs: wanted != actual}
+}
+
+// explained is a controller with [Builder.Explain].
+type explained[T Object] struct{ *built[T] }
+
+// Explain implements Explainer.
+func (c *explained[T]) Explain(key cache.ObjectName) (Explanation, error) {
+	b := c.builder
+	object, found, err := b.resource.cached(key)
+	switch {
+	case err != nil:
+		return Explanation{}, fmt.Errorf("reading %s %s from the cache: %w", b.resource.kind.Kind, key, err)
+	case !found:
+		next := fmt.Sprintf("nothing: the cache has no %s %s", b.resource.kind.Kind, key)
+		return Explanation{Next: next}, nil
+	case tolerant.DecodeError(object) != nil:
+		// The error may quote contents of the object.
+		return Explanation{Found: true, Next: "nothing: the object cannot be decoded; see its Event for the error"}, nil
+	case object.GetDeletionTimestamp() != nil && !b.onDeletion:
+		return Explanation{Found: true, Next: "nothing: the object is being deleted"}, nil
+	}
+	explanation := b.explain(&Request[T]{builder: b, key: key, object: object, found: true})
+	explanation.Found = true
+	if late := b.consistency.Stale(key); late != "" {
+		explanation.Next = late + "; then: " + explanation.Next
+	}
+	return explanation, nil
 }

@@ -7,8 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"time"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,61 +17,107 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"samplecontroller.io/controller-manager/informers"
+	"samplecontroller.io/controller-manager/internal/misuse"
 	"samplecontroller.io/controller-manager/reconcile"
 	"samplecontroller.io/controller-manager/tolerant"
 )
 
-// notOwnedRetry is the delay before retrying if an object has another owner. The deletion of
-// that object does not enqueue the reconciled one.
-const notOwnedRetry = time.Minute
-
-// collectedWithin is how soon the garbage collector usually deletes the objects of a deleted owner.
-const collectedWithin = time.Minute
-
 // Owned is a kind whose objects are owned by objects of another kind. Make it with [Owns].
 type Owned[T, P Object] struct {
-	owner    *Builder[P]
-	resource *resource[T]
+	owner     *Builder[P]
+	resource  *resource[T]
+	namespace string // for an owner without namespace
 }
 
-// Owns makes the controller of kind own objects of type T, in the namespaces of their owners.
-// Changes of an object enqueue its owner, which its controller reference names.
+// Owns makes the controller of kind own objects of type T, in the namespaces of their owners; for
+// owners without a namespace see [Owned.In]. Changes of an object enqueue its owner, which its
+// controller reference names.
 func Owns[T, P Object](kind *Builder[P], opts ...Option) *Owned[T, P] {
 	o := &Owned[T, P]{owner: kind}
 	resource, err := newResource[T](kind.context, opts)
-	if err != nil {
-		kind.errs = append(kind.errs, err)
-	}
+	kind.fail(err)
 	if len(kind.errs) > 0 {
 		return o
 	}
 	o.resource = resource
+	if resource.cluster && !kind.resource.cluster {
+		kind.fail(misuse.Errorf("%s: %s have a namespace, so they cannot own %s, which have none: the garbage collector would delete them",
+			kind.context.name, kind.resource.kind.Kind, resource.kind.Kind))
+		return o
+	}
+	resource.informerWith(informers.WithIndex(o.index(), func(obj any) ([]string, error) {
+		if reference := metav1.GetControllerOfNoCopy(obj.(T)); reference != nil && kind.isOf(reference) {
+			return []string{string(reference.UID)}, nil
+		}
+		return nil, nil
+	}))
 	kind.watches = append(kind.watches, func(l *reconcile.Loop) {
 		reconcile.Watch(l, resource.informer, func(object T) []cache.ObjectName {
 			reference := metav1.GetControllerOfNoCopy(object)
 			if reference == nil || !kind.isOf(reference) {
 				return nil
 			}
-			return []cache.ObjectName{cache.NewObjectName(object.GetNamespace(), reference.Name)}
+			return []cache.ObjectName{kind.resource.keyIn(object.GetNamespace(), reference.Name)}
 		})
 	})
 	return o
 }
 
+// index returns the name of the index by the UID of the owner.
+func (o *Owned[T, P]) index() string {
+	return o.owner.context.name + ": owned by " + o.owner.resource.name.String()
+}
+
+// In returns the owned kind in a namespace, for owners of a [ClusterScoped] kind. Objects with a
+// namespace own objects in their own namespace only.
+func (o *Owned[T, P]) In(namespace string) *Owned[T, P] {
+	return &Owned[T, P]{owner: o.owner, resource: o.resource, namespace: namespace}
+}
+
+// key returns the key of the owned object with that name. It panics if the namespace is unknown.
+func (o *Owned[T, P]) key(r *Request[P], name string) cache.ObjectName {
+	namespace := r.key.Namespace
+	if o.namespace != "" {
+		namespace = o.namespace
+	}
+	switch {
+	case o.resource.cluster:
+	case namespace == "":
+		panic(misuse.Errorf("%s %s has no namespace, so none is known for %s %s: call Owned.In(namespace) first", o.owner.resource.kind.Kind, r.key, o.resource.kind.Kind, name))
+	case r.key.Namespace != "" && namespace != r.key.Namespace:
+		panic(misuse.Errorf("%s %s cannot own %s %s/%s in another namespace: the garbage collector would delete it", o.owner.resource.kind.Kind, r.key, o.resource.kind.Kind, namespace, name))
+	}
+	return o.resource.keyIn(namespace, name)
+}
+
 // isOf returns whether the reference is to an object of the kind, in any version.
-func (k *Builder[T]) isOf(reference *metav1.OwnerReference) bool {
+func (b *Builder[T]) isOf(reference *metav1.OwnerReference) bool {
 	version, err := schema.ParseGroupVersion(reference.APIVersion)
-	return err == nil && version.Group == k.resource.kind.Group && reference.Kind == k.resource.kind.Kind
+	return err == nil && version.Group == b.resource.kind.Group && reference.Kind == b.resource.kind.Kind
 }
 
 // Get returns a copy of the cached object with that name. ok is false if there is none that
 // the reconciled object owns, or if it cannot be decoded, so that its spec is unknown.
 func (o *Owned[T, P]) Get(r *Request[P], name string) (object T, ok bool) {
-	cached, found, err := o.resource.cached(cache.NewObjectName(r.key.Namespace, name))
+	cached, found, err := o.resource.cached(o.key(r, name))
 	if err != nil || !found || !o.owns(r, cached) || tolerant.DecodeError(cached) != nil {
 		return object, false
 	}
 	return cached.DeepCopyObject().(T), true
+}
+
+// List returns copies of the cached objects that the reconciled object owns, in all namespaces or in
+// that of [Owned.In], in no particular order. Objects that cannot be decoded are left out. It returns
+// none if the reconciled object is gone.
+func (o *Owned[T, P]) List(r *Request[P]) []T {
+	if !r.found {
+		return nil
+	}
+	reader := Reader[T]{resource: o.resource}
+	return slices.DeleteFunc(reader.by(o.index(), string(r.object.GetUID())), func(object T) bool {
+		return o.namespace != "" && object.GetNamespace() != o.namespace
+	})
 }
 
 // owns returns whether the reconciled object is the controller of object. If the reconciled object is
@@ -102,14 +147,13 @@ func (o *Owned[T, P]) owns(r *Request[P], object T) bool {
 // unchanged and returns a [UserError]. If an earlier owner of the same name had the object, Ensure
 // first waits for the garbage collector, for a minute after the reconciled object was created.
 func (o *Owned[T, P]) Ensure(ctx context.Context, r *Request[P], name string, mutate func(T)) (T, error) {
-	key := cache.NewObjectName(r.key.Namespace, name)
+	key := o.key(r, name)
 	var none T
-	if !r.found {
+	switch {
+	case !r.found:
 		return none, fmt.Errorf("%s %s does not exist and cannot own objects: call Ensure only if Object returns true", o.owner.resource.kind.Kind, r.key)
-	}
-	if r.key.Namespace == "" {
-		return none, fmt.Errorf("%s %s has no namespace, so none is known for %s %s: Owns does not support cluster-scoped owners, use Context.Loop",
-			o.owner.resource.kind.Kind, r.key, o.resource.kind.Kind, name)
+	case r.object.GetDeletionTimestamp() != nil:
+		return none, fmt.Errorf("%s %s is being deleted and cannot own objects: do not call Ensure for it", o.owner.resource.kind.Kind, r.key)
 	}
 	cached, found, err := o.resource.cached(key)
 	if err != nil {
@@ -124,6 +168,7 @@ func (o *Owned[T, P]) Ensure(ctx context.Context, r *Request[P], name string, mu
 	if err := tolerant.DecodeError(cached); err != nil {
 		return none, &userError{reason: tolerant.ReasonUndecodable, err: fmt.Errorf("%s %s cannot be decoded and is left unchanged: %w", o.resource.kind.Kind, key, err)}
 	}
+	o.owner.confirmations.note(r.object.GetUID(), o.dependent(key))
 	wanted := cached.DeepCopyObject().(T)
 	if cached.GetDeletionTimestamp() != nil {
 		return wanted, nil // its deletion enqueues the owner
@@ -132,6 +177,11 @@ func (o *Owned[T, P]) Ensure(ctx context.Context, r *Request[P], name string, mu
 	if equality.Semantic.DeepEqual(cached, wanted) {
 		o.resource.skip()
 		return wanted, nil
+	}
+	if !o.owner.confirmations.has(r.key, r.object.GetUID()) {
+		if err := o.owner.confirm(ctx, r); err != nil {
+			return none, o.stale(r, err)
+		}
 	}
 	patched, err := o.resource.patch(ctx, cached, wanted)
 	return patched, o.note(r, cached, patched, err)
@@ -147,6 +197,11 @@ func (o *Owned[T, P]) create(ctx context.Context, r *Request[P], key cache.Objec
 	if !o.resource.selector.Matches(labels.Set(object.GetLabels())) {
 		return object, fmt.Errorf("creating %s %s: it does not match the selector of Owns, %s: set its labels in mutate", o.resource.kind.Kind, key, o.resource.selector)
 	}
+	if c := &o.owner.confirmations; !c.has(r.key, r.object.GetUID()) || c.mayHaveHad(r.object.GetUID(), o.dependent(key)) {
+		if err := o.owner.confirm(ctx, r); err != nil {
+			return object, o.stale(r, err)
+		}
+	}
 	created, err := o.resource.client(key.Namespace).Create(ctx, object, metav1.CreateOptions{FieldManager: o.resource.manager})
 	if apierrors.IsAlreadyExists(err) {
 		// Its owner is known once the cache contains it.
@@ -160,72 +215,20 @@ func (o *Owned[T, P]) create(ctx context.Context, r *Request[P], key cache.Objec
 		if found {
 			o.owner.consistency.WroteAt(r.key, o.resource.informer.GetStore(), live.GetResourceVersion())
 		}
-		return object, o.resource.late(key, err)
+		return object, o.stale(r, o.resource.late(key, err))
 	}
 	if err != nil {
 		return object, fmt.Errorf("creating %s %s: %w", o.resource.kind.Kind, key, err)
 	}
+	o.owner.confirmations.note(r.object.GetUID(), o.dependent(key))
 	klog.FromContext(ctx).V(2).Info("Created object", "resource", o.resource.inMetrics(), "object", klog.KObj(created))
 	return created, o.note(r, created, created, nil)
 }
 
-// notSelected returns the error for an object that has the name but not the labels.
-func (o *Owned[T, P]) notSelected(key cache.ObjectName) error {
-	return &userError{
-		reason: "NotSelected", again: notOwnedRetry,
-		err: fmt.Errorf("%s %s exists, but does not match the selector of Owns, %s: delete, rename or label it", o.resource.kind.Kind, key, o.resource.selector),
-	}
-}
-
-// notOwned returns the error for an object that has the name but another owner.
-func (o *Owned[T, P]) notOwned(ctx context.Context, r *Request[P], object T) error {
-	name, owner := cache.MetaObjectToName(object), o.owner.resource.kind.Kind
-	if reference := metav1.GetControllerOfNoCopy(object); reference != nil && o.owner.isOf(reference) && reference.Name == r.key.Name {
-		return o.notCollected(ctx, r, object)
-	}
-	return &userError{
-		reason: "NotOwned", again: notOwnedRetry,
-		err: fmt.Errorf("%s %s exists and is not owned by %s %s: delete or rename one of them", o.resource.kind.Kind, name, owner, r.key),
-	}
-}
-
-// notCollected returns the error for an object whose owner was deleted, and had the name of the
-// reconciled object. Usually the garbage collector deletes it soon, which enqueues the reconciled object.
-func (o *Owned[T, P]) notCollected(ctx context.Context, r *Request[P], object T) error {
-	name, owner := cache.MetaObjectToName(object), o.owner.resource.kind.Kind
-	what := fmt.Sprintf("%s %s belongs to an earlier %s %s", o.resource.kind.Kind, name, owner, r.key)
-	// The earlier owner was gone when the reconciled object was created.
-	age := time.Since(r.object.GetCreationTimestamp().Time)
-	if age < collectedWithin {
-		return &userError{
-			again: collectedWithin - max(age, 0),
-			err:   errors.New(what + " and is about to be deleted"),
-		}
-	}
-	live, found, err := o.owner.resource.live(ctx, r.key)
-	if err != nil {
-		return err
-	}
-	if !found || live.GetUID() != r.object.GetUID() { // the cached owner is the earlier one
-		if found {
-			o.owner.consistency.WroteAt(r.key, o.owner.resource.informer.GetStore(), live.GetResourceVersion())
-		}
-		return o.owner.resource.late(r.key, errors.New("it was deleted or created again"))
-	}
-	resource := o.resource.name.GroupResource()
-	command := fmt.Sprintf("kubectl -n %s %%s %s %s", name.Namespace, resource, name.Name)
-	cause := "the garbage collector has not deleted it: delete it with " + fmt.Sprintf(command, "delete")
-	if object.GetDeletionTimestamp() != nil {
-		cause = fmt.Sprintf("its deletion waits for the finalizers %s: fix what removes them, or remove them with %s",
-			strings.Join(object.GetFinalizers(), ", "), fmt.Sprintf(command, "edit"))
-	}
-	return &userError{reason: "NotCollected", again: notOwnedRetry, err: fmt.Errorf("%s, but %s", what, cause)}
-}
-
-// Delete deletes the object with that name if the reconciled object owns it. If the cache lacks
-// the reconciled object, Delete first checks with the API server that it is gone.
+// Delete deletes the object with that name if the reconciled object owns it. It first checks with the
+// API server that the reconciled object is as in the cache, or, if the cache lacks it, that it is gone.
 func (o *Owned[T, P]) Delete(ctx context.Context, r *Request[P], name string) error {
-	key := cache.NewObjectName(r.key.Namespace, name)
+	key := o.key(r, name)
 	cached, found, err := o.resource.cached(key)
 	if err != nil {
 		return fmt.Errorf("reading %s %s from the cache: %w", o.resource.kind.Kind, key, err)
@@ -233,26 +236,30 @@ func (o *Owned[T, P]) Delete(ctx context.Context, r *Request[P], name string) er
 	if !found || !o.owns(r, cached) || cached.GetDeletionTimestamp() != nil {
 		return nil
 	}
-	if !r.found {
-		live, found, err := o.owner.resource.live(ctx, r.key)
-		if err != nil {
-			return err
-		}
-		if found && o.owner.resource.selector.Matches(labels.Set(live.GetLabels())) {
-			o.owner.consistency.WroteAt(r.key, o.owner.resource.informer.GetStore(), live.GetResourceVersion())
-			return o.owner.resource.late(r.key, errors.New("it still exists"))
-		}
+	if r.found {
+		err = o.owner.confirm(ctx, r)
+	} else {
+		err = o.owner.confirmGone(ctx, r)
 	}
-	uid, version := cached.GetUID(), cached.GetResourceVersion()
-	err = o.resource.client(key.Namespace).Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}})
-	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		o.owner.consistency.Conflicted(r.key, o.resource.informer.GetStore(), cached)
+	if err != nil {
+		return o.stale(r, err)
 	}
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("deleting %s %s: %w", o.resource.kind.Kind, key, err)
+	err = o.resource.delete(ctx, cached)
+	o.owner.consistency.Conflicted(r.key, o.resource.informer.GetStore(), cached) // wait until the cache has another version, or none
+	return o.stale(r, err)
+}
+
+// dependent returns the name of an owned object among those of all kinds.
+func (o *Owned[T, P]) dependent(key cache.ObjectName) string {
+	return o.resource.name.Resource + "/" + key.String()
+}
+
+// stale returns an error, and remembers it if a cache was stale.
+func (o *Owned[T, P]) stale(r *Request[P], err error) error {
+	if apierrors.IsConflict(err) || errors.Is(err, reconcile.ErrStale) {
+		r.stale = err
 	}
-	klog.FromContext(ctx).V(2).Info("Deleted object", "resource", o.resource.inMetrics(), "object", klog.KObj(cached))
-	return nil
+	return err
 }
 
 // note remembers which version of the written object the cache must reach.
@@ -266,5 +273,5 @@ func (o *Owned[T, P]) note(r *Request[P], cached, written T, err error) error {
 	} else if err == nil {
 		o.owner.consistency.WroteAt(r.key, store, written.GetResourceVersion())
 	}
-	return err
+	return o.stale(r, err)
 }

@@ -31,6 +31,7 @@ type Request[T Object] struct {
 	object  T // as cached
 	found   bool
 	after   time.Duration
+	stale   error // a write of this call showed that a cache is stale
 }
 
 // Key returns the namespace and name of the object.
@@ -58,17 +59,78 @@ func (r *Request[T]) Event(eventType, reason, format string, args ...any) {
 	}
 }
 
-// UpdateStatus writes the Status field of object, a copy returned by [Request.Object], if it
-// differs from the cached one. It sends a JSON patch of the fields that differ to the status
-// subresource, with the cached resourceVersion. It writes nothing if nothing differs, or if the
-// object is gone. It returns an error if the metadata differs, because it cannot write that.
-func (r *Request[T]) UpdateStatus(ctx context.Context, object T) error {
+// Patch writes the labels, annotations, finalizers and spec of object, a copy returned by
+// [Request.Object], if they differ from the cached ones. It sends a JSON patch of the fields that
+// differ, with the cached resourceVersion, and leaves the status alone. It writes nothing if nothing
+// differs, or if the object is gone. A later call of UpdateStatus is based on the result.
+func (r *Request[T]) Patch(ctx context.Context, object T) error {
 	if !r.found {
 		return nil
 	}
 	b := r.builder
+	if cache.MetaObjectToName(object) != r.key || object.GetUID() != r.object.GetUID() {
+		return fmt.Errorf("patching %s %s: got %s instead: change a copy that Object returns", b.resource.kind.Kind, r.key, cache.MetaObjectToName(object))
+	}
+	wanted := object.DeepCopyObject().(T)
+	if to, from := statusOf(wanted), statusOf(r.object); to.IsValid() {
+		to.Set(from)
+	}
+	if equality.Semantic.DeepEqual(wanted, r.object) {
+		b.resource.skip()
+		return nil
+	}
+	return r.wrote(b.resource.patch(ctx, r.object, wanted))
+}
+
+// Delete deletes the object, if it is still the cached version. The garbage collector deletes its
+// dependents in the background. It does nothing if the object is gone or is already being deleted.
+func (r *Request[T]) Delete(ctx context.Context) error {
+	if !r.found || r.object.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	b, store := r.builder, r.builder.resource.informer.GetStore()
+	err := b.resource.delete(ctx, r.object)
+	b.consistency.Conflicted(r.key, store, r.object) // wait until the cache has another version, or none
+	if apierrors.IsConflict(err) {
+		r.stale = err
+	}
+	return err
+}
+
+// wrote remembers what the cache must reach after a write of the object itself.
+func (r *Request[T]) wrote(written T, err error) error {
+	b, store := r.builder, r.builder.resource.informer.GetStore()
+	switch {
+	case apierrors.IsConflict(err):
+		b.consistency.Conflicted(r.key, store, r.object)
+		r.stale = err
+	case apierrors.IsNotFound(err):
+		b.consistency.Conflicted(r.key, store, r.object)
+	case err == nil:
+		b.consistency.WroteAt(r.key, store, written.GetResourceVersion())
+		r.object = written
+	}
+	return err
+}
+
+// UpdateStatus writes the Status field of object, a copy returned by [Request.Object], if it
+// differs from the cached one. It sends a JSON patch of the fields that differ to the status
+// subresource, with the cached resourceVersion. It writes nothing if nothing differs, or if the
+// object is gone. It returns an error if the metadata differs, because it cannot write that: see
+// [Request.Patch].
+//
+// If another write of this call has shown that a cache is stale, it writes nothing and returns that
+// error: what the status would say was decided on an old state.
+func (r *Request[T]) UpdateStatus(ctx context.Context, object T) error {
+	if !r.found {
+		return nil
+	}
+	if r.stale != nil {
+		return r.stale
+	}
+	b := r.builder
 	if !equality.Semantic.DeepEqual(metadataOf(object), metadataOf(r.object)) {
-		return fmt.Errorf("updating the status of %s %s: its metadata has been changed, which is not part of the status: change a copy that is not passed to UpdateStatus", b.resource.kind.Kind, r.key)
+		return fmt.Errorf("updating the status of %s %s: its metadata has been changed, which is not part of the status: write it with Patch", b.resource.kind.Kind, r.key)
 	}
 	wanted := r.object.DeepCopyObject().(T)
 	from, to := statusOf(object), statusOf(wanted)
@@ -80,27 +142,19 @@ func (r *Request[T]) UpdateStatus(ctx context.Context, object T) error {
 		return nil
 	}
 	to.Set(from)
-	patched, err := b.resource.patch(ctx, r.object, wanted, "status")
-	if apierrors.IsNotFound(err) {
-		// If the kind has no status subresource, the answer is the same as for a missing object.
-		live, found, readErr := b.resource.live(ctx, r.key)
-		if readErr != nil {
-			return readErr
-		}
-		if found && live.GetUID() == r.object.GetUID() {
-			return fmt.Errorf("%w, but the object exists: declare the subresource status in the CRD", err)
-		}
+	err := r.wrote(b.resource.patch(ctx, r.object, wanted, "status"))
+	if !apierrors.IsNotFound(err) {
+		return err
 	}
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		b.consistency.Conflicted(r.key, b.resource.informer.GetStore(), r.object)
+	// If the kind has no status subresource, the answer is the same as for a missing object.
+	live, found, readErr := b.resource.live(ctx, r.key)
+	if readErr != nil {
+		return readErr
 	}
-	if apierrors.IsNotFound(err) {
-		return nil // the object is gone, and its status with it
+	if found && live.GetUID() == r.object.GetUID() {
+		return fmt.Errorf("%w, but the object exists: declare the subresource status in the CRD", err)
 	}
-	if err == nil {
-		b.consistency.WroteAt(r.key, b.resource.informer.GetStore(), patched.GetResourceVersion())
-	}
-	return err
+	return nil // the object is gone, and its status with it
 }
 
 // metadataOf returns the metadata that controllers set.

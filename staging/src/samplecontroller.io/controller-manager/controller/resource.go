@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"path"
 	"reflect"
+	"slices"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -22,6 +24,7 @@ import (
 	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 
 	"samplecontroller.io/controller-manager/informers"
 	"samplecontroller.io/controller-manager/tolerant"
@@ -35,24 +38,7 @@ type Object interface {
 	runtime.Object
 }
 
-// Option determines which objects of a kind a controller reads, and from where.
-type Option func(*kindOptions)
-
-type kindOptions struct {
-	selector string
-	resource string
-}
-
-// Selector restricts the objects to those that match a label selector. An object that no
-// longer matches counts as deleted. All controllers of a program that read the kind must use
-// the same selector.
-func Selector(labels string) Option { return func(o *kindOptions) { o.selector = labels } }
-
-// Resource sets the plural of the kind as in its URL. It is needed only for irregular plurals,
-// such as "gateways" of Gateway.
-func Resource(plural string) Option { return func(o *kindOptions) { o.resource = plural } }
-
-// resource reads and writes the objects of one namespaced kind.
+// resource reads and writes the objects of one kind.
 type resource[T Object] struct {
 	kind     schema.GroupVersionKind
 	name     schema.GroupVersionResource
@@ -62,14 +48,18 @@ type resource[T Object] struct {
 	manager  string
 	writes   *writes.Transport
 	sparse   bool // see differ
+	cluster  bool // the objects have no namespace
+	// informerWith returns the informer again, with more options.
+	informerWith func(...informers.Option) cache.TypedSharedIndexInformer[T]
+	noted        atomic.Bool // a patch that changed nothing has been logged
 }
 
 // newResource returns a resource that reads from the shared informer of the kind and writes as
 // the controller of the context.
 func newResource[T Object](c *Context, opts []Option) (*resource[T], error) {
-	var o kindOptions
-	for _, opt := range opts {
-		opt(&o)
+	o, err := optionsOf[T](c, opts)
+	if err != nil {
+		return nil, err
 	}
 	selector, err := labels.Parse(o.selector)
 	if err != nil {
@@ -93,9 +83,13 @@ func newResource[T Object](c *Context, opts []Option) (*resource[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	informer := informers.InformerFor[T](c.Informers(), name, reader(c.Namespace()), informers.WithSelector(o.selector))
+	informerWith := func(more ...informers.Option) cache.TypedSharedIndexInformer[T] {
+		return informers.InformerFor[T](c.Informers(), name, reader(c.Namespace()), slices.Concat(o.informer, more)...)
+	}
 	return &resource[T]{
-		kind: kind, name: name, selector: selector, informer: informer, client: writer, manager: c.name, writes: c.Writes(),
+		kind: kind, name: name, selector: selector, informer: informerWith(o.indexes...), informerWith: informerWith,
+		client: writer, manager: c.name, writes: c.Writes(),
+		cluster: o.cluster,
 		// The API server encodes built-in objects like this process, and stores custom ones as
 		// they were written.
 		sparse: !tolerant.IsBuiltIn[T](kind),
@@ -116,14 +110,28 @@ func (r *resource[T]) cached(key cache.ObjectName) (object T, found bool, err er
 	return cached.(T), true, nil
 }
 
-// live returns the object from the API server, whether or not the selector matches it. It lists
-// one object instead of getting it, because the informer needs the permission to list anyway.
+// keyIn returns the key of an object of the kind.
+func (r *resource[T]) keyIn(namespace, name string) cache.ObjectName {
+	if r.cluster {
+		namespace = ""
+	}
+	return cache.NewObjectName(namespace, name)
+}
+
+// live returns the object from the API server, whether or not the selector matches it.
 func (r *resource[T]) live(ctx context.Context, key cache.ObjectName) (object T, found bool, err error) {
+	object, found, _, err = r.liveAt(ctx, key)
+	return object, found, err
+}
+
+// liveAt also returns the resourceVersion that the API server has reached. It lists one object instead
+// of getting it, because the informer needs the permission to list anyway.
+func (r *resource[T]) liveAt(ctx context.Context, key cache.ObjectName) (object T, found bool, version string, err error) {
 	list, err := r.client(key.Namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String(),
 	})
 	if err != nil {
-		return object, false, fmt.Errorf("reading %s %s: %w", r.kind.Kind, key, err)
+		return object, false, "", fmt.Errorf("reading %s %s: %w", r.kind.Kind, key, err)
 	}
 	err = meta.EachListItem(list, func(item runtime.Object) error {
 		if listed, ok := item.(T); ok && listed.GetName() == key.Name {
@@ -131,7 +139,10 @@ func (r *resource[T]) live(ctx context.Context, key cache.ObjectName) (object T,
 		}
 		return nil
 	})
-	return object, found, err
+	if accessor, ok := list.(metav1.ListMetaAccessor); ok {
+		version = accessor.GetListMeta().GetResourceVersion()
+	}
+	return object, found, version, err
 }
 
 // patch writes the difference between before, the cached object, and after. It fails with a
@@ -162,8 +173,46 @@ func (r *resource[T]) patch(ctx context.Context, before, after T, subresources .
 	if err != nil {
 		return before, fmt.Errorf("patching %s %s: %w", r.kind.Kind, name, err)
 	}
+	if patched.GetResourceVersion() == before.GetResourceVersion() {
+		r.changedNothing(ctx, before, operations, subresources)
+		return patched, nil
+	}
 	klog.FromContext(ctx).V(2).Info("Patched object", "resource", r.inMetrics(subresources...), "object", klog.KObj(before))
 	return patched, nil
+}
+
+// changedNothing counts a patch that had no effect, and logs the first one of the controller for the
+// resource. The cause is a function that sets fields to values which the API server replaces. It sends
+// such a patch at each call.
+func (r *resource[T]) changedNothing(ctx context.Context, cached T, operations []operation, subresources []string) {
+	r.writes.NoOp(r.inMetrics(subresources...))
+	if !r.noted.CompareAndSwap(false, true) {
+		return
+	}
+	var paths []string
+	for _, o := range operations {
+		if o.Op != "test" && o.Path != "/metadata/resourceVersion" {
+			paths = append(paths, o.Path)
+		}
+	}
+	klog.FromContext(ctx).Info("A patch changed nothing: the API server sets these fields to other values, such as defaults. Set only the fields that the controller determines. Later ones are only counted",
+		"resource", r.inMetrics(subresources...), "object", klog.KObj(cached), "paths", paths)
+}
+
+// delete deletes an object, if it is still the cached version.
+func (r *resource[T]) delete(ctx context.Context, cached T) error {
+	name, uid, version := cache.MetaObjectToName(cached), cached.GetUID(), cached.GetResourceVersion()
+	err := r.client(name.Namespace).Delete(ctx, name.Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}, PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
+	})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("deleting %s %s: %w", r.kind.Kind, name, err)
+	}
+	klog.FromContext(ctx).V(2).Info("Deleted object", "resource", r.inMetrics(), "object", klog.KObj(cached))
+	return nil
 }
 
 // doesNotApply returns whether the API server could not apply a JSON patch to the stored object.

@@ -19,6 +19,28 @@ func UserError(reason string, err error) error {
 	return &userError{reason: reason, err: err}
 }
 
+// RetryAfter returns an error that ends by itself, but that more tries do not end sooner, such as an
+// outage of an external system. When the function given to [Builder.Reconcile] or [Builder.Finalize]
+// returns it, the object is reconciled again after d, at least a second, or when it changes. A Warning
+// Event with the reason reports it, and the log, once for each text. The object counts as failing.
+// reason is in UpperCamelCase. RetryAfter returns nil if err is nil.
+func RetryAfter(reason string, err error, d time.Duration) error {
+	if err == nil {
+		return nil
+	}
+	return &externalError{reason: reason, err: err, again: max(d, time.Second)}
+}
+
+type externalError struct {
+	reason string
+	err    error
+	again  time.Duration
+}
+
+func (e *externalError) Error() string { return e.err.Error() }
+
+func (e *externalError) Unwrap() error { return e.err }
+
 type userError struct {
 	reason string        // empty: not reported, because the cause usually ends by itself
 	again  time.Duration // delay before the next sync; 0: none

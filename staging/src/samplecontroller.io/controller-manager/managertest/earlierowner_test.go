@@ -14,9 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 
-	"samplecontroller.io/controller-manager/internal/fakeapi"
 	"samplecontroller.io/controller-manager/supervisor"
 )
 
@@ -84,29 +82,20 @@ func (b *laggingBody) Read(p []byte) (int, error) {
 // TestObjectOfNextOwnerIsNotReported creates an owner again, and its Service as another process
 // would, while the cache has the earlier owner.
 func TestObjectOfNextOwnerIsNotReported(t *testing.T) {
-	running.Lock()
-	defer running.Unlock()
-	synctest.Test(t, func(t *testing.T) {
-		p := ensureProgram()
-		lagging := &laggingWatch{RoundTripper: fakeapi.New(schemeOf(t, p))}
-		e := newEnv(t, schemeOf(t, p), &rest.Config{Host: "http://api.test"}, lagging)
-		e.wait = synctest.Wait
-		e.run(t, p, func(t *testing.T, e *Env) {
-			again := func() *corev1.ConfigMap { return owner("ns", map[string]string{"UDP": "53"}) }
-			e.Create(again())
-			time.Sleep(time.Hour)
-			expect(t, "writes", e.Writes(), "create services ns/a")
-			held := make(chan struct{})
-			lagging.held.Store(&held)
-			e.Delete(again())
-			e.Create(again())
-			next, _ := Get[*corev1.ConfigMap](e, "ns", "a")
-			Update(e, "ns", "a", func(s *corev1.Service) { s.OwnerReferences[0].UID = next.UID })
-			time.Sleep(10 * time.Second)
-			close(held)
-			time.Sleep(time.Hour)
-			expect(t, "Events", e.Events())
-			expect(t, "writes", e.Writes())
-		}, nil)
+	runLagging(t, func(t *testing.T, e *Env, hold func() func()) {
+		again := func() *corev1.ConfigMap { return owner("ns", map[string]string{"UDP": "53"}) }
+		e.Create(again())
+		time.Sleep(time.Hour)
+		expect(t, "writes", e.Writes(), "create services ns/a")
+		release := hold()
+		e.Delete(again())
+		e.Create(again())
+		next, _ := Get[*corev1.ConfigMap](e, "ns", "a")
+		Update(e, "ns", "a", func(s *corev1.Service) { s.OwnerReferences[0].UID = next.UID })
+		time.Sleep(10 * time.Second)
+		release()
+		time.Sleep(time.Hour)
+		expect(t, "Events", e.Events())
+		expect(t, "writes", e.Writes())
 	})
 }

@@ -142,16 +142,22 @@ func newStatus(_ context.Context, c *controller.Context) (controller.Controller,
 
 // runEnsure runs a test in memory, or on a real API server if TEST_KUBECONFIG is set.
 func runEnsure(t *testing.T, ns string, body func(*testing.T, *Env)) {
+	runAnywhere(t, ensureProgram(), body, "--namespace="+ns)
+}
+
+// runAnywhere runs a test in memory, or on a real API server if TEST_KUBECONFIG is set.
+func runAnywhere(t *testing.T, p manager.Program, body func(*testing.T, *Env), args ...string) {
+	t.Helper()
 	file := os.Getenv("TEST_KUBECONFIG")
 	if file == "" {
-		Run(t, ensureProgram(), body)
+		Run(t, p, body, args...)
 		return
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	RunOn(t, config, ensureProgram(), body, "--namespace="+ns)
+	RunOn(t, config, p, body, args...)
 }
 
 func owner(ns string, data map[string]string) *corev1.ConfigMap {

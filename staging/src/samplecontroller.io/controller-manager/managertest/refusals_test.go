@@ -5,7 +5,6 @@ package managertest
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -21,31 +20,6 @@ import (
 	"samplecontroller.io/controller-manager/informers"
 	"samplecontroller.io/controller-manager/reconcile"
 )
-
-func TestClusterScopedOwnerIsRefused(t *testing.T) {
-	var last error
-	p := syncing(func(c *controller.Context) (controller.Controller, error) {
-		namespaces := controller.For[*corev1.Namespace](c)
-		configMaps := controller.Owns[*corev1.ConfigMap](namespaces)
-		return namespaces.Reconcile(func(ctx context.Context, r *controller.Request[*corev1.Namespace]) error {
-			if _, ok := r.Object(); ok {
-				_, last = configMaps.Ensure(ctx, r, "a", func(*corev1.ConfigMap) {})
-			}
-			return nil
-		})
-	})
-	Run(t, p, func(t *testing.T, e *Env) {
-		e.BeforeWrite(func(write string, _ *http.Request) error {
-			t.Errorf("sent %q", write)
-			return nil
-		})
-		e.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}})
-		e.Settle()
-		if last == nil || !strings.Contains(last.Error(), "Namespace team has no namespace, so none is known for ConfigMap a: Owns does not support cluster-scoped owners") {
-			t.Errorf("%v, want an error that says what is not supported", last)
-		}
-	})
-}
 
 func TestChangedMetadataInUpdateStatusIsRefused(t *testing.T) {
 	for name, change := range map[string]func(*appsv1.StatefulSet){

@@ -253,7 +253,7 @@ func (f *failures) Fatalf(format string, args ...any) {
 func (f *failures) Fatal(args ...any) { f.Fatalf("%s", fmt.Sprint(args...)) }
 
 // failing runs a test that is expected to fail, and returns its failures.
-func failing(t *testing.T, p manager.Program, body func(*testing.T, *Env)) []string {
+func failing(t *testing.T, p manager.Program, body func(*testing.T, *Env), args ...string) []string {
 	t.Helper()
 	running.Lock()
 	defer running.Unlock()
@@ -268,7 +268,7 @@ func failing(t *testing.T, p manager.Program, body func(*testing.T, *Env)) []str
 				panic(value)
 			}
 		}()
-		e.run(t, p, body, nil)
+		e.run(t, p, body, args)
 	})
 	return f.lines
 }

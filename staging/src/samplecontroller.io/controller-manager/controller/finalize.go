@@ -1,0 +1,68 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"samplecontroller.io/controller-manager/internal/misuse"
+)
+
+// Finalize makes the controller clean up before an object is gone, for example something outside of
+// the cluster. Each object gets the finalizer before it is first reconciled. When the object is being
+// deleted, finalize is called instead of the function given to [Builder.Reconcile], until it returns
+// nil without a call of [Request.RequeueAfter]. Then the finalizer is removed. Errors have the same
+// effect as there.
+//
+// After a crash or a change of leader, finalize is called again, so it must succeed if there is
+// nothing left to clean up. While the controller is disabled, objects with the finalizer cannot be
+// deleted. finalizer is a name with the domain of the program, such as "example.com/vault".
+func (b *Builder[T]) Finalize(finalizer string, finalize func(context.Context, *Request[T]) error) {
+	switch {
+	case len(validation.IsQualifiedName(finalizer)) > 0 || !slices.Contains([]byte(finalizer), '/'):
+		b.fail(misuse.Errorf("%s: the finalizer %q has no domain: use a name such as \"example.com/%s\"", b.context.name, finalizer, b.context.name))
+	case b.finalize != nil:
+		b.fail(misuse.Errorf("%s: a kind can have one finalizer, but Finalize is called for %q and %q", b.context.name, b.finalizer, finalizer))
+	case b.resource != nil && !b.resource.selector.Empty():
+		b.fail(misuse.Errorf("%s: Finalize cannot be used with the selector %q: an object whose labels change would keep the finalizer for ever", b.context.name, b.resource.selector))
+	}
+	b.finalizer, b.finalize = finalizer, finalize
+}
+
+// OnDeletion makes the controller reconcile objects that are being deleted, too. By default it does
+// not: the garbage collector deletes their dependents. [Owned.Ensure] fails for such an object.
+func (b *Builder[T]) OnDeletion() { b.onDeletion = true }
+
+// finalizes returns whether the object has the finalizer of the controller.
+func (b *Builder[T]) finalizes(object T) bool {
+	return b.finalize != nil && slices.Contains(object.GetFinalizers(), b.finalizer)
+}
+
+// addFinalizer adds the finalizer. The change enqueues the object.
+func (b *Builder[T]) addFinalizer(ctx context.Context, r *Request[T]) error {
+	object := r.object.DeepCopyObject().(T)
+	object.SetFinalizers(append(object.GetFinalizers(), b.finalizer))
+	return r.Patch(ctx, object)
+}
+
+// cleanUp finalizes an object and removes the finalizer.
+func (b *Builder[T]) cleanUp(ctx context.Context, r *Request[T]) error {
+	if err := b.context.Leading(); err != nil {
+		return err // requests to other systems do not pass the gate
+	}
+	if err := b.finalize(ctx, r); err != nil || r.after > 0 {
+		return err
+	}
+	object := r.object.DeepCopyObject().(T)
+	object.SetFinalizers(slices.DeleteFunc(object.GetFinalizers(), func(f string) bool { return f == b.finalizer }))
+	err := r.Patch(ctx, object)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,107 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"fmt"
+	"reflect"
+
+	"k8s.io/client-go/tools/cache"
+
+	"samplecontroller.io/controller-manager/informers"
+)
+
+// Option determines which objects of a kind a controller reads, from where, and what the cache holds.
+type Option func(*kindOptions)
+
+type kindOptions struct {
+	selector string
+	resource string
+	cluster  bool
+	informer []informers.Option // for each use of the informer
+	indexes  []informers.Option // for the first one
+	// prefix is that of the names of indexes, so that those of two controllers differ.
+	prefix string
+	// errs are the mistakes that the options have found.
+	errs []error
+	// kind is the type of the objects.
+	kind reflect.Type
+}
+
+// optionsOf returns the options for the kind T of a controller.
+func optionsOf[T Object](c *Context, opts []Option) (kindOptions, error) {
+	o := kindOptions{prefix: c.name + ": ", kind: reflect.TypeFor[T]()}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	if o.cluster && c.Namespace() != "" {
+		o.errs = append(o.errs, fmt.Errorf("%s reads %v, which have no namespace, so it cannot run with --namespace=%s: leave out --namespace, or disable the controller",
+			c.name, o.kind, c.Namespace()))
+	}
+	if len(o.errs) > 0 {
+		return o, o.errs[0]
+	}
+	o.informer = append(o.informer, informers.WithSelector(o.selector))
+	return o, nil
+}
+
+// Selector restricts the objects to those that match a label selector. An object that no
+// longer matches counts as deleted. All controllers of a program that read the kind must use
+// the same selector.
+func Selector(labels string) Option { return func(o *kindOptions) { o.selector = labels } }
+
+// Resource sets the plural of the kind as in its URL. It is needed only for irregular plurals,
+// such as "gateways" of Gateway.
+func Resource(plural string) Option { return func(o *kindOptions) { o.resource = plural } }
+
+// ClusterScoped declares that the objects of the kind have no namespace, like Nodes. A program with
+// such a controller cannot run with --namespace. If the declaration is wrong, the first object of
+// the kind fails with an error that says so.
+func ClusterScoped() Option { return func(o *kindOptions) { o.cluster = true } }
+
+// Index adds an index to the cache of the kind: values returns the values of an object under which
+// [Reader.ByIndex] finds it. values must be a pure function of the object, which it must not change.
+// If it panics on an object, that object is not in the index, and the controller is unhealthy.
+func Index[T Object](name string, values func(T) []string) Option {
+	return func(o *kindOptions) {
+		if !o.accepts(reflect.TypeFor[T](), "Index") {
+			return
+		}
+		o.indexes = append(o.indexes, informers.WithIndex(o.prefix+name, indexOf(values)))
+	}
+}
+
+// indexOf returns an untyped index function.
+func indexOf[T Object](values func(T) []string) cache.IndexFunc {
+	return func(obj any) ([]string, error) { return values(obj.(T)), nil }
+}
+
+// Transform changes each object before it is cached, for example to drop large fields that no
+// controller of the program reads. All controllers that read the kind must give the option; that of
+// the first one is used, after the transforms of the program. Fields that are dropped are not
+// written: do not set them. If change panics on an object, the object counts as undecodable.
+//
+// A dropped element of a list would shift the others, so a list from which elements were dropped
+// cannot be changed: keep the list, and clear fields of its elements.
+func Transform[T Object](change func(T)) Option {
+	return func(o *kindOptions) {
+		if !o.accepts(reflect.TypeFor[T](), "Transform") {
+			return
+		}
+		o.informer = append(o.informer, informers.WithTransform(func(obj any) (any, error) {
+			if object, ok := obj.(T); ok {
+				change(object)
+			}
+			return obj, nil
+		}))
+	}
+}
+
+// accepts returns whether an option for objects of type given is for the kind.
+func (o *kindOptions) accepts(given reflect.Type, option string) bool {
+	if given != o.kind {
+		o.errs = append(o.errs, fmt.Errorf("%s for %v was given to a kind of type %v", option, given, o.kind))
+	}
+	return given == o.kind
+}

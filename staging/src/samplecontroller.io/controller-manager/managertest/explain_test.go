@@ -1,0 +1,45 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managertest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"samplecontroller.io/controller-manager/controller"
+)
+
+func TestExplanation(t *testing.T) {
+	p := syncing(func(c *controller.Context) (controller.Controller, error) {
+		configMaps := controller.For[*corev1.ConfigMap](c)
+		configMaps.Explain(func(r *controller.Request[*corev1.ConfigMap]) controller.Explanation {
+			m, _ := r.Object()
+			return controller.Explanation{Facts: []controller.Fact{controller.NewFact("a", "1", m.Data["a"])}, Next: "set a"}
+		})
+		return configMaps.Reconcile(func(context.Context, *controller.Request[*corev1.ConfigMap]) error { return nil })
+	})
+	Run(t, p, func(t *testing.T, e *Env) {
+		deleted := configMapOf("ns", "deleted")
+		deleted.Finalizers = []string{"test.example.com/other"}
+		e.Create(configMapOf("ns", "a"), deleted)
+		e.Delete(deleted)
+		e.Settle()
+		for name, want := range map[string]controller.Explanation{
+			"a": {
+				Found: true, Facts: []controller.Fact{{Name: "a", Wanted: "1", Differs: true}}, Next: "set a",
+			},
+			"b":       {Next: "nothing: the cache has no ConfigMap ns/b"},
+			"deleted": {Found: true, Next: "nothing: the object is being deleted"},
+		} {
+			got, err := e.controllers[0].(controller.Explainer).Explain(cache.NewObjectName("ns", name))
+			if diff := cmp.Diff(want, got); diff != "" || err != nil {
+				t.Errorf("%s: %v, explanation (-want +got):\n%s", name, err, diff)
+			}
+		}
+	})
+}

@@ -1,0 +1,176 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managertest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/manager"
+)
+
+// vault is an external system. calls are those of the controller.
+type vault struct {
+	calls []string
+	err   error
+	slow  bool // the cleanup is not done yet
+}
+
+const vaultFinalizer = "test.example.com/vault"
+
+// vaultProgram has a controller that registers each ConfigMap with the vault.
+func vaultProgram(v *vault) manager.Program {
+	return syncing(func(c *controller.Context) (controller.Controller, error) {
+		configMaps := controller.For[*corev1.ConfigMap](c)
+		configMaps.Finalize(vaultFinalizer, func(_ context.Context, r *controller.Request[*corev1.ConfigMap]) error {
+			v.calls = append(v.calls, "delete "+r.Key().Name)
+			if v.slow {
+				r.RequeueAfter(time.Minute)
+			}
+			return v.err
+		})
+		return configMaps.Reconcile(func(_ context.Context, r *controller.Request[*corev1.ConfigMap]) error {
+			if m, ok := r.Object(); ok {
+				v.calls = append(v.calls, "put "+r.Key().Name)
+				if len(m.Finalizers) == 0 {
+					return errors.New("the object has no finalizer")
+				}
+			}
+			return nil
+		})
+	})
+}
+
+func (v *vault) expect(t *testing.T, want ...string) {
+	t.Helper()
+	expect(t, "calls", v.calls, want...)
+	v.calls = nil
+}
+
+func TestFinalizer(t *testing.T) {
+	const ns = "finalize"
+	v := &vault{}
+	runAnywhere(t, vaultProgram(v), func(t *testing.T, e *Env) {
+		e.Create(configMapOf(ns, "a"))
+		e.Settle()
+		expect(t, "writes", e.Writes(), "patch configmaps "+ns+"/a")
+		v.calls = nil // of this object, and of those that a real API server has
+		v.err = controller.UserError("VaultSealed", errors.New("open the vault"))
+		e.Delete(configMapOf(ns, "a"))
+		e.Settle()
+		v.expect(t, "delete a")
+		if m, ok := Get[*corev1.ConfigMap](e, ns, "a"); !ok || m.DeletionTimestamp == nil {
+			t.Errorf("the object is %v, %v, want it to wait for the cleanup", m, ok)
+		}
+		expect(t, "writes", e.Writes())
+		v.err = nil
+		Update(e, ns, "a", func(m *corev1.ConfigMap) { m.Data = map[string]string{"again": "true"} })
+		e.Settle()
+		v.expect(t, "delete a")
+		expect(t, "writes", e.Writes(), "patch configmaps "+ns+"/a")
+		if _, ok := Get[*corev1.ConfigMap](e, ns, "a"); ok {
+			t.Error("the object still exists")
+		}
+	}, "--namespace="+ns)
+}
+
+// TestFinalizerSurvivesNewLeader deletes an object while nobody leads, and while its cleanup fails or
+// takes long.
+func TestFinalizerSurvivesNewLeader(t *testing.T) {
+	v := &vault{}
+	Run(t, vaultProgram(v), func(t *testing.T, e *Env) {
+		e.Create(configMapOf("ns", "a"))
+		e.Settle()
+		v.expect(t, "put a")
+		e.LoseLead()
+		e.Delete(configMapOf("ns", "a"))
+		v.err = errors.New("the vault is down")
+		e.Lead()
+		time.Sleep(time.Minute)
+		if n := len(v.calls); n < 5 || n > 30 {
+			t.Errorf("%d calls in a minute, want some, with backoff", n)
+		}
+		v.calls, v.err, v.slow = nil, nil, true
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		if n := len(v.calls); n < 4 || n > 6 {
+			t.Errorf("%d calls in 5 minutes, want one each minute", n)
+		}
+		if _, ok := Get[*corev1.ConfigMap](e, "ns", "a"); !ok {
+			t.Error("the object is gone before the cleanup was done")
+		}
+		v.slow = false
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if _, ok := Get[*corev1.ConfigMap](e, "ns", "a"); ok {
+			t.Error("the object still exists")
+		}
+	})
+}
+
+// TestOnDeletion has a controller that reconciles objects in deletion, too, but may not own others for
+// them.
+func TestOnDeletion(t *testing.T) {
+	for name, on := range map[string]bool{"on": true, "off": false} {
+		t.Run(name, func(t *testing.T) {
+			var seen []string
+			p := syncing(func(c *controller.Context) (controller.Controller, error) {
+				configMaps := controller.For[*corev1.ConfigMap](c)
+				secrets := controller.Owns[*corev1.Secret](configMaps)
+				if on {
+					configMaps.OnDeletion()
+				}
+				return configMaps.Reconcile(func(ctx context.Context, r *controller.Request[*corev1.ConfigMap]) error {
+					if m, ok := r.Object(); ok && m.DeletionTimestamp != nil {
+						_, err := secrets.Ensure(ctx, r, "a", func(*corev1.Secret) {})
+						seen = append(seen, err.Error())
+					}
+					return nil
+				})
+			})
+			Run(t, p, func(t *testing.T, e *Env) {
+				m := configMapOf("ns", "a")
+				m.Finalizers = []string{"test.example.com/other"}
+				e.Create(m)
+				e.Delete(m)
+				e.Settle()
+				if on {
+					expect(t, "calls", seen, "ConfigMap ns/a is being deleted and cannot own objects: do not call Ensure for it")
+				} else {
+					expect(t, "calls", seen)
+				}
+			})
+		})
+	}
+}
+
+func TestWrongFinalizerIsRefused(t *testing.T) {
+	finalize := func(context.Context, *controller.Request[*corev1.ConfigMap]) error { return nil }
+	for want, opts := range map[string]struct {
+		finalizers []string
+		selector   string
+	}{
+		`the finalizer "vault" has no domain: use a name such as "example.com/test-controller"`: {[]string{"vault"}, ""},
+		`Finalize is called for "a.example.com/b" and "a.example.com/c"`:                        {[]string{"a.example.com/b", "a.example.com/c"}, ""},
+		`Finalize cannot be used with the selector "a=b"`:                                       {[]string{"a.example.com/b"}, "a=b"},
+	} {
+		errs := failing(t, syncing(func(c *controller.Context) (controller.Controller, error) {
+			configMaps := controller.For[*corev1.ConfigMap](c, controller.Selector(opts.selector))
+			for _, f := range opts.finalizers {
+				configMaps.Finalize(f, finalize)
+			}
+			return configMaps.Reconcile(finalize)
+		}), func(*testing.T, *Env) {})
+		if all := strings.Join(errs, "\n"); !strings.Contains(all, want) {
+			t.Errorf("the test fails for %q, want %q", all, want)
+		}
+	}
+}

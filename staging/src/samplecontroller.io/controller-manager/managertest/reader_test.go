@@ -30,7 +30,7 @@ func TestReferredObjects(t *testing.T) {
 				return nil
 			}
 			all := map[string][]byte{}
-			for _, name := range strings.Fields(m.Data["secrets"]) {
+			for name := range strings.FieldsSeq(m.Data["secrets"]) {
 				if secret, ok := secrets.Get(m.Namespace, name); ok {
 					all[name] = secret.Data["value"]
 				}

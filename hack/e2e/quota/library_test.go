@@ -33,6 +33,18 @@ func TestExampleTestsPassOnAPIServer(t *testing.T) {
 	}
 }
 
+// TestOpsOnAPIServer runs the tests of the example with three controllers against the API server.
+func TestOpsOnAPIServer(t *testing.T) {
+	root, err := cluster.RepositoryRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(root, "staging/src/samplecontroller.io/controller-manager/examples/ops")
+	shared.Kubectl(t, "apply", "-f", filepath.Join(dir, "backups.yaml"))
+	shared.Kubectl(t, "wait", "--for=condition=Established", "crd/backups.ops.example.org")
+	expectPasses(t, dir, "^(TestNamespaceDefaults|TestBackup|TestOldJobIsDeleted)$", 3)
+}
+
 // TestControllersOnAPIServer runs the tests of the library's controllers whose result depends on the
 // API server, such as on how it applies patches.
 func TestControllersOnAPIServer(t *testing.T) {

@@ -173,7 +173,8 @@ func (r *resource[T]) patch(ctx context.Context, before, after T, subresources .
 	if err != nil {
 		return before, fmt.Errorf("patching %s %s: %w", r.kind.Kind, name, err)
 	}
-	if patched.GetResourceVersion() == before.GetResourceVersion() {
+	// An object in deletion is gone with its last finalizer, and keeps its version.
+	if patched.GetResourceVersion() == before.GetResourceVersion() && before.GetDeletionTimestamp() == nil {
 		r.changedNothing(ctx, before, operations, subresources)
 		return patched, nil
 	}

@@ -1,0 +1,98 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"samplecontroller.io/controller-manager/managertest"
+)
+
+// ready returns the condition of the Backup.
+func ready(e *managertest.Env) string {
+	backup, ok := managertest.Get[*Backup](e, "vaulted", "db")
+	if !ok {
+		return "gone"
+	}
+	c := meta.FindStatusCondition(backup.Status.Conditions, "Ready")
+	if c == nil {
+		return "none"
+	}
+	return string(c.Status) + " " + c.Reason
+}
+
+func expectReady(t *testing.T, e *managertest.Env, want string) {
+	t.Helper()
+	if got := ready(e); got != want {
+		t.Errorf("the Backup is %q, want %q", got, want)
+	}
+}
+
+func TestBackup(t *testing.T) {
+	const backup, status = "patch backups.ops.example.org vaulted/db", "patch backups/status.ops.example.org vaulted/db"
+	v := &fakeVault{}
+	run(t, v, func(t *testing.T, e *managertest.Env) {
+		db := &Backup{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "vaulted", Name: "db"},
+			Spec:       BackupSpec{Source: "data", Schedule: "@daily", Retention: 3},
+		}
+		e.Create(db)
+		e.Settle()
+		expectReady(t, e, "False SourceMissing")
+		expect(t, "without a claim", e.Writes(), backup, status)
+		expect(t, "Events", e.Events(), `Warning SourceMissing there is no claim "data"`)
+		expect(t, "requests", v.set(false), "PUT /vaults/vaulted/db")
+
+		e.Create(claim())
+		e.Settle()
+		expectReady(t, e, "True Scheduled")
+		expect(t, "with a claim", e.Writes(), "create cronjobs.batch vaulted/backup-db", status)
+
+		v.set(true)
+		time.Sleep(time.Second) // Events of one object at one time have one name
+		e.Delete(db)
+		e.Settle()
+		expectReady(t, e, "True Scheduled") // it waits for the vault
+		expect(t, "Events", e.Events(), "Warning VaultFailed the vault answered 503 Service Unavailable")
+		v.set(false)
+		managertest.Update(e, "vaulted", "db", func(b *Backup) { b.Labels = map[string]string{"try": "again"} })
+		e.Settle()
+		expectReady(t, e, "gone")
+		expect(t, "requests", v.set(false), "DELETE /vaults/vaulted/db")
+	}, "--controllers=backup-controller", "--namespace=vaulted")
+}
+
+// TestVaultIsTriedAgain needs a minute, so it runs in memory only.
+func TestVaultIsTriedAgain(t *testing.T) {
+	v := &fakeVault{broken: true}
+	managertest.Run(t, program(v), func(t *testing.T, e *managertest.Env) {
+		e.Create(&Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "vaulted", Name: "db"}, Spec: BackupSpec{Source: "data"}})
+		time.Sleep(150 * time.Second)
+		if n := len(v.set(false)); n != 4 { // at the start, after the change of the status, and each minute
+			t.Errorf("%d requests, want 4", n)
+		}
+		expect(t, "Events", e.Events(), "Warning VaultFailed the vault answered 503 Service Unavailable")
+		expectReady(t, e, "False VaultFailed")
+		time.Sleep(time.Minute)
+		expectReady(t, e, "False SourceMissing")
+	})
+}
+
+func claim() *corev1.PersistentVolumeClaim {
+	return &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "vaulted", Name: "data"},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources: corev1.VolumeResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+			},
+		},
+	}
+}

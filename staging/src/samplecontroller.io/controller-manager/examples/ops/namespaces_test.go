@@ -1,0 +1,28 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"samplecontroller.io/controller-manager/managertest"
+)
+
+func TestNamespaceDefaults(t *testing.T) {
+	const quota, policy = "resourcequotas team/ops-defaults", "networkpolicies.networking.k8s.io team/ops-default-deny"
+	run(t, &fakeVault{}, func(t *testing.T, e *managertest.Env) {
+		e.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team", Labels: map[string]string{defaultsLabel: "true"}}})
+		e.Settle()
+		expect(t, "labeled", e.Writes(), "create "+quota, "create "+policy)
+		managertest.Update(e, "team", quotaName, func(q *corev1.ResourceQuota) { q.Spec.Hard = nil })
+		e.Settle()
+		expect(t, "changed by a user", e.Writes(), "patch "+quota)
+		managertest.Update(e, "", "team", func(n *corev1.Namespace) { n.Labels = nil })
+		e.Settle()
+		expect(t, "label removed", e.Writes(), "delete "+quota, "delete "+policy)
+	}, "--controllers=namespace-defaults-controller", "--default-pods=7")
+}

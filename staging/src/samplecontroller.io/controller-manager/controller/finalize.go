@@ -29,7 +29,7 @@ func (b *Builder[T]) Finalize(finalizer string, finalize func(context.Context, *
 	case b.finalize != nil:
 		b.fail(misuse.Errorf("%s: a kind can have one finalizer, but Finalize is called for %q and %q", b.context.name, b.finalizer, finalizer))
 	case b.resource != nil && !b.resource.selector.Empty():
-		b.fail(misuse.Errorf("%s: Finalize cannot be used with the selector %q: an object whose labels change would keep the finalizer for ever", b.context.name, b.resource.selector))
+		b.fail(misuse.Errorf("%s: Finalize cannot be used with the selector %q: an object whose labels change would keep the finalizer", b.context.name, b.resource.selector))
 	}
 	b.finalizer, b.finalize = finalizer, finalize
 }

@@ -120,7 +120,7 @@ func (r *Request[T]) wrote(written T, err error) error {
 // [Request.Patch].
 //
 // If another write of this call has shown that a cache is stale, it writes nothing and returns that
-// error: what the status would say was decided on an old state.
+// error, because the status would describe an old state.
 func (r *Request[T]) UpdateStatus(ctx context.Context, object T) error {
 	if !r.found {
 		return nil

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,11 +18,28 @@ import (
 	"samplecontroller.io/controller-manager/manager"
 )
 
-// vault is an external system. calls are those of the controller.
+// vault is an external system.
 type vault struct {
+	mutex sync.Mutex
 	calls []string
 	err   error
 	slow  bool // the cleanup is not done yet
+}
+
+// call records a call of the controller, and returns its result.
+func (v *vault) call(what string) (slow bool, err error) {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	v.calls = append(v.calls, what)
+	return v.slow, v.err
+}
+
+// next returns the calls since the last one, and sets the results of the next ones.
+func (v *vault) next(slow bool, err error) (calls []string) {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	calls, v.calls, v.slow, v.err = v.calls, nil, slow, err
+	return calls
 }
 
 const vaultFinalizer = "test.example.com/vault"
@@ -31,28 +49,23 @@ func vaultProgram(v *vault) manager.Program {
 	return syncing(func(c *controller.Context) (controller.Controller, error) {
 		configMaps := controller.For[*corev1.ConfigMap](c)
 		configMaps.Finalize(vaultFinalizer, func(_ context.Context, r *controller.Request[*corev1.ConfigMap]) error {
-			v.calls = append(v.calls, "delete "+r.Key().Name)
-			if v.slow {
+			slow, err := v.call("delete " + r.Key().Name)
+			if slow {
 				r.RequeueAfter(time.Minute)
 			}
-			return v.err
+			return err
 		})
 		return configMaps.Reconcile(func(_ context.Context, r *controller.Request[*corev1.ConfigMap]) error {
 			if m, ok := r.Object(); ok {
-				v.calls = append(v.calls, "put "+r.Key().Name)
 				if len(m.Finalizers) == 0 {
 					return errors.New("the object has no finalizer")
 				}
+				_, err := v.call("put " + r.Key().Name)
+				return err
 			}
 			return nil
 		})
 	})
-}
-
-func (v *vault) expect(t *testing.T, want ...string) {
-	t.Helper()
-	expect(t, "calls", v.calls, want...)
-	v.calls = nil
 }
 
 func TestFinalizer(t *testing.T) {
@@ -62,19 +75,17 @@ func TestFinalizer(t *testing.T) {
 		e.Create(configMapOf(ns, "a"))
 		e.Settle()
 		expect(t, "writes", e.Writes(), "patch configmaps "+ns+"/a")
-		v.calls = nil // of this object, and of those that a real API server has
-		v.err = controller.UserError("VaultSealed", errors.New("open the vault"))
+		v.next(false, controller.UserError("VaultSealed", errors.New("open the vault")))
 		e.Delete(configMapOf(ns, "a"))
 		e.Settle()
-		v.expect(t, "delete a")
+		expect(t, "calls", v.next(false, nil), "delete a")
 		if m, ok := Get[*corev1.ConfigMap](e, ns, "a"); !ok || m.DeletionTimestamp == nil {
 			t.Errorf("the object is %v, %v, want it to wait for the cleanup", m, ok)
 		}
 		expect(t, "writes", e.Writes())
-		v.err = nil
 		Update(e, ns, "a", func(m *corev1.ConfigMap) { m.Data = map[string]string{"again": "true"} })
 		e.Settle()
-		v.expect(t, "delete a")
+		expect(t, "calls", v.next(false, nil), "delete a")
 		expect(t, "writes", e.Writes(), "patch configmaps "+ns+"/a")
 		if _, ok := Get[*corev1.ConfigMap](e, ns, "a"); ok {
 			t.Error("the object still exists")
@@ -89,25 +100,23 @@ func TestFinalizerSurvivesNewLeader(t *testing.T) {
 	Run(t, vaultProgram(v), func(t *testing.T, e *Env) {
 		e.Create(configMapOf("ns", "a"))
 		e.Settle()
-		v.expect(t, "put a")
+		expect(t, "calls", v.next(false, errors.New("the vault is down")), "put a")
 		e.LoseLead()
 		e.Delete(configMapOf("ns", "a"))
-		v.err = errors.New("the vault is down")
 		e.Lead()
 		time.Sleep(time.Minute)
-		if n := len(v.calls); n < 5 || n > 30 {
+		if n := len(v.next(true, nil)); n < 5 || n > 30 {
 			t.Errorf("%d calls in a minute, want some, with backoff", n)
 		}
-		v.calls, v.err, v.slow = nil, nil, true
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
-		if n := len(v.calls); n < 4 || n > 6 {
+		if n := len(v.next(true, nil)); n < 4 || n > 6 {
 			t.Errorf("%d calls in 5 minutes, want one each minute", n)
 		}
 		if _, ok := Get[*corev1.ConfigMap](e, "ns", "a"); !ok {
 			t.Error("the object is gone before the cleanup was done")
 		}
-		v.slow = false
+		v.next(false, nil)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if _, ok := Get[*corev1.ConfigMap](e, "ns", "a"); ok {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,7 +56,7 @@ func TestPatchAndStatus(t *testing.T) {
 }
 
 // TestStatusIsNotWrittenFromStaleCache changes an owned object just before it is written. The status
-// then must not tell of the conflict.
+// must not report the conflict.
 func TestStatusIsNotWrittenFromStaleCache(t *testing.T) {
 	p := syncing(func(c *controller.Context) (controller.Controller, error) {
 		sets := controller.For[*appsv1.StatefulSet](c)
@@ -92,50 +93,51 @@ func TestStatusIsNotWrittenFromStaleCache(t *testing.T) {
 
 // TestRetryAfter has a controller whose external system is down.
 func TestRetryAfter(t *testing.T) {
-	v := &vault{err: controller.RetryAfter("VaultFailed", errors.New("503"), time.Minute)}
+	down := func(code string, d time.Duration) error {
+		return controller.RetryAfter("VaultFailed", errors.New(code), d)
+	}
+	v := &vault{err: down("503", time.Minute)}
 	p := syncing(func(c *controller.Context) (controller.Controller, error) {
 		return controller.For[*corev1.ConfigMap](c).Reconcile(func(context.Context, *controller.Request[*corev1.ConfigMap]) error {
-			v.calls = append(v.calls, "put")
-			return v.err
+			_, err := v.call("put")
+			return err
 		})
 	})
 	Run(t, p, func(t *testing.T, e *Env) {
-		e.Create(configMapOf("ns", "a"))
-		time.Sleep(10 * time.Minute)
-		synctest.Wait()
-		if n := len(v.calls); n < 9 || n > 11 {
-			t.Errorf("%d calls in 10 minutes, want one each minute", n)
+		expectCalls := func(next error, in time.Duration, atLeast, atMost int) {
+			t.Helper()
+			time.Sleep(in)
+			synctest.Wait()
+			if n := len(v.next(false, next)); n < atLeast || n > atMost {
+				t.Errorf("%d calls in %v, want %d to %d", n, in, atLeast, atMost)
+			}
 		}
-		expect(t, "Events", e.Events(), "Warning VaultFailed 503")
+		e.Create(configMapOf("ns", "a"))
+		time.Sleep(time.Second)
 		if got := failureOf(e); got != "503" {
 			t.Errorf("the object fails with %q, want 503", got)
 		}
-		v.err = controller.RetryAfter("VaultFailed", errors.New("504"), time.Minute)
-		time.Sleep(5 * time.Minute)
+		expectCalls(down("504", time.Minute), 10*time.Minute, 10, 11)
+		expect(t, "Events", e.Events(), "Warning VaultFailed 503")
+		expectCalls(nil, 5*time.Minute, 5, 5)
 		expect(t, "Events", e.Events(), "Warning VaultFailed 504")
-		v.err = nil
-		time.Sleep(2 * time.Minute)
-		v.err = controller.RetryAfter("VaultFailed", errors.New("504"), 0)
+		expectCalls(down("504", 0), 5*time.Minute, 1, 1)
 		Update(e, "ns", "a", func(m *corev1.ConfigMap) { m.Data = map[string]string{"a": "b"} })
-		v.calls = nil
-		time.Sleep(time.Minute)
-		if n := len(v.calls); n < 30 || n > 61 {
-			t.Errorf("%d calls in a minute, want one each second", n)
-		}
+		expectCalls(nil, time.Minute, 55, 61) // one each second
 		expect(t, "Events", e.Events(), "Warning VaultFailed 504")
 	})
 }
 
 // TestSource has a controller with keys from outside of the cluster.
 func TestSource(t *testing.T) {
-	var seen, started int
+	var seen, started atomic.Int32
 	var keys chan cache.ObjectName
 	var fail chan error
 	p := syncing(func(c *controller.Context) (controller.Controller, error) {
 		keys, fail = make(chan cache.ObjectName), make(chan error) // of the bubble
 		configMaps := controller.For[*corev1.ConfigMap](c)
 		configMaps.Source(func(ctx context.Context, enqueue func(cache.ObjectName)) error {
-			started++
+			started.Add(1)
 			for {
 				select {
 				case key := <-keys:
@@ -149,7 +151,7 @@ func TestSource(t *testing.T) {
 		})
 		return configMaps.Reconcile(func(_ context.Context, r *controller.Request[*corev1.ConfigMap]) error {
 			if _, ok := r.Object(); ok {
-				seen++
+				seen.Add(1)
 			}
 			return nil
 		})
@@ -159,17 +161,17 @@ func TestSource(t *testing.T) {
 		e.Lead()
 		e.Create(configMapOf("ns", "a"))
 		e.Settle()
-		before := seen
+		before := seen.Load()
 		keys <- cache.NewObjectName("ns", "a")
 		e.Settle()
-		if seen != before+1 {
-			t.Errorf("%d calls, want one more than %d", seen, before)
+		if n := seen.Load(); n != before+1 {
+			t.Errorf("%d calls, want one more than %d", n, before)
 		}
-		terms := started
+		terms := started.Load()
 		fail <- errors.New("the queue is gone")
 		time.Sleep(time.Minute)
-		if started != terms+1 {
-			t.Errorf("the source was started %d times, want once more than %d", started, terms)
+		if n := started.Load(); n != terms+1 {
+			t.Errorf("the source was started %d times, want once more than %d", n, terms)
 		}
 		keys <- cache.NewObjectName("ns", "a")
 		e.Settle()

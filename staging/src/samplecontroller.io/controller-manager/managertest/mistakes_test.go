@@ -142,3 +142,20 @@ func TestEventOfLongUserErrorIsTruncated(t *testing.T) {
 		}
 	})
 }
+
+// TestEventsAtOneTime records several Events about an object at one time of the bubble.
+func TestEventsAtOneTime(t *testing.T) {
+	program := syncing(func(c *controller.Context) (controller.Controller, error) {
+		return controller.For[*appsv1.StatefulSet](c).Reconcile(func(_ context.Context, r *controller.Request[*appsv1.StatefulSet]) error {
+			for _, reason := range []string{"One", "Two", "Three"} {
+				r.Event(corev1.EventTypeNormal, reason, "at one time")
+			}
+			return nil
+		})
+	})
+	Run(t, program, func(t *testing.T, e *Env) {
+		e.Create(&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}})
+		e.Settle()
+		expect(t, "Events", e.Events(), "Normal One at one time", "Normal Two at one time", "Normal Three at one time")
+	})
+}

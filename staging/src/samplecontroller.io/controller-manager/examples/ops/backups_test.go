@@ -56,7 +56,6 @@ func TestBackup(t *testing.T) {
 		expect(t, "with a claim", e.Writes(), "create cronjobs.batch vaulted/backup-db", status)
 
 		v.set(true)
-		time.Sleep(time.Second) // Events of one object at one time have one name
 		e.Delete(db)
 		e.Settle()
 		expectReady(t, e, "True Scheduled") // it waits for the vault

@@ -39,6 +39,11 @@ func (s *Server) create(c call) (*unstructured.Unstructured, error) {
 		return nil, apierrors.NewInvalid(c.kind.GroupKind(), "", nil)
 	}
 	key := types.NamespacedName{Namespace: c.Namespace, Name: o.GetName()}
+	if c.resource.Resource == "events" && s.objects[c.resource][key] != nil {
+		// client-go names an Event after its object and the time, which stands still in a bubble.
+		key.Name += fmt.Sprintf(".%d", s.version)
+		o.SetName(key.Name)
+	}
 	if s.objects[c.resource][key] != nil {
 		return nil, apierrors.NewAlreadyExists(c.resource.GroupResource(), key.Name)
 	}

@@ -73,13 +73,14 @@ func For[T Object](c *Context, opts ...Option) *Builder[T] {
 // object of a name at a time, and for at most as many objects at once as it has workers.
 //
 // The error that reconcile returns determines the next call. After nil, reconcile is called when
-// something changes. After a [UserError] the same holds, and an Event reports the error. After the
-// error of [RetryAfter], it is called again when that says. After any other error, it is called again with backoff, of at most 30 s if a write was forbidden.
-// A conflict is not logged as an error. While a permission to write is missing, the controller
-// is Degraded.
+// something changes. After a [UserError] the same holds, and an Event reports the error. After an
+// error of [RetryAfter], it is called again after the given time. After any other error, it is called
+// again with backoff, of at most 30 s if a write was forbidden. A conflict is not logged as an error.
+// While a permission to write is missing, the controller is Degraded.
 //
 // reconcile is not called for an object that is being deleted, unless [Builder.OnDeletion] is called:
-// the garbage collector deletes its dependents. Nor is it called for an object that cannot be decoded; an Event reports that.
+// the garbage collector deletes its dependents. Nor is it called for an object that cannot be decoded;
+// an Event reports that.
 func (b *Builder[T]) Reconcile(do func(context.Context, *Request[T]) error) (Controller, error) {
 	b.context.unfinished--
 	if len(b.errs) > 0 {
@@ -107,7 +108,8 @@ func (b *Builder[T]) Explain(explain func(*Request[T]) Explanation) { b.explain 
 // one of states for each object.
 func (b *Builder[T]) Count(states []State, of func(T) State) {
 	if b.resource != nil {
-		b.context.CountObjects(b.resource.name.GroupResource(), b.resource.informer, states, func(obj any) State { return of(obj.(T)) })
+		untyped := func(obj any) State { return of(obj.(T)) }
+		b.context.CountObjects(b.resource.name.GroupResource(), b.resource.informer, states, untyped)
 	}
 }
 
@@ -207,7 +209,8 @@ func (b *Builder[T]) report(r *Request[T], told []report) (isNew bool) {
 // wrongScope returns the error for an object that shows that the declared scope is wrong.
 func (b *Builder[T]) wrongScope(key cache.ObjectName) error {
 	if b.resource.cluster {
-		return fmt.Errorf("%s %s has a namespace, but For was given the option ClusterScoped: remove it", b.resource.kind.Kind, key)
+		return fmt.Errorf("%s %s has a namespace, but For was given the option ClusterScoped: remove it",
+			b.resource.kind.Kind, key)
 	}
 	return fmt.Errorf("%s %s has no namespace: give For the option ClusterScoped", b.resource.kind.Kind, key)
 }

@@ -36,7 +36,7 @@ func optionsOf[T Object](c *Context, opts []Option) (kindOptions, error) {
 		opt(&o)
 	}
 	if o.cluster && c.Namespace() != "" {
-		o.errs = append(o.errs, fmt.Errorf("%s reads %v, which have no namespace, so it cannot run with --namespace=%s: leave out --namespace, or disable the controller",
+		o.errs = append(o.errs, fmt.Errorf("%s reads objects without a namespace (%v), so it cannot run with --namespace=%s: leave out --namespace, or disable the controller",
 			c.name, o.kind, c.Namespace()))
 	}
 	if len(o.errs) > 0 {

@@ -42,7 +42,7 @@ func Owns[T, P Object](kind *Builder[P], opts ...Option) *Owned[T, P] {
 	}
 	o.resource = resource
 	if resource.cluster && !kind.resource.cluster {
-		kind.fail(misuse.Errorf("%s: %s have a namespace, so they cannot own %s, which have none: the garbage collector would delete them",
+		kind.fail(misuse.Errorf("%s: a %s has a namespace, so it cannot own a %s, which has none: the garbage collector would delete it",
 			kind.context.name, kind.resource.kind.Kind, resource.kind.Kind))
 		return o
 	}
@@ -84,9 +84,11 @@ func (o *Owned[T, P]) key(r *Request[P], name string) cache.ObjectName {
 	switch {
 	case o.resource.cluster:
 	case namespace == "":
-		panic(misuse.Errorf("%s %s has no namespace, so none is known for %s %s: call Owned.In(namespace) first", o.owner.resource.kind.Kind, r.key, o.resource.kind.Kind, name))
+		panic(misuse.Errorf("%s %s has no namespace, so none is known for %s %s: call Owned.In(namespace) first",
+			o.owner.resource.kind.Kind, r.key, o.resource.kind.Kind, name))
 	case r.key.Namespace != "" && namespace != r.key.Namespace:
-		panic(misuse.Errorf("%s %s cannot own %s %s/%s in another namespace: the garbage collector would delete it", o.owner.resource.kind.Kind, r.key, o.resource.kind.Kind, namespace, name))
+		panic(misuse.Errorf("%s %s cannot own %s %s/%s in another namespace: the garbage collector would delete it",
+			o.owner.resource.kind.Kind, r.key, o.resource.kind.Kind, namespace, name))
 	}
 	return o.resource.keyIn(namespace, name)
 }

@@ -44,7 +44,7 @@ func Refers[T, P Object](builder *Builder[P], names func(P) []string, opts ...Op
 	}
 	referred, owners := reader.resource, builder.resource
 	if owners.cluster && !referred.cluster {
-		builder.fail(misuse.Errorf("%s refers from %s, which have no namespace, to %s, which have one: use Watch, whose function returns the keys",
+		builder.fail(misuse.Errorf("%s refers from a %s, which has no namespace, to a %s, which has one: use Watch, whose function returns the keys",
 			builder.context.name, owners.kind.Kind, referred.kind.Kind))
 		return reader
 	}

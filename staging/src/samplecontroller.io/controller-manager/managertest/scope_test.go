@@ -156,7 +156,7 @@ func TestWrongScopeIsRefusedAtStart(t *testing.T) {
 				return controller.For[*corev1.Namespace](c, controller.ClusterScoped()).Reconcile(done)
 			},
 			[]string{"--namespace=team"},
-			"test-controller reads *v1.Namespace, which have no namespace, so it cannot run with --namespace=team: leave out --namespace, or disable the controller",
+			"test-controller reads objects without a namespace (*v1.Namespace), so it cannot run with --namespace=team: leave out --namespace, or disable the controller",
 		},
 		"owner with a namespace": {
 			func(c *controller.Context) (controller.Controller, error) {
@@ -164,7 +164,7 @@ func TestWrongScopeIsRefusedAtStart(t *testing.T) {
 				controller.Owns[*corev1.Namespace](configMaps, controller.ClusterScoped())
 				return configMaps.Reconcile(nil)
 			},
-			nil, "ConfigMap have a namespace, so they cannot own Namespace, which have none",
+			nil, "a ConfigMap has a namespace, so it cannot own a Namespace, which has none",
 		},
 		"reference into an unknown namespace": {
 			func(c *controller.Context) (controller.Controller, error) {
@@ -172,7 +172,7 @@ func TestWrongScopeIsRefusedAtStart(t *testing.T) {
 				controller.Refers[*corev1.ConfigMap](namespaces, func(*corev1.Namespace) []string { return nil })
 				return namespaces.Reconcile(done)
 			},
-			nil, "refers from Namespace, which have no namespace, to ConfigMap, which have one: use Watch",
+			nil, "refers from a Namespace, which has no namespace, to a ConfigMap, which has one: use Watch",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 
 	"samplecontroller.io/controller-manager/internal/misuse"
@@ -43,6 +44,8 @@ type Builder[T Object] struct {
 	finalize    func(context.Context, *Request[T]) error
 	onDeletion  bool
 	explain     func(*Request[T]) Explanation
+	pace        *reconcile.Pace
+	changeOf    func(before, after T) reconcile.Change
 	errs        []error
 
 	confirmations confirmations
@@ -57,10 +60,15 @@ type Builder[T Object] struct {
 func For[T Object](c *Context, opts ...Option) *Builder[T] {
 	c.unfinished++
 	b := &Builder[T]{context: c, recorder: c.Recorder(), reported: lru.New(maxReported)}
+	b.Paced(0, nil)
 	b.reporter = tolerant.NewReporter(b.recorder)
 	resource, err := newResource[T](c, opts)
 	if err != nil {
 		b.errs = append(b.errs, err)
+		return b
+	}
+	if resource.client == nil {
+		b.fail(misuse.Errorf("%s: For reconciles whole objects: read metadata with Watch or Refers", c.name))
 		return b
 	}
 	b.resource, b.consistency = resource, c.ConsistencyStore(resource.name.GroupResource())
@@ -86,9 +94,13 @@ func (b *Builder[T]) Reconcile(do func(context.Context, *Request[T]) error) (Con
 	if len(b.errs) > 0 {
 		return nil, misuse.New(errors.Join(b.errs...))
 	}
+	var opts []reconcile.Option
+	if b.resource.queue != "" {
+		opts = append(opts, reconcile.WithQueue(b.context.name+"-"+b.resource.queue))
+	}
 	loop := b.context.Loop(func(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
 		return b.reconcile(ctx, key, do)
-	})
+	}, opts...)
 	for _, watch := range b.watches {
 		watch(loop)
 	}
@@ -111,6 +123,14 @@ func (b *Builder[T]) Count(states []State, of func(T) State) {
 		untyped := func(obj any) State { return of(obj.(T)) }
 		b.context.CountObjects(b.resource.name.GroupResource(), b.resource.informer, states, untyped)
 	}
+}
+
+// Paced spaces the writes of the status of each object, as [reconcile.Pace] says: progress is written
+// an interval after it was found, a transition at once, or an interval after the last one, and the last
+// state always. changeOf says what a change of the status is; nil means that all are transitions.
+// [Request.UpdateStatus] requeues the object if its write has to wait.
+func (b *Builder[T]) Paced(interval time.Duration, changeOf func(before, after T) reconcile.Change) {
+	b.pace, b.changeOf = reconcile.NewPace(interval, clock.RealClock{}), changeOf
 }
 
 // fail records a mistake, which Reconcile returns.
@@ -136,6 +156,7 @@ func (b *Builder[T]) reconcile(ctx context.Context, key cache.ObjectName, do fun
 	switch {
 	case !found:
 		b.confirmations.forget(key)
+		b.pace.Forget(key)
 		err = do(ctx, r)
 	case (key.Namespace == "") != b.resource.cluster:
 		return 0, b.wrongScope(key)

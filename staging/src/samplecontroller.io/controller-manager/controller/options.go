@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"reflect"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
 	"samplecontroller.io/controller-manager/informers"
@@ -19,14 +22,29 @@ type kindOptions struct {
 	selector string
 	resource string
 	cluster  bool
-	informer []informers.Option // for each use of the informer
-	indexes  []informers.Option // for the first one
+	queue    string
+	metadata schema.GroupVersionKind // of which only the metadata is read
+	informer []informers.Option      // for each use of the informer
+	indexes  []informers.Option      // for the first one
 	// prefix is that of the names of indexes, so that those of two controllers differ.
 	prefix string
 	// errs are the mistakes that the options have found.
 	errs []error
 	// kind is the type of the objects.
 	kind reflect.Type
+}
+
+// groupVersionKind returns the kind of the objects.
+func (o *kindOptions) groupVersionKind(c *Context) (schema.GroupVersionKind, error) {
+	if o.metadata.Kind != "" {
+		return o.metadata, nil
+	}
+	example, _ := reflect.TypeAssert[runtime.Object](reflect.New(o.kind.Elem()))
+	kinds, _, err := c.process.Scheme.ObjectKinds(example)
+	if err != nil {
+		return schema.GroupVersionKind{}, fmt.Errorf("%s reads %v, which is not registered in the scheme: add it in Program.Scheme: %w", c.name, o.kind, err)
+	}
+	return kinds[0], nil
 }
 
 // optionsOf returns the options for the kind T of a controller.
@@ -38,6 +56,9 @@ func optionsOf[T Object](c *Context, opts []Option) (kindOptions, error) {
 	if o.cluster && c.Namespace() != "" {
 		o.errs = append(o.errs, fmt.Errorf("%s reads objects without a namespace (%v), so it cannot run with --namespace=%s: leave out --namespace, or disable the controller",
 			c.name, o.kind, c.Namespace()))
+	}
+	if isMetadata := o.kind == reflect.TypeFor[*metav1.PartialObjectMetadata](); isMetadata != (o.metadata.Kind != "") {
+		o.errs = append(o.errs, fmt.Errorf("%s: read metadata only as Watch[*metav1.PartialObjectMetadata] or Refers[*metav1.PartialObjectMetadata], with the option MetadataOf", c.name))
 	}
 	if len(o.errs) > 0 {
 		return o, o.errs[0]
@@ -59,6 +80,17 @@ func Resource(plural string) Option { return func(o *kindOptions) { o.resource =
 // such a controller cannot run with --namespace. If the declaration is wrong, the first object of
 // the kind fails with an error that says so.
 func ClusterScoped() Option { return func(o *kindOptions) { o.cluster = true } }
+
+// MetadataOf makes [Watch] or [Refers] for *metav1.PartialObjectMetadata read only the metadata of the
+// objects of a kind, which need not be in the scheme. The cache then is small, however large the
+// objects are. No other controller of the program can read whole objects of that kind.
+func MetadataOf(kind schema.GroupVersionKind) Option {
+	return func(o *kindOptions) { o.metadata = kind }
+}
+
+// Queue names the queue of a controller that is an argument of [Join]: its metrics and log lines have
+// the name of the controller, a dash and this name. It is for [For] only.
+func Queue(name string) Option { return func(o *kindOptions) { o.queue = name } }
 
 // Index adds an index to the cache of the kind: values returns the values of an object under which
 // [Reader.ByIndex] finds it. values must be a pure function of the object, which it must not change.

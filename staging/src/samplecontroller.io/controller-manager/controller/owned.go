@@ -41,6 +41,10 @@ func Owns[T, P Object](kind *Builder[P], opts ...Option) *Owned[T, P] {
 		return o
 	}
 	o.resource = resource
+	if resource.client == nil {
+		kind.fail(misuse.Errorf("%s: Owns writes whole objects: read metadata with Watch or Refers", kind.context.name))
+		return o
+	}
 	if resource.cluster && !kind.resource.cluster {
 		kind.fail(misuse.Errorf("%s: a %s has a namespace, so it cannot own a %s, which has none: the garbage collector would delete it",
 			kind.context.name, kind.resource.kind.Kind, resource.kind.Kind))

@@ -13,6 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"samplecontroller.io/controller-manager/reconcile"
 )
 
 // sooner returns the shorter of two delays. 0 means never.
@@ -137,12 +139,24 @@ func (r *Request[T]) UpdateStatus(ctx context.Context, object T) error {
 	if !from.IsValid() {
 		return fmt.Errorf("updating the status of %s %s: %T has no field Status", b.resource.kind.Kind, r.key, object)
 	}
+	uid := r.object.GetUID()
 	if equality.Semantic.DeepEqual(from.Interface(), to.Interface()) {
+		b.pace.UpToDate(r.key)
 		b.resource.skip("status")
 		return nil
 	}
 	to.Set(from)
-	err := r.wrote(b.resource.patch(ctx, r.object, wanted, "status"))
+	change := reconcile.Transition
+	if b.changeOf != nil {
+		change = b.changeOf(r.object, wanted)
+	}
+	if wait := b.pace.Wait(r.key, uid, change); wait > 0 {
+		r.RequeueAfter(wait)
+		return nil
+	}
+	err := b.pace.Write(r.key, uid, change, func() error {
+		return r.wrote(b.resource.patch(ctx, r.object, wanted, "status"))
+	})
 	if !apierrors.IsNotFound(err) {
 		return err
 	}

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/gentype"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
@@ -49,6 +50,7 @@ type resource[T Object] struct {
 	writes   *writes.Transport
 	sparse   bool // see differ
 	cluster  bool // the objects have no namespace
+	queue    string
 	// informerWith returns the informer again, with more options.
 	informerWith func(...informers.Option) cache.TypedSharedIndexInformer[T]
 	noted        atomic.Bool // a patch that changed nothing has been logged
@@ -63,37 +65,58 @@ func newResource[T Object](c *Context, opts []Option) (*resource[T], error) {
 	}
 	selector, err := labels.Parse(o.selector)
 	if err != nil {
-		return nil, fmt.Errorf("%s: invalid selector %q of %v: %w", c.name, o.selector, reflect.TypeFor[T](), err)
+		return nil, fmt.Errorf("%s: invalid selector %q of %v: %w", c.name, o.selector, o.kind, err)
 	}
-	scheme := c.process.Scheme
-	kinds, _, err := scheme.ObjectKinds(newOf[T]())
+	kind, err := o.groupVersionKind(c)
 	if err != nil {
-		return nil, fmt.Errorf("%s reads %v, which is not registered in the scheme: add it in Program.Scheme: %w", c.name, reflect.TypeFor[T](), err)
+		return nil, err
 	}
-	kind := kinds[0]
 	name, _ := meta.UnsafeGuessKindToResource(kind)
 	if o.resource != "" {
 		name.Resource = o.resource
 	}
-	reader, err := tolerant.ClientFor[T, runtime.Object](c.ReadConfig(), scheme, name)
-	if err != nil {
-		return nil, fmt.Errorf("%s reads %v, with Program.Scheme: %w", c.name, reflect.TypeFor[T](), err)
-	}
-	writer, err := tolerant.ClientFor[T, runtime.Object](c.ClientConfig(), scheme, name)
-	if err != nil {
-		return nil, err
-	}
-	informerWith := func(more ...informers.Option) cache.TypedSharedIndexInformer[T] {
-		return informers.InformerFor[T](c.Informers(), name, reader(c.Namespace()), slices.Concat(o.informer, more)...)
-	}
-	return &resource[T]{
-		kind: kind, name: name, selector: selector, informer: informerWith(o.indexes...), informerWith: informerWith,
-		client: writer, manager: c.name, writes: c.Writes(),
-		cluster: o.cluster,
+	r := &resource[T]{
+		kind: kind, name: name, selector: selector, manager: c.name, writes: c.Writes(), cluster: o.cluster, queue: o.queue,
 		// The API server encodes built-in objects like this process, and stores custom ones as
 		// they were written.
 		sparse: !tolerant.IsBuiltIn[T](kind),
-	}, nil
+	}
+	if o.metadata.Kind == "" {
+		err = r.connect(c, o.informer)
+	} else {
+		err = r.connectToMetadata(c, o.informer)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.informer = r.informerWith(o.indexes...)
+	return r, nil
+}
+
+// connect makes the clients for whole objects.
+func (r *resource[T]) connect(c *Context, opts []informers.Option) error {
+	reader, err := tolerant.ClientFor[T, runtime.Object](c.ReadConfig(), c.process.Scheme, r.name)
+	if err != nil {
+		return fmt.Errorf("%s reads %v, with Program.Scheme: %w", c.name, reflect.TypeFor[T](), err)
+	}
+	r.informerWith = func(more ...informers.Option) cache.TypedSharedIndexInformer[T] {
+		return informers.InformerFor[T](c.Informers(), r.name, reader(c.Namespace()), slices.Concat(opts, more)...)
+	}
+	r.client, err = tolerant.ClientFor[T, runtime.Object](c.ClientConfig(), c.process.Scheme, r.name)
+	return err
+}
+
+// connectToMetadata makes the client for the metadata of objects. They are read only.
+func (r *resource[T]) connectToMetadata(c *Context, opts []informers.Option) error {
+	reader, err := metadata.NewForConfig(c.ReadConfig())
+	if err != nil {
+		return fmt.Errorf("%s reads metadata of %s: %w", c.name, r.name.Resource, err)
+	}
+	source := reader.Resource(r.name).Namespace(c.Namespace())
+	r.informerWith = func(more ...informers.Option) cache.TypedSharedIndexInformer[T] {
+		return informers.InformerFor[T](c.Informers(), r.name, source, slices.Concat(opts, more)...)
+	}
+	return nil
 }
 
 func newOf[T any]() T {

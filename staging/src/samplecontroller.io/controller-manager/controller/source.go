@@ -51,14 +51,21 @@ func (c *built[T]) Run(ctx context.Context) error {
 	return err
 }
 
-// feed runs a source. It returns an error if the source ends before ctx.
-func (c *built[T]) feed(ctx context.Context, source func(context.Context, func(cache.ObjectName)) error) (err error) {
+// safely calls a function and returns a panic as an error.
+func safely(run func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = &reconcile.PanicError{Value: value, Stack: debug.Stack()}
 		}
 	}()
-	err = source(ctx, func(key cache.ObjectName) { c.Enqueue(key, "source") })
+	return run()
+}
+
+// feed runs a source. It returns an error if the source ends before ctx.
+func (c *built[T]) feed(ctx context.Context, source func(context.Context, func(cache.ObjectName)) error) error {
+	err := safely(func() error {
+		return source(ctx, func(key cache.ObjectName) { c.Enqueue(key, "source") })
+	})
 	switch {
 	case ctx.Err() != nil:
 		return nil // errors that its end has caused

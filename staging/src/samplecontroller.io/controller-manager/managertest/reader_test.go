@@ -189,3 +189,74 @@ func TestMistakesWithReadersAreNamed(t *testing.T) {
 		})
 	})
 }
+
+// TestMetadataOnlyReader has a controller that notes in an annotation whether the Secret of its name
+// exists, without reading the Secret's data.
+func TestMetadataOnlyReader(t *testing.T) {
+	const ns = "reader-metadata"
+	p := syncing(func(c *controller.Context) (controller.Controller, error) {
+		configMaps := controller.For[*corev1.ConfigMap](c, controller.Selector("test=reader"))
+		secrets := controller.Refers[*metav1.PartialObjectMetadata](configMaps,
+			func(m *corev1.ConfigMap) []string { return []string{m.Name} }, controller.MetadataOf(corev1.SchemeGroupVersion.WithKind("Secret")))
+		return configMaps.Reconcile(func(ctx context.Context, r *controller.Request[*corev1.ConfigMap]) error {
+			m, ok := r.Object()
+			if !ok {
+				return nil
+			}
+			secret, exists := secrets.Get(m.Namespace, m.Name)
+			m.Annotations = map[string]string{"secret": "none"}
+			if exists {
+				m.Annotations["secret"] = secret.Labels["kind"]
+			}
+			return r.Patch(ctx, m)
+		})
+	})
+	runAnywhere(t, p, func(t *testing.T, e *Env) {
+		m := configMapOf(ns, "a")
+		m.Labels = map[string]string{"test": "reader"}
+		e.Create(m)
+		e.Settle()
+		wantAnnotation(e, ns, "none")
+		secret := secretOf(ns, "a", "1")
+		secret.Labels = map[string]string{"kind": "password"}
+		e.Create(secret)
+		e.Settle()
+		wantAnnotation(e, ns, "password")
+		e.Delete(secret)
+		e.Settle()
+		wantAnnotation(e, ns, "none")
+	}, "--namespace="+ns)
+}
+
+func wantAnnotation(e *Env, ns, want string) {
+	e.t.Helper()
+	m, _ := Get[*corev1.ConfigMap](e, ns, "a")
+	if got := m.Annotations["secret"]; got != want {
+		e.t.Errorf("the annotation is %q, want %q", got, want)
+	}
+}
+
+func TestWrongUseOfMetadataIsRefused(t *testing.T) {
+	kind := corev1.SchemeGroupVersion.WithKind("Secret")
+	for want, make := range map[string]func(*controller.Context) (controller.Controller, error){
+		"read metadata only as Watch": func(c *controller.Context) (controller.Controller, error) {
+			return controller.For[*metav1.PartialObjectMetadata](c).Reconcile(nil)
+		},
+		"with the option MetadataOf": func(c *controller.Context) (controller.Controller, error) {
+			return controller.For[*corev1.ConfigMap](c, controller.MetadataOf(kind)).Reconcile(nil)
+		},
+		"For reconciles whole objects": func(c *controller.Context) (controller.Controller, error) {
+			return controller.For[*metav1.PartialObjectMetadata](c, controller.MetadataOf(kind)).Reconcile(nil)
+		},
+		"Owns writes whole objects": func(c *controller.Context) (controller.Controller, error) {
+			configMaps := controller.For[*corev1.ConfigMap](c)
+			controller.Owns[*metav1.PartialObjectMetadata](configMaps, controller.MetadataOf(kind))
+			return configMaps.Reconcile(nil)
+		},
+	} {
+		errs := failing(t, syncing(make), func(*testing.T, *Env) {})
+		if all := strings.Join(errs, "\n"); !strings.Contains(all, want) {
+			t.Errorf("the test fails for %q, want %q", all, want)
+		}
+	}
+}

@@ -76,6 +76,9 @@ func New(name string, sync SyncFunc, opts ...Option) *Loop {
 // Name returns the name of the loop, which is the name of its controller.
 func (l *Loop) Name() string { return l.name }
 
+// Queue returns the name of the loop's queue: see [WithQueue].
+func (l *Loop) Queue() string { return l.queue }
+
 // Loops returns the loop itself, so that a controller that embeds it reports its progress.
 func (l *Loop) Loops() []*Loop { return []*Loop{l} }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
+	"samplecontroller.io/sample-controller-manager/hack/cluster/clustertest"
 )
 
 // expectPasses runs tests of the library against the API server.
@@ -45,6 +46,45 @@ func TestOpsOnAPIServer(t *testing.T) {
 	expectPasses(t, dir, "^(TestNamespaceDefaults|TestBackup|TestOldJobIsDeleted)$", 3)
 }
 
+// TestDerivedRolesSuffice runs the example with three controllers under the roles that it prints.
+func TestDerivedRolesSuffice(t *testing.T) {
+	root, err := cluster.RepositoryRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ns := clustertest.NewNamespace(t, shared.Kube())
+	dir, ops := filepath.Join(root, "staging/src/samplecontroller.io/controller-manager/examples/ops"), filepath.Join(shared.Cluster().Dir, "ops-manager")
+	shared.Kubectl(t, "apply", "-f", filepath.Join(dir, "backups.yaml"))
+	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", ops, ".")
+	build.Dir = dir
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the example: %v\n%s", err, output)
+	}
+	roles, err := exec.CommandContext(t.Context(), ops, "rbac", "--leader-elect-resource-namespace="+ns).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest := filepath.Join(t.TempDir(), "roles.yaml")
+	if err := os.WriteFile(manifest, roles, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	account := "--serviceaccount=" + ns + ":ops-manager"
+	shared.Kubectl(t, "apply", "-f", manifest)
+	shared.Kubectl(t, "create", "serviceaccount", "ops-manager", "-n", ns)
+	shared.Kubectl(t, "create", "clusterrolebinding", "ops-manager", "--clusterrole=ops-manager", account)
+	for _, in := range []string{ns, "kube-system"} {
+		shared.Kubectl(t, "create", "rolebinding", "ops-manager", "-n", in, "--role=ops-manager", account)
+	}
+	kubeconfig, err := shared.Cluster().ServiceAccountKubeconfig(t.Context(), ns, "ops-manager")
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := exec.CommandContext(t.Context(), ops, "preflight", "--kubeconfig="+kubeconfig, "--leader-elect-resource-namespace="+ns)
+	if output, err := check.CombinedOutput(); err != nil || strings.Contains(string(output), "may not") {
+		t.Errorf("preflight with the printed roles: %v\n%s", err, output)
+	}
+}
+
 // TestControllersOnAPIServer runs the tests of the library's controllers whose result depends on the
 // API server, such as on how it applies patches.
 func TestControllersOnAPIServer(t *testing.T) {
@@ -56,7 +96,7 @@ func TestControllersOnAPIServer(t *testing.T) {
 	shared.Kubectl(t, "apply", "-f", filepath.Join(dir, "testdata/widgets.yaml"))
 	shared.Kubectl(t, "wait", "--for=condition=Established", "crd/widgets.test.example.com")
 	expectPasses(t, dir, "^(TestServiceWithTwoProtocols|TestUnknownFieldsSurvive|TestStaleWriteIsRejected)$", 3)
-	expectPasses(t, dir, "^(TestClusterScopedOwner|TestReferredObjects|TestWatchedObjects|TestFinalizer|TestPatchAndStatus)$", 5)
+	expectPasses(t, dir, "^(TestClusterScopedOwner|TestReferredObjects|TestWatchedObjects|TestMetadataOnlyReader|TestFinalizer|TestPatchAndStatus)$", 6)
 	inNamespace := cluster.InNamespace("ensure-stale-field")
 	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent("owner-controller"), inNamespace)
 	if err != nil || len(events) == 0 {

@@ -49,6 +49,7 @@ func (r *Registry) Build(ctx context.Context, p *Process, names []string) ([]Con
 		}
 		undo := p.Informers.Undo()
 		built, err := d.build(ctx, p.context(d, r.statusGroups()))
+		p.Metrics.Writes.Prepare(d.Name, writesAllowedBy(p.RulesOf(d))...)
 		if misuse.Is(err) {
 			return nil, err
 		}

@@ -32,6 +32,7 @@ type Context struct {
 	process      *Process
 	name         string
 	statusGroups sets.Set[string]
+	declared     declared
 	unfinished   int // kinds that were given to For, but have no call of Reconcile yet
 }
 

@@ -47,8 +47,8 @@ type Descriptor struct {
 	// Validate returns one error for each invalid flag value, in the form
 	// "--flag: message". Optional.
 	Validate func() []error
-	// Rules are exactly the permissions that the controller needs, for every API that it reads
-	// or writes.
+	// Rules are the permissions that the controller needs beyond those that it declares by [For],
+	// [Owns], [Watch] and [Refers], such as those of its own clients.
 	Rules []rbacv1.PolicyRule
 	// RulesWith returns those of the Rules that the controller needs while only the named
 	// controllers are enabled: see [Context.Runs]. Optional; if nil, it always needs all.

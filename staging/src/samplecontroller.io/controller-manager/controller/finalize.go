@@ -32,6 +32,9 @@ func (b *Builder[T]) Finalize(finalizer string, finalize func(context.Context, *
 		b.fail(misuse.Errorf("%s: Finalize cannot be used with the selector %q: an object whose labels change would keep the finalizer", b.context.name, b.resource.selector))
 	}
 	b.finalizer, b.finalize = finalizer, finalize
+	if b.resource != nil {
+		b.context.declare(b.resource.name.GroupResource(), "patch")
+	}
 }
 
 // OnDeletion makes the controller reconcile objects that are being deleted, too. By default it does

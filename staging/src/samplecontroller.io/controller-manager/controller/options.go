@@ -23,6 +23,9 @@ type kindOptions struct {
 	resource string
 	cluster  bool
 	queue    string
+
+	mayPatch, mayPatchStatus, mayDelete bool
+
 	metadata schema.GroupVersionKind // of which only the metadata is read
 	informer []informers.Option      // for each use of the informer
 	indexes  []informers.Option      // for the first one

@@ -50,6 +50,8 @@ func Owns[T, P Object](kind *Builder[P], opts ...Option) *Owned[T, P] {
 			kind.context.name, kind.resource.kind.Kind, resource.kind.Kind))
 		return o
 	}
+	kind.context.declare(resource.name.GroupResource(), "create", "patch")
+	kind.context.declare(subresource(kind.resource.name.GroupResource(), "finalizers"), "update")
 	resource.informerWith(informers.WithIndex(o.index(), func(obj any) ([]string, error) {
 		if reference := metav1.GetControllerOfNoCopy(obj.(T)); reference != nil && kind.isOf(reference) {
 			return []string{string(reference.UID)}, nil
@@ -235,6 +237,9 @@ func (o *Owned[T, P]) create(ctx context.Context, r *Request[P], key cache.Objec
 // API server that the reconciled object is as in the cache, or, if the cache lacks it, that it is gone.
 func (o *Owned[T, P]) Delete(ctx context.Context, r *Request[P], name string) error {
 	key := o.key(r, name)
+	if err := o.resource.may(o.owner.context, "delete", "Owns", "MayDelete"); err != nil {
+		return err
+	}
 	cached, found, err := o.resource.cached(key)
 	if err != nil {
 		return fmt.Errorf("reading %s %s from the cache: %w", o.resource.kind.Kind, key, err)

@@ -62,6 +62,7 @@ type Process struct {
 	writes      map[string]*writes.Transport
 	limiters    map[string]flowcontrol.RateLimiter
 	consistency map[schema.GroupResource]*reconcile.ConsistencyStore
+	declared    map[string]declared
 }
 
 // Metrics are the metrics of the controllers of a process.
@@ -75,8 +76,18 @@ type Metrics struct {
 // whose status is written by controllers of the program.
 func (p *Process) context(d Descriptor, statusGroups sets.Set[string]) *Context {
 	p.Metrics.Syncs.Prepare(d.Name)
-	p.Metrics.Writes.Prepare(d.Name, writesAllowedBy(d.Rules)...)
-	return &Context{process: p, name: d.Name, statusGroups: statusGroups}
+	return &Context{process: p, name: d.Name, statusGroups: statusGroups, declared: p.declare(d.Name)}
+}
+
+// declare returns where a controller declares what it needs.
+func (p *Process) declare(name string) declared {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.declared == nil {
+		p.declared = map[string]declared{}
+	}
+	p.declared[name] = declared{}
+	return p.declared[name]
 }
 
 // Denied returns why writes of a controller cannot succeed, and since when: a missing permission,

@@ -70,6 +70,9 @@ func (r *Request[T]) Patch(ctx context.Context, object T) error {
 		return nil
 	}
 	b := r.builder
+	if err := b.resource.may(b.context, "patch", "For", "MayPatch"); err != nil {
+		return err
+	}
 	if cache.MetaObjectToName(object) != r.key || object.GetUID() != r.object.GetUID() {
 		return fmt.Errorf("patching %s %s: got %s instead: change a copy that Object returns", b.resource.kind.Kind, r.key, cache.MetaObjectToName(object))
 	}
@@ -91,6 +94,9 @@ func (r *Request[T]) Delete(ctx context.Context) error {
 		return nil
 	}
 	b, store := r.builder, r.builder.resource.informer.GetStore()
+	if err := b.resource.may(b.context, "delete", "For", "MayDelete"); err != nil {
+		return err
+	}
 	err := b.resource.delete(ctx, r.object)
 	b.consistency.Conflicted(r.key, store, r.object) // wait until the cache has another version, or none
 	if apierrors.IsConflict(err) {
@@ -131,6 +137,9 @@ func (r *Request[T]) UpdateStatus(ctx context.Context, object T) error {
 		return r.stale
 	}
 	b := r.builder
+	if err := b.resource.may(b.context, "patch", "For", "MayPatchStatus", "status"); err != nil {
+		return err
+	}
 	if !equality.Semantic.DeepEqual(metadataOf(object), metadataOf(r.object)) {
 		return fmt.Errorf("updating the status of %s %s: its metadata has been changed, which is not part of the status: write it with Patch", b.resource.kind.Kind, r.key)
 	}

@@ -90,6 +90,7 @@ func newResource[T Object](c *Context, opts []Option) (*resource[T], error) {
 		return nil, err
 	}
 	r.informer = r.informerWith(o.indexes...)
+	r.declare(c, o)
 	return r, nil
 }
 

@@ -26,11 +26,13 @@ type needs struct {
 }
 
 // newNeeds returns the needs of the enabled controllers, of leader election and of Events.
-func newNeeds(c *options.Config, enabled []string) *needs {
+func newNeeds(c *options.Config, shared *controller.Process, enabled []string) *needs {
 	n := &needs{}
 	for _, d := range c.Controllers.Descriptors() {
 		if slices.Contains(enabled, d.Name) {
-			n.controllers = append(n.controllers, d.With(enabled))
+			d = d.With(enabled)
+			d.Rules = shared.RulesOf(d)
+			n.controllers = append(n.controllers, d)
 		}
 	}
 	n.addControllers(c)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 
 	"github.com/spf13/cobra"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -76,20 +77,25 @@ do all of its work.`,
 	}
 	var sections cliflag.NamedFlagSets
 	sections.FlagSet("preflight").StringVarP(&output, "output", "o", "table", "Format of the report: table or json.")
+	addAllFlags(command, o, sections)
+	return command
+}
+
+// addAllFlags adds the flags of the program to a subcommand, after its own.
+func addAllFlags(command *cobra.Command, o *options.Options, own cliflag.NamedFlagSets) {
 	flagSets := o.Flags()
-	sections.Order = append(sections.Order, flagSets.Order...)
-	maps.Copy(sections.FlagSets, flagSets.FlagSets)
 	for name, section := range flagSets.FlagSets {
 		if section.Lookup("output") != nil || section.ShorthandLookup("o") != nil {
 			panic(misuse.Errorf("--output and -o are flags of preflight: the section %q must not have them", name))
 		}
 	}
+	sections := cliflag.NamedFlagSets{Order: slices.Concat(own.Order, flagSets.Order), FlagSets: maps.Clone(flagSets.FlagSets)}
+	maps.Copy(sections.FlagSets, own.FlagSets)
 	for _, name := range sections.Order {
 		command.Flags().AddFlagSet(sections.FlagSets[name])
 	}
 	columns, _, _ := term.TerminalSize(command.OutOrStdout())
 	cliflag.SetUsageAndHelpFunc(command, sections, columns)
-	return command
 }
 
 // writers maps each value of --output to what writes the report.
@@ -98,47 +104,63 @@ var writers = map[string]func(*preflight.Report, io.Writer) error{
 	"json":  (*preflight.Report).WriteJSON,
 }
 
-// preflight returns what to check. It makes the controllers to learn which resources they
-// read, but opens no port and calls no API.
-func (p Program) preflight(ctx context.Context, o *options.Options) (preflight.Program, error) {
+// parts are the parts of a program that is not run.
+type parts struct {
+	config *options.Config
+	shared *controller.Process // whose Events must be shut down
+	needs  *needs
+}
+
+// build makes the controllers, to learn what they declare and read. It opens no port and calls no
+// API.
+func (p Program) build(ctx context.Context, o *options.Options) (*parts, error) {
 	if err := o.Validate(); err != nil {
-		return preflight.Program{}, err
+		return nil, err
 	}
 	serving := o.Server.SecureServing.BindPort != 0
 	o.Server.SecureServing.BindPort = 0 // the program itself may be running
 	c, err := o.Config(ctx)
 	if err != nil {
-		return preflight.Program{}, err
+		return nil, err
 	}
 	shared, _, err := p.process(ctx, c, metricsOf(p.Name))
 	if err != nil {
-		return preflight.Program{}, err
+		return nil, err
 	}
-	defer shared.Events.Shutdown()
 	enabled := c.Controllers.AllowedBy(c.FeatureGates, c.Enabled)
 	controllers, err := c.Controllers.Build(ctx, shared, enabled)
+	if err == nil {
+		err = errors.Join(controller.Unbuilt(controllers), validate(controllers))
+	}
+	if err == nil && serving {
+		err = o.Server.CheckFiles()
+	}
 	if err != nil {
-		return preflight.Program{}, err
+		shared.Events.Shutdown()
+		return nil, err
 	}
-	if err := errors.Join(controller.Unbuilt(controllers), validate(controllers)); err != nil {
-		return preflight.Program{}, err
-	}
-	if serving {
-		if err := o.Server.CheckFiles(); err != nil {
-			return preflight.Program{}, err
-		}
-	}
-	n := newNeeds(c, enabled)
+	n := newNeeds(c, shared, enabled)
 	if serving {
 		n.addServing(o.Server)
 	}
+	return &parts{c, shared, n}, nil
+}
+
+// preflight returns what to check.
+func (p Program) preflight(ctx context.Context, o *options.Options) (preflight.Program, error) {
+	parts, err := p.build(ctx, o)
+	if err != nil {
+		return preflight.Program{}, err
+	}
+	shared, n := parts.shared, parts.needs
+	defer shared.Events.Shutdown()
 	return preflight.Program{
 		Config:      configFor(shared, "preflight"),
 		Accounts:    shared.Accounts,
 		Permissions: n.groups,
 		Undeclared:  n.undeclared(),
 		APIs:        n.apis(shared.Informers.Resources()),
-		Namespace:   c.Namespace,
+		Namespace:   parts.config.Namespace,
 		Lease:       n.lease,
 		Policies:    p.Manifests.Policies,
 		Install: preflight.Install{

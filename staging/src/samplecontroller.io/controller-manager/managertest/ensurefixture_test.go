@@ -127,7 +127,7 @@ func wantedPorts(data map[string]string) (ports []corev1.ServicePort) {
 }
 
 func newStatus(_ context.Context, c *controller.Context) (controller.Controller, error) {
-	return controller.For[*Widget](c).Reconcile(func(ctx context.Context, r *controller.Request[*Widget]) error {
+	return controller.For[*Widget](c, controller.MayPatchStatus()).Reconcile(func(ctx context.Context, r *controller.Request[*Widget]) error {
 		w, ok := r.Object()
 		if !ok {
 			return nil

@@ -37,7 +37,7 @@ func TestTwoQueuesInOneController(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		sets := controller.For[*appsv1.StatefulSet](c, controller.Queue("statefulsets"))
+		sets := controller.For[*appsv1.StatefulSet](c, controller.Queue("statefulsets"), controller.MayPatchStatus())
 		second, err := sets.Reconcile(func(ctx context.Context, r *controller.Request[*appsv1.StatefulSet]) error {
 			set, _ := r.Object()
 			set.Status.Replicas = 1
@@ -87,7 +87,7 @@ func TestWrongJoinIsRefused(t *testing.T) {
 // TestPacedStatus counts ready Pods in a status, at most once in ten seconds.
 func TestPacedStatus(t *testing.T) {
 	p := syncing(func(c *controller.Context) (controller.Controller, error) {
-		sets := controller.For[*appsv1.StatefulSet](c)
+		sets := controller.For[*appsv1.StatefulSet](c, controller.MayPatchStatus())
 		sets.Paced(10*time.Second, func(before, after *appsv1.StatefulSet) reconcile.Change {
 			if before.Status.ReadyReplicas != after.Status.ReadyReplicas {
 				return reconcile.Transition

@@ -36,7 +36,8 @@ func syncing(make func(*controller.Context) (controller.Controller, error)) mana
 func TestMissingStatusSubresourceIsAnError(t *testing.T) {
 	var errs []string
 	program := syncing(func(c *controller.Context) (controller.Controller, error) {
-		return controller.For[*appsv1.StatefulSet](c).Reconcile(func(ctx context.Context, r *controller.Request[*appsv1.StatefulSet]) error {
+		sets := controller.For[*appsv1.StatefulSet](c, controller.MayPatchStatus())
+		return sets.Reconcile(func(ctx context.Context, r *controller.Request[*appsv1.StatefulSet]) error {
 			set, ok := r.Object()
 			if !ok {
 				return nil

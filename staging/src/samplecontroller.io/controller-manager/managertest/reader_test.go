@@ -85,7 +85,7 @@ func wantCopy(e *Env, ns, want string) {
 func TestWatchedObjects(t *testing.T) {
 	const ns = "reader-watch"
 	p := syncing(func(c *controller.Context) (controller.Controller, error) {
-		nodes := controller.For[*corev1.ConfigMap](c, controller.Selector("test=reader"))
+		nodes := controller.For[*corev1.ConfigMap](c, controller.Selector("test=reader"), controller.MayPatch())
 		pods := controller.Watch[*corev1.Pod](nodes, func(p *corev1.Pod) []cache.ObjectName {
 			return []cache.ObjectName{cache.NewObjectName(p.Namespace, p.Spec.NodeName)}
 		}, controller.Index("node", func(p *corev1.Pod) []string {
@@ -195,7 +195,7 @@ func TestMistakesWithReadersAreNamed(t *testing.T) {
 func TestMetadataOnlyReader(t *testing.T) {
 	const ns = "reader-metadata"
 	p := syncing(func(c *controller.Context) (controller.Controller, error) {
-		configMaps := controller.For[*corev1.ConfigMap](c, controller.Selector("test=reader"))
+		configMaps := controller.For[*corev1.ConfigMap](c, controller.Selector("test=reader"), controller.MayPatch())
 		secrets := controller.Refers[*metav1.PartialObjectMetadata](configMaps,
 			func(m *corev1.ConfigMap) []string { return []string{m.Name} }, controller.MetadataOf(corev1.SchemeGroupVersion.WithKind("Secret")))
 		return configMaps.Reconcile(func(ctx context.Context, r *controller.Request[*corev1.ConfigMap]) error {

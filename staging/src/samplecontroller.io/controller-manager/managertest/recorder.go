@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -217,6 +218,13 @@ func rejection(q *http.Request, err error) (*http.Response, error) {
 	return fakeapi.Answer(q, int(status.Status().Code), status.Status())
 }
 
+// allow sets the rules of a controller; nil allows everything.
+func (r *recorder) allow(controller string, rules []rbacv1.PolicyRule) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.rules[controller] = rules
+}
+
 // check fails the test if no rule allows a request. Informers are shared, so their reads must
 // be allowed for any controller.
 func (r *recorder) check(client string, info *request.RequestInfo) {
@@ -224,8 +232,11 @@ func (r *recorder) check(client string, info *request.RequestInfo) {
 	if client == "informers" {
 		names = r.enabled
 	}
+	r.mutex.Lock()
+	rulesOf := maps.Clone(r.rules)
+	r.mutex.Unlock()
 	for _, name := range names {
-		if rules := r.rules[name]; rules == nil || slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool { return allows(rule, info) }) {
+		if rules := rulesOf[name]; rules == nil || slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool { return allows(rule, info) }) {
 			return
 		}
 	}

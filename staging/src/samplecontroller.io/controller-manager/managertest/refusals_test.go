@@ -31,7 +31,7 @@ func TestChangedMetadataInUpdateStatusIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var last error
 			p := syncing(func(c *controller.Context) (controller.Controller, error) {
-				return controller.For[*appsv1.StatefulSet](c).Reconcile(func(ctx context.Context, r *controller.Request[*appsv1.StatefulSet]) error {
+				return controller.For[*appsv1.StatefulSet](c, controller.MayPatchStatus()).Reconcile(func(ctx context.Context, r *controller.Request[*appsv1.StatefulSet]) error {
 					if set, ok := r.Object(); ok {
 						set.Status.Replicas = 7
 						change(set)

@@ -31,7 +31,7 @@ import (
 // requesting returns a program whose controller calls request with a client for each ConfigMap. The
 // last error is in *last.
 func requesting(last *error, request func(context.Context, kubernetes.Interface) error) manager.Program {
-	return syncing(func(c *controller.Context) (controller.Controller, error) {
+	p := syncing(func(c *controller.Context) (controller.Controller, error) {
 		client, err := kubernetes.NewForConfig(c.ClientConfig())
 		if err != nil {
 			return nil, err
@@ -41,6 +41,8 @@ func requesting(last *error, request func(context.Context, kubernetes.Interface)
 			return nil
 		})
 	})
+	p.Controllers[0].Rules = []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}}
+	return p
 }
 
 func TestUnsupportedRequestFailsTest(t *testing.T) {
@@ -199,7 +201,7 @@ func (l *GatewayList) DeepCopyObject() runtime.Object {
 
 func gatewayProgram(opts ...controller.Option) manager.Program {
 	p := syncing(func(c *controller.Context) (controller.Controller, error) {
-		gateways := controller.For[*Gateway](c, opts...)
+		gateways := controller.For[*Gateway](c, append(opts, controller.MayPatchStatus())...)
 		return gateways.Reconcile(func(ctx context.Context, r *controller.Request[*Gateway]) error {
 			gateway, ok := r.Object()
 			if !ok {
@@ -239,7 +241,8 @@ func TestIrregularPlural(t *testing.T) {
 // TestFirstStatusOfBuiltInKind writes a field that the API server encodes without omitempty.
 func TestFirstStatusOfBuiltInKind(t *testing.T) {
 	p := syncing(func(c *controller.Context) (controller.Controller, error) {
-		return controller.For[*appsv1.StatefulSet](c).Reconcile(func(ctx context.Context, r *controller.Request[*appsv1.StatefulSet]) error {
+		sets := controller.For[*appsv1.StatefulSet](c, controller.MayPatchStatus())
+		return sets.Reconcile(func(ctx context.Context, r *controller.Request[*appsv1.StatefulSet]) error {
 			set, ok := r.Object()
 			if !ok {
 				return nil

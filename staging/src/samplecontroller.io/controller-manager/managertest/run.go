@@ -28,8 +28,8 @@
 //
 // A test that hangs for this reason ends after 20 s with the stacks of such goroutines.
 //
-// A test fails if a controller with Rules sends a request that they do not allow, or if a
-// constructor fails. It also fails if the program does not end with the test or, in a bubble, if any
+// A test fails if a controller sends a request that neither its Rules nor its declarations allow, such
+// as Owns, unless it has none of both, or if a constructor fails. It also fails if the program does not end with the test or, in a bubble, if any
 // goroutine does not.
 package managertest
 
@@ -39,6 +39,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -152,8 +153,7 @@ func (e *Env) start(p manager.Program, args []string) {
 	e.t.Helper()
 	p.Controllers = append([]controller.Descriptor{}, p.Controllers...)
 	for i, d := range p.Controllers {
-		p.Controllers[i].New = e.watched(d.New)
-		e.recorder.rules[d.Name] = d.Rules
+		p.Controllers[i].New = e.watched(d)
 	}
 	o := p.Options()
 	o.Client.Config = e.config
@@ -184,8 +184,8 @@ func (e *Env) start(p manager.Program, args []string) {
 }
 
 // watched returns a constructor that also adds the controller to the environment.
-func (e *Env) watched(construct controller.Constructor) controller.Constructor {
-	if construct == nil {
+func (e *Env) watched(d controller.Descriptor) controller.Constructor {
+	if d.New == nil {
 		return nil // the program rejects it
 	}
 	return func(ctx context.Context, c *controller.Context) (built controller.Controller, err error) {
@@ -198,7 +198,8 @@ func (e *Env) watched(construct controller.Constructor) controller.Constructor {
 				e.unbuilt.Store(ptr.To(fmt.Sprintf("the constructor of %s failed: %v", c.Name(), err)))
 			}
 		}()
-		built, err = construct(ctx, c)
+		built, err = d.New(ctx, c)
+		e.recorder.allow(d.Name, append(slices.Clip(d.Rules), c.Rules()...))
 		e.mutex.Lock()
 		defer e.mutex.Unlock()
 		e.context = c

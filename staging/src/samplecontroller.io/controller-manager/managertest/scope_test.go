@@ -10,7 +10,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"samplecontroller.io/controller-manager/controller"
@@ -23,7 +22,7 @@ func TestClusterScopedOwner(t *testing.T) {
 	const label = "scope.example.com/defaults"
 	p := syncing(func(c *controller.Context) (controller.Controller, error) {
 		namespaces := controller.For[*corev1.Namespace](c, controller.ClusterScoped())
-		configMaps := controller.Owns[*corev1.ConfigMap](namespaces)
+		configMaps := controller.Owns[*corev1.ConfigMap](namespaces, controller.MayDelete())
 		return namespaces.Reconcile(func(ctx context.Context, r *controller.Request[*corev1.Namespace]) error {
 			n, ok := r.Object()
 			if !ok || n.Labels[label] == "" {
@@ -44,10 +43,6 @@ func TestClusterScopedOwner(t *testing.T) {
 			return nil
 		})
 	})
-	p.Controllers[0].Rules = []rbacv1.PolicyRule{
-		{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"list", "watch"}},
-		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list", "watch", "create", "patch", "delete"}},
-	}
 	runAnywhere(t, p, func(t *testing.T, e *Env) {
 		e.Create(namespaceOf("scope-common", nil), namespaceOf("scope-a", nil))
 		e.Settle()

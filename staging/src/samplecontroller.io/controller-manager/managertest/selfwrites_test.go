@@ -26,7 +26,7 @@ func TestPatchAndStatus(t *testing.T) {
 	p := ensureProgram()
 	p.Controllers = p.Controllers[:1]
 	p.Controllers[0].New = func(_ context.Context, c *controller.Context) (controller.Controller, error) {
-		return controller.For[*Widget](c).Reconcile(func(ctx context.Context, r *controller.Request[*Widget]) error {
+		return controller.For[*Widget](c, controller.MayPatch(), controller.MayPatchStatus(), controller.MayDelete()).Reconcile(func(ctx context.Context, r *controller.Request[*Widget]) error {
 			w, ok := r.Object()
 			if !ok {
 				return nil
@@ -59,7 +59,7 @@ func TestPatchAndStatus(t *testing.T) {
 // must not report the conflict.
 func TestStatusIsNotWrittenFromStaleCache(t *testing.T) {
 	p := syncing(func(c *controller.Context) (controller.Controller, error) {
-		sets := controller.For[*appsv1.StatefulSet](c)
+		sets := controller.For[*appsv1.StatefulSet](c, controller.MayPatchStatus())
 		configMaps := controller.Owns[*corev1.ConfigMap](sets)
 		return sets.Reconcile(func(ctx context.Context, r *controller.Request[*appsv1.StatefulSet]) error {
 			set, ok := r.Object()

@@ -35,7 +35,7 @@ func backups(transport http.RoundTripper) controller.Descriptor {
 			return nil
 		},
 		New: func(_ context.Context, c *controller.Context) (controller.Controller, error) {
-			backups := controller.For[*Backup](c)
+			backups := controller.For[*Backup](c, controller.MayPatchStatus())
 			b := backupController{
 				vault:    vault{address, &http.Client{Transport: transport, Timeout: 5 * time.Second}},
 				cronJobs: controller.Owns[*batchv1.CronJob](backups),

@@ -32,7 +32,7 @@ func jobCollector() controller.Descriptor {
 		},
 		Validate: func() []error { return controller.CheckDuration("job-ttl", ttl, time.Second) },
 		New: func(_ context.Context, c *controller.Context) (controller.Controller, error) {
-			jobs := controller.For[*batchv1.Job](c)
+			jobs := controller.For[*batchv1.Job](c, controller.MayDelete())
 			return jobs.Reconcile(func(ctx context.Context, r *controller.Request[*batchv1.Job]) error {
 				job, ok := r.Object()
 				if !ok || finished(job).IsZero() {

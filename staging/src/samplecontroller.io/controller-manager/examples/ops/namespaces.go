@@ -28,8 +28,8 @@ func namespaceDefaults() controller.Descriptor {
 		},
 		New: func(_ context.Context, c *controller.Context) (controller.Controller, error) {
 			namespaces := controller.For[*corev1.Namespace](c, controller.ClusterScoped())
-			quotas := controller.Owns[*corev1.ResourceQuota](namespaces)
-			policies := controller.Owns[*networkingv1.NetworkPolicy](namespaces)
+			quotas := controller.Owns[*corev1.ResourceQuota](namespaces, controller.MayDelete())
+			policies := controller.Owns[*networkingv1.NetworkPolicy](namespaces, controller.MayDelete())
 			return namespaces.Reconcile(func(ctx context.Context, r *controller.Request[*corev1.Namespace]) error {
 				namespace, ok := r.Object()
 				if !ok {

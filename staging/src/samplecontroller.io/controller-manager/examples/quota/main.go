@@ -31,7 +31,7 @@ func quota() controller.Descriptor {
 		Name: "quota-controller", Workers: 2,
 		New: func(_ context.Context, c *controller.Context) (controller.Controller, error) {
 			configMaps := controller.For[*corev1.ConfigMap](c, controller.Selector("example.com/quota=true"))
-			quotas := controller.Owns[*corev1.ResourceQuota](configMaps)
+			quotas := controller.Owns[*corev1.ResourceQuota](configMaps, controller.MayDelete())
 			return configMaps.Reconcile(func(ctx context.Context, r *controller.Request[*corev1.ConfigMap]) error {
 				configMap, ok := r.Object()
 				if !ok { // deleted, or no longer labeled
@@ -58,7 +58,8 @@ func greeter() controller.Descriptor {
 			fs.StringVar(&greeting, "greeting", greeting, "Text at the start of the message of a Greeting.")
 		},
 		New: func(_ context.Context, c *controller.Context) (controller.Controller, error) {
-			return controller.For[*Greeting](c).Reconcile(func(ctx context.Context, r *controller.Request[*Greeting]) error {
+			greetings := controller.For[*Greeting](c, controller.MayPatchStatus())
+			return greetings.Reconcile(func(ctx context.Context, r *controller.Request[*Greeting]) error {
 				g, ok := r.Object()
 				if !ok {
 					return nil

@@ -72,7 +72,8 @@ func TestBackup(t *testing.T) {
 func TestVaultIsTriedAgain(t *testing.T) {
 	v := &fakeVault{broken: true}
 	managertest.Run(t, program(v), func(t *testing.T, e *managertest.Env) {
-		e.Create(&Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "vaulted", Name: "db"}, Spec: BackupSpec{Source: "data"}})
+		object := metav1.ObjectMeta{Namespace: "vaulted", Name: "db"}
+		e.Create(&Backup{ObjectMeta: object, Spec: BackupSpec{Source: "data"}})
 		time.Sleep(150 * time.Second)
 		if n := len(v.set(false)); n != 4 { // at the start, after the change of the status, and each minute
 			t.Errorf("%d requests, want 4", n)

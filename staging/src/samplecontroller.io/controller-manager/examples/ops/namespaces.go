@@ -27,6 +27,7 @@ func namespaceDefaults() controller.Descriptor {
 			fs.Int64Var(&pods, "default-pods", pods, "Limit of Pods in a namespace with defaults.")
 		},
 		New: func(_ context.Context, c *controller.Context) (controller.Controller, error) {
+			hard := corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(pods, resource.DecimalSI)}
 			namespaces := controller.For[*corev1.Namespace](c, controller.ClusterScoped())
 			quotas := controller.Owns[*corev1.ResourceQuota](namespaces, controller.MayDelete())
 			policies := controller.Owns[*networkingv1.NetworkPolicy](namespaces, controller.MayDelete())
@@ -40,7 +41,7 @@ func namespaceDefaults() controller.Descriptor {
 					return errors.Join(quotas.Delete(ctx, r, quotaName), policies.Delete(ctx, r, policyName))
 				}
 				_, quotaErr := quotas.Ensure(ctx, r, quotaName, func(q *corev1.ResourceQuota) {
-					q.Spec.Hard = corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(pods, resource.DecimalSI)}
+					q.Spec.Hard = hard.DeepCopy()
 				})
 				_, policyErr := policies.Ensure(ctx, r, policyName, func(p *networkingv1.NetworkPolicy) {
 					p.Spec.PolicyTypes = []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}

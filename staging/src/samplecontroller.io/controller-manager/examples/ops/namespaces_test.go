@@ -15,7 +15,8 @@ import (
 func TestNamespaceDefaults(t *testing.T) {
 	const quota, policy = "resourcequotas team/ops-defaults", "networkpolicies.networking.k8s.io team/ops-default-deny"
 	run(t, &fakeVault{}, func(t *testing.T, e *managertest.Env) {
-		e.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team", Labels: map[string]string{defaultsLabel: "true"}}})
+		labels := map[string]string{defaultsLabel: "true"}
+		e.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team", Labels: labels}})
 		e.Settle()
 		expect(t, "labeled", e.Writes(), "create "+quota, "create "+policy)
 		managertest.Update(e, "team", quotaName, func(q *corev1.ResourceQuota) { q.Spec.Hard = nil })

@@ -36,7 +36,7 @@ func (d declared) add(resource schema.GroupResource, verbs ...string) {
 	d[resource].Insert(verbs...)
 }
 
-// Two permissions show in no request:
+// declare adds what the options of a kind say. Two permissions show in no request:
 //
 //   - update of the subresource finalizers of owners: the admission plugin
 //     OwnerReferencesPermissionEnforcement demands it of whoever sets a controller reference.

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -32,7 +31,7 @@ func (o *Owned[T, P]) notSelected(key cache.ObjectName) error {
 // notOwned returns the error for an object that has the name but another owner.
 func (o *Owned[T, P]) notOwned(ctx context.Context, r *Request[P], object T) error {
 	name, owner := cache.MetaObjectToName(object), o.owner.resource.kind.Kind
-	if reference := metav1.GetControllerOfNoCopy(object); reference != nil && o.owner.isOf(reference) && reference.Name == r.key.Name {
+	if reference := o.owner.referenceOf(object); reference != nil && reference.Name == r.key.Name {
 		return o.notCollected(ctx, r, object)
 	}
 	return &userError{

@@ -26,7 +26,7 @@ type kindOptions struct {
 
 	mayPatch, mayPatchStatus, mayDelete bool
 
-	metadata schema.GroupVersionKind // of which only the metadata is read
+	metadata schema.GroupVersionKind // the kind, if only metadata is read
 	informer []informers.Option      // for each use of the informer
 	indexes  []informers.Option      // for the first one
 	// prefix is that of the names of indexes, so that those of two controllers differ.

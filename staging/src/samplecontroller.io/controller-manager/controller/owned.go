@@ -53,15 +53,15 @@ func Owns[T, P Object](kind *Builder[P], opts ...Option) *Owned[T, P] {
 	kind.context.declare(resource.name.GroupResource(), "create", "patch")
 	kind.context.declare(subresource(kind.resource.name.GroupResource(), "finalizers"), "update")
 	resource.informerWith(informers.WithIndex(o.index(), func(obj any) ([]string, error) {
-		if reference := metav1.GetControllerOfNoCopy(obj.(T)); reference != nil && kind.isOf(reference) {
+		if reference := kind.referenceOf(obj.(T)); reference != nil {
 			return []string{string(reference.UID)}, nil
 		}
 		return nil, nil
 	}))
 	kind.watches = append(kind.watches, func(l *reconcile.Loop) {
 		reconcile.Watch(l, resource.informer, func(object T) []cache.ObjectName {
-			reference := metav1.GetControllerOfNoCopy(object)
-			if reference == nil || !kind.isOf(reference) {
+			reference := kind.referenceOf(object)
+			if reference == nil {
 				return nil
 			}
 			return []cache.ObjectName{kind.resource.keyIn(object.GetNamespace(), reference.Name)}
@@ -99,10 +99,17 @@ func (o *Owned[T, P]) key(r *Request[P], name string) cache.ObjectName {
 	return o.resource.keyIn(namespace, name)
 }
 
-// isOf returns whether the reference is to an object of the kind, in any version.
-func (b *Builder[T]) isOf(reference *metav1.OwnerReference) bool {
-	version, err := schema.ParseGroupVersion(reference.APIVersion)
-	return err == nil && version.Group == b.resource.kind.Group && reference.Kind == b.resource.kind.Kind
+// referenceOf returns the controller reference of an object if it is to an object of the kind, in any
+// version, else nil.
+func (b *Builder[T]) referenceOf(object metav1.Object) *metav1.OwnerReference {
+	reference := metav1.GetControllerOfNoCopy(object)
+	if reference == nil || reference.Kind != b.resource.kind.Kind {
+		return nil
+	}
+	if version, err := schema.ParseGroupVersion(reference.APIVersion); err != nil || version.Group != b.resource.kind.Group {
+		return nil
+	}
+	return reference
 }
 
 // Get returns a copy of the cached object with that name. ok is false if there is none that
@@ -134,8 +141,8 @@ func (o *Owned[T, P]) owns(r *Request[P], object T) bool {
 	if r.found {
 		return metav1.IsControlledBy(object, r.object)
 	}
-	reference := metav1.GetControllerOfNoCopy(object)
-	return reference != nil && o.owner.isOf(reference) && reference.Name == r.key.Name
+	reference := o.owner.referenceOf(object)
+	return reference != nil && reference.Name == r.key.Name
 }
 
 // Ensure makes the reconciled object own an object with that name and with the fields that mutate

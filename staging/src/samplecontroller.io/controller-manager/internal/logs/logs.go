@@ -163,7 +163,7 @@ func ReportFailure(args []string, err error) {
 	defer Flush()
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.ParseErrorsAllowlist.UnknownFlags = true
-	flags.Usage = func() {} // --help is no reason to print it
+	flags.Usage = func() {} // --help must not print it
 	format := flags.String("logging-format", "", "")
 	_ = flags.Parse(args) // the error may be about other flags
 	if *format != logsapi.JSONLogFormat {

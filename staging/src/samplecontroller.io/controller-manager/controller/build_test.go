@@ -69,7 +69,7 @@ func TestFailedConstructorStopsOnlyItsController(t *testing.T) {
 				}),
 				descriptor("good-controller", func(d *Descriptor) {
 					d.New = func(_ context.Context, c *Context) (Controller, error) {
-						return For[*corev1.ConfigMap](c).Reconcile(nil)
+						return For[*corev1.ConfigMap](c).Reconcile(doNothing[*corev1.ConfigMap])
 					}
 				}),
 			)
@@ -122,13 +122,13 @@ func TestMisuseInConstructorEndsProgram(t *testing.T) {
 	for want, construct := range map[string]Constructor{
 		"building bad-controller: its constructor returned no controller": func(context.Context, *Context) (Controller, error) { return nil, nil },
 		"use the same selector in all calls": func(_ context.Context, c *Context) (Controller, error) {
-			return For[*corev1.ConfigMap](c, Selector("a=b")).Reconcile(nil)
+			return For[*corev1.ConfigMap](c, Selector("a=b")).Reconcile(doNothing[*corev1.ConfigMap])
 		},
 		"invalid selector": func(_ context.Context, c *Context) (Controller, error) {
-			return For[*corev1.Secret](c, Selector("a in")).Reconcile(nil)
+			return For[*corev1.Secret](c, Selector("a in")).Reconcile(doNothing[*corev1.Secret])
 		},
 		"not registered in the scheme": func(_ context.Context, c *Context) (Controller, error) {
-			return For[*custom](c).Reconcile(nil)
+			return For[*custom](c).Reconcile(doNothing[*custom])
 		},
 		"needs one call of Reconcile": func(_ context.Context, c *Context) (Controller, error) {
 			For[*corev1.ConfigMap](c)
@@ -139,7 +139,7 @@ func TestMisuseInConstructorEndsProgram(t *testing.T) {
 			r := NewRegistry(
 				descriptor("a-good-controller", func(d *Descriptor) {
 					d.New = func(_ context.Context, c *Context) (Controller, error) {
-						return For[*corev1.ConfigMap](c).Reconcile(nil)
+						return For[*corev1.ConfigMap](c).Reconcile(doNothing[*corev1.ConfigMap])
 					}
 				}),
 				descriptor("bad-controller", func(d *Descriptor) { d.New = construct }),
@@ -205,3 +205,5 @@ func TestAllowedByFeatureGates(t *testing.T) {
 		t.Errorf("AllowedBy changed its argument (-want +got):\n%s", diff)
 	}
 }
+
+func doNothing[T Object](context.Context, *Request[T]) error { return nil }

@@ -91,6 +91,7 @@ func For[T Object](c *Context, opts ...Option) *Builder[T] {
 // an Event reports that.
 func (b *Builder[T]) Reconcile(do func(context.Context, *Request[T]) error) (Controller, error) {
 	b.context.unfinished--
+	b.needs("Reconcile", do != nil)
 	if len(b.errs) > 0 {
 		return nil, misuse.New(errors.Join(b.errs...))
 	}
@@ -131,6 +132,13 @@ func (b *Builder[T]) Count(states []State, of func(T) State) {
 // [Request.UpdateStatus] requeues the object if its write has to wait.
 func (b *Builder[T]) Paced(interval time.Duration, changeOf func(before, after T) reconcile.Change) {
 	b.pace, b.changeOf = reconcile.NewPace(interval, clock.RealClock{}), changeOf
+}
+
+// needs records a mistake if a function that is called with that name is nil.
+func (b *Builder[T]) needs(called string, hasFunc bool) {
+	if !hasFunc {
+		b.fail(misuse.Errorf("%s: %s needs a function, but got nil", b.context.name, called))
+	}
 }
 
 // fail records a mistake, which Reconcile returns.

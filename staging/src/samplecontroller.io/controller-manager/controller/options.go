@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"samplecontroller.io/controller-manager/informers"
+	"samplecontroller.io/controller-manager/reconcile"
 )
 
 // Option determines which objects of a kind a controller reads, from where, and what the cache holds.
@@ -33,8 +34,8 @@ type kindOptions struct {
 	prefix string
 	// errs are the mistakes that the options have found.
 	errs []error
-	// kind is the type of the objects.
-	kind reflect.Type
+	// kind is the type of the objects, and cached that of what the cache holds for them.
+	kind, cached reflect.Type
 }
 
 // groupVersionKind returns the kind of the objects.
@@ -50,9 +51,9 @@ func (o *kindOptions) groupVersionKind(c *Context) (schema.GroupVersionKind, err
 	return kinds[0], nil
 }
 
-// optionsOf returns the options for the kind T of a controller.
-func optionsOf[T Object](c *Context, opts []Option) (kindOptions, error) {
-	o := kindOptions{prefix: c.name + ": ", kind: reflect.TypeFor[T]()}
+// optionsOf returns the options for the kind T of a controller, whose cache holds objects of type cached.
+func optionsOf[T Object](c *Context, cached reflect.Type, opts []Option) (kindOptions, error) {
+	o := kindOptions{prefix: c.name + ": ", kind: reflect.TypeFor[T](), cached: cached}
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -97,10 +98,12 @@ func Queue(name string) Option { return func(o *kindOptions) { o.queue = name } 
 
 // Index adds an index to the cache of the kind: values returns the values of an object under which
 // [Reader.ByIndex] finds it. values must be a pure function of the object, which it must not change.
-// If it panics on an object, that object is not in the index, and the controller is unhealthy.
-func Index[T Object](name string, values func(T) []string) Option {
+// T is the type of the objects, or *Record[R] for [WatchAs]. If values panics on an object, that object
+// is not in the index, and the controller is unhealthy. All indexes that the controller adds to a cache
+// need different names.
+func Index[T reconcile.Object](name string, values func(T) []string) Option {
 	return func(o *kindOptions) {
-		if !o.accepts(reflect.TypeFor[T](), "Index") {
+		if !o.accepts(reflect.TypeFor[T](), o.cached, "Index", values != nil) {
 			return
 		}
 		o.indexes = append(o.indexes, informers.WithIndex(o.prefix+name, indexOf(values)))
@@ -108,8 +111,13 @@ func Index[T Object](name string, values func(T) []string) Option {
 }
 
 // indexOf returns an untyped index function.
-func indexOf[T Object](values func(T) []string) cache.IndexFunc {
-	return func(obj any) ([]string, error) { return values(obj.(T)), nil }
+func indexOf[T reconcile.Object](values func(T) []string) cache.IndexFunc {
+	return func(obj any) ([]string, error) {
+		if r, ok := obj.(interface{ isUndecodable() bool }); ok && r.isUndecodable() {
+			return nil, nil
+		}
+		return values(obj.(T)), nil
+	}
 }
 
 // Transform changes each object before it is cached, for example to drop large fields that no
@@ -121,7 +129,7 @@ func indexOf[T Object](values func(T) []string) cache.IndexFunc {
 // cannot be changed: keep the list, and clear fields of its elements.
 func Transform[T Object](change func(T)) Option {
 	return func(o *kindOptions) {
-		if !o.accepts(reflect.TypeFor[T](), "Transform") {
+		if !o.accepts(reflect.TypeFor[T](), o.kind, "Transform", change != nil) {
 			return
 		}
 		o.informer = append(o.informer, informers.WithTransform(func(obj any) (any, error) {
@@ -133,10 +141,13 @@ func Transform[T Object](change func(T)) Option {
 	}
 }
 
-// accepts returns whether an option for objects of type given is for the kind.
-func (o *kindOptions) accepts(given reflect.Type, option string) bool {
-	if given != o.kind {
-		o.errs = append(o.errs, fmt.Errorf("%s for %v was given to a kind of type %v", option, given, o.kind))
+// accepts returns whether an option for objects of type given is for those of type want.
+func (o *kindOptions) accepts(given, want reflect.Type, option string, hasFunc bool) bool {
+	switch {
+	case given != want:
+		o.errs = append(o.errs, fmt.Errorf("%s for %v was given to a kind of type %v", option, given, want))
+	case !hasFunc:
+		o.errs = append(o.errs, fmt.Errorf("%s for %v needs a function", option, given))
 	}
-	return given == o.kind
+	return given == want && hasFunc
 }

@@ -129,8 +129,7 @@ func (o *Owned[T, P]) List(r *Request[P]) []T {
 	if !r.found {
 		return nil
 	}
-	reader := Reader[T]{resource: o.resource}
-	return slices.DeleteFunc(reader.by(o.index(), string(r.object.GetUID())), func(object T) bool {
+	return slices.DeleteFunc(o.resource.reader().by(o.index(), string(r.object.GetUID())), func(object T) bool {
 		return o.namespace != "" && object.GetNamespace() != o.namespace
 	})
 }

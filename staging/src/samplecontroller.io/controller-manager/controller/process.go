@@ -63,6 +63,7 @@ type Process struct {
 	limiters    map[string]flowcontrol.RateLimiter
 	consistency map[schema.GroupResource]*reconcile.ConsistencyStore
 	declared    map[string]declared
+	facts       map[any]uintptr // the functions of WatchAs, by informer
 }
 
 // Metrics are the metrics of the controllers of a process.
@@ -133,6 +134,19 @@ func (p *Process) consistencyOf(resource schema.GroupResource) *reconcile.Consis
 		p.consistency[resource] = store
 	}
 	return store
+}
+
+// sameFacts returns whether the callers with this informer have all given this function to [WatchAs].
+func (p *Process) sameFacts(informer any, factsOf uintptr) bool {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.facts == nil {
+		p.facts = map[any]uintptr{}
+	}
+	if p.facts[informer] == 0 {
+		p.facts[informer] = factsOf
+	}
+	return p.facts[informer] == factsOf
 }
 
 // config returns the configuration of the named clients, without the gate.

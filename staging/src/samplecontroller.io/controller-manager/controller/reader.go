@@ -4,6 +4,8 @@
 package controller
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 
@@ -14,23 +16,28 @@ import (
 )
 
 // Reader reads the objects of a kind from the cache. It returns copies, and leaves out objects that
-// cannot be decoded. Make it with [Watch] or [Refers].
-type Reader[T Object] struct {
-	resource *resource[T]
-	prefix   string // of the names of indexes
+// cannot be decoded. It is safe for concurrent use. Make it with [Watch], [Refers] or [WatchAs].
+type Reader[T reconcile.Object] struct {
+	kind    string
+	indexer cache.Indexer
+	keyIn   func(namespace, name string) cache.ObjectName
+	// copyOf returns a copy of a cached object. ok is false if the object cannot be decoded.
+	copyOf func(T) (object T, ok bool)
+	prefix string // of the names of indexes
 }
 
 // Watch makes the controller of builder read objects of type T. A change of an object enqueues the
-// keys that keys returns for its old and its new state. keys must be a pure function of the object:
-// it runs while events are delivered, so it must not call the API or take locks.
+// keys that keys returns for its old and its new state. keys must be a pure function of the object and
+// of what a [Reader] returns: it runs while events are delivered, so it must not call the API or take
+// locks. If it panics, the event is lost, and the controller is unhealthy.
 func Watch[T, P Object](builder *Builder[P], keys func(T) []cache.ObjectName, opts ...Option) *Reader[T] {
-	reader := newReader[T](builder, opts)
-	if reader.resource != nil {
-		builder.watches = append(builder.watches, func(l *reconcile.Loop) {
-			reconcile.Watch(l, reader.resource.informer, keys)
-		})
+	builder.needs("Watch", keys != nil)
+	r := newRead[T](builder, opts)
+	if r == nil {
+		return &Reader[T]{}
 	}
-	return reader
+	builder.watches = append(builder.watches, func(l *reconcile.Loop) { reconcile.Watch(l, r.informer, keys) })
+	return r.reader()
 }
 
 // Refers makes the controller of builder read the objects of type T that its own objects refer to by
@@ -38,15 +45,15 @@ func Watch[T, P Object](builder *Builder[P], keys func(T) []cache.ObjectName, op
 // names. A change of an object of type T enqueues the objects that refer to it. names must be a pure
 // function of the object.
 func Refers[T, P Object](builder *Builder[P], names func(P) []string, opts ...Option) *Reader[T] {
-	reader := newReader[T](builder, opts)
-	if reader.resource == nil {
-		return reader
+	builder.needs("Refers", names != nil)
+	referred, owners := newRead[T](builder, opts), builder.resource
+	if referred == nil {
+		return &Reader[T]{}
 	}
-	referred, owners := reader.resource, builder.resource
 	if owners.cluster && !referred.cluster {
 		builder.fail(misuse.Errorf("%s refers from a %s, which has no namespace, to a %s, which has one: use Watch, whose function returns the keys",
 			builder.context.name, owners.kind.Kind, referred.kind.Kind))
-		return reader
+		return &Reader[T]{}
 	}
 	index := builder.context.name + ": refers to " + referred.name.String()
 	owners.informerWith(informers.WithIndex(index, indexOf(func(owner P) []string {
@@ -66,36 +73,53 @@ func Refers[T, P Object](builder *Builder[P], names func(P) []string, opts ...Op
 			return keys
 		})
 	})
-	return reader
+	return referred.reader()
 }
 
-func newReader[T, P Object](builder *Builder[P], opts []Option) *Reader[T] {
-	reader := &Reader[T]{prefix: builder.context.name + ": "}
+// newRead returns the resource for objects that a controller only reads, or nil if the program has made a
+// mistake.
+func newRead[T, P Object](builder *Builder[P], opts []Option) *resource[T] {
 	resource, err := newResource[T](builder.context, opts)
 	builder.fail(err)
-	if len(builder.errs) == 0 {
-		reader.resource = resource
+	if len(builder.errs) > 0 {
+		return nil
 	}
-	return reader
+	return resource
+}
+
+// reader returns a reader of the cached objects.
+func (r *resource[T]) reader() *Reader[T] {
+	return &Reader[T]{kind: r.kind.Kind, indexer: r.informer.GetIndexer(), keyIn: r.keyIn, prefix: r.manager + ": ", copyOf: func(cached T) (T, bool) {
+		if tolerant.DecodeError(cached) != nil {
+			return cached, false
+		}
+		return cached.DeepCopyObject().(T), true
+	}}
 }
 
 // Get returns a copy of the cached object with that name. namespace is ignored for a [ClusterScoped]
 // kind. ok is false if there is none, or if it cannot be decoded.
 func (r *Reader[T]) Get(namespace, name string) (object T, ok bool) {
-	cached, found, err := r.resource.cached(r.resource.keyIn(namespace, name))
-	if err != nil || !found || tolerant.DecodeError(cached) != nil {
+	cached, found, err := r.indexer.GetByKey(r.keyIn(namespace, name).String())
+	if err != nil || !found {
 		return object, false
 	}
-	return cached.DeepCopyObject().(T), true
+	if object, ok = r.copyOf(cached.(T)); !ok {
+		return *new(T), false
+	}
+	return object, true
 }
 
 // List returns copies of the cached objects of a namespace, in no particular order; of all objects if
 // namespace is empty.
 func (r *Reader[T]) List(namespace string) []T {
 	if namespace == "" {
-		return copiesOf[T](r.resource.informer.GetIndexer().List())
+		return r.copiesOf(r.indexer.List())
 	}
-	return r.by(cache.NamespaceIndex, namespace)
+	if _, indexed := r.indexer.GetIndexers()[cache.NamespaceIndex]; indexed {
+		return r.by(cache.NamespaceIndex, namespace)
+	}
+	return r.copiesOf(slices.DeleteFunc(r.indexer.List(), func(obj any) bool { return obj.(T).GetNamespace() != namespace }))
 }
 
 // ByIndex returns copies of the cached objects for which the function of [Index] returns the value, in
@@ -103,18 +127,18 @@ func (r *Reader[T]) List(namespace string) []T {
 func (r *Reader[T]) ByIndex(name, value string) []T { return r.by(r.prefix+name, value) }
 
 func (r *Reader[T]) by(index, value string) []T {
-	cached, err := r.resource.informer.GetIndexer().ByIndex(index, value)
+	cached, err := r.indexer.ByIndex(index, value)
 	if err != nil {
-		panic(misuse.Errorf("reading %s by index: %w: give the option Index", r.resource.kind.Kind, err))
+		panic(misuse.Errorf("reading %s by index: %w: give the option Index", r.kind, err))
 	}
-	return copiesOf[T](cached)
+	return r.copiesOf(cached)
 }
 
-func copiesOf[T Object](cached []any) []T {
+func (r *Reader[T]) copiesOf(cached []any) []T {
 	objects := make([]T, 0, len(cached))
 	for _, obj := range cached {
-		if object := obj.(T); tolerant.DecodeError(object) == nil {
-			objects = append(objects, object.DeepCopyObject().(T))
+		if object, ok := r.copyOf(obj.(T)); ok {
+			objects = append(objects, object)
 		}
 	}
 	return objects

@@ -28,6 +28,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"samplecontroller.io/controller-manager/informers"
+	"samplecontroller.io/controller-manager/reconcile"
 	"samplecontroller.io/controller-manager/tolerant"
 	"samplecontroller.io/controller-manager/writes"
 )
@@ -59,65 +60,72 @@ type resource[T Object] struct {
 // newResource returns a resource that reads from the shared informer of the kind and writes as
 // the controller of the context.
 func newResource[T Object](c *Context, opts []Option) (*resource[T], error) {
-	o, err := optionsOf[T](c, opts)
+	r, o, err := describe[T](c, reflect.TypeFor[T](), opts)
 	if err != nil {
 		return nil, err
 	}
-	selector, err := labels.Parse(o.selector)
-	if err != nil {
-		return nil, fmt.Errorf("%s: invalid selector %q of %v: %w", c.name, o.selector, o.kind, err)
-	}
-	kind, err := o.groupVersionKind(c)
-	if err != nil {
+	if r.informerWith, err = informerOf[T](c, r, o); err != nil {
 		return nil, err
-	}
-	name, _ := meta.UnsafeGuessKindToResource(kind)
-	if o.resource != "" {
-		name.Resource = o.resource
-	}
-	r := &resource[T]{
-		kind: kind, name: name, selector: selector, manager: c.name, writes: c.Writes(), cluster: o.cluster, queue: o.queue,
-		// The API server encodes built-in objects like this process, and stores custom ones as
-		// they were written.
-		sparse: !tolerant.IsBuiltIn[T](kind),
 	}
 	if o.metadata.Kind == "" {
-		err = r.connect(c, o.informer)
-	} else {
-		err = r.connectToMetadata(c, o.informer)
-	}
-	if err != nil {
-		return nil, err
+		if r.client, err = tolerant.ClientFor[T, runtime.Object](c.ClientConfig(), c.process.Scheme, r.name); err != nil {
+			return nil, err
+		}
 	}
 	r.informer = r.informerWith(o.indexes...)
 	r.declare(c, o)
 	return r, nil
 }
 
-// connect makes the clients for whole objects.
-func (r *resource[T]) connect(c *Context, opts []informers.Option) error {
-	reader, err := tolerant.ClientFor[T, runtime.Object](c.ReadConfig(), c.process.Scheme, r.name)
+// describe returns a resource without informer and client. The cache holds objects of type cached.
+func describe[T Object](c *Context, cached reflect.Type, opts []Option) (*resource[T], kindOptions, error) {
+	o, err := optionsOf[T](c, cached, opts)
 	if err != nil {
-		return fmt.Errorf("%s reads %v, with Program.Scheme: %w", c.name, reflect.TypeFor[T](), err)
+		return nil, o, err
 	}
-	r.informerWith = func(more ...informers.Option) cache.TypedSharedIndexInformer[T] {
-		return informers.InformerFor[T](c.Informers(), r.name, reader(c.Namespace()), slices.Concat(opts, more)...)
+	selector, err := labels.Parse(o.selector)
+	if err != nil {
+		return nil, o, fmt.Errorf("%s: invalid selector %q of %v: %w", c.name, o.selector, o.kind, err)
 	}
-	r.client, err = tolerant.ClientFor[T, runtime.Object](c.ClientConfig(), c.process.Scheme, r.name)
-	return err
+	kind, err := o.groupVersionKind(c)
+	if err != nil {
+		return nil, o, err
+	}
+	name, _ := meta.UnsafeGuessKindToResource(kind)
+	if o.resource != "" {
+		name.Resource = o.resource
+	}
+	return &resource[T]{
+		kind: kind, name: name, selector: selector, manager: c.name, writes: c.Writes(), cluster: o.cluster, queue: o.queue,
+		// The API server encodes built-in objects like this process, and stores custom ones as
+		// they were written.
+		sparse: !tolerant.IsBuiltIn[T](kind),
+	}, o, nil
 }
 
-// connectToMetadata makes the client for the metadata of objects. They are read only.
-func (r *resource[T]) connectToMetadata(c *Context, opts []informers.Option) error {
-	reader, err := metadata.NewForConfig(c.ReadConfig())
+// informerOf returns a function that returns the informer of the kind, whose cache holds objects of type
+// C.
+func informerOf[C reconcile.Object, T Object](c *Context, r *resource[T], o kindOptions) (func(...informers.Option) cache.TypedSharedIndexInformer[C], error) {
+	if o.metadata.Kind != "" {
+		reader, err := metadata.NewForConfig(c.ReadConfig())
+		if err != nil {
+			return nil, fmt.Errorf("%s reads metadata of %s: %w", c.name, r.name.Resource, err)
+		}
+		return informerFrom[C](c, r.name, reader.Resource(r.name).Namespace(c.Namespace()), o), nil
+	}
+	reader, err := tolerant.ClientFor[T, runtime.Object](c.ReadConfig(), c.process.Scheme, r.name)
 	if err != nil {
-		return fmt.Errorf("%s reads metadata of %s: %w", c.name, r.name.Resource, err)
+		return nil, fmt.Errorf("%s reads %v, with Program.Scheme: %w", c.name, o.kind, err)
 	}
-	source := reader.Resource(r.name).Namespace(c.Namespace())
-	r.informerWith = func(more ...informers.Option) cache.TypedSharedIndexInformer[T] {
-		return informers.InformerFor[T](c.Informers(), r.name, source, slices.Concat(opts, more)...)
+	return informerFrom[C](c, r.name, reader(c.Namespace()), o), nil
+}
+
+func informerFrom[C reconcile.Object, L runtime.Object](
+	c *Context, name schema.GroupVersionResource, source informers.Source[L], o kindOptions,
+) func(...informers.Option) cache.TypedSharedIndexInformer[C] {
+	return func(more ...informers.Option) cache.TypedSharedIndexInformer[C] {
+		return informers.InformerFor[C](c.Informers(), name, source, slices.Concat(o.informer, more)...)
 	}
-	return nil
 }
 
 func newOf[T any]() T {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"reflect"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,6 +27,7 @@ type informer struct {
 	resource schema.GroupVersionResource
 	selector string
 	example  runtime.Object // as its source lists them
+	cached   reflect.Type   // of the objects in the cache
 	// transformed is whether the first caller gave a transform.
 	transformed bool
 	factory     *Factory

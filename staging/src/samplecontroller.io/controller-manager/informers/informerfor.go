@@ -39,6 +39,7 @@ type options struct {
 	resync        time.Duration
 	indexers      cache.Indexers
 	added         cache.Indexers // by WithIndex
+	item          runtime.Object // by WithItem
 }
 
 // WithSelector limits an informer to the objects that match a label selector. By default
@@ -93,6 +94,10 @@ func WithIndex(name string, index cache.IndexFunc) Option {
 	}
 }
 
+// WithItem sets an object of the type that the source of an informer lists, if L of [InformerFor] does
+// not show it: if L is runtime.Object, and a transform changes the type to T.
+func WithItem(example runtime.Object) Option { return func(o *options) { o.item = example } }
+
 // InformerFor returns the factory's informer of the resource, whose objects have type T, and
 // creates it at the first call. It reads from source, which must be a client of that
 // resource. opts apply after the options of the factory.
@@ -100,7 +105,7 @@ func WithIndex(name string, index cache.IndexFunc) Option {
 // All calls for a resource share one informer. The first call decides its source, indexers,
 // transform and resync; an index of [WithIndex] is added by each call. Later calls must use the same version, type and selector, and give a
 // transform if the first call did. InformerFor panics otherwise, or if source does not list T
-// and no transform returns T. A source whose L is runtime.Object lists T.
+// and no transform returns T. A source whose L is runtime.Object lists T, unless [WithItem] says otherwise.
 func InformerFor[T cache.Object, L runtime.Object](f *Factory, resource schema.GroupVersionResource, source Source[L], opts ...Option) cache.TypedSharedIndexInformer[T] {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -114,17 +119,21 @@ func InformerFor[T cache.Object, L runtime.Object](f *Factory, resource schema.G
 	transformed := hasTransform(opts)
 	i := f.informers[resource.GroupResource()]
 	if i == nil {
-		item := itemOf[T, L]()
+		item := o.item
+		if item == nil {
+			item = itemOf[T, L]()
+		}
 		if !transformed && reflect.TypeOf(item) != reflect.TypeFor[T]() {
 			panic(misuse.Errorf("getting the informer for %v as %v: its source lists %T, and no transform is given", resource, reflect.TypeFor[T](), item))
 		}
 		i = newInformer[T](f, resource, source, item, o)
-		i.transformed = transformed
+		i.transformed, i.cached = transformed, reflect.TypeFor[T]()
 		f.informers[resource.GroupResource()] = i
 	}
 	typed, ok := i.typed.(cache.TypedSharedIndexInformer[T])
 	if !ok || i.resource != resource {
-		panic(misuse.Errorf("getting the informer for %v as %v: the informer of %v already exists as %T", resource, reflect.TypeFor[T](), i.resource, i.typed))
+		panic(misuse.Errorf("getting the informer for %v as %v: all callers share one informer, which is for %v as %v: read the resource in one version, and as one type, in all calls",
+			resource, reflect.TypeFor[T](), i.resource, i.cached))
 	}
 	if i.selector != o.selector {
 		panic(misuse.Errorf("getting the informer for %v with selector %q: all callers share one informer, which has selector %q: use the same selector in all calls, or none in all calls and filter in each controller",
@@ -134,7 +143,7 @@ func InformerFor[T cache.Object, L runtime.Object](f *Factory, resource schema.G
 		panic(misuse.Errorf("getting the informer for %v: all callers share one informer, which has a transform that may drop what this caller reads: give the same transform in all calls, or none", resource))
 	}
 	if err := i.AddIndexers(i.guard.indexers(o.added)); err != nil {
-		panic(misuse.Errorf("adding an index to the informer for %v: %w", resource, err))
+		panic(misuse.Errorf("adding an index to the informer for %v: %w: give each index a name of its own, or give it once and share what reads it", resource, err))
 	}
 	return typed
 }

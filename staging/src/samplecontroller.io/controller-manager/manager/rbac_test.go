@@ -24,13 +24,13 @@ func declaring() Program {
 		{Name: "copy-controller", Workers: 1, New: func(_ context.Context, c *controller.Context) (controller.Controller, error) {
 			configMaps := controller.For[*corev1.ConfigMap](c, controller.MayPatch())
 			controller.Owns[*corev1.Secret](configMaps)
-			return configMaps.Reconcile(nil)
+			return configMaps.Reconcile(doNothing[*corev1.ConfigMap])
 		}},
 		{
 			Name: "pod-controller", Workers: 1,
 			Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods/eviction"}, Verbs: []string{"create"}}},
 			New: func(_ context.Context, c *controller.Context) (controller.Controller, error) {
-				return controller.For[*corev1.Pod](c).Reconcile(nil)
+				return controller.For[*corev1.Pod](c).Reconcile(doNothing[*corev1.Pod])
 			},
 		},
 	}}
@@ -62,3 +62,5 @@ func TestRoles(t *testing.T) {
 		})
 	}
 }
+
+func doNothing[T controller.Object](context.Context, *controller.Request[T]) error { return nil }

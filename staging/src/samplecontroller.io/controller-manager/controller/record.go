@@ -1,0 +1,130 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"unique"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"samplecontroller.io/controller-manager/informers"
+	"samplecontroller.io/controller-manager/internal/misuse"
+	"samplecontroller.io/controller-manager/reconcile"
+	"samplecontroller.io/controller-manager/tolerant"
+)
+
+// Record is what the cache holds for an object that is read with [WatchAs]: its name, and the facts
+// about it that the controller needs. It cannot be changed, so readers return it without a copy. It
+// takes 32 bytes and the size of R.
+type Record[R comparable] struct {
+	name      string
+	namespace unique.Handle[string]
+	version   uint64 // resourceVersion; with the bit undecodable if the object cannot be decoded
+	facts     R
+}
+
+// undecodable is never part of a version, which is a positive int64 in etcd.
+const undecodable = 1 << 63
+
+// Facts returns the facts about the object.
+func (r *Record[R]) Facts() R { return r.facts }
+
+// GetName returns the name of the object.
+func (r *Record[R]) GetName() string { return r.name }
+
+// GetNamespace returns the namespace of the object.
+func (r *Record[R]) GetNamespace() string { return r.namespace.Value() }
+
+// GetResourceVersion returns the resourceVersion of the object that the record was made from.
+func (r *Record[R]) GetResourceVersion() string {
+	return strconv.FormatUint(r.version&^undecodable, 10)
+}
+
+// GetObjectMeta returns name, namespace and resourceVersion of the object.
+func (r *Record[R]) GetObjectMeta() metav1.Object {
+	return &metav1.ObjectMeta{Name: r.name, Namespace: r.namespace.Value(), ResourceVersion: r.GetResourceVersion()}
+}
+
+func (r *Record[R]) isUndecodable() bool { return r.version&undecodable != 0 }
+
+// WatchAs is like [Watch], but the cache holds only a [Record] of each object, with the facts that
+// factsOf returns about it. So a cache of many large objects can be small. A change that leaves the facts
+// as they are enqueues nothing.
+//
+// factsOf must be a pure function, and must not change the object. Its result must have no pointers to
+// parts of the object, which would then stay in memory: copy long strings with strings.Clone, and use
+// [unique.Make] for those that many objects share. keys and the functions of [Index] get the record.
+// None of them is called for an object that cannot be decoded, and a reader leaves it out. If factsOf
+// panics on an object, the object counts as undecodable, and the controller is unhealthy.
+//
+// With [MetadataOf], T is *metav1.PartialObjectMetadata. The cache has no index by namespace: to list the
+// records of one namespace, [Reader.List] reads all.
+//
+// All controllers of a program that read the kind must read it by WatchAs, with the same factsOf: a
+// function with a name, or one variable. Otherwise the program ends at its start.
+func WatchAs[T, P Object, R comparable](builder *Builder[P], factsOf func(T) R, keys func(*Record[R]) []cache.ObjectName, opts ...Option) *Reader[*Record[R]] {
+	builder.needs("WatchAs", factsOf != nil && keys != nil)
+	c := builder.context
+	resource, o, err := describe[T](c, reflect.TypeFor[*Record[R]](), opts)
+	builder.fail(err)
+	if len(builder.errs) > 0 {
+		return &Reader[*Record[R]]{}
+	}
+	o.informer = append(o.informer, informers.WithItem(newOf[T]()), informers.WithTransform(compactWith(factsOf)), informers.WithIndexers(cache.Indexers{}))
+	informerWith, err := informerOf[*Record[R]](c, resource, o)
+	builder.fail(err)
+	if err != nil {
+		return &Reader[*Record[R]]{}
+	}
+	informer := informerWith(o.indexes...)
+	if !c.process.sameFacts(informer, reflect.ValueOf(factsOf).Pointer()) {
+		builder.fail(misuse.Errorf("%s reads %s by WatchAs with another function than another controller, and all share one cache: use one function with a name, or one variable, in all calls",
+			c.name, resource.kind.Kind))
+		return &Reader[*Record[R]]{}
+	}
+	resource.declare(c, o)
+	builder.watches = append(builder.watches, func(l *reconcile.Loop) {
+		reconcile.WatchChanges(l, informer, factsDiffer[R], func(r *Record[R]) []cache.ObjectName {
+			if r.isUndecodable() {
+				return nil
+			}
+			return keys(r)
+		})
+	})
+	return &Reader[*Record[R]]{
+		kind: resource.kind.Kind, indexer: informer.GetIndexer(), keyIn: resource.keyIn, prefix: c.name + ": ",
+		copyOf: func(r *Record[R]) (*Record[R], bool) { return r, !r.isUndecodable() },
+	}
+}
+
+// compactWith returns the transform from objects to records. It returns a record as it is, because
+// transforms may be called twice.
+func compactWith[T Object, R comparable](factsOf func(T) R) cache.TransformFunc {
+	return func(obj any) (any, error) {
+		object, ok := obj.(T)
+		if !ok {
+			return obj, nil
+		}
+		version, err := strconv.ParseUint(object.GetResourceVersion(), 10, 63)
+		if err != nil {
+			return nil, fmt.Errorf("reading the resourceVersion: %w", err)
+		}
+		r := &Record[R]{name: object.GetName(), namespace: unique.Make(object.GetNamespace()), version: version}
+		if tolerant.DecodeError(object) != nil {
+			r.version |= undecodable
+		} else {
+			r.facts = factsOf(object)
+		}
+		return r, nil
+	}
+}
+
+// factsDiffer returns whether two records of an object have different facts.
+func factsDiffer[R comparable](before, now *Record[R]) bool {
+	return before.facts != now.facts || before.isUndecodable() != now.isUndecodable()
+}

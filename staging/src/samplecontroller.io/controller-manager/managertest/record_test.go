@@ -1,0 +1,250 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managertest
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unique"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"samplecontroller.io/controller-manager/controller"
+)
+
+// placement has the facts about a Pod.
+type placement struct {
+	node  unique.Handle[string]
+	color string
+}
+
+func placementOf(p *corev1.Pod) placement {
+	if p.Labels["color"] == "odd" {
+		panic("an odd color")
+	}
+	return placement{unique.Make(p.Spec.NodeName), strings.Clone(p.Labels["color"])}
+}
+
+type podRecord = controller.Record[placement]
+
+func nodeKey(p *podRecord) []cache.ObjectName {
+	return []cache.ObjectName{cache.NewObjectName(p.GetNamespace(), p.Facts().node.Value())}
+}
+
+// TestCompactRecords has two controllers that read records of Pods. The first one notes the Pods of each
+// node and their colors in an annotation of a ConfigMap with the name of the node.
+func TestCompactRecords(t *testing.T) {
+	const ns = "compact-records"
+	var calls atomic.Int32
+	p := syncing(func(c *controller.Context) (controller.Controller, error) {
+		nodes := controller.For[*corev1.ConfigMap](c, controller.Selector("test=reader"), controller.MayPatch())
+		pods := controller.WatchAs(nodes, placementOf, nodeKey, controller.Index("node", func(p *podRecord) []string {
+			return []string{p.Facts().node.Value()}
+		}))
+		return nodes.Reconcile(func(ctx context.Context, r *controller.Request[*corev1.ConfigMap]) error {
+			calls.Add(1)
+			node, ok := r.Object()
+			if !ok {
+				return nil
+			}
+			var names []string
+			for _, pod := range pods.ByIndex("node", node.Name) {
+				names = append(names, pod.GetName()+pod.Facts().color)
+			}
+			slices.Sort(names)
+			node.Annotations = map[string]string{"pods": strings.Join(names, " ")}
+			isA := func(p *podRecord) bool { return p.GetName() == "a" }
+			if _, ok := pods.Get(node.Namespace, "a"); ok != slices.ContainsFunc(pods.List(node.Namespace), isA) || len(pods.List("other")) > 0 {
+				t.Errorf("the reader has the Pods %v, and a: %v", pods.List(""), ok)
+			}
+			return r.Patch(ctx, node)
+		})
+	})
+	p.Controllers = append(p.Controllers, controller.Descriptor{
+		Name: "another-controller", Workers: 1,
+		New: func(_ context.Context, c *controller.Context) (controller.Controller, error) {
+			nodes := controller.For[*corev1.ConfigMap](c, controller.Selector("test=reader"))
+			controller.WatchAs(nodes, placementOf, nodeKey)
+			return nodes.Reconcile(func(context.Context, *controller.Request[*corev1.ConfigMap]) error { return nil })
+		},
+	})
+	runAnywhere(t, p, func(t *testing.T, e *Env) {
+		node := configMapOf(ns, "node-1")
+		node.Labels = map[string]string{"test": "reader"}
+		e.Create(node, podOf(ns, "a", "node-1"), podOf(ns, "b", "node-2"))
+		e.Settle()
+		wantPods(e, ns, "a")
+		before := calls.Load()
+		Update(e, ns, "a", func(p *corev1.Pod) { p.Annotations = map[string]string{"other": "fact"} })
+		e.Settle()
+		if n := calls.Load(); n != before {
+			t.Errorf("%d calls for a change of other facts, want none", n-before)
+		}
+		Update(e, ns, "a", func(p *corev1.Pod) { p.Labels = map[string]string{"color": "red"} })
+		e.Settle()
+		wantPods(e, ns, "ared")
+		e.Create(podOf(ns, "c", "node-1"))
+		e.Settle()
+		wantPods(e, ns, "ared c")
+		e.Delete(podOf(ns, "c", ""))
+		e.Settle()
+		wantPods(e, ns, "ared")
+		Update(e, ns, "a", func(p *corev1.Pod) { p.Labels["color"] = "odd" }) // of which there are no facts
+		e.Settle()
+		wantPods(e, ns, "")
+	}, "--namespace="+ns)
+}
+
+// TestRecordOfUndecodableObject reads records of Widgets, one of whose specs becomes text.
+func TestRecordOfUndecodableObject(t *testing.T) {
+	const ns = "compact-undecodable"
+	p := ensureProgram()
+	p.Controllers = p.Controllers[:1]
+	colorOf := func(w *controller.Record[string]) string {
+		if w.Facts() == "" {
+			t.Error("a function got a record without facts")
+		}
+		return w.Facts()
+	}
+	p.Controllers[0].New = func(_ context.Context, c *controller.Context) (controller.Controller, error) {
+		configMaps := controller.For[*corev1.ConfigMap](c, controller.Selector("test=reader"), controller.MayPatch())
+		widgets := controller.WatchAs(configMaps,
+			func(w *Widget) string { return w.Labels["color"] },
+			func(w *controller.Record[string]) []cache.ObjectName {
+				return []cache.ObjectName{cache.NewObjectName(w.GetNamespace(), "node-"+colorOf(w))}
+			},
+			controller.Index("color", func(w *controller.Record[string]) []string { return []string{colorOf(w)} }))
+		return configMaps.Reconcile(func(ctx context.Context, r *controller.Request[*corev1.ConfigMap]) error {
+			m, ok := r.Object()
+			if !ok {
+				return nil
+			}
+			all := []string{}
+			for _, w := range slices.Concat(widgets.List(""), widgets.ByIndex("color", "red")) {
+				all = append(all, w.GetName()+w.Facts())
+			}
+			slices.Sort(all)
+			m.Annotations = map[string]string{"pods": strings.Join(all, " ")}
+			return r.Patch(ctx, m)
+		})
+	}
+	runAnywhere(t, p, func(t *testing.T, e *Env) {
+		wantAll := func(want string) {
+			t.Helper()
+			if m, _ := Get[*corev1.ConfigMap](e, ns, "node-red"); m.Annotations["pods"] != want {
+				t.Errorf("the records are %q, want %q", m.Annotations["pods"], want)
+			}
+		}
+		m := configMapOf(ns, "node-red")
+		m.Labels = map[string]string{"test": "reader"}
+		e.Create(m, &Widget{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "a", Labels: map[string]string{"color": "red"}}})
+		e.Settle()
+		wantAll("ared ared")
+		patchWidget(e, ns, `{"spec":{"containers":"none"}}`)
+		e.Settle()
+		wantAll("")
+	}, "--namespace="+ns)
+}
+
+// TestCompactMetadata reads records of the metadata of Secrets.
+func TestCompactMetadata(t *testing.T) {
+	const ns = "compact-metadata"
+	p := syncing(func(c *controller.Context) (controller.Controller, error) {
+		configMaps := controller.For[*corev1.ConfigMap](c, controller.Selector("test=reader"), controller.MayPatch())
+		secrets := controller.WatchAs(configMaps,
+			func(s *metav1.PartialObjectMetadata) string { return s.Labels["color"] },
+			func(s *controller.Record[string]) []cache.ObjectName {
+				return []cache.ObjectName{cache.NewObjectName(s.GetNamespace(), s.GetName())}
+			},
+			controller.MetadataOf(corev1.SchemeGroupVersion.WithKind("Secret")))
+		return configMaps.Reconcile(func(ctx context.Context, r *controller.Request[*corev1.ConfigMap]) error {
+			m, ok := r.Object()
+			if !ok {
+				return nil
+			}
+			m.Annotations = map[string]string{"secret": "none"}
+			if secret, ok := secrets.Get(m.Namespace, m.Name); ok {
+				m.Annotations["secret"] = secret.Facts()
+			}
+			return r.Patch(ctx, m)
+		})
+	})
+	runAnywhere(t, p, func(t *testing.T, e *Env) {
+		m, secret := configMapOf(ns, "a"), secretOf(ns, "a", "1")
+		m.Labels, secret.Labels = map[string]string{"test": "reader"}, map[string]string{"color": "red"}
+		e.Create(m)
+		e.Settle()
+		wantAnnotation(e, ns, "none")
+		e.Create(secret)
+		e.Settle()
+		wantAnnotation(e, ns, "red")
+	}, "--namespace="+ns)
+}
+
+// TestWrongUseOfRecordsIsRefused has controllers that read one kind in different ways.
+func TestWrongUseOfRecordsIsRefused(t *testing.T) {
+	done := func(context.Context, *controller.Request[*corev1.ConfigMap]) error { return nil }
+	other := func(*corev1.Pod) placement { return placement{} }
+	none := func(*podRecord) []cache.ObjectName { return nil }
+	whole := func(*corev1.Pod) []cache.ObjectName { return nil }
+	for want, declare := range map[string]func(*controller.Builder[*corev1.ConfigMap]){
+		"test-controller reads Pod by WatchAs with another function than another controller, and all share one cache: use one function with a name": func(b *controller.Builder[*corev1.ConfigMap]) {
+			controller.WatchAs(b, placementOf, none)
+			controller.WatchAs(b, other, none)
+		},
+		"as *v1.Pod: all callers share one informer, which is for /v1, Resource=pods as *controller.Record": func(b *controller.Builder[*corev1.ConfigMap]) {
+			controller.WatchAs(b, placementOf, none)
+			controller.Watch(b, whole)
+		},
+		"which is for /v1, Resource=pods as *v1.Pod: read the resource in one version, and as one type, in all calls": func(b *controller.Builder[*corev1.ConfigMap]) {
+			controller.Watch(b, whole)
+			controller.WatchAs(b, placementOf, none)
+		},
+		"Index for *v1.Pod was given to a kind of type *controller.Record": func(b *controller.Builder[*corev1.ConfigMap]) {
+			controller.WatchAs(b, placementOf, none, controller.Index("a", func(*corev1.Pod) []string { return nil }))
+		},
+		"test-controller: WatchAs needs a function, but got nil": func(b *controller.Builder[*corev1.ConfigMap]) {
+			controller.WatchAs[*corev1.Pod, *corev1.ConfigMap, placement](b, nil, none)
+		},
+		"indexer conflict: map[test-controller: a:{}]: give each index a name of its own, or give it once and share what reads it": func(b *controller.Builder[*corev1.ConfigMap]) {
+			index := controller.Index("a", func(*podRecord) []string { return nil })
+			controller.WatchAs(b, placementOf, none, index)
+			controller.WatchAs(b, placementOf, none, index)
+		},
+	} {
+		errs := failing(t, syncing(func(c *controller.Context) (controller.Controller, error) {
+			configMaps := controller.For[*corev1.ConfigMap](c)
+			declare(configMaps)
+			return configMaps.Reconcile(done)
+		}), func(*testing.T, *Env) {})
+		if all := strings.Join(errs, "\n"); !strings.Contains(all, want) {
+			t.Errorf("the test fails for %q, want %q", all, want)
+		}
+	}
+}
+
+// TestFactsThatPanic makes the cache report an object on which the function panics.
+func TestFactsThatPanic(t *testing.T) {
+	p := syncing(func(c *controller.Context) (controller.Controller, error) {
+		nodes := controller.For[*corev1.ConfigMap](c)
+		controller.WatchAs(nodes, placementOf, nodeKey)
+		return nodes.Reconcile(func(context.Context, *controller.Request[*corev1.ConfigMap]) error { return nil })
+	})
+	Run(t, p, func(t *testing.T, e *Env) {
+		odd := podOf("ns", "a", "node-1")
+		odd.Labels = map[string]string{"color": "odd"}
+		e.Create(odd)
+		time.Sleep(time.Minute)
+		const want = "transform fails for pods ns/a: panic: an odd color"
+		if err := e.context.Informers().CheckWatches(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the informers are unhealthy with %v, want %q", err, want)
+		}
+	})
+}

@@ -3,7 +3,7 @@
 # Copyright The sample-controller-manager Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Generates, from the rules in the controllers' descriptors: the ClusterRole in manifests/rbac,
+# Generates, from what the controllers declare and the rules in their descriptors: the ClusterRole in manifests/rbac,
 # the ServiceAccounts in manifests/components/service-account-credentials, the bindings that
 # manifests/components/single-namespace moves, the rules in manifests/components/foos-only, the admission policy in manifests/fence and the
 # tests' audit policy.

@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command rbac prints the ClusterRole that the controllers need, their ServiceAccounts, or a
-// policy about their writes. All are generated from the rules in the controllers' descriptors;
-// see hack/update-rbac.sh.
+// policy about their writes. All are generated from what the controllers declare, and from the rules in
+// their descriptors; see hack/update-rbac.sh.
 package main
 
 import (
 	"cmp"
+	"context"
 	"flag"
 	"fmt"
 	"io"
@@ -26,7 +27,8 @@ func main() {
 	name := flag.String("template", "clusterrole", "What to print: clusterrole, accounts, reads, flowschema, subjects, served, fence or audit-policy.")
 	selection := flag.String("controllers", "*", "The controllers that are enabled, as in the daemon's flag.")
 	flag.Parse()
-	controllers, err := enabled(*selection)
+	// They have the rules that they need if these controllers are enabled.
+	controllers, err := app.Program().Needs(context.Background(), "--controllers="+*selection)
 	if err == nil {
 		err = run(os.Stdout, controllers, *name)
 	}
@@ -34,23 +36,6 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-}
-
-// enabled returns the controllers that a value of --controllers enables, with the rules that
-// they need then.
-func enabled(selection string) ([]controller.Descriptor, error) {
-	registry := controller.NewRegistry(app.Program().Controllers...)
-	names, err := registry.Enabled(strings.Split(selection, ","))
-	if err != nil {
-		return nil, err
-	}
-	var all []controller.Descriptor
-	for _, d := range registry.Descriptors() {
-		if slices.Contains(names, d.Name) {
-			all = append(all, d.With(names))
-		}
-	}
-	return all, nil
 }
 
 // run prints what the named template makes of the controllers' rules.

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
@@ -23,6 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/manager"
 
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
 	"samplecontroller.io/sample-controller-manager/hack/cluster"
@@ -68,6 +70,42 @@ rules:
 	var got strings.Builder
 	err := templates.ExecuteTemplate(&got, "clusterrole.yaml.tmpl", templateData{Rules: needs.rules()})
 	if err != nil || !strings.HasSuffix(got.String(), want) {
+		t.Errorf("got\n%s, %v\nwant at its end\n%s", got.String(), err, want)
+	}
+}
+
+// TestDeclaredPermissions generates the role of a controller whose permissions follow from what it
+// declares.
+func TestDeclaredPermissions(t *testing.T) {
+	program := manager.Program{Name: "test-manager", Controllers: []controller.Descriptor{{
+		Name: "copy-controller", Workers: 1,
+		New: func(_ context.Context, c *controller.Context) (controller.Controller, error) {
+			configMaps := controller.For[*corev1.ConfigMap](c, controller.MayPatch())
+			controller.Owns[*corev1.Secret](configMaps)
+			return configMaps.Reconcile(func(context.Context, *controller.Request[*corev1.ConfigMap]) error { return nil })
+		},
+	}}}
+	needs, err := program.Needs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `
+rules:
+# copy-controller
+- apiGroups: [""]
+  resources: ["configmaps"]
+  verbs: ["list", "patch", "watch"]
+# copy-controller
+- apiGroups: [""]
+  resources: ["configmaps/finalizers"]
+  verbs: ["update"]
+# copy-controller
+- apiGroups: [""]
+  resources: ["secrets"]
+  verbs: ["create", "list", "patch", "watch"]
+`
+	var got strings.Builder
+	if err := run(&got, needs, "clusterrole"); err != nil || !strings.HasSuffix(got.String(), want) {
 		t.Errorf("got\n%s, %v\nwant at its end\n%s", got.String(), err, want)
 	}
 }

@@ -52,8 +52,11 @@ func (c *Context) Enabled(feature featuregate.Feature) bool {
 func (c *Context) Runs(controller string) bool { return slices.Contains(c.process.enabled, controller) }
 
 // StatusGroups returns the API groups of the kinds whose status is written by controllers of
-// the program, including disabled ones.
-func (c *Context) StatusGroups() sets.Set[string] { return c.statusGroups.Clone() }
+// the program: by all that have it in their Rules, including disabled ones, and by those that have
+// declared [MayPatchStatus] so far. So call it where it is needed, such as in a transform.
+func (c *Context) StatusGroups() sets.Set[string] {
+	return c.process.declaredStatusGroups().Union(c.statusGroups)
+}
 
 // Informers returns the factory of informers. Pass it to [informers.InformerFor].
 func (c *Context) Informers() *informers.Factory { return c.process.Informers }

@@ -15,10 +15,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes/scheme"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	restclient "k8s.io/client-go/rest"
@@ -153,7 +156,9 @@ func TestControllersShareProcess(t *testing.T) {
 	if a.Writes() == b.Writes() {
 		t.Error("two controllers share the count of their writes")
 	}
-	if groups := b.StatusGroups(); !groups.Has("example.com") || len(groups) != 1 {
+	For[*appsv1.StatefulSet](a, MayPatchStatus())
+	For[*batchv1.Job](a)
+	if groups := b.StatusGroups(); !groups.Equal(sets.New("example.com", "apps")) {
 		t.Errorf("status groups are %v, want only example.com", groups)
 	}
 	if a.Namespace() != "team" || a.Informers() != b.Informers() {

@@ -15,19 +15,37 @@ import (
 	"samplecontroller.io/controller-manager/writes"
 )
 
-// statusGroups returns the API groups of the kinds whose status is written by the controllers,
-// including disabled ones.
+// statusGroups returns the API groups of the kinds whose status the Rules of the controllers,
+// including disabled ones, permit to write.
 func (r *Registry) statusGroups() sets.Set[string] {
 	groups := sets.New[string]()
 	for _, d := range r.descriptors {
 		for _, rule := range d.Rules {
-			if slices.ContainsFunc(rule.Resources, func(resource string) bool { return strings.HasSuffix(resource, "/status") }) {
+			if slices.ContainsFunc(rule.Resources, isStatus) {
 				groups.Insert(rule.APIGroups...)
 			}
 		}
 	}
 	return groups
 }
+
+// declaredStatusGroups returns the API groups of the kinds whose status controllers have declared to
+// write.
+func (p *Process) declaredStatusGroups() sets.Set[string] {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	groups := sets.New[string]()
+	for _, of := range p.declared {
+		for resource := range of {
+			if isStatus(resource.Resource) {
+				groups.Insert(resource.Group)
+			}
+		}
+	}
+	return groups
+}
+
+func isStatus(resource string) bool { return strings.HasSuffix(resource, "/status") }
 
 // Reads reports whether a verb of a rule for a resource reads. With
 // --use-service-account-credentials the program reads for its controllers, and the

@@ -66,7 +66,7 @@ func NewCommand(p Program, o *options.Options) *cobra.Command {
 		SilenceUsage: true,
 	}
 	command.SetFlagErrorFunc(flagError)
-	command.AddCommand(newControllersCommand(o.Controllers), newPreflightCommand(p, o), newRBACCommand(p, o), newVersionCommand(p))
+	command.AddCommand(newControllersCommand(p, o), newPreflightCommand(p, o), newRBACCommand(p, o), newVersionCommand(p))
 	command.CompletionOptions.DisableDefaultCmd = true
 	command.SuggestionsMinimumDistance = 2
 	command.Long = strings.TrimLeft(p.Description+"\n\n"+subcommands(command), "\n")

@@ -111,9 +111,14 @@ type parts struct {
 	needs  *needs
 }
 
-// build makes the controllers, to learn what they declare and read. It opens no port and calls no
-// API.
+// build makes the enabled controllers, to learn what they declare and read. It opens no port and calls
+// no API.
 func (p Program) build(ctx context.Context, o *options.Options) (*parts, error) {
+	return p.buildNamed(ctx, o, func(c *options.Config) []string { return c.Controllers.AllowedBy(c.FeatureGates, c.Enabled) })
+}
+
+// buildNamed is like build for the controllers with the returned names.
+func (p Program) buildNamed(ctx context.Context, o *options.Options, names func(*options.Config) []string) (*parts, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
@@ -127,7 +132,7 @@ func (p Program) build(ctx context.Context, o *options.Options) (*parts, error) 
 	if err != nil {
 		return nil, err
 	}
-	enabled := c.Controllers.AllowedBy(c.FeatureGates, c.Enabled)
+	enabled := names(c)
 	controllers, err := c.Controllers.Build(ctx, shared, enabled)
 	if err == nil {
 		err = errors.Join(controller.Unbuilt(controllers), validate(controllers))

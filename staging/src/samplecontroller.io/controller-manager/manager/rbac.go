@@ -5,12 +5,14 @@ package manager
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -18,6 +20,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 	"sigs.k8s.io/yaml"
 
+	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/internal/preflight"
 	"samplecontroller.io/controller-manager/options"
 )
@@ -44,8 +47,7 @@ No cluster is needed. Outside of a cluster, set --leader-elect-resource-namespac
 			if printVersion(cmd, p.Name) {
 				return nil
 			}
-			// A client is made, but nothing is sent.
-			o.Client.Config = &restclient.Config{Host: "https://localhost"}
+			offline(o)
 			parts, err := p.build(cmd.Context(), o)
 			if err != nil {
 				return err
@@ -56,6 +58,31 @@ No cluster is needed. Outside of a cluster, set --leader-elect-resource-namespac
 	}
 	addAllFlags(command, o, cliflag.NamedFlagSets{})
 	return command
+}
+
+// offline makes it possible to build a program without a cluster: a client is made, but nothing is sent.
+func offline(o *options.Options) { o.Client.Config = &restclient.Config{Host: "https://localhost"} }
+
+// Needs returns the descriptors of the controllers that the flags in args enable, such as
+// --controllers=foo-controller. The Rules of each are all permissions that it needs: those that it has
+// there, and those that it declares. Needs builds the controllers, but needs no cluster. It returns an
+// error if a flag is invalid or a constructor fails.
+func (p Program) Needs(ctx context.Context, args ...string) (needs []controller.Descriptor, err error) {
+	defer returnMisuse(&err)
+	o, flags := p.Options(), pflag.NewFlagSet(p.Name, pflag.ContinueOnError)
+	for _, set := range o.Flags().FlagSets {
+		flags.AddFlagSet(set)
+	}
+	if err := flags.Parse(args); err != nil {
+		return nil, err
+	}
+	offline(o)
+	parts, err := p.build(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer parts.shared.Events.Shutdown()
+	return parts.needs.controllers, nil
 }
 
 // ofTokens returns the permissions to request the tokens of the controllers' own accounts, which are in

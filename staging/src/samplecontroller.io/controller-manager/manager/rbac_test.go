@@ -6,6 +6,7 @@ package manager
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,6 +61,57 @@ func TestRoles(t *testing.T) {
 				t.Errorf("roles (-testdata/%s +got):\n%s", file, diff)
 			}
 		})
+	}
+}
+
+// TestNeedsWithoutCluster asks for the permissions of the enabled controllers.
+func TestNeedsWithoutCluster(t *testing.T) {
+	needs, err := declaring().Needs(t.Context(), "--controllers=pod-controller")
+	if err != nil || len(needs) != 1 || needs[0].Name != "pod-controller" {
+		t.Fatalf("needs of %v, %v, want those of pod-controller", needs, err)
+	}
+	want := []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"pods/eviction"}, Verbs: []string{"create"}},
+		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}},
+	}
+	if diff := cmp.Diff(want, needs[0].Rules); diff != "" {
+		t.Errorf("rules (-want +got):\n%s", diff)
+	}
+	for _, args := range []string{"--no-flag", "--controllers=none-controller"} {
+		if _, err := declaring().Needs(t.Context(), args); err == nil {
+			t.Errorf("no error for %s", args)
+		}
+	}
+}
+
+// TestControllersCommand lists what controllers declare, also if one is disabled or cannot be built.
+func TestControllersCommand(t *testing.T) {
+	list := func(p Program) (out, errs string) {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		command := NewCommand(p, p.Options())
+		command.SetOut(&stdout)
+		command.SetErr(&stderr)
+		command.SetArgs([]string{"controllers"})
+		if err := command.ExecuteContext(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return stdout.String(), stderr.String()
+	}
+	p := declaring()
+	p.Controllers[0].DisabledByDefault = true
+	const want = `NAME              ALIASES   DEFAULT   WORKERS   RESOURCES
+copy-controller             off       1         configmaps,secrets
+pod-controller              on        1         pods
+`
+	if got, errs := list(p); got != want || errs != "" {
+		t.Errorf("got\n%s%s\nwant\n%s", got, errs, want)
+	}
+	p.Controllers[0].New = func(context.Context, *controller.Context) (controller.Controller, error) {
+		return nil, errors.New("no URL")
+	}
+	if got, errs := list(p); !strings.Contains(got, "copy-controller") || !strings.Contains(errs, "cannot be built with the default flags: building copy-controller: no URL") {
+		t.Errorf("got\n%s%s\nwant all controllers and the error of the constructor", got, errs)
 	}
 }
 

@@ -95,8 +95,8 @@ func (d Descriptor) build(ctx context.Context, c *Context) (built Controller, er
 	if got := built.Name(); got != d.Name {
 		return nil, misuse.Errorf("its constructor returned a controller named %q: the controller and its loop must have the name of the descriptor", got)
 	}
-	if c.unfinished != 0 {
-		return nil, misuse.Errorf("each kind given to For needs one call of Reconcile")
+	if err := c.check(built); err != nil {
+		return nil, err
 	}
 	return built, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
@@ -47,6 +48,8 @@ type Builder[T Object] struct {
 	pace        *reconcile.Pace
 	changeOf    func(before, after T) reconcile.Change
 	errs        []error
+	finished    bool             // Reconcile was called
+	uses        sets.Set[string] // see once
 
 	confirmations confirmations
 }
@@ -60,9 +63,9 @@ type Builder[T Object] struct {
 func For[T Object](c *Context, opts ...Option) *Builder[T] {
 	c.unfinished++
 	b := &Builder[T]{context: c, recorder: c.Recorder(), reported: lru.New(maxReported)}
-	b.Paced(0, nil)
+	b.pace = reconcile.NewPace(0, clock.RealClock{})
 	b.reporter = tolerant.NewReporter(b.recorder)
-	resource, err := newResource[T](c, opts)
+	resource, err := newResource[T](c, "For", opts)
 	if err != nil {
 		b.errs = append(b.errs, err)
 		return b
@@ -90,8 +93,11 @@ func For[T Object](c *Context, opts ...Option) *Builder[T] {
 // the garbage collector deletes its dependents. Nor is it called for an object that cannot be decoded;
 // an Event reports that.
 func (b *Builder[T]) Reconcile(do func(context.Context, *Request[T]) error) (Controller, error) {
-	b.context.unfinished--
-	b.needs("Reconcile", do != nil)
+	b.declares("Reconcile", do != nil)
+	if !b.finished {
+		b.context.unfinished--
+	}
+	b.finished = true
 	if len(b.errs) > 0 {
 		return nil, misuse.New(errors.Join(b.errs...))
 	}
@@ -105,6 +111,7 @@ func (b *Builder[T]) Reconcile(do func(context.Context, *Request[T]) error) (Con
 	for _, watch := range b.watches {
 		watch(loop)
 	}
+	b.context.loops = append(b.context.loops, loop)
 	c := &built[T]{loop, b}
 	if b.explain != nil {
 		return &explained[T]{c}, nil
@@ -113,14 +120,17 @@ func (b *Builder[T]) Reconcile(do func(context.Context, *Request[T]) error) (Con
 }
 
 // Explain sets the function that explains for the status pages what the controller does about an
-// object. It reads only from caches; it must not write or call the API. It is not called for an object
+// object. It reads only from caches and must not call the API; writes by the request fail. It is not called for an object
 // that does not exist, that is being deleted or that cannot be decoded. It may be called on a standby.
-func (b *Builder[T]) Explain(explain func(*Request[T]) Explanation) { b.explain = explain }
+func (b *Builder[T]) Explain(explain func(*Request[T]) Explanation) {
+	b.declares("Explain", explain != nil)
+	b.explain = explain
+}
 
 // Count counts the cached objects in the metric of objects by state: see [Context.CountObjects]. Give
 // one of states for each object.
 func (b *Builder[T]) Count(states []State, of func(T) State) {
-	if b.resource != nil {
+	if b.declares("Count", of != nil); b.resource != nil && of != nil {
 		untyped := func(obj any) State { return of(obj.(T)) }
 		b.context.CountObjects(b.resource.name.GroupResource(), b.resource.informer, states, untyped)
 	}
@@ -129,23 +139,12 @@ func (b *Builder[T]) Count(states []State, of func(T) State) {
 // Paced spaces the writes of the status of each object, as [reconcile.Pace] says: progress is written
 // an interval after it was found, a transition at once, or an interval after the last one, and the last
 // state always. changeOf says what a change of the status is; nil means that all are transitions.
-// [Request.UpdateStatus] requeues the object if its write has to wait.
+// [Request.UpdateStatus] requeues the object if its write has to wait. A negative interval is refused.
 func (b *Builder[T]) Paced(interval time.Duration, changeOf func(before, after T) reconcile.Change) {
+	if b.declares("Paced", true); interval < 0 {
+		b.fail(misuse.Errorf("%s: Paced with the interval %v: it must not be negative", b.context.name, interval))
+	}
 	b.pace, b.changeOf = reconcile.NewPace(interval, clock.RealClock{}), changeOf
-}
-
-// needs records a mistake if a function that is called with that name is nil.
-func (b *Builder[T]) needs(called string, hasFunc bool) {
-	if !hasFunc {
-		b.fail(misuse.Errorf("%s: %s needs a function, but got nil", b.context.name, called))
-	}
-}
-
-// fail records a mistake, which Reconcile returns.
-func (b *Builder[T]) fail(err error) {
-	if err != nil {
-		b.errs = append(b.errs, err)
-	}
 }
 
 func (b *Builder[T]) reconcile(ctx context.Context, key cache.ObjectName, do func(context.Context, *Request[T]) error) (time.Duration, error) {
@@ -161,13 +160,16 @@ func (b *Builder[T]) reconcile(ctx context.Context, key cache.ObjectName, do fun
 		return 0, nil
 	}
 	r := &Request[T]{builder: b, key: key, object: object, found: found}
-	switch {
+	defer r.over.Store(true)
+	switch isMisplaced := (key.Namespace == "") != b.resource.cluster; {
+	case isMisplaced && found:
+		return 0, b.resource.scopeError(key)
+	case isMisplaced:
+		return 0, b.misplaced(key)
 	case !found:
 		b.confirmations.forget(key)
 		b.pace.Forget(key)
 		err = do(ctx, r)
-	case (key.Namespace == "") != b.resource.cluster:
-		return 0, b.wrongScope(key)
 	case b.reporter.Report(ctx, object):
 		return 0, nil
 	case object.GetDeletionTimestamp() == nil && b.finalize != nil && !b.finalizes(object):
@@ -233,13 +235,4 @@ func (b *Builder[T]) report(r *Request[T], told []report) (isNew bool) {
 	}
 	b.reported.Add(r.key, told)
 	return isNew
-}
-
-// wrongScope returns the error for an object that shows that the declared scope is wrong.
-func (b *Builder[T]) wrongScope(key cache.ObjectName) error {
-	if b.resource.cluster {
-		return fmt.Errorf("%s %s has a namespace, but For was given the option ClusterScoped: remove it",
-			b.resource.kind.Kind, key)
-	}
-	return fmt.Errorf("%s %s has no namespace: give For the option ClusterScoped", b.resource.kind.Kind, key)
 }

@@ -21,6 +21,7 @@ import (
 	"k8s.io/component-base/featuregate"
 
 	"samplecontroller.io/controller-manager/informers"
+	"samplecontroller.io/controller-manager/internal/requests"
 	"samplecontroller.io/controller-manager/reconcile"
 	"samplecontroller.io/controller-manager/writes"
 )
@@ -33,7 +34,9 @@ type Context struct {
 	name         string
 	statusGroups sets.Set[string]
 	declared     declared
-	unfinished   int // kinds that were given to For, but have no call of Reconcile yet
+	unfinished   int               // kinds that were given to For, but have no call of Reconcile yet
+	loops        []*reconcile.Loop // of the kinds that have
+	mistakes     []error           // in declarations after the call of Reconcile
 }
 
 // Name returns the name of the controller, which is also its field manager.
@@ -63,11 +66,10 @@ func (c *Context) Informers() *informers.Factory { return c.process.Informers }
 
 // ReadConfig returns the configuration for clients that informers read from. Controllers share
 // informers, so its user agent is that of the informers and names no controller. Requests have no
-// timeout, because watches must not end. Writes are rejected unless the process leads, but are not
-// counted as writes of the controller: use [Context.ClientConfig] for them.
+// timeout, because watches must not end. A write fails: use [Context.ClientConfig] for it.
 func (c *Context) ReadConfig() *restclient.Config {
 	config := c.process.config("informers")
-	config.Wrap(c.process.Gate.Wrap)
+	config.Wrap(refusing(requests.IsWrite, "clients from Context.ReadConfig cannot write: use Context.ClientConfig"))
 	return config
 }
 
@@ -90,25 +92,41 @@ func (c *Context) ClientConfig() *restclient.Config {
 		config.Wrap(accounts.Wrap(c.name)) // outside of the gate, which checks the lead after a wait for a token
 	}
 	config.Wrap(c.Writes().Wrap) // outside of the gate, to see the writes that it rejects
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return noWatch{next} })
+	config.Wrap(refusing(isWatch, "clients from Context.ClientConfig cannot watch, because their requests have a timeout: use Context.ReadConfig"))
 	config.Wrap(impatience{timeout: config.Timeout, patience: c.process.WriteTimeout}.wrap)
 	return config
 }
 
-// noWatch is a transport that answers watches with an error. Without an answer, the API server would
-// count as unreachable.
-type noWatch struct{ http.RoundTripper }
+// refusal is a transport that answers some requests with an error. Without an answer, the API server
+// would count as unreachable.
+type refusal struct {
+	http.RoundTripper
+	refuses func(*http.Request) bool
+	why     string
+}
+
+func refusing(refuses func(*http.Request) bool, why string) func(http.RoundTripper) http.RoundTripper {
+	return func(next http.RoundTripper) http.RoundTripper { return refusal{next, refuses, why} }
+}
+
+func isWatch(r *http.Request) bool {
+	watch, _ := strconv.ParseBool(r.URL.Query().Get("watch"))
+	return watch && r.Method == http.MethodGet
+}
 
 // RoundTrip implements http.RoundTripper.
-func (t noWatch) RoundTrip(r *http.Request) (*http.Response, error) {
-	if watch, _ := strconv.ParseBool(r.URL.Query().Get("watch")); !watch || r.Method != http.MethodGet {
+func (t refusal) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !t.refuses(r) {
 		return t.RoundTripper.RoundTrip(r)
 	}
-	status := apierrors.NewBadRequest("clients from Context.ClientConfig cannot watch, because their requests have a timeout: use Context.ReadConfig").Status()
+	status := apierrors.NewBadRequest(t.why).Status()
 	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 	body, err := json.Marshal(status)
 	if err != nil {
 		return nil, err
+	}
+	if r.Body != nil {
+		r.Body.Close() // as a RoundTripper must
 	}
 	return &http.Response{
 		StatusCode: http.StatusBadRequest, Request: r, Header: http.Header{"Content-Type": {"application/json"}},

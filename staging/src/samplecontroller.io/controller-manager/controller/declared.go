@@ -15,15 +15,30 @@ import (
 )
 
 // MayPatch lets a controller write objects of a kind that it reconciles: see [Request.Patch].
-func MayPatch() Option { return func(o *kindOptions) { o.mayPatch = true } }
+func MayPatch() Option {
+	return func(o *kindOptions) {
+		o.only("MayPatch", "For")
+		o.mayPatch = true
+	}
+}
 
 // MayPatchStatus lets a controller write the status of a kind that it reconciles: see
 // [Request.UpdateStatus].
-func MayPatchStatus() Option { return func(o *kindOptions) { o.mayPatchStatus = true } }
+func MayPatchStatus() Option {
+	return func(o *kindOptions) {
+		o.only("MayPatchStatus", "For")
+		o.mayPatchStatus = true
+	}
+}
 
 // MayDelete lets a controller delete objects of a kind that it reconciles or owns: see
 // [Request.Delete] and [Owned.Delete].
-func MayDelete() Option { return func(o *kindOptions) { o.mayDelete = true } }
+func MayDelete() Option {
+	return func(o *kindOptions) {
+		o.only("MayDelete", "For", "Owns")
+		o.mayDelete = true
+	}
+}
 
 // declared are the verbs that a controller needs for each resource, as it has declared them by [For],
 // [Owns], [Watch], [Refers], [Builder.Finalize] and options.

@@ -64,7 +64,9 @@ func (c *explained[T]) Explain(key cache.ObjectName) (Explanation, error) {
 	case object.GetDeletionTimestamp() != nil && !b.onDeletion:
 		return Explanation{Found: true, Next: "nothing: the object is being deleted"}, nil
 	}
-	explanation := b.explain(&Request[T]{builder: b, key: key, object: object, found: true})
+	r := &Request[T]{builder: b, key: key, object: object, found: true}
+	r.over.Store(true)
+	explanation := b.explain(r)
 	explanation.Found = true
 	if late := b.consistency.Stale(key); late != "" {
 		explanation.Next = late + "; then: " + explanation.Next

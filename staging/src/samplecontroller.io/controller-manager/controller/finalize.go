@@ -23,6 +23,7 @@ import (
 // nothing left to clean up. While the controller is disabled, objects with the finalizer cannot be
 // deleted. finalizer is a name with the domain of the program, such as "example.com/vault".
 func (b *Builder[T]) Finalize(finalizer string, finalize func(context.Context, *Request[T]) error) {
+	b.declares("Finalize", finalize != nil)
 	switch {
 	case len(validation.IsQualifiedName(finalizer)) > 0 || !slices.Contains([]byte(finalizer), '/'):
 		b.fail(misuse.Errorf("%s: the finalizer %q has no domain: use a name such as \"example.com/%s\"", b.context.name, finalizer, b.context.name))
@@ -39,11 +40,27 @@ func (b *Builder[T]) Finalize(finalizer string, finalize func(context.Context, *
 
 // OnDeletion makes the controller reconcile objects that are being deleted, too. By default it does
 // not: the garbage collector deletes their dependents. [Owned.Ensure] fails for such an object.
-func (b *Builder[T]) OnDeletion() { b.onDeletion = true }
+func (b *Builder[T]) OnDeletion() {
+	b.declares("OnDeletion", true)
+	b.onDeletion = true
+}
 
 // finalizes returns whether the object has the finalizer of the controller.
 func (b *Builder[T]) finalizes(object T) bool {
 	return b.finalize != nil && slices.Contains(object.GetFinalizers(), b.finalizer)
+}
+
+// unhandled returns a finalizer that was added to an object, but that the controller would not remove.
+func (b *Builder[T]) unhandled(before, after T) string {
+	if b.onDeletion {
+		return ""
+	}
+	for _, f := range after.GetFinalizers() {
+		if f != b.finalizer && !slices.Contains(before.GetFinalizers(), f) {
+			return f
+		}
+	}
+	return ""
 }
 
 // addFinalizer adds the finalizer. The change enqueues the object.

@@ -24,7 +24,7 @@ func TestPatchThatChangesNothingIsTold(t *testing.T) {
 	p.Config.Transport = &slowAPI{code: 200} // answers with a ConfigMap without a resourceVersion
 	registry := metrics.NewKubeRegistry()
 	p.Metrics.Writes = writes.NewMetrics("test", registry.MustRegister)
-	configMaps, err := newResource[*corev1.ConfigMap](&Context{process: p, name: "a-controller"}, nil)
+	configMaps, err := newResource[*corev1.ConfigMap](&Context{process: p, name: "a-controller"}, "For", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -19,6 +21,29 @@ const notOwnedRetry = time.Minute
 
 // collectedWithin is how soon the garbage collector usually deletes the objects of a deleted owner.
 const collectedWithin = time.Minute
+
+// referenceOf returns the controller reference of an object if it is to an object of the kind, in any
+// version, else nil.
+func (b *Builder[T]) referenceOf(object metav1.Object) *metav1.OwnerReference {
+	reference := metav1.GetControllerOfNoCopy(object)
+	if reference == nil || reference.Kind != b.resource.kind.Kind {
+		return nil
+	}
+	if version, err := schema.ParseGroupVersion(reference.APIVersion); err != nil || version.Group != b.resource.kind.Group {
+		return nil
+	}
+	return reference
+}
+
+// owns returns whether the reconciled object is the controller of object. If the reconciled object is
+// gone, only its name is compared.
+func (o *Owned[T, P]) owns(r *Request[P], object T) bool {
+	if r.found {
+		return metav1.IsControlledBy(object, r.object)
+	}
+	reference := o.owner.referenceOf(object)
+	return reference != nil && reference.Name == r.key.Name
+}
 
 // notSelected returns the error for an object that has the name but not the labels.
 func (o *Owned[T, P]) notSelected(key cache.ObjectName) error {

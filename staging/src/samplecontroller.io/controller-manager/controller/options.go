@@ -6,6 +6,8 @@ package controller
 import (
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -36,6 +38,8 @@ type kindOptions struct {
 	errs []error
 	// kind is the type of the objects, and cached that of what the cache holds for them.
 	kind, cached reflect.Type
+	// use is the function that the options were given to, such as Watch.
+	use string
 }
 
 // groupVersionKind returns the kind of the objects.
@@ -51,9 +55,10 @@ func (o *kindOptions) groupVersionKind(c *Context) (schema.GroupVersionKind, err
 	return kinds[0], nil
 }
 
-// optionsOf returns the options for the kind T of a controller, whose cache holds objects of type cached.
-func optionsOf[T Object](c *Context, cached reflect.Type, opts []Option) (kindOptions, error) {
-	o := kindOptions{prefix: c.name + ": ", kind: reflect.TypeFor[T](), cached: cached}
+// optionsOf returns the options that were given to use for the kind T of a controller, whose cache holds
+// objects of type cached.
+func optionsOf[T Object](c *Context, use string, cached reflect.Type, opts []Option) (kindOptions, error) {
+	o := kindOptions{prefix: c.name + ": ", kind: reflect.TypeFor[T](), cached: cached, use: use}
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -82,27 +87,34 @@ func Resource(plural string) Option { return func(o *kindOptions) { o.resource =
 
 // ClusterScoped declares that the objects of the kind have no namespace, like Nodes. A program with
 // such a controller cannot run with --namespace. If the declaration is wrong, the first object of
-// the kind fails with an error that says so.
+// the kind fails with an error that says so. If the controller only owns or reads the kind, it is Degraded.
 func ClusterScoped() Option { return func(o *kindOptions) { o.cluster = true } }
 
 // MetadataOf makes [Watch] or [Refers] for *metav1.PartialObjectMetadata read only the metadata of the
 // objects of a kind, which need not be in the scheme. The cache then is small, however large the
-// objects are. No other controller of the program can read whole objects of that kind.
+// objects are. No other controller of the program can read whole objects of that kind: the program
+// then ends at its start.
 func MetadataOf(kind schema.GroupVersionKind) Option {
 	return func(o *kindOptions) { o.metadata = kind }
 }
 
 // Queue names the queue of a controller that is an argument of [Join]: its metrics and log lines have
 // the name of the controller, a dash and this name. It is for [For] only.
-func Queue(name string) Option { return func(o *kindOptions) { o.queue = name } }
+func Queue(name string) Option {
+	return func(o *kindOptions) {
+		o.only("Queue", "For")
+		o.queue = name
+	}
+}
 
-// Index adds an index to the cache of the kind: values returns the values of an object under which
+// Index adds an index to the cache of a kind that is read by [Watch], [Refers] or [WatchAs]: values returns the values of an object under which
 // [Reader.ByIndex] finds it. values must be a pure function of the object, which it must not change.
 // T is the type of the objects, or *Record[R] for [WatchAs]. If values panics on an object, that object
 // is not in the index, and the controller is unhealthy. All indexes that the controller adds to a cache
 // need different names.
 func Index[T reconcile.Object](name string, values func(T) []string) Option {
 	return func(o *kindOptions) {
+		o.only("Index", "Watch", "Refers", "WatchAs")
 		if !o.accepts(reflect.TypeFor[T](), o.cached, "Index", values != nil) {
 			return
 		}
@@ -138,6 +150,13 @@ func Transform[T Object](change func(T)) Option {
 			}
 			return obj, nil
 		}))
+	}
+}
+
+// only records a mistake if an option is not for the function that it was given to.
+func (o *kindOptions) only(option string, uses ...string) {
+	if !slices.Contains(uses, o.use) {
+		o.errs = append(o.errs, fmt.Errorf("%s%s of %v has no option %s, which is for %s", o.prefix, o.use, o.kind, option, strings.Join(uses, " and ")))
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -35,7 +34,8 @@ type Owned[T, P Object] struct {
 // controller reference names.
 func Owns[T, P Object](kind *Builder[P], opts ...Option) *Owned[T, P] {
 	o := &Owned[T, P]{owner: kind}
-	resource, err := newResource[T](kind.context, opts)
+	kind.declares("Owns", true)
+	resource, err := newResource[T](kind.context, "Owns", opts)
 	kind.fail(err)
 	if len(kind.errs) > 0 {
 		return o
@@ -50,6 +50,9 @@ func Owns[T, P Object](kind *Builder[P], opts ...Option) *Owned[T, P] {
 			kind.context.name, kind.resource.kind.Kind, resource.kind.Kind))
 		return o
 	}
+	if !kind.once("Owns", resource.name, "and use what it returns") {
+		return o
+	}
 	kind.context.declare(resource.name.GroupResource(), "create", "patch")
 	kind.context.declare(subresource(kind.resource.name.GroupResource(), "finalizers"), "update")
 	resource.informerWith(informers.WithIndex(o.index(), func(obj any) ([]string, error) {
@@ -59,13 +62,13 @@ func Owns[T, P Object](kind *Builder[P], opts ...Option) *Owned[T, P] {
 		return nil, nil
 	}))
 	kind.watches = append(kind.watches, func(l *reconcile.Loop) {
-		reconcile.Watch(l, resource.informer, func(object T) []cache.ObjectName {
+		reconcile.Watch(l, resource.informer, inScope(kind, resource, func(object T) []cache.ObjectName {
 			reference := kind.referenceOf(object)
 			if reference == nil {
 				return nil
 			}
 			return []cache.ObjectName{kind.resource.keyIn(object.GetNamespace(), reference.Name)}
-		})
+		}))
 	})
 	return o
 }
@@ -99,19 +102,6 @@ func (o *Owned[T, P]) key(r *Request[P], name string) cache.ObjectName {
 	return o.resource.keyIn(namespace, name)
 }
 
-// referenceOf returns the controller reference of an object if it is to an object of the kind, in any
-// version, else nil.
-func (b *Builder[T]) referenceOf(object metav1.Object) *metav1.OwnerReference {
-	reference := metav1.GetControllerOfNoCopy(object)
-	if reference == nil || reference.Kind != b.resource.kind.Kind {
-		return nil
-	}
-	if version, err := schema.ParseGroupVersion(reference.APIVersion); err != nil || version.Group != b.resource.kind.Group {
-		return nil
-	}
-	return reference
-}
-
 // Get returns a copy of the cached object with that name. ok is false if there is none that
 // the reconciled object owns, or if it cannot be decoded, so that its spec is unknown.
 func (o *Owned[T, P]) Get(r *Request[P], name string) (object T, ok bool) {
@@ -134,16 +124,6 @@ func (o *Owned[T, P]) List(r *Request[P]) []T {
 	})
 }
 
-// owns returns whether the reconciled object is the controller of object. If the reconciled object is
-// gone, only its name is compared.
-func (o *Owned[T, P]) owns(r *Request[P], object T) bool {
-	if r.found {
-		return metav1.IsControlledBy(object, r.object)
-	}
-	reference := o.owner.referenceOf(object)
-	return reference != nil && reference.Name == r.key.Name
-}
-
 // Ensure makes the reconciled object own an object with that name and with the fields that mutate
 // sets. If there is none, Ensure creates it. Otherwise mutate gets a copy of the cached
 // object, and Ensure patches the changes with the cached resourceVersion. If nothing changes,
@@ -163,6 +143,9 @@ func (o *Owned[T, P]) owns(r *Request[P], object T) bool {
 func (o *Owned[T, P]) Ensure(ctx context.Context, r *Request[P], name string, mutate func(T)) (T, error) {
 	key := o.key(r, name)
 	var none T
+	if err := r.writable(); err != nil {
+		return none, err
+	}
 	switch {
 	case !r.found:
 		return none, fmt.Errorf("%s %s does not exist and cannot own objects: call Ensure only if Object returns true", o.owner.resource.kind.Kind, r.key)
@@ -232,7 +215,7 @@ func (o *Owned[T, P]) create(ctx context.Context, r *Request[P], key cache.Objec
 		return object, o.stale(r, o.resource.late(key, err))
 	}
 	if err != nil {
-		return object, fmt.Errorf("creating %s %s: %w", o.resource.kind.Kind, key, err)
+		return object, fmt.Errorf("creating %s %s: %w", o.resource.kind.Kind, key, o.resource.hint(err))
 	}
 	o.owner.confirmations.note(r.object.GetUID(), o.dependent(key))
 	klog.FromContext(ctx).V(2).Info("Created object", "resource", o.resource.inMetrics(), "object", klog.KObj(created))
@@ -243,7 +226,7 @@ func (o *Owned[T, P]) create(ctx context.Context, r *Request[P], key cache.Objec
 // API server that the reconciled object is as in the cache, or, if the cache lacks it, that it is gone.
 func (o *Owned[T, P]) Delete(ctx context.Context, r *Request[P], name string) error {
 	key := o.key(r, name)
-	if err := o.resource.may(o.owner.context, "delete", "Owns", "MayDelete"); err != nil {
+	if err := errors.Join(r.writable(), o.resource.may(o.owner.context, "delete", "Owns", "MayDelete")); err != nil {
 		return err
 	}
 	cached, found, err := o.resource.cached(key)

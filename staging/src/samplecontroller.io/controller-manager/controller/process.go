@@ -64,6 +64,7 @@ type Process struct {
 	consistency map[schema.GroupResource]*reconcile.ConsistencyStore
 	declared    map[string]declared
 	facts       map[any]uintptr // the functions of WatchAs, by informer
+	mistakes    map[string]mistake
 }
 
 // Metrics are the metrics of the controllers of a process.
@@ -91,9 +92,13 @@ func (p *Process) declare(name string) declared {
 	return p.declared[name]
 }
 
-// Denied returns why writes of a controller cannot succeed, and since when: a missing permission,
-// a subresource that is not served, or no token of its own account.
+// Denied returns why a controller cannot do its work, and since when: a mistake of the program, or
+// writes that cannot succeed, because of a missing permission, a subresource that is not served, or no
+// token of its own account.
 func (p *Process) Denied(name string) (why error, since time.Time) {
+	if m := p.mistakeOf(name); m.error != nil {
+		return m.error, m.since
+	}
 	if p.Accounts != nil {
 		if why, since = p.Accounts.Failure(name); why != nil {
 			return why, since

@@ -31,12 +31,12 @@ type Reader[T reconcile.Object] struct {
 // of what a [Reader] returns: it runs while events are delivered, so it must not call the API or take
 // locks. If it panics, the event is lost, and the controller is unhealthy.
 func Watch[T, P Object](builder *Builder[P], keys func(T) []cache.ObjectName, opts ...Option) *Reader[T] {
-	builder.needs("Watch", keys != nil)
-	r := newRead[T](builder, opts)
+	builder.declares("Watch", keys != nil)
+	r := newRead[T](builder, "Watch", opts)
 	if r == nil {
 		return &Reader[T]{}
 	}
-	builder.watches = append(builder.watches, func(l *reconcile.Loop) { reconcile.Watch(l, r.informer, keys) })
+	builder.watches = append(builder.watches, func(l *reconcile.Loop) { reconcile.Watch(l, r.informer, inScope(builder, r, keys)) })
 	return r.reader()
 }
 
@@ -45,14 +45,17 @@ func Watch[T, P Object](builder *Builder[P], keys func(T) []cache.ObjectName, op
 // names. A change of an object of type T enqueues the objects that refer to it. names must be a pure
 // function of the object.
 func Refers[T, P Object](builder *Builder[P], names func(P) []string, opts ...Option) *Reader[T] {
-	builder.needs("Refers", names != nil)
-	referred, owners := newRead[T](builder, opts), builder.resource
+	builder.declares("Refers", names != nil)
+	referred, owners := newRead[T](builder, "Refers", opts), builder.resource
 	if referred == nil {
 		return &Reader[T]{}
 	}
 	if owners.cluster && !referred.cluster {
 		builder.fail(misuse.Errorf("%s refers from a %s, which has no namespace, to a %s, which has one: use Watch, whose function returns the keys",
 			builder.context.name, owners.kind.Kind, referred.kind.Kind))
+		return &Reader[T]{}
+	}
+	if !builder.once("Refers", referred.name, "with a function that returns all names") {
 		return &Reader[T]{}
 	}
 	index := builder.context.name + ": refers to " + referred.name.String()
@@ -65,21 +68,21 @@ func Refers[T, P Object](builder *Builder[P], names func(P) []string, opts ...Op
 		return keys
 	})))
 	builder.watches = append(builder.watches, func(l *reconcile.Loop) {
-		reconcile.Watch(l, referred.informer, func(object T) (keys []cache.ObjectName) {
+		reconcile.Watch(l, referred.informer, inScope(builder, referred, func(object T) (keys []cache.ObjectName) {
 			referring, _ := owners.informer.GetIndexer().ByIndex(index, cache.MetaObjectToName(object).String())
 			for _, owner := range referring {
 				keys = append(keys, cache.MetaObjectToName(owner.(P)))
 			}
 			return keys
-		})
+		}))
 	})
 	return referred.reader()
 }
 
 // newRead returns the resource for objects that a controller only reads, or nil if the program has made a
 // mistake.
-func newRead[T, P Object](builder *Builder[P], opts []Option) *resource[T] {
-	resource, err := newResource[T](builder.context, opts)
+func newRead[T, P Object](builder *Builder[P], use string, opts []Option) *resource[T] {
+	resource, err := newResource[T](builder.context, use, opts)
 	builder.fail(err)
 	if len(builder.errs) > 0 {
 		return nil

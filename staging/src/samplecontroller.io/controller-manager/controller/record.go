@@ -56,9 +56,9 @@ func (r *Record[R]) isUndecodable() bool { return r.version&undecodable != 0 }
 // factsOf returns about it. So a cache of many large objects can be small. A change that leaves the facts
 // as they are enqueues nothing.
 //
-// factsOf must be a pure function, and must not change the object. Its result must have no pointers to
-// parts of the object, which would then stay in memory: copy long strings with strings.Clone, and use
-// [unique.Make] for those that many objects share. keys and the functions of [Index] get the record.
+// factsOf must be a pure function, and must not change the object. R can have no pointers. A string that is
+// a part of one of the object keeps that in memory: copy it with strings.Clone. Use [unique.Make] for
+// strings that many objects share. keys and the functions of [Index] get the record.
 // None of them is called for an object that cannot be decoded, and a reader leaves it out. If factsOf
 // panics on an object, the object counts as undecodable, and the controller is unhealthy.
 //
@@ -68,9 +68,13 @@ func (r *Record[R]) isUndecodable() bool { return r.version&undecodable != 0 }
 // All controllers of a program that read the kind must read it by WatchAs, with the same factsOf: a
 // function with a name, or one variable. Otherwise the program ends at its start.
 func WatchAs[T, P Object, R comparable](builder *Builder[P], factsOf func(T) R, keys func(*Record[R]) []cache.ObjectName, opts ...Option) *Reader[*Record[R]] {
-	builder.needs("WatchAs", factsOf != nil && keys != nil)
+	builder.declares("WatchAs", factsOf != nil && keys != nil)
+	if pointer := pointerIn(reflect.TypeFor[R]()); pointer != nil {
+		builder.fail(misuse.Errorf("%s: the facts %v of WatchAs have a pointer, %v, so two records of an object would never be equal: use values, and unique.Handle[string] for strings that many objects share",
+			builder.context.name, reflect.TypeFor[R](), pointer))
+	}
 	c := builder.context
-	resource, o, err := describe[T](c, reflect.TypeFor[*Record[R]](), opts)
+	resource, o, err := describe[T](c, "WatchAs", reflect.TypeFor[*Record[R]](), opts)
 	builder.fail(err)
 	if len(builder.errs) > 0 {
 		return &Reader[*Record[R]]{}
@@ -89,12 +93,12 @@ func WatchAs[T, P Object, R comparable](builder *Builder[P], factsOf func(T) R, 
 	}
 	resource.declare(c, o)
 	builder.watches = append(builder.watches, func(l *reconcile.Loop) {
-		reconcile.WatchChanges(l, informer, factsDiffer[R], func(r *Record[R]) []cache.ObjectName {
+		reconcile.WatchChanges(l, informer, factsDiffer[R], inScope(builder, resource, func(r *Record[R]) []cache.ObjectName {
 			if r.isUndecodable() {
 				return nil
 			}
 			return keys(r)
-		})
+		}))
 	})
 	return &Reader[*Record[R]]{
 		kind: resource.kind.Kind, indexer: informer.GetIndexer(), keyIn: resource.keyIn, prefix: c.name + ": ",
@@ -122,6 +126,27 @@ func compactWith[T Object, R comparable](factsOf func(T) R) cache.TransformFunc 
 		}
 		return r, nil
 	}
+}
+
+// pointerIn returns the type of a pointer that a type has, or nil. Those of unique.Handle and time.Time are
+// compared as values.
+func pointerIn(t reflect.Type) reflect.Type {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.UnsafePointer, reflect.Chan, reflect.Interface:
+		return t
+	case reflect.Array:
+		return pointerIn(t.Elem())
+	case reflect.Struct:
+		if t.PkgPath() == "unique" || t.PkgPath() == "time" {
+			return nil
+		}
+		for field := range t.Fields() {
+			if pointer := pointerIn(field.Type); pointer != nil {
+				return pointer
+			}
+		}
+	}
+	return nil
 }
 
 // factsDiffer returns whether two records of an object have different facts.

@@ -5,8 +5,10 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -34,6 +36,16 @@ type Request[T Object] struct {
 	found   bool
 	after   time.Duration
 	stale   error // a write of this call showed that a cache is stale
+	written bool  // object is no longer the cached version, but the result of a write
+	over    atomic.Bool
+}
+
+// writable returns an error if the call is over, or only explains.
+func (r *Request[T]) writable() error {
+	if r.over.Load() {
+		return fmt.Errorf("writing for %s %s: a request can write only in the functions given to Reconcile and Finalize, until they return", r.builder.resource.kind.Kind, r.key)
+	}
+	return nil
 }
 
 // Key returns the namespace and name of the object.
@@ -64,17 +76,21 @@ func (r *Request[T]) Event(eventType, reason, format string, args ...any) {
 // Patch writes the labels, annotations, finalizers and spec of object, a copy returned by
 // [Request.Object], if they differ from the cached ones. It sends a JSON patch of the fields that
 // differ, with the cached resourceVersion, and leaves the status alone. It writes nothing if nothing
-// differs, or if the object is gone. A later call of UpdateStatus is based on the result.
+// differs, or if the object is gone. A later call of UpdateStatus is based on the result. A finalizer can
+// be added only with [Builder.OnDeletion], or by [Builder.Finalize].
 func (r *Request[T]) Patch(ctx context.Context, object T) error {
 	if !r.found {
 		return nil
 	}
 	b := r.builder
-	if err := b.resource.may(b.context, "patch", "For", "MayPatch"); err != nil {
+	if err := errors.Join(r.writable(), b.resource.may(b.context, "patch", "For", "MayPatch")); err != nil {
 		return err
 	}
 	if cache.MetaObjectToName(object) != r.key || object.GetUID() != r.object.GetUID() {
 		return fmt.Errorf("patching %s %s: got %s instead: change a copy that Object returns", b.resource.kind.Kind, r.key, cache.MetaObjectToName(object))
+	}
+	if f := b.unhandled(r.object, object); f != "" {
+		return fmt.Errorf("patching %s %s: the finalizer %q would never be removed, because objects that are being deleted are not reconciled: use Finalize, or OnDeletion", b.resource.kind.Kind, r.key, f)
 	}
 	wanted := object.DeepCopyObject().(T)
 	if to, from := statusOf(wanted), statusOf(r.object); to.IsValid() {
@@ -94,7 +110,7 @@ func (r *Request[T]) Delete(ctx context.Context) error {
 		return nil
 	}
 	b, store := r.builder, r.builder.resource.informer.GetStore()
-	if err := b.resource.may(b.context, "delete", "For", "MayDelete"); err != nil {
+	if err := errors.Join(r.writable(), b.resource.may(b.context, "delete", "For", "MayDelete")); err != nil {
 		return err
 	}
 	err := b.resource.delete(ctx, r.object)
@@ -116,7 +132,7 @@ func (r *Request[T]) wrote(written T, err error) error {
 		b.consistency.Conflicted(r.key, store, r.object)
 	case err == nil:
 		b.consistency.WroteAt(r.key, store, written.GetResourceVersion())
-		r.object = written
+		r.object, r.written = written, true
 	}
 	return err
 }
@@ -124,7 +140,7 @@ func (r *Request[T]) wrote(written T, err error) error {
 // UpdateStatus writes the Status field of object, a copy returned by [Request.Object], if it
 // differs from the cached one. It sends a JSON patch of the fields that differ to the status
 // subresource, with the cached resourceVersion. It writes nothing if nothing differs, or if the
-// object is gone. It returns an error if the metadata differs, because it cannot write that: see
+// object is gone. It returns an error if anything else differs, because it cannot write that: see
 // [Request.Patch].
 //
 // If another write of this call has shown that a cache is stale, it writes nothing and returns that
@@ -137,7 +153,7 @@ func (r *Request[T]) UpdateStatus(ctx context.Context, object T) error {
 		return r.stale
 	}
 	b := r.builder
-	if err := b.resource.may(b.context, "patch", "For", "MayPatchStatus", "status"); err != nil {
+	if err := errors.Join(r.writable(), b.resource.may(b.context, "patch", "For", "MayPatchStatus", "status")); err != nil {
 		return err
 	}
 	if !equality.Semantic.DeepEqual(metadataOf(object), metadataOf(r.object)) {
@@ -148,13 +164,16 @@ func (r *Request[T]) UpdateStatus(ctx context.Context, object T) error {
 	if !from.IsValid() {
 		return fmt.Errorf("updating the status of %s %s: %T has no field Status", b.resource.kind.Kind, r.key, object)
 	}
-	uid := r.object.GetUID()
-	if equality.Semantic.DeepEqual(from.Interface(), to.Interface()) {
+	uid, same := r.object.GetUID(), equality.Semantic.DeepEqual(from.Interface(), to.Interface())
+	to.Set(from)
+	if !r.written && !equality.Semantic.DeepEqual(object, wanted) {
+		return fmt.Errorf("updating the status of %s %s: its spec has been changed, which is not part of the status: write it with Patch, before the status", b.resource.kind.Kind, r.key)
+	}
+	if same {
 		b.pace.UpToDate(r.key)
 		b.resource.skip("status")
 		return nil
 	}
-	to.Set(from)
 	change := reconcile.Transition
 	if b.changeOf != nil {
 		change = b.changeOf(r.object, wanted)

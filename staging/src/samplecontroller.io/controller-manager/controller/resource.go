@@ -49,8 +49,9 @@ type resource[T Object] struct {
 	client   func(namespace string) *gentype.ClientWithList[T, runtime.Object]
 	manager  string
 	writes   *writes.Transport
-	sparse   bool // see differ
-	cluster  bool // the objects have no namespace
+	sparse   bool   // see differ
+	cluster  bool   // the objects have no namespace
+	use      string // the function that has declared the kind, such as For
 	queue    string
 	// informerWith returns the informer again, with more options.
 	informerWith func(...informers.Option) cache.TypedSharedIndexInformer[T]
@@ -59,8 +60,8 @@ type resource[T Object] struct {
 
 // newResource returns a resource that reads from the shared informer of the kind and writes as
 // the controller of the context.
-func newResource[T Object](c *Context, opts []Option) (*resource[T], error) {
-	r, o, err := describe[T](c, reflect.TypeFor[T](), opts)
+func newResource[T Object](c *Context, use string, opts []Option) (*resource[T], error) {
+	r, o, err := describe[T](c, use, reflect.TypeFor[T](), opts)
 	if err != nil {
 		return nil, err
 	}
@@ -78,8 +79,8 @@ func newResource[T Object](c *Context, opts []Option) (*resource[T], error) {
 }
 
 // describe returns a resource without informer and client. The cache holds objects of type cached.
-func describe[T Object](c *Context, cached reflect.Type, opts []Option) (*resource[T], kindOptions, error) {
-	o, err := optionsOf[T](c, cached, opts)
+func describe[T Object](c *Context, use string, cached reflect.Type, opts []Option) (*resource[T], kindOptions, error) {
+	o, err := optionsOf[T](c, use, cached, opts)
 	if err != nil {
 		return nil, o, err
 	}
@@ -96,7 +97,7 @@ func describe[T Object](c *Context, cached reflect.Type, opts []Option) (*resour
 		name.Resource = o.resource
 	}
 	return &resource[T]{
-		kind: kind, name: name, selector: selector, manager: c.name, writes: c.Writes(), cluster: o.cluster, queue: o.queue,
+		kind: kind, name: name, selector: selector, manager: c.name, writes: c.Writes(), cluster: o.cluster, use: use, queue: o.queue,
 		// The API server encodes built-in objects like this process, and stores custom ones as
 		// they were written.
 		sparse: !tolerant.IsBuiltIn[T](kind),

@@ -68,7 +68,7 @@ func addCustom(s *runtime.Scheme, version schema.GroupVersion) {
 func TestTransformedInformerIsRejected(t *testing.T) {
 	a, _, _ := contexts(t, "http://localhost")
 	a.process.Scheme = kubescheme.Scheme
-	pods, err := newResource[*corev1.Pod](a, nil)
+	pods, err := newResource[*corev1.Pod](a, "For", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestTransformedInformerIsRejected(t *testing.T) {
 	source := pods.client("")
 	informers.InformerFor[*corev1.Pod](a.Informers(), pods.name, source, informers.WithTransform(func(obj any) (any, error) { return obj, nil }))
 	defer func() {
-		if said := fmt.Sprint(recover()); !strings.Contains(said, "one informer, which has a transform") {
+		if said := fmt.Sprint(recover()); !strings.Contains(said, "one informer, and a transform may drop what another caller reads") {
 			t.Errorf("panic %q, want one about the transform", said)
 		}
 	}()

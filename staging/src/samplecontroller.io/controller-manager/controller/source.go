@@ -21,6 +21,7 @@ import (
 //
 // If run returns earlier, or panics, the controller is restarted with backoff.
 func (b *Builder[T]) Source(run func(ctx context.Context, enqueue func(cache.ObjectName)) error) {
+	b.declares("Source", run != nil)
 	b.sources = append(b.sources, run)
 }
 

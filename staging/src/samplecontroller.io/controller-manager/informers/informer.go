@@ -75,7 +75,7 @@ func text(err error) string {
 
 // denied records that the resource is absent or that permission to read is missing.
 func (i *informer) denied(ctx context.Context, verb string, err error) {
-	reason := fmt.Errorf("no API serves %s: %w", i.name(), err)
+	reason := fmt.Errorf("no API serves %s (is it installed, and is that the plural of its kind?): %w", i.name(), err)
 	if apierrors.IsForbidden(err) {
 		reason = fmt.Errorf("not permitted to %s %s: %w", verb, i.name(), err)
 	}

@@ -103,8 +103,8 @@ func WithItem(example runtime.Object) Option { return func(o *options) { o.item 
 // resource. opts apply after the options of the factory.
 //
 // All calls for a resource share one informer. The first call decides its source, indexers,
-// transform and resync; an index of [WithIndex] is added by each call. Later calls must use the same version, type and selector, and give a
-// transform if the first call did. InformerFor panics otherwise, or if source does not list T
+// transform and resync; an index of [WithIndex] is added by each call. Later calls must use the same
+// version, type and selector, and give a transform if and only if the first call did. InformerFor panics otherwise, or if source does not list T
 // and no transform returns T. A source whose L is runtime.Object lists T, unless [WithItem] says otherwise.
 func InformerFor[T cache.Object, L runtime.Object](f *Factory, resource schema.GroupVersionResource, source Source[L], opts ...Option) cache.TypedSharedIndexInformer[T] {
 	f.mutex.Lock()
@@ -139,8 +139,8 @@ func InformerFor[T cache.Object, L runtime.Object](f *Factory, resource schema.G
 		panic(misuse.Errorf("getting the informer for %v with selector %q: all callers share one informer, which has selector %q: use the same selector in all calls, or none in all calls and filter in each controller",
 			resource, o.selector, i.selector))
 	}
-	if i.transformed && !transformed {
-		panic(misuse.Errorf("getting the informer for %v: all callers share one informer, which has a transform that may drop what this caller reads: give the same transform in all calls, or none", resource))
+	if i.transformed != transformed {
+		panic(misuse.Errorf("getting the informer for %v: all callers share one informer, and a transform may drop what another caller reads: give the same transform in all calls, or none", resource))
 	}
 	if err := i.AddIndexers(i.guard.indexers(o.added)); err != nil {
 		panic(misuse.Errorf("adding an index to the informer for %v: %w: give each index a name of its own, or give it once and share what reads it", resource, err))

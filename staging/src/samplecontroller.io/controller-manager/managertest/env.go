@@ -47,6 +47,7 @@ type Env struct {
 	unbuilt     atomic.Pointer[string] // why a constructor failed
 
 	mutex       sync.Mutex
+	contexts    []*controller.Context
 	context     *controller.Context // of one of the controllers
 	controllers []controller.Controller
 	resources   map[schema.GroupVersionKind]schema.GroupVersionResource    // that the program reads

@@ -6,6 +6,7 @@ package managertest
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -152,7 +153,8 @@ func TestOnDeletion(t *testing.T) {
 				e.Delete(m)
 				e.Settle()
 				if on {
-					expect(t, "calls", seen, "ConfigMap ns/a is being deleted and cannot own objects: do not call Ensure for it")
+					// The addition and the deletion may enqueue it twice.
+					expect(t, "calls", slices.Compact(seen), "ConfigMap ns/a is being deleted and cannot own objects: do not call Ensure for it")
 				} else {
 					expect(t, "calls", seen)
 				}

@@ -29,7 +29,8 @@
 // A test that hangs for this reason ends after 20 s with the stacks of such goroutines.
 //
 // A test fails if a controller sends a request that neither its Rules nor its declarations allow, such
-// as Owns, unless it has none of both, or if a constructor fails. It also fails if the program does not end with the test or, in a bubble, if any
+// as Owns, unless it has none of both, or if a constructor fails. It fails if a controller has declared the
+// scope of a kind wrongly. It also fails if the program does not end with the test or, in a bubble, if any
 // goroutine does not.
 package managertest
 
@@ -203,6 +204,7 @@ func (e *Env) watched(d controller.Descriptor) controller.Constructor {
 		e.mutex.Lock()
 		defer e.mutex.Unlock()
 		e.context = c
+		e.contexts = append(e.contexts, c)
 		e.learn(c.Informers())
 		e.controllers = append(e.controllers, built)
 		return built, err
@@ -219,5 +221,10 @@ func (e *Env) stop() {
 		e.t.Errorf("the program ended with an error: %v", e.err)
 	} else if why := e.unbuilt.Load(); why != nil {
 		e.t.Errorf("%s", *why)
+	}
+	for _, c := range e.contexts {
+		if err := c.Mistake(); err != nil {
+			e.t.Errorf("%s is Degraded: %v", c.Name(), err)
+		}
 	}
 }

@@ -34,8 +34,8 @@ type Options struct {
 	// sooner or later: see [Supervisor.HealthChecks] and [Supervisor.LivenessCheck]. Default
 	// 30 s.
 	SyncTimeout time.Duration
-	// Denied returns why writes of a controller cannot succeed, such as a missing permission,
-	// and since when; a nil error if they can. Denied may be nil.
+	// Denied returns why a controller cannot do its work, such as a missing permission to write,
+	// and since when; a nil error if it can. Denied may be nil.
 	Denied func(controller string) (why error, since time.Time)
 	// Disabled are the names of the controllers that are not enabled, for Status.
 	Disabled []string

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -18,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/examples/ops/api"
+	"samplecontroller.io/controller-manager/examples/ops/vault"
 )
 
 // backups registers each Backup with the vault, and keeps a CronJob that copies its claim.
@@ -28,69 +29,56 @@ func backups(transport http.RoundTripper) controller.Descriptor {
 		Flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&address, "vault-url", address, "URL of the API that keeps backups.")
 		},
-		Validate: func() []error {
-			if u, err := url.Parse(address); err != nil || u.Host == "" {
-				return []error{fmt.Errorf("--vault-url: %q is not a URL", address)}
-			}
-			return nil
-		},
+		Validate: func() []error { return vault.Validate("vault-url", address) },
 		New: func(_ context.Context, c *controller.Context) (controller.Controller, error) {
-			backups := controller.For[*Backup](c, controller.MayPatchStatus())
-			b := backupController{
-				vault:    vault{address, &http.Client{Transport: transport, Timeout: 5 * time.Second}},
-				cronJobs: controller.Owns[*batchv1.CronJob](backups),
-				claims: controller.Refers[*corev1.PersistentVolumeClaim](backups, func(b *Backup) []string {
-					return []string{b.Spec.Source}
-				}),
-			}
-			backups.Finalize("ops.example.org/vault", func(ctx context.Context, r *controller.Request[*Backup]) error {
-				return controller.RetryAfter("VaultFailed", b.vault.delete(ctx, r.Key()), time.Minute)
-			})
-			return backups.Reconcile(b.reconcile)
+			return newBackups(c, vault.New(address, transport))
 		},
 	}
 }
 
-type backupController struct {
-	vault    vault
-	cronJobs *controller.Owned[*batchv1.CronJob, *Backup]
-	claims   *controller.Reader[*corev1.PersistentVolumeClaim]
-}
-
-func (c backupController) reconcile(ctx context.Context, r *controller.Request[*Backup]) error {
-	b, ok := r.Object()
-	if !ok {
-		return nil
-	}
-	ready := metav1.Condition{Type: "Ready", Status: "True", Reason: "Scheduled", ObservedGeneration: b.Generation}
-	reason, err := c.schedule(ctx, r, b)
-	if err != nil {
-		ready.Status, ready.Reason, ready.Message = "False", reason, err.Error()
-	}
-	meta.SetStatusCondition(&b.Status.Conditions, ready)
-	b.Status.ObservedGeneration = b.Generation
-	return errors.Join(err, r.UpdateStatus(ctx, b))
-}
-
-func (c backupController) schedule(ctx context.Context, r *controller.Request[*Backup], b *Backup) (string, error) {
-	if b.Status.VaultGeneration != b.Generation {
-		if err := c.vault.put(ctx, r.Key(), b.Spec.Retention); err != nil {
-			return "VaultFailed", controller.RetryAfter("VaultFailed", err, time.Minute)
+func newBackups(c *controller.Context, v vault.Client) (controller.Controller, error) {
+	backups := controller.For[*api.Backup](c, controller.MayPatchStatus())
+	cronJobs := controller.Owns[*batchv1.CronJob](backups)
+	claims := controller.Refers[*corev1.PersistentVolumeClaim](backups, func(b *api.Backup) []string {
+		return []string{b.Spec.Source}
+	})
+	backups.Finalize("ops.example.org/vault", func(ctx context.Context, r *controller.Request[*api.Backup]) error {
+		return controller.RetryAfter("VaultFailed", v.Delete(ctx, r.Key()), time.Minute)
+	})
+	schedule := func(ctx context.Context, r *controller.Request[*api.Backup], b *api.Backup) (string, error) {
+		if b.Status.VaultGeneration != b.Generation {
+			if err := v.Put(ctx, r.Key(), b.Spec.Retention); err != nil {
+				return "VaultFailed", controller.RetryAfter("VaultFailed", err, time.Minute)
+			}
+			b.Status.VaultGeneration = b.Generation
 		}
-		b.Status.VaultGeneration = b.Generation
+		if _, ok := claims.Get(b.Namespace, b.Spec.Source); !ok {
+			return "SourceMissing", controller.UserError("SourceMissing", fmt.Errorf("there is no claim %q", b.Spec.Source))
+		}
+		cronJob, err := cronJobs.Ensure(ctx, r, "backup-"+b.Name, func(j *batchv1.CronJob) { configure(j, b, v.URL()) })
+		if err == nil {
+			b.Status.LastScheduleTime = cronJob.Status.LastScheduleTime
+		}
+		return "CronJobFailed", err
 	}
-	if _, ok := c.claims.Get(b.Namespace, b.Spec.Source); !ok {
-		return "SourceMissing", controller.UserError("SourceMissing", fmt.Errorf("there is no claim %q", b.Spec.Source))
-	}
-	cronJob, err := c.cronJobs.Ensure(ctx, r, "backup-"+b.Name, func(j *batchv1.CronJob) { c.configure(j, b) })
-	if err == nil {
-		b.Status.LastScheduleTime = cronJob.Status.LastScheduleTime
-	}
-	return "CronJobFailed", err
+	return backups.Reconcile(func(ctx context.Context, r *controller.Request[*api.Backup]) error {
+		b, ok := r.Object()
+		if !ok {
+			return nil
+		}
+		reason, err := schedule(ctx, r, b)
+		ready := metav1.Condition{Type: "Ready", Status: "True", Reason: "Scheduled", ObservedGeneration: b.Generation}
+		if err != nil {
+			ready.Status, ready.Reason, ready.Message = "False", reason, err.Error()
+		}
+		meta.SetStatusCondition(&b.Status.Conditions, ready)
+		b.Status.ObservedGeneration = b.Generation
+		return errors.Join(err, r.UpdateStatus(ctx, b))
+	})
 }
 
 // configure sets what the Backup determines, and leaves the API server's defaults alone.
-func (c backupController) configure(j *batchv1.CronJob, b *Backup) {
+func configure(j *batchv1.CronJob, b *api.Backup, vaultURL string) {
 	j.Spec.Schedule, j.Spec.ConcurrencyPolicy = b.Spec.Schedule, batchv1.ForbidConcurrent
 	pod := &j.Spec.JobTemplate.Spec.Template.Spec
 	pod.RestartPolicy = corev1.RestartPolicyNever
@@ -99,7 +87,7 @@ func (c backupController) configure(j *batchv1.CronJob, b *Backup) {
 	}
 	container := &pod.Containers[0]
 	container.Name, container.Image = "backup", "example.org/backup:1"
-	container.Args = []string{"--to=" + c.vault.url, "--as=" + b.Namespace + "/" + b.Name}
+	container.Args = []string{"--to=" + vaultURL, "--as=" + b.Namespace + "/" + b.Name}
 	container.VolumeMounts = []corev1.VolumeMount{{Name: "source", MountPath: "/source", ReadOnly: true}}
 	claim := &corev1.PersistentVolumeClaimVolumeSource{ClaimName: b.Spec.Source, ReadOnly: true}
 	pod.Volumes = []corev1.Volume{{Name: "source", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: claim}}}

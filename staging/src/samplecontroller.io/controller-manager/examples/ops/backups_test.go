@@ -12,12 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"samplecontroller.io/controller-manager/examples/ops/api"
+	"samplecontroller.io/controller-manager/examples/ops/vault"
 	"samplecontroller.io/controller-manager/managertest"
 )
 
 // ready returns the condition of the Backup.
 func ready(e *managertest.Env) string {
-	backup, ok := managertest.Get[*Backup](e, "vaulted", "db")
+	backup, ok := managertest.Get[*api.Backup](e, "vaulted", "db")
 	if !ok {
 		return "gone"
 	}
@@ -37,45 +39,46 @@ func expectReady(t *testing.T, e *managertest.Env, want string) {
 
 func TestBackup(t *testing.T) {
 	const backup, status = "patch backups.ops.example.org vaulted/db", "patch backups/status.ops.example.org vaulted/db"
-	v := &fakeVault{}
+	v := &vault.Fake{}
 	run(t, v, func(t *testing.T, e *managertest.Env) {
-		db := &Backup{
+		db := &api.Backup{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "vaulted", Name: "db"},
-			Spec:       BackupSpec{Source: "data", Schedule: "@daily", Retention: 3},
+			Spec:       api.BackupSpec{Source: "data", Schedule: "@daily", Retention: 3},
 		}
 		e.Create(db)
 		e.Settle()
 		expectReady(t, e, "False SourceMissing")
 		expect(t, "without a claim", e.Writes(), backup, status)
 		expect(t, "Events", e.Events(), `Warning SourceMissing there is no claim "data"`)
-		expect(t, "requests", v.set(false), "PUT /vaults/vaulted/db")
+		expect(t, "requests", v.Set(false), "PUT /vaults/vaulted/db")
 
 		e.Create(claim())
 		e.Settle()
 		expectReady(t, e, "True Scheduled")
 		expect(t, "with a claim", e.Writes(), "create cronjobs.batch vaulted/backup-db", status)
 
-		v.set(true)
+		v.Set(true)
 		e.Delete(db)
 		e.Settle()
 		expectReady(t, e, "True Scheduled") // it waits for the vault
 		expect(t, "Events", e.Events(), "Warning VaultFailed the vault answered 503 Service Unavailable")
-		v.set(false)
-		managertest.Update(e, "vaulted", "db", func(b *Backup) { b.Labels = map[string]string{"try": "again"} })
+		v.Set(false)
+		managertest.Update(e, "vaulted", "db", func(b *api.Backup) { b.Labels = map[string]string{"try": "again"} })
 		e.Settle()
 		expectReady(t, e, "gone")
-		expect(t, "requests", v.set(false), "DELETE /vaults/vaulted/db")
+		expect(t, "requests", v.Set(false), "DELETE /vaults/vaulted/db")
 	}, "--controllers=backup-controller", "--namespace=vaulted")
 }
 
 // TestVaultIsTriedAgain needs a minute, so it runs in memory only.
 func TestVaultIsTriedAgain(t *testing.T) {
-	v := &fakeVault{broken: true}
+	v := &vault.Fake{}
+	v.Set(true)
 	managertest.Run(t, program(v), func(t *testing.T, e *managertest.Env) {
 		object := metav1.ObjectMeta{Namespace: "vaulted", Name: "db"}
-		e.Create(&Backup{ObjectMeta: object, Spec: BackupSpec{Source: "data"}})
+		e.Create(&api.Backup{ObjectMeta: object, Spec: api.BackupSpec{Source: "data"}})
 		time.Sleep(150 * time.Second)
-		if n := len(v.set(false)); n != 4 { // at the start, after the change of the status, and each minute
+		if n := len(v.Set(false)); n != 4 { // at the start, after the change of the status, and each minute
 			t.Errorf("%d requests, want 4", n)
 		}
 		expect(t, "Events", e.Events(), "Warning VaultFailed the vault answered 503 Service Unavailable")

@@ -14,6 +14,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/examples/ops/api"
 )
 
 var jobsDeleted = metrics.NewCounter(&metrics.CounterOpts{
@@ -35,10 +36,10 @@ func jobCollector() controller.Descriptor {
 			jobs := controller.For[*batchv1.Job](c, controller.MayDelete())
 			return jobs.Reconcile(func(ctx context.Context, r *controller.Request[*batchv1.Job]) error {
 				job, ok := r.Object()
-				if !ok || finished(job).IsZero() {
+				if !ok || api.Finished(job).IsZero() {
 					return nil
 				}
-				if left := time.Until(finished(job).Add(ttl)); left > 0 {
+				if left := time.Until(api.Finished(job).Add(ttl)); left > 0 {
 					r.RequeueAfter(left)
 					return nil
 				}

@@ -11,11 +11,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"samplecontroller.io/controller-manager/examples/ops/vault"
 	"samplecontroller.io/controller-manager/managertest"
 )
 
 func TestOldJobIsDeleted(t *testing.T) {
-	run(t, &fakeVault{}, func(t *testing.T, e *managertest.Env) {
+	run(t, &vault.Fake{}, func(t *testing.T, e *managertest.Env) {
 		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "jobs", Name: "old"}}
 		job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
 		job.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c", Image: "i"}}

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/examples/ops/api"
 	"samplecontroller.io/controller-manager/manager"
 )
 
@@ -16,7 +17,7 @@ func main() { os.Exit(manager.Main(program(http.DefaultTransport))) }
 
 func program(transport http.RoundTripper) manager.Program {
 	return manager.Program{
-		Name: "ops-manager", Port: 10264, Scheme: addToScheme,
+		Name: "ops-manager", Port: 10264, Scheme: api.AddToScheme,
 		Description: "Keeps defaults in namespaces, schedules backups, and deletes old Jobs.",
 		Controllers: []controller.Descriptor{namespaceDefaults(), backups(transport), jobCollector()},
 	}

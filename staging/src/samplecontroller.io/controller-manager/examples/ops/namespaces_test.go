@@ -9,12 +9,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"samplecontroller.io/controller-manager/examples/ops/vault"
 	"samplecontroller.io/controller-manager/managertest"
 )
 
 func TestNamespaceDefaults(t *testing.T) {
 	const quota, policy = "resourcequotas team/ops-defaults", "networkpolicies.networking.k8s.io team/ops-default-deny"
-	run(t, &fakeVault{}, func(t *testing.T, e *managertest.Env) {
+	run(t, &vault.Fake{}, func(t *testing.T, e *managertest.Env) {
 		labels := map[string]string{defaultsLabel: "true"}
 		e.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team", Labels: labels}})
 		e.Settle()

@@ -1,7 +1,8 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package api has the API types of the example, and what its controllers read of a Job.
+package api
 
 import (
 	batchv1 "k8s.io/api/batch/v1"
@@ -12,7 +13,8 @@ import (
 
 var groupVersion = schema.GroupVersion{Group: "ops.example.org", Version: "v1"}
 
-func addToScheme(scheme *runtime.Scheme) error {
+// AddToScheme adds the types of the example to a scheme.
+func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(groupVersion, &Backup{}, &BackupList{})
 	metav1.AddToGroupVersion(scheme, groupVersion)
 	return nil
@@ -73,8 +75,8 @@ func (l *BackupList) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-// finished returns when a Job ended, nil if it has not.
-func finished(job *batchv1.Job) *metav1.Time {
+// Finished returns when a Job ended, nil if it has not.
+func Finished(job *batchv1.Job) *metav1.Time {
 	for _, c := range job.Status.Conditions {
 		if c.Status == "True" && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) {
 			return &c.LastTransitionTime

@@ -53,9 +53,10 @@ type BackupList struct {
 }
 
 // DeepCopyObject implements runtime.Object.
-func (b *Backup) DeepCopyObject() runtime.Object { return b.deepCopy() }
+func (b *Backup) DeepCopyObject() runtime.Object { return b.DeepCopy() }
 
-func (b *Backup) deepCopy() *Backup {
+// DeepCopy returns a copy.
+func (b *Backup) DeepCopy() *Backup {
 	out := *b
 	b.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
 	out.Status.LastScheduleTime = b.Status.LastScheduleTime.DeepCopy()
@@ -70,7 +71,7 @@ func (b *Backup) deepCopy() *Backup {
 func (l *BackupList) DeepCopyObject() runtime.Object {
 	out := BackupList{TypeMeta: l.TypeMeta, ListMeta: *l.ListMeta.DeepCopy()}
 	for i := range l.Items {
-		out.Items = append(out.Items, *l.Items[i].deepCopy())
+		out.Items = append(out.Items, *l.Items[i].DeepCopy())
 	}
 	return &out
 }

@@ -36,31 +36,15 @@ func TestExampleTestsPassOnAPIServer(t *testing.T) {
 
 // TestOpsOnAPIServer runs the tests of the example with three controllers against the API server.
 func TestOpsOnAPIServer(t *testing.T) {
-	root, err := cluster.RepositoryRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(root, "staging/src/samplecontroller.io/controller-manager/examples/ops")
-	shared.Kubectl(t, "apply", "-f", filepath.Join(dir, "backups.yaml"))
-	shared.Kubectl(t, "wait", "--for=condition=Established", "crd/backups.ops.example.org")
+	dir, _ := installOps(t)
 	expectPasses(t, dir, "^(TestNamespaceDefaults|TestBackup|TestOldJobIsDeleted)$", 3)
 }
 
 // TestDerivedRolesSuffice runs the example with three controllers under the roles that it prints.
 func TestDerivedRolesSuffice(t *testing.T) {
-	root, err := cluster.RepositoryRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
 	ns := clustertest.NewNamespace(t, shared.Kube())
-	dir, ops := filepath.Join(root, "staging/src/samplecontroller.io/controller-manager/examples/ops"), filepath.Join(shared.Cluster().Dir, "ops-manager")
-	shared.Kubectl(t, "apply", "-f", filepath.Join(dir, "backups.yaml"))
-	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", ops, ".")
-	build.Dir = dir
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the example: %v\n%s", err, output)
-	}
-	roles, err := exec.CommandContext(t.Context(), ops, "rbac", "--leader-elect-resource-namespace="+ns).Output()
+	_, program := installOps(t)
+	roles, err := exec.CommandContext(t.Context(), program, "rbac", "--leader-elect-resource-namespace="+ns).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +63,7 @@ func TestDerivedRolesSuffice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	check := exec.CommandContext(t.Context(), ops, "preflight", "--kubeconfig="+kubeconfig, "--leader-elect-resource-namespace="+ns)
+	check := exec.CommandContext(t.Context(), program, "preflight", "--kubeconfig="+kubeconfig, "--leader-elect-resource-namespace="+ns)
 	if output, err := check.CombinedOutput(); err != nil || strings.Contains(string(output), "may not") {
 		t.Errorf("preflight with the printed roles: %v\n%s", err, output)
 	}

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,11 +58,16 @@ func installOps(t *testing.T) (dir, program string) {
 
 // TestNewLeaderConfirmsOwner changes one Backup and deletes another while the next leader's watch of
 // Backups is held, and then ends the leader. The next leader sees the CronJobs that its predecessor has
-// changed, but only the old Backups. It must not write for them.
+// changed, but only the old Backups. It must not write for them, nor clean up again.
 func TestNewLeaderConfirmsOwner(t *testing.T) {
 	ns := clustertest.NewNamespace(t, shared.Kube())
 	_, program := installOps(t)
-	vault := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	var cleanups atomic.Int32
+	vault := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodDelete {
+			cleanups.Add(1)
+		}
+	}))
 	t.Cleanup(vault.Close)
 	flags := []string{
 		"--controllers=backup-controller", "--namespace=" + ns, "--leader-elect-resource-namespace=" + ns, "--vault-url=" + vault.URL,
@@ -115,6 +121,9 @@ func TestNewLeaderConfirmsOwner(t *testing.T) {
 		}
 	}
 	waitSchedule(t, ns, "changed", "@hourly")
+	if n := cleanups.Load(); n != 1 {
+		t.Errorf("the vault was asked %d times to delete, want 1", n)
+	}
 	next.Stop()
 }
 

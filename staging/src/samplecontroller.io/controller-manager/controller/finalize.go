@@ -20,8 +20,10 @@ import (
 // effect as there.
 //
 // After a crash or a change of leader, finalize is called again, so it must succeed if there is
-// nothing left to clean up. While the controller is disabled, objects with the finalizer cannot be
-// deleted. finalizer is a name with the domain of the program, such as "example.com/vault".
+// nothing left to clean up. A new leader first checks with the API server that the object still exists,
+// so it does not clean up for a later object of that name. While the controller is disabled, objects
+// with the finalizer cannot be deleted. finalizer is a name with the domain of the program, such as
+// "example.com/vault".
 func (b *Builder[T]) Finalize(finalizer string, finalize func(context.Context, *Request[T]) error) {
 	b.declares("Finalize", finalize != nil)
 	switch {
@@ -74,6 +76,12 @@ func (b *Builder[T]) addFinalizer(ctx context.Context, r *Request[T]) error {
 func (b *Builder[T]) cleanUp(ctx context.Context, r *Request[T]) error {
 	if err := b.context.Leading(); err != nil {
 		return err // requests to other systems do not pass the gate
+	}
+	// The predecessor may have cleaned up, and the name may be in use again.
+	if !b.confirmations.has(r.key, r.object.GetUID()) {
+		if err := b.confirm(ctx, r); err != nil {
+			return err
+		}
 	}
 	if err := b.finalize(ctx, r); err != nil || r.after > 0 {
 		return err

@@ -5,6 +5,7 @@ package managertest
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,16 +17,22 @@ import (
 	"k8s.io/client-go/rest"
 
 	"samplecontroller.io/controller-manager/internal/fakeapi"
+	"samplecontroller.io/controller-manager/manager"
 )
 
 // runLagging runs the program of ensureProgram in memory. hold makes the watch of the owners lag until
 // the returned function is called.
 func runLagging(t *testing.T, body func(t *testing.T, e *Env, hold func() (release func()))) {
 	t.Helper()
+	runLaggingProgram(t, ensureProgram(), body)
+}
+
+// runLaggingProgram is runLagging for a program that reconciles ConfigMaps.
+func runLaggingProgram(t *testing.T, p manager.Program, body func(t *testing.T, e *Env, hold func() (release func()))) {
+	t.Helper()
 	running.Lock()
 	defer running.Unlock()
 	synctest.Test(t, func(t *testing.T) {
-		p := ensureProgram()
 		lagging := &laggingWatch{RoundTripper: fakeapi.New(schemeOf(t, p))}
 		e := newEnv(t, schemeOf(t, p), &rest.Config{Host: "http://api.test"}, lagging)
 		e.wait = synctest.Wait
@@ -76,6 +83,31 @@ func TestNewLeaderConfirmsOwner(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestNewLeaderConfirmsBeforeCleanUp makes another leader finalize an object, and create it again, while
+// the cache of the next leader has the object in deletion.
+func TestNewLeaderConfirmsBeforeCleanUp(t *testing.T) {
+	v := &vault{}
+	runLaggingProgram(t, vaultProgram(v), func(t *testing.T, e *Env, hold func() func()) {
+		e.Create(configMapOf("ns", "a"))
+		e.Settle()
+		expect(t, "calls", v.next(false, nil), "put a")
+		e.LoseLead()
+		e.Delete(configMapOf("ns", "a"))
+		synctest.Wait()
+		release := hold()
+		Update(e, "ns", "a", func(m *corev1.ConfigMap) { m.Finalizers = nil })
+		again := configMapOf("ns", "a")
+		again.Finalizers = []string{vaultFinalizer}
+		e.Create(again)
+		e.Lead()
+		time.Sleep(10 * time.Second)
+		expect(t, "calls while the cache is behind", v.next(false, nil))
+		release()
+		time.Sleep(time.Minute)
+		expect(t, "calls", slices.Compact(v.next(false, nil)), "put a")
+	})
 }
 
 // TestDependentIsNotCreatedForDeletedOwner deletes an owner and, as the garbage collector would, what

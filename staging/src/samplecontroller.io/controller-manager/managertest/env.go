@@ -35,6 +35,7 @@ type Env struct {
 	t           testing.TB
 	real        bool   // whether the API server is real
 	wait        func() // until the bubble is idle
+	collect     func() // garbage
 	scheme      *runtime.Scheme
 	user        dynamic.Interface
 	created     []func(context.Context)
@@ -75,12 +76,12 @@ func (e *Env) Events() []string { return e.recorder.take(&e.recorder.events) }
 // it to change the object or lose the lead just before a write. nil removes the function.
 func (e *Env) BeforeWrite(f func(write string, r *http.Request) error) { e.recorder.setBefore(f) }
 
-// Create creates objects, including their statuses.
+// Create creates objects, including their statuses. It creates the Namespaces that do not exist.
 func (e *Env) Create(objects ...Object) {
 	e.t.Helper()
 	for _, object := range objects {
 		o, client := e.untyped(object)
-		if e.real && o.GetNamespace() != "" {
+		if o.GetNamespace() != "" {
 			e.createNamespace(o.GetNamespace())
 		}
 		status, _ := o.Object["status"].(map[string]any)
@@ -121,6 +122,12 @@ func (e *Env) Delete(objects ...Object) {
 		}
 	}
 }
+
+// CollectGarbage does what other controllers of Kubernetes do after a deletion: it deletes objects
+// whose owners no longer exist, and what a deleted Namespace contains. It ends deletions in the
+// foreground, and those of Namespaces and PersistentVolumeClaims. On a real API server it does
+// nothing, because those controllers may run.
+func (e *Env) CollectGarbage() { e.collect() }
 
 // Get returns the object of the type with the name, and false if there is none. For a
 // cluster-scoped object, namespace is empty.
@@ -219,7 +226,7 @@ func nameOf(o *unstructured.Unstructured) string {
 	return o.GetNamespace() + "/" + o.GetName()
 }
 
-// createNamespace creates a namespace if it does not exist.
+// createNamespace creates a Namespace if it does not exist.
 func (e *Env) createNamespace(name string) {
 	e.t.Helper()
 	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}

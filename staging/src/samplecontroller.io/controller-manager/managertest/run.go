@@ -68,8 +68,10 @@ var running sync.Mutex
 // program. The API server is in memory and serves the kinds of Kubernetes and of
 // Program.Scheme. args are flags of the program, such as --controllers=quota-controller.
 //
-// The API server neither defaults nor validates objects. No other controllers run, so there is
-// no garbage collection, for example.
+// The API server sets the defaults of Pods and of the kinds of workloads, for example, but does not
+// validate objects, except custom resources whose CRDs the test installs with [Env.InstallCRDs]. No
+// other controllers run, so garbage is collected only by [Env.CollectGarbage], and Deployments have no
+// Pods. A request that the API server does not support, such as server-side apply, fails the test.
 func Run(t *testing.T, p manager.Program, body func(*testing.T, *Env), args ...string) {
 	t.Helper()
 	running.Lock()
@@ -80,7 +82,7 @@ func Run(t *testing.T, p manager.Program, body func(*testing.T, *Env), args ...s
 		scheme := schemeOf(t, p)
 		api := fakeapi.New(scheme)
 		e := newEnv(t, scheme, &restclient.Config{Host: "http://api.test"}, dog.watch(api))
-		e.wait, e.serve = synctest.Wait, api.Serve
+		e.wait, e.collect, e.serve = synctest.Wait, api.CollectGarbage, api.Serve
 		e.run(t, p, body, args)
 	})
 }
@@ -131,7 +133,7 @@ func newEnv(t testing.TB, scheme *runtime.Scheme, config *restclient.Config, tra
 	}
 	e := &Env{
 		t: t, scheme: scheme, user: user, ended: make(chan struct{}),
-		wait: func() {}, serve: func(schema.GroupVersionKind, schema.GroupVersionResource) {},
+		wait: func() {}, collect: func() {}, serve: func(schema.GroupVersionKind, schema.GroupVersionResource) {},
 		resources: map[schema.GroupVersionKind]schema.GroupVersionResource{},
 	}
 	e.recorder = newRecorder(t, transport)

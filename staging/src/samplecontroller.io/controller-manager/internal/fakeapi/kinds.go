@@ -4,7 +4,6 @@
 package fakeapi
 
 import (
-	"fmt"
 	"maps"
 	"net/http"
 	"reflect"
@@ -12,46 +11,89 @@ import (
 	"strings"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes"
+	kubescheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 )
 
+// kind is how a kind is served.
+type kind struct {
+	schema.GroupVersionKind
+	builtIn    bool
+	namespaced *bool         // nil if unknown
+	status     bool          // has a subresource for the status
+	generation bool          // counts changes
+	schema     *customSchema // nil without CRD
+}
+
+// counted are the built-in kinds with a generation.
+var counted = sets.New("CronJob", "CustomResourceDefinition", "DaemonSet", "Deployment", "EndpointSlice", "FlowSchema",
+	"HorizontalPodAutoscaler", "Ingress", "IngressClass", "Job", "MutatingWebhookConfiguration", "NetworkPolicy", "Pod",
+	"PodDisruptionBudget", "PodTemplate", "PriorityClass", "PriorityLevelConfiguration", "ReplicaSet",
+	"ReplicationController", "StatefulSet", "ValidatingAdmissionPolicy", "ValidatingWebhookConfiguration")
+
+// newKind returns how a kind of a scheme is served until there is a CRD.
+func newKind(gvk schema.GroupVersionKind, goType reflect.Type) *kind {
+	k := &kind{GroupVersionKind: gvk, builtIn: kubescheme.Scheme.Recognizes(gvk)}
+	k.generation = !k.builtIn || counted.Has(k.Kind)
+	_, k.status = goType.FieldByName("Status")
+	return k
+}
+
 // Serve serves a kind as this resource, instead of the one that was guessed.
-func (s *Server) Serve(kind schema.GroupVersionKind, resource schema.GroupVersionResource) {
+func (s *Server) Serve(gvk schema.GroupVersionKind, resource schema.GroupVersionResource) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if s.kinds[resource] != kind {
-		maps.DeleteFunc(s.kinds, func(_ schema.GroupVersionResource, other schema.GroupVersionKind) bool { return other == kind })
-		s.kinds[resource] = kind
+	if k := s.kinds[resource]; k != nil && k.GroupVersionKind == gvk {
+		return
+	}
+	for _, k := range s.kinds {
+		if k.GroupVersionKind == gvk {
+			s.serveAs(resource, k)
+			return
+		}
 	}
 }
 
+// serveAs serves a kind as one resource.
+func (s *Server) serveAs(resource schema.GroupVersionResource, k *kind) {
+	maps.DeleteFunc(s.kinds, func(_ schema.GroupVersionResource, other *kind) bool {
+		return other.GroupVersionKind == k.GroupVersionKind
+	})
+	s.kinds[resource] = k
+}
+
 // kindOf returns the kind of a resource.
-func (s *Server) kindOf(resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
+func (s *Server) kindOf(resource schema.GroupVersionResource) (*kind, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	kind, known := s.kinds[resource]
-	if !known {
-		return kind, statusError(http.StatusNotFound, "the in-memory API server does not know the resource %q of %v: add its kind in Program.Scheme and, "+
-			"if its plural is irregular, pass controller.Resource(%q) to For or Owns", resource.Resource, resource.GroupVersion(), resource.Resource)
+	if k := s.kinds[resource]; k != nil {
+		return k, nil
 	}
-	return kind, nil
+	return nil, statusError(http.StatusNotFound, "the in-memory API server does not know the resource %q of %v: "+
+		"add its kind in Program.Scheme and, if its plural is irregular, pass controller.Resource(%q) to For or Owns",
+		resource.Resource, resource.GroupVersion(), resource.Resource)
 }
 
 // checkScope returns the error for a request whose path has a namespace although the resource has
 // none, or the other way round.
 func (c call) checkScope() error {
 	namespaced, known := scopes()[c.resource]
+	if !c.kind.builtIn {
+		namespaced, known = ptr.Deref(c.kind.namespaced, false), c.kind.namespaced != nil
+	}
 	if !known || namespaced == (c.Namespace != "") || namespaced && slices.Contains([]string{"list", "watch"}, c.Verb) {
 		return nil
 	}
 	if !namespaced {
-		return statusError(http.StatusNotFound, "%v have no namespace, but the request has the namespace %q", c.resource.GroupResource(), c.Namespace)
+		return statusError(http.StatusNotFound, "%v have no namespace, but the request has the namespace %q",
+			c.resource.GroupResource(), c.Namespace)
 	}
 	code := http.StatusNotFound
-	if c.Verb == "create" {
+	if c.Verb == "create" && c.kind.builtIn {
 		code = http.StatusMethodNotAllowed
 	}
 	return statusError(code, "%v have a namespace, but the request has none", c.resource.GroupResource())
@@ -85,7 +127,8 @@ var scopes = sync.OnceValue(func() map[schema.GroupVersionResource]bool {
 
 // checkSupported returns an error with code 501 for a request that a real API server would serve.
 func (c call) checkSupported() error {
-	switch mediaType := c.Header.Get("Content-Type"); {
+	query, mediaType := c.URL.Query(), c.Header.Get("Content-Type")
+	switch {
 	case c.Subresource != "" && c.Subresource != "status":
 		return c.unsupported("the subresource " + c.Subresource)
 	case strings.HasPrefix(mediaType, "application/apply-patch"):
@@ -96,18 +139,8 @@ func (c call) checkSupported() error {
 		return c.unsupported(c.Verb)
 	case strings.Contains(c.Header.Get("Accept"), "as=Table"):
 		return c.unsupported("tables")
+	case query.Get("resourceVersionMatch") == "Exact":
+		return c.unsupported("lists of an exact resourceVersion")
 	}
 	return nil
-}
-
-func (c call) unsupported(what string) error {
-	return statusError(http.StatusNotImplemented, "the in-memory API server does not support %s, as in %s %s: test it on a real API server, with managertest.RunOn",
-		what, c.Method, c.URL.Path)
-}
-
-// statusError returns an error that is the response of the API server.
-func statusError(code int, format string, args ...any) error {
-	err := apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", "", 0, true)
-	err.ErrStatus.Message = fmt.Sprintf(format, args...)
-	return err
 }

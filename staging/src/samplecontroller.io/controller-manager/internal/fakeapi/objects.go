@@ -5,38 +5,40 @@ package fakeapi
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"time"
 
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
-	kubescheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 )
 
 // create stores a new object.
 func (s *Server) create(c call) (*unstructured.Unstructured, error) {
-	o, err := decode(c, c.body)
+	o, err := c.decode(c.body)
 	if err != nil {
 		return nil, err
 	}
 	if o.GetResourceVersion() != "" {
-		return nil, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
+		const set = "resourceVersion should not be set on objects to be created"
+		return nil, plainError(http.StatusInternalServerError, "", set)
 	}
 	if o.GetName() == "" && o.GetGenerateName() != "" {
 		o.SetName(fmt.Sprintf("%s%05d", o.GetGenerateName(), s.version))
 	}
 	if o.GetName() == "" {
-		return nil, apierrors.NewInvalid(c.kind.GroupKind(), "", nil)
+		return nil, c.invalid("", field.Required(field.NewPath("metadata", "name"), "name or generateName is required"))
+	}
+	if err := s.checkNamespace(c, o.GetName()); err != nil {
+		return nil, err
 	}
 	key := types.NamespacedName{Namespace: c.Namespace, Name: o.GetName()}
 	if c.resource.Resource == "events" && s.objects[c.resource][key] != nil {
@@ -50,30 +52,35 @@ func (s *Server) create(c call) (*unstructured.Unstructured, error) {
 	o.SetNamespace(c.Namespace)
 	o.SetUID(types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", s.version)))
 	o.SetCreationTimestamp(metav1.NewTime(time.Now()))
-	if o.Object["spec"] != nil {
+	o.SetDeletionTimestamp(nil)
+	o.SetGeneration(0)
+	if c.kind.generation {
 		o.SetGeneration(1)
 	}
-	delete(o.Object, "status")
-	if kubescheme.Scheme.Recognizes(c.kind) {
-		if err := addEmptyStatus(o); err != nil {
-			return nil, err
-		}
+	if c.kind.status {
+		delete(o.Object, "status")
+	}
+	err = c.kind.complete(o, func(typed runtime.Object) { setAtCreation(typed, s.version) })
+	if err == nil {
+		err = s.accept(c, o, nil)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return s.store(c, nil, o), nil
 }
 
-// addEmptyStatus adds the fields of an empty status that have no omitempty. The API server encodes
-// them, too, for its own kinds.
-func addEmptyStatus(o *unstructured.Unstructured) error {
-	typed, err := kubescheme.Scheme.New(o.GroupVersionKind())
-	if err != nil {
-		return err
+// accept validates an object, and serves its kind if it is a CRD.
+func (s *Server) accept(c call, o, old *unstructured.Unstructured) error {
+	if c.kind.schema != nil {
+		if errs := c.kind.schema.validate(c.Context(), c.Subresource, o, old); len(errs) > 0 {
+			return apierrors.NewInvalid(c.kind.GroupKind(), o.GetName(), errs)
+		}
 	}
-	encoded, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
-	if status, ok := encoded["status"]; ok {
-		o.Object["status"] = status
+	if c.kind.GroupVersionKind == crdKind && c.Subresource == "" {
+		return s.define(o)
 	}
-	return err
+	return nil
 }
 
 // update replaces an object, unless nothing differs.
@@ -84,75 +91,80 @@ func (s *Server) update(c call, old *unstructured.Unstructured) (*unstructured.U
 			return nil, err
 		}
 	}
-	o, err := decode(c, body)
+	o, err := c.decode(body)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.check(old, o.GetUID(), o.GetResourceVersion()); err != nil {
+	if err := c.checkUpdate(old, o); err != nil {
 		return nil, err
 	}
-	status := old.Object["status"]
-	if c.Subresource == "status" {
-		status, o = o.Object["status"], old.DeepCopy()
+	o = c.merge(old, o)
+	if err := c.kind.complete(o); err != nil {
+		return nil, err
 	}
-	delete(o.Object, "status")
-	if status != nil {
-		o.Object["status"] = status
-	}
-	// A write does not change the fields that only the server sets.
-	o.SetName(old.GetName())
-	o.SetNamespace(old.GetNamespace())
-	o.SetUID(old.GetUID())
-	o.SetResourceVersion(old.GetResourceVersion())
-	o.SetCreationTimestamp(old.GetCreationTimestamp())
-	o.SetDeletionTimestamp(old.GetDeletionTimestamp())
-	o.SetGeneration(old.GetGeneration())
-	o.SetManagedFields(old.GetManagedFields())
 	if equality.Semantic.DeepEqual(o.Object, old.Object) {
 		return old, nil
 	}
-	if old.GetGeneration() > 0 && !equality.Semantic.DeepEqual(o.Object["spec"], old.Object["spec"]) {
+	if err := c.checkFinalizers(old, o); err != nil {
+		return nil, err
+	}
+	if err := s.accept(c, o, old); err != nil {
+		return nil, err
+	}
+	if c.kind.generation && c.changesContent(old, o) {
 		o.SetGeneration(old.GetGeneration() + 1)
 	}
-	if o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 {
+	if o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 && c.resource != namespaces {
 		s.store(c, o, nil)
 		return o, nil
 	}
 	return s.store(c, old, o), nil
 }
 
-// patched applies the patch of the request to the object.
-func (s *Server) patched(c call, old *unstructured.Unstructured) ([]byte, error) {
-	document, err := json.Marshal(old)
-	if err != nil {
-		return nil, err
+// merge returns the new object for an update: the status is written alone, and only the server writes
+// some fields.
+func (c call) merge(old, o *unstructured.Unstructured) *unstructured.Unstructured {
+	status := old.Object["status"]
+	if c.Subresource == "status" {
+		status, o = o.Object["status"], old.DeepCopy()
 	}
-	switch kind := types.PatchType(c.Header.Get("Content-Type")); kind {
-	case types.JSONPatchType:
-		patch, err := jsonpatch.DecodePatch(c.body)
-		if err != nil {
-			return nil, err
+	if c.kind.status {
+		delete(o.Object, "status")
+		if status != nil {
+			o.Object["status"] = status
 		}
-		patched, err := patch.Apply(document)
-		if err != nil { // such as a failed test
-			const code = http.StatusUnprocessableEntity
-			return nil, apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", err.Error(), 0, false)
-		}
-		return patched, nil
-	case types.MergePatchType:
-		return jsonpatch.MergePatch(document, c.body)
-	case types.StrategicMergePatchType:
-		typed, err := s.scheme.New(c.kind)
-		if err != nil {
-			return nil, err
-		}
-		return strategicpatch.StrategicMergePatch(document, c.body, typed)
-	default:
-		return nil, c.unsupported(fmt.Sprintf("a patch of type %q", kind))
 	}
+	o.SetName(old.GetName())
+	o.SetNamespace(old.GetNamespace())
+	o.SetUID(old.GetUID())
+	o.SetResourceVersion(old.GetResourceVersion())
+	o.SetCreationTimestamp(old.GetCreationTimestamp())
+	o.SetDeletionTimestamp(old.GetDeletionTimestamp())
+	o.SetDeletionGracePeriodSeconds(old.GetDeletionGracePeriodSeconds())
+	o.SetGeneration(old.GetGeneration())
+	o.SetManagedFields(old.GetManagedFields())
+	return o
 }
 
-// delete removes an object, or marks it if it has finalizers.
+// changesContent returns whether objects differ in more than metadata and status.
+func (c call) changesContent(old, o *unstructured.Unstructured) bool {
+	content := func(o *unstructured.Unstructured) map[string]any {
+		content := map[string]any{}
+		for field, value := range o.Object {
+			if field != "metadata" && (field != "status" || !c.kind.status) {
+				content[field] = value
+			}
+		}
+		return content
+	}
+	return !equality.Semantic.DeepEqual(content(old), content(o))
+}
+
+// returned are the resources whose deletion answers with the object.
+var returned = sets.New("persistentvolumeclaims", "persistentvolumes", "pods", "podtemplates", "resourcequotas",
+	"serviceaccounts", "services")
+
+// delete removes an object, or marks it if it has finalizers. A Pod ends at once.
 func (s *Server) delete(c call, old *unstructured.Unstructured) (any, error) {
 	var options metav1.DeleteOptions
 	if len(c.body) > 0 {
@@ -160,46 +172,55 @@ func (s *Server) delete(c call, old *unstructured.Unstructured) (any, error) {
 			return nil, err
 		}
 	}
-	if p := options.Preconditions; p != nil {
-		var uid types.UID
-		var version string
-		if p.UID != nil {
-			uid = *p.UID
-		}
-		if p.ResourceVersion != nil {
-			version = *p.ResourceVersion
-		}
-		if err := c.check(old, uid, version); err != nil {
-			return nil, err
-		}
+	if err := c.checkDelete(old, options.Preconditions); err != nil {
+		return nil, err
 	}
-	if len(old.GetFinalizers()) == 0 {
-		s.store(c, old, nil)
-		return metav1.Status{Status: metav1.StatusSuccess}, nil
+	o := old.DeepCopy()
+	switch ptr.Deref(options.PropagationPolicy, metav1.DeletePropagationBackground) {
+	case metav1.DeletePropagationForeground:
+		o.SetFinalizers(sets.List(sets.New(o.GetFinalizers()...).Insert(metav1.FinalizerDeleteDependents)))
+	case metav1.DeletePropagationOrphan:
+		return nil, c.unsupported("deletions that orphan dependents")
 	}
-	if old.GetDeletionTimestamp() != nil {
+	stays := len(o.GetFinalizers()) > 0 || c.resource == namespaces
+	if stays && old.GetDeletionTimestamp() != nil {
 		return old, nil
 	}
-	now := metav1.NewTime(time.Now())
-	o := old.DeepCopy()
-	o.SetDeletionTimestamp(&now)
-	return s.store(c, old, o), nil
+	if stays || c.kind.Kind == "Pod" {
+		s.markDeleted(c, o)
+	}
+	switch {
+	case stays:
+		return c.view(s.store(c, old, o)), nil
+	case c.resource.Group == "" && returned.Has(c.resource.Resource):
+		s.store(c, old, nil)
+		o.SetResourceVersion(strconv.FormatInt(s.version, 10))
+		return c.view(o), nil
+	}
+	s.store(c, old, nil)
+	return metav1.Status{Status: metav1.StatusSuccess, Details: &metav1.StatusDetails{
+		Name: old.GetName(), Group: c.resource.Group, Kind: c.resource.Resource, UID: old.GetUID(),
+	}}, nil
 }
 
-// check rejects a write that is based on another object or another version of it.
-func (c call) check(old *unstructured.Unstructured, uid types.UID, version string) error {
-	if uid != "" && uid != old.GetUID() {
-		return apierrors.NewConflict(c.resource.GroupResource(), old.GetName(), fmt.Errorf("precondition failed: UID in precondition: %v, UID in object meta: %v", uid, old.GetUID()))
+// markDeleted marks an object as deleted.
+func (s *Server) markDeleted(c call, o *unstructured.Unstructured) {
+	now := metav1.NewTime(time.Now())
+	o.SetDeletionTimestamp(&now)
+	if c.resource == namespaces {
+		o.Object["status"] = map[string]any{"phase": "Terminating"}
+		return
 	}
-	if version != "" && version != old.GetResourceVersion() {
-		return apierrors.NewConflict(c.resource.GroupResource(), old.GetName(), errors.New("the object has been modified; please apply your changes to the latest version and try again"))
+	grace := int64(0)
+	o.SetDeletionGracePeriodSeconds(&grace)
+	if o.GetGeneration() > 0 {
+		o.SetGeneration(o.GetGeneration() + 1)
 	}
-	return nil
 }
 
 // store writes or removes an object under the next version, unless the request is a dry run.
 func (s *Server) store(c call, old, next *unstructured.Unstructured) *unstructured.Unstructured {
-	if c.Request.URL.Query().Get("dryRun") == metav1.DryRunAll {
+	if c.Request != nil && c.Request.URL.Query().Get("dryRun") == metav1.DryRunAll {
 		return next
 	}
 	s.version++
@@ -216,14 +237,4 @@ func (s *Server) store(c call, old, next *unstructured.Unstructured) *unstructur
 	close(s.changed)
 	s.changed = make(chan struct{})
 	return next
-}
-
-// decode returns the object in a body.
-func decode(c call, body []byte) (*unstructured.Unstructured, error) {
-	var o unstructured.Unstructured
-	if err := o.UnmarshalJSON(body); err != nil {
-		return nil, err
-	}
-	o.SetGroupVersionKind(c.kind)
-	return &o, nil
 }

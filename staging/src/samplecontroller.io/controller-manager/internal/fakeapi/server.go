@@ -4,17 +4,20 @@
 // Package fakeapi is an in-memory API server for tests. It is the transport of clients, so
 // tests also cover what clients do to requests.
 //
-// It sets and checks resourceVersions, streams lists, separates the status from the rest of
-// an object, and deletes an object when its last finalizer is removed. It does not default,
-// validate, collect garbage or convert between versions: each version of a resource has its own
-// objects. It supports JSON only, and no server-side apply. It answers requests that it does not
-// support with code 501 and a message that says what to do.
+// It answers the requests in testdata like a real API server. It sets the defaults of the kinds that
+// are most used; validates, defaults and prunes custom resources as their CRDs say, once those are
+// created; and streams lists. What other controllers of Kubernetes delete, [Server.CollectGarbage]
+// deletes. It does not validate objects of built-in kinds, convert between versions, for each version
+// of a resource has its own objects, or record managedFields. It supports JSON only, and no
+// server-side apply. It answers requests that it does not support with code 501 and a message that
+// says what to do.
 package fakeapi
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"reflect"
@@ -39,9 +42,11 @@ type Server struct {
 	scheme *runtime.Scheme
 
 	mutex   sync.Mutex
-	kinds   map[schema.GroupVersionResource]schema.GroupVersionKind
+	kinds   map[schema.GroupVersionResource]*kind
 	version int64
-	objects map[schema.GroupVersionResource]map[types.NamespacedName]*unstructured.Unstructured // never modified
+	oldest  int64 // version at which watches and pages may start
+	// objects are never modified.
+	objects map[schema.GroupVersionResource]map[types.NamespacedName]*unstructured.Unstructured
 	log     []change
 	changed chan struct{} // closed at the next change
 }
@@ -53,21 +58,43 @@ type change struct {
 	old, new *unstructured.Unstructured
 }
 
-// New returns a server without objects. It guesses the plural of each kind: see [Server.Serve].
+var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+
+// New returns a server that has the Namespaces of a new cluster. It guesses the plural of each kind:
+// see [Server.Serve].
 func New(scheme *runtime.Scheme) *Server {
 	s := &Server{
-		scheme: scheme, version: 1,
-		kinds:   map[schema.GroupVersionResource]schema.GroupVersionKind{},
+		scheme: scheme, version: 1000, oldest: 1000,
+		kinds:   map[schema.GroupVersionResource]*kind{},
 		objects: map[schema.GroupVersionResource]map[types.NamespacedName]*unstructured.Unstructured{},
 		changed: make(chan struct{}),
 	}
-	for kind, goType := range scheme.AllKnownTypes() {
-		if _, ok := reflect.TypeAssert[metav1.Object](reflect.New(goType)); ok && kind.Version != runtime.APIVersionInternal {
-			resource, _ := meta.UnsafeGuessKindToResource(kind)
-			s.kinds[resource] = kind
+	for gvk, goType := range scheme.AllKnownTypes() {
+		_, isObject := reflect.TypeAssert[metav1.Object](reflect.New(goType))
+		if isObject && gvk.Version != runtime.APIVersionInternal {
+			resource, _ := meta.UnsafeGuessKindToResource(gvk)
+			s.kinds[resource] = newKind(gvk, goType)
+		}
+	}
+	s.kinds[crdKind.GroupVersion().WithResource("customresourcedefinitions")] = &kind{
+		GroupVersionKind: crdKind, namespaced: new(bool), status: true, generation: true,
+	}
+	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, "kube-node-lease"} {
+		c := call{resource: namespaces, kind: s.kinds[namespaces], RequestInfo: &request.RequestInfo{Verb: "create"}}
+		c.body = fmt.Appendf(nil, `{"metadata":{"name":%q}}`, name)
+		if _, err := s.create(c); err != nil {
+			panic(err) // a defect of this package
 		}
 	}
 	return s
+}
+
+// Compact forgets old versions, like a real API server after some minutes: a watch from one of them, or
+// the next page of an old list, fails with the reason Expired. Open watches continue.
+func (s *Server) Compact() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.oldest = s.version
 }
 
 // call is one request.
@@ -75,7 +102,7 @@ type call struct {
 	*request.RequestInfo
 	*http.Request
 	resource schema.GroupVersionResource
-	kind     schema.GroupVersionKind
+	kind     *kind
 	body     []byte
 }
 
@@ -141,6 +168,9 @@ func (s *Server) serve(c call) (any, error) {
 	case "create":
 		return c.viewed(s.create(c))
 	}
+	if c.Subresource == "status" && !c.kind.status {
+		return nil, apierrors.NewNotFound(c.resource.GroupResource(), c.RequestInfo.Name)
+	}
 	old := s.objects[c.resource][c.key()]
 	if old == nil {
 		return nil, apierrors.NewNotFound(c.resource.GroupResource(), c.RequestInfo.Name)
@@ -158,8 +188,7 @@ func (s *Server) serve(c call) (any, error) {
 // Answer returns a response with the given code and content.
 func Answer(r *http.Request, code int, object any) (*http.Response, error) {
 	if status, ok := object.(metav1.Status); ok {
-		status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-		object = status
+		object = typed(status)
 	}
 	body, err := json.Marshal(object)
 	if err != nil {
@@ -173,4 +202,9 @@ func response(r *http.Request, code int, body io.ReadCloser) *http.Response {
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, StatusCode: code, Status: http.StatusText(code),
 		Header: http.Header{"Content-Type": {"application/json"}}, Body: body, ContentLength: -1, Request: r,
 	}
+}
+
+func typed(status metav1.Status) metav1.Status {
+	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	return status
 }

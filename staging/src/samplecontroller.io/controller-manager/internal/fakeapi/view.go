@@ -21,7 +21,7 @@ func (c call) responseKind() schema.GroupVersionKind {
 	if c.metadataOnly() {
 		return metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata")
 	}
-	return c.kind
+	return c.kind.GroupVersionKind
 }
 
 // view returns what the response contains of the object.

@@ -4,63 +4,22 @@
 package fakeapi
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"sort"
 	"strconv"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/watch"
 )
-
-// bookmarkPeriod is how often a watch sends a bookmark.
-const bookmarkPeriod = time.Minute
-
-// selection returns a function that reports whether an object is selected by the list or
-// watch.
-func (c call) selection() (func(*unstructured.Unstructured) bool, error) {
-	query := c.URL.Query()
-	byLabel, err := labels.Parse(query.Get("labelSelector"))
-	if err != nil {
-		return nil, err
-	}
-	byField, err := fields.ParseSelector(query.Get("fieldSelector"))
-	if err != nil {
-		return nil, err
-	}
-	return func(o *unstructured.Unstructured) bool {
-		return o != nil && (c.Namespace == "" || o.GetNamespace() == c.Namespace) && byLabel.Matches(labels.Set(o.GetLabels())) &&
-			byField.Matches(fields.Set{"metadata.name": o.GetName(), "metadata.namespace": o.GetNamespace()})
-	}, nil
-}
-
-func (s *Server) list(c call) (any, error) {
-	selected, err := c.selection()
-	if err != nil {
-		return nil, err
-	}
-	list := &unstructured.UnstructuredList{Items: []unstructured.Unstructured{}}
-	kind := c.responseKind()
-	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	list.SetResourceVersion(strconv.FormatInt(s.version, 10))
-	for _, o := range s.objects[c.resource] {
-		if selected(o) {
-			list.Items = append(list.Items, *c.view(o))
-		}
-	}
-	slices.SortFunc(list.Items, func(a, b unstructured.Unstructured) int {
-		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
-	})
-	return list, nil
-}
 
 // watchBody is the response body of a watch. Closing it ends the watch.
 type watchBody struct {
@@ -78,8 +37,15 @@ func (s *Server) watch(c call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	query := c.URL.Query()
+	match := metav1.ResourceVersionMatch(query.Get("resourceVersionMatch"))
+	if query.Has("sendInitialEvents") && match != metav1.ResourceVersionMatchNotOlderThan {
+		err := field.Forbidden(field.NewPath("resourceVersionMatch"),
+			"sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
+		return nil, apierrors.NewInvalid(metav1.Kind("ListOptions"), "", field.ErrorList{err})
+	}
 	ctx, end := context.WithCancel(c.Context())
-	if seconds, err := strconv.Atoi(c.URL.Query().Get("timeoutSeconds")); err == nil {
+	if seconds, err := strconv.Atoi(query.Get("timeoutSeconds")); err == nil {
 		ctx, end = context.WithTimeout(c.Context(), time.Duration(seconds)*time.Second)
 	}
 	reader, writer := io.Pipe()
@@ -90,38 +56,57 @@ func (s *Server) watch(c call) (any, error) {
 	return response(c.Request, http.StatusOK, watchBody{reader, end}), nil
 }
 
+// start returns where a watch starts: the objects that it sends first, and the version whose changes
+// follow. It returns an error if that version is too old.
+func (s *Server) start(c call, selected selector) ([]*unstructured.Unstructured, int64, error) {
+	query := c.URL.Query()
+	from, _ := strconv.ParseInt(query.Get("resourceVersion"), 10, 64)
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if from == 0 || query.Get("sendInitialEvents") == "true" {
+		return s.selected(c, s.version, selected), s.version, nil
+	}
+	if from < s.oldest {
+		return nil, 0, apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", from, s.oldest))
+	}
+	return nil, from, nil
+}
+
+// since returns the changes after a version, the current version, and a channel that is closed at the
+// next change.
+func (s *Server) since(version int64) ([]change, int64, chan struct{}) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	next := sort.Search(len(s.log), func(i int) bool { return s.log[i].version > version })
+	return s.log[next:], s.version, s.changed
+}
+
 // stream sends changes until ctx ends. It returns an error only if sending fails.
-func (s *Server) stream(ctx context.Context, c call, selected func(*unstructured.Unstructured) bool, to *json.Encoder) error {
+func (s *Server) stream(ctx context.Context, c call, selected selector, to *json.Encoder) error {
 	query := c.URL.Query()
 	send := func(kind watch.EventType, o any) error { return to.Encode(map[string]any{"type": kind, "object": o}) }
-	from, _ := strconv.ParseInt(query.Get("resourceVersion"), 10, 64)
-	initial := query.Get("sendInitialEvents") == "true"
-
-	s.mutex.Lock()
-	next := sort.Search(len(s.log), func(i int) bool { return s.log[i].version > from })
-	var there []unstructured.Unstructured
-	if from == 0 || initial {
-		list, _ := s.list(c) // its selectors are valid
-		there, next, from = list.(*unstructured.UnstructuredList).Items, len(s.log), s.version
+	there, version, err := s.start(c, selected)
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+		return send(watch.Error, typed(status.Status()))
 	}
-	s.mutex.Unlock()
 	for _, o := range there {
-		if err := send(watch.Added, &o); err != nil {
+		if err := send(watch.Added, c.view(o)); err != nil {
 			return err
 		}
 	}
-	if initial {
-		if err := send(watch.Bookmark, c.bookmark(from, map[string]string{metav1.InitialEventsAnnotationKey: "true"})); err != nil {
+	bookmarks := query.Get("allowWatchBookmarks") == "true"
+	if bookmarks && query.Get("sendInitialEvents") == "true" {
+		annotations := map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+		if err := send(watch.Bookmark, c.bookmark(version, annotations)); err != nil {
 			return err
 		}
 	}
-	tick := time.NewTicker(bookmarkPeriod)
+	tick := bookmarkTimer(ctx)
 	defer tick.Stop()
 	for {
-		s.mutex.Lock()
-		changes, changed, version := s.log[next:], s.changed, s.version
-		next = len(s.log)
-		s.mutex.Unlock()
+		var changes []change
+		var changed chan struct{}
+		changes, version, changed = s.since(version)
 		for _, change := range changes {
 			if kind, o := change.event(selected); change.resource == c.resource && o != nil {
 				if err := send(kind, c.view(o)); err != nil {
@@ -132,6 +117,10 @@ func (s *Server) stream(ctx context.Context, c call, selected func(*unstructured
 		select {
 		case <-changed:
 		case <-tick.C:
+			tick.Reset(bookmarkPeriod)
+			if !bookmarks {
+				continue
+			}
 			if err := send(watch.Bookmark, c.bookmark(version, nil)); err != nil {
 				return err
 			}
@@ -141,8 +130,24 @@ func (s *Server) stream(ctx context.Context, c call, selected func(*unstructured
 	}
 }
 
+// bookmarkPeriod is how often a watch sends a bookmark. One more is sent bookmarkMargin before its end.
+const (
+	bookmarkPeriod = time.Minute
+	bookmarkMargin = 2 * time.Second
+)
+
+// bookmarkTimer returns a timer for the first bookmark.
+func bookmarkTimer(ctx context.Context) *time.Timer {
+	if deadline, ok := ctx.Deadline(); ok {
+		if left := time.Until(deadline) - bookmarkMargin; left > 0 && left < bookmarkPeriod {
+			return time.NewTimer(left)
+		}
+	}
+	return time.NewTimer(bookmarkPeriod)
+}
+
 // event returns the watch event for a change, nil if there is none.
-func (c change) event(selected func(*unstructured.Unstructured) bool) (watch.EventType, *unstructured.Unstructured) {
+func (c change) event(selected selector) (watch.EventType, *unstructured.Unstructured) {
 	was, is := selected(c.old), selected(c.new)
 	switch {
 	case was && is:

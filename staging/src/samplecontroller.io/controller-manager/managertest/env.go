@@ -36,6 +36,7 @@ type Env struct {
 	real        bool   // whether the API server is real
 	wait        func() // until the bubble is idle
 	collect     func() // garbage
+	logged      func() string
 	scheme      *runtime.Scheme
 	user        dynamic.Interface
 	created     []func(context.Context)

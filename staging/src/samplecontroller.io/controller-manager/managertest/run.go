@@ -173,7 +173,11 @@ func (e *Env) start(p manager.Program, args []string) {
 	if err := flags.Parse(args); err != nil {
 		e.t.Fatalf("parsing the flags of the program: %v", err)
 	}
-	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), ktesting.NewLogger(e.t, ktesting.NewConfig(ktesting.Verbosity(2)))))
+	logger := ktesting.NewLogger(e.t, ktesting.NewConfig(ktesting.Verbosity(2), ktesting.BufferLogs(true)))
+	if sink, ok := logger.GetSink().(ktesting.Underlier); ok {
+		e.logged = func() string { return sink.GetBuffer().String() }
+	}
+	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), logger))
 	config, err := o.Config(ctx)
 	if err != nil {
 		e.t.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
 // CollectGarbage does what controllers of Kubernetes do: it deletes objects whose owners no longer exist
@@ -27,8 +26,7 @@ func (s *Server) collect() bool {
 	owners, blocked := s.owners()
 	for resource, objects := range s.objects {
 		for key, o := range objects {
-			info := &request.RequestInfo{Namespace: key.Namespace, Name: key.Name}
-			c := call{resource: resource, kind: s.kinds[resource], RequestInfo: info}
+			c := s.own(resource, key)
 			namespace := s.objects[namespaces][types.NamespacedName{Name: key.Namespace}]
 			switch {
 			case resource == namespaces && o.GetDeletionTimestamp() != nil:

@@ -220,7 +220,7 @@ func (s *Server) markDeleted(c call, o *unstructured.Unstructured) {
 
 // store writes or removes an object under the next version, unless the request is a dry run.
 func (s *Server) store(c call, old, next *unstructured.Unstructured) *unstructured.Unstructured {
-	if c.Request != nil && c.Request.URL.Query().Get("dryRun") == metav1.DryRunAll {
+	if c.Request.URL.Query().Get("dryRun") == metav1.DryRunAll {
 		return next
 	}
 	s.version++

@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"reflect"
 	"sync"
 
@@ -80,7 +81,7 @@ func New(scheme *runtime.Scheme) *Server {
 		GroupVersionKind: crdKind, namespaced: new(bool), status: true, generation: true,
 	}
 	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, "kube-node-lease"} {
-		c := call{resource: namespaces, kind: s.kinds[namespaces], RequestInfo: &request.RequestInfo{Verb: "create"}}
+		c := s.own(namespaces, types.NamespacedName{})
 		c.body = fmt.Appendf(nil, `{"metadata":{"name":%q}}`, name)
 		if _, err := s.create(c); err != nil {
 			panic(err) // a defect of this package
@@ -104,6 +105,16 @@ type call struct {
 	resource schema.GroupVersionResource
 	kind     *kind
 	body     []byte
+}
+
+// own returns a call of the server itself.
+func (s *Server) own(resource schema.GroupVersionResource, key types.NamespacedName) call {
+	return call{
+		RequestInfo: &request.RequestInfo{Namespace: key.Namespace, Name: key.Name},
+		Request:     &http.Request{URL: &url.URL{}},
+		resource:    resource,
+		kind:        s.kinds[resource],
+	}
 }
 
 func (c call) key() types.NamespacedName {

@@ -69,6 +69,17 @@ func TestDerivedRolesSuffice(t *testing.T) {
 	}
 }
 
+// TestRecordedAnswers compares the answers of the API server with those that the library's in-memory
+// API server gives. After an upgrade of Kubernetes, record them again with -update.
+func TestRecordedAnswers(t *testing.T) {
+	root, err := cluster.RepositoryRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(root, "staging/src/samplecontroller.io/controller-manager/internal/fakeapi")
+	expectPasses(t, dir, "^TestAnswers$", 1)
+}
+
 // TestControllersOnAPIServer runs the tests of the library's controllers whose result depends on the
 // API server, such as on how it applies patches.
 func TestControllersOnAPIServer(t *testing.T) {
@@ -81,6 +92,7 @@ func TestControllersOnAPIServer(t *testing.T) {
 	shared.Kubectl(t, "wait", "--for=condition=Established", "crd/widgets.test.example.com")
 	expectPasses(t, dir, "^(TestServiceWithTwoProtocols|TestUnknownFieldsSurvive|TestStaleWriteIsRejected)$", 3)
 	expectPasses(t, dir, "^(TestClusterScopedOwner|TestReferredObjects|TestWatchedObjects|TestMetadataOnlyReader|TestFinalizer|TestPatchAndStatus)$", 6)
+	expectPasses(t, dir, "^(TestPatchThatChangesNothingIsTold|TestInvalidStatusIsRejected)$", 2)
 	inNamespace := cluster.InNamespace("ensure-stale-field")
 	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent("owner-controller"), inNamespace)
 	if err != nil || len(events) == 0 {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
@@ -52,6 +51,8 @@ type Builder[T Object] struct {
 	uses        sets.Set[string] // see once
 
 	confirmations confirmations
+	failures      failureStore
+	failing       func(T, *Failure)
 }
 
 // For starts building a controller for the objects of a kind. If they have no namespace, give the
@@ -85,9 +86,10 @@ func For[T Object](c *Context, opts ...Option) *Builder[T] {
 //
 // The error that reconcile returns determines the next call. After nil, reconcile is called when
 // something changes. After a [UserError] the same holds, and an Event reports the error. After an
-// error of [RetryAfter], it is called again after the given time. After any other error, it is called
-// again with backoff, of at most 30 s if a write was forbidden. A conflict is not logged as an error.
-// While a permission to write is missing, the controller is Degraded.
+// error of [RetryAfter], it is called again after the given time. After a [Failure], which an Event
+// reports, it is called again when the next try of the write is due. After any other error, it is
+// called again with backoff, of at most 30 s if a write was forbidden. A conflict is not logged as an
+// error. While a permission to write is missing, the controller is Degraded.
 //
 // reconcile is not called for an object that is being deleted, unless [Builder.OnDeletion] is called:
 // the garbage collector deletes its dependents. Nor is it called for an object that cannot be decoded;
@@ -161,6 +163,12 @@ func (b *Builder[T]) reconcile(ctx context.Context, key cache.ObjectName, do fun
 	}
 	r := &Request[T]{builder: b, key: key, object: object, found: found}
 	defer r.over.Store(true)
+	if found {
+		r.failures = b.failures.start(key, object.GetUID(), object.GetGeneration())
+	} else {
+		r.failures = b.failures.start(key, "", 0)
+	}
+	defer b.failures.end(key, r.failures)
 	switch isMisplaced := (key.Namespace == "") != b.resource.cluster; {
 	case isMisplaced && found:
 		return 0, b.resource.scopeError(key)
@@ -179,41 +187,8 @@ func (b *Builder[T]) reconcile(ctx context.Context, key cache.ObjectName, do fun
 	default:
 		err = do(ctx, r)
 	}
-	err = b.outcome(r, err) // may set r.after
+	err = b.outcome(r, b.reportFailures(ctx, r, err)) // may set r.after
 	return r.after, err
-}
-
-// outcome returns the error for the loop, and reports the errors that users can do something about.
-func (b *Builder[T]) outcome(r *Request[T], err error) error {
-	if err == nil {
-		b.reported.Remove(r.key)
-		return nil
-	}
-	only, wrong := userErrors(err)
-	external, isExternal := errors.AsType[*externalError](err)
-	var told []report
-	if wrong != nil {
-		told = append(told, report{wrong.reason, truncate.To(maxMessage, wrong.Error())})
-	}
-	if isExternal {
-		told = append(told, report{external.reason, truncate.To(maxMessage, external.Error())})
-	}
-	isNew := b.report(r, told)
-	switch {
-	case only != nil:
-		for _, e := range only {
-			r.RequeueAfter(e.again)
-		}
-		return nil
-	case isExternal && isNew:
-		return reconcile.RetryAfter(err, external.again)
-	case isExternal:
-		return reconcile.Logged(reconcile.RetryAfter(err, external.again))
-	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return nil // the object is deleted with its namespace
-	default:
-		return err
-	}
 }
 
 // report is the reason and text of an Event about an error.
@@ -221,7 +196,14 @@ type report struct{ reason, text string }
 
 // report records an Event for each error that the last call with such errors did not report, and
 // returns whether there was one.
-func (b *Builder[T]) report(r *Request[T], told []report) (isNew bool) {
+func (b *Builder[T]) report(r *Request[T], p parts) (isNew bool) {
+	var told []report
+	if p.user != nil {
+		told = append(told, report{p.user.reason, truncate.To(maxMessage, p.user.Error())})
+	}
+	if p.external != nil {
+		told = append(told, report{p.external.reason, truncate.To(maxMessage, p.external.Error())})
+	}
 	if len(told) == 0 || !r.found {
 		return false
 	}

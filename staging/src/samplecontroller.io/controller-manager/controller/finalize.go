@@ -7,7 +7,6 @@ import (
 	"context"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"samplecontroller.io/controller-manager/internal/misuse"
@@ -89,7 +88,7 @@ func (b *Builder[T]) cleanUp(ctx context.Context, r *Request[T]) error {
 	object := r.object.DeepCopyObject().(T)
 	object.SetFinalizers(slices.DeleteFunc(object.GetFinalizers(), func(f string) bool { return f == b.finalizer }))
 	err := r.Patch(ctx, object)
-	if apierrors.IsNotFound(err) {
+	if isGone(err) {
 		return nil
 	}
 	return err

@@ -4,6 +4,7 @@
 package controller
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -32,9 +33,10 @@ func TestPatchThatChangesNothingIsTold(t *testing.T) {
 	ctx := klog.NewContext(t.Context(), logger)
 	before, after := &corev1.ConfigMap{}, &corev1.ConfigMap{Data: map[string]string{"a": "b"}}
 	before.Namespace, before.Name, after.Namespace, after.Name = "team", "a", "team", "a"
+	send := func(ctx context.Context, w sentWrite) error { return w.send(ctx) }
 	err = leadership.RunWithoutElection(ctx, p.Gate, func(*leadership.Term) error {
 		for range 3 {
-			if _, err := configMaps.patch(ctx, before, after); err != nil {
+			if _, err := configMaps.patch(ctx, send, before, after); err != nil {
 				return err
 			}
 		}

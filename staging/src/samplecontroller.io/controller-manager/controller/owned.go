@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
@@ -175,13 +174,19 @@ func (o *Owned[T, P]) Ensure(ctx context.Context, r *Request[P], name string, mu
 		o.resource.skip()
 		return wanted, nil
 	}
-	if !o.owner.confirmations.has(r.key, r.object.GetUID()) {
-		if err := o.owner.confirm(ctx, r); err != nil {
-			return none, o.stale(r, err)
+	patched, err := o.resource.patch(ctx, func(ctx context.Context, w sentWrite) error {
+		send := w.send
+		w.send = func(ctx context.Context) error { return o.failed(r, cached, send(ctx)) }
+		if !o.owner.confirmations.has(r.key, r.object.GetUID()) {
+			w.confirm = func(ctx context.Context) error { return r.isStale(o.owner.confirm(ctx, r)) }
 		}
+		return r.try(ctx, w)
+	}, cached, wanted)
+	if err != nil {
+		return none, err
 	}
-	patched, err := o.resource.patch(ctx, cached, wanted)
-	return patched, o.note(r, cached, patched, err)
+	o.owner.consistency.WroteAt(r.key, o.resource.informer.GetStore(), patched.GetResourceVersion())
+	return patched, nil
 }
 
 // create creates the object.
@@ -194,13 +199,23 @@ func (o *Owned[T, P]) create(ctx context.Context, r *Request[P], key cache.Objec
 	if !o.resource.selector.Matches(labels.Set(object.GetLabels())) {
 		return object, fmt.Errorf("creating %s %s: it does not match the selector of Owns, %s: set its labels in mutate", o.resource.kind.Kind, key, o.resource.selector)
 	}
+	w := o.resource.writing("create", key, object)
 	if c := &o.owner.confirmations; !c.has(r.key, r.object.GetUID()) || c.mayHaveHad(r.object.GetUID(), o.dependent(key)) {
-		if err := o.owner.confirm(ctx, r); err != nil {
-			return object, o.stale(r, err)
-		}
+		w.confirm = func(ctx context.Context) error { return r.isStale(o.owner.confirm(ctx, r)) }
 	}
+	w.send = func(ctx context.Context) (err error) {
+		object, err = o.sendCreate(ctx, r, key, object)
+		return err
+	}
+	err := r.try(ctx, w)
+	return object, err
+}
+
+// sendCreate creates the object.
+func (o *Owned[T, P]) sendCreate(ctx context.Context, r *Request[P], key cache.ObjectName, object T) (T, error) {
 	created, err := o.resource.client(key.Namespace).Create(ctx, object, metav1.CreateOptions{FieldManager: o.resource.manager})
-	if apierrors.IsAlreadyExists(err) {
+	store := o.resource.informer.GetStore()
+	if isTaken(err) {
 		// Its owner is known once the cache contains it.
 		live, found, readErr := o.resource.live(ctx, key)
 		if readErr != nil {
@@ -210,43 +225,17 @@ func (o *Owned[T, P]) create(ctx context.Context, r *Request[P], key cache.Objec
 			return object, o.notSelected(key)
 		}
 		if found {
-			o.owner.consistency.WroteAt(r.key, o.resource.informer.GetStore(), live.GetResourceVersion())
+			o.owner.consistency.WroteAt(r.key, store, live.GetResourceVersion())
 		}
-		return object, o.stale(r, o.resource.late(key, err))
+		return object, r.isStale(o.resource.late(key, err))
 	}
 	if err != nil {
 		return object, fmt.Errorf("creating %s %s: %w", o.resource.kind.Kind, key, o.resource.hint(err))
 	}
 	o.owner.confirmations.note(r.object.GetUID(), o.dependent(key))
+	o.owner.consistency.WroteAt(r.key, store, created.GetResourceVersion())
 	klog.FromContext(ctx).V(2).Info("Created object", "resource", o.resource.inMetrics(), "object", klog.KObj(created))
-	return created, o.note(r, created, created, nil)
-}
-
-// Delete deletes the object with that name if the reconciled object owns it. It first checks with the
-// API server that the reconciled object is as in the cache, or, if the cache lacks it, that it is gone.
-func (o *Owned[T, P]) Delete(ctx context.Context, r *Request[P], name string) error {
-	key := o.key(r, name)
-	if err := errors.Join(r.writable(), o.resource.may(o.owner.context, "delete", "Owns", "MayDelete")); err != nil {
-		return err
-	}
-	cached, found, err := o.resource.cached(key)
-	if err != nil {
-		return fmt.Errorf("reading %s %s from the cache: %w", o.resource.kind.Kind, key, err)
-	}
-	if !found || !o.owns(r, cached) || cached.GetDeletionTimestamp() != nil {
-		return nil
-	}
-	if r.found {
-		err = o.owner.confirm(ctx, r)
-	} else {
-		err = o.owner.confirmGone(ctx, r)
-	}
-	if err != nil {
-		return o.stale(r, err)
-	}
-	err = o.resource.delete(ctx, cached)
-	o.owner.consistency.Conflicted(r.key, o.resource.informer.GetStore(), cached) // wait until the cache has another version, or none
-	return o.stale(r, err)
+	return created, nil
 }
 
 // dependent returns the name of an owned object among those of all kinds.
@@ -254,24 +243,21 @@ func (o *Owned[T, P]) dependent(key cache.ObjectName) string {
 	return o.resource.name.Resource + "/" + key.String()
 }
 
-// stale returns an error, and remembers it if a cache was stale.
-func (o *Owned[T, P]) stale(r *Request[P], err error) error {
-	if apierrors.IsConflict(err) || errors.Is(err, reconcile.ErrStale) {
+// failed handles the error of a patch of the cached object.
+func (o *Owned[T, P]) failed(r *Request[P], cached T, err error) error {
+	if isGone(err) {
+		err = o.resource.late(cache.MetaObjectToName(cached), err)
+	}
+	if isConflict(err) {
+		o.owner.consistency.Conflicted(r.key, o.resource.informer.GetStore(), cached)
+	}
+	return r.isStale(err)
+}
+
+// isStale returns an error, and remembers it if it shows that a cache is stale.
+func (r *Request[T]) isStale(err error) error {
+	if isConflict(err) || errors.Is(err, reconcile.ErrStale) {
 		r.stale = err
 	}
 	return err
-}
-
-// note remembers which version of the written object the cache must reach.
-func (o *Owned[T, P]) note(r *Request[P], cached, written T, err error) error {
-	store := o.resource.informer.GetStore()
-	if apierrors.IsNotFound(err) {
-		err = o.resource.late(cache.MetaObjectToName(cached), err)
-	}
-	if apierrors.IsConflict(err) {
-		o.owner.consistency.Conflicted(r.key, store, cached)
-	} else if err == nil {
-		o.owner.consistency.WroteAt(r.key, store, written.GetResourceVersion())
-	}
-	return o.stale(r, err)
 }

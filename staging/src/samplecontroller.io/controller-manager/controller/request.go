@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"samplecontroller.io/controller-manager/reconcile"
+	"samplecontroller.io/controller-manager/writes"
 )
 
 // sooner returns the shorter of two delays. 0 means never.
@@ -38,6 +38,8 @@ type Request[T Object] struct {
 	stale   error // a write of this call showed that a cache is stale
 	written bool  // object is no longer the cached version, but the result of a write
 	over    atomic.Bool
+
+	failures *failuresOf
 }
 
 // writable returns an error if the call is over, or only explains.
@@ -100,7 +102,7 @@ func (r *Request[T]) Patch(ctx context.Context, object T) error {
 		b.resource.skip()
 		return nil
 	}
-	return r.wrote(b.resource.patch(ctx, r.object, wanted))
+	return r.patchOwn(ctx, wanted)
 }
 
 // Delete deletes the object, if it is still the cached version. The garbage collector deletes its
@@ -113,28 +115,45 @@ func (r *Request[T]) Delete(ctx context.Context) error {
 	if err := errors.Join(r.writable(), b.resource.may(b.context, "delete", "For", "MayDelete")); err != nil {
 		return err
 	}
-	err := b.resource.delete(ctx, r.object)
-	b.consistency.Conflicted(r.key, store, r.object) // wait until the cache has another version, or none
-	if apierrors.IsConflict(err) {
-		r.stale = err
+	w := b.resource.writing("delete", r.key, nil)
+	w.own = true
+	w.send = func(ctx context.Context) error {
+		err := b.resource.delete(ctx, r.object)
+		if err == nil || isConflict(err) {
+			b.consistency.Conflicted(r.key, store, r.object) // wait until the cache has another version, or none
+		}
+		if isConflict(err) {
+			r.stale = err
+		}
+		return err
 	}
-	return err
+	return r.try(ctx, w)
 }
 
-// wrote remembers what the cache must reach after a write of the object itself.
-func (r *Request[T]) wrote(written T, err error) error {
+// patchOwn patches the object itself, and remembers what the cache must reach.
+func (r *Request[T]) patchOwn(ctx context.Context, wanted T, subresources ...string) error {
 	b, store := r.builder, r.builder.resource.informer.GetStore()
-	switch {
-	case apierrors.IsConflict(err):
-		b.consistency.Conflicted(r.key, store, r.object)
-		r.stale = err
-	case apierrors.IsNotFound(err):
-		b.consistency.Conflicted(r.key, store, r.object)
-	case err == nil:
-		b.consistency.WroteAt(r.key, store, written.GetResourceVersion())
-		r.object, r.written = written, true
+	try := func(ctx context.Context, w sentWrite) error {
+		send := w.send
+		w.own, w.send = true, func(ctx context.Context) error {
+			err := send(ctx)
+			if isConflict(err) || isGone(err) {
+				b.consistency.Conflicted(r.key, store, r.object)
+			}
+			if isConflict(err) {
+				r.stale = err
+			}
+			return err
+		}
+		return r.try(ctx, w)
 	}
-	return err
+	written, err := b.resource.patch(ctx, try, r.object, wanted, subresources...)
+	if err != nil {
+		return err
+	}
+	b.consistency.WroteAt(r.key, store, written.GetResourceVersion())
+	r.object, r.written = written, true
+	return nil
 }
 
 // UpdateStatus writes the Status field of object, a copy returned by [Request.Object], if it
@@ -144,7 +163,8 @@ func (r *Request[T]) wrote(written T, err error) error {
 // [Request.Patch].
 //
 // If another write of this call has shown that a cache is stale, it writes nothing and returns that
-// error, because the status would describe an old state.
+// error, because the status would describe an old state. While the API server does not serve the
+// subresource status, the controller is Degraded, and UpdateStatus writes nothing but a probe each 30 s.
 func (r *Request[T]) UpdateStatus(ctx context.Context, object T) error {
 	if !r.found {
 		return nil
@@ -164,12 +184,15 @@ func (r *Request[T]) UpdateStatus(ctx context.Context, object T) error {
 	if !from.IsValid() {
 		return fmt.Errorf("updating the status of %s %s: %T has no field Status", b.resource.kind.Kind, r.key, object)
 	}
-	uid, same := r.object.GetUID(), equality.Semantic.DeepEqual(from.Interface(), to.Interface())
+	uid := r.object.GetUID()
 	to.Set(from)
 	if !r.written && !equality.Semantic.DeepEqual(object, wanted) {
 		return fmt.Errorf("updating the status of %s %s: its spec has been changed, which is not part of the status: write it with Patch, before the status", b.resource.kind.Kind, r.key)
 	}
-	if same {
+	if b.failing != nil {
+		b.failing(wanted, r.failures.inStatus())
+	}
+	if equality.Semantic.DeepEqual(statusOf(wanted).Interface(), statusOf(r.object).Interface()) {
 		b.pace.UpToDate(r.key)
 		b.resource.skip("status")
 		return nil
@@ -182,10 +205,16 @@ func (r *Request[T]) UpdateStatus(ctx context.Context, object T) error {
 		r.RequeueAfter(wait)
 		return nil
 	}
-	err := b.pace.Write(r.key, uid, change, func() error {
-		return r.wrote(b.resource.patch(ctx, r.object, wanted, "status"))
-	})
-	if !apierrors.IsNotFound(err) {
+	transport, resource := b.resource.writes, b.resource.inMetrics("status")
+	if wait := transport.Paused(resource); wait > 0 {
+		r.RequeueAfter(wait)
+		return nil
+	}
+	err := b.pace.Write(r.key, uid, change, func() error { return r.patchOwn(ctx, wanted, "status") })
+	if err == nil {
+		transport.Served(ctx, resource)
+	}
+	if !isGone(err) {
 		return err
 	}
 	// If the kind has no status subresource, the answer is the same as for a missing object.
@@ -193,10 +222,11 @@ func (r *Request[T]) UpdateStatus(ctx context.Context, object T) error {
 	if readErr != nil {
 		return readErr
 	}
-	if found && live.GetUID() == r.object.GetUID() {
-		return fmt.Errorf("%w, but the object exists: declare the subresource status in the CRD", err)
+	if found && live.GetUID() == uid {
+		transport.NotServed(ctx, resource)
+		r.RequeueAfter(writes.ProbeInterval)
 	}
-	return nil // the object is gone, and its status with it
+	return nil // else the object is gone, and its status with it
 }
 
 // metadataOf returns the metadata that controllers set.

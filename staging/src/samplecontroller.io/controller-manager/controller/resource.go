@@ -178,10 +178,21 @@ func (r *resource[T]) liveAt(ctx context.Context, key cache.ObjectName) (object 
 	return object, found, version, err
 }
 
+// versionPath is the path of the resourceVersion.
+const versionPath = "/metadata/resourceVersion"
+
+// writing returns the write of an object, which is to be sent with [Request.try].
+func (r *resource[T]) writing(verb string, object cache.ObjectName, contents any, subresources ...string) sentWrite {
+	name := r.inMetrics(subresources...)
+	w := write{verb: verb, kind: r.kind.Kind, resource: name, object: object, status: len(subresources) > 0}
+	return sentWrite{write: w, contents: contents}
+}
+
 // patch writes the difference between before, the cached object, and after. It fails with a
 // conflict if the stored object is not as in the cache: if it has another resourceVersion, or if the
-// patch does not apply, for example because an element of a list is not where it is in the cache.
-func (r *resource[T]) patch(ctx context.Context, before, after T, subresources ...string) (T, error) {
+// patch does not apply, for example because an element of a list is not where it is in the cache. It
+// passes the write to try, which may send it.
+func (r *resource[T]) patch(ctx context.Context, try tryFunc, before, after T, subresources ...string) (T, error) {
 	name := cache.MetaObjectToName(before)
 	operations, err := r.difference(before, after)
 	if err != nil {
@@ -191,9 +202,20 @@ func (r *resource[T]) patch(ctx context.Context, before, after T, subresources .
 		r.skip(subresources...)
 		return before, nil
 	}
-	operations = append(operations, operation{
-		Op: "replace", Path: "/metadata/resourceVersion", Value: before.GetResourceVersion(),
-	})
+	w, patched := r.writing("patch", name, operations, subresources...), before
+	w.fields = fieldsOf(operations)
+	w.send = func(ctx context.Context) error {
+		patched, err = r.sendPatch(ctx, before, operations, subresources)
+		return err
+	}
+	err = try(ctx, w)
+	return patched, err
+}
+
+// sendPatch sends a patch of before.
+func (r *resource[T]) sendPatch(ctx context.Context, before T, operations []operation, subresources []string) (T, error) {
+	name := cache.MetaObjectToName(before)
+	operations = append(slices.Clip(operations), operation{Op: "replace", Path: versionPath, Value: before.GetResourceVersion()})
 	patch, err := json.Marshal(operations)
 	if err != nil {
 		return before, fmt.Errorf("comparing %s %s: %w", r.kind.Kind, name, err)
@@ -225,7 +247,7 @@ func (r *resource[T]) changedNothing(ctx context.Context, cached T, operations [
 	}
 	var paths []string
 	for _, o := range operations {
-		if o.Op != "test" && o.Path != "/metadata/resourceVersion" {
+		if o.Op != "test" && o.Path != versionPath {
 			paths = append(paths, o.Path)
 		}
 	}
@@ -239,7 +261,7 @@ func (r *resource[T]) delete(ctx context.Context, cached T) error {
 	err := r.client(name.Namespace).Delete(ctx, name.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}, PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
 	})
-	if apierrors.IsNotFound(err) {
+	if isGone(err) {
 		return nil
 	}
 	if err != nil {
@@ -247,17 +269,6 @@ func (r *resource[T]) delete(ctx context.Context, cached T) error {
 	}
 	klog.FromContext(ctx).V(2).Info("Deleted object", "resource", r.inMetrics(), "object", klog.KObj(cached))
 	return nil
-}
-
-// doesNotApply returns whether the API server could not apply a JSON patch to the stored object.
-// Objects that are invalid have the same reason, but always with causes.
-func doesNotApply(err error) bool {
-	status := apierrors.APIStatus(nil)
-	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
-		return false
-	}
-	details := status.Status().Details
-	return details == nil || len(details.Causes) == 0
 }
 
 // difference returns the JSON patch from before to after. An update would delete fields that the

@@ -34,6 +34,7 @@ type built[T Object] struct {
 // Run implements Controller.
 func (c *built[T]) Run(ctx context.Context) error {
 	c.builder.confirmations.begin()
+	c.builder.failures.begin()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	failed := make(chan error, len(c.builder.sources))

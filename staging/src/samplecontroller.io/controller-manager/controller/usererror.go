@@ -51,28 +51,43 @@ func (e *userError) Error() string { return e.err.Error() }
 
 func (e *userError) Unwrap() error { return e.err }
 
-// userErrors returns the user errors that an error, such as one of errors.Join, consists of. It
-// returns none if a part is another error, which needs a retry. first is the first user error that
-// is to be reported, whatever the other parts are.
-func userErrors(err error) (only []*userError, first *userError) {
+// parts are what an error, such as one of errors.Join, consists of.
+type parts struct {
+	users    []*userError
+	user     *userError // the first that is to be reported
+	external *externalError
+	failure  bool // a [Failure] is among them
+	other    bool // another error, which needs a retry, is among them
+}
+
+func partsOf(err error) (p parts) {
+	p.add(err)
+	return p
+}
+
+func (p *parts) add(err error) {
 	switch err := err.(type) {
+	case nil:
 	case *userError:
-		only = []*userError{err}
+		p.users = append(p.users, err)
 		if err.reason != "" {
-			first = err
+			p.user = cmp.Or(p.user, err)
+		}
+	case *externalError:
+		p.external = cmp.Or(p.external, err)
+	case *Failure:
+		p.failure = true
+	case interface{ Unwrap() []error }:
+		for _, part := range err.Unwrap() {
+			p.add(part)
 		}
 	case interface{ Unwrap() error }:
-		return userErrors(err.Unwrap())
-	case interface{ Unwrap() []error }:
-		others := false
-		for _, part := range err.Unwrap() {
-			of, reported := userErrors(part)
-			only, others = append(only, of...), others || of == nil
-			first = cmp.Or(first, reported)
+		if cause := err.Unwrap(); cause != nil {
+			p.add(cause)
+		} else {
+			p.other = true
 		}
-		if others {
-			only = nil
-		}
+	default:
+		p.other = true
 	}
-	return only, first
 }

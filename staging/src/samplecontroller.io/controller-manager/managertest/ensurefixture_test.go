@@ -35,8 +35,9 @@ type Widget struct {
 		Containers []corev1.Container `json:"containers,omitempty"`
 	} `json:"spec"`
 	Status struct {
-		Image string `json:"image"`
-		Ports int32  `json:"ports"`
+		Image      string             `json:"image"`
+		Ports      int32              `json:"ports"`
+		Conditions []metav1.Condition `json:"conditions,omitempty"`
 	} `json:"status"`
 }
 
@@ -47,7 +48,7 @@ func (*Widget) Unmarshal([]byte) error { return errors.New("a Widget in protobuf
 func (w *Widget) DeepCopyObject() runtime.Object {
 	out := *w
 	w.DeepCopyInto(&out.ObjectMeta)
-	out.Spec.Containers = nil
+	out.Spec.Containers, out.Status.Conditions = nil, slices.Clone(w.Status.Conditions)
 	for i := range w.Spec.Containers {
 		out.Spec.Containers = append(out.Spec.Containers, *w.Spec.Containers[i].DeepCopy())
 	}

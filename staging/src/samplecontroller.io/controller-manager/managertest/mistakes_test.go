@@ -31,10 +31,9 @@ func syncing(make func(*controller.Context) (controller.Controller, error)) mana
 	}}}
 }
 
-// TestMissingStatusSubresourceIsAnError answers like the API server if a CRD does not declare
-// the subresource: as if the object did not exist.
-func TestMissingStatusSubresourceIsAnError(t *testing.T) {
-	var errs []string
+// TestMissingStatusSubresource answers like the API server if a CRD does not declare the subresource: as
+// if the object did not exist. The writes are paused, and the controller is Degraded.
+func TestMissingStatusSubresource(t *testing.T) {
 	program := syncing(func(c *controller.Context) (controller.Controller, error) {
 		sets := controller.For[*appsv1.StatefulSet](c, controller.MayPatchStatus())
 		return sets.Reconcile(func(ctx context.Context, r *controller.Request[*appsv1.StatefulSet]) error {
@@ -43,11 +42,7 @@ func TestMissingStatusSubresourceIsAnError(t *testing.T) {
 				return nil
 			}
 			set.Status.Replicas = 7
-			err := r.UpdateStatus(ctx, set)
-			if err != nil {
-				errs = append(errs, err.Error())
-			}
-			return err
+			return r.UpdateStatus(ctx, set)
 		})
 	})
 	Run(t, program, func(t *testing.T, e *Env) {
@@ -58,10 +53,21 @@ func TestMissingStatusSubresourceIsAnError(t *testing.T) {
 			return nil
 		})
 		e.Create(&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}})
-		time.Sleep(time.Hour)
+		time.Sleep(10*time.Minute - time.Second)
 		synctest.Wait()
-		if len(errs) < 5 || len(errs) > 50 || !strings.Contains(errs[0], "declare the subresource status in the CRD") {
-			t.Errorf("%d errors in an hour, among them %q, want some, with backoff, that name the subresource", len(errs), errs[:min(len(errs), 1)])
+		if n := len(e.Writes()); n != 20 {
+			t.Errorf("%d writes in 10 minutes, want one in 30 s", n)
+		}
+		const want = "statefulsets/status.apps is not served: apply the CRDs of this version"
+		if denied := e.context.Writes().Denied(); len(denied) != 1 || denied[0].String() != want {
+			t.Errorf("denied %v, want %s", denied, want)
+		}
+		e.BeforeWrite(nil)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		expect(t, "writes once it is served", e.Writes(), "patch statefulsets/status.apps ns/a")
+		if denied := e.context.Writes().Denied(); len(denied) > 0 {
+			t.Errorf("denied %v, want none once it is served", denied)
 		}
 	})
 }

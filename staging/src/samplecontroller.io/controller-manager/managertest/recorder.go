@@ -13,6 +13,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -215,7 +216,11 @@ func rejection(q *http.Request, err error) (*http.Response, error) {
 	if !errors.As(err, &status) {
 		return nil, err // like a network error
 	}
-	return fakeapi.Answer(q, int(status.Status().Code), status.Status())
+	response, err := fakeapi.Answer(q, int(status.Status().Code), status.Status())
+	if details := status.Status().Details; err == nil && details != nil && details.RetryAfterSeconds > 0 {
+		response.Header.Set("Retry-After", strconv.Itoa(int(details.RetryAfterSeconds)))
+	}
+	return response, err
 }
 
 // allow sets the rules of a controller; nil allows everything.

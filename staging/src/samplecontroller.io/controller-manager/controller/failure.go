@@ -1,0 +1,269 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"net/http"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"samplecontroller.io/controller-manager/internal/truncate"
+	"samplecontroller.io/controller-manager/leadership"
+	"samplecontroller.io/controller-manager/reconcile"
+	"samplecontroller.io/controller-manager/writes"
+)
+
+// Reasons of a [Failure].
+const (
+	// ReasonWriteDenied: a quota, a policy or a webhook denies the write, or the object is invalid.
+	ReasonWriteDenied = "WriteDenied"
+	// ReasonWriteFailing: the write has failed at least three times in 10 s, for a cause that may pass.
+	ReasonWriteFailing = "WriteFailing"
+	// ReasonWriteFailed: the write has been failing for a minute.
+	ReasonWriteFailed = "WriteFailed"
+	// ReasonProgressing: the write fails for some seconds after the CRD of the owner was installed.
+	ReasonProgressing = "Progressing"
+)
+
+const (
+	// firstRetry is the delay before the next try of a write that keeps failing. Each further failure
+	// doubles it up to soonRetry, because nothing enqueues the object when the cause goes away. The
+	// limit is lastRetry for an object that is invalid, because only another object can be written.
+	firstRetry = time.Second
+	soonRetry  = 30 * time.Second
+	lastRetry  = 5 * time.Minute
+
+	// An error that may pass is reported after this many failures and this long, and as one that does
+	// not pass after failedAfter.
+	reportTries  = 3
+	failingAfter = 10 * time.Second
+	failedAfter  = time.Minute
+)
+
+// Failure is the error of a write that keeps failing. [Owned.Ensure], [Owned.Delete] and the methods of
+// [Request] that write return it at once for a write that the API server denies on its merits, and for
+// any other error once it has lasted. Until its next try is due, they return it without sending
+// anything, so that the status write which reports it does not cause another try. A write of other
+// contents is tried within a second, and everything after a change of the object's generation.
+//
+// A Warning Event with the reason reports each failure, and the log. For the status see
+// [Builder.Failing]. Missing permissions are no Failures: they make the controller Degraded.
+//
+// A Failure is read-only. It wraps the last error of the API server.
+type Failure struct {
+	// Reason is ReasonWriteDenied, ReasonWriteFailing, ReasonWriteFailed or ReasonProgressing.
+	Reason string
+	// Message says which write fails and why, with the usual cause if that helps. It is at most 1000
+	// bytes long.
+	Message string
+	// Verb is create, patch or delete. Resource is such as services or foos/status.example.com.
+	Verb, Resource string
+	// Object is the object that cannot be written.
+	Object cache.ObjectName
+	// Since is the time of the first failure in a row.
+	Since time.Time
+	// Quotes is set if the message may quote contents of the object.
+	Quotes bool
+
+	err error
+}
+
+// Error implements error.
+func (f *Failure) Error() string { return f.Message }
+
+// Unwrap returns the error of the last try.
+func (f *Failure) Unwrap() error { return f.err }
+
+// Condition returns the condition that is True while the write fails, by the convention of kstatus:
+// Stalled if a user has to do something, else Reconciling.
+func (f *Failure) Condition() string {
+	if f.Reason == ReasonWriteFailing || f.Reason == ReasonProgressing {
+		return "Reconciling"
+	}
+	return "Stalled"
+}
+
+// write is one write of an object. Patches of different fields are different writes, so that the one
+// that succeeds does not hide the other.
+type write struct {
+	verb, kind, resource string
+	object               cache.ObjectName
+	own                  bool   // of the reconciled object itself
+	status               bool   // of its status
+	fields               string // that a patch sets
+}
+
+func (w write) String() string {
+	doing := map[string]string{"create": "creating", "patch": "patching", "delete": "deleting"}[w.verb]
+	if w.status {
+		doing = "writing the status of"
+	}
+	return fmt.Sprintf("%s %s %s", doing, w.kind, w.object)
+}
+
+// isMissingPermission returns whether the authorizer denied the write, whatever the object.
+func (w write) isMissingPermission(err error) bool {
+	name := w.object.Name
+	if w.verb == "create" {
+		name = "" // it is not in the path
+	}
+	return writes.IsMissingPermission(err, writes.Write{Verb: w.verb, Resource: w.resource}, name)
+}
+
+// failing is a write that has failed, maybe several times in a row.
+type failing struct {
+	contents    uint64 // hash of what was written
+	count       int
+	first, last time.Time
+	again       time.Time // the next try
+	timedOut    bool
+	wanted      bool     // the present call wanted the write
+	current     bool     // the last call that ended without another error did
+	failure     *Failure // nil: not reported yet
+	reported    string   // the reason of the last Event
+}
+
+// now returns the failure as it is at a time.
+func (f *failing) now(now time.Time) *Failure {
+	if f.failure == nil || f.failure.Reason != ReasonWriteFailing || now.Sub(f.first) < failedAfter {
+		return f.failure
+	}
+	failed := *f.failure
+	failed.Reason = ReasonWriteFailed
+	return &failed
+}
+
+// holdsBack returns whether the write is not to be tried now. Other contents than the last time are tried
+// after firstRetry. They may differ each time, so they are not tried at once.
+func (f *failing) holdsBack(contents uint64, now time.Time) bool {
+	if other := f.last.Add(firstRetry); f.contents != contents && other.Before(f.again) {
+		f.again = other
+	}
+	f.contents = contents
+	return now.Before(f.again)
+}
+
+// due returns the delay after which there is something to do: another try, or another report.
+func (f *failing) due(now time.Time) time.Duration {
+	again := f.again.Sub(now)
+	if left := f.first.Add(failedAfter).Sub(now); left > 0 && f.failure != nil && f.failure.Reason == ReasonWriteFailing {
+		again = min(again, left)
+	}
+	return max(again, time.Millisecond)
+}
+
+// note records that a write failed just now.
+func (f *failing) note(w write, err error, contents uint64, now time.Time) {
+	if f.count == 0 {
+		f.first = now
+	}
+	f.count++
+	f.contents, f.last, f.timedOut = contents, now, reconcile.IsWriteTimeout(err)
+	wait := min(firstRetry<<min(f.count-1, 20), soonRetry)
+	answer, denied := denialOf(err)
+	if denied {
+		f.failure, wait = denialFor(w, answer, f.count)
+	} else if f.count >= reportTries && now.Sub(f.first) >= failingAfter {
+		message := fmt.Sprintf("%s keeps failing: %s", w, causeOf(err, w.resource))
+		f.failure = &Failure{Reason: ReasonWriteFailing, Message: message}
+	}
+	if f.failure != nil {
+		f.failure.err, f.failure.Since = err, f.first
+		f.failure.Verb, f.failure.Resource, f.failure.Object = w.verb, w.resource, w.object
+		f.failure.Message = truncate.To(maxMessage, f.failure.Message)
+	}
+	f.again = now.Add(wait)
+}
+
+// denialFor returns the failure for a denial, the count-th in a row, and the delay before the next try.
+func denialFor(w write, answer metav1.Status, count int) (*Failure, time.Duration) {
+	if isUnknownKind(answer) {
+		message := fmt.Sprintf("%s: the API server has not yet discovered the CRD of its owner: %s", w, answer.Message)
+		return &Failure{Reason: ReasonProgressing, Message: message}, firstRetry
+	}
+	longest, hint := soonRetry, ""
+	if answer.Code != http.StatusForbidden && !deniedByAdmission(answer) {
+		longest = lastRetry // the object itself is invalid
+	}
+	if w.status && isOldSchema(answer) {
+		longest, hint = soonRetry, "; apply the CRDs of this version"
+	}
+	message := fmt.Sprintf("%s was denied: %s%s", w, truncate.To(maxMessage-200, answer.Message), hint)
+	return &Failure{
+		Reason: ReasonWriteDenied, Message: message, Quotes: answer.Code == http.StatusUnprocessableEntity,
+	}, min(firstRetry<<min(count-1, 20), longest)
+}
+
+// sentWrite is one write and how it is sent.
+type sentWrite struct {
+	write
+	contents any // is encoded as JSON to compare it with that of the last try
+	// confirm is called before the write is sent; its error is not one of the write. Optional.
+	confirm func(context.Context) error
+	send    func(context.Context) error
+}
+
+// tryFunc is [Request.try].
+type tryFunc func(context.Context, sentWrite) error
+
+// try sends a write, unless it has failed and its next try is not due. It returns a [Failure] if the
+// error is to be reported.
+func (r *Request[T]) try(ctx context.Context, w sentWrite) error {
+	f := r.failures
+	if failure := f.heldBack(w, time.Now()); failure != nil {
+		return failure
+	}
+	if w.confirm != nil {
+		if err := w.confirm(ctx); err != nil {
+			return err
+		}
+	}
+	if known := f.byWrite[w.write]; known != nil && known.timedOut {
+		ctx = reconcile.WithLongWrite(ctx)
+	}
+	stale := r.stale
+	err := w.send(ctx)
+	switch {
+	case err == nil, w.isMissingPermission(err), isTerminating(err):
+		delete(f.byWrite, w.write) // the last two are about the controller, and about the namespace
+		return err
+	case errors.Is(err, leadership.ErrNotLeading), w.own && isGone(err), partsOf(err).users != nil:
+		return err // the write did not fail, or it is not wanted any more
+	}
+	if failure := f.note(w, err, time.Now()); failure != nil {
+		r.stale = stale // the status can be written: it says that the write fails
+		return failure
+	}
+	return err
+}
+
+var contentsSeed = maphash.MakeSeed()
+
+// hash returns a hash of the contents.
+func (w sentWrite) hash() uint64 {
+	document, err := json.Marshal(w.contents)
+	if err != nil {
+		return 0
+	}
+	return maphash.Bytes(contentsSeed, document)
+}
+
+// fieldsOf returns the fields that a JSON patch sets.
+func fieldsOf(operations []operation) string {
+	var paths []string
+	for _, o := range operations {
+		if o.Op != "test" && o.Path != versionPath {
+			paths = append(paths, o.Path)
+		}
+	}
+	return strings.Join(paths, " ")
+}

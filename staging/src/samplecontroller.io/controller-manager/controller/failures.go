@@ -1,0 +1,251 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"samplecontroller.io/controller-manager/internal/misuse"
+	"samplecontroller.io/controller-manager/reconcile"
+)
+
+// forgetAfter is how long after a try was due the next failure counts as the first. It exceeds the delay
+// of the loop between two tries that are not reported.
+const forgetAfter = 2 * time.Minute
+
+// failureStore remembers the writes that fail, by the object that is reconciled. It is safe for concurrent
+// use for different objects.
+type failureStore struct {
+	mutex sync.Mutex
+	byKey map[cache.ObjectName]*failuresOf
+}
+
+// failuresOf are the failing writes for one object. Failures for another generation do not count.
+type failuresOf struct {
+	uid        types.UID
+	generation int64
+	byWrite    map[write]*failing
+}
+
+// begin begins a term: other processes may have written since.
+func (f *failureStore) begin() {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.byKey = nil
+}
+
+// start starts a call for an object, and returns its failures.
+func (f *failureStore) start(key cache.ObjectName, uid types.UID, generation int64) *failuresOf {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	of := f.byKey[key]
+	if of == nil || of.uid != uid || of.generation != generation {
+		return &failuresOf{uid: uid, generation: generation, byWrite: map[write]*failing{}}
+	}
+	for w, known := range of.byWrite {
+		known.wanted = false
+		if time.Since(known.again) > forgetAfter {
+			delete(of.byWrite, w)
+		}
+	}
+	return of
+}
+
+// end ends a call, and keeps the failures.
+func (f *failureStore) end(key cache.ObjectName, of *failuresOf) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if len(of.byWrite) == 0 {
+		delete(f.byKey, key)
+		return
+	}
+	if f.byKey == nil {
+		f.byKey = map[cache.ObjectName]*failuresOf{}
+	}
+	f.byKey[key] = of
+}
+
+// heldBack returns the failure of a write that is not to be tried now.
+func (f *failuresOf) heldBack(w sentWrite, now time.Time) *Failure {
+	known := f.byWrite[w.write]
+	if known == nil || known.failure == nil {
+		return nil
+	}
+	known.wanted, known.current = true, true
+	if !known.holdsBack(w.hash(), now) {
+		return nil
+	}
+	return known.now(now)
+}
+
+// note records that a write failed, and returns the failure if it is to be reported.
+func (f *failuresOf) note(w sentWrite, err error, now time.Time) *Failure {
+	known := f.byWrite[w.write]
+	if known == nil {
+		known = &failing{}
+		f.byWrite[w.write] = known
+	}
+	known.wanted, known.current = true, true
+	known.note(w.write, err, w.hash(), now)
+	return known.now(now)
+}
+
+// forgetUnwanted makes the failures current that the present call has met.
+func (f *failuresOf) forgetUnwanted() {
+	for _, known := range f.byWrite {
+		known.current = known.wanted
+	}
+}
+
+// reported returns the failing writes that are reported, those that need a user first.
+func (f *failuresOf) reported(ok func(write, *failing) bool) []*failing {
+	var all []*failing
+	for w, known := range f.byWrite {
+		if known.failure != nil && ok(w, known) {
+			all = append(all, known)
+		}
+	}
+	now := time.Now()
+	slices.SortFunc(all, func(a, b *failing) int {
+		x, y := a.now(now), b.now(now)
+		return cmp.Or(-cmp.Compare(x.Condition(), y.Condition()), x.Since.Compare(y.Since), cmp.Compare(x.Message, y.Message))
+	})
+	return all
+}
+
+// inStatus returns the failure for the status. A failing write of the status itself is not for it.
+func (f *failuresOf) inStatus() *Failure {
+	for _, known := range f.reported(func(w write, known *failing) bool { return known.current && !(w.own && w.status) }) {
+		return known.now(time.Now())
+	}
+	return nil
+}
+
+// due returns when there is something to do about the writes that the call wanted; 0 means never.
+func (f *failuresOf) due() (after time.Duration) {
+	for _, known := range f.reported(func(_ write, known *failing) bool { return known.wanted }) {
+		after = sooner(after, known.due(time.Now()))
+	}
+	return after
+}
+
+// Failing sets what the status of an object says while a write for it keeps failing. set changes the
+// Status of object; f is nil if no write fails. If several writes fail, f is one that
+// needs a user, else the one that has been failing for the longest time. A failing write of the status
+// itself is reported only by its Event.
+//
+// The library calls set on each status that [Request.UpdateStatus] is about to write, and after each call
+// of the controller's function, and then writes the status if it has changed. So set must return the same
+// for the same failure, and must remove for nil what it has added:
+//
+//	backups.Failing(func(b *Backup, f *controller.Failure) {
+//		if f == nil || f.Condition() != "Stalled" {
+//			meta.RemoveStatusCondition(&b.Status.Conditions, "Stalled")
+//			return
+//		}
+//		stalled := metav1.Condition{Type: "Stalled", Status: "True", Reason: f.Reason, Message: f.Message}
+//		meta.SetStatusCondition(&b.Status.Conditions, stalled)
+//	})
+//
+// Failing declares the permission to write the status.
+func (b *Builder[T]) Failing(set func(object T, f *Failure)) {
+	if b.resource == nil {
+		return // For has failed
+	}
+	if !statusOf(newOf[T]()).IsValid() {
+		b.fail(misuse.Errorf("%s: Failing changes the field Status, which %T does not have", b.context.name, newOf[T]()))
+		return
+	}
+	if b.failing != nil {
+		b.fail(misuse.Errorf("%s: Failing was called twice for %s: call it once", b.context.name, b.resource.kind.Kind))
+	}
+	b.failing = set
+	b.context.declare(subresource(b.resource.name.GroupResource(), "status"), "patch")
+}
+
+// reportFailures records an Event and a log line for each failure with a new reason, and writes the
+// status. err is the error of the controller's function.
+func (b *Builder[T]) reportFailures(ctx context.Context, r *Request[T], err error) error {
+	if p := partsOf(err); !p.other && p.external == nil {
+		r.failures.forgetUnwanted()
+	}
+	if statusErr := b.writeFailure(ctx, r, err); statusErr != nil {
+		err = errors.Join(err, statusErr)
+	}
+	for _, known := range r.failures.reported(func(_ write, known *failing) bool { return known.wanted }) {
+		failure := known.now(time.Now())
+		if failure.Reason == known.reported {
+			continue
+		}
+		known.reported = failure.Reason
+		klog.FromContext(ctx).Error(failure.err, "Write keeps failing, retrying with backoff", "reason", failure.Reason,
+			"verb", failure.Verb, "resource", failure.Resource, "object", failure.Object)
+		if r.found && failure.Reason != ReasonProgressing {
+			b.recorder.Event(r.object, corev1.EventTypeWarning, failure.Reason, failure.Message)
+		}
+	}
+	return err
+}
+
+// writeFailure writes to the status which write fails. If err is another error, what the status says
+// about earlier writes still holds.
+func (b *Builder[T]) writeFailure(ctx context.Context, r *Request[T], err error) error {
+	if b.failing == nil || !r.found || r.stale != nil {
+		return nil
+	}
+	failure := r.failures.inStatus()
+	if failure == nil && (err != nil || r.object.GetDeletionTimestamp() != nil) {
+		return nil
+	}
+	object := r.object.DeepCopyObject().(T)
+	b.failing(object, failure)
+	if equality.Semantic.DeepEqual(statusOf(object).Interface(), statusOf(r.object).Interface()) {
+		return nil
+	}
+	return r.UpdateStatus(ctx, object)
+}
+
+// outcome returns the error for the loop, and reports the errors that users can do something about.
+func (b *Builder[T]) outcome(r *Request[T], err error) error {
+	r.RequeueAfter(r.failures.due())
+	if err == nil {
+		b.reported.Remove(r.key)
+		return nil
+	}
+	p := partsOf(err)
+	isNew := b.report(r, p)
+	switch {
+	case p.external != nil:
+		err = reconcile.RetryAfter(err, sooner(p.external.again, r.failures.due()))
+		if !isNew {
+			err = reconcile.Logged(err)
+		}
+		return err
+	case isTerminating(err):
+		if r.key.Namespace == "" {
+			r.RequeueAfter(lastRetry) // nothing enqueues the object when the namespace is created again
+		}
+		return nil // else the object is deleted with its namespace
+	case p.other:
+		return err
+	}
+	for _, e := range p.users {
+		r.RequeueAfter(e.again)
+	}
+	if p.failure {
+		return reconcile.Logged(reconcile.RetryAfter(err, r.after))
+	}
+	return nil
+}

@@ -26,6 +26,7 @@ type kindOptions struct {
 	resource string
 	cluster  bool
 	queue    string
+	madeBy   []string
 
 	mayPatch, mayPatchStatus, mayDelete bool
 

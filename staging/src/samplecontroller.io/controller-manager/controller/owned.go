@@ -22,6 +22,11 @@ import (
 )
 
 // Owned is a kind whose objects are owned by objects of another kind. Make it with [Owns].
+//
+// Another program may make an object and set its controller reference to an object of this controller.
+// [Owned.Get] and [Owned.List] return it, too. Nothing is done to it, unless its name is asked for:
+// [Owned.Ensure] takes over an object with that name, so that an object can be adopted by its controller
+// reference, and makes no second one. [Owned.Delete] deletes only what the controller itself has written.
 type Owned[T, P Object] struct {
 	owner     *Builder[P]
 	resource  *resource[T]

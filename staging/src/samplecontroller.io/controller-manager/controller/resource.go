@@ -53,6 +53,7 @@ type resource[T Object] struct {
 	cluster  bool   // the objects have no namespace
 	use      string // the function that has declared the kind, such as For
 	queue    string
+	madeBy   []string // field managers: see MadeBy
 	// informerWith returns the informer again, with more options.
 	informerWith func(...informers.Option) cache.TypedSharedIndexInformer[T]
 	noted        atomic.Bool // a patch that changed nothing has been logged
@@ -97,7 +98,7 @@ func describe[T Object](c *Context, use string, cached reflect.Type, opts []Opti
 		name.Resource = o.resource
 	}
 	return &resource[T]{
-		kind: kind, name: name, selector: selector, manager: c.name, writes: c.Writes(), cluster: o.cluster, use: use, queue: o.queue,
+		kind: kind, name: name, selector: selector, manager: c.name, writes: c.Writes(), cluster: o.cluster, use: use, queue: o.queue, madeBy: o.madeBy,
 		// The API server encodes built-in objects like this process, and stores custom ones as
 		// they were written.
 		sparse: !tolerant.IsBuiltIn[T](kind),

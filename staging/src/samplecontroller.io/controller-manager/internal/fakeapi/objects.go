@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -67,7 +69,25 @@ func (s *Server) create(c call) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.SetManagedFields(nil)
+	c.manage(o)
 	return s.store(c, nil, o), nil
+}
+
+// manage records the field manager of a write, like the API server, but not which fields it manages.
+func (c call) manage(o *unstructured.Unstructured) {
+	entry := metav1.ManagedFieldsEntry{
+		Manager: c.URL.Query().Get("fieldManager"), Operation: metav1.ManagedFieldsOperationUpdate,
+		Subresource: c.Subresource, APIVersion: o.GetAPIVersion(), Time: ptr.To(metav1.NewTime(time.Now())),
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1("{}"),
+	}
+	if entry.Manager == "" {
+		entry.Manager, _, _ = strings.Cut(c.UserAgent(), "/")
+	}
+	known := slices.DeleteFunc(o.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
+		return m.Manager == entry.Manager && m.Operation == entry.Operation && m.Subresource == entry.Subresource
+	})
+	o.SetManagedFields(append(known, entry))
 }
 
 // accept validates an object, and serves its kind if it is a CRD.
@@ -114,6 +134,7 @@ func (s *Server) update(c call, old *unstructured.Unstructured) (*unstructured.U
 	if c.kind.generation && c.changesContent(old, o) {
 		o.SetGeneration(old.GetGeneration() + 1)
 	}
+	c.manage(o)
 	if o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 && c.resource != namespaces {
 		s.store(c, o, nil)
 		return o, nil

@@ -8,9 +8,9 @@
 // are most used; validates, defaults and prunes custom resources as their CRDs say, once those are
 // created; and streams lists. What other controllers of Kubernetes delete, [Server.CollectGarbage]
 // deletes. It does not validate objects of built-in kinds, convert between versions, for each version
-// of a resource has its own objects, or record managedFields. It supports JSON only, and no
-// server-side apply. It answers requests that it does not support with code 501 and a message that
-// says what to do.
+// of a resource has its own objects. It records which field managers have written an object, but not
+// which fields. It supports JSON only, and no server-side apply. It answers requests that it does not
+// support with code 501 and a message that says what to do.
 package fakeapi
 
 import (

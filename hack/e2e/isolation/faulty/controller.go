@@ -36,9 +36,6 @@ const Fault = "fault"
 // version, if the ConfigMap's data has a key of this name.
 const Served = "served"
 
-// Delay is how long a slow event handler takes for an event.
-const Delay = time.Second
-
 // Descriptor describes the controller.
 func Descriptor() controller.Descriptor {
 	return controller.Descriptor{
@@ -72,19 +69,33 @@ func newController(_ context.Context, c *controller.Context) (controller.Control
 	f := &faulty{configMaps: corelisters.NewConfigMapLister(configMaps.GetIndexer()), ends: make(chan func() error)}
 	f.Loop = c.Loop(f.sync)
 	reconcile.For(f.Loop, configMaps)
-	reconcile.Watch(f.Loop, foos, onFoo)
+	reconcile.Watch(f.Loop, foos, func(foo *samplev1alpha1.Foo) []cache.ObjectName { return onFoo(foo, foos.GetIndexer()) })
 	return f, nil
 }
 
 // onFoo is the faulty event handler. A Foo enqueues the ConfigMap of its name.
-func onFoo(foo *samplev1alpha1.Foo) []cache.ObjectName {
+func onFoo(foo *samplev1alpha1.Foo, foos cache.Indexer) []cache.ObjectName {
 	switch foo.Annotations[Fault] {
 	case "panic":
 		panic("the event handler panics for " + foo.Name)
-	case "slow":
-		time.Sleep(Delay)
+	case "hang":
+		hang(foo, foos)
 	}
 	return []cache.ObjectName{{Namespace: foo.Namespace, Name: foo.Name}}
+}
+
+// hang returns once the Foo no longer has the fault "hang".
+func hang(foo *samplev1alpha1.Foo, foos cache.Indexer) {
+	klog.Background().Info("Event handler hangs", "foo", klog.KObj(foo))
+	key := cache.MetaObjectToName(foo).String()
+	for {
+		now, exists, err := foos.GetByKey(key)
+		if err != nil || !exists || now.(*samplev1alpha1.Foo).Annotations[Fault] != "hang" {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	klog.Background().Info("Event handler continues", "foo", klog.KObj(foo))
 }
 
 // Run implements controller.Controller.
@@ -117,6 +128,7 @@ func (f *faulty) sync(ctx context.Context, key cache.ObjectName) (time.Duration,
 		<-ctx.Done()
 		return 0, fmt.Errorf("waiting: %w", ctx.Err())
 	case "stuck":
+		klog.FromContext(ctx).Info("Sync is stuck")
 		f.stick(key)
 	case "fail":
 		return 0, f.end(ctx, func() error { return errors.New("the controller fails") })

@@ -18,5 +18,5 @@
 // The event handler does what the annotation "fault" of the Foo says:
 //
 //	panic   it panics
-//	slow    it takes a second
+//	hang    it ends when the annotation is removed
 package faulty

@@ -147,10 +147,7 @@ func TestFaultAPIRecreated(t *testing.T) {
 		// s to discover a new CRD.
 		waitReadyAll(t, ns, uids)
 		wantNothingWrong(t, ns, began)
-		lines, took := strings.Count("\n"+r.Log.String()[before:], "\nE"), time.Since(began)
-		if most := 1 + int(took/(10*time.Second)); lines > most {
-			t.Errorf("%d error lines in %v, want at most %d", lines, took, most)
-		}
+		lines, _ := wantThrottled(t, r.Log.String()[before:], began)
 		what := map[bool]string{false: "slowly", true: "at once"}[quick]
 		figures = append(figures, fmt.Sprintf("%s: Running after %s, 100 statuses correct %s after the last object was created, %d error lines", what, framework.Seconds(running), framework.Seconds(right), lines))
 	}

@@ -27,37 +27,44 @@ import (
 // server CAs, plus a margin.
 const certificateReadAgain = 5*time.Minute + 5*time.Second
 
-// clientAuthority returns a CA whose client certificates the API server accepts.
-func clientAuthority(t *testing.T) *framework.Authority {
+// clientAuthorities returns two CAs whose client certificates the API server accepts. withdraw makes
+// it reject those of the first one.
+func clientAuthorities(t *testing.T) (first, second *framework.Authority, withdraw func()) {
 	t.Helper()
-	a := framework.NewAuthority(t, "another-client-ca")
 	path := filepath.Join(framework.Cluster().Dir, "kube-apiserver", "client-cert-auth-ca.crt")
 	bundle, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	framework.ReplaceFile(t, path, append(bundle, a.Pem()...)) // the API server watches it
-	t.Cleanup(func() { framework.ReplaceFile(t, path, bundle) })
-	mine := a.Sign(t, "somebody", time.Now().Add(time.Hour))
-	config := rest.AnonymousClientConfig(framework.Cluster().Config())
-	config.CertData, config.KeyData = mine.Certificate, mine.Key
-	clustertest.WaitUntil(t, "the API server accepts certificates of the CA", func(ctx context.Context) error {
-		code, err := ask(ctx, config)
-		if err == nil && code != http.StatusOK {
-			err = fmt.Errorf("status %d", code)
-		}
-		return err
-	})
-	return a
+	t.Cleanup(func() { framework.ReplaceFile(t, path, bundle) }) // the API server watches it
+	waitAnswer := func(a *framework.Authority, want int) {
+		mine := a.Sign(t, "somebody", time.Now().Add(time.Hour))
+		config := rest.AnonymousClientConfig(framework.Cluster().Config())
+		config.CertData, config.KeyData = mine.Certificate, mine.Key
+		clustertest.WaitUntil(t, "the API server knows which CAs to trust", func(ctx context.Context) error {
+			code, err := ask(ctx, config)
+			if err == nil && code != want {
+				err = fmt.Errorf("status %d, want %d", code, want)
+			}
+			return err
+		})
+	}
+	first, second = framework.NewAuthority(t, "first-client-ca"), framework.NewAuthority(t, "second-client-ca")
+	framework.ReplaceFile(t, path, slices.Concat(bundle, first.Pem(), second.Pem()))
+	waitAnswer(second, http.StatusOK)
+	return first, second, func() {
+		framework.ReplaceFile(t, path, slices.Concat(bundle, second.Pem()))
+		waitAnswer(first, http.StatusUnauthorized)
+	}
 }
 
 // TestFaultClientCertificateRotated replaces the daemon's client certificate, first while the
-// old one is valid, then after it has expired.
+// old one is valid, then after the API server has begun to reject it.
 func TestFaultClientCertificateRotated(t *testing.T) {
 	framework.Long(t)
 	t.Parallel()
 	l := framework.NewIsolated(t)
-	a := clientAuthority(t)
+	first, second, withdraw := clientAuthorities(t)
 	var certificateFile, keyFile string
 	write := func(p framework.Pair) time.Time {
 		framework.ReplaceFile(t, keyFile, p.Key)
@@ -67,7 +74,7 @@ func TestFaultClientCertificateRotated(t *testing.T) {
 	kubeconfig := framework.Kubeconfig(t, func(dir string, _ *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) {
 		certificateFile, keyFile = filepath.Join(dir, "client.crt"), filepath.Join(dir, "client.key")
 		user.ClientCertificate, user.ClientKey = certificateFile, keyFile
-		write(a.Sign(t, l.User(), time.Now().Add(time.Hour)))
+		write(first.Sign(t, l.User(), time.Now().Add(time.Hour)))
 	})
 	l.Start(t, kubeconfig, append(framework.ShortLease, "--controllers=icecream")...)
 	framework.Icecreams.Create(t, l.Namespace, "before", 1)
@@ -75,9 +82,8 @@ func TestFaultClientCertificateRotated(t *testing.T) {
 	if ids := l.Credentials(t); len(ids) != 1 || !strings.HasPrefix(ids[0], "X509SHA256=") {
 		t.Fatalf("credentials %q, want one certificate", ids)
 	}
-	expiry := time.Now().Add(certificateReadAgain + 25*time.Second) // still valid when the daemon reads it
-	rotated := write(a.Sign(t, l.User(), expiry))
-	clustertest.WaitWithin(t, certificateReadAgain+time.Minute, "the new certificate is used", func(context.Context) error {
+	rotated := write(first.Sign(t, l.User(), time.Now().Add(time.Hour)))
+	clustertest.WaitWithin(t, 2*certificateReadAgain, "the new certificate is used", func(context.Context) error {
 		if ids := l.Credentials(t); len(ids) != 2 {
 			return fmt.Errorf("credentials %q", ids)
 		}
@@ -91,10 +97,11 @@ func TestFaultClientCertificateRotated(t *testing.T) {
 		t.Errorf("%d requests were rejected while there was a valid certificate, want none", n)
 	}
 
-	l.WaitLog(`"Lost the lease,`) // because the certificate has expired
+	withdraw()
+	l.WaitLog(`"Lost the lease,`) // because the API server rejects the certificate
 	framework.Icecreams.Create(t, l.Namespace, "meanwhile", 1)
-	given := write(a.Sign(t, l.User(), time.Now().Add(time.Hour)))
-	leads := max(0, l.WaitRenewalWithin(certificateReadAgain+time.Minute, given).Sub(given))
+	given := write(second.Sign(t, l.User(), time.Now().Add(time.Hour)))
+	leads := max(0, l.WaitRenewalWithin(2*certificateReadAgain, given).Sub(given))
 	framework.WantSoon(t, "leading again with a new certificate", leads, certificateReadAgain)
 	framework.Icecreams.WaitReady(t, l.Namespace, "meanwhile", 1)
 	wantCreatedOnce(t, l.Requests(t))
@@ -145,7 +152,7 @@ func TestFaultServerCARotated(t *testing.T) {
 		l.WantLive(t.Context())
 		framework.ReplaceFile(t, bundle, third.Pem())
 		given := time.Now()
-		late := max(0, l.WaitRenewalWithin(certificateReadAgain+time.Minute, given).Sub(given))
+		late := max(0, l.WaitRenewalWithin(2*certificateReadAgain, given).Sub(given))
 		framework.WantSoon(t, "leading again with the new CA", late, certificateReadAgain)
 		ours += fmt.Sprintf("; too late: leads %s after the file has it", framework.Seconds(late))
 	}

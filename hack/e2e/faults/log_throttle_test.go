@@ -23,6 +23,27 @@ import (
 // varying matches what differs between lines with the same cause.
 var varying = regexp.MustCompile(`[0-9a-fA-F]*[0-9][0-9a-fA-F.]*|repeated=\S+|(retries|milliseconds|after)=\S+`)
 
+// wantThrottled checks that no error was logged more than once in ten seconds since the beginning of
+// the log. It returns the number of errors and that of their causes.
+func wantThrottled(t *testing.T, log string, began time.Time) (errors, causes int) {
+	t.Helper()
+	lasted := time.Since(began)
+	byCause := map[string]int{}
+	for line := range strings.Lines(log) {
+		if _, text, ok := strings.Cut(line, "] "); ok && line[0] == 'E' {
+			byCause[varying.ReplaceAllString(text, "#")]++
+		}
+	}
+	most := 1 + int(lasted/(10*time.Second))
+	for cause, count := range byCause {
+		errors += count
+		if count > most {
+			t.Errorf("%d lines in %v, want at most %d, of: %s", count, lasted, most, cause)
+		}
+	}
+	return errors, len(byCause)
+}
+
 // TestErrorsDoNotFloodLog makes the API server unavailable to a leader while clients probe its
 // port, and request metrics without valid credentials.
 func TestErrorsDoNotFloodLog(t *testing.T) {
@@ -35,7 +56,7 @@ func TestErrorsDoNotFloodLog(t *testing.T) {
 		append(framework.ShortLease, "--namespace="+framework.NewNamespace(t))...).Ready()
 	r.WaitLog("Starting workers")
 	admin := framework.DebuggerToken(t, framework.NewNamespace(t))
-	before := len(r.Log.String())
+	before, began := len(r.Log.String()), time.Now()
 
 	ctx, cancel := context.WithTimeout(t.Context(), floodLasts)
 	defer cancel()
@@ -65,29 +86,16 @@ func TestErrorsDoNotFloodLog(t *testing.T) {
 	}
 	all.Wait()
 
-	lines := strings.Split(strings.TrimSpace(r.Log.String()[before:]), "\n")
-	causes := map[string]int{}
-	for _, line := range lines {
-		if _, text, ok := strings.Cut(line, "] "); ok && line[0] == 'E' {
-			causes[varying.ReplaceAllString(text, "#")]++
-		}
-	}
-	most := 1 + int(floodLasts/(10*time.Second))
-	errors := 0
-	for cause, count := range causes {
-		errors += count
-		if count > most {
-			t.Errorf("%d lines in %v, want at most %d, of: %s", count, floodLasts, most, cause)
-		}
-	}
-	t.Logf("%d faults, %d lines in %v, %d of them errors, with %d causes", happened.Load(), len(lines), floodLasts, errors, len(causes))
+	log := r.Log.String()[before:]
+	errors, causes := wantThrottled(t, log, began)
+	lines := strings.Count(log, "\n")
+	t.Logf("%d faults, %d lines in %v, %d of them errors, with %d causes", happened.Load(), lines, floodLasts, errors, causes)
 	if errors == 0 {
 		t.Error("nothing failed")
 	}
-	// Not per unit of time: how often the Lease is lost and taken again depends on the
-	// machine.
-	if most := int(happened.Load() / 10); len(lines) > most {
-		t.Errorf("%d lines for %d faults, want at most %d", len(lines), happened.Load(), most)
+	// There are 80 lines for 4,000 faults. A slow machine has fewer faults, not fewer lines.
+	if lines > 400 {
+		t.Errorf("%d lines for %d faults, want at most 400", lines, happened.Load())
 	}
 	r.Ready().Stop()
 }
@@ -98,11 +106,11 @@ func TestOutageAtStartDoesNotFloodLog(t *testing.T) {
 	kubeconfig := clustertest.Kubeconfig(t, framework.Cluster(), framework.DaemonName, framework.DaemonName, func(c *clientcmdapi.Cluster) {
 		c.Server = fmt.Sprintf("https://127.0.0.1:%d", framework.FreePort(t))
 	})
-	r := framework.StartReplicaWith(t, kubeconfig)
 	started := time.Now()
+	r := framework.StartReplicaWith(t, kubeconfig)
 	r.WaitLog(" repeated=")
-	most := 1 + int(time.Since(started)/(10*time.Second))
-	if lines := strings.Count(r.Log.String(), "API server cannot be reached"); lines < 2 || lines > most {
+	lines := strings.Count(r.Log.String(), "API server cannot be reached")
+	if most := 1 + int(time.Since(started)/(10*time.Second)); lines < 2 || lines > most {
 		t.Errorf("%d lines in %v, want 2 to %d:\n%s", lines, time.Since(started), most, r.Log)
 	}
 	r.Stop()

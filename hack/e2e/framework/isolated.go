@@ -160,7 +160,7 @@ func (l *Isolated) Start(t *testing.T, kubeconfig string, flags ...string) *Isol
 // the time of the renewal.
 func (l *Isolated) WaitRenewal(after time.Time) (renewed time.Time) {
 	l.T.Helper()
-	return l.WaitRenewalWithin(2*time.Minute, after)
+	return l.WaitRenewalWithin(5*time.Minute, after)
 }
 
 // WaitRenewalWithin is [Isolated.WaitRenewal] with another timeout.

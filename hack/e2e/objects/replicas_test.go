@@ -140,7 +140,9 @@ func contestedReplicas(t *testing.T, k framework.Kind, ns string) {
 	count := 1
 	for i := 1; i < len(corrections); i++ {
 		gap := corrections[i].RequestReceivedTimestamp.Sub(corrections[i-1].RequestReceivedTimestamp.Time)
-		if gap >= 2*period { // on a busy machine, a pause of the autoscaler may end the contest
+		// On a busy machine, a pause of the autoscaler may end the contest: after two periods, from
+		// the end of one request to the end of the next.
+		if gap >= period+period/2 {
 			count = 0
 		}
 		if count >= quick && gap < period {

@@ -25,8 +25,9 @@ import (
 const (
 	// resetConnections is how many connections reset their requests concurrently.
 	resetConnections = 10
-	// closedWithin is how soon the server must end a connection that misbehaves.
-	closedWithin = time.Minute
+	// closedWithin is how soon the server must end a connection that misbehaves: after a minute at
+	// most, but a busy machine may take longer to open them all.
+	closedWithin = 5 * time.Minute
 )
 
 // TestFaultMalformedRequests exceeds the limits of the server, which must reject that, and

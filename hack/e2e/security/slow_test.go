@@ -156,7 +156,7 @@ func TestFaultSlowClients(t *testing.T) {
 	each := framework.Count(220, 20)
 	l := startServing(t)
 	address := strings.TrimPrefix(l.URL, "https://")
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), closedWithin)
 	defer cancel()
 	took := make([][]time.Duration, len(slowWays))
 	var replaced atomic.Int32
@@ -183,7 +183,7 @@ func TestFaultSlowClients(t *testing.T) {
 	probes := probe(l)
 	clients.Wait()
 	if ctx.Err() != nil {
-		t.Errorf("connections were not closed within two minutes: the longest lasted %v", slices.Max(slices.Concat(took...)))
+		t.Errorf("connections were not closed within %v: the longest lasted %v", closedWithin, slices.Max(slices.Concat(took...)))
 	}
 	answered, slowest := probes()
 	all := each * len(slowWays)

@@ -76,7 +76,7 @@ func TestObjectIsScaled(t *testing.T) {
 			kubectl(t, "-n", ns, "scale", k.Singular, "a", fmt.Sprintf("--replicas=%d", replicas))
 			k.waitReplicas(t, ns, "a", replicas)
 			beReady(t, ns, "a")
-			kubectl(t, "-n", ns, "wait", k.Singular+"/a", "--for=condition=Ready", "--timeout=30s")
+			kubectl(t, "-n", ns, "wait", k.Singular+"/a", "--for=condition=Ready", "--timeout=300s")
 			clustertest.WaitUntil(t, "the status has the counts", func(ctx context.Context) error {
 				foo, err := k.Get(ctx, ns, "a")
 				if err != nil {

@@ -163,9 +163,18 @@ func TestReinstalledFenceIsBlind(t *testing.T) {
 		after.waitUntilMay(t, false)
 		before.waitUntilMay(t, true)
 
+		deleted := time.Now()
 		framework.Kubectl(t, "delete", "-k", framework.Manifests(t, "fence"))
 		after.waitUntilMay(t, true)
-		time.Sleep(3 * time.Second) // policies are evaluated once a second
+		clustertest.WaitUntil(t, "the API server stops watching Leases", func(context.Context) error {
+			ended := framework.Audit(t, func(event auditv1.Event) bool {
+				return event.Verb == "watch" && event.User.Username == "system:apiserver" && event.ObjectRef.Resource == "leases" && event.StageTimestamp.After(deleted)
+			})
+			if len(ended) == 0 {
+				return errors.New("no watch has ended")
+			}
+			return nil
+		})
 		setHolder(t, b+"_5b2ae4a2")
 		framework.Kubectl(t, "apply", "-k", framework.Manifests(t, "fence"))
 		clustertest.WaitUntil(t, "the fence still takes the former holder for the current one", func(ctx context.Context) error {
@@ -213,7 +222,7 @@ func behindFence(t *testing.T, test func(a, b string)) {
 func installFence(t *testing.T) {
 	t.Helper()
 	framework.Kubectl(t, "apply", "--warnings-as-errors", "-k", framework.Manifests(t, "base"))
-	framework.Kubectl(t, "rollout", "status", "-n", framework.DaemonName, "deployment/"+framework.DaemonName, "--timeout=60s")
+	framework.Kubectl(t, "rollout", "status", "-n", framework.DaemonName, "deployment/"+framework.DaemonName, "--timeout=300s")
 	setHolder(t, elsewhere)
 	framework.Kubectl(t, "apply", "--warnings-as-errors", "-k", framework.Manifests(t, "fence"))
 	newWriter(framework.NewNamespace(t), boundToken(t, "")).waitUntilMay(t, false)

@@ -73,11 +73,11 @@ func usageOf(r *framework.Replica, token string) usage {
 	}
 	// Objects with finalizers and in pools are freed later, and work in progress varies. The
 	// minimum is what stays.
-	u := usage{heap: math.Inf(1)}
+	u := usage{math.Inf(1), math.Inf(1)}
 	for range 5 {
 		u.heap = min(u.heap, number(r.T, get("/debug/pprof/heap?gc=1&debug=1"), "# HeapAlloc = "))
+		u.goroutines = min(u.goroutines, number(r.T, get("/metrics"), "go_goroutines "))
 	}
-	u.goroutines = number(r.T, get("/metrics"), "go_goroutines ")
 	return u
 }
 

@@ -21,7 +21,7 @@ func TestExamplesRun(t *testing.T) {
 		ns, example := framework.NewNamespace(t), "example-"+k.Singular
 		object := k.Singular + "/" + example
 		framework.Kubectl(t, "-n", ns, "apply", "-f", filepath.Join(framework.Manifests(t, "examples"), k.Singular+".yaml"))
-		framework.Kubectl(t, "-n", ns, "wait", object, "--for=condition=Ready", "--timeout=60s")
+		framework.Kubectl(t, "-n", ns, "wait", object, "--for=condition=Ready", "--timeout=300s")
 		k.WantPods(t, ns, example, 1)
 		if k == framework.Icecreams {
 			wantPlacementReported(t, r.Log, ns, example)

@@ -76,7 +76,7 @@ func TestHighAvailabilitySpread(t *testing.T) {
 		})
 	}
 	defer install(t, "resources: [manifests/base]\ncomponents: [manifests/components/high-availability, manifests/components/network-policy]\n")()
-	framework.Kubectl(t, "rollout", "status", "-n", framework.DaemonName, "deployment/"+framework.DaemonName, "--timeout=120s")
+	framework.Kubectl(t, "rollout", "status", "-n", framework.DaemonName, "deployment/"+framework.DaemonName, "--timeout=300s")
 
 	pods, err := framework.Kube().CoreV1().Pods(framework.DaemonName).List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + framework.DaemonName})
 	if err != nil {

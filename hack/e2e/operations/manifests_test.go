@@ -20,7 +20,7 @@ import (
 // Violations cause a warning when the Deployment is applied, and Pods that are never created.
 func TestBaseIsAdmitted(t *testing.T) {
 	framework.Kubectl(t, "apply", "--warnings-as-errors", "-k", framework.Manifests(t, "base"))
-	framework.Kubectl(t, "rollout", "status", "-n", framework.DaemonName, "deployment/"+framework.DaemonName, "--timeout=60s")
+	framework.Kubectl(t, "rollout", "status", "-n", framework.DaemonName, "deployment/"+framework.DaemonName, "--timeout=300s")
 	t.Cleanup(func() {
 		// The other tests need the rest of the base.
 		if _, err := framework.Cluster().Kubectl(context.WithoutCancel(t.Context()), "delete", "-n", framework.DaemonName, "deployment,service,pdb", framework.DaemonName); err != nil {

@@ -152,7 +152,7 @@ func inherit(t *testing.T, ns string) (replicas map[string]int) {
 		replicas[foo.name] = foo.replicas
 	}
 	waitServedBySampleController(t, ns, replicas)
-	framework.Kubectl(t, "-n", ns, "rollout", "status", "deployment/foreign", "--timeout=60s")
+	framework.Kubectl(t, "-n", ns, "rollout", "status", "deployment/foreign", "--timeout=300s")
 	return replicas
 }
 
@@ -178,7 +178,7 @@ func waitServedBySampleController(t *testing.T, ns string, replicas map[string]i
 			}
 			return err
 		})
-		framework.Kubectl(t, "-n", ns, "rollout", "status", "deployment/"+name, "--timeout=60s")
+		framework.Kubectl(t, "-n", ns, "rollout", "status", "deployment/"+name, "--timeout=300s")
 		framework.Foos.WantPods(t, ns, name, want)
 	}
 }

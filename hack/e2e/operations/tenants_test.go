@@ -105,7 +105,7 @@ func installTenants(t *testing.T) []*tenant {
 	})
 	framework.Kubectl(t, "apply", "--warnings-as-errors", "-k", dir)
 	for _, tn := range tenants {
-		framework.Kubectl(t, "rollout", "status", "-n", tn.namespace, "deployment/"+tn.account, "--timeout=60s")
+		framework.Kubectl(t, "rollout", "status", "-n", tn.namespace, "deployment/"+tn.account, "--timeout=300s")
 	}
 	return tenants
 }

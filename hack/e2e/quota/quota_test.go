@@ -277,7 +277,7 @@ func TestStatusIsWrittenOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		shared.Kubectl(t, "-n", ns, "apply", "-f", manifest)
-		shared.Kubectl(t, "-n", ns, "wait", "--timeout=2m", "--for=jsonpath={.status.message}="+message, "greeting/"+name)
+		shared.Kubectl(t, "-n", ns, "wait", "--timeout=300s", "--for=jsonpath={.status.message}="+message, "greeting/"+name)
 	}
 	greet("a", "Ann", "Good morning, Ann!")
 	greet("a", "Bob", "Good morning, Bob!")

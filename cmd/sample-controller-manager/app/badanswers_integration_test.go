@@ -54,5 +54,6 @@ func TestWorkResumesAfterBadAnswers(t *testing.T) {
 	bad.Store(false)
 	end := time.Now()
 	foos.waitCondition(t, ns, "unseen", "Reconciling", "Progressing")
-	t.Logf("%d tries in %v, served %v after the end", many, lasted.Round(time.Millisecond), time.Since(end).Round(time.Millisecond))
+	t.Logf("%d tries in %v, served %v after the end", many,
+		lasted.Round(time.Millisecond), time.Since(end).Round(time.Millisecond))
 }

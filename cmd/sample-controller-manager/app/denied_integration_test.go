@@ -81,7 +81,8 @@ func TestDeniedDeploymentIsReportedAndRetried(t *testing.T) {
 				clustertest.WaitUntil(t, "Deployments are allowed", func(ctx context.Context) error { return tryDeployment(ctx, ns) })
 				lifted := time.Now()
 				k.waitCondition(t, ns, "a", "Reconciling", "Progressing")
-				t.Logf("%s: %d attempts in %v; converged %v after it was allowed", name, calls["create deployments"], lasted.Round(time.Millisecond), time.Since(lifted).Round(time.Millisecond))
+				t.Logf("%s: %d attempts in %v; converged %v after it was allowed", name, calls["create deployments"],
+					lasted.Round(time.Millisecond), time.Since(lifted).Round(time.Millisecond))
 				if owner := metav1.GetControllerOf(getDeployment(t, ns, "a")); owner == nil || owner.UID != object.UID {
 					t.Errorf("the Deployment is owned by %v", owner)
 				}

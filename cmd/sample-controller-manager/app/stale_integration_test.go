@@ -182,8 +182,10 @@ func TestDeletedObjectGetsNothingWithDelayedWatch(t *testing.T) {
 func (k kind) waitRefusedPatch(t *testing.T, ns, name string) {
 	t.Helper()
 	clustertest.WaitUntil(t, "the patch of Deployment "+name+" is refused", func(context.Context) error {
-		refused := shared.Audit(t, cluster.ByUserAgent(k.Controller), cluster.InNamespace(ns), func(event auditv1.Event) bool {
-			return cluster.Call(event) == "patch deployments" && event.ObjectRef.Name == name && event.ResponseStatus.Code == http.StatusConflict
+		own := cluster.ByUserAgent(k.Controller)
+		refused := shared.Audit(t, own, cluster.InNamespace(ns), func(event auditv1.Event) bool {
+			return cluster.Call(event) == "patch deployments" && event.ObjectRef.Name == name &&
+				event.ResponseStatus.Code == http.StatusConflict
 		})
 		if len(refused) == 0 {
 			return errors.New("not yet")

@@ -89,7 +89,8 @@ func TestErrorsDoNotFloodLog(t *testing.T) {
 	log := r.Log.String()[before:]
 	errors, causes := wantThrottled(t, log, began)
 	lines := strings.Count(log, "\n")
-	t.Logf("%d faults, %d lines in %v, %d of them errors, with %d causes", happened.Load(), lines, floodLasts, errors, causes)
+	t.Logf("%d faults, %d lines in %v, %d of them errors, with %d causes",
+		happened.Load(), lines, floodLasts, errors, causes)
 	if errors == 0 {
 		t.Error("nothing failed")
 	}

@@ -135,7 +135,8 @@ func (r *faultyReplica) syncsAreStuck(standby *faultyReplica) {
 		r.repair(fmt.Sprintf("stuck-%d", i))
 	}
 	waitHealthy(r.Replica)
-	framework.ReportFault(r.T, framework.FaultRow{ID: "D2", Fault: fmt.Sprintf("%d of 10 syncs of one controller never end (--sync-timeout=1s)", poisoned),
+	framework.ReportFault(r.T, framework.FaultRow{ID: "D2",
+		Fault: fmt.Sprintf("%d of 10 syncs of one controller never end (--sync-timeout=1s)", poisoned),
 		Ours: fmt.Sprintf("/healthz names it after %v, /livez after %v; its other objects synced in %v, a Foo and an Icecream Ready in %v",
 			round(unhealthy), round(stuck), round(served), round(others)), Peer: noOneToCompare})
 }
@@ -214,7 +215,8 @@ func (r *faultyReplica) handlerHangs() {
 	}
 	framework.Foos.Patch(r.T, r.ns, name(0), `{"metadata":{"annotations":{"fault":null}}}`)
 	r.WaitLog(`"Event handler continues"`)
-	framework.ReportFault(r.T, framework.FaultRow{ID: "D2", Fault: fmt.Sprintf("event handler of one controller hangs while %d Foos are created", foos),
+	framework.ReportFault(r.T, framework.FaultRow{ID: "D2",
+		Fault: fmt.Sprintf("event handler of one controller hangs while %d Foos are created", foos),
 		Ours: fmt.Sprintf("all of them Ready in %v; its other objects synced in %v, a Foo and an Icecream Ready in %v",
 			round(lasted), round(served), round(others)), Peer: noOneToCompare})
 }

@@ -168,7 +168,8 @@ func TestReinstalledFenceIsBlind(t *testing.T) {
 		after.waitUntilMay(t, true)
 		clustertest.WaitUntil(t, "the API server stops watching Leases", func(context.Context) error {
 			ended := framework.Audit(t, func(event auditv1.Event) bool {
-				return event.Verb == "watch" && event.User.Username == "system:apiserver" && event.ObjectRef.Resource == "leases" && event.StageTimestamp.After(deleted)
+				return event.Verb == "watch" && event.User.Username == "system:apiserver" &&
+					event.ObjectRef.Resource == "leases" && event.StageTimestamp.After(deleted)
 			})
 			if len(ended) == 0 {
 				return errors.New("no watch has ended")

@@ -183,7 +183,8 @@ func TestFaultSlowClients(t *testing.T) {
 	probes := probe(l)
 	clients.Wait()
 	if ctx.Err() != nil {
-		t.Errorf("connections were not closed within %v: the longest lasted %v", closedWithin, slices.Max(slices.Concat(took...)))
+		longest := slices.Max(slices.Concat(took...))
+		t.Errorf("connections were not closed within %v: the longest lasted %v", closedWithin, longest)
 	}
 	answered, slowest := probes()
 	all := each * len(slowWays)

@@ -188,7 +188,8 @@ func TestHangingCredentialPluginDoesNotDelayEnd(t *testing.T) {
 		t.Run("election "+election, func(t *testing.T) {
 			t.Parallel()
 			started := filepath.Join(t.TempDir(), "started")
-			path := writeKubeconfig(t, "https://127.0.0.1:1", "sh", "-c", "echo $$ >"+started+".new; mv "+started+".new "+started+"; exec sleep 1h 2>/dev/null")
+			script := `echo $$ >"$0.new"; mv "$0.new" "$0"; exec sleep 1h 2>/dev/null`
+			path := writeKubeconfig(t, "https://127.0.0.1:1", "sh", "-c", script, started)
 			r := startProgram(t, "end", "--kubeconfig="+path, "--leader-elect="+election, "--controller-shutdown-timeout=1s",
 				"--leader-elect-lease-duration=8s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=1s", "--write-timeout=1s",
 				"--bind-address=127.0.0.1", "--secure-port="+freePort(t))

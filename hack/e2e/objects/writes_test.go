@@ -103,8 +103,8 @@ func writesFollowChanges(t *testing.T, k framework.Kind, ns string) map[string]i
 	if n := all[looks]; n > 0 && n <= 10 {
 		want[looks] = n
 	}
-	// Two controllers write each status, each based on what it has seen of the other's writes. None
-	// writes again before it has seen the one because of which it was refused.
+	// Two controllers write each status, each based on what it has seen of the other's writes.
+	// Neither repeats a refused write for the same version.
 	refused := "patch " + k.Resource + "/status (409)"
 	if n := all[refused]; n > 0 && n <= allStatusWrites {
 		t.Logf("%d status writes were refused because of another one", n)

@@ -98,7 +98,10 @@ func isOldSchema(answer metav1.Status) bool {
 // As far as possible it is the same each time, because it is written to statuses.
 func causeOf(err error, resource string) string {
 	answer, ok := statusOfError(err)
+	hint, hasHint := errors.AsType[*hinted](err)
 	switch {
+	case hasHint:
+		return fmt.Sprintf("the API server answers %d: %s: %s", answer.Code, answer.Message, hint.hint)
 	case reconcile.IsWriteTimeout(err):
 		return fmt.Sprintf("no answer within --write-timeout; an admission webhook for %s may hang", resource)
 	case !ok:

@@ -130,13 +130,23 @@ func (p *Process) mistakeOf(name string) mistake {
 // declared scope, or nil. The controller is Degraded until the program is changed.
 func (c *Context) Mistake() error { return c.process.mistakeOf(c.name).error }
 
+// hinted is an error with a hint at its cause.
+type hinted struct {
+	error
+	hint string
+}
+
+func (h *hinted) Error() string { return h.error.Error() + ": " + h.hint }
+
+func (h *hinted) Unwrap() error { return h.error }
+
 // hint adds to the error of a creation what its cause may be.
 func (r *resource[T]) hint(err error) error {
 	switch {
 	case r.cluster && apierrors.IsMethodNotSupported(err):
-		return fmt.Errorf("%w: if a %s has a namespace, do not give Owns the option ClusterScoped", err, r.kind.Kind)
+		return &hinted{err, fmt.Sprintf("if a %s has a namespace, do not give Owns the option ClusterScoped", r.kind.Kind)}
 	case !r.cluster && apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
-		return fmt.Errorf("%w: if a %s has no namespace, give Owns the option ClusterScoped", err, r.kind.Kind)
+		return &hinted{err, fmt.Sprintf("if a %s has no namespace, give Owns the option ClusterScoped", r.kind.Kind)}
 	}
 	return err
 }

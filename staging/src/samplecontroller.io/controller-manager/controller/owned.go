@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,12 +58,7 @@ func Owns[T, P Object](kind *Builder[P], opts ...Option) *Owned[T, P] {
 	}
 	kind.context.declare(resource.name.GroupResource(), "create", "patch")
 	kind.context.declare(subresource(kind.resource.name.GroupResource(), "finalizers"), "update")
-	resource.informerWith(informers.WithIndex(o.index(), func(obj any) ([]string, error) {
-		if reference := kind.referenceOf(obj.(T)); reference != nil {
-			return []string{string(reference.UID)}, nil
-		}
-		return nil, nil
-	}))
+	resource.informerWith(informers.WithIndex(o.index(), o.owners))
 	kind.watches = append(kind.watches, func(l *reconcile.Loop) {
 		reconcile.Watch(l, resource.informer, inScope(kind, resource, func(object T) []cache.ObjectName {
 			reference := kind.referenceOf(object)
@@ -75,11 +69,6 @@ func Owns[T, P Object](kind *Builder[P], opts ...Option) *Owned[T, P] {
 		}))
 	})
 	return o
-}
-
-// index returns the name of the index by the UID of the owner.
-func (o *Owned[T, P]) index() string {
-	return o.owner.context.name + ": owned by " + o.owner.resource.name.String()
 }
 
 // In returns the owned kind in a namespace, for owners of a [ClusterScoped] kind. Objects with a
@@ -114,18 +103,6 @@ func (o *Owned[T, P]) Get(r *Request[P], name string) (object T, ok bool) {
 		return object, false
 	}
 	return cached.DeepCopyObject().(T), true
-}
-
-// List returns copies of the cached objects that the reconciled object owns, in all namespaces or in
-// that of [Owned.In], in no particular order. Objects that cannot be decoded are left out. It returns
-// none if the reconciled object is gone.
-func (o *Owned[T, P]) List(r *Request[P]) []T {
-	if !r.found {
-		return nil
-	}
-	return slices.DeleteFunc(o.resource.reader().by(o.index(), string(r.object.GetUID())), func(object T) bool {
-		return o.namespace != "" && object.GetNamespace() != o.namespace
-	})
 }
 
 // Ensure makes the reconciled object own an object with that name and with the fields that mutate

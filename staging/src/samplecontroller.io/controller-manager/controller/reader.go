@@ -129,12 +129,15 @@ func (r *Reader[T]) List(namespace string) []T {
 // no particular order. It panics if the kind has no index of that name.
 func (r *Reader[T]) ByIndex(name, value string) []T { return r.by(r.prefix+name, value) }
 
-func (r *Reader[T]) by(index, value string) []T {
+func (r *Reader[T]) by(index, value string) []T { return r.copiesOf(r.entry(index, value)) }
+
+// entry returns the cached objects of an entry of an index.
+func (r *Reader[T]) entry(index, value string) []any {
 	cached, err := r.indexer.ByIndex(index, value)
 	if err != nil {
 		panic(misuse.Errorf("reading %s by index: %w: give the option Index", r.kind, err))
 	}
-	return r.copiesOf(cached)
+	return cached
 }
 
 func (r *Reader[T]) copiesOf(cached []any) []T {

@@ -95,7 +95,7 @@ func TestWrongScopeIsRefused(t *testing.T) {
 		want   string
 	}{
 		"ClusterScoped is missing": {
-			forNamespaces(), namespaceOf("team", nil), "Namespace team has no namespace: give For the option ClusterScoped",
+			forNamespaces(), namespaceOf("team", nil), " has no namespace: give For the option ClusterScoped",
 		},
 		"ClusterScoped is wrong": {
 			forConfigMaps("", controller.ClusterScoped()), configMapOf("team", "a"),
@@ -103,7 +103,7 @@ func TestWrongScopeIsRefused(t *testing.T) {
 		},
 		"In is missing": {
 			forNamespaces(controller.ClusterScoped()), namespaceOf("team", nil),
-			"Namespace team has no namespace, so none is known for ConfigMap a: call Owned.In(namespace) first",
+			" has no namespace, so none is known for ConfigMap a: call Owned.In(namespace) first",
 		},
 		"another namespace": {
 			forConfigMaps("other"), configMapOf("team", "a"),

@@ -6,11 +6,10 @@ package managertest
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
@@ -23,48 +22,73 @@ import (
 // TestTwoQueuesInOneController has a controller of two kinds with one worker each. A call for an
 // object of one kind that takes long does not delay the other kind.
 func TestTwoQueuesInOneController(t *testing.T) {
-	release := make(chan struct{})
-	p := syncing(func(c *controller.Context) (controller.Controller, error) {
+	const ns = "two-queues"
+	var release chan struct{}
+	var blocked atomic.Bool
+	p := ensureProgram()
+	p.Controllers = p.Controllers[:1]
+	p.Controllers[0].Workers = 1
+	p.Controllers[0].New = func(_ context.Context, c *controller.Context) (controller.Controller, error) {
 		release = make(chan struct{}) // of the bubble
-		configMaps := controller.For[*corev1.ConfigMap](c)
+		configMaps := controller.For[*corev1.ConfigMap](c, controller.Selector("test=queue"))
 		configMaps.Explain(func(*controller.Request[*corev1.ConfigMap]) controller.Explanation {
 			return controller.Explanation{Next: "wait"}
 		})
 		first, err := configMaps.Reconcile(func(context.Context, *controller.Request[*corev1.ConfigMap]) error {
+			blocked.Store(true)
 			<-release
 			return nil
 		})
 		if err != nil {
 			return nil, err
 		}
-		sets := controller.For[*appsv1.StatefulSet](c, controller.Queue("statefulsets"), controller.MayPatchStatus())
-		second, err := sets.Reconcile(func(ctx context.Context, r *controller.Request[*appsv1.StatefulSet]) error {
-			set, _ := r.Object()
-			set.Status.Replicas = 1
-			return r.UpdateStatus(ctx, set)
+		widgets := controller.For[*Widget](c, controller.Queue("widgets"), controller.MayPatchStatus())
+		second, err := widgets.Reconcile(func(ctx context.Context, r *controller.Request[*Widget]) error {
+			w, ok := r.Object()
+			if !ok {
+				return nil
+			}
+			w.Status.Image = "seen"
+			return r.UpdateStatus(ctx, w)
 		})
 		if err != nil {
 			return nil, err
 		}
 		return controller.Join(first, second)
-	})
-	Run(t, p, func(t *testing.T, e *Env) {
-		e.Create(configMapOf("ns", "a"), &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}})
-		synctest.Wait()
-		expect(t, "writes", e.Writes(), "patch statefulsets/status.apps ns/a")
+	}
+	runAnywhere(t, p, func(t *testing.T, e *Env) {
+		m := configMapOf(ns, "a")
+		m.Labels = map[string]string{"test": "queue"}
+		e.Create(m)
+		e.until("call the function for the ConfigMap", func() string { return unless(blocked.Load(), "it is not called") })
+		e.Create(&Widget{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "a"}})
+		e.until("write the status of the Widget", func() string {
+			w, _ := Get[*Widget](e, ns, "a")
+			return unless(w != nil && w.Status.Image == "seen", "it is not written")
+		})
+		expect(t, "writes", e.Writes(), "patch widgets/status.test.example.com "+ns+"/a")
 		var queues []string
 		for _, loop := range e.controllers[0].(supervisor.Looper).Loops() {
 			queues = append(queues, loop.Queue())
 		}
-		expect(t, "queues", queues, "test-controller", "test-controller-statefulsets")
+		expect(t, "queues", queues, "owner-controller", "owner-controller-widgets")
 		explainer := e.controllers[0].(controller.Explainer)
-		for name, want := range map[string]string{"a": "wait", "b": "nothing: no cache has the object ns/b"} {
-			if e, err := explainer.Explain(cache.NewObjectName("ns", name)); err != nil || e.Next != want {
+		for name, want := range map[string]string{"a": "wait", "b": "nothing: no cache has the object " + ns + "/b"} {
+			if e, err := explainer.Explain(cache.NewObjectName(ns, name)); err != nil || e.Next != want {
 				t.Errorf("%s: %+v, %v, want %q", name, e, err, want)
 			}
 		}
 		close(release)
-	})
+		e.Settle()
+	}, "--namespace="+ns)
+}
+
+// unless returns why, for [Env.until], unless ok.
+func unless(ok bool, why string) string {
+	if ok {
+		return ""
+	}
+	return why
 }
 
 func TestWrongJoinIsRefused(t *testing.T) {
@@ -84,45 +108,47 @@ func TestWrongJoinIsRefused(t *testing.T) {
 	}
 }
 
-// TestPacedStatus counts ready Pods in a status, at most once in ten seconds.
+// TestPacedStatus counts progress in a status, and reports a transition in it.
 func TestPacedStatus(t *testing.T) {
-	p := syncing(func(c *controller.Context) (controller.Controller, error) {
-		sets := controller.For[*appsv1.StatefulSet](c, controller.MayPatchStatus())
-		sets.Paced(10*time.Second, func(before, after *appsv1.StatefulSet) reconcile.Change {
-			if before.Status.ReadyReplicas != after.Status.ReadyReplicas {
+	const ns, interval, steps = "paced-status", 5 * time.Second, 10
+	p := ensureProgram()
+	p.Controllers = p.Controllers[:1]
+	p.Controllers[0].New = func(_ context.Context, c *controller.Context) (controller.Controller, error) {
+		widgets := controller.For[*Widget](c, controller.MayPatchStatus())
+		widgets.Paced(interval, func(before, after *Widget) reconcile.Change {
+			if before.Status.Image != after.Status.Image {
 				return reconcile.Transition
 			}
 			return reconcile.OnlyProgress
 		})
-		return sets.Reconcile(func(ctx context.Context, r *controller.Request[*appsv1.StatefulSet]) error {
-			set, ok := r.Object()
+		return widgets.Reconcile(func(ctx context.Context, r *controller.Request[*Widget]) error {
+			w, ok := r.Object()
 			if !ok {
 				return nil
 			}
-			set.Status.Replicas = int32(len(set.Labels["progress"]))
-			set.Status.ReadyReplicas = int32(len(set.Labels["ready"]))
-			return r.UpdateStatus(ctx, set)
+			w.Status.Image, w.Status.Ports = w.Labels["ready"], int32(len(w.Labels["progress"]))
+			return r.UpdateStatus(ctx, w)
 		})
-	})
-	Run(t, p, func(t *testing.T, e *Env) {
-		const write = "patch statefulsets/status.apps ns/a"
-		label := func(name, value string) {
-			Update(e, "ns", "a", func(s *appsv1.StatefulSet) { s.Labels = map[string]string{name: value} })
+	}
+	runAnywhere(t, p, func(t *testing.T, e *Env) {
+		const write = "patch widgets/status.test.example.com " + ns + "/a"
+		e.Create(&Widget{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "a"}})
+		Update(e, ns, "a", func(w *Widget) { w.Labels = map[string]string{"ready": "x"} })
+		e.Settle()
+		expect(t, "writes of a transition", e.Writes(), write)
+		begin := time.Now()
+		for i := range steps {
+			Update(e, ns, "a", func(w *Widget) { w.Labels["progress"] = strings.Repeat("x", i+1) })
 			e.Settle()
 		}
-		e.Create(&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}})
-		label("ready", "x")
-		expect(t, "writes of a transition", e.Writes(), write)
-		for _, value := range []string{"x", "xx", "xxx"} {
-			Update(e, "ns", "a", func(s *appsv1.StatefulSet) { s.Labels["progress"] = value })
-			time.Sleep(time.Second)
+		e.until("write the last progress", func() string {
+			w, _ := Get[*Widget](e, ns, "a")
+			return unless(w.Status.Ports == steps, "it is not written")
+		})
+		e.Settle()
+		most := int(time.Since(begin)/interval) + 1
+		if n := len(e.Writes()); n < 1 || n > most {
+			t.Errorf("%d writes of progress in %v, want 1 to %d", n, time.Since(begin), most)
 		}
-		expect(t, "writes of progress", e.Writes())
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
-		expect(t, "writes after the interval", e.Writes(), write)
-		if set, _ := Get[*appsv1.StatefulSet](e, "ns", "a"); set.Status.Replicas != 3 {
-			t.Errorf("the status has %d replicas, want the last state, 3", set.Status.Replicas)
-		}
-	})
+	}, "--namespace="+ns)
 }

@@ -118,7 +118,9 @@ func TestFactsWithoutPointers(t *testing.T) {
 	}
 	p := syncing(func(c *controller.Context) (controller.Controller, error) {
 		b := controller.For[*corev1.ConfigMap](c)
-		controller.WatchAs(b, func(*corev1.Pod) facts { return facts{} }, noKeys[*controller.Record[facts]])
+		controller.WatchAs(b, func(p *corev1.Pod) facts {
+			return facts{p.Name, unique.Make(p.Spec.NodeName), time.Time{}, p.CreationTimestamp, [2]int32{}}
+		}, noKeys[*controller.Record[facts]])
 		return b.Reconcile(nothing)
 	})
 	Run(t, p, func(*testing.T, *Env) {})

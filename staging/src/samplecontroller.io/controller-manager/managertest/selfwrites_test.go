@@ -130,12 +130,13 @@ func TestRetryAfter(t *testing.T) {
 
 // TestSource has a controller with keys from outside of the cluster.
 func TestSource(t *testing.T) {
+	const ns = "source"
 	var seen, started atomic.Int32
 	var keys chan cache.ObjectName
 	var fail chan error
 	p := syncing(func(c *controller.Context) (controller.Controller, error) {
 		keys, fail = make(chan cache.ObjectName), make(chan error) // of the bubble
-		configMaps := controller.For[*corev1.ConfigMap](c)
+		configMaps := controller.For[*corev1.ConfigMap](c, controller.Selector("test=source"))
 		configMaps.Source(func(ctx context.Context, enqueue func(cache.ObjectName)) error {
 			started.Add(1)
 			for {
@@ -156,24 +157,30 @@ func TestSource(t *testing.T) {
 			return nil
 		})
 	})
-	Run(t, p, func(t *testing.T, e *Env) {
+	runAnywhere(t, p, func(t *testing.T, e *Env) {
 		e.LoseLead()
 		e.Lead()
-		e.Create(configMapOf("ns", "a"))
+		m := configMapOf(ns, "a")
+		m.Labels = map[string]string{"test": "source"}
+		e.Create(m)
 		e.Settle()
-		before := seen.Load()
-		keys <- cache.NewObjectName("ns", "a")
-		e.Settle()
-		if n := seen.Load(); n != before+1 {
-			t.Errorf("%d calls, want one more than %d", n, before)
+		expectCall := func() {
+			t.Helper()
+			before := seen.Load()
+			keys <- cache.NewObjectName(ns, "a")
+			e.Settle()
+			if n := seen.Load(); n != before+1 {
+				t.Errorf("%d calls, want one more than %d", n, before)
+			}
 		}
+		expectCall()
 		terms := started.Load()
 		fail <- errors.New("the queue is gone")
-		time.Sleep(time.Minute)
+		e.until("start the source again", func() string { return unless(started.Load() > terms, "it has ended") })
+		e.Settle()
 		if n := started.Load(); n != terms+1 {
 			t.Errorf("the source was started %d times, want once more than %d", n, terms)
 		}
-		keys <- cache.NewObjectName("ns", "a")
-		e.Settle()
-	})
+		expectCall()
+	}, "--namespace="+ns)
 }

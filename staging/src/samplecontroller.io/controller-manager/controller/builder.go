@@ -122,8 +122,9 @@ func (b *Builder[T]) Reconcile(do func(context.Context, *Request[T]) error) (Con
 }
 
 // Explain sets the function that explains for the status pages what the controller does about an
-// object. It reads only from caches and must not call the API; writes by the request fail. It is not called for an object
-// that does not exist, that is being deleted or that cannot be decoded. It may be called on a standby.
+// object. It reads only from caches and must not call the API; writes by the request fail. It is not
+// called for an object that does not exist, that is being deleted or that cannot be decoded. It may be
+// called on a standby.
 func (b *Builder[T]) Explain(explain func(*Request[T]) Explanation) {
 	b.declares("Explain", explain != nil)
 	b.explain = explain

@@ -92,7 +92,8 @@ func (c *Context) ClientConfig() *restclient.Config {
 		config.Wrap(accounts.Wrap(c.name)) // outside of the gate, which checks the lead after a wait for a token
 	}
 	config.Wrap(c.Writes().Wrap) // outside of the gate, to see the writes that it rejects
-	config.Wrap(refusing(isWatch, "clients from Context.ClientConfig cannot watch, because their requests have a timeout: use Context.ReadConfig"))
+	config.Wrap(refusing(isWatch, "clients from Context.ClientConfig cannot watch, because their requests have a "+
+		"timeout: use Context.ReadConfig"))
 	config.Wrap(impatience{timeout: config.Timeout, patience: c.process.WriteTimeout}.wrap)
 	return config
 }
@@ -150,16 +151,20 @@ func (c *Context) ConsistencyStore(resource schema.GroupResource) *reconcile.Con
 	return c.process.consistencyOf(resource)
 }
 
-// Recorder returns a recorder of Events whose source is the controller.
-func (c *Context) Recorder() record.EventRecorder {
-	return c.process.Events.NewRecorder(c.process.Scheme, corev1.EventSource{Component: c.name})
+// Recorder returns a recorder of Events whose source is the controller. An Event about an object of a
+// kind that is not in the scheme, or of another type than Normal and Warning, is lost, and the
+// controller is Degraded.
+func (c *Context) Recorder() record.EventRecorder { return c.recorder(c.name) }
+
+func (c *Context) recorder(source string) record.EventRecorder {
+	return &recorder{c.process.Events.NewRecorder(c.process.Scheme, corev1.EventSource{Component: source}), c}
 }
 
 // RecorderFor returns a recorder whose source is the name of the controller, a dash and purpose.
 // The recorder drops Events if a source sends many of one type about one object. So Events that
 // may be many do not displace others if they have a source of their own.
 func (c *Context) RecorderFor(purpose string) record.EventRecorder {
-	return c.process.Events.NewRecorder(c.process.Scheme, corev1.EventSource{Component: c.name + "-" + purpose})
+	return c.recorder(c.name + "-" + purpose)
 }
 
 // LoopOptions returns the common options of all loops of the controller: metrics, timeout,

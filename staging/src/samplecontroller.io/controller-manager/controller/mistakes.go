@@ -4,12 +4,12 @@
 package controller
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
@@ -22,7 +22,8 @@ import (
 // nil for a function.
 func (b *Builder[T]) declares(declaration string, hasFunc bool) {
 	if b.finished {
-		b.fail(misuse.Errorf("%s: %s is called after Reconcile: declare all that the controller needs before", b.context.name, declaration))
+		b.fail(misuse.Errorf("%s: %s is called after Reconcile: declare all that the controller needs "+
+			"before", b.context.name, declaration))
 	}
 	if !hasFunc {
 		b.fail(misuse.Errorf("%s: %s needs a function, but got nil", b.context.name, declaration))
@@ -33,7 +34,8 @@ func (b *Builder[T]) declares(declaration string, hasFunc bool) {
 func (b *Builder[T]) once(declaration string, resource schema.GroupVersionResource, instead string) bool {
 	use := declaration + " " + resource.String()
 	if b.uses.Has(use) {
-		b.fail(misuse.Errorf("%s: %s is called twice for %s: call it once, %s", b.context.name, declaration, resource.Resource, instead))
+		b.fail(misuse.Errorf("%s: %s is called twice for %s: call it once, %s",
+			b.context.name, declaration, resource.Resource, instead))
 		return false
 	}
 	if b.uses == nil {
@@ -67,7 +69,8 @@ func (c *Context) check(built Controller) error {
 		return nil // a controller of its own, which may run others
 	}
 	if missing := sets.New(c.loops...).Delete(looper.Loops()...); len(missing) > 0 {
-		return misuse.Errorf("its constructor has made %d controllers with For, but returned only %d: return Join of all", len(c.loops), len(c.loops)-len(missing))
+		return misuse.Errorf("its constructor has made %d controllers with For, but returned only %d: return Join of "+
+			"all", len(c.loops), len(c.loops)-len(missing))
 	}
 	return nil
 }
@@ -75,7 +78,8 @@ func (c *Context) check(built Controller) error {
 // scopeError returns the error for an object that shows that the declared scope of the kind is wrong.
 func (r *resource[T]) scopeError(key cache.ObjectName) error {
 	if r.cluster {
-		return misuse.Errorf("%s %s has a namespace, but %s was given the option ClusterScoped: remove it", r.kind.Kind, key, r.use)
+		return misuse.Errorf("%s %s has a namespace, but %s was given the option ClusterScoped: remove "+
+			"it", r.kind.Kind, key, r.use)
 	}
 	return misuse.Errorf("%s %s has no namespace: give %s the option ClusterScoped", r.kind.Kind, key, r.use)
 }
@@ -86,12 +90,15 @@ func (b *Builder[T]) misplaced(key cache.ObjectName) error {
 	if b.resource.cluster {
 		has = "has no namespace, but the key has one"
 	}
-	return fmt.Errorf("key %s was enqueued by a function of Watch, WatchAs or Source: a %s %s", key, b.resource.kind.Kind, has)
+	return fmt.Errorf("key %s was enqueued by a function of Watch, WatchAs or Source: a %s %s",
+		key, b.resource.kind.Kind, has)
 }
 
 // inScope returns keys for the objects of a kind that is read or owned. An object that shows that the
 // declared scope of the kind is wrong could never be found by its name.
-func inScope[O reconcile.Object, T, P Object](b *Builder[P], r *resource[T], keys func(O) []cache.ObjectName) func(O) []cache.ObjectName {
+func inScope[O reconcile.Object, T, P Object](
+	b *Builder[P], r *resource[T], keys func(O) []cache.ObjectName,
+) func(O) []cache.ObjectName {
 	return func(object O) []cache.ObjectName {
 		if (object.GetNamespace() == "") != r.cluster {
 			b.context.process.found(b.context.name, r.scopeError(cache.NewObjectName(object.GetNamespace(), object.GetName())))
@@ -140,13 +147,40 @@ func (h *hinted) Error() string { return h.error.Error() + ": " + h.hint }
 
 func (h *hinted) Unwrap() error { return h.error }
 
+// note records what people should know of a controller. The first note counts.
+func (p *Process) note(name, text string) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.notes == nil {
+		p.notes = map[string]string{}
+	}
+	p.notes[name] = cmp.Or(p.notes[name], text)
+}
+
+// Note returns what people should know of a controller although it works: that it sends patches which
+// change nothing. It returns "" if there is nothing.
+func (p *Process) Note(name string) string {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.notes[name]
+}
+
 // hint adds to the error of a creation what its cause may be.
 func (r *resource[T]) hint(err error) error {
 	switch {
 	case r.cluster && apierrors.IsMethodNotSupported(err):
 		return &hinted{err, fmt.Sprintf("if a %s has a namespace, do not give Owns the option ClusterScoped", r.kind.Kind)}
-	case !r.cluster && apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
+	case !r.cluster && apierrors.IsNotFound(err) && nameOf(err) == "": // else it is that of a namespace
 		return &hinted{err, fmt.Sprintf("if a %s has no namespace, give Owns the option ClusterScoped", r.kind.Kind)}
 	}
 	return err
+}
+
+// nameOf returns the name of the object that an API error is about.
+func nameOf(err error) string {
+	status := apierrors.APIStatus(nil)
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return ""
+	}
+	return status.Status().Details.Name
 }

@@ -49,6 +49,11 @@ func TestPatchThatChangesNothingIsTold(t *testing.T) {
 	if strings.Count(log, "A patch changed nothing") != 1 || !strings.Contains(log, `paths=["/data"]`) {
 		t.Errorf("the log is %q, want one line that names /data", log)
 	}
+	const note = "a patch of ConfigMap team/a changed nothing: the API server sets /data to other values, such as " +
+		"defaults: set only the fields that the controller determines"
+	if got := p.Note("a-controller"); got != note {
+		t.Errorf("the note is %q, want %q", got, note)
+	}
 	want := `# HELP test_writes_noop_total [ALPHA] Number of patches that the API server accepted but that changed nothing, by controller and resource. They are part of writes_total. The log names the fields.
 # TYPE test_writes_noop_total counter
 test_writes_noop_total{controller="a-controller",resource="configmaps"} 3

@@ -108,11 +108,11 @@ func Queue(name string) Option {
 	}
 }
 
-// Index adds an index to the cache of a kind that is read by [Watch], [Refers] or [WatchAs]: values returns the values of an object under which
-// [Reader.ByIndex] finds it. values must be a pure function of the object, which it must not change.
-// T is the type of the objects, or *Record[R] for [WatchAs]. If values panics on an object, that object
-// is not in the index, and the controller is unhealthy. All indexes that the controller adds to a cache
-// need different names.
+// Index adds an index to the cache of a kind that is read by [Watch], [Refers] or [WatchAs]: values
+// returns the values of an object under which [Reader.ByIndex] finds it. values must be a pure function of
+// the object, which it must not change. T is the type of the objects, or *Record[R] for [WatchAs]. If
+// values panics on an object, that object is not in the index, and the controller is unhealthy. All indexes
+// that the controller adds to a cache need different names.
 func Index[T reconcile.Object](name string, values func(T) []string) Option {
 	return func(o *kindOptions) {
 		o.only("Index", "Watch", "Refers", "WatchAs")
@@ -157,7 +157,8 @@ func Transform[T Object](change func(T)) Option {
 // only records a mistake if an option is not for the function that it was given to.
 func (o *kindOptions) only(option string, uses ...string) {
 	if !slices.Contains(uses, o.use) {
-		o.errs = append(o.errs, fmt.Errorf("%s%s of %v has no option %s, which is for %s", o.prefix, o.use, o.kind, option, strings.Join(uses, " and ")))
+		o.errs = append(o.errs, fmt.Errorf("%s%s of %v has no option %s, which is for %s",
+			o.prefix, o.use, o.kind, option, strings.Join(uses, " and ")))
 	}
 }
 

@@ -65,6 +65,7 @@ type Process struct {
 	declared    map[string]declared
 	facts       map[any]uintptr // the functions of WatchAs, by informer
 	mistakes    map[string]mistake
+	notes       map[string]string // by controller
 }
 
 // Metrics are the metrics of the controllers of a process.

@@ -36,7 +36,9 @@ func Watch[T, P Object](builder *Builder[P], keys func(T) []cache.ObjectName, op
 	if r == nil {
 		return &Reader[T]{}
 	}
-	builder.watches = append(builder.watches, func(l *reconcile.Loop) { reconcile.Watch(l, r.informer, inScope(builder, r, keys)) })
+	builder.watches = append(builder.watches, func(l *reconcile.Loop) {
+		reconcile.Watch(l, r.informer, inScope(builder, r, keys))
+	})
 	return r.reader()
 }
 
@@ -92,12 +94,15 @@ func newRead[T, P Object](builder *Builder[P], use string, opts []Option) *resou
 
 // reader returns a reader of the cached objects.
 func (r *resource[T]) reader() *Reader[T] {
-	return &Reader[T]{kind: r.kind.Kind, indexer: r.informer.GetIndexer(), keyIn: r.keyIn, prefix: r.manager + ": ", copyOf: func(cached T) (T, bool) {
-		if tolerant.DecodeError(cached) != nil {
-			return cached, false
-		}
-		return cached.DeepCopyObject().(T), true
-	}}
+	return &Reader[T]{
+		kind: r.kind.Kind, indexer: r.informer.GetIndexer(), keyIn: r.keyIn, prefix: r.manager + ": ",
+		copyOf: func(cached T) (T, bool) {
+			if tolerant.DecodeError(cached) != nil {
+				return cached, false
+			}
+			return cached.DeepCopyObject().(T), true
+		},
+	}
 }
 
 // Get returns a copy of the cached object with that name. namespace is ignored for a [ClusterScoped]
@@ -122,7 +127,9 @@ func (r *Reader[T]) List(namespace string) []T {
 	if _, indexed := r.indexer.GetIndexers()[cache.NamespaceIndex]; indexed {
 		return r.by(cache.NamespaceIndex, namespace)
 	}
-	return r.copiesOf(slices.DeleteFunc(r.indexer.List(), func(obj any) bool { return obj.(T).GetNamespace() != namespace }))
+	return r.copiesOf(slices.DeleteFunc(r.indexer.List(), func(obj any) bool {
+		return obj.(T).GetNamespace() != namespace
+	}))
 }
 
 // ByIndex returns copies of the cached objects for which the function of [Index] returns the value, in

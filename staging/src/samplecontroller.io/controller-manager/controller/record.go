@@ -67,10 +67,13 @@ func (r *Record[R]) isUndecodable() bool { return r.version&undecodable != 0 }
 //
 // All controllers of a program that read the kind must read it by WatchAs, with the same factsOf: a
 // function with a name, or one variable. Otherwise the program ends at its start.
-func WatchAs[T, P Object, R comparable](builder *Builder[P], factsOf func(T) R, keys func(*Record[R]) []cache.ObjectName, opts ...Option) *Reader[*Record[R]] {
+func WatchAs[T, P Object, R comparable](
+	builder *Builder[P], factsOf func(T) R, keys func(*Record[R]) []cache.ObjectName, opts ...Option,
+) *Reader[*Record[R]] {
 	builder.declares("WatchAs", factsOf != nil && keys != nil)
 	if pointer := pointerIn(reflect.TypeFor[R]()); pointer != nil {
-		builder.fail(misuse.Errorf("%s: the facts %v of WatchAs have a pointer, %v, so two records of an object would never be equal: use values, and unique.Handle[string] for strings that many objects share",
+		builder.fail(misuse.Errorf("%s: the facts %v of WatchAs have a pointer, %v, so two records of an object would "+
+			"never be equal: use values, and unique.Handle[string] for strings that many objects share",
 			builder.context.name, reflect.TypeFor[R](), pointer))
 	}
 	c := builder.context
@@ -79,7 +82,8 @@ func WatchAs[T, P Object, R comparable](builder *Builder[P], factsOf func(T) R, 
 	if len(builder.errs) > 0 {
 		return &Reader[*Record[R]]{}
 	}
-	o.informer = append(o.informer, informers.WithItem(newOf[T]()), informers.WithTransform(compactWith(factsOf)), informers.WithIndexers(cache.Indexers{}))
+	o.informer = append(o.informer, informers.WithItem(newOf[T]()),
+		informers.WithTransform(compactWith(factsOf)), informers.WithIndexers(cache.Indexers{}))
 	informerWith, err := informerOf[*Record[R]](c, resource, o)
 	builder.fail(err)
 	if err != nil {
@@ -87,7 +91,8 @@ func WatchAs[T, P Object, R comparable](builder *Builder[P], factsOf func(T) R, 
 	}
 	informer := informerWith(o.indexes...)
 	if !c.process.sameFacts(informer, reflect.ValueOf(factsOf).Pointer()) {
-		builder.fail(misuse.Errorf("%s reads %s by WatchAs with another function than another controller, and all share one cache: use one function with a name, or one variable, in all calls",
+		builder.fail(misuse.Errorf("%s reads %s by WatchAs with another function than another controller, and all "+
+			"share one cache: use one function with a name, or one variable, in all calls",
 			c.name, resource.kind.Kind))
 		return &Reader[*Record[R]]{}
 	}

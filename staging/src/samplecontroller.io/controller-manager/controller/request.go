@@ -45,7 +45,8 @@ type Request[T Object] struct {
 // writable returns an error if the call is over, or only explains.
 func (r *Request[T]) writable() error {
 	if r.over.Load() {
-		return fmt.Errorf("writing for %s %s: a request can write only in the functions given to Reconcile and Finalize, until they return", r.builder.resource.kind.Kind, r.key)
+		return fmt.Errorf("writing for %s %s: a request can write only in the functions given to Reconcile and "+
+			"Finalize, until they return", r.builder.resource.kind.Kind, r.key)
 	}
 	return nil
 }
@@ -92,7 +93,8 @@ func (r *Request[T]) Patch(ctx context.Context, object T) error {
 		return fmt.Errorf("patching %s %s: got %s instead: change a copy that Object returns", b.resource.kind.Kind, r.key, cache.MetaObjectToName(object))
 	}
 	if f := b.unhandled(r.object, object); f != "" {
-		return fmt.Errorf("patching %s %s: the finalizer %q would never be removed, because objects that are being deleted are not reconciled: use Finalize, or OnDeletion", b.resource.kind.Kind, r.key, f)
+		return fmt.Errorf("patching %s %s: the finalizer %q would never be removed, because objects that are being "+
+			"deleted are not reconciled: use Finalize, or OnDeletion", b.resource.kind.Kind, r.key, f)
 	}
 	wanted := object.DeepCopyObject().(T)
 	if to, from := statusOf(wanted), statusOf(r.object); to.IsValid() {
@@ -173,7 +175,8 @@ func (r *Request[T]) UpdateStatus(ctx context.Context, object T) error {
 		return r.stale
 	}
 	b := r.builder
-	if err := errors.Join(r.writable(), b.resource.may(b.context, "patch", "For", "MayPatchStatus", "status")); err != nil {
+	err := errors.Join(r.writable(), b.resource.may(b.context, "patch", "For", "MayPatchStatus", "status"))
+	if err != nil {
 		return err
 	}
 	if !equality.Semantic.DeepEqual(metadataOf(object), metadataOf(r.object)) {
@@ -187,7 +190,8 @@ func (r *Request[T]) UpdateStatus(ctx context.Context, object T) error {
 	uid := r.object.GetUID()
 	to.Set(from)
 	if !r.written && !equality.Semantic.DeepEqual(object, wanted) {
-		return fmt.Errorf("updating the status of %s %s: its spec has been changed, which is not part of the status: write it with Patch, before the status", b.resource.kind.Kind, r.key)
+		return fmt.Errorf("updating the status of %s %s: its spec has been changed, which is not part of the status: "+
+			"write it with Patch, before the status", b.resource.kind.Kind, r.key)
 	}
 	if b.failing != nil {
 		b.failing(wanted, r.failures.inStatus())
@@ -210,7 +214,7 @@ func (r *Request[T]) UpdateStatus(ctx context.Context, object T) error {
 		r.RequeueAfter(wait)
 		return nil
 	}
-	err := b.pace.Write(r.key, uid, change, func() error { return r.patchOwn(ctx, wanted, "status") })
+	err = b.pace.Write(r.key, uid, change, func() error { return r.patchOwn(ctx, wanted, "status") })
 	if err == nil {
 		transport.Served(ctx, resource)
 	}

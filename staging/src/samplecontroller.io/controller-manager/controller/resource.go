@@ -11,6 +11,7 @@ import (
 	"path"
 	"reflect"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -56,7 +57,8 @@ type resource[T Object] struct {
 	madeBy   []string // field managers: see MadeBy
 	// informerWith returns the informer again, with more options.
 	informerWith func(...informers.Option) cache.TypedSharedIndexInformer[T]
-	noted        atomic.Bool // a patch that changed nothing has been logged
+	noted        atomic.Bool  // a patch that changed nothing has been logged
+	note         func(string) // for the status page
 }
 
 // newResource returns a resource that reads from the shared informer of the kind and writes as
@@ -98,7 +100,9 @@ func describe[T Object](c *Context, use string, cached reflect.Type, opts []Opti
 		name.Resource = o.resource
 	}
 	return &resource[T]{
-		kind: kind, name: name, selector: selector, manager: c.name, writes: c.Writes(), cluster: o.cluster, use: use, queue: o.queue, madeBy: o.madeBy,
+		kind: kind, name: name, selector: selector, manager: c.name, writes: c.Writes(),
+		cluster: o.cluster, use: use, queue: o.queue, madeBy: o.madeBy,
+		note: func(text string) { c.process.note(c.name, text) },
 		// The API server encodes built-in objects like this process, and stores custom ones as
 		// they were written.
 		sparse: !tolerant.IsBuiltIn[T](kind),
@@ -107,7 +111,9 @@ func describe[T Object](c *Context, use string, cached reflect.Type, opts []Opti
 
 // informerOf returns a function that returns the informer of the kind, whose cache holds objects of type
 // C.
-func informerOf[C reconcile.Object, T Object](c *Context, r *resource[T], o kindOptions) (func(...informers.Option) cache.TypedSharedIndexInformer[C], error) {
+func informerOf[C reconcile.Object, T Object](
+	c *Context, r *resource[T], o kindOptions,
+) (func(...informers.Option) cache.TypedSharedIndexInformer[C], error) {
 	if o.metadata.Kind != "" {
 		reader, err := metadata.NewForConfig(c.ReadConfig())
 		if err != nil {
@@ -252,6 +258,9 @@ func (r *resource[T]) changedNothing(ctx context.Context, cached T, operations [
 			paths = append(paths, o.Path)
 		}
 	}
+	r.note(fmt.Sprintf("a patch of %s %s changed nothing: the API server sets %s to other values, such as "+
+		"defaults: set only the fields that the controller determines",
+		r.kind.Kind, cache.MetaObjectToName(cached), strings.Join(paths, ", ")))
 	klog.FromContext(ctx).Info("A patch changed nothing: the API server sets these fields to other values, such as defaults. Set only the fields that the controller determines. Later ones are only counted",
 		"resource", r.inMetrics(subresources...), "object", klog.KObj(cached), "paths", paths)
 }

@@ -76,7 +76,8 @@ func TestTransformedInformerIsRejected(t *testing.T) {
 	source := pods.client("")
 	informers.InformerFor[*corev1.Pod](a.Informers(), pods.name, source, informers.WithTransform(func(obj any) (any, error) { return obj, nil }))
 	defer func() {
-		if said := fmt.Sprint(recover()); !strings.Contains(said, "one informer, and a transform may drop what another caller reads") {
+		if said := fmt.Sprint(recover()); !strings.Contains(said, "one informer, and a transform may drop what "+
+			"another caller reads") {
 			t.Errorf("panic %q, want one about the transform", said)
 		}
 	}()

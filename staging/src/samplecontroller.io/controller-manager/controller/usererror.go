@@ -5,17 +5,21 @@ package controller
 
 import (
 	"cmp"
+	"regexp"
 	"time"
+
+	"samplecontroller.io/controller-manager/internal/misuse"
 )
 
 // UserError returns an error that only a user can fix, such as an invalid value. When the function
 // given to [Builder.Reconcile] returns it, a Warning Event with the reason reports it, once for each
 // text. The Event has the first 1000 bytes of the text. The object is reconciled again when it
-// changes. reason is in UpperCamelCase. UserError returns nil if err is nil.
+// changes. reason must be in UpperCamelCase, or UserError panics. It returns nil if err is nil.
 func UserError(reason string, err error) error {
 	if err == nil {
 		return nil
 	}
+	mustBeReason("UserError", reason)
 	return &userError{reason: reason, err: err}
 }
 
@@ -23,12 +27,22 @@ func UserError(reason string, err error) error {
 // outage of an external system. When the function given to [Builder.Reconcile] or [Builder.Finalize]
 // returns it, the object is reconciled again after d, at least a second, or when it changes. A Warning
 // Event with the reason reports it, and the log, once for each text. The object counts as failing.
-// reason is in UpperCamelCase. RetryAfter returns nil if err is nil.
+// reason must be in UpperCamelCase, or RetryAfter panics. It returns nil if err is nil.
 func RetryAfter(reason string, err error, d time.Duration) error {
 	if err == nil {
 		return nil
 	}
+	mustBeReason("RetryAfter", reason)
 	return &externalError{reason: reason, err: err, again: max(d, time.Second)}
+}
+
+var reasonPattern = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
+
+// mustBeReason panics if a reason cannot be that of an Event.
+func mustBeReason(caller, reason string) {
+	if !reasonPattern.MatchString(reason) {
+		panic(misuse.Errorf("the reason %q of %s is not in UpperCamelCase, such as SourceMissing", reason, caller))
+	}
 }
 
 type externalError struct {

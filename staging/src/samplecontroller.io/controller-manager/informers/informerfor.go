@@ -104,8 +104,9 @@ func WithItem(example runtime.Object) Option { return func(o *options) { o.item 
 //
 // All calls for a resource share one informer. The first call decides its source, indexers,
 // transform and resync; an index of [WithIndex] is added by each call. Later calls must use the same
-// version, type and selector, and give a transform if and only if the first call did. InformerFor panics otherwise, or if source does not list T
-// and no transform returns T. A source whose L is runtime.Object lists T, unless [WithItem] says otherwise.
+// version, type and selector, and give a transform if and only if the first call did. InformerFor panics
+// otherwise, or if source does not list T and no transform returns T. A source whose L is runtime.Object
+// lists T, unless [WithItem] says otherwise.
 func InformerFor[T cache.Object, L runtime.Object](f *Factory, resource schema.GroupVersionResource, source Source[L], opts ...Option) cache.TypedSharedIndexInformer[T] {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -132,7 +133,8 @@ func InformerFor[T cache.Object, L runtime.Object](f *Factory, resource schema.G
 	}
 	typed, ok := i.typed.(cache.TypedSharedIndexInformer[T])
 	if !ok || i.resource != resource {
-		panic(misuse.Errorf("getting the informer for %v as %v: all callers share one informer, which is for %v as %v: read the resource in one version, and as one type, in all calls",
+		panic(misuse.Errorf("getting the informer for %v as %v: all callers share one informer, which is for %v as "+
+			"%v: read the resource in one version, and as one type, in all calls",
 			resource, reflect.TypeFor[T](), i.resource, i.cached))
 	}
 	if i.selector != o.selector {
@@ -140,10 +142,12 @@ func InformerFor[T cache.Object, L runtime.Object](f *Factory, resource schema.G
 			resource, o.selector, i.selector))
 	}
 	if i.transformed != transformed {
-		panic(misuse.Errorf("getting the informer for %v: all callers share one informer, and a transform may drop what another caller reads: give the same transform in all calls, or none", resource))
+		panic(misuse.Errorf("getting the informer for %v: all callers share one informer, and a transform may drop "+
+			"what another caller reads: give the same transform in all calls, or none", resource))
 	}
 	if err := i.AddIndexers(i.guard.indexers(o.added)); err != nil {
-		panic(misuse.Errorf("adding an index to the informer for %v: %w: give each index a name of its own, or give it once and share what reads it", resource, err))
+		panic(misuse.Errorf("adding an index to the informer for %v: %w: give each index a name of its own, or give "+
+			"it once and share what reads it", resource, err))
 	}
 	return typed
 }

@@ -30,7 +30,8 @@ func newControllersCommand(p Program, o *options.Options) *cobra.Command {
 			fmt.Fprintln(table, "NAME\tALIASES\tDEFAULT\tWORKERS\tRESOURCES")
 			descriptors, err := p.allNeeds(cmd.Context(), o)
 			if err != nil {
-				fmt.Fprintf(cmd.ErrOrStderr(), "RESOURCES are incomplete, because the controllers cannot be built with the default flags: %v\n", err)
+				fmt.Fprintf(cmd.ErrOrStderr(), "RESOURCES are incomplete, because the controllers cannot be built with the "+
+					"default flags: %v\n", err)
 			}
 			for _, d := range descriptors {
 				fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\n", d.Name, strings.Join(d.Aliases, ","), onOff(!d.DisabledByDefault), d.Workers, strings.Join(resources(d), ","))

@@ -114,11 +114,15 @@ type parts struct {
 // build makes the enabled controllers, to learn what they declare and read. It opens no port and calls
 // no API.
 func (p Program) build(ctx context.Context, o *options.Options) (*parts, error) {
-	return p.buildNamed(ctx, o, func(c *options.Config) []string { return c.Controllers.AllowedBy(c.FeatureGates, c.Enabled) })
+	return p.buildNamed(ctx, o, func(c *options.Config) []string {
+		return c.Controllers.AllowedBy(c.FeatureGates, c.Enabled)
+	})
 }
 
 // buildNamed is like build for the controllers with the returned names.
-func (p Program) buildNamed(ctx context.Context, o *options.Options, names func(*options.Config) []string) (*parts, error) {
+func (p Program) buildNamed(
+	ctx context.Context, o *options.Options, names func(*options.Config) []string,
+) (*parts, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}

@@ -82,6 +82,7 @@ func Run(ctx context.Context, p Program, c *options.Config) error {
 			ShutdownTimeout: c.ControllerShutdownTimeout,
 			SyncTimeout:     c.SyncTimeout,
 			Denied:          shared.Denied,
+			Note:            shared.Note,
 			Disabled:        disabled,
 			Metrics:         metrics.states,
 		},

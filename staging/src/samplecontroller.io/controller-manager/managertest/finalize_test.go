@@ -154,7 +154,8 @@ func TestOnDeletion(t *testing.T) {
 				e.Settle()
 				if on {
 					// The addition and the deletion may enqueue it twice.
-					expect(t, "calls", slices.Compact(seen), "ConfigMap ns/a is being deleted and cannot own objects: do not call Ensure for it")
+					expect(t, "calls", slices.Compact(seen), "ConfigMap ns/a is being deleted and cannot own objects: do not "+
+						"call Ensure for it")
 				} else {
 					expect(t, "calls", seen)
 				}

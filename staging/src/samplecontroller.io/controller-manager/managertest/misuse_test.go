@@ -30,19 +30,32 @@ func noKeys[T any](T) []cache.ObjectName { return nil }
 func TestWrongDeclarationsEndProgram(t *testing.T) {
 	names := func(*corev1.ConfigMap) []string { return nil }
 	for want, declare := range map[string]func(builder){
-		"test-controller: Owns of *v1.Secret has no option Queue, which is for For":                             func(b builder) { controller.Owns[*corev1.Secret](b, controller.Queue("a")) },
-		"test-controller: Watch of *v1.Secret has no option MayPatch, which is for For":                         func(b builder) { controller.Watch(b, noKeys[*corev1.Secret], controller.MayPatch()) },
-		"test-controller: Owns of *v1.Secret has no option MayPatchStatus, which is for For":                    func(b builder) { controller.Owns[*corev1.Secret](b, controller.MayPatchStatus()) },
-		"test-controller: Refers of *v1.Secret has no option MayDelete, which is for For and Owns":              func(b builder) { controller.Refers[*corev1.Secret](b, names, controller.MayDelete()) },
-		"test-controller: Owns of *v1.ConfigMap has no option Index, which is for Watch and Refers and WatchAs": func(b builder) { controller.Owns[*corev1.ConfigMap](b, controller.Index("a", names)) },
+		"test-controller: Owns of *v1.Secret has no option Queue, which is for For": func(b builder) {
+			controller.Owns[*corev1.Secret](b, controller.Queue("a"))
+		},
+		"test-controller: Watch of *v1.Secret has no option MayPatch, which is for For": func(b builder) {
+			controller.Watch(b, noKeys[*corev1.Secret], controller.MayPatch())
+		},
+		"test-controller: Owns of *v1.Secret has no option MayPatchStatus, which is for For": func(b builder) {
+			controller.Owns[*corev1.Secret](b, controller.MayPatchStatus())
+		},
+		"test-controller: Refers of *v1.Secret has no option MayDelete, which is for For and Owns": func(b builder) {
+			controller.Refers[*corev1.Secret](b, names, controller.MayDelete())
+		},
+		"test-controller: Owns of *v1.ConfigMap has no option Index, which is for Watch and Refers and " +
+			"WatchAs": func(b builder) { controller.Owns[*corev1.ConfigMap](b, controller.Index("a", names)) },
 		"Index for *v1.Secret needs a function": func(b builder) {
 			controller.Watch(b, noKeys[*corev1.Secret], controller.Index[*corev1.Secret]("a", nil))
 		},
 		"Transform for *v1.Secret needs a function": func(b builder) {
 			controller.Watch(b, noKeys[*corev1.Secret], controller.Transform[*corev1.Secret](nil))
 		},
-		"test-controller: Watch needs a function, but got nil":    func(b builder) { controller.Watch[*corev1.Secret](b, nil) },
-		"test-controller: Refers needs a function, but got nil":   func(b builder) { controller.Refers[*corev1.Secret](b, nil) },
+		"test-controller: Watch needs a function, but got nil": func(b builder) {
+			controller.Watch[*corev1.Secret](b, nil)
+		},
+		"test-controller: Refers needs a function, but got nil": func(b builder) {
+			controller.Refers[*corev1.Secret](b, nil)
+		},
 		"test-controller: Source needs a function, but got nil":   func(b builder) { b.Source(nil) },
 		"test-controller: Finalize needs a function, but got nil": func(b builder) { b.Finalize("example.com/a", nil) },
 		"test-controller: Explain needs a function, but got nil":  func(b builder) { b.Explain(nil) },
@@ -60,7 +73,8 @@ func TestWrongDeclarationsEndProgram(t *testing.T) {
 			controller.Watch(b, noKeys[*corev1.Secret])
 			controller.Watch(b, noKeys[*corev1.Secret], controller.Transform(func(*corev1.Secret) {}))
 		},
-		"the facts struct { a *int } of WatchAs have a pointer, *int, so two records of an object would never be equal": func(b builder) {
+		"the facts struct { a *int } of WatchAs have a pointer, *int, so two records of an object would never be " +
+			"equal": func(b builder) {
 			controller.WatchAs(b, func(*corev1.Secret) struct{ a *int } { return struct{ a *int }{} }, noKeys[*controller.Record[struct{ a *int }]])
 		},
 	} {
@@ -86,13 +100,27 @@ func TestWrongConstructorsEndProgram(t *testing.T) {
 		}
 	}
 	for want, construct := range map[string]func(*controller.Context) (controller.Controller, error){
-		"Watch is called after Reconcile: declare all that the controller needs before": after(func(b builder) { controller.Watch(b, noKeys[*corev1.Secret]) }),
-		"Owns is called after Reconcile":                                                after(func(b builder) { controller.Owns[*corev1.Secret](b) }),
-		"WatchAs is called after Reconcile":                                             after(func(b builder) { controller.WatchAs(b, placementOf, noKeys[*podRecord]) }),
-		"Finalize is called after Reconcile":                                            after(func(b builder) { b.Finalize("example.com/a", nothing) }),
-		"OnDeletion is called after Reconcile":                                          after(func(b builder) { b.OnDeletion() }),
-		"Paced is called after Reconcile":                                               after(func(b builder) { b.Paced(time.Second, nil) }),
-		"Reconcile is called after Reconcile":                                           after(func(b builder) { _, _ = b.Reconcile(nothing) }),
+		"Watch is called after Reconcile: declare all that the controller needs before": after(func(b builder) {
+			controller.Watch(b, noKeys[*corev1.Secret])
+		}),
+		"Owns is called after Reconcile": after(func(b builder) {
+			controller.Owns[*corev1.Secret](b)
+		}),
+		"WatchAs is called after Reconcile": after(func(b builder) {
+			controller.WatchAs(b, placementOf, noKeys[*podRecord])
+		}),
+		"Finalize is called after Reconcile": after(func(b builder) {
+			b.Finalize("example.com/a", nothing)
+		}),
+		"OnDeletion is called after Reconcile": after(func(b builder) {
+			b.OnDeletion()
+		}),
+		"Paced is called after Reconcile": after(func(b builder) {
+			b.Paced(time.Second, nil)
+		}),
+		"Reconcile is called after Reconcile": after(func(b builder) {
+			_, _ = b.Reconcile(nothing)
+		}),
 		"has made 2 controllers with For, but returned only 1: return Join of all": func(c *controller.Context) (controller.Controller, error) {
 			if _, err := controller.For[*corev1.ConfigMap](c).Reconcile(nothing); err != nil {
 				return nil, err
@@ -136,13 +164,29 @@ func TestWrongScopeIsDegraded(t *testing.T) {
 		object  Object
 		want    string
 	}{
-		"Refers, missing": {func(b builder) { controller.Refers[*corev1.Namespace](b, names) }, namespaceOf("a", nil), " has no namespace: give Refers the option ClusterScoped"},
-		"Watch, missing":  {func(b builder) { controller.Watch(b, noKeys[*corev1.Namespace]) }, namespaceOf("a", nil), " has no namespace: give Watch the option ClusterScoped"},
+		"Refers, missing": {
+			func(b builder) { controller.Refers[*corev1.Namespace](b, names) },
+			namespaceOf("a", nil),
+			" has no namespace: give Refers the option ClusterScoped",
+		},
+		"Watch, missing": {
+			func(b builder) { controller.Watch(b, noKeys[*corev1.Namespace]) },
+			namespaceOf("a", nil),
+			" has no namespace: give Watch the option ClusterScoped",
+		},
 		"WatchAs, missing": {func(b builder) {
 			controller.WatchAs(b, func(*corev1.Namespace) int { return 1 }, noKeys[*controller.Record[int]])
 		}, namespaceOf("a", nil), " has no namespace: give WatchAs the option ClusterScoped"},
-		"Owns, missing": {func(b builder) { controller.Owns[*corev1.Namespace](b) }, namespaceOf("a", nil), " has no namespace: give Owns the option ClusterScoped"},
-		"Refers, wrong": {func(b builder) { controller.Refers[*corev1.Secret](b, names, controller.ClusterScoped()) }, secret, "Secret ns/a has a namespace, but Refers was given the option ClusterScoped: remove it"},
+		"Owns, missing": {
+			func(b builder) { controller.Owns[*corev1.Namespace](b) },
+			namespaceOf("a", nil),
+			" has no namespace: give Owns the option ClusterScoped",
+		},
+		"Refers, wrong": {
+			func(b builder) { controller.Refers[*corev1.Secret](b, names, controller.ClusterScoped()) },
+			secret,
+			"Secret ns/a has a namespace, but Refers was given the option ClusterScoped: remove it",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := syncing(func(c *controller.Context) (controller.Controller, error) {

@@ -195,15 +195,18 @@ func TestWrongUseOfRecordsIsRefused(t *testing.T) {
 	none := func(*podRecord) []cache.ObjectName { return nil }
 	whole := func(*corev1.Pod) []cache.ObjectName { return nil }
 	for want, declare := range map[string]func(*controller.Builder[*corev1.ConfigMap]){
-		"test-controller reads Pod by WatchAs with another function than another controller, and all share one cache: use one function with a name": func(b *controller.Builder[*corev1.ConfigMap]) {
+		"test-controller reads Pod by WatchAs with another function than another controller, and all share one cache: " +
+			"use one function with a name": func(b *controller.Builder[*corev1.ConfigMap]) {
 			controller.WatchAs(b, placementOf, none)
 			controller.WatchAs(b, other, none)
 		},
-		"as *v1.Pod: all callers share one informer, which is for /v1, Resource=pods as *controller.Record": func(b *controller.Builder[*corev1.ConfigMap]) {
+		"as *v1.Pod: all callers share one informer, which is for /v1, Resource=pods as " +
+			"*controller.Record": func(b *controller.Builder[*corev1.ConfigMap]) {
 			controller.WatchAs(b, placementOf, none)
 			controller.Watch(b, whole)
 		},
-		"which is for /v1, Resource=pods as *v1.Pod: read the resource in one version, and as one type, in all calls": func(b *controller.Builder[*corev1.ConfigMap]) {
+		"which is for /v1, Resource=pods as *v1.Pod: read the resource in one version, and as one type, in all " +
+			"calls": func(b *controller.Builder[*corev1.ConfigMap]) {
 			controller.Watch(b, whole)
 			controller.WatchAs(b, placementOf, none)
 		},
@@ -213,7 +216,8 @@ func TestWrongUseOfRecordsIsRefused(t *testing.T) {
 		"test-controller: WatchAs needs a function, but got nil": func(b *controller.Builder[*corev1.ConfigMap]) {
 			controller.WatchAs[*corev1.Pod, *corev1.ConfigMap, placement](b, nil, none)
 		},
-		"indexer conflict: map[test-controller: a:{}]: give each index a name of its own, or give it once and share what reads it": func(b *controller.Builder[*corev1.ConfigMap]) {
+		"indexer conflict: map[test-controller: a:{}]: give each index a name of its own, or give it once and share " +
+			"what reads it": func(b *controller.Builder[*corev1.ConfigMap]) {
 			index := controller.Index("a", func(*podRecord) []string { return nil })
 			controller.WatchAs(b, placementOf, none, index)
 			controller.WatchAs(b, placementOf, none, index)

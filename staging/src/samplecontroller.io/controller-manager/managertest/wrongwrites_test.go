@@ -15,8 +15,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
 
 	"samplecontroller.io/controller-manager/controller"
 )
@@ -25,13 +27,16 @@ import (
 func TestKeyOfAnotherScope(t *testing.T) {
 	p := syncing(func(c *controller.Context) (controller.Controller, error) {
 		b := controller.For[*corev1.ConfigMap](c)
-		controller.Watch(b, func(s *corev1.Secret) []cache.ObjectName { return []cache.ObjectName{cache.NewObjectName("", s.Name)} })
+		controller.Watch(b, func(s *corev1.Secret) []cache.ObjectName {
+			return []cache.ObjectName{cache.NewObjectName("", s.Name)}
+		})
 		return b.Reconcile(nothing)
 	})
 	Run(t, p, func(t *testing.T, e *Env) {
 		e.Create(secretOf("ns", "a", ""))
 		time.Sleep(time.Minute)
-		const want = "key a was enqueued by a function of Watch, WatchAs or Source: a ConfigMap has a namespace, but the key has none"
+		const want = "key a was enqueued by a function of Watch, WatchAs or Source: a ConfigMap has a namespace, but " +
+			"the key has none"
 		if failure := failureOf(e); failure != want {
 			t.Errorf("the key fails with %q, want %q", failure, want)
 		}
@@ -40,12 +45,15 @@ func TestKeyOfAnotherScope(t *testing.T) {
 
 // TestWrongWritesAreRefused makes writes that would do less than they seem to.
 func TestWrongWritesAreRefused(t *testing.T) {
-	for want, write := range map[string]func(context.Context, *controller.Request[*appsv1.StatefulSet], *appsv1.StatefulSet) error{
-		"updating the status of StatefulSet ns/a: its spec has been changed, which is not part of the status: write it with Patch, before the status": func(ctx context.Context, r *controller.Request[*appsv1.StatefulSet], s *appsv1.StatefulSet) error {
+	type setCall = *controller.Request[*appsv1.StatefulSet]
+	for want, write := range map[string]func(context.Context, setCall, *appsv1.StatefulSet) error{
+		"updating the status of StatefulSet ns/a: its spec has been changed, which is not part of the status: write " +
+			"it with Patch, before the status": func(ctx context.Context, r setCall, s *appsv1.StatefulSet) error {
 			s.Spec.ServiceName, s.Status.Replicas = "b", 7
 			return r.UpdateStatus(ctx, s)
 		},
-		`patching StatefulSet ns/a: the finalizer "example.com/a" would never be removed, because objects that are being deleted are not reconciled: use Finalize, or OnDeletion`: func(ctx context.Context, r *controller.Request[*appsv1.StatefulSet], s *appsv1.StatefulSet) error {
+		`patching StatefulSet ns/a: the finalizer "example.com/a" would never be removed, because objects that are ` +
+			`being deleted are not reconciled: use Finalize, or OnDeletion`: func(ctx context.Context, r setCall, s *appsv1.StatefulSet) error {
 			s.Finalizers = []string{"example.com/a"}
 			return r.Patch(ctx, s)
 		},
@@ -93,7 +101,8 @@ func TestStatusAfterPatch(t *testing.T) {
 
 // TestWriteOutsideOfCall writes with a request of a call that is over, and while it explains.
 func TestWriteOutsideOfCall(t *testing.T) {
-	const want = "writing for ConfigMap ns/a: a request can write only in the functions given to Reconcile and Finalize, until they return"
+	const want = "writing for ConfigMap ns/a: a request can write only in the functions given to Reconcile and " +
+		"Finalize, until they return"
 	calls := make(chan call, 10)
 	var owned *controller.Owned[*corev1.Secret, *corev1.ConfigMap]
 	try := func(t *testing.T, r call) {
@@ -101,7 +110,9 @@ func TestWriteOutsideOfCall(t *testing.T) {
 		m, _ := r.Object()
 		m.Labels = map[string]string{"a": "b"}
 		_, err := owned.Ensure(t.Context(), r, "a", func(*corev1.Secret) {})
-		for _, err := range []error{err, r.Patch(t.Context(), m), r.UpdateStatus(t.Context(), m), r.Delete(t.Context()), owned.Delete(t.Context(), r, "a")} {
+		for _, err := range []error{
+			err, r.Patch(t.Context(), m), r.UpdateStatus(t.Context(), m), r.Delete(t.Context()), owned.Delete(t.Context(), r, "a"),
+		} {
 			if err == nil || err.Error() != want {
 				t.Errorf("%v, want %q", err, want)
 			}
@@ -160,7 +171,7 @@ func TestHintAboutScope(t *testing.T) {
 		opts   []controller.Option
 	}{
 		"if a ConfigMap has no namespace, give Owns the option ClusterScoped": {
-			apierrors.NewGenericServerResponse(http.StatusNotFound, "create", corev1.Resource("configmaps"), "", "404 page not found", 0, true), nil,
+			apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "", 0, false), nil,
 		},
 		"if a ConfigMap has a namespace, do not give Owns the option ClusterScoped": {
 			apierrors.NewMethodNotSupported(corev1.Resource("configmaps"), "create"), []controller.Option{controller.ClusterScoped()},
@@ -180,6 +191,56 @@ func TestHintAboutScope(t *testing.T) {
 			time.Sleep(time.Minute)
 			if failure := failureOf(e); !strings.HasSuffix(failure, want) {
 				t.Errorf("the object fails with %q, want %q at its end", failure, want)
+			}
+		})
+	}
+}
+
+// TestLostEvents records Events that are lost.
+func TestLostEvents(t *testing.T) {
+	for want, event := range map[string]func(record.EventRecorder){
+		"an Event about a *managertest.Widget is lost: add its kind in Program.Scheme: no kind is " +
+			"registered": func(r record.EventRecorder) {
+			r.Event(&Widget{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}, corev1.EventTypeNormal, "Seen", "seen")
+		},
+		`an Event of type "Error" is lost: use Normal or Warning`: func(r record.EventRecorder) {
+			r.Eventf(configMapOf("ns", "a"), "Error", "Seen", "seen")
+		},
+	} {
+		p := syncing(func(c *controller.Context) (controller.Controller, error) {
+			recorder := c.Recorder()
+			return controller.For[*corev1.ConfigMap](c).Reconcile(func(context.Context, call) error {
+				event(recorder)
+				return nil
+			})
+		})
+		errs := failing(t, p, func(t *testing.T, e *Env) {
+			e.Create(configMapOf("ns", "a"))
+			e.Settle()
+			expect(t, "Events", e.Events())
+		})
+		expectFailure(t, errs, "test-controller is Degraded: "+want)
+	}
+}
+
+// TestWrongReason returns errors that could not be told by an Event.
+func TestWrongReason(t *testing.T) {
+	for want, wrong := range map[string]func(error) error{
+		`panic: the reason "" of UserError is not in UpperCamelCase, such as SourceMissing`: func(err error) error {
+			return controller.UserError("", err)
+		},
+		`panic: the reason "is down" of RetryAfter is not in UpperCamelCase, such as SourceMissing`: func(err error) error {
+			return controller.RetryAfter("is down", err, time.Hour)
+		},
+	} {
+		p := syncing(func(c *controller.Context) (controller.Controller, error) {
+			return controller.For[*corev1.ConfigMap](c).Reconcile(func(context.Context, call) error { return wrong(errors.New("a problem")) })
+		})
+		Run(t, p, func(t *testing.T, e *Env) {
+			e.Create(configMapOf("ns", "a"))
+			time.Sleep(time.Minute)
+			if failure := failureOf(e); failure != want {
+				t.Errorf("the object fails with %q, want %q", failure, want)
 			}
 		})
 	}

@@ -178,24 +178,31 @@ func TestControllerRunsIfOneLoopRuns(t *testing.T) {
 	})
 }
 
+// TestMissingWritePermissionIsDegraded covers a note, too, which is less important.
 func TestMissingWritePermissionIsDegraded(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newLooper(t, "foo-controller", succeed, "foo-controller")
 		var why error
 		since := time.Now()
-		s := New([]controller.Controller{c}, Options{Denied: func(name string) (error, time.Time) {
-			if name != "foo-controller" {
-				t.Errorf("asked about %q", name)
-			}
-			return why, since
-		}})
+		note := ""
+		s := New([]controller.Controller{c}, Options{
+			Note: func(string) string { return note },
+			Denied: func(name string) (error, time.Time) {
+				if name != "foo-controller" {
+					t.Errorf("asked about %q", name)
+				}
+				return why, since
+			},
+		})
 		why = errForbidden
 		expectState(t, s, "Standby for 0s: ")
 		end := begin(t, s)
 		time.Sleep(time.Minute)
 		expectState(t, s, "Degraded for 1m0s: "+errForbidden.Error())
+		note = "a needless write"
+		expectState(t, s, "Degraded for 1m0s: "+errForbidden.Error())
 		why = nil
-		expectState(t, s, "Running for 1m0s: ")
+		expectState(t, s, "Running for 1m0s: "+note)
 		expectEnd(t, end)
 	})
 }

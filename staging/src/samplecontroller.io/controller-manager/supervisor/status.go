@@ -102,7 +102,11 @@ func (s *Supervisor) statusOf(r *runner, limit int) Status {
 			return status.become(Degraded, truncate.Error(why), since)
 		}
 	}
-	return status.withBlockers()
+	status = status.withBlockers()
+	if s.options.Note != nil && status.State == Running && status.Reason == "" {
+		status.Reason = truncate.Text(s.options.Note(status.Controller))
+	}
+	return status
 }
 
 // refused returns a loop that cannot read because the API server returns an error other than

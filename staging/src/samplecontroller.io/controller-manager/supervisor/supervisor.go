@@ -37,6 +37,9 @@ type Options struct {
 	// Denied returns why a controller cannot do its work, such as a missing permission to write,
 	// and since when; a nil error if it can. Denied may be nil.
 	Denied func(controller string) (why error, since time.Time)
+	// Note returns what people should know of a controller that works, such as needless writes; "" if
+	// there is nothing. It is the reason in its Status. Note may be nil.
+	Note func(controller string) string
 	// Disabled are the names of the controllers that are not enabled, for Status.
 	Disabled []string
 	// Metrics report what the controllers are doing. It may be nil.

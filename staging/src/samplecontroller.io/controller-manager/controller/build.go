@@ -33,8 +33,9 @@ func (r *Registry) AllowedBy(gates featuregate.FeatureGate, names []string) []st
 // [Unbuilt]. The informers that only this constructor has requested are removed.
 //
 // Build returns an error if no controller could be made, or if a constructor uses the library in
-// a way that fails everywhere: if it returns no controller or one of another name, or passes a
-// kind to [For] that is not in the scheme.
+// a way that fails everywhere: for example if it returns no controller or one of another name, passes a
+// kind to [For] that is not in the scheme, declares something after [Builder.Reconcile], or does not
+// return all controllers that it has made.
 func (r *Registry) Build(ctx context.Context, p *Process, names []string) ([]Controller, error) {
 	for _, name := range names {
 		if _, ok := r.descriptor(name); !ok {

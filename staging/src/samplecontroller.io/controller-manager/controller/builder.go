@@ -89,7 +89,8 @@ func For[T Object](c *Context, opts ...Option) *Builder[T] {
 // error of [RetryAfter], it is called again after the given time. After a [Failure], which an Event
 // reports, it is called again when the next try of the write is due. After any other error, it is
 // called again with backoff, of at most 30 s if a write was forbidden. A conflict is not logged as an
-// error. While a permission to write is missing, the controller is Degraded.
+// error. While a permission to write is missing, the controller is Degraded. A key that cannot be that
+// of an object of the kind, because it has a namespace or none, fails.
 //
 // reconcile is not called for an object that is being deleted, unless [Builder.OnDeletion] is called:
 // the garbage collector deletes its dependents. Nor is it called for an object that cannot be decoded;

@@ -14,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// MayPatch lets a controller write objects of a kind that it reconciles: see [Request.Patch].
+// MayPatch lets a controller write objects of a kind that it reconciles: see [Request.Patch]. Without it,
+// Patch fails with an error that names the option.
 func MayPatch() Option {
 	return func(o *kindOptions) {
 		o.only("MayPatch", "For")
@@ -23,7 +24,7 @@ func MayPatch() Option {
 }
 
 // MayPatchStatus lets a controller write the status of a kind that it reconciles: see
-// [Request.UpdateStatus].
+// [Request.UpdateStatus]. Without it, UpdateStatus fails with an error that names the option.
 func MayPatchStatus() Option {
 	return func(o *kindOptions) {
 		o.only("MayPatchStatus", "For")
@@ -32,7 +33,7 @@ func MayPatchStatus() Option {
 }
 
 // MayDelete lets a controller delete objects of a kind that it reconciles or owns: see
-// [Request.Delete] and [Owned.Delete].
+// [Request.Delete] and [Owned.Delete]. Without it, they fail with an error that names the option.
 func MayDelete() Option {
 	return func(o *kindOptions) {
 		o.only("MayDelete", "For", "Owns")

@@ -28,11 +28,12 @@
 // configurations for clients, the informers of the process, a recorder of Events, and loops
 // with the settings of the program. Writes of its clients are counted, and rejected unless the
 // process leads. A constructor that fails or panics stops only its own controller; one that
-// misuses the library ends the program: see [Registry.Build]. A [Process] holds what the controllers of a process share. Package manager
-// makes it.
+// misuses the library ends the program: see [Registry.Build]. A [Process] holds what the controllers of
+// a process share. Package manager makes it.
 //
 // [For] and [Builder.Reconcile] make a controller. What it needs is declared between them: [Owns] for
-// the objects that it makes, [Refers] and [Watch] for those that it reads, [Builder.Finalize] for
-// what it has to clean up. A controller that does not fit can use [Context.Loop], or implement
+// the objects that it makes, [Refers], [Watch] and [WatchAs] for those that it reads, [Builder.Finalize] for
+// what it has to clean up. A declaration that would have no effect ends the program at its start with a
+// sentence. What shows only with an object makes that object fail, or the controller Degraded. A controller that does not fit can use [Context.Loop], or implement
 // [Controller] itself.
 package controller

@@ -6,6 +6,7 @@ package controller
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -13,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
@@ -218,4 +220,15 @@ func documentOf(object any) (document map[string]any, err error) {
 		delete(metadata, "resourceVersion")
 	}
 	return document, nil
+}
+
+// doesNotApply returns whether the API server could not apply a JSON patch to the stored object.
+// Objects that are invalid have the same reason, but always with causes.
+func doesNotApply(err error) bool {
+	status := apierrors.APIStatus(nil)
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details == nil || len(details.Causes) == 0
 }

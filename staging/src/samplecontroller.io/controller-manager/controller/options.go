@@ -18,7 +18,8 @@ import (
 	"samplecontroller.io/controller-manager/reconcile"
 )
 
-// Option determines which objects of a kind a controller reads, from where, and what the cache holds.
+// Option determines which objects of a kind a controller reads, from where, what the cache holds, and what
+// the controller may write. An option that a function has no use for ends the program at its start.
 type Option func(*kindOptions)
 
 type kindOptions struct {
@@ -79,11 +80,12 @@ func optionsOf[T Object](c *Context, use string, cached reflect.Type, opts []Opt
 
 // Selector restricts the objects to those that match a label selector. An object that no
 // longer matches counts as deleted. All controllers of a program that read the kind must use
-// the same selector.
+// the same selector; otherwise the program ends at its start.
 func Selector(labels string) Option { return func(o *kindOptions) { o.selector = labels } }
 
 // Resource sets the plural of the kind as in its URL. It is needed only for irregular plurals,
-// such as "gateways" of Gateway.
+// such as "gateways" of Gateway. With a wrong plural, the controller waits for an API that nobody serves,
+// and says so.
 func Resource(plural string) Option { return func(o *kindOptions) { o.resource = plural } }
 
 // ClusterScoped declares that the objects of the kind have no namespace, like Nodes. A program with
@@ -134,8 +136,9 @@ func indexOf[T reconcile.Object](values func(T) []string) cache.IndexFunc {
 }
 
 // Transform changes each object before it is cached, for example to drop large fields that no
-// controller of the program reads. All controllers that read the kind must give the option; that of
-// the first one is used, after the transforms of the program. Fields that are dropped are not
+// controller of the program reads. All controllers that read the kind must give the option, or none;
+// otherwise the program ends at its start. That of the first one is used, after the transforms of the
+// program. Fields that are dropped are not
 // written: do not set them. If change panics on an object, the object counts as undecodable.
 //
 // A dropped element of a list would shift the others, so a list from which elements were dropped

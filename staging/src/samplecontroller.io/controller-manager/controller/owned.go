@@ -34,7 +34,7 @@ type Owned[T, P Object] struct {
 
 // Owns makes the controller of kind own objects of type T, in the namespaces of their owners; for
 // owners without a namespace see [Owned.In]. Changes of an object enqueue its owner, which its
-// controller reference names.
+// controller reference names. A kind can own another kind by one call of Owns.
 func Owns[T, P Object](kind *Builder[P], opts ...Option) *Owned[T, P] {
 	o := &Owned[T, P]{owner: kind}
 	kind.declares("Owns", true)
@@ -72,7 +72,8 @@ func Owns[T, P Object](kind *Builder[P], opts ...Option) *Owned[T, P] {
 }
 
 // In returns the owned kind in a namespace, for owners of a [ClusterScoped] kind. Objects with a
-// namespace own objects in their own namespace only.
+// namespace own objects in their own namespace only: methods panic for another one, so that the object
+// that is reconciled fails.
 func (o *Owned[T, P]) In(namespace string) *Owned[T, P] {
 	return &Owned[T, P]{owner: o.owner, resource: o.resource, namespace: namespace}
 }

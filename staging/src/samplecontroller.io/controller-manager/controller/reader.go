@@ -45,7 +45,7 @@ func Watch[T, P Object](builder *Builder[P], keys func(T) []cache.ObjectName, op
 // Refers makes the controller of builder read the objects of type T that its own objects refer to by
 // name, in their own namespace; objects of a [ClusterScoped] type T have none. names returns these
 // names. A change of an object of type T enqueues the objects that refer to it. names must be a pure
-// function of the object.
+// function of the object. A kind can refer to another kind by one call of Refers.
 func Refers[T, P Object](builder *Builder[P], names func(P) []string, opts ...Option) *Reader[T] {
 	builder.declares("Refers", names != nil)
 	referred, owners := newRead[T](builder, "Refers", opts), builder.resource

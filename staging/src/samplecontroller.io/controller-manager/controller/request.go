@@ -28,7 +28,7 @@ func sooner(a, b time.Duration) time.Duration {
 }
 
 // Request is one call of the function of a controller, for one object. It must not be used after the
-// call.
+// call: then its writes fail.
 type Request[T Object] struct {
 	builder *Builder[T]
 	key     cache.ObjectName
@@ -67,8 +67,17 @@ func (r *Request[T]) Object() (object T, ok bool) {
 // times, the shortest delay counts.
 func (r *Request[T]) RequeueAfter(d time.Duration) { r.after = sooner(r.after, d) }
 
+// Throttled returns how long UpdateStatus will not write, whatever changes, because of [Builder.Paced]; 0
+// if it may write. A function that computes nothing but a status need not compute it until then.
+func (r *Request[T]) Throttled() time.Duration {
+	if !r.found {
+		return 0
+	}
+	return r.builder.pace.Throttled(r.key, r.object.GetUID())
+}
+
 // Event records an Event about the object, if it exists. eventType is corev1.EventTypeNormal
-// or corev1.EventTypeWarning. Call it only when something has happened: an Event in each call
+// or corev1.EventTypeWarning; with another type the controller is Degraded. Call it only when something has happened: an Event in each call
 // has no value.
 func (r *Request[T]) Event(eventType, reason, format string, args ...any) {
 	if r.found {
@@ -162,7 +171,7 @@ func (r *Request[T]) patchOwn(ctx context.Context, wanted T, subresources ...str
 // differs from the cached one. It sends a JSON patch of the fields that differ to the status
 // subresource, with the cached resourceVersion. It writes nothing if nothing differs, or if the
 // object is gone. It returns an error if anything else differs, because it cannot write that: see
-// [Request.Patch].
+// [Request.Patch]. It needs the option [MayPatchStatus].
 //
 // If another write of this call has shown that a cache is stale, it writes nothing and returns that
 // error, because the status would describe an old state. While the API server does not serve the

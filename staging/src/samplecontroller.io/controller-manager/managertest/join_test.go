@@ -111,6 +111,7 @@ func TestWrongJoinIsRefused(t *testing.T) {
 // TestPacedStatus counts progress in a status, and reports a transition in it.
 func TestPacedStatus(t *testing.T) {
 	const ns, interval, steps = "paced-status", 5 * time.Second, 10
+	var throttled atomic.Bool
 	p := ensureProgram()
 	p.Controllers = p.Controllers[:1]
 	p.Controllers[0].New = func(_ context.Context, c *controller.Context) (controller.Controller, error) {
@@ -124,6 +125,11 @@ func TestPacedStatus(t *testing.T) {
 		return widgets.Reconcile(func(ctx context.Context, r *controller.Request[*Widget]) error {
 			w, ok := r.Object()
 			if !ok {
+				return nil
+			}
+			if wait := r.Throttled(); wait > 0 { // after the write of the transition
+				throttled.Store(true)
+				r.RequeueAfter(wait)
 				return nil
 			}
 			w.Status.Image, w.Status.Ports = w.Labels["ready"], int32(len(w.Labels["progress"]))
@@ -149,6 +155,9 @@ func TestPacedStatus(t *testing.T) {
 		most := int(time.Since(begin)/interval) + 1
 		if n := len(e.Writes()); n < 1 || n > most {
 			t.Errorf("%d writes of progress in %v, want 1 to %d", n, time.Since(begin), most)
+		}
+		if !throttled.Load() {
+			t.Error("the object was never throttled")
 		}
 	}, "--namespace="+ns)
 }

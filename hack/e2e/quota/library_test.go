@@ -95,6 +95,8 @@ func TestControllersOnAPIServer(t *testing.T) {
 	expectPasses(t, dir, "^(TestPatchThatChangesNothingIsTold|TestInvalidStatusIsRejected)$", 2)
 	expectPasses(t, dir, "^(TestCompactRecords|TestRecordOfUndecodableObject|TestCompactMetadata)$", 3)
 	expectPasses(t, dir, "^(TestTwoQueuesInOneController|TestPacedStatus|TestSource)$", 3)
+	expectPasses(t, dir, "^(TestListsOfOthersSurvive|TestForeignConditionsSurvive|TestObjectOfOtherProgramIsNotDeleted)$", 3)
+	expectPasses(t, dir, "^(TestQuotaDenial|TestPolicyDenial)$", 2)
 	inNamespace := cluster.InNamespace("ensure-stale-field")
 	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent("owner-controller"), inNamespace)
 	if err != nil || len(events) == 0 {

@@ -64,7 +64,10 @@ func TestObjectOfOtherProgramIsNotDeleted(t *testing.T) {
 		e.Create(byOther(e, ns, "exporter"))
 		e.Settle()
 		expect(t, "writes", e.Writes(), "create secrets ensure-made/first")
-		made, _ := Get[*corev1.Secret](e, ns, "exporter")
+		made, ok := Get[*corev1.Secret](e, ns, "exporter")
+		if !ok {
+			t.Fatal("the object of the other program was deleted")
+		}
 		by := made.ManagedFields[0].Manager
 		expect(t, "Events", e.Events(), "Warning NotMade Secret ensure-made/exporter has the controller reference of "+
 			`ConfigMap ensure-made/a, but test-controller has never written it, only ["`+by+`"]: delete it, or correct its controller reference`)

@@ -221,14 +221,3 @@ func documentOf(object any) (document map[string]any, err error) {
 	}
 	return document, nil
 }
-
-// doesNotApply returns whether the API server could not apply a JSON patch to the stored object.
-// Objects that are invalid have the same reason, but always with causes.
-func doesNotApply(err error) bool {
-	status := apierrors.APIStatus(nil)
-	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
-		return false
-	}
-	details := status.Status().Details
-	return details == nil || len(details.Causes) == 0
-}

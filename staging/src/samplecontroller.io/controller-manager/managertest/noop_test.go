@@ -55,8 +55,9 @@ func TestPatchThatChangesNothingIsTold(t *testing.T) {
 		}
 		Update(e, ns, "a", func(c *corev1.ConfigMap) { c.Data["image"] = "v2" })
 		e.Settle()
-		if d, _ := Get[*appsv1.Deployment](e, ns, "a"); d.Generation != 2 || d.Spec.Template.Spec.Containers[0].Image != "v2" {
-			t.Errorf("generation %d with image %s, want 2 with v2", d.Generation, d.Spec.Template.Spec.Containers[0].Image)
+		d, _ := Get[*appsv1.Deployment](e, ns, "a")
+		if image := d.Spec.Template.Spec.Containers[0].Image; d.Generation != 2 || image != "v2" {
+			t.Errorf("generation %d with image %s, want 2 with v2", d.Generation, image)
 		}
 	}, "--namespace="+ns)
 }

@@ -26,7 +26,7 @@
 //		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
 //	}
 //
-// A test that hangs for this reason ends after 20 s with the stacks of such goroutines.
+// A test that hangs for this reason ends after 20 s with the lines that use the network.
 //
 // A test fails if a controller sends a request that neither its Rules nor its declarations allow, such
 // as Owns, unless it has none of both, or if a constructor fails. It fails if a controller has declared the

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -62,13 +63,23 @@ func (w *watchdog) run(patience time.Duration, report func(string)) {
 		if silent += period; silent < patience {
 			continue
 		}
-		if waiting := outsideWaits(stacks()); len(waiting) > 0 {
-			report("the test hangs, because time stands still in its bubble while a goroutine waits for something outside of it, " +
-				"such as a network connection: give the program an http.RoundTripper that needs no network. These goroutines wait:\n\n" +
-				strings.Join(waiting, "\n\n"))
+		all := stacks()
+		if waiting := outsideWaits(all); len(waiting) > 0 {
+			report(describeHang(waiting, networkUses(all)))
 			return
 		}
 	}
+}
+
+// describeHang returns a description with the stacks that wait, and the lines that use the network.
+func describeHang(waiting, places []string) string {
+	text := "the test hangs, because time stands still in its bubble while a goroutine waits for something " +
+		"outside of it, such as a network connection: give the program an http.RoundTripper that needs no network, " +
+		"as in the documentation of package managertest."
+	if len(places) > 0 {
+		text += " The network is used at:\n\n" + strings.Join(places, "\n")
+	}
+	return text + "\n\nThese goroutines wait:\n\n" + strings.Join(waiting, "\n\n")
 }
 
 // stacks returns the stacks of all goroutines.
@@ -94,4 +105,31 @@ func outsideWaits(stacks string) (waiting []string) {
 		}
 	}
 	return waiting
+}
+
+var (
+	// usesNetwork matches the stack of a goroutine that uses or opens a connection.
+	usesNetwork = regexp.MustCompile(`\n(net\.|net/http\.\(\*(Transport|persistConn)\)\.)`)
+	// foreignFunction matches functions of Go, whose packages have no domain, and of Kubernetes.
+	foreignFunction = regexp.MustCompile(`^(created by )?([a-z0-9]+/|[a-z0-9]+\.[^/]*$|k8s\.io/|golang\.org/)`)
+)
+
+// networkUses returns the innermost line of each goroutine in a bubble that uses the network, outside of
+// Go and Kubernetes.
+func networkUses(stacks string) (places []string) {
+	for stack := range strings.SplitSeq(stacks, "\n\n") {
+		if !inBubble.MatchString(stack) || !usesNetwork.MatchString(stack) {
+			continue
+		}
+		lines := strings.Split(stack, "\n")
+		for i := 1; i+1 < len(lines); i += 2 { // a function, and its line in a file
+			if strings.HasPrefix(lines[i], "main.") || !foreignFunction.MatchString(lines[i]) {
+				place, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " +0x")
+				places = append(places, place)
+				break
+			}
+		}
+	}
+	slices.Sort(places)
+	return slices.Compact(places)
 }

@@ -57,9 +57,9 @@ func expectHang(t *testing.T, body func(net.Listener, *testing.T, *Env), want ..
 	if err != nil {
 		t.Fatal(err)
 	}
-	var reports []string
+	reports := make(chan string, 2)
 	dog := newWatchdog(2*time.Second, func(why string) {
-		reports = append(reports, why)
+		reports <- why
 		listener.Close() // which ends the wait
 		silent.Close()
 	})
@@ -82,11 +82,12 @@ func expectHang(t *testing.T, body func(net.Listener, *testing.T, *Env), want ..
 	})
 	dog.stop()
 	if len(reports) != 1 {
-		t.Fatalf("reports %q, want one", reports)
+		t.Fatalf("%d reports, want one", len(reports))
 	}
+	report := <-reports
 	for _, text := range want {
-		if !strings.Contains(reports[0], text) {
-			t.Errorf("the report is %s, want %q in it", reports[0], text)
+		if !strings.Contains(report, text) {
+			t.Errorf("the report is %s, want %q in it", report, text)
 		}
 	}
 }

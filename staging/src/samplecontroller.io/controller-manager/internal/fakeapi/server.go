@@ -24,6 +24,7 @@ import (
 	"reflect"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -80,6 +81,7 @@ func New(scheme *runtime.Scheme) *Server {
 	s.kinds[crdKind.GroupVersion().WithResource("customresourcedefinitions")] = &kind{
 		GroupVersionKind: crdKind, namespaced: new(bool), status: true, generation: true,
 	}
+	s.kinds[namespaces] = newKind(corev1.SchemeGroupVersion.WithKind("Namespace"), reflect.TypeFor[corev1.Namespace]())
 	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, "kube-node-lease"} {
 		c := s.own(namespaces, types.NamespacedName{})
 		c.body = fmt.Appendf(nil, `{"metadata":{"name":%q}}`, name)

@@ -7,93 +7,85 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+
+	"samplecontroller.io/controller-manager/internal/fakeapi"
 )
 
-// apiServer serves Things to one informer, by a list or a stream of initial events, and then
-// sends the given events.
+// apiServer notes the requests for lists and watches, and may refuse to stream initial events.
 type apiServer struct {
-	initial   []string
-	watchList bool
-	events    chan string
+	*fakeapi.Server
+	refuses bool
 
 	mutex    sync.Mutex
 	requests []string
 }
 
-func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *apiServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	query := r.URL.Query()
-	watch, stream := query.Get("watch") == "true", query.Get("sendInitialEvents") == "true"
+	request := "list"
 	switch {
-	case stream:
-		s.note("stream")
-	case watch:
-		s.note("watch")
-	default:
-		s.note("list")
+	case r.Method != http.MethodGet:
+		return s.Server.RoundTrip(r)
+	case r.Header.Get("Accept") != runtime.ContentTypeJSON:
+		return fakeapi.Answer(r, http.StatusNotAcceptable, metav1.Status{Status: metav1.StatusFailure})
+	case query.Get("sendInitialEvents") == "true":
+		request = "stream"
+	case query.Get("watch") == "true":
+		request = "watch"
 	}
-	w.Header().Set("Content-Type", "application/json")
-	if r.URL.Path != "/apis/example.com/v1/things" || r.Header.Get("Accept") != "application/json" {
-		http.Error(w, "not asked for Things in JSON", http.StatusNotAcceptable)
-		return
-	}
-	if !watch {
-		fmt.Fprint(w, list(s.initial...))
-		return
-	}
-	if stream && !s.watchList {
-		w.WriteHeader(http.StatusUnprocessableEntity)
-		fmt.Fprint(w, `{"apiVersion":"v1","kind":"Status","metadata":{},"status":"Failure","reason":"Invalid","code":422}`)
-		return
-	}
-	send := func(event string) {
-		fmt.Fprintln(w, event)
-		w.(http.Flusher).Flush()
-	}
-	if stream {
-		for _, object := range s.initial {
-			send(event("ADDED", object))
-		}
-		send(event("BOOKMARK", `{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"resourceVersion":"100","annotations":{"k8s.io/initial-events-end":"true"}}}`))
-	}
-	w.(http.Flusher).Flush()
-	for {
-		select {
-		case event := <-s.events:
-			send(event)
-		case <-r.Context().Done():
-			return
-		}
-	}
-}
-
-func (s *apiServer) note(request string) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.requests = append(s.requests, request)
+	if request == "stream" && s.refuses {
+		return fakeapi.Answer(r, http.StatusUnprocessableEntity, metav1.Status{
+			Status: metav1.StatusFailure, Reason: metav1.StatusReasonInvalid, Code: http.StatusUnprocessableEntity,
+		})
+	}
+	return s.Server.RoundTrip(r)
 }
 
-// event returns the JSON of a watch event.
-func event(eventType, object string) string {
-	return fmt.Sprintf(`{"type":%q,"object":%s}`, eventType, object)
+// write creates, replaces or deletes a Thing, which need not be one that can be decoded.
+func (s *apiServer) write(t *testing.T, method, name, spec string) {
+	t.Helper()
+	path := "http://api.test/apis/example.com/v1/namespaces/default/things"
+	if method != http.MethodPost {
+		path += "/" + name
+	}
+	object := fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":%q},"spec":%s}`, name, spec)
+	if method == http.MethodPut {
+		method, object = http.MethodPatch, fmt.Sprintf(`[{"op":"replace","path":"/spec","value":%s}]`, spec)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), method, path, strings.NewReader(object))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", string(types.JSONPatchType)) // which only a patch needs
+	response, err := s.RoundTrip(r)
+	if err != nil || response.StatusCode/100 != 2 {
+		t.Fatalf("%s %s: %v, %v", method, path, response, err)
+	}
 }
 
 // informer returns a running informer of the server's Things.
 func (s *apiServer) informer(t *testing.T) cache.TypedSharedIndexInformer[*Thing] {
 	t.Helper()
-	server := httptest.NewServer(s)
-	config := &rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeProtobuf, AcceptContentTypes: runtime.ContentTypeProtobuf}}
+	config := &rest.Config{Host: "http://api.test", Transport: s, ContentConfig: rest.ContentConfig{
+		ContentType: runtime.ContentTypeProtobuf, AcceptContentTypes: runtime.ContentTypeProtobuf,
+	}}
 	client, err := RESTClientFor(config, version, scheme)
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +107,6 @@ func (s *apiServer) informer(t *testing.T) cache.TypedSharedIndexInformer[*Thing
 	t.Cleanup(func() {
 		cancel()
 		<-done
-		server.Close()
 	})
 	return informer
 }
@@ -125,7 +116,7 @@ func contents(informer cache.TypedSharedIndexInformer[*Thing]) []string {
 	var names []string
 	for _, obj := range informer.GetStore().List() {
 		thing := obj.(*Thing)
-		name := thing.Name + " " + thing.ResourceVersion + " " + thing.Spec.Name
+		name := thing.Name + " " + thing.Spec.Name
 		if err := DecodeError(thing); err != nil {
 			name += err.Error()
 		}
@@ -137,51 +128,46 @@ func contents(informer cache.TypedSharedIndexInformer[*Thing]) []string {
 
 func TestInformerServesOtherObjects(t *testing.T) {
 	for name, test := range map[string]struct {
-		watchList bool
-		requests  []string
+		refuses  bool
+		requests []string
 	}{
-		"by list and watch":           {false, []string{"stream", "list", "watch"}},
-		"by stream of initial events": {true, []string{"stream"}},
+		"by list and watch":           {true, []string{"stream", "list", "watch"}},
+		"by stream of initial events": {false, []string{"stream"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := &apiServer{
-				watchList: test.watchList,
-				initial:   []string{thing("a", "1", goodSpec), thing("b", "2", badSpec), thing("c", "3", goodSpec)},
-				events:    make(chan string),
-			}
-			informer := server.informer(t)
-			expect := func(want ...string) {
-				t.Helper()
-				var got []string
-				for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-					if got = contents(informer); slices.Equal(got, want) {
-						return
+			synctest.Test(t, func(t *testing.T) {
+				server := &apiServer{Server: fakeapi.New(scheme), refuses: test.refuses}
+				for name, spec := range map[string]string{"a": goodSpec, "b": badSpec, "c": goodSpec} {
+					server.write(t, http.MethodPost, name, spec)
+				}
+				informer := server.informer(t)
+				expect := func(want ...string) {
+					t.Helper()
+					synctest.Wait()
+					if diff := cmp.Diff(want, contents(informer)); diff != "" {
+						t.Errorf("unexpected objects in the cache (-want +got):\n%s", diff)
 					}
 				}
-				t.Fatalf("unexpected objects in the cache (-want +got):\n%s", cmp.Diff(want, got))
-			}
-			expect("a 1 good", "b 2 "+badMessage, "c 3 good")
+				expect("a good", "b "+badMessage, "c good")
 
-			server.events <- event("ADDED", thing("d", "101", badSpec))
-			expect("a 1 good", "b 2 "+badMessage, "c 3 good", "d 101 "+badMessage)
-			server.events <- event("MODIFIED", thing("c", "102", badSpec)) // became bad
-			expect("a 1 good", "b 2 "+badMessage, "c 102 "+badMessage, "d 101 "+badMessage)
-			server.events <- event("MODIFIED", thing("b", "103", goodSpec)) // repaired
-			expect("a 1 good", "b 103 good", "c 102 "+badMessage, "d 101 "+badMessage)
-			server.events <- event("DELETED", thing("d", "104", badSpec))
-			expect("a 1 good", "b 103 good", "c 102 "+badMessage)
-			server.events <- event("BOOKMARK", `{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"resourceVersion":"105"}}`)
-			server.events <- event("DELETED", thing("c", "106", goodSpec))
-			expect("a 1 good", "b 103 good")
-			if got := informer.LastSyncResourceVersion(); got != "106" {
-				t.Errorf("last resourceVersion = %s, want 106", got)
-			}
+				server.write(t, http.MethodPost, "d", badSpec)
+				expect("a good", "b "+badMessage, "c good", "d "+badMessage)
+				server.write(t, http.MethodPut, "c", badSpec) // became bad
+				expect("a good", "b "+badMessage, "c "+badMessage, "d "+badMessage)
+				server.write(t, http.MethodPut, "b", goodSpec) // repaired
+				expect("a good", "b good", "c "+badMessage, "d "+badMessage)
+				server.write(t, http.MethodDelete, "d", badSpec)
+				expect("a good", "b good", "c "+badMessage)
+				time.Sleep(2 * time.Minute) // with bookmarks
+				server.write(t, http.MethodDelete, "c", badSpec)
+				expect("a good", "b good")
 
-			server.mutex.Lock()
-			defer server.mutex.Unlock()
-			if diff := cmp.Diff(test.requests, server.requests); diff != "" {
-				t.Errorf("unexpected requests (-want +got):\n%s", diff)
-			}
+				server.mutex.Lock()
+				defer server.mutex.Unlock()
+				if diff := cmp.Diff(test.requests, server.requests); diff != "" {
+					t.Errorf("unexpected requests (-want +got):\n%s", diff)
+				}
+			})
 		})
 	}
 }

@@ -203,6 +203,9 @@ func (s *Server) delete(c call, old *unstructured.Unstructured) (any, error) {
 	case metav1.DeletePropagationOrphan:
 		return nil, c.unsupported("deletions that orphan dependents")
 	}
+	if c.kind.GroupVersionKind == crdKind {
+		s.undefine(o)
+	}
 	stays := len(o.GetFinalizers()) > 0 || c.resource == namespaces
 	if stays && old.GetDeletionTimestamp() != nil {
 		return old, nil

@@ -128,3 +128,15 @@ func (s *Server) define(o *unstructured.Unstructured) error {
 		map[string]any{"type": "NamesAccepted", "status": "True"}, map[string]any{"type": "Established", "status": "True"},
 	}, "status", "conditions")
 }
+
+// undefine no longer serves the kind of a CRD, and forgets its objects.
+func (s *Server) undefine(o *unstructured.Unstructured) {
+	group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
+	plural, _, _ := unstructured.NestedString(o.Object, "spec", "names", "plural")
+	for resource := range s.kinds {
+		if resource.Group == group && resource.Resource == plural {
+			delete(s.kinds, resource)
+			delete(s.objects, resource)
+		}
+	}
+}

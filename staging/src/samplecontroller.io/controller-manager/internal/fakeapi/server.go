@@ -82,7 +82,7 @@ func New(scheme *runtime.Scheme) *Server {
 		GroupVersionKind: crdKind, namespaced: new(bool), status: true, generation: true,
 	}
 	s.kinds[namespaces] = newKind(corev1.SchemeGroupVersion.WithKind("Namespace"), reflect.TypeFor[corev1.Namespace]())
-	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, "kube-node-lease"} {
+	for _, name := range []string{"default", "kube-node-lease", "kube-public", "kube-system"} {
 		c := s.own(namespaces, types.NamespacedName{})
 		c.body = fmt.Appendf(nil, `{"metadata":{"name":%q}}`, name)
 		if _, err := s.create(c); err != nil {

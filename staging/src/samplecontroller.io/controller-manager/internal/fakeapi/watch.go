@@ -6,7 +6,6 @@ package fakeapi
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -44,6 +43,7 @@ func (s *Server) watch(c call) (any, error) {
 			"sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
 		return nil, apierrors.NewInvalid(metav1.Kind("ListOptions"), "", field.ErrorList{err})
 	}
+	there, from, tooOld := s.start(c, selected)
 	ctx, end := context.WithCancel(c.Context())
 	if seconds, err := strconv.Atoi(query.Get("timeoutSeconds")); err == nil {
 		ctx, end = context.WithTimeout(c.Context(), time.Duration(seconds)*time.Second)
@@ -51,14 +51,19 @@ func (s *Server) watch(c call) (any, error) {
 	reader, writer := io.Pipe()
 	go func() {
 		defer end()
-		writer.CloseWithError(s.stream(ctx, c, selected, json.NewEncoder(writer)))
+		to := json.NewEncoder(writer)
+		if tooOld != nil { // which a real API server also says in the stream
+			writer.CloseWithError(to.Encode(event(watch.Error, typed(tooOld.ErrStatus))))
+			return
+		}
+		writer.CloseWithError(s.stream(ctx, c, selected, there, from, to))
 	}()
 	return response(c.Request, http.StatusOK, watchBody{reader, end}), nil
 }
 
 // start returns where a watch starts: the objects that it sends first, and the version whose changes
 // follow. It returns an error if that version is too old.
-func (s *Server) start(c call, selected selector) ([]*unstructured.Unstructured, int64, error) {
+func (s *Server) start(c call, selected selector) ([]*unstructured.Unstructured, int64, *apierrors.StatusError) {
 	query := c.URL.Query()
 	from, _ := strconv.ParseInt(query.Get("resourceVersion"), 10, 64)
 	s.mutex.Lock()
@@ -81,14 +86,17 @@ func (s *Server) since(version int64) ([]change, int64, chan struct{}) {
 	return s.log[next:], s.version, s.changed
 }
 
-// stream sends changes until ctx ends. It returns an error only if sending fails.
-func (s *Server) stream(ctx context.Context, c call, selected selector, to *json.Encoder) error {
+func event(kind watch.EventType, o any) map[string]any {
+	return map[string]any{"type": kind, "object": o}
+}
+
+// stream sends objects, and then the changes after a version until ctx ends. It returns an error only if
+// sending fails.
+func (s *Server) stream(
+	ctx context.Context, c call, selected selector, there []*unstructured.Unstructured, version int64, to *json.Encoder,
+) error {
 	query := c.URL.Query()
-	send := func(kind watch.EventType, o any) error { return to.Encode(map[string]any{"type": kind, "object": o}) }
-	there, version, err := s.start(c, selected)
-	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
-		return send(watch.Error, typed(status.Status()))
-	}
+	send := func(kind watch.EventType, o any) error { return to.Encode(event(kind, o)) }
 	for _, o := range there {
 		if err := send(watch.Added, c.view(o)); err != nil {
 			return err

@@ -49,15 +49,18 @@ func TestPatchThatChangesNothingIsTold(t *testing.T) {
 		if got := noOps(t) - before; got != 1 {
 			t.Errorf("%v patches are counted, want 1", got)
 		}
-		log := e.logged()
-		if strings.Count(log, "A patch changed nothing") != 1 || !strings.Contains(log, "/spec/template/spec/dnsPolicy") {
-			t.Errorf("the log is %s, want a line that names the fields", log)
-		}
 		Update(e, ns, "a", func(c *corev1.ConfigMap) { c.Data["image"] = "v2" })
 		e.Settle()
 		d, _ := Get[*appsv1.Deployment](e, ns, "a")
 		if image := d.Spec.Template.Spec.Containers[0].Image; d.Generation != 2 || image != "v2" {
 			t.Errorf("generation %d with image %s, want 2 with v2", d.Generation, image)
+		}
+		if got := noOps(t) - before; got != 2 {
+			t.Errorf("%v patches are counted after a change, want 2", got)
+		}
+		log := e.logged()
+		if strings.Count(log, "A patch changed nothing") != 1 || !strings.Contains(log, "/spec/template/spec/dnsPolicy") {
+			t.Errorf("the log is %s, want one line that names the fields", log)
 		}
 	}, "--namespace="+ns)
 }

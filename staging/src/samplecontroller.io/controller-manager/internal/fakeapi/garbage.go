@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 )
 
 // CollectGarbage does what controllers of Kubernetes do: it deletes objects whose owners no longer exist
@@ -64,7 +65,7 @@ func (s *Server) everything() (all []*unstructured.Unstructured) {
 
 type byUID map[types.UID]*unstructured.Unstructured
 
-// owners returns the objects that keep their dependents, and the UIDs of those with dependents.
+// owners returns the objects that keep their dependents, and the UIDs of those that dependents block.
 func (s *Server) owners() (keep byUID, blocked map[types.UID]bool) {
 	keep, blocked = byUID{}, map[types.UID]bool{}
 	for _, o := range s.everything() {
@@ -72,7 +73,7 @@ func (s *Server) owners() (keep byUID, blocked map[types.UID]bool) {
 			keep[o.GetUID()] = o
 		}
 		for _, reference := range o.GetOwnerReferences() {
-			blocked[reference.UID] = true
+			blocked[reference.UID] = blocked[reference.UID] || ptr.Deref(reference.BlockOwnerDeletion, false)
 		}
 	}
 	return keep, blocked
@@ -96,9 +97,9 @@ func (s *Server) collectDependent(c call, o *unstructured.Unstructured, owners b
 }
 
 // release removes the finalizers of Kubernetes from a deleted object.
-func (s *Server) release(c call, o *unstructured.Unstructured, hasDependents bool) {
+func (s *Server) release(c call, o *unstructured.Unstructured, blocked bool) {
 	left := slices.DeleteFunc(o.GetFinalizers(), func(finalizer string) bool {
-		return finalizer == claimFinalizer || finalizer == metav1.FinalizerDeleteDependents && !hasDependents
+		return finalizer == claimFinalizer || finalizer == metav1.FinalizerDeleteDependents && !blocked
 	})
 	if len(left) == len(o.GetFinalizers()) {
 		return

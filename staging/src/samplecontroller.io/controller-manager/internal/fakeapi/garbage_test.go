@@ -99,18 +99,24 @@ func TestDependentsAreCollected(t *testing.T) {
 	}
 }
 
-// TestForegroundWaitsForFinalizer has a dependent that stays, and so does its owner.
-func TestForegroundWaitsForFinalizer(t *testing.T) {
+// TestForegroundWaitsForDependent has a dependent that stays, and blocks its owner or not.
+func TestForegroundWaitsForDependent(t *testing.T) {
+	t.Run("blocking", func(t *testing.T) { testForeground(t, true, "a", "of-a") })
+	t.Run("not blocking", func(t *testing.T) { testForeground(t, false, "of-a") })
+}
+
+func testForeground(t *testing.T, block bool, left ...string) {
+	t.Helper()
 	c := newCluster(t)
 	dependent := c.configMap("of-a", c.configMap("a"))
-	dependent.Finalizers = []string{"example.com/test"}
+	dependent.Finalizers, dependent.OwnerReferences[0].BlockOwnerDeletion = []string{"example.com/test"}, &block
 	if _, err := c.configMaps().Update(t.Context(), dependent, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.delete("a", metav1.DeletePropagationForeground); err != nil {
 		t.Fatal(err)
 	}
-	c.expect("a", "of-a")
+	c.expect(left...)
 	_, err := c.configMaps().Patch(t.Context(), "of-a", "application/merge-patch+json",
 		[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 	if err != nil {

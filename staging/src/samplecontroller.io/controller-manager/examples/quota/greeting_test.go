@@ -14,6 +14,7 @@ import (
 
 func TestGreeting(t *testing.T) {
 	run(t, func(t *testing.T, e *managertest.Env) {
+		e.InstallCRDs("greetings.yaml")
 		e.Create(&Greeting{ObjectMeta: metav1.ObjectMeta{Namespace: "quota", Name: "a"}, Spec: GreetingSpec{Name: "Ann"}})
 		e.Settle()
 		managertest.Update(e, "quota", "a", func(g *Greeting) { g.Labels = map[string]string{"of": "others"} })

@@ -21,8 +21,21 @@
 // Probes, /statusz and /debug/controllers show what the process is doing: see package debug.
 // The flags are defined in package options.
 //
-// The subcommand controllers lists the controllers; preflight checks that the program would run
-// in a cluster.
+// The subcommand controllers lists the controllers; rbac prints the roles that follow from what they
+// declare; preflight checks in a cluster that the program would run: permissions, the APIs in the versions
+// that the controllers read, the Lease, its priority level, and the policies in [Program.Manifests].
+//
+// # More than controllers
+//
+// A controller is a function from an object to what should be: see package controller. Package manager
+// adds what belongs to a process. A metric of the program is a package-level variable of
+// k8s.io/component-base/metrics that is registered once with legacyregistry.MustRegister, because a
+// constructor runs once in each test. Flags of a controller are in its Descriptor.
+//
+// --version, the log and the user agents show the version and commit that the go command recorded for
+// the main module. To set another one, pass
+// -ldflags "-X k8s.io/component-base/version.gitVersion=v1.2.3", and likewise gitCommit, gitTreeState and
+// buildDate. The metric kubernetes_build_info shows only these.
 //
 // [NewCommand], [Execute] and [Run] are the steps of Main. They are for tests, and for
 // programs that need their own command.

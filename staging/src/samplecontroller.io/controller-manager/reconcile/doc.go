@@ -16,6 +16,9 @@
 //		fmt.Println(err)
 //	}
 //
+// Most controllers are made by controller.For, which runs on this loop, reads the object, and guards its
+// writes. A program uses the loop itself if it wants the key and client-go alone.
+//
 // # Guarantees
 //
 //   - One worker at a time syncs a key. A key that is enqueued during its sync is synced

@@ -7,7 +7,6 @@ toolchain go1.26.8
 godebug default=go1.26
 
 require (
-	github.com/google/go-cmp v0.7.0
 	github.com/spf13/pflag v1.0.10
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2

@@ -82,8 +82,9 @@ func TestOps(t *testing.T) {
 		r.loseLease()
 	}
 	t.Logf("%d objects of each kind\n%s", objects, opsTable(runs))
-	if got := runs[0].notes; got["without CRD"] != othersWork || !strings.HasPrefix(got["lost Lease"], wroteNothing) {
-		t.Errorf("%s: %q, want that %s and that it %s", runs[0].peer.name, got, othersWork, wroteNothing)
+	// What it writes after the change of the Lease depends on when it sees it, so that is only logged.
+	if got := runs[0].notes; got["without CRD"] != othersWork || !strings.Contains(got["lost Lease"], processStays) {
+		t.Errorf("%s: %q, want that %s and that %s", runs[0].peer.name, got, othersWork, processStays)
 	}
 	for _, r := range runs {
 		for _, step := range []string{"idle", "restarted"} {

@@ -19,7 +19,7 @@ import (
 // What the programs do in the faults below.
 const (
 	othersWork   = "the other controllers work"
-	wroteNothing = "writes nothing while another holds the Lease"
+	processStays = "the process stays"
 )
 
 // withoutCRD starts the program before the CRD of Backups is there, and notes whether it serves its
@@ -54,7 +54,7 @@ func (r *opsRun) loseLease() {
 		client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"holderIdentity":"another","renewTime":%q}}`,
 			time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")))))
 	r.label("late", "true")
-	began, wrote := time.Now(), wroteNothing
+	began, wrote := time.Now(), "writes nothing while another holds the Lease"
 	r.wait("the program ends or leads again", func(ctx context.Context) error {
 		after := time.Since(began).Round(time.Second)
 		select {
@@ -72,7 +72,7 @@ func (r *opsRun) loseLease() {
 			wrote = "writes while another holds the Lease"
 			return errors.New("the program has written without the Lease")
 		case err == nil:
-			r.notes["lost Lease"] = fmt.Sprintf("%s; the process stays and leads again after %v", wrote, after)
+			r.notes["lost Lease"] = fmt.Sprintf("%s; %s and leads again after %v", wrote, processStays, after)
 			r.stop()
 		}
 		return err

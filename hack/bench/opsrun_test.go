@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -125,7 +126,7 @@ func (r *opsRun) start() {
 
 func (r *opsRun) stop() {
 	r.Helper()
-	if err := r.process.Stop(stopGrace); err != nil {
+	if err := r.process.Stop(3 * time.Minute); err != nil {
 		r.Errorf("%s: %v", r.peer.name, err)
 	}
 }

@@ -76,3 +76,23 @@ func firstCodeOf(file *ast.File) string {
 	}
 	return ""
 }
+
+// TestReadmeShowsExample checks that the first two pieces of code in the README are in the example of
+// three controllers.
+func TestReadmeShowsExample(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.SplitN(string(readme), "```go\n", 4)
+	for i, file := range []string{"examples/ops/backups.go", "examples/ops/main.go"} {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown, _, _ := strings.Cut(blocks[i+1], "```\n")
+		if lines := strings.Count(shown, "\n"); lines < 5 || lines > 40 || !strings.Contains(string(source), shown) {
+			t.Errorf("README.md shows %d lines that are not in %s: copy them:\n%s", lines, file, shown)
+		}
+	}
+}

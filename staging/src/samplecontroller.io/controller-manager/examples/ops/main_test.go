@@ -6,7 +6,6 @@ package main
 import (
 	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -34,24 +33,5 @@ func expect(t *testing.T, what string, got []string, want ...string) {
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("%s:\n got %q\nwant %q", what, got, want)
-	}
-}
-
-// TestReadmeShowsThisProgram checks that the first two pieces of code in the README are in the program.
-func TestReadmeShowsThisProgram(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks := strings.SplitN(string(readme), "```go\n", 4)
-	for i, file := range []string{"backups.go", "main.go"} {
-		source, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		shown, _, _ := strings.Cut(blocks[i+1], "```\n")
-		if lines := strings.Count(shown, "\n"); lines < 5 || lines > 40 || !strings.Contains(string(source), shown) {
-			t.Errorf("README.md shows %d lines that are not in examples/ops/%s: copy them:\n%s", lines, file, shown)
-		}
 	}
 }

@@ -21,10 +21,12 @@
 //
 // A controller is a function from an object to what should be. [For] sets the kind of the objects, and
 // [Builder.Reconcile] the function. What it needs is declared between them: [Owns] for the objects that it
-// makes, [Refers] and [Watch] for those that it only reads, [Builder.Finalize] for what it has to clean up.
-// Every write carries the version that it was decided on. A new leader confirms an object with the API
-// server before its first write for it. A controller that does not fit can use [Context.Loop], with the
-// key and client-go alone, or implement [Controller] itself.
+// makes, [Refers], [Watch] and [WatchAs] for those that it only reads, [Builder.Finalize] for what it has
+// to clean up. A declaration that would have no effect ends the program at its start, with a sentence.
+// What shows only with an object makes that object fail, or the controller Degraded. Every write carries
+// the version that it was decided on. A new leader confirms an object with the API server before its
+// first write for it. A controller that does not fit can use [Context.Loop], with the key and client-go
+// alone, or implement [Controller] itself.
 //
 // A [Controller] is made once and run once for each term of leadership. A [Descriptor] holds
 // everything that is known of a controller before it is made: its name and aliases, its

@@ -42,7 +42,7 @@ func TestAnswers(t *testing.T) {
 					t.Fatal(err)
 				}
 				installCRDs(t, config.Host, transport)
-				expectAnswers(t, config.Host, transport, file)
+				expectAnswers(newConversation(t, config.Host, transport), file, !*update)
 				return
 			}
 			if *update {
@@ -53,7 +53,7 @@ func TestAnswers(t *testing.T) {
 				api := New(kubescheme.Scheme)
 				installCRDs(t, "http://api.test", api)
 				api.Compact()
-				expectAnswers(t, "http://api.test", api, file)
+				expectAnswers(newConversation(t, "http://api.test", api), file, false)
 			})
 		})
 	}
@@ -82,8 +82,10 @@ func installCRDs(t *testing.T, host string, transport http.RoundTripper) {
 	}
 }
 
-// expectAnswers sends the requests of a file in a namespace of their own.
-func expectAnswers(t *testing.T, host string, transport http.RoundTripper, file string) {
+// expectAnswers sends the requests of a file in a namespace of their own. If it is impatient, it ends
+// watches after the recorded events, so that their timeouts need not be short.
+func expectAnswers(c *conversation, file string, impatient bool) {
+	t := c.t
 	t.Helper()
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -91,13 +93,15 @@ func expectAnswers(t *testing.T, host string, transport http.RoundTripper, file 
 	}
 	name := strings.TrimSuffix(filepath.Base(file), ".txt")
 	ns := "fakeapi-" + name + "-" + utilrand.String(5)
-	c := newConversation(t, host, transport)
 	c.symbols["$ns"], c.known[ns] = ns, "$ns"
 	var got strings.Builder
 	comment, exchanges, _ := strings.Cut(string(content), "\n>>> ")
 	got.WriteString(comment)
 	for exchange := range strings.SplitSeq(strings.TrimSuffix(exchanges, "\n"), "\n>>> ") {
-		request, _, _ := strings.Cut(exchange, "\n<<< ")
+		request, answer, _ := strings.Cut(exchange, "\n<<< ")
+		if c.events = 0; impatient {
+			c.events = len(eventLine.FindAllString(answer, -1))
+		}
 		got.WriteString("\n>>> " + request + "\n<<< " + c.send(request))
 	}
 	got.WriteString("\n")

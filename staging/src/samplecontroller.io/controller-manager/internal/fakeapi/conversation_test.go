@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -27,10 +28,14 @@ type conversation struct {
 	symbols   map[string]string // values by symbol
 	known     map[string]string // symbols by value
 	counts    map[string]int    // of symbols, by prefix
+	events    int               // after which a watch is ended, 0 for never
 }
 
 func newConversation(t *testing.T, host string, transport http.RoundTripper) *conversation {
-	return &conversation{t, host, transport, map[string]string{}, map[string]string{}, map[string]int{}}
+	return &conversation{
+		t: t, host: host, transport: transport,
+		symbols: map[string]string{}, known: map[string]string{}, counts: map[string]int{},
+	}
 }
 
 // mediaTypes are the words for content types after the path of a request.
@@ -85,7 +90,7 @@ func (c *conversation) read(body io.Reader) string {
 		var object map[string]any
 		err := decoder.Decode(&object)
 		if errors.Is(err, io.EOF) {
-			return strings.TrimSuffix(strings.Join(slices.Compact(texts), ""), "\n") // how many bookmarks depends on the time
+			break
 		}
 		if err != nil { // such as "404 page not found"
 			return "not JSON"
@@ -104,9 +109,19 @@ func (c *conversation) read(body io.Reader) string {
 		if err != nil {
 			c.t.Fatal(err)
 		}
+		if event == "- BOOKMARK\n" && !strings.Contains(string(encoded), metav1.InitialEventsAnnotationKey) {
+			continue // how many there are depends on the time
+		}
 		texts = append(texts, event+string(encoded))
+		if c.events > 0 && len(texts) == c.events {
+			break
+		}
 	}
+	return strings.TrimSuffix(strings.Join(texts, ""), "\n")
 }
+
+// eventLine is the first line of a watch event.
+var eventLine = regexp.MustCompile(`(?m)^- [A-Z]+$`)
 
 var (
 	number   = regexp.MustCompile(`(version: |\()\d+`) // in messages about resourceVersions

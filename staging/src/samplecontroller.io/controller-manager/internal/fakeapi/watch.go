@@ -86,6 +86,7 @@ func (s *Server) since(version int64) ([]change, int64, chan struct{}) {
 	return s.log[next:], s.version, s.changed
 }
 
+// event returns a watch event.
 func event(kind watch.EventType, o any) map[string]any {
 	return map[string]any{"type": kind, "object": o}
 }
@@ -109,7 +110,7 @@ func (s *Server) stream(
 			return err
 		}
 	}
-	tick := bookmarkTimer(ctx)
+	tick := time.NewTimer(untilBookmark(ctx))
 	defer tick.Stop()
 	for {
 		var changes []change
@@ -125,7 +126,7 @@ func (s *Server) stream(
 		select {
 		case <-changed:
 		case <-tick.C:
-			tick.Reset(bookmarkPeriod)
+			tick.Reset(untilBookmark(ctx))
 			if !bookmarks {
 				continue
 			}
@@ -144,14 +145,14 @@ const (
 	bookmarkMargin = 2 * time.Second
 )
 
-// bookmarkTimer returns a timer for the first bookmark.
-func bookmarkTimer(ctx context.Context) *time.Timer {
+// untilBookmark returns when the next bookmark is due.
+func untilBookmark(ctx context.Context) time.Duration {
 	if deadline, ok := ctx.Deadline(); ok {
-		if left := time.Until(deadline) - bookmarkMargin; left > 0 && left < bookmarkPeriod {
-			return time.NewTimer(left)
+		if left := time.Until(deadline) - bookmarkMargin; left > 0 {
+			return min(left, bookmarkPeriod)
 		}
 	}
-	return time.NewTimer(bookmarkPeriod)
+	return bookmarkPeriod
 }
 
 // event returns the watch event for a change, nil if there is none.

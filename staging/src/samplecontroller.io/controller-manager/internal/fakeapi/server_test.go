@@ -5,16 +5,21 @@ package fakeapi
 
 import (
 	"context"
+	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	kubescheme "k8s.io/client-go/kubernetes/scheme"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 )
 
 // cluster is a server with a client.
@@ -190,5 +195,29 @@ func TestDeletedCRDIsNotServed(t *testing.T) {
 		if answer := talk.send(exchange.request); answer[:3] != exchange.code {
 			t.Errorf("%s: %s, want code %s", exchange.request, answer, exchange.code)
 		}
+	}
+}
+
+// TestBookmarks has watches that last one and a half minutes.
+func TestBookmarks(t *testing.T) {
+	for allowed, want := range map[bool][]time.Duration{false: nil, true: {time.Minute, 88 * time.Second}} {
+		synctest.Test(t, func(t *testing.T) {
+			c, began := newCluster(t), time.Now()
+			w, err := c.configMaps().Watch(t.Context(), metav1.ListOptions{
+				AllowWatchBookmarks: allowed, TimeoutSeconds: ptr.To[int64](90),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []time.Duration
+			for event := range w.ResultChan() {
+				if event.Type == watch.Bookmark {
+					got = append(got, time.Since(began))
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("allowed %t: bookmarks after %v, want %v", allowed, got, want)
+			}
+		})
 	}
 }

@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"samplecontroller.io/controller-manager/internal/truncate"
-	"samplecontroller.io/controller-manager/reconcile"
 )
 
 // statusOfError returns what the API server answered. ok is false if there is no answer.
@@ -102,7 +101,7 @@ func causeOf(err error, resource string) string {
 	switch {
 	case hasHint:
 		return fmt.Sprintf("the API server answers %d: %s: %s", answer.Code, answer.Message, hint.hint)
-	case reconcile.IsWriteTimeout(err):
+	case isTimeout(err):
 		return fmt.Sprintf("no answer within --write-timeout; an admission webhook for %s may hang", resource)
 	case !ok:
 		return "no answer from the API server: " + truncate.Text(rootOf(err).Error())

@@ -69,8 +69,9 @@ type Failure struct {
 	Verb, Resource string
 	// Object is the object that cannot be written.
 	Object cache.ObjectName
-	// Since is the time of the first failure in a row.
-	Since time.Time
+	// Since is the time of the first failure in a row, in whole seconds. As LastTransitionTime of a
+	// condition it is the same each time.
+	Since metav1.Time
 	// Quotes is set if the message may quote contents of the object.
 	Quotes bool
 
@@ -167,7 +168,7 @@ func (f *failing) note(w write, err error, contents uint64, now time.Time) {
 		f.first = now
 	}
 	f.count++
-	f.contents, f.last, f.timedOut = contents, now, reconcile.IsWriteTimeout(err)
+	f.contents, f.last, f.timedOut = contents, now, isTimeout(err)
 	wait := min(firstRetry<<min(f.count-1, 20), soonRetry)
 	answer, denied := denialOf(err)
 	if denied {
@@ -177,7 +178,7 @@ func (f *failing) note(w write, err error, contents uint64, now time.Time) {
 		f.failure = &Failure{Reason: ReasonWriteFailing, Message: message}
 	}
 	if f.failure != nil {
-		f.failure.err, f.failure.Since = err, f.first
+		f.failure.err, f.failure.Since = err, metav1.NewTime(f.first).Rfc3339Copy()
 		f.failure.Verb, f.failure.Resource, f.failure.Object = w.verb, w.resource, w.object
 		f.failure.Message = truncate.To(maxMessage, f.failure.Message)
 	}
@@ -230,8 +231,14 @@ func (r *Request[T]) try(ctx context.Context, w sentWrite) error {
 	if known := f.byWrite[w.write]; known != nil && known.timedOut {
 		ctx = reconcile.WithLongWrite(ctx)
 	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // another write has used up the time of the sync
+	}
 	stale := r.stale
 	err := w.send(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = &noAnswer{err}
+	}
 	switch {
 	case err == nil, w.isMissingPermission(err), isTerminating(err):
 		delete(f.byWrite, w.write) // the last two are about the controller, and about the namespace
@@ -244,6 +251,17 @@ func (r *Request[T]) try(ctx context.Context, w sentWrite) error {
 		return failure
 	}
 	return err
+}
+
+// noAnswer is the error of a write that got no answer before the timeout of the sync.
+type noAnswer struct{ error }
+
+func (e *noAnswer) Unwrap() error { return e.error }
+
+// isTimeout returns whether a write got no answer in time.
+func isTimeout(err error) bool {
+	_, late := errors.AsType[*noAnswer](err)
+	return late || reconcile.IsWriteTimeout(err) || errors.Is(err, context.DeadlineExceeded)
 }
 
 var contentsSeed = maphash.MakeSeed()

@@ -120,7 +120,7 @@ func (f *failuresOf) reported(ok func(write, *failing) bool) []*failing {
 	now := time.Now()
 	slices.SortFunc(all, func(a, b *failing) int {
 		x, y := a.now(now), b.now(now)
-		return cmp.Or(-cmp.Compare(x.Condition(), y.Condition()), x.Since.Compare(y.Since), cmp.Compare(x.Message, y.Message))
+		return cmp.Or(-cmp.Compare(x.Condition(), y.Condition()), x.Since.Compare(y.Since.Time), cmp.Compare(x.Message, y.Message))
 	})
 	return all
 }
@@ -155,8 +155,9 @@ func (f *failuresOf) due() (after time.Duration) {
 //			meta.RemoveStatusCondition(&b.Status.Conditions, "Stalled")
 //			return
 //		}
-//		stalled := metav1.Condition{Type: "Stalled", Status: "True", Reason: f.Reason, Message: f.Message}
-//		meta.SetStatusCondition(&b.Status.Conditions, stalled)
+//		meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{
+//			Type: "Stalled", Status: "True", Reason: f.Reason, Message: f.Message, LastTransitionTime: f.Since,
+//		})
 //	})
 //
 // Failing declares the permission to write the status.

@@ -30,7 +30,8 @@ const (
 	ReasonWriteFailing = "WriteFailing"
 	// ReasonWriteFailed: the write has been failing for a minute.
 	ReasonWriteFailed = "WriteFailed"
-	// ReasonProgressing: the write fails for some seconds after the CRD of the owner was installed.
+	// ReasonProgressing: the write fails for some seconds after the CRD of the owner was installed. After a
+	// minute it counts as denied.
 	ReasonProgressing = "Progressing"
 )
 
@@ -47,6 +48,9 @@ const (
 	reportTries  = 3
 	failingAfter = 10 * time.Second
 	failedAfter  = time.Minute
+
+	// discoveryTries are those of a write that waits for the discovery of a CRD, one each second.
+	discoveryTries = 60
 )
 
 // Failure is the error of a write that keeps failing. [Owned.Ensure], [Owned.Delete] and the methods of
@@ -153,13 +157,17 @@ func (f *failing) holdsBack(contents uint64, now time.Time) bool {
 	return now.Before(f.again)
 }
 
-// due returns the delay after which there is something to do: another try, or another report.
+// due returns the delay after which there is something to do: another try, or another report. If the try
+// was due but the present call has not made it, that is after firstRetry.
 func (f *failing) due(now time.Time) time.Duration {
 	again := f.again.Sub(now)
+	if again <= 0 {
+		again = firstRetry
+	}
 	if left := f.first.Add(failedAfter).Sub(now); left > 0 && f.failure != nil && f.failure.Reason == ReasonWriteFailing {
 		again = min(again, left)
 	}
-	return max(again, time.Millisecond)
+	return again
 }
 
 // note records that a write failed just now.
@@ -187,7 +195,7 @@ func (f *failing) note(w write, err error, contents uint64, now time.Time) {
 
 // denialFor returns the failure for a denial, the count-th in a row, and the delay before the next try.
 func denialFor(w write, answer metav1.Status, count int) (*Failure, time.Duration) {
-	if isUnknownKind(answer) {
+	if isUnknownKind(answer) && count <= discoveryTries {
 		message := fmt.Sprintf("%s: the API server has not yet discovered the CRD of its owner: %s", w, answer.Message)
 		return &Failure{Reason: ReasonProgressing, Message: message}, firstRetry
 	}
@@ -225,6 +233,7 @@ func (r *Request[T]) try(ctx context.Context, w sentWrite) error {
 	}
 	if w.confirm != nil {
 		if err := w.confirm(ctx); err != nil {
+			f.endIfUnwanted(w.write, err)
 			return err
 		}
 	}
@@ -240,11 +249,11 @@ func (r *Request[T]) try(ctx context.Context, w sentWrite) error {
 		err = &noAnswer{err}
 	}
 	switch {
-	case err == nil, w.isMissingPermission(err), isTerminating(err):
-		delete(f.byWrite, w.write) // the last two are about the controller, and about the namespace
+	case err == nil, w.isMissingPermission(err), isTerminating(err), w.own && isGone(err):
+		delete(f.byWrite, w.write) // it did not fail because of its contents, or is not wanted any more
 		return err
-	case errors.Is(err, leadership.ErrNotLeading), w.own && isGone(err), partsOf(err).users != nil:
-		return err // the write did not fail, or it is not wanted any more
+	case errors.Is(err, leadership.ErrNotLeading), f.endIfUnwanted(w.write, err):
+		return err // the write did not fail
 	}
 	if failure := f.note(w, err, time.Now()); failure != nil {
 		r.stale = stale // the status can be written: it says that the write fails

@@ -102,10 +102,23 @@ func (f *failuresOf) note(w sentWrite, err error, now time.Time) *Failure {
 	return known.now(now)
 }
 
-// forgetUnwanted makes the failures current that the present call has met.
+// endIfUnwanted ends the failure of a write if a [UserError] shows that it is not to be made.
+func (f *failuresOf) endIfUnwanted(w write, err error) bool {
+	unwanted := partsOf(err).users != nil
+	if unwanted {
+		delete(f.byWrite, w)
+	}
+	return unwanted
+}
+
+// forgetUnwanted makes the failures current that the present call has met. Others that are not reported
+// yet end, so that the next one is the first in a row; those for an object that is gone end, too.
 func (f *failuresOf) forgetUnwanted() {
-	for _, known := range f.byWrite {
+	for w, known := range f.byWrite {
 		known.current = known.wanted
+		if !known.wanted && (known.failure == nil || f.uid == "") {
+			delete(f.byWrite, w)
+		}
 	}
 }
 
@@ -179,7 +192,7 @@ func (b *Builder[T]) Failing(set func(object T, f *Failure)) {
 // reportFailures records an Event and a log line for each failure with a new reason, and writes the
 // status. err is the error of the controller's function.
 func (b *Builder[T]) reportFailures(ctx context.Context, r *Request[T], err error) error {
-	if p := partsOf(err); !p.other && p.external == nil {
+	if p := partsOf(err); !p.other && !p.ending && p.external == nil {
 		r.failures.forgetUnwanted()
 	}
 	if statusErr := b.writeFailure(ctx, r, err); statusErr != nil {
@@ -228,19 +241,18 @@ func (b *Builder[T]) outcome(r *Request[T], err error) error {
 	p := partsOf(err)
 	isNew := b.report(r, p)
 	switch {
+	case p.external != nil && p.other: // which must not wait for as long as the external system
+		return reconcile.RetryAfter(err, sooner(min(p.external.again, soonRetry), r.failures.due()))
 	case p.external != nil:
 		err = reconcile.RetryAfter(err, sooner(p.external.again, r.failures.due()))
 		if !isNew {
 			err = reconcile.Logged(err)
 		}
 		return err
-	case isTerminating(err):
-		if r.key.Namespace == "" {
-			r.RequeueAfter(lastRetry) // nothing enqueues the object when the namespace is created again
-		}
-		return nil // else the object is deleted with its namespace
 	case p.other:
 		return err
+	case p.ending && r.key.Namespace == "":
+		r.RequeueAfter(lastRetry) // nothing enqueues the object when the namespace is created again
 	}
 	for _, e := range p.users {
 		r.RequeueAfter(e.again)

@@ -25,8 +25,9 @@ func UserError(reason string, err error) error {
 
 // RetryAfter returns an error that ends by itself, but that more tries do not end sooner, such as an
 // outage of an external system. When the function given to [Builder.Reconcile] or [Builder.Finalize]
-// returns it, the object is reconciled again after d, at least a second, or when it changes. A Warning
-// Event with the reason reports it, and the log, once for each text. The object counts as failing.
+// returns it, the object is reconciled again after d, at least a second, or when it changes; after at most
+// 30 s if it is joined with an error that needs a retry. A Warning Event with the reason reports it, and the
+// log, once for each text. The object counts as failing.
 // reason must be in UpperCamelCase, or RetryAfter panics. It returns nil if err is nil.
 func RetryAfter(reason string, err error, d time.Duration) error {
 	if err == nil {
@@ -71,6 +72,7 @@ type parts struct {
 	user     *userError // the first that is to be reported
 	external *externalError
 	failure  bool // a [Failure] is among them
+	ending   bool // an error because a namespace is being deleted is among them
 	other    bool // another error, which needs a retry, is among them
 }
 
@@ -102,6 +104,7 @@ func (p *parts) add(err error) {
 			p.other = true
 		}
 	default:
-		p.other = true
+		ending := isTerminating(err)
+		p.ending, p.other = p.ending || ending, p.other || !ending
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"unsafe"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -63,7 +64,7 @@ type Process struct {
 	limiters    map[string]flowcontrol.RateLimiter
 	consistency map[schema.GroupResource]*reconcile.ConsistencyStore
 	declared    map[string]declared
-	facts       map[any]uintptr // the functions of WatchAs, by informer
+	facts       map[any]unsafe.Pointer // the functions of WatchAs, by informer
 	mistakes    map[string]mistake
 	notes       map[string]string // by controller
 }
@@ -143,13 +144,13 @@ func (p *Process) consistencyOf(resource schema.GroupResource) *reconcile.Consis
 }
 
 // sameFacts returns whether the callers with this informer have all given this function to [WatchAs].
-func (p *Process) sameFacts(informer any, factsOf uintptr) bool {
+func (p *Process) sameFacts(informer any, factsOf unsafe.Pointer) bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if p.facts == nil {
-		p.facts = map[any]uintptr{}
+		p.facts = map[any]unsafe.Pointer{}
 	}
-	if p.facts[informer] == 0 {
+	if p.facts[informer] == nil {
 		p.facts[informer] = factsOf
 	}
 	return p.facts[informer] == factsOf

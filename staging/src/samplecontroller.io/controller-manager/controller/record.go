@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strconv"
 	"unique"
+	"unsafe"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
@@ -90,7 +91,7 @@ func WatchAs[T, P Object, R comparable](
 		return &Reader[*Record[R]]{}
 	}
 	informer := informerWith(o.indexes...)
-	if !c.process.sameFacts(informer, reflect.ValueOf(factsOf).Pointer()) {
+	if !c.process.sameFacts(informer, funcValue(factsOf)) {
 		builder.fail(misuse.Errorf("%s reads %s by WatchAs with another function than another controller, and all "+
 			"share one cache: use one function with a name, or one variable, in all calls",
 			c.name, resource.kind.Kind))
@@ -131,6 +132,12 @@ func compactWith[T Object, R comparable](factsOf func(T) R) cache.TransformFunc 
 		}
 		return r, nil
 	}
+}
+
+// funcValue returns what identifies a function with the variables that it has captured. Functions that one
+// function returns have the same code.
+func funcValue[T Object, R comparable](f func(T) R) unsafe.Pointer {
+	return *(*unsafe.Pointer)(unsafe.Pointer(&f))
 }
 
 // pointerIn returns the type of a pointer that a type has, or nil. Those of unique.Handle and time.Time are

@@ -32,6 +32,13 @@ func placementOf(p *corev1.Pod) placement {
 	return placement{unique.Make(p.Spec.NodeName), strings.Clone(p.Labels["color"])}
 }
 
+// placementWith returns functions that have the same code.
+//
+//go:noinline
+func placementWith(label string) func(*corev1.Pod) placement {
+	return func(p *corev1.Pod) placement { return placement{color: p.Labels[label]} }
+}
+
 type podRecord = controller.Record[placement]
 
 func nodeKey(p *podRecord) []cache.ObjectName {
@@ -199,6 +206,10 @@ func TestWrongUseOfRecordsIsRefused(t *testing.T) {
 			"use one function with a name": func(b *controller.Builder[*corev1.ConfigMap]) {
 			controller.WatchAs(b, placementOf, none)
 			controller.WatchAs(b, other, none)
+		},
+		"test-controller reads Pod by WatchAs with another function than": func(b *controller.Builder[*corev1.ConfigMap]) {
+			controller.WatchAs(b, placementWith("color"), none)
+			controller.WatchAs(b, placementWith("size"), none)
 		},
 		"as *v1.Pod: all callers share one informer, which is for /v1, Resource=pods as " +
 			"*controller.Record": func(b *controller.Builder[*corev1.ConfigMap]) {

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"hash/maphash"
 	"net/http"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -285,12 +284,11 @@ func (w sentWrite) hash() uint64 {
 }
 
 // fieldsOf returns the fields that a JSON patch sets.
-func fieldsOf(operations []operation) string {
-	var paths []string
+func fieldsOf(operations []operation) (paths []string) {
 	for _, o := range operations {
 		if o.Op != "test" && o.Path != versionPath {
 			paths = append(paths, o.Path)
 		}
 	}
-	return strings.Join(paths, " ")
+	return paths
 }

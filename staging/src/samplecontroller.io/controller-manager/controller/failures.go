@@ -175,6 +175,7 @@ func (f *failuresOf) due() (after time.Duration) {
 //
 // Failing declares the permission to write the status.
 func (b *Builder[T]) Failing(set func(object T, f *Failure)) {
+	b.declares("Failing", set != nil)
 	if b.resource == nil {
 		return // For has failed
 	}

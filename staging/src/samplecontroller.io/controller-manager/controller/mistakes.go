@@ -178,9 +178,9 @@ func (r *resource[T]) hint(err error) error {
 
 // nameOf returns the name of the object that an API error is about.
 func nameOf(err error) string {
-	status := apierrors.APIStatus(nil)
-	if !errors.As(err, &status) || status.Status().Details == nil {
+	answer, _ := statusOfError(err)
+	if answer.Details == nil {
 		return ""
 	}
-	return status.Status().Details.Name
+	return answer.Details.Name
 }

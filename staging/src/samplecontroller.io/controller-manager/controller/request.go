@@ -28,7 +28,7 @@ func sooner(a, b time.Duration) time.Duration {
 }
 
 // Request is one call of the function of a controller, for one object. It must not be used after the
-// call: then its writes fail.
+// call: then its writes fail. It is not safe for concurrent use, nor are the methods of [Owned] that get it.
 type Request[T Object] struct {
 	builder *Builder[T]
 	key     cache.ObjectName
@@ -133,10 +133,7 @@ func (r *Request[T]) Delete(ctx context.Context) error {
 		if err == nil || isConflict(err) {
 			b.consistency.Conflicted(r.key, store, r.object) // wait until the cache has another version, or none
 		}
-		if isConflict(err) {
-			r.stale = err
-		}
-		return err
+		return r.isStale(err)
 	}
 	return r.try(ctx, w)
 }
@@ -151,10 +148,7 @@ func (r *Request[T]) patchOwn(ctx context.Context, wanted T, subresources ...str
 			if isConflict(err) || isGone(err) {
 				b.consistency.Conflicted(r.key, store, r.object)
 			}
-			if isConflict(err) {
-				r.stale = err
-			}
-			return err
+			return r.isStale(err)
 		}
 		return r.try(ctx, w)
 	}

@@ -210,7 +210,7 @@ func (r *resource[T]) patch(ctx context.Context, try tryFunc, before, after T, s
 		return before, nil
 	}
 	w, patched := r.writing("patch", name, operations, subresources...), before
-	w.fields = fieldsOf(operations)
+	w.fields = strings.Join(fieldsOf(operations), " ")
 	w.send = func(ctx context.Context) error {
 		patched, err = r.sendPatch(ctx, before, operations, subresources)
 		return err
@@ -252,12 +252,7 @@ func (r *resource[T]) changedNothing(ctx context.Context, cached T, operations [
 	if !r.noted.CompareAndSwap(false, true) {
 		return
 	}
-	var paths []string
-	for _, o := range operations {
-		if o.Op != "test" && o.Path != versionPath {
-			paths = append(paths, o.Path)
-		}
-	}
+	paths := fieldsOf(operations)
 	r.note(fmt.Sprintf("a patch of %s %s changed nothing: the API server sets %s to other values, such as "+
 		"defaults: set only the fields that the controller determines",
 		r.kind.Kind, cache.MetaObjectToName(cached), strings.Join(paths, ", ")))

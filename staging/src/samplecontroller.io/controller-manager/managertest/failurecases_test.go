@@ -276,6 +276,17 @@ func TestWrongFailingIsRefused(t *testing.T) {
 			b.Failing(func(*corev1.Namespace, *controller.Failure) {})
 			return b.Reconcile(func(context.Context, *controller.Request[*corev1.Namespace]) error { return nil })
 		},
+		"test-controller: Failing needs a function, but got nil": func(c *controller.Context) (controller.Controller, error) {
+			b := controller.For[*corev1.Namespace](c, controller.ClusterScoped())
+			b.Failing(nil)
+			return b.Reconcile(func(context.Context, *controller.Request[*corev1.Namespace]) error { return nil })
+		},
+		"test-controller: Failing is called after Reconcile": func(c *controller.Context) (controller.Controller, error) {
+			b := controller.For[*corev1.Namespace](c, controller.ClusterScoped())
+			built, err := b.Reconcile(func(context.Context, *controller.Request[*corev1.Namespace]) error { return nil })
+			b.Failing(func(*corev1.Namespace, *controller.Failure) {})
+			return built, err
+		},
 	} {
 		if all := strings.Join(failing(t, syncing(build), func(*testing.T, *Env) {}), "\n"); !strings.Contains(all, want) {
 			t.Errorf("the test fails for %q, want %q", all, want)

@@ -6,6 +6,7 @@ package managertest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -131,9 +132,10 @@ func TestFinalizerSurvivesNewLeader(t *testing.T) {
 func TestOnDeletion(t *testing.T) {
 	for name, on := range map[string]bool{"on": true, "off": false} {
 		t.Run(name, func(t *testing.T) {
-			var seen []string
+			ns := "deletion-" + name
+			v := &vault{} // with the errors of the calls for the object in deletion
 			p := syncing(func(c *controller.Context) (controller.Controller, error) {
-				configMaps := controller.For[*corev1.ConfigMap](c)
+				configMaps := controller.For[*corev1.ConfigMap](c, controller.Selector("test=ensure"))
 				secrets := controller.Owns[*corev1.Secret](configMaps)
 				if on {
 					configMaps.OnDeletion()
@@ -141,25 +143,28 @@ func TestOnDeletion(t *testing.T) {
 				return configMaps.Reconcile(func(ctx context.Context, r *controller.Request[*corev1.ConfigMap]) error {
 					if m, ok := r.Object(); ok && m.DeletionTimestamp != nil {
 						_, err := secrets.Ensure(ctx, r, "a", func(*corev1.Secret) {})
-						seen = append(seen, err.Error())
+						_, _ = v.call(fmt.Sprint(err))
 					}
 					return nil
 				})
 			})
-			Run(t, p, func(t *testing.T, e *Env) {
-				m := configMapOf("ns", "a")
+			runAnywhere(t, p, func(t *testing.T, e *Env) {
+				m := owner(ns, nil)
 				m.Finalizers = []string{"test.example.com/other"}
 				e.Create(m)
 				e.Delete(m)
 				e.Settle()
+				seen := v.next(false, nil)
 				if on {
 					// The addition and the deletion may enqueue it twice.
-					expect(t, "calls", slices.Compact(seen), "ConfigMap ns/a is being deleted and cannot own objects: do not "+
+					expect(t, "calls", slices.Compact(seen), "ConfigMap "+ns+"/a is being deleted and cannot own objects: do not "+
 						"call Ensure for it")
 				} else {
 					expect(t, "calls", seen)
 				}
-			})
+				expect(t, "writes", e.Writes())
+				Update(e, ns, "a", func(m *corev1.ConfigMap) { m.Finalizers = nil })
+			}, "--namespace="+ns)
 		})
 	}
 }

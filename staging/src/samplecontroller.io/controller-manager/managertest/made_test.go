@@ -91,13 +91,14 @@ func TestObjectOfOtherProgramIsNotDeleted(t *testing.T) {
 
 // TestObjectOfReplacedProgramIsDeleted names the program that has made an object, which is this test.
 func TestObjectOfReplacedProgramIsDeleted(t *testing.T) {
+	const ns = "ensure-made-by"
 	p := pruningProgram(controller.MadeBy("other", filepath.Base(os.Args[0])))
-	Run(t, p, func(t *testing.T, e *Env) {
-		e.Create(owner("ns", map[string]string{"secret": "first"}))
+	runAnywhere(t, p, func(t *testing.T, e *Env) {
+		e.Create(owner(ns, map[string]string{"secret": "first"}))
 		e.Settle()
-		e.Create(byOther(e, "ns", "exporter"))
+		e.Create(byOther(e, ns, "exporter"))
 		e.Settle()
-		expect(t, "writes", e.Writes(), "create secrets ns/first", "delete secrets ns/exporter")
+		expect(t, "writes", e.Writes(), "create secrets "+ns+"/first", "delete secrets "+ns+"/exporter")
 		expect(t, "Events", e.Events())
-	})
+	}, "--namespace="+ns)
 }

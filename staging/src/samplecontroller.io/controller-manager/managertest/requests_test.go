@@ -6,7 +6,6 @@ package managertest
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
 	"time"
 
@@ -219,23 +218,28 @@ func gatewayProgram(opts ...controller.Option) manager.Program {
 	return p
 }
 
+// TestIrregularPlural declares the plural of a kind.
 func TestIrregularPlural(t *testing.T) {
-	body := func(t *testing.T, e *Env) {
-		gateway := &Gateway{appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}}
-		e.Create(gateway)
-		e.Settle()
-		if g, _ := Get[*Gateway](e, "ns", "a"); g.Status.Replicas != 7 {
-			t.Errorf("the status is %+v, want that of the controller", g.Status)
-		}
-		e.Delete(gateway)
+	const ns = "irregular-plural"
+	runAnywhere(t, gatewayProgram(controller.Resource("gateways")), func(t *testing.T, e *Env) {
+		e.InstallCRDs("testdata/gateways.yaml")
+		statusOfGateway(t, e, ns)
+		expect(t, "writes", e.Writes(), "patch gateways/status.test.example.com "+ns+"/a")
+	}, "--namespace="+ns)
+}
+
+func TestGuessedPlural(t *testing.T) {
+	Run(t, gatewayProgram(), func(t *testing.T, e *Env) { statusOfGateway(t, e, "ns") })
+}
+
+// statusOfGateway expects that the controller writes a status.
+func statusOfGateway(t *testing.T, e *Env, ns string) {
+	t.Helper()
+	e.Create(&Gateway{appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "a"}}})
+	e.Settle()
+	if g, _ := Get[*Gateway](e, ns, "a"); g.Status.Replicas != 7 {
+		t.Errorf("the status is %+v, want that of the controller", g.Status)
 	}
-	Run(t, gatewayProgram(controller.Resource("gateways")), func(t *testing.T, e *Env) {
-		body(t, e)
-		if writes := e.Writes(); !slices.Contains(writes, "patch gateways/status.test.example.com ns/a") {
-			t.Errorf("writes %q, want one with the plural of the program", writes)
-		}
-	})
-	Run(t, gatewayProgram(), body) // the guessed plural
 }
 
 // TestFirstStatusOfBuiltInKind writes a field that the API server encodes without omitempty.

@@ -122,6 +122,9 @@ func (o *Owned[T, P]) Get(r *Request[P], name string) (object T, ok bool) {
 // exists but is not owned by the reconciled object, or does not match the selector, Ensure leaves it
 // unchanged and returns a [UserError]. If an earlier owner of the same name had the object, Ensure
 // first waits for the garbage collector, for a minute after the reconciled object was created.
+//
+// If mutate changes the field Status, Ensure writes nothing and returns an error: the API server would
+// ignore the change, because a status is written only by its subresource.
 func (o *Owned[T, P]) Ensure(ctx context.Context, r *Request[P], name string, mutate func(T)) (T, error) {
 	key := o.key(r, name)
 	var none T
@@ -153,6 +156,9 @@ func (o *Owned[T, P]) Ensure(ctx context.Context, r *Request[P], name string, mu
 		return wanted, nil // its deletion enqueues the owner
 	}
 	mutate(wanted)
+	if err := o.keepsStatus(cached, wanted, key); err != nil {
+		return none, err
+	}
 	if equality.Semantic.DeepEqual(cached, wanted) {
 		o.resource.skip()
 		return wanted, nil
@@ -176,6 +182,9 @@ func (o *Owned[T, P]) Ensure(ctx context.Context, r *Request[P], name string, mu
 func (o *Owned[T, P]) create(ctx context.Context, r *Request[P], key cache.ObjectName, mutate func(T)) (T, error) {
 	object := newOf[T]()
 	mutate(object)
+	if err := o.keepsStatus(newOf[T](), object, key); err != nil {
+		return object, err
+	}
 	object.SetNamespace(key.Namespace)
 	object.SetName(key.Name)
 	object.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(r.object, o.owner.resource.kind)})
@@ -219,6 +228,18 @@ func (o *Owned[T, P]) sendCreate(ctx context.Context, r *Request[P], key cache.O
 	o.owner.consistency.WroteAt(r.key, store, created.GetResourceVersion())
 	klog.FromContext(ctx).V(2).Info("Created object", "resource", o.resource.inMetrics(), "object", klog.KObj(created))
 	return created, nil
+}
+
+// keepsStatus returns an error if mutate has changed the status. The API server would drop the change
+// without an error, and each call would send it again.
+func (o *Owned[T, P]) keepsStatus(before, after T, key cache.ObjectName) error {
+	from, to := statusOf(before), statusOf(after)
+	if !from.IsValid() || equality.Semantic.DeepEqual(from.Interface(), to.Interface()) {
+		return nil
+	}
+	kind := o.resource.kind.Kind
+	return fmt.Errorf("ensuring %s %s: mutate has changed its status, which Ensure cannot write: leave it to the "+
+		"controller that reconciles the %s", kind, key, kind)
 }
 
 // dependent returns the name of an owned object among those of all kinds.

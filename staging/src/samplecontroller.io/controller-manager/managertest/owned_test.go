@@ -5,6 +5,7 @@ package managertest
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"testing"
 
@@ -77,5 +78,49 @@ func TestEnsureForMissingOwner(t *testing.T) {
 			t.Errorf("the object fails with %q, want %q", failure, want)
 		}
 		expect(t, "writes", e.Writes())
+	})
+}
+
+// TestStatusInEnsureIsRefused sets the status of an owned object in mutate, which the API server ignores.
+func TestStatusInEnsureIsRefused(t *testing.T) {
+	p := ensureProgram()
+	p.Controllers = p.Controllers[:1]
+	p.Controllers[0].New = func(_ context.Context, c *controller.Context) (controller.Controller, error) {
+		b := controller.For[*corev1.ConfigMap](c)
+		widgets := controller.Owns[*Widget](b)
+		return b.Reconcile(func(ctx context.Context, r call) error {
+			m, ok := r.Object()
+			if !ok {
+				return nil
+			}
+			_, err := widgets.Ensure(ctx, r, m.Name, func(w *Widget) {
+				w.Labels, w.Status.Image = map[string]string{"a": "b"}, m.Data["image"]
+			})
+			return err
+		})
+	}
+	Run(t, p, func(t *testing.T, e *Env) {
+		expectRefusal := func(when string) {
+			t.Helper()
+			const want = "ensuring Widget ns/a: mutate has changed its status, which Ensure cannot write: leave it to " +
+				"the controller that reconciles the Widget"
+			if failure := failureOf(e); failure != want {
+				t.Errorf("%s, the object fails with %q, want %q", when, failure, want)
+			}
+			expect(t, "writes "+when, e.Writes())
+		}
+		m := configMapOf("ns", "a")
+		m.Data = map[string]string{"image": "v1"}
+		e.Create(m)
+		e.Settle()
+		expectRefusal("before the creation")
+		Update(e, "ns", "a", func(m *corev1.ConfigMap) { m.Data = nil })
+		e.Settle()
+		if writes := strings.Join(e.Writes(), ", "); writes != "create widgets.test.example.com ns/a" {
+			t.Errorf("writes %s, want the creation", writes)
+		}
+		Update(e, "ns", "a", func(m *corev1.ConfigMap) { m.Data = map[string]string{"image": "v2"} })
+		e.Settle()
+		expectRefusal("after the creation")
 	})
 }

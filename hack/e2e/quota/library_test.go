@@ -97,6 +97,8 @@ func TestControllersOnAPIServer(t *testing.T) {
 	expectPasses(t, dir, "^(TestTwoQueuesInOneController|TestPacedStatus|TestSource)$", 3)
 	expectPasses(t, dir, "^(TestListsOfOthersSurvive|TestForeignConditionsSurvive|TestObjectOfOtherProgramIsNotDeleted)$", 3)
 	expectPasses(t, dir, "^(TestQuotaDenial|TestPolicyDenial)$", 2)
+	expectPasses(t, dir, "^(TestUserErrorIsReportedOnce|TestRetryAfterEndsByItself|TestGetOfOwnedObject)$", 3)
+	expectPasses(t, dir, "^(TestOnDeletion|TestIrregularPlural|TestObjectOfReplacedProgramIsDeleted)$", 3)
 	inNamespace := cluster.InNamespace("ensure-stale-field")
 	events, err := shared.Cluster().AuditEvents(cluster.ByUserAgent("owner-controller"), inNamespace)
 	if err != nil || len(events) == 0 {

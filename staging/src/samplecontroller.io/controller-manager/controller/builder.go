@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -115,7 +116,7 @@ func (b *Builder[T]) Reconcile(do func(context.Context, *Request[T]) error) (Con
 		watch(loop)
 	}
 	b.context.loops = append(b.context.loops, loop)
-	c := &built[T]{loop, b}
+	c := &built[T]{loop, b, new(atomic.Int32)}
 	if b.explain != nil {
 		return &explained[T]{c}, nil
 	}

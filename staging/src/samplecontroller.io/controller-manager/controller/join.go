@@ -58,6 +58,16 @@ func (j *joined) Name() string { return j.name }
 // Loops returns the loops of all controllers, so that their progress is reported.
 func (j *joined) Loops() []*reconcile.Loop { return j.loops }
 
+// RunningSources returns the number of functions given to Source that have not returned.
+func (j *joined) RunningSources() (n int) {
+	for _, c := range j.controllers {
+		if s, ok := c.(interface{ RunningSources() int }); ok {
+			n += s.RunningSources()
+		}
+	}
+	return n
+}
+
 // Run implements Controller.
 func (j *joined) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)

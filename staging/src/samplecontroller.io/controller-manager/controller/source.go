@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync/atomic"
 
 	"k8s.io/client-go/tools/cache"
 
@@ -29,7 +30,11 @@ func (b *Builder[T]) Source(run func(ctx context.Context, enqueue func(cache.Obj
 type built[T Object] struct {
 	*reconcile.Loop
 	builder *Builder[T]
+	feeding *atomic.Int32 // sources that have not returned
 }
+
+// RunningSources returns the number of functions given to Source that have not returned.
+func (c *built[T]) RunningSources() int { return int(c.feeding.Load()) }
 
 // Run implements Controller.
 func (c *built[T]) Run(ctx context.Context) error {
@@ -39,7 +44,9 @@ func (c *built[T]) Run(ctx context.Context) error {
 	defer cancel()
 	failed := make(chan error, len(c.builder.sources))
 	for _, source := range c.builder.sources {
+		c.feeding.Add(1)
 		go func() {
+			defer c.feeding.Add(-1)
 			err := c.feed(ctx, source)
 			cancel()
 			failed <- err

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/supervisor"
 )
 
 // TestPatchAndStatus writes an object and its status in one call, and deletes it when it is told to.
@@ -183,4 +184,37 @@ func TestSource(t *testing.T) {
 		}
 		expectCall()
 	}, "--namespace="+ns)
+}
+
+// TestRunningSources has a source that does not return when its context ends.
+func TestRunningSources(t *testing.T) {
+	var release chan struct{}
+	p := syncing(func(c *controller.Context) (controller.Controller, error) {
+		release = make(chan struct{}) // of the bubble
+		first, second := controller.For[*corev1.ConfigMap](c), controller.For[*corev1.Secret](c, controller.Queue("secrets"))
+		second.Source(func(context.Context, func(cache.ObjectName)) error {
+			<-release
+			return nil
+		})
+		a, err := first.Reconcile(nothing)
+		if err != nil {
+			return nil, err
+		}
+		b, err := second.Reconcile(func(context.Context, *controller.Request[*corev1.Secret]) error { return nil })
+		if err != nil {
+			return nil, err
+		}
+		return controller.Join(a, b)
+	})
+	Run(t, p, func(t *testing.T, e *Env) {
+		e.LoseLead()
+		if n := e.controllers[0].(supervisor.Sourced).RunningSources(); n != 1 {
+			t.Errorf("%d sources are reported, want 1", n)
+		}
+		close(release)
+		synctest.Wait()
+		if n := e.controllers[0].(supervisor.Sourced).RunningSources(); n != 0 {
+			t.Errorf("%d sources are reported, want none after they have returned", n)
+		}
+	})
 }

@@ -64,6 +64,13 @@ type Looper interface {
 	Loops() []*reconcile.Loop
 }
 
+// Sourced is a controller with sources of keys: functions that run beside its loops. A controller that does
+// not stop because of them is reported so.
+type Sourced interface {
+	// RunningSources returns the number of sources that have not returned. It is safe for concurrent use.
+	RunningSources() int
+}
+
 // String returns the status for people: "Running since 2026-01-02T03:04:05Z".
 func (s Status) String() string {
 	text := string(s.State) + " since " + s.Since.UTC().Format(time.RFC3339)

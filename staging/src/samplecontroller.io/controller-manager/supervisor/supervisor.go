@@ -115,12 +115,15 @@ func (s *Supervisor) running() []string {
 	return all
 }
 
-// describe returns the name of the controller with its longest running sync.
+// describe returns the name of the controller with its longest running sync, or else with its sources.
 func (r *runner) describe(name string) string {
 	for _, p := range r.progress(1) {
 		for _, entry := range p.Running.First {
 			return fmt.Sprintf("%s (still syncing %s after %v)", name, entry.Key, time.Since(entry.Time).Round(time.Millisecond))
 		}
+	}
+	if s, ok := r.controller.(Sourced); ok && s.RunningSources() > 0 {
+		return fmt.Sprintf("%s (functions given to Source that have not returned: %d; they must return when their context ends)", name, s.RunningSources())
 	}
 	return name
 }

@@ -96,11 +96,18 @@ func TestSecondTermRestartsControllers(t *testing.T) {
 	})
 }
 
+// sourced is a controller with sources that do not return.
+type sourced struct{ *fake }
+
+func (sourced) RunningSources() int { return 2 }
+
 func TestShutdownErrorNamesControllers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		release := make(chan struct{})
 		hang := func(context.Context, int) error { <-release; return nil }
-		s := New(all(newFake("b-controller", hang), newFake("good-controller"), newFake("a-controller", hang)), Options{ShutdownTimeout: 10 * time.Second})
+		fed := sourced{newFake("c-controller", hang)}
+		others := all(newFake("b-controller", hang), newFake("good-controller"), newFake("a-controller", hang))
+		s := New(append(others, fed), Options{ShutdownTimeout: 10 * time.Second})
 		end := begin(t, s)
 
 		told := time.Now()
@@ -108,20 +115,21 @@ func TestShutdownErrorNamesControllers(t *testing.T) {
 		if err == nil {
 			t.Fatal("Run returned no error, although controllers still run")
 		}
-		if want := "controllers still running 10s after they were told to stop: a-controller, b-controller"; err.Error() != want {
+		if want := "controllers still running 10s after they were told to stop: a-controller, b-controller, " +
+			"c-controller (functions given to Source that have not returned: 2; they must return when their context ends)"; err.Error() != want {
 			t.Errorf("Run: %q, want %q", err, want)
 		}
 		if took := time.Since(told); took != 10*time.Second {
 			t.Errorf("Run returned after %v, want 10s", took)
 		}
-		want := map[string]State{"a-controller": Stopping, "b-controller": Stopping, "good-controller": Standby}
+		want := map[string]State{"a-controller": Stopping, "b-controller": Stopping, "c-controller": Stopping, "good-controller": Standby}
 		if diff := cmp.Diff(want, states(s)); diff != "" {
 			t.Errorf("states (-want +got):\n%s", diff)
 		}
 
 		close(release)
 		synctest.Wait()
-		want = map[string]State{"a-controller": Standby, "b-controller": Standby, "good-controller": Standby}
+		want = map[string]State{"a-controller": Standby, "b-controller": Standby, "c-controller": Standby, "good-controller": Standby}
 		if diff := cmp.Diff(want, states(s)); diff != "" {
 			t.Errorf("states after they have returned (-want +got):\n%s", diff)
 		}

@@ -5,6 +5,7 @@ package managertest
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,8 +20,8 @@ func TestInvalidStatusIsRejected(t *testing.T) {
 		e.Settle()
 		expectWidget(e, ns, "status", `{"image":"v1","ports":0}`)
 		e.Writes()
-		patchWidget(e, ns, `{"spec":{"containers":[{"name":"app","image":"v1",
-			"ports":[{"containerPort":1},{"containerPort":2},{"containerPort":3},{"containerPort":4}]}]}}`)
+		ports := strings.Repeat(`{"containerPort":1},`, 10) + `{"containerPort":1}`
+		patchWidget(e, ns, `{"spec":{"containers":[{"name":"app","image":"v1","ports":[`+ports+`]}]}}`)
 		e.Settle()
 		if writes := e.Writes(); slices.Contains(writes, write) || !slices.Contains(writes, write+": Invalid") {
 			t.Errorf("writes %q, want only invalid ones", writes)

@@ -58,10 +58,15 @@ func granted(account cache.ObjectName, namespace string) (sets.Set[string], erro
 }
 
 // ControllerRights returns the rights that the controllers need in the namespaces that they
-// watch.
-func ControllerRights() sets.Set[string] {
+// watch. They include those that follow from what a controller declares.
+func ControllerRights(t *testing.T) sets.Set[string] {
+	t.Helper()
+	controllers, err := app.Program().Needs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	rights := sets.New("create events", "patch events")
-	for _, d := range app.Program().Controllers {
+	for _, d := range controllers {
 		for _, rule := range d.Rules {
 			rights.Insert(Grants(rule.APIGroups, rule.Resources, rule.ResourceNames, rule.Verbs)...)
 		}

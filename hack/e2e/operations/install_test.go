@@ -136,7 +136,7 @@ func TestOneNamespaceRoles(t *testing.T) {
 	ns, elsewhere := framework.NewNamespace(t), framework.NewNamespace(t)
 	framework.FreeLease(t)
 	defer installForOne(t, ns)()
-	framework.WantGranted(t, ns, framework.ControllerRights())
+	framework.WantGranted(t, ns, framework.ControllerRights(t))
 	for _, other := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, framework.DaemonName} {
 		framework.WantGranted(t, other, nil)
 	}

@@ -23,7 +23,7 @@ import (
 // matters, with what it needs.
 func TestDaemonRights(t *testing.T) {
 	for _, namespace := range []string{metav1.NamespaceDefault, framework.DaemonName, metav1.NamespaceSystem} {
-		framework.WantGranted(t, namespace, framework.ControllerRights())
+		framework.WantGranted(t, namespace, framework.ControllerRights(t))
 	}
 }
 

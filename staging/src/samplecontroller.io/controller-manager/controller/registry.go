@@ -46,7 +46,8 @@ func (r *Registry) register(d Descriptor) {
 	mustf(len(d.Name) > len(nameSuffix) && strings.HasSuffix(d.Name, nameSuffix),
 		"registering controller %q: its name must end in %q", d.Name, nameSuffix)
 	mustf(d.New != nil, "registering controller %q: it has no constructor", d.Name)
-	mustf(d.Workers > 0, "registering controller %q: it has %d workers", d.Name, d.Workers)
+	mustf(d.Workers > 0, "registering controller %q: it has %d workers: set Workers of its Descriptor, for example to 1",
+		d.Name, d.Workers)
 	for _, name := range append([]string{d.Name}, d.Aliases...) {
 		mustf(namePattern.MatchString(name) && len(name) <= 63, "registering controller %q: %q is not a DNS label", d.Name, name)
 		taken, clash := r.names[name]

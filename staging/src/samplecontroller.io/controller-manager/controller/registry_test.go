@@ -91,11 +91,11 @@ func TestNewRegistryPanics(t *testing.T) {
 		},
 		"no workers": {
 			descriptors: []Descriptor{descriptor("foo-controller", func(d *Descriptor) { d.Workers = 0 })},
-			wantPanic:   `registering controller "foo-controller": it has 0 workers`,
+			wantPanic:   `registering controller "foo-controller": it has 0 workers: set Workers of its Descriptor, for example to 1`,
 		},
 		"negative workers": {
 			descriptors: []Descriptor{descriptor("foo-controller", func(d *Descriptor) { d.Workers = -1 })},
-			wantPanic:   `registering controller "foo-controller": it has -1 workers`,
+			wantPanic:   `registering controller "foo-controller": it has -1 workers: set Workers of its Descriptor, for example to 1`,
 		},
 		"empty alias": {
 			descriptors: []Descriptor{descriptor("foo-controller", aliases(""))},

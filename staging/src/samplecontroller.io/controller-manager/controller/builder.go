@@ -82,10 +82,10 @@ func For[T Object](c *Context, opts ...Option) *Builder[T] {
 	return b
 }
 
-// Reconcile returns the controller that calls reconcile for each enqueued object. It calls it for one
+// Reconcile returns the controller that calls do for each enqueued object. It calls it for one
 // object of a name at a time, and for at most as many objects at once as it has workers.
 //
-// The error that reconcile returns determines the next call. After nil, reconcile is called when
+// The error that do returns determines the next call. After nil, do is called when
 // something changes. After a [UserError] the same holds, and an Event reports the error. After an
 // error of [RetryAfter], it is called again after the given time. After a [Failure], which an Event
 // reports, it is called again when the next try of the write is due. After any other error, it is
@@ -93,7 +93,7 @@ func For[T Object](c *Context, opts ...Option) *Builder[T] {
 // error. While a permission to write is missing, the controller is Degraded. A key that cannot be that
 // of an object of the kind, because it has a namespace or none, fails.
 //
-// reconcile is not called for an object that is being deleted, unless [Builder.OnDeletion] is called:
+// do is not called for an object that is being deleted, unless [Builder.OnDeletion] is called:
 // the garbage collector deletes its dependents. Nor is it called for an object that cannot be decoded;
 // an Event reports that.
 func (b *Builder[T]) Reconcile(do func(context.Context, *Request[T]) error) (Controller, error) {

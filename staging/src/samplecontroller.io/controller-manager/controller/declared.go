@@ -55,7 +55,7 @@ func (d declared) add(resource schema.GroupResource, verbs ...string) {
 // declare adds what the options of a kind say. Two permissions show in no request:
 //
 //   - update of the subresource finalizers of owners: the admission plugin
-//     OwnerReferencesPermissionEnforcement demands it of whoever sets a controller reference.
+//     OwnerReferencesPermissionEnforcement requires it of callers that set a controller reference.
 //   - list of a kind that is watched: API servers that do not stream lists need it.
 //
 // get is not needed: a single object is read by a list.

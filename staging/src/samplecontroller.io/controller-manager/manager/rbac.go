@@ -28,7 +28,7 @@ import (
 // rolesHeader explains the permissions that show in no request.
 const rolesHeader = `# The permissions that %s needs with these flags. Bind them to its ServiceAccount.
 # No request needs update of finalizers: the admission plugin OwnerReferencesPermissionEnforcement
-# demands it of whoever sets owner references. API servers that do not stream lists need list.
+# requires it of callers that set owner references. API servers that do not stream lists need list.
 `
 
 // newRBACCommand returns the subcommand that prints the roles that the program needs. It has all

@@ -18,7 +18,8 @@ import (
 func TestObjectsAreCounted(t *testing.T) {
 	p := syncing(func(c *controller.Context) (controller.Controller, error) {
 		b := controller.For[*corev1.ConfigMap](c, controller.Selector("test=ensure"))
-		b.Count([]controller.State{{Condition: "Ready"}, {Condition: "Stalled", Reason: "Empty"}}, func(m *corev1.ConfigMap) controller.State {
+		states := []controller.State{{Condition: "Ready"}, {Condition: "Stalled", Reason: "Empty"}}
+		b.Count(states, func(m *corev1.ConfigMap) controller.State {
 			if len(m.Data) == 0 {
 				return controller.State{Condition: "Stalled", Reason: "Empty"}
 			}

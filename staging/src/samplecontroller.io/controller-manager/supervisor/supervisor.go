@@ -123,7 +123,8 @@ func (r *runner) describe(name string) string {
 		}
 	}
 	if s, ok := r.controller.(Sourced); ok && s.RunningSources() > 0 {
-		return fmt.Sprintf("%s (functions given to Source that have not returned: %d; they must return when their context ends)", name, s.RunningSources())
+		return fmt.Sprintf("%s (functions given to Source that have not returned: %d; they must return when their "+
+			"context ends)", name, s.RunningSources())
 	}
 	return name
 }

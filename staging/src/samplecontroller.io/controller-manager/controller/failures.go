@@ -234,7 +234,7 @@ func (b *Builder[T]) writeFailure(ctx context.Context, r *Request[T], err error)
 
 // outcome returns the error for the loop, and reports the errors that users can do something about.
 func (b *Builder[T]) outcome(r *Request[T], err error) error {
-	r.RequeueAfter(r.failures.due())
+	r.requeueAfter(r.failures.due())
 	if err == nil {
 		b.reported.Remove(r.key)
 		return nil
@@ -253,10 +253,10 @@ func (b *Builder[T]) outcome(r *Request[T], err error) error {
 	case p.other:
 		return err
 	case p.ending && r.key.Namespace == "":
-		r.RequeueAfter(lastRetry) // nothing enqueues the object when the namespace is created again
+		r.requeueAfter(lastRetry) // nothing enqueues the object when the namespace is created again
 	}
 	for _, e := range p.users {
-		r.RequeueAfter(e.again)
+		r.requeueAfter(e.again)
 	}
 	if p.failure {
 		return reconcile.Logged(reconcile.RetryAfter(err, r.after))

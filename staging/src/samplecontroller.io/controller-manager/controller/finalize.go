@@ -82,7 +82,7 @@ func (b *Builder[T]) cleanUp(ctx context.Context, r *Request[T]) error {
 			return err
 		}
 	}
-	if err := b.finalize(ctx, r); err != nil || r.after > 0 {
+	if err := b.finalize(ctx, r); err != nil || r.asked {
 		return err
 	}
 	object := r.object.DeepCopyObject().(T)

@@ -35,6 +35,7 @@ type Request[T Object] struct {
 	object  T // as cached
 	found   bool
 	after   time.Duration
+	asked   bool  // the function has called RequeueAfter
 	stale   error // a write of this call showed that a cache is stale
 	written bool  // object is no longer the cached version, but the result of a write
 	over    atomic.Bool
@@ -65,7 +66,13 @@ func (r *Request[T]) Object() (object T, ok bool) {
 
 // RequeueAfter reconciles the object again after d, if this call returns nil. If it is called several
 // times, the shortest delay counts.
-func (r *Request[T]) RequeueAfter(d time.Duration) { r.after = sooner(r.after, d) }
+func (r *Request[T]) RequeueAfter(d time.Duration) {
+	r.asked = r.asked || d > 0
+	r.requeueAfter(d)
+}
+
+// requeueAfter is RequeueAfter for the library itself.
+func (r *Request[T]) requeueAfter(d time.Duration) { r.after = sooner(r.after, d) }
 
 // Throttled returns how long UpdateStatus will not write, whatever changes, because of [Builder.Paced]; 0
 // if it may write. A function that computes nothing but a status need not compute it until then.
@@ -209,12 +216,12 @@ func (r *Request[T]) UpdateStatus(ctx context.Context, object T) error {
 		change = b.changeOf(r.object, wanted)
 	}
 	if wait := b.pace.Wait(r.key, uid, change); wait > 0 {
-		r.RequeueAfter(wait)
+		r.requeueAfter(wait)
 		return nil
 	}
 	transport, resource := b.resource.writes, b.resource.inMetrics("status")
 	if wait := transport.Paused(resource); wait > 0 {
-		r.RequeueAfter(wait)
+		r.requeueAfter(wait)
 		return nil
 	}
 	err = b.pace.Write(r.key, uid, change, func() error { return r.patchOwn(ctx, wanted, "status") })
@@ -231,7 +238,7 @@ func (r *Request[T]) UpdateStatus(ctx context.Context, object T) error {
 	}
 	if found && live.GetUID() == uid {
 		transport.NotServed(ctx, resource)
-		r.RequeueAfter(writes.ProbeInterval)
+		r.requeueAfter(writes.ProbeInterval)
 	}
 	return nil // else the object is gone, and its status with it
 }

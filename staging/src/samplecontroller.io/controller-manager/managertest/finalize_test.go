@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -14,7 +15,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/manager"
@@ -93,6 +97,35 @@ func TestFinalizer(t *testing.T) {
 			t.Error("the object still exists")
 		}
 	}, "--namespace="+ns)
+}
+
+// TestFinalizerIsRemovedWithoutStatus cleans up while the status cannot be written.
+func TestFinalizerIsRemovedWithoutStatus(t *testing.T) {
+	p := syncing(func(c *controller.Context) (controller.Controller, error) {
+		sets := controller.For[*appsv1.StatefulSet](c, controller.MayPatchStatus())
+		sets.Finalize("test.example.com/data", func(ctx context.Context, r *controller.Request[*appsv1.StatefulSet]) error {
+			set, _ := r.Object()
+			set.Status.Replicas = 7
+			return r.UpdateStatus(ctx, set)
+		})
+		return sets.Reconcile(func(context.Context, *controller.Request[*appsv1.StatefulSet]) error { return nil })
+	})
+	Run(t, p, func(t *testing.T, e *Env) {
+		e.BeforeWrite(func(write string, _ *http.Request) error {
+			if strings.Contains(write, "/status") {
+				return apierrors.NewNotFound(appsv1.Resource("statefulsets"), "a")
+			}
+			return nil
+		})
+		set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}
+		e.Create(set)
+		e.Settle()
+		e.Delete(set)
+		e.Settle()
+		if _, found := Get[*appsv1.StatefulSet](e, "ns", "a"); found {
+			t.Error("the object is still there, held by its finalizer")
+		}
+	})
 }
 
 // TestFinalizerSurvivesNewLeader deletes an object while nobody leads, and while its cleanup fails or

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-	"unsafe"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -64,7 +63,6 @@ type Process struct {
 	limiters    map[string]flowcontrol.RateLimiter
 	consistency map[schema.GroupResource]*reconcile.ConsistencyStore
 	declared    map[string]declared
-	facts       map[any]unsafe.Pointer // the functions of WatchAs, by informer
 	mistakes    map[string]mistake
 	notes       map[string]string // by controller
 }
@@ -141,19 +139,6 @@ func (p *Process) consistencyOf(resource schema.GroupResource) *reconcile.Consis
 		p.consistency[resource] = store
 	}
 	return store
-}
-
-// sameFacts returns whether the callers with this informer have all given this function to [WatchAs].
-func (p *Process) sameFacts(informer any, factsOf unsafe.Pointer) bool {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	if p.facts == nil {
-		p.facts = map[any]unsafe.Pointer{}
-	}
-	if p.facts[informer] == nil {
-		p.facts[informer] = factsOf
-	}
-	return p.facts[informer] == factsOf
 }
 
 // config returns the configuration of the named clients, without the gate.

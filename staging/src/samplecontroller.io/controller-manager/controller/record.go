@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"strconv"
 	"unique"
-	"unsafe"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
@@ -53,25 +52,41 @@ func (r *Record[R]) GetObjectMeta() metav1.Object {
 
 func (r *Record[R]) isUndecodable() bool { return r.version&undecodable != 0 }
 
-// WatchAs is like [Watch], but the cache holds only a [Record] of each object, with the facts that
-// factsOf returns about it. So a cache of many large objects can be small. A change that leaves the facts
-// as they are enqueues nothing.
+// Facts are what the cache holds about an object of type T, for [WatchAs]. R is the type itself, whose
+// values have no pointers, so that they can be compared. A string that is a part of one of the object
+// keeps that in memory: copy it with strings.Clone. Use [unique.Make] for strings that many objects share.
+type Facts[T any, R any] interface {
+	comparable
+	// FactsOf returns the facts about an object, which it must not change. It must be a pure function of
+	// the object: it is called on the zero value of R.
+	FactsOf(object T) R
+}
+
+// WatchAs is like [Watch], but the cache holds only a [Record] of each object, with the facts of type R
+// about it. So a cache of many large objects can be small. A change that leaves the facts as they are
+// enqueues nothing:
 //
-// factsOf must be a pure function, and must not change the object. R can have no pointers. A string that is
-// a part of one of the object keeps that in memory: copy it with strings.Clone. Use [unique.Make] for
-// strings that many objects share. keys and the functions of [Index] get the record.
-// None of them is called for an object that cannot be decoded, and a reader leaves it out. If factsOf
-// panics on an object, the object counts as undecodable, and the controller is unhealthy.
+//	type place struct{ node unique.Handle[string] }
+//
+//	func (place) FactsOf(pod *corev1.Pod) place { return place{unique.Make(pod.Spec.NodeName)} }
+//
+//	pods := controller.WatchAs(nodes, func(pod *controller.Record[place]) []cache.ObjectName {
+//		return []cache.ObjectName{{Name: pod.Facts().node.Value()}}
+//	})
+//
+// keys and the functions of [Index] get the record. Neither they nor FactsOf are called for an object that
+// cannot be decoded, and a reader leaves it out. If FactsOf panics on an object, the object counts as
+// undecodable, and the controller is unhealthy.
 //
 // With [MetadataOf], T is *metav1.PartialObjectMetadata. The cache has no index by namespace: to list the
 // records of one namespace, [Reader.List] reads all.
 //
-// All controllers of a program that read the kind must read it by WatchAs, with the same factsOf: a
-// function with a name, or one variable. Otherwise the program ends at its start.
-func WatchAs[T, P Object, R comparable](
-	builder *Builder[P], factsOf func(T) R, keys func(*Record[R]) []cache.ObjectName, opts ...Option,
+// All controllers of a program that read the kind must read it by WatchAs, with the same type of facts.
+// Otherwise the program ends at its start.
+func WatchAs[R Facts[T, R], T, P Object](
+	builder *Builder[P], keys func(*Record[R]) []cache.ObjectName, opts ...Option,
 ) *Reader[*Record[R]] {
-	builder.declares("WatchAs", factsOf != nil && keys != nil)
+	builder.declares("WatchAs", keys != nil)
 	if pointer := pointerIn(reflect.TypeFor[R]()); pointer != nil {
 		builder.fail(misuse.Errorf("%s: the facts %v of WatchAs have a pointer, %v, so two records of an object would "+
 			"never be equal: use values, and unique.Handle[string] for strings that many objects share",
@@ -84,19 +99,13 @@ func WatchAs[T, P Object, R comparable](
 		return &Reader[*Record[R]]{}
 	}
 	o.informer = append(o.informer, informers.WithItem(newOf[T]()),
-		informers.WithTransform(compactWith(factsOf)), informers.WithIndexers(cache.Indexers{}))
+		informers.WithTransform(compact[R, T]), informers.WithIndexers(cache.Indexers{}))
 	informerWith, err := informerOf[*Record[R]](c, resource, o)
 	builder.fail(err)
 	if err != nil {
 		return &Reader[*Record[R]]{}
 	}
 	informer := informerWith(o.indexes...)
-	if !c.process.sameFacts(informer, funcValue(factsOf)) {
-		builder.fail(misuse.Errorf("%s reads %s by WatchAs with another function than another controller, and all "+
-			"share one cache: use one function with a name, or one variable, in all calls",
-			c.name, resource.kind.Kind))
-		return &Reader[*Record[R]]{}
-	}
 	resource.declare(c, o)
 	builder.watches = append(builder.watches, func(l *reconcile.Loop) {
 		reconcile.WatchChanges(l, informer, factsDiffer[R], inScope(builder, resource, func(r *Record[R]) []cache.ObjectName {
@@ -112,32 +121,24 @@ func WatchAs[T, P Object, R comparable](
 	}
 }
 
-// compactWith returns the transform from objects to records. It returns a record as it is, because
-// transforms may be called twice.
-func compactWith[T Object, R comparable](factsOf func(T) R) cache.TransformFunc {
-	return func(obj any) (any, error) {
-		object, ok := obj.(T)
-		if !ok {
-			return obj, nil
-		}
-		version, err := strconv.ParseUint(object.GetResourceVersion(), 10, 63)
-		if err != nil {
-			return nil, fmt.Errorf("reading the resourceVersion: %w", err)
-		}
-		r := &Record[R]{name: object.GetName(), namespace: unique.Make(object.GetNamespace()), version: version}
-		if tolerant.DecodeError(object) != nil {
-			r.version |= undecodable
-		} else {
-			r.facts = factsOf(object)
-		}
-		return r, nil
+// compact is the transform from objects to records. It returns a record as it is, because transforms may
+// be called twice.
+func compact[R Facts[T, R], T Object](obj any) (any, error) {
+	object, ok := obj.(T)
+	if !ok {
+		return obj, nil
 	}
-}
-
-// funcValue returns what identifies a function with the variables that it has captured. Functions that one
-// function returns have the same code.
-func funcValue[T Object, R comparable](f func(T) R) unsafe.Pointer {
-	return *(*unsafe.Pointer)(unsafe.Pointer(&f))
+	version, err := strconv.ParseUint(object.GetResourceVersion(), 10, 63)
+	if err != nil {
+		return nil, fmt.Errorf("reading the resourceVersion: %w", err)
+	}
+	r := &Record[R]{name: object.GetName(), namespace: unique.Make(object.GetNamespace()), version: version}
+	if tolerant.DecodeError(object) != nil {
+		r.version |= undecodable
+	} else {
+		r.facts = r.facts.FactsOf(object)
+	}
+	return r, nil
 }
 
 // pointerIn returns the type of a pointer that a type has, or nil. Those of unique.Handle and time.Time are

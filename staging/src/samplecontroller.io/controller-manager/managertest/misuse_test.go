@@ -73,9 +73,9 @@ func TestWrongDeclarationsEndProgram(t *testing.T) {
 			controller.Watch(b, noKeys[*corev1.Secret])
 			controller.Watch(b, noKeys[*corev1.Secret], controller.Transform(func(*corev1.Secret) {}))
 		},
-		"the facts struct { a *int } of WatchAs have a pointer, *int, so two records of an object would never be " +
+		"the facts managertest.pointed of WatchAs have a pointer, *int, so two records of an object would never be " +
 			"equal": func(b builder) {
-			controller.WatchAs(b, func(*corev1.Secret) struct{ a *int } { return struct{ a *int }{} }, noKeys[*controller.Record[struct{ a *int }]])
+			controller.WatchAs(b, noKeys[*controller.Record[pointed]])
 		},
 	} {
 		errs := failing(t, syncing(func(c *controller.Context) (controller.Controller, error) {
@@ -107,7 +107,7 @@ func TestWrongConstructorsEndProgram(t *testing.T) {
 			controller.Owns[*corev1.Secret](b)
 		}),
 		"WatchAs is called after Reconcile": after(func(b builder) {
-			controller.WatchAs(b, placementOf, noKeys[*podRecord])
+			controller.WatchAs(b, noKeys[*podRecord])
 		}),
 		"Finalize is called after Reconcile": after(func(b builder) {
 			b.Finalize("example.com/a", nothing)
@@ -135,20 +135,36 @@ func TestWrongConstructorsEndProgram(t *testing.T) {
 	}
 }
 
-// TestFactsWithoutPointers has facts of all kinds that are compared as values.
+// pointed are facts that cannot be compared.
+type pointed struct{ a *int }
+
+// FactsOf implements controller.Facts.
+func (pointed) FactsOf(*corev1.Secret) pointed { return pointed{new(int)} }
+
+// values are facts of all kinds that are compared as values.
+type values struct {
+	name    string
+	node    unique.Handle[string]
+	since   time.Time
+	created metav1.Time
+	ports   [2]int32
+}
+
+// FactsOf implements controller.Facts.
+func (values) FactsOf(p *corev1.Pod) values {
+	return values{p.Name, unique.Make(p.Spec.NodeName), time.Time{}, p.CreationTimestamp, [2]int32{}}
+}
+
+// namespaced is a fact about a Namespace.
+type namespaced int
+
+// FactsOf implements controller.Facts.
+func (namespaced) FactsOf(*corev1.Namespace) namespaced { return 1 }
+
 func TestFactsWithoutPointers(t *testing.T) {
-	type facts struct {
-		name    string
-		node    unique.Handle[string]
-		since   time.Time
-		created metav1.Time
-		ports   [2]int32
-	}
 	p := syncing(func(c *controller.Context) (controller.Controller, error) {
 		b := controller.For[*corev1.ConfigMap](c)
-		controller.WatchAs(b, func(p *corev1.Pod) facts {
-			return facts{p.Name, unique.Make(p.Spec.NodeName), time.Time{}, p.CreationTimestamp, [2]int32{}}
-		}, noKeys[*controller.Record[facts]])
+		controller.WatchAs(b, noKeys[*controller.Record[values]])
 		return b.Reconcile(nothing)
 	})
 	Run(t, p, func(*testing.T, *Env) {})
@@ -175,7 +191,7 @@ func TestWrongScopeIsDegraded(t *testing.T) {
 			" has no namespace: give Watch the option ClusterScoped",
 		},
 		"WatchAs, missing": {func(b builder) {
-			controller.WatchAs(b, func(*corev1.Namespace) int { return 1 }, noKeys[*controller.Record[int]])
+			controller.WatchAs(b, noKeys[*controller.Record[namespaced]])
 		}, namespaceOf("a", nil), " has no namespace: give WatchAs the option ClusterScoped"},
 		"Owns, missing": {
 			func(b builder) { controller.Owns[*corev1.Namespace](b) },

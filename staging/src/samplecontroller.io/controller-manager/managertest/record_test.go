@@ -25,18 +25,32 @@ type placement struct {
 	color string
 }
 
-func placementOf(p *corev1.Pod) placement {
+// FactsOf implements controller.Facts.
+func (placement) FactsOf(p *corev1.Pod) placement {
 	if p.Labels["color"] == "odd" {
 		panic("an odd color")
 	}
 	return placement{unique.Make(p.Spec.NodeName), strings.Clone(p.Labels["color"])}
 }
 
-// placementWith returns functions that have the same code.
-//
-//go:noinline
-func placementWith(label string) func(*corev1.Pod) placement {
-	return func(p *corev1.Pod) placement { return placement{color: p.Labels[label]} }
+// size is another fact about a Pod.
+type size int
+
+// FactsOf implements controller.Facts.
+func (size) FactsOf(p *corev1.Pod) size { return size(len(p.Spec.Containers)) }
+
+// widgetColor is the color of a Widget.
+type widgetColor string
+
+// FactsOf implements controller.Facts.
+func (widgetColor) FactsOf(w *Widget) widgetColor { return widgetColor(w.Labels["color"]) }
+
+// metadataColor is the color of any object.
+type metadataColor string
+
+// FactsOf implements controller.Facts.
+func (metadataColor) FactsOf(o *metav1.PartialObjectMetadata) metadataColor {
+	return metadataColor(o.Labels["color"])
 }
 
 type podRecord = controller.Record[placement]
@@ -52,7 +66,7 @@ func TestCompactRecords(t *testing.T) {
 	var calls atomic.Int32
 	p := syncing(func(c *controller.Context) (controller.Controller, error) {
 		nodes := controller.For[*corev1.ConfigMap](c, controller.Selector("test=reader"), controller.MayPatch())
-		pods := controller.WatchAs(nodes, placementOf, nodeKey, controller.Index("node", func(p *podRecord) []string {
+		pods := controller.WatchAs(nodes, nodeKey, controller.Index("node", func(p *podRecord) []string {
 			return []string{p.Facts().node.Value()}
 		}))
 		return nodes.Reconcile(func(ctx context.Context, r *controller.Request[*corev1.ConfigMap]) error {
@@ -78,7 +92,7 @@ func TestCompactRecords(t *testing.T) {
 		Name: "another-controller", Workers: 1,
 		New: func(_ context.Context, c *controller.Context) (controller.Controller, error) {
 			nodes := controller.For[*corev1.ConfigMap](c, controller.Selector("test=reader"))
-			controller.WatchAs(nodes, placementOf, nodeKey)
+			controller.WatchAs(nodes, nodeKey)
 			return nodes.Reconcile(func(context.Context, *controller.Request[*corev1.ConfigMap]) error { return nil })
 		},
 	})
@@ -114,20 +128,19 @@ func TestRecordOfUndecodableObject(t *testing.T) {
 	const ns = "compact-undecodable"
 	p := ensureProgram()
 	p.Controllers = p.Controllers[:1]
-	colorOf := func(w *controller.Record[string]) string {
+	colorOf := func(w *controller.Record[widgetColor]) string {
 		if w.Facts() == "" {
 			t.Error("a function got a record without facts")
 		}
-		return w.Facts()
+		return string(w.Facts())
 	}
 	p.Controllers[0].New = func(_ context.Context, c *controller.Context) (controller.Controller, error) {
 		configMaps := controller.For[*corev1.ConfigMap](c, controller.Selector("test=reader"), controller.MayPatch())
 		widgets := controller.WatchAs(configMaps,
-			func(w *Widget) string { return w.Labels["color"] },
-			func(w *controller.Record[string]) []cache.ObjectName {
+			func(w *controller.Record[widgetColor]) []cache.ObjectName {
 				return []cache.ObjectName{cache.NewObjectName(w.GetNamespace(), "node-"+colorOf(w))}
 			},
-			controller.Index("color", func(w *controller.Record[string]) []string { return []string{colorOf(w)} }))
+			controller.Index("color", func(w *controller.Record[widgetColor]) []string { return []string{colorOf(w)} }))
 		return configMaps.Reconcile(func(ctx context.Context, r *controller.Request[*corev1.ConfigMap]) error {
 			m, ok := r.Object()
 			if !ok {
@@ -135,7 +148,7 @@ func TestRecordOfUndecodableObject(t *testing.T) {
 			}
 			all := []string{}
 			for _, w := range slices.Concat(widgets.List(""), widgets.ByIndex("color", "red")) {
-				all = append(all, w.GetName()+w.Facts())
+				all = append(all, w.GetName()+string(w.Facts()))
 			}
 			slices.Sort(all)
 			m.Annotations = map[string]string{"pods": strings.Join(all, " ")}
@@ -166,8 +179,7 @@ func TestCompactMetadata(t *testing.T) {
 	p := syncing(func(c *controller.Context) (controller.Controller, error) {
 		configMaps := controller.For[*corev1.ConfigMap](c, controller.Selector("test=reader"), controller.MayPatch())
 		secrets := controller.WatchAs(configMaps,
-			func(s *metav1.PartialObjectMetadata) string { return s.Labels["color"] },
-			func(s *controller.Record[string]) []cache.ObjectName {
+			func(s *controller.Record[metadataColor]) []cache.ObjectName {
 				return []cache.ObjectName{cache.NewObjectName(s.GetNamespace(), s.GetName())}
 			},
 			controller.MetadataOf(corev1.SchemeGroupVersion.WithKind("Secret")))
@@ -178,7 +190,7 @@ func TestCompactMetadata(t *testing.T) {
 			}
 			m.Annotations = map[string]string{"secret": "none"}
 			if secret, ok := secrets.Get(m.Namespace, m.Name); ok {
-				m.Annotations["secret"] = secret.Facts()
+				m.Annotations["secret"] = string(secret.Facts())
 			}
 			return r.Patch(ctx, m)
 		})
@@ -198,40 +210,35 @@ func TestCompactMetadata(t *testing.T) {
 // TestWrongUseOfRecordsIsRefused has controllers that read one kind in different ways.
 func TestWrongUseOfRecordsIsRefused(t *testing.T) {
 	done := func(context.Context, *controller.Request[*corev1.ConfigMap]) error { return nil }
-	other := func(*corev1.Pod) placement { return placement{} }
 	none := func(*podRecord) []cache.ObjectName { return nil }
 	whole := func(*corev1.Pod) []cache.ObjectName { return nil }
 	for want, declare := range map[string]func(*controller.Builder[*corev1.ConfigMap]){
-		"test-controller reads Pod by WatchAs with another function than another controller, and all share one cache: " +
-			"use one function with a name": func(b *controller.Builder[*corev1.ConfigMap]) {
-			controller.WatchAs(b, placementOf, none)
-			controller.WatchAs(b, other, none)
-		},
-		"test-controller reads Pod by WatchAs with another function than": func(b *controller.Builder[*corev1.ConfigMap]) {
-			controller.WatchAs(b, placementWith("color"), none)
-			controller.WatchAs(b, placementWith("size"), none)
+		"Resource=pods as *controller.Record[samplecontroller.io/controller-manager/managertest.size]: all callers share " +
+			"one informer": func(b *controller.Builder[*corev1.ConfigMap]) {
+			controller.WatchAs(b, none)
+			controller.WatchAs(b, func(*controller.Record[size]) []cache.ObjectName { return nil })
 		},
 		"as *v1.Pod: all callers share one informer, which is for /v1, Resource=pods as " +
 			"*controller.Record": func(b *controller.Builder[*corev1.ConfigMap]) {
-			controller.WatchAs(b, placementOf, none)
+			controller.WatchAs(b, none)
 			controller.Watch(b, whole)
 		},
 		"which is for /v1, Resource=pods as *v1.Pod: read the resource in one version, and as one type, in all " +
 			"calls": func(b *controller.Builder[*corev1.ConfigMap]) {
 			controller.Watch(b, whole)
-			controller.WatchAs(b, placementOf, none)
+			controller.WatchAs(b, none)
 		},
 		"Index for *v1.Pod was given to a kind of type *controller.Record": func(b *controller.Builder[*corev1.ConfigMap]) {
-			controller.WatchAs(b, placementOf, none, controller.Index("a", func(*corev1.Pod) []string { return nil }))
+			controller.WatchAs(b, none, controller.Index("a", func(*corev1.Pod) []string { return nil }))
 		},
 		"test-controller: WatchAs needs a function, but got nil": func(b *controller.Builder[*corev1.ConfigMap]) {
-			controller.WatchAs[*corev1.Pod, *corev1.ConfigMap, placement](b, nil, none)
+			controller.WatchAs[placement](b, nil)
 		},
 		"indexer conflict: map[test-controller: a:{}]: give each index a name of its own, or give it once and share " +
 			"what reads it": func(b *controller.Builder[*corev1.ConfigMap]) {
 			index := controller.Index("a", func(*podRecord) []string { return nil })
-			controller.WatchAs(b, placementOf, none, index)
-			controller.WatchAs(b, placementOf, none, index)
+			controller.WatchAs(b, none, index)
+			controller.WatchAs(b, none, index)
 		},
 	} {
 		errs := failing(t, syncing(func(c *controller.Context) (controller.Controller, error) {
@@ -249,7 +256,7 @@ func TestWrongUseOfRecordsIsRefused(t *testing.T) {
 func TestFactsThatPanic(t *testing.T) {
 	p := syncing(func(c *controller.Context) (controller.Controller, error) {
 		nodes := controller.For[*corev1.ConfigMap](c)
-		controller.WatchAs(nodes, placementOf, nodeKey)
+		controller.WatchAs(nodes, nodeKey)
 		return nodes.Reconcile(func(context.Context, *controller.Request[*corev1.ConfigMap]) error { return nil })
 	})
 	Run(t, p, func(t *testing.T, e *Env) {

@@ -133,7 +133,7 @@ type failing struct {
 	wanted      bool     // the present call wanted the write
 	current     bool     // the last call that ended without another error did
 	failure     *Failure // nil: not reported yet
-	reported    string   // the reason of the last Event
+	reported    []string // the reasons of Events
 }
 
 // now returns the failure as it is at a time.
@@ -180,7 +180,7 @@ func (f *failing) note(w write, err error, contents uint64, now time.Time) {
 	answer, denied := denialOf(err)
 	if denied {
 		f.failure, wait = denialFor(w, answer, f.count)
-	} else if f.count >= reportTries && now.Sub(f.first) >= failingAfter {
+	} else if f.failure != nil || f.count >= reportTries && now.Sub(f.first) >= failingAfter {
 		message := fmt.Sprintf("%s keeps failing: %s", w, causeOf(err, w.resource))
 		f.failure = &Failure{Reason: ReasonWriteFailing, Message: message}
 	}

@@ -190,7 +190,7 @@ func (b *Builder[T]) Failing(set func(object T, f *Failure)) {
 	b.context.declare(subresource(b.resource.name.GroupResource(), "status"), "patch")
 }
 
-// reportFailures records an Event and a log line for each failure with a new reason, and writes the
+// reportFailures records an Event and a log line for each new reason of a failure, and writes the
 // status. err is the error of the controller's function.
 func (b *Builder[T]) reportFailures(ctx context.Context, r *Request[T], err error) error {
 	if p := partsOf(err); !p.other && !p.ending && p.external == nil {
@@ -201,10 +201,10 @@ func (b *Builder[T]) reportFailures(ctx context.Context, r *Request[T], err erro
 	}
 	for _, known := range r.failures.reported(func(_ write, known *failing) bool { return known.wanted }) {
 		failure := known.now(time.Now())
-		if failure.Reason == known.reported {
-			continue
+		if slices.Contains(known.reported, failure.Reason) {
+			continue // causes may alternate
 		}
-		known.reported = failure.Reason
+		known.reported = append(known.reported, failure.Reason)
 		klog.FromContext(ctx).Error(failure.err, "Write keeps failing, retrying with backoff", "reason", failure.Reason,
 			"verb", failure.Verb, "resource", failure.Resource, "object", failure.Object)
 		if r.found && failure.Reason != ReasonProgressing {

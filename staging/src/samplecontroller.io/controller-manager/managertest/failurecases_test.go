@@ -143,29 +143,6 @@ func TestFailingWriteOfEachVerb(t *testing.T) {
 	}
 }
 
-// TestNoStormOfDifferentMessages has a webhook whose answer differs each time.
-func TestNoStormOfDifferentMessages(t *testing.T) {
-	runFailing(t, failureProgram(showing), func(t *testing.T, e *Env) {
-		tries := 0
-		e.BeforeWrite(func(write string, _ *http.Request) error {
-			if strings.HasPrefix(write, "create secrets") {
-				tries++
-				return webhookDenial(403, time.Now().String())
-			}
-			return nil
-		})
-		e.Create(widget("ns", "v1"))
-		sleep(10 * time.Minute)
-		writes := e.Writes()
-		if c, s := count(writes, "create"), count(writes, statusPatch); c != 24 && c != 25 || s != c {
-			t.Errorf("%d creates and %d statuses in 10 minutes, want 24 of both", c, s)
-		}
-		if events := e.Events(); len(events) != 1 {
-			t.Errorf("%d Events, want 1", len(events))
-		}
-	})
-}
-
 // TestDeniedFieldHoldsBackNoOther patches two fields together, and then each of them, because one is
 // denied.
 func TestDeniedFieldHoldsBackNoOther(t *testing.T) {

@@ -177,3 +177,49 @@ func TestOwnerThatIsNeverDiscovered(t *testing.T) {
 		}
 	})
 }
+
+// TestNoStormOfDifferentMessages has a webhook whose answer differs each time.
+func TestNoStormOfDifferentMessages(t *testing.T) {
+	runFailing(t, failureProgram(showing), func(t *testing.T, e *Env) {
+		tries := 0
+		e.BeforeWrite(func(write string, _ *http.Request) error {
+			if strings.HasPrefix(write, "create secrets") {
+				tries++
+				return webhookDenial(403, time.Now().String())
+			}
+			return nil
+		})
+		e.Create(widget("ns", "v1"))
+		sleep(10 * time.Minute)
+		writes := e.Writes()
+		if c, s := count(writes, "create"), count(writes, statusPatch); c != 24 && c != 25 || s != c {
+			t.Errorf("%d creates and %d statuses in 10 minutes, want 24 of both", c, s)
+		}
+		if events := e.Events(); len(events) != 1 {
+			t.Errorf("%d Events, want 1", len(events))
+		}
+	})
+}
+
+// TestAlternatingCausesAreReportedOnce has a webhook that denies a write, and fails, by turns.
+func TestAlternatingCausesAreReportedOnce(t *testing.T) {
+	runFailing(t, failureProgram(showing), func(t *testing.T, e *Env) {
+		tries := 0
+		e.BeforeWrite(func(write string, _ *http.Request) error {
+			if !strings.HasPrefix(write, "create secrets") {
+				return nil
+			}
+			if tries++; tries%2 == 0 {
+				return apierrors.NewInternalError(errors.New("down"))
+			}
+			return webhookDenial(403, "no")
+		})
+		e.Create(widget("ns", "v1"))
+		sleep(10 * time.Minute)
+		var reasons []string
+		for _, event := range e.Events() {
+			reasons = append(reasons, strings.Fields(event)[1])
+		}
+		expect(t, "reasons of Events", reasons, "WriteDenied", "WriteFailing", "WriteFailed")
+	})
+}

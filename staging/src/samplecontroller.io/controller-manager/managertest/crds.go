@@ -71,13 +71,14 @@ func (e *Env) installCRD(crd *unstructured.Unstructured) error {
 		if err != nil {
 			return false, err
 		}
-		conditions, _, err := unstructured.NestedSlice(got.Object, "status", "conditions")
+		value, _, _ := unstructured.NestedFieldNoCopy(got.Object, "status", "conditions")
+		conditions, _ := value.([]any) // null at first
 		for _, condition := range conditions {
 			fields, _ := condition.(map[string]any)
 			if fields["type"] == "Established" && fields["status"] == "True" {
 				return true, nil
 			}
 		}
-		return false, err
+		return false, nil
 	})
 }

@@ -90,6 +90,7 @@ var inBothPlaces = []string{
 	"TestForeignConditionsSurvive", "TestObjectOfOtherProgramIsNotDeleted", "TestQuotaDenial",
 	"TestPolicyDenial", "TestUserErrorIsReportedOnce", "TestRetryAfterEndsByItself", "TestGetOfOwnedObject",
 	"TestOnDeletion", "TestIrregularPlural", "TestObjectOfReplacedProgramIsDeleted",
+	"TestObjectsAreCounted", "TestExplanation",
 }
 
 // TestControllersOnAPIServer runs the tests of the library's controllers whose result depends on the

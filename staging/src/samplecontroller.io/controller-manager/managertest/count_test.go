@@ -27,20 +27,23 @@ func TestObjectsAreCounted(t *testing.T) {
 		})
 		return b.Reconcile(nothing)
 	})
-	Run(t, p, func(t *testing.T, e *Env) {
+	const ns = "object-counts"
+	runAnywhere(t, p, func(t *testing.T, e *Env) {
 		expectCounts := func(want ...string) {
 			t.Helper()
 			e.Settle()
 			expect(t, "objects", objectCounts(t), want...)
 		}
 		expectCounts("Ready  0", "Stalled Empty 0")
-		e.Create(owner("ns", nil), owner("other", nil), configMapOf("ns", "not-selected"))
+		other := owner(ns, nil)
+		other.Name = "other"
+		e.Create(owner(ns, nil), other, configMapOf(ns, "not-selected"))
 		expectCounts("Ready  0", "Stalled Empty 2")
-		Update(e, "ns", "a", func(m *corev1.ConfigMap) { m.Data = map[string]string{"a": "b"} })
+		Update(e, ns, "a", func(m *corev1.ConfigMap) { m.Data = map[string]string{"a": "b"} })
 		expectCounts("Ready  1", "Stalled Empty 1")
-		e.Delete(owner("other", nil))
+		e.Delete(other)
 		expectCounts("Ready  1", "Stalled Empty 0")
-	})
+	}, "--namespace="+ns)
 }
 
 // objectCounts returns the number of ConfigMaps in each state.

@@ -23,23 +23,25 @@ func TestExplanation(t *testing.T) {
 		})
 		return configMaps.Reconcile(func(context.Context, *controller.Request[*corev1.ConfigMap]) error { return nil })
 	})
-	Run(t, p, func(t *testing.T, e *Env) {
-		deleted := configMapOf("ns", "deleted")
+	const ns = "explanation"
+	runAnywhere(t, p, func(t *testing.T, e *Env) {
+		deleted := configMapOf(ns, "deleted")
 		deleted.Finalizers = []string{"test.example.com/other"}
-		e.Create(configMapOf("ns", "a"), deleted)
+		e.Create(configMapOf(ns, "a"), deleted)
 		e.Delete(deleted)
 		e.Settle()
 		for name, want := range map[string]controller.Explanation{
 			"a": {
 				Found: true, Facts: []controller.Fact{{Name: "a", Wanted: "1", Differs: true}}, Next: "set a",
 			},
-			"b":       {Next: "nothing: the cache has no ConfigMap ns/b"},
+			"b":       {Next: "nothing: the cache has no ConfigMap explanation/b"},
 			"deleted": {Found: true, Next: "nothing: the object is being deleted"},
 		} {
-			got, err := e.controllers[0].(controller.Explainer).Explain(cache.NewObjectName("ns", name))
+			got, err := e.controllers[0].(controller.Explainer).Explain(cache.NewObjectName(ns, name))
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
 				t.Errorf("%s: %v, explanation (-want +got):\n%s", name, err, diff)
 			}
 		}
-	})
+		Update(e, ns, "deleted", func(m *corev1.ConfigMap) { m.Finalizers = nil })
+	}, "--namespace="+ns)
 }

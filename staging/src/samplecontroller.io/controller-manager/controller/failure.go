@@ -125,7 +125,7 @@ func (w write) isMissingPermission(err error) bool {
 
 // failing is a write that has failed, maybe several times in a row.
 type failing struct {
-	contents    uint64 // hash of what was written
+	contents    uint64 // hash of the contents of the write
 	count       int
 	first, last time.Time
 	again       time.Time // the next try
@@ -136,7 +136,7 @@ type failing struct {
 	reported    []string // the reasons of Events
 }
 
-// now returns the failure as it is at a time.
+// now returns the failure with its reason at the given time.
 func (f *failing) now(now time.Time) *Failure {
 	if f.failure == nil || f.failure.Reason != ReasonWriteFailing || now.Sub(f.first) < failedAfter {
 		return f.failure
@@ -176,7 +176,7 @@ func (f *failing) note(w write, err error, contents uint64, now time.Time) {
 	}
 	f.count++
 	f.contents, f.last, f.timedOut = contents, now, isTimeout(err)
-	wait := min(firstRetry<<min(f.count-1, 20), soonRetry)
+	wait := retryDelay(f.count, soonRetry)
 	answer, denied := denialOf(err)
 	if denied {
 		f.failure, wait = denialFor(w, answer, f.count)
@@ -208,7 +208,12 @@ func denialFor(w write, answer metav1.Status, count int) (*Failure, time.Duratio
 	message := fmt.Sprintf("%s was denied: %s%s", w, truncate.To(maxMessage-200, answer.Message), hint)
 	return &Failure{
 		Reason: ReasonWriteDenied, Message: message, Quotes: answer.Code == http.StatusUnprocessableEntity,
-	}, min(firstRetry<<min(count-1, 20), longest)
+	}, retryDelay(count, longest)
+}
+
+// retryDelay returns the delay after the count-th failure in a row.
+func retryDelay(count int, longest time.Duration) time.Duration {
+	return min(firstRetry<<min(count-1, 20), longest)
 }
 
 // sentWrite is one write and how it is sent.

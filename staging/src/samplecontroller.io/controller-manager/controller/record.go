@@ -63,7 +63,7 @@ type Facts[T any, R any] interface {
 }
 
 // WatchAs is like [Watch], but the cache holds only a [Record] of each object, with the facts of type R
-// about it. So a cache of many large objects can be small. A change that leaves the facts as they are
+// about it. So a cache of many large objects can be small. A change that does not change the facts
 // enqueues nothing:
 //
 //	type place struct{ node unique.Handle[string] }
@@ -121,7 +121,7 @@ func WatchAs[R Facts[T, R], T, P Object](
 	}
 }
 
-// compact is the transform from objects to records. It returns a record as it is, because transforms may
+// compact is the transform from objects to records. It returns a record unchanged, because transforms may
 // be called twice.
 func compact[R Facts[T, R], T Object](obj any) (any, error) {
 	object, ok := obj.(T)

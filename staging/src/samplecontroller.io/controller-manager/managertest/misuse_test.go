@@ -29,7 +29,7 @@ func noKeys[T any](T) []cache.ObjectName { return nil }
 // TestWrongDeclarationsEndProgram declares what the library would have to ignore.
 func TestWrongDeclarationsEndProgram(t *testing.T) {
 	names := func(*corev1.ConfigMap) []string { return nil }
-	for want, declare := range map[string]func(builder){
+	expectRefusals(t, map[string]func(builder){
 		"test-controller: Owns of *v1.Secret has no option Queue, which is for For": func(b builder) {
 			controller.Owns[*corev1.Secret](b, controller.Queue("a"))
 		},
@@ -77,7 +77,13 @@ func TestWrongDeclarationsEndProgram(t *testing.T) {
 			"equal": func(b builder) {
 			controller.WatchAs(b, noKeys[*controller.Record[pointed]])
 		},
-	} {
+	})
+}
+
+// expectRefusals expects that each declaration ends the program with the text that is its key.
+func expectRefusals(t *testing.T, declarations map[string]func(builder)) {
+	t.Helper()
+	for want, declare := range declarations {
 		errs := failing(t, syncing(func(c *controller.Context) (controller.Controller, error) {
 			b := controller.For[*corev1.ConfigMap](c)
 			declare(b)

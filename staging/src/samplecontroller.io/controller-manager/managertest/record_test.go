@@ -117,7 +117,7 @@ func TestCompactRecords(t *testing.T) {
 		e.Delete(podOf(ns, "c", ""))
 		e.Settle()
 		wantPods(e, ns, "ared")
-		Update(e, ns, "a", func(p *corev1.Pod) { p.Labels["color"] = "odd" }) // of which there are no facts
+		Update(e, ns, "a", func(p *corev1.Pod) { p.Labels["color"] = "odd" }) // FactsOf panics
 		e.Settle()
 		wantPods(e, ns, "")
 	}, "--namespace="+ns)
@@ -209,47 +209,37 @@ func TestCompactMetadata(t *testing.T) {
 
 // TestWrongUseOfRecordsIsRefused has controllers that read one kind in different ways.
 func TestWrongUseOfRecordsIsRefused(t *testing.T) {
-	done := func(context.Context, *controller.Request[*corev1.ConfigMap]) error { return nil }
 	none := func(*podRecord) []cache.ObjectName { return nil }
 	whole := func(*corev1.Pod) []cache.ObjectName { return nil }
-	for want, declare := range map[string]func(*controller.Builder[*corev1.ConfigMap]){
+	expectRefusals(t, map[string]func(builder){
 		"Resource=pods as *controller.Record[samplecontroller.io/controller-manager/managertest.size]: all callers share " +
-			"one informer": func(b *controller.Builder[*corev1.ConfigMap]) {
+			"one informer": func(b builder) {
 			controller.WatchAs(b, none)
 			controller.WatchAs(b, func(*controller.Record[size]) []cache.ObjectName { return nil })
 		},
 		"as *v1.Pod: all callers share one informer, which is for /v1, Resource=pods as " +
-			"*controller.Record": func(b *controller.Builder[*corev1.ConfigMap]) {
+			"*controller.Record": func(b builder) {
 			controller.WatchAs(b, none)
 			controller.Watch(b, whole)
 		},
 		"which is for /v1, Resource=pods as *v1.Pod: read the resource in one version, and as one type, in all " +
-			"calls": func(b *controller.Builder[*corev1.ConfigMap]) {
+			"calls": func(b builder) {
 			controller.Watch(b, whole)
 			controller.WatchAs(b, none)
 		},
-		"Index for *v1.Pod was given to a kind of type *controller.Record": func(b *controller.Builder[*corev1.ConfigMap]) {
+		"Index for *v1.Pod was given to a kind of type *controller.Record": func(b builder) {
 			controller.WatchAs(b, none, controller.Index("a", func(*corev1.Pod) []string { return nil }))
 		},
-		"test-controller: WatchAs needs a function, but got nil": func(b *controller.Builder[*corev1.ConfigMap]) {
+		"test-controller: WatchAs needs a function, but got nil": func(b builder) {
 			controller.WatchAs[placement](b, nil)
 		},
 		"indexer conflict: map[test-controller: a:{}]: give each index a name of its own, or give it once and share " +
-			"what reads it": func(b *controller.Builder[*corev1.ConfigMap]) {
+			"what reads it": func(b builder) {
 			index := controller.Index("a", func(*podRecord) []string { return nil })
 			controller.WatchAs(b, none, index)
 			controller.WatchAs(b, none, index)
 		},
-	} {
-		errs := failing(t, syncing(func(c *controller.Context) (controller.Controller, error) {
-			configMaps := controller.For[*corev1.ConfigMap](c)
-			declare(configMaps)
-			return configMaps.Reconcile(done)
-		}), func(*testing.T, *Env) {})
-		if all := strings.Join(errs, "\n"); !strings.Contains(all, want) {
-			t.Errorf("the test fails for %q, want %q", all, want)
-		}
-	}
+	})
 }
 
 // TestFactsThatPanic makes the cache report an object on which the function panics.

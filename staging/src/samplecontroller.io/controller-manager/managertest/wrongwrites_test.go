@@ -223,7 +223,7 @@ func TestLostEvents(t *testing.T) {
 	}
 }
 
-// TestWrongReason returns errors that could not be told by an Event.
+// TestWrongReason returns errors whose reason is not valid in an Event.
 func TestWrongReason(t *testing.T) {
 	for want, wrong := range map[string]func(error) error{
 		`panic: the reason "" of UserError is not in UpperCamelCase, such as SourceMissing`: func(err error) error {

@@ -82,7 +82,7 @@ func (c *conversation) send(text string) string {
 	return fmt.Sprintf("%d\n%s", response.StatusCode, answer)
 }
 
-// read returns the objects in the body of a response, of which a watch has any number.
+// read returns the objects in the body of a response. That of a watch may have several.
 func (c *conversation) read(body io.Reader) string {
 	c.t.Helper()
 	var texts []string

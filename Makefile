@@ -36,7 +36,7 @@ build: ## Build bin/sample-controller-manager and the kubectl plugin bin/kubectl
 
 .PHONY: run
 run: ## Run it on a new local cluster, or on an existing one with CLUSTER=<kubeconfig>.
-	@echo 'Building hack/run (takes about 90 seconds the first time)'
+	@echo 'Building hack/tools/run (takes about 90 seconds the first time)'
 	@# Not `go run`, which exits 1 after Ctrl-C and does not forward other signals.
 	@hack/build.sh run >/dev/null && exec bin/run $(RUN_FLAGS)
 
@@ -61,21 +61,18 @@ fuzz: ## Run each fuzz target for a minute, or for FUZZTIME=<duration>.
 	FUZZTIME='$(FUZZTIME)' hack/fuzz.sh
 
 .PHONY: bench
-bench: ## Compare the daemon with its peers: BENCH=<loads> N=<number> ROUNDS=<times>; see hack/bench/README.md.
-	@go -C hack/bench build -o ../../bin/bench . && exec bin/bench $(BENCH_FLAGS)
+bench: ## Compare the daemon with its peers: BENCH=<loads> N=<number> ROUNDS=<times>; see hack/tools/bench/README.md.
+	@go -C hack/tools/bench build -o ../../../bin/bench . && exec bin/bench $(BENCH_FLAGS)
 
 .PHONY: bench-compare
 bench-compare: ## Compare Go benchmarks of the hot paths with another commit: BASE=<commit>.
 	hack/bench-compare.sh '$(BASE)'
 
-# Unlike go list, find also descends into nested modules.
-MUTATED = $(if $(findstring command,$(origin PKG)),$(PKG),pkg staging/src/samplecontroller.io/controller-manager)
-
 .PHONY: mutate
-mutate: ## Change one critical line at a time and list the changes that no test catches: PKG=<directory tree> N=<sample size> SEED=<number>.
-	@go build -o bin/mutate ./hack/mutate
-	@nice -n 15 bin/mutate $(call given,N,-n) $(call given,SEED,-seed) \
-	  $$(find $(MUTATED:/...=) -name '*_test.go' -not -path '*/testdata/*' -exec dirname {} + | sort -u)
+mutate: ## Change one operator at a time and list the changes that no test catches: PKG=<directory tree> (default: pkg).
+	@go -C hack/tools/test build -o ../../../bin/gremlins github.com/go-gremlins/gremlins/cmd/gremlins
+	@cd $(if $(findstring command,$(origin PKG)),$(PKG:/...=),pkg) && nice -n 15 $(CURDIR)/bin/gremlins unleash \
+	  --workers=1 --timeout-coefficient=30 --invert-logical --invert-loopctrl --output-statuses=lct
 
 .PHONY: verify
 verify: ## Check generated files, formatting, imports, modules and more.
@@ -91,15 +88,15 @@ update: ## Regenerate all generated files, tidy the modules and format the code.
 
 .PHONY: image
 image: ## Build the multi-platform container image and its SBOMs: IMAGE=<name:tag> FIPS=1.
-	hack/image/build.sh
+	hack/build-image.sh
 
 .PHONY: verify-image
 verify-image: ## Build the image twice, in different directories, and check that the results are identical.
-	hack/image/verify.sh
+	hack/reproduce-image.sh
 
 .PHONY: release
 release: ## Build a release in dist: VERSION=<v1.2.3> IMAGE=<registry/name> FIPS=1.
-	hack/release/build.sh
+	hack/build-release.sh
 
 .PHONY: deploy
 deploy: ## Install the daemon in the cluster of the current kubectl context: IMAGE=<name:tag>.

@@ -7,7 +7,7 @@
 #
 # Usage: hack/build.sh [COMMAND]
 #
-# COMMAND is a directory in cmd or hack: sample-controller-manager (the default), kubectl-scm or
+# COMMAND is a directory in cmd or hack/tools: sample-controller-manager (the default), kubectl-scm or
 # run.
 #
 # Environment:
@@ -28,7 +28,7 @@ command="${1:-sample-controller-manager}"
 output="${OUTPUT:-bin/${command}}"
 package="cmd/${command}"
 if [[ ! -d "${package}" ]]; then
-  package="hack/${command}"
+  package="hack/tools/${command}"
 fi
 flags=(-buildvcs=false)
 if [[ "${RELEASE:-}" == 1 ]]; then

@@ -49,11 +49,11 @@ undeploy() {
   kubectl delete --ignore-not-found --cascade=foreground -n sample-controller-manager deployment/sample-controller-manager
   kubectl delete --ignore-not-found -f "${tmp}/objects.yaml"
   cat <<'EOF'
-Kept: the CRDs and the rest of manifests/cluster, every Foo and Icecream with its Deployment and
-Pods, and the namespace.
+Kept: the CRDs and the rest of manifests/cluster, all objects such as Foos with their Deployments
+and Pods, and the namespace.
 To delete the namespace and all that is in it:
   kubectl delete namespace sample-controller-manager
-To delete the rest, with it every Foo and Icecream, their Deployments and Pods:
+To delete the rest, with it all such objects, their Deployments and Pods:
   kubectl delete -k manifests/cluster
 EOF
 }

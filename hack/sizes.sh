@@ -15,7 +15,7 @@ set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 library=staging/src/samplecontroller.io/controller-manager
-shared='^hack/(e2e|cluster/clustertest)/' # imported by tests only
+shared='^hack/test/(e2e|framework|integration|leaders|monitoring|cluster/clustertest)/' # imported by tests only
 
 # files_of prints the files in folders that are not generated.
 files_of() { # FOLDER...
@@ -42,8 +42,9 @@ source_of '/(examples|managertest|internal/fakeapi)/' "${library}" | print_sourc
 source_of none "${library}"/{managertest,internal/fakeapi} | print_source 'its test kit'
 source_of none pkg | print_source pkg
 source_of none cmd | print_source cmd
-source_of "${shared}" hack | print_source hack
-files_of hack | grep -E "_test\.go$|${shared}" | print_source 'tests in hack'
+source_of "${shared}" hack | print_source 'hack, without tests'
+files_of hack cmd | grep -E "_test\.go$|${shared}" | print_source 'tests in hack and cmd'
+files_of . | grep -E "_test\.go$|${shared}" | print_source 'all tests'
 
 print() { printf '%-32s %6d\n' "$@"; }
 
@@ -52,7 +53,7 @@ echo
 # Neither side counts the license headers, the API types, and the client of the vault and its fake,
 # which both import from folders of the example.
 echo 'The example of three controllers'
-for program in "the library:${library}/examples/ops" controller-runtime:hack/bench/controllerruntime/ops; do
+for program in "the library:${library}/examples/ops" controller-runtime:hack/tools/bench/controllerruntime/ops; do
   mapfile -t files < <(git ls-files -- ":(glob)${program#*:}/*.go" | grep -v _test.go)
   mapfile -t tests < <(git ls-files -- ":(glob)${program#*:}/*_test.go")
   print "on ${program%%:*}" "$(tail -q -n +4 "${files[@]}" | wc -l)"

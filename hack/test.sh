@@ -32,9 +32,8 @@ export FAULTS_TABLE E2E_PRIVILEGES
 gotestsum="${PWD}/_output/gotestsum"
 go -C hack/tools/test build -o "${gotestsum}" gotest.tools/gotestsum
 
-# In the run of all tests, the unit tests and the tests of the daemon use the race detector. With
-# it, everything is compiled again, and a daemon is three times as slow, so all others use it only
-# with RACE=1.
+# In the run of all tests, the unit tests and the daemon of the integration tests use the race detector. With it,
+# everything is compiled again, and a daemon is three times as slow, so all others use it only with RACE=1.
 short=() flags=()
 if [[ "${RACE:-}" == 1 ]]; then
   flags=(-race)
@@ -55,11 +54,11 @@ step=0 failed=()
 case "${what}" in
   faults) steps=1 ;;
   matrix)
-    read -r -a minors < <(go run ./hack/binaries -minors)
+    read -r -a minors < <(go run ./hack/tools/binaries -minors)
     steps="${#minors[@]}"
     ;;
-  all) steps=$(($(product_modules | wc -l) + 6)) ;;
-  *) steps=$(($(product_modules | wc -l) + 4)) ;;
+  all) steps=$(($(product_modules | wc -l) + 4)) ;;
+  *) steps=$(($(product_modules | wc -l) + 2)) ;;
 esac
 
 # tests runs the tests of packages in a module.
@@ -108,14 +107,14 @@ finish() {
   done
 }
 
-# begin_daemon starts the tests of the daemon, which take the longest and mostly wait. They run
-# in three processes, because a process can run only one daemon at a time.
-daemon=./cmd/sample-controller-manager/app
-begin_daemon() {
-  local letters
-  for letters in A-H I-R S-Z; do
-    begin "the daemon with an API server, Test${letters}" . "${unit_flags[@]}" -count 1 -timeout 60m -run "^Test[${letters}]" "${daemon}"
-  done
+# begin_integration starts the tests of the daemon with an API server, which mostly wait. In the run of all tests they
+# build the daemon with the race detector.
+begin_integration() {
+  local race="${RACE:-}"
+  if [[ "${what}" == all ]]; then
+    race=1
+  fi
+  RACE="${race}" begin "integration tests" . "${flags[@]}" -count 1 -p 3 -timeout 60m ./hack/test/integration/...
 }
 
 # reasons prints the failed tests of a step and their messages. It comes last, because often
@@ -131,21 +130,21 @@ reasons() { # STEP
 if [[ "${what}" == matrix ]]; then
   for minor in "${minors[@]}"; do
     export KUBERNETES="${minor}"
-    if go run ./hack/binaries; then
-      run "a core set on Kubernetes ${minor}" . "${flags[@]}" -count 1 -p 3 -timeout 40m -run "${core}" ./hack/e2e/... ./hack/kustomize
+    if go run ./hack/tools/binaries; then
+      run "a core set on Kubernetes ${minor}" . "${flags[@]}" -count 1 -p 3 -timeout 40m -run "${core}" ./hack/test/e2e/... ./hack/tools/kustomize
     else
       step=$((step + 1))
       failed["${step}"]="building Kubernetes ${minor}"
     fi
   done
 elif [[ "${what}" == faults ]]; then
-  go run ./hack/binaries
-  FAULTS_PEERS=1 run "faults" . "${flags[@]}" -count 1 -p 2 -timeout 40m -run '^TestFault' ./hack/e2e/...
+  go run ./hack/tools/binaries
+  FAULTS_PEERS=1 run "faults" . "${flags[@]}" -count 1 -p 2 -timeout 40m -run '^TestFault' ./hack/test/e2e/...
 else
-  go run ./hack/binaries
+  go run ./hack/tools/binaries
   # Without the race detector, nearly all of the daemon is already compiled.
   if [[ "${what}" == short ]]; then
-    begin_daemon
+    begin_integration
   fi
   for module in $(product_modules); do
     if [[ "${module}" != . ]]; then
@@ -154,20 +153,20 @@ else
   done
   run "unit tests of pkg" . "${unit_flags[@]}" -timeout 15m ./pkg/...
   if [[ "${what}" == all ]]; then
-    begin_daemon
+    begin_integration
   fi
   # The longest folders start first, so that the run does not wait for them at the end. The pages
   # are checked by hack/verify-manual.sh.
-  mapfile -t others < <(go list ./hack/e2e/{objects,faults,leadership} ./cmd/... ./hack/... | grep -v -e "${daemon#.}\$" -e /manual\$)
+  mapfile -t others < <(go list ./hack/test/e2e/{objects,faults,leadership} ./cmd/... ./hack/... | grep -v -e /hack/test/integration/ -e /manual\$)
   run "end-to-end tests and tools" . "${flags[@]}" -count 1 -p 3 -timeout 60m "${others[@]}"
   finish
   if [[ "${what}" == all ]]; then
-    run "a small load of the benchmarks" hack/bench -timeout 20m ./...
+    run "a small load of the benchmarks" hack/tools/bench -timeout 20m ./...
     run "tests of the linters" hack/tools/lint -timeout 20m ./...
   fi
 fi
 
-if [[ "${what}" == all ]] && ! go run ./hack/e2e/unused "${E2E_PRIVILEGES}"; then
+if [[ "${what}" == all ]] && ! hack/unused-grants.sh "${E2E_PRIVILEGES}"; then
   failed[0]="unused permissions are granted"
 fi
 if [[ -s "${FAULTS_TABLE}" ]]; then

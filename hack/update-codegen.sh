@@ -20,13 +20,15 @@ export GOWORK=off
 tmp="$(mktemp -d)"
 trap 'rm -rf "${tmp}"' EXIT
 
-# Maps each API package to the CRD of the group that the package names.
+# Lists the API packages, and maps each to the CRD of the group that the package names.
+packages=()
 schemas=()
 for doc in staging/src/"${api}"/*/*/doc.go; do
+  package="$(dirname "${doc#staging/src/}")"
+  packages+=("${package}")
   group="$(sed -n 's/^\/\/ +groupName=//p' "${doc}")"
   for crd in "${root}/manifests/crds/${group:-none}"_*.yaml; do
     if [[ -e "${crd}" ]]; then
-      package="$(dirname "${doc#staging/src/}")"
       schemas+=("${package}=${crd}")
     fi
   done
@@ -56,3 +58,12 @@ kube::codegen::gen_client \
   --output-pkg "${clients}" \
   --boilerplate "${root}/hack/boilerplate.go.txt" \
   ../api
+
+# gen_client reads only packages that have clients. Run again with the package whose Status the
+# statuses embed, so that their apply configurations embed one, too.
+"${GOBIN}/applyconfiguration-gen" \
+  --go-header-file "${root}/hack/boilerplate.go.txt" \
+  --output-dir applyconfiguration \
+  --output-pkg "${clients}/applyconfiguration" \
+  --openapi-schema "${tmp}/schema.json" \
+  "${packages[@]}"

@@ -12,5 +12,5 @@ set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # Via a variable, so that a failing program does not empty the file.
-table="$(GOWORK=off go run ./hack/flags)"
+table="$(GOWORK=off go run ./hack/tools/flags)"
 cat >manifests/flags.md <<<"${table}"

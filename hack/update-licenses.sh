@@ -3,7 +3,7 @@
 # Copyright The sample-controller-manager Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Generates hack/image/licenses.md: the modules that are linked into the daemon, and their
+# Generates hack/tools/release/licenses.md: the modules that are linked into the daemon, and their
 # licences in the module cache. Fails if a licence is not allowed.
 #
 # Usage: hack/update-licenses.sh
@@ -14,7 +14,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 tool="$(mktemp -d)"
 trap 'rm -rf "${tool}"' EXIT
-GOWORK=off go build -C hack/tools/image -o "${tool}/image" .
+GOWORK=off go build -C hack/tools/release -o "${tool}/release" .
 # Via a variable, so that a failing program does not empty the file.
-table="$("${tool}/image" licenses)"
-cat >hack/image/licenses.md <<<"${table}"
+table="$("${tool}/release" licenses)"
+cat >hack/tools/release/licenses.md <<<"${table}"

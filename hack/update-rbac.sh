@@ -20,15 +20,15 @@ export GOWORK=off
 # does not empty the file.
 generate() { # TEMPLATE FILE [CONTROLLERS]
   local content
-  content="$(go run ./hack/rbac -template="$1" -controllers="${3:-*}")"
+  content="$(go run ./hack/tools/rbac -template="$1" -controllers="${3:-*}")"
   echo "${content}" >"$2"
 }
 generate clusterrole manifests/rbac/clusterrole.yaml
-generate clusterrole manifests/components/foos-only/clusterrole.yaml '*,-icecream-controller'
+generate clusterrole manifests/components/foos-only/clusterrole.yaml foo-controller,status-aggregator-controller
 generate accounts manifests/components/service-account-credentials/accounts.yaml
 generate reads manifests/components/service-account-credentials/reads.yaml
 generate flowschema manifests/components/service-account-credentials/flowschema.yaml
 generate subjects manifests/components/service-account-credentials/transformers/subjects.yaml
 generate served manifests/components/single-namespace/transformers/served.yaml
 generate fence manifests/fence/policy.yaml
-generate audit-policy hack/cluster/audit-policy.yaml
+generate audit-policy hack/test/cluster/audit-policy.yaml

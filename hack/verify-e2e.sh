@@ -18,7 +18,7 @@ complain() {
   failed=1
 }
 
-for main in hack/e2e/*/main_test.go; do
+for main in hack/test/e2e/*/main_test.go; do
   folder="$(dirname "${main}")"
   readme="${folder}/README.md"
   if ! grep -q 'framework\.Main' "${main}"; then

@@ -13,4 +13,4 @@ set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export GOWORK=off
-go run ./hack/kustomize
+go run ./hack/tools/kustomize

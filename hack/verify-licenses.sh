@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Checks that the licences of all modules linked into the daemon are allowed, and that
-# hack/image/licenses.md matches what hack/update-licenses.sh generates.
+# hack/tools/release/licenses.md matches what hack/update-licenses.sh generates.
 #
 # Usage: hack/verify-licenses.sh
 

@@ -21,7 +21,7 @@ go build -C hack/tools/lint -o "${lint}" .
 
 failed=0
 # The other tools are left out: they import all of Kubernetes, which the checks would read.
-for module in $(product_modules) hack/tools/image hack/tools/kstatus hack/tools/lint hack/tools/release hack/bench; do
+for module in $(product_modules) hack/tools/kstatus hack/tools/lint hack/tools/release hack/tools/bench; do
   go -C "${module}" vet -vettool="${lint}" ./... || failed=1
 done
 

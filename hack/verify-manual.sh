@@ -12,4 +12,4 @@ set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export GOWORK=off
-go test -vet=off -short -count 1 ./hack/manual ./hack/e2e/manual
+go test -vet=off -short -count 1 ./hack/test/manual ./hack/test/e2e/manual

@@ -31,8 +31,10 @@ type cluster struct {
 // readerToken returns a token of the ServiceAccount that can only read the status. The
 // replica sees the token, so it must not be the operator's own.
 func (c cluster) readerToken(ctx context.Context) (string, error) {
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(tokenLifetime.Seconds()))}}
-	response, err := c.client.CoreV1().ServiceAccounts(c.namespace).CreateToken(ctx, c.reader, request, metav1.CreateOptions{})
+	lifetime := int64(tokenLifetime.Seconds())
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &lifetime}}
+	response, err := c.client.CoreV1().ServiceAccounts(c.namespace).CreateToken(ctx, c.reader, request,
+		metav1.CreateOptions{})
 	if apierrors.IsNotFound(err) {
 		return "", fmt.Errorf("requesting a token: ServiceAccount %s/%s not found; check --namespace and --status-reader, or apply manifests/rbac of this version", c.namespace, c.reader)
 	}

@@ -47,7 +47,8 @@ func check(t *testing.T, err error, want string) {
 
 func TestLeaderPod(t *testing.T) {
 	lease := func(holder string) *coordinationv1.Lease {
-		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: daemon}, Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To(holder)}}
+		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: daemon},
+			Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To(holder)}}
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pod-a"}}
 	for name, test := range map[string]struct {
@@ -98,7 +99,8 @@ func TestReaderToken(t *testing.T) {
 			} else {
 				client.PrependReactor("create", "serviceaccounts", func(a clienttesting.Action) (bool, runtime.Object, error) {
 					request := a.(clienttesting.CreateAction).GetObject().(*authenticationv1.TokenRequest)
-					if seconds := ptr.Deref(request.Spec.ExpirationSeconds, 0); seconds != 600 || a.GetSubresource() != "token" || a.GetNamespace() != "ns" {
+					if seconds := ptr.Deref(request.Spec.ExpirationSeconds, 0); seconds != 600 || a.GetSubresource() != "token" ||
+						a.GetNamespace() != "ns" {
 						t.Errorf("%s/%s in %s for %d s, want a token for 600 s", a.GetResource().Resource, a.GetSubresource(), a.GetNamespace(), seconds)
 					}
 					request.Status.Token = "reader-token"

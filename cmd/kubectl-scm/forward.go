@@ -37,11 +37,13 @@ func (c cluster) forward(ctx context.Context, config *rest.Config, pod string) (
 		return nil, err
 	}
 	// The same fallback as kubectl.
-	dialer := portforward.NewFallbackDialer(websocket, spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, target),
+	dialer := portforward.NewFallbackDialer(websocket,
+		spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, target),
 		func(err error) bool { return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err) })
 	failure, ready, ended := &failure{}, make(chan struct{}), make(chan error, 1)
 	ctx, cancel := context.WithCancel(klog.NewContext(ctx, logr.New(failure)))
-	forwarder, err := portforward.NewOnAddressesWithContext(ctx, dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", port)}, ready, io.Discard, io.Discard)
+	forwarder, err := portforward.NewOnAddressesWithContext(ctx, dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", port)},
+		ready, io.Discard, io.Discard)
 	if err != nil {
 		cancel()
 		return nil, err

@@ -73,7 +73,9 @@ To request it you need the Role of the same name in the daemon's namespace.`,
 		},
 	}
 	o.addFlags(command.Flags())
-	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+	// the flag exists
+	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"},
+		cobra.ShellCompDirectiveNoFileComp))
 	return command
 }
 
@@ -161,7 +163,8 @@ func (o *statusOptions) get(ctx context.Context, progress io.Writer, path string
 		if err != nil {
 			return nil, err
 		}
-		return get(ctx, strings.TrimSuffix(o.server, "/"), token, rest.TLSClientConfig{Insecure: o.insecure, CAFile: o.certificateAuthority}, path)
+		return get(ctx, strings.TrimSuffix(o.server, "/"), token,
+			rest.TLSClientConfig{Insecure: o.insecure, CAFile: o.certificateAuthority}, path)
 	}
 	pod := o.pod
 	if pod == "" {

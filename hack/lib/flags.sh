@@ -4,7 +4,7 @@
 # shellcheck shell=bash
 # Sets how Go compiles everything that is not released. The programs of a local cluster, the
 # daemon, the tests and the checks share most packages. With the same settings, also in
-# hack/cluster/sets.go, these are compiled once.
+# hack/test/cluster/sets.go, these are compiled once.
 
 # no_method_lookup excludes a feature of gRPC that links html/template, which looks up methods by
 # name at run time. The linker would then keep every exported method of every type, which makes

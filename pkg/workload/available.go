@@ -10,6 +10,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 )
 
 // The deployment controller gives these reasons to the condition Progressing.
@@ -56,7 +58,7 @@ func lacksReplicaSet(d *appsv1.Deployment) bool {
 // more replicas become available and when the wanted number changes. unavailableSince returns nil if
 // enough are available, or if this may last for any time. current is the present status of
 // the owner, so that the time survives a change of leader.
-func unavailableSince(o Owner, d *appsv1.Deployment, current Status, now metav1.Time) *metav1.Time {
+func unavailableSince(o Owner, d *appsv1.Deployment, current workloadv1alpha1.Status, now metav1.Time) *metav1.Time {
 	if d == nil || o.GetDeletionTimestamp() != nil || progressDeadline(d) == 0 {
 		return nil
 	}

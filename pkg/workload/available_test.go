@@ -11,6 +11,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 )
 
 // history is a sequence of what a sync sees of the Deployment. Each status is computed from the one
@@ -19,7 +21,7 @@ type history struct {
 	*testing.T
 	owner  Owner
 	now    time.Time
-	status Status
+	status workloadv1alpha1.Status
 }
 
 func (h *history) see(after time.Duration, d *appsv1.Deployment, wantReason string) {
@@ -95,7 +97,8 @@ func TestUnavailableReplicasStall(t *testing.T) {
 			h.see(deadline, some(1, paused, rolledOut), "ReplicasUnavailable")
 		},
 		"without a ReplicaSet": func(h *history) {
-			none := deployment(withStatus(3, 3, 3), withConditions("Progressing", "False", reasonNoReplicaSet), func(d *appsv1.Deployment) { d.Generation++ })
+			none := deployment(withStatus(3, 3, 3), withConditions("Progressing", "False", reasonNoReplicaSet),
+				func(d *appsv1.Deployment) { d.Generation++ })
 			h.see(0, none, "Progressing")
 			h.see(deadline, none, "ReplicasUnavailable")
 			if message := h.status.Conditions[0].Message; !strings.Contains(message, "kubectl -n default rollout restart deployment web") {
@@ -122,4 +125,7 @@ func TestUnavailableReplicasQuotePod(t *testing.T) {
 func TestPauseIsReportedBeforeDeadline(t *testing.T) {
 	h := &history{T: t, now: present, owner: owner()}
 	h.see(0, deployment(paused, withStatus(3, 1, 2), withConditions("Progressing", "False", reasonDeadlineExceeded)), "DeploymentPaused")
+	if message := h.status.Conditions[0].Message; !strings.Contains(message, "kubectl -n default rollout resume deployment web") {
+		t.Errorf("message %q, want the command that resumes the Deployment", message)
+	}
 }

@@ -1,7 +1,7 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package workload_test
+package workload
 
 import (
 	"testing"
@@ -9,53 +9,34 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
-
-	"samplecontroller.io/sample-controller-manager/pkg/workload"
+	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 )
-
-// BenchmarkSync measures a sync with nothing to write, the most frequent case.
-func BenchmarkSync(b *testing.B) {
-	f := newFixture(b, fooKind(), fooKind().example())
-	f.serve()
-	b.ReportAllocs()
-	for b.Loop() {
-		f.sync()
-	}
-	f.wantCalls()
-}
 
 // BenchmarkDecide measures the decision about a Deployment and the computation of the
 // status.
 func BenchmarkDecide(b *testing.B) {
-	f := newFixture(b, fooKind(), fooKind().example())
-	f.serve()
-	foo := f.object().(*samplev1alpha1.Foo)
-	owner := workload.Owner{Object: foo, Kind: f.kind.GroupVersionKind, DeploymentName: deploymentName, Replicas: ptr.To[int32](1)}
-	view := workload.View{Live: f.deployment()}
-	b.Run("nothing", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if d := workload.Decide(owner, view); d.Correct != nil || d.Blocker != nil {
+	view, current := View{Live: deployment()}, NewStatus(owner(), State{Deployment: deployment()},
+		workloadv1alpha1.Status{}, later)
+	for name, decide := range map[string]func(b *testing.B){
+		"nothing": func(b *testing.B) {
+			if d := Decide(owner(), view); d.writes() || d.Blocker != nil {
 				b.Fatalf("decided %+v", d)
 			}
-		}
-	})
-	b.Run("patch", func(b *testing.B) {
-		other := owner
-		other.Replicas = ptr.To[int32](2)
-		b.ReportAllocs()
-		for b.Loop() {
-			if workload.Decide(other, view).Correct == nil {
+		},
+		"patch": func(b *testing.B) {
+			if !Decide(owner(wantReplicas(ptr.To[int32](2))), view).writes() {
 				b.Fatal("decision has no correction")
 			}
-		}
-	})
-	b.Run("status", func(b *testing.B) {
-		state, now := workload.State{Deployment: view.Live}, metav1.Now()
-		b.ReportAllocs()
-		for b.Loop() {
-			workload.NewStatus(owner, state, workload.Status{Conditions: foo.Status.Conditions}, now)
-		}
-	})
+		},
+		"status": func(*testing.B) {
+			NewStatus(owner(), State{Deployment: view.Live}, current, metav1.Time{Time: present})
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				decide(b)
+			}
+		})
+	}
 }

@@ -27,7 +27,7 @@ const (
 	contestPeriod = 10 * time.Second
 	// rewriteRetry is the delay before a field that admission changed is written again, if
 	// nothing else changes: the webhook or the policy may be gone.
-	rewriteRetry = lastRetry
+	rewriteRetry = 5 * time.Minute
 )
 
 // corrections remembers how the fields of Deployments were written. Without it, two writers
@@ -38,6 +38,8 @@ const (
 type corrections struct {
 	byField *utilcache.Expiring // a correction by ownerField
 }
+
+func newCorrections() corrections { return corrections{utilcache.NewExpiring()} }
 
 type ownerField struct {
 	owner types.UID
@@ -57,7 +59,8 @@ type correction struct {
 
 // of returns which fields must not be written now, the blocker to report, nil if there is
 // none, and the delay before the next check. live is nil if there is no Deployment.
-func (c corrections) of(o Owner, live *appsv1.Deployment, now time.Time) (hold Fields, blocker *Blocker, again time.Duration) {
+func (c corrections) of(o Owner, live *appsv1.Deployment, now time.Time) (hold Fields, blocker *Blocker,
+	again time.Duration) {
 	if live == nil {
 		return Fields{}, nil, 0
 	}
@@ -83,9 +86,11 @@ func (c corrections) get(o Owner, f Field) correction {
 }
 
 // judge is [corrections.of] for one field.
-func (c correction) judge(o Owner, live *appsv1.Deployment, f Field, now time.Time) (hold bool, blocker *Blocker, again time.Duration) {
+func (c correction) judge(o Owner, live *appsv1.Deployment, f Field, now time.Time) (hold bool, blocker *Blocker,
+	again time.Duration) {
 	elapsed := now.Sub(c.written)
-	if c.rewritten != "" && c.rewritten == valueOf(live, f) && c.generation == o.GetGeneration() && elapsed < rewriteRetry {
+	if c.rewritten != "" && c.rewritten == valueOf(live, f) && c.generation == o.GetGeneration() &&
+		elapsed < rewriteRetry {
 		return true, o.rewritten(live, f), rewriteRetry - elapsed
 	}
 	left := c.quiet() - elapsed

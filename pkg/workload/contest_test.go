@@ -12,17 +12,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	utilcache "k8s.io/apimachinery/pkg/util/cache"
-	clienttesting "k8s.io/client-go/testing"
 	testingclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
+
+	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
 )
 
 func managedBy(manager, subresource, fields string, second int) metav1.ManagedFieldsEntry {
 	at := metav1.Unix(int64(second), 0)
-	return metav1.ManagedFieldsEntry{Manager: manager, Subresource: subresource, Time: &at, FieldsV1: metav1.NewFieldsV1(fields)}
+	return metav1.ManagedFieldsEntry{Manager: manager, Subresource: subresource, Time: &at,
+		FieldsV1: metav1.NewFieldsV1(fields)}
 }
 
 // contested returns our Deployment as an autoscaler has left it.
@@ -38,98 +39,122 @@ func contested() *appsv1.Deployment {
 	})
 }
 
+// writer decides and remembers corrections as the daemon does, without an API server.
+type writer struct {
+	*Workload[*samplev1alpha1.Foo]
+	*testingclock.FakeClock
+	// admit is what admission does to a Deployment that is written, nil for nothing.
+	admit func(*appsv1.Deployment)
+}
+
+func newWriter() *writer {
+	c := testingclock.NewFakeClock(present)
+	return &writer{&Workload[*samplev1alpha1.Foo]{manager: "test-manager", corrections: newCorrections()}, c, nil}
+}
+
+// sync returns the state after a sync that finds the Deployment, and the fields that it wrote.
+func (w *writer) sync(o Owner, live *appsv1.Deployment) (State, Fields) {
+	d, state := w.decide(o, View{Live: live, Now: w.Now()})
+	if !d.writes() {
+		return state, Fields{}
+	}
+	before, fields := d.Correct, d.Differing
+	after := d.Create
+	if before != nil {
+		after = before.DeepCopy()
+		o.declare(after, fields)
+	} else {
+		fields = Fields{Replicas: true, Image: true}
+	}
+	if w.admit != nil {
+		w.admit(after)
+	}
+	for f := range fieldCount {
+		if fields[f] {
+			w.corrections.note(o, f, before, after, w.manager, w.Now())
+		}
+	}
+	_, contest, again := w.corrections.of(o, after, w.Now())
+	if state.Again = sooner(d.Again, again); d.Blocker == nil {
+		state.Blocker = contest
+	}
+	return state, fields
+}
+
+var onlyReplicas, onlyImage = Fields{Replicas: true}, Fields{Image: true}
+
+func ofGeneration(generation int64) func(*Owner) {
+	return func(o *Owner) { o.Object.(*metav1.ObjectMeta).Generation = generation }
+}
+
 // TestContestEndsWithoutContainer contests replicas while another blocker hides that.
 func TestContestEndsWithoutContainer(t *testing.T) {
-	clock := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	renamed := contested()
+	w, renamed := newWriter(), contested()
 	renamed.Spec.Template.Spec.Containers[0].Name = "renamed"
-	reconciler, client := newTestReconciler(t, list(renamed), list(renamed))
-	reconciler.clock = clock
 	var state State
+	var wrote Fields
 	for range 6 {
-		client.ClearActions()
-		var err error
-		if state, err = reconciler.Reconcile(t.Context(), owner(wantImage("nginx:2"))); err != nil {
-			t.Fatal(err)
-		}
-		clock.Step(time.Second)
+		state, wrote = w.sync(owner(wantImage("nginx:2")), renamed)
+		w.Step(time.Second)
 	}
-	if len(client.Actions()) > 0 || state.Blocker == nil || state.Blocker.Reason != "ContainerMissing" || state.Again != 9*time.Second {
-		t.Errorf("after %v: calls %v, blocker %+v, want the replicas to be corrected after 9s", state.Again, client.Actions(), state.Blocker)
+	if wrote.any() || state.Blocker == nil || state.Blocker.Reason != "ContainerMissing" || state.Again != 9*time.Second {
+		t.Errorf("after %v: wrote %v, blocker %+v, want the replicas to be corrected after 9s", state.Again, wrote, state.Blocker)
 	}
 }
 
 func TestContestedReplicasAreCorrectedSlowly(t *testing.T) {
-	clock := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	reconciler, client := newTestReconciler(t, list(contested()), list(contested()))
-	reconciler.clock = clock
-	// keep makes the rival set the replicas and reconciles.
-	keep := func(p Owner) (state State, patched bool) {
-		t.Helper()
-		client.ClearActions()
-		state, err := reconciler.Reconcile(t.Context(), p)
-		if err != nil {
-			t.Fatal(err)
+	w := newWriter()
+	for i := range quickCorrections {
+		if state, wrote := w.sync(owner(), contested()); wrote != onlyReplicas || (state.Blocker != nil) != (i >= 2) {
+			t.Fatalf("correction %d: wrote %v, blocker %v", i+1, wrote, state.Blocker)
 		}
-		return state, len(client.Actions()) == 1
+		w.Step(time.Second)
 	}
-
-	for i := range 5 {
-		if state, patched := keep(owner()); !patched || (state.Blocker != nil) != (i >= 2) {
-			t.Fatalf("correction %d: patched %v, blocker %v", i+1, patched, state.Blocker)
-		}
-		clock.Step(time.Second)
-	}
-	state, patched := keep(owner())
-	if patched || state.Again != 9*time.Second {
-		t.Fatalf("sixth time: patched %v, again after %v, want it delayed for 9s", patched, state.Again)
+	state, wrote := w.sync(owner(), contested())
+	if wrote.any() || state.Again != 9*time.Second {
+		t.Fatalf("sixth time: wrote %v, again after %v, want it delayed for 9s", wrote, state.Again)
 	}
 	o := state.Blocker
 	if o == nil || o.Reason != "ReplicasContested" || ConditionFor(o.Reason) != "Stalled" || !strings.Contains(o.Message, `field manager "autoscaler"`) {
 		t.Errorf("blocker = %+v, want ReplicasContested by the autoscaler", o)
 	}
-
-	clock.Step(9 * time.Second)
-	if state, patched := keep(owner()); !patched || state.Blocker == nil || state.Again != contestPeriod {
-		t.Fatalf("after 10 s: patched %v, blocker %v, again after %v, want one correction", patched, state.Blocker, state.Again)
+	w.Step(9 * time.Second)
+	if state, wrote := w.sync(owner(), contested()); wrote != onlyReplicas || state.Blocker == nil ||
+		state.Again != contestPeriod {
+		t.Fatalf("after 10 s: wrote %v, blocker %v, again after %v, want one correction", wrote, state.Blocker, state.Again)
 	}
-	if _, patched := keep(owner()); patched {
-		t.Fatal("corrected twice in 10 s")
-	}
-	if hold, blocker, again := reconciler.corrections.of(owner(), nil, clock.Now()); hold != (Fields{}) || blocker != nil || again != 0 {
+	if hold, blocker, again := w.corrections.of(owner(), nil, w.Now()); hold.any() || blocker != nil || again != 0 {
 		t.Errorf("without a Deployment: hold %v, blocker %v, again after %v, want none", hold, blocker, again)
 	}
-
 	// A change of another field of the owner's spec lifts nothing, one of this field does.
-	later := func(p *Owner) { p.Object.(*metav1.ObjectMeta).Generation = 5 }
-	if _, patched := keep(owner(later)); patched {
-		t.Error("another generation: corrected twice in 10 s")
-	}
-	if state, patched := keep(owner(later, wantReplicas(ptr.To[int32](4)))); !patched || state.Blocker != nil {
-		t.Errorf("another value: patched %v, blocker %v", patched, state.Blocker)
+	for _, step := range []struct {
+		what  string
+		owner Owner
+		wrote Fields
+	}{
+		{"again", owner(), Fields{}},
+		{"another image", owner(ofGeneration(5), wantImage("nginx:1.29")), onlyImage},
+		{"another number", owner(ofGeneration(5), wantReplicas(ptr.To[int32](4))), onlyReplicas},
+	} {
+		if _, wrote := w.sync(step.owner, contested()); wrote != step.wrote {
+			t.Errorf("%s: wrote %v, want %v", step.what, wrote, step.wrote)
+		}
 	}
 }
 
 func TestContestEndsWhenRivalStops(t *testing.T) {
-	clock := testingclock.NewFakeClock(time.Now())
-	reconciler, _ := newTestReconciler(t, list(contested()), list(contested()))
-	reconciler.clock = clock
-	for range 5 {
-		if _, err := reconciler.Reconcile(t.Context(), owner()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := reconciler.deployments.Update(deployment()); err != nil { // our correction stands
-		t.Fatal(err)
+	w := newWriter()
+	for range quickCorrections {
+		w.sync(owner(), contested())
 	}
 	for _, step := range []struct {
 		after     time.Duration
 		contested bool
 	}{{0, true}, {19 * time.Second, true}, {time.Second, false}} {
-		clock.Step(step.after)
-		state, err := reconciler.Reconcile(t.Context(), owner())
-		if err != nil || (state.Blocker != nil) != step.contested || (state.Again > 0) != step.contested {
-			t.Errorf("%v later: %+v, %v, want contested: %v", step.after, state, err, step.contested)
+		w.Step(step.after)
+		state, wrote := w.sync(owner(), deployment()) // our correction stands
+		if wrote.any() || (state.Blocker != nil) != step.contested || (state.Again > 0) != step.contested {
+			t.Errorf("%v later: %+v, wrote %v, want contested: %v", step.after, state, wrote, step.contested)
 		}
 	}
 }
@@ -137,54 +162,36 @@ func TestContestEndsWhenRivalStops(t *testing.T) {
 // A rival that sets the field every minute is named from the third correction on, and never
 // disappears from the status between two of them.
 func TestSlowRivalIsNamed(t *testing.T) {
-	clock := testingclock.NewFakeClock(present)
-	reconciler, client := newTestReconciler(t, list(contested()), list(contested()))
-	reconciler.clock = clock
-	update := func(d *appsv1.Deployment) {
-		if err := reconciler.deployments.Update(d); err != nil {
-			t.Fatal(err)
-		}
-	}
+	w := newWriter()
 	for i := range 10 {
-		client.ClearActions()
-		update(contested())
-		state, err := reconciler.Reconcile(t.Context(), owner())
-		if named := state.Blocker != nil; err != nil || len(client.Actions()) != 1 || named != (i >= 2) {
-			t.Fatalf("correction %d: %+v, %v, %d actions", i+1, state.Blocker, err, len(client.Actions()))
+		if state, wrote := w.sync(owner(), contested()); wrote != onlyReplicas || (state.Blocker != nil) != (i >= 2) {
+			t.Fatalf("correction %d: %+v, wrote %v", i+1, state.Blocker, wrote)
 		}
-		update(deployment())
-		clock.Step(59 * time.Second)
-		state, err = reconciler.Reconcile(t.Context(), owner())
-		if named := state.Blocker != nil; err != nil || named != (i >= 2) {
-			t.Fatalf("after correction %d: %+v, %v", i+1, state.Blocker, err)
+		w.Step(59 * time.Second)
+		if state, _ := w.sync(owner(), deployment()); (state.Blocker != nil) != (i >= 2) {
+			t.Fatalf("after correction %d: %+v", i+1, state.Blocker)
 		}
-		clock.Step(time.Second)
+		w.Step(time.Second)
 	}
-	clock.Step(time.Minute) // it ends after twice the pause
-	if state, err := reconciler.Reconcile(t.Context(), owner()); err != nil || state.Blocker != nil {
-		t.Errorf("two minutes after the last correction: %+v, %v, want no contest", state.Blocker, err)
+	w.Step(time.Minute) // it ends after twice the pause
+	if state, _ := w.sync(owner(), deployment()); state.Blocker != nil {
+		t.Errorf("two minutes after the last correction: %+v, want no contest", state.Blocker)
 	}
 }
 
 // Two corrections an hour, or any number that follow a change of the spec, are no contest.
 func TestRareCorrectionsAreNotContested(t *testing.T) {
-	clock := testingclock.NewFakeClock(present)
-	reconciler, client := newTestReconciler(t, list(contested()), list(contested()))
-	reconciler.clock = clock
+	w := newWriter()
 	for i := range 20 {
-		client.ClearActions()
-		state, err := reconciler.Reconcile(t.Context(), owner())
-		if err != nil || state.Blocker != nil || len(client.Actions()) != 1 {
-			t.Fatalf("correction %d: %+v, %v, %d actions", i+1, state.Blocker, err, len(client.Actions()))
+		if state, wrote := w.sync(owner(), contested()); state.Blocker != nil || wrote != onlyReplicas {
+			t.Fatalf("correction %d: %+v, wrote %v", i+1, state.Blocker, wrote)
 		}
-		clock.Step(31 * time.Minute)
+		w.Step(31 * time.Minute)
 	}
 	for i := range 20 {
-		client.ClearActions()
-		wish := owner(wantReplicas(ptr.To(int32(20+i))), func(o *Owner) { o.Object.(*metav1.ObjectMeta).Generation = int64(5 + i) })
-		state, err := reconciler.Reconcile(t.Context(), wish)
-		if err != nil || state.Blocker != nil || len(client.Actions()) != 1 {
-			t.Fatalf("change %d: %+v, %v, %d actions", i+1, state.Blocker, err, len(client.Actions()))
+		wish := owner(wantReplicas(ptr.To(int32(20+i))), ofGeneration(int64(5+i)))
+		if state, wrote := w.sync(wish, contested()); state.Blocker != nil || wrote != onlyReplicas {
+			t.Fatalf("change %d: %+v, wrote %v", i+1, state.Blocker, wrote)
 		}
 	}
 }
@@ -192,25 +199,13 @@ func TestRareCorrectionsAreNotContested(t *testing.T) {
 // An autoscaler of the object changes the declared replicas every 15 s. That does not lift the
 // brake of the contested image.
 func TestNewReplicasDoNotLiftBrakeOfImage(t *testing.T) {
-	clock := testingclock.NewFakeClock(present)
-	live := deployment(withImage("httpd"))
-	reconciler, client := newTestReconciler(t, list(live), list(live))
-	reconciler.clock = clock
-	images := 0
-	client.PrependReactor("patch", "deployments", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		if strings.Contains(string(action.(clienttesting.PatchAction).GetPatch()), "image") {
+	w, images := newWriter(), 0
+	for second := range 120 {
+		wish := owner(wantImage("nginx:1.29"), wantReplicas(ptr.To(int32(3+second/15%2))), ofGeneration(int64(4+second/15)))
+		if _, wrote := w.sync(wish, deployment(withImage("httpd"))); wrote[Image] {
 			images++
 		}
-		return false, nil, nil
-	})
-	for second := range 120 {
-		wish := owner(wantImage("nginx:1.29"), wantReplicas(ptr.To(int32(3+second/15%2))), func(o *Owner) {
-			o.Object.(*metav1.ObjectMeta).Generation = int64(4 + second/15)
-		})
-		if _, err := reconciler.Reconcile(t.Context(), wish); err != nil {
-			t.Fatal(err)
-		}
-		clock.Step(time.Second)
+		w.Step(time.Second)
 	}
 	if images > 5+12 {
 		t.Errorf("%d patches of the image in 2 minutes, want five quick ones and one per 10 s", images)
@@ -231,86 +226,45 @@ func TestFinishedContestsAreForgotten(t *testing.T) {
 	}
 }
 
-func TestImageIsCorrectedDuringContest(t *testing.T) {
-	live := contested()
-	reconciler, client := newTestReconciler(t, list(live), list(live))
-	for range 5 {
-		if _, err := reconciler.Reconcile(t.Context(), owner()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	client.ClearActions()
-	if _, err := reconciler.Reconcile(t.Context(), owner(wantImage("nginx:1.29"))); err != nil {
-		t.Fatal(err)
-	}
-	want := `{"metadata":{"resourceVersion":"7"},"spec":{"template":{"spec":{"containers":[{"image":"nginx:1.29","name":"nginx"}]}}}}`
-	if patch := client.Actions()[0].(clienttesting.PatchActionImpl); string(patch.Patch) != want {
-		t.Errorf("patch = %s, want %s", patch.Patch, want)
-	}
-}
-
 // A rival that sets image and replicas is corrected by one patch, and still counts as a
 // rival.
 func TestPatchedReplicasAreContested(t *testing.T) {
-	reconciler, client := newTestReconciler(t, list(contested()), list(contested()))
-	wish := owner(wantImage("nginx:1.29"))
+	w := newWriter()
 	for i := range quickCorrections {
-		client.ClearActions()
-		state, err := reconciler.Reconcile(t.Context(), wish)
-		if err != nil || len(client.Actions()) != 1 || client.Actions()[0].GetVerb() != "patch" {
-			t.Fatalf("correction %d: %v, actions %v, want one patch", i+1, err, client.Actions())
-		}
-		if named := i >= contestedAfter-1; (state.Blocker != nil) != named {
-			t.Errorf("correction %d: blocker %+v, want one from the third on", i+1, state.Blocker)
+		state, wrote := w.sync(owner(wantImage("nginx:1.29")), contested())
+		if named := i >= contestedAfter-1; wrote != (Fields{true, true}) || (state.Blocker != nil) != named {
+			t.Errorf("correction %d: wrote %v, blocker %+v, want both fields, and a rival from the third on", i+1, wrote, state.Blocker)
 		}
 	}
 }
 
 // A contested image is also corrected slowly, since each correction is a rollout.
 func TestImageContestIsCorrectedSlowly(t *testing.T) {
-	clock := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	live := deployment(withImage("httpd"), func(d *appsv1.Deployment) {
 		d.ManagedFields = []metav1.ManagedFieldsEntry{
 			managedBy("autoscaler", "", `{"f:spec":{"f:replicas":{}}}`, 9),
 			managedBy("image-updater", "", `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"nginx\"}":{"f:image":{}}}}}}}`, 1),
 		}
 	})
-	reconciler, client := newTestReconciler(t, list(live), list(live))
-	reconciler.clock = clock
-	wish := owner(wantImage("nginx:1.29"))
-	begin := clock.Now()
-	var patched []time.Duration
-	for clock.Since(begin) < 40*time.Second {
-		client.ClearActions()
-		state, err := reconciler.Reconcile(t.Context(), wish)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(client.Actions()) > 0 {
-			patched = append(patched, clock.Since(begin))
+	w, wish := newWriter(), owner(wantImage("nginx:1.29"))
+	var patched []int
+	for second := range 40 {
+		state, wrote := w.sync(wish, live)
+		if wrote.any() {
+			patched = append(patched, second)
 		}
 		if o := state.Blocker; len(patched) >= quickCorrections && (o == nil || o.Reason != "ImageContested" || state.Again <= 0 ||
 			!strings.HasPrefix(o.Message, `the image of container "nginx" of Deployment "web" is also set by field manager "image-updater": remove spec.image from Foo "a"`)) {
-			t.Fatalf("after %v: blocker = %+v, want ImageContested by the image-updater", clock.Since(begin), o)
+			t.Fatalf("after %d s: blocker = %+v, want ImageContested by the image-updater", second, o)
 		}
-		clock.Step(time.Second)
+		w.Step(time.Second)
 	}
-	want := []time.Duration{0, 1, 2, 3, 4, 14, 24, 34}
-	for i := range want {
-		want[i] *= time.Second
+	if diff := cmp.Diff([]int{0, 1, 2, 3, 4, 14, 24, 34}, patched); diff != "" {
+		t.Errorf("patched at other seconds (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(want, patched); diff != "" {
-		t.Errorf("patched at other times (-want +got):\n%s", diff)
-	}
-
-	// Replicas are still corrected.
 	drifted := live.DeepCopy()
 	drifted.Spec.Replicas = ptr.To[int32](9)
-	if err := reconciler.deployments.Update(drifted); err != nil {
-		t.Fatal(err)
-	}
-	client.ClearActions()
-	if _, err := reconciler.Reconcile(t.Context(), wish); err != nil || len(client.Actions()) != 1 || client.Actions()[0].GetVerb() != "patch" {
-		t.Errorf("Reconcile(): %v, actions %v, want the replicas corrected", err, client.Actions())
+	if _, wrote := w.sync(wish, drifted); wrote != onlyReplicas {
+		t.Errorf("wrote %v, want the replicas, which nobody contests", wrote)
 	}
 }

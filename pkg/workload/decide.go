@@ -67,8 +67,6 @@ type Blocker struct {
 	Reason string
 	// Message says what is wrong and how to fix it.
 	Message string
-	// Quotes is set if the message may quote contents of the object.
-	Quotes bool
 }
 
 // Decide decides what to do for the owner. It does not modify its arguments.
@@ -173,7 +171,8 @@ func (o Owner) waiting(since, now time.Time, message, holder string) (*Blocker, 
 // heldBy says which finalizers hold a Deployment in deletion and how to remove them. It returns ""
 // if there are none but that of the garbage collector, which waits for the Pods.
 func heldBy(d *appsv1.Deployment) string {
-	finalizers := slices.DeleteFunc(slices.Clone(d.Finalizers), func(f string) bool { return f == metav1.FinalizerDeleteDependents })
+	finalizers := slices.DeleteFunc(slices.Clone(d.Finalizers),
+		func(f string) bool { return f == metav1.FinalizerDeleteDependents })
 	if len(finalizers) == 0 {
 		return ""
 	}
@@ -209,24 +208,4 @@ func (o Owner) conflict(live *appsv1.Deployment) string {
 func groupOf(owner *metav1.OwnerReference) string {
 	gv, _ := schema.ParseGroupVersion(owner.APIVersion) // empty if it is malformed
 	return gv.Group
-}
-
-// patch returns the patch that sets the given fields of live to the declared values.
-func (o Owner) patch(live *appsv1.Deployment, fields Fields) []byte {
-	spec := map[string]any{}
-	if fields[Replicas] {
-		spec["replicas"] = *o.Replicas
-	}
-	if fields[Image] {
-		containers := []map[string]any{{"name": containerName, "image": o.Image}}
-		spec["template"] = map[string]any{"spec": map[string]any{"containers": containers}}
-	}
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"resourceVersion": live.ResourceVersion},
-		"spec":     spec,
-	})
-	if err != nil {
-		panic(err) // strings and numbers in maps always marshal
-	}
-	return patch
 }

@@ -15,7 +15,6 @@ import (
 const (
 	eventSynced            = "Synced"
 	eventErrResourceExists = "ErrResourceExists"
-	eventStatusWriteFailed = "StatusWriteFailed"
 )
 
 // eventFormerDeployment is the reason of the Event about a Deployment that is left after a rename.
@@ -30,8 +29,8 @@ type Event struct {
 }
 
 // NewEvent returns the Event for a change from the old conditions of the owner to the new
-// ones: the owner became ready, it became stalled for a new reason, or a write keeps failing. It
-// returns nil for any other change, and for none.
+// ones: the owner became ready, or it became stalled for a new reason. It returns nil for any other change, and
+// for none. The library records an Event for each write that keeps failing.
 func NewEvent(o Owner, old, new []metav1.Condition) *Event {
 	ready := workloadv1alpha1.ConditionReady
 	if meta.IsStatusConditionTrue(new, ready) && !meta.IsStatusConditionTrue(old, ready) {
@@ -41,11 +40,14 @@ func NewEvent(o Owner, old, new []metav1.Condition) *Event {
 	if before != nil && before.Reason == now.Reason {
 		return nil
 	}
-	if !meta.IsStatusConditionTrue(new, workloadv1alpha1.ConditionStalled) && now.Reason != workloadv1alpha1.ReasonWriteFailing {
+	if !meta.IsStatusConditionTrue(new, workloadv1alpha1.ConditionStalled) {
 		return nil
 	}
 	reason := now.Reason
-	if reason == workloadv1alpha1.ReasonDeploymentConflict {
+	switch reason {
+	case workloadv1alpha1.ReasonWriteDenied, workloadv1alpha1.ReasonWriteFailed:
+		return nil
+	case workloadv1alpha1.ReasonDeploymentConflict:
 		reason = eventErrResourceExists
 	}
 	return &Event{corev1.EventTypeWarning, reason, now.Message}

@@ -10,72 +10,33 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/cache"
 
+	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 	"samplecontroller.io/controller-manager/controller"
-	"samplecontroller.io/controller-manager/tolerant"
 )
 
-// KindExplainer is implemented by a [Kind] whose status has more than the Deployment's
-// state.
-type KindExplainer[T Object] interface {
-	// Facts returns the additional parts of the object's status.
-	Facts(T) ([]controller.Fact, error)
-}
-
-// Explain implements controller.Explainer.
-func (c *Controller[T]) Explain(key cache.ObjectName) (controller.Explanation, error) {
-	kind := c.kind.GroupVersionKind().Kind
-	obj, exists, err := c.cached(key)
-	if err != nil {
-		return controller.Explanation{}, err
+// explain compares the declared with the actual state of an object, and says what is next.
+func (w *Workload[T]) explain(r *controller.Request[T]) controller.Explanation {
+	obj, _ := r.Object()
+	o, actual := w.kind.Owner(obj), *w.kind.Status(obj)
+	view := w.view(r, o)
+	decision, state := w.decide(o, view)
+	facts, next := o.facts(view), decision.next(state)
+	if w.Extra != nil {
+		facts = append(facts, w.Extra.Facts(r, obj)...)
 	}
-	if !exists {
-		return controller.Explanation{Next: fmt.Sprintf("nothing: the cache has no %s %q in namespace %q", kind, key.Name, key.Namespace)}, nil
+	status := controller.Fact{Name: "status", Wanted: "(after the write)", Actual: summary(actual)}
+	if !decision.writes() {
+		wanted := NewStatus(o, state, actual, metav1.Now())
+		status.Wanted, status.Differs = summary(wanted), !equality.Semantic.DeepEqual(wanted, actual)
 	}
-	if err := tolerant.DecodeError(obj); err != nil {
-		// The error may quote contents of the object.
-		return controller.Explanation{Found: true, Next: "nothing: the object cannot be decoded; see its Event for the error"}, nil
-	}
-	owner := c.kind.Owner(obj)
-	view, err := c.reconciler.view(owner)
-	if err != nil {
-		return controller.Explanation{}, fmt.Errorf("reading Deployments of %s: %w", owner, err)
-	}
-	next, state := c.reconciler.foresee(owner, view)
-	status, err := c.statusFacts(obj, owner, state)
-	if err != nil {
-		return controller.Explanation{}, err
-	}
-	if next == nothing && slices.ContainsFunc(status, func(f controller.Fact) bool { return f.Differs }) {
+	facts = append(facts, status)
+	if next == nothing && slices.ContainsFunc(facts, func(f controller.Fact) bool { return f.Differs }) {
 		next = "write the status"
-		if c.pace.Pending(key) {
-			next += fmt.Sprintf(", at most %v after the change that it reports", statusDelay)
-		}
 	}
-	if late := c.consistency.Stale(key); late != "" {
-		next = late + "; then: " + next
-	}
-	return controller.Explanation{Found: true, Facts: slices.Concat(owner.facts(view), status), Next: next}, nil
-}
-
-// statusFacts returns the desired and the actual status of the owner. Without a state the
-// desired status depends on the result of a write, so it is left out.
-func (c *Controller[T]) statusFacts(obj T, owner Owner, state *State) (facts []controller.Fact, err error) {
-	if explainer, ok := c.kind.(KindExplainer[T]); ok {
-		if facts, err = explainer.Facts(obj); err != nil {
-			return nil, err
-		}
-	}
-	if state == nil {
-		return facts, nil
-	}
-	actual := c.kind.Status(obj)
-	wanted := NewStatus(owner, *state, actual, metav1.NewTime(c.clock.Now()))
-	fact := controller.NewFact("status", wanted.summary(), actual.summary())
-	fact.Differs = !wanted.Equal(actual)
-	return append(facts, fact), nil
+	return controller.Explanation{Facts: facts, Next: next}
 }
 
 // nothing is the next step for an owner whose Deployment and status are as declared.
@@ -131,31 +92,27 @@ func (o Owner) owners(live *appsv1.Deployment) (wanted, actual string) {
 	return wanted, actual
 }
 
-// foresee returns the next write for the owner, or why there is none. It also returns the
-// state that the status depends on, nil if that is only known after the write.
-func (k *Reconciler) foresee(o Owner, view View) (next string, state *State) {
-	p := k.plan(o, view)
+// writes reports whether the decision is to write something.
+func (d Decision) writes() bool { return d.Create != nil || d.Correct != nil }
+
+// next returns the next write, or why there is none. state is that without one.
+func (d Decision) next(state State) string {
 	switch {
-	case p.next.verb != "":
-		return fmt.Sprintf("%s Deployment %q", p.next.verb, p.next.deployment.Name), nil
-	case len(p.failing) > 0:
-		why := p.blocker.Message
-		if p.blocker.Quotes {
-			why = "see its condition"
-		}
-		w := p.failing[0]
-		return fmt.Sprintf("%s Deployment %q in %v: it failed: %s", w.verb, w.deployment.Name, p.state.Again.Round(time.Millisecond), why), &p.state
-	case p.state.Blocker == nil:
-		return nothing, &p.state
-	case p.decision.Blocker != nil || p.state.Again == 0:
-		return fmt.Sprintf("nothing: %s: %s", p.state.Blocker.Reason, p.state.Blocker.Message), &p.state
+	case d.Create != nil:
+		return fmt.Sprintf("create Deployment %q", d.Create.Name)
+	case d.Correct != nil:
+		return fmt.Sprintf("patch Deployment %q", d.Correct.Name)
+	case state.Blocker == nil:
+		return nothing
+	case d.Blocker != nil || state.Again == 0:
+		return fmt.Sprintf("nothing: %s: %s", state.Blocker.Reason, state.Blocker.Message)
 	default:
-		return fmt.Sprintf("nothing for %v: %s", p.state.Again.Round(time.Millisecond), p.state.Blocker.Message), &p.state
+		return fmt.Sprintf("nothing for %v: %s", state.Again.Round(time.Millisecond), state.Blocker.Message)
 	}
 }
 
 // summary returns the status in one line: the condition that is True, and the counts.
-func (s Status) summary() string {
+func summary(s workloadv1alpha1.Status) string {
 	if len(s.Conditions) == 0 {
 		return ""
 	}

@@ -4,212 +4,241 @@
 package workload_test
 
 import (
-	"regexp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
-	"samplecontroller.io/sample-controller-manager/pkg/workload"
+	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+	samplescheme "samplecontroller.io/client-go/clientset/versioned/scheme"
+	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/manager"
+	"samplecontroller.io/controller-manager/managertest"
+	"samplecontroller.io/controller-manager/reconcile"
+
+	"samplecontroller.io/sample-controller-manager/pkg/controller/foo"
 )
 
-// The explained next step must be what the next sync does, in every state.
+// explained is an env whose controller explains objects.
+type explained struct {
+	env
+	controller controller.Controller
+}
+
+// runExplained is like run.
+func runExplained(t *testing.T, body func(explained)) {
+	t.Helper()
+	var e explained
+	descriptor := foo.Descriptor()
+	build := descriptor.New
+	descriptor.New = func(ctx context.Context, c *controller.Context) (built controller.Controller, err error) {
+		e.controller, err = build(ctx, c)
+		return e.controller, err
+	}
+	p := manager.Program{Name: "sample-controller-manager", Scheme: samplescheme.AddToScheme, Controllers: []controller.Descriptor{descriptor}}
+	managertest.Run(t, p, func(t *testing.T, in *managertest.Env) {
+		e.env = env{in, t}
+		body(e)
+	})
+}
+
+// explain returns the explanation of an object in the namespace of the example.
+func (e explained) explain(name string) controller.Explanation {
+	e.t.Helper()
+	explanation, err := e.controller.(controller.Explainer).Explain(cache.NewObjectName(namespace, name))
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return explanation
+}
+
+// wantNext explains the example.
+func (e explained) wantNext(prefix string, differs ...string) {
+	e.t.Helper()
+	explanation := e.explain(name)
+	if !explanation.Found || !strings.HasPrefix(explanation.Next, prefix) {
+		e.t.Errorf("found: %t, next: %q, want %q", explanation.Found, explanation.Next, prefix)
+	}
+	var got []string
+	for _, fact := range explanation.Facts {
+		if fact.Differs {
+			got = append(got, fact.Name)
+		}
+	}
+	if !slices.Equal(got, differs) {
+		e.t.Errorf("%q differ, want %q", got, differs)
+	}
+}
+
+// The explained next step must be what the next sync does, in every state. The first write of the sync is
+// held up while the state is explained.
 func TestExplanationMatchesNextSync(t *testing.T) {
-	tests := map[string]struct {
+	for name, test := range map[string]struct {
 		// given brings the example, which is Ready, into the state.
-		given func(f *fixture)
-		next  string
-		// differs has the names of the facts that differ.
+		given   func(explained)
+		next    string
 		differs []string
-		calls   []string
+		writes  []string
 	}{
 		"as declared": {
-			given: func(*fixture) {},
-			next:  "nothing: everything is as declared",
+			given: func(explained) {}, next: "nothing: everything is as declared",
 		},
 		"another replica count": {
-			given: func(f *fixture) { f.update(func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](7) }) },
+			given: func(e explained) { e.rollOut(func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](7) }) },
 			next:  `patch Deployment "example-web"`, differs: []string{"its replicas"},
-			calls: []string{"patch deployments", "patch objects/status"},
+			writes: []string{patchDeployment, patchStatus},
 		},
 		"no Deployment": {
-			given: func(f *fixture) {
-				if err := f.kube.AppsV1().Deployments(key.Namespace).Delete(f.Context(), deploymentName, metav1.DeleteOptions{}); err != nil {
-					f.Fatal(err)
-				}
-			},
-			next: `create Deployment "example-web"`, differs: []string{"Deployment"},
-			calls: []string{"list objects", "create deployments", "patch objects/status"},
+			given: func(e explained) { e.Delete(e.deployment()) },
+			next:  `create Deployment "example-web"`, differs: []string{"Deployment"},
+			writes: []string{createDeployment, patchStatus},
 		},
 		"another's Deployment": {
-			given: func(f *fixture) {
-				f.update(func(d *appsv1.Deployment) { d.OwnerReferences[0].Name, d.OwnerReferences[0].UID = "other", "uid-other" })
+			given: func(e explained) {
+				e.rollOut(func(d *appsv1.Deployment) { d.OwnerReferences[0].Name, d.OwnerReferences[0].UID = "other", "uid-other" })
 			},
 			next: "nothing: DeploymentConflict: ", differs: []string{"its owner", "status"},
-			calls: []string{"patch objects/status"},
+			writes: []string{patchStatus},
 		},
 		"an outdated status": {
-			given: func(f *fixture) { f.update(func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 0 }) },
+			given: func(e explained) { e.rollOut(available(0)) },
 			next:  "write the status", differs: []string{"status"},
-			calls: []string{"patch objects/status"},
+			writes: []string{patchStatus},
 		},
 		"Deployment of an earlier object": {
-			given: func(f *fixture) {
-				f.update(func(d *appsv1.Deployment) { d.OwnerReferences[0].UID = "uid-earlier" })
-				f.clock.Step(workload.DeletionGrace)
-			},
-			next: "nothing: DeletionBlocked: ", differs: []string{"its owner", "status"},
-			calls: []string{"patch objects/status"},
+			given: func(e explained) { e.rollOut(func(d *appsv1.Deployment) { d.OwnerReferences[0].UID = "uid-earlier" }) },
+			next:  "nothing: DeletionBlocked: ", differs: []string{"its owner", "status"},
+			writes: []string{patchStatus},
 		},
 		"a Deployment in deletion": {
-			given: func(f *fixture) {
-				f.update(func(d *appsv1.Deployment) {
-					d.DeletionTimestamp, d.Finalizers = &metav1.Time{Time: start}, []string{"example.com/stay"}
-				})
-				f.clock.Step(workload.DeletionGrace)
+			given: func(e explained) {
+				e.rollOut(func(d *appsv1.Deployment) { d.Finalizers = []string{"example.com/stay"} })
+				e.Delete(e.deployment())
 			},
-			next: `nothing: DeletionBlocked: Deployment "example-web" is being deleted`, differs: []string{"Deployment", "status"},
-			calls: []string{"patch objects/status"},
+			next: `nothing: WaitingForDeletion: Deployment "example-web" is being deleted`, differs: []string{"Deployment", "status"},
+			writes: []string{patchStatus},
 		},
 		"a former Deployment": {
-			given: func(f *fixture) {
-				former := f.deployment()
-				former.Name, former.UID, former.Spec.Replicas = "former", "uid-former", ptr.To[int32](7)
-				if _, err := f.kube.AppsV1().Deployments(key.Namespace).Create(f.Context(), former, metav1.CreateOptions{}); err != nil {
-					f.Fatal(err)
-				}
-				f.forget()
+			given: func(e explained) {
+				former := e.deployment()
+				former.Name, former.ResourceVersion, former.Spec.Replicas = "former", "", ptr.To[int32](7)
+				e.Create(former)
 			},
 			next: "write the status", differs: []string{"status"},
-			calls: []string{"patch objects/status"},
+			writes: []string{patchStatus},
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
-			overKinds(t, func(t *testing.T, kind kind) {
-				f := newFixture(t, kind, kind.example())
-				f.serve()
-				tc.given(f)
-				f.observe()
-
-				e, err := f.controller.Explain(key)
-				if err != nil {
-					t.Fatal(err)
+			runExplained(t, func(e explained) {
+				e.serve()
+				explain := func(string, *http.Request) error {
+					e.BeforeWrite(nil)
+					e.wantNext(test.next, test.differs...)
+					return nil
 				}
-				if !e.Found || !strings.HasPrefix(e.Next, tc.next) {
-					t.Errorf("found: %t, next: %q, want %q", e.Found, e.Next, tc.next)
+				e.BeforeWrite(explain)
+				test.given(e)
+				e.pass(time.Second)
+				if test.writes == nil {
+					explain("", nil)
 				}
-				var differs []string
-				for _, fact := range e.Facts {
-					if fact.Differs {
-						differs = append(differs, fact.Name)
-					}
-				}
-				if !slices.Equal(differs, tc.differs) {
-					t.Errorf("%q differ, want %q", differs, tc.differs)
-				}
-				f.wantCalls() // explaining sends no requests
-				f.sync()
-				f.wantCalls(tc.calls...)
+				e.wantWrites(test.writes...)
 			})
 		})
 	}
 }
 
 func TestDeniedWriteIsExplained(t *testing.T) {
-	overKinds(t, func(t *testing.T, kind kind) {
-		f := newFixture(t, kind, kind.example())
-		f.refuseDeployments("create", apierrors.NewForbidden(appsv1.Resource("deployments"), deploymentName, nil))
-		if _, err := f.controller.Sync(f.Context(), key); err != nil {
-			t.Fatal(err)
-		}
-		f.observe()
-		e, err := f.controller.Explain(key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want := regexp.MustCompile(`^create Deployment "example-web" in [0-9]+ms: it failed: `); !want.MatchString(e.Next) {
-			t.Errorf("next: %q, want %s", e.Next, want)
-		}
-	})
-}
-
-// The API server's error for an invalid object quotes it. The condition has the message.
-func TestQuotingDenialIsNotRepeated(t *testing.T) {
-	overKinds(t, func(t *testing.T, kind kind) {
-		f := newFixture(t, kind, kind.example())
-		f.refuseDeployments("create", apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), deploymentName,
-			field.ErrorList{field.Invalid(field.NewPath("spec", "image"), "c4n4ry", "must be another")}))
-		if _, err := f.controller.Sync(f.Context(), key); err != nil {
-			t.Fatal(err)
-		}
-		f.observe()
-		e, err := f.controller.Explain(key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.HasSuffix(e.Next, ": it failed: see its condition") {
-			t.Errorf("next: %q, want no reason", e.Next)
+	runExplained(t, func(e explained) {
+		e.BeforeWrite(func(write string, _ *http.Request) error {
+			if strings.HasPrefix(write, createDeployment) {
+				return apierrors.NewForbidden(appsv1.Resource("deployments"), deploymentName, errors.New("exceeded quota: small"))
+			}
+			return nil
+		})
+		e.Settle() // the workers run
+		again := time.Now().Add(time.Second).UTC().Format(time.RFC3339)
+		e.Create(example())
+		synctest.Wait()
+		e.wantNext("create deployments.apps default/example-web again at "+again+": creating Deployment default/example-web was denied: ", "Deployment")
+		// An object whose status says what is wrong does not fail: it raises no alert, and health passes.
+		progress := e.controller.(interface{ Loops() []*reconcile.Loop }).Loops()[0].Progress(1)
+		if progress.Failing != 0 || progress.Recent[0].Result != reconcile.ResultRequeued {
+			t.Errorf("%d objects fail, the last sync is %+v; want none, and requeued", progress.Failing, progress.Recent[0])
 		}
 	})
 }
 
 func TestContestedReplicasAreExplained(t *testing.T) {
-	overKinds(t, func(t *testing.T, kind kind) {
-		f := newFixture(t, kind, kind.example())
-		f.serve()
+	runExplained(t, func(e explained) {
+		e.serve()
 		for range 5 {
-			f.update(func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](7) })
-			f.observe()
-			if _, err := f.controller.Sync(f.Context(), key); err != nil {
-				t.Fatal(err)
+			e.rollOut(func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](7) })
+			e.pass(time.Second)
+			if got := *e.deployment().Spec.Replicas; got != 1 {
+				t.Fatalf("%d replicas, want them corrected at once", got)
 			}
 		}
-		f.update(func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](7) })
-		f.observe()
-		e, err := f.controller.Explain(key)
-		if err != nil {
-			t.Fatal(err)
+		e.forget()
+		e.rollOut(func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](7) })
+		e.pass(0)
+		e.wantNext(`nothing for 9s: spec.replicas of Deployment "example-web" is also set by `, "its replicas")
+		if got := e.condition("Stalled").Reason; got != "ReplicasContested" {
+			t.Errorf("Stalled has the reason %q, want ReplicasContested", got)
 		}
-		if want := regexp.MustCompile(`^nothing for [0-9.]+m?s: spec.replicas of Deployment "example-web" is also set by `); !want.MatchString(e.Next) {
-			t.Errorf("next: %q, want %s", e.Next, want)
-		}
+		time.Sleep(9*time.Second - time.Nanosecond)
+		synctest.Wait()
+		e.wantWrites()
+		e.pass(time.Second)
+		e.wantWrites(patchDeployment)
 	})
 }
 
-func TestDecodeErrorIsNotQuoted(t *testing.T) {
-	overKinds(t, func(t *testing.T, kind kind) {
-		f := newFixture(t, kind, kind.example())
-		if err := f.objects.Update(kind.placeholder("2")); err != nil {
-			t.Fatal(err)
+func TestObjectsThatAreNotSyncedAreExplained(t *testing.T) {
+	runExplained(t, func(e explained) {
+		e.Create(example(func(f *samplev1alpha1.Foo) { f.Finalizers = []string{"example.com/stay"} }), undecodable("broken"))
+		e.Delete(example())
+		e.pass(time.Second)
+		for name, want := range map[string]string{
+			name: "being deleted", "broken": "the object cannot be decoded", "unknown": "the cache has no Foo default/unknown",
+		} {
+			explanation := e.explain(name)
+			if explanation.Found != (name != "unknown") || !strings.HasPrefix(explanation.Next, "nothing: ") ||
+				!strings.Contains(explanation.Next, want) {
+				t.Errorf("%s: found %t, next: %q, want %q", name, explanation.Found, explanation.Next, want)
+			}
 		}
-		e, err := f.controller.Explain(key)
-		if err != nil || !e.Found || e.Next != "nothing: the object cannot be decoded; see its Event for the error" {
-			t.Errorf("%+v, %v, want a reference to the Event", e, err)
-		}
+		e.change(func(f *samplev1alpha1.Foo) { f.Finalizers = nil })
 	})
 }
 
-func TestDeletedAndUnknownObjectsAreExplained(t *testing.T) {
-	overKinds(t, func(t *testing.T, kind kind) {
-		deleted := kind.example()
-		deleted.SetDeletionTimestamp(&metav1.Time{})
-		deleted.SetFinalizers([]string{"example.com/stay"})
-		f := newFixture(t, kind, deleted)
-		for name, want := range map[string]string{key.Name: "being deleted", "unknown": `the cache has no ` + kind.Kind + ` "unknown" in namespace "default"`} {
-			e, err := f.controller.Explain(cache.NewObjectName(key.Namespace, name))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if e.Found != (name == key.Name) || !strings.HasPrefix(e.Next, "nothing: ") || !strings.Contains(e.Next, want) {
-				t.Errorf("%s: found %t, next: %q, want %q", name, e.Found, e.Next, want)
-			}
+// TestExplanationRevealsNoSecrets puts canaries into everything except names and what a Foo declares.
+func TestExplanationRevealsNoSecrets(t *testing.T) {
+	const canary = "c4n4ry"
+	note := map[string]string{"note": canary}
+	runExplained(t, func(e explained) {
+		e.serve(func(f *samplev1alpha1.Foo) { f.Labels, f.Annotations = note, note })
+		e.rollOut(func(d *appsv1.Deployment) {
+			d.Annotations, d.Spec.Template.Annotations = note, note
+			pod := &d.Spec.Template.Spec
+			pod.Containers[0].Env = []corev1.EnvVar{{Name: "PASSWORD", Value: canary}}
+			pod.Containers = append(pod.Containers, corev1.Container{Name: "sidecar", Image: canary, Args: []string{canary}})
+		})
+		e.pass(time.Second)
+		progress := e.controller.(interface{ Loops() []*reconcile.Loop }).Loops()[0].Progress(10)
+		if page := fmt.Sprintf("%+v %+v", e.explain(name), progress); strings.Contains(page, canary) || !strings.Contains(page, "deployments changed") {
+			t.Errorf("want a sync for the Deployment, and no content of an object in\n%s", page)
 		}
 	})
 }

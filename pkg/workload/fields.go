@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/lru"
+	"k8s.io/utils/ptr"
 )
 
 // Field is a field of a Deployment that an owner may declare.
@@ -57,6 +58,21 @@ func valueOf(d *appsv1.Deployment, f Field) string {
 func (o Owner) differs(d *appsv1.Deployment, f Field) bool {
 	declared := o.declared(f)
 	return declared != "" && declared != valueOf(d, f)
+}
+
+// declare sets fields of the Deployment to what the owner declares. It has the container.
+func (o Owner) declare(d *appsv1.Deployment, fields Fields) {
+	if fields[Replicas] {
+		d.Spec.Replicas = ptr.To(*o.Replicas)
+	}
+	if !fields[Image] {
+		return
+	}
+	for i := range d.Spec.Template.Spec.Containers {
+		if c := &d.Spec.Template.Spec.Containers[i]; c.Name == containerName {
+			c.Image = o.Image
+		}
+	}
 }
 
 const defaultReplicas = 1 // of the API

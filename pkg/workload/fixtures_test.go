@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -43,7 +44,8 @@ func wantDeployment(name string) func(*Owner) { return func(p *Owner) { p.Deploy
 func deployment(changes ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	d := owner().newDeployment()
 	d.UID, d.ResourceVersion, d.Generation = "uid-web", "7", 2
-	d.Status = appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 3, AvailableReplicas: 3}
+	d.Status = appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 3,
+		AvailableReplicas: 3}
 	for _, change := range changes {
 		change(d)
 	}
@@ -109,4 +111,9 @@ func ownerSince(age time.Duration) func(*Owner) {
 
 func ownerReference(apiVersion, kind, name string, uid types.UID) *metav1.OwnerReference {
 	return &metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name, UID: uid}
+}
+
+// list returns the Deployments that are not nil.
+func list(deployments ...*appsv1.Deployment) []*appsv1.Deployment {
+	return slices.DeleteFunc(deployments, func(d *appsv1.Deployment) bool { return d == nil })
 }

@@ -107,5 +107,6 @@ func (o Owner) keptMessage(former *appsv1.Deployment) string {
 // name: only one object can have this name, and that is the owner.
 func (o Owner) earlierOwner(d *appsv1.Deployment) bool {
 	ref := metav1.GetControllerOf(d)
-	return ref != nil && ref.UID != o.GetUID() && ref.Name == o.GetName() && ref.Kind == o.Kind.Kind && groupOf(ref) == o.Kind.Group
+	return ref != nil && ref.UID != o.GetUID() && ref.Name == o.GetName() && ref.Kind == o.Kind.Kind &&
+		groupOf(ref) == o.Kind.Group
 }

@@ -11,10 +11,16 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clienttesting "k8s.io/client-go/testing"
-	testingclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
+
+	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 )
+
+// undisturbed returns a Workload that has written nothing yet.
+func undisturbed() *Workload[*samplev1alpha1.Foo] {
+	return &Workload[*samplev1alpha1.Foo]{corrections: newCorrections()}
+}
 
 // exporter is a Deployment that another operator made for the owner, with a selector of its own.
 func exporter() *appsv1.Deployment {
@@ -77,28 +83,23 @@ func TestFormerDeploymentIsKeptUntilPresentOneExists(t *testing.T) {
 	foreign := deployment(withOwner(nil), withSelector("app", "other"))
 	former := deployment(named("old"), withReplicas(ptr.To[int32](9)), withStatus(9, 9, 9))
 	for name, test := range map[string]struct {
-		view   []*appsv1.Deployment
+		live   *appsv1.Deployment
+		failed *Blocker
 		reason string
-		writes int // before the former Deployment is corrected
 	}{
-		"name taken":    {list(foreign, former), "DeploymentConflict", 0},
-		"create denied": {list(former), "WriteDenied", 1},
+		"name taken":    {foreign, nil, "DeploymentConflict"},
+		"create denied": {nil, &Blocker{Reason: "WriteDenied", Message: "exceeded quota"}, "WriteDenied"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			reconciler, client := newTestReconciler(t, test.view, test.view)
-			refuse(client, "create", exceededQuota)
-			var state State
-			for range test.writes + 1 {
-				var err error
-				if state, err = reconciler.Reconcile(t.Context(), owner()); err != nil {
-					t.Fatal(err)
-				}
+			view := View{Live: test.live, Former: list(former)}
+			d, state := undisturbed().decide(owner(), view)
+			if d.Correct != former || d.Differing != (Fields{Replicas: true}) || (d.Create != nil) != (test.failed != nil) {
+				t.Errorf("decision %+v, want the replicas of the former Deployment corrected", d)
 			}
-			last, ok := client.Actions()[len(client.Actions())-1].(clienttesting.PatchActionImpl)
-			if !ok || last.Name != "old" {
-				t.Fatalf("actions %v, want the last to correct the former Deployment", client.Actions())
+			if test.failed != nil {
+				state.Blocker = test.failed
 			}
-			status := NewStatus(owner(), state, Status{}, later)
+			status := NewStatus(owner(), state, workloadv1alpha1.Status{}, later)
 			ready := status.Conditions[0]
 			if status.Selector == "" || status.Replicas != 9 || ready.Reason != test.reason ||
 				!strings.Contains(ready.Message, `until Deployment "web" of Foo "a" exists, the former Deployment "old" is kept`) {
@@ -108,38 +109,16 @@ func TestFormerDeploymentIsKeptUntilPresentOneExists(t *testing.T) {
 	}
 }
 
-// TestDeniedCreationDoesNotStarveFormerDeployment syncs just when the last sync asked for, which is
-// when the creation is tried again.
-func TestDeniedCreationDoesNotStarveFormerDeployment(t *testing.T) {
-	former := deployment(named("old"), withReplicas(ptr.To[int32](9)))
-	reconciler, client := newTestReconciler(t, list(former), list(former))
-	clock := testingclock.NewFakeClock(present)
-	reconciler.clock = clock
-	refuse(client, "create", exceededQuota)
-	for range 5 {
-		state, err := reconciler.Reconcile(t.Context(), owner())
-		if err != nil || state.Blocker == nil || state.Blocker.Reason != "WriteDenied" || state.Again <= 0 {
-			t.Fatalf("%+v, %v, want the denial and the delay before the next try", state, err)
-		}
-		clock.Step(state.Again)
-	}
-	now, err := client.AppsV1().Deployments("default").Get(t.Context(), "old", metav1.GetOptions{})
-	if err != nil || *now.Spec.Replicas != 3 {
-		t.Errorf("the former Deployment has %d replicas, %v, want 3", *now.Spec.Replicas, err)
-	}
-}
-
 // From the moment the present Deployment is ours, no former one is written.
 func TestLeftOverDeploymentIsNamedAndNotWritten(t *testing.T) {
 	old := deployment(named("old"), createdAt(2), withReplicas(ptr.To[int32](9)), withImage("app:v7"))
 	older, going := deployment(named("older"), createdAt(1)), deployment(named("going"), deleted)
-	all := list(deployment(), old, older, going, exporter())
-	reconciler, client := newTestReconciler(t, all, all)
-	state, err := reconciler.Reconcile(t.Context(), owner())
-	if err != nil || len(client.Actions()) > 0 {
-		t.Fatalf("%v, actions %v, want none", err, client.Actions())
+	view := View{Live: deployment(), Former: owner().former(list(old, older, going, exporter()))}
+	d, state := undisturbed().decide(owner(), view)
+	if d.writes() {
+		t.Errorf("decision %+v, want no write", d)
 	}
-	ready := NewStatus(owner(), state, Status{}, later).Conditions[0]
+	ready := NewStatus(owner(), state, workloadv1alpha1.Status{}, later).Conditions[0]
 	want := `Deployment "web" has 3 of 3 replicas available; the former Deployments "old", "older" still run; ` +
 		`not carried over from "old": image "app:v7", whatever else the spec does not declare; ` +
 		`once you do not need it, run kubectl -n default delete deployment old older`

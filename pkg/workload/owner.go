@@ -4,7 +4,6 @@
 package workload
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -14,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"samplecontroller.io/sample-controller-manager/pkg/pods"
 )
 
 // The Deployment has the same form as that of Kubernetes' sample-controller, so that either
@@ -21,7 +22,7 @@ import (
 const (
 	containerName   = "nginx"
 	defaultImage    = "nginx:latest"
-	controllerLabel = "controller" // its value is the name of the owner
+	controllerLabel = pods.Selector // its value is the name of the owner
 )
 
 // Owner is an object that manages one Deployment, reduced to what all kinds have in common.
@@ -40,12 +41,6 @@ type Owner struct {
 	ObservedGeneration int64
 	// Problem is what the object's status says about the Pod that is worst off, "" if nothing.
 	Problem string
-	// HadDeployment is set if the object's status shows that it already had a Deployment.
-	HadDeployment bool
-	// Confirm reads the object from the API server. It returns [reconcile.ErrStale] if the
-	// spec has changed since it was cached, or if the object is gone or being deleted. It
-	// also returns the resourceVersion of that read, empty if unknown. It may be nil.
-	Confirm func(context.Context) (version string, err error)
 }
 
 // String returns the kind and the quoted name, for messages.

@@ -74,14 +74,13 @@ func States() []controller.State {
 }
 
 // state returns the state of a cached object.
-func (c *Controller[T]) state(cached any) controller.State {
-	obj := cached.(T)
+func (k Kind[T]) state(obj T) controller.State {
 	if _, placeholder := obj.GetAnnotations()[tolerant.AnnotationDecodeError]; placeholder {
 		return undecodable
 	}
-	observed, conditions := c.kind.Conditions(obj)
-	ready := meta.FindStatusCondition(conditions, workloadv1alpha1.ConditionReady)
-	if ready == nil || observed != obj.GetGeneration() {
+	status := k.Status(obj)
+	ready := meta.FindStatusCondition(status.Conditions, workloadv1alpha1.ConditionReady)
+	if ready == nil || status.ObservedGeneration != obj.GetGeneration() {
 		return unobserved
 	}
 	if state, known := states[ready.Reason]; known {

@@ -3,7 +3,7 @@
 
 package workload_test
 
-// fuzzSeeds are what FuzzSync begins with. The kind of the objects is left open.
+// fuzzSeeds are what FuzzSync begins with.
 var fuzzSeeds = []struct{ object, deployments string }{
 	{`{"spec":{"deploymentName":"web"}}`, ``},
 	{`{"apiVersion":"samplecontroller.k8s.io/v1alpha1","kind":"Foo","metadata":{"generation":3,"uid":"u"},"spec":{"deploymentName":"web","replicas":3,"image":"nginx:1"}}`,

@@ -12,15 +12,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/tolerant"
 )
 
-// conditionsOfFoos is a kind that is only good for counting.
-type conditionsOfFoos struct{ Kind[*samplev1alpha1.Foo] }
-
-func (conditionsOfFoos) Conditions(foo *samplev1alpha1.Foo) (int64, []metav1.Condition) {
-	return foo.Status.ObservedGeneration, foo.Status.Conditions
+// countedFoos is a kind that is only good for counting.
+var countedFoos = Kind[*samplev1alpha1.Foo]{
+	Status: func(foo *samplev1alpha1.Foo) *workloadv1alpha1.Status { return &foo.Status.Status },
 }
 
 // fooWith returns a Foo of generation 2 whose Ready condition has a reason.
@@ -31,12 +30,13 @@ func fooWith(name, reason string) *samplev1alpha1.Foo {
 	}
 	return &samplev1alpha1.Foo{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Generation: 2},
-		Status:     samplev1alpha1.FooStatus{ObservedGeneration: 2, Conditions: []metav1.Condition{{Type: "Ready", Status: status, Reason: reason}}},
+		Status: samplev1alpha1.FooStatus{Status: workloadv1alpha1.Status{
+			ObservedGeneration: 2, Conditions: []metav1.Condition{{Type: "Ready", Status: status, Reason: reason}},
+		}},
 	}
 }
 
 func TestStateOfObjects(t *testing.T) {
-	c := &Controller[*samplev1alpha1.Foo]{kind: conditionsOfFoos{}}
 	changed := func(change func(*samplev1alpha1.Foo)) *samplev1alpha1.Foo {
 		foo := fooWith("a", "Available")
 		change(foo)
@@ -46,18 +46,19 @@ func TestStateOfObjects(t *testing.T) {
 		foo  *samplev1alpha1.Foo
 		want controller.State
 	}{
-		"ready":                              {fooWith("a", "Available"), controller.State{Condition: "Ready", Reason: "Available"}},
-		"reconciling":                        {fooWith("a", "Progressing"), controller.State{Condition: "Reconciling", Reason: "Progressing"}},
-		"stalled":                            {fooWith("a", "WriteDenied"), controller.State{Condition: "Stalled", Reason: "WriteDenied"}},
-		"a reason of another version":        {fooWith("a", "Enchanted"), controller.State{Condition: "Stalled", Reason: "Other"}},
-		"new":                                {&samplev1alpha1.Foo{ObjectMeta: metav1.ObjectMeta{Generation: 1}}, controller.State{Condition: "Reconciling", Reason: "Unobserved"}},
+		"ready":                       {fooWith("a", "Available"), controller.State{Condition: "Ready", Reason: "Available"}},
+		"reconciling":                 {fooWith("a", "Progressing"), controller.State{Condition: "Reconciling", Reason: "Progressing"}},
+		"stalled":                     {fooWith("a", "WriteDenied"), controller.State{Condition: "Stalled", Reason: "WriteDenied"}},
+		"a reason of another version": {fooWith("a", "Enchanted"), controller.State{Condition: "Stalled", Reason: "Other"}},
+		"new": {&samplev1alpha1.Foo{ObjectMeta: metav1.ObjectMeta{Generation: 1}},
+			controller.State{Condition: "Reconciling", Reason: "Unobserved"}},
 		"a status for an earlier generation": {changed(func(foo *samplev1alpha1.Foo) { foo.Generation++ }), controller.State{Condition: "Reconciling", Reason: "Unobserved"}},
 		"undecodable": {changed(func(foo *samplev1alpha1.Foo) {
 			foo.Annotations = map[string]string{tolerant.AnnotationDecodeError: "spec: array where object is expected"}
 		}), controller.State{Condition: "Stalled", Reason: "Undecodable"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := c.state(test.foo); got != test.want || !slices.Contains(States(), got) {
+			if got := countedFoos.state(test.foo); got != test.want || !slices.Contains(States(), got) {
 				t.Errorf("state %v, want %v, one of %v", got, test.want, States())
 			}
 		})
@@ -66,7 +67,6 @@ func TestStateOfObjects(t *testing.T) {
 
 // BenchmarkCountStates counts 100,000 objects, as each scrape does.
 func BenchmarkCountStates(b *testing.B) {
-	c := &Controller[*samplev1alpha1.Foo]{kind: conditionsOfFoos{}}
 	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
 	for i := range 100_000 {
 		if err := store.Add(fooWith(fmt.Sprint(i), reasons[i%len(reasons)])); err != nil {
@@ -77,7 +77,7 @@ func BenchmarkCountStates(b *testing.B) {
 	for b.Loop() {
 		counts := map[controller.State]int{}
 		for _, obj := range store.List() {
-			counts[c.state(obj)]++
+			counts[countedFoos.state(obj.(*samplev1alpha1.Foo))]++
 		}
 		if len(counts) != len(reasons) {
 			b.Fatal(counts)

@@ -4,8 +4,6 @@
 package workload
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,53 +14,29 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
-	metav1apply "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 
-	"samplecontroller.io/sample-controller-manager/pkg/ownership"
+	"samplecontroller.io/sample-controller-manager/pkg/pods"
 )
 
 // conditionTypes are the conditions that a Status may have, in order.
-var conditionTypes = []string{workloadv1alpha1.ConditionReady, workloadv1alpha1.ConditionReconciling, workloadv1alpha1.ConditionStalled}
+var conditionTypes = []string{workloadv1alpha1.ConditionReady, workloadv1alpha1.ConditionReconciling,
+	workloadv1alpha1.ConditionStalled}
 
 // maxSelector is the maximum length of the selector in the schema of the status.
 const maxSelector = 4096
 
-// Status is the part of an owner's status about its Deployment.
-type Status struct {
-	ObservedGeneration int64
-	Replicas           int32
-	ReadyReplicas      int32
-	AvailableReplicas  int32
-	Selector           string
-	// UnavailableSince is since when replicas are unavailable: see unavailableSince.
-	UnavailableSince *metav1.Time
-	// Conditions are Ready and, unless that is True, Reconciling or Stalled, in this order.
-	Conditions []metav1.Condition
-}
-
-// Equal reports whether two statuses are equal.
-func (s Status) Equal(other Status) bool {
-	return s.ObservedGeneration == other.ObservedGeneration &&
-		s.Replicas == other.Replicas && s.ReadyReplicas == other.ReadyReplicas && s.AvailableReplicas == other.AvailableReplicas &&
-		s.Selector == other.Selector && s.UnavailableSince.Equal(other.UnavailableSince) && slices.EqualFunc(s.Conditions, other.Conditions, sameCondition)
-}
-
-func sameCondition(a, b metav1.Condition) bool {
-	sameTime := a.LastTransitionTime.Equal(&b.LastTransitionTime)
-	a.LastTransitionTime = b.LastTransitionTime // compared already; the time zone may differ
-	return sameTime && a == b
-}
-
 // NewStatus returns the status of the owner whose Deployment is in the given state. current is its
-// present status. The transition time of a condition is kept from that if its status is the same,
-// else it is now.
-func NewStatus(o Owner, state State, current Status, now metav1.Time) Status {
+// present status, from which what other controllers write is kept. The transition time of a condition is
+// kept if its status is the same, else it is now.
+func NewStatus(o Owner, state State, current workloadv1alpha1.Status, now metav1.Time) workloadv1alpha1.Status {
 	d := state.Deployment
-	status := Status{ObservedGeneration: o.GetGeneration(), UnavailableSince: unavailableSince(o, d, current, now)}
-	status.Conditions = judge(o, state, status.UnavailableSince, now.Time).conditions(o.GetGeneration(), current.Conditions, now)
+	status := workloadv1alpha1.Status{
+		ObservedGeneration: o.GetGeneration(), UnavailableSince: unavailableSince(o, d, current, now), Pods: current.Pods,
+	}
+	own := judge(o, state, status.UnavailableSince, now.Time).conditions(o.GetGeneration(), current.Conditions, now)
+	status.Conditions = withOwn(current.Conditions, own)
 	if d == nil {
 		return status
 	}
@@ -85,65 +59,22 @@ func formatSelector(selector *metav1.LabelSelector) string {
 	return labels.FormatLabels(selector.MatchLabels)
 }
 
-// OwnConditions returns the conditions that belong to a Status, in order.
-func OwnConditions(conditions []metav1.Condition) []metav1.Condition {
-	own := make([]metav1.Condition, 0, len(conditionTypes))
-	for _, conditionType := range conditionTypes {
-		if c := meta.FindStatusCondition(conditions, conditionType); c != nil {
-			own = append(own, *c)
-		}
-	}
-	return own
-}
-
-// ApplyConditions returns the conditions as apply configurations.
-func ApplyConditions(conditions []metav1.Condition) []*metav1apply.ConditionApplyConfiguration {
-	var applied []*metav1apply.ConditionApplyConfiguration
+// withOwn returns the conditions with those of conditionTypes as in own. Others are kept.
+func withOwn(conditions, own []metav1.Condition) []metav1.Condition {
+	var all []metav1.Condition
 	for _, c := range conditions {
-		applied = append(applied, metav1apply.Condition().
-			WithType(c.Type).
-			WithStatus(c.Status).
-			WithObservedGeneration(c.ObservedGeneration).
-			WithLastTransitionTime(c.LastTransitionTime).
-			WithReason(c.Reason).
-			WithMessage(c.Message))
-	}
-	return applied
-}
-
-// Patcher sends a patch, with the signature of the generated clients.
-type Patcher[T any] func(ctx context.Context, name string, patchType types.PatchType, patch []byte, options metav1.PatchOptions, subresources ...string) (T, error)
-
-// RemoveStray removes fields of the status, given as JSON pointers, from the applied object, and
-// returns the result. An apply does not remove a field that another manager has set too. The
-// patch is bound to the object's resourceVersion. Later elements of a list come first, because a
-// removal shifts them.
-func RemoveStray[T metav1.Object](ctx context.Context, fieldManager string, applied T, send Patcher[T], paths ...string) (T, error) {
-	if len(paths) == 0 {
-		return applied, nil
-	}
-	patch := []map[string]string{{"op": "replace", "path": "/metadata/resourceVersion", "value": applied.GetResourceVersion()}}
-	for _, path := range paths {
-		patch = append(patch, map[string]string{"op": "remove", "path": path})
-	}
-	encoded, err := json.Marshal(patch)
-	if err != nil {
-		return applied, err
-	}
-	return send(ctx, applied.GetName(), types.JSONPatchType, encoded, metav1.PatchOptions{FieldManager: fieldManager}, "status")
-}
-
-// Stray returns the paths of what a Status may have and the wanted one lacks, for [RemoveStray].
-func Stray(conditions []metav1.Condition, unavailableSince *metav1.Time, wanted Status) (paths []string) {
-	for i, c := range slices.Backward(conditions) {
-		if slices.Contains(conditionTypes, c.Type) && meta.FindStatusCondition(wanted.Conditions, c.Type) == nil {
-			paths = append(paths, fmt.Sprintf("/status/conditions/%d", i))
+		if now := meta.FindStatusCondition(own, c.Type); now != nil {
+			all = append(all, *now)
+		} else if !slices.Contains(conditionTypes, c.Type) {
+			all = append(all, c)
 		}
 	}
-	if unavailableSince != nil && wanted.UnavailableSince == nil {
-		paths = append(paths, "/status/unavailableSince")
+	for _, c := range own {
+		if meta.FindStatusCondition(all, c.Type) == nil {
+			all = append(all, c)
+		}
 	}
-	return paths
+	return all
 }
 
 // verdict is why one condition is True: see [ConditionFor].
@@ -189,7 +120,7 @@ func judge(o Owner, state State, unavailable *metav1.Time, now time.Time) verdic
 	if left := o.leftOverMessage(state.Former); left != "" {
 		v.message += "; " + left
 	}
-	if !ownership.PodsWatched(d) {
+	if !pods.Watched(d) {
 		v.message += fmt.Sprintf("; its Pods are not watched, because its selector lacks the label %q", controllerLabel)
 	}
 	return v
@@ -206,7 +137,8 @@ func judgeDeployment(o Owner, state State, unavailable *metav1.Time, now time.Ti
 		return verdict{workloadv1alpha1.ReasonProgressing,
 			fmt.Sprintf("Deployment %q is not yet observed by its controller", d.Name) + trouble(d)}
 	}
-	if d.Status.Replicas == wanted && d.Status.UpdatedReplicas == wanted && d.Status.AvailableReplicas == wanted && !lacksReplicaSet(d) {
+	if d.Status.Replicas == wanted && d.Status.UpdatedReplicas == wanted && d.Status.AvailableReplicas == wanted &&
+		!lacksReplicaSet(d) {
 		return verdict{workloadv1alpha1.ReasonAvailable, fmt.Sprintf("Deployment %q has %s", d.Name, counts)}
 	}
 	all := fmt.Sprintf("%s, %d up to date, %d in all", counts, d.Status.UpdatedReplicas, d.Status.Replicas)
@@ -214,7 +146,8 @@ func judgeDeployment(o Owner, state State, unavailable *metav1.Time, now time.Ti
 		return verdict{workloadv1alpha1.ReasonDeploymentPaused,
 			fmt.Sprintf("Deployment %q is paused, with %s: resume it with kubectl -n %s rollout resume deployment %s", d.Name, all, d.Namespace, d.Name)}
 	}
-	if c := conditionOf(d, appsv1.DeploymentProgressing, corev1.ConditionFalse); c != nil && c.Reason == reasonDeadlineExceeded {
+	if c := conditionOf(d, appsv1.DeploymentProgressing, corev1.ConditionFalse); c != nil &&
+		c.Reason == reasonDeadlineExceeded {
 		return verdict{workloadv1alpha1.ReasonProgressDeadlineExceeded,
 			fmt.Sprintf("Deployment %q: %s", d.Name, strings.TrimSuffix(c.Message, ".")) + trouble(d) + o.pods()}
 	}
@@ -247,7 +180,8 @@ func (o Owner) pods() string {
 // first one, when it has no ReplicaSet. A paused Deployment is still scaled, so its updated
 // replicas can become available.
 func waitsForResume(d *appsv1.Deployment, wanted int32) bool {
-	return d.Spec.Paused && (d.Status.UpdatedReplicas < d.Status.Replicas || d.Status.Replicas == 0 && wanted > 0 && d.Annotations[revisionAnnotation] == "")
+	return d.Spec.Paused && (d.Status.UpdatedReplicas < d.Status.Replicas || d.Status.Replicas == 0 && wanted > 0 &&
+		d.Annotations[revisionAnnotation] == "")
 }
 
 // trouble returns, with leading punctuation, why the Deployment cannot create Pods or their
@@ -264,8 +198,12 @@ func trouble(d *appsv1.Deployment) string {
 }
 
 // conditionOf returns the Deployment's condition if it has the given status, else nil.
-func conditionOf(d *appsv1.Deployment, conditionType appsv1.DeploymentConditionType, status corev1.ConditionStatus) *appsv1.DeploymentCondition {
-	i := slices.IndexFunc(d.Status.Conditions, func(c appsv1.DeploymentCondition) bool { return c.Type == conditionType && c.Status == status })
+func conditionOf(d *appsv1.Deployment, conditionType appsv1.DeploymentConditionType,
+	status corev1.ConditionStatus) *appsv1.DeploymentCondition {
+	i := slices.IndexFunc(d.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
+		return c.Type == conditionType &&
+			c.Status == status
+	})
 	if i < 0 {
 		return nil
 	}

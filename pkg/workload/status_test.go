@@ -4,7 +4,6 @@
 package workload
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -15,8 +14,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 )
 
 var (
@@ -27,9 +27,10 @@ var (
 func TestNewStatusReportsCounts(t *testing.T) {
 	d := deployment(withStatus(3, 2, 1))
 	d.Status.ReadyReplicas = 2
-	got := NewStatus(owner(), State{Deployment: d}, Status{}, later)
+	got := NewStatus(owner(), State{Deployment: d}, workloadv1alpha1.Status{}, later)
 	got.Conditions = nil
-	want := Status{ObservedGeneration: 4, Replicas: 3, ReadyReplicas: 2, AvailableReplicas: 1, Selector: "app=nginx,controller=a"}
+	want := workloadv1alpha1.Status{ObservedGeneration: 4, Replicas: 3, ReadyReplicas: 2, AvailableReplicas: 1,
+		Selector: "app=nginx,controller=a"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("unexpected status (-want +got):\n%s", diff)
 	}
@@ -40,7 +41,7 @@ func TestSummaryNamesTheTrueCondition(t *testing.T) {
 		"Ready, Available, 3 of 3 available, generation 4":         deployment(),
 		"Reconciling, Progressing, 1 of 3 available, generation 4": deployment(withStatus(3, 2, 1)),
 	} {
-		if got := NewStatus(owner(), State{Deployment: d}, Status{}, later).summary(); got != want {
+		if got := summary(NewStatus(owner(), State{Deployment: d}, workloadv1alpha1.Status{}, later)); got != want {
 			t.Errorf("summary %q, want %q", got, want)
 		}
 	}
@@ -49,7 +50,7 @@ func TestSummaryNamesTheTrueCondition(t *testing.T) {
 func TestStatusSelectorHasExpressions(t *testing.T) {
 	d := deployment()
 	d.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "tier", Operator: metav1.LabelSelectorOpExists}}
-	if got, want := NewStatus(owner(), State{Deployment: d}, Status{}, later).Selector, "app=nginx,controller=a,tier"; got != want {
+	if got, want := NewStatus(owner(), State{Deployment: d}, workloadv1alpha1.Status{}, later).Selector, "app=nginx,controller=a,tier"; got != want {
 		t.Errorf("selector %q, want %q", got, want)
 	}
 }
@@ -58,16 +59,16 @@ func TestStatusOmitsOversizedSelector(t *testing.T) {
 	for length, want := range map[int]int{4096: 4096, 4097: 0} {
 		d := deployment()
 		d.Spec.Selector.MatchLabels = map[string]string{"app": strings.Repeat("x", length-len("app="))}
-		if got := len(NewStatus(owner(), State{Deployment: d}, Status{}, later).Selector); got != want {
+		if got := len(NewStatus(owner(), State{Deployment: d}, workloadv1alpha1.Status{}, later).Selector); got != want {
 			t.Errorf("%d characters of a selector of %d, want %d", got, length, want)
 		}
 	}
 }
 
 func TestNewStatusWithoutDeploymentHasZeroes(t *testing.T) {
-	got := NewStatus(owner(), State{Blocker: &Blocker{Reason: "DeploymentConflict"}}, Status{}, later)
+	got := NewStatus(owner(), State{Blocker: &Blocker{Reason: "DeploymentConflict"}}, workloadv1alpha1.Status{}, later)
 	got.Conditions = nil
-	if diff := cmp.Diff(Status{ObservedGeneration: 4}, got); diff != "" {
+	if diff := cmp.Diff(workloadv1alpha1.Status{ObservedGeneration: 4}, got); diff != "" {
 		t.Errorf("unexpected status (-want +got):\n%s", diff)
 	}
 }
@@ -75,7 +76,8 @@ func TestNewStatusWithoutDeploymentHasZeroes(t *testing.T) {
 func TestConditionsFollowKstatus(t *testing.T) {
 	progressing := func(status corev1.ConditionStatus, reason string) func(*appsv1.Deployment) {
 		return func(d *appsv1.Deployment) {
-			d.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: status, Reason: reason, Message: "timed out"}}
+			d.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: status,
+				Reason: reason, Message: "timed out"}}
 		}
 	}
 	unobserved := func(d *appsv1.Deployment) { d.Generation++ }
@@ -90,12 +92,15 @@ func TestConditionsFollowKstatus(t *testing.T) {
 		"none available, and a former Deployment": {owner(), State{Deployment: deployment(withStatus(3, 3, 0)), Former: list(deployment(named("old")))}, "Reconciling", "Progressing"},
 		"none available":                          {owner(), State{Deployment: deployment(withStatus(3, 3, 0))}, "Reconciling", "Progressing"},
 		"one not up to date":                      {owner(), State{Deployment: deployment(withStatus(3, 2, 3))}, "Reconciling", "Progressing"},
-		"more than wanted":                        {owner(), State{Deployment: deployment(withReplicas(ptr.To[int32](5)), withStatus(5, 5, 5))}, "Reconciling", "Progressing"},
-		"an old replica left over":                {owner(), State{Deployment: deployment(withStatus(4, 3, 3))}, "Reconciling", "Progressing"},
-		"fewer than wanted":                       {owner(), State{Deployment: deployment(withStatus(2, 2, 2))}, "Reconciling", "Progressing"},
-		"Deployment's generation unobserved":      {owner(), State{Deployment: deployment(unobserved)}, "Reconciling", "Progressing"},
-		"zero wanted and none there":              {owner(wantReplicas(ptr.To[int32](0))), State{Deployment: deployment(withReplicas(ptr.To[int32](0)), withStatus(0, 0, 0))}, "Ready", "Available"},
-		"zero wanted, some left":                  {owner(wantReplicas(ptr.To[int32](0))), State{Deployment: deployment(withReplicas(ptr.To[int32](0)), withStatus(1, 1, 1))}, "Reconciling", "Progressing"},
+		"more than wanted": {owner(), State{Deployment: deployment(withReplicas(ptr.To[int32](5)),
+			withStatus(5, 5, 5))}, "Reconciling", "Progressing"},
+		"an old replica left over":           {owner(), State{Deployment: deployment(withStatus(4, 3, 3))}, "Reconciling", "Progressing"},
+		"fewer than wanted":                  {owner(), State{Deployment: deployment(withStatus(2, 2, 2))}, "Reconciling", "Progressing"},
+		"Deployment's generation unobserved": {owner(), State{Deployment: deployment(unobserved)}, "Reconciling", "Progressing"},
+		"zero wanted and none there": {owner(wantReplicas(ptr.To[int32](0))),
+			State{Deployment: deployment(withReplicas(ptr.To[int32](0)), withStatus(0, 0, 0))}, "Ready", "Available"},
+		"zero wanted, some left": {owner(wantReplicas(ptr.To[int32](0))),
+			State{Deployment: deployment(withReplicas(ptr.To[int32](0)), withStatus(1, 1, 1))}, "Reconciling", "Progressing"},
 		"replicas absent: the Deployment's count": {owner(wantReplicas(nil)), State{Deployment: deployment(withReplicas(ptr.To[int32](3)))}, "Ready", "Available"},
 		"replicas absent, Deployment's not met":   {owner(wantReplicas(nil)), State{Deployment: deployment(withReplicas(ptr.To[int32](5)))}, "Reconciling", "Progressing"},
 		"freshly created": {owner(), State{Deployment: deployment(func(d *appsv1.Deployment) {
@@ -104,22 +109,23 @@ func TestConditionsFollowKstatus(t *testing.T) {
 		"freshly created with zero replicas": {owner(wantReplicas(ptr.To[int32](0))), State{Deployment: deployment(func(d *appsv1.Deployment) {
 			d.Generation, d.Status, d.Spec.Replicas = 1, appsv1.DeploymentStatus{}, ptr.To[int32](0)
 		})}, "Reconciling", "Progressing"},
-		"progress deadline exceeded":            {owner(), State{Deployment: deployment(withStatus(3, 1, 2), progressing("False", "ProgressDeadlineExceeded"))}, "Stalled", "ProgressDeadlineExceeded"},
-		"ready after the deadline":              {owner(), State{Deployment: deployment(progressing("False", "ProgressDeadlineExceeded"))}, "Ready", "Available"},
-		"deadline of an older generation":       {owner(), State{Deployment: deployment(unobserved, withStatus(3, 1, 2), progressing("False", "ProgressDeadlineExceeded"))}, "Reconciling", "Progressing"},
-		"paused in a rollout":                   {owner(), State{Deployment: deployment(withStatus(4, 1, 3), paused)}, "Stalled", "DeploymentPaused"},
-		"paused before its first rollout":       {owner(), State{Deployment: deployment(withStatus(0, 0, 0), paused)}, "Stalled", "DeploymentPaused"},
-		"paused, and its only Pod is deleted":   {owner(), State{Deployment: deployment(withStatus(0, 0, 0), paused, rolledOut)}, "Reconciling", "Progressing"},
-		"paused, and being scaled":              {owner(), State{Deployment: deployment(withStatus(1, 1, 1), paused)}, "Reconciling", "Progressing"},
-		"paused, and not yet observed":          {owner(), State{Deployment: deployment(unobserved, withStatus(4, 1, 3), paused)}, "Reconciling", "Progressing"},
-		"paused with all available":             {owner(), State{Deployment: deployment(paused)}, "Ready", "Available"},
-		"progressing":                           {owner(), State{Deployment: deployment(withStatus(3, 1, 2), progressing("True", "ReplicaSetUpdated"))}, "Reconciling", "Progressing"},
+		"progress deadline exceeded":          {owner(), State{Deployment: deployment(withStatus(3, 1, 2), progressing("False", "ProgressDeadlineExceeded"))}, "Stalled", "ProgressDeadlineExceeded"},
+		"ready after the deadline":            {owner(), State{Deployment: deployment(progressing("False", "ProgressDeadlineExceeded"))}, "Ready", "Available"},
+		"deadline of an older generation":     {owner(), State{Deployment: deployment(unobserved, withStatus(3, 1, 2), progressing("False", "ProgressDeadlineExceeded"))}, "Reconciling", "Progressing"},
+		"paused in a rollout":                 {owner(), State{Deployment: deployment(withStatus(4, 1, 3), paused)}, "Stalled", "DeploymentPaused"},
+		"paused before its first rollout":     {owner(), State{Deployment: deployment(withStatus(0, 0, 0), paused)}, "Stalled", "DeploymentPaused"},
+		"paused, and its only Pod is deleted": {owner(), State{Deployment: deployment(withStatus(0, 0, 0), paused, rolledOut)}, "Reconciling", "Progressing"},
+		"paused, and being scaled":            {owner(), State{Deployment: deployment(withStatus(1, 1, 1), paused)}, "Reconciling", "Progressing"},
+		"paused, and not yet observed":        {owner(), State{Deployment: deployment(unobserved, withStatus(4, 1, 3), paused)}, "Reconciling", "Progressing"},
+		"paused with all available":           {owner(), State{Deployment: deployment(paused)}, "Ready", "Available"},
+		"progressing": {owner(), State{Deployment: deployment(withStatus(3, 1, 2), progressing("True", "ReplicaSetUpdated"))}, "Reconciling",
+			"Progressing"},
 		"a blocker that needs user action":      {owner(), State{Blocker: &Blocker{Reason: "DeploymentConflict", Message: "m"}}, "Stalled", "DeploymentConflict"},
 		"a transient blocker":                   {owner(), State{Blocker: &Blocker{Reason: "WaitingForDeletion", Message: "m"}}, "Reconciling", "WaitingForDeletion"},
 		"a blocker and an available Deployment": {owner(), State{Deployment: deployment(), Blocker: &Blocker{Reason: "WriteDenied", Message: "m"}}, "Stalled", "WriteDenied"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			conditions := NewStatus(test.owner, test.state, Status{}, later).Conditions
+			conditions := NewStatus(test.owner, test.state, workloadv1alpha1.Status{}, later).Conditions
 			want := []string{"Ready=False", test.want + "=True"}
 			if test.want == "Ready" {
 				want = want[1:]
@@ -143,11 +149,16 @@ func TestMessagesExplainMissingPods(t *testing.T) {
 		return deployment(withStatus(0, 0, 0), func(d *appsv1.Deployment) { d.Status.Conditions = conditions })
 	}
 	var (
-		progressing = appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetCreated", Message: "created"}
-		exceeded    = appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded", Message: "timed out."}
-		noSet       = appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ReplicaSetCreateError", Message: "no more replicasets"}
-		noPods      = appsv1.DeploymentCondition{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: "pods are forbidden"}
-		pods        = appsv1.DeploymentCondition{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionFalse, Reason: "FailedCreate", Message: "pods were forbidden"}
+		progressing = appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetCreated",
+			Message: "created"}
+		exceeded = appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse,
+			Reason: "ProgressDeadlineExceeded", Message: "timed out."}
+		noSet = appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse,
+			Reason: "ReplicaSetCreateError", Message: "no more replicasets"}
+		noPods = appsv1.DeploymentCondition{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue,
+			Reason: "FailedCreate", Message: "pods are forbidden"}
+		pods = appsv1.DeploymentCondition{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionFalse,
+			Reason: "FailedCreate", Message: "pods were forbidden"}
 	)
 	unobserved := with(noSet)
 	unobserved.Generation++
@@ -165,7 +176,7 @@ func TestMessagesExplainMissingPods(t *testing.T) {
 		"Pods denied, deadline exceeded": {with(exceeded, noPods), "ProgressDeadlineExceeded", `Deployment "web": timed out: pods are forbidden`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ready := NewStatus(owner(), State{Deployment: test.d}, Status{}, later).Conditions[0]
+			ready := NewStatus(owner(), State{Deployment: test.d}, workloadv1alpha1.Status{}, later).Conditions[0]
 			if ready.Reason != test.reason || ready.Message != test.want {
 				t.Errorf("%s: %q, want %s: %q", ready.Reason, ready.Message, test.reason, test.want)
 			}
@@ -184,7 +195,7 @@ func TestMessagesReportUnwatchedPods(t *testing.T) {
 		"adopted, without Pods": {deployment(withSelector("app", "adopted"), withStatus(0, 0, 0)), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			message := NewStatus(owner(), State{Deployment: test.d}, Status{}, later).Conditions[0].Message
+			message := NewStatus(owner(), State{Deployment: test.d}, workloadv1alpha1.Status{}, later).Conditions[0].Message
 			if got := strings.HasSuffix(message, `; its Pods are not watched, because its selector lacks the label "controller"`); got != test.want {
 				t.Errorf("message %q, want a note that Pods are not watched: %v", message, test.want)
 			}
@@ -194,7 +205,8 @@ func TestMessagesReportUnwatchedPods(t *testing.T) {
 
 func TestMessagesAreBounded(t *testing.T) {
 	for _, long := range []string{strings.Repeat("x", 40000), strings.Repeat("€", 20000)} {
-		conditions := NewStatus(owner(), State{Blocker: &Blocker{Reason: "WriteDenied", Message: long}}, Status{}, later).Conditions
+		conditions := NewStatus(owner(), State{Blocker: &Blocker{Reason: "InvalidSpec", Message: long}}, workloadv1alpha1.Status{},
+			later).Conditions
 		for _, c := range conditions {
 			if len(c.Message) > 2003 || !utf8.ValidString(c.Message) {
 				t.Errorf("%s has a message of %d bytes, want at most 2003: %.20q", c.Type, len(c.Message), c.Message)
@@ -207,7 +219,8 @@ func TestMessagesAreBounded(t *testing.T) {
 }
 
 func TestTransitionTimesChangeOnlyWithStatus(t *testing.T) {
-	rolling, further := State{Deployment: deployment(withStatus(3, 3, 1))}, State{Deployment: deployment(withStatus(3, 3, 2))}
+	rolling, further := State{Deployment: deployment(withStatus(3, 3, 1))},
+		State{Deployment: deployment(withStatus(3, 3, 2))}
 	conflict := State{Blocker: &Blocker{Reason: "DeploymentConflict", Message: "in the way"}}
 	old := func(conditionType string, status metav1.ConditionStatus) metav1.Condition {
 		return metav1.Condition{Type: conditionType, Status: status, LastTransitionTime: earlier}
@@ -217,16 +230,22 @@ func TestTransitionTimesChangeOnlyWithStatus(t *testing.T) {
 		state   State
 		want    map[string]metav1.Time
 	}{
-		"new":                         {nil, rolling, map[string]metav1.Time{"Ready": later, "Reconciling": later}},
-		"same conditions":             {NewStatus(owner(), rolling, Status{}, earlier).Conditions, further, map[string]metav1.Time{"Ready": earlier, "Reconciling": earlier}},
-		"became ready":                {NewStatus(owner(), further, Status{}, earlier).Conditions, State{Deployment: deployment()}, map[string]metav1.Time{"Ready": later}},
-		"stalled instead":             {NewStatus(owner(), further, Status{}, earlier).Conditions, conflict, map[string]metav1.Time{"Ready": earlier, "Stalled": later}},
-		"an earlier format":           {[]metav1.Condition{old("Ready", "True"), old("Reconciling", "False"), old("Stalled", "False")}, rolling, map[string]metav1.Time{"Ready": later, "Reconciling": later}},
-		"earlier format, Reconciling": {[]metav1.Condition{old("Ready", "False"), old("Reconciling", "True"), old("Stalled", "False")}, rolling, map[string]metav1.Time{"Ready": earlier, "Reconciling": earlier}},
+		"new": {nil, rolling, map[string]metav1.Time{"Ready": later, "Reconciling": later}},
+		"same conditions": {NewStatus(owner(), rolling, workloadv1alpha1.Status{}, earlier).Conditions, further,
+			map[string]metav1.Time{"Ready": earlier, "Reconciling": earlier}},
+		"became ready": {NewStatus(owner(), further, workloadv1alpha1.Status{}, earlier).Conditions,
+			State{Deployment: deployment()}, map[string]metav1.Time{"Ready": later}},
+		"stalled instead": {NewStatus(owner(), further, workloadv1alpha1.Status{}, earlier).Conditions, conflict,
+			map[string]metav1.Time{"Ready": earlier, "Stalled": later}},
+		"an earlier format": {[]metav1.Condition{old("Ready", "True"), old("Reconciling", "False"), old("Stalled", "False")}, rolling,
+			map[string]metav1.Time{"Ready": later, "Reconciling": later}},
+		"earlier format, Reconciling": {[]metav1.Condition{old("Ready", "False"), old("Reconciling", "True"), old("Stalled", "False")}, rolling,
+			map[string]metav1.Time{"Ready": earlier, "Reconciling": earlier}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := map[string]metav1.Time{}
-			for _, c := range NewStatus(owner(), test.state, Status{Conditions: test.current}, later).Conditions {
+			for _, c := range NewStatus(owner(), test.state, workloadv1alpha1.Status{Conditions: test.current},
+				later).Conditions {
 				got[c.Type] = c.LastTransitionTime
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
@@ -236,78 +255,31 @@ func TestTransitionTimesChangeOnlyWithStatus(t *testing.T) {
 	}
 }
 
-func TestOwnConditionsOmitsForeignConditions(t *testing.T) {
-	status := NewStatus(owner(), State{Deployment: deployment(withStatus(3, 3, 1))}, Status{}, earlier)
-	mixed := append([]metav1.Condition{{Type: "Other", Status: metav1.ConditionTrue}}, status.Conditions[1], status.Conditions[0])
-	if diff := cmp.Diff(status.Conditions, OwnConditions(mixed)); diff != "" {
-		t.Errorf("unexpected conditions (-want +got):\n%s", diff)
-	}
-}
-
-func TestStrayStatusIsRemoved(t *testing.T) {
-	conditions := func(types ...string) (all []metav1.Condition) {
-		for _, conditionType := range types {
-			all = append(all, metav1.Condition{Type: conditionType})
+// A condition of ours that no longer holds is removed, one of another controller stays.
+func TestForeignConditionsAreKept(t *testing.T) {
+	for want, current := range map[string][]string{
+		"Ready":               {"Ready", "Stalled"},
+		"Audited Ready":       {"Audited", "Reconciling", "Stalled", "Ready"},
+		"Ready Audited Other": {"Ready", "Audited", "Stalled", "Other"},
+	} {
+		var before workloadv1alpha1.Status
+		for _, conditionType := range current {
+			before.Conditions = append(before.Conditions, metav1.Condition{Type: conditionType})
 		}
-		return all
-	}
-	const version = `{"op":"replace","path":"/metadata/resourceVersion","value":"7"}`
-	wanted := Status{Conditions: conditions("Ready")}
-	for name, test := range map[string]struct {
-		applied []metav1.Condition
-		since   *metav1.Time
-		want    string
-	}{
-		"none":           {wanted.Conditions, nil, ""},
-		"foreign ones":   {conditions("Audited", "Ready"), nil, ""},
-		"one":            {conditions("Audited", "Stalled", "Ready"), nil, "[" + version + `,{"op":"remove","path":"/status/conditions/1"}]`},
-		"two":            {conditions("Stalled", "Ready", "Reconciling"), nil, "[" + version + `,{"op":"remove","path":"/status/conditions/2"},{"op":"remove","path":"/status/conditions/0"}]`},
-		"a time as well": {conditions("Stalled"), &later, "[" + version + `,{"op":"remove","path":"/status/conditions/0"},{"op":"remove","path":"/status/unavailableSince"}]`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var got string
-			send := func(_ context.Context, _ string, _ types.PatchType, patch []byte, _ metav1.PatchOptions, _ ...string) (*metav1.ObjectMeta, error) {
-				got = string(patch)
-				return nil, nil
-			}
-			_, err := RemoveStray(t.Context(), "test", &metav1.ObjectMeta{ResourceVersion: "7"}, send, Stray(test.applied, test.since, wanted)...)
-			if err != nil || got != test.want {
-				t.Errorf("patch %s, %v, want %s", got, err, test.want)
-			}
-		})
+		var got []string
+		for _, c := range NewStatus(owner(), State{Deployment: deployment()}, before, later).Conditions {
+			got = append(got, c.Type)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("conditions %v become %v, want %s", current, got, want)
+		}
 	}
 }
 
-func TestEventsOnTransitionsOnly(t *testing.T) {
-	conditions := func(state State) []metav1.Condition { return NewStatus(owner(), state, Status{}, earlier).Conditions }
-	var (
-		ready       = conditions(State{Deployment: deployment()})
-		reconciling = conditions(State{Deployment: deployment(withStatus(3, 3, 1))})
-		conflict    = conditions(State{Blocker: &Blocker{Reason: "DeploymentConflict", Message: "in the way"}})
-		waiting     = conditions(State{Blocker: &Blocker{Reason: "WaitingForDeletion", Message: "wait"}})
-		denied      = conditions(State{Blocker: &Blocker{Reason: "WriteDenied", Message: "quota"}})
-	)
-	for name, test := range map[string]struct {
-		old, new []metav1.Condition
-		want     *Event
-	}{
-		"new, ready at once":         {nil, ready, &Event{"Normal", "Synced", "Foo synced successfully"}},
-		"new, not yet ready":         {nil, reconciling, nil},
-		"became ready":               {reconciling, ready, &Event{"Normal", "Synced", "Foo synced successfully"}},
-		"still ready":                {ready, ready, nil},
-		"no longer ready":            {ready, reconciling, nil},
-		"new, in conflict":           {nil, conflict, &Event{"Warning", "ErrResourceExists", "in the way"}},
-		"came into conflict":         {ready, conflict, &Event{"Warning", "ErrResourceExists", "in the way"}},
-		"still in conflict":          {conflict, conflict, nil},
-		"stalled for another reason": {conflict, denied, &Event{"Warning", "WriteDenied", "quota"}},
-		"waits for a deletion":       {ready, waiting, nil},
-		"ready after conflict":       {conflict, ready, &Event{"Normal", "Synced", "Foo synced successfully"}},
-		"conflict, then moving":      {conflict, reconciling, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, NewEvent(owner(), test.old, test.new)); diff != "" {
-				t.Errorf("unexpected event (-want +got):\n%s", diff)
-			}
-		})
+func TestPodsAreLeftToTheAggregator(t *testing.T) {
+	current := workloadv1alpha1.Status{Pods: &workloadv1alpha1.PodSummary{Problems: []workloadv1alpha1.PodProblem{{Pod: "web-1-a",
+		Reason: "CrashLoopBackOff"}}}}
+	if got := NewStatus(owner(), State{Deployment: deployment()}, current, later); got.Pods != current.Pods {
+		t.Errorf("Pods %+v, want them unchanged", got.Pods)
 	}
 }

@@ -4,305 +4,207 @@
 package workload_test
 
 import (
-	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
+	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
+	"samplecontroller.io/controller-manager/managertest"
 )
 
 func TestSyncCreatesReportsAndStops(t *testing.T) {
-	overKinds(t, func(t *testing.T, kind kind) {
-		f := newFixture(t, kind, kind.example())
-		f.sync()
-		f.wantCalls("create deployments", "patch objects/status")
-		deployment := f.deployment()
-		if !metav1.IsControlledBy(deployment, f.object()) {
+	run(t, func(t *testing.T, e env) {
+		e.Create(example())
+		e.pass(time.Second)
+		e.wantWrites(createDeployment, patchStatus)
+		deployment := e.deployment()
+		if !metav1.IsControlledBy(deployment, e.foo()) {
 			t.Error("the Deployment is not owned by the object")
 		}
-		labels := map[string]string{"app": kind.app, "controller": key.Name}
+		if manager := deployment.ManagedFields; len(manager) != 1 || manager[0].Manager != "foo-controller" {
+			t.Errorf("managed fields %v, want those of foo-controller", manager)
+		}
+		labels := map[string]string{"app": "nginx", "controller": name}
 		if diff := cmp.Diff(labels, deployment.Spec.Selector.MatchLabels); diff != "" {
 			t.Errorf("unexpected selector (-want +got):\n%s", diff)
 		}
-		if s := statusOf(f.object()); *s.observedGeneration != 1 || !meta.IsStatusConditionTrue(*s.conditions, "Reconciling") {
-			t.Errorf("object = %+v, want generation 1 observed and Reconciling", f.object())
+		if e.foo().Status.ObservedGeneration != 1 || e.condition("Reconciling").Status != "True" {
+			t.Errorf("status = %+v, want generation 1 observed and Reconciling", e.foo().Status)
 		}
-		f.wantEvents()
+		e.pass(time.Minute)
+		e.wantWrites() // only time has passed
+		e.wantEvents()
 
-		f.observe()
-		f.clock.Step(time.Minute)
-		f.sync()
-		f.wantCalls() // only time has passed
-
-		f.update(ready)
-		f.observe()
-		f.sync()
-		f.wantCalls("patch objects/status")
-		if s := statusOf(f.object()); *s.availableReplicas != 1 || !meta.IsStatusConditionTrue(*s.conditions, "Ready") {
-			t.Errorf("object = %+v, want one replica available and Ready", f.object())
+		e.rollOut(ready)
+		e.pass(0)
+		e.wantWrites(patchStatus)
+		if e.foo().Status.AvailableReplicas != 1 || e.condition("Ready").Status != "True" {
+			t.Errorf("status = %+v, want one replica available and Ready", e.foo().Status)
 		}
-		f.wantEvents("Normal Synced " + kind.Kind + " synced successfully")
-
-		f.observe()
-		f.clock.Step(time.Minute)
-		f.sync()
-		f.wantCalls()
-		f.wantEvents()
+		if since := e.condition("Ready").LastTransitionTime; time.Since(since.Time) >= time.Second {
+			t.Errorf("Ready since %v, want %v", since, time.Now())
+		}
+		e.pass(time.Minute)
+		e.wantWrites()
+		e.wantEvents(synced)
 
 		// It stays ready while its status changes: no Event.
-		f.update(func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 0 })
-		f.observe()
-		f.sync()
-		f.wantCalls("patch objects/status")
-		f.wantEvents()
-	})
-}
-
-func TestConditionsUseControllerClock(t *testing.T) {
-	overKinds(t, func(t *testing.T, kind kind) {
-		f := newFixture(t, kind, kind.example())
-		f.sync()
-		for _, c := range *statusOf(f.object()).conditions {
-			if !c.LastTransitionTime.Time.Equal(f.clock.Now()) {
-				t.Errorf("%s since %v, want %v", c.Type, c.LastTransitionTime, f.clock.Now())
-			}
-		}
+		e.rollOut(func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 0 })
+		e.pass(time.Second)
+		e.wantWrites(patchStatus)
+		e.wantEvents()
 	})
 }
 
 func TestSyncCorrectsDrift(t *testing.T) {
-	overKinds(t, func(t *testing.T, kind kind) {
-		f := newFixture(t, kind, kind.example())
-		f.sync()
-		f.update(func(d *appsv1.Deployment) {
+	run(t, func(t *testing.T, e env) {
+		e.serve()
+		e.rollOut(func(d *appsv1.Deployment) {
 			d.Spec.Replicas = ptr.To[int32](7)
 			d.Labels = map[string]string{"owner": "somebody"}
-			ready(d)
 		})
-		f.observe()
-		f.sync()
-		f.wantCalls("patch deployments", "patch objects/status")
-		if d := f.deployment(); *d.Spec.Replicas != 1 || d.Labels["owner"] != "somebody" {
+		e.pass(0)
+		e.wantWrites(patchDeployment, patchStatus)
+		if d := e.deployment(); *d.Spec.Replicas != 1 || d.Labels["owner"] != "somebody" {
 			t.Errorf("replicas %d and labels %v, want 1 replica and the label kept", *d.Spec.Replicas, d.Labels)
 		}
+		e.rollOut(ready)
+		e.pass(time.Minute)
+		e.wantWrites(patchStatus)
 	})
 }
 
 func TestSyncKeepsAggregatedPodsAndForeignConditions(t *testing.T) {
-	overKinds(t, func(t *testing.T, kind kind) {
-		f := newFixture(t, kind, kind.example())
-		f.serve()
-		o := f.object()
-		s := statusOf(o)
-		*s.pods = &workloadv1alpha1.PodSummary{Total: 1}
-		*s.conditions = append([]metav1.Condition{{Type: "Other", Status: "True", Reason: "R", LastTransitionTime: metav1.NewTime(f.clock.Now())}}, *s.conditions...)
-		if err := f.sample.Tracker().Update(kind.resources(), o, key.Namespace); err != nil {
-			t.Fatal(err)
-		}
-		f.observe()
-		f.sync()
-		f.wantCalls()
-	})
-}
-
-func TestSyncLeavesForeignDeployment(t *testing.T) {
-	overKinds(t, func(t *testing.T, kind kind) {
-		f := newFixture(t, kind, kind.example())
-		foreign := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: deploymentName, Namespace: key.Namespace}, Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](5)}}
-		if err := f.kube.Tracker().Add(foreign); err != nil {
-			t.Fatal(err)
-		}
-		f.observe()
-		f.sync()
-		f.wantCalls("patch objects/status")
-		stalled := meta.FindStatusCondition(*statusOf(f.object()).conditions, "Stalled")
-		if stalled == nil || stalled.Status != "True" || stalled.Reason != "DeploymentConflict" {
-			t.Fatalf("Stalled = %+v, want True for DeploymentConflict", stalled)
-		}
-		f.wantEvents("Warning ErrResourceExists " + stalled.Message)
-
-		f.observe()
-		f.sync()
-		f.wantCalls()
-		f.wantEvents()
-
-		if err := f.kube.AppsV1().Deployments(key.Namespace).Delete(t.Context(), deploymentName, metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		f.observe()
-		f.sync()
-		f.wantCalls("create deployments", "patch objects/status")
-	})
-}
-
-func TestSyncIgnoresDeletedObjects(t *testing.T) {
-	overKinds(t, func(t *testing.T, kind kind) {
-		going := kind.example()
-		going.SetDeletionTimestamp(&metav1.Time{})
-		going.SetFinalizers([]string{"foregroundDeletion"})
-		f := newFixture(t, kind, going)
-		f.sync()
-		f.wantCalls("patch objects/status")
-
-		f.forget()
-		if err := f.objects.Replace(nil, ""); err != nil {
-			t.Fatal(err)
-		}
-		f.sync()
-		f.wantCalls()
-	})
-}
-
-// A finalizer holds an object in deletion, and its Deployment still exists.
-func TestSyncOnlyReportsObjectInDeletion(t *testing.T) {
-	overKinds(t, func(t *testing.T, kind kind) {
-		f := newFixture(t, kind, kind.example())
-		f.serve()
-		f.wantEvents("Normal Synced " + kind.Kind + " synced successfully")
-		f.change(func(o object) {
-			o.SetGeneration(o.GetGeneration() + 1)
-			o.SetDeletionTimestamp(&metav1.Time{Time: f.clock.Now()})
-			o.SetFinalizers([]string{"example.com/hold"})
+	run(t, func(t *testing.T, e env) {
+		e.serve()
+		pods := &workloadv1alpha1.PodSummary{Total: 1}
+		other := metav1.Condition{Type: "Other", Status: "True", Reason: "R",
+			LastTransitionTime: metav1.NewTime(time.Now().Truncate(time.Second))}
+		e.change(func(f *samplev1alpha1.Foo) {
+			f.Status.Pods = pods
+			f.Status.Conditions = append([]metav1.Condition{other}, f.Status.Conditions...)
 		})
+		e.pass(time.Minute)
+		e.wantWrites()
+		e.rollOut(available(0))
+		e.pass(0)
+		e.wantWrites(patchStatus)
+		if got := e.foo().Status.Pods; got == nil || got.Total != 1 || e.condition("Other").Reason != "R" {
+			t.Errorf("Pods %v and conditions %v, want those of others kept", got, e.foo().Status.Conditions)
+		}
+	})
+}
+
+// TestSyncLeavesForeignDeployment has a Deployment that somebody else made, without a controller or with one of
+// another group whose kind and name are those of the example.
+func TestSyncLeavesForeignDeployment(t *testing.T) {
+	for name, owners := range map[string][]metav1.OwnerReference{
+		"no controller": nil,
+		"another group": {{APIVersion: "example.com/v1", Kind: "Foo", Name: name, UID: "u", Controller: ptr.To(true)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, func(t *testing.T, e env) {
+				foreign := &appsv1.Deployment{
+					ObjectMeta: metav1.ObjectMeta{Name: deploymentName, Namespace: namespace, OwnerReferences: owners},
+					Spec:       appsv1.DeploymentSpec{Replicas: ptr.To[int32](5)},
+				}
+				e.Create(foreign)
+				e.Settle() // the cache has it
+				e.Create(example())
+				e.pass(0)
+				e.wantWrites(patchStatus)
+				stalled := e.condition("Stalled")
+				if stalled.Status != "True" || stalled.Reason != "DeploymentConflict" {
+					t.Fatalf("Stalled = %+v, want True for DeploymentConflict", stalled)
+				}
+				e.wantEvents("Warning ErrResourceExists " + stalled.Message)
+				e.pass(time.Minute)
+				e.wantWrites()
+				e.wantEvents()
+
+				e.Delete(foreign) // which enqueues the object that names it
+				e.pass(time.Second)
+				e.wantWrites(createDeployment, patchStatus)
+			})
+		})
+	}
+}
+
+// TestSyncOnlyReportsObjectInDeletion holds an object in deletion by a finalizer. Its Deployment still exists.
+func TestSyncOnlyReportsObjectInDeletion(t *testing.T) {
+	run(t, func(t *testing.T, e env) {
+		e.serve(func(f *samplev1alpha1.Foo) { f.Finalizers = []string{"example.com/hold"} })
 		for _, step := range []struct {
 			name      string
 			happens   func()
 			available int32
 			message   string
 		}{
-			{"deletion", func() {}, 1, `Deployment "example-web" has 1 of 1 replicas available`},
+			{"deletion", func() { e.Delete(example()) }, 1, `Deployment "example-web" has 1 of 1 replicas available`},
 			{"drift", func() {
-				f.update(func(d *appsv1.Deployment) { d.Spec.Replicas, d.Status.AvailableReplicas = ptr.To[int32](7), 3 })
+				e.rollOut(func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](7) })
+				e.rollOut(func(d *appsv1.Deployment) { d.Status.ObservedGeneration, d.Status.AvailableReplicas = d.Generation, 3 })
 			}, 3, `Deployment "example-web" has 3 of 1 replicas available, 1 up to date, 1 in all`},
 			{"foreground deletion", func() {
-				f.update(func(d *appsv1.Deployment) {
-					d.DeletionTimestamp, d.Finalizers = &metav1.Time{Time: f.clock.Now()}, []string{"foregroundDeletion"}
-				})
+				e.rollOut(func(d *appsv1.Deployment) { d.Finalizers = []string{"foregroundDeletion"} })
+				e.Delete(e.deployment())
+				e.rollOut(func(d *appsv1.Deployment) { d.Status.ObservedGeneration = d.Generation })
 			}, 3, "1 in all, and is being deleted"},
-			{"no Deployment", f.collect, 0, "it has no Deployment"},
+			{"no Deployment", func() { e.rollOut(func(d *appsv1.Deployment) { d.Finalizers = nil }) }, 0, "it has no Deployment"},
 		} {
 			step.happens()
-			f.observe()
-			f.sync()
-			f.wantCalls("patch objects/status")
-			s := statusOf(f.object())
-			reconciling := meta.FindStatusCondition(*s.conditions, "Reconciling")
-			if meta.IsStatusConditionTrue(*s.conditions, "Ready") || reconciling == nil || reconciling.Status != "True" || reconciling.Reason != "Terminating" ||
+			e.pass(time.Second)
+			e.wantWrites(patchStatus)
+			reconciling := e.condition("Reconciling")
+			if e.condition("Ready").Status != "False" || reconciling.Status != "True" || reconciling.Reason != "Terminating" ||
 				!strings.Contains(reconciling.Message, `held by finalizers ["example.com/hold"]; `) || !strings.HasSuffix(reconciling.Message, step.message) {
 				t.Errorf("after %s: Reconciling = %+v, want Terminating with %q", step.name, reconciling, step.message)
 			}
-			if *s.observedGeneration != 2 || *s.availableReplicas != step.available {
-				t.Errorf("after %s: generation %d and %d available, want 2 and %d", step.name, *s.observedGeneration, *s.availableReplicas, step.available)
+			if s := e.foo().Status; s.ObservedGeneration != e.foo().Generation || s.AvailableReplicas != step.available {
+				t.Errorf("after %s: generation %d and %d available, want %d available", step.name, s.ObservedGeneration, s.AvailableReplicas, step.available)
 			}
-			f.observe()
-			f.sync()
-			f.wantCalls()
+			e.pass(time.Minute)
+			e.wantWrites()
 		}
-		f.wantEvents()
-	})
-}
-
-func TestSyncIgnoresUndecodableObjectInDeletion(t *testing.T) {
-	overKinds(t, func(t *testing.T, kind kind) {
-		f := newFixture(t, kind, kind.example())
-		going := kind.placeholder("2")
-		going.SetDeletionTimestamp(&metav1.Time{})
-		if err := f.objects.Update(going); err != nil {
-			t.Fatal(err)
-		}
-		f.sync()
-		f.wantCalls()
-		f.wantEvents()
-	})
-}
-
-func TestSyncReportsAndRetriesDeniedCreate(t *testing.T) {
-	overKinds(t, func(t *testing.T, kind kind) {
-		f := newFixture(t, kind, kind.example())
-		denied := apierrors.NewForbidden(appsv1.Resource("deployments"), deploymentName, errors.New("exceeded quota: none"))
-		f.refuseDeployments("create", denied)
-		if again, err := f.controller.Sync(t.Context(), key); err != nil || again <= 0 {
-			t.Errorf("sync() = %v, %v, want a retry", again, err)
-		}
-		stalled := meta.FindStatusCondition(*statusOf(f.object()).conditions, "Stalled")
-		if stalled == nil || stalled.Reason != "WriteDenied" || stalled.Message != denied.Error() {
-			t.Fatalf("Stalled = %+v, want WriteDenied with the API server's message", stalled)
-		}
-		f.wantEvents("Warning WriteDenied " + denied.Error())
-	})
-}
-
-func TestSyncWritesNoStatusForUnknownDeployment(t *testing.T) {
-	overKinds(t, func(t *testing.T, kind kind) {
-		f := newFixture(t, kind, kind.example())
-		down := apierrors.NewServiceUnavailable("down")
-		f.refuseDeployments("create", down)
-		if _, err := f.controller.Sync(t.Context(), key); !errors.Is(err, down) {
-			t.Errorf("sync() error = %v, want %v", err, down)
-		}
-		f.wantCalls("create deployments")
-	})
-}
-
-func TestStatusApplyCarriesResourceVersion(t *testing.T) {
-	overKinds(t, func(t *testing.T, kind kind) {
-		f := newFixture(t, kind, kind.example())
-		f.sync()
-		patch, ok := f.sample.Actions()[0].(clienttesting.PatchActionImpl)
-		if !ok {
-			t.Fatalf("actions = %v", f.sample.Actions())
-		}
-		var applied metav1.PartialObjectMetadata
-		if err := json.Unmarshal(patch.Patch, &applied); err != nil {
-			t.Fatal(err)
-		}
-		if applied.ResourceVersion != "1" || applied.GroupVersionKind() != kind.GroupVersionKind {
-			t.Errorf("applied to resourceVersion %q of %s, want 1 of %s", applied.ResourceVersion, applied.GroupVersionKind(), kind.GroupVersionKind)
-		}
-		if o := patch.PatchOptions; o.FieldManager != kind.manager || !*o.Force {
-			t.Errorf("patch options = %+v, want forced by %s", o, kind.manager)
-		}
-		if name := f.controller.Name(); name != kind.manager {
-			t.Errorf("the controller's name is %q, want %q like its field manager", name, kind.manager)
-		}
+		e.wantEvents()
+		e.change(func(f *samplev1alpha1.Foo) { f.Finalizers = nil })
+		e.pass(time.Minute)
+		e.wantWrites()
 	})
 }
 
 // TestRenameLeavesFormerDeployment renames an object twice.
 func TestRenameLeavesFormerDeployment(t *testing.T) {
-	overKinds(t, func(t *testing.T, kind kind) {
-		f := newFixture(t, kind, kind.example())
-		f.serve()
-		f.wantEvents("Normal Synced " + kind.Kind + " synced successfully")
-		f.change(want("another-web", 1))
-		f.observe()
-		f.sync()
-		f.wantCalls("list objects", "create deployments", "patch objects/status")
+	run(t, func(t *testing.T, e env) {
+		e.serve()
+		e.change(withDeployment("another-web"))
+		e.pass(time.Second)
+		e.wantWrites("create deployments.apps default/another-web", patchStatus)
 		left := `the former Deployment "example-web" still runs; not carried over from "example-web": ` +
 			`whatever else the spec does not declare; once you do not need it, run kubectl -n default delete deployment example-web`
-		f.wantEvents("Warning FormerDeploymentLeft " + left)
-		f.observe()
-		f.sync()
-		f.wantCalls()
-		if message := (*statusOf(f.object()).conditions)[0].Message; !strings.HasSuffix(message, left) {
+		e.wantEvents("Warning FormerDeploymentLeft " + left)
+		if message := e.condition("Reconciling").Message; !strings.HasSuffix(message, left) {
 			t.Errorf("message %q, want it to end with %q", message, left)
 		}
+		e.LoseLead()
+		e.Lead()
+		e.pass(time.Minute)
+		e.wantWrites()
+		e.wantEvents()
 
 		// Back: both exist, so nothing is created.
-		f.change(want(deploymentName, 1))
-		f.observe()
-		f.sync()
-		f.wantCalls("patch objects/status")
-		f.wantEvents("Normal Synced " + kind.Kind + " synced successfully")
+		e.change(withDeployment(deploymentName))
+		e.pass(time.Minute)
+		e.wantWrites(patchStatus)
+		e.wantEvents(synced)
+		if _, ok := managertest.Get[*appsv1.Deployment](e.Env, namespace, "another-web"); !ok {
+			t.Error("the former Deployment was deleted")
+		}
 	})
 }

@@ -5,6 +5,7 @@ package workload
 
 import (
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -40,24 +41,35 @@ func Trim(d *appsv1.Deployment, groups sets.Set[string]) {
 	if spec.ProgressDeadlineSeconds = d.Spec.ProgressDeadlineSeconds; progressDeadline(d) == defaultDeadline {
 		spec.ProgressDeadlineSeconds = nil
 	}
-	if image := imageOf(d); image != "" {
-		spec.Template.Spec.Containers = containersOf(image)
-	}
+	spec.Template.Spec.Containers = containersOf(d.Spec.Template.Spec.Containers)
 	d.Spec = spec
 	trimConditions(d)
 }
 
-// containersByImage caches the containers of cached Deployments. Many have the same image,
-// and each container takes 400 bytes.
-var containersByImage = lru.New(100)
+// sharedContainers has the containers of cached Deployments by their names and image. Many are the same, and each
+// takes 400 bytes.
+var sharedContainers = lru.New(100)
 
-func containersOf(image string) []corev1.Container {
-	if shared, ok := containersByImage.Get(image); ok {
+// containersOf returns the containers up to that of the owner, with their names and its image. A patch finds
+// it by its index. containersOf returns nil if there is none.
+func containersOf(containers []corev1.Container) []corev1.Container {
+	i := slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == containerName })
+	if i < 0 {
+		return nil
+	}
+	var kept []corev1.Container
+	var key strings.Builder
+	for _, c := range containers[:i+1] {
+		kept = append(kept, corev1.Container{Name: c.Name})
+		key.WriteString(c.Name + " ")
+	}
+	kept[i].Image = containers[i].Image
+	key.WriteString(kept[i].Image)
+	if shared, ok := sharedContainers.Get(key.String()); ok {
 		return shared.([]corev1.Container)
 	}
-	containers := []corev1.Container{{Name: containerName, Image: image}}
-	containersByImage.Add(image, containers)
-	return containers
+	sharedContainers.Add(key.String(), kept)
+	return kept
 }
 
 // selectorForUs returns the selector if the Deployment may have been created for one of our
@@ -79,7 +91,8 @@ func trimManagedFields(d *appsv1.Deployment) {
 }
 
 // completed is the condition of a Deployment that was rolled out.
-var completed = appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: reasonComplete}
+var completed = appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue,
+	Reason: reasonComplete}
 
 // onlyCompleted are the conditions of most Deployments that lack Pods after their rollout. Nobody
 // may change them.

@@ -14,6 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 )
 
 // ourGroups are the API groups of the kinds that own Deployments. The package does not know
@@ -34,7 +36,8 @@ func TestTrimKeepsManagersOfDeclarableFields(t *testing.T) {
 				t.Errorf("kept %d bytes of the fields of %s", size, entry.Manager)
 			}
 		}
-		want := map[string]Fields{"test-manager": {Replicas: true, Image: true}, "kubectl": {Replicas: true}, "autoscaler": {Replicas: true}, "kubectl-set": {Image: true}}
+		want := map[string]Fields{"test-manager": {Replicas: true, Image: true}, "kubectl": {Replicas: true}, "autoscaler": {Replicas: true},
+			"kubectl-set": {Image: true}}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("unexpected managers (-want +got):\n%s", diff)
 		}
@@ -109,12 +112,15 @@ func TestTrimChangesNoDecision(t *testing.T) {
 			}
 			controller := metav1.GetControllerOf(d)
 			ours := controller != nil && controller.Kind != "ReplicaSet"
-			status := func(d *appsv1.Deployment) Status { return NewStatus(p, State{Deployment: d}, Status{}, metav1.Time{}) }
+			status := func(d *appsv1.Deployment) workloadv1alpha1.Status {
+				return NewStatus(p, State{Deployment: d}, workloadv1alpha1.Status{}, metav1.Time{})
+			}
 			if diff := cmp.Diff(status(d), status(trimmed)); ours && diff != "" {
 				t.Errorf("different status (-whole +trimmed):\n%s", diff)
 			}
 			containers := len(trimmed.Spec.Template.Spec.Containers)
-			if len(trimmed.Labels) > 0 || len(trimmed.Annotations) != len(d.Annotations) || containers > 1 || !ours && containers+len(trimmed.ManagedFields) > 0 {
+			if len(trimmed.Labels) > 0 || len(trimmed.Annotations) != len(d.Annotations) || !ours &&
+				containers+len(trimmed.ManagedFields) > 0 {
 				t.Errorf("kept %+v", trimmed)
 			}
 			again := trimmed.DeepCopy()
@@ -129,7 +135,46 @@ func TestTrimChangesNoDecision(t *testing.T) {
 // decided describes the decision about a Deployment.
 func decided(o Owner, live *appsv1.Deployment) string {
 	d := Decide(o, View{Live: live, Now: present})
-	return fmt.Sprintf("%v %s %+v %v", d.Create, patchOf(o, d), d.Blocker, d.Again)
+	return fmt.Sprintf("%v %s %+v %v", d.Create, setBy(o, d), d.Blocker, d.Again)
+}
+
+// A patch addresses a container by its index.
+func TestTrimKeepsIndexOfContainer(t *testing.T) {
+	container := func(name, image string) corev1.Container {
+		return corev1.Container{Name: name, Image: image, Args: []string{"-v"}}
+	}
+	for name, test := range map[string]struct{ containers, want []corev1.Container }{
+		"none":             {},
+		"ours":             {[]corev1.Container{container("nginx", "a")}, []corev1.Container{{Name: "nginx", Image: "a"}}},
+		"a sidecar behind": {[]corev1.Container{container("nginx", "a"), container("log", "b")}, []corev1.Container{{Name: "nginx", Image: "a"}}},
+		"a sidecar before": {[]corev1.Container{container("log", "b"), container("nginx", "a")}, []corev1.Container{{Name: "log"}, {Name: "nginx", Image: "a"}}},
+		"two other sidecars": {[]corev1.Container{container("log", "b"), container("envoy", "c"), container("nginx", "a")},
+			[]corev1.Container{{Name: "log"}, {Name: "envoy"}, {Name: "nginx", Image: "a"}}},
+		"only another": {[]corev1.Container{container("log", "b")}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := deployment()
+			d.Spec.Template.Spec.Containers = test.containers
+			for range 2 { // transforms must be idempotent
+				Trim(d, ourGroups)
+				if diff := cmp.Diff(test.want, d.Spec.Template.Spec.Containers); diff != "" {
+					t.Errorf("containers (-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+// Many Deployments have the same containers in the cache. A correction sets the image in its copy only.
+func TestDeclaringChangesNoSharedContainer(t *testing.T) {
+	one, other := deployment(withSidecar), deployment(withSidecar)
+	Trim(one, ourGroups)
+	Trim(other, ourGroups)
+	wanted := one.DeepCopy()
+	owner(wantImage("nginx:1.29")).declare(wanted, Fields{Image: true})
+	if imageOf(wanted) != "nginx:1.29" || imageOf(one) != "nginx:latest" || imageOf(other) != "nginx:latest" {
+		t.Errorf("images %q, %q and %q, want only the first changed", imageOf(wanted), imageOf(one), imageOf(other))
+	}
 }
 
 // An informer may trim an object twice, and trimmed objects share parts.

@@ -5,85 +5,100 @@ package workload_test
 
 import (
 	"errors"
-	"fmt"
-	"strings"
 	"testing"
+	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
-	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/component-base/metrics/testutil"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"samplecontroller.io/sample-controller-manager/pkg/workload"
+	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
 )
 
-// TestForbiddenStatusIsAnError checks that the retry is left to the loop.
-func TestForbiddenStatusIsAnError(t *testing.T) {
-	overKinds(t, func(t *testing.T, kind kind) {
-		f := newFixture(t, kind, kind.example())
-		denied := true
-		f.refuseStatus(&denied, apierrors.NewForbidden(kind.resources().GroupResource(), key.Name, fmt.Errorf(
-			`User "me" cannot patch resource "%s/status" in API group %q`, kind.resource, kind.Group)))
-		f.wantSync(workload.StatusDelay, "create deployments")
-		f.clock.Step(workload.StatusDelay)
-		f.observe()
-		if _, err := f.controller.Sync(t.Context(), key); !apierrors.IsForbidden(err) {
-			t.Fatalf("sync() = %v, want the API server's error", err)
-		}
-		f.observe()
-		f.wantEvents()
-		denied = false
-		f.sync()
-		f.wantCalls("patch objects/status")
-	})
-}
-
-func TestSkippedWritesAreCounted(t *testing.T) {
-	overKinds(t, func(t *testing.T, kind kind) {
-		f := newFixture(t, kind, kind.example())
-		status := kind.resource + "/status." + kind.Group
-		f.wantSync(workload.StatusDelay, "create deployments")
-		f.wantSkipped("")
-		f.clock.Step(workload.StatusDelay)
-		f.wantSync(0, "patch objects/status")
-		f.wantSkipped("deployments.apps 1")
-		f.observe()
-		f.sync()
-		f.wantSkipped("deployments.apps 2", status+" 1")
-		f.update(ready)
-		f.observe()
-		f.sync() // writes the status
-		f.wantSkipped("deployments.apps 3", status+" 1")
-		f.observe()
-
-		// A denied write is not a skipped one.
-		f.react(&f.kube.Fake, "patch", "deployments", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return true, nil, apierrors.NewForbidden(appsv1.Resource("deployments"), deploymentName, errors.New("exceeded quota"))
+// TestFailedStatusWriteRecordsNoEvent fails the first status that says Ready. Its Event comes with the status.
+func TestFailedStatusWriteRecordsNoEvent(t *testing.T) {
+	foos := schema.GroupResource{Group: samplev1alpha1.SchemeGroupVersion.Group, Resource: "foos"}
+	for name, err := range map[string]error{
+		"conflict":        apierrors.NewConflict(foos, name, errors.New("changed")),
+		"API unavailable": apierrors.NewServiceUnavailable("down"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, func(t *testing.T, e env) {
+				e.Create(example())
+				e.pass(time.Minute)
+				e.reject(patchStatus, "", err)
+				e.rollOut(ready)
+				time.Sleep(5 * time.Second)
+				e.wantEvents()
+				e.BeforeWrite(nil)
+				e.pass(time.Minute)
+				e.wantEvents(synced)
+			})
 		})
-		f.drift()
-		if _, err := f.controller.Sync(t.Context(), key); err != nil {
-			t.Fatal(err)
+	}
+}
+
+// TestRefusedStatusIsReportedOnce denies a status. The Event comes from the library.
+func TestRefusedStatusIsReportedOnce(t *testing.T) {
+	run(t, func(t *testing.T, e env) {
+		e.serve()
+		e.reject(patchStatus, "", denial("no"))
+		e.rollOut(available(0))
+		e.pass(10 * time.Minute)
+		e.wantEvents(`Warning WriteDenied writing the status of Foo default/example was denied: admission webhook "w" denied the request: no`)
+		e.BeforeWrite(nil)
+		e.pass(time.Minute)
+		if e.condition("Ready").Status != "False" {
+			t.Error("the status was not written")
 		}
-		f.wantSkipped("deployments.apps 3", status+" 1")
+		e.wantEvents()
 	})
 }
 
-// wantSkipped compares the skipped writes with lines "resource count".
-func (f *fixture) wantSkipped(want ...string) {
-	f.Helper()
-	var text strings.Builder
-	for _, line := range want {
-		if resource, count, ok := strings.Cut(line, " "); ok {
-			fmt.Fprintf(&text, "test_writes_skipped_total{controller=%q,resource=%q} %s\n", f.kind.manager, resource, count)
+// undecodable returns a Foo that a CRD without a schema accepts.
+func undecodable(name string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": samplev1alpha1.SchemeGroupVersion.String(), "kind": "Foo",
+		"metadata": map[string]any{"namespace": namespace, "name": name},
+		"spec":     map[string]any{"deploymentName": []any{deploymentName}},
+	}}
+}
+
+// TestSyncIgnoresUndecodableObject stores an object before its CRD had a schema. Its Deployment drifts.
+func TestSyncIgnoresUndecodableObject(t *testing.T) {
+	runWithoutCRDs(t, func(t *testing.T, e env) {
+		e.Create(example(func(f *samplev1alpha1.Foo) { f.Status.ObservedGeneration = -1 }))
+		e.pass(time.Minute)
+		e.forget()
+		e.Create(undecodable("broken"))
+		e.pass(time.Minute)
+		e.wantWrites()
+		e.wantEvents("Warning Undecodable Skipping object: failed to decode: spec.deploymentName: array where string is expected." +
+			" Fix it (for example, with kubectl edit) or delete it.")
+		e.rollOut(ready) // which it does not name
+		e.pass(time.Minute)
+		e.wantWrites(patchStatus)
+		e.Delete(undecodable("broken"))
+		e.pass(time.Minute)
+		e.wantWrites()
+		e.wantEvents(synced)
+	})
+}
+
+// TestUndecodableObjectInDeletionIsNotReported deletes an object that another finalizer holds. Nobody needs to
+// correct it.
+func TestUndecodableObjectInDeletionIsNotReported(t *testing.T) {
+	runWithoutCRDs(t, func(t *testing.T, e env) {
+		broken := undecodable("broken")
+		broken.SetFinalizers([]string{"example.com/hold"})
+		e.Create(broken)
+		e.pass(time.Second)
+		if len(e.Events()) != 1 {
+			t.Error("the object is not reported before its deletion")
 		}
-	}
-	if text.Len() > 0 {
-		help := "# HELP test_writes_skipped_total [ALPHA] Number of writes skipped because the object was already in the desired state, by controller and resource.\n# TYPE test_writes_skipped_total counter\n"
-		if err := testutil.GatherAndCompare(f.registry, strings.NewReader(help+text.String()), "test_writes_skipped_total"); err != nil {
-			f.Error(err)
-		}
-	} else if families, err := f.registry.Gather(); err != nil || len(families) > 0 {
-		f.Errorf("skipped writes: %v, %v, want none", families, err)
-	}
+		e.Delete(undecodable("broken"))
+		e.pass(time.Minute)
+		e.wantWrites()
+		e.wantEvents()
+	})
 }

@@ -14,18 +14,6 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/controller/statusaggregator"
 )
 
-// manifests are in the folder of that name.
-var manifests = manager.Manifests{
-	Permissions:   "kubectl apply -k manifests/rbac; for --namespace or --use-service-account-credentials, apply your overlay of manifests/base with its components",
-	APIs:          "kubectl apply -k manifests/cluster",
-	PriorityLevel: "apply your overlay with manifests/components/flow-control",
-	Policies: map[string]string{
-		"sample-controller-manager-cage":             "kubectl apply -k manifests/cluster",
-		"sample-controller-manager-cage-kube-system": "kubectl apply -k manifests/cluster",
-		"sample-controller-manager-guard":            "apply your overlay with manifests/components/guard",
-	},
-}
-
 // Program returns the daemon. It runs the controllers in the controller map and any
 // additional ones.
 func Program(more ...controller.Descriptor) manager.Program {
@@ -40,7 +28,6 @@ It keeps the Deployments of the custom resources Foo and Icecream.`,
 			icecream.Descriptor(),
 			statusaggregator.Descriptor(),
 		}, more...),
-		Scheme:    samplescheme.AddToScheme,
-		Manifests: manifests,
+		Scheme: samplescheme.AddToScheme,
 	}
 }

@@ -65,7 +65,9 @@ var (
 			OmitEmpty: defaults.DefaultsOmitEmpty{Policy: defaults.OmitEmptyPolicyIgnore},
 		},
 		"optionalfields": optionalfields.OptionalFieldsConfig{
-			Pointers: optionalfields.OptionalFieldsPointers{Preference: optionalfields.OptionalFieldsPointerPreferenceWhenRequired},
+			Pointers: optionalfields.OptionalFieldsPointers{
+				Preference: optionalfields.OptionalFieldsPointerPreferenceWhenRequired,
+			},
 			// Counts in a status are written even if they are 0.
 			OmitEmpty: optionalfields.OptionalFieldsOmitEmpty{Policy: optionalfields.OptionalFieldsOmitEmptyPolicyIgnore},
 		},
@@ -90,7 +92,7 @@ func analyzers() ([]*analysis.Analyzer, error) {
 	for _, check := range slices.Concat(staticcheck.Analyzers, simple.Analyzers, stylecheck.Analyzers) {
 		all = append(all, check.Analyzer)
 	}
-	all = append(all, unusedAnalyzer, ineffassign.Analyzer, logs, imports())
+	all = append(all, unusedAnalyzer, ineffassign.Analyzer, logs, imports(), docLinks)
 	all = slices.DeleteFunc(all, func(a *analysis.Analyzer) bool {
 		_, off := disabled[a.Name]
 		return off

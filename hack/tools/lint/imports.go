@@ -56,30 +56,34 @@ var importRules = depguard.LinterSettings{
 		library+"/controller", library+"/manager", library+"/options", library+"/supervisor")...),
 	"library/examples": ours("Examples use only what third parties can use.", in("**/controller-manager/examples/**"), library),
 
-	// A controller does not know other controllers, nor how it is started.
-	"controllers": ours("Controllers share code through pkg/workload and pkg/kinds.", in("**/pkg/controller/**", "!$test"), controllers...),
-	"controllers/tests": ours("A test of a controller runs it as a program.", in("**/pkg/controller/*/*_test.go"),
-		append([]string{library + "/manager", library + "/managertest"}, controllers...)...),
-	"kinds": ours("Package kinds has what the controllers share, but none of them.", in("**/pkg/kinds/**"),
-		append([]string{clients, library + "/informers", root + "/pkg/workload", root + "/pkg/podrecord"}, workload...)...),
+	// A controller does not know other controllers, nor how it is started. The aggregator knows the kinds that
+	// it summarizes.
+	"controllers": ours("Controllers share code through pkg/workload and pkg/pods.",
+		in("**/pkg/controller/**", "!$test", "!**/pkg/controller/statusaggregator/**"), controllers...),
+	"controllers/tests": ours("A test of a controller runs it as a program.",
+		in("**/pkg/controller/*/*_test.go", "!**/pkg/controller/statusaggregator/**"),
+		append([]string{clients, library + "/manager", library + "/managertest"}, controllers...)...),
+	"aggregator": ours("The aggregator knows the kinds that it summarizes.", in("**/pkg/controller/statusaggregator/**", "!$test"),
+		summarized...),
+	"aggregator/tests": ours("A test of a controller runs it as a program.", in("**/pkg/controller/statusaggregator/*_test.go"),
+		append([]string{clients, library + "/manager", library + "/managertest"}, summarized...)...),
 	"workload": ours("Package workload must work for every kind.", in("**/pkg/workload/**", "!$test"), workload...),
-	"workload/tests": ours("Package workload must work for every kind.", in("**/pkg/workload/*_test.go"),
-		append([]string{clients, root + "/pkg/controller", root + "/pkg/podrecord"}, workload...)...),
-	"ownership": ours("Package ownership only follows owner references.", in("**/pkg/ownership/**"), root+"/pkg/podrecord"),
-	"podrecord": ours("Package podrecord only keeps the needed fields of a Pod.", in("**/pkg/podrecord/**")),
+	"workload/tests": ours("A test of package workload runs the controllers as a program.", in("**/pkg/workload/*_test.go"),
+		append([]string{clients, library + "/manager", library + "/managertest", library + "/reconcile", root + "/pkg/controller"}, workload...)...),
+	"pods": ours("Package pods only follows owner references.", in("**/pkg/pods/**", "!$test"), library+"/controller"),
+	"pods/tests": ours("A test of package pods runs a program.", in("**/pkg/pods/*_test.go"),
+		api, clients, library+"/controller", library+"/informers", library+"/manager", library+"/managertest"),
 
 	// The command. Its package app has the controller map.
-	"app": ours("Production code needs no test server and no cluster.", in(inApp+"**", "!$test", "!"+inApp+"testing/**"),
-		api, clients, library, root+"/pkg", app+"$"),
-	"app/tests": ours("Tests of package app may only use the cluster from hack.", in(inApp+"**_test.go"),
-		api, clients, library, root+"/pkg", app, root+"/hack/cluster"),
-	"app/testing": ours("The test server starts package app for tests.", in(inApp+"testing/**"),
-		api, clients, library, root+"/pkg", app),
+	"app":    ours("The program needs no cluster.", in(inApp+"**"), api, clients, library, root+"/pkg", app),
 	"main":   ours("The command only starts the program of package app.", in("**/cmd/sample-controller-manager/*.go"), app, library+"/manager"),
 	"plugin": ours("The kubectl plugin only prints what a replica reports.", in("**/cmd/kubectl-scm/**"), library+"/debug"),
 
+	"integration": ours("Tests of the daemon with an API server need no other tools.", in("**/hack/test/integration/**"),
+		api, clients, library, app, root+"/hack/test/cluster", root+"/hack/test/framework"),
+
 	// Code that judges replicas by the audit log must not know how they work.
-	"leaders": ours("Code that judges replicas must not know how they work.", in("**/hack/e2e/leaders/**")),
+	"leaders": ours("Code that judges replicas must not know how they work.", in("**/hack/test/leaders/**")),
 
 	// Product code uses only client-go.
 	"product": {
@@ -95,7 +99,7 @@ var importRules = depguard.LinterSettings{
 		Deny: map[string]string{"k8s.io/utils/pointer": "Use k8s.io/utils/ptr."},
 	},
 	"not tests": {
-		Files: in("$all", "!$test", "!**/hack/e2e/framework/**"),
+		Files: in("$all", "!$test", "!**/hack/test/framework/**"),
 		Deny: map[string]string{
 			"github.com/google/go-cmp/cmp": "It panics on unexpected input, so only tests may use it.",
 			"html/template":                "It looks up methods by name, so that the linker keeps all methods of all types.",
@@ -108,9 +112,12 @@ const downward = "Packages of the library import only those below them."
 
 var belowController = []string{library + "/informers", library + "/internal", library + "/leadership", library + "/tolerant", library + "/reconcile", library + "/writes"}
 
-var workload = []string{api, library + "/controller", library + "/tolerant", library + "/reconcile", library + "/writes", root + "/pkg/ownership"}
+var workload = []string{api, library + "/controller", library + "/tolerant", root + "/pkg/pods"}
 
-var controllers = append([]string{clients, root + "/pkg/kinds", root + "/pkg/workload", root + "/pkg/podrecord"}, workload...)
+// The front door of the library is the only way to read and write.
+var controllers = append([]string{root + "/pkg/workload"}, workload...)
+
+var summarized = append([]string{root + "/pkg/controller/foo", root + "/pkg/controller/icecream"}, controllers...)
 
 func in(files ...string) []string { return files }
 

@@ -52,52 +52,61 @@ type member struct {
 	mode       int64
 }
 
-// pack returns a compressed tar of the files. It depends only on their content.
-func pack(members []member, modified time.Time) ([]byte, error) {
-	var buffer bytes.Buffer
-	compressed := gzip.NewWriter(&buffer)
-	w := tar.NewWriter(compressed)
+// pack writes a tar of the files. It depends only on their content.
+func pack(output io.Writer, members []member, modified time.Time) error {
+	w := tar.NewWriter(output)
 	for _, m := range members {
 		content, err := os.ReadFile(m.from)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		header := &tar.Header{
-			Typeflag: tar.TypeReg, Name: m.path, Size: int64(len(content)), Mode: m.mode, ModTime: modified, Format: tar.FormatUSTAR,
+			Typeflag: tar.TypeReg, Name: m.path, Size: int64(len(content)), Mode: m.mode, ModTime: modified,
+			Format: tar.FormatUSTAR,
 		}
 		if err := w.WriteHeader(header); err != nil {
-			return nil, err
+			return err
 		}
 		if _, err := w.Write(content); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if err := errors.Join(w.Close(), compressed.Close()); err != nil {
-		return nil, err
-	}
-	return buffer.Bytes(), nil
+	return w.Close()
 }
 
-// writeComponents writes what an overlay adds to install.yaml.
-func (o options) writeComponents() error {
-	const manifests = "manifests"
-	var members []member
-	for _, directory := range []string{"components", "fence", "monitoring"} {
-		err := filepath.WalkDir(filepath.Join(manifests, directory), func(file string, entry fs.DirEntry, err error) error {
+// writeCompressed writes a compressed tar of the files to the release.
+func (o options) writeCompressed(file string, members []member) error {
+	var buffer bytes.Buffer
+	compressed := gzip.NewWriter(&buffer)
+	if err := errors.Join(pack(compressed, members, o.created), compressed.Close()); err != nil {
+		return err
+	}
+	return o.writeFile(file, buffer.String())
+}
+
+// membersOf returns the files below directories of a directory, sorted by name.
+func membersOf(top string, directories ...string) (members []member, err error) {
+	for _, directory := range directories {
+		err := filepath.WalkDir(filepath.Join(top, directory), func(file string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || filepath.Ext(file) == ".md" {
 				return err
 			}
-			path, err := filepath.Rel(manifests, file)
+			path, err := filepath.Rel(top, file)
 			members = append(members, member{filepath.ToSlash(path), file, 0o644})
 			return err
 		})
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	content, err := pack(members, o.created)
+	return members, nil
+}
+
+// writeComponents writes what an overlay adds to install.yaml.
+func (o options) writeComponents() error {
+	members, err := membersOf("manifests", "components", "fence", "monitoring")
 	if err != nil {
 		return err
 	}
-	return o.writeFile("components.tar.gz", string(content))
+	return o.writeCompressed("components.tar.gz", members)
 }

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// name is that of the daemon, and of its image in the manifests.
-const name = "sample-controller-manager"
+// daemon is the name of the command that the image runs, and of its image in the manifests.
+const daemon = "sample-controller-manager"
 
 // build returns the objects of kustomizations as YAML, with the daemon's image set unless it is
 // empty, and only of the kinds to keep. An object that several kustomizations have comes once. The
@@ -58,7 +58,7 @@ func buildOne(directory, image string) (resmap.ResMap, error) {
 	if err != nil || image == "" {
 		return objects, err
 	}
-	tag := types.Image{Name: name}
+	tag := types.Image{Name: daemon}
 	rest, digest, _ := strings.Cut(image, "@")
 	tag.NewName, tag.Digest = rest, digest
 	// The port of a registry also follows a colon.

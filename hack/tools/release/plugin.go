@@ -30,16 +30,13 @@ func (o options) writePlugin() error {
 		if system == "windows" {
 			binary += ".exe"
 		}
-		content, err := pack([]member{
+		file := fmt.Sprintf("%s_%s_%s_%s.tar.gz", plugin, o.tag, system, architecture)
+		err := o.writeCompressed(file, []member{
 			{binary, filepath.Join(directory, binary), 0o755},
 			{"LICENSE", "LICENSE", 0o644},
 			{"licenses.txt", filepath.Join(o.builds, "licenses.txt"), 0o644},
-		}, o.created)
+		})
 		if err != nil {
-			return err
-		}
-		file := fmt.Sprintf("%s_%s_%s_%s.tar.gz", plugin, o.tag, system, architecture)
-		if err := o.writeFile(file, string(content)); err != nil {
 			return err
 		}
 		sum, err := sumOf(filepath.Join(o.output, file))

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// toolchain returns the Go release that builds everything. hack/release/build.sh builds this
+// toolchain returns the Go release that builds everything. hack/build-release.sh builds this
 // program with the same one.
 func toolchain() string { return runtime.Version() }
 
@@ -30,7 +30,7 @@ func (o options) writeProvenance() error {
 	for _, s := range sums {
 		subjects = append(subjects, object{"name": s.file, "digest": digest{"sha256": s.sha256}})
 	}
-	script := o.repository + "/blob/" + o.revision + "/hack/release/build.sh"
+	script := o.repository + "/blob/" + o.revision + "/hack/build-release.sh"
 	text, err := json.MarshalIndent(object{
 		"_type":         "https://in-toto.io/Statement/v1",
 		"subject":       subjects,

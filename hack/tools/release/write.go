@@ -51,13 +51,13 @@ func (o options) write() error {
 }
 
 // archive returns the name of the file with the image.
-func (o options) archive() string { return name + "-" + o.tag + ".tar" }
+func (o options) archive() string { return daemon + "-" + o.tag + ".tar" }
 
 // reference returns what a Pod names the image. The digest is only known to a registry: nodes
 // that have loaded the archive know the image by its tag.
 func (o options) reference(digest string) string {
 	if o.image == "" {
-		return name + ":" + o.tag
+		return daemon + ":" + o.tag
 	}
 	return o.image + ":" + o.tag + "@" + digest
 }
@@ -78,18 +78,18 @@ func (o options) origin(digest string) string {
 func (o options) writeObjects(digest string) error {
 	const crd = "CustomResourceDefinition"
 	image := o.reference(digest)
-	all, err := build(o.kustomizations, image, func(string) bool { return true })
+	all, err := build(o.args, image, func(string) bool { return true })
 	if err != nil {
 		return err
 	}
 	if !strings.Contains(string(all), "image: "+image) {
-		return fmt.Errorf("none of %q runs the image %s", o.kustomizations, name)
+		return fmt.Errorf("none of %q runs the image %s", o.args, daemon)
 	}
-	crds, err := build(o.kustomizations, image, func(kind string) bool { return kind == crd })
+	crds, err := build(o.args, image, func(kind string) bool { return kind == crd })
 	if err != nil {
 		return err
 	}
-	title := fmt.Sprintf("# %s %s.%%s Install with: kubectl apply -f %%s\n", name, o.tag)
+	title := fmt.Sprintf("# %s %s.%%s Install with: kubectl apply -f %%s\n", daemon, o.tag)
 	warning := "#\n# " + strings.ReplaceAll(strings.TrimSpace(o.origin(digest)), "\n", "\n# ") + "\n"
 	return errors.Join(
 		o.writeFile("install.yaml", fmt.Sprintf(title, "", "install.yaml")+warning+string(all)),
@@ -100,7 +100,7 @@ func (o options) writeObjects(digest string) error {
 func (o options) notes(section, digest string) string {
 	return fmt.Sprintf("# %s %s\n\n%s\n\n## Image and build\n\n```text\n%s```\n\n"+
 		"Built from commit %s with %s. The digest of the image is `%s`.\n",
-		name, o.tag, section, o.origin(digest), o.revision, toolchain(), digest)
+		daemon, o.tag, section, o.origin(digest), o.revision, toolchain(), digest)
 }
 
 func (o options) writeFile(file, content string) error {

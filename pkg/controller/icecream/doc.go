@@ -5,8 +5,8 @@
 // names, reports its state in the Icecream's status, and logs the node that each of its
 // Pods is placed on.
 //
-//	controller.go  which events enqueue an Icecream
-//	kind.go        how the spec is read, and how the status is compared and written
+//	icecream.go    the kind, and which events enqueue an Icecream
+//	placements.go  the records of placements in its status
 //	placement.go   which placements exist, and which are recorded (pure)
 //	log.go         the log line of each placement, before it is recorded
 //
@@ -22,16 +22,19 @@
 // while the owner chain does not lead from the Pod to the Icecream: the chain may be restored.
 //
 // A finished Pod has no record: hundreds of evicted Pods would leave no room for those that
-// run. So a sync cannot know whether an earlier leader logged it, and does not log it. The
-// event that shows the Pod finish does, unless the Pod was logged before. A Pod that finished
-// before this leader saw it is not logged.
+// run. So a sync cannot know whether an earlier leader logged it, and logs it only if an event
+// has shown the Pod finish since the last sync. A Pod that finished before this leader saw it
+// is not logged. A Pod that finishes or goes is noted at its event, and logged by the next sync,
+// unless that knows that it was logged. Notes end with the term of the leader, and with the Icecream.
+// An Icecream has at most 10,000 of them.
 //
 // A process remembers which placements it has logged but the status does not record:
 // Pods beyond the newest 500, Pods whose record was refused, and Pods that finished or left
 // the cache, perhaps only because they lost their label. Another process does not know these,
 // nor records that its cache does not have yet, and logs those that still run again. So each
-// Pod has at least one line, unless it finished while there was no leader, and exactly one
-// while the status is complete. After a change of leader, an Icecream of 1,500 Pods gets 1,000
+// Pod has at least one line, unless it finished while there was no leader or before its leader
+// could sync the Icecream, or left before the cache had its owner chain, and exactly one while the
+// status is complete. After a change of leader, an Icecream of 1,500 Pods gets 1,000
 // lines again, and one Event.
 //
 // Comparing times with the oldest record instead would lose Pods: the clocks of API

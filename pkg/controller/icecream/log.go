@@ -4,8 +4,8 @@
 package icecream
 
 import (
+	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
@@ -18,90 +18,100 @@ import (
 	"k8s.io/utils/lru"
 
 	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
-	"samplecontroller.io/controller-manager/tolerant"
 )
 
 // reasonPodsScheduled is the reason of the Event about placed Pods.
 const reasonPodsScheduled = "PodsScheduled"
 
-const (
-	// maxUnrecorded is the number of Icecreams for which Pods that are logged but not
-	// recorded are remembered. It is far above the number of Icecreams in a cluster.
-	maxUnrecorded = 65536
-	// maxGone is the number of remembered Pods that finished, or left the cache or their
-	// owner.
-	maxGone = 10000
-)
+// maxGone is the number of remembered Pods that finished, or left the cache or their owner, and the number of
+// those of one Icecream that ended since its last sync.
+const maxGone = 10000
 
 // placementLog logs each placement once. It knows from the statuses which are logged, and
 // remembers those that no status records. It is safe for concurrent use.
 type placementLog struct {
 	// logger has no values of its own, because users search for lines that begin with "Pod
 	// scheduled" icecream=.
-	logger    klog.Logger
-	recorder  record.EventRecorder
-	icecreams cache.TypedIndexer[*icecreamv1alpha1.Icecream]
+	logger   klog.Logger
+	recorder record.EventRecorder
 
-	mutex sync.Mutex
-	// unrecorded maps the UID of an Icecream to the UIDs of its logged Pods that its status
-	// does not record, or will no longer record after the last sync.
-	unrecorded *lru.Cache
-	// gone has the logged Pods that finished or no longer belong to the Icecream. One that
-	// still exists may come back if only its label or its owner reference was removed.
-	gone *lru.Cache
+	mutex   sync.Mutex
+	leading bool                         // see term
+	byKey   map[cache.ObjectName]*memory // of those with something to remember
 	// cut has, for each Icecream, the recorded Pods whose owner chain does not lead to it.
 	// Nothing else shows which Icecream to enqueue when they are gone.
 	cut map[cache.ObjectName]sets.Set[types.UID]
+	// gone has the logged Pods that finished or no longer belong to the Icecream. One that
+	// still exists may come back if only its label or its owner reference was removed.
+	gone *lru.Cache
+}
+
+// memory is what is remembered of an Icecream.
+type memory struct {
+	uid types.UID
+	// unrecorded are the logged Pods that its status does not record, or will no longer
+	// record after the last sync.
+	unrecorded sets.Set[types.UID]
+	// ended are Pods that ended since the last sync, and may not be logged.
+	ended []ended
+}
+
+// ended is a Pod that has finished or is gone.
+type ended struct {
+	icecream   types.UID
+	deployment string // its name
+	placement  icecreamv1alpha1.Placement
 }
 
 // podOf identifies a Pod of an Icecream.
 type podOf struct{ icecream, pod types.UID }
 
-func newPlacementLog(logger klog.Logger, recorder record.EventRecorder, icecreams cache.TypedIndexer[*icecreamv1alpha1.Icecream]) *placementLog {
+func newPlacementLog(logger klog.Logger, recorder record.EventRecorder) *placementLog {
 	return &placementLog{
-		logger:     logger,
-		recorder:   recorder,
-		icecreams:  icecreams,
-		unrecorded: lru.New(maxUnrecorded),
-		gone:       lru.New(maxGone),
-		cut:        map[cache.ObjectName]sets.Set[types.UID]{},
+		logger: logger, recorder: recorder,
+		byKey: map[cache.ObjectName]*memory{}, cut: map[cache.ObjectName]sets.Set[types.UID]{}, gone: lru.New(maxGone),
 	}
 }
 
-// sync logs the placements of the Icecream that are not logged yet. placements are all of
-// them, sorted. cut has the UIDs of those Pods whose owner chain does not lead to the
-// Icecream.
-func (l *placementLog) sync(icecream *icecreamv1alpha1.Icecream, placements []icecreamv1alpha1.Placement, cut sets.Set[types.UID]) {
-	l.log(icecream, l.remember(icecream, placements, cut))
+// sync logs the placements of the Icecream that are not logged yet. reported is the name of the Deployment that
+// the status describes, "" if there is none. placements are those of its Pods, sorted. cut has the UIDs of those
+// Pods whose owner chain does not lead to the Icecream.
+func (l *placementLog) sync(
+	icecream *icecreamv1alpha1.Icecream, reported string, placements []icecreamv1alpha1.Placement, cut sets.Set[types.UID],
+) {
+	l.log(icecream, l.remember(icecream, reported, placements, cut))
 }
 
 // remember returns the placements to log, and remembers them.
-func (l *placementLog) remember(icecream *icecreamv1alpha1.Icecream, placements []icecreamv1alpha1.Placement, cut sets.Set[types.UID]) (unlogged []icecreamv1alpha1.Placement) {
+func (l *placementLog) remember(
+	icecream *icecreamv1alpha1.Icecream, reported string, placements []icecreamv1alpha1.Placement, cut sets.Set[types.UID],
+) (unlogged []icecreamv1alpha1.Placement) {
 	recorded := podUIDs(icecream.Status.Placements)
 	unrecorded := sets.New[types.UID]()
 
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	before := l.unrecordedOf(icecream.UID)
+	m := l.of(icecream)
+	unlogged = l.missed(icecream, m, reported, recorded)
 	_, omitted := newest(placements)
 	for i, p := range placements {
 		if !recorded.Has(p.PodUID) || i < int(omitted) {
 			unrecorded.Insert(p.PodUID)
 		}
-		if !recorded.Has(p.PodUID) && !before.Has(p.PodUID) && !l.isGone(icecream.UID, p.PodUID) {
+		if !recorded.Has(p.PodUID) && !m.unrecorded.Has(p.PodUID) && !l.isGone(icecream.UID, p.PodUID) {
 			unlogged = append(unlogged, p)
 		}
 		recorded.Delete(p.PodUID)
-		before.Delete(p.PodUID)
+		m.unrecorded.Delete(p.PodUID)
 	}
-	for pod := range recorded.Union(before) { // finished, or no longer the Icecream's
+	for pod := range recorded.Union(m.unrecorded) { // finished, or no longer the Icecream's
 		l.gone.Add(podOf{icecream.UID, pod}, nil)
 	}
-	l.unrecorded.Remove(icecream.UID)
-	if len(unrecorded) > 0 {
-		l.unrecorded.Add(icecream.UID, unrecorded)
-	}
 	key := cache.MetaObjectToName(icecream)
+	delete(l.byKey, key)
+	if len(unrecorded) > 0 {
+		l.byKey[key] = &memory{uid: icecream.UID, unrecorded: unrecorded}
+	}
 	delete(l.cut, key)
 	if len(cut) > 0 {
 		l.cut[key] = cut
@@ -109,34 +119,72 @@ func (l *placementLog) remember(icecream *icecreamv1alpha1.Icecream, placements 
 	return unlogged
 }
 
-// departed logs the placement of a Pod that is finished or gone, unless it was logged before:
-// the Pod may have come and gone between two syncs of its Icecream.
-func (l *placementLog) departed(key cache.ObjectName, uid types.UID, p icecreamv1alpha1.Placement) {
-	if icecream := l.missed(key, uid, p); icecream != nil {
-		l.log(icecream, []icecreamv1alpha1.Placement{p})
+// of returns what is remembered of the Icecream. The caller holds the mutex.
+func (l *placementLog) of(icecream *icecreamv1alpha1.Icecream) *memory {
+	m := l.byKey[cache.MetaObjectToName(icecream)]
+	switch {
+	case m == nil:
+		return &memory{}
+	case m.uid != icecream.UID: // of an earlier one, or noted before the first sync
+		return &memory{ended: m.ended}
+	}
+	return m
+}
+
+// missed returns the placements of Pods that ended before they were logged. Those of a former Deployment are
+// not the Icecream's. The caller holds the mutex.
+func (l *placementLog) missed(
+	icecream *icecreamv1alpha1.Icecream, m *memory, reported string, recorded sets.Set[types.UID],
+) (missed []icecreamv1alpha1.Placement) {
+	for _, e := range m.ended {
+		pod := e.placement.PodUID
+		isKnown := recorded.Has(pod) || m.unrecorded.Has(pod) || l.isGone(icecream.UID, pod)
+		// The Deployment may be gone by now.
+		isReported := e.deployment == icecream.Spec.DeploymentName || e.deployment == reported
+		if !isKnown && isReported && e.icecream == icecream.UID {
+			l.gone.Add(podOf{icecream.UID, pod}, nil)
+			missed = append(missed, e.placement)
+		}
+	}
+	return missed
+}
+
+// term lets [placementLog.end] note Pods until ctx ends, which is the end of the term. Notes are not kept for
+// the next term: another leader may have removed the record of a noted Pod until then, so nothing would show
+// that it was logged.
+func (l *placementLog) term(ctx context.Context, _ func(cache.ObjectName)) error {
+	l.setLeading(true)
+	defer l.setLeading(false)
+	<-ctx.Done()
+	return nil
+}
+
+func (l *placementLog) setLeading(leading bool) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.leading = leading
+	for key, m := range l.byKey {
+		if m.ended = nil; len(m.unrecorded) == 0 {
+			delete(l.byKey, key)
+		}
 	}
 }
 
-// missed returns the Icecream of a Pod that is finished or gone, nil if the placement was
-// logged before.
-func (l *placementLog) missed(key cache.ObjectName, uid types.UID, p icecreamv1alpha1.Placement) *icecreamv1alpha1.Icecream {
+// end remembers a Pod of an Icecream that has finished or is gone, until the next sync.
+func (l *placementLog) end(key cache.ObjectName, e ended) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	// This needs the lock: a sync forgets a Pod once the cached status records it.
-	cached, exists, err := l.icecreams.GetByKey(key.String())
-	if err != nil || !exists {
-		return nil
+	if !l.leading {
+		return
 	}
-	icecream := cached.(*icecreamv1alpha1.Icecream)
-	if icecream.UID != uid || tolerant.DecodeError(icecream) != nil {
-		return nil
+	m := l.byKey[key]
+	if m == nil {
+		m = &memory{}
+		l.byKey[key] = m
 	}
-	recorded := slices.ContainsFunc(icecream.Status.Placements, func(r icecreamv1alpha1.Placement) bool { return r.PodUID == p.PodUID })
-	if recorded || l.unrecordedOf(uid).Has(p.PodUID) || l.isGone(uid, p.PodUID) {
-		return nil
+	if len(m.ended) < maxGone {
+		m.ended = append(m.ended, e)
 	}
-	l.gone.Add(podOf{uid, p.PodUID}, nil)
-	return icecream
 }
 
 // recordedBy returns the keys of the Icecreams that record a Pod whose owner chain does not
@@ -154,18 +202,11 @@ func (l *placementLog) recordedBy(pod types.UID) []cache.ObjectName {
 }
 
 // forget forgets an Icecream that is gone.
-func (l *placementLog) forget(icecream *icecreamv1alpha1.Icecream) {
+func (l *placementLog) forget(key cache.ObjectName) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	l.unrecorded.Remove(icecream.UID)
-	delete(l.cut, cache.MetaObjectToName(icecream))
-}
-
-func (l *placementLog) unrecordedOf(icecream types.UID) sets.Set[types.UID] {
-	if pods, ok := l.unrecorded.Get(icecream); ok {
-		return pods.(sets.Set[types.UID])
-	}
-	return nil
+	delete(l.byKey, key)
+	delete(l.cut, key)
 }
 
 func (l *placementLog) isGone(icecream, pod types.UID) bool {

@@ -4,105 +4,165 @@
 package icecream
 
 import (
-	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
 
 	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
+
+	"samplecontroller.io/sample-controller-manager/pkg/pods"
 )
 
-func TestPlacementIsLoggedOnce(t *testing.T) {
-	f := newFixture(t)
-	f.add(newPod("b", "node-2", 2), newPod("a", "node-1", 1), newPod("c", "", 0))
-	f.sync()
-	f.wantLines(line("a", "node-1"), line("b", "node-2"))
-	f.wantEvents("Normal PodsScheduled 2 Pods were placed on node-1, node-2")
+// process is the memory of one process. icecream is as the API server has it.
+type process struct {
+	*placementLog
+	output   *syncedBuffer
+	icecream *icecreamv1alpha1.Icecream
+}
 
-	// Neither a resync nor another process logs a recorded placement again.
-	f.sync()
-	f.wantLines()
-	f.restart()
-	f.add(newPod("c", "node-3", 3))
-	f.sync()
-	f.wantLines(line("c", "node-3"))
-	f.wantEvents("Normal PodsScheduled Pod c was placed on node-3")
+func newProcess() *process {
+	p := &process{icecream: example()}
+	p.icecream.UID = "uid-example"
+	p.restart()
+	return p
+}
 
-	// A deleted Pod is forgotten. A re-created one is a new Pod.
-	f.remove(newPod("a", "node-1", 1))
-	f.sync()
-	f.wantLines()
-	f.wantEvents()
-	f.add(newPod("a", "node-1", 4, withUID("uid-recreated")))
-	f.sync()
-	f.wantLines(line("a", "node-1"))
-	f.wantEvents("Normal PodsScheduled Pod a was placed on node-1")
+// restart continues with another process.
+func (p *process) restart() {
+	p.output = &syncedBuffer{}
+	p.placementLog = newPlacementLog(loggerTo(p.output), record.NewFakeRecorder(100))
+	p.setLeading(true)
+}
+
+// call is a call for the Icecream, which has the given Pods. It returns the number of lines.
+func (p *process) call(below []*pods.Record, written bool) int {
+	all, cut := place(p.icecream.Status.Placements, below, func(icecreamv1alpha1.Placement) bool { return false })
+	p.sync(p.icecream, "web", all, cut)
+	if written {
+		p.icecream.Status.Placements, p.icecream.Status.PlacementsOmitted = newest(all)
+	}
+	return len(p.output.lines())
+}
+
+func (p *process) ends(pod *pods.Record) {
+	key := cache.MetaObjectToName(p.icecream)
+	p.end(key, ended{icecream: "uid-example", deployment: "web", placement: placementOf(pod)})
 }
 
 func TestRefusedRecordIsNotLoggedAgain(t *testing.T) {
-	f := newFixture(t)
-	refused := true
-	conflict := apierrors.NewConflict(icecreamv1alpha1.Resource("icecreams"), "example", errors.New("changed"))
-	f.refuse(&refused, conflict)
-	f.add(newPod("a", "node-1", 1))
-	try := func() {
-		t.Helper()
-		if _, err := f.apply(); !errors.Is(err, conflict) {
-			t.Fatalf("apply() = %v, want %v", err, conflict)
-		}
+	p, ab := newProcess(), []*pods.Record{newPod("a", "node-1", 1), newPod("b", "node-1", 2)}
+	want := []int{1, 1, 0, 2, 0, 0}
+	got := []int{p.call(ab[:1], false), p.call(ab, false), p.call(ab, false)}
+	p.restart() // it does not know
+	if got = append(got, p.call(ab, false), p.call(ab, true), p.call(ab, true)); !slices.Equal(got, want) {
+		t.Errorf("lines %v, want %v", got, want)
 	}
-	try()
-	f.wantLines(line("a", "node-1")) // before it is recorded, so that it is not lost
-	f.add(newPod("b", "node-1", 2))
-	try()
-	f.wantLines(line("b", "node-1"))
-	try()
-	f.wantLines()
-	f.wantEvents("Normal PodsScheduled Pod a was placed on node-1", "Normal PodsScheduled Pod b was placed on node-1")
+	if n := len(p.byKey); n > 0 {
+		t.Errorf("%d Icecreams remembered once all is recorded, want none", n)
+	}
+}
 
-	// Only a process that ended in between may log lines again.
-	f.restart()
-	try()
-	f.wantLines(line("a", "node-1"), line("b", "node-1"))
-	f.wantEvents("Normal PodsScheduled 2 Pods were placed on node-1")
-
-	refused = false
-	f.sync()
-	f.wantLines()
-	f.wantEvents()
-	f.wantPlacements(placement("a", "node-1", 1), placement("b", "node-1", 2))
+func TestNewProcessLogsUnrecordedPodsAgain(t *testing.T) {
+	p := newProcess()
+	got := []int{p.call(manyPods(0, 503), true), p.call(manyPods(0, 503), true)}
+	p.restart()
+	got = append(got, p.call(manyPods(0, 503), true), p.call(manyPods(0, 503), true))
+	if want := []int{503, 0, 3, 0}; !slices.Equal(got, want) {
+		t.Errorf("lines %v, want %v", got, want)
+	}
+	p.forget(cache.MetaObjectToName(p.icecream))
+	if n := len(p.byKey); n > 0 {
+		t.Errorf("%d Icecreams remembered after the last is gone, want none", n)
+	}
 }
 
 func TestRecreatedIcecreamHasItsOwnLines(t *testing.T) {
-	f := newFixture(t)
-	first, second := f.icecream(), f.icecream()
-	second.UID = "uid-another"
-	placed := []icecreamv1alpha1.Placement{placement("a", "node-1", 1)}
-	f.kind.log.sync(first, placed, nil)
-	f.kind.log.sync(second, placed, nil)
-	f.wantLines(line("a", "node-1"), line("a", "node-1"))
+	p, a := newProcess(), []*pods.Record{newPod("a", "node-1", 1)}
+	first := p.call(a, false)
+	p.ends(newPod("b", "node-1", 2)) // of the first one
+	p.icecream.UID = "uid-another"
+	if second := p.call(a, false); first != 1 || second != 1 {
+		t.Errorf("%d and %d lines, want 1 each", first, second)
+	}
 }
 
-// Only placements that the status does not record are remembered.
-func TestOnlyUnrecordedPlacementsAreRemembered(t *testing.T) {
-	f := newFixture(t)
-	remembered := func(want int) {
-		t.Helper()
-		if n := f.kind.log.unrecorded.Len(); n != want {
-			t.Errorf("%d Icecreams remembered, want %d", n, want)
-		}
+// Nothing is synced while they end, and later ones are dropped.
+func TestTenThousandPodsEnd(t *testing.T) {
+	p, many := newProcess(), manyPods(0, maxGone+1)
+	for _, pod := range many {
+		p.ends(pod)
 	}
-	f.add(newPod("a", "node-1", 1))
-	f.sync()
-	f.sync() // the cache has the record now
-	remembered(0)
-	f.add(manyPods(0, 501)...)
-	f.sync()
-	f.sync()
-	remembered(1)
-	f.kind.log.forget(f.icecream())
-	remembered(0)
+	if got := p.call(nil, true); got != maxGone {
+		t.Errorf("%d lines, want %d", got, maxGone)
+	}
+	for _, pod := range many[:maxGone] {
+		p.ends(pod)
+	}
+	if got := p.call(nil, true); got != 0 {
+		t.Errorf("%d lines again, want none", got)
+	}
+}
+
+func TestEndOfTermForgetsEndedPods(t *testing.T) {
+	p, a := newProcess(), newPod("a", "node-1", 1)
+	p.ends(a)
+	p.setLeading(false)
+	p.ends(a)
+	p.setLeading(true)
+	if got := p.call(nil, true); got != 0 {
+		t.Errorf("%d lines, want none", got)
+	}
+}
+
+func TestPodWithoutChainEnqueuesWhatRecordsIt(t *testing.T) {
+	p, key := newProcess(), cache.NewObjectName("default", "example")
+	p.sync(p.icecream, "web", nil, sets.New(placement("a", "node-1", 1).PodUID))
+	if got := p.recordedBy("uid-a"); !slices.Equal(got, []cache.ObjectName{key}) || len(p.recordedBy("uid-b")) > 0 {
+		t.Errorf("recordedBy() = %v, want %v, and none for another Pod", got, key)
+	}
+	if p.forget(key); len(p.recordedBy("uid-a")) > 0 {
+		t.Error("the forgotten Icecream is enqueued")
+	}
+}
+
+// batch returns Pods that were placed in the same second.
+func batch(first, end, second int) []*pods.Record {
+	var same []*pods.Record
+	for i := first; i < end; i++ {
+		same = append(same, newPod(podName(i), "node-1", second))
+	}
+	return same
+}
+
+func TestEachPodIsLoggedOnceBeyondLimit(t *testing.T) {
+	type step struct{ add, remove []*pods.Record }
+	for name, steps := range map[string][]step{
+		"in the same second":                        {{add: batch(500, 1000, 1)}, {add: batch(0, 500, 1)}},
+		"by an API server with a slow clock":        {{add: batch(0, 600, 10)}, {add: batch(600, 700, 9)}},
+		"older ones of a late adopted ReplicaSet":   {{add: batch(0, 600, 10)}, {add: batch(600, 700, 1)}},
+		"newest deleted, older ones recorded again": {{add: manyPods(0, 700)}, {remove: manyPods(600, 700)}, {remove: manyPods(200, 600)}},
+		"oldest deleted, as many added":             {{add: manyPods(0, 600)}, {remove: manyPods(0, 100)}, {add: manyPods(600, 700)}},
+		"all deleted, then filled again":            {{add: manyPods(0, 600)}, {remove: manyPods(0, 600)}, {add: manyPods(600, 1300)}},
+		"one by one around the limit":               {{add: manyPods(0, 499)}, {add: manyPods(499, 500)}, {add: manyPods(500, 501)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, below := newProcess(), []*pods.Record(nil)
+			for i, s := range steps {
+				below = append(below, s.add...)
+				for _, gone := range s.remove {
+					below = slices.DeleteFunc(below, func(pod *pods.Record) bool { return pod.GetName() == gone.GetName() })
+					p.ends(gone)
+				}
+				if lines, again := p.call(below, true), p.call(below, true); lines != len(s.add) || again != 0 {
+					t.Errorf("step %d: %d lines, then %d; want %d, then none", i, lines, again, len(s.add))
+				}
+			}
+		})
+	}
 }
 
 func TestSummaryOfPlacements(t *testing.T) {

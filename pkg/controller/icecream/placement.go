@@ -13,7 +13,7 @@ import (
 
 	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
 
-	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
+	"samplecontroller.io/sample-controller-manager/pkg/pods"
 )
 
 // maxPlacements is the limit of placements in the schema of the status.
@@ -22,14 +22,15 @@ const maxPlacements = 500
 // place returns the sorted placements of an Icecream: those of its Pods that are not finished,
 // and the recorded ones of other Pods that still exist. The owner chain of those does not lead
 // to the Icecream now, but may be restored. cut has their UIDs.
-func place(current []icecreamv1alpha1.Placement, pods []*podrecord.Record, exists func(icecreamv1alpha1.Placement) bool) (placements []icecreamv1alpha1.Placement, cut sets.Set[types.UID]) {
-	own := make(sets.Set[types.UID], len(pods))
-	for _, pod := range pods {
-		if pod.Node() == "" {
+func place(current []icecreamv1alpha1.Placement, below []*pods.Record,
+	exists func(icecreamv1alpha1.Placement) bool) (placements []icecreamv1alpha1.Placement, cut sets.Set[types.UID]) {
+	own := make(sets.Set[types.UID], len(below))
+	for _, pod := range below {
+		if pod.Facts().Node() == "" {
 			continue
 		}
-		own.Insert(pod.UID())
-		if !pod.Finished() {
+		own.Insert(pod.Facts().UID())
+		if !pod.Facts().Finished() {
 			placements = append(placements, placementOf(pod))
 		}
 	}
@@ -50,8 +51,11 @@ func newest(placements []icecreamv1alpha1.Placement) (records []icecreamv1alpha1
 	return placements[excess:], int32(excess)
 }
 
-func placementOf(pod *podrecord.Record) icecreamv1alpha1.Placement {
-	return icecreamv1alpha1.Placement{PodUID: pod.UID(), Pod: pod.GetName(), Node: pod.Node(), Time: metav1.NewTime(pod.Placed())}
+func placementOf(pod *pods.Record) icecreamv1alpha1.Placement {
+	facts := pod.Facts()
+	return icecreamv1alpha1.Placement{
+		PodUID: facts.UID(), Pod: pod.GetName(), Node: facts.Node(), Time: metav1.NewTime(facts.Placed()),
+	}
 }
 
 func podUIDs(placements []icecreamv1alpha1.Placement) sets.Set[types.UID] {

@@ -14,69 +14,69 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
-	"samplecontroller.io/controller-manager/controller"
 
-	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
+	"samplecontroller.io/sample-controller-manager/pkg/pods"
 )
 
 func TestPlace(t *testing.T) {
 	type placements = []icecreamv1alpha1.Placement
 	for name, test := range map[string]struct {
 		current placements
-		pods    []*podrecord.Record
+		below   []*pods.Record
 		exists  string // which other Pods exist
 		want    placements
 	}{
 		"no Pods": {},
 		"a Pod without a node": {
-			pods: []*podrecord.Record{newPod("a", "", 1)},
+			below: []*pods.Record{newPod("a", "", 1)},
 		},
 		"a new Pod": {
-			pods: []*podrecord.Record{newPod("a", "node-1", 1)},
-			want: placements{placement("a", "node-1", 1)},
+			below: []*pods.Record{newPod("a", "node-1", 1)},
+			want:  placements{placement("a", "node-1", 1)},
 		},
 		"ordered by time, then UID": {
-			pods: []*podrecord.Record{newPod("a", "n", 3), newPod("c", "n", 2), newPod("d", "n", 1), newPod("b", "n", 2)},
-			want: placements{placement("d", "n", 1), placement("b", "n", 2), placement("c", "n", 2), placement("a", "n", 3)},
+			below: []*pods.Record{newPod("a", "n", 3), newPod("c", "n", 2), newPod("d", "n", 1), newPod("b", "n", 2)},
+			want:  placements{placement("d", "n", 1), placement("b", "n", 2), placement("c", "n", 2), placement("a", "n", 3)},
 		},
 		"another Pod": {
 			current: placements{placement("a", "n", 1)},
-			pods:    []*podrecord.Record{newPod("b", "n", 2), newPod("a", "n", 1)},
+			below:   []*pods.Record{newPod("b", "n", 2), newPod("a", "n", 1)},
 			want:    placements{placement("a", "n", 1), placement("b", "n", 2)},
 		},
 		"one Pod gone": {
 			current: placements{placement("a", "n", 1), placement("b", "n", 2)},
-			pods:    []*podrecord.Record{newPod("b", "n", 2)},
+			below:   []*pods.Record{newPod("b", "n", 2)},
 			want:    placements{placement("b", "n", 2)},
 		},
 		"one Pod failed, one succeeded": {
 			current: placements{placement("a", "n", 1), placement("b", "n", 2), placement("c", "n", 3)},
-			pods:    []*podrecord.Record{newPod("a", "n", 1), newPod("b", "n", 2, inPhase(corev1.PodFailed)), newPod("c", "n", 3, inPhase(corev1.PodSucceeded))},
-			want:    placements{placement("a", "n", 1)},
+			below: []*pods.Record{newPod("a", "n", 1), newPod("b", "n", 2, inPhase(corev1.PodFailed)),
+				newPod("c", "n", 3, inPhase(corev1.PodSucceeded))},
+			want: placements{placement("a", "n", 1)},
 		},
 		"one Pod terminating": {
 			current: placements{placement("a", "n", 1)},
-			pods:    []*podrecord.Record{newPod("a", "n", 1, terminating), newPod("b", "n", 2, terminating)},
+			below:   []*pods.Record{newPod("a", "n", 1, terminating), newPod("b", "n", 2, terminating)},
 			want:    placements{placement("a", "n", 1), placement("b", "n", 2)},
 		},
 		"all Pods gone": {current: placements{placement("a", "n", 1)}},
 		"one Pod orphaned": {
 			current: placements{placement("a", "n", 1), placement("b", "n", 2), placement("c", "n", 3)},
-			pods:    []*podrecord.Record{newPod("a", "n", 1)},
+			below:   []*pods.Record{newPod("a", "n", 1)},
 			exists:  "uid-b",
 			want:    placements{placement("a", "n", 1), placement("b", "n", 2)},
 		},
 		"re-created with the same name and node": {
 			current: placements{placement("a", "n", 1)},
-			pods:    []*podrecord.Record{newPod("a", "n", 1, withUID("uid-again"))},
+			below:   []*pods.Record{newPod("a", "n", 1, withUID("uid-again"))},
 			want:    placements{{PodUID: "uid-again", Pod: "a", Node: "n", Time: placement("", "", 1).Time}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for range 5 { // caches are unordered
-				rand.Shuffle(len(test.pods), func(i, j int) { test.pods[i], test.pods[j] = test.pods[j], test.pods[i] })
-				got, cut := place(test.current, test.pods, func(p icecreamv1alpha1.Placement) bool {
-					own := slices.ContainsFunc(test.pods, func(pod *podrecord.Record) bool { return pod.UID() == p.PodUID })
+				rand.Shuffle(len(test.below), func(i, j int) { test.below[i], test.below[j] = test.below[j], test.below[i] })
+				got, cut := place(test.current, test.below, func(p icecreamv1alpha1.Placement) bool {
+					own := slices.ContainsFunc(test.below, func(pod *pods.Record) bool { return pod.Facts().UID() == p.PodUID })
 					return own || string(p.PodUID) == test.exists
 				})
 				if diff := cmp.Diff(test.want, got); diff != "" {
@@ -91,23 +91,24 @@ func TestPlace(t *testing.T) {
 }
 
 func TestNewestPlacementsAreRecorded(t *testing.T) {
-	for name, test := range map[string]struct{ pods, records, omitted int }{
+	for name, test := range map[string]struct{ below, records, omitted int }{
 		"none":                 {0, 0, 0},
 		"as many as the limit": {500, 500, 0},
 		"one more":             {501, 500, 1},
 		"many more":            {600, 500, 100},
 	} {
 		t.Run(name, func(t *testing.T) {
-			placements, _ := place(nil, manyPods(0, test.pods), nil)
+			placements, _ := place(nil, manyPods(0, test.below), nil)
 			records, omitted := newest(placements)
 			if len(records) != test.records || int(omitted) != test.omitted {
 				t.Fatalf("%d records, %d omitted; want %d, %d", len(records), omitted, test.records, test.omitted)
 			}
-			if test.pods == 0 {
+			if test.below == 0 {
 				return
 			}
-			if first, last := records[0].Pod, records[len(records)-1].Pod; first != podName(test.omitted) || last != podName(test.pods-1) {
-				t.Errorf("recorded %s to %s, want %s to %s", first, last, podName(test.omitted), podName(test.pods-1))
+			if first, last := records[0].Pod, records[len(records)-1].Pod; first != podName(test.omitted) ||
+				last != podName(test.below-1) {
+				t.Errorf("recorded %s to %s, want %s to %s", first, last, podName(test.omitted), podName(test.below-1))
 			}
 		})
 	}
@@ -115,11 +116,11 @@ func TestNewestPlacementsAreRecorded(t *testing.T) {
 
 // Evicted Pods of a full node stay until there are thousands of them.
 func TestFinishedPodsLeaveRoomForRunningPod(t *testing.T) {
-	pods := []*podrecord.Record{newPod("running", "node-1", 0)}
+	below := []*pods.Record{newPod("running", "node-1", 0)}
 	for i := range 560 {
-		pods = append(pods, newPod(podName(i), "node-2", i+1, inPhase(corev1.PodFailed)))
+		below = append(below, newPod(podName(i), "node-2", i+1, inPhase(corev1.PodFailed)))
 	}
-	placements, _ := place(nil, pods, nil)
+	placements, _ := place(nil, below, nil)
 	records, omitted := newest(placements)
 	if diff := cmp.Diff([]icecreamv1alpha1.Placement{placement("running", "node-1", 0)}, records); diff != "" || omitted > 0 {
 		t.Errorf("%d records left out, unexpected records (-want +got):\n%s", omitted, diff)
@@ -129,34 +130,10 @@ func TestFinishedPodsLeaveRoomForRunningPod(t *testing.T) {
 func podName(i int) string { return fmt.Sprintf("pod-%03d", i) }
 
 // manyPods returns Pods by number. Three are placed in each second.
-func manyPods(first, end int) []*podrecord.Record {
-	var pods []*podrecord.Record
+func manyPods(first, end int) []*pods.Record {
+	var many []*pods.Record
 	for i := first; i < end; i++ {
-		pods = append(pods, newPod(podName(i), "node-1", i/3))
+		many = append(many, newPod(podName(i), "node-1", i/3))
 	}
-	return pods
-}
-
-func TestRecordedPlacementsAreExplained(t *testing.T) {
-	f := newFixture(t)
-	f.sync()
-	explain := func(wanted, actual string) {
-		t.Helper()
-		facts, err := f.kind.Facts(f.icecream())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff([]controller.Fact{controller.NewFact("recorded placements", wanted, actual)}, facts); diff != "" {
-			t.Errorf("facts (-want +got):\n%s", diff)
-		}
-	}
-	explain("0", "0")
-	f.add(newPod("a", "node-1", 1))
-	explain("1", "0")
-	f.sync()
-	explain("1", "1")
-	for i := range maxPlacements {
-		f.add(newPod(fmt.Sprintf("later-%d", i), "node-2", i+2))
-	}
-	explain("500, and 1 older ones left out", "1")
+	return many
 }

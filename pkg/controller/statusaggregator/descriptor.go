@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
-	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
 	"samplecontroller.io/controller-manager/controller"
 
-	"samplecontroller.io/sample-controller-manager/pkg/kinds"
+	"samplecontroller.io/sample-controller-manager/pkg/controller/foo"
+	"samplecontroller.io/sample-controller-manager/pkg/controller/icecream"
+	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
 // Descriptor returns the controller's entry in the controller map. It holds the value of a
@@ -24,79 +24,62 @@ func Descriptor() controller.Descriptor {
 	const flag = "status-aggregation-interval"
 	interval := time.Second
 	return controller.Descriptor{
-		Name:    ControllerName,
+		Name:    "status-aggregator-controller",
 		Aliases: []string{"status-aggregator"},
 		New: func(_ context.Context, c *controller.Context) (controller.Controller, error) {
-			return newFromContext(c, interval)
+			return newController(c, interval)
 		},
 		Workers: 10,
 		Flags: func(fs *pflag.FlagSet) {
 			fs.DurationVar(&interval, flag, interval,
-				"Minimum time between two writes of the Pod summary of one object. The first change is written at once, and the latest state is always written in the end. 0 writes every change.")
+				"Minimum time between two writes of changed Pods into the status of one object. The first change is written at once, and the latest state is always written in the end. 0 writes every change.")
 		},
 		Validate: func() []error { return controller.CheckDuration(flag, interval, 0) },
-		Rules:    rules(true, true),
-		RulesWith: func(enabled []string) []rbacv1.PolicyRule {
-			return rules(served(func(name string) bool { return slices.Contains(enabled, name) }))
+	}
+}
+
+// summarized is a kind whose objects' Pods the controller summarizes.
+type summarized struct {
+	controller string // that manages the objects
+	resource   schema.GroupResource
+	aggregator func(c *controller.Context, interval time.Duration) (controller.Controller, error)
+}
+
+// kinds are all such kinds.
+var kinds = []summarized{
+	of(foo.ControllerName, foo.Kind, "foos"),
+	of(icecream.ControllerName, icecream.Kind, "icecreams"),
+}
+
+func of[T controller.Object](name string, kind workload.Kind[T], plural string) summarized {
+	return summarized{
+		controller: name,
+		resource:   schema.GroupResource{Group: kind.GroupVersionKind.Group, Resource: plural},
+		aggregator: func(c *controller.Context, interval time.Duration) (controller.Controller, error) {
+			return newAggregator(c, kind, plural, interval)
 		},
 	}
 }
 
-// served returns which kinds the controller serves: those whose own controllers are enabled. A
-// kind that is disabled may not be installed. Alone, it serves both for another process.
-func served(runs func(controller string) bool) (foos, icecreams bool) {
-	foos, icecreams = runs(kinds.FooController), runs(kinds.IcecreamController)
-	if !foos && !icecreams {
-		return true, true
+// newController returns the controller of all kinds that it serves.
+func newController(c *controller.Context, interval time.Duration) (controller.Controller, error) {
+	var all []controller.Controller
+	for _, kind := range served(c.Runs) {
+		aggregator, err := kind.aggregator(c, interval)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, aggregator)
 	}
-	return foos, icecreams
+	return controller.Join(all...)
 }
 
-func rules(foos, icecreams bool) []rbacv1.PolicyRule {
-	var all []rbacv1.PolicyRule
-	if foos {
-		all = append(all,
-			rbacv1.PolicyRule{APIGroups: []string{"samplecontroller.k8s.io"}, Resources: []string{"foos"}, Verbs: []string{"list", "watch"}},
-			rbacv1.PolicyRule{APIGroups: []string{"samplecontroller.k8s.io"}, Resources: []string{"foos/status"}, Verbs: []string{"patch"}})
+// served returns the kinds that the controller serves: those whose own controllers are enabled. A
+// kind that is disabled may not be installed. Alone, it serves all kinds for another process.
+func served(runs func(controller string) bool) []summarized {
+	enabled := slices.DeleteFunc(slices.Clone(kinds), func(k summarized) bool { return !runs(k.controller) })
+	if len(enabled) == 0 {
+		return kinds
 	}
-	if icecreams {
-		all = append(all,
-			rbacv1.PolicyRule{APIGroups: []string{"controller.nicoleh.io"}, Resources: []string{"icecreams"}, Verbs: []string{"list", "watch"}},
-			rbacv1.PolicyRule{APIGroups: []string{"controller.nicoleh.io"}, Resources: []string{"icecreams/status"}, Verbs: []string{"patch"}})
-	}
-	all = append(all, rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"list", "watch"}})
-	return append(all, kinds.ChainRules()...)
-}
-
-func newFromContext(c *controller.Context, interval time.Duration) (controller.Controller, error) {
-	chain, err := kinds.Chain(c)
-	if err != nil {
-		return nil, err
-	}
-	var loops []KindOptions
-	foos, icecreams := served(c.Runs)
-	if foos {
-		client, err := kinds.FooClient(c.ClientConfig())
-		if err != nil {
-			return nil, err
-		}
-		informer, err := kinds.Foos(c)
-		if err != nil {
-			return nil, err
-		}
-		loops = append(loops, Foos(informer, client, c.ConsistencyStore(samplev1alpha1.Resource("foos"))))
-	}
-	if icecreams {
-		client, err := kinds.IcecreamClient(c.ClientConfig())
-		if err != nil {
-			return nil, err
-		}
-		informer, err := kinds.Icecreams(c)
-		if err != nil {
-			return nil, err
-		}
-		loops = append(loops, Icecreams(informer, client, c.ConsistencyStore(icecreamv1alpha1.Resource("icecreams"))))
-	}
-	return NewController(
-		Options{Informers: chain, Interval: interval, Recorder: c.Recorder(), Writes: c.Writes(), Loop: c.LoopOptions()}, loops...)
+	return enabled
 }

@@ -13,7 +13,7 @@ import (
 
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 
-	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
+	"samplecontroller.io/sample-controller-manager/pkg/pods"
 )
 
 // Limits of the summary in its schema, and limits of the line in Summary.
@@ -25,15 +25,16 @@ const (
 )
 
 // summarize returns the summary of the Pods. It does not depend on their order.
-func summarize(pods []*podrecord.Record) workloadv1alpha1.PodSummary {
-	// Lists are never nil: an apply without a list would keep the entries of other writers.
+func summarize(records []*pods.Record) workloadv1alpha1.PodSummary {
+	// Lists are never nil: they would be written as null, which the CRDs do not allow.
 	s := workloadv1alpha1.PodSummary{Nodes: []workloadv1alpha1.NodeSummary{}, Problems: []workloadv1alpha1.PodProblem{}}
 	nodes := map[string]int{} // index of each node in s.Nodes
-	var troubled []*podrecord.Record
-	for _, pod := range pods {
+	var troubled []*pods.Record
+	for _, record := range records {
+		pod := record.Facts()
 		s.Restarts += int64(pod.Restarts())
-		if pod.Problem().Severity > podrecord.None {
-			troubled = append(troubled, pod)
+		if pod.Problem().Severity > pods.None {
+			troubled = append(troubled, record)
 		}
 		if pod.Terminating() {
 			s.Terminating++
@@ -64,15 +65,16 @@ func summarize(pods []*podrecord.Record) workloadv1alpha1.PodSummary {
 	slices.SortFunc(s.Nodes, func(a, b workloadv1alpha1.NodeSummary) int {
 		return cmp.Or(cmp.Compare(b.Pods, a.Pods), cmp.Compare(a.Name, b.Name))
 	})
-	slices.SortFunc(troubled, func(a, b *podrecord.Record) int {
-		return cmp.Or(cmp.Compare(b.Problem().Severity, a.Problem().Severity), cmp.Compare(a.GetName(), b.GetName()))
+	slices.SortFunc(troubled, func(a, b *pods.Record) int {
+		return cmp.Or(cmp.Compare(b.Facts().Problem().Severity, a.Facts().Problem().Severity),
+			cmp.Compare(a.GetName(), b.GetName()))
 	})
 	s.Summary = line(s, troubled)
 	if excess := len(s.Nodes) - maxNodes; excess > 0 {
 		s.Nodes, s.NodesOmitted = s.Nodes[:maxNodes], int32(excess)
 	}
 	for _, pod := range troubled[:min(len(troubled), maxProblems)] {
-		p := pod.Problem()
+		p := pod.Facts().Problem()
 		s.Problems = append(s.Problems, workloadv1alpha1.PodProblem{Pod: pod.GetName(), Reason: p.Reason, Message: p.Message})
 	}
 	return s
@@ -110,7 +112,7 @@ func phaseOf(s *workloadv1alpha1.PodSummary, phase corev1.PodPhase) *int32 {
 // line returns the human-readable line: "2/3 ready on node-1 (2), node-2; 1
 // CrashLoopBackOff; 1 terminating". Terminating Pods come last, because they are usually no
 // problem.
-func line(s workloadv1alpha1.PodSummary, troubled []*podrecord.Record) string {
+func line(s workloadv1alpha1.PodSummary, troubled []*pods.Record) string {
 	parts := []string{readiness(s)}
 	if reasons := reasonsOf(troubled); reasons != "" {
 		parts = append(parts, reasons)
@@ -146,11 +148,11 @@ func readiness(s workloadv1alpha1.PodSummary) string {
 
 // reasonsOf returns the reasons of the problems. The Pods are sorted by severity, so the worst
 // reasons come first.
-func reasonsOf(troubled []*podrecord.Record) string {
+func reasonsOf(troubled []*pods.Record) string {
 	var reasons []string
 	counts := map[string]int{}
 	for _, pod := range troubled {
-		reason := pod.Problem().Reason
+		reason := pod.Facts().Problem().Reason
 		if counts[reason] == 0 {
 			reasons = append(reasons, reason)
 		}

@@ -17,22 +17,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
+	"samplecontroller.io/controller-manager/controller"
 
-	"samplecontroller.io/sample-controller-manager/pkg/podrecord"
+	"samplecontroller.io/sample-controller-manager/pkg/pods"
 )
 
 // record returns the record of a Pod with a phase and a node, modified by the given
 // functions.
-func record(name, node string, phase corev1.PodPhase, changes ...func(*corev1.Pod)) *podrecord.Record {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{NodeName: node}, Status: corev1.PodStatus{Phase: phase}}
+func record(name, node string, phase corev1.PodPhase, changes ...func(*corev1.Pod)) *pods.Record {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{NodeName: node},
+		Status: corev1.PodStatus{Phase: phase}}
 	for _, change := range changes {
 		change(pod)
 	}
-	return podrecord.New(pod)
+	return controller.NewRecord[pods.Facts](pod)
 }
 
 func ready(pod *corev1.Pod) {
-	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
+	pod.Status.Conditions = append(pod.Status.Conditions,
+		corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
 }
 
 func restarted(times int32) func(*corev1.Pod) {
@@ -50,7 +53,8 @@ func waiting(reason, message string) func(*corev1.Pod) {
 }
 
 func unschedulable(pod *corev1.Pod) {
-	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "no nodes"})
+	pod.Status.Conditions = append(pod.Status.Conditions,
+		corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "no nodes"})
 }
 
 func evicted(pod *corev1.Pod) {
@@ -61,13 +65,14 @@ func deleted(pod *corev1.Pod) { pod.DeletionTimestamp = &metav1.Time{Time: time.
 
 // Failed Pods of any number and of several reasons come after a Pod that can be helped.
 func TestFailedPodsDoNotHideProblem(t *testing.T) {
-	pods := []*podrecord.Record{record("live", "node-1", corev1.PodRunning, waiting("CrashLoopBackOff", "back-off"))}
+	records := []*pods.Record{record("live", "node-1", corev1.PodRunning, waiting("CrashLoopBackOff", "back-off"))}
 	for _, reason := range []string{"Evicted", "NodeShutdown", "UnexpectedAdmissionError"} {
 		for i := range 5 {
-			pods = append(pods, record(fmt.Sprintf("dead-%d-%s", i, reason), "node-2", corev1.PodFailed, func(pod *corev1.Pod) { pod.Status.Reason = reason }))
+			records = append(records, record(fmt.Sprintf("dead-%d-%s", i, reason), "node-2", corev1.PodFailed,
+				func(pod *corev1.Pod) { pod.Status.Reason = reason }))
 		}
 	}
-	s := summarize(pods)
+	s := summarize(records)
 	if s.Problems[0].Pod != "live" || len(s.Problems) != maxProblems {
 		t.Errorf("problems = %+v, want five, first that of the Pod that is not finished", s.Problems)
 	}
@@ -78,8 +83,8 @@ func TestFailedPodsDoNotHideProblem(t *testing.T) {
 
 // The kubelet reports two reasons in turn.
 func TestPullAttemptsChangeNothing(t *testing.T) {
-	after := summarize([]*podrecord.Record{record("a", "n", corev1.PodPending, waiting("ErrImagePull", "not found"))})
-	between := summarize([]*podrecord.Record{record("a", "n", corev1.PodPending, waiting("ImagePullBackOff", `Back-off pulling image "x": ErrImagePull: not found`))})
+	after := summarize([]*pods.Record{record("a", "n", corev1.PodPending, waiting("ErrImagePull", "not found"))})
+	between := summarize([]*pods.Record{record("a", "n", corev1.PodPending, waiting("ImagePullBackOff", `Back-off pulling image "x": ErrImagePull: not found`))})
 	if !same(&after, &between) {
 		t.Errorf("summaries after and between two attempts differ:\n%+v\n%+v", after, between)
 	}
@@ -87,24 +92,25 @@ func TestPullAttemptsChangeNothing(t *testing.T) {
 
 func TestSummarize(t *testing.T) {
 	for name, test := range map[string]struct {
-		pods []*podrecord.Record
+		pods []*pods.Record
 		want workloadv1alpha1.PodSummary
 	}{
 		"no Pods": {nil, workloadv1alpha1.PodSummary{Summary: "none"}},
 		"one": {
-			[]*podrecord.Record{record("a", "node-1", corev1.PodRunning, ready)},
+			[]*pods.Record{record("a", "node-1", corev1.PodRunning, ready)},
 			workloadv1alpha1.PodSummary{
 				Summary: "1/1 ready on node-1", Total: 1, Running: 1, Ready: 1,
 				Nodes: []workloadv1alpha1.NodeSummary{{Name: "node-1", Pods: 1, Ready: 1}},
 			},
 		},
 		"all phases": {
-			[]*podrecord.Record{
+			[]*pods.Record{
 				record("pending-1", "", corev1.PodPending), record("pending-2", "n", corev1.PodPending),
 				record("running-1", "n", corev1.PodRunning), record("running-2", "n", corev1.PodRunning, ready), record("running-3", "n", corev1.PodRunning),
 				record("succeeded", "n", corev1.PodSucceeded),
 				record("unknown", "n", corev1.PodUnknown), record("no phase", "n", ""),
-				record("failed-1", "n", corev1.PodFailed), record("failed-2", "n", corev1.PodFailed), record("failed-3", "n", corev1.PodFailed), record("failed-4", "n", corev1.PodFailed),
+				record("failed-1", "n", corev1.PodFailed), record("failed-2", "n", corev1.PodFailed), record("failed-3", "n", corev1.PodFailed),
+				record("failed-4", "n", corev1.PodFailed),
 			},
 			workloadv1alpha1.PodSummary{
 				Summary: "1/7 ready on n (6); 1 Unknown, 4 Failed", Total: 7, Pending: 2, Running: 3, Ready: 1, Succeeded: 1, Unknown: 2, Failed: 4,
@@ -116,7 +122,7 @@ func TestSummarize(t *testing.T) {
 			},
 		},
 		"evicted Pods on a node without others": {
-			[]*podrecord.Record{
+			[]*pods.Record{
 				record("a", "node-1", corev1.PodRunning, ready), record("b", "node-2", corev1.PodFailed, evicted, ready, restarted(2)),
 				record("c", "node-2", corev1.PodFailed, evicted, restarted(1)),
 			},
@@ -127,14 +133,14 @@ func TestSummarize(t *testing.T) {
 			},
 		},
 		"only finished Pods": {
-			[]*podrecord.Record{record("a", "n", corev1.PodFailed, evicted), record("b", "n", corev1.PodSucceeded)},
+			[]*pods.Record{record("a", "n", corev1.PodFailed, evicted), record("b", "n", corev1.PodSucceeded)},
 			workloadv1alpha1.PodSummary{
 				Summary: "none; 1 Evicted", Succeeded: 1, Failed: 1,
 				Problems: []workloadv1alpha1.PodProblem{{Pod: "a", Reason: "Evicted", Message: "low on memory"}},
 			},
 		},
 		"terminating": {
-			[]*podrecord.Record{
+			[]*pods.Record{
 				record("a", "node-1", corev1.PodRunning, ready), record("b", "node-2", corev1.PodRunning, ready, deleted, restarted(4)),
 				record("c", "", corev1.PodPending, unschedulable), record("d", "", corev1.PodPending, unschedulable, deleted),
 			},
@@ -145,31 +151,36 @@ func TestSummarize(t *testing.T) {
 			},
 		},
 		"only terminating Pods": {
-			[]*podrecord.Record{record("a", "n", corev1.PodRunning, ready, deleted)},
+			[]*pods.Record{record("a", "n", corev1.PodRunning, ready, deleted)},
 			workloadv1alpha1.PodSummary{Summary: "none; 1 terminating", Terminating: 1},
 		},
 		"finished, in deletion": {
-			[]*podrecord.Record{record("a", "n", corev1.PodFailed, evicted, deleted), record("b", "n", corev1.PodSucceeded, deleted)},
+			[]*pods.Record{record("a", "n", corev1.PodFailed, evicted, deleted), record("b", "n", corev1.PodSucceeded, deleted)},
 			workloadv1alpha1.PodSummary{Summary: "none", Succeeded: 1, Failed: 1},
 		},
 		"nodes ordered by Pods, then name": {
-			[]*podrecord.Record{
-				record("a", "node-3", corev1.PodRunning, ready), record("b", "node-2", corev1.PodRunning, ready), record("c", "node-1", corev1.PodRunning),
+			[]*pods.Record{
+				record("a", "node-3", corev1.PodRunning, ready), record("b", "node-2", corev1.PodRunning, ready),
+				record("c", "node-1", corev1.PodRunning),
 				record("d", "node-2", corev1.PodRunning), record("e", "", corev1.PodPending),
 			},
 			workloadv1alpha1.PodSummary{
 				Summary: "2/5 ready on node-2 (2), node-1, node-3", Total: 5, Pending: 1, Running: 4, Ready: 2,
-				Nodes: []workloadv1alpha1.NodeSummary{{Name: "node-2", Pods: 2, Ready: 1}, {Name: "node-1", Pods: 1}, {Name: "node-3", Pods: 1, Ready: 1}},
+				Nodes: []workloadv1alpha1.NodeSummary{{Name: "node-2", Pods: 2, Ready: 1}, {Name: "node-1", Pods: 1},
+					{Name: "node-3", Pods: 1, Ready: 1}},
 			},
 		},
 		"restarts": {
-			[]*podrecord.Record{record("a", "", corev1.PodRunning, restarted(2_000_000_000)), record("b", "", corev1.PodRunning, restarted(2_000_000_000))},
+			[]*pods.Record{record("a", "", corev1.PodRunning, restarted(2_000_000_000)),
+				record("b", "", corev1.PodRunning, restarted(2_000_000_000))},
 			workloadv1alpha1.PodSummary{Summary: "0/2 ready", Total: 2, Running: 2, Restarts: 4_000_000_000},
 		},
 		"problems ordered by severity, then name": {
-			[]*podrecord.Record{
-				record("f", "", corev1.PodPending, unschedulable), record("d", "", corev1.PodUnknown), record("b", "", corev1.PodRunning, waiting("CrashLoopBackOff", "back-off")),
-				record("c", "", corev1.PodRunning, waiting("ImagePullBackOff", "")), record("e", "", corev1.PodFailed), record("a", "", corev1.PodPending, unschedulable),
+			[]*pods.Record{
+				record("f", "", corev1.PodPending, unschedulable), record("d", "", corev1.PodUnknown),
+				record("b", "", corev1.PodRunning, waiting("CrashLoopBackOff", "back-off")),
+				record("c", "", corev1.PodRunning, waiting("ImagePullBackOff", "")), record("e", "", corev1.PodFailed),
+				record("a", "", corev1.PodPending, unschedulable),
 			},
 			workloadv1alpha1.PodSummary{
 				Summary: "0/5 ready; 1 CrashLoopBackOff, 1 ImagePullBackOff, 1 Unknown", Total: 5, Pending: 2, Running: 2, Unknown: 1, Failed: 1,
@@ -212,15 +223,15 @@ func TestSummaryIsBounded(t *testing.T) {
 		"three nodes":      {3, 1, 3, 0, 1, "0/3 ready on node-000, node-001, node-002; 1 CrashLoopBackOff"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var pods []*podrecord.Record
+			var records []*pods.Record
 			for i := range test.nodes {
 				var changes []func(*corev1.Pod)
 				if i < test.problems {
 					changes = append(changes, waiting("CrashLoopBackOff", ""))
 				}
-				pods = append(pods, record(fmt.Sprintf("pod-%d", i), fmt.Sprintf("node-%03d", i), corev1.PodRunning, changes...))
+				records = append(records, record(fmt.Sprintf("pod-%d", i), fmt.Sprintf("node-%03d", i), corev1.PodRunning, changes...))
 			}
-			s := summarize(pods)
+			s := summarize(records)
 			if len(s.Nodes) != test.wantNodes || s.Nodes[len(s.Nodes)-1].Name != fmt.Sprintf("node-%03d", test.wantNodes-1) {
 				t.Errorf("%d nodes up to %s, want %d in order", len(s.Nodes), s.Nodes[len(s.Nodes)-1].Name, test.wantNodes)
 			}
@@ -236,7 +247,8 @@ func TestSummaryIsBounded(t *testing.T) {
 
 // A field that is not compared would not be written if it alone changes.
 func TestEachFieldOfSummaryIsCompared(t *testing.T) {
-	if a, b := (workloadv1alpha1.PodSummary{}), (workloadv1alpha1.PodSummary{Nodes: []workloadv1alpha1.NodeSummary{}}); !same(&a, &b) {
+	if a, b := (workloadv1alpha1.PodSummary{}),
+		(workloadv1alpha1.PodSummary{Nodes: []workloadv1alpha1.NodeSummary{}}); !same(&a, &b) {
 		t.Error("nil and empty nodes are not equal")
 	}
 	if one := (workloadv1alpha1.PodSummary{}); same(nil, &one) || same(&one, nil) || !same(nil, nil) {

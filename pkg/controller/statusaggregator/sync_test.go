@@ -4,295 +4,326 @@
 package statusaggregator
 
 import (
+	"errors"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
+	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
-	"samplecontroller.io/controller-manager/tolerant"
+	"samplecontroller.io/controller-manager/managertest"
 )
 
 const ms = time.Millisecond
 
 func TestFirstChangeIsWrittenAtOnceAndLastAlways(t *testing.T) {
 	inBubble(t, func(b *bubble) {
-		b.set(b.pod("a", true))
-		b.start()
-		b.wantWrites(write{0, "1/1 ready on node-1", ""})
+		b.pod("a", true)
+		b.wantWrites("1/1 ready on node-1")
 
 		after(200 * ms)
-		b.set(b.pod("a", false))
+		b.ready("a", false)
 		after(300 * ms)
-		b.set(b.pod("b", true))
+		b.pod("b", true)
 		after(499 * ms)
-		b.wantWrites()
+		b.wantWrites("")
 		after(1 * ms)
-		b.wantWrites(write{1000 * ms, "1/2 ready on node-1 (2)", ""})
+		b.wantWrites("1/2 ready on node-1 (2)")
 
 		// Each write begins an interval.
 		after(999 * ms)
-		b.set(b.pod("a", true))
-		b.wantWrites()
+		b.ready("a", true)
+		b.wantWrites("")
 		after(1 * ms)
-		b.wantWrites(write{2000 * ms, "2/2 ready on node-1 (2)", ""})
+		b.wantWrites("2/2 ready on node-1 (2)")
 
 		// After an interval without a change, the next change is written at once again.
 		after(1500 * ms)
-		b.wantWrites()
-		b.set(b.pod("b", false))
-		b.wantWrites(write{3500 * ms, "1/2 ready on node-1 (2)", ""})
+		b.wantWrites("")
+		b.ready("b", false)
+		b.wantWrites("1/2 ready on node-1 (2)")
 		after(2000 * ms)
 		b.deletePod("b")
-		b.wantWrites(write{5500 * ms, "1/1 ready on node-1", ""})
-		after(time.Hour)
-		b.wantWrites()
+		b.wantWrites("1/1 ready on node-1")
+		after(time.Minute)
+		b.wantWrites("")
 	})
 }
 
 func TestUnchangedSummaryIsNotWritten(t *testing.T) {
 	inBubble(t, func(b *bubble) {
-		b.set(b.pod("a", true))
-		b.start()
-		b.wantWrites(write{0, "1/1 ready on node-1", ""})
+		b.pod("a", true)
+		b.wantWrites("1/1 ready on node-1")
 
 		// A change that is reverted within the interval.
-		b.set(b.pod("a", false))
+		b.ready("a", false)
 		after(500 * ms)
-		b.set(b.pod("a", true))
-		after(time.Hour)
-		// A change by the owner.
-		b.change(true, touch)
-		after(time.Hour)
-		b.wantWrites()
-		// A change of a Pod that does not affect the summary causes no sync.
-		b.results()
-		other := b.pod("a", true)
-		other.Annotations = map[string]string{"other": "x"}
-		b.set(other)
-		after(time.Hour)
-		if results := b.results(); len(results) > 0 {
-			b.Errorf("syncs: %v, want none", results)
-		}
-		b.wantWrites()
+		b.ready("a", true)
+		after(time.Minute)
+		// A change by the user, and a change of a Pod that does not affect the summary.
+		b.change(touch)
+		managertest.Update(b.Env, "default", "a", func(p *corev1.Pod) { p.Annotations = map[string]string{"a": "1"} })
+		after(time.Minute)
+		b.wantWrites("")
 	})
 }
 
 // touch enqueues an object by an irrelevant change.
-func touch(o testObject) { o.SetAnnotations(map[string]string{"touched": "true"}) }
+func touch(o managertest.Object) { o.SetAnnotations(map[string]string{"touched": "true"}) }
+
+// setImage changes the spec, and so the generation.
+func setImage(image string) func(managertest.Object) {
+	return func(o managertest.Object) {
+		if foo, ok := o.(*samplev1alpha1.Foo); ok {
+			foo.Spec.Image = image
+		} else {
+			o.(*icecreamv1alpha1.Icecream).Spec.Image = image
+		}
+	}
+}
 
 // Readers see from it whether the summary predates the last change of the spec.
 func TestGenerationIsWrittenWithPods(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		wantGeneration := func(want int64) {
 			b.Helper()
-			if got := (*podsOf(b.objects.object("default", "example"))).ObservedGeneration; got != want {
+			if got := statusOf(b.object()).Pods.ObservedGeneration; got != want {
 				b.Errorf("the summary is of generation %d, want %d", got, want)
 			}
 		}
-		b.change(true, func(o testObject) { o.SetGeneration(1) })
-		b.set(b.pod("a", true))
-		b.start()
-		b.wantWrites(write{0, "1/1 ready on node-1", ""})
+		b.pod("a", true)
+		b.wantWrites("1/1 ready on node-1")
 		wantGeneration(1)
 
 		// Pods that change soon after cost no extra write.
 		after(time.Minute)
-		b.change(true, func(o testObject) { o.SetGeneration(2) })
+		b.change(setImage("nginx:2"))
 		after(999 * ms)
-		b.wantWrites()
+		b.wantWrites("")
 		wantGeneration(1)
-		b.set(b.pod("b", true))
-		b.wantWrites(write{time.Minute + 999*ms, "2/2 ready on node-1 (2)", ""})
+		b.pod("b", true)
+		b.wantWrites("2/2 ready on node-1 (2)")
 		wantGeneration(2)
 
 		// If they do not change, the write happens after the grace period.
 		after(time.Minute)
-		b.change(true, func(o testObject) { o.SetGeneration(3) })
+		b.change(setImage("nginx:3"))
 		after(500 * ms)
-		b.change(true, touch)
+		b.change(touch)
 		after(499 * ms)
-		b.wantWrites()
+		b.wantWrites("")
 		after(1 * ms)
-		b.wantWrites(write{2*time.Minute + 1999*ms, "2/2 ready on node-1 (2)", ""})
+		b.wantWrites("2/2 ready on node-1 (2)")
 		wantGeneration(3)
-		after(time.Hour)
-		b.wantWrites()
+		after(time.Minute)
+		b.wantWrites("")
 
 		// An earlier version of the daemon did not write the generation.
-		b.change(true, func(o testObject) { (*podsOf(o)).ObservedGeneration = 0 })
-		after(interval)
-		b.wantWrites(write{time.Hour + 2*time.Minute + 2999*ms, "2/2 ready on node-1 (2)", ""})
+		b.change(func(o managertest.Object) { statusOf(o).Pods.ObservedGeneration = 0 })
+		after(time.Second)
+		b.wantWrites("2/2 ready on node-1 (2)")
 		wantGeneration(3)
-	})
-}
-
-func TestNextProcessFindsNothingToWrite(t *testing.T) {
-	inBubble(t, func(b *bubble) {
-		b.set(b.pod("a", true))
-		b.change(true, func(o testObject) {
-			*podsOf(o) = &workloadv1alpha1.PodSummary{
-				Summary: "1/1 ready on node-1", Total: 1, Running: 1, Ready: 1, Nodes: []workloadv1alpha1.NodeSummary{{Name: "node-1", Pods: 1, Ready: 1}},
-			}
-		})
-		b.start()
-		after(time.Hour)
-		b.wantWrites()
 	})
 }
 
 func TestNextProcessReportsMissingPodsAtOnce(t *testing.T) {
 	inBubble(t, func(b *bubble) {
-		b.change(true, func(o testObject) {
-			*podsOf(o) = &workloadv1alpha1.PodSummary{Summary: "1/1 ready on node-1", Total: 1}
+		b.LoseLead()
+		b.change(func(o managertest.Object) {
+			statusOf(o).Pods = &workloadv1alpha1.PodSummary{
+				Summary: "1/1 ready on node-1", Total: 1, Nodes: []workloadv1alpha1.NodeSummary{}, Problems: []workloadv1alpha1.PodProblem{},
+			}
 		})
-		b.start()
-		b.wantWrites(write{0, "none", ""})
+		b.Lead()
+		b.wantWrites("none")
+		b.LoseLead()
+		b.Lead()
+		after(time.Minute)
+		b.wantWrites("") // the next process finds nothing to write
 	})
 }
 
 func TestNewObjectHasGracePeriodToGetPods(t *testing.T) {
 	inBubble(t, func(b *bubble) {
-		b.start()
-		b.change(true, touch)
+		b.change(touch)
 		after(999 * ms)
-		b.wantWrites()
+		b.wantWrites("")
 		after(1 * ms)
-		b.wantWrites(write{1000 * ms, "none", ""})
-		after(time.Hour)
-		b.wantWrites()
+		b.wantWrites("none")
+		after(time.Minute)
+		b.wantWrites("")
 
 		// The removal of all Pods is written like any other change.
-		b.set(b.pod("a", true))
-		b.wantWrites(write{time.Hour + 1000*ms, "1/1 ready on node-1", ""})
-		after(time.Hour)
+		b.pod("a", true)
+		b.wantWrites("1/1 ready on node-1")
+		after(time.Minute)
 		b.deletePod("a")
-		b.wantWrites(write{2*time.Hour + 1000*ms, "none", ""})
+		b.wantWrites("none")
 	})
 }
 
 func TestPodsWithinGracePeriodSaveOneWrite(t *testing.T) {
 	inBubble(t, func(b *bubble) {
-		b.start()
 		after(500 * ms)
-		b.set(b.pod("a", true))
+		b.pod("a", true)
 		after(500 * ms)
-		if made := b.objects.made(); len(made) != 1 || made[0].Summary != "1/1 ready on node-1" {
-			b.Errorf("writes: %v, want only the Pod", made)
-		}
+		b.wantWrites("1/1 ready on node-1")
 	})
 }
 
-func TestObjectsWithoutWrites(t *testing.T) {
-	for name, change := range map[string]func(testObject){
-		"undecodable": func(o testObject) {
-			o.SetAnnotations(map[string]string{tolerant.AnnotationDecodeError: "spec.deploymentName: array where string is expected"})
-		},
-		// The existing Deployment belongs to an earlier object.
-		"re-created object": func(o testObject) {
-			o.SetUID("uid-another")
-			*podsOf(o) = &workloadv1alpha1.PodSummary{Summary: "none"}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(b *bubble) {
-				before := b.objects.object("default", "example")
-				b.objects.DeleteDropWatch(before.DeepCopyObject())
-				change(before)
-				b.objects.AddDropWatch(before)
-				b.set(b.pod("a", true))
-				b.start()
-				after(2 * time.Second)
-				b.set(b.pod("a", false))
-				after(time.Hour)
-				b.wantWrites()
-			})
-		})
-	}
+// recreate deletes the object and creates another of the same name, with the given summary.
+func (b *bubble) recreate(summary *workloadv1alpha1.PodSummary) {
+	next := b.object()
+	b.Delete(next)
+	after(100 * ms)
+	next.SetUID("")
+	next.SetResourceVersion("")
+	statusOf(next).Pods = summary
+	b.Create(next)
 }
 
-// recreate deletes the object and after a gap creates another of the same name, with the
-// given summary.
-func (b *bubble) recreate(gap time.Duration, pods *workloadv1alpha1.PodSummary) {
-	next := b.objects.object("default", "example")
-	b.objects.Delete(next.DeepCopyObject())
-	after(gap)
-	next.SetUID("uid-another")
-	*podsOf(next) = pods
-	b.objects.Add(next)
-}
-
-func TestThrottlingOfDeletedObject(t *testing.T) {
+// The Pods belong to the Deployment of an earlier object, until the garbage collector deletes it.
+func TestRecreatedObject(t *testing.T) {
 	inBubble(t, func(b *bubble) {
-		b.set(b.pod("a", true))
-		b.start()
-		b.wantWrites(write{0, "1/1 ready on node-1", ""})
+		b.pod("a", true)
+		b.wantWrites("1/1 ready on node-1")
 		after(100 * ms)
-		b.recreate(100*ms, &workloadv1alpha1.PodSummary{Summary: "none"}) // as restored from a backup
-		after(100 * ms)
-		b.wantWrites()
+		b.recreate(nil)
+		after(500 * ms)
+		b.wantWrites("")
 
 		// The new object is not throttled by the write of the old one.
-		b.owner.UID = "uid-another"
-		b.set(deployment(b.metadata("web", b.owner)))
-		b.wantWrites(write{300 * ms, "1/1 ready on node-1", ""})
-	})
-}
+		b.CollectGarbage()
+		b.deploy()
+		b.pod("a", true)
+		b.wantWrites("1/1 ready on node-1")
 
-func TestRecreatedObjectHasGracePeriodToGetPods(t *testing.T) {
-	inBubble(t, func(b *bubble) {
-		b.start()
-		after(1 * time.Second)
-		b.wantWrites(write{1000 * ms, "none", ""})
-		b.recreate(10*ms, nil)
+		// It has a grace period to get Pods.
+		after(2 * time.Second)
+		b.recreate(nil)
 		after(999 * ms)
-		b.wantWrites()
+		b.wantWrites("")
 		after(1 * ms)
-		b.wantWrites(write{2010 * ms, "none", ""})
+		b.wantWrites("none")
 	})
 }
 
 // Somebody replaces the Deployment by one whose Pods lack the watched label.
 func TestUnwatchedPodsRemoveSummary(t *testing.T) {
 	inBubble(t, func(b *bubble) {
-		b.set(b.pod("a", true))
-		b.start()
-		b.wantWrites(write{0, "1/1 ready on node-1", ""})
+		b.pod("a", true)
+		b.wantWrites("1/1 ready on node-1")
 		after(2 * time.Second)
-		adopted := deployment(b.metadata("web", b.owner))
-		adopted.UID, adopted.Spec.Selector.MatchLabels = "uid-adopted", map[string]string{"app": "adopted"}
-		b.set(adopted)
-		b.wantWrites(write{2000 * ms, noSummary, ""})
-		after(time.Hour)
-		b.wantWrites()
-		b.set(deployment(b.metadata("web", b.owner)))
-		b.wantWrites(write{time.Hour + 2000*ms, "1/1 ready on node-1", ""})
-	})
-}
-
-func TestUnwatchedPodsGetNoSummary(t *testing.T) {
-	inBubble(t, func(b *bubble) {
-		adopted := deployment(b.metadata("web", b.owner))
+		managertest.Update(b.Env, "default", "web", func(d *appsv1.Deployment) { d.OwnerReferences = nil })
+		b.wantWrites("none")
+		after(2 * time.Second)
+		adopted := deployment("web")
+		b.Delete(adopted)
+		owner := b.object()
+		adopted.OwnerReferences = controlledBy(owner, b.kind)
 		adopted.Spec.Selector.MatchLabels = map[string]string{"app": "adopted"}
-		b.set(adopted)
-		b.start()
-		after(time.Hour)
-		b.wantWrites()
+		b.Create(adopted)
+		b.wantWrites(noSummary)
+		b.change(func(o managertest.Object) { statusOf(o).Pods = &workloadv1alpha1.PodSummary{Summary: "restored"} })
+		after(2 * time.Second)
+		b.wantWrites(noSummary)
+		after(time.Minute)
+		b.wantWrites("")
 	})
 }
 
 // A finalizer holds an object in deletion, and its Pods still change.
 func TestObjectInDeletionIsSummarized(t *testing.T) {
 	inBubble(t, func(b *bubble) {
-		b.set(b.pod("a", true))
-		b.start()
-		b.wantWrites(write{0, "1/1 ready on node-1", ""})
+		b.pod("a", true)
+		b.wantWrites("1/1 ready on node-1")
 		after(2 * time.Second)
-		b.change(true, func(o testObject) { o.SetDeletionTimestamp(&metav1.Time{Time: time.Now()}) })
+		b.change(func(o managertest.Object) { o.SetFinalizers([]string{"example.com/hold"}) })
+		b.Delete(b.object())
 		after(0)
 		b.deletePod("a")
-		b.wantWrites(write{2000 * ms, "none", ""})
-		after(time.Hour)
-		b.wantWrites()
+		b.wantWrites("none")
+		after(time.Minute)
+		b.wantWrites("")
+	})
+}
+
+// The other controller of the kind writes its part of the status just before the aggregator does.
+func TestStatusIsShared(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.BeforeWrite(func(string, *http.Request) error {
+			b.BeforeWrite(nil)
+			b.change(func(o managertest.Object) { statusOf(o).AvailableReplicas = 3 })
+			return nil
+		})
+		b.pod("a", true)
+		after(time.Minute)
+		writes := b.Writes()
+		if len(writes) != 2 || !strings.HasSuffix(writes[0], ": Conflict") {
+			b.Errorf("writes %q, want a conflict and a retry", writes)
+		}
+		if status := statusOf(b.object()); status.AvailableReplicas != 3 || status.Pods == nil || status.Pods.Total != 1 {
+			b.Errorf("status %+v, want the parts of both", status)
+		}
+	})
+}
+
+func TestDeniedSummaryIsReported(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		denied := apierrors.NewInvalid(b.kind.GroupKind(), "example", field.ErrorList{
+			field.Required(field.NewPath("status", "pods", "other"), "by another version of the CRD"),
+		})
+		b.BeforeWrite(func(string, *http.Request) error { return denied })
+		b.pod("a", true)
+		after(time.Minute)
+		events := b.Events()
+		if len(events) != 1 || !strings.HasPrefix(events[0], "Warning WriteDenied writing the status of "+b.kind.Kind+" default/example") {
+			b.Errorf("Events %q, want one about the denied write", events)
+		}
+		b.BeforeWrite(nil)
+		b.Writes()
+		after(6 * time.Minute)
+		b.wantWrites("1/1 ready on node-1")
+	})
+}
+
+// Without an interval, nothing syncs an object after its write.
+func TestChangeDuringWriteIsNotLostWithoutInterval(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.Settle()
+		b.Writes()
+		b.BeforeWrite(func(string, *http.Request) error {
+			b.BeforeWrite(nil)
+			b.ready("a", true)
+			return nil
+		})
+		b.pod("a", false)
+		after(time.Minute)
+		writes, summary := b.Writes(), statusOf(b.object()).Pods.Summary
+		if len(writes) != 2 || summary != "1/1 ready on node-1" {
+			b.Errorf("writes %q and summary %q, want the last state", writes, summary)
+		}
+	}, "--status-aggregation-interval=0")
+}
+
+// A failed write does not throttle the object.
+func TestFailedWriteIsRetried(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.BeforeWrite(func(string, *http.Request) error {
+			b.BeforeWrite(nil)
+			return apierrors.NewInternalError(errors.New("down"))
+		})
+		b.pod("a", true)
+		after(100 * ms)
+		if writes := b.Writes(); len(writes) != 2 || statusOf(b.object()).Pods == nil {
+			b.Errorf("writes %q, want a failure and a retry", writes)
+		}
 	})
 }

@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
-	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 	applysamplev1alpha1 "samplecontroller.io/client-go/applyconfiguration/samplecontroller/v1alpha1"
+	applyworkloadv1alpha1 "samplecontroller.io/client-go/applyconfiguration/workload/v1alpha1"
 	"samplecontroller.io/client-go/clientset/versioned/fake"
 	"samplecontroller.io/client-go/informers/externalversions"
 )
@@ -63,7 +63,7 @@ func Example_applyStatus() {
 
 	for manager, status := range map[string]*applysamplev1alpha1.FooStatusApplyConfiguration{
 		"foo-controller":               applysamplev1alpha1.FooStatus().WithObservedGeneration(1).WithReplicas(2),
-		"status-aggregator-controller": applysamplev1alpha1.FooStatus().WithPods(workloadv1alpha1.PodSummary{Total: 2}),
+		"status-aggregator-controller": applysamplev1alpha1.FooStatus().WithPods(applyworkloadv1alpha1.PodSummary().WithTotal(2)),
 	} {
 		foo := applysamplev1alpha1.Foo("example-foo", "default").WithStatus(status)
 		if _, err := foos.ApplyStatus(ctx, foo, metav1.ApplyOptions{FieldManager: manager}); err != nil {

@@ -57,7 +57,8 @@ func firstCode(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	for _, name := range files {
-		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, name), nil, parser.ParseComments|parser.PackageClauseOnly)
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, name), nil,
+			parser.ParseComments|parser.PackageClauseOnly)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,9 +11,11 @@ import (
 	managedfields "k8s.io/apimachinery/pkg/util/managedfields"
 	v1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
 	samplecontrollerv1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
+	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 	icecreamv1alpha1 "samplecontroller.io/client-go/applyconfiguration/icecream/v1alpha1"
 	internal "samplecontroller.io/client-go/applyconfiguration/internal"
 	applyconfigurationsamplecontrollerv1alpha1 "samplecontroller.io/client-go/applyconfiguration/samplecontroller/v1alpha1"
+	applyconfigurationworkloadv1alpha1 "samplecontroller.io/client-go/applyconfiguration/workload/v1alpha1"
 )
 
 // ForKind returns an apply configuration type for the given GroupVersionKind, or nil if no
@@ -37,6 +39,16 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &applyconfigurationsamplecontrollerv1alpha1.FooSpecApplyConfiguration{}
 	case samplecontrollerv1alpha1.SchemeGroupVersion.WithKind("FooStatus"):
 		return &applyconfigurationsamplecontrollerv1alpha1.FooStatusApplyConfiguration{}
+
+		// Group=workload, Version=v1alpha1
+	case workloadv1alpha1.SchemeGroupVersion.WithKind("NodeSummary"):
+		return &applyconfigurationworkloadv1alpha1.NodeSummaryApplyConfiguration{}
+	case workloadv1alpha1.SchemeGroupVersion.WithKind("PodProblem"):
+		return &applyconfigurationworkloadv1alpha1.PodProblemApplyConfiguration{}
+	case workloadv1alpha1.SchemeGroupVersion.WithKind("PodSummary"):
+		return &applyconfigurationworkloadv1alpha1.PodSummaryApplyConfiguration{}
+	case workloadv1alpha1.SchemeGroupVersion.WithKind("Status"):
+		return &applyconfigurationworkloadv1alpha1.StatusApplyConfiguration{}
 
 	}
 	return nil

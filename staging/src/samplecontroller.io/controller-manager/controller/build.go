@@ -10,21 +10,11 @@ import (
 	"runtime/debug"
 	"slices"
 
-	"k8s.io/component-base/featuregate"
 	"k8s.io/klog/v2"
 
 	"samplecontroller.io/controller-manager/internal/misuse"
 	"samplecontroller.io/controller-manager/reconcile"
 )
-
-// AllowedBy returns the named controllers whose required feature gates are all enabled, in the
-// order of names.
-func (r *Registry) AllowedBy(gates featuregate.FeatureGate, names []string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		d, _ := r.descriptor(name)
-		return slices.ContainsFunc(d.RequiredFeatureGates, func(f featuregate.Feature) bool { return !gates.Enabled(f) })
-	})
-}
 
 // Build makes the named controllers, sorted by name, with the resources of p.
 //

@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/component-base/featuregate"
 )
 
 func names(controllers []Controller) []string {
@@ -175,34 +174,6 @@ func TestBuildRejectsUnknownNameFirst(t *testing.T) {
 	}
 	if made != 0 {
 		t.Errorf("%d controllers were made, want none", made)
-	}
-}
-
-func TestAllowedByFeatureGates(t *testing.T) {
-	const open, closed featuregate.Feature = "Open", "Closed"
-	gates := featuregate.NewFeatureGate()
-	if err := gates.Add(map[featuregate.Feature]featuregate.FeatureSpec{open: {Default: true}, closed: {Default: false}}); err != nil {
-		t.Fatal(err)
-	}
-	requires := func(features ...featuregate.Feature) func(*Descriptor) {
-		return func(d *Descriptor) { d.RequiredFeatureGates = features }
-	}
-	r := NewRegistry(
-		descriptor("none-controller"),
-		descriptor("open-controller", requires(open)),
-		descriptor("closed-controller", requires(closed)),
-		descriptor("both-controller", requires(open, closed)),
-	)
-
-	all := r.Names()
-	if diff := cmp.Diff([]string{"none-controller", "open-controller"}, r.AllowedBy(gates, all)); diff != "" {
-		t.Errorf("AllowedBy (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"open-controller"}, r.AllowedBy(gates, []string{"open-controller", "closed-controller"})); diff != "" {
-		t.Errorf("AllowedBy of two (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(r.Names(), all); diff != "" {
-		t.Errorf("AllowedBy changed its argument (-want +got):\n%s", diff)
 	}
 }
 

@@ -31,6 +31,17 @@ const maxReported = 4096
 // maxMessage is the maximum length of the Event about a user error, in bytes.
 const maxMessage = 1000
 
+// Change is what a change of a status reports: see [Builder.Paced].
+type Change = reconcile.Change
+
+// Kinds of changes.
+const (
+	// OnlyProgress is a change that readers can wait for, such as that of a count.
+	OnlyProgress = reconcile.OnlyProgress
+	// Transition is a change that readers wait for, such as that of a condition.
+	Transition = reconcile.Transition
+)
+
 // Builder builds the controller for objects of type T. Make it with [For].
 type Builder[T Object] struct {
 	context     *Context
@@ -46,7 +57,7 @@ type Builder[T Object] struct {
 	onDeletion  bool
 	explain     func(*Request[T]) Explanation
 	pace        *reconcile.Pace
-	changeOf    func(before, after T) reconcile.Change
+	changeOf    func(before, after T) Change
 	errs        []error
 	finished    bool             // Reconcile was called
 	uses        sets.Set[string] // see once
@@ -66,7 +77,6 @@ func For[T Object](c *Context, opts ...Option) *Builder[T] {
 	c.unfinished++
 	b := &Builder[T]{context: c, recorder: c.Recorder(), reported: lru.New(maxReported)}
 	b.pace = reconcile.NewPace(0, clock.RealClock{})
-	b.reporter = tolerant.NewReporter(b.recorder)
 	resource, err := newResource[T](c, "For", opts)
 	if err != nil {
 		b.errs = append(b.errs, err)
@@ -77,6 +87,7 @@ func For[T Object](c *Context, opts ...Option) *Builder[T] {
 		return b
 	}
 	b.resource, b.consistency = resource, c.ConsistencyStore(resource.name.GroupResource())
+	b.reporter = c.process.reporter(resource.name.GroupResource(), b.recorder)
 	b.confirmations.owners = resource.informer.GetStore()
 	b.watches = append(b.watches, func(l *reconcile.Loop) { reconcile.For(l, resource.informer) })
 	return b
@@ -125,8 +136,8 @@ func (b *Builder[T]) Reconcile(do func(context.Context, *Request[T]) error) (Con
 
 // Explain sets the function that explains for the status pages what the controller does about an
 // object. It reads only from caches and must not call the API; writes by the request fail. It is not
-// called for an object that does not exist, that is being deleted or that cannot be decoded. It may be
-// called on a standby.
+// called for an object that does not exist, that cannot be decoded or, without [Builder.OnDeletion], that is
+// being deleted. It may be called on a standby. While a write keeps failing, Next says so instead.
 func (b *Builder[T]) Explain(explain func(*Request[T]) Explanation) {
 	b.declares("Explain", explain != nil)
 	b.explain = explain
@@ -145,14 +156,20 @@ func (b *Builder[T]) Count(states []State, of func(T) State) {
 // an interval after it was found, a transition at once, or an interval after the last one, and the last
 // state always. changeOf says what a change of the status is; nil means that all are transitions.
 // [Request.UpdateStatus] requeues the object if its write has to wait. A negative interval is refused.
-func (b *Builder[T]) Paced(interval time.Duration, changeOf func(before, after T) reconcile.Change) {
+func (b *Builder[T]) Paced(interval time.Duration, changeOf func(before, after T) Change) {
 	if b.declares("Paced", true); interval < 0 {
 		b.fail(misuse.Errorf("%s: Paced with the interval %v: it must not be negative", b.context.name, interval))
 	}
 	b.pace, b.changeOf = reconcile.NewPace(interval, clock.RealClock{}), changeOf
 }
 
-func (b *Builder[T]) reconcile(ctx context.Context, key cache.ObjectName, do func(context.Context, *Request[T]) error) (time.Duration, error) {
+// Throttled returns how long the status of an object will not be written, whatever changes, because of
+// [Builder.Paced]; 0 if it may be. A function of [Watch] may leave out the keys of throttled objects, so that
+// many events cost no call, if each call ends with RequeueAfter([Request.Throttled]).
+func (b *Builder[T]) Throttled(key cache.ObjectName) time.Duration { return b.pace.Throttled(key, "") }
+
+func (b *Builder[T]) reconcile(ctx context.Context, key cache.ObjectName,
+	do func(context.Context, *Request[T]) error) (time.Duration, error) {
 	if !b.consistency.EnsureReady(key) {
 		return 0, reconcile.ErrStale
 	}
@@ -161,7 +178,8 @@ func (b *Builder[T]) reconcile(ctx context.Context, key cache.ObjectName, do fun
 	if err != nil {
 		return 0, fmt.Errorf("reading %s %s from the cache: %w", b.resource.kind.Kind, key, err)
 	}
-	if found && object.GetDeletionTimestamp() != nil && !b.onDeletion && !b.finalizes(object) {
+	if found && object.GetDeletionTimestamp() != nil && !b.finalizes(object) &&
+		(!b.onDeletion || tolerant.DecodeError(object) != nil) { // which nobody needs to fix
 		return 0, nil
 	}
 	r := &Request[T]{builder: b, key: key, object: object, found: found}

@@ -60,13 +60,25 @@ func (c *confirmations) begin() {
 func (c *confirmations) has(key cache.ObjectName, uid types.UID) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
+	return c.catchUp() || c.byKey[key] == uid
+}
+
+// needed returns whether owners are confirmed at present, because their cache has not caught up.
+func (c *confirmations) needed() bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.version != "" && !c.catchUp()
+}
+
+// catchUp updates and returns caughtUp. The caller holds the mutex.
+func (c *confirmations) catchUp() bool {
 	if !c.caughtUp && c.version != "" {
 		order, err := resourceversion.CompareResourceVersion(c.owners.LastStoreSyncResourceVersion(), c.version)
 		if c.caughtUp = err == nil && order >= 0; c.caughtUp {
 			c.byKey = nil
 		}
 	}
-	return c.caughtUp || c.byKey[key] == uid
+	return c.caughtUp
 }
 
 // add records that an owner was confirmed when the API server was at version.

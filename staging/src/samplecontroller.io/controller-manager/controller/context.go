@@ -18,10 +18,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/component-base/featuregate"
 
 	"samplecontroller.io/controller-manager/informers"
 	"samplecontroller.io/controller-manager/internal/requests"
+	"samplecontroller.io/controller-manager/internal/testkit"
 	"samplecontroller.io/controller-manager/reconcile"
 	"samplecontroller.io/controller-manager/writes"
 )
@@ -45,11 +45,6 @@ func (c *Context) Name() string { return c.name }
 // Namespace returns the namespace that the program serves; empty means all. Sources of
 // informers must not read other namespaces.
 func (c *Context) Namespace() string { return c.process.Namespace }
-
-// Enabled returns whether a feature gate is enabled.
-func (c *Context) Enabled(feature featuregate.Feature) bool {
-	return c.process.FeatureGates.Enabled(feature)
-}
 
 // Runs returns whether the named controller is enabled in this process.
 func (c *Context) Runs(controller string) bool { return slices.Contains(c.process.enabled, controller) }
@@ -77,8 +72,8 @@ func (c *Context) ReadConfig() *restclient.Config {
 // rejected unless the process leads, and sent with the credentials of the controller's own
 // ServiceAccount if --use-service-account-credentials is set. Each request is limited to
 // --write-timeout, except long writes: see [reconcile.WithLongWrite]. A watch
-// would be cut off, so it fails: informers read with [Context.ReadConfig]. The content type is that of built-in resources; for custom
-// resources see [tolerant.ClientFor].
+// would be cut off, so it fails: informers read with [Context.ReadConfig]. The content type is that of built-in
+// resources; for custom resources see [tolerant.ClientFor].
 func (c *Context) ClientConfig() *restclient.Config {
 	config := c.process.config(c.name)
 	if config.RateLimiter != nil {
@@ -139,9 +134,11 @@ func (t refusal) RoundTrip(r *http.Request) (*http.Response, error) {
 // writes.
 func (c *Context) Writes() *writes.Transport { return c.process.writesOf(c.name) }
 
-// Leading returns nil while the process leads and writes of the controller are sent. Otherwise
+// leading returns nil while the process leads and writes of the controller are sent. Otherwise
 // it returns the reason why they are not.
-func (c *Context) Leading() error { return c.process.Gate.Check() }
+func (c *Context) leading() error { return c.process.Gate.Check() }
+
+func init() { testkit.Leading = func(context any) error { return context.(*Context).leading() } }
 
 // ConsistencyStore returns the store of the versions that the controllers of the process have
 // written for the objects that keys of a resource name: for the dependents of Foos, too, the resource
@@ -173,7 +170,6 @@ func (c *Context) LoopOptions() []reconcile.Option {
 	return []reconcile.Option{
 		reconcile.WithWorkers(c.process.Workers[c.name]),
 		reconcile.WithObserver(c.process.Metrics.Syncs.Observe),
-		reconcile.WithResyncs(c.process.Resyncs),
 		reconcile.WithTimeout(c.process.SyncTimeout),
 		reconcile.WithSources(c.process.Informers),
 	}

@@ -72,7 +72,8 @@ func contexts(t *testing.T, url string) (a, b *Context, gate *leadership.Gate) {
 	}
 	descriptors := NewRegistry(
 		Descriptor{Name: "a-controller", Workers: 1, New: constructor(&a), Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{"example.com"}, Resources: []string{"foos/status"}, Verbs: []string{"update"}}, {APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"create"}},
+			{APIGroups: []string{"example.com"}, Resources: []string{"foos/status"}, Verbs: []string{"update"}},
+			{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"create"}},
 		}},
 		Descriptor{Name: "b-controller", Workers: 1, New: constructor(&b)},
 	)
@@ -112,7 +113,8 @@ func TestRequestsOfControllers(t *testing.T) {
 		t.Fatal(err)
 	}
 	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
-	if _, err := client.ConfigMaps("team").Create(t.Context(), configMap, metav1.CreateOptions{}); !errors.Is(err, leadership.ErrNotLeading) {
+	if _, err := client.ConfigMaps("team").Create(t.Context(), configMap, metav1.CreateOptions{}); !errors.Is(err,
+		leadership.ErrNotLeading) {
 		t.Errorf("Create on a standby: %v, want %v", err, leadership.ErrNotLeading)
 	}
 	if _, err := client.ConfigMaps("team").Get(t.Context(), "a", metav1.GetOptions{}); err == nil {

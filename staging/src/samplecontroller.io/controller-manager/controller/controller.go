@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/pflag"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/component-base/featuregate"
 )
 
 // Controller reconciles one part of the cluster state.
@@ -35,8 +34,6 @@ type Descriptor struct {
 	Aliases []string
 	// New makes the controller.
 	New Constructor
-	// RequiredFeatureGates must all be enabled. Otherwise the controller is disabled.
-	RequiredFeatureGates []featuregate.Feature
 	// DisabledByDefault excludes the controller from "*".
 	DisabledByDefault bool
 	// Workers is the default number of concurrent syncs.

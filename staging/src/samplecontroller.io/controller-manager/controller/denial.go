@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -90,7 +91,42 @@ func isUnknownKind(answer metav1.Status) bool {
 // deny with the same code, but says that the write is forbidden.
 func isOldSchema(answer metav1.Status) bool {
 	return !deniedByWebhook(answer) && (strings.Contains(answer.Message, "field not declared in schema") ||
-		answer.Reason == metav1.StatusReasonInvalid && strings.Contains(answer.Message, " is invalid: "))
+		answer.Reason == metav1.StatusReasonInvalid && strings.Contains(answer.Message, " is invalid: ") ||
+		hasUnknownField(answer))
+}
+
+// hasUnknownField returns whether the API server does not know a field of a patch. See [withoutObject].
+func hasUnknownField(answer metav1.Status) bool {
+	return answer.Reason == metav1.StatusReasonInvalid && strings.HasPrefix(answer.Message, "strict decoding error: ")
+}
+
+// withoutObject returns the error of a patch without the object that the API server quotes if it cannot
+// decode the result. The error is reported to users, and kept in memory for each object that fails.
+func withoutObject(err error) error {
+	answer, _ := statusOfError(err)
+	rest, ok := strings.CutPrefix(strings.TrimSpace(answer.Message), `"" is invalid: patch: Invalid value: `)
+	object, quoteErr := strconv.QuotedPrefix(rest)
+	if !ok || quoteErr != nil {
+		return err
+	}
+	answer.Message = strings.Clone(strings.TrimPrefix(rest[len(object):], ": "))
+	answer.Details = &metav1.StatusDetails{Causes: []metav1.StatusCause{{
+		Type: metav1.CauseTypeFieldValueInvalid, Field: "patch", Message: answer.Message,
+	}}}
+	return &apierrors.StatusError{ErrStatus: answer}
+}
+
+// hintAboutCRD returns what to do if the CRD lacks something that a denied write has, else "". A spec may
+// also be invalid for other reasons.
+func (w write) hintAboutCRD(answer metav1.Status) string {
+	switch {
+	case !w.custom || !isOldSchema(answer) || !w.status && !hasUnknownField(answer):
+		return ""
+	case w.own:
+		return "; apply the CRDs of this version"
+	default: // the CRD may be one of another program
+		return "; apply a newer CRD of " + w.kind
+	}
 }
 
 // causeOf returns why a write of a resource failed, with the usual reason if the error does not say it.

@@ -68,6 +68,9 @@ func (c *explained[T]) Explain(key cache.ObjectName) (Explanation, error) {
 	r.over.Store(true)
 	explanation := b.explain(r)
 	explanation.Found = true
+	if failing := b.failures.explain(key, object.GetUID(), object.GetGeneration()); failing != "" {
+		explanation.Next = failing
+	}
 	if late := b.consistency.Stale(key); late != "" {
 		explanation.Next = late + "; then: " + explanation.Next
 	}

@@ -4,11 +4,7 @@
 package controller
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"hash/maphash"
 	"net/http"
 	"time"
 
@@ -16,9 +12,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"samplecontroller.io/controller-manager/internal/truncate"
-	"samplecontroller.io/controller-manager/leadership"
-	"samplecontroller.io/controller-manager/reconcile"
-	"samplecontroller.io/controller-manager/writes"
 )
 
 // Reasons of a [Failure].
@@ -56,7 +49,7 @@ const (
 // [Request] that write return it at once for a write that the API server denies on its merits, and for
 // any other error once it has lasted. Until its next try is due, they return it without sending
 // anything, so that the status write which reports it does not cause another try. A write of other
-// contents is tried within a second, and everything after a change of the object's generation.
+// contents or to another generation is tried within a second, all after a change of the owner's generation.
 //
 // A Warning Event with the reason reports each failure, and the log. For the status see
 // [Builder.Failing]. Missing permissions are no Failures: they make the controller Degraded.
@@ -96,33 +89,6 @@ func (f *Failure) Condition() string {
 	return "Stalled"
 }
 
-// write is one write of an object. Patches of different fields are different writes, so that the one
-// that succeeds does not hide the other.
-type write struct {
-	verb, kind, resource string
-	object               cache.ObjectName
-	own                  bool   // of the reconciled object itself
-	status               bool   // of its status
-	fields               string // that a patch sets
-}
-
-func (w write) String() string {
-	doing := map[string]string{"create": "creating", "patch": "patching", "delete": "deleting"}[w.verb]
-	if w.status {
-		doing = "writing the status of"
-	}
-	return fmt.Sprintf("%s %s %s", doing, w.kind, w.object)
-}
-
-// isMissingPermission returns whether the authorizer denied the write, whatever the object.
-func (w write) isMissingPermission(err error) bool {
-	name := w.object.Name
-	if w.verb == "create" {
-		name = "" // it is not in the path
-	}
-	return writes.IsMissingPermission(err, writes.Write{Verb: w.verb, Resource: w.resource}, name)
-}
-
 // failing is a write that has failed, maybe several times in a row.
 type failing struct {
 	contents    uint64 // hash of the contents of the write
@@ -133,6 +99,7 @@ type failing struct {
 	wanted      bool     // the present call wanted the write
 	current     bool     // the last call that ended without another error did
 	failure     *Failure // nil: not reported yet
+	ending      error    // the namespace of the object is being deleted
 	reported    []string // the reasons of Events
 }
 
@@ -198,102 +165,18 @@ func denialFor(w write, answer metav1.Status, count int) (*Failure, time.Duratio
 		message := fmt.Sprintf("%s: the API server has not yet discovered the CRD of its owner: %s", w, answer.Message)
 		return &Failure{Reason: ReasonProgressing, Message: message}, firstRetry
 	}
-	longest, hint := soonRetry, ""
-	if answer.Code != http.StatusForbidden && !deniedByAdmission(answer) {
+	longest, hint := soonRetry, w.hintAboutCRD(answer)
+	if hint == "" && answer.Code != http.StatusForbidden && !deniedByAdmission(answer) {
 		longest = lastRetry // the object itself is invalid
-	}
-	if w.status && isOldSchema(answer) {
-		longest, hint = soonRetry, "; apply the CRDs of this version"
 	}
 	message := fmt.Sprintf("%s was denied: %s%s", w, truncate.To(maxMessage-200, answer.Message), hint)
 	return &Failure{
-		Reason: ReasonWriteDenied, Message: message, Quotes: answer.Code == http.StatusUnprocessableEntity,
+		Reason: ReasonWriteDenied, Message: message,
+		Quotes: answer.Code == http.StatusUnprocessableEntity && !hasUnknownField(answer),
 	}, retryDelay(count, longest)
 }
 
 // retryDelay returns the delay after the count-th failure in a row.
 func retryDelay(count int, longest time.Duration) time.Duration {
 	return min(firstRetry<<min(count-1, 20), longest)
-}
-
-// sentWrite is one write and how it is sent.
-type sentWrite struct {
-	write
-	contents any // is encoded as JSON to compare it with that of the last try
-	// confirm is called before the write is sent; its error is not one of the write. Optional.
-	confirm func(context.Context) error
-	send    func(context.Context) error
-}
-
-// tryFunc is [Request.try].
-type tryFunc func(context.Context, sentWrite) error
-
-// try sends a write, unless it has failed and its next try is not due. It returns a [Failure] if the
-// error is to be reported.
-func (r *Request[T]) try(ctx context.Context, w sentWrite) error {
-	f := r.failures
-	if failure := f.heldBack(w, time.Now()); failure != nil {
-		return failure
-	}
-	if w.confirm != nil {
-		if err := w.confirm(ctx); err != nil {
-			f.endIfUnwanted(w.write, err)
-			return err
-		}
-	}
-	if known := f.byWrite[w.write]; known != nil && known.timedOut {
-		ctx = reconcile.WithLongWrite(ctx)
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx) // another write has used up the time of the sync
-	}
-	stale := r.stale
-	err := w.send(ctx)
-	if err != nil && ctx.Err() != nil {
-		err = &noAnswer{err}
-	}
-	switch {
-	case err == nil, w.isMissingPermission(err), isTerminating(err), w.own && isGone(err):
-		delete(f.byWrite, w.write) // it did not fail because of its contents, or is not wanted any more
-		return err
-	case errors.Is(err, leadership.ErrNotLeading), f.endIfUnwanted(w.write, err):
-		return err // the write did not fail
-	}
-	if failure := f.note(w, err, time.Now()); failure != nil {
-		r.stale = stale // the status can be written: it says that the write fails
-		return failure
-	}
-	return err
-}
-
-// noAnswer is the error of a write that got no answer before the timeout of the sync.
-type noAnswer struct{ error }
-
-func (e *noAnswer) Unwrap() error { return e.error }
-
-// isTimeout returns whether a write got no answer in time.
-func isTimeout(err error) bool {
-	_, late := errors.AsType[*noAnswer](err)
-	return late || reconcile.IsWriteTimeout(err) || errors.Is(err, context.DeadlineExceeded)
-}
-
-var contentsSeed = maphash.MakeSeed()
-
-// hash returns a hash of the contents.
-func (w sentWrite) hash() uint64 {
-	document, err := json.Marshal(w.contents)
-	if err != nil {
-		return 0
-	}
-	return maphash.Bytes(contentsSeed, document)
-}
-
-// fieldsOf returns the fields that a JSON patch sets.
-func fieldsOf(operations []operation) (paths []string) {
-	for _, o := range operations {
-		if o.Op != "test" && o.Path != versionPath {
-			paths = append(paths, o.Path)
-		}
-	}
-	return paths
 }

@@ -7,12 +7,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -37,6 +37,7 @@ type failuresOf struct {
 	uid        types.UID
 	generation int64
 	byWrite    map[write]*failing
+	explained  string // what the last call has left to do about them; guarded by the mutex of the store
 }
 
 // begin begins a term: other processes may have written since.
@@ -65,8 +66,10 @@ func (f *failureStore) start(key cache.ObjectName, uid types.UID, generation int
 
 // end ends a call, and keeps the failures.
 func (f *failureStore) end(key cache.ObjectName, of *failuresOf) {
+	explained := of.explain(time.Now())
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
+	of.explained = explained
 	if len(of.byWrite) == 0 {
 		delete(f.byKey, key)
 		return
@@ -75,6 +78,30 @@ func (f *failureStore) end(key cache.ObjectName, of *failuresOf) {
 		f.byKey = map[cache.ObjectName]*failuresOf{}
 	}
 	f.byKey[key] = of
+}
+
+// explain returns which write is to be tried again, when and why; "" if there is none.
+func (f *failuresOf) explain(now time.Time) string {
+	wanted := f.reported(func(_ write, known *failing) bool { return known.wanted })
+	if len(wanted) == 0 {
+		return ""
+	}
+	failure, again := wanted[0].now(now), wanted[0].again
+	why := failure.Message
+	if failure.Quotes {
+		why = "see its Event for the reason"
+	}
+	return fmt.Sprintf("%s %s %s again at %s: %s", failure.Verb, failure.Resource, failure.Object, again.UTC().Format(time.RFC3339), why)
+}
+
+// explain returns the next try of a failing write for an object, "" if no write fails.
+func (f *failureStore) explain(key cache.ObjectName, uid types.UID, generation int64) string {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if of := f.byKey[key]; of != nil && of.uid == uid && of.generation == generation {
+		return of.explained
+	}
+	return ""
 }
 
 // heldBack returns the failure of a write that is not to be tried now.
@@ -133,7 +160,8 @@ func (f *failuresOf) reported(ok func(write, *failing) bool) []*failing {
 	now := time.Now()
 	slices.SortFunc(all, func(a, b *failing) int {
 		x, y := a.now(now), b.now(now)
-		return cmp.Or(-cmp.Compare(x.Condition(), y.Condition()), x.Since.Compare(y.Since.Time), cmp.Compare(x.Message, y.Message))
+		return cmp.Or(-cmp.Compare(x.Condition(), y.Condition()), x.Since.Compare(y.Since.Time),
+			cmp.Compare(x.Message, y.Message))
 	})
 	return all
 }
@@ -226,7 +254,7 @@ func (b *Builder[T]) writeFailure(ctx context.Context, r *Request[T], err error)
 	}
 	object := r.object.DeepCopyObject().(T)
 	b.failing(object, failure)
-	if equality.Semantic.DeepEqual(statusOf(object).Interface(), statusOf(r.object).Interface()) {
+	if same(statusOf(object).Interface(), statusOf(r.object).Interface()) {
 		return nil
 	}
 	return r.UpdateStatus(ctx, object)

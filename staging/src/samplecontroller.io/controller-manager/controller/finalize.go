@@ -73,7 +73,7 @@ func (b *Builder[T]) addFinalizer(ctx context.Context, r *Request[T]) error {
 
 // cleanUp finalizes an object and removes the finalizer.
 func (b *Builder[T]) cleanUp(ctx context.Context, r *Request[T]) error {
-	if err := b.context.Leading(); err != nil {
+	if err := b.context.leading(); err != nil {
 		return err // requests to other systems do not pass the gate
 	}
 	// The predecessor may have cleaned up, and the name may be in use again.

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
@@ -52,6 +53,26 @@ func (d *differ) members(path string, from, to map[string]any) {
 			d.ops = append(d.ops, operation{Op: "remove", Path: at})
 		default:
 			d.member(at, before, after)
+		}
+	}
+}
+
+// zeros adds the fields of the status that are zero in both objects to a patch that sets observedGeneration, as
+// the first one of the object's own controller does. The stored object may lack them, and users would see
+// nothing in place of 0.
+func (d *differ) zeros(from, to map[string]any) {
+	before, _ := from["status"].(map[string]any)
+	after, _ := to["status"].(map[string]any)
+	changes := func(o operation) bool { return o.Path == "/status/observedGeneration" }
+	if !d.sparse || !slices.ContainsFunc(d.ops, changes) {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		switch value := after[name]; value.(type) {
+		case json.Number, string, bool:
+			if isZero(value) && reflect.DeepEqual(before[name], value) {
+				d.ops = append(d.ops, operation{Op: "add", Path: "/status/" + pointerEscaper.Replace(name), Value: value})
+			}
 		}
 	}
 }
@@ -199,6 +220,23 @@ func identitiesOf(list []any, keys []string) []string {
 		return nil
 	}
 	return ids
+}
+
+// same reports whether two values are equal, where nil is as good as an empty list or map. Most are equal even
+// to [reflect.DeepEqual], which makes a tenth of the allocations.
+func same(a, b any) bool { return reflect.DeepEqual(a, b) || equality.Semantic.DeepEqual(a, b) }
+
+// differing returns shallow copies of two objects, without the fields in which they do not differ.
+func differing[T Object](before, after T) (from, to T) {
+	from, to = newOf[T](), newOf[T]()
+	a, b := reflect.ValueOf(before).Elem(), reflect.ValueOf(after).Elem()
+	for i := range a.NumField() {
+		if a.Type().Field(i).IsExported() && !reflect.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()) {
+			reflect.ValueOf(from).Elem().Field(i).Set(a.Field(i))
+			reflect.ValueOf(to).Elem().Field(i).Set(b.Field(i))
+		}
+	}
+	return from, to
 }
 
 // documentOf returns the JSON of an object, without its type and resourceVersion.

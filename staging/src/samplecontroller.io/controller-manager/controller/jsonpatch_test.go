@@ -197,3 +197,29 @@ func TestLongListIsSetAsAWhole(t *testing.T) {
 		t.Errorf("%d operations, want one that sets the list", strings.Count(got, "; ")+1)
 	}
 }
+
+// TestZerosOfStatus has a stored status that lacks what is zero. Its first write adds that, others do not.
+func TestZerosOfStatus(t *testing.T) {
+	status := func(generation, replicas string) map[string]any {
+		return map[string]any{"status": map[string]any{
+			"observedGeneration": json.Number(generation), "replicas": json.Number(replicas), "ready": json.Number("0"),
+		}}
+	}
+	for name, test := range map[string]struct {
+		from, to map[string]any
+		want     string
+	}{
+		"first write": {status("-1", "0"), status("1", "0"), `[{"op":"add","path":"/status/observedGeneration","value":1},` +
+			`{"op":"add","path":"/status/ready","value":0},{"op":"add","path":"/status/replicas","value":0}]`},
+		"later write": {status("1", "0"), status("1", "2"), `[{"op":"add","path":"/status/replicas","value":2}]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := differ{sparse: true}
+			d.members("", test.from, test.to)
+			d.zeros(test.from, test.to)
+			if got, err := json.Marshal(d.ops); err != nil || string(got) != test.want {
+				t.Errorf("patch %s, %v, want %s", got, err, test.want)
+			}
+		})
+	}
+}

@@ -29,7 +29,8 @@ func (b *Builder[T]) referenceOf(object metav1.Object) *metav1.OwnerReference {
 	if reference == nil || reference.Kind != b.resource.kind.Kind {
 		return nil
 	}
-	if version, err := schema.ParseGroupVersion(reference.APIVersion); err != nil || version.Group != b.resource.kind.Group {
+	if version, err := schema.ParseGroupVersion(reference.APIVersion); err != nil ||
+		version.Group != b.resource.kind.Group {
 		return nil
 	}
 	return reference

@@ -57,7 +57,8 @@ func NewObjectMetrics(namespace string, register func(...metrics.StableCollector
 // CountObjects counts the objects of the informer in the metric of objects by state. stateOf
 // returns the state of a cached object, which it must not change. It is called for each object
 // at each scrape, so it must be fast. Objects in a state that is not in states are not counted.
-func (c *Context) CountObjects(resource schema.GroupResource, informer cache.SharedIndexInformer, states []State, stateOf func(obj any) State) {
+func (c *Context) CountObjects(resource schema.GroupResource, informer cache.SharedIndexInformer, states []State,
+	stateOf func(obj any) State) {
 	m := c.process.Metrics.Objects
 	if m == nil {
 		return
@@ -78,7 +79,8 @@ func (m *ObjectMetrics) CollectWithStability(all chan<- metrics.Metric) {
 	for resource, c := range counted {
 		counts := c.count()
 		for _, state := range c.states {
-			all <- metrics.NewLazyConstMetric(m.objects, metrics.GaugeValue, float64(counts[state]), resource, state.Condition, state.Reason)
+			all <- metrics.NewLazyConstMetric(m.objects, metrics.GaugeValue, float64(counts[state]), resource, state.Condition,
+				state.Reason)
 		}
 	}
 }

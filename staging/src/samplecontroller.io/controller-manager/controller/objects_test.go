@@ -44,7 +44,8 @@ test_objects{condition="Stalled",reason="WriteDenied",resource="configmaps"} %d
 		}
 	}
 	object := func(name string, s State) *corev1.ConfigMap {
-		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Data: map[string]string{"condition": s.Condition, "reason": s.Reason}}
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+			Data: map[string]string{"condition": s.Condition, "reason": s.Reason}}
 	}
 	must := func(err error) {
 		t.Helper()

@@ -34,8 +34,11 @@ type kindOptions struct {
 	metadata schema.GroupVersionKind // the kind, if only metadata is read
 	informer []informers.Option      // for each use of the informer
 	indexes  []informers.Option      // for the first one
-	// prefix is that of the names of indexes, so that those of two controllers differ.
-	prefix string
+	// prefix is that of the names of indexes, so that those of two controllers differ. shared are the names of
+	// indexes without it.
+	prefix  string
+	shared  []string
+	changes any // func(before, now T) bool, where T is what the cache holds
 	// errs are the mistakes that the options have found.
 	errs []error
 	// kind is the type of the objects, and cached that of what the cache holds for them.
@@ -123,6 +126,40 @@ func Index[T reconcile.Object](name string, values func(T) []string) Option {
 		}
 		o.indexes = append(o.indexes, informers.WithIndex(o.prefix+name, indexOf(values)))
 	}
+}
+
+// SharedIndex is like [Index], but all controllers of the program that give it under this name share one
+// index. It saves memory in a cache of many objects. Each must mean the same by the name: the first
+// function is used.
+func SharedIndex[T reconcile.Object](name string, values func(T) []string) Option {
+	return func(o *kindOptions) {
+		o.only("SharedIndex", "Watch", "Refers", "WatchAs")
+		if !o.accepts(reflect.TypeFor[T](), o.cached, "SharedIndex", values != nil) {
+			return
+		}
+		o.shared = append(o.shared, name)
+		o.indexes = append(o.indexes, informers.WithSharedIndex(name, indexOf(values)))
+	}
+}
+
+// Changes makes [Watch] or [WatchAs] ignore the events for which concerns returns false. concerns gets an
+// object before and after the event: before is nil for an object that is new in the cache, and now is nil for
+// one that is gone. It runs while events are delivered, so it must not call the API or wait. It may remember
+// what an event shows only once. T is the type of the objects, or *Record[R] for [WatchAs].
+func Changes[T reconcile.Object](concerns func(before, now T) bool) Option {
+	return func(o *kindOptions) {
+		o.only("Changes", "Watch", "WatchAs")
+		if o.accepts(reflect.TypeFor[T](), o.cached, "Changes", concerns != nil) {
+			o.changes = concerns
+		}
+	}
+}
+
+// ManagedFields keeps the managed fields of the objects in the cache, which package manager drops by
+// default. All controllers that read the kind must give the option, or none; otherwise the program ends at
+// its start.
+func ManagedFields() Option {
+	return func(o *kindOptions) { o.informer = append(o.informer, informers.WithManagedFields(true)) }
 }
 
 // indexOf returns an untyped index function.

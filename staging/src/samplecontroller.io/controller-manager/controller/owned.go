@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
@@ -103,6 +102,7 @@ func (o *Owned[T, P]) Get(r *Request[P], name string) (object T, ok bool) {
 	if err != nil || !found || !o.owns(r, cached) || tolerant.DecodeError(cached) != nil {
 		return object, false
 	}
+	o.note(r, cached)
 	return cached.DeepCopyObject().(T), true
 }
 
@@ -117,6 +117,9 @@ func (o *Owned[T, P]) Get(r *Request[P], name string) (object T, ok bool) {
 // fields are lost in a changed element without a unique identity, in an object of a custom resource
 // whose known fields are all zero, and in all elements of a list that is set as a whole: one with two
 // equal elements, or with more than 1,000 operations to change it.
+//
+// A patch that sets a field which the API server does not know, such as one that an older CRD lacks, fails
+// with a [Failure] as a whole; a creation loses the field, and the next call fails.
 //
 // Ensure returns the object as last known from the API server. If an object with that name
 // exists but is not owned by the reconciled object, or does not match the selector, Ensure leaves it
@@ -150,16 +153,21 @@ func (o *Owned[T, P]) Ensure(ctx context.Context, r *Request[P], name string, mu
 	if err := tolerant.DecodeError(cached); err != nil {
 		return none, &userError{reason: tolerant.ReasonUndecodable, err: fmt.Errorf("%s %s cannot be decoded and is left unchanged: %w", o.resource.kind.Kind, key, err)}
 	}
-	o.owner.confirmations.note(r.object.GetUID(), o.dependent(key))
+	o.note(r, cached)
 	wanted := cached.DeepCopyObject().(T)
 	if cached.GetDeletionTimestamp() != nil {
 		return wanted, nil // its deletion enqueues the owner
 	}
 	mutate(wanted)
-	if err := o.keepsStatus(cached, wanted, key); err != nil {
+	return o.patch(ctx, r, cached, wanted)
+}
+
+// patch writes the difference between the cached object and the wanted one.
+func (o *Owned[T, P]) patch(ctx context.Context, r *Request[P], cached, wanted T) (none T, _ error) {
+	if err := o.keepsStatus(cached, wanted, cache.MetaObjectToName(cached)); err != nil {
 		return none, err
 	}
-	if equality.Semantic.DeepEqual(cached, wanted) {
+	if same(cached, wanted) {
 		o.resource.skip()
 		return wanted, nil
 	}
@@ -176,6 +184,30 @@ func (o *Owned[T, P]) Ensure(ctx context.Context, r *Request[P], name string, mu
 	}
 	o.owner.consistency.WroteAt(r.key, o.resource.informer.GetStore(), patched.GetResourceVersion())
 	return patched, nil
+}
+
+// Patch writes the fields of object that differ from the cached ones, with the cached resourceVersion. object
+// is a copy that [Owned.Get] or [Owned.List] returned, of any namespace, and its changes are written as by
+// [Owned.Ensure]. Use it to change an object only if it exists. Patch returns the object as last known from the
+// API server. If the cache has another version of the object by now, Patch returns a conflict, and the function
+// is called again.
+func (o *Owned[T, P]) Patch(ctx context.Context, r *Request[P], object T) (none T, _ error) {
+	if err := r.writable(); err != nil {
+		return none, err
+	}
+	key := o.In(object.GetNamespace()).key(r, object.GetName())
+	cached, found, err := o.resource.cached(key)
+	if err != nil {
+		return none, fmt.Errorf("reading %s %s from the cache: %w", o.resource.kind.Kind, key, err)
+	}
+	if !found || cached.GetUID() != object.GetUID() || cached.GetResourceVersion() != object.GetResourceVersion() {
+		return none, r.isStale(o.resource.late(key, errors.New("it has changed since it was read from the cache")))
+	}
+	if !r.found || !metav1.IsControlledBy(cached, r.object) {
+		return none, fmt.Errorf("patching %s %s: %s %s does not own it: patch only what Get or List returns",
+			o.resource.kind.Kind, key, o.owner.resource.kind.Kind, r.key)
+	}
+	return o.patch(ctx, r, cached, object)
 }
 
 // create creates the object.
@@ -205,7 +237,8 @@ func (o *Owned[T, P]) create(ctx context.Context, r *Request[P], key cache.Objec
 
 // sendCreate creates the object.
 func (o *Owned[T, P]) sendCreate(ctx context.Context, r *Request[P], key cache.ObjectName, object T) (T, error) {
-	created, err := o.resource.client(key.Namespace).Create(ctx, object, metav1.CreateOptions{FieldManager: o.resource.manager})
+	created, err := o.resource.client(key.Namespace).Create(ctx, object,
+		metav1.CreateOptions{FieldManager: o.resource.manager})
 	store := o.resource.informer.GetStore()
 	if isTaken(err) {
 		// Its owner is known once the cache contains it.
@@ -234,17 +267,12 @@ func (o *Owned[T, P]) sendCreate(ctx context.Context, r *Request[P], key cache.O
 // without an error, and each call would send it again.
 func (o *Owned[T, P]) keepsStatus(before, after T, key cache.ObjectName) error {
 	from, to := statusOf(before), statusOf(after)
-	if !from.IsValid() || equality.Semantic.DeepEqual(from.Interface(), to.Interface()) {
+	if !from.IsValid() || same(from.Interface(), to.Interface()) {
 		return nil
 	}
 	kind := o.resource.kind.Kind
 	return fmt.Errorf("ensuring %s %s: mutate has changed its status, which Ensure cannot write: leave it to the "+
 		"controller that reconciles the %s", kind, key, kind)
-}
-
-// dependent returns the name of an owned object among those of all kinds.
-func (o *Owned[T, P]) dependent(key cache.ObjectName) string {
-	return o.resource.name.Resource + "/" + key.String()
 }
 
 // failed handles the error of a patch of the cached object.

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 )
 
 // ownerEntries is the number of entries in an index by owner. An entry of an index takes 300 bytes for its
@@ -45,8 +46,24 @@ func (o *Owned[T, P]) List(r *Request[P]) []T {
 	}
 	reader := o.resource.reader()
 	entry := reader.entry(o.index(), ownerEntry(r.object.GetUID()))
-	return reader.copiesOf(slices.DeleteFunc(entry, func(obj any) bool {
+	owned := reader.copiesOf(slices.DeleteFunc(entry, func(obj any) bool {
 		object := obj.(T)
 		return !metav1.IsControlledBy(object, r.object) || o.namespace != "" && object.GetNamespace() != o.namespace
 	}))
+	for _, object := range owned {
+		o.note(r, object)
+	}
+	return owned
+}
+
+// note records that an object exists that the reconciled one owns.
+func (o *Owned[T, P]) note(r *Request[P], object T) {
+	if r.found {
+		o.owner.confirmations.note(r.object.GetUID(), o.dependent(cache.MetaObjectToName(object)))
+	}
+}
+
+// dependent returns the name of an owned object among those of all kinds.
+func (o *Owned[T, P]) dependent(key cache.ObjectName) string {
+	return o.resource.name.Resource + "/" + key.String()
 }

@@ -15,12 +15,12 @@ import (
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/flowcontrol"
-	"k8s.io/component-base/featuregate"
 
 	"samplecontroller.io/controller-manager/informers"
 	"samplecontroller.io/controller-manager/internal/connection"
 	"samplecontroller.io/controller-manager/leadership"
 	"samplecontroller.io/controller-manager/reconcile"
+	"samplecontroller.io/controller-manager/tolerant"
 	"samplecontroller.io/controller-manager/writes"
 )
 
@@ -45,20 +45,17 @@ type Process struct {
 	Scheme *runtime.Scheme
 	// Namespace is the only namespace that the controllers serve; empty means all.
 	Namespace string
-	// FeatureGates are the feature gates of the program.
-	FeatureGates featuregate.FeatureGate
 	// Workers maps the name of a controller to its number of workers.
 	Workers map[string]int
 	// SyncTimeout limits each sync. WriteTimeout limits each request of a controller, and must
 	// be that of the gate.
 	SyncTimeout, WriteTimeout time.Duration
-	// Resyncs is whether the informers resync.
-	Resyncs bool
 	// Metrics are the metrics of the controllers.
 	Metrics Metrics
 
 	enabled     []string // names of the controllers that are built
 	mutex       sync.Mutex
+	reporters   map[schema.GroupResource]*tolerant.Reporter
 	writes      map[string]*writes.Transport
 	limiters    map[string]flowcontrol.RateLimiter
 	consistency map[schema.GroupResource]*reconcile.ConsistencyStore
@@ -165,4 +162,18 @@ func (p *Process) limiterOf(name string) flowcontrol.RateLimiter {
 		p.limiters[name] = limiter
 	}
 	return limiter
+}
+
+// reporter returns the reporter of objects of a resource that cannot be decoded. All controllers of the
+// resource share it, so that each object is reported once. The Events are those of the first one.
+func (p *Process) reporter(resource schema.GroupResource, recorder record.EventRecorder) *tolerant.Reporter {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.reporters == nil {
+		p.reporters = map[schema.GroupResource]*tolerant.Reporter{}
+	}
+	if p.reporters[resource] == nil {
+		p.reporters[resource] = tolerant.NewReporter(recorder)
+	}
+	return p.reporters[resource]
 }

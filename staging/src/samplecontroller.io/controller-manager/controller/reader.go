@@ -23,7 +23,8 @@ type Reader[T reconcile.Object] struct {
 	keyIn   func(namespace, name string) cache.ObjectName
 	// copyOf returns a copy of a cached object. ok is false if the object cannot be decoded.
 	copyOf func(T) (object T, ok bool)
-	prefix string // of the names of indexes
+	prefix string   // of the names of indexes
+	shared []string // the names of shared indexes
 }
 
 // Watch makes the controller of builder read objects of type T. A change of an object enqueues the
@@ -37,7 +38,7 @@ func Watch[T, P Object](builder *Builder[P], keys func(T) []cache.ObjectName, op
 		return &Reader[T]{}
 	}
 	builder.watches = append(builder.watches, func(l *reconcile.Loop) {
-		reconcile.Watch(l, r.informer, inScope(builder, r, keys))
+		reconcile.WatchChanges(l, r.informer, changesOf[T](r.changes), inScope(builder, r, keys))
 	})
 	return r.reader()
 }
@@ -81,6 +82,14 @@ func Refers[T, P Object](builder *Builder[P], names func(P) []string, opts ...Op
 	return referred.reader()
 }
 
+// changesOf returns the function of [Changes].
+func changesOf[T any](given any) func(before, now T) bool {
+	if changes, ok := given.(func(before, now T) bool); ok {
+		return changes
+	}
+	return func(T, T) bool { return true }
+}
+
 // newRead returns the resource for objects that a controller only reads, or nil if the program has made a
 // mistake.
 func newRead[T, P Object](builder *Builder[P], use string, opts []Option) *resource[T] {
@@ -95,7 +104,7 @@ func newRead[T, P Object](builder *Builder[P], use string, opts []Option) *resou
 // reader returns a reader of the cached objects.
 func (r *resource[T]) reader() *Reader[T] {
 	return &Reader[T]{
-		kind: r.kind.Kind, indexer: r.informer.GetIndexer(), keyIn: r.keyIn, prefix: r.manager + ": ",
+		kind: r.kind.Kind, indexer: r.informer.GetIndexer(), keyIn: r.keyIn, prefix: r.manager + ": ", shared: r.shared,
 		copyOf: func(cached T) (T, bool) {
 			if tolerant.DecodeError(cached) != nil {
 				return cached, false
@@ -125,18 +134,27 @@ func (r *Reader[T]) List(namespace string) []T {
 		return r.copiesOf(r.indexer.List())
 	}
 	if _, indexed := r.indexer.GetIndexers()[cache.NamespaceIndex]; indexed {
-		return r.by(cache.NamespaceIndex, namespace)
+		return r.copiesOf(r.entry(cache.NamespaceIndex, namespace))
 	}
 	return r.copiesOf(slices.DeleteFunc(r.indexer.List(), func(obj any) bool {
 		return obj.(T).GetNamespace() != namespace
 	}))
 }
 
-// ByIndex returns copies of the cached objects for which the function of [Index] returns the value, in
-// no particular order. It panics if the kind has no index of that name.
-func (r *Reader[T]) ByIndex(name, value string) []T { return r.by(r.prefix+name, value) }
+// ByIndex returns copies of the cached objects for which the function of [Index] or [SharedIndex] returns the
+// value, in no particular order. It panics if the kind has no index of that name.
+func (r *Reader[T]) ByIndex(name, value string) []T {
+	return r.Find(name, value, func(T) bool { return true })
+}
 
-func (r *Reader[T]) by(index, value string) []T { return r.copiesOf(r.entry(index, value)) }
+// Find is [Reader.ByIndex] for the objects for which matches returns true. matches gets cached objects, which it
+// must not change, so that only what it finds is copied.
+func (r *Reader[T]) Find(name, value string, matches func(T) bool) []T {
+	if !slices.Contains(r.shared, name) {
+		name = r.prefix + name
+	}
+	return r.copiesOf(slices.DeleteFunc(r.entry(name, value), func(obj any) bool { return !matches(obj.(T)) }))
+}
 
 // entry returns the cached objects of an entry of an index.
 func (r *Reader[T]) entry(index, value string) []any {

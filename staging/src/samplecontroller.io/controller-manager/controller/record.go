@@ -74,9 +74,9 @@ type Facts[T any, R any] interface {
 //		return []cache.ObjectName{{Name: pod.Facts().node.Value()}}
 //	})
 //
-// keys and the functions of [Index] get the record. Neither they nor FactsOf are called for an object that
-// cannot be decoded, and a reader leaves it out. If FactsOf panics on an object, the object counts as
-// undecodable, and the controller is unhealthy.
+// keys and the functions of [Index] and [Changes] get the record. Neither they nor FactsOf are called for an
+// object that cannot be decoded, and a reader leaves it out: for [Changes] it is gone. If FactsOf panics on an object,
+// the object counts as undecodable, and the controller is unhealthy.
 //
 // With [MetadataOf], T is *metav1.PartialObjectMetadata. The cache has no index by namespace: to list the
 // records of one namespace, [Reader.List] reads all.
@@ -107,8 +107,13 @@ func WatchAs[R Facts[T, R], T, P Object](
 	}
 	informer := informerWith(o.indexes...)
 	resource.declare(c, o)
+	changes := changesOf[*Record[R]](resource.changes)
 	builder.watches = append(builder.watches, func(l *reconcile.Loop) {
-		reconcile.WatchChanges(l, informer, factsDiffer[R], inScope(builder, resource, func(r *Record[R]) []cache.ObjectName {
+		concerns := func(before, now *Record[R]) bool {
+			before, now = readable(before), readable(now)
+			return before != now && (before == nil || now == nil || before.facts != now.facts) && changes(before, now)
+		}
+		reconcile.WatchChanges(l, informer, concerns, inScope(builder, resource, func(r *Record[R]) []cache.ObjectName {
 			if r.isUndecodable() {
 				return nil
 			}
@@ -117,6 +122,7 @@ func WatchAs[R Facts[T, R], T, P Object](
 	})
 	return &Reader[*Record[R]]{
 		kind: resource.kind.Kind, indexer: informer.GetIndexer(), keyIn: resource.keyIn, prefix: c.name + ": ",
+		shared: resource.shared,
 		copyOf: func(r *Record[R]) (*Record[R], bool) { return r, !r.isUndecodable() },
 	}
 }
@@ -128,17 +134,23 @@ func compact[R Facts[T, R], T Object](obj any) (any, error) {
 	if !ok {
 		return obj, nil
 	}
-	version, err := strconv.ParseUint(object.GetResourceVersion(), 10, 63)
-	if err != nil {
+	if _, err := strconv.ParseUint(object.GetResourceVersion(), 10, 63); err != nil {
 		return nil, fmt.Errorf("reading the resourceVersion: %w", err)
 	}
+	return NewRecord[R](object), nil
+}
+
+// NewRecord returns the record of an object, as [WatchAs] caches it. It is for tests of functions that get
+// records. A resourceVersion that is not a number counts as 0.
+func NewRecord[R Facts[T, R], T Object](object T) *Record[R] {
+	version, _ := strconv.ParseUint(object.GetResourceVersion(), 10, 63)
 	r := &Record[R]{name: object.GetName(), namespace: unique.Make(object.GetNamespace()), version: version}
 	if tolerant.DecodeError(object) != nil {
 		r.version |= undecodable
 	} else {
 		r.facts = r.facts.FactsOf(object)
 	}
-	return r, nil
+	return r
 }
 
 // pointerIn returns the type of a pointer that a type has, or nil. Those of unique.Handle and time.Time are
@@ -162,7 +174,10 @@ func pointerIn(t reflect.Type) reflect.Type {
 	return nil
 }
 
-// factsDiffer returns whether two records of an object have different facts.
-func factsDiffer[R comparable](before, now *Record[R]) bool {
-	return before.facts != now.facts || before.isUndecodable() != now.isUndecodable()
+// readable returns a record as readers see it: nil if the object cannot be decoded.
+func readable[R comparable](r *Record[R]) *Record[R] {
+	if r == nil || r.isUndecodable() {
+		return nil
+	}
+	return r
 }

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
@@ -55,8 +54,8 @@ func (r *Request[T]) writable() error {
 // Key returns the namespace and name of the object.
 func (r *Request[T]) Key() cache.ObjectName { return r.key }
 
-// Object returns a copy of the cached object. ok is false if there is none, or if the selector
-// no longer matches it.
+// Object returns a copy of the object as cached or, after a write of this call, as that has returned it. ok
+// is false if there is none, or if the selector no longer matches it.
 func (r *Request[T]) Object() (object T, ok bool) {
 	if !r.found {
 		return object, false
@@ -84,8 +83,8 @@ func (r *Request[T]) Throttled() time.Duration {
 }
 
 // Event records an Event about the object, if it exists. eventType is corev1.EventTypeNormal
-// or corev1.EventTypeWarning; with another type the controller is Degraded. Call it only when something has happened: an Event in each call
-// has no value.
+// or corev1.EventTypeWarning; with another type the controller is Degraded. Call it only when something has happened:
+// an Event in each call has no value.
 func (r *Request[T]) Event(eventType, reason, format string, args ...any) {
 	if r.found {
 		r.builder.recorder.Eventf(r.object, eventType, reason, format, args...)
@@ -116,7 +115,7 @@ func (r *Request[T]) Patch(ctx context.Context, object T) error {
 	if to, from := statusOf(wanted), statusOf(r.object); to.IsValid() {
 		to.Set(from)
 	}
-	if equality.Semantic.DeepEqual(wanted, r.object) {
+	if same(wanted, r.object) {
 		b.resource.skip()
 		return nil
 	}
@@ -172,7 +171,8 @@ func (r *Request[T]) patchOwn(ctx context.Context, wanted T, subresources ...str
 // differs from the cached one. It sends a JSON patch of the fields that differ to the status
 // subresource, with the cached resourceVersion. It writes nothing if nothing differs, or if the
 // object is gone. It returns an error if anything else differs, because it cannot write that: see
-// [Request.Patch]. It needs the option [MayPatchStatus].
+// [Request.Patch]. It needs the option [MayPatchStatus]. A CRD that lacks a field of the status makes it
+// fail with a [Failure], instead of losing the field.
 //
 // If another write of this call has shown that a cache is stale, it writes nothing and returns that
 // error, because the status would describe an old state. While the API server does not serve the
@@ -189,7 +189,7 @@ func (r *Request[T]) UpdateStatus(ctx context.Context, object T) error {
 	if err != nil {
 		return err
 	}
-	if !equality.Semantic.DeepEqual(metadataOf(object), metadataOf(r.object)) {
+	if !same(metadataOf(object), metadataOf(r.object)) {
 		return fmt.Errorf("updating the status of %s %s: its metadata has been changed, which is not part of the status: write it with Patch", b.resource.kind.Kind, r.key)
 	}
 	wanted := r.object.DeepCopyObject().(T)
@@ -199,14 +199,14 @@ func (r *Request[T]) UpdateStatus(ctx context.Context, object T) error {
 	}
 	uid := r.object.GetUID()
 	to.Set(from)
-	if !r.written && !equality.Semantic.DeepEqual(object, wanted) {
+	if !r.written && !same(object, wanted) {
 		return fmt.Errorf("updating the status of %s %s: its spec has been changed, which is not part of the status: "+
 			"write it with Patch, before the status", b.resource.kind.Kind, r.key)
 	}
 	if b.failing != nil {
 		b.failing(wanted, r.failures.inStatus())
 	}
-	if equality.Semantic.DeepEqual(statusOf(wanted).Interface(), statusOf(r.object).Interface()) {
+	if same(statusOf(wanted).Interface(), statusOf(r.object).Interface()) {
 		b.pace.UpToDate(r.key)
 		b.resource.skip("status")
 		return nil
@@ -215,7 +215,11 @@ func (r *Request[T]) UpdateStatus(ctx context.Context, object T) error {
 	if b.changeOf != nil {
 		change = b.changeOf(r.object, wanted)
 	}
-	if wait := b.pace.Wait(r.key, uid, change); wait > 0 {
+	urgency := change
+	if b.confirmations.needed() {
+		urgency = reconcile.Transition // the write lets the cache of owners catch up
+	}
+	if wait := b.pace.Wait(r.key, uid, urgency); wait > 0 {
 		r.requeueAfter(wait)
 		return nil
 	}

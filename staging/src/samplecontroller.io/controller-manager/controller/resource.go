@@ -5,13 +5,10 @@ package controller
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"path"
 	"reflect"
 	"slices"
-	"strings"
 	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,12 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
-	"k8s.io/utils/ptr"
 
 	"samplecontroller.io/controller-manager/informers"
 	"samplecontroller.io/controller-manager/reconcile"
@@ -54,6 +48,8 @@ type resource[T Object] struct {
 	cluster  bool   // the objects have no namespace
 	use      string // the function that has declared the kind, such as For
 	queue    string
+	changes  any      // see Changes
+	shared   []string // see SharedIndex
 	madeBy   []string // field managers: see MadeBy
 	// informerWith returns the informer again, with more options.
 	informerWith func(...informers.Option) cache.TypedSharedIndexInformer[T]
@@ -101,7 +97,7 @@ func describe[T Object](c *Context, use string, cached reflect.Type, opts []Opti
 	}
 	return &resource[T]{
 		kind: kind, name: name, selector: selector, manager: c.name, writes: c.Writes(),
-		cluster: o.cluster, use: use, queue: o.queue, madeBy: o.madeBy,
+		cluster: o.cluster, use: use, queue: o.queue, madeBy: o.madeBy, changes: o.changes, shared: o.shared,
 		note: func(text string) { c.process.note(c.name, text) },
 		// The API server encodes built-in objects like this process, and stores custom ones as
 		// they were written.
@@ -166,7 +162,8 @@ func (r *resource[T]) live(ctx context.Context, key cache.ObjectName) (object T,
 
 // liveAt also returns the resourceVersion that the API server has reached. It lists one object instead
 // of getting it, because the informer needs the permission to list anyway.
-func (r *resource[T]) liveAt(ctx context.Context, key cache.ObjectName) (object T, found bool, version string, err error) {
+func (r *resource[T]) liveAt(ctx context.Context,
+	key cache.ObjectName) (object T, found bool, version string, err error) {
 	list, err := r.client(key.Namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String(),
 	})
@@ -183,114 +180,6 @@ func (r *resource[T]) liveAt(ctx context.Context, key cache.ObjectName) (object 
 		version = accessor.GetListMeta().GetResourceVersion()
 	}
 	return object, found, version, err
-}
-
-// versionPath is the path of the resourceVersion.
-const versionPath = "/metadata/resourceVersion"
-
-// writing returns the write of an object, which is to be sent with [Request.try].
-func (r *resource[T]) writing(verb string, object cache.ObjectName, contents any, subresources ...string) sentWrite {
-	name := r.inMetrics(subresources...)
-	w := write{verb: verb, kind: r.kind.Kind, resource: name, object: object, status: len(subresources) > 0}
-	return sentWrite{write: w, contents: contents}
-}
-
-// patch writes the difference between before, the cached object, and after. It fails with a
-// conflict if the stored object is not as in the cache: if it has another resourceVersion, or if the
-// patch does not apply, for example because an element of a list is not where it is in the cache. It
-// passes the write to try, which may send it.
-func (r *resource[T]) patch(ctx context.Context, try tryFunc, before, after T, subresources ...string) (T, error) {
-	name := cache.MetaObjectToName(before)
-	operations, err := r.difference(before, after)
-	if err != nil {
-		return before, fmt.Errorf("comparing %s %s: %w", r.kind.Kind, name, err)
-	}
-	if len(operations) == 0 { // such as times that differ by less than a second
-		r.skip(subresources...)
-		return before, nil
-	}
-	w, patched := r.writing("patch", name, operations, subresources...), before
-	w.fields = strings.Join(fieldsOf(operations), " ")
-	w.send = func(ctx context.Context) error {
-		patched, err = r.sendPatch(ctx, before, operations, subresources)
-		return err
-	}
-	err = try(ctx, w)
-	return patched, err
-}
-
-// sendPatch sends a patch of before.
-func (r *resource[T]) sendPatch(ctx context.Context, before T, operations []operation, subresources []string) (T, error) {
-	name := cache.MetaObjectToName(before)
-	operations = append(slices.Clip(operations), operation{Op: "replace", Path: versionPath, Value: before.GetResourceVersion()})
-	patch, err := json.Marshal(operations)
-	if err != nil {
-		return before, fmt.Errorf("comparing %s %s: %w", r.kind.Kind, name, err)
-	}
-	patched, err := r.client(name.Namespace).Patch(ctx, name.Name, types.JSONPatchType, patch,
-		metav1.PatchOptions{FieldManager: r.manager}, subresources...)
-	if doesNotApply(err) {
-		err = r.late(name, errors.New("the stored object is not as in the cache"))
-	}
-	if err != nil {
-		return before, fmt.Errorf("patching %s %s: %w", r.kind.Kind, name, err)
-	}
-	// An object in deletion is gone with its last finalizer, and keeps its version.
-	if patched.GetResourceVersion() == before.GetResourceVersion() && before.GetDeletionTimestamp() == nil {
-		r.changedNothing(ctx, before, operations, subresources)
-		return patched, nil
-	}
-	klog.FromContext(ctx).V(2).Info("Patched object", "resource", r.inMetrics(subresources...), "object", klog.KObj(before))
-	return patched, nil
-}
-
-// changedNothing counts a patch that had no effect, and logs the first one of the controller for the
-// resource. The cause is a function that sets fields to values which the API server replaces. It sends
-// such a patch at each call.
-func (r *resource[T]) changedNothing(ctx context.Context, cached T, operations []operation, subresources []string) {
-	r.writes.NoOp(r.inMetrics(subresources...))
-	if !r.noted.CompareAndSwap(false, true) {
-		return
-	}
-	paths := fieldsOf(operations)
-	r.note(fmt.Sprintf("a patch of %s %s changed nothing: the API server sets %s to other values, such as "+
-		"defaults: set only the fields that the controller determines",
-		r.kind.Kind, cache.MetaObjectToName(cached), strings.Join(paths, ", ")))
-	klog.FromContext(ctx).Info("A patch changed nothing: the API server sets these fields to other values, such as defaults. Set only the fields that the controller determines. Later ones are only counted",
-		"resource", r.inMetrics(subresources...), "object", klog.KObj(cached), "paths", paths)
-}
-
-// delete deletes an object, if it is still the cached version.
-func (r *resource[T]) delete(ctx context.Context, cached T) error {
-	name, uid, version := cache.MetaObjectToName(cached), cached.GetUID(), cached.GetResourceVersion()
-	err := r.client(name.Namespace).Delete(ctx, name.Name, metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}, PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
-	})
-	if isGone(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("deleting %s %s: %w", r.kind.Kind, name, err)
-	}
-	klog.FromContext(ctx).V(2).Info("Deleted object", "resource", r.inMetrics(), "object", klog.KObj(cached))
-	return nil
-}
-
-// difference returns the JSON patch from before to after. An update would delete fields that the
-// cache or this version of the type lacks, a merge patch those in elements of lists. The merge
-// keys of strategic merge patches are not unique: those of ports lack the protocol.
-func (r *resource[T]) difference(before, after T) ([]operation, error) {
-	from, err := documentOf(before)
-	if err != nil {
-		return nil, err
-	}
-	to, err := documentOf(after)
-	if err != nil {
-		return nil, err
-	}
-	d := differ{sparse: r.sparse}
-	d.members("", from, to)
-	return d.ops, nil
 }
 
 // skip counts a write that was not needed.

@@ -74,7 +74,8 @@ func TestTransformedInformerIsRejected(t *testing.T) {
 	}
 	a.process.Informers = informers.NewFactory()
 	source := pods.client("")
-	informers.InformerFor[*corev1.Pod](a.Informers(), pods.name, source, informers.WithTransform(func(obj any) (any, error) { return obj, nil }))
+	informers.InformerFor[*corev1.Pod](a.Informers(), pods.name, source,
+		informers.WithTransform(func(obj any) (any, error) { return obj, nil }))
 	defer func() {
 		if said := fmt.Sprint(recover()); !strings.Contains(said, "one informer, and a transform may drop what "+
 			"another caller reads") {

@@ -65,7 +65,8 @@ func writesAllowedBy(rules []rbacv1.PolicyRule) []writes.Write {
 				}
 				for _, verb := range rule.Verbs {
 					if slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, verb) {
-						allowed = append(allowed, writes.Write{Verb: verb, Resource: schema.GroupResource{Group: group, Resource: resource}.String()})
+						allowed = append(allowed, writes.Write{Verb: verb, Resource: schema.GroupResource{Group: group,
+							Resource: resource}.String()})
 					}
 				}
 			}

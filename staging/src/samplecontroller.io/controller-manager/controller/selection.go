@@ -77,7 +77,8 @@ func (r *Registry) unknown(given string) error {
 // nothing returns the error for a selection that enables no controller.
 func (r *Registry) nothing(selection []string) error {
 	given := strings.Join(selection, ",")
-	onlyDisables := len(selection) > 0 && !slices.ContainsFunc(selection, func(item string) bool { return !strings.HasPrefix(item, "-") })
+	onlyDisables := len(selection) > 0 && !slices.ContainsFunc(selection,
+		func(item string) bool { return !strings.HasPrefix(item, "-") })
 	if onlyDisables {
 		return fmt.Errorf("%q disables controllers but enables none: use *,%s to enable all others", given, given)
 	}

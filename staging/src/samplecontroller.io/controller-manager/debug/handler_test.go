@@ -39,7 +39,8 @@ func (s *source) Report(limit int) Report {
 			{
 				Name: "bar-controller", State: "WaitingForAPI", Since: before(5 * time.Minute), Reason: "bars.example.com are not served",
 				Queues: []reconcile.Progress{{
-					Queue: "bar-controller", Running: turns(0), Waiting: turns(0), Delayed: turns(0), Failures: []reconcile.Outcome{}, Recent: []reconcile.Outcome{},
+					Queue: "bar-controller", Running: turns(0), Waiting: turns(0), Delayed: turns(0), Failures: []reconcile.Outcome{},
+					Recent: []reconcile.Outcome{},
 				}},
 			},
 			{
@@ -50,8 +51,12 @@ func (s *source) Report(limit int) Report {
 					Waiting: turns(20, reconcile.Entry{Key: "default/b", Trigger: "deployments changed", Time: before(3 * time.Second)}),
 					Delayed: turns(1, reconcile.Entry{Key: "default/c", Trigger: "retry", Time: now.Add(90 * time.Second), Retries: 14, Error: "creating Deployment \"c\": \x1b[31mno\nway"}),
 					Failing: 1, LastSuccess: before(time.Second),
-					Failures: []reconcile.Outcome{{Key: "default/c", Trigger: "retry", Began: before(time.Minute), Duration: metav1.Duration{Duration: 5 * time.Millisecond}, Result: "error", Error: "creating Deployment \"c\": no way", Writes: []reconcile.Write{{Verb: "create", Resource: "deployments.apps", Result: "failed"}}}},
-					Recent:   []reconcile.Outcome{{Key: "default/d", Trigger: "foos added", Began: before(time.Second), Duration: metav1.Duration{Duration: 7 * time.Millisecond}, Result: "success", Writes: []reconcile.Write{{Verb: "create", Resource: "deployments.apps", Result: "written"}, {Verb: "patch", Resource: "foos/status", Result: "written"}}}},
+					Failures: []reconcile.Outcome{{Key: "default/c", Trigger: "retry", Began: before(time.Minute),
+						Duration: metav1.Duration{Duration: 5 * time.Millisecond}, Result: "error", Error: "creating Deployment \"c\": no way",
+						Writes: []reconcile.Write{{Verb: "create", Resource: "deployments.apps", Result: "failed"}}}},
+					Recent: []reconcile.Outcome{{Key: "default/d", Trigger: "foos added", Began: before(time.Second),
+						Duration: metav1.Duration{Duration: 7 * time.Millisecond}, Result: "success",
+						Writes: []reconcile.Write{{Verb: "create", Resource: "deployments.apps", Result: "written"}, {Verb: "patch", Resource: "foos/status", Result: "written"}}}},
 				}},
 			},
 		},

@@ -27,7 +27,8 @@ func PrintReport(w io.Writer, r Report) {
 		var running, waiting, delayed, failing int
 		var last time.Time
 		for _, q := range c.Queues {
-			running, waiting, delayed, failing = running+q.Running.Total, waiting+q.Waiting.Total, delayed+q.Delayed.Total, failing+q.Failing
+			running, waiting, delayed, failing = running+q.Running.Total, waiting+q.Waiting.Total, delayed+q.Delayed.Total,
+				failing+q.Failing
 			if q.LastSuccess.After(last) {
 				last = q.LastSuccess
 			}
@@ -90,7 +91,8 @@ func PrintExplanation(w io.Writer, e Explanation) {
 	fmt.Fprintf(w, "\nNext: %s\n", line(e.Next))
 	if len(e.Running)+len(e.Waiting)+len(e.Delayed) > 0 {
 		fmt.Fprintln(w)
-		printKeys(w, e.Time, reconcile.Entries{First: e.Running}, reconcile.Entries{First: e.Waiting}, reconcile.Entries{First: e.Delayed})
+		printKeys(w, e.Time, reconcile.Entries{First: e.Running}, reconcile.Entries{First: e.Waiting},
+			reconcile.Entries{First: e.Delayed})
 	}
 	if len(e.Syncs) > 0 {
 		fmt.Fprintln(w, "\nLast syncs:")
@@ -181,7 +183,8 @@ func printSyncs(w io.Writer, now time.Time, syncs []reconcile.Outcome) {
 		if s.Error != "" {
 			said = append(said, s.Error)
 		}
-		table.row("  "+s.Key, age(now, s.Began)+" ago", s.Duration.Round(10*time.Microsecond), s.Trigger, s.Result, strings.Join(said, ", "))
+		table.row("  "+s.Key, age(now, s.Began)+" ago", s.Duration.Round(10*time.Microsecond), s.Trigger, s.Result,
+			strings.Join(said, ", "))
 	}
 	table.flush()
 }

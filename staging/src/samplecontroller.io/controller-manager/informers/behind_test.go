@@ -31,10 +31,10 @@ func TestRestoredBackupIsListed(t *testing.T) {
 	}{
 		"without writes":                       {0, 0, 0},
 		"writes reach the version later":       {0, 0, 100},
-		"short outage, and writes later":       {patience / 2, 10, 100},
-		"long outage, and writes pass it":      {patience + 5*time.Second, 100, 100},
+		"short outage, and writes later":       {maxInterruption / 2, 10, 100},
+		"long outage, and writes pass it":      {maxInterruption + time.Second, 100, 100},
 		"very long outage, writes pass it":     {time.Hour, 100, 0},
-		"long outage, and writes pass it soon": {patience + 5*time.Second, 0, 100},
+		"long outage, and writes pass it soon": {maxInterruption + time.Second, 0, 100},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(b *bubble) {

@@ -6,7 +6,8 @@
 // resource that is not available does not affect the others.
 //
 //	factory := informers.NewFactory()
-//	configMaps := informers.InformerFor[*corev1.ConfigMap](factory, corev1.SchemeGroupVersion.WithResource("configmaps"), client.CoreV1().ConfigMaps(""))
+//	resource := corev1.SchemeGroupVersion.WithResource("configmaps")
+//	configMaps := informers.InformerFor[*corev1.ConfigMap](factory, resource, client.CoreV1().ConfigMaps(""))
 //	lister := corev1listers.NewConfigMapLister(configMaps.GetIndexer())
 //
 //	factory.Start(ctx)
@@ -63,9 +64,9 @@
 // are gone from staying in the cache:
 //   - Before a watch resumes, a list with limit 1 shows the version of the API server. If
 //     that is older, the objects are listed.
-//   - A watch that was interrupted for more than 30 seconds does not resume: the objects are
+//   - A watch that was interrupted for more than 5 seconds does not resume: the objects are
 //     listed. So no writes can pass the old version unseen, unless more writes follow the
-//     restore within 30 seconds than preceded it since the backup.
+//     restore within 5 seconds than preceded it since the backup.
 //   - Silence: see above.
 //
 // An API server that was not restarted after the restore serves its own outdated cache. No

@@ -28,7 +28,8 @@ func Example() {
 	}
 
 	factory := informers.NewFactory()
-	configMaps := informers.InformerFor[*corev1.ConfigMap](factory, corev1.SchemeGroupVersion.WithResource("configmaps"), client.CoreV1().ConfigMaps(""))
+	resource := corev1.SchemeGroupVersion.WithResource("configmaps")
+	configMaps := informers.InformerFor[*corev1.ConfigMap](factory, resource, client.CoreV1().ConfigMaps(""))
 	lister := corev1listers.NewConfigMapLister(configMaps.GetIndexer())
 
 	factory.Start(ctx)

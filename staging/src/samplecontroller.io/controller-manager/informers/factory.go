@@ -39,7 +39,8 @@ type Factory struct {
 
 // NewFactory returns a factory without informers. The options apply to all its informers.
 func NewFactory(defaults ...Option) *Factory {
-	return &Factory{defaults: defaults, made: time.Now(), informers: map[schema.GroupResource]*informer{}, changed: make(chan struct{})}
+	return &Factory{defaults: defaults, made: time.Now(), informers: map[schema.GroupResource]*informer{},
+		changed: make(chan struct{})}
 }
 
 // OnHang sets a function that is called when an API server answers neither requests nor watches

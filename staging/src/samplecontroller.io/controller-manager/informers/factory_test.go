@@ -180,7 +180,8 @@ func TestWaitUntilSettled(t *testing.T) {
 				ctx, cancel := context.WithTimeout(b.ctx, time.Hour)
 				defer cancel()
 				answered := time.Now().Add(10 * time.Minute)
-				time.AfterFunc(10*time.Minute, func() { b.configMapServer.answer(tc.configMaps); b.secretServer.answer(tc.secrets) })
+				time.AfterFunc(10*time.Minute,
+					func() { b.configMapServer.answer(tc.configMaps); b.secretServer.answer(tc.secrets) })
 				if got := b.factory.WaitUntilSettled(ctx); got != tc.settles {
 					b.Errorf("WaitUntilSettled = %t, want %t", got, tc.settles)
 				}
@@ -266,7 +267,8 @@ func TestCheckFailsOnMissingPermissionOnly(t *testing.T) {
 				b.secretServer.answer(tc.err)
 				b.secretServer.close()
 				time.Sleep(time.Minute)
-				if err, _ := b.factory.Served(b.secrets().GetStore()); !errors.Is(err, tc.err) || !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+				if err, _ := b.factory.Served(b.secrets().GetStore()); !errors.Is(err, tc.err) || !apierrors.IsNotFound(err) &&
+					!apierrors.IsForbidden(err) {
 					b.Errorf("Served: %v, want the API server's %v", err, tc.err)
 				}
 				if err := b.factory.Check(nil); err != nil {

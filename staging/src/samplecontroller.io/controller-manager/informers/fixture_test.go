@@ -34,8 +34,9 @@ var (
 	notFound  = apierrors.NewGenericServerResponse(404, "list", configMaps.GroupResource(), "", "", 0, true)
 	forbidden = apierrors.NewForbidden(configMaps.GroupResource(), "", fmt.Errorf("no rule allows it"))
 	broken    = apierrors.NewInternalError(errors.New("conversion webhook failed"))
-	tooLarge  = &apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonTimeout, Details: &metav1.StatusDetails{
-		Causes: []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}}}}
+	tooLarge  = &apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonTimeout,
+		Details: &metav1.StatusDetails{
+			Causes: []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}}}}
 	// unreachable is the error of client-go when the API server does not respond.
 	unreachable = &url.Error{Op: "Get", URL: "https://api.test/api/v1", Err: errors.New("connection refused")}
 )

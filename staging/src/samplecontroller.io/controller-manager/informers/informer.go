@@ -30,8 +30,10 @@ type informer struct {
 	cached   reflect.Type   // of the objects in the cache
 	// transformed is whether the first caller gave a transform.
 	transformed bool
-	factory     *Factory
-	guard       guard
+	// managedFields is whether the cache keeps the managed fields.
+	managedFields bool
+	factory       *Factory
+	guard         guard
 
 	// The fields below are guarded by the factory's mutex.
 
@@ -129,7 +131,7 @@ func (i *informer) muted(ctx context.Context) {
 func (i *informer) mustRelist() bool {
 	i.factory.mutex.Lock()
 	defer i.factory.mutex.Unlock()
-	return i.state.version == nil || !i.state.ended.IsZero() && time.Since(i.state.ended) > patience
+	return i.state.version == nil || !i.state.ended.IsZero() && time.Since(i.state.ended) > maxInterruption
 }
 
 // caughtUp records that the resource is served if the cache holds the last list. It returns
@@ -145,7 +147,8 @@ func (i *informer) caughtUp(ctx context.Context) bool {
 		return false
 	}
 	// Versions that cannot be compared count as caught up.
-	if order, err := resourceversion.CompareResourceVersion(i.GetStore().LastStoreSyncResourceVersion(), *s.version); err == nil && order < 0 {
+	if order, err := resourceversion.CompareResourceVersion(i.GetStore().LastStoreSyncResourceVersion(),
+		*s.version); err == nil && order < 0 {
 		return false
 	}
 	if i.told != 0 {

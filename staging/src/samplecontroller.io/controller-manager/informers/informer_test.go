@@ -80,7 +80,8 @@ func TestOnlyFailedReadsAreLogged(t *testing.T) {
 				if tc.stopped {
 					cancel()
 				}
-				next := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+				next := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: func(context.Context,
+					metav1.ListOptions) (runtime.Object, error) {
 					cancel()
 					return nil, context.Canceled
 				}}, &apiServer{lists: true})

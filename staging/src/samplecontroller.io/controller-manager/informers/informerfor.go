@@ -6,6 +6,7 @@ package informers
 import (
 	"context"
 	"errors"
+	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -36,9 +37,9 @@ type options struct {
 	transforms []cache.TransformFunc
 	// managedFields is whether the managed fields are kept.
 	managedFields bool
-	resync        time.Duration
 	indexers      cache.Indexers
 	added         cache.Indexers // by WithIndex
+	shared        cache.Indexers // by WithSharedIndex
 	item          runtime.Object // by WithItem
 }
 
@@ -71,10 +72,6 @@ func dropManagedFields(obj any) (any, error) {
 	return obj, nil
 }
 
-// WithResync makes an informer deliver all objects again in each period. By default, or if
-// the period is 0, it delivers only changes.
-func WithResync(period time.Duration) Option { return func(o *options) { o.resync = period } }
-
 // WithIndexers replaces the default index by namespace, which Listers use. An object on which
 // an index function panics or fails is not in that index. [Resource] and
 // [Factory.CheckWatches] report it.
@@ -94,6 +91,17 @@ func WithIndex(name string, index cache.IndexFunc) Option {
 	}
 }
 
+// WithSharedIndex is like [WithIndex], but the index belongs to all callers that give this name: the first
+// call adds it, and later ones must mean the same by it.
+func WithSharedIndex(name string, index cache.IndexFunc) Option {
+	return func(o *options) {
+		if o.shared == nil {
+			o.shared = cache.Indexers{}
+		}
+		o.shared[name] = index
+	}
+}
+
 // WithItem sets an object of the type that the source of an informer lists, if L of [InformerFor] does
 // not show it: if L is runtime.Object, and a transform changes the type to T.
 func WithItem(example runtime.Object) Option { return func(o *options) { o.item = example } }
@@ -103,11 +111,12 @@ func WithItem(example runtime.Object) Option { return func(o *options) { o.item 
 // resource. opts apply after the options of the factory.
 //
 // All calls for a resource share one informer. The first call decides its source, indexers,
-// transform and resync; an index of [WithIndex] is added by each call. Later calls must use the same
-// version, type and selector, and give a transform if and only if the first call did. InformerFor panics
-// otherwise, or if source does not list T and no transform returns T. A source whose L is runtime.Object
-// lists T, unless [WithItem] says otherwise.
-func InformerFor[T cache.Object, L runtime.Object](f *Factory, resource schema.GroupVersionResource, source Source[L], opts ...Option) cache.TypedSharedIndexInformer[T] {
+// and transform; an index of [WithIndex] is added by each call. Later calls must use the same
+// version, type and selector, give a transform if and only if the first call did, and keep the managed fields
+// if and only if that did. InformerFor panics otherwise, or if source does not list T and no transform returns
+// T. A source whose L is runtime.Object lists T, unless [WithItem] says otherwise.
+func InformerFor[T cache.Object, L runtime.Object](f *Factory, resource schema.GroupVersionResource, source Source[L],
+	opts ...Option) cache.TypedSharedIndexInformer[T] {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	o := options{managedFields: true, indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}}
@@ -128,7 +137,7 @@ func InformerFor[T cache.Object, L runtime.Object](f *Factory, resource schema.G
 			panic(misuse.Errorf("getting the informer for %v as %v: its source lists %T, and no transform is given", resource, reflect.TypeFor[T](), item))
 		}
 		i = newInformer[T](f, resource, source, item, o)
-		i.transformed, i.cached = transformed, reflect.TypeFor[T]()
+		i.transformed, i.managedFields, i.cached = transformed, o.managedFields, reflect.TypeFor[T]()
 		f.informers[resource.GroupResource()] = i
 	}
 	typed, ok := i.typed.(cache.TypedSharedIndexInformer[T])
@@ -145,7 +154,13 @@ func InformerFor[T cache.Object, L runtime.Object](f *Factory, resource schema.G
 		panic(misuse.Errorf("getting the informer for %v: all callers share one informer, and a transform may drop "+
 			"what another caller reads: give the same transform in all calls, or none", resource))
 	}
-	if err := i.AddIndexers(i.guard.indexers(o.added)); err != nil {
+	if i.managedFields != o.managedFields {
+		panic(misuse.Errorf("getting the informer for %v: all callers share one informer, which keeps the managed "+
+			"fields of objects or drops them: keep them in all calls, or in none", resource))
+	}
+	added := maps.Clone(o.shared)
+	maps.DeleteFunc(added, func(name string, _ cache.IndexFunc) bool { return i.GetIndexer().GetIndexers()[name] != nil })
+	if err := errors.Join(i.AddIndexers(i.guard.indexers(added)), i.AddIndexers(i.guard.indexers(o.added))); err != nil {
 		panic(misuse.Errorf("adding an index to the informer for %v: %w: give each index a name of its own, or give "+
 			"it once and share what reads it", resource, err))
 	}
@@ -163,14 +178,20 @@ func hasTransform(opts []Option) bool {
 }
 
 // newInformer returns an informer whose resource is not yet served.
-func newInformer[T cache.Object, L runtime.Object](f *Factory, resource schema.GroupVersionResource, source Source[L], item runtime.Object, o options) *informer {
+func newInformer[T cache.Object, L runtime.Object](f *Factory, resource schema.GroupVersionResource, source Source[L],
+	item runtime.Object, o options) *informer {
 	i := &informer{resource: resource, selector: o.selector, example: item, factory: f, state: state{since: time.Now()}}
-	i.guard = guard{resource: i.name(), item: reflect.TypeOf(item), same: reflect.TypeOf(item) == reflect.TypeFor[T](), failures: map[call]error{}}
+	i.guard = guard{resource: i.name(), item: reflect.TypeOf(item), same: reflect.TypeOf(item) == reflect.TypeFor[T](),
+		failures: map[call]error{}}
 	p := retryingListerWatcher[L]{source, o.selector, i}
 	i.SharedIndexInformer = cache.NewSharedIndexInformer(
-		cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: p.list, WatchFuncWithContext: p.watch}, source), // a fake clientset that cannot stream says so
-		item, o.resync, i.guard.indexers(o.indexers))
-	utilruntime.Must(errors.Join(i.SetTransform(i.guard.transform(o.transforms)), i.SetWatchErrorHandlerWithContext(i.relist))) // it has not started
+		// a fake clientset that cannot stream says so
+		cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: p.list,
+			WatchFuncWithContext: p.watch}, source),
+		item, 0, i.guard.indexers(o.indexers))
+	// it has not started
+	utilruntime.Must(errors.Join(i.SetTransform(i.guard.transform(o.transforms)),
+		i.SetWatchErrorHandlerWithContext(i.relist)))
 	i.typed = cache.NewTypedSharedIndexInformer[T](i)
 	return i
 }

@@ -28,7 +28,7 @@ func NewMetrics(namespace string, register func(...metrics.StableCollector)) *Me
 	label := []string{"resource"}
 	m := &Metrics{
 		age: metrics.NewDesc(namespace+"_watch_age_seconds",
-			"Seconds since the last sign of life of the watch of a resource, which comes about once a minute, or since process setup if there was none.",
+			"Seconds since the last event or bookmark on the watch for a resource, or since startup if there was none. Bookmarks arrive about once a minute.",
 			label, nil, metrics.ALPHA, ""),
 		objects: metrics.NewDesc(namespace+"_informer_objects", "Number of objects of a resource in the cache.",
 			label, nil, metrics.ALPHA, ""),

@@ -41,7 +41,8 @@ type retryingListerWatcher[L runtime.Object] struct {
 
 func (p retryingListerWatcher[L]) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	options.LabelSelector = p.selector
-	list, cancel, err := persist(ctx, p.informer, "list", func(ctx context.Context) (L, error) { return p.source.List(ctx, options) })
+	list, cancel, err := persist(ctx, p.informer, "list",
+		func(ctx context.Context) (L, error) { return p.source.List(ctx, options) })
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +63,10 @@ func (p retryingListerWatcher[L]) watch(ctx context.Context, options metav1.List
 	if !listsFirst && p.informer.mustRelist() {
 		return nil, errRelist
 	}
-	w, cancel, err := persist(ctx, p.informer, "watch", func(ctx context.Context) (watch.Interface, error) { return p.source.Watch(ctx, options) })
+	w, cancel, err := persist(ctx, p.informer, "watch", func(ctx context.Context) (watch.Interface,
+		error) {
+		return p.source.Watch(ctx, options)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +107,8 @@ func (p retryingListerWatcher[L]) isBehind(ctx context.Context, version string) 
 // persist retries request while the API server cannot be reached, the resource does not
 // exist or permission is missing, until ctx ends. It returns all other errors to the
 // informer. cancel ends the context of the request.
-func persist[A any](ctx context.Context, i *informer, verb string, request func(context.Context) (A, error)) (answer A, cancel context.CancelFunc, err error) {
+func persist[A any](ctx context.Context, i *informer, verb string, request func(context.Context) (A, error)) (answer A,
+	cancel context.CancelFunc, err error) {
 	for ctx.Err() == nil {
 		answer, cancel, err = ask(ctx, i, verb, request)
 		if err == nil {
@@ -136,7 +141,8 @@ func persist[A any](ctx context.Context, i *informer, verb string, request func(
 
 // ask sends a request. It reports one that has no answer in time, and gives it up: a watch,
 // which is answered at once, then, and a list, which may be long, after maxSilence.
-func ask[A any](ctx context.Context, i *informer, verb string, request func(context.Context) (A, error)) (answer A, cancel context.CancelFunc, err error) {
+func ask[A any](ctx context.Context, i *informer, verb string, request func(context.Context) (A, error)) (answer A,
+	cancel context.CancelFunc, err error) {
 	noAnswer := fmt.Errorf("%w to %s since %s", errNoAnswer, verb, time.Now().UTC().Format(time.RFC3339))
 	requestCtx, abort := context.WithCancelCause(ctx)
 	defer time.AfterFunc(patience, func() { i.failed(ctx, noAnswer) }).Stop()

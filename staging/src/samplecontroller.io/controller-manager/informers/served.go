@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
+
+	"samplecontroller.io/controller-manager/internal/testkit"
 )
 
 // ErrNotSynced is the reason for a resource whose objects are not yet in the cache.
@@ -84,8 +86,14 @@ func (f *Factory) Resources() []Resource {
 	return resources
 }
 
-// Versions returns the resourceVersion of each cached object of a resource.
-func (f *Factory) Versions(resource schema.GroupVersionResource) map[cache.ObjectName]string {
+func init() {
+	testkit.Versions = func(factory any, resource schema.GroupVersionResource) map[cache.ObjectName]string {
+		return factory.(*Factory).versions(resource)
+	}
+}
+
+// versions returns the resourceVersion of each cached object of a resource.
+func (f *Factory) versions(resource schema.GroupVersionResource) map[cache.ObjectName]string {
 	versions := map[cache.ObjectName]string{}
 	for _, i := range f.all() {
 		if i.resource != resource {
@@ -115,7 +123,8 @@ func (i *informer) report() Resource {
 	i.factory.mutex.Lock()
 	defer i.factory.mutex.Unlock()
 	err := i.state.reason(i.name())
-	return Resource{Resource: i.resource, Served: err == nil, Err: err, Since: i.state.since, Failure: i.state.failure(), LastSign: i.state.sign}
+	return Resource{Resource: i.resource, Served: err == nil, Err: err, Since: i.state.since, Failure: i.state.failure(),
+		LastSign: i.state.sign}
 }
 
 // follows reports whether the watch works, or another one may work.

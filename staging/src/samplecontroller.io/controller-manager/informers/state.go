@@ -16,8 +16,11 @@ const (
 	// informer gives it up. The API server sends a bookmark about once a minute.
 	maxSilence = 3 * time.Minute
 	// patience is how long a request, or a stream of initial objects, may show nothing before
-	// it counts as failed. A watch that was interrupted for longer is not resumed.
+	// it counts as failed.
 	patience = 30 * time.Second
+	// maxInterruption is how long a watch may be interrupted and still be resumed. The longer
+	// that is, the more writes can follow the restore of a backup of etcd unseen.
+	maxInterruption = 5 * time.Second
 	// shortWatch is how long a watch without events must last.
 	shortWatch = time.Second
 	// maxShortWatches is how many short watches in a row cause a list. They come once a second.

@@ -25,17 +25,21 @@ func TestStateTransitions(t *testing.T) {
 		want    [7]phase
 		relists bool // a new list is required, whatever the phase
 	}{
-		"answered":             {(*state).answered, [7]phase{unknown, unknown, failing, listed, watching, cut, silent}, false},
-		"denied":               {func(s *state) { s.deny(forbidden) }, [7]phase{denied, denied, denied, denied, denied, denied, denied}, true},
-		"failed":               {func(s *state) { s.fail(problem) }, [7]phase{failing, denied, failing, failing, failing, cut, silent}, false},
-		"listed":               {func(s *state) { s.list("2") }, [7]phase{listed, denied, failing, listed, watching, cut, silent}, false},
+		"answered": {(*state).answered, [7]phase{unknown, unknown, failing, listed, watching, cut, silent}, false},
+		"denied": {func(s *state) { s.deny(forbidden) },
+			[7]phase{denied, denied, denied, denied, denied, denied, denied}, true},
+		"failed": {func(s *state) { s.fail(problem) },
+			[7]phase{failing, denied, failing, failing, failing, cut, silent}, false},
+		"listed": {func(s *state) { s.list("2") }, [7]phase{listed, denied, failing, listed, watching, cut, silent},
+			false},
 		"opened":               {(*state).open, [7]phase{watching, watching, watching, watching, watching, cut, silent}, false},
 		"opened after a short": {afterCut((*state).open), phases7(phases), false},
 		"lasted":               {(*state).last, phases7(phases), false},
 		"lasted after a short": {afterCut((*state).last), [7]phase{watching, watching, watching, watching, watching, watching, silent}, false},
-		"event":                {(*state).hear, [7]phase{watching, watching, watching, watching, watching, watching, watching}, false},
-		"ended":                {func(s *state) { s.end(false) }, phases7(phases), false},
-		"ended at once":        {func(s *state) { s.end(true) }, phases7(phases), false},
+		"event": {(*state).hear, [7]phase{watching, watching, watching, watching, watching, watching, watching},
+			false},
+		"ended":         {func(s *state) { s.end(false) }, phases7(phases), false},
+		"ended at once": {func(s *state) { s.end(true) }, phases7(phases), false},
 		"ended at once, again and again": {func(s *state) {
 			for range maxShortWatches {
 				s.end(true)

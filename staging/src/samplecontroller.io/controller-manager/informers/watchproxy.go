@@ -46,7 +46,8 @@ type watchProxy struct {
 
 // newWatchProxy forwards the events of w until w ends or is stopped.
 func newWatchProxy(ctx context.Context, w watch.Interface, i *informer, listsFirst bool, cancel func()) *watchProxy {
-	p := &watchProxy{Interface: w, informer: i, results: make(chan watch.Event), stopped: make(chan struct{}), listing: listsFirst, begin: time.Now()}
+	p := &watchProxy{Interface: w, informer: i, results: make(chan watch.Event), stopped: make(chan struct{}),
+		listing: listsFirst, begin: time.Now()}
 	p.stop = sync.OnceFunc(func() { close(p.stopped); cancel() })
 	if !listsFirst && reflect.TypeOf(w) != emptyWatch {
 		i.on((*state).open)

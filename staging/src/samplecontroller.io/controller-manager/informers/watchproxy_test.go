@@ -102,7 +102,8 @@ type closing struct{ *watch.RaceFreeFakeWatcher }
 
 func (c closing) Stop() {
 	if !c.IsStopped() {
-		c.Error(&metav1.Status{Status: metav1.StatusFailure, Code: 500, Reason: metav1.StatusReasonInternalError, Message: "response body closed"})
+		c.Error(&metav1.Status{Status: metav1.StatusFailure, Code: 500, Reason: metav1.StatusReasonInternalError,
+			Message: "response body closed"})
 	}
 	c.RaceFreeFakeWatcher.Stop()
 }

@@ -160,7 +160,8 @@ func isRefusal(err error) bool {
 
 // isTimeout reports whether the API server, or what it needs, did not respond in time.
 func isTimeout(err error) bool {
-	return errors.Is(err, context.DeadlineExceeded) || err != nil && utilnet.IsTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
+	return errors.Is(err, context.DeadlineExceeded) || err != nil && utilnet.IsTimeout(err) || apierrors.IsTimeout(err) ||
+		apierrors.IsServerTimeout(err)
 }
 
 // tryRepeatedly tries until ctx ends whether this process could take the Lease.

@@ -170,7 +170,8 @@ func (e *events) Eventf(object runtime.Object, eventType, reason, format string,
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
 	lease := object.(*coordinationv1.Lease)
-	e.lines = append(e.lines, strings.Join([]string{lease.Namespace + "/" + lease.Name, string(lease.UID), eventType, reason, fmt.Sprintf(format, args...)}, " "))
+	e.lines = append(e.lines, strings.Join([]string{lease.Namespace + "/" + lease.Name, string(lease.UID), eventType,
+		reason, fmt.Sprintf(format, args...)}, " "))
 }
 
 func TestLeadershipEvents(t *testing.T) {

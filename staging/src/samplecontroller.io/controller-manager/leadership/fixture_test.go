@@ -247,11 +247,13 @@ func (c *client) Get(ctx context.Context, _ string, _ metav1.GetOptions) (*coord
 	return c.do(ctx, "get", c.server.get)
 }
 
-func (c *client) Create(ctx context.Context, lease *coordinationv1.Lease, _ metav1.CreateOptions) (*coordinationv1.Lease, error) {
+func (c *client) Create(ctx context.Context, lease *coordinationv1.Lease,
+	_ metav1.CreateOptions) (*coordinationv1.Lease, error) {
 	return c.do(ctx, "create", func() (*coordinationv1.Lease, error) { return c.server.create(c.identity, lease) })
 }
 
-func (c *client) Update(ctx context.Context, lease *coordinationv1.Lease, options metav1.UpdateOptions) (*coordinationv1.Lease, error) {
+func (c *client) Update(ctx context.Context, lease *coordinationv1.Lease,
+	options metav1.UpdateOptions) (*coordinationv1.Lease, error) {
 	if len(options.DryRun) > 0 {
 		return c.do(ctx, "try", c.server.get)
 	}
@@ -272,7 +274,8 @@ func (c *client) Watch(ctx context.Context, options metav1.ListOptions) (watch.I
 	return c.watching, nil
 }
 
-func (c *client) do(ctx context.Context, verb string, request func() (*coordinationv1.Lease, error)) (*coordinationv1.Lease, error) {
+func (c *client) do(ctx context.Context, verb string,
+	request func() (*coordinationv1.Lease, error)) (*coordinationv1.Lease, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -306,7 +309,8 @@ type candidate struct {
 // newCandidate returns a candidate of that identity. change may change its configuration.
 func newCandidate(t *testing.T, server *apiServer, identity string, change ...func(*Config)) *candidate {
 	t.Helper()
-	c := &candidate{client: &client{server: server, identity: identity, before: noHook, after: noHook}, done: make(chan error, 1)}
+	c := &candidate{client: &client{server: server, identity: identity, before: noHook, after: noHook},
+		done: make(chan error, 1)}
 	config := Config{
 		Namespace:     "default",
 		Name:          "lease",

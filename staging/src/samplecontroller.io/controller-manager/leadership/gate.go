@@ -113,7 +113,8 @@ func (t *gated) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 // send sends a request, and gives it up with the cause timeout after limit, or when until ends.
-func (t *gated) send(request *http.Request, limit time.Duration, timeout error, until context.Context) (*http.Response, error) {
+func (t *gated) send(request *http.Request, limit time.Duration, timeout error, until context.Context) (*http.Response,
+	error) {
 	ctx, cancel := context.WithTimeoutCause(request.Context(), limit, timeout)
 	ctx, cancelCause := context.WithCancelCause(ctx)
 	detach := context.AfterFunc(until, func() { cancelCause(cutOff(until)) })

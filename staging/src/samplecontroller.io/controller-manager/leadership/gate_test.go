@@ -163,7 +163,8 @@ func TestWriteTimeout(t *testing.T) {
 		for _, method := range writes {
 			began := time.Now()
 			err := do(t, gate.Wrap(server), method, foos)
-			if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, longwrite.ErrTimeout) || took != writeTimeout {
+			if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, longwrite.ErrTimeout) ||
+				took != writeTimeout {
 				t.Errorf("%s: %v after %v, want it given up after %v", method, err, took, writeTimeout)
 			}
 		}

@@ -96,7 +96,8 @@ func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 }
 
 // write makes a request by which this process holds the Lease.
-func (l *lock) write(ctx context.Context, verb string, request func(context.Context, time.Time) (*coordinationv1.Lease, error)) error {
+func (l *lock) write(ctx context.Context, verb string,
+	request func(context.Context, time.Time) (*coordinationv1.Lease, error)) error {
 	if err := l.term.Valid(); err != nil {
 		return err
 	}

@@ -15,7 +15,8 @@ import (
 )
 
 // inTerm runs a test in a bubble with a term that a gate admits. end ends its work.
-func inTerm(t *testing.T, validity time.Duration, test func(t *testing.T, gate *Gate, term *Term, end context.CancelFunc)) {
+func inTerm(t *testing.T, validity time.Duration, test func(t *testing.T, gate *Gate, term *Term,
+	end context.CancelFunc)) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
 		gate, term := NewGate(writeTimeout), newTerm(ctx, validity)
@@ -66,7 +67,8 @@ func TestLongWriteEndsBeforeLeaseIsTaken(t *testing.T) {
 
 func TestLongWriteWithoutElectionIsBounded(t *testing.T) {
 	inTerm(t, 0, func(t *testing.T, gate *Gate, _ *Term, _ context.CancelFunc) {
-		if took, err := long(t, gate, &api{delay: time.Hour}); took != longestUnbounded || !errors.Is(err, longwrite.ErrTimeout) {
+		if took, err := long(t, gate, &api{delay: time.Hour}); took != longestUnbounded ||
+			!errors.Is(err, longwrite.ErrTimeout) {
 			t.Errorf("failed after %v: %v, want %v after %v", took, err, longwrite.ErrTimeout, longestUnbounded)
 		}
 		if took, err := long(t, gate, &api{delay: 5 * time.Second}); err != nil {
@@ -154,7 +156,8 @@ func TestReadsAreBoundedIfWanted(t *testing.T) {
 		for _, method := range reads {
 			began := time.Now()
 			err := do(t, gate.WrapAll(&api{delay: time.Hour}), method, foos)
-			if took := time.Since(began); !errors.Is(err, errReadTimeout) || errors.Is(err, longwrite.ErrTimeout) || took != writeTimeout {
+			if took := time.Since(began); !errors.Is(err, errReadTimeout) || errors.Is(err, longwrite.ErrTimeout) ||
+				took != writeTimeout {
 				t.Errorf("%s: %v after %v, want %v after %v", method, err, took, errReadTimeout, writeTimeout)
 			}
 		}

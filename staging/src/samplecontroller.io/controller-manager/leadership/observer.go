@@ -5,7 +5,6 @@ package leadership
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 )
 
@@ -50,7 +48,6 @@ type observer struct {
 	// At first it is when the observer was made.
 	confirmed time.Time
 	responded bool          // confirmed at least once
-	announced string        // holder and duration of the last logged long wait
 	changed   chan struct{} // closed at the next change
 	notifying sync.Mutex
 }
@@ -127,7 +124,8 @@ func (o *observer) set(lease *coordinationv1.Lease) {
 		} else if latest := now.Add(o.own); latest.Before(o.takeable) {
 			o.takeable = latest
 		}
-	case held(lease) == "" && lease.Annotations[preferredAnnotation] != "" && lease.Annotations[preferredAnnotation] != o.identity:
+	case held(lease) == "" && lease.Annotations[preferredAnnotation] != "" &&
+		lease.Annotations[preferredAnnotation] != o.identity:
 		o.takeable = now.Add(o.own) // the preferred holder comes first
 	case held(lease) == "" || held(lease) == o.identity:
 		o.takeable = now
@@ -179,7 +177,6 @@ func (o *observer) waitTakeable(ctx context.Context) (lease *coordinationv1.Leas
 			return lease, waited, nil
 		}
 		waited = true
-		o.announce(ctx, lease, left)
 		select {
 		case <-ctx.Done():
 			return nil, waited, ctx.Err()
@@ -187,17 +184,6 @@ func (o *observer) waitTakeable(ctx context.Context) (lease *coordinationv1.Leas
 		case <-time.After(left):
 		}
 	}
-}
-
-// announce logs a long wait for the Lease, once per holder.
-func (o *observer) announce(ctx context.Context, lease *coordinationv1.Lease, wait time.Duration) {
-	about := fmt.Sprint(held(lease), duration(lease))
-	if wait <= 2*o.own || o.announced == about {
-		return
-	}
-	o.announced = about
-	klog.FromContext(ctx).Info("Waiting long for the lease to expire", "lease", o.name, "holder", held(lease),
-		"leaseDuration", duration(lease), "wait", wait.Round(time.Second))
 }
 
 // expiry returns when this process takes the Lease unless it changes. It is zero if the

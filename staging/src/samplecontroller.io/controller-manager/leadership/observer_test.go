@@ -26,7 +26,8 @@ func leaseOf(holder, version string) *coordinationv1.Lease {
 
 func TestLateObservationIsIgnored(t *testing.T) {
 	var told []string
-	o := newObserver(Config{Client: &client{}, Name: "lease", Identity: "me", LeaseDuration: leaseDuration, RenewDeadline: renewDeadline}, func(_ context.Context, lease *coordinationv1.Lease) {
+	o := newObserver(Config{Client: &client{}, Name: "lease", Identity: "me", LeaseDuration: leaseDuration,
+		RenewDeadline: renewDeadline}, func(_ context.Context, lease *coordinationv1.Lease) {
 		told = append(told, held(lease))
 	})
 	o.observe(t.Context(), leaseOf("a", "8"), false)

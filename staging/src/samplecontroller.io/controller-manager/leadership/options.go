@@ -105,7 +105,8 @@ func (o *Options) Validate() []error {
 }
 
 func (o *Options) durations() durations {
-	return durations{lease: o.LeaseDuration.Duration, renew: o.RenewDeadline.Duration, retry: o.RetryPeriod.Duration, write: o.WriteTimeout}
+	return durations{lease: o.LeaseDuration.Duration, renew: o.RenewDeadline.Duration, retry: o.RetryPeriod.Duration,
+		write: o.WriteTimeout}
 }
 
 // Timing describes the effect of the durations in one line.
@@ -125,7 +126,8 @@ func (o *Options) Gate() *Gate { return NewGate(o.WriteTimeout) }
 // nor connection with the work. config must not be wrapped by the gate. After two requests in
 // a row that time out, the election opens a new connection, and calls reconnect, which should
 // do the same for the work. recorder, metrics and reconnect may be nil.
-func (o *Options) Election(config *restclient.Config, gate *Gate, recorder resourcelock.EventRecorder, metrics *Metrics, reconnect func()) (*Election, error) {
+func (o *Options) Election(config *restclient.Config, gate *Gate, recorder resourcelock.EventRecorder, metrics *Metrics,
+	reconnect func()) (*Election, error) {
 	if !o.LeaderElect {
 		return nil, nil
 	}

@@ -194,7 +194,8 @@ func TestElectionHasOwnConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, client := range []coordinationv1client.LeasesGetter{work, election.config.Client, work, election.config.Client} {
+	for _, client := range []coordinationv1client.LeasesGetter{work, election.config.Client, work,
+		election.config.Client} {
 		if _, err := client.Leases("default").Get(t.Context(), "lease", metav1.GetOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -203,6 +204,7 @@ func TestElectionHasOwnConnection(t *testing.T) {
 		t.Errorf("%d connections, want one of the work and one of the election", got)
 	}
 	for _, client := range []coordinationv1client.LeasesGetter{work, election.config.Client} {
-		utilnet.CloseIdleConnectionsFor(client.(*coordinationv1client.CoordinationV1Client).RESTClient().(*restclient.RESTClient).Client.Transport)
+		rest := client.(*coordinationv1client.CoordinationV1Client).RESTClient().(*restclient.RESTClient)
+		utilnet.CloseIdleConnectionsFor(rest.Client.Transport)
 	}
 }

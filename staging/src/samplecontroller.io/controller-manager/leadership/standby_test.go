@@ -74,12 +74,16 @@ func TestExpiredLeaseIsTaken(t *testing.T) {
 		happens func(*apiServer)
 		want    time.Duration
 	}{
-		"nothing happens":            {nil, leaseDuration},
-		"it is deleted":              {func(s *apiServer) { s.remove() }, leaseDuration},
-		"it is emptied":              {edit(func(s *coordinationv1.LeaseSpec) { s.HolderIdentity = nil }), leaseDuration},
-		"it is released":             {edit(func(s *coordinationv1.LeaseSpec) { s.HolderIdentity, s.LeaseDurationSeconds = nil, ptr.To[int32](1) }), 5 * time.Second},
-		"another takes it":           {func(s *apiServer) { s.put("another") }, 5*time.Second + leaseDuration},
-		"a longer duration":          {edit(func(s *coordinationv1.LeaseSpec) { s.LeaseDurationSeconds = ptr.To[int32](60) }), 65 * time.Second},
+		"nothing happens": {nil, leaseDuration},
+		"it is deleted":   {func(s *apiServer) { s.remove() }, leaseDuration},
+		"it is emptied":   {edit(func(s *coordinationv1.LeaseSpec) { s.HolderIdentity = nil }), leaseDuration},
+		"it is released": {edit(func(s *coordinationv1.LeaseSpec) {
+			s.HolderIdentity, s.LeaseDurationSeconds = nil,
+				ptr.To[int32](1)
+		}), 5 * time.Second},
+		"another takes it": {func(s *apiServer) { s.put("another") }, 5*time.Second + leaseDuration},
+		"a longer duration": {edit(func(s *coordinationv1.LeaseSpec) { s.LeaseDurationSeconds = ptr.To[int32](60) }),
+			65 * time.Second},
 		"a duration above the limit": {edit(func(s *coordinationv1.LeaseSpec) { s.LeaseDurationSeconds = ptr.To[int32](100000) }), 65 * time.Second},
 		"a longer duration, then deleted": {func(s *apiServer) {
 			s.edit(func(l *coordinationv1.Lease) { l.Spec.LeaseDurationSeconds = ptr.To[int32](300) })

@@ -41,7 +41,8 @@ func program(newController func(name string, c *controller.Context) (controller.
 			},
 		}
 	}
-	return Program{Name: "test-manager", Port: 10443, Controllers: []controller.Descriptor{descriptor("foo", false), descriptor("bar", true)}}
+	return Program{Name: "test-manager", Port: 10443, Controllers: []controller.Descriptor{descriptor("foo", false),
+		descriptor("bar", true)}}
 }
 
 // kubeconfig returns the path of a kubeconfig for an API server that is never called.
@@ -180,7 +181,8 @@ func TestVersionIsThatOfTheProgram(t *testing.T) {
 		var out bytes.Buffer
 		command.SetOut(&out)
 		command.SetArgs(args)
-		if err := command.ExecuteContext(t.Context()); err != nil || !strings.HasPrefix(out.String(), "test-manager v") || strings.Contains(out.String(), "Format") {
+		if err := command.ExecuteContext(t.Context()); err != nil || !strings.HasPrefix(out.String(), "test-manager v") ||
+			strings.Contains(out.String(), "Format") {
 			t.Errorf("%q prints %q, %v, want the name and version of the program", args, out.String(), err)
 		}
 	}
@@ -230,19 +232,5 @@ func TestCommandEndsWithItsContext(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"foo-controller begins", "foo-controller ends"}, s.all()); diff != "" {
 		t.Errorf("what happened (-want +got):\n%s", diff)
-	}
-}
-
-func TestConfigzName(t *testing.T) {
-	p := program(nil)
-	o := p.Options()
-	o.Client.Connection.Kubeconfig, o.Server.SecureServing.BindPort = kubeconfig(t), 0
-	config, err := o.Config(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	kind := p.Configz(config).GetObjectKind().GroupVersionKind()
-	if got, want := kind.String(), "testmanager.config.samplecontroller.io/v1alpha1, Kind=TestManagerConfiguration"; got != want {
-		t.Errorf("the configuration is a %s, want a %s", got, want)
 	}
 }

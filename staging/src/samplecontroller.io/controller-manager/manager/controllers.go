@@ -34,7 +34,8 @@ func newControllersCommand(p Program, o *options.Options) *cobra.Command {
 					"default flags: %v\n", err)
 			}
 			for _, d := range descriptors {
-				fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\n", d.Name, strings.Join(d.Aliases, ","), onOff(!d.DisabledByDefault), d.Workers, strings.Join(resources(d), ","))
+				fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\n", d.Name, strings.Join(d.Aliases, ","), onOff(!d.DisabledByDefault), d.Workers,
+					strings.Join(resources(d), ","))
 			}
 			return table.Flush()
 		},

@@ -23,7 +23,7 @@
 //
 // The subcommand controllers lists the controllers; rbac prints the roles that follow from what they
 // declare; preflight checks in a cluster that the program would run: permissions, the APIs in the versions
-// that the controllers read, the Lease, its priority level, and the policies in [Program.Manifests].
+// that the controllers read, the namespace and the Lease.
 //
 // # More than controllers
 //

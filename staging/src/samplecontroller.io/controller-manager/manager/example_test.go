@@ -15,7 +15,10 @@ import (
 
 // newController makes a controller that does nothing.
 func newController(_ context.Context, c *controller.Context) (controller.Controller, error) {
-	return controller.For[*corev1.ConfigMap](c).Reconcile(func(context.Context, *controller.Request[*corev1.ConfigMap]) error { return nil })
+	return controller.For[*corev1.ConfigMap](c).Reconcile(func(context.Context,
+		*controller.Request[*corev1.ConfigMap]) error {
+		return nil
+	})
 }
 
 // The main function of a program.

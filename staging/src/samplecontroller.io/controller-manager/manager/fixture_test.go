@@ -101,7 +101,8 @@ func (l *leases) Get(context.Context, string, metav1.GetOptions) (*coordinationv
 	return l.lease.DeepCopy(), nil
 }
 
-func (l *leases) Update(_ context.Context, lease *coordinationv1.Lease, options metav1.UpdateOptions) (*coordinationv1.Lease, error) {
+func (l *leases) Update(_ context.Context, lease *coordinationv1.Lease,
+	options metav1.UpdateOptions) (*coordinationv1.Lease, error) {
 	if len(options.DryRun) > 0 {
 		return lease, nil
 	}
@@ -184,7 +185,8 @@ func newProcess(t *testing.T) *testProcess {
 	p := &testProcess{history: &history{}, source: server}
 	p.leases = &leases{history: p.history, lease: &coordinationv1.Lease{}}
 	p.config.Informers = informers.NewFactory()
-	p.informer = informers.InformerFor[*corev1.ConfigMap](p.config.Informers, corev1.SchemeGroupVersion.WithResource("configmaps"), server)
+	p.informer = informers.InformerFor[*corev1.ConfigMap](p.config.Informers, corev1.SchemeGroupVersion.WithResource("configmaps"),
+		server)
 	election, err := leadership.New(leadership.Config{
 		Namespace: "default", Name: "lease", Identity: "me", Client: p.leases,
 		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,

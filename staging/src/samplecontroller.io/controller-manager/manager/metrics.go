@@ -31,7 +31,8 @@ type Metrics struct {
 
 // NewMetrics makes and registers all metrics of the named program. Their names begin with the
 // name of the program, with _ instead of -.
-func NewMetrics(program string, register func(...metrics.Registerable), registerCollectors func(...metrics.StableCollector)) *Metrics {
+func NewMetrics(program string, register func(...metrics.Registerable),
+	registerCollectors func(...metrics.StableCollector)) *Metrics {
 	namespace := strings.ReplaceAll(program, "-", "_")
 	logs.NewMetrics(namespace, registerCollectors)
 	return &Metrics{

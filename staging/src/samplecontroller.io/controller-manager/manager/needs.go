@@ -38,11 +38,12 @@ func newNeeds(c *options.Config, shared *controller.Process, enabled []string) *
 	n.addControllers(c)
 	events := []string{c.Namespace}
 	if election := c.LeaderElection; election.LeaderElect {
-		n.lease = &preflight.Lease{Namespace: election.ResourceNamespace, Name: election.ResourceName, Timing: election.Timing()}
+		n.lease = &preflight.Lease{Namespace: election.ResourceNamespace, Name: election.ResourceName,
+			Timing: election.Timing()}
 		if n.lease.Namespace == metav1.NamespaceSystem { // the default outside of a cluster
 			n.lease.Elsewhere = "set --leader-elect-resource-namespace to the namespace of the Lease, or grant the permissions in " + n.lease.Namespace
 		}
-		n.groups = append(n.groups, preflight.Group{Name: "leader election", Permissions: n.ofElection(), OfLease: true})
+		n.groups = append(n.groups, preflight.Group{Name: "leader election", Permissions: n.ofElection()})
 		if c.Namespace != "" && c.Namespace != n.lease.Namespace {
 			events = append(events, n.lease.Namespace) // of the Lease
 		}
@@ -127,7 +128,8 @@ func (n *needs) addServing(o *server.Options) {
 	if o.Authentication.RemoteKubeConfigFile == "" {
 		all = append(all, preflight.Permission{Verb: "create", Group: "authentication.k8s.io", Resource: "tokenreviews", ClusterScoped: true})
 		if namespace, name := o.ClientCAConfigMap(); name != "" {
-			rule := rbacv1.PolicyRule{APIGroups: []string{corev1.GroupName}, Resources: []string{"configmaps"}, ResourceNames: []string{name}, Verbs: []string{"get", "list", "watch"}}
+			rule := rbacv1.PolicyRule{APIGroups: []string{corev1.GroupName}, Resources: []string{"configmaps"},
+				ResourceNames: []string{name}, Verbs: []string{"get", "list", "watch"}}
 			all = append(all, preflight.Expand(rule, namespace)...)
 		}
 	}

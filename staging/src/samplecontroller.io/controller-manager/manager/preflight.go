@@ -21,21 +21,6 @@ import (
 	"samplecontroller.io/controller-manager/options"
 )
 
-// Manifests says how to install what a program needs in a cluster. The subcommand preflight
-// prints it for what is missing. Each is one line, such as a command. Empty lines are not
-// printed.
-type Manifests struct {
-	// Permissions grants the permissions, and creates the namespace of the Lease.
-	Permissions string
-	// APIs installs the CRDs.
-	APIs string
-	// PriorityLevel gives requests for the Lease another priority level than other requests.
-	PriorityLevel string
-	// Policies maps the name of each ValidatingAdmissionPolicy that protects the cluster to
-	// what installs it. The binding of a policy has the same name.
-	Policies map[string]string
-}
-
 // newPreflightCommand returns the subcommand that checks that the program would run. It has
 // all flags of the program.
 func newPreflightCommand(p Program, o *options.Options) *cobra.Command {
@@ -44,8 +29,8 @@ func newPreflightCommand(p Program, o *options.Options) *cobra.Command {
 		Use:   "preflight",
 		Short: "Check that the program would run with these flags and credentials.",
 		Long: `Check that the program would run with these flags and credentials: its permissions,
-the APIs that it reads, its Lease, its priority level and admission policies.
-Nothing is written to the cluster.
+the APIs that it reads, its namespace and its Lease. Nothing is written to the
+cluster.
 
 The exit code is 1 if a check fails: then the program would not run, or would not
 do all of its work.`,
@@ -89,7 +74,8 @@ func addAllFlags(command *cobra.Command, o *options.Options, own cliflag.NamedFl
 			panic(misuse.Errorf("--output and -o are flags of preflight: the section %q must not have them", name))
 		}
 	}
-	sections := cliflag.NamedFlagSets{Order: slices.Concat(own.Order, flagSets.Order), FlagSets: maps.Clone(flagSets.FlagSets)}
+	sections := cliflag.NamedFlagSets{Order: slices.Concat(own.Order, flagSets.Order),
+		FlagSets: maps.Clone(flagSets.FlagSets)}
 	maps.Copy(sections.FlagSets, own.FlagSets)
 	for _, name := range sections.Order {
 		command.Flags().AddFlagSet(sections.FlagSets[name])
@@ -114,9 +100,7 @@ type parts struct {
 // build makes the enabled controllers, to learn what they declare and read. It opens no port and calls
 // no API.
 func (p Program) build(ctx context.Context, o *options.Options) (*parts, error) {
-	return p.buildNamed(ctx, o, func(c *options.Config) []string {
-		return c.Controllers.AllowedBy(c.FeatureGates, c.Enabled)
-	})
+	return p.buildNamed(ctx, o, func(c *options.Config) []string { return c.Enabled })
 }
 
 // buildNamed is like build for the controllers with the returned names.
@@ -171,9 +155,5 @@ func (p Program) preflight(ctx context.Context, o *options.Options) (preflight.P
 		APIs:        n.apis(shared.Informers.Resources()),
 		Namespace:   parts.config.Namespace,
 		Lease:       n.lease,
-		Policies:    p.Manifests.Policies,
-		Install: preflight.Install{
-			Permissions: p.Manifests.Permissions, APIs: p.Manifests.APIs, PriorityLevel: p.Manifests.PriorityLevel,
-		},
 	}, nil
 }

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/component-base/cli"
-	"k8s.io/component-base/featuregate"
 
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/internal/logs"
@@ -22,7 +21,7 @@ import (
 // Program is a controller manager: a command that hosts controllers in one process. A Program
 // can be run by one command only, because its descriptors hold flag values.
 type Program struct {
-	// Name is the name of the command, Lease, certificate, user agents and /configz page. It
+	// Name is the name of the command, Lease, certificate and user agents. It
 	// is also the prefix of the metrics, with _ instead of -. It is a lower-case DNS label.
 	Name string
 	// Description is shown by --help. Optional.
@@ -34,10 +33,6 @@ type Program struct {
 	// Scheme adds custom kinds to a scheme. They are needed for Events about them, and for
 	// [controller.For]. Optional.
 	Scheme func(*runtime.Scheme) error
-	// FeatureGates are the program's own feature gates. Optional.
-	FeatureGates map[featuregate.Feature]featuregate.VersionedSpecs
-	// Manifests says how to install what the program needs. Optional.
-	Manifests Manifests
 }
 
 // errLogged replaces an error that has been logged or printed already.
@@ -85,8 +80,8 @@ func returnMisuse(err *error) {
 	}
 }
 
-// Options returns the default settings of the program. It panics if the name, a descriptor or
-// a feature gate is invalid: see [controller.NewRegistry].
+// Options returns the default settings of the program. It panics if the name or a descriptor is
+// invalid: see [controller.NewRegistry].
 func (p Program) Options() *options.Options {
 	if problems := content.IsDNS1123Label(p.Name); len(problems) > 0 {
 		panic(misuse.Errorf("the Name %q of the program is invalid: %s", p.Name, problems[0]))
@@ -94,9 +89,5 @@ func (p Program) Options() *options.Options {
 	if len(p.Controllers) == 0 {
 		panic(misuse.Errorf("%s has no controllers", p.Name))
 	}
-	o := options.New(p.Name, p.Port, controller.NewRegistry(p.Controllers...))
-	if err := o.FeatureGates.AddVersioned(p.FeatureGates); err != nil {
-		panic(misuse.Errorf("adding the feature gates of %s: %w", p.Name, err))
-	}
-	return o
+	return options.New(p.Name, p.Port, controller.NewRegistry(p.Controllers...))
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
-	"k8s.io/component-base/featuregate"
 
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/internal/misuse"
@@ -51,12 +50,6 @@ var mistakes = map[string]struct {
 	"no controllers": {
 		func(p *Program) { p.Controllers = nil },
 		"Error: test-manager has no controllers",
-	},
-	"incomplete feature gate": {
-		func(p *Program) {
-			p.FeatureGates = map[featuregate.Feature]featuregate.VersionedSpecs{"ContextualLogging": {{Default: false, PreRelease: featuregate.Alpha}}}
-		},
-		`Error: adding the feature gates of test-manager: feature "ContextualLogging" did not provide a version`,
 	},
 	"constructor": {
 		func(p *Program) {

@@ -156,7 +156,8 @@ func (r role) object(rules []rbacv1.PolicyRule) any {
 // rules returns a rule for each kind of object.
 func (r rights) rules() []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
-	for _, object := range slices.SortedFunc(maps.Keys(r), func(a, b [3]string) int { return slices.Compare(a[:], b[:]) }) {
+	for _, object := range slices.SortedFunc(maps.Keys(r),
+		func(a, b [3]string) int { return slices.Compare(a[:], b[:]) }) {
 		rule := rbacv1.PolicyRule{APIGroups: object[:1], Resources: object[1:2], Verbs: sets.List(r[object])}
 		if object[2] != "" {
 			rule.ResourceNames = object[2:]

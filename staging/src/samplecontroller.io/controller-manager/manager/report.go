@@ -51,7 +51,8 @@ func (r reporter) Report(limit int) debug.Report {
 	}
 	for _, resource := range r.Informers.Resources() {
 		report.Resources = append(report.Resources, debug.Resource{
-			Name: resource.Name(), Served: resource.Served, Since: resource.Since, Reason: truncate.Error(cmp.Or(resource.Err, resource.Failure)),
+			Name: resource.Name(), Served: resource.Served, Since: resource.Since,
+			Reason:  truncate.Error(cmp.Or(resource.Err, resource.Failure)),
 			Objects: resource.Objects, LastSign: resource.LastSign,
 		})
 	}

@@ -28,17 +28,18 @@ import (
 func TestOrderOfStartAndStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcess(t)
-		p.config.Controllers = []controller.Controller{&fake{name: "foo-controller", history: p.history, run: func(ctx context.Context) error {
-			if !p.config.Informers.WaitUntilSettled(ctx) {
-				t.Error("informers have not synced during the term")
-			}
-			<-ctx.Done()
-			time.Sleep(time.Minute)
-			if p.informer.IsStopped() {
-				t.Error("informers have stopped before the controllers")
-			}
-			return nil
-		}}}
+		p.config.Controllers = []controller.Controller{&fake{name: "foo-controller", history: p.history,
+			run: func(ctx context.Context) error {
+				if !p.config.Informers.WaitUntilSettled(ctx) {
+					t.Error("informers have not synced during the term")
+				}
+				<-ctx.Done()
+				time.Sleep(time.Minute)
+				if p.informer.IsStopped() {
+					t.Error("informers have stopped before the controllers")
+				}
+				return nil
+			}}}
 		stop := p.run(t)
 		time.Sleep(time.Hour)
 		if err := stop(); err != nil {
@@ -305,12 +306,13 @@ func TestServerStopsLast(t *testing.T) {
 	}
 	url := "https://" + listener.Addr().String()
 	begun, drained := make(chan struct{}), make(chan struct{})
-	p.config.Controllers = []controller.Controller{&fake{name: "foo-controller", history: p.history, run: func(ctx context.Context) error {
-		close(begun)
-		<-ctx.Done()
-		<-drained
-		return nil
-	}}}
+	p.config.Controllers = []controller.Controller{&fake{name: "foo-controller", history: p.history,
+		run: func(ctx context.Context) error {
+			close(begun)
+			<-ctx.Done()
+			<-drained
+			return nil
+		}}}
 
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)

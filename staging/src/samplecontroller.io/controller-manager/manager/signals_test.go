@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -105,6 +106,9 @@ func unanswered(t *testing.T) []string {
 }
 
 func TestSignalsEndInOrder(t *testing.T) {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP) // or, under nohup, the programs would ignore it like the test
+	t.Cleanup(func() { signal.Stop(hangups) })
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
@@ -175,7 +179,8 @@ func TestFatalErrorIsJSON(t *testing.T) {
 			log, code := startProgram(t, "end", args...).end(t)
 			lines := strings.Split(strings.TrimSpace(log), "\n")
 			var last struct{ Msg, Err string }
-			if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || code != 1 || last.Msg != "Command failed" || last.Err == "" {
+			if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || code != 1 || last.Msg != "Command failed" ||
+				last.Err == "" {
 				t.Errorf("exit code %d, want 1; the last line is no JSON with the error, %v:\n%s", code, err, log)
 			}
 		})

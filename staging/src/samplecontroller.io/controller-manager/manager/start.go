@@ -6,7 +6,6 @@ package manager
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,11 +32,6 @@ const requestTimeout = 10 * time.Second
 // process. The package comment describes the order of start and stop. A process can run one
 // program at a time.
 func Run(ctx context.Context, p Program, c *options.Config) error {
-	removePage, err := p.serveConfigz(c)
-	if err != nil {
-		return err
-	}
-	defer removePage()
 	metrics := metricsOf(p.Name)
 	metrics.serving.Watch(c.Server)
 	shared, reconnect, err := p.process(ctx, c, metrics)
@@ -53,13 +47,12 @@ func Run(ctx context.Context, p Program, c *options.Config) error {
 		return err
 	}
 	defer unwatch()
-	allowed := c.Controllers.AllowedBy(c.FeatureGates, c.Enabled)
-	controllers, err := c.Controllers.Build(ctx, shared, allowed)
+	controllers, err := c.Controllers.Build(ctx, shared, c.Enabled)
 	if err != nil {
 		return err
 	}
-	disabled := sets.List(sets.New(c.Controllers.Names()...).Delete(allowed...))
-	klog.FromContext(ctx).Info("Built controllers", "enabled", allowed, "disabled", disabled)
+	disabled := sets.List(sets.New(c.Controllers.Names()...).Delete(c.Enabled...))
+	klog.FromContext(ctx).Info("Built controllers", "enabled", c.Enabled, "disabled", disabled)
 	recorder := shared.Events.NewRecorder(shared.Scheme, corev1.EventSource{Component: p.Name})
 	electionConfig := restclient.CopyConfig(c.Client) // with a connection of its own
 	electionConfig.UserAgent = p.userAgent("leader-election")
@@ -78,7 +71,6 @@ func Run(ctx context.Context, p Program, c *options.Config) error {
 		Informers:   shared.Informers,
 		Controllers: controllers,
 		Supervision: supervisor.Options{
-			StartInterval:   c.ControllerStartInterval,
 			ShutdownTimeout: c.ControllerShutdownTimeout,
 			SyncTimeout:     c.SyncTimeout,
 			Denied:          shared.Denied,
@@ -96,7 +88,8 @@ func Run(ctx context.Context, p Program, c *options.Config) error {
 
 // process returns the resources that the controllers share, and a function that makes their
 // clients open new connections. It starts nothing.
-func (p Program) process(ctx context.Context, c *options.Config, metrics *Metrics) (shared *controller.Process, reconnect func(), err error) {
+func (p Program) process(ctx context.Context, c *options.Config, metrics *Metrics) (shared *controller.Process,
+	reconnect func(), err error) {
 	scheme := kuberuntime.NewScheme()
 	if err := kubescheme.AddToScheme(scheme); err != nil {
 		return nil, nil, err
@@ -106,7 +99,7 @@ func (p Program) process(ctx context.Context, c *options.Config, metrics *Metric
 			return nil, nil, fmt.Errorf("adding the kinds of %s to the scheme: %w", p.Name, err)
 		}
 	}
-	factory := informers.NewFactory(informers.WithResync(resyncPeriod(c.MinResyncPeriod)), informers.WithManagedFields(false))
+	factory := informers.NewFactory(informers.WithManagedFields(false))
 	metrics.informers.Watch(factory)
 	client, renew, err := connection.Renewable(c.Client)
 	if err != nil {
@@ -126,16 +119,15 @@ func (p Program) process(ctx context.Context, c *options.Config, metrics *Metric
 		Events:       record.NewBroadcaster(record.WithContext(context.WithoutCancel(ctx))),
 		Scheme:       scheme,
 		Namespace:    c.Namespace,
-		FeatureGates: c.FeatureGates,
 		Workers:      c.Workers,
 		SyncTimeout:  c.SyncTimeout,
 		WriteTimeout: c.LeaderElection.WriteTimeout,
-		Resyncs:      c.MinResyncPeriod > 0,
 		Metrics:      *metrics.controllers,
 	}
 	if c.UseServiceAccountCredentials {
 		// Ignore the end of ctx, so that the last syncs still get a token.
-		if shared.Accounts, err = connection.NewAccounts(context.WithoutCancel(ctx), configFor(shared, "accounts"), c.LeaderElection.WriteTimeout); err != nil {
+		if shared.Accounts, err = connection.NewAccounts(context.WithoutCancel(ctx), configFor(shared, "accounts"),
+			c.LeaderElection.WriteTimeout); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -169,10 +161,4 @@ func startEvents(ctx context.Context, shared *controller.Process) error {
 	})
 	shared.Events.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: client.Events("")})
 	return nil
-}
-
-// resyncPeriod returns a random period between least and 2*least, so that the processes of a
-// cluster do not resync at the same time.
-func resyncPeriod(least time.Duration) time.Duration {
-	return least + time.Duration(rand.Float64()*float64(least))
 }

@@ -89,13 +89,9 @@ func denied(t *testing.T, e *Env, ns, want string, deny func() (allow func())) {
 		Update(e, ns, "a", func(w *Widget) { w.Labels = map[string]string{"touched": fmt.Sprint(i)} })
 	}
 	e.Settle()
-	// The tries are 1, 2, 4 s and so on apart.
-	most, creates := 0, 0
-	for wait, at := time.Second, time.Duration(0); at <= time.Since(began); wait, at = 2*wait, at+wait {
-		most++
-	}
+	most := mostTries(time.Since(began))
 	writes = append(writes, e.Writes()...)
-	if creates = count(writes, "create secrets"); creates < 2 || creates > most {
+	if creates := count(writes, "create secrets"); creates < 2 || creates > most {
 		t.Errorf("%d tries in %v, want 2 to %d: %q", creates, time.Since(began), most, writes)
 	}
 	if n := count(writes, "patch widgets/status"); n != 1 {
@@ -124,6 +120,15 @@ func denied(t *testing.T, e *Env, ns, want string, deny func() (allow func())) {
 	e.Settle()
 	expect(t, "later writes", e.Writes())
 	expect(t, "Events after the cause is gone", e.Events())
+}
+
+// mostTries returns how often a denied write may be tried within a time. The tries are 1, 2, 4 s and so on
+// apart.
+func mostTries(within time.Duration) (most int) {
+	for wait, at := time.Second, time.Duration(0); at <= within; wait, at = 2*wait, at+wait {
+		most++
+	}
+	return most
 }
 
 // allowed returns "" if the API server denies Secrets in the namespace, which a policy begins to do some

@@ -114,7 +114,8 @@ func TestPatchThatNeverAppliesIsVisible(t *testing.T) {
 		e.Create(owner("ns", map[string]string{"image": "v1"}))
 		e.Settle()
 		e.BeforeWrite(func(string, *http.Request) error {
-			return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", "", 0, false)
+			return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", "", 0,
+				false)
 		})
 		Update(e, "ns", "a", func(c *corev1.ConfigMap) { c.Data["image"] = "v2" })
 		time.Sleep(time.Hour)

@@ -128,7 +128,8 @@ func wantedPorts(data map[string]string) (ports []corev1.ServicePort) {
 }
 
 func newStatus(_ context.Context, c *controller.Context) (controller.Controller, error) {
-	return controller.For[*Widget](c, controller.MayPatchStatus()).Reconcile(func(ctx context.Context, r *controller.Request[*Widget]) error {
+	return controller.For[*Widget](c, controller.MayPatchStatus()).Reconcile(func(ctx context.Context,
+		r *controller.Request[*Widget]) error {
 		w, ok := r.Object()
 		if !ok {
 			return nil
@@ -169,7 +170,8 @@ func owner(ns string, data map[string]string) *corev1.ConfigMap {
 // patchWidget patches a Widget as a user, with fields that the type does not have.
 func patchWidget(e *Env, ns, patch string, subresources ...string) {
 	e.t.Helper()
-	_, err := e.client(widgets, ns).Patch(e.t.Context(), "a", types.MergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...)
+	_, err := e.client(widgets, ns).Patch(e.t.Context(), "a", types.MergePatchType, []byte(patch), metav1.PatchOptions{},
+		subresources...)
 	if err != nil {
 		e.t.Fatal(err)
 	}

@@ -94,7 +94,10 @@ func (e *Env) Create(objects ...Object) {
 		if err != nil {
 			e.t.Fatalf("creating %s %s: %v", o.GetKind(), nameOf(o), err)
 		}
-		e.created = append(e.created, func(ctx context.Context) { client.Delete(ctx, created.GetName(), metav1.DeleteOptions{}) })
+		e.created = append(e.created, func(ctx context.Context) {
+			client.Delete(ctx, created.GetName(),
+				metav1.DeleteOptions{})
+		})
 		if len(status) > 0 {
 			if err := setStatus(e.t.Context(), client, o.GetName(), status); err != nil {
 				e.t.Fatalf("writing the status of %s %s: %v", o.GetKind(), nameOf(o), err)
@@ -232,7 +235,8 @@ func (e *Env) createNamespace(name string) {
 	e.t.Helper()
 	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
 	o.SetName(name)
-	_, err := e.user.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).Create(e.t.Context(), o, metav1.CreateOptions{})
+	_, err := e.user.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).Create(e.t.Context(), o,
+		metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		e.t.Fatalf("creating namespace %s: %v", name, err)
 	}

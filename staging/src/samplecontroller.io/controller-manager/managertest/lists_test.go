@@ -105,7 +105,8 @@ func TestListsOfOthersSurvive(t *testing.T) {
 			ports []corev1.ContainerPort
 		}{
 			{map[string]string{"image": "v2", "mode": "a", "UDP": "yes"}, []corev1.ContainerPort{port(80, "TCP"), port(53, "UDP")}},
-			{map[string]string{"image": "v2", "mode": "c", "UDP": "yes", "TCP": "yes"}, []corev1.ContainerPort{port(80, "TCP"), port(53, "UDP"), port(53, "TCP")}},
+			{map[string]string{"image": "v2", "mode": "c", "UDP": "yes", "TCP": "yes"},
+				[]corev1.ContainerPort{port(80, "TCP"), port(53, "UDP"), port(53, "TCP")}},
 			{map[string]string{"image": "v3", "mode": "c", "TCP": "yes"}, []corev1.ContainerPort{port(80, "TCP"), port(53, "TCP")}},
 		} {
 			Update(e, ns, "a", func(m *corev1.ConfigMap) { m.Data = step.data })

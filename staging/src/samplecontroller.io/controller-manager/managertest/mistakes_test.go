@@ -118,7 +118,8 @@ func TestErrorBesideUserErrorIsRetried(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			syncs := 0
 			program := syncing(func(c *controller.Context) (controller.Controller, error) {
-				return controller.For[*appsv1.StatefulSet](c).Reconcile(func(_ context.Context, r *controller.Request[*appsv1.StatefulSet]) error {
+				return controller.For[*appsv1.StatefulSet](c).Reconcile(func(_ context.Context,
+					r *controller.Request[*appsv1.StatefulSet]) error {
 					syncs++
 					return fmt.Errorf("syncing: %w", errors.Join(controller.UserError("BadData", errors.New("no number")), tc.other))
 				})
@@ -137,7 +138,8 @@ func TestErrorBesideUserErrorIsRetried(t *testing.T) {
 
 func TestEventOfLongUserErrorIsTruncated(t *testing.T) {
 	program := syncing(func(c *controller.Context) (controller.Controller, error) {
-		return controller.For[*appsv1.StatefulSet](c).Reconcile(func(context.Context, *controller.Request[*appsv1.StatefulSet]) error {
+		return controller.For[*appsv1.StatefulSet](c).Reconcile(func(context.Context,
+			*controller.Request[*appsv1.StatefulSet]) error {
 			return controller.UserError("BadData", errors.New(strings.Repeat("word ", 4000)))
 		})
 	})
@@ -153,7 +155,8 @@ func TestEventOfLongUserErrorIsTruncated(t *testing.T) {
 // TestEventsAtOneTime records several Events about an object at one time of the bubble.
 func TestEventsAtOneTime(t *testing.T) {
 	program := syncing(func(c *controller.Context) (controller.Controller, error) {
-		return controller.For[*appsv1.StatefulSet](c).Reconcile(func(_ context.Context, r *controller.Request[*appsv1.StatefulSet]) error {
+		return controller.For[*appsv1.StatefulSet](c).Reconcile(func(_ context.Context,
+			r *controller.Request[*appsv1.StatefulSet]) error {
 			for _, reason := range []string{"One", "Two", "Three"} {
 				r.Event(corev1.EventTypeNormal, reason, "at one time")
 			}

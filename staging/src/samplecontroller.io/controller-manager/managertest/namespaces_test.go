@@ -23,7 +23,8 @@ import (
 
 // TestNamespaces has a controller that labels each Namespace, and deletes it once it is done.
 func TestNamespaces(t *testing.T) {
-	p := syncingNamespaces(func(ctx context.Context, client *corev1client.CoreV1Client, key cache.ObjectName) (time.Duration, error) {
+	p := syncingNamespaces(func(ctx context.Context, client *corev1client.CoreV1Client,
+		key cache.ObjectName) (time.Duration, error) {
 		namespace, err := client.Namespaces().Get(ctx, key.Name, metav1.GetOptions{})
 		switch {
 		case err != nil:
@@ -62,7 +63,8 @@ func TestNamespaces(t *testing.T) {
 
 // TestDryRunStoresNothing has a controller that only tries to label each Namespace.
 func TestDryRunStoresNothing(t *testing.T) {
-	p := syncingNamespaces(func(ctx context.Context, client *corev1client.CoreV1Client, key cache.ObjectName) (time.Duration, error) {
+	p := syncingNamespaces(func(ctx context.Context, client *corev1client.CoreV1Client,
+		key cache.ObjectName) (time.Duration, error) {
 		patched, err := client.Namespaces().Patch(ctx, key.Name, types.MergePatchType, []byte(`{"metadata":{"labels":{"seen":"true"}}}`),
 			metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 		if err == nil && patched.Labels["seen"] != "true" {
@@ -70,7 +72,8 @@ func TestDryRunStoresNothing(t *testing.T) {
 		}
 		return 0, err
 	})
-	p.Controllers[0].Rules = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"list", "watch", "patch"}}}
+	p.Controllers[0].Rules = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"namespaces"},
+		Verbs: []string{"list", "watch", "patch"}}}
 	Run(t, p, func(t *testing.T, e *Env) {
 		e.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}})
 		e.Settle()
@@ -81,7 +84,8 @@ func TestDryRunStoresNothing(t *testing.T) {
 }
 
 // syncingNamespaces returns a program with a controller of Namespaces, whose syncs get its client.
-func syncingNamespaces(sync func(context.Context, *corev1client.CoreV1Client, cache.ObjectName) (time.Duration, error)) manager.Program {
+func syncingNamespaces(sync func(context.Context, *corev1client.CoreV1Client, cache.ObjectName) (time.Duration,
+	error)) manager.Program {
 	return syncing(func(c *controller.Context) (controller.Controller, error) {
 		source, err := corev1client.NewForConfig(c.ReadConfig())
 		if err != nil {
@@ -91,7 +95,10 @@ func syncingNamespaces(sync func(context.Context, *corev1client.CoreV1Client, ca
 		if err != nil {
 			return nil, err
 		}
-		loop := c.Loop(func(ctx context.Context, key cache.ObjectName) (time.Duration, error) { return sync(ctx, client, key) })
+		loop := c.Loop(func(ctx context.Context, key cache.ObjectName) (time.Duration,
+			error) {
+			return sync(ctx, client, key)
+		})
 		resource := corev1.SchemeGroupVersion.WithResource("namespaces")
 		reconcile.For(loop, informers.InformerFor[*corev1.Namespace](c.Informers(), resource, source.Namespaces()))
 		return loop, nil

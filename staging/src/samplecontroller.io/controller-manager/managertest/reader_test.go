@@ -7,6 +7,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,7 +24,8 @@ func TestReferredObjects(t *testing.T) {
 	p := syncing(func(c *controller.Context) (controller.Controller, error) {
 		configMaps := controller.For[*corev1.ConfigMap](c, controller.Selector("test=reader"))
 		copies := controller.Owns[*corev1.Secret](configMaps)
-		secrets := controller.Refers[*corev1.Secret](configMaps, func(m *corev1.ConfigMap) []string { return strings.Fields(m.Data["secrets"]) })
+		secrets := controller.Refers[*corev1.Secret](configMaps,
+			func(m *corev1.ConfigMap) []string { return strings.Fields(m.Data["secrets"]) })
 		return configMaps.Reconcile(func(ctx context.Context, r *controller.Request[*corev1.ConfigMap]) error {
 			m, ok := r.Object()
 			if !ok {
@@ -63,7 +65,8 @@ func TestReferredObjects(t *testing.T) {
 }
 
 func secretOf(namespace, name, value string) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{"value": []byte(value)}}
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Data: map[string][]byte{"value": []byte(value)}}
 }
 
 func wantCopy(e *Env, ns, want string) {
@@ -132,6 +135,63 @@ func TestWatchedObjects(t *testing.T) {
 	}, "--namespace="+ns)
 }
 
+// TestChangesFilterEvents has a controller that only the end of a Pod concerns.
+func TestChangesFilterEvents(t *testing.T) {
+	const ns = "changes"
+	var calls atomic.Int32
+	p := syncing(func(c *controller.Context) (controller.Controller, error) {
+		nodes := controller.For[*corev1.ConfigMap](c, controller.Selector("test=changes"))
+		controller.Watch(nodes, func(p *corev1.Pod) []cache.ObjectName {
+			return []cache.ObjectName{cache.NewObjectName(ns, p.Spec.NodeName)}
+		}, controller.Changes(func(before, now *corev1.Pod) bool { return now == nil && before.Labels["color"] == "red" }))
+		return nodes.Reconcile(func(context.Context, *controller.Request[*corev1.ConfigMap]) error {
+			calls.Add(1)
+			return nil
+		})
+	})
+	runAnywhere(t, p, func(t *testing.T, e *Env) {
+		e.Create(podOf(ns, "a", "node-1"), podOf(ns, "b", "node-1"))
+		e.Settle()
+		Update(e, ns, "a", func(p *corev1.Pod) { p.Labels = map[string]string{"color": "red"} })
+		e.Settle()
+		e.Delete(podOf(ns, "b", ""))
+		e.Settle()
+		if n := calls.Load(); n != 0 {
+			t.Errorf("%d calls for events that do not concern the controller, want none", n)
+		}
+		e.Delete(podOf(ns, "a", ""))
+		e.Settle()
+		if n := calls.Load(); n != 1 {
+			t.Errorf("%d calls for the end of the Pod, want one", n)
+		}
+	}, "--namespace="+ns)
+}
+
+// TestManagedFieldsAreCached reads them with and without the option.
+func TestManagedFieldsAreCached(t *testing.T) {
+	const ns = "managed-fields"
+	for name, opts := range map[string][]controller.Option{"by default": nil, "with the option": {controller.ManagedFields()}} {
+		t.Run(name, func(t *testing.T) {
+			var entries atomic.Int32
+			p := syncing(func(c *controller.Context) (controller.Controller, error) {
+				configMaps := controller.For[*corev1.ConfigMap](c, opts...)
+				return configMaps.Reconcile(func(_ context.Context, r *controller.Request[*corev1.ConfigMap]) error {
+					m, _ := r.Object()
+					entries.Store(int32(len(m.GetManagedFields())))
+					return nil
+				})
+			})
+			Run(t, p, func(t *testing.T, e *Env) {
+				e.Create(configMapOf(ns, "a"))
+				e.Settle()
+				if n := entries.Load(); (n > 0) != (len(opts) > 0) {
+					t.Errorf("the cached object has %d entries of managed fields", n)
+				}
+			})
+		})
+	}
+}
+
 func podOf(namespace, name, node string) *corev1.Pod {
 	none := int64(0)
 	return &corev1.Pod{
@@ -170,6 +230,18 @@ func TestMistakesWithReadersAreNamed(t *testing.T) {
 			}
 		})
 	}
+	t.Run("managed fields", func(t *testing.T) {
+		errs := failing(t, syncing(func(c *controller.Context) (controller.Controller, error) {
+			configMaps := controller.For[*corev1.ConfigMap](c)
+			controller.Refers[*corev1.ConfigMap](configMaps, func(*corev1.ConfigMap) []string { return nil },
+				controller.ManagedFields())
+			return configMaps.Reconcile(func(context.Context, *controller.Request[*corev1.ConfigMap]) error { return nil })
+		}), func(*testing.T, *Env) {})
+		const want = "which keeps the managed fields of objects or drops them: keep them in all calls, or in none"
+		if all := strings.Join(errs, "\n"); !strings.Contains(all, want) {
+			t.Errorf("the test fails for %q, want %q", all, want)
+		}
+	})
 	t.Run("no index", func(t *testing.T) {
 		p := syncing(func(c *controller.Context) (controller.Controller, error) {
 			configMaps := controller.For[*corev1.ConfigMap](c)
@@ -197,7 +269,8 @@ func TestMetadataOnlyReader(t *testing.T) {
 	p := syncing(func(c *controller.Context) (controller.Controller, error) {
 		configMaps := controller.For[*corev1.ConfigMap](c, controller.Selector("test=reader"), controller.MayPatch())
 		secrets := controller.Refers[*metav1.PartialObjectMetadata](configMaps,
-			func(m *corev1.ConfigMap) []string { return []string{m.Name} }, controller.MetadataOf(corev1.SchemeGroupVersion.WithKind("Secret")))
+			func(m *corev1.ConfigMap) []string { return []string{m.Name} },
+			controller.MetadataOf(corev1.SchemeGroupVersion.WithKind("Secret")))
 		return configMaps.Reconcile(func(ctx context.Context, r *controller.Request[*corev1.ConfigMap]) error {
 			m, ok := r.Object()
 			if !ok {

@@ -63,12 +63,11 @@ func nodeKey(p *podRecord) []cache.ObjectName {
 // node and their colors in an annotation of a ConfigMap with the name of the node.
 func TestCompactRecords(t *testing.T) {
 	const ns = "compact-records"
-	var calls atomic.Int32
+	var calls, others atomic.Int32
+	byNode := controller.SharedIndex("node", func(p *podRecord) []string { return []string{p.Facts().node.Value()} })
 	p := syncing(func(c *controller.Context) (controller.Controller, error) {
 		nodes := controller.For[*corev1.ConfigMap](c, controller.Selector("test=reader"), controller.MayPatch())
-		pods := controller.WatchAs(nodes, nodeKey, controller.Index("node", func(p *podRecord) []string {
-			return []string{p.Facts().node.Value()}
-		}))
+		pods := controller.WatchAs(nodes, nodeKey, byNode)
 		return nodes.Reconcile(func(ctx context.Context, r *controller.Request[*corev1.ConfigMap]) error {
 			calls.Add(1)
 			node, ok := r.Object()
@@ -82,7 +81,8 @@ func TestCompactRecords(t *testing.T) {
 			slices.Sort(names)
 			node.Annotations = map[string]string{"pods": strings.Join(names, " ")}
 			isA := func(p *podRecord) bool { return p.GetName() == "a" }
-			if _, ok := pods.Get(node.Namespace, "a"); ok != slices.ContainsFunc(pods.List(node.Namespace), isA) || len(pods.List("other")) > 0 {
+			if _, ok := pods.Get(node.Namespace, "a"); ok != slices.ContainsFunc(pods.List(node.Namespace), isA) ||
+				len(pods.List("other")) > 0 {
 				t.Errorf("the reader has the Pods %v, and a: %v", pods.List(""), ok)
 			}
 			return r.Patch(ctx, node)
@@ -92,8 +92,11 @@ func TestCompactRecords(t *testing.T) {
 		Name: "another-controller", Workers: 1,
 		New: func(_ context.Context, c *controller.Context) (controller.Controller, error) {
 			nodes := controller.For[*corev1.ConfigMap](c, controller.Selector("test=reader"))
-			controller.WatchAs(nodes, nodeKey)
-			return nodes.Reconcile(func(context.Context, *controller.Request[*corev1.ConfigMap]) error { return nil })
+			pods := controller.WatchAs(nodes, nodeKey, byNode)
+			return nodes.Reconcile(func(_ context.Context, r *controller.Request[*corev1.ConfigMap]) error {
+				others.Store(int32(len(pods.ByIndex("node", r.Key().Name))))
+				return nil
+			})
 		},
 	})
 	runAnywhere(t, p, func(t *testing.T, e *Env) {
@@ -114,6 +117,9 @@ func TestCompactRecords(t *testing.T) {
 		e.Create(podOf(ns, "c", "node-1"))
 		e.Settle()
 		wantPods(e, ns, "ared c")
+		if n := others.Load(); n != 2 {
+			t.Errorf("the other controller finds %d Pods by the shared index, want 2", n)
+		}
 		e.Delete(podOf(ns, "c", ""))
 		e.Settle()
 		wantPods(e, ns, "ared")
@@ -140,7 +146,10 @@ func TestRecordOfUndecodableObject(t *testing.T) {
 			func(w *controller.Record[widgetColor]) []cache.ObjectName {
 				return []cache.ObjectName{cache.NewObjectName(w.GetNamespace(), "node-"+colorOf(w))}
 			},
-			controller.Index("color", func(w *controller.Record[widgetColor]) []string { return []string{colorOf(w)} }))
+			controller.Index("color", func(w *controller.Record[widgetColor]) []string { return []string{colorOf(w)} }),
+			controller.Changes(func(before, now *controller.Record[widgetColor]) bool {
+				return before == nil || now == nil || colorOf(before) != colorOf(now)
+			}))
 		return configMaps.Reconcile(func(ctx context.Context, r *controller.Request[*corev1.ConfigMap]) error {
 			m, ok := r.Object()
 			if !ok {
@@ -170,6 +179,9 @@ func TestRecordOfUndecodableObject(t *testing.T) {
 		patchWidget(e, ns, `{"spec":{"containers":"none"}}`)
 		e.Settle()
 		wantAll("")
+		patchWidget(e, ns, `{"spec":{"containers":null}}`)
+		e.Settle()
+		wantAll("ared ared")
 	}, "--namespace="+ns)
 }
 
@@ -259,4 +271,19 @@ func TestFactsThatPanic(t *testing.T) {
 			t.Errorf("the informers are unhealthy with %v, want %q", err, want)
 		}
 	})
+}
+
+// TestNewRecord makes a record without a cache.
+func TestNewRecord(t *testing.T) {
+	pod := podOf("ns", "a", "node-1")
+	pod.ResourceVersion = "7"
+	r := controller.NewRecord[placement](pod)
+	key := cache.NewObjectName(r.GetNamespace(), r.GetName())
+	if key.String() != "ns/a" || r.GetResourceVersion() != "7" || r.Facts().node.Value() != "node-1" {
+		t.Errorf("the record of %s at %s has the facts %v", key, r.GetResourceVersion(), r.Facts())
+	}
+	pod.ResourceVersion = ""
+	if r := controller.NewRecord[placement](pod); r.GetResourceVersion() != "0" {
+		t.Errorf("the record of a Pod without a resourceVersion has %s", r.GetResourceVersion())
+	}
 }

@@ -46,7 +46,8 @@ type recorder struct {
 }
 
 func newRecorder(t testing.TB, next http.RoundTripper) *recorder {
-	return &recorder{t: t, next: next, rules: map[string][]rbacv1.PolicyRule{}, reported: sets.New[string](), read: map[schema.GroupVersionResource]string{}}
+	return &recorder{t: t, next: next, rules: map[string][]rbacv1.PolicyRule{}, reported: sets.New[string](),
+		read: map[schema.GroupVersionResource]string{}}
 }
 
 // take returns a list and empties it.
@@ -241,7 +242,8 @@ func (r *recorder) check(client string, info *request.RequestInfo) {
 	rulesOf := maps.Clone(r.rules)
 	r.mutex.Unlock()
 	for _, name := range names {
-		if rules := rulesOf[name]; rules == nil || slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool { return allows(rule, info) }) {
+		if rules := rulesOf[name]; rules == nil || slices.ContainsFunc(rules,
+			func(rule rbacv1.PolicyRule) bool { return allows(rule, info) }) {
 			return
 		}
 	}

@@ -31,7 +31,8 @@ func TestChangedMetadataInUpdateStatusIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var last error
 			p := syncing(func(c *controller.Context) (controller.Controller, error) {
-				return controller.For[*appsv1.StatefulSet](c, controller.MayPatchStatus()).Reconcile(func(ctx context.Context, r *controller.Request[*appsv1.StatefulSet]) error {
+				return controller.For[*appsv1.StatefulSet](c, controller.MayPatchStatus()).Reconcile(func(ctx context.Context,
+					r *controller.Request[*appsv1.StatefulSet]) error {
 					if set, ok := r.Object(); ok {
 						set.Status.Replicas = 7
 						change(set)
@@ -90,7 +91,10 @@ func TestGetOfUndecodableObject(t *testing.T) {
 func TestForWithoutSyncIsRefused(t *testing.T) {
 	p := syncing(func(c *controller.Context) (controller.Controller, error) {
 		controller.For[*appsv1.StatefulSet](c)
-		return controller.For[*corev1.ConfigMap](c).Reconcile(func(context.Context, *controller.Request[*corev1.ConfigMap]) error { return nil })
+		return controller.For[*corev1.ConfigMap](c).Reconcile(func(context.Context,
+			*controller.Request[*corev1.ConfigMap]) error {
+			return nil
+		})
 	})
 	const want = "building test-controller: each kind given to For needs one call of Reconcile"
 	expectFailure(t, failing(t, p, func(*testing.T, *Env) {}), want, want)

@@ -35,7 +35,8 @@ func requesting(last *error, request func(context.Context, kubernetes.Interface)
 		if err != nil {
 			return nil, err
 		}
-		return controller.For[*corev1.ConfigMap](c).Reconcile(func(ctx context.Context, _ *controller.Request[*corev1.ConfigMap]) error {
+		return controller.For[*corev1.ConfigMap](c).Reconcile(func(ctx context.Context,
+			_ *controller.Request[*corev1.ConfigMap]) error {
 			*last = request(ctx, client)
 			return nil
 		})
@@ -59,7 +60,8 @@ func TestUnsupportedRequestFailsTest(t *testing.T) {
 		},
 		"subresource": {
 			func(ctx context.Context, client kubernetes.Interface) error {
-				_, err := client.AppsV1().Deployments("ns").UpdateScale(ctx, "a", &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.UpdateOptions{})
+				_, err := client.AppsV1().Deployments("ns").UpdateScale(ctx, "a",
+					&autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.UpdateOptions{})
 				return err
 			},
 			unsupported + "the subresource scale, as in PUT /apis/apps/v1/namespaces/ns/deployments/a/scale",
@@ -102,7 +104,8 @@ func TestScopeIsChecked(t *testing.T) {
 	}{
 		"create without namespace": {
 			func(ctx context.Context, client kubernetes.Interface) error {
-				_, err := client.CoreV1().Secrets("").Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
+				_, err := client.CoreV1().Secrets("").Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
+					metav1.CreateOptions{})
 				return err
 			}, "secrets have a namespace, but the request has none", metav1.StatusReasonMethodNotAllowed,
 		},
@@ -143,7 +146,8 @@ func TestMetadataOnlyInformer(t *testing.T) {
 			return nil, err
 		}
 		resource := corev1.SchemeGroupVersion.WithResource("secrets")
-		informer := informers.InformerFor[*metav1.PartialObjectMetadata](c.Informers(), resource, client.Resource(resource).Namespace(c.Namespace()))
+		informer := informers.InformerFor[*metav1.PartialObjectMetadata](c.Informers(), resource,
+			client.Resource(resource).Namespace(c.Namespace()))
 		loop := c.Loop(func(_ context.Context, key cache.ObjectName) (time.Duration, error) {
 			if obj, found, _ := informer.GetIndexer().GetByKey(key.String()); found {
 				synced[key.Name] = obj.(*metav1.PartialObjectMetadata).Labels
@@ -155,9 +159,11 @@ func TestMetadataOnlyInformer(t *testing.T) {
 		reconcile.For(loop, informer)
 		return loop, nil
 	})
-	p.Controllers[0].Rules = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"list", "watch"}}}
+	p.Controllers[0].Rules = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"},
+		Verbs: []string{"list", "watch"}}}
 	Run(t, p, func(t *testing.T, e *Env) {
-		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", Labels: map[string]string{"a": "1"}}, Data: map[string][]byte{"a": nil}}
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", Labels: map[string]string{"a": "1"}},
+			Data: map[string][]byte{"a": nil}}
 		e.Create(secret)
 		e.Settle()
 		Update(e, "ns", "a", func(s *corev1.Secret) { s.Labels["a"] = "2" })

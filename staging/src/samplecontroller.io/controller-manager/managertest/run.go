@@ -183,7 +183,7 @@ func (e *Env) start(p manager.Program, args []string) {
 		e.t.Fatal(err)
 	}
 	e.stopProgram, e.lease = stop, o.LeaderElection.ResourceName
-	e.recorder.enabled = config.Controllers.AllowedBy(config.FeatureGates, config.Enabled)
+	e.recorder.enabled = config.Enabled
 	go func() {
 		defer close(e.ended)
 		e.err = manager.Run(ctx, p, config)

@@ -57,7 +57,8 @@ func newCopier(_ context.Context, c *controller.Context) (controller.Controller,
 	if err != nil {
 		return nil, err
 	}
-	informer := informers.InformerFor[*corev1.ConfigMap](c.Informers(), corev1.SchemeGroupVersion.WithResource("configmaps"), source.ConfigMaps(c.Namespace()))
+	informer := informers.InformerFor[*corev1.ConfigMap](c.Informers(), corev1.SchemeGroupVersion.WithResource("configmaps"),
+		source.ConfigMaps(c.Namespace()))
 	lister, recorder := corelisters.NewConfigMapLister(informer.GetIndexer()), c.Recorder()
 	loop := c.Loop(func(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
 		configMap, err := lister.ConfigMaps(key.Namespace).Get(key.Name)
@@ -72,7 +73,8 @@ func newCopier(_ context.Context, c *controller.Context) (controller.Controller,
 			h()
 		}
 		patch := fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q},"data":{"out":%q}}`, configMap.ResourceVersion, configMap.Data["in"])
-		_, err = client.ConfigMaps(key.Namespace).Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: c.Name()})
+		_, err = client.ConfigMaps(key.Namespace).Patch(ctx, key.Name, types.MergePatchType, patch,
+			metav1.PatchOptions{FieldManager: c.Name()})
 		return 0, err
 	})
 	reconcile.For(loop, informer)
@@ -162,7 +164,8 @@ func TestConflictIsRetried(t *testing.T) {
 
 func TestBeforeWriteErrors(t *testing.T) {
 	Run(t, program(rules), func(t *testing.T, e *Env) {
-		answers := []error{apierrors.NewConflict(corev1.Resource("configmaps"), "a", errors.New("test")), apierrors.NewInternalError(errors.New("test")), errors.New("broken network")}
+		answers := []error{apierrors.NewConflict(corev1.Resource("configmaps"), "a", errors.New("test")),
+			apierrors.NewInternalError(errors.New("test")), errors.New("broken network")}
 		e.BeforeWrite(func(write string, r *http.Request) (err error) {
 			if got := r.URL.Query().Get("fieldManager"); write != patched || got != "copier-controller" {
 				t.Errorf("write is %q of field manager %q", write, got)
@@ -343,7 +346,8 @@ func TestSettleEnds(t *testing.T) {
 					return nil, err
 				}
 				loop := c.Loop(func(context.Context, cache.ObjectName) (time.Duration, error) { return test.after, test.err })
-				reconcile.For(loop, informers.InformerFor[*corev1.ConfigMap](c.Informers(), corev1.SchemeGroupVersion.WithResource("configmaps"), source.ConfigMaps(c.Namespace())))
+				reconcile.For(loop, informers.InformerFor[*corev1.ConfigMap](c.Informers(),
+					corev1.SchemeGroupVersion.WithResource("configmaps"), source.ConfigMaps(c.Namespace())))
 				return loop, nil
 			}
 			expectFailure(t, failing(t, p, func(t *testing.T, e *Env) {

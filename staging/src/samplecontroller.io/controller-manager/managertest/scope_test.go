@@ -62,6 +62,39 @@ func TestClusterScopedOwner(t *testing.T) {
 	})
 }
 
+// TestPatchInAnyNamespace patches what List returns for an owner without namespace.
+func TestPatchInAnyNamespace(t *testing.T) {
+	p := syncing(func(c *controller.Context) (controller.Controller, error) {
+		namespaces := controller.For[*corev1.Namespace](c, controller.ClusterScoped())
+		configMaps := controller.Owns[*corev1.ConfigMap](namespaces)
+		return namespaces.Reconcile(func(ctx context.Context, r *controller.Request[*corev1.Namespace]) error {
+			n, _ := r.Object()
+			for _, owned := range configMaps.List(r) {
+				owned.Data = map[string]string{"value": n.Labels["value"]}
+				if _, err := configMaps.Patch(ctx, r, owned); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+	Run(t, p, func(t *testing.T, e *Env) {
+		e.Create(namespaceOf("patch-a", map[string]string{"value": "1"}), namespaceOf("patch-b", nil))
+		n, _ := Get[*corev1.Namespace](e, "", "patch-a")
+		for _, in := range []string{"patch-a", "patch-b"} {
+			m := configMapOf(in, "settings")
+			m.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(n, corev1.SchemeGroupVersion.WithKind("Namespace"))}
+			e.Create(m)
+		}
+		e.Settle()
+		for _, in := range []string{"patch-a", "patch-b"} {
+			if m, _ := Get[*corev1.ConfigMap](e, in, "settings"); m.Data["value"] != "1" {
+				t.Errorf("the ConfigMap in %s has %v, want the value of its owner", in, m.Data)
+			}
+		}
+	})
+}
+
 func namespaceOf(name string, labels map[string]string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 }

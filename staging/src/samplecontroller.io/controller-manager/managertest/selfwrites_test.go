@@ -27,7 +27,8 @@ func TestPatchAndStatus(t *testing.T) {
 	p := ensureProgram()
 	p.Controllers = p.Controllers[:1]
 	p.Controllers[0].New = func(_ context.Context, c *controller.Context) (controller.Controller, error) {
-		return controller.For[*Widget](c, controller.MayPatch(), controller.MayPatchStatus(), controller.MayDelete()).Reconcile(func(ctx context.Context, r *controller.Request[*Widget]) error {
+		return controller.For[*Widget](c, controller.MayPatch(), controller.MayPatchStatus(),
+			controller.MayDelete()).Reconcile(func(ctx context.Context, r *controller.Request[*Widget]) error {
 			w, ok := r.Object()
 			if !ok {
 				return nil
@@ -67,7 +68,8 @@ func TestStatusIsNotWrittenFromStaleCache(t *testing.T) {
 			if !ok {
 				return nil
 			}
-			_, err := configMaps.Ensure(ctx, r, set.Name, func(m *corev1.ConfigMap) { m.Data = map[string]string{"a": set.Labels["a"]} })
+			_, err := configMaps.Ensure(ctx, r, set.Name,
+				func(m *corev1.ConfigMap) { m.Data = map[string]string{"a": set.Labels["a"]} })
 			set.Status.Conditions = []appsv1.StatefulSetCondition{{Type: "Failed", Status: "False"}}
 			if err != nil {
 				set.Status.Conditions[0].Status = "True"
@@ -99,7 +101,8 @@ func TestRetryAfter(t *testing.T) {
 	}
 	v := &vault{err: down("503", time.Minute)}
 	p := syncing(func(c *controller.Context) (controller.Controller, error) {
-		return controller.For[*corev1.ConfigMap](c).Reconcile(func(context.Context, *controller.Request[*corev1.ConfigMap]) error {
+		return controller.For[*corev1.ConfigMap](c).Reconcile(func(context.Context,
+			*controller.Request[*corev1.ConfigMap]) error {
 			_, err := v.call("put")
 			return err
 		})

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/internal/testkit"
 	"samplecontroller.io/controller-manager/reconcile"
 	"samplecontroller.io/controller-manager/supervisor"
 )
@@ -87,7 +88,7 @@ func (e *Env) leading() error {
 	if e.context == nil {
 		return fmt.Errorf("no controller has been made")
 	}
-	return e.context.Leading()
+	return testkit.Leading(e.context)
 }
 
 // until waits until busy returns "". Otherwise it ends the test with the message that the
@@ -188,7 +189,7 @@ func (e *Env) late() string {
 		if err != nil {
 			continue // do not wait for a resource that cannot be read
 		}
-		if !holds(c.Informers().Versions(resource), list.Items) {
+		if !holds(testkit.Versions(c.Informers(), resource), list.Items) {
 			return "has not yet seen all " + resource.Resource
 		}
 	}

@@ -111,7 +111,8 @@ func TestWriteOutsideOfCall(t *testing.T) {
 		m.Labels = map[string]string{"a": "b"}
 		_, err := owned.Ensure(t.Context(), r, "a", func(*corev1.Secret) {})
 		for _, err := range []error{
-			err, r.Patch(t.Context(), m), r.UpdateStatus(t.Context(), m), r.Delete(t.Context()), owned.Delete(t.Context(), r, "a"),
+			err, r.Patch(t.Context(), m), r.UpdateStatus(t.Context(), m), r.Delete(t.Context()),
+			owned.Delete(t.Context(), r, "a"),
 		} {
 			if err == nil || err.Error() != want {
 				t.Errorf("%v, want %q", err, want)
@@ -234,7 +235,10 @@ func TestWrongReason(t *testing.T) {
 		},
 	} {
 		p := syncing(func(c *controller.Context) (controller.Controller, error) {
-			return controller.For[*corev1.ConfigMap](c).Reconcile(func(context.Context, call) error { return wrong(errors.New("a problem")) })
+			return controller.For[*corev1.ConfigMap](c).Reconcile(func(context.Context,
+				call) error {
+				return wrong(errors.New("a problem"))
+			})
 		})
 		Run(t, p, func(t *testing.T, e *Env) {
 			e.Create(configMapOf("ns", "a"))

@@ -7,11 +7,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/spf13/pflag"
 	"k8s.io/apiserver/pkg/server/flagz"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/component-base/compatibility"
-	"k8s.io/component-base/featuregate"
 	metricsfeatures "k8s.io/component-base/metrics/features"
 	zpagesfeatures "k8s.io/component-base/zpages/features"
 
@@ -35,14 +33,9 @@ type Config struct {
 
 	// Controllers is the controller map. Enabled holds the sorted names of the enabled
 	// controllers. Workers maps each controller to its number of concurrent syncs.
-	Controllers  *controller.Registry
-	Enabled      []string
-	Workers      map[string]int
-	FeatureGates featuregate.FeatureGate
-
-	// ControllerFlags maps the name of each controller-specific flag to its value. It includes
-	// the flags of disabled controllers.
-	ControllerFlags map[string]string
+	Controllers *controller.Registry
+	Enabled     []string
+	Workers     map[string]int
 
 	// UseServiceAccountCredentials makes each controller write as a ServiceAccount of its own.
 	UseServiceAccountCredentials bool
@@ -51,9 +44,7 @@ type Config struct {
 	// request.
 	LeaderElection            *leadership.Options
 	WarmStandby               bool
-	MinResyncPeriod           time.Duration
 	SyncTimeout               time.Duration
-	ControllerStartInterval   time.Duration
 	ControllerShutdownTimeout time.Duration
 }
 
@@ -89,20 +80,15 @@ func (o *Options) Config(ctx context.Context) (*Config, error) {
 		Controllers:               o.Controllers,
 		Enabled:                   enabled,
 		Workers:                   map[string]int{},
-		FeatureGates:              o.FeatureGates,
 		LeaderElection:            o.LeaderElection,
-		ControllerFlags:           map[string]string{},
 		SyncTimeout:               o.Generic.SyncTimeout,
 		WarmStandby:               o.Generic.WarmStandby,
-		MinResyncPeriod:           o.Generic.MinResyncPeriod,
-		ControllerStartInterval:   o.Generic.ControllerStartInterval,
 		ControllerShutdownTimeout: o.Generic.ControllerShutdownTimeout,
 
 		UseServiceAccountCredentials: o.Generic.UseServiceAccountCredentials,
 	}
 	for name, count := range o.Workers.Counts {
 		c.Workers[name] = *count
-		o.Flags().FlagSet(name).VisitAll(func(f *pflag.Flag) { c.ControllerFlags[f.Name] = f.Value.String() })
 	}
 	metricsfeatures.ApplyFeatureGates(o.FeatureGates)
 	o.applyMetrics()

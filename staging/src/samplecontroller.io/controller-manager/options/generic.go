@@ -24,10 +24,6 @@ type GenericOptions struct {
 	Namespace string
 	// UseServiceAccountCredentials makes each controller write as a ServiceAccount of its own.
 	UseServiceAccountCredentials bool
-	// MinResyncPeriod is the minimum resync period of the informers; 0 means no resync.
-	MinResyncPeriod time.Duration
-	// ControllerStartInterval is the time between starting two controllers.
-	ControllerStartInterval time.Duration
 	// SyncTimeout is how long the sync of one object may take.
 	SyncTimeout time.Duration
 	// WarmStandby makes a process campaign only after its caches are filled.
@@ -60,16 +56,30 @@ func (o *GenericOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace,
 		"The only namespace to serve. Other namespaces are not read, and no permissions are needed there. If empty, all namespaces are served.")
 	fs.BoolVar(&o.UseServiceAccountCredentials, "use-service-account-credentials", o.UseServiceAccountCredentials,
-		"If true, each controller writes with the credentials of its own ServiceAccount, which must exist. It is in the namespace of the program's ServiceAccount, and has its name followed by a hyphen and the name of the controller. Reads, Events and the Lease use the program's own credentials.")
-	fs.DurationVar(&o.MinResyncPeriod, "min-resync-period", o.MinResyncPeriod,
-		"The resync period in reflectors will be random between MinResyncPeriod and 2*MinResyncPeriod. 0 means no resync. None is needed, because the controllers watch the objects that they own.")
+		"If true, each controller writes with the credentials of its own ServiceAccount, named <program's ServiceAccount>-<controller>, in the same namespace. The ServiceAccounts must already exist. Reads, Events and the Lease use the program's own credentials.")
 	fs.DurationVar(&o.SyncTimeout, "sync-timeout", o.SyncTimeout, "How long the sync of one object may take before it is canceled and retried with backoff.")
 	fs.BoolVar(&o.WarmStandby, "warm-standby", o.WarmStandby,
 		"Campaign only after the caches are filled, so that a new leader can start work at once. A cache that waits for an API, a permission or the repair of a resource does not delay the campaign.")
-	fs.DurationVar(&o.ControllerStartInterval, "controller-start-interval", o.ControllerStartInterval, "Interval between starting controllers.")
 	fs.DurationVar(&o.ControllerShutdownTimeout, "controller-shutdown-timeout", o.ControllerShutdownTimeout,
 		"How long to wait for the controllers to finish their current syncs. After that the process exits without releasing the Lease. 0 means no limit. "+
 			"At the end no write takes longer than --write-timeout, so a sync, which may take --sync-timeout, exceeds this only if it waits for something else.")
+	addDeprecatedFlags(fs)
+}
+
+// addDeprecatedFlags adds flags that have no effect. They are accepted for two minor versions, so
+// that a command line that has them does not stop a process from starting: see
+// manifests/docs/policies.md.
+func addDeprecatedFlags(fs *pflag.FlagSet) {
+	const removed = "it has no effect, and is removed in v0.4.0"
+	for name, why := range map[string]string{
+		"min-resync-period":         "controllers watch everything that they need",
+		"controller-start-interval": "all controllers start at once",
+	} {
+		fs.Duration(name, 0, "Has no effect.")
+		if err := fs.MarkDeprecated(name, removed+": "+why); err != nil {
+			panic(err) // fails only for a flag that does not exist
+		}
+	}
 }
 
 func (o *GenericOptions) validate() []error {
@@ -80,8 +90,6 @@ func (o *GenericOptions) validate() []error {
 		}
 	}
 	errs = append(errs, validateNamespace(o.Namespace)...)
-	errs = append(errs, controller.CheckDuration("min-resync-period", o.MinResyncPeriod, 0)...)
-	errs = append(errs, controller.CheckDuration("controller-start-interval", o.ControllerStartInterval, 0)...)
 	errs = append(errs, controller.CheckDuration("sync-timeout", o.SyncTimeout, time.Second)...)
 	errs = append(errs, controller.CheckDuration("controller-shutdown-timeout", o.ControllerShutdownTimeout, 0)...)
 	return errs

@@ -49,7 +49,7 @@ type Options struct {
 	Server         *server.Options
 	Metrics        *metrics.Options
 	Logs           *logs.Options
-	// FeatureGates holds the feature gates of the libraries and of the program.
+	// FeatureGates holds the feature gates of the libraries.
 	FeatureGates featuregate.MutableVersionedFeatureGate
 	// Controllers is the controller map.
 	Controllers *controller.Registry

@@ -26,7 +26,8 @@ import (
 // controllers returns a registry of two controllers.
 func controllers() *controller.Registry {
 	descriptor := func(name string, workers int, off bool) controller.Descriptor {
-		return controller.Descriptor{Name: name, Workers: workers, DisabledByDefault: off, New: func(context.Context, *controller.Context) (controller.Controller, error) { return nil, nil }}
+		return controller.Descriptor{Name: name, Workers: workers, DisabledByDefault: off,
+			New: func(context.Context, *controller.Context) (controller.Controller, error) { return nil, nil }}
 	}
 	return controller.NewRegistry(descriptor("bar-controller", 3, true), descriptor("foo-controller", 5, false))
 }
@@ -50,8 +51,8 @@ func TestDefaultsAreValid(t *testing.T) {
 	if err := o.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	if o.Generic.MinResyncPeriod != 0 || o.Client.Connection.QPS != -1 || !o.LeaderElection.LeaderElect || o.Server.SecureServing.BindPort != 10261 {
-		t.Errorf("unexpected defaults: %+v %+v %+v", o.Generic, o.Client, o.LeaderElection)
+	if o.Client.Connection.QPS != -1 || !o.LeaderElection.LeaderElect || o.Server.SecureServing.BindPort != 10261 {
+		t.Errorf("unexpected defaults: %+v %+v", o.Client, o.LeaderElection)
 	}
 	if got := *o.Workers.Counts["foo-controller"]; got != 5 {
 		t.Errorf("foo-controller has %d workers by default, want its descriptor's", got)
@@ -67,8 +68,6 @@ func TestInvalidFlagErrors(t *testing.T) {
 		"several namespaces":     {[]string{"--namespace=a,b"}, `--namespace: "a,b" is more than one namespace: use one, or leave it empty for all`},
 		"all namespaces":         {[]string{"--namespace=*"}, "--namespace: * is not supported"},
 		"invalid namespace":      {[]string{"--namespace=Team_A"}, `--namespace: "Team_A" is not a valid namespace name: a lowercase RFC 1123 label must`},
-		"resync":                 {[]string{"--min-resync-period=-1s"}, "--min-resync-period: -1s is too short"},
-		"start interval":         {[]string{"--controller-start-interval=-1s"}, "--controller-start-interval: -1s"},
 		"shutdown timeout":       {[]string{"--controller-shutdown-timeout=-1s"}, "--controller-shutdown-timeout: -1s"},
 		"qps":                    {[]string{"--kube-api-qps=0"}, "--kube-api-qps: 0 must be positive, or -1 for no limit"},
 		"negative qps":           {[]string{"--kube-api-qps=-3"}, "--kube-api-qps: -3 must be positive, or -1 for no limit"},
@@ -117,7 +116,8 @@ func TestLeaseFlagsIgnoredWithoutLeaderElection(t *testing.T) {
 
 func TestFlagsSetOptions(t *testing.T) {
 	o := parse(t, "--concurrent-foo-syncs=3", "--leader-elect-lease-duration=30s", "--kube-api-qps=7")
-	if *o.Workers.Counts["foo-controller"] != 3 || o.LeaderElection.LeaseDuration.Duration != 30*time.Second || o.Client.Connection.QPS != 7 {
+	if *o.Workers.Counts["foo-controller"] != 3 || o.LeaderElection.LeaseDuration.Duration != 30*time.Second ||
+		o.Client.Connection.QPS != 7 {
 		t.Errorf("flags did not reach the options: %+v", o)
 	}
 	if flags := o.Flags(); o.Flags() != flags {
@@ -137,7 +137,7 @@ func TestAPIServerFeatureGatesKeepDefaults(t *testing.T) {
 	}
 }
 
-// TestVersionFromGit in hack/e2e/lifecycle shows what --version prints.
+// TestVersionFromGit in hack/test/e2e/lifecycle shows what --version prints.
 func TestStatuszShowsProgramVersion(t *testing.T) {
 	before := componentversion.Get().GitVersion
 	defer func() {
@@ -170,5 +170,23 @@ func TestStatuszShowsProgramVersion(t *testing.T) {
 	}
 	if got, want := config.Server.Version.BinaryVersion().String(), strings.TrimPrefix(stamped, "v"); got != want {
 		t.Errorf("/statusz shows version %q, want %q", got, want)
+	}
+}
+
+// TestDeprecatedFlagsHaveNoEffect checks that a command line with flags of an older version is
+// accepted, with a warning that says when they are removed.
+func TestDeprecatedFlagsHaveNoEffect(t *testing.T) {
+	for _, name := range []string{"min-resync-period", "controller-start-interval"} {
+		fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+		var warning strings.Builder
+		fs.SetOutput(&warning)
+		fs.AddFlagSet(New("test-manager", 10261, controllers()).Flags().FlagSet("generic"))
+		if err := fs.Parse([]string{"--" + name + "=-12h"}); err != nil {
+			t.Errorf("--%s: %v", name, err)
+		}
+		want := "Flag --" + name + " has been deprecated, it has no effect, and is removed in v0.4.0: "
+		if !strings.HasPrefix(warning.String(), want) {
+			t.Errorf("warning %q, want %q", warning.String(), want)
+		}
 	}
 }

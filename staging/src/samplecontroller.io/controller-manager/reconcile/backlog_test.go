@@ -25,7 +25,8 @@ func TestChangesAreNotDelayedByBacklog(t *testing.T) {
 	const keys, workers, takes, every = 5000, 10, 20 * time.Millisecond, 50 * time.Millisecond
 	alone := keys / workers * takes // duration without changes
 
-	waits, lasted := editsDuringBacklog(t, func(b *ordering.Backlog) workqueue.Queue[cache.ObjectName] { return ordering.New(b, never) }, keys, workers, takes, every)
+	waits, lasted := editsDuringBacklog(t, func(o *ordering.Queue) workqueue.Queue[cache.ObjectName] { return o }, keys,
+		workers, takes, every)
 	t.Logf("in order: %d edits waited %v in the median and at most %v; the backlog took %v, and %v without them", len(waits), waits[len(waits)/2], waits[len(waits)-1], lasted, alone)
 	if most := waits[len(waits)-1]; most > takes {
 		t.Errorf("an edit waited %v, want at most %v, which is one sync", most, takes)
@@ -34,7 +35,7 @@ func TestChangesAreNotDelayedByBacklog(t *testing.T) {
 		t.Errorf("the backlog took %v, want at most %v: the edits must add only their own work", lasted, most)
 	}
 
-	waits, lasted = editsDuringBacklog(t, func(*ordering.Backlog) workqueue.Queue[cache.ObjectName] {
+	waits, lasted = editsDuringBacklog(t, func(*ordering.Queue) workqueue.Queue[cache.ObjectName] {
 		return workqueue.DefaultQueue[cache.ObjectName]()
 	}, keys, workers, takes, every)
 	t.Logf("default queue: %d edits waited %v in the median and at most %v; the backlog took %v", len(waits), waits[len(waits)/2], waits[len(waits)-1], lasted)
@@ -45,7 +46,8 @@ func TestChangesAreNotDelayedByBacklog(t *testing.T) {
 
 // editsDuringBacklog returns how long edits during a backlog waited, sorted, and how long the
 // backlog took. An edit waits from when a sync of its key that runs has ended.
-func editsDuringBacklog(t *testing.T, order func(*ordering.Backlog) workqueue.Queue[cache.ObjectName], keys, workers int, takes, every time.Duration) (waits []time.Duration, lasted time.Duration) {
+func editsDuringBacklog(t *testing.T, queue func(*ordering.Queue) workqueue.Queue[cache.ObjectName], keys, workers int,
+	takes, every time.Duration) (waits []time.Duration, lasted time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		key := func(i int) cache.ObjectName { return cache.NewObjectName("default", fmt.Sprintf("foo-%04d", i)) }
@@ -77,14 +79,14 @@ func editsDuringBacklog(t *testing.T, order func(*ordering.Backlog) workqueue.Qu
 		}
 		l := New(loopName, look)
 		l.tracker.work()
-		backlog := ordering.NewBacklog()
-		w := newWorker(l, order(backlog))
+		order := ordering.New()
+		w := newWorker(l, order, queue(order))
 		for i := range keys {
 			left[key(i)] = true
-			backlog.Hold(key(i))
+			order.Hold(key(i))
 		}
 		began := time.Now()
-		backlog.Release(w.queue.Add)
+		order.Release(w.queue.Add)
 		stop := w.start(t.Context(), workers)
 		tick := time.NewTicker(every)
 		defer tick.Stop()
@@ -95,6 +97,7 @@ func editsDuringBacklog(t *testing.T, order func(*ordering.Backlog) workqueue.Qu
 				mutex.Lock()
 				edited[name] = time.Now()
 				mutex.Unlock()
+				order.Hold(name)
 				w.queue.Add(name)
 				continue
 			case <-finished:
@@ -109,10 +112,10 @@ func editsDuringBacklog(t *testing.T, order func(*ordering.Backlog) workqueue.Qu
 	return waits, lasted
 }
 
-// newWorker returns a worker whose queue has the given order.
-func newWorker(l *Loop, order workqueue.Queue[cache.ObjectName]) *worker {
+// newWorker returns a worker that takes keys from the given queue.
+func newWorker(l *Loop, order *ordering.Queue, queue workqueue.Queue[cache.ObjectName]) *worker {
 	rateLimiter := newRateLimiter()
-	return &worker{Loop: l, queue: newQueue("", rateLimiter, order), rateLimiter: rateLimiter}
+	return &worker{Loop: l, queue: newQueue("", rateLimiter, queue), order: order, rateLimiter: rateLimiter}
 }
 
 // start starts goroutines that sync keys. stop shuts the queue down and waits for them.
@@ -154,7 +157,8 @@ func TestLargeNamespaceDelaysNoOther(t *testing.T) {
 		}
 		l := New(loopName, look)
 		l.tracker.work()
-		w := newWorker(l, ordering.New(ordering.NewBacklog(), never))
+		order := ordering.New()
+		w := newWorker(l, order, order)
 		for i := range large {
 			w.queue.Add(cache.NewObjectName("large", fmt.Sprint(i)))
 		}

@@ -54,9 +54,10 @@ func BenchmarkProgress(b *testing.B) {
 func BenchmarkKey(b *testing.B) {
 	l := New(loopName, func(context.Context, cache.ObjectName) (time.Duration, error) { return 0, nil })
 	rateLimiter := newRateLimiter()
-	queue := newQueue(loopName, rateLimiter, ordering.New(ordering.NewBacklog(), never))
+	order := ordering.New()
+	queue := newQueue(loopName, rateLimiter, order)
 	defer queue.ShutDown()
-	w := &worker{Loop: l, queue: queue, rateLimiter: rateLimiter}
+	w := &worker{Loop: l, queue: queue, order: order, rateLimiter: rateLimiter}
 	l.tracker.work()
 	key := cache.NewObjectName("default", "foo")
 	b.ReportAllocs()

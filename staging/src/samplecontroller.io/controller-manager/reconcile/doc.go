@@ -70,6 +70,6 @@
 // # Resync
 //
 // The loop drops updates that do not change the resourceVersion. So an informer's resync
-// period does not reach the sync function unless [WithResyncs] is set. For periodic work, the
-// sync function returns the time after which to call it again.
+// period does not reach the sync function. For periodic work, the sync function returns the time after which to call it
+// again.
 package reconcile

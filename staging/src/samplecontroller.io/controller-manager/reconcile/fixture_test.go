@@ -72,7 +72,8 @@ func newInformer(server cache.ListerWatcher, resync time.Duration) *watchedInfor
 	}
 }
 
-func (i *watchedInformer) AddTypedEventHandler(handler cache.TypedResourceEventHandler[*corev1.ConfigMap], options ...cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
+func (i *watchedInformer) AddTypedEventHandler(handler cache.TypedResourceEventHandler[*corev1.ConfigMap],
+	options ...cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
 	i.handlers = append(i.handlers, handler)
 	return i.TypedSharedIndexInformer.AddTypedEventHandler(handler, options...)
 }
@@ -104,7 +105,8 @@ func (b *bubble) run(l *Loop, workers int) (stop func() error) {
 func (b *bubble) logged(verbosity int) []string {
 	var messages []string
 	for _, entry := range b.log.Data() {
-		if entry.Type == ktesting.LogError && verbosity == -1 || entry.Type == ktesting.LogInfo && entry.Verbosity == verbosity {
+		if entry.Type == ktesting.LogError && verbosity == -1 || entry.Type == ktesting.LogInfo &&
+			entry.Verbosity == verbosity {
 			messages = append(messages, entry.Message)
 		}
 	}

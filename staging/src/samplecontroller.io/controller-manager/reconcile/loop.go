@@ -38,7 +38,6 @@ type Loop struct {
 	watches   []watch
 	workers   int
 	observers []Observer
-	resyncs   bool
 	timeout   time.Duration
 	sources   Sources
 	tracker   *tracker
@@ -119,16 +118,15 @@ func (l *Loop) Run(ctx context.Context) error {
 // work syncs keys until ctx ends.
 func (l *Loop) work(ctx context.Context) error {
 	defer l.tracker.pause(nil) // forget the keys of this queue, even if the next run begins at once
-	backlog := ordering.NewBacklog()
-	rateLimiter := newRateLimiter()
-	queue := newQueue(l.queue, rateLimiter, ordering.New(backlog, l.tracker.requeued))
+	order, rateLimiter := ordering.New(), newRateLimiter()
+	queue := newQueue(l.queue, rateLimiter, order)
 	defer zeroGauges(l.queue)
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer queue.ShutDown()
 
 	enqueue := func(key cache.ObjectName, trigger string) {
-		if !backlog.Hold(key) {
+		if !order.Hold(key) {
 			l.tracker.enqueue(key, trigger, time.Now())
 			queue.Add(key)
 		}
@@ -149,7 +147,7 @@ func (l *Loop) work(ctx context.Context) error {
 	logger.Info("Starting workers", "workers", l.workers)
 	defer logger.Info("Stopping workers")
 	l.tracker.work()
-	worker := &worker{Loop: l, queue: queue, rateLimiter: rateLimiter}
+	worker := &worker{Loop: l, queue: queue, order: order, rateLimiter: rateLimiter}
 	for range l.workers {
 		wg.Go(func() {
 			for worker.processNext(ctx) {
@@ -161,7 +159,7 @@ func (l *Loop) work(ctx context.Context) error {
 		})
 	}
 	// The workers run already, so the first key is synced before the last is added.
-	backlog.Release(func(key cache.ObjectName) {
+	order.Release(func(key cache.ObjectName) {
 		l.tracker.enqueue(key, triggerStart, time.Time{})
 		queue.Add(key)
 	})
@@ -188,13 +186,15 @@ func (l *Loop) accept(enqueue enqueueFunc) {
 }
 
 // newQueue returns a named queue that returns keys in the given order.
-func newQueue(name string, rateLimiter workqueue.TypedRateLimiter[cache.ObjectName], order workqueue.Queue[cache.ObjectName]) workqueue.TypedRateLimitingInterface[cache.ObjectName] {
-	return workqueue.NewTypedRateLimitingQueueWithConfig(rateLimiter, workqueue.TypedRateLimitingQueueConfig[cache.ObjectName]{
-		DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[cache.ObjectName]{
-			Name:  name,
-			Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[cache.ObjectName]{Name: name, Queue: order}),
-		}),
-	})
+func newQueue(name string, rateLimiter workqueue.TypedRateLimiter[cache.ObjectName],
+	order workqueue.Queue[cache.ObjectName]) workqueue.TypedRateLimitingInterface[cache.ObjectName] {
+	return workqueue.NewTypedRateLimitingQueueWithConfig(rateLimiter,
+		workqueue.TypedRateLimitingQueueConfig[cache.ObjectName]{
+			DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[cache.ObjectName]{
+				Name:  name,
+				Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[cache.ObjectName]{Name: name, Queue: order}),
+			}),
+		})
 }
 
 // register adds all handlers. The returned function removes those that were added, and waits

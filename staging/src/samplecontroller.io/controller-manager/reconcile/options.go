@@ -25,12 +25,6 @@ func WithObserver(observe Observer) Option {
 	return func(l *Loop) { l.observers = append(l.observers, observe) }
 }
 
-// WithResyncs makes updates with an unchanged resourceVersion enqueue keys. Informers with a
-// resync period send such updates. By default they are dropped.
-func WithResyncs(resyncs bool) Option {
-	return func(l *Loop) { l.resyncs = resyncs }
-}
-
 // WithQueue names the queue of one of several loops of a controller, to distinguish their
 // metrics and log lines. The default is the name of the controller.
 func WithQueue(name string) Option {

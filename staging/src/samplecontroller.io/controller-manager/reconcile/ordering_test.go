@@ -88,25 +88,23 @@ func TestRequeuedKeysComeAfterChanges(t *testing.T) {
 	})
 }
 
-// never reports that no key was requeued.
-func never(cache.ObjectName) bool { return false }
-
 // A key that is enqueued while the backlog is released comes once, and first.
 func TestKeyEnqueuedDuringReleaseOfBacklog(t *testing.T) {
-	backlog := ordering.NewBacklog()
-	queue := newQueue("", newRateLimiter(), ordering.New(backlog, never))
+	order := ordering.New()
+	queue := newQueue("", newRateLimiter(), order)
 	defer queue.ShutDown()
 	a, b, c := cache.NewObjectName("default", "a"), cache.NewObjectName("default", "b"), cache.NewObjectName("default", "c")
 	for _, key := range []cache.ObjectName{a, b, c} {
-		backlog.Hold(key)
+		order.Hold(key)
 	}
 	var early cache.ObjectName
-	backlog.Release(func(key cache.ObjectName) {
+	order.Release(func(key cache.ObjectName) {
 		if early == (cache.ObjectName{}) {
 			early = a
 			if key == a {
 				early = b
 			}
+			order.Hold(early)
 			queue.Add(early)
 		}
 		queue.Add(key)

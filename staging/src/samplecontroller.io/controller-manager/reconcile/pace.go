@@ -101,14 +101,6 @@ func (p *Pace) Wait(key cache.ObjectName, uid types.UID, change Change) time.Dur
 	return p.remaining(from, now)
 }
 
-// Pending reports whether a change of an object waits to be written.
-func (p *Pace) Pending(key cache.ObjectName) bool {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	_, ok := p.pending[key]
-	return ok
-}
-
 // Throttled returns how long an object will not be written, whatever changes: it is being
 // written, or the interval after a transition is not over. An empty uid stands for any.
 func (p *Pace) Throttled(key cache.ObjectName, uid types.UID) time.Duration {

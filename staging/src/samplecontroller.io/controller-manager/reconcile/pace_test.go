@@ -163,11 +163,11 @@ func TestFailedWriteIsNotCounted(t *testing.T) {
 	if wait := p.Throttled(p.key, ""); wait > 0 {
 		t.Errorf("throttled for %v after failed writes", wait)
 	}
-	if !p.Pending(p.key) {
+	if _, pending := p.pending[p.key]; !pending {
 		t.Error("no change is pending, although no write has succeeded")
 	}
 	p.write(OnlyProgress)
-	if p.Pending(p.key) {
+	if _, pending := p.pending[p.key]; pending {
 		t.Error("a change is pending, although it was written")
 	}
 }
@@ -228,7 +228,6 @@ func TestPaceIsSafeForConcurrentUse(t *testing.T) {
 					_ = p.Write(key, "uid", Transition, func() error { return nil })
 				}
 				p.Throttled(key, "")
-				p.Pending(key)
 				p.UpToDate(key)
 			}
 			p.Forget(key)

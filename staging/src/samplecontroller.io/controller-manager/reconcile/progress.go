@@ -91,7 +91,8 @@ func (l *Loop) ProgressOf(key cache.ObjectName) Progress {
 func (t *tracker) report(queue string, limit int, matches func(string) bool) Progress {
 	return Progress{
 		Queue: queue, Working: t.working, Since: t.since, Blocker: t.blocker,
-		Running: Entries{First: []Entry{}}, Postponed: Entries{First: []Entry{}}, Waiting: Entries{First: []Entry{}}, Delayed: Entries{First: []Entry{}},
+		Running: Entries{First: []Entry{}}, Postponed: Entries{First: []Entry{}}, Waiting: Entries{First: []Entry{}},
+		Delayed:     Entries{First: []Entry{}},
 		LastSuccess: t.lastSuccess, Lost: t.lost,
 		Recent: newest(t.recent, limit, matches), Failures: newest(t.failures, limit, matches),
 	}
@@ -106,7 +107,10 @@ func (p *Progress) add(key cache.ObjectName, state *keyState, limit int, now tim
 		p.Running.add(state.running.Time, limit, func() Entry { return *state.running })
 	}
 	if !state.since.IsZero() && now.Sub(state.since) > maxStale {
-		p.Postponed.add(state.since, limit, func() Entry { return Entry{Key: key.String(), Time: state.since, Error: state.err} })
+		p.Postponed.add(state.since, limit, func() Entry {
+			return Entry{Key: key.String(), Time: state.since,
+				Error: state.err}
+		})
 	}
 	at, list := state.waiting, &p.Waiting
 	if at.IsZero() {

@@ -67,7 +67,8 @@ func TestProgressOfRunningAndWaitingKeys(t *testing.T) {
 			t.Errorf("working %t since %v, want since %v", p.Working, p.Since, began)
 		}
 		expectEntries(t, "running", p.Running, Entry{Key: foo.String(), Trigger: "*v1.ConfigMap added", Time: began})
-		slices.SortFunc(p.Waiting.First, func(a, b Entry) int { return strings.Compare(a.Key, b.Key) }) // both were enqueued at the same time
+		// both were enqueued at the same time
+		slices.SortFunc(p.Waiting.First, func(a, b Entry) int { return strings.Compare(a.Key, b.Key) })
 		expectEntries(t, "waiting", p.Waiting,
 			Entry{Key: bar.String(), Trigger: "*v1.ConfigMap added", Time: began.Add(time.Second)},
 			Entry{Key: foo.String(), Trigger: "*v1.ConfigMap changed", Time: began.Add(time.Second)})
@@ -82,7 +83,8 @@ func TestProgressOfRunningAndWaitingKeys(t *testing.T) {
 		}
 		var recent []string
 		for _, o := range p.Recent {
-			recent = append(recent, fmt.Sprint(strings.TrimPrefix(o.Key, "default/"), " by ", o.Trigger, " at ", o.Began.Sub(began), " done after ", o.EventToDone))
+			recent = append(recent, fmt.Sprint(strings.TrimPrefix(o.Key, "default/"), " by ", o.Trigger, " at ", o.Began.Sub(began), " done after ",
+				o.EventToDone))
 		}
 		want := []string{"foo by *v1.ConfigMap added at 0s done after 1m0s"}
 		if diff := cmp.Diff(want, recent[2:]); diff != "" {
@@ -117,7 +119,8 @@ func TestProgressOfFailingKeys(t *testing.T) {
 		time.Sleep(20 * time.Millisecond) // tries at 0, 5 and 15 ms; the next at 35
 
 		p := l.Progress(all)
-		expectEntries(t, "delayed", p.Delayed, Entry{Key: foo.String(), Trigger: "retry", Time: began.Add(35 * time.Millisecond), Retries: 3, Error: "broken"})
+		expectEntries(t, "delayed", p.Delayed, Entry{Key: foo.String(), Trigger: "retry", Time: began.Add(35 * time.Millisecond),
+			Retries: 3, Error: "broken"})
 		if p.Failing != 1 || len(p.Failures) != 3 {
 			t.Errorf("%d keys fail, %d failures, want 1 and 3", p.Failing, len(p.Failures))
 		}

@@ -151,7 +151,8 @@ type brokenInformer struct{ *watchedInformer }
 
 var errNoHandler = errors.New("no handler, please")
 
-func (brokenInformer) AddTypedEventHandler(cache.TypedResourceEventHandler[*corev1.ConfigMap], ...cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
+func (brokenInformer) AddTypedEventHandler(cache.TypedResourceEventHandler[*corev1.ConfigMap],
+	...cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
 	return nil, errNoHandler
 }
 

@@ -102,14 +102,6 @@ func (t *tracker) enqueue(key cache.ObjectName, trigger string, event time.Time)
 	}
 }
 
-// requeued returns whether a key was enqueued only at the request of its last sync.
-func (t *tracker) requeued(key cache.ObjectName) bool {
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	state := t.keys[key]
-	return state != nil && state.trigger == triggerRequeue // an event would have replaced it
-}
-
 // begin notes that a sync of the key begins. It returns what enqueued the key, the time of
 // the first unhandled event, and whether a write of the last sync timed out.
 func (t *tracker) begin(key cache.ObjectName, now time.Time) (trigger string, event time.Time, timedOut bool) {
@@ -118,7 +110,7 @@ func (t *tracker) begin(key cache.ObjectName, now time.Time) (trigger string, ev
 	state := t.of(key)
 	trigger, event = state.trigger, state.event
 	if trigger == "" {
-		trigger = triggerRetry // the retry comes although an event was faster
+		trigger = triggerRetry // an event already triggered a sync; this is the leftover retry
 	}
 	state.running = &Entry{Key: key.String(), Trigger: trigger, Time: now, Retries: state.retries, Error: state.err}
 	state.trigger, state.event, state.waiting, state.due = "", time.Time{}, time.Time{}, time.Time{}
@@ -140,7 +132,8 @@ func (t *tracker) postpone(key cache.ObjectName) (times int, since time.Time) {
 // end notes the outcome of a sync of the key, after how long the key is due again (0: never),
 // and how often it has failed in a row. event is the event that begin returned. end returns
 // the time since that event if the sync handled it, otherwise 0.
-func (t *tracker) end(key cache.ObjectName, o Outcome, event time.Time, after time.Duration, retries int) (eventToDone time.Duration) {
+func (t *tracker) end(key cache.ObjectName, o Outcome, event time.Time, after time.Duration,
+	retries int) (eventToDone time.Duration) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	now := time.Now()
@@ -185,7 +178,8 @@ func (t *tracker) lose(object cache.ObjectName, event string, err error) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	t.lost++
-	t.failures = keepLast(t.failures, Outcome{Key: object.String(), Trigger: event, Result: ResultPanic, Error: truncate.Error(err), Began: time.Now()}, maxFailures)
+	t.failures = keepLast(t.failures, Outcome{Key: object.String(), Trigger: event, Result: ResultPanic,
+		Error: truncate.Error(err), Began: time.Now()}, maxFailures)
 }
 
 // newest returns the newest outcomes of matching keys, at most limit.

@@ -37,44 +37,37 @@ func Watch[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], keys f
 	WatchChanges(l, informer, func(T, T) bool { return true }, keys)
 }
 
-// WatchChanges is like [Watch], but ignores updates for which concerns returns false. concerns
-// must be as pure as keys.
-func WatchChanges[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], concerns func(oldObj, newObj T) bool, keys func(T) []cache.ObjectName) {
+// WatchChanges is like [Watch], but ignores the events for which concerns returns false. oldObj is
+// the zero value for an addition, and newObj for a deletion. concerns must not call the API or wait. It may
+// remember what an event shows only once.
+func WatchChanges[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], concerns func(oldObj, newObj T) bool,
+	keys func(T) []cache.ObjectName) {
 	add(l, informer, func(h *handler[T]) cache.TypedResourceEventHandlerDetailedFuncs[T] {
+		none := *new(T)
 		return cache.TypedResourceEventHandlerDetailedFuncs[T]{
-			AddFunc:    func(obj T, _ bool) { h.enqueueAll("added", keys, obj) },
-			UpdateFunc: h.updated(concerns, func(oldObj, newObj T) { h.enqueueAll("changed", keys, newObj, oldObj) }),
-			DeleteFunc: h.deleted(keys),
+			AddFunc: func(obj T, _ bool) {
+				h.handle("added", func() bool { return concerns(none, obj) }, keys, obj)
+			},
+			UpdateFunc: func(oldObj, newObj T) {
+				// A resync repeats the object unchanged.
+				if oldObj.GetResourceVersion() != newObj.GetResourceVersion() {
+					h.handle("changed", func() bool { return concerns(oldObj, newObj) }, keys, newObj, oldObj)
+				}
+			},
+			DeleteFunc: func(deleted cache.DeletedObject[T]) {
+				// Without the last state of the object, its keys are unknown. They were enqueued when
+				// the object was last seen.
+				if obj := deleted.OptionalObj; obj != none {
+					h.handle("deleted", func() bool { return concerns(obj, none) }, keys, obj)
+				}
+			},
 		}
-	})
-}
-
-// WatchUpdates enqueues the keys that keys returns for the new object of an update for which
-// concerns returns true. It ignores additions and deletions. keys may remember what such an
-// update shows only once.
-func WatchUpdates[T Object](
-	l *Loop,
-	informer cache.TypedSharedIndexInformer[T],
-	concerns func(oldObj, newObj T) bool,
-	keys func(T) []cache.ObjectName,
-) {
-	add(l, informer, func(h *handler[T]) cache.TypedResourceEventHandlerDetailedFuncs[T] {
-		return cache.TypedResourceEventHandlerDetailedFuncs[T]{
-			UpdateFunc: h.updated(concerns, func(_, newObj T) { h.enqueueAll("changed", keys, newObj) }),
-		}
-	})
-}
-
-// WatchDeletions enqueues the keys that keys returns for a deleted object, in its last known
-// state. keys may remember what is known only at that time.
-func WatchDeletions[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], keys func(T) []cache.ObjectName) {
-	add(l, informer, func(h *handler[T]) cache.TypedResourceEventHandlerDetailedFuncs[T] {
-		return cache.TypedResourceEventHandlerDetailedFuncs[T]{DeleteFunc: h.deleted(keys)}
 	})
 }
 
 // add adds a watch of an informer to the loop.
-func add[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], funcs func(*handler[T]) cache.TypedResourceEventHandlerDetailedFuncs[T]) {
+func add[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T],
+	funcs func(*handler[T]) cache.TypedResourceEventHandlerDetailedFuncs[T]) {
 	l.watches = append(l.watches, watch{
 		informer: informer,
 		add: func(ctx context.Context, enqueue enqueueFunc) (cache.ResourceEventHandlerRegistration, error) {
@@ -95,60 +88,31 @@ type handler[T Object] struct {
 	what    string // the resource, for triggers and logs
 }
 
-// updated returns the handler of updates for which concerns returns true.
-func (h *handler[T]) updated(
-	concerns func(oldObj, newObj T) bool, handle func(oldObj, newObj T),
-) func(oldObj, newObj T) {
-	return func(oldObj, newObj T) {
-		// A resync repeats the object unchanged.
-		if !h.loop.resyncs && oldObj.GetResourceVersion() == newObj.GetResourceVersion() {
-			return
-		}
-		h.safely("changed", newObj, func() {
-			if concerns(oldObj, newObj) {
-				handle(oldObj, newObj)
-			}
-		})
-	}
-}
-
-// deleted returns the handler of deletions. Without the last state of the object, its keys are
-// unknown. They were enqueued when the object was last seen.
-func (h *handler[T]) deleted(keys func(T) []cache.ObjectName) func(cache.DeletedObject[T]) {
-	return func(deleted cache.DeletedObject[T]) {
-		if none := *new(T); deleted.OptionalObj != none {
-			h.enqueueAll("deleted", keys, deleted.OptionalObj)
-		}
-	}
-}
-
-// enqueueAll enqueues the keys of objects, each key once: between two additions, a worker could
-// already sync it.
-func (h *handler[T]) enqueueAll(event string, keys func(T) []cache.ObjectName, objs ...T) {
-	h.safely(event, objs[0], func() {
-		all := keys(objs[0])
-		for _, obj := range objs[1:] {
-			all = append(slices.Clone(all), keys(obj)...)
-		}
-		if len(all) > 1 {
-			all = sets.New(all...).UnsortedList()
-		}
-		for _, key := range all {
-			h.enqueue(key, h.what+" "+event)
-		}
-	})
-}
-
-// safely handles an event of an object. If handle panics, only that event is lost.
-func (h *handler[T]) safely(event string, obj T, handle func()) {
+// handle enqueues the keys of the objects of an event, unless it does not concern the loop. It enqueues each
+// key once: between two additions, a worker could already sync it. If a function panics, only that event is
+// lost.
+func (h *handler[T]) handle(event string, concerns func() bool, keys func(T) []cache.ObjectName, objs ...T) {
+	event = h.what + " " + event
 	defer func() {
 		if value := recover(); value != nil {
-			err := &PanicError{Value: value, Stack: debug.Stack()}
-			h.loop.tracker.lose(nameOf(obj), h.what+" "+event, err)
-			h.logger.Error(err, "Event handler panicked, the event is lost", "event", h.what+" "+event, "object", nameOf(obj), "stack", string(err.Stack))
+			key, err := nameOf(objs[0]), &PanicError{Value: value, Stack: debug.Stack()}
+			h.loop.tracker.lose(key, event, err)
+			h.logger.Error(err, "Event handler panicked, the event is lost", "event", event, "object", key, "stack", string(err.Stack))
 		}
 	}()
-	handle()
+	if !concerns() {
+		return
+	}
+	all := keys(objs[0])
+	for _, obj := range objs[1:] {
+		all = append(slices.Clone(all), keys(obj)...)
+	}
+	if len(all) > 1 {
+		all = sets.New(all...).UnsortedList()
+	}
+	for _, key := range all {
+		h.enqueue(key, event)
+	}
 }
 
 func nameOf[T Object](obj T) cache.ObjectName {

@@ -69,65 +69,37 @@ func TestWatchEnqueuesOwners(t *testing.T) {
 	})
 }
 
-func TestWatchChangesFiltersUpdates(t *testing.T) {
-	inBubble(t, 0, func(b *bubble) {
-		b.server.Add(configMap("foo", "a"))
-		b.start(b.informer)
-		var s syncs
-		l := New(loopName, s.sync)
-		WatchChanges(l, b.informer, func(oldObj, newObj *corev1.ConfigMap) bool {
-			return !slices.Equal(owners(oldObj), owners(newObj))
-		}, owners)
-		defer b.run(l, 1)()
+func TestWatchChangesFiltersEvents(t *testing.T) {
+	ownersDiffer := func(before, now *corev1.ConfigMap) bool {
+		return before == nil || now == nil || !slices.Equal(owners(before), owners(now))
+	}
+	isGone := func(_, now *corev1.ConfigMap) bool { return now == nil }
+	for name, tc := range map[string]struct {
+		concerns                            func(before, now *corev1.ConfigMap) bool
+		listed, unchanged, changed, deleted []string
+	}{
+		"changes of the owner": {ownersDiffer, []string{"default/a"}, nil, []string{"default/a", "default/b"}, []string{"default/b"}},
+		"deletions":            {isGone, nil, nil, nil, []string{"default/b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, 0, func(b *bubble) {
+				b.server.Add(configMap("foo", "a"))
+				b.start(b.informer)
+				var s syncs
+				l := New(loopName, s.sync)
+				WatchChanges(l, b.informer, tc.concerns, owners)
+				defer b.run(l, 1)()
 
-		expectEnqueued(t, &s, "by the initial list", "default/a")
-		b.server.Modify(configMap("foo", "a"))
-		expectEnqueued(t, &s, "by an irrelevant change")
-		b.server.Modify(configMap("foo", "b"))
-		expectEnqueued(t, &s, "by a relevant change", "default/a", "default/b")
-		b.server.Delete(configMap("foo", "b"))
-		expectEnqueued(t, &s, "by a deletion", "default/b")
-	})
-}
-
-func TestWatchUpdates(t *testing.T) {
-	inBubble(t, 0, func(b *bubble) {
-		b.server.Add(configMap("foo", "a"))
-		b.start(b.informer)
-		var s syncs
-		l := New(loopName, s.sync)
-		WatchUpdates(l, b.informer, func(oldObj, newObj *corev1.ConfigMap) bool {
-			return !slices.Equal(owners(oldObj), owners(newObj))
-		}, owners)
-		defer b.run(l, 1)()
-
-		expectEnqueued(t, &s, "by the initial list")
-		b.server.Add(configMap("new", "b"))
-		expectEnqueued(t, &s, "by an addition")
-		b.server.Modify(configMap("foo", "a"))
-		expectEnqueued(t, &s, "by an irrelevant change")
-		b.server.Modify(configMap("foo", "c"))
-		expectEnqueued(t, &s, "by a relevant change, the new owner", "default/c")
-		b.server.Delete(configMap("foo", "c"))
-		expectEnqueued(t, &s, "by a deletion")
-	})
-}
-
-func TestWatchDeletions(t *testing.T) {
-	inBubble(t, 0, func(b *bubble) {
-		b.server.Add(configMap("foo", "a"))
-		b.start(b.informer)
-		var s syncs
-		l := New(loopName, s.sync)
-		WatchDeletions(l, b.informer, owners)
-		defer b.run(l, 1)()
-
-		expectEnqueued(t, &s, "by the initial list")
-		b.server.Modify(configMap("foo", "b"))
-		expectEnqueued(t, &s, "by a change")
-		b.server.Delete(configMap("foo", "b"))
-		expectEnqueued(t, &s, "by a deletion", "default/b")
-	})
+				expectEnqueued(t, &s, "by the initial list", tc.listed...)
+				b.server.Modify(configMap("foo", "a"))
+				expectEnqueued(t, &s, "by a change of something else", tc.unchanged...)
+				b.server.Modify(configMap("foo", "b"))
+				expectEnqueued(t, &s, "by a change of the owner", tc.changed...)
+				b.server.Delete(configMap("foo", "b"))
+				expectEnqueued(t, &s, "by a deletion", tc.deleted...)
+			})
+		})
+	}
 }
 
 func TestSeveralWatchesEnqueueKeyOnce(t *testing.T) {
@@ -170,32 +142,20 @@ func TestMissedDeletionEnqueuesObjectAndOwners(t *testing.T) {
 	})
 }
 
-func TestWithResyncs(t *testing.T) {
-	tests := map[string]struct {
-		opts []Option
-		want []string
-	}{
-		"by default": {want: nil},
-		"disabled":   {opts: []Option{WithResyncs(false)}, want: nil},
-		"enabled":    {opts: []Option{WithResyncs(true)}, want: []string{"default/a", "default/foo"}},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, time.Minute, func(b *bubble) {
-				b.server.Add(configMap("foo", "a"))
-				b.start(b.informer)
-				var s syncs
-				l := New(loopName, s.sync, tc.opts...)
-				For(l, b.informer)
-				Watch(l, b.informer, owners)
-				defer b.run(l, 1)()
-				expectEnqueued(t, &s, "by the initial list", "default/a", "default/foo")
+func TestResyncEnqueuesNothing(t *testing.T) {
+	inBubble(t, time.Minute, func(b *bubble) {
+		b.server.Add(configMap("foo", "a"))
+		b.start(b.informer)
+		var s syncs
+		l := New(loopName, s.sync)
+		For(l, b.informer)
+		Watch(l, b.informer, owners)
+		defer b.run(l, 1)()
+		expectEnqueued(t, &s, "by the initial list", "default/a", "default/foo")
 
-				time.Sleep(time.Minute + time.Second)
-				expectEnqueued(t, &s, "by the resync", tc.want...)
-			})
-		})
-	}
+		time.Sleep(time.Minute + time.Second)
+		expectEnqueued(t, &s, "by the resync")
+	})
 }
 
 // A relist repeats every object. Unchanged objects enqueue nothing.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
+	"samplecontroller.io/controller-manager/internal/ordering"
 	"samplecontroller.io/controller-manager/internal/truncate"
 )
 
@@ -23,6 +24,7 @@ import (
 type worker struct {
 	*Loop
 	queue       workqueue.TypedRateLimitingInterface[cache.ObjectName]
+	order       *ordering.Queue
 	rateLimiter workqueue.TypedRateLimiter[cache.ObjectName]
 }
 
@@ -52,9 +54,12 @@ func (w *worker) processNext(ctx context.Context) bool {
 		requeueAfter, err = w.postpone(key, err)
 	}
 	outcome := Outcome{
-		Controller: w.name, Key: key.String(), Trigger: trigger, Began: start, Duration: metav1.Duration{Duration: time.Since(start)},
-		Result: w.resultOf(key, requeueAfter, err), Err: err, Error: truncate.Error(err), Answered: isAnswer(err), Writes: written(),
+		Controller: w.name, Key: key.String(), Trigger: trigger, Began: start,
+		Duration: metav1.Duration{Duration: time.Since(start)},
+		Result:   w.resultOf(key, requeueAfter, err), Err: err, Error: truncate.Error(err), Answered: isAnswer(err),
+		Writes: written(),
 	}
+	w.order.Synced(key, outcome.Result == ResultRequeued)
 	after := w.next(key, outcome, requeueAfter)
 	outcome.EventToDone = w.tracker.end(key, outcome, event, after, w.queue.NumRequeues(key))
 	w.log(logger, outcome, w.queue.NumRequeues(key))

@@ -28,7 +28,8 @@ func TestAnonymousOnlyOnOpenPaths(t *testing.T) {
 		"/":             {user.Anonymous: false, "admin": true, "": false},
 	} {
 		for name, want := range users {
-			n := authenticatedOnly{open: open, Request: authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
+			n := authenticatedOnly{open: open, Request: authenticator.RequestFunc(func(*http.Request) (*authenticator.Response,
+				bool, error) {
 				if name == "" {
 					return nil, false, errors.New("no such token")
 				}

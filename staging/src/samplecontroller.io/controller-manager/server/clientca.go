@@ -91,7 +91,8 @@ func (c *clientCAs) current() *dynamiccertificates.ConfigMapCAController {
 // ClientCAConfigMap returns the ConfigMap with the CAs for client certificates. The name is
 // empty if the options need none.
 func (o *Options) ClientCAConfigMap() (namespace, name string) {
-	if a := o.Authentication; a.SkipInClusterLookup || a.ClientCert != (apiserveroptions.ClientCertAuthenticationOptions{}) {
+	if a := o.Authentication; a.SkipInClusterLookup ||
+		a.ClientCert != (apiserveroptions.ClientCertAuthenticationOptions{}) {
 		return "", ""
 	}
 	return clientCANamespace, clientCAName
@@ -131,7 +132,8 @@ func newClientCAs(ctx context.Context, kubeconfig, userAgent string, required bo
 		}
 	}
 	return &clientCAs{read: read, follow: func() (*dynamiccertificates.ConfigMapCAController, error) {
-		return dynamiccertificates.NewDynamicCAFromConfigMapController("client-ca", clientCANamespace, clientCAName, clientCAKey, client)
+		return dynamiccertificates.NewDynamicCAFromConfigMapController("client-ca", clientCANamespace, clientCAName, clientCAKey,
+			client)
 	}}, nil
 }
 

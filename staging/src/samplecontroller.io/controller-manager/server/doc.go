@@ -21,14 +21,13 @@
 //	/healthz /livez /readyz   open to all, ?verbose lists each check; failure reasons
 //	                          only for callers authorized to get, say, /readyz/*
 //	/metrics /metrics/slis    all other paths only for callers that the API server
-//	/configz                  authenticates and authorizes, by TokenReview and
-//	/statusz /flagz           SubjectAccessReview of the path
-//	/debug/pprof
+//	/statusz /flagz           authenticates and authorizes, by TokenReview and
+//	/debug/pprof              SubjectAccessReview of the path
 //	/debug/controllers        what each controller is doing, or why it is idle
 //	/debug/flags/v            PUT sets the log verbosity, up to 7
 //
-// While the API server does not answer, /metrics is served to callers that it accepted there
-// within the last hour, so that the metrics show the outage: see remembered.go.
+// While the API server does not answer, callers get these other paths only as long as its earlier
+// answers about them are cached: 10 s by default.
 //
 // It combines the serving stacks of k8s.io/apiserver and k8s.io/controller-manager, and adds
 // limits on the resources that callers may use: see limits.go.

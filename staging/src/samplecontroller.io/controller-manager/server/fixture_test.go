@@ -143,8 +143,14 @@ func start(t *testing.T, config Config) *running {
 // code and the body of the response.
 func (r *running) do(method, path, user, body string) (int, string, error) {
 	r.t.Helper()
+	return r.doWith(nil, method, path, user, body)
+}
+
+// doWith is do with client certificates.
+func (r *running) doWith(certificates []tls.Certificate, method, path, user, body string) (int, string, error) {
+	r.t.Helper()
 	client := &http.Client{Transport: &http.Transport{
-		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, // self-signed
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true, Certificates: certificates}, // self-signed
 		DisableKeepAlives: true,
 	}}
 	request, err := http.NewRequestWithContext(r.t.Context(), method, r.url+path, strings.NewReader(body))

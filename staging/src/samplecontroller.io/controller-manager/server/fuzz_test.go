@@ -38,7 +38,7 @@ const maxResponse = 16 << 20
 func FuzzHandler(f *testing.F) {
 	for _, line := range []string{
 		"GET /healthz?verbose&exclude=foo-controller", "GET /healthz/foo-controller", "HEAD /livez", "GET /readyz?verbose", "GET /readyz/../metrics", "POST /healthz",
-		"GET /metrics", "GET /metrics/slis", "DELETE /metrics/slis", "GET /configz", "GET /statusz", "GET /flagz", "GET /page", "GET /page/a/%2e%2e/b?limit=-1", "OPTIONS *",
+		"GET /metrics", "GET /metrics/slis", "DELETE /metrics/slis", "GET /statusz", "GET /flagz", "GET /page", "GET /page/a/%2e%2e/b?limit=-1", "OPTIONS *",
 		"GET /debug/pprof/", "GET /debug/pprof/goroutine?debug=2", "GET /debug/pprof/heap?gc=1", "GET /debug/pprof/profile?seconds=1e9", "GET /debug/pprof/trace?seconds=0.001",
 		"GET /debug/pprof/symbol?0x1+0x2", "GET /debug/pprof/cmdline", "GET /debug/flags/", "GET //debug//flags/v", "GET http://h/healthz", "CONNECT h:1",
 	} {
@@ -89,9 +89,11 @@ func FuzzHandler(f *testing.F) {
 func permissive() Config {
 	return Config{
 		Name: "test-manager",
-		Authentication: &apiserver.AuthenticationInfo{Authenticator: authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
-			return &authenticator.Response{User: &user.DefaultInfo{Name: "admin"}}, true, nil
-		})},
+		Authentication: &apiserver.AuthenticationInfo{
+			Authenticator: authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
+				return &authenticator.Response{User: &user.DefaultInfo{Name: "admin"}}, true, nil
+			}),
+		},
 		Authorization: &apiserver.AuthorizationInfo{Authorizer: authorizerfactory.NewAlwaysAllowAuthorizer()},
 		Debugging:     componentbaseconfig.DebuggingConfiguration{EnableProfiling: true},
 		Flags:         flagz.NamedFlagSetsReader{FlagSets: cliflag.NamedFlagSets{}},
@@ -99,7 +101,10 @@ func permissive() Config {
 		Healthz:       []healthz.HealthChecker{good("foo-controller")},
 		Readyz:        []healthz.HealthChecker{bad("informer-sync", "not read yet")},
 		Notes:         func() []string { return []string{"leader: nobody"} },
-		Pages:         map[string]http.Handler{"/page": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "page") })},
+		Pages: map[string]http.Handler{"/page": http.HandlerFunc(func(w http.ResponseWriter,
+			_ *http.Request) {
+			fmt.Fprintln(w, "page")
+		})},
 	}
 }
 

@@ -62,9 +62,10 @@ func setDeadline(w http.ResponseWriter, deadline time.Time) {
 // withMaxInFlight rejects a request with 429 while too many others are served. It counts only
 // authorized requests, so that other callers cannot block authorized ones.
 func withMaxInFlight(next http.Handler) http.Handler {
-	return filters.WithMaxInFlightLimit(next, maxInFlight, maxInFlight, func(r *http.Request, _ *request.RequestInfo) bool {
-		return isProbe(r.URL.Path)
-	})
+	return filters.WithMaxInFlightLimit(next, maxInFlight, maxInFlight,
+		func(r *http.Request, _ *request.RequestInfo) bool {
+			return isProbe(r.URL.Path)
+		})
 }
 
 // connectionLimiter is a listener that closes the oldest connection to make room for a new

@@ -38,7 +38,7 @@ func TestMaxInFlight(t *testing.T) {
 		}
 		synctest.Wait()
 		for path, want := range map[string]int{
-			"/configz": http.StatusTooManyRequests, "/debug/pprof/": http.StatusTooManyRequests,
+			"/metrics": http.StatusTooManyRequests, "/debug/pprof/": http.StatusTooManyRequests,
 			"/healthz": http.StatusOK, "/livez/ping": http.StatusOK, "/readyz/informer-sync": http.StatusInternalServerError,
 		} {
 			answer := get(path)
@@ -51,8 +51,8 @@ func TestMaxInFlight(t *testing.T) {
 		}
 		close(ended)
 		slow.Wait()
-		if answer := get("/configz"); answer.Code != http.StatusOK {
-			t.Errorf("/configz below the limit: %d, want %d", answer.Code, http.StatusOK)
+		if answer := get("/metrics"); answer.Code != http.StatusOK {
+			t.Errorf("/metrics below the limit: %d, want %d", answer.Code, http.StatusOK)
 		}
 	})
 }
@@ -64,7 +64,8 @@ func TestUnauthorizedRequestsAreNotInFlight(t *testing.T) {
 		config := permissive()
 		ended := make(chan struct{})
 		admin := config.Authentication.Authenticator
-		config.Authentication.Authenticator = authenticator.RequestFunc(func(r *http.Request) (*authenticator.Response, bool, error) {
+		config.Authentication.Authenticator = authenticator.RequestFunc(func(r *http.Request) (*authenticator.Response, bool,
+			error) {
 			if r.Header.Get("Authorization") != "" {
 				<-ended
 				return nil, false, nil
@@ -75,14 +76,14 @@ func TestUnauthorizedRequestsAreNotInFlight(t *testing.T) {
 		var callers sync.WaitGroup
 		for range maxInFlight {
 			callers.Go(func() {
-				request := httptest.NewRequest(http.MethodGet, "/configz", nil)
+				request := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 				request.Header.Set("Authorization", "Bearer bad")
 				handler.ServeHTTP(httptest.NewRecorder(), request)
 			})
 		}
 		synctest.Wait()
 		answer := httptest.NewRecorder()
-		handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/configz", nil))
+		handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 		if answer.Code != http.StatusOK {
 			t.Errorf("an authorized caller: %d, want %d", answer.Code, http.StatusOK)
 		}
@@ -125,7 +126,8 @@ func TestTimeLimitExceptForProfiles(t *testing.T) {
 }
 
 func TestConnectionLimitIsQuarterOfFileLimit(t *testing.T) {
-	for files, want := range map[uint64]int{0: 1, 3: 1, 256: 64, 1024: 256, 4000: 1000, 1 << 20: 1000, math.MaxUint64: 1000} {
+	for files, want := range map[uint64]int{0: 1, 3: 1, 256: 64, 1024: 256, 4000: 1000, 1 << 20: 1000,
+		math.MaxUint64: 1000} {
 		if got := connectionLimit(files); got != want {
 			t.Errorf("connectionLimit(%d) = %d, want %d", files, got, want)
 		}

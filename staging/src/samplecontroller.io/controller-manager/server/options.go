@@ -183,7 +183,7 @@ func (o *Options) delegate(ctx context.Context, c *Config, kubeconfig string) er
 	if err != nil {
 		return fmt.Errorf("--authorization-always-allow-paths: %w", err)
 	}
-	c.Authentication.Authenticator = authenticatedOnly{rememberingAuthenticator{c.Authentication.Authenticator, newRemembered()}, open}
+	c.Authentication.Authenticator = authenticatedOnly{c.Authentication.Authenticator, open}
 	authorization.AlwaysAllowPaths = nil // open paths do not show failure reasons
 	if err := authorization.ApplyTo(c.Authorization); err != nil {
 		return fmt.Errorf("%s: setting up delegated authorization: %w", authorizationFlag, err)
@@ -191,7 +191,7 @@ func (o *Options) delegate(ctx context.Context, c *Config, kubeconfig string) er
 	c.Reasons = c.Authorization.Authorizer
 	c.Authorization.Authorizer, err = union.New(
 		union.NamedAuthorizer{AuthorizerName: "open-paths", Authorizer: open},
-		union.NamedAuthorizer{AuthorizerName: "delegated", Authorizer: rememberingAuthorizer{c.Reasons, newRemembered()}},
+		union.NamedAuthorizer{AuthorizerName: "delegated", Authorizer: c.Reasons},
 	)
 	return err
 }

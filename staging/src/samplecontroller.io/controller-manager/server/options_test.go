@@ -186,7 +186,8 @@ func TestClientCAsAreUsedOnceReadable(t *testing.T) {
 		var granted atomic.Bool
 		cas := &clientCAs{
 			follow: func() (*dynamiccertificates.ConfigMapCAController, error) {
-				return dynamiccertificates.NewDynamicCAFromConfigMapController("client-ca", clientCANamespace, clientCAName, clientCAKey, client)
+				return dynamiccertificates.NewDynamicCAFromConfigMapController("client-ca", clientCANamespace, clientCAName, clientCAKey,
+					client)
 			},
 			read: func(context.Context) error {
 				if !granted.Load() {

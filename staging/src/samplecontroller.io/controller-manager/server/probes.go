@@ -76,7 +76,8 @@ func cached[T any](f func(*http.Request) T) func(*http.Request) T {
 // withheld wraps checks so that their results are cached. failures returns the reason of each
 // failed check. On its own path, a check shows the reason only to callers that may see it. On
 // the paths of the probes, the library withholds it.
-func withheld(checks []healthz.HealthChecker, maySee func(*http.Request) bool) (all []healthz.HealthChecker, failures func(*http.Request) []string) {
+func withheld(checks []healthz.HealthChecker, maySee func(*http.Request) bool) (all []healthz.HealthChecker,
+	failures func(*http.Request) []string) {
 	results := make([]func(*http.Request) error, len(checks))
 	for i, check := range checks {
 		results[i] = cached(check.Check)
@@ -101,7 +102,8 @@ func withheld(checks []healthz.HealthChecker, maySee func(*http.Request) bool) (
 
 // withReasons adds failure reasons and notes to verbose probes, if the caller may see them. It
 // also adds the notes to /statusz in plain text.
-func withReasons(next http.Handler, failures map[string]func(*http.Request) []string, notes func() []string, maySee func(*http.Request) bool) http.Handler {
+func withReasons(next http.Handler, failures map[string]func(*http.Request) []string, notes func() []string,
+	maySee func(*http.Request) bool) http.Handler {
 	noted := cached(func(*http.Request) []string {
 		if notes == nil {
 			return nil

@@ -102,7 +102,8 @@ func TestReasonsNeedAccessToCheckPath(t *testing.T) {
 	for path, want := range map[string]string{"/readyz": "/readyz/", "/readyz/informer-sync": "/readyz/informer-sync"} {
 		for name, allowed := range map[string]bool{"somebody": true, user.Anonymous: false} {
 			asked := ""
-			may := maySeeReasons(authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+			may := maySeeReasons(authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision,
+				string, error) {
 				asked = a.GetVerb() + " " + a.GetPath()
 				return authorizer.DecisionAllow, "", nil
 			}))

@@ -80,6 +80,7 @@ func Handler(config Config) http.Handler {
 		mux.Unregister(verbosityPath) // it would set any value
 		mux.UnlistedHandleFunc(verbosityPath, routes.StringFlagPutHandler(setVerbosity))
 	}
+	mux.Unregister("/configz")                // it would be empty
 	mux.HandlePrefix("/healthz/", healthzMux) // the base handler does not serve single checks
 	healthz.InstallLivezHandler(mux, live...)
 	healthz.InstallReadyzHandler(mux, ready...)

@@ -32,7 +32,8 @@ func all(t *testing.T) Config {
 }
 
 func TestAccess(t *testing.T) {
-	const ok, unauthorized, forbidden, absent = http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound
+	const ok, unauthorized, forbidden, absent = http.StatusOK, http.StatusUnauthorized, http.StatusForbidden,
+		http.StatusNotFound
 	server := start(t, all(t))
 	tests := map[string]struct {
 		anonymous, stranger, guest, admin int
@@ -47,7 +48,7 @@ func TestAccess(t *testing.T) {
 		"/readyz/ping":            {ok, unauthorized, ok, ok},
 		"/metrics":                {unauthorized, unauthorized, forbidden, ok},
 		"/metrics/slis":           {unauthorized, unauthorized, forbidden, ok},
-		"/configz":                {unauthorized, unauthorized, forbidden, ok},
+		"/configz":                {unauthorized, unauthorized, forbidden, absent},
 		"/statusz":                {unauthorized, unauthorized, forbidden, ok},
 		"/flagz":                  {unauthorized, unauthorized, forbidden, ok},
 		"/debug/pprof/":           {unauthorized, unauthorized, forbidden, ok},

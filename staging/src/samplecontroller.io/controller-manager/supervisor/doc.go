@@ -4,7 +4,8 @@
 // Package supervisor runs the enabled controllers of a process for one term of leadership
 // at a time.
 //
-//	super := supervisor.New([]controller.Controller{broken{}, idle{}}, supervisor.Options{ShutdownTimeout: 10 * time.Second})
+//	controllers := []controller.Controller{broken{}, idle{}}
+//	super := supervisor.New(controllers, supervisor.Options{ShutdownTimeout: 10 * time.Second})
 //
 //	term, end := context.WithCancel(context.Background())
 //	ended := make(chan error)

@@ -31,7 +31,8 @@ func (idle) Run(ctx context.Context) error {
 
 // A controller that fails stops no other.
 func Example() {
-	super := supervisor.New([]controller.Controller{broken{}, idle{}}, supervisor.Options{ShutdownTimeout: 10 * time.Second})
+	controllers := []controller.Controller{broken{}, idle{}}
+	super := supervisor.New(controllers, supervisor.Options{ShutdownTimeout: 10 * time.Second})
 
 	term, end := context.WithCancel(context.Background())
 	ended := make(chan error)

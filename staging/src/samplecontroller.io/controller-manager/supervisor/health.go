@@ -84,7 +84,8 @@ func (s *Supervisor) Stalled() []string {
 		}
 		for _, p := range status.Loops {
 			answered := p.Failing >= maxFailing && len(p.Failures) > 0 && p.Failures[0].Answered
-			if s.progressOf(p, status.Since) != nil && !answered && time.Since(latest(p.LastSuccess, status.Since)) > maxNoSuccess {
+			if s.progressOf(p, status.Since) != nil && !answered &&
+				time.Since(latest(p.LastSuccess, status.Since)) > maxNoSuccess {
 				stalled = append(stalled, p.Queue)
 			}
 		}

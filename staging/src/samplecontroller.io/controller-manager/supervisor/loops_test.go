@@ -70,7 +70,8 @@ func newLooper(t *testing.T, name string, sync reconcile.SyncFunc, queues ...str
 	t.Helper()
 	l := &looper{name: name, server: cachetesting.NewFakeControllerSource()}
 	t.Cleanup(l.server.Shutdown)
-	informer := cache.NewTypedSharedIndexInformer[*corev1.ConfigMap](cache.NewSharedIndexInformer(listFirst{l.server}, &corev1.ConfigMap{}, 0, nil))
+	informer := cache.NewTypedSharedIndexInformer[*corev1.ConfigMap](cache.NewSharedIndexInformer(listFirst{l.server},
+		&corev1.ConfigMap{}, 0, nil))
 	for _, queue := range queues {
 		s := &sources{changed: make(chan struct{})}
 		loop := reconcile.New(name, sync, reconcile.WithQueue(queue), reconcile.WithSources(s))
@@ -265,7 +266,8 @@ func TestIdleControllerIsHealthy(t *testing.T) {
 		"nothing to do":              {sync: succeed},
 		"long backoff of one object": {sync: failFor("bad"), enqueue: []string{"bad"}},
 		"some fail, one succeeds":    {sync: failFor("bad"), enqueue: []string{"bad1", "bad2", "bad3", "bad4", "bad5", "good"}},
-		"delayed objects":            {sync: func(context.Context, cache.ObjectName) (time.Duration, error) { return time.Hour, nil }, enqueue: []string{"a", "b", "c", "d", "e", "f"}},
+		"delayed objects": {sync: func(context.Context, cache.ObjectName) (time.Duration, error) { return time.Hour, nil },
+			enqueue: []string{"a", "b", "c", "d", "e", "f"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -310,7 +312,11 @@ func failFor(prefix string) reconcile.SyncFunc {
 
 func TestLivenessFailsOnlyForStuckSync(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		c := newLooper(t, "foo-controller", func(context.Context, cache.ObjectName) (time.Duration, error) { time.Sleep(time.Hour); return 0, nil }, "foo-controller")
+		c := newLooper(t, "foo-controller", func(context.Context, cache.ObjectName) (time.Duration,
+			error) {
+			time.Sleep(time.Hour)
+			return 0, nil
+		}, "foo-controller")
 		s := New([]controller.Controller{c}, Options{})
 		end := begin(t, s)
 		c.enqueue("a")
@@ -333,7 +339,11 @@ func TestLivenessFailsOnlyForStuckSync(t *testing.T) {
 
 func TestShutdownErrorNamesRunningSync(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		c := newLooper(t, "foo-controller", func(context.Context, cache.ObjectName) (time.Duration, error) { time.Sleep(time.Hour); return 0, nil }, "foo-controller")
+		c := newLooper(t, "foo-controller", func(context.Context, cache.ObjectName) (time.Duration,
+			error) {
+			time.Sleep(time.Hour)
+			return 0, nil
+		}, "foo-controller")
 		s := New([]controller.Controller{c}, Options{ShutdownTimeout: 10 * time.Second})
 		end := begin(t, s)
 		c.enqueue("a")

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
 	"samplecontroller.io/controller-manager/controller"
@@ -42,11 +41,6 @@ func newRunner(c controller.Controller) *runner {
 func (r *runner) run(ctx context.Context, options Options) {
 	logger := klog.LoggerWithValues(klog.FromContext(ctx), "controller", r.controller.Name())
 	defer r.stopped()
-	r.become(ctx, Starting, "")
-	if options.StartInterval > 0 && !sleep(ctx, wait.Jitter(options.StartInterval, 1)) {
-		return
-	}
-
 	backoff := options.Backoff
 	for ctx.Err() == nil {
 		r.become(ctx, Running, "")

@@ -120,7 +120,8 @@ func (s *Supervisor) statusOf(r *runner, limit int) Status {
 // NotFound, or nil if there is none.
 func refused(loops []reconcile.Progress) *reconcile.Progress {
 	for i := range loops {
-		if status := apierrors.APIStatus(nil); errors.As(loops[i].Blocker, &status) && !apierrors.IsNotFound(loops[i].Blocker) {
+		if status := apierrors.APIStatus(nil); errors.As(loops[i].Blocker, &status) &&
+			!apierrors.IsNotFound(loops[i].Blocker) {
 			return &loops[i]
 		}
 	}

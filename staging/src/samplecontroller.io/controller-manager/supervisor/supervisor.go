@@ -20,9 +20,6 @@ import (
 
 // Options configure how controllers are started and stopped.
 type Options struct {
-	// StartInterval is the wait before each start, to which jitter adds up to the same
-	// again, so that controllers do not all start at once. 0: no wait.
-	StartInterval time.Duration
 	// ShutdownTimeout is how long to wait for controllers to return at the end of a term.
 	// 0: no limit.
 	ShutdownTimeout time.Duration

@@ -5,7 +5,6 @@ package supervisor
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -132,57 +131,6 @@ func TestShutdownErrorNamesControllers(t *testing.T) {
 		want = map[string]State{"a-controller": Standby, "b-controller": Standby, "c-controller": Standby, "good-controller": Standby}
 		if diff := cmp.Diff(want, states(s)); diff != "" {
 			t.Errorf("states after they have returned (-want +got):\n%s", diff)
-		}
-	})
-}
-
-func TestStartIntervalSpreadsStarts(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		const interval = 10 * time.Second
-		var fakes []*fake
-		for letter := range strings.SplitSeq("abcdefghij", "") {
-			fakes = append(fakes, newFake(letter+"-controller"))
-		}
-		s := New(all(fakes...), Options{StartInterval: interval})
-		end := begin(t, s)
-		for name, state := range states(s) {
-			if state != Starting {
-				t.Errorf("%s is %s at first, want %s", name, state, Starting)
-			}
-		}
-		time.Sleep(2 * interval)
-		synctest.Wait()
-		instants := map[time.Duration]bool{}
-		for _, f := range fakes {
-			starts := f.started()
-			if len(starts) != 1 || starts[0] < interval || starts[0] > 2*interval {
-				t.Errorf("%s was started at %v, want once between %v and %v", f.name, starts, interval, 2*interval)
-				continue
-			}
-			instants[starts[0]] = true
-		}
-		if len(instants) < 2 {
-			t.Error("all controllers were started at the same time")
-		}
-		expectEnd(t, end)
-	})
-}
-
-func TestTermEndsBeforeStart(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		c := newFake("foo-controller")
-		s := New(all(c), Options{StartInterval: time.Hour})
-		end := begin(t, s)
-		told := time.Now()
-		expectEnd(t, end)
-		if took := time.Since(told); took != 0 {
-			t.Errorf("Run took %v to end, want no time", took)
-		}
-		if got := len(c.started()); got != 0 {
-			t.Errorf("started %d times, want never", got)
-		}
-		if diff := cmp.Diff(map[string]State{"foo-controller": Standby}, states(s)); diff != "" {
-			t.Errorf("states (-want +got):\n%s", diff)
 		}
 	})
 }

@@ -21,7 +21,8 @@ import (
 // in scheme. L is the type of their lists, which must be registered too, or runtime.Object. The
 // clients implement informers.Source. Those of custom resources decode as [RESTClientFor]
 // describes. Those of built-in types use the content type of config.
-func ClientFor[T Object, L runtime.Object](config *rest.Config, scheme *runtime.Scheme, resource schema.GroupVersionResource) (func(namespace string) *gentype.ClientWithList[T, L], error) {
+func ClientFor[T Object, L runtime.Object](config *rest.Config, scheme *runtime.Scheme,
+	resource schema.GroupVersionResource) (func(namespace string) *gentype.ClientWithList[T, L], error) {
 	version := resource.GroupVersion()
 	kinds, _, err := scheme.ObjectKinds(newOf[T]())
 	i := slices.IndexFunc(kinds, func(kind schema.GroupVersionKind) bool { return kind.GroupVersion() == version })
@@ -53,7 +54,8 @@ func ClientFor[T Object, L runtime.Object](config *rest.Config, scheme *runtime.
 }
 
 // clientOf returns a client for objects of a kind.
-func clientOf[T Object](config *rest.Config, kind schema.GroupVersionKind, scheme *runtime.Scheme) (rest.Interface, error) {
+func clientOf[T Object](config *rest.Config, kind schema.GroupVersionKind, scheme *runtime.Scheme) (rest.Interface,
+	error) {
 	version := kind.GroupVersion()
 	if !IsBuiltIn[T](kind) {
 		return RESTClientFor(config, version, scheme)

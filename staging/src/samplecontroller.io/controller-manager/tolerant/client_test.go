@@ -45,7 +45,8 @@ func TestClientFor(t *testing.T) {
 	if diff := cmp.Diff(decodedList(decoded("a", "1"), placeholderFor("b", "2", badMessage)), got); diff != "" {
 		t.Errorf("unexpected list (-want +got):\n%s", diff)
 	}
-	if _, err := things("default").UpdateStatus(t.Context(), decoded("a", "1"), metav1.UpdateOptions{FieldManager: "m"}); err != nil {
+	if _, err := things("default").UpdateStatus(t.Context(), decoded("a", "1"),
+		metav1.UpdateOptions{FieldManager: "m"}); err != nil {
 		t.Error(err)
 	}
 	want := []string{"GET /apis/example.com/v1/things?labelSelector=a%3Db", "PUT /apis/example.com/v1/namespaces/default/things/a/status?fieldManager=m"}
@@ -71,7 +72,8 @@ func TestClientForRefusesSchemes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := runtime.NewScheme()
 			test.add(s)
-			if _, err := ClientFor[*Thing, *ThingList](&rest.Config{}, s, version.WithResource("things")); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := ClientFor[*Thing, *ThingList](&rest.Config{}, s, version.WithResource("things")); err == nil ||
+				!strings.Contains(err.Error(), test.want) {
 				t.Errorf("ClientFor: %v, want an error with %q", err, test.want)
 			}
 		})

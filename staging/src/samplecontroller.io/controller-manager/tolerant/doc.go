@@ -36,7 +36,7 @@
 //		return 0, nil // its spec is unknown
 //	}
 //
-// A [Reporter] does this check in a sync function. [Metrics] counts placeholders.
+// A [Reporter] does this check in a sync function.
 //
 // # Decoding
 //

@@ -45,9 +45,11 @@ func TestMessageNamesField(t *testing.T) {
 }
 
 func TestMessageIsBounded(t *testing.T) {
-	for _, quoted := range []string{strings.Repeat("x", maxMessage+1), strings.Repeat("é", maxMessage), "x" + strings.Repeat("é", maxMessage)} {
+	for _, quoted := range []string{strings.Repeat("x", maxMessage+1), strings.Repeat("é", maxMessage),
+		"x" + strings.Repeat("é", maxMessage)} {
 		got := describe(errors.New(quoted), "")
-		if len(got) > maxMessage || len(got) < maxMessage-utf8.UTFMax || !utf8.ValidString(got) || !strings.HasSuffix(got, "...") {
+		if len(got) > maxMessage || len(got) < maxMessage-utf8.UTFMax || !utf8.ValidString(got) ||
+			!strings.HasSuffix(got, "...") {
 			t.Errorf("message = %q (%d bytes), want at most %d that end in ...", got, len(got), maxMessage)
 		}
 	}

@@ -6,6 +6,7 @@ package tolerant
 import (
 	"context"
 	"errors"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,9 +28,10 @@ const maxReported = 4096
 
 // Reporter reports each version of an undecodable object once, by a Warning Event and a log
 // line. Only the Event contains the reason. With more than 4096 such objects it may repeat
-// reports. It is safe for concurrent use for different objects.
+// reports. It is safe for concurrent use.
 type Reporter struct {
 	recorder record.EventRecorder
+	mutex    sync.Mutex
 	reported *lru.Cache // the last version by UID
 }
 
@@ -51,11 +53,19 @@ func (r *Reporter) Report(ctx context.Context, obj Object) (undecodable bool) {
 	if err == nil {
 		return false
 	}
-	if last, _ := r.reported.Get(obj.GetUID()); last != obj.GetResourceVersion() {
-		r.reported.Add(obj.GetUID(), obj.GetResourceVersion())
+	if r.isNew(obj) {
 		klog.FromContext(ctx).Error(errUndecodable, "Skipping object that cannot be decoded", "resourceVersion", obj.GetResourceVersion())
 		r.recorder.Eventf(obj, corev1.EventTypeWarning, ReasonUndecodable,
-			"Cannot be decoded, so nothing is done for it: %v. Correct it, for example by kubectl edit, or delete it.", err)
+			"Skipping object: failed to decode: %v. Fix it (for example, with kubectl edit) or delete it.", err)
 	}
 	return true
+}
+
+// isNew reports whether the version of the object has not been reported, and remembers it.
+func (r *Reporter) isNew(obj Object) bool {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	last, _ := r.reported.Get(obj.GetUID())
+	r.reported.Add(obj.GetUID(), obj.GetResourceVersion())
+	return last != obj.GetResourceVersion()
 }

@@ -34,12 +34,12 @@ func TestReporterReportsEachVersionOnce(t *testing.T) {
 	report(decoded("a", "5"), false) // repaired
 	report(placeholderFor("a", "6", badMessage), true)
 
-	const advice = " Correct it, for example by kubectl edit, or delete it."
+	const advice = " Fix it (for example, with kubectl edit) or delete it."
 	want := []string{
-		"Warning Undecodable Cannot be decoded, so nothing is done for it: " + badMessage + "." + advice,
-		"Warning Undecodable Cannot be decoded, so nothing is done for it: " + badMessage + "." + advice,
-		"Warning Undecodable Cannot be decoded, so nothing is done for it: another." + advice,
-		"Warning Undecodable Cannot be decoded, so nothing is done for it: " + badMessage + "." + advice,
+		"Warning Undecodable Skipping object: failed to decode: " + badMessage + "." + advice,
+		"Warning Undecodable Skipping object: failed to decode: " + badMessage + "." + advice,
+		"Warning Undecodable Skipping object: failed to decode: another." + advice,
+		"Warning Undecodable Skipping object: failed to decode: " + badMessage + "." + advice,
 	}
 	var got []string
 	for len(events.Events) > 0 {

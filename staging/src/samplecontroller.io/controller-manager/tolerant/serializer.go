@@ -24,7 +24,8 @@ import (
 func RESTClientFor(config *rest.Config, version schema.GroupVersion, scheme *runtime.Scheme) (*rest.RESTClient, error) {
 	config = configFor(config, version)
 	config.NegotiatedSerializer = NegotiatedSerializer(scheme)
-	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON // only JSON can be repaired
+	// only JSON can be repaired
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	if config.UserAgent == "" {
 		config.UserAgent = rest.DefaultKubernetesUserAgent()
 	}
@@ -58,7 +59,8 @@ func (s negotiatedSerializer) DecoderToVersion(d runtime.Decoder, version runtim
 type decoder struct{ runtime.Decoder }
 
 // Decode implements runtime.Decoder.
-func (d decoder) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+func (d decoder) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object,
+	*schema.GroupVersionKind, error) {
 	obj, kind, err := d.Decoder.Decode(data, defaults, into)
 	if err == nil {
 		return obj, kind, nil

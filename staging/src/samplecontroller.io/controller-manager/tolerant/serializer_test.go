@@ -40,7 +40,8 @@ func TestDecode(t *testing.T) {
 		"all bad": {list(bad, bad), decodedList(placeholderFor("b", "2", badMessage), placeholderFor("b", "2", badMessage))},
 		"items without a type, as built-in resources have": {
 			strings.ReplaceAll(list(good, bad), `"apiVersion":"example.com/v1","kind":"Thing",`, ""),
-			&ThingList{ListMeta: metav1.ListMeta{ResourceVersion: "100", RemainingItemCount: ptr.To[int64](7)}, Items: []Thing{*decoded("a", "1"), *placeholderFor("b", "2", badMessage)}},
+			&ThingList{ListMeta: metav1.ListMeta{ResourceVersion: "100", RemainingItemCount: ptr.To[int64](7)},
+				Items: []Thing{*decoded("a", "1"), *placeholderFor("b", "2", badMessage)}},
 		},
 		"an object with items like a list": {
 			strings.TrimSuffix(good, "}") + `,"items":[{"size":"two"}]}`,
@@ -48,7 +49,8 @@ func TestDecode(t *testing.T) {
 		},
 		"a bookmark": {
 			`{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"resourceVersion":"7","creationTimestamp":null,"annotations":{"k8s.io/initial-events-end":"true"}},"spec":{"name":""}}`,
-			&Thing{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "7", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}},
+			&Thing{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "7",
+				Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}},
 		},
 		"a Status": {
 			`{"apiVersion":"v1","kind":"Status","metadata":{},"status":"Failure","reason":"Expired","code":410}`,
@@ -143,7 +145,8 @@ func TestUnregisteredListRemainsError(t *testing.T) {
 	type otherList struct{ ThingList }
 	data := list(thing("a", "1", goodSpec), thing("b", "2", badSpec))
 	data = strings.ReplaceAll(data, "ThingList", "OtherList")
-	if _, _, err := tolerantDecoder().Decode([]byte(strings.ReplaceAll(data, badSpec, goodSpec)), nil, &otherList{}); err != nil {
+	if _, _, err := tolerantDecoder().Decode([]byte(strings.ReplaceAll(data, badSpec, goodSpec)), nil,
+		&otherList{}); err != nil {
 		t.Fatalf("a good list: %v", err)
 	}
 	if obj, _, err := tolerantDecoder().Decode([]byte(data), nil, &otherList{}); err == nil {

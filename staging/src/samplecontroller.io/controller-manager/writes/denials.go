@@ -66,7 +66,8 @@ func Summary(denials []Denial) string {
 func isMissingPermission(t target, status metav1.Status) bool {
 	resource := schema.ParseGroupResource(t.Resource)
 	denied := fmt.Sprintf("cannot %s resource %q in API group %q", t.Verb, resource.Resource, resource.Group)
-	return status.Reason == metav1.StatusReasonForbidden && strings.Contains(status.Message, denied) && status.Details != nil &&
+	return status.Reason == metav1.StatusReasonForbidden && strings.Contains(status.Message, denied) &&
+		status.Details != nil &&
 		status.Details.Name == t.name && len(status.Details.Causes) == 0
 }
 
@@ -126,7 +127,8 @@ func (d *denials) list(now time.Time) []Denial {
 	var list []Denial
 	for write, denial := range d.byWrite {
 		if !denial.forgotten(now) {
-			list = append(list, Denial{Verb: write.Verb, Resource: write.Resource, Namespace: denial.namespace, Since: denial.since})
+			list = append(list, Denial{Verb: write.Verb, Resource: write.Resource, Namespace: denial.namespace,
+				Since: denial.since})
 		}
 	}
 	return list

@@ -91,7 +91,8 @@ func TestAdmissionIsNotAMissingPermission(t *testing.T) {
 	create := func(f *fixture) error { return f.create(f.Context(), "x") }
 	patch := func(f *fixture) error { return f.patch(f.Context(), "x", "web") }
 	plugin := admission.NewForbidden(attributes("", admission.Create), errors.New(likeAuthorizer))
-	webhook := webhookerrors.ToStatusErr("w", &metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: likeAuthorizer})
+	webhook := webhookerrors.ToStatusErr("w", &metav1.Status{Code: http.StatusForbidden,
+		Reason: metav1.StatusReasonForbidden, Message: likeAuthorizer})
 	for name, test := range map[string]struct {
 		err   error
 		write func(*fixture) error
@@ -100,22 +101,26 @@ func TestAdmissionIsNotAMissingPermission(t *testing.T) {
 		"webhook, create": {webhook, create},
 		"webhook, patch":  {webhook, patch},
 		"policy, patch": {
-			withCause(admission.NewForbidden(attributes("web", admission.Update), errors.New(likeAuthorizer)), metav1.StatusCause{Message: likeAuthorizer}), patch,
+			withCause(admission.NewForbidden(attributes("web", admission.Update), errors.New(likeAuthorizer)),
+				metav1.StatusCause{Message: likeAuthorizer}), patch,
 		},
 		"terminating namespace": {
-			withCause(admission.NewForbidden(attributes("", admission.Create), errors.New("no")), metav1.StatusCause{Type: corev1.NamespaceTerminatingCause}), create,
+			withCause(admission.NewForbidden(attributes("", admission.Create), errors.New("no")),
+				metav1.StatusCause{Type: corev1.NamespaceTerminatingCause}), create,
 		},
 		"escalation, patch": {
 			apierrors.NewForbidden(rbacv1.Resource("roles"), "web", errors.New(`user "me" (groups=["system:authenticated"]) is attempting to grant RBAC permissions not currently held:`)),
 			func(f *fixture) error {
-				_, err := f.client.RbacV1().Roles("x").Patch(f.Context(), "web", types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
+				_, err := f.client.RbacV1().Roles("x").Patch(f.Context(), "web", types.MergePatchType, []byte("{}"),
+					metav1.PatchOptions{})
 				return err
 			},
 		},
 		"quota, patch": {
 			apierrors.NewForbidden(corev1.Resource("persistentvolumeclaims"), "web", errors.New("exceeded quota: storage, requested: requests.storage=10Gi")),
 			func(f *fixture) error {
-				_, err := f.client.CoreV1().PersistentVolumeClaims("x").Patch(f.Context(), "web", types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
+				_, err := f.client.CoreV1().PersistentVolumeClaims("x").Patch(f.Context(), "web", types.MergePatchType, []byte("{}"),
+					metav1.PatchOptions{})
 				return err
 			},
 		},

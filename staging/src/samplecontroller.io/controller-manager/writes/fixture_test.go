@@ -135,12 +135,14 @@ func newFixture(t *testing.T, metrics *Metrics) *fixture {
 }
 
 func (f *fixture) create(ctx context.Context, ns string) error {
-	_, err := f.client.AppsV1().Deployments(ns).Create(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, metav1.CreateOptions{})
+	_, err := f.client.AppsV1().Deployments(ns).Create(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web"}},
+		metav1.CreateOptions{})
 	return err
 }
 
 func (f *fixture) patch(ctx context.Context, ns, name string, subresources ...string) error {
-	_, err := f.client.AppsV1().Deployments(ns).Patch(ctx, name, types.MergePatchType, []byte("{}"), metav1.PatchOptions{}, subresources...)
+	_, err := f.client.AppsV1().Deployments(ns).Patch(ctx, name, types.MergePatchType, []byte("{}"), metav1.PatchOptions{},
+		subresources...)
 	return err
 }
 

@@ -24,7 +24,8 @@ func TestOneLongWriteAtATime(t *testing.T) {
 		})
 		transport := New("a-controller", nil, nil)
 		// Both clients belong to one controller.
-		first, second := client(t, transport, hung, runtime.ContentTypeJSON), client(t, transport, hung, runtime.ContentTypeJSON)
+		first, second := client(t, transport, hung, runtime.ContentTypeJSON),
+			client(t, transport, hung, runtime.ContentTypeJSON)
 		create := func(f *fixture) (long bool) {
 			go func() { _ = f.create(reconcile.WithLongWrite(t.Context()), "x") }()
 			return <-sent

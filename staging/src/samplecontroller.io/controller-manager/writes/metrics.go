@@ -37,7 +37,8 @@ type Metrics struct {
 
 // NewMetrics creates the metrics <namespace>_writes_total{controller,verb,resource,result},
 // <namespace>_writes_skipped_total{controller,resource} and
-// <namespace>_writes_noop_total{controller,resource} and registers them with register, usually legacyregistry.MustRegister. Call it once per process.
+// <namespace>_writes_noop_total{controller,resource} and registers them with register, usually
+// legacyregistry.MustRegister. Call it once per process.
 func NewMetrics(namespace string, register func(...metrics.Registerable)) *Metrics {
 	m := &Metrics{
 		total: metrics.NewCounterVec(&metrics.CounterOpts{

@@ -49,7 +49,8 @@ func TestTargetMatchesAPIServer(t *testing.T) {
 				t.Fatalf("%s: %+v, %v", path, info, err)
 			}
 			got, ok := targetOf(request)
-			resource := schema.GroupResource{Group: info.APIGroup, Resource: strings.TrimSuffix(info.Resource+"/"+info.Subresource, "/")}
+			resource := schema.GroupResource{Group: info.APIGroup,
+				Resource: strings.TrimSuffix(info.Resource+"/"+info.Subresource, "/")}
 			want := target{Write{info.Verb, resource.String()}, info.Namespace, info.Name}
 			if !ok || got != want {
 				t.Errorf("%s %s is %+v, want %+v", method, path, got, want)

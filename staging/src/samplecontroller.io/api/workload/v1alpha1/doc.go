@@ -3,7 +3,7 @@
 
 // +k8s:deepcopy-gen=package
 
-// Package v1alpha1 holds the parts of the status that Foo and Icecream share: the
-// conditions of an object that manages a Deployment, and the summary of its Pods.
+// Package v1alpha1 holds the Status that the statuses of Foo and Icecream embed, with
+// the conditions of an object that manages a Deployment and the summary of its Pods.
 // It registers no kind of its own.
 package v1alpha1

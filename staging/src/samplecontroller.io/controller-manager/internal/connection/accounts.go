@@ -57,7 +57,8 @@ func (a *Accounts) ofProgram(ctx context.Context) (cache.ObjectName, error) {
 	if program.Name != "" {
 		return program, nil
 	}
-	review, err := a.client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	review, err := a.client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{},
+		metav1.CreateOptions{})
 	if err != nil {
 		return cache.ObjectName{}, fmt.Errorf("asking for the program's ServiceAccount: %w", err)
 	}
@@ -117,13 +118,15 @@ func (a *Accounts) request(controller string) (token, error) {
 	// In the namespace of the program's own account.
 	name := cache.NewObjectName(program.Namespace, program.Name+"-"+controller)
 	requested := time.Now() // the clock of the API server may differ
-	response, err := a.client.CoreV1().ServiceAccounts(name.Namespace).CreateToken(ctx, name.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	response, err := a.client.CoreV1().ServiceAccounts(name.Namespace).CreateToken(ctx, name.Name,
+		&authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		return token{}, fmt.Errorf("requesting a token of ServiceAccount %s, as which %s writes: %w", name, controller, err)
 	}
 	lifetime := time.Duration(ptr.Deref(response.Spec.ExpirationSeconds, 3600)) * time.Second
 	// A kubelet, too, renews a token after 80% of its lifetime.
-	return token{value: response.Status.Token, renew: requested.Add(lifetime * 8 / 10), expires: requested.Add(lifetime)}, nil
+	return token{value: response.Status.Token, renew: requested.Add(lifetime * 8 / 10), expires: requested.Add(lifetime)},
+		nil
 }
 
 // accountTransport leaves reads unchanged, and sends writes with the credentials of an account.

@@ -36,7 +36,8 @@ func (s *tokenServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/selfsubjectreviews"):
-		review := authenticationv1.SelfSubjectReview{Status: authenticationv1.SelfSubjectReviewStatus{UserInfo: authenticationv1.UserInfo{Username: s.user}}}
+		review := authenticationv1.SelfSubjectReview{}
+		review.Status.UserInfo.Username = s.user
 		_ = json.NewEncoder(w).Encode(review)
 	case strings.HasSuffix(r.URL.Path, "/token"):
 		s.issued++
@@ -56,7 +57,8 @@ func (s *tokenServer) start(t *testing.T) (*Accounts, *restclient.Config) {
 	t.Helper()
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
-	config := &restclient.Config{Host: server.URL, BearerToken: "program", ContentConfig: restclient.ContentConfig{ContentType: "application/json"}}
+	config := &restclient.Config{Host: server.URL, BearerToken: "program",
+		ContentConfig: restclient.ContentConfig{ContentType: "application/json"}}
 	accounts, err := NewAccounts(t.Context(), config, 10*time.Second)
 	if err != nil {
 		t.Fatal(err)

@@ -29,7 +29,8 @@ func TestClientsShareConnectionUntilItIsRenewed(t *testing.T) {
 	defer server.Close()
 	config := &restclient.Config{
 		Host: server.URL + "/prefix", BearerToken: "secret", UserAgent: "program",
-		TLSClientConfig: restclient.TLSClientConfig{CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})},
+		TLSClientConfig: restclient.TLSClientConfig{CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE",
+			Bytes: server.Certificate().Raw})},
 	}
 	shared, renew, err := Renewable(config)
 	if err != nil {

@@ -51,7 +51,8 @@ func (e explainer) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	body, err := json.Marshal(metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
-		Status:   metav1.StatusFailure, Reason: metav1.StatusReasonUnauthorized, Code: http.StatusUnauthorized, Message: Rejected(owner),
+		Status:   metav1.StatusFailure, Reason: metav1.StatusReasonUnauthorized, Code: http.StatusUnauthorized,
+		Message: Rejected(owner),
 	})
 	if err != nil {
 		return response, nil // cannot happen, and the answer is an error anyway

@@ -124,8 +124,10 @@ func (c *conversation) read(body io.Reader) string {
 var eventLine = regexp.MustCompile(`(?m)^- [A-Z]+$`)
 
 var (
-	number   = regexp.MustCompile(`(version: |\()\d+`) // in messages about resourceVersions
-	prefixes = map[string]string{
+	number = regexp.MustCompile(`(version: |\()\d+`) // in messages about resourceVersions
+	// in messages about patches, with its managed fields
+	quotedObject = regexp.MustCompile(`"\{(\\.|[^"\\])*\}"`)
+	prefixes     = map[string]string{
 		"resourceVersion": "$rv", "uid": "$uid", "continue": "$continue", "clusterIP": "$ip",
 		"controller-uid": "$uid", "batch.kubernetes.io/controller-uid": "$uid",
 	}
@@ -161,6 +163,7 @@ func (c *conversation) symbolic(field string, value any) any {
 		if prefix := prefixes[field]; prefix != "" && v != "" && v != "None" && !strings.HasPrefix(v, "$") {
 			return c.symbol(prefix, v)
 		}
+		v = quotedObject.ReplaceAllString(v, `"{$$object}"`)
 		return number.ReplaceAllString(c.replace(v, c.known), "$1$$rv")
 	}
 	return value

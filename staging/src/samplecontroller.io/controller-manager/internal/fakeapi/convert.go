@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
@@ -49,7 +50,32 @@ func (c call) decode(body []byte) (*unstructured.Unstructured, error) {
 		return nil, apierrors.NewBadRequest(differs)
 	}
 	o.SetGroupVersionKind(c.kind.GroupVersionKind)
-	return o, nil
+	return o, c.checkFields(body, o)
+}
+
+// strict are the decoders of built-in kinds that do not accept unknown fields.
+var strict = serializer.NewCodecFactory(kubescheme.Scheme, serializer.EnableStrict)
+
+// checkFields rejects an object with fields that its kind does not have, if the request asks for that.
+func (c call) checkFields(body []byte, o *unstructured.Unstructured) (err error) {
+	if c.URL.Query().Get("fieldValidation") != metav1.FieldValidationStrict {
+		return nil
+	}
+	switch {
+	case c.kind.builtIn:
+		_, _, err = strict.UniversalDeserializer().Decode(body, &c.kind.GroupVersionKind, nil)
+	case c.kind.schema != nil:
+		err = c.kind.schema.checkFields(o)
+	}
+	if err == nil {
+		return nil
+	}
+	if c.Verb == "patch" {
+		invalid := field.Invalid(field.NewPath("patch"), string(body), err.Error())
+		return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{invalid})
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v",
+		c.kind.Kind, c.kind.Version, c.kind.Kind, err))
 }
 
 // complete brings an object into the form that is stored: with defaults, and without unknown fields.

@@ -15,9 +15,11 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -61,6 +63,31 @@ func (s *customSchema) complete(o *unstructured.Unstructured) {
 	pruning.Prune(o.Object, s.structural, true)
 	defaulting.PruneNonNullableNullsWithoutDefaults(o.Object, s.structural)
 	defaulting.Default(o.Object, s.structural)
+}
+
+// checkFields returns an error if an object has fields that the schema lacks.
+func (s *customSchema) checkFields(o *unstructured.Unstructured) error {
+	content := o.DeepCopy().Object
+	_, _, unknown, err := objectmeta.GetObjectMetaWithOptions(content,
+		objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
+	if err != nil {
+		return err
+	}
+	track := structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}
+	unknown = append(unknown, pruning.PruneWithOptions(content, s.structural, true, track)...)
+	invalid, embedded := objectmeta.CoerceWithOptions(nil, content, s.structural, false,
+		objectmeta.CoerceOptions{ReturnUnknownFieldPaths: true})
+	if invalid != nil {
+		return invalid
+	}
+	var errs []error
+	for _, path := range append(unknown, embedded...) {
+		errs = append(errs, fmt.Errorf("unknown field %q", path))
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return runtime.NewStrictDecodingError(errs)
 }
 
 // validate returns what is wrong with an object, or with its status. old is nil for a new object.

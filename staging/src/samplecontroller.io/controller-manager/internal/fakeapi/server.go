@@ -6,11 +6,11 @@
 //
 // It answers the requests in testdata like a real API server. It sets the defaults of the kinds that
 // are most used; validates, defaults and prunes custom resources as their CRDs say, once those are
-// created; and streams lists. What other controllers of Kubernetes delete, [Server.CollectGarbage]
-// deletes. It does not validate objects of built-in kinds, convert between versions, for each version
-// of a resource has its own objects. It records which field managers have written an object, but not
-// which fields. It supports JSON only, and no server-side apply. It answers requests that it does not
-// support with code 501 and a message that says what to do.
+// created; rejects unknown fields if a request asks for that; and streams lists. What other controllers of Kubernetes
+// delete, [Server.CollectGarbage] deletes. It does not validate objects of built-in kinds, convert between versions,
+// for each version of a resource has its own objects. It records which field managers have written an object, but not
+// which fields. It supports JSON only, and no server-side apply. It answers requests that it does not support with code
+// 501 and a message that says what to do.
 package fakeapi
 
 import (
@@ -37,7 +37,8 @@ import (
 )
 
 // Requests parses requests as the API server does.
-var Requests = &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
+var Requests = &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"),
+	GrouplessAPIPrefixes: sets.NewString("api")}
 
 // Server serves the kinds of a scheme. It is safe for concurrent use. Create it with [New].
 type Server struct {

@@ -36,7 +36,8 @@ func TestOnlyObjectNamesAreLogged(t *testing.T) {
 	}{
 		"value":               {func(l klog.Logger) { l.Info("Seen", "pod", &corev1.Pod{ObjectMeta: meta}) }, `"Seen" pod="default/a"`},
 		"value of the logger": {func(l klog.Logger) { l.WithValues("pod", &corev1.Pod{ObjectMeta: meta}).Info("Seen") }, `"Seen" pod="default/a"`},
-		"list":                {func(l klog.Logger) { l.Info("Seen", "pods", &corev1.PodList{Items: []corev1.Pod{{ObjectMeta: meta}}}) }, `pods="*v1.PodList"`},
+		"list": {func(l klog.Logger) { l.Info("Seen", "pods", &corev1.PodList{Items: []corev1.Pod{{ObjectMeta: meta}}}) },
+			`pods="*v1.PodList"`},
 		"Event": {func(l klog.Logger) {
 			l.Error(nil, "Lost", "event", &corev1.Event{Message: secret, InvolvedObject: corev1.ObjectReference{Name: "a"}})
 		}, `"Lost" event="a"`},

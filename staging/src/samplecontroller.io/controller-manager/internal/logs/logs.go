@@ -119,7 +119,8 @@ func Apply(ctx context.Context, o *logs.Options, gates featuregate.FeatureGate) 
 	applied := o.DeepCopy()
 	applied.Options.Text.InfoBufferSize = resource.QuantityValue{}
 	applied.Options.JSON.InfoBufferSize = resource.QuantityValue{}
-	if err := logsapi.ValidateAndApplyWithOptions(applied, &logsapi.LoggingOptions{ErrorStream: stderr, InfoStream: stdout}, withContextualLogging(gates)); err != nil {
+	if err := logsapi.ValidateAndApplyWithOptions(applied,
+		&logsapi.LoggingOptions{ErrorStream: stderr, InfoStream: stdout}, withContextualLogging(gates)); err != nil {
 		return err
 	}
 	// Go ends a process that writes to a standard stream without a reader, unless the process

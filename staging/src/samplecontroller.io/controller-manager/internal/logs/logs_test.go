@@ -79,7 +79,8 @@ func TestLastLinesAreWritten(t *testing.T) {
 			if err := logsapi.AddFeatureGates(gates); err != nil {
 				t.Fatal(err)
 			}
-			if err := gates.SetFromMap(map[string]bool{string(logsapi.LoggingAlphaOptions): true, string(logsapi.ContextualLogging): !test.contextless}); err != nil {
+			if err := gates.SetFromMap(map[string]bool{string(logsapi.LoggingAlphaOptions): true,
+				string(logsapi.ContextualLogging): !test.contextless}); err != nil {
 				t.Fatal(err)
 			}
 			o, fs := logs.NewOptions(), pflag.NewFlagSet(t.Name(), pflag.ContinueOnError)

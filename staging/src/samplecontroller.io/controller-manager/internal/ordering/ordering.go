@@ -23,38 +23,74 @@ const LaterShare = 10
 // should not wait for it. Within both groups namespaces take turns, so a namespace with
 // thousands of keys does not delay the others.
 //
-// The workqueue calls its methods under its own lock.
+// The methods of workqueue.Queue are called under the lock of the workqueue. The others are safe for concurrent
+// use.
 type Queue struct {
-	backlog  *Backlog
-	requeued func(cache.ObjectName) bool
-	changed  turns
-	later    turns                      // may contain keys that are no longer in waiting
-	waiting  sets.Set[cache.ObjectName] // the keys of later
-	popped   int
+	changed turns
+	later   turns                      // may contain keys that are no longer in waiting
+	waiting sets.Set[cache.ObjectName] // the keys of later
+	popped  int
+
+	mutex    sync.Mutex
+	released bool
+	canWait  sets.Set[cache.ObjectName] // keys without a change since the workers, or their last sync, began
 }
 
 var _ workqueue.Queue[cache.ObjectName] = &Queue{}
 
-// New returns an empty queue. requeued reports whether a key was added only because its sync
-// asked for it.
-func New(b *Backlog, requeued func(cache.ObjectName) bool) *Queue {
-	return &Queue{backlog: b, requeued: requeued, waiting: sets.New[cache.ObjectName]()}
+// New returns an empty queue that holds keys.
+func New() *Queue {
+	return &Queue{waiting: sets.New[cache.ObjectName](), canWait: sets.New[cache.ObjectName]()}
+}
+
+// Hold notes an event of a key. Before Release it keeps the key for that, and returns true. After Release the key
+// is to be added, and comes before those that can wait.
+func (q *Queue) Hold(key cache.ObjectName) (held bool) {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	if q.released {
+		q.canWait.Delete(key)
+	} else {
+		q.canWait.Insert(key)
+	}
+	return !q.released
+}
+
+// Release adds all held keys.
+func (q *Queue) Release(add func(cache.ObjectName)) {
+	q.mutex.Lock()
+	q.released = true
+	held := q.canWait.UnsortedList()
+	q.mutex.Unlock()
+	for _, key := range held {
+		add(key)
+	}
+}
+
+// Synced notes that the sync of a popped key has ended. requeued reports whether the sync asked for another one. That
+// can wait, unless an event came since the key was popped.
+func (q *Queue) Synced(key cache.ObjectName, requeued bool) {
+	if !requeued {
+		q.mutex.Lock()
+		defer q.mutex.Unlock()
+		q.canWait.Delete(key)
+	}
 }
 
 // Push implements workqueue.Queue.
 func (q *Queue) Push(key cache.ObjectName) {
-	if q.backlog.take(key) || q.requeued(key) {
-		q.later.push(key)
-		q.waiting.Insert(key)
+	if !q.mayWait(key) {
+		q.changed.push(key)
 		return
 	}
-	q.changed.push(key)
+	q.later.push(key)
+	q.waiting.Insert(key)
 }
 
 // Touch implements workqueue.Queue: the key was added again. It moves a waiting key to the
-// changed ones, unless its sync asked for it.
+// changed ones, if that was because of an event.
 func (q *Queue) Touch(key cache.ObjectName) {
-	if q.waiting.Has(key) && !q.requeued(key) {
+	if q.waiting.Has(key) && !q.mayWait(key) {
 		q.waiting.Delete(key)
 		q.changed.push(key)
 	}
@@ -67,50 +103,19 @@ func (q *Queue) Len() int { return q.changed.len + len(q.waiting) }
 func (q *Queue) Pop() (key cache.ObjectName) {
 	q.popped++
 	if q.changed.len > 0 && (len(q.waiting) == 0 || q.popped%LaterShare != 0) {
-		return q.changed.pop(func(cache.ObjectName) bool { return true })
+		key = q.changed.pop(func(cache.ObjectName) bool { return true })
+	} else {
+		key = q.later.pop(q.waiting.Has)
+		q.waiting.Delete(key)
 	}
-	key = q.later.pop(q.waiting.Has)
-	q.waiting.Delete(key)
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	q.canWait.Insert(key) // until the next event
 	return key
 }
 
-// Backlog holds keys that are enqueued before the workers start, and later identifies them to
-// the queue. It is safe for concurrent use.
-type Backlog struct {
-	mutex    sync.Mutex
-	released bool
-	keys     sets.Set[cache.ObjectName] // held, or released but not yet in the queue
-}
-
-// NewBacklog returns an empty backlog that holds keys.
-func NewBacklog() *Backlog { return &Backlog{keys: sets.New[cache.ObjectName]()} }
-
-// Hold holds a key. It returns false after Release.
-func (b *Backlog) Hold(key cache.ObjectName) bool {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	if !b.released {
-		b.keys.Insert(key)
-	}
-	return !b.released
-}
-
-// Release adds all held keys.
-func (b *Backlog) Release(add func(cache.ObjectName)) {
-	b.mutex.Lock()
-	b.released = true
-	held := b.keys.UnsortedList()
-	b.mutex.Unlock()
-	for _, key := range held {
-		add(key)
-	}
-}
-
-// take reports whether a key belongs to the backlog, and removes it.
-func (b *Backlog) take(key cache.ObjectName) bool {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	held := b.keys.Has(key)
-	b.keys.Delete(key)
-	return held
+func (q *Queue) mayWait(key cache.ObjectName) bool {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	return q.canWait.Has(key)
 }

@@ -13,51 +13,62 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-func never(cache.ObjectName) bool { return false }
+// change pushes a key because of an event.
+func change(q *Queue, key cache.ObjectName) {
+	q.Hold(key)
+	q.Push(key)
+}
 
 // TestBacklogIsNotStarved has one key that changes constantly.
 func TestBacklogIsNotStarved(t *testing.T) {
-	backlog := NewBacklog()
-	queue := New(backlog, never)
+	queue := New()
 	busy, old := cache.NewObjectName("default", "busy"), cache.NewObjectName("default", "old")
-	if !backlog.Hold(old) {
+	if !queue.Hold(old) {
 		t.Error("a key was not held before the workers started")
 	}
-	backlog.Release(queue.Push)
-	if backlog.Hold(busy) {
+	queue.Release(queue.Push)
+	if queue.Hold(busy) {
 		t.Error("a key was held after the workers have started")
 	}
-	queue.Push(busy)
+	change(queue, busy)
 	for i := range LaterShare {
 		if queue.Len() != 2 {
 			t.Errorf("%d keys wait, want 2", queue.Len())
 		}
 		if queue.Pop() == old {
 			t.Logf("after %d other keys", i)
-			queue.Push(old) // no longer in the backlog
+			change(queue, old)
 			if got := []cache.ObjectName{queue.Pop(), queue.Pop()}; got[0] != busy || got[1] != old {
 				t.Errorf("then %v, want %v and %v", got, busy, old)
 			}
 			return
 		}
-		queue.Push(busy)
+		change(queue, busy)
 	}
 	t.Errorf("no key of the backlog is among %d keys", LaterShare)
 }
 
 func TestRequeuedKeysComeAfterChanges(t *testing.T) {
-	requeued := sets.New(cache.NewObjectName("default", "a"), cache.NewObjectName("default", "b"), cache.NewObjectName("default", "c"))
-	backlog := NewBacklog()
-	queue := New(backlog, requeued.Has)
-	backlog.Release(queue.Push)
-	for _, name := range []string{"a", "b", "c", "x", "y"} {
-		queue.Push(cache.NewObjectName("default", name))
+	queue := New()
+	queue.Release(nil)
+	key := func(name string) cache.ObjectName { return cache.NewObjectName("default", name) }
+	for _, name := range []string{"a", "b", "c", "d", "e"} { // their syncs begin
+		change(queue, key(name))
+		queue.Pop()
 	}
-	changed := cache.NewObjectName("default", "b")
-	requeued.Delete(changed)
-	queue.Touch(changed)
-	queue.Touch(cache.NewObjectName("default", "c"))
-	for i, want := range []string{"x", "y", "b", "a", "c"} {
+	queue.Hold(key("d")) // changes during its sync
+	for _, name := range []string{"a", "b", "c", "d"} {
+		queue.Synced(key(name), true)
+	}
+	queue.Synced(key("e"), false)
+	for _, name := range []string{"a", "b", "c", "d", "e"} { // again; e is retried
+		queue.Push(key(name))
+	}
+	change(queue, key("x"))
+	queue.Hold(key("b")) // changes while it waits
+	queue.Touch(key("b"))
+	queue.Touch(key("c"))
+	for i, want := range []string{"d", "e", "x", "b", "a", "c"} {
 		if got := queue.Pop().Name; got != want {
 			t.Errorf("key %d is %s, want %s", i, got, want)
 		}
@@ -68,13 +79,12 @@ func TestRequeuedKeysComeAfterChanges(t *testing.T) {
 }
 
 func TestNamespacesTakeTurns(t *testing.T) {
-	backlog := NewBacklog()
+	queue := New()
 	for i := range 3 {
-		backlog.Hold(cache.NewObjectName("large", fmt.Sprint("old-", i)))
+		queue.Hold(cache.NewObjectName("large", fmt.Sprint("old-", i)))
 	}
-	backlog.Hold(cache.NewObjectName("small", "old"))
-	queue := New(backlog, never)
-	backlog.Release(queue.Push)
+	queue.Hold(cache.NewObjectName("small", "old"))
+	queue.Release(queue.Push)
 	for i := range 3 {
 		queue.Push(cache.NewObjectName("large", fmt.Sprint("new-", i)))
 	}
@@ -102,24 +112,24 @@ func TestNoNamespaceStarves(t *testing.T) {
 		key := func() cache.ObjectName {
 			return cache.NewObjectName(fmt.Sprint(max(0, random.IntN(2*namespaces)-namespaces)), fmt.Sprint(random.IntN(50)))
 		}
-		backlog := NewBacklog()
-		queue := New(backlog, never)
+		queue := New()
 		// A namespace waits at most for all others. One pop in LaterShare takes from the
 		// backlog, or all but one.
 		old := &waiting{keys: sets.New[cache.ObjectName](), longest: namespaces * LaterShare}
 		changed := &waiting{keys: sets.New[cache.ObjectName](), longest: namespaces*LaterShare/(LaterShare-1) + 1}
 		for range random.IntN(200) {
 			k := key()
-			backlog.Hold(k)
+			queue.Hold(k)
 			old.keys.Insert(k)
 		}
-		backlog.Release(queue.Push)
+		queue.Release(queue.Push)
 		for step := 0; step < 500 || queue.Len() > 0; step++ {
 			if k := key(); step < 500 && random.IntN(3) > 0 {
 				if old.keys.Has(k) || changed.keys.Has(k) {
+					queue.Hold(k)
 					queue.Touch(k)
 				} else {
-					queue.Push(k)
+					change(queue, k)
 				}
 				old.keys.Delete(k)
 				changed.keys.Insert(k)

@@ -26,15 +26,12 @@ type fakeServer struct {
 	codes map[string]int
 	// resources maps a group and version to its resources.
 	resources map[string][]string
-	// leaseLevel and otherLevel are UIDs of priority levels.
-	leaseLevel, otherLevel string
 }
 
 func newFakeServer() *fakeServer {
 	return &fakeServer{
 		denied: map[string]bool{}, codes: map[string]int{},
-		resources:  map[string][]string{"v1": {"pods"}, "example.com/v1": {"foos", "foos/status"}},
-		leaseLevel: "a", otherLevel: "b",
+		resources: map[string][]string{"v1": {"pods"}, "example.com/v1": {"foos", "foos/status"}},
 	}
 }
 
@@ -53,27 +50,19 @@ func program() Program {
 			{Resource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Readers: []string{"foo-controller"}},
 			{Resource: foos, Subresources: []string{"status"}, Readers: []string{"foo-controller"}},
 		},
-		Lease:    &Lease{Namespace: "ns", Name: "foo-manager", Timing: "a leader writes for 11s"},
-		Policies: map[string]string{"cage": "apply the cage"},
-		Install:  Install{Permissions: "apply the roles", APIs: "apply the CRDs", PriorityLevel: "apply the FlowSchema"},
+		Lease: &Lease{Namespace: "ns", Name: "foo-manager", Timing: "a leader writes for 11s"},
 	}
 }
 
 func (s *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	level := s.otherLevel
-	if strings.Contains(r.URL.Path, "/leases") {
-		level = s.leaseLevel
-	}
-	if level != "" {
-		w.Header().Set("X-Kubernetes-PF-PriorityLevel-UID", level)
-	}
 	code := s.codes[r.Method+" "+r.URL.Path]
 	version := strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, "/apis/"), "/api/")
 	switch {
 	case code != 0:
 		w.WriteHeader(code)
-		_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Code: int32(code), Reason: reasons[code], Message: "code " + r.URL.Path})
+		_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure",
+			Code: int32(code), Reason: reasons[code], Message: "code " + r.URL.Path})
 	case strings.HasSuffix(r.URL.Path, "/selfsubjectreviews"):
 		_, _ = w.Write([]byte(`{"status":{"userInfo":{"username":"somebody"}}}`))
 	case strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews"):
@@ -96,7 +85,8 @@ func (s *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 var reasons = map[int]metav1.StatusReason{
-	http.StatusUnauthorized: metav1.StatusReasonUnauthorized, http.StatusForbidden: metav1.StatusReasonForbidden, http.StatusNotFound: metav1.StatusReasonNotFound,
+	http.StatusUnauthorized: metav1.StatusReasonUnauthorized, http.StatusForbidden: metav1.StatusReasonForbidden,
+	http.StatusNotFound: metav1.StatusReasonNotFound,
 }
 
 func (s *fakeServer) review(w http.ResponseWriter, r *http.Request) {
@@ -106,7 +96,8 @@ func (s *fakeServer) review(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a := review.Spec.ResourceAttributes
-	p := Permission{Verb: a.Verb, Group: a.Group, Resource: strings.TrimSuffix(a.Resource+"/"+a.Subresource, "/"), Namespace: a.Namespace, Name: a.Name}
+	p := Permission{Verb: a.Verb, Group: a.Group, Resource: strings.TrimSuffix(a.Resource+"/"+a.Subresource, "/"),
+		Namespace: a.Namespace, Name: a.Name}
 	review.Status.Allowed = !s.denied[p.String()]
 	_ = json.NewEncoder(w).Encode(review)
 }

@@ -18,17 +18,16 @@ type Lease struct {
 	Namespace, Name string
 	// Timing explains the durations of the election.
 	Timing string
-	// Elsewhere says what to do if the Lease belongs in another namespace. If empty, the
-	// namespace is right, and the permissions for it are missing.
+	// Elsewhere says what to do if the Lease probably belongs in another namespace. Optional.
 	Elsewhere string
 }
 
-// todoForLease says what to do if the Lease cannot be used.
-func (c *checker) todoForLease() string {
-	if c.Lease != nil && c.Lease.Elsewhere != "" {
-		return c.Lease.Elsewhere
+// advice returns what to do, to be added to a message.
+func (l *Lease) advice() string {
+	if l.Elsewhere == "" {
+		return ""
 	}
-	return c.Install.Permissions // their manifests have the namespace
+	return "; " + l.Elsewhere
 }
 
 // checkLease checks that the Lease exists, or that it can be created.
@@ -54,12 +53,10 @@ func (c *checker) checkLease(ctx context.Context) {
 	case apierrors.IsAlreadyExists(err):
 		c.report.add(check, OK, "%s exists", key)
 	case apierrors.IsForbidden(err) && slices.ContainsFunc(c.missing, func(p Permission) bool { return p.Resource == "leases" }):
-		c.report.add(check, SKIP, "%s cannot be tried without the permissions for it", key)
+		c.report.add(check, SKIP, "%s cannot be tried without the permissions for it%s", key, c.Lease.advice())
 	case apierrors.IsNotFound(err):
-		c.report.todo("create namespace " + c.Lease.Namespace + ", or set another --leader-elect-resource-namespace")
-		c.report.add(check, FAIL, "%s cannot be created: %v", key, err)
+		c.report.add(check, FAIL, "%s cannot be created: %v; create the namespace, or set another --leader-elect-resource-namespace", key, err)
 	default:
-		c.report.todo(c.todoForLease())
-		c.report.add(check, FAIL, "%s cannot be created: %v", key, err)
+		c.report.add(check, FAIL, "%s cannot be created: %v%s", key, err, c.Lease.advice())
 	}
 }

@@ -27,8 +27,7 @@ func (c *checker) checkNamespace(ctx context.Context) {
 	case err == nil:
 		c.report.add(check, OK, "%s exists", c.Namespace)
 	case apierrors.IsNotFound(err):
-		c.report.todo("create namespace " + c.Namespace + ", or correct --namespace")
-		c.report.add(check, WARN, "%s does not exist, so nothing is served", c.Namespace)
+		c.report.add(check, WARN, "%s does not exist, so nothing is served; create it, or correct --namespace", c.Namespace)
 	case apierrors.IsForbidden(err):
 		c.report.add(check, SKIP, "whether %[1]s exists cannot be checked with these credentials; with your own: kubectl get namespace %[1]s", c.Namespace)
 	default:
@@ -44,6 +43,7 @@ func TryNamespace(ctx context.Context, client kubernetes.Interface, namespace st
 		InvolvedObject: corev1.ObjectReference{Kind: "Namespace", Name: namespace, Namespace: namespace, APIVersion: "v1"},
 		Reason:         "Preflight", Type: corev1.EventTypeNormal,
 	}
-	_, err := client.CoreV1().Events(namespace).Create(ctx, event, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	_, err := client.CoreV1().Events(namespace).Create(ctx, event,
+		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	return err
 }

@@ -23,8 +23,6 @@ type Group struct {
 	// Controller is the controller whose own ServiceAccount needs the permissions. Empty if the
 	// program itself needs them.
 	Controller string
-	// OfLease is whether the permissions are those for the Lease.
-	OfLease bool
 }
 
 // Permission is one verb on a resource.
@@ -81,9 +79,11 @@ func Expand(rule rbacv1.PolicyRule, namespace string) []Permission {
 func review(ctx context.Context, client kubernetes.Interface, p Permission) string {
 	resource, subresource, _ := strings.Cut(p.Resource, "/")
 	spec := authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-		Verb: p.Verb, Group: p.Group, Version: "*", Resource: resource, Subresource: subresource, Namespace: p.Namespace, Name: p.Name,
+		Verb: p.Verb, Group: p.Group, Version: "*", Resource: resource, Subresource: subresource, Namespace: p.Namespace,
+		Name: p.Name,
 	}}
-	review, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{Spec: spec}, metav1.CreateOptions{})
+	review, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx,
+		&authorizationv1.SelfSubjectAccessReview{Spec: spec}, metav1.CreateOptions{})
 	switch {
 	case err != nil:
 		return fmt.Sprintf("whether it may %s is unknown: %v", p, err)
@@ -105,11 +105,11 @@ func (c *checker) reviewPermissions(ctx context.Context) {
 		client, err := c.clientOf(group)
 		if err != nil {
 			c.report.add("permissions: "+group.Name, FAIL, "%v", err)
-			c.report.todo(c.Install.Permissions)
 			continue
 		}
 		missing := make([]string, len(group.Permissions))
-		workqueue.ParallelizeUntil(ctx, parallelRequests, len(missing), func(i int) { missing[i] = review(ctx, client, group.Permissions[i]) })
+		workqueue.ParallelizeUntil(ctx, parallelRequests, len(missing),
+			func(i int) { missing[i] = review(ctx, client, group.Permissions[i]) })
 		c.reportPermissions(group, missing)
 	}
 }
@@ -144,11 +144,5 @@ func (c *checker) reportPermissions(group Group, missing []string) {
 	}
 	if complete {
 		c.report.add(check, OK, "all %d granted", len(missing))
-		return
 	}
-	if group.OfLease {
-		c.report.todo(c.todoForLease())
-		return
-	}
-	c.report.todo(c.Install.Permissions)
 }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package preflight checks that a program would run with its settings and credentials: its
-// permissions, the APIs that it reads, its Lease, its priority level and admission policies.
-// It writes nothing: a write that it tries is a dry run.
+// permissions, the APIs that it reads, its namespace and its Lease. It writes nothing: a write
+// that it tries is a dry run.
 package preflight
 
 import (
@@ -48,16 +48,6 @@ type Program struct {
 	Namespace string
 	// Lease is the Lease of the leader election. If nil, there is no election.
 	Lease *Lease
-	// Policies maps the name of each ValidatingAdmissionPolicy that protects the program to
-	// the way to install it. The binding of a policy has the same name.
-	Policies map[string]string
-	// Install says how to install what is missing.
-	Install Install
-}
-
-// Install says how to install what is missing, each in one line.
-type Install struct {
-	Permissions, APIs, PriorityLevel string
 }
 
 // checker runs the checks of a program.
@@ -66,7 +56,6 @@ type checker struct {
 	config    *restclient.Config
 	client    kubernetes.Interface
 	discovery discovery.DiscoveryInterfaceWithContext
-	levels    *levels
 	report    Report
 	// missing are the permissions that are not granted.
 	missing []Permission
@@ -75,10 +64,9 @@ type checker struct {
 // Run runs all checks. If the API server does not accept the credentials, it runs no others.
 // It returns an error if ctx ends first.
 func Run(ctx context.Context, p Program) (Report, error) {
-	c := checker{Program: p, levels: &levels{}}
+	c := checker{Program: p}
 	config := restclient.CopyConfig(p.Config)
 	config.Timeout, config.QPS = requestTimeout, -1
-	config.Wrap(c.levels.wrap)
 	c.config = config
 	var err error
 	if c.client, err = kubernetes.NewForConfig(config); err != nil {
@@ -93,9 +81,7 @@ func Run(ctx context.Context, p Program) (Report, error) {
 		}
 		if c.Lease != nil {
 			c.checkLease(ctx)
-			c.comparePriorityLevels(ctx)
 		}
-		c.findPolicies(ctx)
 	}
 	if err := ctx.Err(); err != nil {
 		return Report{}, fmt.Errorf("stopped before all checks were done: %w", context.Cause(ctx))
@@ -106,26 +92,25 @@ func Run(ctx context.Context, p Program) (Report, error) {
 // connect checks that the API server accepts the credentials.
 func (c *checker) connect(ctx context.Context) bool {
 	const check = "API server"
-	review, err := c.client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	review, err := c.client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{},
+		metav1.CreateOptions{})
 	switch {
 	case err == nil:
 		c.report.add(check, OK, "%s, as %s", c.Config.Host, review.Status.UserInfo.Username)
 	case apierrors.IsNotFound(err), apierrors.IsForbidden(err): // it does not say who asks
 		c.report.add(check, OK, "%s", c.Config.Host)
 	case apierrors.IsUnauthorized(err):
-		c.report.add(check, FAIL, "%s: %s", c.Config.Host, err.Error())
-		c.report.todo("renew the credentials, or check --kubeconfig")
+		c.report.add(check, FAIL, "%s: %s; renew the credentials, or check --kubeconfig", c.Config.Host, err.Error())
 		return false
 	default:
 		if failed, ok := errors.AsType[*url.Error](err); ok {
 			err = failed.Err // the URL adds nothing
 		}
-		c.report.add(check, FAIL, "%s cannot be used: %v", c.Config.Host, err)
+		advice := "check that the API server runs, and that --kubeconfig and --master have its address"
 		if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted {
-			c.report.todo("check that --kubeconfig has the address and the certificate authority of this API server")
-			return false
+			advice = "check that --kubeconfig has the address and the certificate authority of this API server"
 		}
-		c.report.todo("check that the API server runs, and that --kubeconfig and --master have its address")
+		c.report.add(check, FAIL, "%s cannot be used: %v; %s", c.Config.Host, err, advice)
 		return false
 	}
 	return true

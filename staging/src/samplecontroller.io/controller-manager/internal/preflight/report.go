@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -29,8 +28,6 @@ const (
 // Report holds the results of all checks.
 type Report struct {
 	Checks []Check `json:"checks"`
-	// Todo says what to do about failures and warnings, each in one line.
-	Todo []string `json:"todo"`
 }
 
 // Check is one row of the table.
@@ -44,13 +41,6 @@ func (r *Report) add(check string, result Result, format string, args ...any) {
 	r.Checks = append(r.Checks, Check{check, result, fmt.Sprintf(format, args...)})
 }
 
-// todo adds a line to Todo, once.
-func (r *Report) todo(what string) {
-	if what != "" && !slices.Contains(r.Todo, what) {
-		r.Todo = append(r.Todo, what)
-	}
-}
-
 // Count returns the number of checks with the result.
 func (r *Report) Count(result Result) int {
 	count := 0
@@ -62,7 +52,7 @@ func (r *Report) Count(result Result) int {
 	return count
 }
 
-// WriteTable writes the checks as a table. Its last lines say what to do.
+// WriteTable writes the checks as a table. Its last line counts the problems.
 func (r *Report) WriteTable(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "CHECK\tRESULT\tDETAILS")
@@ -73,19 +63,12 @@ func (r *Report) WriteTable(w io.Writer) error {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "\nFailed: %d. Warnings: %d. Skipped: %d.\n", r.Count(FAIL), r.Count(WARN), r.Count(SKIP))
-	if err == nil && len(r.Todo) > 0 {
-		_, err = fmt.Fprintf(w, "What to do:\n  %s\n", strings.Join(r.Todo, "\n  "))
-	}
 	return err
 }
 
 // WriteJSON writes the report as JSON.
 func (r *Report) WriteJSON(w io.Writer) error {
-	complete := *r
-	if complete.Todo == nil {
-		complete.Todo = []string{} // not null
-	}
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
-	return encoder.Encode(complete)
+	return encoder.Encode(r)
 }

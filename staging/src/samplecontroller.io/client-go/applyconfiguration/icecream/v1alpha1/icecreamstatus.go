@@ -8,7 +8,7 @@ package v1alpha1
 import (
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1 "k8s.io/client-go/applyconfigurations/meta/v1"
-	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
+	workloadv1alpha1 "samplecontroller.io/client-go/applyconfiguration/workload/v1alpha1"
 )
 
 // IcecreamStatusApplyConfiguration represents a declarative configuration of the IcecreamStatus type for use
@@ -16,37 +16,7 @@ import (
 //
 // IcecreamStatus is the last observed state of an Icecream.
 type IcecreamStatusApplyConfiguration struct {
-	// observedGeneration is the metadata.generation that the rest of the status
-	// describes. The default of -1 marks an object that no controller has observed yet.
-	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// replicas is the total number of replicas of the Deployment, in any version and
-	// state.
-	Replicas *int32 `json:"replicas,omitempty"`
-	// readyReplicas is the number of replicas that are ready.
-	ReadyReplicas *int32 `json:"readyReplicas,omitempty"`
-	// availableReplicas is the number of replicas that have been ready for the
-	// Deployment's minReadySeconds.
-	AvailableReplicas *int32 `json:"availableReplicas,omitempty"`
-	// selector is the label selector of the Deployment's Pods, as a string. The scale
-	// subresource reads it, and through it a HorizontalPodAutoscaler that targets the
-	// Icecream.
-	Selector *string `json:"selector,omitempty"`
-	// unavailableSince is since when fewer replicas than wanted are available although
-	// the rollout is complete, or since when the Deployment's ReplicaSet cannot be
-	// created. It begins again when the number of available replicas rises, and when the
-	// spec or the wanted replicas change. After the Deployment's
-	// spec.progressDeadlineSeconds the object is Stalled.
-	UnavailableSince *v1.Time `json:"unavailableSince,omitempty"`
-	// conditions follow the kstatus convention. Ready is always present. Reconciling
-	// or Stalled is present only while it is True; Ready then has the same reason and
-	// message.
-	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// pods summarizes the object's Pods. status-aggregator-controller writes it. While
-	// that controller is disabled, pods is absent or stale: compare
-	// pods.observedGeneration with metadata.generation. pods is also absent while the
-	// object owns a Deployment whose selector lacks the label "controller", because
-	// Pods without that label are not watched.
-	Pods *workloadv1alpha1.PodSummary `json:"pods,omitempty"`
+	workloadv1alpha1.StatusApplyConfiguration `json:""`
 	// placements records the node of each Pod that is not finished, including those that
 	// are being deleted: one record per Pod, ordered by time and Pod UID. The record of an
 	// orphaned Pod is kept as long as the Pod exists. At most the newest 500 records are
@@ -67,7 +37,7 @@ func IcecreamStatus() *IcecreamStatusApplyConfiguration {
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the ObservedGeneration field is set to the value of the last call.
 func (b *IcecreamStatusApplyConfiguration) WithObservedGeneration(value int64) *IcecreamStatusApplyConfiguration {
-	b.ObservedGeneration = &value
+	b.StatusApplyConfiguration.ObservedGeneration = &value
 	return b
 }
 
@@ -75,7 +45,7 @@ func (b *IcecreamStatusApplyConfiguration) WithObservedGeneration(value int64) *
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Replicas field is set to the value of the last call.
 func (b *IcecreamStatusApplyConfiguration) WithReplicas(value int32) *IcecreamStatusApplyConfiguration {
-	b.Replicas = &value
+	b.StatusApplyConfiguration.Replicas = &value
 	return b
 }
 
@@ -83,7 +53,7 @@ func (b *IcecreamStatusApplyConfiguration) WithReplicas(value int32) *IcecreamSt
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the ReadyReplicas field is set to the value of the last call.
 func (b *IcecreamStatusApplyConfiguration) WithReadyReplicas(value int32) *IcecreamStatusApplyConfiguration {
-	b.ReadyReplicas = &value
+	b.StatusApplyConfiguration.ReadyReplicas = &value
 	return b
 }
 
@@ -91,7 +61,7 @@ func (b *IcecreamStatusApplyConfiguration) WithReadyReplicas(value int32) *Icecr
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the AvailableReplicas field is set to the value of the last call.
 func (b *IcecreamStatusApplyConfiguration) WithAvailableReplicas(value int32) *IcecreamStatusApplyConfiguration {
-	b.AvailableReplicas = &value
+	b.StatusApplyConfiguration.AvailableReplicas = &value
 	return b
 }
 
@@ -99,7 +69,7 @@ func (b *IcecreamStatusApplyConfiguration) WithAvailableReplicas(value int32) *I
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Selector field is set to the value of the last call.
 func (b *IcecreamStatusApplyConfiguration) WithSelector(value string) *IcecreamStatusApplyConfiguration {
-	b.Selector = &value
+	b.StatusApplyConfiguration.Selector = &value
 	return b
 }
 
@@ -107,7 +77,7 @@ func (b *IcecreamStatusApplyConfiguration) WithSelector(value string) *IcecreamS
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the UnavailableSince field is set to the value of the last call.
 func (b *IcecreamStatusApplyConfiguration) WithUnavailableSince(value v1.Time) *IcecreamStatusApplyConfiguration {
-	b.UnavailableSince = &value
+	b.StatusApplyConfiguration.UnavailableSince = &value
 	return b
 }
 
@@ -119,7 +89,7 @@ func (b *IcecreamStatusApplyConfiguration) WithConditions(values ...*metav1.Cond
 		if values[i] == nil {
 			panic("nil value passed to WithConditions")
 		}
-		b.Conditions = append(b.Conditions, *values[i])
+		b.StatusApplyConfiguration.Conditions = append(b.StatusApplyConfiguration.Conditions, *values[i])
 	}
 	return b
 }
@@ -127,8 +97,8 @@ func (b *IcecreamStatusApplyConfiguration) WithConditions(values ...*metav1.Cond
 // WithPods sets the Pods field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Pods field is set to the value of the last call.
-func (b *IcecreamStatusApplyConfiguration) WithPods(value workloadv1alpha1.PodSummary) *IcecreamStatusApplyConfiguration {
-	b.Pods = &value
+func (b *IcecreamStatusApplyConfiguration) WithPods(value *workloadv1alpha1.PodSummaryApplyConfiguration) *IcecreamStatusApplyConfiguration {
+	b.StatusApplyConfiguration.Pods = value
 	return b
 }
 

@@ -8,7 +8,7 @@ package v1alpha1
 import (
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1 "k8s.io/client-go/applyconfigurations/meta/v1"
-	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
+	workloadv1alpha1 "samplecontroller.io/client-go/applyconfiguration/workload/v1alpha1"
 )
 
 // FooStatusApplyConfiguration represents a declarative configuration of the FooStatus type for use
@@ -16,37 +16,7 @@ import (
 //
 // FooStatus is the last observed state of a Foo.
 type FooStatusApplyConfiguration struct {
-	// observedGeneration is the metadata.generation that the rest of the status
-	// describes. The default of -1 marks an object that no controller has observed yet.
-	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// replicas is the total number of replicas of the Deployment, in any version and
-	// state.
-	Replicas *int32 `json:"replicas,omitempty"`
-	// readyReplicas is the number of replicas that are ready.
-	ReadyReplicas *int32 `json:"readyReplicas,omitempty"`
-	// availableReplicas is the number of replicas that have been ready for the
-	// Deployment's minReadySeconds.
-	AvailableReplicas *int32 `json:"availableReplicas,omitempty"`
-	// selector is the label selector of the Deployment's Pods, as a string. The scale
-	// subresource reads it, and through it a HorizontalPodAutoscaler that targets the
-	// Foo.
-	Selector *string `json:"selector,omitempty"`
-	// unavailableSince is since when fewer replicas than wanted are available although
-	// the rollout is complete, or since when the Deployment's ReplicaSet cannot be
-	// created. It begins again when the number of available replicas rises, and when the
-	// spec or the wanted replicas change. After the Deployment's
-	// spec.progressDeadlineSeconds the object is Stalled.
-	UnavailableSince *v1.Time `json:"unavailableSince,omitempty"`
-	// conditions follow the kstatus convention. Ready is always present. Reconciling
-	// or Stalled is present only while it is True; Ready then has the same reason and
-	// message.
-	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// pods summarizes the object's Pods. status-aggregator-controller writes it. While
-	// that controller is disabled, pods is absent or stale: compare
-	// pods.observedGeneration with metadata.generation. pods is also absent while the
-	// object owns a Deployment whose selector lacks the label "controller", because
-	// Pods without that label are not watched.
-	Pods *workloadv1alpha1.PodSummary `json:"pods,omitempty"`
+	workloadv1alpha1.StatusApplyConfiguration `json:""`
 }
 
 // FooStatusApplyConfiguration constructs a declarative configuration of the FooStatus type for use with
@@ -59,7 +29,7 @@ func FooStatus() *FooStatusApplyConfiguration {
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the ObservedGeneration field is set to the value of the last call.
 func (b *FooStatusApplyConfiguration) WithObservedGeneration(value int64) *FooStatusApplyConfiguration {
-	b.ObservedGeneration = &value
+	b.StatusApplyConfiguration.ObservedGeneration = &value
 	return b
 }
 
@@ -67,7 +37,7 @@ func (b *FooStatusApplyConfiguration) WithObservedGeneration(value int64) *FooSt
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Replicas field is set to the value of the last call.
 func (b *FooStatusApplyConfiguration) WithReplicas(value int32) *FooStatusApplyConfiguration {
-	b.Replicas = &value
+	b.StatusApplyConfiguration.Replicas = &value
 	return b
 }
 
@@ -75,7 +45,7 @@ func (b *FooStatusApplyConfiguration) WithReplicas(value int32) *FooStatusApplyC
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the ReadyReplicas field is set to the value of the last call.
 func (b *FooStatusApplyConfiguration) WithReadyReplicas(value int32) *FooStatusApplyConfiguration {
-	b.ReadyReplicas = &value
+	b.StatusApplyConfiguration.ReadyReplicas = &value
 	return b
 }
 
@@ -83,7 +53,7 @@ func (b *FooStatusApplyConfiguration) WithReadyReplicas(value int32) *FooStatusA
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the AvailableReplicas field is set to the value of the last call.
 func (b *FooStatusApplyConfiguration) WithAvailableReplicas(value int32) *FooStatusApplyConfiguration {
-	b.AvailableReplicas = &value
+	b.StatusApplyConfiguration.AvailableReplicas = &value
 	return b
 }
 
@@ -91,7 +61,7 @@ func (b *FooStatusApplyConfiguration) WithAvailableReplicas(value int32) *FooSta
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Selector field is set to the value of the last call.
 func (b *FooStatusApplyConfiguration) WithSelector(value string) *FooStatusApplyConfiguration {
-	b.Selector = &value
+	b.StatusApplyConfiguration.Selector = &value
 	return b
 }
 
@@ -99,7 +69,7 @@ func (b *FooStatusApplyConfiguration) WithSelector(value string) *FooStatusApply
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the UnavailableSince field is set to the value of the last call.
 func (b *FooStatusApplyConfiguration) WithUnavailableSince(value v1.Time) *FooStatusApplyConfiguration {
-	b.UnavailableSince = &value
+	b.StatusApplyConfiguration.UnavailableSince = &value
 	return b
 }
 
@@ -111,7 +81,7 @@ func (b *FooStatusApplyConfiguration) WithConditions(values ...*metav1.Condition
 		if values[i] == nil {
 			panic("nil value passed to WithConditions")
 		}
-		b.Conditions = append(b.Conditions, *values[i])
+		b.StatusApplyConfiguration.Conditions = append(b.StatusApplyConfiguration.Conditions, *values[i])
 	}
 	return b
 }
@@ -119,7 +89,7 @@ func (b *FooStatusApplyConfiguration) WithConditions(values ...*metav1.Condition
 // WithPods sets the Pods field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Pods field is set to the value of the last call.
-func (b *FooStatusApplyConfiguration) WithPods(value workloadv1alpha1.PodSummary) *FooStatusApplyConfiguration {
-	b.Pods = &value
+func (b *FooStatusApplyConfiguration) WithPods(value *workloadv1alpha1.PodSummaryApplyConfiguration) *FooStatusApplyConfiguration {
+	b.StatusApplyConfiguration.Pods = value
 	return b
 }

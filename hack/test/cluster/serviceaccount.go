@@ -1,0 +1,134 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/ptr"
+)
+
+// LocalTokenLifetime is how long tokens for a local cluster are valid: longer than any cluster
+// runs.
+const LocalTokenLifetime = 30 * 24 * time.Hour
+
+// ServiceAccountKubeconfig calls [ServiceAccountKubeconfig] for this cluster.
+func (c *Cluster) ServiceAccountKubeconfig(ctx context.Context, namespace, name string) (path string, err error) {
+	return ServiceAccountKubeconfig(ctx, c.Kubeconfig, c.Dir, namespace, name, LocalTokenLifetime)
+}
+
+// ServiceAccountKubeconfig requests a token of a ServiceAccount as an admin, and writes it and
+// a kubeconfig that uses it to new files in dir. Each call gets a new token, because each
+// replica of a daemon needs its own. The token is valid for the given lifetime, unless the API
+// server grants less.
+func ServiceAccountKubeconfig(ctx context.Context, adminKubeconfig, dir, namespace, name string,
+	lifetime time.Duration) (path string, err error) {
+	adminConfig, err := loadConfig(adminKubeconfig)
+	if err != nil {
+		return "", err
+	}
+	client, err := kubernetes.NewForConfig(adminConfig)
+	if err != nil {
+		return "", fmt.Errorf("making the admin's client: %w", err)
+	}
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		ExpirationSeconds: ptr.To(int64(lifetime.Seconds())),
+	}}
+	response, err := client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name, request, metav1.CreateOptions{})
+	if err != nil {
+		return "", fmt.Errorf("requesting a token of ServiceAccount %s/%s: %w", namespace, name, err)
+	}
+	tokenFile, err := os.CreateTemp(dir, name+"-*.token")
+	if err != nil {
+		return "", fmt.Errorf("making the token file: %w", err)
+	}
+	_, err = tokenFile.WriteString(response.Status.Token)
+	if err := errors.Join(err, tokenFile.Close()); err != nil {
+		return "", fmt.Errorf("writing the token: %w", err)
+	}
+	admin, err := loadKubeconfig(adminKubeconfig)
+	if err != nil {
+		return "", err
+	}
+	current, ok := admin.Contexts[admin.CurrentContext]
+	if !ok || admin.Clusters[current.Cluster] == nil {
+		return "", fmt.Errorf("kubeconfig %s: the current context %q names no cluster", adminKubeconfig, admin.CurrentContext)
+	}
+	config := clientcmdapi.NewConfig()
+	config.Clusters["cluster"] = admin.Clusters[current.Cluster]
+	config.AuthInfos[name] = &clientcmdapi.AuthInfo{TokenFile: tokenFile.Name()}
+	config.Contexts[name] = &clientcmdapi.Context{Cluster: "cluster", AuthInfo: name, Namespace: namespace}
+	config.CurrentContext = name
+	path = strings.TrimSuffix(tokenFile.Name(), ".token") + ".kubeconfig"
+	return path, clientcmd.WriteToFile(*config, path)
+}
+
+// CredentialID returns the ID of a kubeconfig's token in the audit log. It distinguishes
+// replicas that share a ServiceAccount.
+func CredentialID(kubeconfig string) (string, error) {
+	config, err := loadConfig(kubeconfig)
+	if err != nil {
+		return "", err
+	}
+	token, err := os.ReadFile(config.BearerTokenFile)
+	if err != nil {
+		return "", fmt.Errorf("reading the token: %w", err)
+	}
+	parts := strings.Split(string(token), ".")
+	if len(parts) != 3 {
+		return "", fmt.Errorf("the token has %d parts, want 3", len(parts))
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return "", fmt.Errorf("decoding the token: %w", err)
+	}
+	var claims struct{ JTI string }
+	if err := json.Unmarshal(payload, &claims); err != nil {
+		return "", fmt.Errorf("decoding the token: %w", err)
+	}
+	return "JTI=" + claims.JTI, nil
+}
+
+// loadKubeconfig reads one kubeconfig file and makes its paths absolute.
+func loadKubeconfig(path string) (*clientcmdapi.Config, error) {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: absolute}
+	config, err := rules.Load()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	return config, nil
+}
+
+// loadConfig returns the client configuration of a kubeconfig's current context, without
+// client-side rate limit.
+func loadConfig(path string) (*rest.Config, error) {
+	kubeconfig, err := loadKubeconfig(path)
+	if err != nil {
+		return nil, err
+	}
+	config, err := clientcmd.NewDefaultClientConfig(*kubeconfig, nil).ClientConfig()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("kubeconfig %s", path), err)
+	}
+	config.QPS = -1
+	return config, nil
+}

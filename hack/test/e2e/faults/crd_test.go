@@ -1,0 +1,176 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"samplecontroller.io/controller-manager/writes"
+
+	"samplecontroller.io/sample-controller-manager/hack/test/cluster"
+	"samplecontroller.io/sample-controller-manager/hack/test/cluster/clustertest"
+	"samplecontroller.io/sample-controller-manager/hack/test/framework"
+)
+
+// statusWrites returns how many writes of the kind's status by a controller got this code.
+func statusWrites(t *testing.T, ns string, k framework.Kind, controller string, code int32) int {
+	t.Helper()
+	return len(framework.Audit(t, cluster.ByUserAgent(controller), cluster.InNamespace(ns),
+		func(event auditv1.Event) bool {
+			return cluster.Call(event) == "patch "+k.Resource+"/status" && event.ResponseStatus.Code == code
+		}))
+}
+
+// TestFaultStatusSubresourceMissing serves Foos and Icecreams by CRDs without the status
+// subresource, as sample-controller's is. The API server then answers a status write as if the
+// object did not exist.
+func TestFaultStatusSubresourceMissing(t *testing.T) {
+	const (
+		objects = 20
+		workers = 10 // of each controller; each may find out for itself
+	)
+	framework.FreeLease(t)
+	framework.RestoreCRDs(t)
+	ns := framework.NewNamespace(t)
+	for _, k := range framework.Kinds {
+		framework.Kubectl(t, "patch", "crd", k.CRD(), "--type=json", `--patch=[{"op":"remove","path":"/spec/versions/0/subresources"}]`)
+	}
+	begin := time.Now()
+	r := framework.StartReplica(t).Ready()
+	for _, k := range framework.Kinds {
+		for i := range objects {
+			k.Create(t, ns, fmt.Sprintf("%s-%d", k.Singular, i), 1)
+		}
+		for i := range objects {
+			framework.WaitDeployment(t, ns, fmt.Sprintf("%s-%d", k.Singular, i))
+		}
+	}
+	const line = `"Subresource is not served, pausing its writes: apply the CRDs of this version"`
+	controllers := map[framework.Kind][]string{}
+	for _, k := range framework.Kinds {
+		controllers[k] = []string{k.Controller, framework.Aggregator}
+		for _, controller := range controllers[k] {
+			r.WaitState(controller, "Degraded", "is not served: apply the CRDs of this version")
+		}
+	}
+
+	// What it costs is the first writes, and then one probe in a while.
+	time.Sleep(writes.ProbeInterval + writes.ProbeInterval/2)
+	for _, k := range framework.Kinds {
+		for _, controller := range controllers[k] {
+			var n int
+			clustertest.WaitUntil(t, controller+" tries again", func(context.Context) error {
+				if n = statusWrites(t, ns, k, controller, http.StatusNotFound); n < 2 {
+					return fmt.Errorf("%d tries to write the status of %ss", n, k.Kind)
+				}
+				return nil
+			})
+			if most := workers + 1 + int(time.Since(begin)/writes.ProbeInterval); n > most {
+				t.Errorf("%s tried to write the status of %ss %d times, want at most %d", controller, k.Kind, n, most)
+			}
+		}
+	}
+	if n := strings.Count(r.Log.String(), line); n != 4 {
+		t.Errorf("%d log lines about a subresource, want one for each kind by each of its two controllers", n)
+	}
+	// Deployments are still kept.
+	for _, k := range framework.Kinds {
+		framework.Kubectl(t, "-n", ns, "scale", "deployment", k.Singular+"-0", "--replicas=3")
+		clustertest.WaitUntil(t, "the replicas are corrected", func(context.Context) error {
+			if got := framework.Kubectl(t, "-n", ns, "get", "deployment", k.Singular+"-0", "-o", "jsonpath={.spec.replicas}"); got != "1" {
+				return fmt.Errorf("%s replicas", got)
+			}
+			return nil
+		})
+	}
+
+	served := installCRD(t, framework.Foos)
+	var took time.Duration
+	for _, k := range framework.Kinds {
+		for i := range objects {
+			k.WaitReady(t, ns, fmt.Sprintf("%s-%d", k.Singular, i), 1)
+		}
+		took = time.Since(served)
+		for i := range objects {
+			k.WaitPodsReported(t, ns, fmt.Sprintf("%s-%d", k.Singular, i), 1)
+		}
+		for _, controller := range controllers[k] {
+			r.WaitState(controller, "Running")
+		}
+	}
+	framework.WantSoon(t, "all statuses written after the CRDs were applied", took, 2*writes.ProbeInterval+soon)
+	r.Stop()
+	framework.ReportFault(t, framework.FaultRow{
+		ID: "O1b", Fault: "a CRD has no status subresource",
+		Ours: fmt.Sprintf("Deployments are kept; one log line per controller and kind, Degraded, one status write per %v; all Ready %s after the CRD has it",
+			writes.ProbeInterval, framework.Seconds(took)),
+		Peer: "not run",
+	})
+}
+
+// TestFaultOlderCRD serves Foos by a CRD that lacks fields of the status.
+func TestFaultOlderCRD(t *testing.T) {
+	framework.FreeLease(t)
+	framework.RestoreCRDs(t)
+	ns := framework.NewNamespace(t)
+	const status = "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties"
+	framework.Kubectl(t, "patch", "crd", framework.Foos.CRD(), "--type=json",
+		`--patch=[{"op":"remove","path":"`+status+`/readyReplicas"},{"op":"remove","path":"`+status+`/pods/properties/restarts"}]`)
+	r := framework.StartReplica(t).Ready()
+	framework.Foos.Create(t, ns, "a", 1)
+	framework.WaitDeployment(t, ns, "a")
+	wantEvents := func() {
+		t.Helper()
+		clustertest.WaitUntil(t, "each writer of the status has recorded one Event", func(ctx context.Context) error {
+			events, err := framework.Kube().CoreV1().Events(ns).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Foo,reason=WriteDenied"})
+			if err != nil {
+				return err
+			}
+			sources := map[string]int32{}
+			for _, event := range events.Items {
+				sources[event.Source.Component] += event.Count
+				if event.Type != corev1.EventTypeWarning || !strings.Contains(event.Message, "strict decoding error: unknown field") ||
+					!strings.HasSuffix(event.Message, "; apply the CRDs of this version") {
+					t.Errorf("%s Event %q, want a Warning with the next step", event.Type, event.Message)
+				}
+			}
+			if len(sources) != 2 || sources[framework.Foos.Controller] != 1 || sources[framework.Aggregator] != 1 {
+				return fmt.Errorf("Events by source: %v", sources)
+			}
+			return nil
+		})
+	}
+	wantEvents()
+	clustertest.WaitUntil(t, "both have tried again", func(context.Context) error {
+		for _, controller := range []string{framework.Foos.Controller, framework.Aggregator} {
+			if n := statusWrites(t, ns, framework.Foos, controller, http.StatusUnprocessableEntity); n < 5 {
+				return fmt.Errorf("%s has tried %d times", controller, n)
+			}
+		}
+		return nil
+	})
+	wantEvents()
+	lines := 0
+	for line := range strings.Lines(r.Log.String()) { // other tests leave Foos in other namespaces
+		if strings.Contains(line, `"Write keeps failing, retrying with backoff"`) && strings.Contains(line, fmt.Sprintf("key=%q", ns+"/a")) {
+			lines++
+		}
+	}
+	if lines != 2 {
+		t.Errorf("%d log lines about a refused status, want one of each writer", lines)
+	}
+	installCRD(t, framework.Foos)
+	framework.Foos.WaitReady(t, ns, "a", 1)
+	framework.Foos.WaitPodsReported(t, ns, "a", 1)
+	r.Stop()
+}

@@ -1,0 +1,273 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package caches
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"samplecontroller.io/sample-controller-manager/hack/test/cluster"
+	"samplecontroller.io/sample-controller-manager/hack/test/cluster/clustertest"
+	"samplecontroller.io/sample-controller-manager/hack/test/framework"
+)
+
+// late is the delay of the daemon's watch of one resource.
+const late = 10 * time.Second
+
+// TestOwnWritesAreSeenDespiteDelayedWatch delays the watch of what the daemon has created,
+// and enqueues the objects all the time.
+func TestOwnWritesAreSeenDespiteDelayedWatch(t *testing.T) {
+	all := framework.SideBySide(t)
+	scraper := framework.TokenWith(t, framework.NewNamespace(t), "sample-controller-manager-metrics-reader")
+	delayer := clustertest.StartDelayer(t, framework.Cluster(), "/apis/apps/v1/deployments")
+	server := framework.StartDaemon(t, "--kubeconfig="+delayer.Kubeconfig(t, framework.DaemonName, framework.DaemonName))
+	names := []string{"a", "b", "c"} // of each kind
+	before := map[string]int{}
+	for _, k := range all {
+		before[k.Kind.Kind] = staleSyncs(t, k.Kind, server, scraper)
+	}
+	delayer.By(late)
+	for _, k := range all {
+		for _, name := range names {
+			k.Create(t, k.Ns, name, 1)
+		}
+		keepTouching(t, k.Kind, k.Ns, names)
+	}
+	var begin time.Time // before the last event
+	for _, k := range all {
+		for _, name := range names {
+			k.WaitCondition(t, k.Ns, name, "Reconciling", "Progressing")
+			begin = time.Now()
+			framework.BeReady(t, k.Ns, name)
+		}
+	}
+	for _, k := range all {
+		for _, name := range names {
+			k.WaitCondition(t, k.Ns, name, "Ready", "Available")
+		}
+	}
+	if took := time.Since(begin); took < late {
+		t.Errorf("the daemon saw available Deployments after %v: its watch was not delayed", took)
+	}
+	for _, k := range all {
+		wantWritten(t, k.Kind, k.Ns, names, map[string]int{"create deployments": 1, k.PatchStatus(): 2})
+		stale := staleSyncs(t, k.Kind, server, scraper) - before[k.Kind.Kind]
+		if stale < len(names) {
+			t.Errorf("%d syncs postponed for a stale cache, want at least one for each %s", stale, k.Kind)
+		}
+		t.Logf("%s: %d syncs postponed", k.Resource, stale)
+	}
+}
+
+// TestRefusedWriteIsNotRepeatedWithDelayedWatch holds the watch of a write by others until the
+// daemon's write was refused and its object synced again.
+func TestRefusedWriteIsNotRepeatedWithDelayedWatch(t *testing.T) {
+	all := framework.SideBySide(t)
+	delayer := clustertest.StartDelayer(t, framework.Cluster(), "/apis/apps/v1/deployments")
+	server := framework.StartDaemon(t, "--kubeconfig="+delayer.Kubeconfig(t, framework.DaemonName, framework.DaemonName))
+	names := []string{"a", "b", "c"} // of each kind
+	for _, k := range all {
+		for _, name := range names {
+			k.Create(t, k.Ns, name, 1)
+			k.WaitCondition(t, k.Ns, name, "Reconciling", "Progressing")
+			framework.BeReady(t, k.Ns, name)
+			k.WaitCondition(t, k.Ns, name, "Ready", "Available") // the cache has its Deployment
+		}
+		keepTouching(t, k.Kind, k.Ns, names)
+	}
+	scraper := framework.TokenWith(t, framework.NewNamespace(t), "sample-controller-manager-metrics-reader")
+	for _, k := range all {
+		for _, name := range names {
+			release := delayer.Hold()
+			framework.Kubectl(t, "-n", k.Ns, "label", "deployment", name, "team=blue")
+			framework.Kubectl(t, "-n", k.Ns, "scale", k.Singular, name, "--replicas=3")
+			waitRefusedPatch(t, k.Kind, k.Ns, name)
+			before := staleSyncs(t, k.Kind, server, scraper)
+			clustertest.WaitUntil(t, "the object is synced again", func(context.Context) error {
+				if n := staleSyncs(t, k.Kind, server, scraper) - before; n < 3 {
+					return fmt.Errorf("%d syncs were postponed", n)
+				}
+				return nil
+			})
+			release()
+		}
+	}
+	for _, k := range all {
+		for _, name := range names {
+			k.WaitReplicas(t, k.Ns, name, 3)
+			k.WaitCondition(t, k.Ns, name, "Reconciling", "Progressing")
+		}
+	}
+	for _, k := range all {
+		wantWritten(t, k.Kind, k.Ns, names, map[string]int{"create deployments": 1, "refused: patch deployments": 1, "patch deployments": 1, k.PatchStatus(): 3})
+	}
+}
+
+// TestNoDeploymentIsCreatedForDeletedOwner makes the daemon see the deletion of a
+// Deployment, and confirm its cache, before it sees the deletion of the owner.
+func TestNoDeploymentIsCreatedForDeletedOwner(t *testing.T) {
+	all := framework.SideBySide(t)
+	var paths []string
+	for _, k := range all {
+		paths = append(paths, "/apis/"+k.APIVersion()+"/"+k.Resource)
+	}
+	delayer := clustertest.StartDelayer(t, framework.Cluster(), paths...)
+	framework.StartDaemon(t, "--kubeconfig="+delayer.Kubeconfig(t, framework.DaemonName, framework.DaemonName))
+	for _, k := range all {
+		k.CatchUp(t)
+		k.Create(t, k.Ns, "a", 1)
+		k.WaitCondition(t, k.Ns, "a", "Reconciling", "Progressing")
+		framework.BeReady(t, k.Ns, "a")
+		k.WaitCondition(t, k.Ns, "a", "Ready", "Available")
+		k.WaitPods(t, k.Ns, "a", "none")
+		k.Create(t, k.Ns, "later", 1) // once it is Ready, the cache has everything from before
+		k.WaitCondition(t, k.Ns, "later", "Reconciling", "Progressing")
+	}
+	release := delayer.Hold()
+	for _, k := range all {
+		framework.Kubectl(t, "-n", k.Ns, "delete", k.Singular, "a")
+		framework.Kubectl(t, "-n", k.Ns, "delete", "deployment", "a")
+	}
+	for _, k := range all {
+		clustertest.WaitUntil(t, "the daemon asks whether the "+k.Kind.Kind+" exists", func(context.Context) error {
+			if calls := k.Calls(t, k.Ns); calls["list "+k.Resource] == 0 {
+				return fmt.Errorf("calls: %v", calls)
+			}
+			return nil
+		})
+		k.Create(t, k.Ns, "last", 1) // once it is Ready, the cache has the deletion, too
+	}
+	release()
+	for _, k := range all {
+		k.WaitCondition(t, k.Ns, "last", "Reconciling", "Progressing")
+		wantCalls(t, k.Kind, k.Ns,
+			"create deployments", k.PatchStatus(), k.PatchStatus(),
+			"create deployments", k.PatchStatus(),
+			"list "+k.Resource, "create deployments", k.PatchStatus())
+	}
+}
+
+// writtenVersion returns the resourceVersion that a write is for.
+func writtenVersion(t *testing.T, event auditv1.Event) string {
+	t.Helper()
+	if event.RequestObject == nil {
+		t.Fatalf("the audit log has no body of %s %s", cluster.Call(event), event.ObjectRef.Name)
+	}
+	var patch []struct {
+		Path  string
+		Value any
+	}
+	if err := json.Unmarshal(event.RequestObject.Raw, &patch); err != nil {
+		t.Fatalf("%s %s is no JSON patch: %v", cluster.Call(event), event.ObjectRef.Name, err)
+	}
+	for _, operation := range patch {
+		if version, ok := operation.Value.(string); ok && operation.Path == "/metadata/resourceVersion" {
+			return version
+		}
+	}
+	t.Fatalf("%s %s has no resourceVersion", cluster.Call(event), event.ObjectRef.Name)
+	return ""
+}
+
+// waitRefusedPatch waits until the API server has refused a patch of the object's Deployment by the
+// kind's controller, because it was for an earlier version.
+func waitRefusedPatch(t *testing.T, k framework.Kind, ns, name string) {
+	t.Helper()
+	clustertest.WaitUntil(t, "the patch of Deployment "+name+" is refused", func(context.Context) error {
+		own := cluster.ByUserAgent(k.Controller)
+		refused := framework.Audit(t, own, cluster.InNamespace(ns), func(event auditv1.Event) bool {
+			return cluster.Call(event) == "patch deployments" && event.ObjectRef.Name == name &&
+				event.ResponseStatus.Code == http.StatusConflict
+		})
+		if len(refused) == 0 {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+}
+
+// keepTouching makes an irrelevant change to objects every 100 ms until the test ends.
+func keepTouching(t *testing.T, k framework.Kind, ns string, names []string) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	var touching sync.WaitGroup
+	for _, name := range names {
+		touching.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				_ = k.Touch(ctx, ns, name, fmt.Sprint(i)) // only the event matters
+				time.Sleep(100 * time.Millisecond)        // a ticker would follow slow calls with quick ones
+			}
+		})
+	}
+	t.Cleanup(func() {
+		stop()
+		touching.Wait()
+	})
+}
+
+// wantWritten compares the numbers of writes of the kind's controller for each object,
+// whose Deployment has the same name. The number of status conflicts is random, because the
+// objects change all the time. But no write may be repeated for a version that was refused.
+func wantWritten(t *testing.T, k framework.Kind, ns string, names []string, want map[string]int) {
+	t.Helper()
+	events := framework.Audit(t, cluster.ByUserAgent(k.Controller), cluster.InNamespace(ns), framework.IsWrite)
+	written, refused := map[string]map[string]int{}, map[string]int{}
+	for _, event := range events {
+		name, call := event.ObjectRef.Name, cluster.Call(event)
+		if written[name] == nil {
+			written[name] = map[string]int{}
+		}
+		switch code := event.ResponseStatus.Code; {
+		case code == http.StatusConflict && (event.Verb == "patch" || event.Verb == "update"):
+			refused[fmt.Sprintf("%s %s for version %s", call, name, writtenVersion(t, event))]++
+			if call != k.PatchStatus() {
+				written[name]["refused: "+call]++
+			}
+		case code >= 300:
+			t.Errorf("%s %s was refused with %d", call, name, code)
+		default:
+			written[name][call]++
+		}
+	}
+	for _, name := range names {
+		if diff := cmp.Diff(want, written[name]); diff != "" {
+			t.Errorf("unexpected writes for %s (-want +got):\n%s", name, diff)
+		}
+	}
+	for write, times := range refused {
+		if times > 1 {
+			t.Errorf("%s refused %d times", write, times)
+		}
+	}
+	t.Logf("refused: %q", slices.Sorted(maps.Keys(refused)))
+}
+
+// staleSyncs returns the number of syncs of this process that were postponed because of a
+// stale cache.
+func staleSyncs(t *testing.T, k framework.Kind, server *framework.Replica, token string) int {
+	t.Helper()
+	body := server.GetPage("/metrics", token, http.StatusOK)
+	match := regexp.MustCompile(`(?m)^sample_controller_manager_sync_total\{controller="` + k.Controller + `",result="stale"\} (\d+)$`).FindStringSubmatch(body)
+	if match == nil {
+		t.Fatal("no such metric")
+	}
+	total, err := strconv.Atoi(match[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return total
+}

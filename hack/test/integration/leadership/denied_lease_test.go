@@ -1,0 +1,130 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leadership
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"samplecontroller.io/sample-controller-manager/hack/test/cluster/clustertest"
+	"samplecontroller.io/sample-controller-manager/hack/test/framework"
+)
+
+// TestReplicaDeniedLeaseUpdatesIsUnready revokes the leader's permission to update the Lease.
+func TestReplicaDeniedLeaseUpdatesIsUnready(t *testing.T) {
+	clustertest.Long(t)
+	framework.OwnAPIServer(t) // the audit log of TestRequestsNameTheirController must have no denied requests
+	ns := framework.NewNamespace(t)
+	server := framework.StartDaemon(t, framework.ShortLease...)
+	framework.WaitLeader(t, "")
+	reader := framework.TokenWith(t, framework.NewNamespace(t), framework.NewClusterRole(t, framework.Everything))
+	waitLost := expectLoss(t, server, reader)
+
+	grant := revokeLeaseUpdates(t)
+	waitLost()
+	wantUnready(t, server, reader, "not permitted in namespace "+framework.DaemonName)
+	wantHealth(t, server, "/livez")
+
+	grant()
+	framework.Foos.Create(t, ns, "granted", 1)
+	framework.Foos.WaitCondition(t, ns, "granted", "Reconciling", "Progressing")
+	server.GetPage("/readyz", "", http.StatusOK)
+}
+
+// TestReplicaWithoutLeaseNeverBecomesReady starts daemons with a wrong namespace of the Lease, as
+// after a mistake in a rollout.
+func TestReplicaWithoutLeaseNeverBecomesReady(t *testing.T) {
+	framework.OwnAPIServer(t)
+	reader := framework.TokenWith(t, framework.NewNamespace(t), framework.NewClusterRole(t, framework.Everything))
+	for name, tc := range map[string]struct {
+		kubeconfig func() (string, error)
+		namespace  string
+		want       string
+	}{
+		"permission missing": {func() (string, error) {
+			return framework.Cluster().ServiceAccountKubeconfig(t.Context(), framework.DaemonName, framework.DaemonName)
+		}, metav1.NamespaceSystem, "not permitted in namespace kube-system; grant the permission, or set another --leader-elect-resource-namespace"},
+		"namespace missing": {func() (string, error) { return framework.Cluster().Kubeconfig, nil },
+			"nope", "namespace nope does not exist; create it, or set another --leader-elect-resource-namespace"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kubeconfig, err := tc.kubeconfig()
+			if err != nil {
+				t.Fatal(err)
+			}
+			server := framework.StartUnready(t, "--kubeconfig="+kubeconfig, "--leader-elect-resource-namespace="+tc.namespace)
+			wantUnready(t, server, reader, tc.want)
+			if got := server.Log.String(); !strings.Contains(got, tc.want) {
+				t.Errorf("the log does not contain %q:\n%s", tc.want, got)
+			}
+			if got := server.GetPage("/statusz", reader, http.StatusOK); !strings.Contains(got, tc.want) {
+				t.Errorf("/statusz does not contain %q:\n%s", tc.want, got)
+			}
+			if got := server.Value(reader, "sample_controller_manager_leadership_lease_refused"); got != 1 {
+				t.Errorf("the metric is %v, want 1", got)
+			}
+		})
+	}
+}
+
+// wantHealth checks that the probes of a daemon that has lost its term pass for longer than
+// client-go's watchdog tolerates: 20 s after the Lease has expired.
+func wantHealth(t *testing.T, server *framework.Replica, probes ...string) {
+	t.Helper()
+	const tolerance = 20 * time.Second
+	for began := time.Now(); time.Since(began) < framework.LeaseDuration+tolerance+5*time.Second; time.Sleep(time.Second) {
+		for _, path := range probes {
+			if code, body, err := server.GetAs(t.Context(), "", path); err != nil || code != http.StatusOK {
+				t.Fatalf("%s of a replica that lost its term answers %d %s %v after %v", path, code, body, err, time.Since(began).Round(time.Second))
+			}
+		}
+	}
+}
+
+// wantUnready waits until /readyz fails because of the Lease. reader may see why.
+func wantUnready(t *testing.T, server *framework.Replica, reader, want string) {
+	t.Helper()
+	clustertest.WaitUntil(t, "the replica is unready", func(ctx context.Context) error {
+		code, body, err := server.GetAs(ctx, reader, "/readyz/lease")
+		if err == nil && (code != http.StatusInternalServerError || !strings.Contains(body, want)) {
+			err = fmt.Errorf("/readyz/lease answers %d %s, want %q", code, body, want)
+		}
+		return err
+	})
+	server.GetPage("/readyz", "", http.StatusInternalServerError)
+}
+
+// revokeLeaseUpdates revokes the daemon's permission to update the Lease until grant is
+// called.
+func revokeLeaseUpdates(t *testing.T) (grant func()) {
+	t.Helper()
+	const name = framework.DaemonName + "-leader-election"
+	roles := framework.Kube().RbacV1().Roles(framework.DaemonName)
+	role, err := roles.Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := role.DeepCopy()
+	for i := range role.Rules {
+		role.Rules[i].Verbs = slices.DeleteFunc(role.Rules[i].Verbs, func(verb string) bool { return verb == "update" })
+	}
+	if _, err := roles.Update(t.Context(), role, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	grant = func() {
+		whole.ResourceVersion = "" // the current one
+		if _, err := roles.Update(context.WithoutCancel(t.Context()), whole, metav1.UpdateOptions{}); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(grant)
+	return grant
+}

@@ -1,0 +1,211 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leadership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	"samplecontroller.io/sample-controller-manager/hack/test/cluster/clustertest"
+	"samplecontroller.io/sample-controller-manager/hack/test/framework"
+)
+
+// blinder is a proxy that can end the watches of informers and refuse their requests.
+type blinder struct {
+	*clustertest.Proxy
+	campaigns atomic.Bool // the process has requested the Lease, which it does once its caches have synced
+
+	mutex sync.Mutex
+	see   context.Context // done when the informers must not see anything
+	blind context.CancelFunc
+}
+
+func (b *blinder) sight() context.Context {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.see
+}
+
+// waitCampaign waits until the process campaigns.
+func (b *blinder) waitCampaign(t *testing.T) {
+	t.Helper()
+	clustertest.WaitUntil(t, "the process campaigns", func(context.Context) error {
+		if !b.campaigns.Load() {
+			return errors.New("no request for the Lease")
+		}
+		return nil
+	})
+}
+
+// open lets the informers see events again.
+func (b *blinder) open() {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.see, b.blind = context.WithCancel(context.Background())
+}
+
+func startBlinder(t *testing.T) *blinder {
+	t.Helper()
+	b := &blinder{}
+	b.open()
+	b.Proxy = clustertest.StartProxy(t, framework.Cluster(), func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case strings.HasSuffix(r.UserAgent(), "/leader-election"):
+				b.campaigns.Store(true)
+			case strings.HasSuffix(r.UserAgent(), "/informers"):
+				see := b.sight()
+				if see.Err() != nil {
+					panic(http.ErrAbortHandler) // closes the connection to the client
+				}
+				ctx, cancel := context.WithCancel(r.Context())
+				defer cancel()
+				defer context.AfterFunc(see, cancel)()
+				r = r.WithContext(ctx)
+			}
+			next.ServeHTTP(w, r)
+		})
+	}, nil)
+	return b
+}
+
+// A leader with blind informers continues to lead while the standby is blind, too, and
+// hands over once the standby sees.
+func TestBlindLeaderHandsOver(t *testing.T) {
+	clustertest.Long(t)
+	a, b := startBlinder(t), startBlinder(t)
+	ns := framework.NewNamespace(t)
+	framework.StartDaemon(t, "--kubeconfig="+a.Kubeconfig(t, framework.DaemonName, framework.DaemonName))
+	first := framework.WaitLeader(t, "")
+	stop := framework.StartReplica(t, "--kubeconfig="+b.Kubeconfig(t, framework.DaemonName, framework.DaemonName)).Stop
+	b.waitCampaign(t)
+	framework.Foos.Create(t, ns, "before", 1)
+	framework.Foos.WaitCondition(t, ns, "before", "Reconciling", "Progressing")
+
+	a.blind()
+	b.blind()
+	waitDeclinedOffer(t, first, "cache of foos.samplecontroller.k8s.io does not follow the API server")
+	framework.Foos.Create(t, ns, "unseen", 1)
+	b.open()
+	framework.Foos.WaitCondition(t, ns, "unseen", "Reconciling", "Progressing")
+	wantHandedOver(t, first)
+	stop()
+}
+
+// TestStalledLeaderHandsOver leaves the writes of the leader's controllers unanswered. The
+// leader sees events and renews its Lease. It continues to lead while the standby is blind,
+// and becomes a standby itself once the other sees.
+func TestStalledLeaderHandsOver(t *testing.T) {
+	clustertest.Long(t)
+	a, b := framework.StartSilencer(t, isControllersWrite), startBlinder(t)
+	ns := framework.NewNamespace(t)
+	server := framework.StartDaemon(t,
+		"--kubeconfig="+a.Kubeconfig(t, framework.DaemonName, framework.DaemonName), "--namespace="+ns,
+		"--write-timeout=3s", "--controller-shutdown-timeout=1m", // the drain abandons the writes
+	)
+	first := framework.WaitLeader(t, "")
+	admin := framework.TokenWith(t, framework.NewNamespace(t), framework.NewClusterRole(t, framework.Everything))
+	released, lost := server.Value(admin, releasedTerms), server.Value(admin, lostTerms)
+	stop := framework.StartReplica(t, "--kubeconfig="+b.Kubeconfig(t, framework.DaemonName, framework.DaemonName), "--namespace="+ns).Stop
+	b.waitCampaign(t)
+	framework.Foos.Create(t, ns, "before", 1)
+	framework.Foos.WaitCondition(t, ns, "before", "Reconciling", "Progressing")
+
+	a.Silent.Store(true)
+	b.blind()
+	const count = 5 // this many failing objects make a controller unhealthy
+	for i := range count {
+		framework.Foos.Create(t, ns, fmt.Sprintf("stalled-%d", i), 1)
+	}
+	waitDeclinedOffer(t, first) // on a busy machine the reason may be a delayed watch
+	b.open()
+	for i := range count {
+		framework.Foos.WaitCondition(t, ns, fmt.Sprintf("stalled-%d", i), "Reconciling", "Progressing")
+	}
+	second := wantHandedOver(t, first)
+
+	clustertest.WaitUntil(t, "the leader is a healthy standby", func(ctx context.Context) error {
+		for _, path := range []string{"/livez", "/readyz", "/healthz"} {
+			code, body, err := server.GetAs(ctx, admin, path+"?verbose")
+			if err != nil || code != http.StatusOK || !strings.Contains(body, "\nleader: "+second+" leads since ") {
+				return fmt.Errorf("%s answers %d %s %v", path, code, body, err)
+			}
+		}
+		return nil
+	})
+	if got := server.Value(admin, releasedTerms); got != released+1 {
+		t.Errorf("%v terms were released, want %v", got, released+1)
+	}
+	if got := server.Value(admin, lostTerms); got != lost {
+		t.Errorf("%v terms were lost, want %v", got, lost)
+	}
+	a.Silent.Store(false)
+	stop()
+	framework.Foos.Create(t, ns, "after", 1)
+	framework.Foos.WaitCondition(t, ns, "after", "Reconciling", "Progressing")
+	if got := framework.WaitLeader(t, ""); got != first {
+		t.Errorf("the Lease is held by %q, want %q", got, first)
+	}
+}
+
+// isControllersWrite matches the writes of all controllers, but not those of the election.
+func isControllersWrite(r *http.Request) bool {
+	return r.Method != http.MethodGet && strings.HasSuffix(r.UserAgent(), "-controller")
+}
+
+// Annotations by which a leader offers its Lease and a standby accepts it.
+const (
+	offered   = "leadership.samplecontroller.io/offered"
+	preferred = "leadership.samplecontroller.io/preferred-holder"
+)
+
+// waitDeclinedOffer waits until the leader has offered the Lease for a minute, in which
+// each standby sees the offer several times. It fails if another process accepts or leads.
+// The reason must contain the given words.
+func waitDeclinedOffer(t *testing.T, leader string, words ...string) {
+	t.Helper()
+	var since time.Time
+	for began := time.Now(); since.IsZero() || time.Since(since) < time.Minute; time.Sleep(time.Second) {
+		got := framework.CurrentLease(t)
+		holder, reason := ptr.Deref(got.Spec.HolderIdentity, ""), got.Annotations[offered]
+		switch {
+		case holder != leader || got.Annotations[preferred] != "":
+			t.Fatalf("after %v the Lease is held by %q with annotations %v, want it held by %q and accepted by nobody",
+				time.Since(began).Round(time.Second), holder, got.Annotations, leader)
+		case since.IsZero() && reason != "":
+			since = time.Now()
+			for _, word := range words {
+				if !strings.Contains(reason, word) {
+					t.Errorf("reason of the offer: %q, want %q", reason, words)
+				}
+			}
+		case since.IsZero() && time.Since(began) > 10*time.Minute:
+			t.Fatalf("an unfit leader does not offer its Lease: %v", got.Annotations)
+		}
+	}
+}
+
+// wantHandedOver checks that another process leads and does not offer the Lease. It returns
+// that process.
+func wantHandedOver(t *testing.T, from string) (to string) {
+	t.Helper()
+	got := framework.CurrentLease(t)
+	to = ptr.Deref(got.Spec.HolderIdentity, "")
+	if to == from || to == "" {
+		t.Errorf("the Lease is held by %q, want the standby", to)
+	}
+	if len(got.Annotations) > 0 {
+		t.Errorf("annotations of the Lease of a fit leader: %v, want none", got.Annotations)
+	}
+	return to
+}

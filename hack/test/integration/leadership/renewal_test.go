@@ -1,0 +1,50 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leadership
+
+import (
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"samplecontroller.io/sample-controller-manager/hack/test/cluster/clustertest"
+	"samplecontroller.io/sample-controller-manager/hack/test/framework"
+)
+
+// TestDaemonLeavesAPIServerThatHangs lets the requests of all connections hang, as of an API
+// server that has lost its etcd, while new connections reach an API server that works, as behind
+// a load balancer.
+func TestDaemonLeavesAPIServerThatHangs(t *testing.T) {
+	clustertest.Long(t)
+	var silent atomic.Bool
+	var old sync.Map // addresses of the connections that hang
+	var unanswered atomic.Int64
+	s := clustertest.StartHTTP2Proxy(t, framework.Cluster(), func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !silent.Load() {
+				old.Store(r.RemoteAddr, true)
+			}
+			if _, hangs := old.Load(r.RemoteAddr); !silent.Load() || !hangs {
+				next.ServeHTTP(w, r)
+				return
+			}
+			unanswered.Add(1)
+			<-r.Context().Done()
+			panic(http.ErrAbortHandler)
+		})
+	})
+	ns := framework.NewNamespace(t)
+	framework.StartDaemon(t, append([]string{"--kubeconfig=" + s.Kubeconfig(t, framework.DaemonName, framework.DaemonName)},
+		framework.ShortLease...)...)
+	framework.Foos.Create(t, ns, "before", 1)
+	framework.Foos.WaitCondition(t, ns, "before", "Reconciling", "Progressing")
+
+	silent.Store(true)
+	framework.Foos.Create(t, ns, "after", 1)
+	framework.Foos.WaitCondition(t, ns, "after", "Reconciling", "Progressing")
+	if unanswered.Load() < 2 {
+		t.Errorf("%d requests were not answered, want at least two", unanswered.Load())
+	}
+}

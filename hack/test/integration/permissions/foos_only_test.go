@@ -1,0 +1,59 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package permissions
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"samplecontroller.io/sample-controller-manager/hack/test/cluster/clustertest"
+	"samplecontroller.io/sample-controller-manager/hack/test/framework"
+)
+
+// TestFoosOnly disables icecream-controller where the daemon cannot read Icecreams. All that it
+// does for Foos works, and nothing complains.
+func TestFoosOnly(t *testing.T) {
+	framework.OwnAPIServer(t)
+	for _, test := range []struct {
+		name    string
+		deprive func(t *testing.T)
+	}{
+		{"without the rights", func(t *testing.T) { revoke(t, toRead(framework.Icecreams)...) }},
+		{"without the CRD", framework.Icecreams.UninstallCRD},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			ns := framework.NewNamespace(t)
+			test.deprive(t)
+			server := framework.StartUnready(t, "--controllers=*,-icecream-controller")
+			framework.Foos.Create(t, ns, "a", 1)
+			clustertest.WaitUntil(t, "the Foo has a summary of its Pods", func(ctx context.Context) error {
+				foo, err := framework.Foos.Get(ctx, ns, "a")
+				if err == nil && foo.Status.Pods == nil {
+					err = fmt.Errorf("the status is %+v", foo.Status)
+				}
+				return err
+			})
+			caller := framework.TokenWith(t, framework.NewNamespace(t), framework.NewClusterRole(t, framework.Everything))
+			for _, path := range []string{"/readyz", "/healthz"} {
+				if code, body, err := server.GetAs(t.Context(), caller, path); err != nil || code != 200 {
+					t.Errorf("%s answers %d %s, %v", path, code, body, err)
+				}
+			}
+			_, metrics, err := server.GetAs(t.Context(), caller, "/metrics")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(metrics) {
+				if strings.Contains(line, "_resource_served{") && strings.Contains(line, framework.Icecreams.CRD()) {
+					t.Errorf("the metrics have %s", line)
+				}
+			}
+			if lines := server.LogAbout(framework.Icecreams.CRD()); len(lines) > 0 {
+				t.Errorf("logged: %q", lines)
+			}
+		})
+	}
+}

@@ -1,0 +1,139 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+)
+
+// Metrics that tests read, too.
+const (
+	untilDone        = "until all is done, s"
+	writes           = "writes"
+	ownCPU           = "own CPU, s"
+	peakMemory       = "peak memory, MiB"
+	apiServerCPU     = "API server's CPU, s"
+	apiServerMallocs = "API server's mallocs per object"
+)
+
+// measure runs a part of a trial, which returns values of its own. It adds what the processes
+// use until shortly after it. The part may start the candidate.
+func (t *trial) measure(ctx context.Context, part func(since time.Time) ([]value, error)) (r result, err error) {
+	// The API server's metrics are read before its CPU time and after it, because reading them takes
+	// some of both.
+	mallocsBefore, err := t.mallocs(ctx)
+	if err != nil {
+		return r, err
+	}
+	before, err := t.usages()
+	if err != nil {
+		return r, err
+	}
+	since := time.Now()
+	if r.values, err = part(since); err != nil {
+		return r, err
+	}
+	if err := sleep(ctx, quiet); err != nil {
+		return r, err
+	}
+	after, err := t.usages()
+	if err != nil {
+		return r, err
+	}
+	mallocsAfter, err := t.mallocs(ctx)
+	if err != nil {
+		return r, err
+	}
+	requests, err := t.cluster.AuditEvents(t.byCandidate,
+		func(event auditv1.Event) bool { return event.RequestReceivedTimestamp.After(since) })
+	if err != nil {
+		return r, err
+	}
+	r.values = append(append(r.values, countCalls(requests)...),
+		value{ownCPU, after[0].cpu - before[0].cpu},
+		value{peakMemory, mebibytes(after[0].peak)},
+		value{"anonymous memory, MiB", mebibytes(after[0].anonymous)},
+		value{apiServerCPU, after[1].cpu - before[1].cpu},
+		value{apiServerMallocs, (mallocsAfter - mallocsBefore) / float64(t.n)},
+		value{"etcd's CPU, s", after[2].cpu - before[2].cpu},
+	)
+	r.loadAverage = loadAverage()
+	return r, nil
+}
+
+// usages returns the usage of the candidate, if it runs, of kube-apiserver and of etcd.
+func (t *trial) usages() (all [3]usage, err error) {
+	var errs [3]error
+	if t.process != nil {
+		all[0], errs[0] = t.process.usage()
+	}
+	all[1], errs[1] = usageOf(t.cluster.Dir, "kube-apiserver")
+	all[2], errs[2] = usageOf(t.cluster.Dir, "etcd")
+	return all, errors.Join(errs[:]...)
+}
+
+// mallocs returns how many objects the API server has allocated on its heap since its start.
+func (t *trial) mallocs(ctx context.Context) (float64, error) {
+	metrics, err := t.kube.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("reading the API server's metrics: %w", err)
+	}
+	return readMallocs(string(metrics))
+}
+
+func readMallocs(metrics string) (float64, error) {
+	const name = "go_memstats_mallocs_total"
+	for line := range strings.Lines(metrics) {
+		if number, ok := strings.CutPrefix(line, name+" "); ok {
+			return strconv.ParseFloat(strings.TrimSpace(number), 64)
+		}
+	}
+	return 0, fmt.Errorf("the API server's metrics lack %s", name)
+}
+
+// measureChanges measures how changes are answered after begin. begin makes the changes, or
+// starts a candidate after them.
+func (t *trial) measureChanges(ctx context.Context, begin func(context.Context) error) (result, error) {
+	return t.measure(ctx, func(since time.Time) ([]value, error) {
+		finish := t.profile(ctx)
+		if err := begin(ctx); err != nil {
+			return nil, err
+		}
+		if t.changes.before { // it has only just started
+			finish = t.profile(ctx)
+		}
+		answers, err := t.awaitAnswers(ctx, since)
+		return t.changes.read(answers, since), errors.Join(err, sleep(ctx, t.changes.hold), finish())
+	})
+}
+
+// read returns how fast the changes were answered.
+func (c changes) read(answers map[string]answer, since time.Time) []value {
+	if len(answers) == 0 {
+		return nil
+	}
+	begin, end := since, since
+	var latencies []time.Duration
+	for _, a := range answers {
+		at := a.at(c.status)
+		if at.After(end) {
+			end = at
+		}
+		if !c.before && (begin == since || a.changed.Before(begin)) {
+			begin = a.changed
+		}
+		if c.status {
+			at = a.deployment
+		}
+		latencies = append(latencies, at.Sub(a.changed))
+	}
+	return append([]value{{untilDone, end.Sub(begin).Seconds()}}, percentiles("change to Deployment", latencies)...)
+}

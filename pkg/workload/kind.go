@@ -1,0 +1,79 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"fmt"
+	"sync"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
+	"samplecontroller.io/controller-manager/controller"
+)
+
+// Kind is a kind whose objects manage one Deployment each.
+type Kind[T controller.Object] struct {
+	// GroupVersionKind is that of the objects.
+	GroupVersionKind schema.GroupVersionKind
+	// App is the value of the label "app" of the Pods. It differs between kinds.
+	App string
+	// Spec returns what an object declares for its Deployment.
+	Spec func(T) Spec
+	// Status returns the part of an object's status that all kinds have.
+	Status func(T) *workloadv1alpha1.Status
+}
+
+// Spec is what an object declares for its Deployment.
+type Spec struct {
+	DeploymentName string
+	Replicas       *int32
+	Image          string
+}
+
+// Owner returns an object as the owner of its Deployment.
+func (k Kind[T]) Owner(obj T) Owner {
+	spec, status := k.Spec(obj), k.Status(obj)
+	return Owner{
+		Object:             obj,
+		Kind:               k.GroupVersionKind,
+		App:                k.App,
+		DeploymentName:     spec.DeploymentName,
+		Replicas:           spec.Replicas,
+		Image:              spec.Image,
+		ObservedGeneration: status.ObservedGeneration,
+		Problem:            problemIn(status.Pods),
+	}
+}
+
+// problemIn returns what the summary says of the Pod that is worst off, "" if nothing is wrong.
+func problemIn(pods *workloadv1alpha1.PodSummary) string {
+	if pods == nil || len(pods.Problems) == 0 {
+		return ""
+	}
+	p := pods.Problems[0]
+	problem := fmt.Sprintf("Pod %q: %s", p.Pod, p.Reason)
+	if p.Message != "" {
+		problem += ": " + p.Message
+	}
+	return problem
+}
+
+// CachedDeployments returns the options of each controller that reads Deployments. The cache has only parts
+// of them: see [Trim].
+func CachedDeployments(c *controller.Context) []controller.Option {
+	groups := sync.OnceValue(c.StatusGroups) // known only after all constructors have run
+	return []controller.Option{
+		controller.ManagedFields(),
+		controller.Transform(func(d *appsv1.Deployment) { Trim(d, groups()) }),
+	}
+}
+
+// Cached returns the option of each controller that reads objects of type T. The cache lacks the annotation of
+// kubectl apply, which is as large as the spec.
+func Cached[T controller.Object]() controller.Option {
+	return controller.Transform(func(obj T) { delete(obj.GetAnnotations(), corev1.LastAppliedConfigAnnotation) })
+}

@@ -1,0 +1,99 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"samplecontroller.io/controller-manager/controller"
+)
+
+// Workload keeps the Deployments of the objects of one kind, and writes their statuses. Make it with [New].
+type Workload[T controller.Object] struct {
+	// Objects builds the controller. A kind may declare more with it.
+	Objects *controller.Builder[T]
+	// Deployments are those that the objects own.
+	Deployments *controller.Owned[*appsv1.Deployment, T]
+	// Named reads Deployments by name, whoever owns them.
+	Named *controller.Reader[*appsv1.Deployment]
+	// Extra is what only this kind has in its status. It is optional.
+	Extra Extra[T]
+
+	kind        Kind[T]
+	manager     string
+	corrections corrections
+}
+
+// Extra is the part of a status that only one kind has.
+type Extra[T controller.Object] interface {
+	// Set sets that part of the status of obj, a copy.
+	Set(r *controller.Request[T], obj T)
+	// Facts explain it.
+	Facts(r *controller.Request[T], obj T) []controller.Fact
+	// Forget is called when the object no longer exists.
+	Forget(r *controller.Request[T])
+}
+
+// New declares what the controller of a kind reads and writes. Call [Workload.Controller] last.
+func New[T controller.Object](c *controller.Context, kind Kind[T]) *Workload[T] {
+	w := &Workload[T]{kind: kind, manager: c.Name(), corrections: newCorrections()}
+	deployments := CachedDeployments(c)
+	w.Objects = controller.For[T](c, Cached[T](), controller.MayPatchStatus())
+	w.Deployments = controller.Owns[*appsv1.Deployment](w.Objects, deployments...)
+	w.Named = controller.Refers[*appsv1.Deployment](w.Objects, func(obj T) []string {
+		return []string{kind.Spec(obj).DeploymentName}
+	}, deployments...)
+	w.Objects.OnDeletion()
+	w.Objects.Count(States(), kind.state)
+	w.Objects.Explain(w.explain)
+	w.Objects.Paced(statusDelay, func(before, after T) controller.Change {
+		return changeOf(*kind.Status(before), *kind.Status(after))
+	})
+	return w
+}
+
+// Controller returns the controller.
+func (w *Workload[T]) Controller() (controller.Controller, error) {
+	return w.Objects.Reconcile(w.reconcile)
+}
+
+// reconcile keeps the Deployment of an object, then writes its status, which also reports a write that keeps
+// failing.
+func (w *Workload[T]) reconcile(ctx context.Context, r *controller.Request[T]) error {
+	obj, ok := r.Object()
+	if !ok {
+		if w.Extra != nil {
+			w.Extra.Forget(r)
+		}
+		return nil
+	}
+	state, err := w.keep(ctx, r, w.kind.Owner(obj))
+	if err != nil && !lasts(err) {
+		return err // the state is unknown, so there is nothing to report
+	}
+	r.RequeueAfter(state.Again)
+	return w.writeStatus(ctx, r, obj, state) // it reports err, so the sync has not failed
+}
+
+// writeStatus writes the status of the object, and records an Event if it became ready or stalled.
+func (w *Workload[T]) writeStatus(ctx context.Context, r *controller.Request[T], obj T, state State) error {
+	o, status, now := w.kind.Owner(obj), w.kind.Status(obj), metav1.Now()
+	before := status.Conditions
+	*status = NewStatus(o, state, *status, now)
+	event := NewEvent(o, before, status.Conditions)
+	r.RequeueAfter(stallsIn(state.Deployment, status.UnavailableSince, now.Time))
+	if w.Extra != nil {
+		w.Extra.Set(r, obj)
+	}
+	if err := r.UpdateStatus(ctx, obj); err != nil || event == nil {
+		return err
+	}
+	if written, _ := r.Object(); written.GetResourceVersion() != obj.GetResourceVersion() {
+		r.Event(event.Type, event.Reason, "%s", event.Message)
+	}
+	return nil
+}

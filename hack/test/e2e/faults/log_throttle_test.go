@@ -20,10 +20,14 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/test/framework"
 )
 
-// varying matches what differs between lines with the same cause.
-var varying = regexp.MustCompile(`[0-9a-fA-F]*[0-9][0-9a-fA-F.]*|repeated=\S+|(retries|milliseconds|after)=\S+`)
+var (
+	// varying matches what differs between lines with the same cause.
+	varying = regexp.MustCompile(`[0-9a-fA-F]*[0-9][0-9a-fA-F.]*|repeated=\S+|(retries|milliseconds|after)=\S+`)
+	// object matches a value that names an object.
+	object = regexp.MustCompile(`\w+="[^"/ ]+/[^"/ ]+"`)
+)
 
-// wantThrottled checks that no error was logged more than once in ten seconds since the beginning of
+// wantThrottled checks that no error about an object was logged more than once in ten seconds since the beginning of
 // the log. It returns the number of errors and that of their causes.
 func wantThrottled(t *testing.T, log string, began time.Time) (errors, causes int) {
 	t.Helper()
@@ -31,7 +35,7 @@ func wantThrottled(t *testing.T, log string, began time.Time) (errors, causes in
 	byCause := map[string]int{}
 	for line := range strings.Lines(log) {
 		if _, text, ok := strings.Cut(line, "] "); ok && line[0] == 'E' {
-			byCause[varying.ReplaceAllString(text, "#")]++
+			byCause[varying.ReplaceAllString(text, "#")+strings.Join(object.FindAllString(text, -1), " ")]++
 		}
 	}
 	most := 1 + int(lasted/(10*time.Second))

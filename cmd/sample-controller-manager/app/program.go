@@ -14,20 +14,19 @@ import (
 	"samplecontroller.io/sample-controller-manager/pkg/controller/statusaggregator"
 )
 
-// Program returns the daemon. It runs the controllers in the controller map and any
-// additional ones.
-func Program(more ...controller.Descriptor) manager.Program {
+// Program returns the daemon.
+func Program() manager.Program {
 	return manager.Program{
 		Name: "sample-controller-manager",
 		Description: `The sample controller manager runs several controllers in one
 process: they share one set of informers and run while the process leads.
 It keeps the Deployments of the custom resources Foo and Icecream.`,
 		Port: 10261, // kube-controller-manager has 10257, the scheduler 10259
-		Controllers: append([]controller.Descriptor{
+		Controllers: []controller.Descriptor{
 			foo.Descriptor(),
 			icecream.Descriptor(),
 			statusaggregator.Descriptor(),
-		}, more...),
+		},
 		Scheme: samplescheme.AddToScheme,
 	}
 }

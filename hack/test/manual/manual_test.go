@@ -26,7 +26,7 @@ const staging = "../../../staging/src/samplecontroller.io/"
 
 // TestManualHasAllStates looks for each state of a controller in the table of the manual.
 func TestManualHasAllStates(t *testing.T) {
-	const source = staging + "controller-manager/supervisor/status.go"
+	const source = staging + "controller-manager/internal/supervisor/status.go"
 	const page = "manifests/docs/operate.md"
 	text := read(t, root+page)
 	for _, word := range constants(t, source, 7) {

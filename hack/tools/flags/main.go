@@ -18,7 +18,7 @@ import (
 )
 
 func main() {
-	write(os.Stdout, app.Program().Options().Flags())
+	write(os.Stdout, app.Program().Flags())
 }
 
 // write prints a table for each section, in the order of --help.

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/OpenPeeDeeP/depguard/v2"
@@ -40,20 +41,23 @@ var importRules = depguard.LinterSettings{
 	// that writes records in reconcile what a sync writes, and that informers makes a placeholder
 	// of tolerant of an object that a program cannot transform.
 	"library": ours(downward, in(inLibrary,
-		"!**/controller-manager/manager/**", "!**/controller-manager/options/**", "!**/controller-manager/supervisor/**",
-		"!**/controller-manager/debug/**", "!**/controller-manager/controller/**", "!**/controller-manager/writes/**", "!**/controller-manager/informers/**", "!**/controller-manager/managertest/**", "!**/controller-manager/examples/**"),
-		library+"/internal"),
-	"library/informers":  ours(downward, in("**/controller-manager/informers/**"), library+"/internal", library+"/tolerant"),
-	"library/writes":     ours(downward, in("**/controller-manager/writes/**"), library+"/internal", library+"/reconcile"),
+		"!**/controller-manager/controller/**", "!**/controller-manager/debug/**", "!**/controller-manager/examples/**",
+		"!**/controller-manager/informers/**", "!**/controller-manager/internal/options/**",
+		"!**/controller-manager/internal/supervisor/**", "!**/controller-manager/internal/writes/**",
+		"!**/controller-manager/manager/**", "!**/controller-manager/managertest/**"),
+		leaves...),
+	"library/informers":  ours(downward, in("**/controller-manager/informers/**"), append(leaves, library+"/tolerant")...),
+	"library/writes":     ours(downward, in("**/controller-manager/internal/writes/**"), append(leaves, library+"/reconcile")...),
 	"library/controller": ours(downward, in("**/controller-manager/controller/**"), belowController...),
-	"library/supervisor": ours(downward, in("**/controller-manager/supervisor/**"),
-		library+"/controller", library+"/internal", library+"/reconcile"),
-	"library/debug":   ours(downward, in("**/controller-manager/debug/**"), library+"/controller", library+"/reconcile"),
-	"library/options": ours(downward, in("**/controller-manager/options/**"), append(belowController, library+"/controller", library+"/server")...),
+	"library/supervisor": ours(downward, in("**/controller-manager/internal/supervisor/**"),
+		append(leaves, library+"/controller", library+"/reconcile")...),
+	"library/debug": ours(downward, in("**/controller-manager/debug/**"), library+"/controller", library+"/reconcile"),
+	"library/options": ours(downward, in("**/controller-manager/internal/options/**"),
+		append(belowController, library+"/controller", library+"/internal/server")...),
 	"library/manager": ours(downward, in("**/controller-manager/manager/**"), append(belowController,
-		library+"/controller", library+"/debug", library+"/options", library+"/server", library+"/supervisor")...),
+		library+"/controller", library+"/debug", library+"/internal")...),
 	"library/managertest": ours(downward, in("**/controller-manager/managertest/**"), append(belowController,
-		library+"/controller", library+"/manager", library+"/options", library+"/supervisor")...),
+		library+"/controller", library+"/internal", library+"/manager")...),
 	"library/examples": ours("Examples use only what third parties can use.", in("**/controller-manager/examples/**"), library),
 
 	// A controller does not know other controllers, nor how it is started. The aggregator knows the kinds that
@@ -110,7 +114,18 @@ var importRules = depguard.LinterSettings{
 // downward is the reason for the order of imports in the library.
 const downward = "Packages of the library import only those below them."
 
-var belowController = []string{library + "/informers", library + "/internal", library + "/leadership", library + "/tolerant", library + "/reconcile", library + "/writes"}
+// leaves are what every package of the library may import.
+var leaves = func() []string {
+	var all []string
+	for _, name := range []string{"connection", "logs", "logwriter", "longwrite", "misuse", "ordering", "preflight", "requests",
+		"testkit", "truncate", "version"} {
+		all = append(all, library+"/internal/"+name)
+	}
+	return slices.Clip(all)
+}()
+
+var belowController = slices.Clip(append(leaves, library+"/informers", library+"/internal/leadership", library+"/internal/writes",
+	library+"/reconcile", library+"/tolerant"))
 
 var workload = []string{api, library + "/controller", library + "/tolerant", root + "/pkg/pods"}
 

@@ -52,7 +52,7 @@ func rows() ([]row, error) {
 		}
 	}
 	registry := metrics.NewKubeRegistry()
-	manager.NewMetrics(app.Program().Name, func(registered ...metrics.Registerable) {
+	manager.RegisterMetrics(app.Program().Name, func(registered ...metrics.Registerable) {
 		registry.MustRegister(registered...)
 		for _, r := range registered {
 			add(kindOf(r), r)

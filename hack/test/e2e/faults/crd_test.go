@@ -15,12 +15,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
-	"samplecontroller.io/controller-manager/writes"
-
 	"samplecontroller.io/sample-controller-manager/hack/test/cluster"
 	"samplecontroller.io/sample-controller-manager/hack/test/cluster/clustertest"
 	"samplecontroller.io/sample-controller-manager/hack/test/framework"
 )
+
+// probeInterval is the time between two tries to write a status that is not served, as the README of the
+// library says.
+const probeInterval = 30 * time.Second
 
 // statusWrites returns how many writes of the kind's status by a controller got this code.
 func statusWrites(t *testing.T, ns string, k framework.Kind, controller string, code int32) int {
@@ -65,7 +67,7 @@ func TestFaultStatusSubresourceMissing(t *testing.T) {
 	}
 
 	// What it costs is the first writes, and then one probe in a while.
-	time.Sleep(writes.ProbeInterval + writes.ProbeInterval/2)
+	time.Sleep(probeInterval + probeInterval/2)
 	for _, k := range framework.Kinds {
 		for _, controller := range controllers[k] {
 			var n int
@@ -75,7 +77,7 @@ func TestFaultStatusSubresourceMissing(t *testing.T) {
 				}
 				return nil
 			})
-			if most := workers + 1 + int(time.Since(begin)/writes.ProbeInterval); n > most {
+			if most := workers + 1 + int(time.Since(begin)/probeInterval); n > most {
 				t.Errorf("%s tried to write the status of %ss %d times, want at most %d", controller, k.Kind, n, most)
 			}
 		}
@@ -108,12 +110,12 @@ func TestFaultStatusSubresourceMissing(t *testing.T) {
 			r.WaitState(controller, "Running")
 		}
 	}
-	framework.WantSoon(t, "all statuses written after the CRDs were applied", took, 2*writes.ProbeInterval+soon)
+	framework.WantSoon(t, "all statuses written after the CRDs were applied", took, 2*probeInterval+soon)
 	r.Stop()
 	framework.ReportFault(t, framework.FaultRow{
 		ID: "O1b", Fault: "a CRD has no status subresource",
 		Ours: fmt.Sprintf("Deployments are kept; one log line per controller and kind, Degraded, one status write per %v; all Ready %s after the CRD has it",
-			writes.ProbeInterval, framework.Seconds(took)),
+			probeInterval, framework.Seconds(took)),
 		Peer: "not run",
 	})
 }

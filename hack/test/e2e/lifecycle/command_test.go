@@ -52,7 +52,7 @@ status-aggregator-controller   status-aggregator   on        10        pods,depl
 }
 
 // TestInvalidFlags checks the exit code and the output. The tests of the options and of
-// hack/test/commandlines check the messages.
+// package manager check the messages.
 func TestInvalidFlags(t *testing.T) {
 	for name, test := range map[string]struct {
 		args []string

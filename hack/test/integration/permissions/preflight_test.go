@@ -57,8 +57,7 @@ func (r report) granted(t *testing.T) int {
 
 // preflight runs the daemon's subcommand.
 func preflight(ctx context.Context, kubeconfig string, flags ...string) (report, error) {
-	p := app.Program()
-	command := manager.NewCommand(p, p.Options())
+	command := manager.NewCommand(app.Program())
 	var out strings.Builder
 	command.SetOut(&out)
 	command.SetArgs(append([]string{"preflight", "-o", "json", "--kubeconfig=" + kubeconfig, "--leader-elect-resource-namespace=" + framework.DaemonName}, flags...))

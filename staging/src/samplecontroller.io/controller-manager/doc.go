@@ -3,21 +3,25 @@
 
 // Package controllermanager is the root of a library for controller managers: processes that
 // host several controllers on shared informers, with leader election. It contains no code. The
-// packages below it can be used together, through package manager, or separately. README.md shows a
+// packages below it are used together, through package manager. README.md shows a
 // whole program.
 //
 //   - managertest runs a program in tests.
-//   - manager combines the packages: the program, its command, the order of start and stop.
-//   - options has the flags, their validation, and the resulting configuration.
-//   - supervisor runs each controller separately for a term, restarts failed ones, and reports their
-//     state.
-//   - debug shows what each controller is doing, or why it is idle, as text and as JSON.
+//   - manager has the program: its command, flags, and the order of start and stop.
+//   - debug shows what each controller is doing, or why it is idle, as text and as JSON. A client uses it
+//     to read the JSON.
 //   - controller builds controllers from what they declare, describes them as data, and selects the
 //     enabled ones.
 //   - reconcile is the worker loop of every controller, for those who want the key and client-go alone.
 //   - informers has the informers of the process, one per resource. An informer waits, and reports it,
 //     while its resource is missing or may not be read.
 //   - tolerant has clients for which an object that cannot be decoded does not block others.
+//
+// What only the library uses is in internal, for example:
+//
+//   - options has the flags of the process, their validation, and the resulting configuration.
+//   - supervisor runs each controller separately for a term, restarts failed ones, and reports their
+//     state.
 //   - leadership has terms by a Lease, which is released after the last write, and the gate that only
 //     writes of the leader pass.
 //   - writes counts the writes of each controller, and lists missing permissions.
@@ -25,6 +29,5 @@
 //     and authorization.
 //
 // Packages import only downward: managertest, then manager, then options, supervisor and debug, then
-// controller, then the rest. Of the rest, only writes imports another one, reconcile. No package depends
-// on your API, clients or listers.
+// controller, then the rest. No package depends on your API, clients or listers.
 package controllermanager

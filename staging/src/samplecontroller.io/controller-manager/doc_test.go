@@ -17,12 +17,18 @@ import (
 )
 
 // TestPackageDocsBeginWithExample checks that the first code in the documentation of each
-// package is part of its examples, which compile.
+// package that programs can use, and of each internal one with examples, is part of its examples,
+// which compile.
 func TestPackageDocsBeginWithExample(t *testing.T) {
 	packages, err := filepath.Glob("*/*_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
+	internal, err := filepath.Glob("internal/*/example_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages = append(packages, internal...)
 	checked := map[string]bool{}
 	for _, file := range packages {
 		dir := filepath.Dir(file)

@@ -23,6 +23,7 @@ func Main() {
 	if len(os.Args) < 2 || os.Args[1] != Argument {
 		return
 	}
-	ctx := genericapiserver.SetupSignalContext()
-	os.Exit(manager.Execute(ctx, app.Program(Descriptor()), os.Args[2:]))
+	program := app.Program()
+	program.Controllers = append(program.Controllers, Descriptor())
+	os.Exit(manager.Execute(genericapiserver.SetupSignalContext(), program, os.Args[2:]))
 }

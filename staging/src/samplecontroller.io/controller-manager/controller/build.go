@@ -26,7 +26,7 @@ import (
 // a way that fails everywhere: for example if it returns no controller or one of another name, passes a
 // kind to [For] that is not in the scheme, declares something after [Builder.Reconcile], or does not
 // return all controllers that it has made.
-func (r *Registry) Build(ctx context.Context, p *Process, names []string) ([]Controller, error) {
+func (r *Registry) Build(ctx context.Context, p *Shared, names []string) ([]Controller, error) {
 	for _, name := range names {
 		if _, ok := r.descriptor(name); !ok {
 			return nil, r.unknown(name)

@@ -87,7 +87,7 @@ func For[T Object](c *Context, opts ...Option) *Builder[T] {
 		return b
 	}
 	b.resource, b.consistency = resource, c.ConsistencyStore(resource.name.GroupResource())
-	b.reporter = c.process.reporter(resource.name.GroupResource(), b.recorder)
+	b.reporter = c.shared.reporter(resource.name.GroupResource(), b.recorder)
 	b.confirmations.owners = resource.informer.GetStore()
 	b.watches = append(b.watches, func(l *reconcile.Loop) { reconcile.For(l, resource.informer) })
 	return b

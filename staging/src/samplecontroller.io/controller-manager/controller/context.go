@@ -22,15 +22,15 @@ import (
 	"samplecontroller.io/controller-manager/informers"
 	"samplecontroller.io/controller-manager/internal/requests"
 	"samplecontroller.io/controller-manager/internal/testkit"
+	"samplecontroller.io/controller-manager/internal/writes"
 	"samplecontroller.io/controller-manager/reconcile"
-	"samplecontroller.io/controller-manager/writes"
 )
 
 // Context provides everything that one controller is made from. Its clients, recorder and
 // loops have the controller's name, limits, metrics and leadership gate, like those of every
 // controller of the process.
 type Context struct {
-	process      *Process
+	shared       *Shared
 	name         string
 	statusGroups sets.Set[string]
 	declared     declared
@@ -44,26 +44,26 @@ func (c *Context) Name() string { return c.name }
 
 // Namespace returns the namespace that the program serves; empty means all. Sources of
 // informers must not read other namespaces.
-func (c *Context) Namespace() string { return c.process.Namespace }
+func (c *Context) Namespace() string { return c.shared.Namespace }
 
 // Runs returns whether the named controller is enabled in this process.
-func (c *Context) Runs(controller string) bool { return slices.Contains(c.process.enabled, controller) }
+func (c *Context) Runs(controller string) bool { return slices.Contains(c.shared.enabled, controller) }
 
 // StatusGroups returns the API groups of the kinds whose status is written by controllers of
 // the program: by all that have it in their Rules, including disabled ones, and by those that have
 // declared [MayPatchStatus] so far. So call it where it is needed, such as in a transform.
 func (c *Context) StatusGroups() sets.Set[string] {
-	return c.process.declaredStatusGroups().Union(c.statusGroups)
+	return c.shared.declaredStatusGroups().Union(c.statusGroups)
 }
 
 // Informers returns the factory of informers. Pass it to [informers.InformerFor].
-func (c *Context) Informers() *informers.Factory { return c.process.Informers }
+func (c *Context) Informers() *informers.Factory { return c.shared.Informers }
 
 // ReadConfig returns the configuration for clients that informers read from. Controllers share
 // informers, so its user agent is that of the informers and names no controller. Requests have no
 // timeout, because watches must not end. A write fails: use [Context.ClientConfig] for it.
 func (c *Context) ReadConfig() *restclient.Config {
-	config := c.process.config("informers")
+	config := c.shared.config("informers")
 	config.Wrap(refusing(requests.IsWrite, "clients from Context.ReadConfig cannot write: use Context.ClientConfig"))
 	return config
 }
@@ -75,21 +75,21 @@ func (c *Context) ReadConfig() *restclient.Config {
 // would be cut off, so it fails: informers read with [Context.ReadConfig]. The content type is that of built-in
 // resources; for custom resources see [tolerant.ClientFor].
 func (c *Context) ClientConfig() *restclient.Config {
-	config := c.process.config(c.name)
+	config := c.shared.config(c.name)
 	if config.RateLimiter != nil {
-		config.RateLimiter = termLimiter{config.RateLimiter, c.process.Gate}
+		config.RateLimiter = termLimiter{config.RateLimiter, c.shared.Gate}
 	}
-	config.Wrap(c.process.Gate.WrapAll)
+	config.Wrap(c.shared.Gate.WrapAll)
 	// The gate bounds each request, also to let a long write take longer. The sync timeout
 	// bounds everything else.
-	config.Timeout = max(c.process.SyncTimeout, c.process.WriteTimeout)
-	if accounts := c.process.Accounts; accounts != nil {
+	config.Timeout = max(c.shared.SyncTimeout, c.shared.WriteTimeout)
+	if accounts := c.shared.Accounts; accounts != nil {
 		config.Wrap(accounts.Wrap(c.name)) // outside of the gate, which checks the lead after a wait for a token
 	}
-	config.Wrap(c.Writes().Wrap) // outside of the gate, to see the writes that it rejects
+	config.Wrap(c.writes().Wrap) // outside of the gate, to see the writes that it rejects
 	config.Wrap(refusing(isWatch, "clients from Context.ClientConfig cannot watch, because their requests have a "+
 		"timeout: use Context.ReadConfig"))
-	config.Wrap(impatience{timeout: config.Timeout, patience: c.process.WriteTimeout}.wrap)
+	config.Wrap(impatience{timeout: config.Timeout, patience: c.shared.WriteTimeout}.wrap)
 	return config
 }
 
@@ -130,22 +130,28 @@ func (t refusal) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// Writes returns the transport of all writes of the controller. Use it to count skipped
-// writes.
-func (c *Context) Writes() *writes.Transport { return c.process.writesOf(c.name) }
+// writes returns the transport of all writes of the controller.
+func (c *Context) writes() *writes.Transport { return c.shared.writesOf(c.name) }
 
 // leading returns nil while the process leads and writes of the controller are sent. Otherwise
 // it returns the reason why they are not.
-func (c *Context) leading() error { return c.process.Gate.Check() }
+func (c *Context) leading() error { return c.shared.Gate.Check() }
 
-func init() { testkit.Leading = func(context any) error { return context.(*Context).leading() } }
+func init() {
+	testkit.Leading = func(context any) error { return context.(*Context).leading() }
+	testkit.Denied = func(context any) error {
+		c := context.(*Context)
+		why, _ := c.shared.Denied(c.name)
+		return why
+	}
+}
 
 // ConsistencyStore returns the store of the versions that the controllers of the process have
 // written for the objects that keys of a resource name: for the dependents of Foos, too, the resource
 // is foos. All controllers share one store per resource, so that each waits for the writes of the
 // others.
 func (c *Context) ConsistencyStore(resource schema.GroupResource) *reconcile.ConsistencyStore {
-	return c.process.consistencyOf(resource)
+	return c.shared.consistencyOf(resource)
 }
 
 // Recorder returns a recorder of Events whose source is the controller. An Event about an object of a
@@ -154,7 +160,7 @@ func (c *Context) ConsistencyStore(resource schema.GroupResource) *reconcile.Con
 func (c *Context) Recorder() record.EventRecorder { return c.recorder(c.name) }
 
 func (c *Context) recorder(source string) record.EventRecorder {
-	return &recorder{c.process.Events.NewRecorder(c.process.Scheme, corev1.EventSource{Component: source}), c}
+	return &recorder{c.shared.Events.NewRecorder(c.shared.Scheme, corev1.EventSource{Component: source}), c}
 }
 
 // RecorderFor returns a recorder whose source is the name of the controller, a dash and purpose.
@@ -168,10 +174,10 @@ func (c *Context) RecorderFor(purpose string) record.EventRecorder {
 // workers, and pausing while an API that they read is unavailable.
 func (c *Context) LoopOptions() []reconcile.Option {
 	return []reconcile.Option{
-		reconcile.WithWorkers(c.process.Workers[c.name]),
-		reconcile.WithObserver(c.process.Metrics.Syncs.Observe),
-		reconcile.WithTimeout(c.process.SyncTimeout),
-		reconcile.WithSources(c.process.Informers),
+		reconcile.WithWorkers(c.shared.Workers(c.name)),
+		reconcile.WithObserver(c.shared.Metrics.Syncs.Observe),
+		reconcile.WithTimeout(c.shared.SyncTimeout),
+		reconcile.WithSources(c.shared.Informers),
 	}
 }
 

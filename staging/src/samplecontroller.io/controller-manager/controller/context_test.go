@@ -29,9 +29,9 @@ import (
 	"k8s.io/component-base/metrics"
 
 	"samplecontroller.io/controller-manager/informers"
-	"samplecontroller.io/controller-manager/leadership"
+	"samplecontroller.io/controller-manager/internal/leadership"
+	"samplecontroller.io/controller-manager/internal/writes"
 	"samplecontroller.io/controller-manager/reconcile"
-	"samplecontroller.io/controller-manager/writes"
 )
 
 // server records each request and answers with 429, so that clients retry.
@@ -83,12 +83,13 @@ func contexts(t *testing.T, url string) (a, b *Context, gate *leadership.Gate) {
 	return a, b, p.Gate
 }
 
-func newProcess(t *testing.T, url string) *Process {
+func newProcess(t *testing.T, url string) *Shared {
 	t.Helper()
 	registry := metrics.NewKubeRegistry()
 	events := record.NewBroadcaster()
 	t.Cleanup(events.Shutdown)
-	return &Process{
+	return &Shared{
+		Workers:      func(string) int { return 1 },
 		Events:       events,
 		Scheme:       scheme.Scheme,
 		Config:       &restclient.Config{Host: url},
@@ -155,7 +156,7 @@ func TestControllersShareProcess(t *testing.T) {
 	if a.ConsistencyStore(foos) == a.ConsistencyStore(bars) {
 		t.Error("two resources share a ConsistencyStore")
 	}
-	if a.Writes() == b.Writes() {
+	if a.writes() == b.writes() {
 		t.Error("two controllers share the count of their writes")
 	}
 	For[*appsv1.StatefulSet](a, MayPatchStatus())
@@ -174,7 +175,7 @@ func TestPurposeHasEventsOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _, _ := contexts(t, "http://localhost:1")
 		sent := make(chan *corev1.Event, 100)
-		a.process.Events.StartRecordingToSink(sink{sent})
+		a.shared.Events.StartRecordingToSink(sink{sent})
 		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "a", UID: "uid-a"}}
 		for i := range 40 {
 			a.RecorderFor("placement").Eventf(object, corev1.EventTypeNormal, "Placed", "%d", i)

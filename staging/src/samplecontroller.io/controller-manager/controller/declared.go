@@ -117,10 +117,10 @@ func (d declared) rules() []rbacv1.PolicyRule {
 
 // RulesOf returns the permissions that a controller needs: its Rules, and what it has declared while it
 // was built. It returns nil if there are none, because the controller declares nothing.
-func (p *Process) RulesOf(d Descriptor) []rbacv1.PolicyRule {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	if rules := p.declared[d.Name].rules(); len(rules) > 0 {
+func (s *Shared) RulesOf(d Descriptor) []rbacv1.PolicyRule {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if rules := s.declared[d.Name].rules(); len(rules) > 0 {
 		return slices.Concat(d.Rules, rules)
 	}
 	return d.Rules

@@ -37,6 +37,6 @@
 // configurations for clients, the informers of the process, a recorder of Events, and loops
 // with the settings of the program. Writes of its clients are counted, and rejected unless the
 // process leads. A constructor that fails or panics stops only its own controller; one that
-// misuses the library ends the program: see [Registry.Build]. A [Process] holds what the controllers of
+// misuses the library ends the program: see [Registry.Build]. A [Shared] holds what the controllers of
 // a process share. Package manager makes it.
 package controller

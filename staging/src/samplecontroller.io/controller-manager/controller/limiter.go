@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/client-go/util/flowcontrol"
 
-	"samplecontroller.io/controller-manager/leadership"
+	"samplecontroller.io/controller-manager/internal/leadership"
 	"samplecontroller.io/controller-manager/reconcile"
 )
 

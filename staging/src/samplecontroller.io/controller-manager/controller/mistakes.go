@@ -101,7 +101,7 @@ func inScope[O reconcile.Object, T, P Object](
 ) func(O) []cache.ObjectName {
 	return func(object O) []cache.ObjectName {
 		if (object.GetNamespace() == "") != r.cluster {
-			b.context.process.found(b.context.name, r.scopeError(cache.NewObjectName(object.GetNamespace(), object.GetName())))
+			b.context.shared.found(b.context.name, r.scopeError(cache.NewObjectName(object.GetNamespace(), object.GetName())))
 			return nil
 		}
 		return keys(object)
@@ -115,27 +115,27 @@ type mistake struct {
 }
 
 // found records the first mistake of a controller.
-func (p *Process) found(name string, err error) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	if p.mistakes[name].error != nil {
+func (s *Shared) found(name string, err error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.mistakes[name].error != nil {
 		return
 	}
-	if p.mistakes == nil {
-		p.mistakes = map[string]mistake{}
+	if s.mistakes == nil {
+		s.mistakes = map[string]mistake{}
 	}
-	p.mistakes[name] = mistake{err, time.Now()}
+	s.mistakes[name] = mistake{err, time.Now()}
 }
 
-func (p *Process) mistakeOf(name string) mistake {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	return p.mistakes[name]
+func (s *Shared) mistakeOf(name string) mistake {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.mistakes[name]
 }
 
 // Mistake returns a mistake of the program that has shown since the controller runs, such as a wrongly
 // declared scope, or nil. The controller is Degraded until the program is changed.
-func (c *Context) Mistake() error { return c.process.mistakeOf(c.name).error }
+func (c *Context) Mistake() error { return c.shared.mistakeOf(c.name).error }
 
 // hinted is an error with a hint at its cause.
 type hinted struct {
@@ -148,21 +148,21 @@ func (h *hinted) Error() string { return h.error.Error() + ": " + h.hint }
 func (h *hinted) Unwrap() error { return h.error }
 
 // note records what people should know of a controller. The first note counts.
-func (p *Process) note(name, text string) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	if p.notes == nil {
-		p.notes = map[string]string{}
+func (s *Shared) note(name, text string) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.notes == nil {
+		s.notes = map[string]string{}
 	}
-	p.notes[name] = cmp.Or(p.notes[name], text)
+	s.notes[name] = cmp.Or(s.notes[name], text)
 }
 
 // Note returns what people should know of a controller although it works: that it sends patches which
 // change nothing. It returns "" if there is nothing.
-func (p *Process) Note(name string) string {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	return p.notes[name]
+func (s *Shared) Note(name string) string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.notes[name]
 }
 
 // hint adds to the error of a creation what its cause may be.

@@ -59,7 +59,7 @@ func NewObjectMetrics(namespace string, register func(...metrics.StableCollector
 // at each scrape, so it must be fast. Objects in a state that is not in states are not counted.
 func (c *Context) CountObjects(resource schema.GroupResource, informer cache.SharedIndexInformer, states []State,
 	stateOf func(obj any) State) {
-	m := c.process.Metrics.Objects
+	m := c.shared.Metrics.Objects
 	if m == nil {
 		return
 	}

@@ -18,7 +18,7 @@ import (
 // TestObjectMetrics counts ConfigMaps by a state that they have in their data.
 func TestObjectMetrics(t *testing.T) {
 	registry := metrics.NewKubeRegistry()
-	c := &Context{process: &Process{Metrics: Metrics{Objects: NewObjectMetrics("test", registry.CustomMustRegister)}}}
+	c := &Context{shared: &Shared{Metrics: Metrics{Objects: NewObjectMetrics("test", registry.CustomMustRegister)}}}
 	ready, stalled := State{"Ready", "Available"}, State{"Stalled", "WriteDenied"}
 	count := func() cache.Store {
 		informer := cache.NewSharedIndexInformer(&cache.ListWatch{}, &corev1.ConfigMap{}, 0, cache.Indexers{})
@@ -68,7 +68,7 @@ test_objects{condition="Stalled",reason="WriteDenied",resource="configmaps"} %d
 	count() // a program that was restarted in the same process
 	expect(0, 0)
 
-	none := &Context{process: &Process{}} // without metrics
+	none := &Context{shared: &Shared{}} // without metrics
 	none.CountObjects(corev1.Resource("configmaps"), nil, nil, nil)
 }
 

@@ -53,7 +53,7 @@ func (o *kindOptions) groupVersionKind(c *Context) (schema.GroupVersionKind, err
 		return o.metadata, nil
 	}
 	example, _ := reflect.TypeAssert[runtime.Object](reflect.New(o.kind.Elem()))
-	kinds, _, err := c.process.Scheme.ObjectKinds(example)
+	kinds, _, err := c.shared.Scheme.ObjectKinds(example)
 	if err != nil {
 		return schema.GroupVersionKind{}, fmt.Errorf("%s reads %v, which is not registered in the scheme: add it in Program.Scheme: %w", c.name, o.kind, err)
 	}

@@ -21,11 +21,11 @@ type recorder struct {
 
 func (r *recorder) check(object runtime.Object, eventType string) {
 	if eventType != corev1.EventTypeNormal && eventType != corev1.EventTypeWarning {
-		r.context.process.found(r.context.name, misuse.Errorf("an Event of type %q is lost: use %s or "+
+		r.context.shared.found(r.context.name, misuse.Errorf("an Event of type %q is lost: use %s or "+
 			"%s", eventType, corev1.EventTypeNormal, corev1.EventTypeWarning))
 	}
-	if _, err := reference.GetReference(r.context.process.Scheme, object); err != nil {
-		r.context.process.found(r.context.name, misuse.Errorf("an Event about a %T is lost: add its kind in "+
+	if _, err := reference.GetReference(r.context.shared.Scheme, object); err != nil {
+		r.context.shared.found(r.context.name, misuse.Errorf("an Event about a %T is lost: add its kind in "+
 			"Program.Scheme: %w", object, err))
 	}
 }

@@ -23,9 +23,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"samplecontroller.io/controller-manager/informers"
+	"samplecontroller.io/controller-manager/internal/writes"
 	"samplecontroller.io/controller-manager/reconcile"
 	"samplecontroller.io/controller-manager/tolerant"
-	"samplecontroller.io/controller-manager/writes"
 )
 
 // Object is an API object. T is a pointer to a struct, such as *corev1.ConfigMap.
@@ -68,7 +68,7 @@ func newResource[T Object](c *Context, use string, opts []Option) (*resource[T],
 		return nil, err
 	}
 	if o.metadata.Kind == "" {
-		if r.client, err = tolerant.ClientFor[T, runtime.Object](c.ClientConfig(), c.process.Scheme, r.name); err != nil {
+		if r.client, err = tolerant.ClientFor[T, runtime.Object](c.ClientConfig(), c.shared.Scheme, r.name); err != nil {
 			return nil, err
 		}
 	}
@@ -96,9 +96,9 @@ func describe[T Object](c *Context, use string, cached reflect.Type, opts []Opti
 		name.Resource = o.resource
 	}
 	return &resource[T]{
-		kind: kind, name: name, selector: selector, manager: c.name, writes: c.Writes(),
+		kind: kind, name: name, selector: selector, manager: c.name, writes: c.writes(),
 		cluster: o.cluster, use: use, queue: o.queue, madeBy: o.madeBy, changes: o.changes, shared: o.shared,
-		note: func(text string) { c.process.note(c.name, text) },
+		note: func(text string) { c.shared.note(c.name, text) },
 		// The API server encodes built-in objects like this process, and stores custom ones as
 		// they were written.
 		sparse: !tolerant.IsBuiltIn[T](kind),
@@ -117,7 +117,7 @@ func informerOf[C reconcile.Object, T Object](
 		}
 		return informerFrom[C](c, r.name, reader.Resource(r.name).Namespace(c.Namespace()), o), nil
 	}
-	reader, err := tolerant.ClientFor[T, runtime.Object](c.ReadConfig(), c.process.Scheme, r.name)
+	reader, err := tolerant.ClientFor[T, runtime.Object](c.ReadConfig(), c.shared.Scheme, r.name)
 	if err != nil {
 		return nil, fmt.Errorf("%s reads %v, with Program.Scheme: %w", c.name, o.kind, err)
 	}

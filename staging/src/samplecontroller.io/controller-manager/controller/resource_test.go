@@ -47,8 +47,8 @@ func TestInvalidKindsAreRejected(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, _, _ := contexts(t, "http://localhost")
-			a.process.Scheme = runtime.NewScheme()
-			test.scheme(a.process.Scheme)
+			a.shared.Scheme = runtime.NewScheme()
+			test.scheme(a.shared.Scheme)
 			kind := For[*custom](a)
 			Owns[*custom](kind)
 			c, err := kind.Reconcile(sync)
@@ -67,12 +67,12 @@ func addCustom(s *runtime.Scheme, version schema.GroupVersion) {
 // A transform may drop fields that the controller compares.
 func TestTransformedInformerIsRejected(t *testing.T) {
 	a, _, _ := contexts(t, "http://localhost")
-	a.process.Scheme = kubescheme.Scheme
+	a.shared.Scheme = kubescheme.Scheme
 	pods, err := newResource[*corev1.Pod](a, "For", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.process.Informers = informers.NewFactory()
+	a.shared.Informers = informers.NewFactory()
 	source := pods.client("")
 	informers.InformerFor[*corev1.Pod](a.Informers(), pods.name, source,
 		informers.WithTransform(func(obj any) (any, error) { return obj, nil }))

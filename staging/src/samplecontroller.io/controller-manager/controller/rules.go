@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"samplecontroller.io/controller-manager/internal/requests"
-	"samplecontroller.io/controller-manager/writes"
+	"samplecontroller.io/controller-manager/internal/writes"
 )
 
 // statusGroups returns the API groups of the kinds whose status the Rules of the controllers,
@@ -31,11 +31,11 @@ func (r *Registry) statusGroups() sets.Set[string] {
 
 // declaredStatusGroups returns the API groups of the kinds whose status controllers have declared to
 // write.
-func (p *Process) declaredStatusGroups() sets.Set[string] {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
+func (s *Shared) declaredStatusGroups() sets.Set[string] {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
 	groups := sets.New[string]()
-	for _, of := range p.declared {
+	for _, of := range s.declared {
 		for resource := range of {
 			if isStatus(resource.Resource) {
 				groups.Insert(resource.Group)

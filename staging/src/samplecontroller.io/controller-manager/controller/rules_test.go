@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"samplecontroller.io/controller-manager/writes"
+	"samplecontroller.io/controller-manager/internal/writes"
 )
 
 func TestWritesAllowedByRules(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	restclient "k8s.io/client-go/rest"
 
-	"samplecontroller.io/controller-manager/leadership"
+	"samplecontroller.io/controller-manager/internal/leadership"
 	"samplecontroller.io/controller-manager/reconcile"
 )
 
@@ -66,7 +66,7 @@ func leading(t *testing.T, api *slowAPI, test func(t *testing.T, configMaps core
 		p.Config.Transport, p.Config.QPS, p.Config.Burst = api, 10, 10
 		p.Gate = leadership.NewGate(writeTimeout)
 		p.WriteTimeout, p.SyncTimeout = writeTimeout, syncTimeout
-		client, err := corev1client.NewForConfig((&Context{process: p, name: "a-controller"}).ClientConfig())
+		client, err := corev1client.NewForConfig((&Context{shared: p, name: "a-controller"}).ClientConfig())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +178,7 @@ func TestRateLimitIsForEachController(t *testing.T) {
 			}
 			return time.Since(begin)
 		}
-		a, b := &Context{process: p, name: "a-controller"}, &Context{process: p, name: "b-controller"}
+		a, b := &Context{shared: p, name: "a-controller"}, &Context{shared: p, name: "b-controller"}
 		for i, request := range []struct {
 			config *restclient.Config
 			want   time.Duration
@@ -205,7 +205,7 @@ func TestWaitForRateLimitEndsWithTerm(t *testing.T) {
 		p.Config.Transport = &slowAPI{code: http.StatusCreated}
 		p.Config.QPS, p.Config.Burst = 0.1, 1
 		p.Gate = leadership.NewGate(writeTimeout)
-		client, err := corev1client.NewForConfig((&Context{process: p, name: "a-controller"}).ClientConfig())
+		client, err := corev1client.NewForConfig((&Context{shared: p, name: "a-controller"}).ClientConfig())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,13 +18,18 @@ import (
 
 	"samplecontroller.io/controller-manager/internal/connection"
 	"samplecontroller.io/controller-manager/internal/logs"
+	"samplecontroller.io/controller-manager/internal/options"
 	"samplecontroller.io/controller-manager/internal/version"
-	"samplecontroller.io/controller-manager/options"
 )
 
-// NewCommand returns the command of the program. It parses its arguments into the options,
-// which must come from [Program.Options]. The context of the command must be set.
-func NewCommand(p Program, o *options.Options) *cobra.Command {
+// NewCommand returns the command of the program, for a program that adds it to a command of its
+// own, and for tests. Its context must be set: the program runs until it ends. The command can be
+// executed once. NewCommand panics if the program is invalid; [Execute] returns that as an error.
+func NewCommand(p Program) *cobra.Command { return newCommand(p, p.options()) }
+
+// newCommand returns a command that parses its arguments into the options, which must come from
+// [Program.options].
+func newCommand(p Program, o *options.Options) *cobra.Command {
 	command := &cobra.Command{
 		Use:  p.Name,
 		Args: noArguments,
@@ -56,7 +61,7 @@ func NewCommand(p Program, o *options.Options) *cobra.Command {
 				return err
 			}
 			cliflag.PrintFlags(cmd.Flags())
-			if err := runBounded(ctx, p, config); err != nil {
+			if err := p.startBounded(ctx, config); err != nil {
 				logger.Error(err, "Controller manager failed")
 				return errLogged
 			}

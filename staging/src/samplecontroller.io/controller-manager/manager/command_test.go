@@ -104,7 +104,7 @@ func execute(t *testing.T, args ...string) (built []string, output string, err e
 		New: func(context.Context, *controller.Context) (controller.Controller, error) {
 			return nil, nil // a mistake, which ends the program
 		}})
-	command := NewCommand(p, p.Options())
+	command := newCommand(p, p.options())
 	var out bytes.Buffer
 	command.SetOut(&out)
 	command.SetErr(&out)
@@ -176,7 +176,7 @@ func TestInvalidArguments(t *testing.T) {
 func TestVersionIsThatOfTheProgram(t *testing.T) {
 	for _, args := range [][]string{{"--version"}, {"preflight", "--version"}} {
 		p := program(made)
-		command := NewCommand(p, p.Options())
+		command := newCommand(p, p.options())
 		defer command.Flags().Lookup("version").Value.Set("false") // it is global
 		var out bytes.Buffer
 		command.SetOut(&out)
@@ -205,7 +205,7 @@ func TestHelp(t *testing.T) {
 
 func TestVersionCommand(t *testing.T) {
 	p := program(nil)
-	command := NewCommand(p, p.Options())
+	command := newCommand(p, p.options())
 	var out bytes.Buffer
 	command.SetOut(&out)
 	command.SetArgs([]string{"version"})

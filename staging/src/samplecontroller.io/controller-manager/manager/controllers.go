@@ -14,7 +14,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 
 	"samplecontroller.io/controller-manager/controller"
-	"samplecontroller.io/controller-manager/options"
+	"samplecontroller.io/controller-manager/internal/options"
 )
 
 // newControllersCommand returns the subcommand that lists the controllers. It needs no
@@ -50,13 +50,13 @@ func newControllersCommand(p Program, o *options.Options) *cobra.Command {
 func (p Program) allNeeds(ctx context.Context, o *options.Options) ([]controller.Descriptor, error) {
 	all := o.Controllers.Descriptors()
 	offline(o)
-	parts, err := p.buildNamed(ctx, o, func(*options.Config) []string { return o.Controllers.Names() })
+	b, err := p.buildNamed(ctx, o, func(*options.Config) []string { return o.Controllers.Names() })
 	if err != nil {
 		return all, err
 	}
-	defer parts.shared.Events.Shutdown()
+	defer b.shared.Events.Shutdown()
 	for i, d := range all {
-		all[i].Rules = parts.shared.RulesOf(d)
+		all[i].Rules = b.shared.RulesOf(d)
 	}
 	return all, nil
 }

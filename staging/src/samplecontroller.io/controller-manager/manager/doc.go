@@ -19,7 +19,7 @@
 //     Only then is the Lease released, and finally the informers stop.
 //
 // Probes, /statusz and /debug/controllers show what the process is doing: see package debug.
-// The flags are defined in package options.
+// [Program.Flags] returns the flags.
 //
 // The subcommand controllers lists the controllers; rbac prints the roles that follow from what they
 // declare; preflight checks in a cluster that the program would run: permissions, the APIs in the versions
@@ -37,6 +37,6 @@
 // -ldflags "-X k8s.io/component-base/version.gitVersion=v1.2.3", and likewise gitCommit, gitTreeState and
 // buildDate. The metric kubernetes_build_info shows only these.
 //
-// [NewCommand], [Execute] and [Run] are the steps of Main. They are for tests, and for
+// [NewCommand] and [Execute] are the steps of Main. They are for tests, and for
 // programs that need their own command.
 package manager

@@ -32,7 +32,8 @@ import (
 
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/informers"
-	"samplecontroller.io/controller-manager/leadership"
+	"samplecontroller.io/controller-manager/internal/leadership"
+	"samplecontroller.io/controller-manager/internal/options"
 )
 
 func TestMain(m *testing.M) {
@@ -176,7 +177,7 @@ type testProcess struct {
 	leases   *leases
 	source   *source
 	informer cache.TypedSharedIndexInformer[*corev1.ConfigMap]
-	config   process
+	parts    parts
 }
 
 func newProcess(t *testing.T) *testProcess {
@@ -184,8 +185,9 @@ func newProcess(t *testing.T) *testProcess {
 	server := &source{}
 	p := &testProcess{history: &history{}, source: server}
 	p.leases = &leases{history: p.history, lease: &coordinationv1.Lease{}}
-	p.config.Informers = informers.NewFactory()
-	p.informer = informers.InformerFor[*corev1.ConfigMap](p.config.Informers, corev1.SchemeGroupVersion.WithResource("configmaps"),
+	p.parts.config = &options.Config{Options: &options.Options{Generic: &options.GenericOptions{}}}
+	p.parts.shared = &controller.Shared{Informers: informers.NewFactory()}
+	p.informer = informers.InformerFor[*corev1.ConfigMap](p.parts.shared.Informers, corev1.SchemeGroupVersion.WithResource("configmaps"),
 		server)
 	election, err := leadership.New(leadership.Config{
 		Namespace: "default", Name: "lease", Identity: "me", Client: p.leases,
@@ -194,8 +196,8 @@ func newProcess(t *testing.T) *testProcess {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.config.Election = election
-	p.config.Controllers = []controller.Controller{&fake{name: "foo-controller", history: p.history}}
+	p.parts.election = election
+	p.parts.controllers = []controller.Controller{&fake{name: "foo-controller", history: p.history}}
 	return p
 }
 
@@ -204,7 +206,7 @@ func (p *testProcess) run(t *testing.T) (stop func() error) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		err := run(ctx, p.config)
+		err := run(ctx, p.parts)
 		p.history.add("process ends")
 		done <- err
 	}()

@@ -12,16 +12,16 @@ import (
 
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/informers"
+	"samplecontroller.io/controller-manager/internal/leadership"
 	"samplecontroller.io/controller-manager/internal/logs"
-	"samplecontroller.io/controller-manager/leadership"
+	"samplecontroller.io/controller-manager/internal/server"
+	"samplecontroller.io/controller-manager/internal/supervisor"
+	"samplecontroller.io/controller-manager/internal/writes"
 	"samplecontroller.io/controller-manager/reconcile"
-	"samplecontroller.io/controller-manager/server"
-	"samplecontroller.io/controller-manager/supervisor"
-	"samplecontroller.io/controller-manager/writes"
 )
 
-// Metrics are the program's own metrics, in addition to those of the libraries.
-type Metrics struct {
+// programMetrics are the program's own metrics, in addition to those of the libraries.
+type programMetrics struct {
 	controllers *controller.Metrics
 	informers   *informers.Metrics
 	leadership  *leadership.Metrics
@@ -29,13 +29,20 @@ type Metrics struct {
 	states      *supervisor.Metrics
 }
 
-// NewMetrics makes and registers all metrics of the named program. Their names begin with the
+// RegisterMetrics passes all metrics of the named program to the given functions, for a page that
+// lists them. A program that runs registers them itself.
+func RegisterMetrics(program string, register func(...metrics.Registerable),
+	registerCollectors func(...metrics.StableCollector)) {
+	newMetrics(program, register, registerCollectors)
+}
+
+// newMetrics makes and registers all metrics of the named program. Their names begin with the
 // name of the program, with _ instead of -.
-func NewMetrics(program string, register func(...metrics.Registerable),
-	registerCollectors func(...metrics.StableCollector)) *Metrics {
+func newMetrics(program string, register func(...metrics.Registerable),
+	registerCollectors func(...metrics.StableCollector)) *programMetrics {
 	namespace := strings.ReplaceAll(program, "-", "_")
 	logs.NewMetrics(namespace, registerCollectors)
-	return &Metrics{
+	return &programMetrics{
 		controllers: &controller.Metrics{
 			Syncs:   reconcile.NewMetrics(namespace, register),
 			Objects: controller.NewObjectMetrics(namespace, registerCollectors),
@@ -49,17 +56,17 @@ func NewMetrics(program string, register func(...metrics.Registerable),
 }
 
 var (
-	registered      = map[string]*Metrics{}
+	registered      = map[string]*programMetrics{}
 	registeredMutex sync.Mutex
 )
 
 // metricsOf returns the metrics of the named program. They are registered once per process.
-func metricsOf(program string) *Metrics {
+func metricsOf(program string) *programMetrics {
 	registeredMutex.Lock()
 	defer registeredMutex.Unlock()
 	m := registered[program]
 	if m == nil {
-		m = NewMetrics(program, legacyregistry.MustRegister, legacyregistry.CustomMustRegister)
+		m = newMetrics(program, legacyregistry.MustRegister, legacyregistry.CustomMustRegister)
 		registered[program] = m
 	}
 	return m

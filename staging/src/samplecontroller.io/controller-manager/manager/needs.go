@@ -13,9 +13,9 @@ import (
 
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/informers"
+	"samplecontroller.io/controller-manager/internal/options"
 	"samplecontroller.io/controller-manager/internal/preflight"
-	"samplecontroller.io/controller-manager/options"
-	"samplecontroller.io/controller-manager/server"
+	"samplecontroller.io/controller-manager/internal/server"
 )
 
 // needs are what a program needs in a cluster.
@@ -26,7 +26,7 @@ type needs struct {
 }
 
 // newNeeds returns the needs of the enabled controllers, of leader election and of Events.
-func newNeeds(c *options.Config, shared *controller.Process, enabled []string) *needs {
+func newNeeds(c *options.Config, shared *controller.Shared, enabled []string) *needs {
 	n := &needs{}
 	for _, d := range c.Controllers.Descriptors() {
 		if slices.Contains(enabled, d.Name) {
@@ -36,7 +36,7 @@ func newNeeds(c *options.Config, shared *controller.Process, enabled []string) *
 		}
 	}
 	n.addControllers(c)
-	events := []string{c.Namespace}
+	events := []string{c.Generic.Namespace}
 	if election := c.LeaderElection; election.LeaderElect {
 		n.lease = &preflight.Lease{Namespace: election.ResourceNamespace, Name: election.ResourceName,
 			Timing: election.Timing()}
@@ -44,7 +44,7 @@ func newNeeds(c *options.Config, shared *controller.Process, enabled []string) *
 			n.lease.Elsewhere = "set --leader-elect-resource-namespace to the namespace of the Lease, or grant the permissions in " + n.lease.Namespace
 		}
 		n.groups = append(n.groups, preflight.Group{Name: "leader election", Permissions: n.ofElection()})
-		if c.Namespace != "" && c.Namespace != n.lease.Namespace {
+		if c.Generic.Namespace != "" && c.Generic.Namespace != n.lease.Namespace {
 			events = append(events, n.lease.Namespace) // of the Lease
 		}
 	}
@@ -60,15 +60,15 @@ func newNeeds(c *options.Config, shared *controller.Process, enabled []string) *
 // addControllers adds what the controllers need. With accounts of their own, the program only
 // reads for them, and each account writes.
 func (n *needs) addControllers(c *options.Config) {
-	if !c.UseServiceAccountCredentials {
-		n.add("controllers", ofControllers(c.Namespace, n.controllers...))
+	if !c.Generic.UseServiceAccountCredentials {
+		n.add("controllers", ofControllers(c.Generic.Namespace, n.controllers...))
 		return
 	}
 	reads := func(p preflight.Permission) bool { return controller.Reads(p.Resource, p.Verb) }
 	writes := func(p preflight.Permission) bool { return !reads(p) }
-	n.add("controllers", slices.DeleteFunc(ofControllers(c.Namespace, n.controllers...), writes))
+	n.add("controllers", slices.DeleteFunc(ofControllers(c.Generic.Namespace, n.controllers...), writes))
 	for _, d := range n.controllers {
-		all := slices.DeleteFunc(ofControllers(c.Namespace, d), reads)
+		all := slices.DeleteFunc(ofControllers(c.Generic.Namespace, d), reads)
 		n.groups = append(n.groups, preflight.Group{Name: d.Name, Controller: d.Name, Permissions: all})
 	}
 }

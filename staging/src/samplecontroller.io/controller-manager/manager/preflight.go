@@ -17,8 +17,8 @@ import (
 
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/internal/misuse"
+	"samplecontroller.io/controller-manager/internal/options"
 	"samplecontroller.io/controller-manager/internal/preflight"
-	"samplecontroller.io/controller-manager/options"
 )
 
 // newPreflightCommand returns the subcommand that checks that the program would run. It has
@@ -90,33 +90,31 @@ var writers = map[string]func(*preflight.Report, io.Writer) error{
 	"json":  (*preflight.Report).WriteJSON,
 }
 
-// parts are the parts of a program that is not run.
-type parts struct {
+// built is a program that is built and not run.
+type built struct {
 	config *options.Config
-	shared *controller.Process // whose Events must be shut down
+	shared *controller.Shared // whose Events must be shut down
 	needs  *needs
 }
 
 // build makes the enabled controllers, to learn what they declare and read. It opens no port and calls
 // no API.
-func (p Program) build(ctx context.Context, o *options.Options) (*parts, error) {
+func (p Program) build(ctx context.Context, o *options.Options) (*built, error) {
 	return p.buildNamed(ctx, o, func(c *options.Config) []string { return c.Enabled })
 }
 
 // buildNamed is like build for the controllers with the returned names.
 func (p Program) buildNamed(
 	ctx context.Context, o *options.Options, names func(*options.Config) []string,
-) (*parts, error) {
+) (*built, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	serving := o.Server.SecureServing.BindPort != 0
-	o.Server.SecureServing.BindPort = 0 // the program itself may be running
-	c, err := o.Config(ctx)
+	c, err := o.ConfigWithoutServing() // the program itself may be running
 	if err != nil {
 		return nil, err
 	}
-	shared, _, err := p.process(ctx, c, metricsOf(p.Name))
+	shared, _, err := p.newShared(ctx, c, metricsOf(p.Name))
 	if err != nil {
 		return nil, err
 	}
@@ -125,6 +123,7 @@ func (p Program) buildNamed(
 	if err == nil {
 		err = errors.Join(controller.Unbuilt(controllers), validate(controllers))
 	}
+	serving := o.Server.SecureServing.BindPort != 0
 	if err == nil && serving {
 		err = o.Server.CheckFiles()
 	}
@@ -136,16 +135,16 @@ func (p Program) buildNamed(
 	if serving {
 		n.addServing(o.Server)
 	}
-	return &parts{c, shared, n}, nil
+	return &built{c, shared, n}, nil
 }
 
 // preflight returns what to check.
 func (p Program) preflight(ctx context.Context, o *options.Options) (preflight.Program, error) {
-	parts, err := p.build(ctx, o)
+	b, err := p.build(ctx, o)
 	if err != nil {
 		return preflight.Program{}, err
 	}
-	shared, n := parts.shared, parts.needs
+	shared, n := b.shared, b.needs
 	defer shared.Events.Shutdown()
 	return preflight.Program{
 		Config:      configFor(shared, "preflight"),
@@ -153,7 +152,7 @@ func (p Program) preflight(ctx context.Context, o *options.Options) (preflight.P
 		Permissions: n.groups,
 		Undeclared:  n.undeclared(),
 		APIs:        n.apis(shared.Informers.Resources()),
-		Namespace:   parts.config.Namespace,
+		Namespace:   b.config.Generic.Namespace,
 		Lease:       n.lease,
 	}, nil
 }

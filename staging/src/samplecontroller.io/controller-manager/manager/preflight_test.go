@@ -67,8 +67,8 @@ func TestNeeds(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := preflightProgram()
-			o := p.Options()
-			command := NewCommand(p, o)
+			o := p.options()
+			command := newCommand(p, o)
 			if err := command.ParseFlags(append([]string{"--kubeconfig=" + kubeconfig(t), "--leader-elect-resource-namespace=lease"}, tc.args...)); err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +96,7 @@ func TestNeeds(t *testing.T) {
 func TestControllersWithoutRules(t *testing.T) {
 	p := preflightProgram()
 	p.Controllers[0].Rules, p.Controllers[1].Rules = nil, []rbacv1.PolicyRule{}
-	o := p.Options()
+	o := p.options()
 	o.Client.Connection.Kubeconfig = kubeconfig(t)
 	checks, err := p.preflight(t.Context(), o)
 	if diff := cmp.Diff([]string{p.Controllers[0].Name}, checks.Undeclared); err != nil || diff != "" {
@@ -122,7 +122,7 @@ func TestPreflightErrors(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := program(made)
-			command := NewCommand(p, p.Options())
+			command := newCommand(p, p.options())
 			var out bytes.Buffer
 			command.SetOut(&out)
 			command.SilenceErrors = true
@@ -144,7 +144,7 @@ func TestPreflightReportsControllerThatCannotBeMade(t *testing.T) {
 	p := program(func(string, *controller.Context) (controller.Controller, error) {
 		return nil, errors.New("no such index")
 	})
-	o := p.Options()
+	o := p.options()
 	o.Client.Connection.Kubeconfig = kubeconfig(t)
 	if _, err := p.preflight(t.Context(), o); err == nil || err.Error() != "building foo-controller: no such index" {
 		t.Errorf("error %v", err)

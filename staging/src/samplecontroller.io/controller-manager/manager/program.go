@@ -8,14 +8,18 @@ import (
 	"errors"
 	"os"
 
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime"
+	restclient "k8s.io/client-go/rest"
 	"k8s.io/component-base/cli"
+	cliflag "k8s.io/component-base/cli/flag"
 
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/internal/logs"
 	"samplecontroller.io/controller-manager/internal/misuse"
-	"samplecontroller.io/controller-manager/options"
+	"samplecontroller.io/controller-manager/internal/options"
+	"samplecontroller.io/controller-manager/internal/testkit"
 )
 
 // Program is a controller manager: a command that hosts controllers in one process. A Program
@@ -62,7 +66,7 @@ func Execute(ctx context.Context, p Program, args []string) int {
 // execute makes and runs the command.
 func (p Program) execute(ctx context.Context, args []string) (err error) {
 	defer returnMisuse(&err)
-	command := NewCommand(p, p.Options())
+	command := NewCommand(p)
 	command.SetArgs(args)
 	command.SetContext(ctx)
 	return cli.RunNoErrOutput(command)
@@ -80,9 +84,13 @@ func returnMisuse(err *error) {
 	}
 }
 
-// Options returns the default settings of the program. It panics if the name or a descriptor is
+// Flags returns the flags of the program in the sections of --help, for a page that lists them. It
+// panics if the name or a descriptor is invalid.
+func (p Program) Flags() *cliflag.NamedFlagSets { return p.options().Flags() }
+
+// options returns the default settings of the program. It panics if the name or a descriptor is
 // invalid: see [controller.NewRegistry].
-func (p Program) Options() *options.Options {
+func (p Program) options() *options.Options {
 	if problems := content.IsDNS1123Label(p.Name); len(problems) > 0 {
 		panic(misuse.Errorf("the Name %q of the program is invalid: %s", p.Name, problems[0]))
 	}
@@ -90,4 +98,33 @@ func (p Program) Options() *options.Options {
 		panic(misuse.Errorf("%s has no controllers", p.Name))
 	}
 	return options.New(p.Name, p.Port, controller.NewRegistry(p.Controllers...))
+}
+
+// parse returns the settings that the flags in args give.
+func (p Program) parse(args []string) (*options.Options, error) {
+	o, flags := p.options(), pflag.NewFlagSet(p.Name, pflag.ContinueOnError)
+	for _, set := range o.Flags().FlagSets {
+		flags.AddFlagSet(set)
+	}
+	return o, flags.Parse(args)
+}
+
+func init() {
+	testkit.Configure = func(ctx context.Context, program any, config *restclient.Config, args []string) (
+		run func(context.Context) error, enabled []string, err error) {
+		p := program.(Program)
+		o, err := p.parse(args)
+		if err != nil {
+			return nil, nil, err
+		}
+		o.Client.Config = config
+		if err := o.Validate(); err != nil {
+			return nil, nil, err
+		}
+		c, err := o.Config(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		return func(ctx context.Context) error { return p.start(ctx, c) }, c.Enabled, nil
+	}
 }

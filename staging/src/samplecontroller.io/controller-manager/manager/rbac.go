@@ -12,7 +12,6 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -21,8 +20,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/internal/options"
 	"samplecontroller.io/controller-manager/internal/preflight"
-	"samplecontroller.io/controller-manager/options"
 )
 
 // rolesHeader explains the permissions that show in no request.
@@ -48,12 +47,12 @@ No cluster is needed. Outside of a cluster, set --leader-elect-resource-namespac
 				return nil
 			}
 			offline(o)
-			parts, err := p.build(cmd.Context(), o)
+			b, err := p.build(cmd.Context(), o)
 			if err != nil {
 				return err
 			}
-			defer parts.shared.Events.Shutdown()
-			return writeRoles(cmd.OutOrStdout(), p.Name, append(parts.needs.groups, ofTokens(p.Name, parts)...))
+			defer b.shared.Events.Shutdown()
+			return writeRoles(cmd.OutOrStdout(), p.Name, append(b.needs.groups, ofTokens(p.Name, b)...))
 		},
 	}
 	addAllFlags(command, o, cliflag.NamedFlagSets{})
@@ -69,33 +68,30 @@ func offline(o *options.Options) { o.Client.Config = &restclient.Config{Host: "h
 // error if a flag is invalid or a constructor fails.
 func (p Program) Needs(ctx context.Context, args ...string) (needs []controller.Descriptor, err error) {
 	defer returnMisuse(&err)
-	o, flags := p.Options(), pflag.NewFlagSet(p.Name, pflag.ContinueOnError)
-	for _, set := range o.Flags().FlagSets {
-		flags.AddFlagSet(set)
-	}
-	if err := flags.Parse(args); err != nil {
-		return nil, err
-	}
-	offline(o)
-	parts, err := p.build(ctx, o)
+	o, err := p.parse(args)
 	if err != nil {
 		return nil, err
 	}
-	defer parts.shared.Events.Shutdown()
-	return parts.needs.controllers, nil
+	offline(o)
+	b, err := p.build(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer b.shared.Events.Shutdown()
+	return b.needs.controllers, nil
 }
 
 // ofTokens returns the permissions to request the tokens of the controllers' own accounts, which are in
 // the namespace of the program. That is also the namespace of its Lease, unless a flag says otherwise.
-func ofTokens(program string, parts *parts) []preflight.Group {
-	if !parts.config.UseServiceAccountCredentials || parts.needs.lease == nil {
+func ofTokens(program string, b *built) []preflight.Group {
+	if !b.config.Generic.UseServiceAccountCredentials || b.needs.lease == nil {
 		return nil
 	}
 	rule := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, Verbs: []string{"create"}}
-	for _, d := range parts.needs.controllers {
+	for _, d := range b.needs.controllers {
 		rule.ResourceNames = append(rule.ResourceNames, program+"-"+d.Name)
 	}
-	return []preflight.Group{{Permissions: preflight.Expand(rule, parts.needs.lease.Namespace)}}
+	return []preflight.Group{{Permissions: preflight.Expand(rule, b.needs.lease.Namespace)}}
 }
 
 // role is where permissions are granted: in one namespace, or in all, to one account.

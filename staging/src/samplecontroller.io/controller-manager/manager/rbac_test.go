@@ -47,7 +47,7 @@ func TestRoles(t *testing.T) {
 		t.Run(file, func(t *testing.T) {
 			var out bytes.Buffer
 			p := declaring()
-			command := NewCommand(p, p.Options())
+			command := newCommand(p, p.options())
 			command.SetOut(&out)
 			command.SetArgs(append([]string{"rbac", "--leader-elect-resource-namespace=ops"}, strings.Fields(args)...))
 			if err := command.ExecuteContext(t.Context()); err != nil {
@@ -89,7 +89,7 @@ func TestControllersCommand(t *testing.T) {
 	list := func(p Program) (out, errs string) {
 		t.Helper()
 		var stdout, stderr bytes.Buffer
-		command := NewCommand(p, p.Options())
+		command := newCommand(p, p.options())
 		command.SetOut(&stdout)
 		command.SetErr(&stderr)
 		command.SetArgs([]string{"controllers"})

@@ -12,8 +12,8 @@ import (
 
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/debug"
+	"samplecontroller.io/controller-manager/internal/supervisor"
 	"samplecontroller.io/controller-manager/internal/truncate"
-	"samplecontroller.io/controller-manager/supervisor"
 )
 
 // maxFacts is the maximum number of facts shown for an object.
@@ -21,21 +21,21 @@ const maxFacts = 50
 
 // reporter reports what a process is doing.
 type reporter struct {
-	process
+	parts
 	super *supervisor.Supervisor
 }
 
 var _ debug.Source = reporter{}
 
 // Resolve implements debug.Source.
-func (r reporter) Resolve(given string) (string, error) { return r.Registry.Resolve(given) }
+func (r reporter) Resolve(given string) (string, error) { return r.config.Controllers.Resolve(given) }
 
 // Report implements debug.Source.
 func (r reporter) Report(limit int) debug.Report {
-	report := debug.Report{Time: time.Now(), Namespace: r.Namespace, Leader: "leader election is off: run one replica only", Leading: true}
-	if r.Election != nil {
-		status := r.Election.Status()
-		report.Process, report.Leader, report.Leading = r.Election.Identity(), status.String(), status.Leading
+	report := debug.Report{Time: time.Now(), Namespace: r.config.Generic.Namespace, Leader: "leader election is off: run one replica only", Leading: true}
+	if r.election != nil {
+		status := r.election.Status()
+		report.Process, report.Leader, report.Leading = r.election.Identity(), status.String(), status.Leading
 	}
 	unhealthy := map[string]string{}
 	for _, check := range r.super.HealthChecks() {
@@ -49,7 +49,7 @@ func (r reporter) Report(limit int) debug.Report {
 			Unhealthy: unhealthy[status.Controller], Queues: status.Loops,
 		})
 	}
-	for _, resource := range r.Informers.Resources() {
+	for _, resource := range r.shared.Informers.Resources() {
 		report.Resources = append(report.Resources, debug.Resource{
 			Name: resource.Name(), Served: resource.Served, Since: resource.Since,
 			Reason:  truncate.Error(cmp.Or(resource.Err, resource.Failure)),
@@ -67,18 +67,18 @@ func (r reporter) Explain(name string, key cache.ObjectName) (debug.Explanation,
 			e.State, e.Reason = string(status.State), truncate.Text(status.Reason)
 		}
 	}
-	if e.State == string(supervisor.Standby) && r.Election != nil {
-		e.Reason = r.Election.Status().String()
+	if e.State == string(supervisor.Standby) && r.election != nil {
+		e.Reason = r.election.Status().String()
 	}
 	if e.State == string(supervisor.Disabled) {
 		e.Next = "nothing: " + name + " is disabled in this process"
 		return e, nil
 	}
-	if r.Namespace != "" && key.Namespace != r.Namespace {
-		e.Next = fmt.Sprintf("nothing: this process serves only namespace %q", r.Namespace)
+	if r.config.Generic.Namespace != "" && key.Namespace != r.config.Generic.Namespace {
+		e.Next = fmt.Sprintf("nothing: this process serves only namespace %q", r.config.Generic.Namespace)
 		return e, nil
 	}
-	for _, c := range r.Controllers {
+	for _, c := range r.controllers {
 		explainer, ok := c.(controller.Explainer)
 		if !ok || c.Name() != name {
 			continue

@@ -10,14 +10,14 @@ import (
 
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/debug"
-	"samplecontroller.io/controller-manager/informers"
+	"samplecontroller.io/controller-manager/internal/supervisor"
 	"samplecontroller.io/controller-manager/internal/truncate"
-	"samplecontroller.io/controller-manager/supervisor"
 )
 
 func TestReportSaysThatElectionIsOff(t *testing.T) {
 	super := supervisor.New(nil, supervisor.Options{})
-	p := process{Informers: informers.NewFactory()}
+	p := newProcess(t).parts
+	p.election = nil
 	var text strings.Builder
 	debug.PrintReport(&text, reporter{p, super}.Report(0))
 	if want := "Leader:  leader election is off: run one replica only\n"; !strings.Contains(text.String(), want) {

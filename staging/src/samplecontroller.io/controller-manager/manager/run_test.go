@@ -19,18 +19,18 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 
 	"samplecontroller.io/controller-manager/controller"
-	"samplecontroller.io/controller-manager/leadership"
+	"samplecontroller.io/controller-manager/internal/leadership"
+	"samplecontroller.io/controller-manager/internal/server"
+	"samplecontroller.io/controller-manager/internal/supervisor"
 	"samplecontroller.io/controller-manager/reconcile"
-	"samplecontroller.io/controller-manager/server"
-	"samplecontroller.io/controller-manager/supervisor"
 )
 
 func TestOrderOfStartAndStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcess(t)
-		p.config.Controllers = []controller.Controller{&fake{name: "foo-controller", history: p.history,
+		p.parts.controllers = []controller.Controller{&fake{name: "foo-controller", history: p.history,
 			run: func(ctx context.Context) error {
-				if !p.config.Informers.WaitUntilSettled(ctx) {
+				if !p.parts.shared.Informers.WaitUntilSettled(ctx) {
 					t.Error("informers have not synced during the term")
 				}
 				<-ctx.Done()
@@ -65,7 +65,7 @@ func TestStandbyHasFullCaches(t *testing.T) {
 			p.source.sign()
 		}
 		synctest.Wait()
-		if err := p.config.Informers.Check(nil); err != nil {
+		if err := p.parts.shared.Informers.Check(nil); err != nil {
 			t.Errorf("the caches of the standby: %v", err)
 		}
 		if err := stop(); err != nil {
@@ -80,7 +80,7 @@ func TestStandbyHasFullCaches(t *testing.T) {
 func TestProcessWithoutElection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcess(t)
-		p.config.Election = nil
+		p.parts.election = nil
 		stop := p.run(t)
 		if err := stop(); err != nil {
 			t.Errorf("Run: %v", err)
@@ -94,7 +94,7 @@ func TestProcessWithoutElection(t *testing.T) {
 func TestLeaseIsKeptWhileControllerRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcess(t)
-		p.config.Supervision = supervisor.Options{ShutdownTimeout: 10 * time.Second} // the controller takes a minute
+		p.parts.supervision = supervisor.Options{ShutdownTimeout: 10 * time.Second} // the controller takes a minute
 		stop := p.run(t)
 		err := stop()
 		if err == nil || !strings.Contains(err.Error(), "foo-controller") {
@@ -184,7 +184,7 @@ func TestWarmStandby(t *testing.T) {
 		t.Run(fmt.Sprintf("%t", warm), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := newProcess(t)
-				p.config.WarmStandby = warm
+				p.parts.config.Generic.WarmStandby = warm
 				p.source.hold()
 				stop := p.run(t)
 				time.Sleep(time.Hour)
@@ -207,7 +207,7 @@ func TestWarmStandby(t *testing.T) {
 func TestStopBeforeStandbyIsWarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcess(t)
-		p.config.WarmStandby = true
+		p.parts.config.Generic.WarmStandby = true
 		p.source.hold()
 		stop := p.run(t)
 		if err := stop(); err != nil {
@@ -224,8 +224,8 @@ func TestStopBeforeStandbyIsWarm(t *testing.T) {
 func TestNothingStartsIfServerFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcess(t)
-		p.config.Server.SecureServing = &apiserver.SecureServingInfo{} // without a listener
-		if err := run(t.Context(), p.config); err == nil {
+		p.parts.config.Serving.SecureServing = &apiserver.SecureServingInfo{} // without a listener
+		if err := run(t.Context(), p.parts); err == nil {
 			t.Error("Run: no error, want one of the server")
 		}
 		if got := p.history.all(); len(got) > 0 {
@@ -242,8 +242,8 @@ func (c idle) Run(ctx context.Context) error { return c.Loop.Run(ctx) }
 func TestLoopWithoutWatchesIsRejected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcess(t)
-		p.config.Controllers = append(p.config.Controllers, idle{reconcile.New("idle-controller", nil)})
-		err := run(t.Context(), p.config)
+		p.parts.controllers = append(p.parts.controllers, idle{reconcile.New("idle-controller", nil)})
+		err := run(t.Context(), p.parts)
 		if err == nil || !strings.Contains(err.Error(), "idle-controller has no watches") {
 			t.Errorf("Run: %v, want an error about idle-controller", err)
 		}
@@ -266,17 +266,17 @@ func TestProbeChecks(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcess(t)
-		super := supervisor.New(p.config.Controllers, supervisor.Options{})
-		p.config.Server.Healthz = []healthz.HealthChecker{check("own-healthz")}
-		p.config.Server.Livez = []healthz.HealthChecker{check("own-livez")}
-		p.config.Server.Readyz = []healthz.HealthChecker{check("own-readyz")}
-		for _, election := range []*leadership.Election{p.config.Election, nil} {
+		super := supervisor.New(p.parts.controllers, supervisor.Options{})
+		p.parts.config.Serving.Healthz = []healthz.HealthChecker{check("own-healthz")}
+		p.parts.config.Serving.Livez = []healthz.HealthChecker{check("own-livez")}
+		p.parts.config.Serving.Readyz = []healthz.HealthChecker{check("own-readyz")}
+		for _, election := range []*leadership.Election{p.parts.election, nil} {
 			live, lease := []string{"ping"}, []string(nil)
 			if election != nil {
 				live, lease = append(live, "leaderElection"), []string{"lease"}
 			}
-			p.config.Election = election
-			got := withReports(p.config, super)
+			p.parts.election = election
+			got := withReports(p.parts, super)
 			for probe, tc := range map[string]struct{ got, want []string }{
 				"livez":   {names(got.Livez), slices.Concat(live, []string{"stuck-syncs", "own-livez"})},
 				"readyz":  {names(got.Readyz), slices.Concat(live, []string{"informer-sync"}, lease, []string{"own-readyz"})},
@@ -293,7 +293,7 @@ func TestProbeChecks(t *testing.T) {
 // Probes and metrics must be available while a controller drains.
 func TestServerStopsLast(t *testing.T) {
 	p := newProcess(t)
-	p.config.Election = nil
+	p.parts.election = nil
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -301,12 +301,12 @@ func TestServerStopsLast(t *testing.T) {
 	options := server.NewOptions("test-manager", 0)
 	options.SecureServing.Listener = listener
 	t.Setenv("KUBERNETES_SERVICE_HOST", "") // there is no cluster
-	if p.config.Server, err = options.Config(t.Context(), ""); err != nil {
+	if p.parts.config.Serving, err = options.Config(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
 	url := "https://" + listener.Addr().String()
 	begun, drained := make(chan struct{}), make(chan struct{})
-	p.config.Controllers = []controller.Controller{&fake{name: "foo-controller", history: p.history,
+	p.parts.controllers = []controller.Controller{&fake{name: "foo-controller", history: p.history,
 		run: func(ctx context.Context) error {
 			close(begun)
 			<-ctx.Done()
@@ -316,7 +316,7 @@ func TestServerStopsLast(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- run(ctx, p.config) }()
+	go func() { done <- run(ctx, p.parts) }()
 	<-begun
 	cancel()
 	if code, err := status(url + "/healthz/foo-controller"); code != http.StatusOK {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"samplecontroller.io/controller-manager/internal/logs"
-	"samplecontroller.io/controller-manager/options"
+	"samplecontroller.io/controller-manager/internal/options"
 )
 
 // servicesTimeout is how long the informers and the server may take to end after the controllers.
@@ -84,27 +84,27 @@ func announceEnd(ctx context.Context) (announced context.Context, stop func()) {
 	}
 }
 
-// runReturningMisuse is like [Run], but returns a misuse of the library that Run panics with.
-func runReturningMisuse(ctx context.Context, p Program, c *options.Config) (err error) {
+// startReturningMisuse is like [Program.start], but returns a misuse of the library that it panics with.
+func (p Program) startReturningMisuse(ctx context.Context, c *options.Config) (err error) {
 	defer returnMisuse(&err)
-	return Run(ctx, p, c)
+	return p.start(ctx, c)
 }
 
-// runBounded is like [Run], but gives up if the process does not end some time after ctx. Some
+// startBounded is like [Program.start], but gives up if the process does not end some time after ctx. Some
 // requests cannot be canceled: client-go waits for a credential plugin without a limit. The
 // process must exit after an error.
-func runBounded(ctx context.Context, p Program, c *options.Config) error {
+func (p Program) startBounded(ctx context.Context, c *options.Config) error {
 	ended := make(chan error, 1)
-	go func() { ended <- runReturningMisuse(ctx, p, c) }()
+	go func() { ended <- p.startReturningMisuse(ctx, c) }()
 	select {
 	case err := <-ended:
 		return err
 	case <-ctx.Done():
 	}
-	if c.ControllerShutdownTimeout == 0 {
+	if c.Generic.ControllerShutdownTimeout == 0 {
 		return <-ended
 	}
-	within := c.ControllerShutdownTimeout + servicesTimeout
+	within := c.Generic.ControllerShutdownTimeout + servicesTimeout
 	if c.LeaderElection.LeaderElect {
 		within += c.LeaderElection.RenewDeadline.Duration // to release the Lease
 	}

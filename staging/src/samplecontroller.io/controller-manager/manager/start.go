@@ -20,21 +20,21 @@ import (
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/informers"
 	"samplecontroller.io/controller-manager/internal/connection"
+	"samplecontroller.io/controller-manager/internal/options"
+	"samplecontroller.io/controller-manager/internal/supervisor"
 	"samplecontroller.io/controller-manager/internal/version"
-	"samplecontroller.io/controller-manager/options"
-	"samplecontroller.io/controller-manager/supervisor"
 )
 
 // requestTimeout is the timeout of clients that neither watch nor belong to a controller.
 const requestTimeout = 10 * time.Second
 
-// Run runs the program with the given configuration until ctx ends. It makes all parts of the
-// process. The package comment describes the order of start and stop. A process can run one
-// program at a time.
-func Run(ctx context.Context, p Program, c *options.Config) error {
+// start makes all parts of the process, and runs the program with the given configuration until ctx
+// ends. The package comment describes the order of start and stop. A process can run one program at
+// a time.
+func (p Program) start(ctx context.Context, c *options.Config) error {
 	metrics := metricsOf(p.Name)
-	metrics.serving.Watch(c.Server)
-	shared, reconnect, err := p.process(ctx, c, metrics)
+	metrics.serving.Watch(c.Serving)
+	shared, reconnect, err := p.newShared(ctx, c, metrics)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func Run(ctx context.Context, p Program, c *options.Config) error {
 	if err := startEvents(ctx, shared); err != nil {
 		return err
 	}
-	unwatch, err := watchNamespace(ctx, configFor(shared, "namespace"), c.Namespace)
+	unwatch, err := watchNamespace(ctx, configFor(shared, "namespace"), c.Generic.Namespace)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func Run(ctx context.Context, p Program, c *options.Config) error {
 	disabled := sets.List(sets.New(c.Controllers.Names()...).Delete(c.Enabled...))
 	klog.FromContext(ctx).Info("Built controllers", "enabled", c.Enabled, "disabled", disabled)
 	recorder := shared.Events.NewRecorder(shared.Scheme, corev1.EventSource{Component: p.Name})
-	electionConfig := restclient.CopyConfig(c.Client) // with a connection of its own
+	electionConfig := restclient.CopyConfig(c.ClientConfig) // with a connection of its own
 	electionConfig.UserAgent = p.userAgent("leader-election")
 	election, err := c.LeaderElection.Election(electionConfig, shared.Gate, recorder, metrics.leadership, reconnect)
 	if err != nil {
@@ -63,32 +63,23 @@ func Run(ctx context.Context, p Program, c *options.Config) error {
 	if election == nil {
 		klog.FromContext(ctx).Info("Leader election is off: run one replica only")
 	}
-	if c.Server.SecureServing == nil {
+	if c.Serving.SecureServing == nil {
 		klog.FromContext(ctx).Info("Serving no probes and no metrics: --secure-port is 0")
 	}
-	return run(ctx, process{
-		Registry:    c.Controllers,
-		Informers:   shared.Informers,
-		Controllers: controllers,
-		Supervision: supervisor.Options{
-			ShutdownTimeout: c.ControllerShutdownTimeout,
-			SyncTimeout:     c.SyncTimeout,
-			Denied:          shared.Denied,
-			Note:            shared.Note,
-			Disabled:        disabled,
-			Metrics:         metrics.states,
-		},
-		Election:    election,
-		Gate:        shared.Gate,
-		WarmStandby: c.WarmStandby,
-		Namespace:   c.Namespace,
-		Server:      c.Server,
-	})
+	supervision := supervisor.Options{
+		ShutdownTimeout: c.Generic.ControllerShutdownTimeout,
+		SyncTimeout:     c.Generic.SyncTimeout,
+		Denied:          shared.Denied,
+		Note:            shared.Note,
+		Disabled:        disabled,
+		Metrics:         metrics.states,
+	}
+	return run(ctx, parts{c, shared, controllers, supervision, election})
 }
 
-// process returns the resources that the controllers share, and a function that makes their
+// newShared returns the resources that the controllers share, and a function that makes their
 // clients open new connections. It starts nothing.
-func (p Program) process(ctx context.Context, c *options.Config, metrics *Metrics) (shared *controller.Process,
+func (p Program) newShared(ctx context.Context, c *options.Config, metrics *programMetrics) (shared *controller.Shared,
 	reconnect func(), err error) {
 	scheme := kuberuntime.NewScheme()
 	if err := kubescheme.AddToScheme(scheme); err != nil {
@@ -101,7 +92,7 @@ func (p Program) process(ctx context.Context, c *options.Config, metrics *Metric
 	}
 	factory := informers.NewFactory(informers.WithManagedFields(false))
 	metrics.informers.Watch(factory)
-	client, renew, err := connection.Renewable(c.Client)
+	client, renew, err := connection.Renewable(c.ClientConfig)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -110,7 +101,7 @@ func (p Program) process(ctx context.Context, c *options.Config, metrics *Metric
 		renew()
 	}
 	factory.OnHang(reconnect)
-	shared = &controller.Process{
+	shared = &controller.Shared{
 		Config:    client,
 		UserAgent: p.userAgent,
 		Gate:      c.LeaderElection.Gate(),
@@ -118,13 +109,13 @@ func (p Program) process(ctx context.Context, c *options.Config, metrics *Metric
 		// Ignore the end of ctx, so that Events of the last syncs are still sent.
 		Events:       record.NewBroadcaster(record.WithContext(context.WithoutCancel(ctx))),
 		Scheme:       scheme,
-		Namespace:    c.Namespace,
-		Workers:      c.Workers,
-		SyncTimeout:  c.SyncTimeout,
+		Namespace:    c.Generic.Namespace,
+		Workers:      c.Workers.Of,
+		SyncTimeout:  c.Generic.SyncTimeout,
 		WriteTimeout: c.LeaderElection.WriteTimeout,
 		Metrics:      *metrics.controllers,
 	}
-	if c.UseServiceAccountCredentials {
+	if c.Generic.UseServiceAccountCredentials {
 		// Ignore the end of ctx, so that the last syncs still get a token.
 		if shared.Accounts, err = connection.NewAccounts(context.WithoutCancel(ctx), configFor(shared, "accounts"),
 			c.LeaderElection.WriteTimeout); err != nil {
@@ -139,7 +130,7 @@ func (p Program) userAgent(purpose string) string { return version.UserAgent(p.N
 
 // configFor returns the configuration of a client of the process itself. Its writes do not
 // depend on the lead.
-func configFor(shared *controller.Process, name string) *restclient.Config {
+func configFor(shared *controller.Shared, name string) *restclient.Config {
 	config := restclient.CopyConfig(shared.Config)
 	config.UserAgent = shared.UserAgent(name)
 	return config
@@ -147,7 +138,7 @@ func configFor(shared *controller.Process, name string) *restclient.Config {
 
 // startEvents writes Events to the log and to the API. The log omits their messages, which may
 // quote objects that its readers must not see.
-func startEvents(ctx context.Context, shared *controller.Process) error {
+func startEvents(ctx context.Context, shared *controller.Shared) error {
 	config := configFor(shared, "events")
 	config.Timeout = requestTimeout
 	client, err := corev1client.NewForConfig(config)

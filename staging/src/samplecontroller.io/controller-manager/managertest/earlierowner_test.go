@@ -15,7 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"samplecontroller.io/controller-manager/supervisor"
+	"samplecontroller.io/controller-manager/internal/supervisor"
 )
 
 // TestObjectOfEarlierOwnerIsReported creates the owner again while its Service remains.

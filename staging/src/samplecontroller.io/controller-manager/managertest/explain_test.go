@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"samplecontroller.io/controller-manager/controller"
-	"samplecontroller.io/controller-manager/supervisor"
+	"samplecontroller.io/controller-manager/internal/supervisor"
 )
 
 func TestExplanation(t *testing.T) {

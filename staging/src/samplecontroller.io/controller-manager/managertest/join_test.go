@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/internal/supervisor"
 	"samplecontroller.io/controller-manager/reconcile"
-	"samplecontroller.io/controller-manager/supervisor"
 )
 
 // TestTwoQueuesInOneController has a controller of two kinds with one worker each. A call for an

@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/internal/testkit"
 	"samplecontroller.io/controller-manager/manager"
 )
 
@@ -59,14 +60,14 @@ func TestMissingStatusSubresource(t *testing.T) {
 			t.Errorf("%d writes in 10 minutes, want one in 30 s", n)
 		}
 		const want = "statefulsets/status.apps is not served: apply the CRDs of this version"
-		if denied := e.context.Writes().Denied(); len(denied) != 1 || denied[0].String() != want {
+		if denied := testkit.Denied(e.context); denied == nil || denied.Error() != want {
 			t.Errorf("denied %v, want %s", denied, want)
 		}
 		e.BeforeWrite(nil)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		expect(t, "writes once it is served", e.Writes(), "patch statefulsets/status.apps ns/a")
-		if denied := e.context.Writes().Denied(); len(denied) > 0 {
+		if denied := testkit.Denied(e.context); denied != nil {
 			t.Errorf("denied %v, want none once it is served", denied)
 		}
 	})

@@ -45,7 +45,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
@@ -58,6 +57,7 @@ import (
 
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/internal/fakeapi"
+	"samplecontroller.io/controller-manager/internal/testkit"
 	"samplecontroller.io/controller-manager/manager"
 )
 
@@ -158,35 +158,25 @@ func (e *Env) start(p manager.Program, args []string) {
 	for i, d := range p.Controllers {
 		p.Controllers[i].New = e.watched(d)
 	}
-	o := p.Options()
-	o.Client.Config = e.config
-	o.Client.Connection.ContentType = "application/json"
-	o.Server.SecureServing.BindPort = 0
-	o.LeaderElection.ResourceNamespace = leaseNamespace
+	e.lease = p.Name
 	if e.real { // another test may use the API server
-		o.LeaderElection.ResourceName += "-" + utilrand.String(5)
+		e.lease += "-" + utilrand.String(5)
 	}
-	flags := pflag.NewFlagSet(p.Name, pflag.ContinueOnError)
-	for _, set := range o.Flags().FlagSets {
-		flags.AddFlagSet(set)
-	}
-	if err := flags.Parse(args); err != nil {
-		e.t.Fatalf("parsing the flags of the program: %v", err)
-	}
+	args = append([]string{"--kube-api-content-type=application/json", "--secure-port=0",
+		"--leader-elect-resource-namespace=" + leaseNamespace, "--leader-elect-resource-name=" + e.lease}, args...)
 	logger := ktesting.NewLogger(e.t, ktesting.NewConfig(ktesting.Verbosity(2), ktesting.BufferLogs(true)))
 	if sink, ok := logger.GetSink().(ktesting.Underlier); ok {
 		e.logged = func() string { return sink.GetBuffer().String() }
 	}
 	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), logger))
-	config, err := o.Config(ctx)
+	run, enabled, err := testkit.Configure(ctx, p, e.config, args)
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	e.stopProgram, e.lease = stop, o.LeaderElection.ResourceName
-	e.recorder.enabled = config.Enabled
+	e.stopProgram, e.recorder.enabled = stop, enabled
 	go func() {
 		defer close(e.ended)
-		e.err = manager.Run(ctx, p, config)
+		e.err = run(ctx)
 	}()
 }
 

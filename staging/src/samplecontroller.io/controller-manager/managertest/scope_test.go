@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"samplecontroller.io/controller-manager/controller"
-	"samplecontroller.io/controller-manager/supervisor"
+	"samplecontroller.io/controller-manager/internal/supervisor"
 )
 
 // TestClusterScopedOwner has a controller that keeps a ConfigMap in each labeled Namespace, and in the

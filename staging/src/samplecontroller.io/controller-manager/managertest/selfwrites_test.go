@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"samplecontroller.io/controller-manager/controller"
-	"samplecontroller.io/controller-manager/supervisor"
+	"samplecontroller.io/controller-manager/internal/supervisor"
 )
 
 // TestPatchAndStatus writes an object and its status in one call, and deletes it when it is told to.

@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/internal/supervisor"
 	"samplecontroller.io/controller-manager/internal/testkit"
 	"samplecontroller.io/controller-manager/reconcile"
-	"samplecontroller.io/controller-manager/supervisor"
 )
 
 const (

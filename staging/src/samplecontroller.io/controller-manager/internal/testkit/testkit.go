@@ -7,13 +7,25 @@
 package testkit
 
 import (
+	"context"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 )
+
+// Configure returns how to run a manager.Program with the given flags until a context ends, and the
+// names of the enabled controllers. config replaces the configuration of its clients that flags
+// name. The function panics on a misuse of the library.
+var Configure func(ctx context.Context, program any, config *restclient.Config, args []string) (
+	run func(context.Context) error, enabled []string, err error)
 
 // Leading returns nil while the process of a *controller.Context leads and sends writes. Otherwise
 // it returns the reason why not.
 var Leading func(context any) error
+
+// Denied returns why the controller of a *controller.Context cannot do its work, nil if it can.
+var Denied func(context any) error
 
 // Versions returns the resourceVersion of each object of a resource in the cache of an
 // *informers.Factory.

@@ -13,7 +13,10 @@
 //	if err := flags.Parse(args); err != nil {
 //		return nil, err
 //	}
-//	return o.Config(ctx) // the error lists all invalid flags
+//	if err := o.Validate(); err != nil {
+//		return nil, err // it lists all invalid flags
+//	}
+//	return o.Config(ctx)
 //
 // Package manager does this for a command.
 package options
@@ -33,9 +36,9 @@ import (
 	zpagesfeatures "k8s.io/component-base/zpages/features"
 
 	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/internal/leadership"
 	internallogs "samplecontroller.io/controller-manager/internal/logs"
-	"samplecontroller.io/controller-manager/leadership"
-	"samplecontroller.io/controller-manager/server"
+	"samplecontroller.io/controller-manager/internal/server"
 )
 
 // Options holds all settings of a program.

@@ -1,7 +1,7 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package commandlines
+package manager
 
 import (
 	"net"
@@ -12,10 +12,9 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/client-go/util/cert"
 	"k8s.io/klog/v2"
 
-	"samplecontroller.io/controller-manager/options"
+	"samplecontroller.io/controller-manager/internal/options"
 )
 
 // places are files that command lines refer to.
@@ -35,15 +34,6 @@ func newPlaces(t testing.TB) places {
 	}
 	if err := clientcmd.WriteToFile(kubeconfig, p.file("kubeconfig")); err != nil {
 		t.Fatal(err)
-	}
-	certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range map[string][]byte{"tls.crt": certificate, "tls.key": key} {
-		if err := os.WriteFile(p.file(name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
 	}
 	return p
 }

@@ -29,6 +29,9 @@ func newWorkersOptions(registry *controller.Registry) *WorkersOptions {
 	return o
 }
 
+// Of returns the number of workers of the named controller.
+func (o *WorkersOptions) Of(name string) int { return *o.Counts[name] }
+
 // flag returns the controller's flag, such as concurrent-foo-syncs for foo-controller.
 func (o *WorkersOptions) flag(name string) string {
 	return "concurrent-" + strings.TrimSuffix(name, "-controller") + "-syncs"

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 
-	"samplecontroller.io/controller-manager/leadership"
+	"samplecontroller.io/controller-manager/internal/leadership"
 )
 
 // Work that returns only after it has drained is never done by two processes at once.

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"samplecontroller.io/controller-manager/controller"
-	"samplecontroller.io/controller-manager/options"
+	"samplecontroller.io/controller-manager/internal/options"
 )
 
 // configOf returns the configuration of a program with the controllers of registry.
@@ -23,7 +23,10 @@ func configOf(ctx context.Context, registry *controller.Registry, args []string)
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}
-	return o.Config(ctx) // the error lists all invalid flags
+	if err := o.Validate(); err != nil {
+		return nil, err // it lists all invalid flags
+	}
+	return o.Config(ctx)
 }
 
 // Package manager does this for a command.

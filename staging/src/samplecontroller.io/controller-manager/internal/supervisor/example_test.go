@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"samplecontroller.io/controller-manager/controller"
-	"samplecontroller.io/controller-manager/supervisor"
+	"samplecontroller.io/controller-manager/internal/supervisor"
 )
 
 // broken is a controller that fails at each start.

@@ -18,15 +18,15 @@ import (
 
 	"samplecontroller.io/controller-manager/informers"
 	"samplecontroller.io/controller-manager/internal/connection"
-	"samplecontroller.io/controller-manager/leadership"
+	"samplecontroller.io/controller-manager/internal/leadership"
+	"samplecontroller.io/controller-manager/internal/writes"
 	"samplecontroller.io/controller-manager/reconcile"
 	"samplecontroller.io/controller-manager/tolerant"
-	"samplecontroller.io/controller-manager/writes"
 )
 
-// Process holds what the controllers of one process share. Package manager makes it. All
+// Shared holds what the controllers of one process share. Package manager makes it. All
 // fields must be set unless they say otherwise, and must not change afterwards.
-type Process struct {
+type Shared struct {
 	// Config is the base configuration of all clients. It has no user agent, gate or timeout
 	// yet. Its content type is that of built-in resources. Its rate limit is for each
 	// controller, and one for all informers.
@@ -45,8 +45,8 @@ type Process struct {
 	Scheme *runtime.Scheme
 	// Namespace is the only namespace that the controllers serve; empty means all.
 	Namespace string
-	// Workers maps the name of a controller to its number of workers.
-	Workers map[string]int
+	// Workers returns the number of workers of the named controller.
+	Workers func(name string) int
 	// SyncTimeout limits each sync. WriteTimeout limits each request of a controller, and must
 	// be that of the gate.
 	SyncTimeout, WriteTimeout time.Duration
@@ -73,35 +73,35 @@ type Metrics struct {
 
 // context returns the context of one controller. statusGroups are the API groups of the kinds
 // whose status is written by controllers of the program.
-func (p *Process) context(d Descriptor, statusGroups sets.Set[string]) *Context {
-	p.Metrics.Syncs.Prepare(d.Name)
-	return &Context{process: p, name: d.Name, statusGroups: statusGroups, declared: p.declare(d.Name)}
+func (s *Shared) context(d Descriptor, statusGroups sets.Set[string]) *Context {
+	s.Metrics.Syncs.Prepare(d.Name)
+	return &Context{shared: s, name: d.Name, statusGroups: statusGroups, declared: s.declare(d.Name)}
 }
 
 // declare returns where a controller declares what it needs.
-func (p *Process) declare(name string) declared {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	if p.declared == nil {
-		p.declared = map[string]declared{}
+func (s *Shared) declare(name string) declared {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.declared == nil {
+		s.declared = map[string]declared{}
 	}
-	p.declared[name] = declared{}
-	return p.declared[name]
+	s.declared[name] = declared{}
+	return s.declared[name]
 }
 
 // Denied returns why a controller cannot do its work, and since when: a mistake of the program, or
 // writes that cannot succeed, because of a missing permission, a subresource that is not served, or no
 // token of its own account.
-func (p *Process) Denied(name string) (why error, since time.Time) {
-	if m := p.mistakeOf(name); m.error != nil {
+func (s *Shared) Denied(name string) (why error, since time.Time) {
+	if m := s.mistakeOf(name); m.error != nil {
 		return m.error, m.since
 	}
-	if p.Accounts != nil {
-		if why, since = p.Accounts.Failure(name); why != nil {
+	if s.Accounts != nil {
+		if why, since = s.Accounts.Failure(name); why != nil {
 			return why, since
 		}
 	}
-	denials := p.writesOf(name).Denied()
+	denials := s.writesOf(name).Denied()
 	if len(denials) == 0 {
 		return nil, time.Time{}
 	}
@@ -110,70 +110,70 @@ func (p *Process) Denied(name string) (why error, since time.Time) {
 }
 
 // writesOf returns the transport of all writes of a controller. Its clients share it.
-func (p *Process) writesOf(name string) *writes.Transport {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	transport := p.writes[name]
+func (s *Shared) writesOf(name string) *writes.Transport {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	transport := s.writes[name]
 	if transport == nil {
-		if p.writes == nil {
-			p.writes = map[string]*writes.Transport{}
+		if s.writes == nil {
+			s.writes = map[string]*writes.Transport{}
 		}
-		transport = writes.New(name, p.Metrics.Writes, leadership.ErrNotLeading)
-		p.writes[name] = transport
+		transport = writes.New(name, s.Metrics.Writes, leadership.ErrNotLeading)
+		s.writes[name] = transport
 	}
 	return transport
 }
 
-func (p *Process) consistencyOf(resource schema.GroupResource) *reconcile.ConsistencyStore {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	store := p.consistency[resource]
+func (s *Shared) consistencyOf(resource schema.GroupResource) *reconcile.ConsistencyStore {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	store := s.consistency[resource]
 	if store == nil {
-		if p.consistency == nil {
-			p.consistency = map[schema.GroupResource]*reconcile.ConsistencyStore{}
+		if s.consistency == nil {
+			s.consistency = map[schema.GroupResource]*reconcile.ConsistencyStore{}
 		}
 		store = &reconcile.ConsistencyStore{}
-		p.consistency[resource] = store
+		s.consistency[resource] = store
 	}
 	return store
 }
 
 // config returns the configuration of the named clients, without the gate.
-func (p *Process) config(name string) *restclient.Config {
-	config := restclient.CopyConfig(p.Config)
-	config.UserAgent = p.UserAgent(name)
+func (s *Shared) config(name string) *restclient.Config {
+	config := restclient.CopyConfig(s.Config)
+	config.UserAgent = s.UserAgent(name)
 	if config.QPS > 0 {
-		config.RateLimiter = p.limiterOf(name)
+		config.RateLimiter = s.limiterOf(name)
 	}
 	return config
 }
 
 // limiterOf returns the rate limiter that the named clients share. Without it, client-go would
 // make one for each client, and so for each kind that a controller writes.
-func (p *Process) limiterOf(name string) flowcontrol.RateLimiter {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	limiter := p.limiters[name]
+func (s *Shared) limiterOf(name string) flowcontrol.RateLimiter {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	limiter := s.limiters[name]
 	if limiter == nil {
-		if p.limiters == nil {
-			p.limiters = map[string]flowcontrol.RateLimiter{}
+		if s.limiters == nil {
+			s.limiters = map[string]flowcontrol.RateLimiter{}
 		}
-		limiter = flowcontrol.NewTokenBucketRateLimiter(p.Config.QPS, p.Config.Burst)
-		p.limiters[name] = limiter
+		limiter = flowcontrol.NewTokenBucketRateLimiter(s.Config.QPS, s.Config.Burst)
+		s.limiters[name] = limiter
 	}
 	return limiter
 }
 
 // reporter returns the reporter of objects of a resource that cannot be decoded. All controllers of the
 // resource share it, so that each object is reported once. The Events are those of the first one.
-func (p *Process) reporter(resource schema.GroupResource, recorder record.EventRecorder) *tolerant.Reporter {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	if p.reporters == nil {
-		p.reporters = map[schema.GroupResource]*tolerant.Reporter{}
+func (s *Shared) reporter(resource schema.GroupResource, recorder record.EventRecorder) *tolerant.Reporter {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.reporters == nil {
+		s.reporters = map[schema.GroupResource]*tolerant.Reporter{}
 	}
-	if p.reporters[resource] == nil {
-		p.reporters[resource] = tolerant.NewReporter(recorder)
+	if s.reporters[resource] == nil {
+		s.reporters[resource] = tolerant.NewReporter(recorder)
 	}
-	return p.reporters[resource]
+	return s.reporters[resource]
 }

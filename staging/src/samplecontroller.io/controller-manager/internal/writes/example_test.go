@@ -13,8 +13,8 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
+	"samplecontroller.io/controller-manager/internal/writes"
 	"samplecontroller.io/controller-manager/reconcile"
-	"samplecontroller.io/controller-manager/writes"
 )
 
 // A sync can report what it wrote.

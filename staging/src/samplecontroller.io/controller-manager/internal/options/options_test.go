@@ -168,7 +168,7 @@ func TestStatuszShowsProgramVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := config.Server.Version.BinaryVersion().String(), strings.TrimPrefix(stamped, "v"); got != want {
+	if got, want := config.Serving.Version.BinaryVersion().String(), strings.TrimPrefix(stamped, "v"); got != want {
 		t.Errorf("/statusz shows version %q, want %q", got, want)
 	}
 }

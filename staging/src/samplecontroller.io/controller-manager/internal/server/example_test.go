@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apiserver/pkg/server/healthz"
 
-	"samplecontroller.io/controller-manager/server"
+	"samplecontroller.io/controller-manager/internal/server"
 )
 
 // serve serves until ctx ends.

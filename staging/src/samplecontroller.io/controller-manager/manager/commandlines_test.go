@@ -1,23 +1,38 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package commandlines
+package manager
 
 import (
+	"context"
 	"errors"
 	"io"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"samplecontroller.io/controller-manager/manager"
-	"samplecontroller.io/controller-manager/options"
-
-	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
+	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/internal/options"
 )
+
+// manyFlags returns a program like sample-controller-manager.
+func manyFlags() Program {
+	descriptor := func(name string, alias string) controller.Descriptor {
+		return controller.Descriptor{Name: name + "-controller", Aliases: []string{alias}, Workers: 2,
+			New: func(context.Context, *controller.Context) (controller.Controller, error) { return nil, nil }}
+	}
+	summary := descriptor("status-aggregator", "summary")
+	var interval time.Duration
+	const flag = "status-aggregation-interval"
+	summary.Flags = func(fs *pflag.FlagSet) { fs.DurationVar(&interval, flag, time.Second, "") }
+	summary.Validate = func() []error { return controller.CheckDuration(flag, interval, 0) }
+	return Program{Name: "sample-controller-manager", Port: 10261,
+		Controllers: []controller.Descriptor{descriptor("foo", "foo"), descriptor("icecream", "icecream"), summary}}
+}
 
 // TestWrongValues tries each wrong value alone: the command must reject it and name the flag.
 func TestWrongValues(t *testing.T) {
@@ -37,8 +52,8 @@ func TestWrongValues(t *testing.T) {
 // so that the fuzzer finds them all.
 func FuzzCommandLine(f *testing.F) {
 	places := newPlaces(f)
-	program := app.Program()
-	manager.NewCommand(program, program.Options()).Flags().VisitAll(func(flag *pflag.Flag) {
+	program := manyFlags()
+	newCommand(program, program.options()).Flags().VisitAll(func(flag *pflag.Flag) {
 		f.Add("--" + flag.Name + "=" + flag.DefValue)
 	})
 	for _, args := range []string{"", "-kubeconfig=x", "--", "foo", "-vh", "--v=3\n-v\n-3", "-", "---", "--=", "--controllers", "-h", "help\nstatus", "__complete\n--"} {
@@ -55,9 +70,9 @@ func FuzzCommandLine(f *testing.F) {
 // complete does what the command does with its arguments before it starts anything.
 func (p places) complete(t *testing.T, args []string) error {
 	t.Helper()
-	program := app.Program()
-	o := program.Options()
-	command := manager.NewCommand(program, o)
+	program := manyFlags()
+	o := program.options()
+	command := newCommand(program, o)
 	command.RemoveCommand(command.Commands()...) // subcommands have other flags
 	command.SilenceErrors = true
 	command.SetOut(io.Discard)
@@ -70,9 +85,7 @@ func (p places) complete(t *testing.T, args []string) error {
 		}
 		if serving := o.Server.SecureServing; serving.BindPort != 0 {
 			serving.Listener = listener{} // the same without opening the port
-			if key := &serving.ServerCert.CertKey; key.CertFile == "" {
-				key.CertFile, key.KeyFile = p.file("tls.crt"), p.file("tls.key") // instead of generating one
-			}
+			serving.ServerCert.FixtureDirectory = p.directory // generates the certificate only once
 		}
 		_, err := o.Config(cmd.Context())
 		return err

@@ -50,7 +50,7 @@ func (Facts) FactsOf(pod *corev1.Pod) Facts {
 	problem := problemOf(pod)
 	f := Facts{
 		uid:        pack(pod.UID),
-		node:       unique.Make(cut(pod.Spec.NodeName, maxNode)),
+		node:       unique.Make(truncated(pod.Spec.NodeName, maxNode)),
 		reason:     unique.Make(problem.Reason),
 		message:    problem.Message,
 		restarts:   restartsOf(pod),

@@ -122,11 +122,11 @@ func failure(pod *corev1.Pod) (reason, message string) {
 }
 
 func newProblem(severity Severity, reason, message string) Problem {
-	return Problem{Severity: severity, Reason: cut(reason, maxReason), Message: cut(message, maxMessage)}
+	return Problem{Severity: severity, Reason: truncated(reason, maxReason), Message: truncated(message, maxMessage)}
 }
 
-// cut returns s cut to most characters.
-func cut(s string, most int) string {
+// truncated returns s, truncated to most characters.
+func truncated(s string, most int) string {
 	s = strings.ToValidUTF8(s, "")
 	if utf8.RuneCountInString(s) <= most {
 		return s

@@ -28,7 +28,7 @@ func (h *history) see(after time.Duration, d *appsv1.Deployment, wantReason stri
 	h.Helper()
 	h.now = h.now.Add(after)
 	trimmed := d.DeepCopy()
-	Trim(trimmed, ourGroups)
+	trim(trimmed, ourGroups)
 	h.status = NewStatus(h.owner, State{Deployment: trimmed}, h.status, metav1.NewTime(h.now))
 	if reason := h.status.Conditions[0].Reason; reason != wantReason {
 		h.Errorf("after %v: %s: %s, want %s", h.now.Sub(present), reason, h.status.Conditions[0].Message, wantReason)

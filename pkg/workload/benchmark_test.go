@@ -15,16 +15,16 @@ import (
 // BenchmarkDecide measures the decision about a Deployment and the computation of the
 // status.
 func BenchmarkDecide(b *testing.B) {
-	view, current := View{Live: deployment()}, NewStatus(owner(), State{Deployment: deployment()},
+	view, current := view{Live: deployment()}, NewStatus(owner(), State{Deployment: deployment()},
 		workloadv1alpha1.Status{}, later)
 	for name, decide := range map[string]func(b *testing.B){
 		"nothing": func(b *testing.B) {
-			if d := Decide(owner(), view); d.writes() || d.Blocker != nil {
+			if d := decide(owner(), view); d.writes() || d.Blocker != nil {
 				b.Fatalf("decided %+v", d)
 			}
 		},
 		"patch": func(b *testing.B) {
-			if !Decide(owner(wantReplicas(ptr.To[int32](2))), view).writes() {
+			if !decide(owner(wantReplicas(ptr.To[int32](2))), view).writes() {
 				b.Fatal("decision has no correction")
 			}
 		},

@@ -57,9 +57,9 @@ type correction struct {
 	rewritten  string      // the value that admission set instead of ours, "" if it kept ours
 }
 
-// of returns which fields must not be written now, the blocker to report, nil if there is
+// hold returns which fields must not be written now, the blocker to report, nil if there is
 // none, and the delay before the next check. live is nil if there is no Deployment.
-func (c corrections) of(o Owner, live *appsv1.Deployment, now time.Time) (hold Fields, blocker *Blocker,
+func (c corrections) hold(o Owner, live *appsv1.Deployment, now time.Time) (hold Fields, blocker *blocker,
 	again time.Duration) {
 	if live == nil {
 		return Fields{}, nil, 0
@@ -86,7 +86,7 @@ func (c corrections) get(o Owner, f Field) correction {
 }
 
 // judge is [corrections.of] for one field.
-func (c correction) judge(o Owner, live *appsv1.Deployment, f Field, now time.Time) (hold bool, blocker *Blocker,
+func (c correction) judge(o Owner, live *appsv1.Deployment, f Field, now time.Time) (hold bool, blocker *blocker,
 	again time.Duration) {
 	elapsed := now.Sub(c.written)
 	if c.rewritten != "" && c.rewritten == valueOf(live, f) && c.generation == o.GetGeneration() &&
@@ -119,12 +119,12 @@ func (c correction) quiet() time.Duration {
 }
 
 // contested returns the blocker for a field that another writer also sets.
-func (o Owner) contested(live *appsv1.Deployment, f Field, rival string) *Blocker {
+func (o Owner) contested(live *appsv1.Deployment, f Field, rival string) *blocker {
 	reason, what, declared := workloadv1alpha1.ReasonReplicasContested, "spec.replicas", "spec.replicas"
 	if f == Image {
 		reason, what, declared = workloadv1alpha1.ReasonImageContested, fmt.Sprintf("the image of container %q", containerName), "spec.image"
 	}
-	return &Blocker{
+	return &blocker{
 		Reason: reason,
 		Message: fmt.Sprintf("%s of Deployment %q is also set by %s: remove %s from %s, or stop the other writer; until then it is corrected at most every %v",
 			what, live.Name, rival, declared, o, contestPeriod),
@@ -132,12 +132,12 @@ func (o Owner) contested(live *appsv1.Deployment, f Field, rival string) *Blocke
 }
 
 // rewritten returns the blocker for a field that admission changes.
-func (o Owner) rewritten(live *appsv1.Deployment, f Field) *Blocker {
+func (o Owner) rewritten(live *appsv1.Deployment, f Field) *blocker {
 	declared := "spec.replicas"
 	if f == Image {
 		declared = "spec.image"
 	}
-	return &Blocker{
+	return &blocker{
 		Reason: workloadv1alpha1.ReasonRewrittenByAdmission,
 		Message: fmt.Sprintf("%s of %s is %q, and admission changed it to %q in Deployment %q: declare that value, or exempt the Deployment from the webhook or policy; it is retried every %v",
 			declared, o, o.declared(f), valueOf(live, f), live.Name, rewriteRetry),

@@ -54,7 +54,7 @@ func newWriter() *writer {
 
 // sync returns the state after a sync that finds the Deployment, and the fields that it wrote.
 func (w *writer) sync(o Owner, live *appsv1.Deployment) (State, Fields) {
-	d, state := w.decide(o, View{Live: live, Now: w.Now()})
+	d, state := w.decide(o, view{Live: live, Now: w.Now()})
 	if !d.writes() {
 		return state, Fields{}
 	}
@@ -74,7 +74,7 @@ func (w *writer) sync(o Owner, live *appsv1.Deployment) (State, Fields) {
 			w.corrections.note(o, f, before, after, w.manager, w.Now())
 		}
 	}
-	_, contest, again := w.corrections.of(o, after, w.Now())
+	_, contest, again := w.corrections.hold(o, after, w.Now())
 	if state.Again = sooner(d.Again, again); d.Blocker == nil {
 		state.Blocker = contest
 	}
@@ -123,7 +123,7 @@ func TestContestedReplicasAreCorrectedSlowly(t *testing.T) {
 		state.Again != contestPeriod {
 		t.Fatalf("after 10 s: wrote %v, blocker %v, again after %v, want one correction", wrote, state.Blocker, state.Again)
 	}
-	if hold, blocker, again := w.corrections.of(owner(), nil, w.Now()); hold.any() || blocker != nil || again != 0 {
+	if hold, blocker, again := w.corrections.hold(owner(), nil, w.Now()); hold.any() || blocker != nil || again != 0 {
 		t.Errorf("without a Deployment: hold %v, blocker %v, again after %v, want none", hold, blocker, again)
 	}
 	// A change of another field of the owner's spec lifts nothing, one of this field does.

@@ -16,8 +16,8 @@ import (
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 )
 
-// View is the input of a decision. It is read-only.
-type View struct {
+// view is the input of a decision. It is read-only.
+type view struct {
 	// Live is the Deployment named in the spec, nil if there is none.
 	Live *appsv1.Deployment
 	// Former are the Deployments that the owner got under former names: see [Owner.Reported].
@@ -29,7 +29,7 @@ type View struct {
 }
 
 // own returns the live Deployment, or nil if the owner does not own it.
-func (v View) own(o Owner) *appsv1.Deployment {
+func (v view) own(o Owner) *appsv1.Deployment {
 	if v.Live != nil && !o.Owns(v.Live) {
 		return nil
 	}
@@ -38,16 +38,16 @@ func (v View) own(o Owner) *appsv1.Deployment {
 
 // reported returns the Deployment that the status describes and whose declared fields are kept:
 // see [Owner.Reported].
-func (v View) reported(o Owner) *appsv1.Deployment {
+func (v view) reported(o Owner) *appsv1.Deployment {
 	if own := v.own(o); own != nil {
 		return own
 	}
 	return first(v.Former)
 }
 
-// Decision is what to do about an owner's Deployments, and the reason why the rest cannot be
-// done. The zero Decision means that nothing needs to be done.
-type Decision struct {
+// decision is what to do about an owner's Deployments, and the reason why the rest cannot be
+// done. The zero decision means that nothing needs to be done.
+type decision struct {
 	// Create is the Deployment to create.
 	Create *appsv1.Deployment
 	// Correct is the Deployment with the Differing fields. While the one to Create is missing, it
@@ -55,13 +55,13 @@ type Decision struct {
 	Correct   *appsv1.Deployment
 	Differing Fields
 	// Blocker is why not everything can be done now.
-	Blocker *Blocker
+	Blocker *blocker
 	// Again is the delay after which the decision changes by itself. 0 means never.
 	Again time.Duration
 }
 
-// Blocker is the reason why an owner's Deployment is not as declared.
-type Blocker struct {
+// blocker is the reason why an owner's Deployment is not as declared.
+type blocker struct {
 	// Reason is a condition reason of the API. It also decides whether user action is
 	// needed: see [ConditionFor].
 	Reason string
@@ -69,15 +69,15 @@ type Blocker struct {
 	Message string
 }
 
-// Decide decides what to do for the owner. It does not modify its arguments.
-func Decide(o Owner, view View) Decision {
+// decide decides what to do for the owner. It does not modify its arguments.
+func decide(o Owner, view view) decision {
 	if o.GetDeletionTimestamp() != nil {
-		return Decision{Blocker: o.terminating(view.reported(o))}
+		return decision{Blocker: o.terminating(view.reported(o))}
 	}
 	if problem := o.invalid(); problem != "" {
-		return Decision{Blocker: &Blocker{Reason: workloadv1alpha1.ReasonInvalidSpec, Message: problem}}
+		return decision{Blocker: &blocker{Reason: workloadv1alpha1.ReasonInvalidSpec, Message: problem}}
 	}
-	var decision Decision
+	var decision decision
 	if view.Live == nil {
 		decision.Create = o.newDeployment()
 	} else {
@@ -90,7 +90,7 @@ func Decide(o Owner, view View) Decision {
 }
 
 // correct adds the corrections of the Deployment to the decision.
-func (o Owner) correct(decision *Decision, d *appsv1.Deployment, hold Fields) {
+func (o Owner) correct(decision *decision, d *appsv1.Deployment, hold Fields) {
 	missing := o.missingContainer(d)
 	for f := range fieldCount {
 		decision.Differing[f] = o.differs(d, f) && !hold[f] && (f != Image || missing == nil)
@@ -106,11 +106,11 @@ func (o Owner) correct(decision *Decision, d *appsv1.Deployment, hold Fields) {
 // missingContainer returns a blocker if the owner declares an image and the Deployment
 // lacks the container for it. A patch of the image would add a second container next to one
 // that somebody renamed.
-func (o Owner) missingContainer(d *appsv1.Deployment) *Blocker {
+func (o Owner) missingContainer(d *appsv1.Deployment) *blocker {
 	if o.Image == "" || imageOf(d) != "" {
 		return nil
 	}
-	return &Blocker{
+	return &blocker{
 		Reason: workloadv1alpha1.ReasonContainerMissing,
 		Message: fmt.Sprintf("Deployment %q has no container %q, which spec.image of %s applies to: "+
 			"rename one of its containers, remove spec.image, or delete the Deployment so that it is created again",
@@ -120,7 +120,7 @@ func (o Owner) missingContainer(d *appsv1.Deployment) *Blocker {
 
 // terminating reports the finalizers that hold an owner in deletion, and the state of its
 // Deployment, which the garbage collector deletes. reported is nil if there is none.
-func (o Owner) terminating(reported *appsv1.Deployment) *Blocker {
+func (o Owner) terminating(reported *appsv1.Deployment) *blocker {
 	left := "it has no Deployment"
 	if reported != nil {
 		left = judgeDeployment(o, State{Deployment: reported}, nil, time.Time{}).message
@@ -128,7 +128,7 @@ func (o Owner) terminating(reported *appsv1.Deployment) *Blocker {
 	if reported != nil && reported.DeletionTimestamp != nil {
 		left += ", and is being deleted"
 	}
-	return &Blocker{
+	return &blocker{
 		Reason:  workloadv1alpha1.ReasonTerminating,
 		Message: fmt.Sprintf("%s is being deleted, held by finalizers %q; %s", o, o.GetFinalizers(), left),
 	}
@@ -140,7 +140,7 @@ const deletionGrace = time.Minute
 
 // blockedBy returns why the owner must not write live, or nil if it may. again is the delay
 // after which the answer changes by itself, 0 for never.
-func (o Owner) blockedBy(live *appsv1.Deployment, now time.Time) (blocker *Blocker, again time.Duration) {
+func (o Owner) blockedBy(live *appsv1.Deployment, now time.Time) (why *blocker, again time.Duration) {
 	if live.DeletionTimestamp != nil {
 		return o.waiting(live.DeletionTimestamp.Time, now,
 			fmt.Sprintf("Deployment %q is being deleted; it will be created again once that one is gone", live.Name), heldBy(live))
@@ -153,19 +153,19 @@ func (o Owner) blockedBy(live *appsv1.Deployment, now time.Time) (blocker *Block
 			fmt.Sprintf("Deployment %q belongs to an earlier %s, since deleted; it will be created again once that one is gone", live.Name, o),
 			fmt.Sprintf("the garbage collector has not deleted it: run kubectl -n %s delete deployment %s", live.Namespace, live.Name))
 	}
-	return &Blocker{Reason: workloadv1alpha1.ReasonDeploymentConflict, Message: o.conflict(live)}, 0
+	return &blocker{Reason: workloadv1alpha1.ReasonDeploymentConflict, Message: o.conflict(live)}, 0
 }
 
 // waiting returns the blocker for a Deployment that should soon be gone. After the grace period
 // since the given time it says what holds the Deployment, unless that is "".
-func (o Owner) waiting(since, now time.Time, message, holder string) (*Blocker, time.Duration) {
+func (o Owner) waiting(since, now time.Time, message, holder string) (*blocker, time.Duration) {
 	if holder == "" {
-		return &Blocker{Reason: workloadv1alpha1.ReasonWaitingForDeletion, Message: message}, 0
+		return &blocker{Reason: workloadv1alpha1.ReasonWaitingForDeletion, Message: message}, 0
 	}
 	if left := deletionGrace - now.Sub(since); left > 0 {
-		return &Blocker{Reason: workloadv1alpha1.ReasonWaitingForDeletion, Message: message}, left
+		return &blocker{Reason: workloadv1alpha1.ReasonWaitingForDeletion, Message: message}, left
 	}
-	return &Blocker{Reason: workloadv1alpha1.ReasonDeletionBlocked, Message: message + "; " + holder}, 0
+	return &blocker{Reason: workloadv1alpha1.ReasonDeletionBlocked, Message: message + "; " + holder}, 0
 }
 
 // heldBy says which finalizers hold a Deployment in deletion and how to remove them. It returns ""

@@ -17,7 +17,7 @@ import (
 
 func TestDecideCreatesSameDeploymentAsSampleController(t *testing.T) {
 	labels := map[string]string{"app": "nginx", "controller": "a"}
-	want := Decision{Create: &appsv1.Deployment{
+	want := decision{Create: &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:      "web",
 			Namespace: "default",
@@ -35,13 +35,13 @@ func TestDecideCreatesSameDeploymentAsSampleController(t *testing.T) {
 			},
 		},
 	}}
-	if diff := cmp.Diff(want, Decide(owner(), View{})); diff != "" {
+	if diff := cmp.Diff(want, decide(owner(), view{})); diff != "" {
 		t.Errorf("unexpected decision (-want +got):\n%s", diff)
 	}
 }
 
 func TestDecideCreatesDeclaredFields(t *testing.T) {
-	created := Decide(owner(wantReplicas(nil), wantImage("nginx:1.29")), View{}).Create
+	created := decide(owner(wantReplicas(nil), wantImage("nginx:1.29")), view{}).Create
 	if created.Spec.Replicas != nil {
 		t.Errorf("replicas = %d, want them left to the API's default", *created.Spec.Replicas)
 	}
@@ -74,7 +74,7 @@ func TestDecidePatchesOnlyDeclaredDifferences(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := test.live.DeepCopy()
-			decision := Decide(test.owner, View{Live: test.live})
+			decision := decide(test.owner, view{Live: test.live})
 			if diff := cmp.Diff(test.want, setBy(test.owner, decision)); diff != "" {
 				t.Errorf("unexpected change (-want +got):\n%s", diff)
 			}
@@ -89,7 +89,7 @@ func TestDecidePatchesOnlyDeclaredDifferences(t *testing.T) {
 }
 
 // setBy returns what the decision sets in the Deployment, "" if nothing.
-func setBy(o Owner, d Decision) string {
+func setBy(o Owner, d decision) string {
 	var set []string
 	for f, name := range [fieldCount]string{"replicas", "image"} {
 		if d.Differing[f] {
@@ -115,9 +115,9 @@ func TestDecideAddsNoSecondContainer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			trimmed := test.live.DeepCopy()
-			Trim(trimmed, ourGroups)
+			trim(trimmed, ourGroups)
 			for _, live := range list(test.live, trimmed) {
-				d := Decide(owner(wantImage(test.image)), View{Live: live})
+				d := decide(owner(wantImage(test.image)), view{Live: live})
 				if d.Differing != test.patched || (d.Blocker != nil) != test.blocker {
 					t.Errorf("decision = %+v, want blocker: %v, patched: %v", d, test.blocker, test.patched)
 				}
@@ -148,7 +148,7 @@ func TestDecideLeavesForeignDeployments(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			withReplicas(ptr.To[int32](9))(test.live) // a difference that would be patched
-			decision := Decide(owner(ownerSince(0)), View{Live: test.live, Now: present})
+			decision := decide(owner(ownerSince(0)), view{Live: test.live, Now: present})
 			if decision.Create != nil || decision.Correct != nil || decision.Blocker == nil {
 				t.Fatalf("unexpected decision: %+v", decision)
 			}
@@ -178,9 +178,9 @@ func TestDeletionThatDoesNotEndIsExplained(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			trimmed := test.live.DeepCopy()
-			Trim(trimmed, ourGroups)
+			trim(trimmed, ourGroups)
 			o := owner(ownerSince(0))
-			d := Decide(o, View{Live: trimmed, Now: present.Add(deletionGrace - time.Second)})
+			d := decide(o, view{Live: trimmed, Now: present.Add(deletionGrace - time.Second)})
 			if d.Blocker.Reason != "WaitingForDeletion" || (d.Again == time.Second) != (test.want != "") {
 				t.Errorf("at first: %+v, again after %v", d.Blocker, d.Again)
 			}
@@ -188,7 +188,7 @@ func TestDeletionThatDoesNotEndIsExplained(t *testing.T) {
 			if test.want == "" {
 				reason = "WaitingForDeletion"
 			}
-			d = Decide(o, View{Live: trimmed, Now: present.Add(deletionGrace)})
+			d = decide(o, view{Live: trimmed, Now: present.Add(deletionGrace)})
 			if d.Blocker.Reason != reason || !strings.Contains(d.Blocker.Message, test.want) || d.Again != 0 ||
 				d.Correct != nil {
 				t.Errorf("after a minute: %+v, want %s with %q", d.Blocker, reason, test.want)
@@ -200,7 +200,7 @@ func TestDeletionThatDoesNotEndIsExplained(t *testing.T) {
 // Two Foos swap the names of their Deployments.
 func TestConflictBetweenFoosSaysWayOut(t *testing.T) {
 	other := deployment(withOwner(ownerReference("samplecontroller.k8s.io/v1alpha1", "Foo", "b", "uid-b")))
-	message := Decide(owner(), View{Live: other, Former: list(deployment(named("old")))}).Blocker.Message
+	message := decide(owner(), view{Live: other, Former: list(deployment(named("old")))}).Blocker.Message
 	if !strings.Contains(message, "If that Foo names another Deployment now") || !strings.Contains(message, "kubectl -n default delete deployment web") {
 		t.Errorf("message %q, want the way out", message)
 	}
@@ -218,7 +218,7 @@ func TestDecideRejectsInvalidSpec(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, live := range []*appsv1.Deployment{nil, deployment()} {
-				o := Decide(test.owner, View{Live: live}).Blocker
+				o := decide(test.owner, view{Live: live}).Blocker
 				if o == nil || o.Reason != "InvalidSpec" || !strings.Contains(o.Message, test.message) {
 					t.Errorf("blocker = %+v, want InvalidSpec with %q", o, test.message)
 				}

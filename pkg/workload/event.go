@@ -28,10 +28,10 @@ type Event struct {
 	Reason, Message string
 }
 
-// NewEvent returns the Event for a change from the old conditions of the owner to the new
+// newEvent returns the Event for a change from the old conditions of the owner to the new
 // ones: the owner became ready, or it became stalled for a new reason. It returns nil for any other change, and
 // for none. The library records an Event for each write that keeps failing.
-func NewEvent(o Owner, old, new []metav1.Condition) *Event {
+func newEvent(o Owner, old, new []metav1.Condition) *Event {
 	ready := workloadv1alpha1.ConditionReady
 	if meta.IsStatusConditionTrue(new, ready) && !meta.IsStatusConditionTrue(old, ready) {
 		return &Event{corev1.EventTypeNormal, eventSynced, o.Kind.Kind + " synced successfully"}

@@ -19,10 +19,10 @@ func TestEventsOnTransitionsOnly(t *testing.T) {
 	var (
 		ready       = conditions(State{Deployment: deployment()})
 		reconciling = conditions(State{Deployment: deployment(withStatus(3, 3, 1))})
-		conflict    = conditions(State{Blocker: &Blocker{Reason: "DeploymentConflict", Message: "in the way"}})
-		waiting     = conditions(State{Blocker: &Blocker{Reason: "WaitingForDeletion", Message: "wait"}})
-		missing     = conditions(State{Blocker: &Blocker{Reason: "ContainerMissing", Message: "renamed"}})
-		denied      = conditions(State{Blocker: &Blocker{Reason: "WriteDenied", Message: "quota"}})
+		conflict    = conditions(State{Blocker: &blocker{Reason: "DeploymentConflict", Message: "in the way"}})
+		waiting     = conditions(State{Blocker: &blocker{Reason: "WaitingForDeletion", Message: "wait"}})
+		missing     = conditions(State{Blocker: &blocker{Reason: "ContainerMissing", Message: "renamed"}})
+		denied      = conditions(State{Blocker: &blocker{Reason: "WriteDenied", Message: "quota"}})
 	)
 	for name, test := range map[string]struct {
 		old, new []metav1.Condition
@@ -43,7 +43,7 @@ func TestEventsOnTransitionsOnly(t *testing.T) {
 		"conflict, then moving":       {conflict, reconciling, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, NewEvent(owner(), test.old, test.new)); diff != "" {
+			if diff := cmp.Diff(test.want, newEvent(owner(), test.old, test.new)); diff != "" {
 				t.Errorf("unexpected event (-want +got):\n%s", diff)
 			}
 		})

@@ -20,7 +20,7 @@ import (
 // explain compares the declared with the actual state of an object, and says what is next.
 func (w *Workload[T]) explain(r *controller.Request[T]) controller.Explanation {
 	obj, _ := r.Object()
-	o, actual := w.kind.Owner(obj), *w.kind.Status(obj)
+	o, actual := w.adapter.Owner(obj), *w.adapter.Status(obj)
 	view := w.view(r, o)
 	decision, state := w.decide(o, view)
 	facts, next := o.facts(view), decision.next(state)
@@ -43,7 +43,7 @@ func (w *Workload[T]) explain(r *controller.Request[T]) controller.Explanation {
 const nothing = "nothing: everything is as declared"
 
 // facts returns the desired and the actual fields of the owner's Deployments.
-func (o Owner) facts(view View) []controller.Fact {
+func (o Owner) facts(view view) []controller.Fact {
 	var facts []controller.Fact
 	own := view.own(o)
 	if view.Live == nil {
@@ -93,10 +93,10 @@ func (o Owner) owners(live *appsv1.Deployment) (wanted, actual string) {
 }
 
 // writes reports whether the decision is to write something.
-func (d Decision) writes() bool { return d.Create != nil || d.Correct != nil }
+func (d decision) writes() bool { return d.Create != nil || d.Correct != nil }
 
 // next returns the next write, or why there is none. state is that without one.
-func (d Decision) next(state State) string {
+func (d decision) next(state State) string {
 	switch {
 	case d.Create != nil:
 		return fmt.Sprintf("create Deployment %q", d.Create.Name)

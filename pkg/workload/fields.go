@@ -137,8 +137,8 @@ func hasPath(object []byte, path []string) bool {
 	return true
 }
 
-// entriesOf are the entries that [Trim] keeps: just the fields that managed looks for.
-var entriesOf = map[Fields]*metav1.FieldsV1{
+// entriesFor are the entries that [trim] keeps: just the fields that managed looks for.
+var entriesFor = map[Fields]*metav1.FieldsV1{
 	{Replicas: true}:              metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`),
 	{Image: true}:                 metav1.NewFieldsV1(`{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"` + containerName + `\"}":{"f:image":{}}}}}}}`),
 	{Replicas: true, Image: true}: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"` + containerName + `\"}":{"f:image":{}}}}}}}`),

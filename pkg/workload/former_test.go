@@ -67,12 +67,12 @@ func TestRenameCreatesAsForNewObject(t *testing.T) {
 		d.Labels = map[string]string{"applyset.kubernetes.io/part-of": "team"}
 		d.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType
 	})
-	want := Decide(owner(wantReplicas(nil)), View{}).Create
-	for name, view := range map[string]View{
+	want := decide(owner(wantReplicas(nil)), view{}).Create
+	for name, view := range map[string]view{
 		"renamed":                     {Former: list(former)},
 		"a child of another operator": {Former: owner().former(list(exporter()))},
 	} {
-		if diff := cmp.Diff(want, Decide(owner(wantReplicas(nil)), view).Create); diff != "" {
+		if diff := cmp.Diff(want, decide(owner(wantReplicas(nil)), view).Create); diff != "" {
 			t.Errorf("%s: creates another Deployment than for a new object (-want +got):\n%s", name, diff)
 		}
 	}
@@ -84,14 +84,14 @@ func TestFormerDeploymentIsKeptUntilPresentOneExists(t *testing.T) {
 	former := deployment(named("old"), withReplicas(ptr.To[int32](9)), withStatus(9, 9, 9))
 	for name, test := range map[string]struct {
 		live   *appsv1.Deployment
-		failed *Blocker
+		failed *blocker
 		reason string
 	}{
 		"name taken":    {foreign, nil, "DeploymentConflict"},
-		"create denied": {nil, &Blocker{Reason: "WriteDenied", Message: "exceeded quota"}, "WriteDenied"},
+		"create denied": {nil, &blocker{Reason: "WriteDenied", Message: "exceeded quota"}, "WriteDenied"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			view := View{Live: test.live, Former: list(former)}
+			view := view{Live: test.live, Former: list(former)}
 			d, state := undisturbed().decide(owner(), view)
 			if d.Correct != former || d.Differing != (Fields{Replicas: true}) || (d.Create != nil) != (test.failed != nil) {
 				t.Errorf("decision %+v, want the replicas of the former Deployment corrected", d)
@@ -113,7 +113,7 @@ func TestFormerDeploymentIsKeptUntilPresentOneExists(t *testing.T) {
 func TestLeftOverDeploymentIsNamedAndNotWritten(t *testing.T) {
 	old := deployment(named("old"), createdAt(2), withReplicas(ptr.To[int32](9)), withImage("app:v7"))
 	older, going := deployment(named("older"), createdAt(1)), deployment(named("going"), deleted)
-	view := View{Live: deployment(), Former: owner().former(list(old, older, going, exporter()))}
+	view := view{Live: deployment(), Former: owner().former(list(old, older, going, exporter()))}
 	d, state := undisturbed().decide(owner(), view)
 	if d.writes() {
 		t.Errorf("decision %+v, want no write", d)
@@ -129,7 +129,7 @@ func TestLeftOverDeploymentIsNamedAndNotWritten(t *testing.T) {
 
 func TestTerminatingObjectNamesFormerDeployment(t *testing.T) {
 	o := owner(func(o *Owner) { o.SetDeletionTimestamp(&later); o.SetFinalizers([]string{"example.com/hold"}) })
-	message := Decide(o, View{Former: list(deployment(named("old")))}).Blocker.Message
+	message := decide(o, view{Former: list(deployment(named("old")))}).Blocker.Message
 	if !strings.Contains(message, `Deployment "old" has 3 of 3 replicas available`) {
 		t.Errorf("message %q, want it to name the former Deployment", message)
 	}

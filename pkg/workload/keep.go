@@ -27,7 +27,7 @@ type State struct {
 	// newest first. They are read-only.
 	Former []*appsv1.Deployment
 	// Blocker is why the Deployment is missing or not as declared, nil if nothing is wrong.
-	Blocker *Blocker
+	Blocker *blocker
 	// Again is the delay before the next reconcile without an event. 0 means that none is
 	// needed.
 	Again time.Duration
@@ -44,7 +44,7 @@ func (w *Workload[T]) keep(ctx context.Context, r *controller.Request[T], o Owne
 	}
 	written, err := w.write(ctx, r, o, decision)
 	if written != nil {
-		_, contest, again := w.corrections.of(o, written, time.Now())
+		_, contest, again := w.corrections.hold(o, written, time.Now())
 		state.Deployment, state.Again = written, sooner(state.Again, again)
 		if state.Blocker = decision.Blocker; state.Blocker == nil {
 			state.Blocker = contest
@@ -61,8 +61,8 @@ func (w *Workload[T]) keep(ctx context.Context, r *controller.Request[T], o Owne
 }
 
 // view returns the cached Deployments of the owner.
-func (w *Workload[T]) view(r *controller.Request[T], o Owner) View {
-	view := View{Former: o.former(w.Deployments.List(r)), Now: time.Now()}
+func (w *Workload[T]) view(r *controller.Request[T], o Owner) view {
+	view := view{Former: o.former(w.Deployments.List(r)), Now: time.Now()}
 	if live, ok := w.Named.Get(o.GetNamespace(), o.DeploymentName); ok {
 		view.Live = live
 	}
@@ -70,16 +70,16 @@ func (w *Workload[T]) view(r *controller.Request[T], o Owner) View {
 }
 
 // decide decides what to do for the owner, and returns the state if nothing is written.
-func (w *Workload[T]) decide(o Owner, view View) (Decision, State) {
+func (w *Workload[T]) decide(o Owner, view view) (decision, State) {
 	state := State{Deployment: view.reported(o)}
-	var contest *Blocker
+	var contest *blocker
 	if o.GetDeletionTimestamp() == nil {
-		view.Hold, contest, state.Again = w.corrections.of(o, state.Deployment, view.Now)
+		view.Hold, contest, state.Again = w.corrections.hold(o, state.Deployment, view.Now)
 	}
 	if view.own(o) != nil {
 		state.Former = leftOver(view.Former)
 	}
-	decision := Decide(o, view)
+	decision := decide(o, view)
 	state.Again = sooner(state.Again, decision.Again)
 	// A field is held and written again even if another blocker hides that.
 	if state.Blocker = decision.Blocker; state.Blocker == nil {
@@ -90,7 +90,7 @@ func (w *Workload[T]) decide(o Owner, view View) (Decision, State) {
 
 // write carries out a decision, by one write at most that succeeds. One that keeps failing does not hold back
 // the next.
-func (w *Workload[T]) write(ctx context.Context, r *controller.Request[T], o Owner, d Decision) (*appsv1.Deployment,
+func (w *Workload[T]) write(ctx context.Context, r *controller.Request[T], o Owner, d decision) (*appsv1.Deployment,
 	error) {
 	var failed error
 	if d.Create != nil {
@@ -195,11 +195,11 @@ func isTerminating(err error) bool {
 }
 
 // failed returns the blocker for an error that [lasts].
-func (o Owner) failed(err error) *Blocker {
+func (o Owner) failed(err error) *blocker {
 	if failure, ok := errors.AsType[*controller.Failure](err); ok {
-		return &Blocker{Reason: failure.Reason, Message: failure.Message}
+		return &blocker{Reason: failure.Reason, Message: failure.Message}
 	}
-	return &Blocker{
+	return &blocker{
 		Reason:  workloadv1alpha1.ReasonWaitingForDeletion,
 		Message: fmt.Sprintf("namespace %q is being deleted, and %s with it", o.GetNamespace(), o),
 	}

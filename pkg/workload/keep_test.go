@@ -20,7 +20,7 @@ import (
 // TestDeploymentThatIsCachedSinceDecision carries out a decision to create a Deployment that the cache has by
 // now. Its status is told.
 func TestDeploymentThatIsCachedSinceDecision(t *testing.T) {
-	kind := Kind[*samplev1alpha1.Foo]{
+	kind := Adapter[*samplev1alpha1.Foo]{
 		GroupVersionKind: fooKind,
 		Spec:             func(f *samplev1alpha1.Foo) Spec { return Spec{DeploymentName: f.Spec.DeploymentName} },
 		Status:           func(f *samplev1alpha1.Foo) *workloadv1alpha1.Status { return &f.Status.Status },
@@ -33,7 +33,7 @@ func TestDeploymentThatIsCachedSinceDecision(t *testing.T) {
 				return nil
 			}
 			o := kind.Owner(f)
-			d, err := w.write(ctx, r, o, Decision{Create: o.newDeployment()})
+			d, err := w.write(ctx, r, o, decision{Create: o.newDeployment()})
 			if err != nil || d == nil || d.UID == "" {
 				t.Errorf("write() = %v, %v, want a Deployment", d, err)
 				return err

@@ -16,7 +16,7 @@ import (
 )
 
 // Kind is a kind whose objects manage one Deployment each.
-type Kind[T controller.Object] struct {
+type Adapter[T controller.Object] struct {
 	// GroupVersionKind is that of the objects.
 	GroupVersionKind schema.GroupVersionKind
 	// App is the value of the label "app" of the Pods. It differs between kinds.
@@ -35,12 +35,12 @@ type Spec struct {
 }
 
 // Owner returns an object as the owner of its Deployment.
-func (k Kind[T]) Owner(obj T) Owner {
-	spec, status := k.Spec(obj), k.Status(obj)
+func (a Adapter[T]) Owner(obj T) Owner {
+	spec, status := a.Spec(obj), a.Status(obj)
 	return Owner{
 		Object:             obj,
-		Kind:               k.GroupVersionKind,
-		App:                k.App,
+		Kind:               a.GroupVersionKind,
+		App:                a.App,
 		DeploymentName:     spec.DeploymentName,
 		Replicas:           spec.Replicas,
 		Image:              spec.Image,
@@ -63,12 +63,12 @@ func problemIn(pods *workloadv1alpha1.PodSummary) string {
 }
 
 // CachedDeployments returns the options of each controller that reads Deployments. The cache has only parts
-// of them: see [Trim].
+// of them: see [trim].
 func CachedDeployments(c *controller.Context) []controller.Option {
 	groups := sync.OnceValue(c.StatusGroups) // known only after all constructors have run
 	return []controller.Option{
 		controller.ManagedFields(),
-		controller.Transform(func(d *appsv1.Deployment) { Trim(d, groups()) }),
+		controller.Transform(func(d *appsv1.Deployment) { trim(d, groups()) }),
 	}
 }
 

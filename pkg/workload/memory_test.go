@@ -31,7 +31,7 @@ import (
 // The objects are those of manifests/examples as an API server returned them, with what the transforms leave.
 // For Pods and ReplicaSets see the benchmark of pkg/pods.
 func BenchmarkMemory(b *testing.B) {
-	trim := func(d *appsv1.Deployment) { Trim(d, sets.New(samplev1alpha1.GroupName)) }
+	trim := func(d *appsv1.Deployment) { trim(d, sets.New(samplev1alpha1.GroupName)) }
 	b.Run("foo", func(b *testing.B) { benchmarkMemory(b, "foo", drop[*samplev1alpha1.Foo]) })
 	b.Run("icecream", func(b *testing.B) { benchmarkMemory(b, "icecream", drop[*icecreamv1alpha1.Icecream]) })
 	b.Run("deployment", func(b *testing.B) { benchmarkMemory(b, "deployment", trim) })

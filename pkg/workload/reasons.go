@@ -74,11 +74,11 @@ func States() []controller.State {
 }
 
 // state returns the state of a cached object.
-func (k Kind[T]) state(obj T) controller.State {
+func (a Adapter[T]) state(obj T) controller.State {
 	if _, placeholder := obj.GetAnnotations()[tolerant.AnnotationDecodeError]; placeholder {
 		return undecodable
 	}
-	status := k.Status(obj)
+	status := a.Status(obj)
 	ready := meta.FindStatusCondition(status.Conditions, workloadv1alpha1.ConditionReady)
 	if ready == nil || status.ObservedGeneration != obj.GetGeneration() {
 		return unobserved

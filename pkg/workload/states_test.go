@@ -18,7 +18,7 @@ import (
 )
 
 // countedFoos is a kind that is only good for counting.
-var countedFoos = Kind[*samplev1alpha1.Foo]{
+var countedFoos = Adapter[*samplev1alpha1.Foo]{
 	Status: func(foo *samplev1alpha1.Foo) *workloadv1alpha1.Status { return &foo.Status.Status },
 }
 

@@ -135,7 +135,7 @@ func judgeDeployment(o Owner, state State, unavailable *metav1.Time, now time.Ti
 	counts := fmt.Sprintf("%d of %d replicas available", d.Status.AvailableReplicas, wanted)
 	if d.Status.ObservedGeneration < d.Generation && !lacksReplicaSet(d) {
 		return verdict{workloadv1alpha1.ReasonProgressing,
-			fmt.Sprintf("Deployment %q is not yet observed by its controller", d.Name) + trouble(d)}
+			fmt.Sprintf("Deployment %q is not yet observed by its controller", d.Name) + podCreationError(d)}
 	}
 	if d.Status.Replicas == wanted && d.Status.UpdatedReplicas == wanted && d.Status.AvailableReplicas == wanted &&
 		!lacksReplicaSet(d) {
@@ -149,12 +149,12 @@ func judgeDeployment(o Owner, state State, unavailable *metav1.Time, now time.Ti
 	if c := conditionOf(d, appsv1.DeploymentProgressing, corev1.ConditionFalse); c != nil &&
 		c.Reason == reasonDeadlineExceeded {
 		return verdict{workloadv1alpha1.ReasonProgressDeadlineExceeded,
-			fmt.Sprintf("Deployment %q: %s", d.Name, strings.TrimSuffix(c.Message, ".")) + trouble(d) + o.pods()}
+			fmt.Sprintf("Deployment %q: %s", d.Name, strings.TrimSuffix(c.Message, ".")) + podCreationError(d) + o.pods()}
 	}
 	if unavailable != nil && stallsIn(d, unavailable, now) == 0 {
 		return verdict{workloadv1alpha1.ReasonReplicasUnavailable, o.unavailable(d, counts, *unavailable)}
 	}
-	return verdict{workloadv1alpha1.ReasonProgressing, fmt.Sprintf("Deployment %q has %s", d.Name, all) + trouble(d)}
+	return verdict{workloadv1alpha1.ReasonProgressing, fmt.Sprintf("Deployment %q has %s", d.Name, all) + podCreationError(d)}
 }
 
 // unavailable returns the message for a Deployment whose replicas stay unavailable.
@@ -163,9 +163,9 @@ func (o Owner) unavailable(d *appsv1.Deployment, counts string, since metav1.Tim
 	if lacksReplicaSet(d) {
 		// The deployment controller does not try again by itself.
 		return fmt.Sprintf("Deployment %q has had no ReplicaSet for its template since %s%s; once that is fixed, run kubectl -n %s rollout restart deployment %s",
-			d.Name, at, trouble(d), d.Namespace, d.Name)
+			d.Name, at, podCreationError(d), d.Namespace, d.Name)
 	}
-	return fmt.Sprintf("Deployment %q has %s, and no more since %s", d.Name, counts, at) + trouble(d) + o.pods()
+	return fmt.Sprintf("Deployment %q has %s, and no more since %s", d.Name, counts, at) + podCreationError(d) + o.pods()
 }
 
 // pods returns, with leading punctuation, what the Pod that is worst off reports.
@@ -184,10 +184,10 @@ func waitsForResume(d *appsv1.Deployment, wanted int32) bool {
 		d.Annotations[revisionAnnotation] == "")
 }
 
-// trouble returns, with leading punctuation, why the Deployment cannot create Pods or their
+// podCreationError returns, with leading punctuation, why the Deployment cannot create Pods or their
 // ReplicaSet, if its conditions say so. The deployment controller retries, and such errors
 // are often short, so they alone do not make the owner Stalled.
-func trouble(d *appsv1.Deployment) string {
+func podCreationError(d *appsv1.Deployment) string {
 	if c := conditionOf(d, appsv1.DeploymentReplicaFailure, corev1.ConditionTrue); c != nil {
 		return ": " + c.Message
 	}

@@ -66,7 +66,7 @@ func TestStatusOmitsOversizedSelector(t *testing.T) {
 }
 
 func TestNewStatusWithoutDeploymentHasZeroes(t *testing.T) {
-	got := NewStatus(owner(), State{Blocker: &Blocker{Reason: "DeploymentConflict"}}, workloadv1alpha1.Status{}, later)
+	got := NewStatus(owner(), State{Blocker: &blocker{Reason: "DeploymentConflict"}}, workloadv1alpha1.Status{}, later)
 	got.Conditions = nil
 	if diff := cmp.Diff(workloadv1alpha1.Status{ObservedGeneration: 4}, got); diff != "" {
 		t.Errorf("unexpected status (-want +got):\n%s", diff)
@@ -120,9 +120,9 @@ func TestConditionsFollowKstatus(t *testing.T) {
 		"paused with all available":           {owner(), State{Deployment: deployment(paused)}, "Ready", "Available"},
 		"progressing": {owner(), State{Deployment: deployment(withStatus(3, 1, 2), progressing("True", "ReplicaSetUpdated"))}, "Reconciling",
 			"Progressing"},
-		"a blocker that needs user action":      {owner(), State{Blocker: &Blocker{Reason: "DeploymentConflict", Message: "m"}}, "Stalled", "DeploymentConflict"},
-		"a transient blocker":                   {owner(), State{Blocker: &Blocker{Reason: "WaitingForDeletion", Message: "m"}}, "Reconciling", "WaitingForDeletion"},
-		"a blocker and an available Deployment": {owner(), State{Deployment: deployment(), Blocker: &Blocker{Reason: "WriteDenied", Message: "m"}}, "Stalled", "WriteDenied"},
+		"a blocker that needs user action":      {owner(), State{Blocker: &blocker{Reason: "DeploymentConflict", Message: "m"}}, "Stalled", "DeploymentConflict"},
+		"a transient blocker":                   {owner(), State{Blocker: &blocker{Reason: "WaitingForDeletion", Message: "m"}}, "Reconciling", "WaitingForDeletion"},
+		"a blocker and an available Deployment": {owner(), State{Deployment: deployment(), Blocker: &blocker{Reason: "WriteDenied", Message: "m"}}, "Stalled", "WriteDenied"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			conditions := NewStatus(test.owner, test.state, workloadv1alpha1.Status{}, later).Conditions
@@ -205,14 +205,14 @@ func TestMessagesReportUnwatchedPods(t *testing.T) {
 
 func TestMessagesAreBounded(t *testing.T) {
 	for _, long := range []string{strings.Repeat("x", 40000), strings.Repeat("€", 20000)} {
-		conditions := NewStatus(owner(), State{Blocker: &Blocker{Reason: "InvalidSpec", Message: long}}, workloadv1alpha1.Status{},
+		conditions := NewStatus(owner(), State{Blocker: &blocker{Reason: "InvalidSpec", Message: long}}, workloadv1alpha1.Status{},
 			later).Conditions
 		for _, c := range conditions {
 			if len(c.Message) > 2003 || !utf8.ValidString(c.Message) {
 				t.Errorf("%s has a message of %d bytes, want at most 2003: %.20q", c.Type, len(c.Message), c.Message)
 			}
 		}
-		if event := NewEvent(owner(), nil, conditions); len(event.Message) < 1990 {
+		if event := newEvent(owner(), nil, conditions); len(event.Message) < 1990 {
 			t.Errorf("the Event has a message of %d bytes, want about 2000", len(event.Message))
 		}
 	}
@@ -221,7 +221,7 @@ func TestMessagesAreBounded(t *testing.T) {
 func TestTransitionTimesChangeOnlyWithStatus(t *testing.T) {
 	rolling, further := State{Deployment: deployment(withStatus(3, 3, 1))},
 		State{Deployment: deployment(withStatus(3, 3, 2))}
-	conflict := State{Blocker: &Blocker{Reason: "DeploymentConflict", Message: "in the way"}}
+	conflict := State{Blocker: &blocker{Reason: "DeploymentConflict", Message: "in the way"}}
 	old := func(conditionType string, status metav1.ConditionStatus) metav1.Condition {
 		return metav1.Condition{Type: conditionType, Status: status, LastTransitionTime: earlier}
 	}

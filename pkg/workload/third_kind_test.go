@@ -48,7 +48,7 @@ func (l *SundaeList) DeepCopyObject() runtime.Object {
 	return c
 }
 
-var sundaeKind = workload.Kind[*Sundae]{
+var sundaeKind = workload.Adapter[*Sundae]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "sundaes.example.com", Version: "v1alpha1", Kind: "Sundae"},
 	App:              "sundae",
 	Spec: func(s *Sundae) workload.Spec {

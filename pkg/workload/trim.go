@@ -18,10 +18,10 @@ import (
 // it.
 const revisionAnnotation = "deployment.kubernetes.io/revision"
 
-// Trim removes the parts of a Deployment that no controller reads, before it is cached. If
+// trim removes the parts of a Deployment that no controller reads, before it is cached. If
 // its controller is not in one of the API groups, hardly more than the owner references is
-// kept. The groups are those of all kinds that manage Deployments. Trim is idempotent.
-func Trim(d *appsv1.Deployment, groups sets.Set[string]) {
+// kept. The groups are those of all kinds that manage Deployments. trim is idempotent.
+func trim(d *appsv1.Deployment, groups sets.Set[string]) {
 	revision := d.Annotations[revisionAnnotation]
 	d.Labels, d.Annotations = nil, nil
 	if d.DeletionTimestamp == nil {
@@ -85,9 +85,9 @@ func selectorForUs(selector *metav1.LabelSelector) *metav1.LabelSelector {
 func trimManagedFields(d *appsv1.Deployment) {
 	kept := slices.DeleteFunc(d.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool { return !managed(entry).any() })
 	for i := range kept {
-		kept[i].FieldsV1 = entriesOf[managed(kept[i])]
+		kept[i].FieldsV1 = entriesFor[managed(kept[i])]
 	}
-	d.ManagedFields = exact(kept)
+	d.ManagedFields = clip(kept)
 }
 
 // completed is the condition of a Deployment that was rolled out.
@@ -113,11 +113,11 @@ func trimConditions(d *appsv1.Deployment) {
 	case rolledOut && len(kept) == 0:
 		d.Status.Conditions = onlyCompleted
 	case rolledOut:
-		d.Status.Conditions = exact(append(kept, completed))
+		d.Status.Conditions = clip(append(kept, completed))
 	default:
-		d.Status.Conditions = exact(kept)
+		d.Status.Conditions = clip(kept)
 	}
 }
 
-// exact returns a copy without spare capacity, nil if there are no elements.
-func exact[T any](kept []T) []T { return append([]T(nil), kept...) }
+// clip returns a copy without spare capacity, nil if there are no elements.
+func clip[T any](kept []T) []T { return append([]T(nil), kept...) }

@@ -28,7 +28,7 @@ func TestTrimKeepsManagersOfDeclarableFields(t *testing.T) {
 		managedBy("kubectl-set", "", `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"nginx\"}":{"f:env":{"k:{\"name\":\"nginx\"}":{}},"f:image":{}}}}}}}`, 8),
 		managedBy("sidecar-injector", "", `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"nginx\"}":{"f:env":{}},"k:{\"name\":\"envoy\"}":{"f:image":{}}}}}}}`, 9))
 	for range 2 { // transforms must be idempotent
-		Trim(d, ourGroups)
+		trim(d, ourGroups)
 		got := map[string]Fields{}
 		for _, entry := range d.ManagedFields {
 			got[entry.Manager] = managed(entry)
@@ -103,7 +103,7 @@ func TestTrimChangesNoDecision(t *testing.T) {
 			trimmed.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}"}
 			maps.Copy(trimmed.Annotations, d.Annotations)
 			trimmed.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
-			Trim(trimmed, ourGroups)
+			trim(trimmed, ourGroups)
 			if diff := cmp.Diff(decided(p, d), decided(p, trimmed)); diff != "" {
 				t.Errorf("different decision (-whole +trimmed):\n%s", diff)
 			}
@@ -124,7 +124,7 @@ func TestTrimChangesNoDecision(t *testing.T) {
 				t.Errorf("kept %+v", trimmed)
 			}
 			again := trimmed.DeepCopy()
-			Trim(again, ourGroups)
+			trim(again, ourGroups)
 			if diff := cmp.Diff(trimmed, again); diff != "" {
 				t.Errorf("trimmed twice (-once +twice):\n%s", diff)
 			}
@@ -134,7 +134,7 @@ func TestTrimChangesNoDecision(t *testing.T) {
 
 // decided describes the decision about a Deployment.
 func decided(o Owner, live *appsv1.Deployment) string {
-	d := Decide(o, View{Live: live, Now: present})
+	d := decide(o, view{Live: live, Now: present})
 	return fmt.Sprintf("%v %s %+v %v", d.Create, setBy(o, d), d.Blocker, d.Again)
 }
 
@@ -156,7 +156,7 @@ func TestTrimKeepsIndexOfContainer(t *testing.T) {
 			d := deployment()
 			d.Spec.Template.Spec.Containers = test.containers
 			for range 2 { // transforms must be idempotent
-				Trim(d, ourGroups)
+				trim(d, ourGroups)
 				if diff := cmp.Diff(test.want, d.Spec.Template.Spec.Containers); diff != "" {
 					t.Errorf("containers (-want +got):\n%s", diff)
 				}
@@ -168,8 +168,8 @@ func TestTrimKeepsIndexOfContainer(t *testing.T) {
 // Many Deployments have the same containers in the cache. A correction sets the image in its copy only.
 func TestDeclaringChangesNoSharedContainer(t *testing.T) {
 	one, other := deployment(withSidecar), deployment(withSidecar)
-	Trim(one, ourGroups)
-	Trim(other, ourGroups)
+	trim(one, ourGroups)
+	trim(other, ourGroups)
 	wanted := one.DeepCopy()
 	owner(wantImage("nginx:1.29")).declare(wanted, Fields{Image: true})
 	if imageOf(wanted) != "nginx:1.29" || imageOf(one) != "nginx:latest" || imageOf(other) != "nginx:latest" {
@@ -182,7 +182,7 @@ func TestTrimmingTwiceChangesNoSharedCondition(t *testing.T) {
 	for range 2 {
 		d := deployment(withStatus(3, 3, 1), withConditions("Progressing", "True", reasonComplete))
 		for i := range 2 {
-			if Trim(d, ourGroups); !rolloutComplete(d) {
+			if trim(d, ourGroups); !rolloutComplete(d) {
 				t.Errorf("trimmed %d times: conditions %v, want the completed rollout", i+1, d.Status.Conditions)
 			}
 		}
@@ -192,7 +192,7 @@ func TestTrimmingTwiceChangesNoSharedCondition(t *testing.T) {
 func TestTrimKeepsOnlyFailureConditions(t *testing.T) {
 	d := deployment(withConditions("Available", "True", "", "Available", "False", "", "Progressing", "True", "", "Progressing", "False", "",
 		"ReplicaFailure", "True", "", "ReplicaFailure", "False", ""))
-	Trim(d, ourGroups)
+	trim(d, ourGroups)
 	var got []string
 	for _, c := range d.Status.Conditions {
 		got = append(got, fmt.Sprint(c.Type, " ", c.Status))
@@ -214,7 +214,7 @@ func TestTrimKeepsOnlyOurSelectors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := deployment(withOwner(nil))
 			d.Spec.Selector = tc.selector
-			Trim(d, ourGroups)
+			trim(d, ourGroups)
 			if diff := cmp.Diff(tc.want, d.Spec.Selector); diff != "" {
 				t.Errorf("selector (-want +got):\n%s", diff)
 			}

@@ -23,7 +23,7 @@ type Workload[T controller.Object] struct {
 	// Extra is what only this kind has in its status. It is optional.
 	Extra Extra[T]
 
-	kind        Kind[T]
+	adapter     Adapter[T]
 	manager     string
 	corrections corrections
 }
@@ -39,19 +39,19 @@ type Extra[T controller.Object] interface {
 }
 
 // New declares what the controller of a kind reads and writes. Call [Workload.Controller] last.
-func New[T controller.Object](c *controller.Context, kind Kind[T]) *Workload[T] {
-	w := &Workload[T]{kind: kind, manager: c.Name(), corrections: newCorrections()}
+func New[T controller.Object](c *controller.Context, adapter Adapter[T]) *Workload[T] {
+	w := &Workload[T]{adapter: adapter, manager: c.Name(), corrections: newCorrections()}
 	deployments := CachedDeployments(c)
 	w.Objects = controller.For[T](c, Cached[T](), controller.MayPatchStatus())
 	w.Deployments = controller.Owns[*appsv1.Deployment](w.Objects, deployments...)
 	w.Named = controller.Refers[*appsv1.Deployment](w.Objects, func(obj T) []string {
-		return []string{kind.Spec(obj).DeploymentName}
+		return []string{adapter.Spec(obj).DeploymentName}
 	}, deployments...)
 	w.Objects.OnDeletion()
-	w.Objects.Count(States(), kind.state)
+	w.Objects.Count(States(), adapter.state)
 	w.Objects.Explain(w.explain)
 	w.Objects.Paced(statusDelay, func(before, after T) controller.Change {
-		return changeOf(*kind.Status(before), *kind.Status(after))
+		return changeOf(*adapter.Status(before), *adapter.Status(after))
 	})
 	return w
 }
@@ -71,7 +71,7 @@ func (w *Workload[T]) reconcile(ctx context.Context, r *controller.Request[T]) e
 		}
 		return nil
 	}
-	state, err := w.keep(ctx, r, w.kind.Owner(obj))
+	state, err := w.keep(ctx, r, w.adapter.Owner(obj))
 	if err != nil && !lasts(err) {
 		return err // the state is unknown, so there is nothing to report
 	}
@@ -81,10 +81,10 @@ func (w *Workload[T]) reconcile(ctx context.Context, r *controller.Request[T]) e
 
 // writeStatus writes the status of the object, and records an Event if it became ready or stalled.
 func (w *Workload[T]) writeStatus(ctx context.Context, r *controller.Request[T], obj T, state State) error {
-	o, status, now := w.kind.Owner(obj), w.kind.Status(obj), metav1.Now()
+	o, status, now := w.adapter.Owner(obj), w.adapter.Status(obj), metav1.Now()
 	before := status.Conditions
 	*status = NewStatus(o, state, *status, now)
-	event := NewEvent(o, before, status.Conditions)
+	event := newEvent(o, before, status.Conditions)
 	r.RequeueAfter(stallsIn(state.Deployment, status.UnavailableSince, now.Time))
 	if w.Extra != nil {
 		w.Extra.Set(r, obj)

@@ -86,10 +86,10 @@ func kinds(t *testing.T) (all []*kind) {
 // cage, in the guard and in the series of kube-state-metrics if its controller writes Deployments.
 func TestEachKindIsInstalled(t *testing.T) {
 	crds := read(t, "../../../manifests/crds/kustomization.yaml")
-	cage := read(t, "../../../manifests/cluster/cage.yaml")
+	cage := read(t, "../../../manifests/cluster/policy.yaml")
 	series := read(t, "../../../manifests/monitoring/kube-state-metrics.yaml")
 	guard := policy(t, "../../../manifests/components/guard/policy.yaml", "sample-controller-manager-guard").ResourceRules
-	inKubeSystem := policy(t, "../../../manifests/cluster/cage.yaml", "sample-controller-manager-cage-kube-system").
+	inKubeSystem := policy(t, "../../../manifests/cluster/policy.yaml", "sample-controller-manager-cage-kube-system").
 		ExcludeResourceRules
 	examples := decode[metav1.TypeMeta](t, "../../../manifests/examples/*.yaml")
 	for _, k := range kinds(t) {
@@ -100,14 +100,14 @@ func TestEachKindIsInstalled(t *testing.T) {
 			t.Errorf("%s: manifests/examples has no object of the kind: add one", k)
 		}
 		if !matches(inKubeSystem, k.group, k.plural+"/status", "UPDATE") {
-			t.Errorf("%s: manifests/cluster/cage.yaml does not let the daemon write %s/status in kube-system", k, k.plural)
+			t.Errorf("%s: manifests/cluster/policy.yaml does not let the daemon write %s/status in kube-system", k, k.plural)
 		}
 		if !k.ownsDeployments {
 			continue
 		}
 		owner := fmt.Sprintf("(o.kind == '%s' && o.apiVersion.startsWith('%s/'))", k.name, k.group)
 		if !strings.Contains(cage, owner) {
-			t.Errorf("%s: manifests/cluster/cage.yaml does not let the daemon write its Deployments: add %s to owned", k, owner)
+			t.Errorf("%s: manifests/cluster/policy.yaml does not let the daemon write its Deployments: add %s to owned", k, owner)
 		}
 		for _, resource := range k.written() {
 			if !matches(guard, k.group, resource, "CREATE", "UPDATE") {

@@ -19,8 +19,8 @@ import (
 // health check. It is also its Event source, field manager and user agent.
 const ControllerName = "foo-controller"
 
-// Kind describes Foos.
-var Kind = workload.Kind[*samplev1alpha1.Foo]{
+// Adapter describes Foos.
+var Adapter = workload.Adapter[*samplev1alpha1.Foo]{
 	GroupVersionKind: samplev1alpha1.SchemeGroupVersion.WithKind("Foo"),
 	App:              "nginx",
 	Spec: func(foo *samplev1alpha1.Foo) workload.Spec {
@@ -35,5 +35,5 @@ func Descriptor() controller.Descriptor {
 }
 
 func newController(_ context.Context, c *controller.Context) (controller.Controller, error) {
-	return workload.New(c, Kind).Controller()
+	return workload.New(c, Adapter).Controller()
 }

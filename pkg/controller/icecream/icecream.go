@@ -27,8 +27,8 @@ const ControllerName = "icecream-controller"
 // many, so their source is another one.
 const placementSource = "placement"
 
-// Kind describes Icecreams.
-var Kind = workload.Kind[*icecreamv1alpha1.Icecream]{
+// Adapter describes Icecreams.
+var Adapter = workload.Adapter[*icecreamv1alpha1.Icecream]{
 	GroupVersionKind: icecreamv1alpha1.SchemeGroupVersion.WithKind("Icecream"),
 	App:              "icecream",
 	Spec: func(icecream *icecreamv1alpha1.Icecream) workload.Spec {
@@ -44,9 +44,9 @@ func Descriptor() controller.Descriptor {
 }
 
 func newController(ctx context.Context, c *controller.Context) (controller.Controller, error) {
-	w := workload.New(c, Kind)
+	w := workload.New(c, Adapter)
 	p := &placements{workload: w, log: newPlacementLog(klog.FromContext(ctx), c.RecorderFor(placementSource))}
-	p.chain = pods.Watch(w.Objects, Kind.GroupVersionKind, w.Named.Get, pods.Filter{Changes: p.movesOrEnds})
+	p.chain = pods.Watch(w.Objects, Adapter.GroupVersionKind, w.Named.Get, pods.Filter{Changes: p.movesOrEnds})
 	controller.WatchAs(w.Objects, p.recordedBy, controller.Selector(pods.Selector), controller.Changes(isGone))
 	w.Objects.Source(p.log.term)
 	w.Extra = p
@@ -80,7 +80,7 @@ func (p *placements) ends(pod *pods.Record) {
 	if d == nil || pod.Facts().Node() == "" {
 		return
 	}
-	for _, key := range pods.OwnerKeys(Kind.GroupVersionKind, d) {
+	for _, key := range pods.OwnerKeys(Adapter.GroupVersionKind, d) {
 		icecream := metav1.GetControllerOfNoCopy(d).UID
 		p.log.end(key, ended{icecream: icecream, deployment: d.Name, placement: placementOf(pod)})
 	}

@@ -38,9 +38,9 @@ type placementLog struct {
 	mutex   sync.Mutex
 	leading bool                         // see term
 	byKey   map[cache.ObjectName]*memory // of those with something to remember
-	// cut has, for each Icecream, the recorded Pods whose owner chain does not lead to it.
+	// orphaned has, for each Icecream, the recorded Pods whose owner chain does not lead to it.
 	// Nothing else shows which Icecream to enqueue when they are gone.
-	cut map[cache.ObjectName]sets.Set[types.UID]
+	orphaned map[cache.ObjectName]sets.Set[types.UID]
 	// gone has the logged Pods that finished or no longer belong to the Icecream. One that
 	// still exists may come back if only its label or its owner reference was removed.
 	gone *lru.Cache
@@ -69,29 +69,29 @@ type podOf struct{ icecream, pod types.UID }
 func newPlacementLog(logger klog.Logger, recorder record.EventRecorder) *placementLog {
 	return &placementLog{
 		logger: logger, recorder: recorder,
-		byKey: map[cache.ObjectName]*memory{}, cut: map[cache.ObjectName]sets.Set[types.UID]{}, gone: lru.New(maxGone),
+		byKey: map[cache.ObjectName]*memory{}, orphaned: map[cache.ObjectName]sets.Set[types.UID]{}, gone: lru.New(maxGone),
 	}
 }
 
 // sync logs the placements of the Icecream that are not logged yet. reported is the name of the Deployment that
-// the status describes, "" if there is none. placements are those of its Pods, sorted. cut has the UIDs of those
+// the status describes, "" if there is none. placements are those of its Pods, sorted. orphaned has the UIDs of those
 // Pods whose owner chain does not lead to the Icecream.
 func (l *placementLog) sync(
-	icecream *icecreamv1alpha1.Icecream, reported string, placements []icecreamv1alpha1.Placement, cut sets.Set[types.UID],
+	icecream *icecreamv1alpha1.Icecream, reported string, placements []icecreamv1alpha1.Placement, orphaned sets.Set[types.UID],
 ) {
-	l.log(icecream, l.remember(icecream, reported, placements, cut))
+	l.log(icecream, l.remember(icecream, reported, placements, orphaned))
 }
 
 // remember returns the placements to log, and remembers them.
 func (l *placementLog) remember(
-	icecream *icecreamv1alpha1.Icecream, reported string, placements []icecreamv1alpha1.Placement, cut sets.Set[types.UID],
+	icecream *icecreamv1alpha1.Icecream, reported string, placements []icecreamv1alpha1.Placement, orphaned sets.Set[types.UID],
 ) (unlogged []icecreamv1alpha1.Placement) {
 	recorded := podUIDs(icecream.Status.Placements)
 	unrecorded := sets.New[types.UID]()
 
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	m := l.of(icecream)
+	m := l.memoryOf(icecream)
 	unlogged = l.missed(icecream, m, reported, recorded)
 	_, omitted := newest(placements)
 	for i, p := range placements {
@@ -112,15 +112,15 @@ func (l *placementLog) remember(
 	if len(unrecorded) > 0 {
 		l.byKey[key] = &memory{uid: icecream.UID, unrecorded: unrecorded}
 	}
-	delete(l.cut, key)
-	if len(cut) > 0 {
-		l.cut[key] = cut
+	delete(l.orphaned, key)
+	if len(orphaned) > 0 {
+		l.orphaned[key] = orphaned
 	}
 	return unlogged
 }
 
-// of returns what is remembered of the Icecream. The caller holds the mutex.
-func (l *placementLog) of(icecream *icecreamv1alpha1.Icecream) *memory {
+// memoryOf returns what is remembered of the Icecream. The caller holds the mutex.
+func (l *placementLog) memoryOf(icecream *icecreamv1alpha1.Icecream) *memory {
 	m := l.byKey[cache.MetaObjectToName(icecream)]
 	switch {
 	case m == nil:
@@ -193,7 +193,7 @@ func (l *placementLog) recordedBy(pod types.UID) []cache.ObjectName {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	var keys []cache.ObjectName
-	for key, pods := range l.cut {
+	for key, pods := range l.orphaned {
 		if pods.Has(pod) {
 			keys = append(keys, key)
 		}
@@ -206,7 +206,7 @@ func (l *placementLog) forget(key cache.ObjectName) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	delete(l.byKey, key)
-	delete(l.cut, key)
+	delete(l.orphaned, key)
 }
 
 func (l *placementLog) isGone(icecream, pod types.UID) bool {

@@ -19,11 +19,11 @@ import (
 // maxPlacements is the limit of placements in the schema of the status.
 const maxPlacements = 500
 
-// place returns the sorted placements of an Icecream: those of its Pods that are not finished,
+// mergePlacements returns the sorted placements of an Icecream: those of its Pods that are not finished,
 // and the recorded ones of other Pods that still exist. The owner chain of those does not lead
-// to the Icecream now, but may be restored. cut has their UIDs.
-func place(current []icecreamv1alpha1.Placement, below []*pods.Record,
-	exists func(icecreamv1alpha1.Placement) bool) (placements []icecreamv1alpha1.Placement, cut sets.Set[types.UID]) {
+// to the Icecream now, but may be restored. orphaned has their UIDs.
+func mergePlacements(current []icecreamv1alpha1.Placement, below []*pods.Record,
+	exists func(icecreamv1alpha1.Placement) bool) (placements []icecreamv1alpha1.Placement, orphaned sets.Set[types.UID]) {
 	own := make(sets.Set[types.UID], len(below))
 	for _, pod := range below {
 		if pod.Facts().Node() == "" {
@@ -34,15 +34,15 @@ func place(current []icecreamv1alpha1.Placement, below []*pods.Record,
 			placements = append(placements, placementOf(pod))
 		}
 	}
-	cut = sets.New[types.UID]()
+	orphaned = sets.New[types.UID]()
 	for _, p := range current {
 		if !own.Has(p.PodUID) && exists(p) {
 			placements = append(placements, p)
-			cut.Insert(p.PodUID)
+			orphaned.Insert(p.PodUID)
 		}
 	}
 	slices.SortFunc(placements, compare)
-	return placements, cut
+	return placements, orphaned
 }
 
 // newest returns the placements to record, and the number of older ones that are left out.

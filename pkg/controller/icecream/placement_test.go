@@ -75,15 +75,15 @@ func TestPlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for range 5 { // caches are unordered
 				rand.Shuffle(len(test.below), func(i, j int) { test.below[i], test.below[j] = test.below[j], test.below[i] })
-				got, cut := place(test.current, test.below, func(p icecreamv1alpha1.Placement) bool {
+				got, orphaned := mergePlacements(test.current, test.below, func(p icecreamv1alpha1.Placement) bool {
 					own := slices.ContainsFunc(test.below, func(pod *pods.Record) bool { return pod.Facts().UID() == p.PodUID })
 					return own || string(p.PodUID) == test.exists
 				})
 				if diff := cmp.Diff(test.want, got); diff != "" {
 					t.Errorf("unexpected placements (-want +got):\n%s", diff)
 				}
-				if cut.Len() != min(1, len(test.exists)) || test.exists != "" && !cut.Has(types.UID(test.exists)) {
-					t.Errorf("cut = %v, want %q", cut, test.exists)
+				if orphaned.Len() != min(1, len(test.exists)) || test.exists != "" && !orphaned.Has(types.UID(test.exists)) {
+					t.Errorf("orphaned = %v, want %q", orphaned, test.exists)
 				}
 			}
 		})
@@ -98,7 +98,7 @@ func TestNewestPlacementsAreRecorded(t *testing.T) {
 		"many more":            {600, 500, 100},
 	} {
 		t.Run(name, func(t *testing.T) {
-			placements, _ := place(nil, manyPods(0, test.below), nil)
+			placements, _ := mergePlacements(nil, manyPods(0, test.below), nil)
 			records, omitted := newest(placements)
 			if len(records) != test.records || int(omitted) != test.omitted {
 				t.Fatalf("%d records, %d omitted; want %d, %d", len(records), omitted, test.records, test.omitted)
@@ -120,7 +120,7 @@ func TestFinishedPodsLeaveRoomForRunningPod(t *testing.T) {
 	for i := range 560 {
 		below = append(below, newPod(podName(i), "node-2", i+1, inPhase(corev1.PodFailed)))
 	}
-	placements, _ := place(nil, below, nil)
+	placements, _ := mergePlacements(nil, below, nil)
 	records, omitted := newest(placements)
 	if diff := cmp.Diff([]icecreamv1alpha1.Placement{placement("running", "node-1", 0)}, records); diff != "" || omitted > 0 {
 		t.Errorf("%d records left out, unexpected records (-want +got):\n%s", omitted, diff)

@@ -31,8 +31,8 @@ type placements struct {
 // Set logs the placements that are not logged yet, and records them in the status.
 func (p *placements) Set(r *request, icecream *icecreamv1alpha1.Icecream) {
 	reported := p.reported(r, icecream)
-	all, cut := p.of(icecream, reported)
-	p.log.sync(icecream, nameOf(reported), all, cut)
+	all, orphaned := p.merged(icecream, reported)
+	p.log.sync(icecream, nameOf(reported), all, orphaned)
 	icecream.Status.Placements, icecream.Status.PlacementsOmitted = newest(all)
 }
 
@@ -41,7 +41,7 @@ func (p *placements) Forget(r *request) { p.log.forget(r.Key()) }
 
 // Facts reports which placements are recorded.
 func (p *placements) Facts(r *request, icecream *icecreamv1alpha1.Icecream) []controller.Fact {
-	all, _ := p.of(icecream, p.reported(r, icecream))
+	all, _ := p.merged(icecream, p.reported(r, icecream))
 	records, omitted := newest(all)
 	status := icecream.Status
 	fact := controller.NewFact("recorded placements", count(records, omitted), count(status.Placements, status.PlacementsOmitted))
@@ -58,7 +58,7 @@ func count(records []icecreamv1alpha1.Placement, omitted int32) string {
 
 // reported returns the Deployment that the status describes, nil if there is none.
 func (p *placements) reported(r *request, icecream *icecreamv1alpha1.Icecream) *appsv1.Deployment {
-	return Kind.Owner(icecream).Reported(p.workload.Deployments.List(r))
+	return Adapter.Owner(icecream).Reported(p.workload.Deployments.List(r))
 }
 
 // nameOf returns the name of a Deployment, "" if there is none.
@@ -69,10 +69,10 @@ func nameOf(d *appsv1.Deployment) string {
 	return d.Name
 }
 
-// of returns the placements of an Icecream; see [place].
-func (p *placements) of(icecream *icecreamv1alpha1.Icecream, reported *appsv1.Deployment) ([]icecreamv1alpha1.Placement,
+// merged returns the placements of an Icecream; see [mergePlacements].
+func (p *placements) merged(icecream *icecreamv1alpha1.Icecream, reported *appsv1.Deployment) ([]icecreamv1alpha1.Placement,
 	sets.Set[types.UID]) {
-	return place(icecream.Status.Placements, p.chain.PodsOf(reported), func(recorded icecreamv1alpha1.Placement) bool {
+	return mergePlacements(icecream.Status.Placements, p.chain.PodsOf(reported), func(recorded icecreamv1alpha1.Placement) bool {
 		return p.chain.HasPod(icecream.Namespace, recorded.Pod, recorded.PodUID) && !p.ofFormer(icecream, recorded.Pod)
 	})
 }

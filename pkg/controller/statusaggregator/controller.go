@@ -22,28 +22,28 @@ import (
 
 // aggregator writes the Pod summaries of the objects of one kind.
 type aggregator[T controller.Object] struct {
-	kind        workload.Kind[T]
+	adapter     workload.Adapter[T]
 	deployments *controller.Reader[*appsv1.Deployment]
 	chain       *pods.Chain
 }
 
 // newAggregator returns the controller of one kind, which has a queue of its own.
 func newAggregator[T controller.Object](
-	c *controller.Context, kind workload.Kind[T], queue string, interval time.Duration,
+	c *controller.Context, adapter workload.Adapter[T], queue string, interval time.Duration,
 ) (controller.Controller, error) {
-	a := &aggregator[T]{kind: kind}
+	a := &aggregator[T]{adapter: adapter}
 	objects := controller.For[T](c, controller.MayPatchStatus(), controller.Queue(queue), workload.Cached[T]())
 	// A throttled object is called again at the end of its interval anyway.
 	throttled := func(key cache.ObjectName) bool { return objects.Throttled(key) > 0 }
 	ofDeployment := func(d *appsv1.Deployment) []cache.ObjectName {
-		return slices.DeleteFunc(pods.OwnerKeys(kind.GroupVersionKind, d), throttled)
+		return slices.DeleteFunc(pods.OwnerKeys(adapter.GroupVersionKind, d), throttled)
 	}
 	a.deployments = controller.Watch(objects, ofDeployment,
 		append(workload.CachedDeployments(c), controller.Changes(mayBeReportedInstead), pods.DeploymentIndex())...)
-	a.chain = pods.Watch(objects, kind.GroupVersionKind, a.deployments.Get, pods.Filter{Skips: throttled})
+	a.chain = pods.Watch(objects, adapter.GroupVersionKind, a.deployments.Get, pods.Filter{Skips: throttled})
 	objects.OnDeletion() // a finalizer may hold an object, and its Pods still change
 	objects.Paced(interval, func(before, after T) controller.Change {
-		if lags(kind.Status(before).Pods, kind.Status(after).Pods) {
+		if lags(adapter.Status(before).Pods, adapter.Status(after).Pods) {
 			return controller.OnlyProgress
 		}
 		return controller.Transition
@@ -63,7 +63,7 @@ func (a *aggregator[T]) reconcile(ctx context.Context, r *controller.Request[T])
 	if !ok {
 		return nil
 	}
-	a.kind.Status(obj).Pods = a.summaryOf(obj)
+	a.adapter.Status(obj).Pods = a.summaryOf(obj)
 	err := r.UpdateStatus(ctx, obj)
 	r.RequeueAfter(r.Throttled()) // changes until then do not enqueue it
 	return err
@@ -73,7 +73,7 @@ func (a *aggregator[T]) reconcile(ctx context.Context, r *controller.Request[T])
 // they are not watched.
 func (a *aggregator[T]) summaryOf(obj T) *workloadv1alpha1.PodSummary {
 	owned := pods.DeploymentsOf(a.deployments, obj.GetNamespace(), obj.GetUID())
-	reported := a.kind.Owner(obj).Reported(owned)
+	reported := a.adapter.Owner(obj).Reported(owned)
 	if reported != nil && !pods.Watched(reported) {
 		return nil
 	}
@@ -85,7 +85,7 @@ func (a *aggregator[T]) summaryOf(obj T) *workloadv1alpha1.PodSummary {
 // explain explains what the controller does about an object.
 func (a *aggregator[T]) explain(r *controller.Request[T]) controller.Explanation {
 	obj, _ := r.Object()
-	before, now, kind := a.kind.Status(obj).Pods, a.summaryOf(obj), a.kind.GroupVersionKind.Kind
+	before, now, kind := a.adapter.Status(obj).Pods, a.summaryOf(obj), a.adapter.GroupVersionKind.Kind
 	fact := controller.Fact{Name: "Pod summary of the " + kind, Differs: !same(before, now)}
 	fact.Wanted = "(unknown: some Pods are not watched)"
 	if now != nil {

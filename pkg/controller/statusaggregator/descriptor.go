@@ -47,16 +47,16 @@ type summarized struct {
 
 // kinds are all such kinds.
 var kinds = []summarized{
-	of(foo.ControllerName, foo.Kind, "foos"),
-	of(icecream.ControllerName, icecream.Kind, "icecreams"),
+	of(foo.ControllerName, foo.Adapter, "foos"),
+	of(icecream.ControllerName, icecream.Adapter, "icecreams"),
 }
 
-func of[T controller.Object](name string, kind workload.Kind[T], plural string) summarized {
+func of[T controller.Object](name string, adapter workload.Adapter[T], plural string) summarized {
 	return summarized{
 		controller: name,
-		resource:   schema.GroupResource{Group: kind.GroupVersionKind.Group, Resource: plural},
+		resource:   schema.GroupResource{Group: adapter.GroupVersionKind.Group, Resource: plural},
 		aggregator: func(c *controller.Context, interval time.Duration) (controller.Controller, error) {
-			return newAggregator(c, kind, plural, interval)
+			return newAggregator(c, adapter, plural, interval)
 		},
 	}
 }

@@ -69,7 +69,7 @@ func summarize(records []*pods.Record) workloadv1alpha1.PodSummary {
 		return cmp.Or(cmp.Compare(b.Facts().Problem().Severity, a.Facts().Problem().Severity),
 			cmp.Compare(a.GetName(), b.GetName()))
 	})
-	s.Summary = line(s, troubled)
+	s.Summary = summaryLine(s, troubled)
 	if excess := len(s.Nodes) - maxNodes; excess > 0 {
 		s.Nodes, s.NodesOmitted = s.Nodes[:maxNodes], int32(excess)
 	}
@@ -109,10 +109,10 @@ func phaseOf(s *workloadv1alpha1.PodSummary, phase corev1.PodPhase) *int32 {
 	}
 }
 
-// line returns the human-readable line: "2/3 ready on node-1 (2), node-2; 1
+// summaryLine returns the human-readable line: "2/3 ready on node-1 (2), node-2; 1
 // CrashLoopBackOff; 1 terminating". Terminating Pods come last, because they are usually no
 // problem.
-func line(s workloadv1alpha1.PodSummary, troubled []*pods.Record) string {
+func summaryLine(s workloadv1alpha1.PodSummary, troubled []*pods.Record) string {
 	parts := []string{readiness(s)}
 	if reasons := reasonsOf(troubled); reasons != "" {
 		parts = append(parts, reasons)

@@ -60,7 +60,7 @@ func newSeen(_ context.Context, c *controller.Context) (controller.Controller, e
 			metav1.PatchOptions{FieldManager: c.Name()})
 		return 0, err
 	})
-	reconcile.For(loop, configMaps)
+	reconcile.WatchSelf(loop, configMaps)
 	return loop, nil
 }
 

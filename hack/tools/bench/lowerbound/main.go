@@ -184,7 +184,7 @@ func (f *lowerBound) serve(ctx context.Context, key cache.ObjectName) error {
 	case deployment == nil:
 		deployment = &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
 			Name: object.Spec.DeploymentName, OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(object,
-				foo.Kind)},
+				foo.Adapter)},
 		}}
 		foo.Fill(deployment, object)
 		f.waitToLead(ctx)

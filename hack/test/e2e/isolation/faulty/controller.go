@@ -74,7 +74,7 @@ func newController(_ context.Context, c *controller.Context) (controller.Control
 		client.CoreV1().ConfigMaps(metav1.NamespaceAll))
 	f := &faulty{configMaps: corelisters.NewConfigMapLister(configMaps.GetIndexer()), ends: make(chan func() error)}
 	f.Loop = c.Loop(f.sync)
-	reconcile.For(f.Loop, configMaps)
+	reconcile.WatchSelf(f.Loop, configMaps)
 	reconcile.Watch(f.Loop, foos, func(foo *samplev1alpha1.Foo) []cache.ObjectName {
 		return onFoo(foo, foos.GetIndexer())
 	})

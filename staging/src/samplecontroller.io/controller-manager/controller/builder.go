@@ -89,7 +89,7 @@ func For[T Object](c *Context, opts ...Option) *Builder[T] {
 	b.resource, b.consistency = resource, c.ConsistencyStore(resource.name.GroupResource())
 	b.reporter = c.shared.reporter(resource.name.GroupResource(), b.recorder)
 	b.confirmations.owners = resource.informer.GetStore()
-	b.watches = append(b.watches, func(l *reconcile.Loop) { reconcile.For(l, resource.informer) })
+	b.watches = append(b.watches, func(l *reconcile.Loop) { reconcile.WatchSelf(l, resource.informer) })
 	return b
 }
 

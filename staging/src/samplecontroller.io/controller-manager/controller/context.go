@@ -182,7 +182,7 @@ func (c *Context) LoopOptions() []reconcile.Option {
 }
 
 // Loop returns a loop, which is a controller, that calls sync for each key that its watches
-// enqueue. Add watches with [reconcile.For] and [reconcile.Watch]. opts are applied after
+// enqueue. Add watches with [reconcile.WatchSelf] and [reconcile.Watch]. opts are applied after
 // those of [Context.LoopOptions]. An observer in opts does not replace that of the metrics.
 func (c *Context) Loop(sync reconcile.SyncFunc, opts ...reconcile.Option) *reconcile.Loop {
 	return reconcile.New(c.name, sync, append(c.LoopOptions(), opts...)...)

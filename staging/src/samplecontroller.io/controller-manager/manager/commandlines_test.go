@@ -84,7 +84,7 @@ func (p places) complete(t *testing.T, args []string) error {
 			return err
 		}
 		if serving := o.Server.SecureServing; serving.BindPort != 0 {
-			serving.Listener = listener{} // the same without opening the port
+			serving.Listener = listener{}                     // the same without opening the port
 			serving.ServerCert.FixtureDirectory = p.directory // generates the certificate only once
 		}
 		_, err := o.Config(cmd.Context())

@@ -100,7 +100,7 @@ func syncingNamespaces(sync func(context.Context, *corev1client.CoreV1Client, ca
 			return sync(ctx, client, key)
 		})
 		resource := corev1.SchemeGroupVersion.WithResource("namespaces")
-		reconcile.For(loop, informers.InformerFor[*corev1.Namespace](c.Informers(), resource, source.Namespaces()))
+		reconcile.WatchSelf(loop, informers.InformerFor[*corev1.Namespace](c.Informers(), resource, source.Namespaces()))
 		return loop, nil
 	})
 }

@@ -109,7 +109,7 @@ func TestWatchWithClientConfigIsRefused(t *testing.T) {
 		}
 		loop := c.Loop(func(context.Context, cache.ObjectName) (time.Duration, error) { return 0, nil })
 		resource := corev1.SchemeGroupVersion.WithResource("secrets")
-		reconcile.For(loop, informers.InformerFor[*corev1.Secret](c.Informers(), resource, client.Secrets(c.Namespace())))
+		reconcile.WatchSelf(loop, informers.InformerFor[*corev1.Secret](c.Informers(), resource, client.Secrets(c.Namespace())))
 		return loop, nil
 	})
 	p.Controllers = append(p.Controllers, program(rules).Controllers...)

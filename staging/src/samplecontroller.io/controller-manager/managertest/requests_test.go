@@ -156,7 +156,7 @@ func TestMetadataOnlyInformer(t *testing.T) {
 			}
 			return 0, nil
 		})
-		reconcile.For(loop, informer)
+		reconcile.WatchSelf(loop, informer)
 		return loop, nil
 	})
 	p.Controllers[0].Rules = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"},

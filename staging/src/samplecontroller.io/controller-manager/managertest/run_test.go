@@ -77,7 +77,7 @@ func newCopier(_ context.Context, c *controller.Context) (controller.Controller,
 			metav1.PatchOptions{FieldManager: c.Name()})
 		return 0, err
 	})
-	reconcile.For(loop, informer)
+	reconcile.WatchSelf(loop, informer)
 	return loop, nil
 }
 
@@ -346,7 +346,7 @@ func TestSettleEnds(t *testing.T) {
 					return nil, err
 				}
 				loop := c.Loop(func(context.Context, cache.ObjectName) (time.Duration, error) { return test.after, test.err })
-				reconcile.For(loop, informers.InformerFor[*corev1.ConfigMap](c.Informers(),
+				reconcile.WatchSelf(loop, informers.InformerFor[*corev1.ConfigMap](c.Informers(),
 					corev1.SchemeGroupVersion.WithResource("configmaps"), source.ConfigMaps(c.Namespace())))
 				return loop, nil
 			}

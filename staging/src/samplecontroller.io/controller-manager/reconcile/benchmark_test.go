@@ -22,7 +22,7 @@ func BenchmarkProgress(b *testing.B) {
 	now, err := time.Now(), "no"
 	for i := range keys {
 		key := cache.NewObjectName("default", fmt.Sprintf("foo-%d", i))
-		a := l.tracker.of(key)
+		a := l.tracker.stateOf(key)
 		switch i % 3 {
 		case 0:
 			a.waiting = now.Add(-time.Duration(i) * time.Millisecond) // each is among the first

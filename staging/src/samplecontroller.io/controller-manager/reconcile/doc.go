@@ -5,7 +5,7 @@
 // workers call a sync function for each key, and failures are retried.
 //
 //	loop := reconcile.New("settings-controller", sync, reconcile.WithWorkers(2))
-//	reconcile.For(loop, configMaps.TypedInformer())
+//	reconcile.WatchSelf(loop, configMaps.TypedInformer())
 //	reconcile.Watch(loop, secrets.TypedInformer(), func(secret *corev1.Secret) []cache.ObjectName {
 //		return []cache.ObjectName{cache.NewObjectName(secret.Namespace, secret.Name)}
 //	})

@@ -42,7 +42,7 @@ func TestGaugesOfQueueEndWithTheTerm(t *testing.T) {
 			time.Sleep(time.Minute)
 			return 0, nil
 		}, WithQueue(queue))
-		For(l, b.informer)
+		WatchSelf(l, b.informer)
 		for range 2 {
 			stop := b.run(l, 1)
 			time.Sleep(30 * time.Second)

@@ -65,7 +65,7 @@ func TestLongWriteFollowsTimeout(t *testing.T) {
 			}
 			return 0, nil
 		})
-		For(l, b.informer)
+		WatchSelf(l, b.informer)
 		stop := b.run(l, 1)
 		time.Sleep(time.Minute)
 		if err := stop(); err != nil {

@@ -30,7 +30,7 @@ import (
 type SyncFunc func(ctx context.Context, key cache.ObjectName) (requeueAfter time.Duration, err error)
 
 // Loop calls its SyncFunc for the keys that its watches enqueue. Make it with [New], add
-// watches with [For] and [Watch], then call [Loop.Run].
+// watches with [WatchSelf] and [Watch], then call [Loop.Run].
 type Loop struct {
 	name      string
 	queue     string
@@ -88,7 +88,7 @@ func (l *Loop) Validate() error {
 		return fmt.Errorf("the loop of %s has %d workers, needs at least 1", l.name, l.workers)
 	}
 	if len(l.watches) == 0 {
-		return fmt.Errorf("the loop of %s has no watches: call reconcile.For or Watch before Run", l.name)
+		return fmt.Errorf("the loop of %s has no watches: call reconcile.WatchSelf or Watch before Run", l.name)
 	}
 	return nil
 }

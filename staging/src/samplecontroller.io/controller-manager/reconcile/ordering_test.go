@@ -35,7 +35,7 @@ func TestNewChangesComeBeforeBacklog(t *testing.T) {
 		b.start(b.informer)
 		s := syncs{result: func(string, int) (time.Duration, error) { time.Sleep(time.Second); return 0, nil }}
 		l := New(loopName, s.sync)
-		For(l, b.informer)
+		WatchSelf(l, b.informer)
 		defer b.run(l, 1)()
 		first := s.inOrder()[0] // is being synced
 		other := "a"
@@ -66,7 +66,7 @@ func TestRequeuedKeysComeAfterChanges(t *testing.T) {
 			return 0, nil
 		}}
 		l := New(loopName, s.sync)
-		For(l, b.informer)
+		WatchSelf(l, b.informer)
 		defer b.run(l, 1)()
 		for _, name := range []string{"a", "b", "c"} { // again after 11, 12 and 13 s
 			b.server.Add(configMap(name))

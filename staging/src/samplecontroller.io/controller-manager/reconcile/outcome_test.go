@@ -30,7 +30,7 @@ func syncOne(b *bubble, s *syncs, duration time.Duration, opts ...Option) {
 	b.server.Add(configMap("foo"))
 	b.start(b.informer)
 	l := New(loopName, s.sync, opts...)
-	For(l, b.informer)
+	WatchSelf(l, b.informer)
 	stop := b.run(l, 1)
 	time.Sleep(duration)
 	if err := stop(); err != nil {
@@ -156,7 +156,7 @@ func TestLastingConflictIsAnError(t *testing.T) {
 		b.start(b.informer)
 		var o outcomes
 		l := New(loopName, s.sync, WithObserver(o.observe))
-		For(l, b.informer)
+		WatchSelf(l, b.informer)
 		stop := b.run(l, 1)
 		for conflicts := 1; conflicts <= 7; conflicts++ {
 			wantErrors := max(0, conflicts-maxConflicts)
@@ -223,7 +223,7 @@ func TestEventWakesStaleKey(t *testing.T) {
 		b.server.Add(configMap("foo"))
 		b.start(b.informer)
 		l := New(loopName, s.sync)
-		For(l, b.informer)
+		WatchSelf(l, b.informer)
 		stop := b.run(l, 1)
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
@@ -303,7 +303,7 @@ func TestObserverGetsOutcome(t *testing.T) {
 			time.Sleep(3 * time.Second)
 			return 0, errBroken
 		}, WithObserver(o.observe))
-		For(l, b.informer)
+		WatchSelf(l, b.informer)
 		begun := time.Now()
 		stop := b.run(l, 1)
 		time.Sleep(3 * time.Second)
@@ -334,7 +334,7 @@ func TestRunResetsBackoff(t *testing.T) {
 		b.server.Add(configMap("foo"))
 		b.start(b.informer)
 		l := New(loopName, s.sync)
-		For(l, b.informer)
+		WatchSelf(l, b.informer)
 		for range 3 {
 			stop := b.run(l, 1)
 			time.Sleep(36 * time.Millisecond)

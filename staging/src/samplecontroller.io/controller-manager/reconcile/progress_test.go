@@ -46,7 +46,7 @@ func TestProgressOfRunningAndWaitingKeys(t *testing.T) {
 		b.start(b.informer)
 		s := syncs{result: func(string, int) (time.Duration, error) { time.Sleep(time.Minute); return 0, nil }}
 		l := New(loopName, s.sync)
-		For(l, b.informer)
+		WatchSelf(l, b.informer)
 		before := l.Progress(all)
 		if before.Working || before.Blocker != nil {
 			t.Errorf("before Run: working %t, blocker %v, want neither", before.Working, before.Blocker)
@@ -111,7 +111,7 @@ func TestProgressOfFailingKeys(t *testing.T) {
 			return 0, nil
 		}}
 		l := New(loopName, s.sync)
-		For(l, b.informer)
+		WatchSelf(l, b.informer)
 		defer b.run(l, 1)()
 		began := time.Now()
 		b.server.Add(configMap("foo"))
@@ -157,7 +157,7 @@ func TestRetryingKeyCountsAsFailing(t *testing.T) {
 			return 0, nil
 		}}
 		l := New(loopName, s.sync)
-		For(l, b.informer)
+		WatchSelf(l, b.informer)
 		defer b.run(l, 1)()
 		b.server.Add(configMap("foo"))
 		for _, want := range []struct {
@@ -183,7 +183,7 @@ func TestOvertakenRetryHasTrigger(t *testing.T) {
 			return 0, nil
 		}}
 		l := New(loopName, s.sync)
-		For(l, b.informer)
+		WatchSelf(l, b.informer)
 		defer b.run(l, 1)()
 		b.server.Add(configMap("foo"))
 		time.Sleep(time.Millisecond) // the retry is due at 5 ms
@@ -215,7 +215,7 @@ func TestProgressIsBounded(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		b.start(b.informer)
 		l := New(loopName, func(context.Context, cache.ObjectName) (time.Duration, error) { return 0, errBroken })
-		For(l, b.informer)
+		WatchSelf(l, b.informer)
 		stop := b.run(l, 1)
 		began := time.Now()
 		for i := range 500 {
@@ -280,7 +280,7 @@ func TestErrorsAreNotKept(t *testing.T) {
 		b.server.Add(configMap("foo"))
 		b.start(b.informer)
 		l := New(loopName, s.sync)
-		For(l, b.informer)
+		WatchSelf(l, b.informer)
 		stop := b.run(l, 1)
 		const most = 510
 		if kept := l.tracker.keys[foo].err; len(kept) > most || !strings.Contains(kept, "text") {

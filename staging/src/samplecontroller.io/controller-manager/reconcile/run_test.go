@@ -53,7 +53,7 @@ func TestSecondRunBeginsWithFullResync(t *testing.T) {
 		b.start(b.informer)
 		var s syncs
 		l := New(loopName, s.sync)
-		For(l, b.informer)
+		WatchSelf(l, b.informer)
 		for _, term := range []string{"first", "second", "third"} {
 			stop := b.run(l, 1)
 			expectEnqueued(t, &s, "in the "+term+" term", "default/bar", "default/foo")
@@ -83,7 +83,7 @@ func TestStopWaitsForSyncsInProgress(t *testing.T) {
 			}
 			return 0, nil
 		})
-		For(l, b.informer)
+		WatchSelf(l, b.informer)
 		stop := b.run(l, 2)
 		time.Sleep(time.Second)
 
@@ -109,7 +109,7 @@ func TestWorkersSyncDifferentKeysConcurrently(t *testing.T) {
 		var s syncs
 		s.result = func(string, int) (time.Duration, error) { time.Sleep(time.Minute); return 0, nil }
 		l := New(loopName, s.sync)
-		For(l, b.informer)
+		WatchSelf(l, b.informer)
 		defer b.run(l, 3)()
 		expectEnqueued(t, &s, "at once", "default/bar", "default/foo")
 
@@ -132,7 +132,7 @@ func TestSyncTimeout(t *testing.T) {
 			<-ctx.Done()
 			return 0, ctx.Err()
 		}, WithTimeout(10*time.Second), WithObserver(o.observe))
-		For(l, b.informer)
+		WatchSelf(l, b.informer)
 		stop := b.run(l, 1)
 		time.Sleep(10 * time.Second)
 		if err := stop(); err != nil {

@@ -52,7 +52,7 @@ func TestLoopIsPausedWhileSourceIsUnavailable(t *testing.T) {
 		sources := newSources(errAbsent)
 		var s syncs
 		l := New(loopName, s.sync, WithSources(sources))
-		For(l, b.informer)
+		WatchSelf(l, b.informer)
 		stop := b.run(l, 1)
 		began := time.Now()
 		expectEnqueued(t, &s, "before it is served")
@@ -103,7 +103,7 @@ func TestKeysOfDroppedQueueAreForgotten(t *testing.T) {
 			}
 			return 0, errors.New("broken")
 		}, WithSources(sources))
-		For(l, b.informer)
+		WatchSelf(l, b.informer)
 		stop := b.run(l, 2)
 		time.Sleep(3 * time.Second)
 		if p := l.Progress(all); p.Failing != 1 || p.Running.Total != 1 {
@@ -132,7 +132,7 @@ func TestSourceChangesWithoutEffect(t *testing.T) {
 		sources := newSources(errAbsent)
 		var s syncs
 		l := New(loopName, s.sync, WithSources(sources))
-		For(l, b.informer)
+		WatchSelf(l, b.informer)
 		time.Sleep(time.Minute)
 		stop := b.run(l, 1)
 		began := time.Now()
@@ -156,7 +156,7 @@ func TestFailedRunStopsWatchingSources(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		sources := newSources(nil)
 		l := New(loopName, new(syncs).sync, WithSources(sources))
-		For(l, brokenInformer{b.informer})
+		WatchSelf(l, brokenInformer{b.informer})
 		if err := l.Run(b.ctx); !errors.Is(err, errNoHandler) {
 			t.Errorf("Run: %v, want %v", err, errNoHandler)
 		}
@@ -174,7 +174,7 @@ func TestTriggerNamesResource(t *testing.T) {
 		b.start(b.informer)
 		var s syncs
 		l := New(loopName, s.sync, WithSources(newSources(nil)))
-		For(l, b.informer)
+		WatchSelf(l, b.informer)
 		defer b.run(l, 1)()
 		b.server.Add(configMap("foo"))
 		synctest.Wait()

@@ -25,7 +25,7 @@ func TestMissingDoneIsAFailure(t *testing.T) {
 			}
 			return time.Minute, nil
 		})
-		For(l, b.informer)
+		WatchSelf(l, b.informer)
 		stop := b.run(l, 1)
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()

@@ -21,7 +21,7 @@ func TestRunFailsWithoutWorkers(t *testing.T) {
 	for _, workers := range []int{0, -1} {
 		inBubble(t, 0, func(b *bubble) {
 			l := New(loopName, new(syncs).sync, WithWorkers(workers))
-			For(l, b.informer)
+			WatchSelf(l, b.informer)
 			err := l.Run(b.ctx)
 			if err == nil || !strings.Contains(err.Error(), loopName) {
 				t.Errorf("Run with %d workers: error %v, want one that names %s", workers, err, loopName)
@@ -60,7 +60,7 @@ func TestNoSyncBeforeInformersHaveSynced(t *testing.T) {
 		b.start(late)
 		var s syncs
 		l := New(loopName, s.sync)
-		For(l, b.informer)
+		WatchSelf(l, b.informer)
 		Watch(l, late, owners)
 		defer b.run(l, 2)()
 
@@ -84,7 +84,7 @@ func TestNoSyncBeforeHandlersHaveSynced(t *testing.T) {
 		seen := make(chan struct{})
 		var s syncs
 		l := New(loopName, s.sync)
-		For(l, b.informer)
+		WatchSelf(l, b.informer)
 		Watch(l, b.informer, func(c *corev1.ConfigMap) []cache.ObjectName {
 			<-seen
 			return owners(c)
@@ -112,7 +112,7 @@ func TestStopBeforeInformersHaveSynced(t *testing.T) {
 				prepare(b, informer)
 				var s syncs
 				l := New(loopName, s.sync)
-				For(l, informer)
+				WatchSelf(l, informer)
 				stop := b.run(l, 2)
 
 				if err := stop(); err != nil {
@@ -136,7 +136,7 @@ func TestRunWithCanceledContext(t *testing.T) {
 		synctest.Wait()
 		var s syncs
 		l := New(loopName, s.sync)
-		For(l, b.informer)
+		WatchSelf(l, b.informer)
 		ctx, cancel := context.WithCancel(b.ctx)
 		cancel()
 		if err := l.Run(ctx); err != nil {
@@ -161,8 +161,8 @@ func TestFailedRunRemovesHandlers(t *testing.T) {
 		b.start(b.informer)
 		var s syncs
 		l := New(loopName, s.sync)
-		For(l, b.informer)
-		For(l, brokenInformer{newInformer(b.server, 0)})
+		WatchSelf(l, b.informer)
+		WatchSelf(l, brokenInformer{newInformer(b.server, 0)})
 		if err := l.Run(b.ctx); !errors.Is(err, errNoHandler) || !strings.Contains(err.Error(), loopName) {
 			t.Errorf("Run: error %v, want one that wraps %q and names %s", err, errNoHandler, loopName)
 		}
@@ -181,7 +181,7 @@ func TestRunFailsWithStoppedInformer(t *testing.T) {
 		<-done
 
 		l := New(loopName, new(syncs).sync)
-		For(l, b.informer)
+		WatchSelf(l, b.informer)
 		if err := l.Run(b.ctx); err == nil {
 			t.Error("Run: no error, want one: the informer delivers no events")
 		}

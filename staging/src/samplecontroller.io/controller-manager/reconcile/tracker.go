@@ -79,8 +79,8 @@ func (t *tracker) pause(blocker error) {
 	clear(t.keys)
 }
 
-// of returns the state of a key, and creates it if necessary.
-func (t *tracker) of(key cache.ObjectName) *keyState {
+// stateOf returns the state of a key, and creates it if necessary.
+func (t *tracker) stateOf(key cache.ObjectName) *keyState {
 	state := t.keys[key]
 	if state == nil {
 		state = &keyState{}
@@ -93,7 +93,7 @@ func (t *tracker) of(key cache.ObjectName) *keyState {
 func (t *tracker) enqueue(key cache.ObjectName, trigger string, event time.Time) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	state := t.of(key)
+	state := t.stateOf(key)
 	if state.waiting.IsZero() {
 		state.waiting, state.trigger = time.Now(), trigger
 	}
@@ -107,7 +107,7 @@ func (t *tracker) enqueue(key cache.ObjectName, trigger string, event time.Time)
 func (t *tracker) begin(key cache.ObjectName, now time.Time) (trigger string, event time.Time, timedOut bool) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	state := t.of(key)
+	state := t.stateOf(key)
 	trigger, event = state.trigger, state.event
 	if trigger == "" {
 		trigger = triggerRetry // an event already triggered a sync; this is the leftover retry
@@ -122,7 +122,7 @@ func (t *tracker) begin(key cache.ObjectName, now time.Time) (trigger string, ev
 func (t *tracker) postpone(key cache.ObjectName) (times int, since time.Time) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	state := t.of(key)
+	state := t.stateOf(key)
 	if state.stale++; state.stale == 1 {
 		state.since = time.Now()
 	}
@@ -137,7 +137,7 @@ func (t *tracker) end(key cache.ObjectName, o Outcome, event time.Time, after ti
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	now := time.Now()
-	state := t.of(key)
+	state := t.stateOf(key)
 	state.running, state.retries = nil, retries
 	if !errors.Is(o.Err, ErrStale) {
 		state.stale, state.since = 0, time.Time{}

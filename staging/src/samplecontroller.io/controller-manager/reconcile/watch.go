@@ -21,9 +21,9 @@ type Object interface {
 	GetResourceVersion() string
 }
 
-// For enqueues the key of each object of informer that is added, changed or deleted. Use it
+// WatchSelf enqueues the key of each object of informer that is added, changed or deleted. Use it
 // for the kind that the controller reconciles.
-func For[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T]) {
+func WatchSelf[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T]) {
 	Watch(l, informer, func(obj T) []cache.ObjectName { return []cache.ObjectName{nameOf(obj)} })
 }
 

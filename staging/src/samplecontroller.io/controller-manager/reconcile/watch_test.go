@@ -28,7 +28,7 @@ func TestForEnqueuesObject(t *testing.T) {
 		b.start(b.informer)
 		var s syncs
 		l := New(loopName, s.sync)
-		For(l, b.informer)
+		WatchSelf(l, b.informer)
 		defer b.run(l, 1)()
 
 		expectEnqueued(t, &s, "by the initial list", "default/bar", "default/foo")
@@ -110,7 +110,7 @@ func TestSeveralWatchesEnqueueKeyOnce(t *testing.T) {
 		b.start(others)
 		var s syncs
 		l := New(loopName, s.sync)
-		For(l, b.informer)
+		WatchSelf(l, b.informer)
 		Watch(l, others, owners)
 		defer b.run(l, 1)()
 		expectEnqueued(t, &s, "by the initial lists", "default/foo")
@@ -132,7 +132,7 @@ func TestMissedDeletionEnqueuesObjectAndOwners(t *testing.T) {
 		b.start(b.informer)
 		var s syncs
 		l := New(loopName, s.sync)
-		For(l, b.informer)
+		WatchSelf(l, b.informer)
 		Watch(l, b.informer, owners)
 		defer b.run(l, 1)()
 		expectEnqueued(t, &s, "by the initial list", "default/a", "default/foo")
@@ -148,7 +148,7 @@ func TestResyncEnqueuesNothing(t *testing.T) {
 		b.start(b.informer)
 		var s syncs
 		l := New(loopName, s.sync)
-		For(l, b.informer)
+		WatchSelf(l, b.informer)
 		Watch(l, b.informer, owners)
 		defer b.run(l, 1)()
 		expectEnqueued(t, &s, "by the initial list", "default/a", "default/foo")
@@ -166,7 +166,7 @@ func TestRelistEnqueuesOnlyChanges(t *testing.T) {
 		b.start(b.informer)
 		var s syncs
 		l := New(loopName, s.sync)
-		For(l, b.informer)
+		WatchSelf(l, b.informer)
 		Watch(l, b.informer, owners)
 		defer b.run(l, 1)()
 		expectEnqueued(t, &s, "by the initial list", "default/a", "default/b", "default/changed", "default/same")

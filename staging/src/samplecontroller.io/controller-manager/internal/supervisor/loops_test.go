@@ -75,7 +75,7 @@ func newLooper(t *testing.T, name string, sync reconcile.SyncFunc, queues ...str
 	for _, queue := range queues {
 		s := &sources{changed: make(chan struct{})}
 		loop := reconcile.New(name, sync, reconcile.WithQueue(queue), reconcile.WithSources(s))
-		reconcile.For(loop, informer)
+		reconcile.WatchSelf(loop, informer)
 		l.sources, l.loops = append(l.sources, s), append(l.loops, loop)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

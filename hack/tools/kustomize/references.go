@@ -40,10 +40,11 @@ var references = map[string]string{
 	"ServiceMonitor": "Secret/./{.spec.endpoints[*].authorization.credentials.name}",
 }
 
-// foreign are objects that may be named although nobody installs them: those of Kubernetes, and
+// foreign are objects that may be named although nobody installs them: those of Kubernetes, Argo CD and Flux, and
 // the Lease, which the daemon creates under a name that no prefix changes.
 var foreign = []string{
 	"ClusterRole//system:auth-delegator", "PriorityLevelConfiguration//leader-election", "Lease//" + daemon,
+	"Namespace//argocd", "Namespace//flux-system",
 }
 
 // servedNamespace is the namespace that a daemon for one namespace serves by default.

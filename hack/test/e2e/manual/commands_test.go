@@ -25,7 +25,7 @@ import (
 // pages are the pages with commands, in the order in which an operator might use them:
 // upgrade.md removes all.
 var pages = []string{
-	"manifests/docs/migrate.md", "README.md", "manifests/README.md", "manifests/docs/install.md", "manifests/docs/release.md",
+	"manifests/docs/migrate.md", "README.md", "manifests/README.md", "manifests/docs/install.md", "manifests/docs/gitops.md", "manifests/docs/release.md",
 	"manifests/docs/preflight.md", "manifests/docs/objects.md", "manifests/docs/operate.md", "manifests/docs/scaling.md",
 	"manifests/docs/security.md", "manifests/docs/troubleshooting.md", "manifests/docs/leadership.md", "manifests/monitoring/README.md",
 	"manifests/docs/policies.md", // has none yet

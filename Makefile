@@ -20,7 +20,7 @@ endif
 # given on the command line.
 given = $(if $(findstring command,$(origin $(1))),$(2)='$($(1))')
 BENCH_FLAGS = $(call given,BENCH,-load) $(call given,N,-n) $(call given,ROUNDS,-rounds) \
-  $(call given,GIVE_UP_AFTER,-give-up-after) $(call given,CANDIDATES,-candidates) $(call given,PROFILE,-profile)
+  $(call given,GIVE_UP_AFTER,-give-up-after) $(call given,CANDIDATES,-candidates)
 
 .PHONY: help
 help: ## Show this help.

@@ -4,9 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Prints the number of lines of source, without generated code, and how many of them are code
-# rather than comments or blank lines. The tests in hack include the packages that only they
-# import. Also prints how many lines the library's example of three controllers has, beside the same
-# program on controller-runtime.
+# rather than comments or blank lines. The tests in hack include the packages that only they import.
 #
 # Usage: hack/sizes.sh
 
@@ -46,16 +44,4 @@ source_of "${shared}" hack | print_source 'hack, without tests'
 files_of hack cmd | grep -E "_test\.go$|${shared}" | print_source 'tests in hack and cmd'
 files_of . | grep -E "_test\.go$|${shared}" | print_source 'all tests'
 
-print() { printf '%-32s %6d\n' "$@"; }
-
-print 'largest file of these' "$(source_of /examples/ "${library}" pkg cmd | xargs wc -l | grep -v ' total$' | sort -rn | awk 'NR == 1 { print $1 }')"
-echo
-# Neither side counts the license headers, the API types, and the client of the vault and its fake,
-# which both import from folders of the example.
-echo 'The example of three controllers'
-for program in "the library:${library}/examples/ops" controller-runtime:hack/tools/bench/controllerruntime/ops; do
-  mapfile -t files < <(git ls-files -- ":(glob)${program#*:}/*.go" | grep -v _test.go)
-  mapfile -t tests < <(git ls-files -- ":(glob)${program#*:}/*_test.go")
-  print "on ${program%%:*}" "$(tail -q -n +4 "${files[@]}" | wc -l)"
-  print '  its unit tests' "$(tail -q -n +4 "${tests[@]}" | wc -l)"
-done
+printf '%-32s %6d\n' 'largest file of these' "$(source_of /examples/ "${library}" pkg cmd | xargs wc -l | grep -v ' total$' | sort -rn | awk 'NR == 1 { print $1 }')"

@@ -10,8 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-
-	"samplecontroller.io/sample-controller-manager/hack/tools/bench/foo"
 )
 
 const daemonName = "sample-controller-manager"
@@ -23,27 +21,21 @@ const peers = "peers"
 type candidate struct {
 	name   string
 	binary string // in the directory of the binaries
-	daemon bool   // has the daemon's flags, ServiceAccount and pages
+	daemon bool   // has the daemon's flags and ServiceAccount
 	flags  []string
 }
 
-var fooController = []string{"--controllers=foo-controller", fmt.Sprintf("--concurrent-foo-syncs=%d", foo.Workers)}
-
 // candidates are all candidates.
 var candidates = []candidate{
-	{name: "daemon", binary: daemonName, daemon: true, flags: fooController},
+	{name: "daemon", binary: daemonName, daemon: true, flags: []string{"--controllers=foo-controller", "--concurrent-foo-syncs=10"}},
 	{name: "controller-runtime", binary: "controllerruntime"},
-	{name: "lower-bound", binary: "lowerbound"},
 	{name: "all-controllers", binary: daemonName, daemon: true},
-	{name: "client-go-elector", binary: "lowerbound", flags: []string{"--leader-elect-resource-namespace=" + peers}},
+	{name: "controller-runtime-elector", binary: "controllerruntime", flags: []string{"--leader-elect-namespace=" + peers}},
 }
 
 func chooseCandidates(names string) ([]candidate, error) {
 	return choose("candidate", candidates, func(c candidate) string { return c.name }, names)
 }
-
-func lowerBound() candidate     { return candidates[2] }
-func allControllers() candidate { return candidates[3] }
 
 // serviceAccount returns the namespace and name of the candidate's ServiceAccount.
 func (c candidate) serviceAccount() (namespace, name string) {

@@ -14,6 +14,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"samplecontroller.io/sample-controller-manager/hack/test/cluster"
+	"samplecontroller.io/sample-controller-manager/hack/test/cluster/process"
 	"samplecontroller.io/sample-controller-manager/hack/test/leaders"
 )
 
@@ -24,7 +25,7 @@ const (
 
 // replica keeps its credentials when its process is restarted.
 type replica struct {
-	*running
+	*process.Process
 	kubeconfig string
 	credential string // in the audit log
 }
@@ -73,7 +74,7 @@ func handover(signal syscall.Signal) func(context.Context, *trial) (result, erro
 // filled by then.
 func (t *trial) startReplica(ctx context.Context, r *replica) (err error) {
 	since := time.Now()
-	if r.running, err = t.harness.start(t.candidate, r.kubeconfig); err != nil {
+	if r.Process, err = t.harness.start(t.candidate, r.kubeconfig); err != nil {
 		return err
 	}
 	return t.await(ctx, r.Name()+" campaigns", func(context.Context) error {

@@ -93,13 +93,6 @@ func (h *harness) kubectl(ctx context.Context, commands ...[]string) error {
 	return nil
 }
 
-// running is a started candidate.
-type running struct {
-	*process.Process
-	harness *harness
-	url     string // where a daemon serves its pages; empty for others
-}
-
 // kubeconfig returns the path of a kubeconfig with new credentials of a candidate.
 func (h *harness) kubeconfig(ctx context.Context, c candidate) (path string, err error) {
 	namespace, name := c.serviceAccount()
@@ -107,21 +100,17 @@ func (h *harness) kubeconfig(ctx context.Context, c candidate) (path string, err
 }
 
 // start starts a candidate.
-func (h *harness) start(c candidate, kubeconfig string) (r *running, err error) {
-	r = &running{harness: h}
+func (h *harness) start(c candidate, kubeconfig string) (*process.Process, error) {
 	args := []string{"--kubeconfig=" + kubeconfig}
 	if c.daemon {
 		port, err := cluster.FreePort() // the usual port may be taken
 		if err != nil {
 			return nil, err
 		}
-		r.url = fmt.Sprintf("https://127.0.0.1:%d", port)
 		args = append(args, "--leader-elect-resource-namespace="+daemonName, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port))
 	}
 	h.runs++
-	r.Process, err = h.group.Start(fmt.Sprintf("%s-%d", c.name, h.runs), nil, filepath.Join(h.binaries, c.binary),
-		append(args, c.flags...)...)
-	return r, err
+	return h.group.Start(fmt.Sprintf("%s-%d", c.name, h.runs), nil, filepath.Join(h.binaries, c.binary), append(args, c.flags...)...)
 }
 
 // clear deletes the Foos and Deployments of a namespace.

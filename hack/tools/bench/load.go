@@ -22,8 +22,6 @@ type load struct {
 	about      string // a format with a %d for n
 	n          int    // unless the command line says otherwise
 	candidates string // unless the command line says otherwise
-	// prepare runs once per round, before the first candidate. May be nil.
-	prepare func(ctx context.Context, h *harness, n int) error
 	// run runs one candidate.
 	run func(ctx context.Context, t *trial) (result, error)
 }
@@ -42,7 +40,10 @@ type changes struct {
 	hold   time.Duration // how long to measure if nothing changes
 }
 
-const usual = "daemon,controller-runtime,lower-bound"
+const (
+	usual    = "daemon,controller-runtime"
+	electors = "all-controllers,controller-runtime-elector"
+)
 
 // creation also warms up API servers, and creates the Foos that other loads start with.
 var creation = load{
@@ -80,15 +81,11 @@ var loads = []load{
 	},
 	{
 		name: "handover", about: "the leader of two replicas gets SIGTERM, with %d cached Foos", n: 5000,
-		candidates: "all-controllers,client-go-elector", run: handover(syscall.SIGTERM),
+		candidates: electors, run: handover(syscall.SIGTERM),
 	},
 	{
 		name: "kill", about: "the leader of two replicas is killed, with %d cached Foos", n: 1000,
-		candidates: "all-controllers,client-go-elector", run: handover(syscall.SIGKILL),
-	},
-	{
-		name: "memory", about: "the daemon starts with %d Pods, 100 for each Foo", n: 100_000,
-		candidates: "all-controllers", prepare: preparePods, run: measureStart,
+		candidates: electors, run: handover(syscall.SIGKILL),
 	},
 }
 

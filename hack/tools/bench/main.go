@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -21,7 +20,7 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/test/cluster"
 )
 
-// warmUp is how many Foos the lower bound syncs first, because a new API server is slower.
+// warmUp is how many Foos the first candidate syncs first, because a new API server is slower.
 const warmUp = 100
 
 // options are the command-line options.
@@ -31,8 +30,6 @@ type options struct {
 	n           int         // 0: the default of the load
 	rounds      int
 	giveUpAfter time.Duration
-	profile     time.Duration // 0: no profiles
-	output      string
 }
 
 func main() {
@@ -64,7 +61,6 @@ func run(ctx context.Context, args []string) error {
 	if err := build(ctx, root, dir); err != nil {
 		return err
 	}
-	o.output = filepath.Join(root, "_output", "bench")
 	for _, l := range o.loads {
 		report, err := o.bench(ctx, l, dir)
 		if err != nil {
@@ -80,10 +76,9 @@ func parse(args []string) (*options, error) {
 	o := &options{}
 	loadNames := flags.String("load", "all", "The loads, separated by commas, or all.")
 	names := flags.String("candidates", "", "The candidates, separated by commas. Ratios are relative to the first. (default: the load's candidates)")
-	flags.IntVar(&o.n, "n", 0, "The number of Foos, or of Pods for the load memory. (default: the load's number)")
+	flags.IntVar(&o.n, "n", 0, "The number of Foos. (default: the load's number)")
 	flags.IntVar(&o.rounds, "rounds", 5, "How often each candidate runs under each load.")
 	flags.DurationVar(&o.giveUpAfter, "give-up-after", 2*time.Minute, "How long each step of a trial may take.")
-	flags.DurationVar(&o.profile, "profile", 0, "Write CPU profiles of the daemon and the API server over this time, and memory profiles of the daemon. Profiling costs them some of both.")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}
@@ -148,13 +143,8 @@ func (o *options) round(ctx context.Context, r *report, round int, binaries stri
 		return err
 	}
 	defer func() { err = errors.Join(err, h.stop()) }()
-	if _, err := h.try(ctx, lowerBound(), creation, warmUp); err != nil {
+	if _, err := h.try(ctx, r.candidates[0], creation, warmUp); err != nil {
 		return fmt.Errorf("warming up: %w", err)
-	}
-	if r.load.prepare != nil {
-		if err := r.load.prepare(ctx, h, r.n); err != nil {
-			return fmt.Errorf("preparing: %w", err)
-		}
 	}
 	for i := range r.candidates {
 		c, began := r.candidates[(round+i)%len(r.candidates)], time.Now()

@@ -73,7 +73,7 @@ func (t *trial) measure(ctx context.Context, part func(since time.Time) ([]value
 func (t *trial) usages() (all [3]usage, err error) {
 	var errs [3]error
 	if t.process != nil {
-		all[0], errs[0] = t.process.usage()
+		all[0], errs[0] = usageOf(t.dir, t.process.Name())
 	}
 	all[1], errs[1] = usageOf(t.cluster.Dir, "kube-apiserver")
 	all[2], errs[2] = usageOf(t.cluster.Dir, "etcd")
@@ -103,15 +103,11 @@ func readMallocs(metrics string) (float64, error) {
 // starts a candidate after them.
 func (t *trial) measureChanges(ctx context.Context, begin func(context.Context) error) (result, error) {
 	return t.measure(ctx, func(since time.Time) ([]value, error) {
-		finish := t.profile(ctx)
 		if err := begin(ctx); err != nil {
 			return nil, err
 		}
-		if t.changes.before { // it has only just started
-			finish = t.profile(ctx)
-		}
 		answers, err := t.awaitAnswers(ctx, since)
-		return t.changes.read(answers, since), errors.Join(err, sleep(ctx, t.changes.hold), finish())
+		return t.changes.read(answers, since), errors.Join(err, sleep(ctx, t.changes.hold))
 	})
 }
 

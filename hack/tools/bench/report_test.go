@@ -24,13 +24,13 @@ func TestPercentile(t *testing.T) {
 }
 
 func TestTable(t *testing.T) {
-	chosen, err := chooseCandidates("daemon,controller-runtime,lower-bound")
+	chosen, err := chooseCandidates("daemon,controller-runtime,all-controllers")
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &report{load: creation, n: 10, rounds: 3, candidates: chosen}
 	for _, daemon := range []float64{1, 2, 3} {
-		for name, seconds := range map[string]float64{"daemon": daemon, "controller-runtime": 4, "lower-bound": 2} {
+		for name, seconds := range map[string]float64{"daemon": daemon, "controller-runtime": 4, "all-controllers": 2} {
 			result := result{candidate: name, values: []value{{untilDone, seconds}, {peakMemory, 1},
 				{apiServerMallocs, 10_000 * seconds}}}
 			if name == "controller-runtime" {
@@ -46,7 +46,7 @@ func TestTable(t *testing.T) {
 	}
 	for _, want := range []string{
 		"create: 10 Foos are created",
-		"DAEMON CONTROLLER-RUNTIME LOWER-BOUND",
+		"DAEMON CONTROLLER-RUNTIME ALL-CONTROLLERS",
 		"until all is done, s 2 (1-3) 4 2x 2 1x",
 		"peak memory, MiB 1 1 1x 1 1x",
 		"API server's mallocs per object 20000 (10000-30000) 40000 2x 20000 1x",

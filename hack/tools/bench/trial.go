@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"samplecontroller.io/sample-controller-manager/hack/test/cluster"
+	"samplecontroller.io/sample-controller-manager/hack/test/cluster/process"
 )
 
 const (
@@ -29,17 +30,16 @@ const (
 type trial struct {
 	*harness
 	candidate candidate
-	load      load
 	changes   changes
 	n         int
 	namespace string
-	process   *running // nil if it does not run
+	process   *process.Process // nil if it does not run
 }
 
 // try runs a candidate under a load.
 func (h *harness) try(ctx context.Context, c candidate, l load, n int) (r result, err error) {
 	h.runs++
-	t := &trial{harness: h, candidate: c, load: l, n: n, namespace: fmt.Sprintf("run-%d", h.runs)}
+	t := &trial{harness: h, candidate: c, n: n, namespace: fmt.Sprintf("run-%d", h.runs)}
 	if err := h.kubectl(ctx, []string{"create", "namespace", t.namespace}); err != nil {
 		return r, err
 	}

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -125,19 +124,4 @@ func wantedKubernetes(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return version
-}
-
-func TestBuildProgress(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
-		p := newBuildProgress(&out, 10)
-		time.Sleep(progressInterval - time.Second)
-		fmt.Fprint(p, "go: downloading x v1.0.0\nx/a\n")
-		time.Sleep(time.Second)
-		fmt.Fprint(p, "x/b\n")
-		fmt.Fprint(p, "x/c\n")
-		if want := "  compiled 2 of 10 packages after 15s\n"; out.String() != want {
-			t.Errorf("reports %q, want %q", out.String(), want)
-		}
-	})
 }

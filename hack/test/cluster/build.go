@@ -16,8 +16,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
+
+// progressInterval is how often a long build reports progress.
+const progressInterval = 15 * time.Second
 
 // builder builds a set of the checkout at root into dir, which is protected by lock.
 type builder struct {
@@ -56,19 +62,21 @@ func (b builder) build(ctx context.Context) error {
 
 // compile builds the set's packages into a directory.
 func (b builder) compile(ctx context.Context, module, output, version string) error {
-	shared := append(slices.Clone(buildFlags), "-tags="+b.set.tags)
+	args := append([]string{"build", "-tags=" + b.set.tags, "-ldflags=" + b.set.ldflags(version), "-o", output + "/"}, buildFlags...)
 	if b.set.version != "" {
-		shared = append(shared, "-mod=mod") // fills go.sum from the checksum database
+		args = append(args, "-mod=mod") // fills go.sum from the checksum database
 	}
-	// Listing the packages downloads their modules.
-	packages, err := b.goCommand(ctx, module, newBuildProgress(b.progress, 0),
-		slices.Concat([]string{"list", "-deps"}, shared, b.set.packages)...)
-	if err != nil {
-		return err
-	}
-	progress := newBuildProgress(b.progress, strings.Count(packages, "\n"))
-	_, err = b.goCommand(ctx, module, progress, slices.Concat([]string{"build", "-v"}, shared,
-		[]string{"-ldflags", b.set.ldflags(version), "-o", output + string(filepath.Separator)}, b.set.packages)...)
+	progressing, stop := context.WithCancel(ctx)
+	var progress sync.WaitGroup
+	defer progress.Wait()
+	defer stop()
+	began := time.Now()
+	progress.Go(func() {
+		wait.UntilWithContext(progressing, func(context.Context) {
+			fmt.Fprintf(b.progress, "  building for %s\n", time.Since(began).Round(time.Second))
+		}, progressInterval)
+	})
+	_, err := b.goCommand(ctx, module, append(args, b.set.packages...)...)
 	return err
 }
 
@@ -113,7 +121,7 @@ func (b builder) writeModule(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	downloaded, err := b.goCommand(ctx, b.root, nil, "mod", "download", "-json", b.set.source+"@"+b.set.version)
+	downloaded, err := b.goCommand(ctx, b.root, "mod", "download", "-json", b.set.source+"@"+b.set.version)
 	if err != nil {
 		return err
 	}
@@ -138,9 +146,8 @@ func (b builder) writeModule(ctx context.Context, dir string) error {
 }
 
 // goCommand runs the go command in dir and returns its output. It interrupts the command
-// rather than killing it, so that the command removes its temporary files. Standard error also
-// goes to progress, if not nil.
-func (b builder) goCommand(ctx context.Context, dir string, progress *buildProgress, args ...string) (string, error) {
+// rather than killing it, so that the command removes its temporary files.
+func (b builder) goCommand(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), buildEnv...)
@@ -151,9 +158,6 @@ func (b builder) goCommand(ctx context.Context, dir string, progress *buildProgr
 	cmd.ExtraFiles = []*os.File{b.lock}
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if progress != nil {
-		cmd.Stderr = io.MultiWriter(&stderr, progress)
-	}
 	err := cmd.Run()
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
@@ -168,10 +172,10 @@ func (b builder) goCommand(ctx context.Context, dir string, progress *buildProgr
 }
 
 // complaints returns the last lines of the go command's standard error, without the modules it
-// downloads and the packages it compiles.
+// downloads.
 func complaints(stderr string) string {
 	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(stderr), "\n"), func(line string) bool {
-		return strings.HasPrefix(line, "go: downloading ") || !strings.Contains(line, " ")
+		return strings.HasPrefix(line, "go: downloading ")
 	})
 	return strings.Join(lines[max(0, len(lines)-50):], "\n")
 }

@@ -42,12 +42,11 @@ func (c *Cluster) startControlPlane(o Options) error {
 	if err != nil {
 		return err
 	}
-	defer etcdLog.Close()
 	apiServerLog, err := c.group.OpenLog("kube-apiserver")
 	if err != nil {
 		return err
 	}
-	defer apiServerLog.Close()
+	// They stay open, so that a restart appends to them.
 	etcd.Out, etcd.Err = etcdLog, etcdLog
 	apiServer.Out, apiServer.Err = apiServerLog, apiServerLog
 
@@ -79,14 +78,8 @@ func (c *Cluster) RestartAPIServer(ctx context.Context) error {
 	if err := apiServer.Stop(); err != nil {
 		return fmt.Errorf("stopping kube-apiserver: %w", err)
 	}
-	log, err := c.group.OpenLog("kube-apiserver")
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	apiServer.Out, apiServer.Err = log, log
 	if err := apiServer.Start(); err != nil {
-		return fmt.Errorf("restarting kube-apiserver: %w%s", err, process.Tail(log.Name()))
+		return fmt.Errorf("restarting kube-apiserver: %w%s", err, process.Tail(c.group.LogPath("kube-apiserver")))
 	}
 	client, err := kubernetes.NewForConfig(c.config)
 	if err != nil {
@@ -195,14 +188,8 @@ func (c *Cluster) WithoutStorage(ctx context.Context, change func(dir string) er
 	if err := change(etcd.DataDir); err != nil {
 		return err
 	}
-	log, err := c.group.OpenLog("etcd")
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	etcd.Out, etcd.Err = log, log
 	if err := etcd.Start(); err != nil {
-		return fmt.Errorf("restarting etcd: %w%s", err, process.Tail(log.Name()))
+		return fmt.Errorf("restarting etcd: %w%s", err, process.Tail(c.group.LogPath("etcd")))
 	}
 	return c.RestartAPIServer(ctx)
 }

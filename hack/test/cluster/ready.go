@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 )
 
@@ -64,23 +66,16 @@ func (c *Cluster) waitReady(ctx context.Context, client kubernetes.Interface, o 
 // await waits for the conditions, one after another.
 func (c *Cluster) await(ctx context.Context, client kubernetes.Interface,
 	conditions ...func(context.Context, kubernetes.Interface) error) error {
-	timeout := fmt.Errorf("timed out after %s", startTimeout)
-	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, timeout)
-	defer cancel()
 	for _, condition := range conditions {
-		for {
-			err := condition(ctx, client)
-			if err == nil {
-				break
+		var last error
+		err := wait.PollUntilContextTimeout(ctx, pollInterval, startTimeout, true, func(ctx context.Context) (bool, error) {
+			if last = condition(ctx, client); last == nil {
+				return true, nil
 			}
-			if err := c.componentErr(); err != nil {
-				return err
-			}
-			select {
-			case <-ctx.Done():
-				return errors.Join(context.Cause(ctx), err)
-			case <-time.After(pollInterval):
-			}
+			return false, c.componentErr()
+		})
+		if err != nil {
+			return errors.Join(err, last)
 		}
 	}
 	return nil
@@ -117,7 +112,9 @@ func nodesReady(ctx context.Context, client kubernetes.Interface) error {
 		return err
 	}
 	for _, node := range nodes.Items {
-		if !isReady(node) {
+		if !slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
+			return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
+		}) {
 			return fmt.Errorf("Node %s is not Ready", node.Name)
 		}
 		if len(node.Spec.Taints) > 0 {
@@ -130,13 +127,4 @@ func nodesReady(ctx context.Context, client kubernetes.Interface) error {
 		}
 	}
 	return nil
-}
-
-func isReady(node corev1.Node) bool {
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
 }

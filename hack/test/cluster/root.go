@@ -4,36 +4,20 @@
 package cluster
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 )
 
-// rootModule is the module whose directory is the root of the repository.
-const rootModule = "samplecontroller.io/sample-controller-manager"
-
-// RepositoryRoot returns the nearest directory, from the working directory upwards, whose
-// go.mod is that of the root module. It cannot use the path of this source file, which a
-// binary built with -trimpath does not know.
+// RepositoryRoot returns the nearest directory, from the working directory upwards, that has
+// this package. It cannot use the path of this source file, which a binary built with -trimpath
+// does not know.
 func RepositoryRoot() (string, error) {
 	start, err := os.Getwd()
-	if err != nil {
-		return "", fmt.Errorf("finding the repository: %w", err)
-	}
-	isRoot := regexp.MustCompile(`(?m)^module ` + regexp.QuoteMeta(rootModule) + `$`)
-	for dir := start; ; dir = filepath.Dir(dir) {
-		content, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return "", fmt.Errorf("finding the repository: %w", err)
-		}
-		if isRoot.Match(content) {
+	for dir := start; err == nil && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if isFile(filepath.Join(dir, "hack", "test", "cluster", "root.go")) {
 			return dir, nil
 		}
-		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("finding the repository: neither %s nor a directory above it holds module %s", start, rootModule)
-		}
 	}
+	return "", fmt.Errorf("finding the repository: neither %q nor a directory above it has hack/test/cluster (%v)", start, err)
 }

@@ -65,17 +65,14 @@ func ServiceAccountKubeconfig(ctx context.Context, adminKubeconfig, dir, namespa
 	if err != nil {
 		return "", err
 	}
-	current, ok := admin.Contexts[admin.CurrentContext]
-	if !ok || admin.Clusters[current.Cluster] == nil {
-		return "", fmt.Errorf("kubeconfig %s: the current context %q names no cluster", adminKubeconfig, admin.CurrentContext)
+	if err := clientcmdapi.MinifyConfig(admin); err != nil {
+		return "", fmt.Errorf("kubeconfig %s: %w", adminKubeconfig, err)
 	}
-	config := clientcmdapi.NewConfig()
-	config.Clusters["cluster"] = admin.Clusters[current.Cluster]
-	config.AuthInfos[name] = &clientcmdapi.AuthInfo{TokenFile: tokenFile.Name()}
-	config.Contexts[name] = &clientcmdapi.Context{Cluster: "cluster", AuthInfo: name, Namespace: namespace}
-	config.CurrentContext = name
+	current := admin.Contexts[admin.CurrentContext]
+	current.AuthInfo, current.Namespace = name, namespace
+	admin.AuthInfos = map[string]*clientcmdapi.AuthInfo{name: {TokenFile: tokenFile.Name()}}
 	path = strings.TrimSuffix(tokenFile.Name(), ".token") + ".kubeconfig"
-	return path, clientcmd.WriteToFile(*config, path)
+	return path, clientcmd.WriteToFile(*admin, path)
 }
 
 // CredentialID returns the ID of a kubeconfig's token in the audit log. It distinguishes

@@ -44,7 +44,7 @@ func (r *runner) show(ctx context.Context) error {
 		kubeconfig += fmt.Sprintf(" PATH=%s:$PATH", filepath.Dir(r.kubectlPath))
 	}
 	r.screen.text("\n%s\n%s", objects, pods)
-	r.screen.text("Daemon   curl --insecure '%s/healthz?verbose'", r.daemon.url)
+	r.screen.text("Daemon   curl --insecure '%s/healthz?verbose'", r.url)
 	r.screen.text("Cluster  %s", kubeconfig)
 	r.screen.text(`
 Try next, in another terminal, after the export above:
@@ -54,7 +54,7 @@ Try next, in another terminal, after the export above:
   kubectl -n default delete foo %[1]s
 
 Ctrl-C stops everything. The daemon's log follows.
-`, example, r.daemon.url, r.admin)
+`, example, r.url, r.admin)
 	return nil
 }
 

@@ -68,9 +68,6 @@ func run(ctx context.Context, out io.Writer, kubeconfig string) error {
 	}
 	r := &runner{root: root, screen: screen{out: out, start: time.Now()}}
 	err = r.up(ctx, kubeconfig)
-	if err == nil {
-		err = r.wait(ctx)
-	}
 	if ctx.Err() != nil {
 		r.screen.line("Stopping (press Ctrl-C again to kill everything)")
 		err = nil

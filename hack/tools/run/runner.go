@@ -28,6 +28,9 @@ const (
 	exampleFile = "manifests/examples/foo.yaml"
 	// example is the name of the Foo in exampleFile and of its Deployment.
 	example = "example-foo"
+
+	// stopGrace is longer than the time that the daemon gives its controllers to stop.
+	stopGrace = 30 * time.Second
 )
 
 // runner is one run of the command. stop takes down what up has started so far.
@@ -40,12 +43,14 @@ type runner struct {
 	local       *cluster.Cluster // nil on an existing cluster
 	admin       string           // path of the admin's kubeconfig
 	kubectlPath string
-	daemon      *daemon
+	daemon      *process.Process
+	url         string // of the daemon
 
 	installed bool // whether installation began, even if it failed
 }
 
-// up starts everything, waits until the example Foo is Ready and prints what to try next.
+// up starts everything, waits until the example Foo is Ready and prints what to try next. It returns
+// when ctx or the daemon ends.
 func (r *runner) up(ctx context.Context, kubeconfig string) error {
 	// The control plane is built first: it shares most of the daemon's code, which is then
 	// already compiled.
@@ -77,36 +82,59 @@ func (r *runner) up(ctx context.Context, kubeconfig string) error {
 		return err
 	}
 	r.screen.line("Starting the daemon as ServiceAccount %[1]s/%[1]s", daemonName)
-	tokenLifetime := cluster.LocalTokenLifetime
-	if kubeconfig != "" {
-		tokenLifetime = 24 * time.Hour // on a cluster that outlives this program
-	}
-	if r.daemon, err = startDaemon(ctx, r.root, r.dir, r.group, r.admin, tokenLifetime); err != nil {
+	if err := r.startDaemon(ctx); err != nil {
 		return err
 	}
-	return r.daemon.during(ctx, func(ctx context.Context) error {
-		r.screen.line("Applying " + exampleFile)
-		if err := r.applyExample(ctx); err != nil {
-			return err
-		}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		<-r.daemon.Done()
+		cancel(fmt.Errorf("%w; see its log above", r.daemon.Err()))
+	}()
+	r.screen.line("Applying " + exampleFile)
+	err = r.applyExample(ctx)
+	if err == nil {
 		r.screen.line("Foo default/%s is Ready", example)
-		return r.show(ctx)
-	})
+		err = r.show(ctx)
+	}
+	if err == nil {
+		<-ctx.Done()
+	}
+	return errors.Join(context.Cause(ctx), err)
 }
 
-// wait returns when ctx or the daemon ends.
-func (r *runner) wait(ctx context.Context) error {
-	return r.daemon.during(ctx, func(ctx context.Context) error {
-		<-ctx.Done()
-		return nil
-	})
+// startDaemon starts the built daemon as its own ServiceAccount. It logs to the standard error of this process.
+func (r *runner) startDaemon(ctx context.Context) error {
+	lifetime := cluster.LocalTokenLifetime
+	if r.local == nil {
+		lifetime = 24 * time.Hour // on a cluster that outlives this program
+	}
+	kubeconfig, err := cluster.ServiceAccountKubeconfig(ctx, r.admin, r.dir, daemonName, daemonName, lifetime)
+	if err != nil {
+		return err
+	}
+	port, err := cluster.FreePort()
+	if err != nil {
+		return err
+	}
+	r.url = fmt.Sprintf("https://127.0.0.1:%d", port)
+	r.daemon, err = r.group.Start(daemonName, os.Stderr, filepath.Join(r.root, "bin", daemonName),
+		"--kubeconfig="+kubeconfig,
+		"--leader-elect-resource-namespace="+daemonName,
+		"--bind-address=127.0.0.1",
+		fmt.Sprintf("--secure-port=%d", port),
+	)
+	return err
 }
 
 // stop stops what up has started, in reverse order, and waits for it.
 func (r *runner) stop() error {
 	var errs []error
-	if r.daemon != nil {
-		errs = append(errs, r.daemon.stop())
+	if r.daemon != nil && r.daemon.Err() == nil {
+		errs = append(errs, r.daemon.Stop(stopGrace))
+		if r.daemon.ExitCode() > 0 {
+			errs = append(errs, fmt.Errorf("after SIGTERM: %w", r.daemon.Err()))
+		}
 	}
 	if r.local != nil {
 		errs = append(errs, r.local.Stop())

@@ -51,7 +51,7 @@ for platform in "${platforms[@]}"; do
 done
 
 digest="$("${tmp}/release" archive -image "${image}" -version "${version}" -licenses "${tmp}/licenses.txt" -output "${tmp}/archive" \
-  -toolchain "$(go env GOVERSION)" -cryptography "${cryptography}" -created "$(git log -1 --format=%ct 2>/dev/null || echo 0)" \
+  -cryptography "${cryptography}" -created "$(git log -1 --format=%ct 2>/dev/null || echo 0)" \
   -revision "$(git rev-parse --verify HEAD 2>/dev/null || echo unknown)" "${binaries[@]}")"
 mv "${tmp}/archive" "${archive}"
 echo "Wrote image ${image} (${platforms[*]}): ${archive}, ${digest}, $(wc -c <"${archive}") bytes"

@@ -4,8 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Builds a release of the current commit: the image with its SBOMs, the manifests, the kubectl
-# plugin, release notes, a provenance statement and checksums. The same commit gives the same
-# bytes everywhere. It pushes, tags and signs nothing.
+# plugin, release notes and checksums. The same commit gives the same bytes everywhere. It pushes, tags and signs nothing.
 #
 # Usage: VERSION=v1.2.3 hack/build-release.sh
 #
@@ -61,7 +60,7 @@ mkdir -p "${tmp}/dist" "${tmp}/builds"
 echo "Building the image (minutes the first time)"
 # The archive names the image as install.yaml does.
 BUILD_VERSION="${version}" IMAGE="${image:-sample-controller-manager}:${tag}" PLATFORMS='' \
-  OUTPUT="${tmp}/dist/sample-controller-manager-${tag}.tar" hack/build-image.sh >/dev/null
+  OUTPUT="${tmp}/dist/sample-controller-manager-${tag}.tar" hack/build-image.sh >"${tmp}/image"
 "${tmp}/release" texts kubectl-scm "${platforms[@]}" >"${tmp}/builds/licenses.txt"
 for platform in "${platforms[@]}"; do
   echo "Building kubectl-scm for ${platform}"
@@ -72,11 +71,9 @@ for platform in "${platforms[@]}"; do
   GOOS="${platform%/*}" GOARCH="${platform#*/}" RELEASE=1 BUILD_VERSION="${version}" OUTPUT="${binary}" hack/build.sh kubectl-scm >/dev/null
 done
 
-fips_flag=()
-if fips; then
-  fips_flag=(-fips)
-fi
-"${tmp}/release" write -version "${version}" -tag "${tag}" "${fips_flag[@]}" -image "${image}" -repository "${repository}" \
+"${tmp}/release" write -version "${version}" -tag "${tag}" -image "${image}" -repository "${repository}" \
+  -digest "$(grep -o 'sha256:[0-9a-f]*' "${tmp}/image")" \
+  -variables "VERSION=${version} IMAGE=${image} REPOSITORY=${repository} FIPS=${FIPS:-0}" \
   -created "$(git log -1 --format=%ct)" -revision "$(git rev-parse HEAD)" \
   -builds "${tmp}/builds" -output "${tmp}/dist" "${kustomizations[@]}"
 
@@ -87,7 +84,7 @@ echo "Wrote dist:"
 sed -n '2,/^[^#]/s/^# \?//p' dist/install.yaml
 if [[ "${repository}" == *.invalid/* ]]; then
   echo
-  echo "The plugin's manifest scm.yaml and the provenance name ${repository}, a placeholder: see .github/ADDRESSES.md."
+  echo "The plugin's manifest scm.yaml names ${repository}, a placeholder: see .github/ADDRESSES.md."
 fi
 if [[ "$(git tag --points-at HEAD --list "${version}")" == "" ]]; then
   echo

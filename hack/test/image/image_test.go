@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -36,7 +37,7 @@ func makeArchive(t *testing.T, tool, umask string) []byte {
 	}
 	command := exec.Command("bash", "-c", `umask "$0" && exec "$@"`, umask, tool, "archive",
 		"-image=sample-controller-manager:latest", "-version=v1.2.3", "-revision=abc", "-created=1700000000",
-		"-toolchain=go1.26.0", "-cryptography=standard",
+		"-cryptography=standard",
 		"-licenses=licenses.txt", "-output=archive", "linux/amd64=amd64,amd64.json", "linux/arm64=arm64,arm64.json")
 	command.Dir = directory
 	if output, err := command.CombinedOutput(); err != nil {
@@ -147,13 +148,12 @@ func (b blobs) checkReferrer(t *testing.T, d, image descriptor) {
 	t.Helper()
 	const bomType = "application/vnd.cyclonedx+json"
 	var manifest struct {
-		ArtifactType    string
 		Config, Subject descriptor
 		Layers          []descriptor
 	}
 	b.read(t, d, &manifest)
-	if manifest.ArtifactType != bomType || d.ArtifactType != bomType {
-		t.Errorf("artifact types are %q in the manifest and %q in the index, want %s", manifest.ArtifactType, d.ArtifactType, bomType)
+	if manifest.Config.MediaType != bomType || d.ArtifactType != bomType {
+		t.Errorf("types are %q in the manifest and %q in the index, want %s", manifest.Config.MediaType, d.ArtifactType, bomType)
 	}
 	if manifest.Subject.Digest != image.Digest || manifest.Subject.MediaType != image.MediaType {
 		t.Errorf("subject is %+v, want %+v", manifest.Subject, image)
@@ -161,9 +161,7 @@ func (b blobs) checkReferrer(t *testing.T, d, image descriptor) {
 	if d.Annotations["vnd.docker.reference.type"] != "attestation-manifest" || d.Annotations["vnd.docker.reference.digest"] != image.Digest {
 		t.Errorf("annotations are %v, want those of an attestation of %s", d.Annotations, image.Digest)
 	}
-	if config := b.read(t, manifest.Config, nil); string(config) != "{}" {
-		t.Errorf("config is %s, want {}", config)
-	}
+	b.read(t, manifest.Config, nil)
 	if len(manifest.Layers) != 1 || manifest.Layers[0].MediaType != bomType {
 		t.Fatalf("layers are %+v, want one of type %s", manifest.Layers, bomType)
 	}
@@ -203,7 +201,7 @@ func (b blobs) checkImage(t *testing.T, d descriptor) {
 		"org.opencontainers.image.version":  "v1.2.3",
 		"org.opencontainers.image.revision": "abc",
 		"org.opencontainers.image.licenses": "Apache-2.0",
-		"io.samplecontroller.toolchain":     "go1.26.0",
+		"io.samplecontroller.toolchain":     runtime.Version(),
 		"io.samplecontroller.cryptography":  "standard",
 	}
 	if diff := cmp.Diff(want, config); diff != "" {

@@ -7,7 +7,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +21,7 @@ const (
 	root       = "../../.."
 	repository = "https://repository.invalid/x"
 	commit     = "0123456789012345678901234567890123456789"
+	digest     = "sha256:" + commit
 )
 
 // builder builds releases in a copy of the parts of the repository that go into one, with a
@@ -64,7 +64,7 @@ func newBuilder(t *testing.T) builder {
 		".github/CHANGELOG.md": "# Changelog\n\n## v1.2.3\n\nIt is faster.\n\n## v1.2.2\n\nIt was slow.\n\n## v1.2.1\n\n",
 		"LICENSE":              "the license", "builds/licenses.txt": "the licenses",
 		"builds/linux-amd64/kubectl-scm": "the plugin for linux", "builds/windows-amd64/kubectl-scm.exe": "the plugin for windows",
-		"daemon": "the daemon", "image/sample-controller-manager-v1.2.3-linux-amd64.cdx.json": "the SBOM",
+		"image/sample-controller-manager-v1.2.3.tar": "the image", "image/sample-controller-manager-v1.2.3-linux-amd64.cdx.json": "the SBOM",
 	} {
 		file := filepath.Join(b.directory, path)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -73,12 +73,6 @@ func newBuilder(t *testing.T) builder {
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-	}
-	image := exec.Command(tool, "archive", "-image=sample-controller-manager:v1.2.3", "-licenses=LICENSE",
-		"-output=image/sample-controller-manager-v1.2.3.tar", "linux/amd64=daemon,image/sample-controller-manager-v1.2.3-linux-amd64.cdx.json")
-	image.Dir = b.directory
-	if output, err := image.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", image, err, output)
 	}
 	return b
 }
@@ -100,7 +94,7 @@ func (b builder) write(t *testing.T, flags ...string) map[string][]byte {
 	}
 	args := append([]string{
 		"write", "-version=v1.2.3", "-tag=v1.2.3", "-revision=" + commit, "-created=1700000000",
-		"-repository=" + repository, "-builds=builds", "-output=" + directory,
+		"-digest=" + digest, "-variables=VERSION=v1.2.3 FIPS=0", "-repository=" + repository, "-builds=builds", "-output=" + directory,
 	}, flags...)
 	if output, err := b.run(append(args, kustomizations(t)...)...); err != nil {
 		t.Fatalf("%v\n%s", err, output)
@@ -133,36 +127,15 @@ func filesOf(t *testing.T, directory string) map[string][]byte {
 	return files
 }
 
-// digest returns the digest of the image. The SBOM that is attached to it is tested in
-// hack/test/image.
-func (b builder) digest(t *testing.T) string {
-	t.Helper()
-	archive, err := os.ReadFile(filepath.Join(b.directory, "image/sample-controller-manager-v1.2.3.tar"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var index struct{ Manifests []struct{ Digest string } }
-	if err := json.Unmarshal(members(t, bytes.NewReader(archive))["index.json"], &index); err != nil || len(index.Manifests) != 1 {
-		t.Fatalf("index.json: %+v, error %v", index, err)
-	}
-	return index.Manifests[0].Digest
-}
-
 // unpack returns the files in a compressed tar.
 func unpack(t *testing.T, data []byte) map[string][]byte {
 	t.Helper()
-	r, err := gzip.NewReader(bytes.NewReader(data))
+	uncompressed, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return members(t, r)
-}
-
-// members returns the files in a tar.
-func members(t *testing.T, archive io.Reader) map[string][]byte {
-	t.Helper()
 	files := map[string][]byte{}
-	for r := tar.NewReader(archive); ; {
+	for r := tar.NewReader(uncompressed); ; {
 		header, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			return files

@@ -7,44 +7,13 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 )
-
-// imageDigest returns the digest of the image in an OCI archive.
-func imageDigest(archive string) (string, error) {
-	file, err := os.Open(archive)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	for r := tar.NewReader(file); ; {
-		header, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return "", fmt.Errorf("%s has no index.json", archive)
-		}
-		if err != nil {
-			return "", fmt.Errorf("reading %s: %w", archive, err)
-		}
-		if header.Name != "index.json" {
-			continue
-		}
-		var index struct{ Manifests []struct{ Digest string } }
-		if err := json.NewDecoder(r).Decode(&index); err != nil {
-			return "", fmt.Errorf("reading %s: %w", archive, err)
-		}
-		if len(index.Manifests) != 1 {
-			return "", fmt.Errorf("%s has %d images, want 1", archive, len(index.Manifests))
-		}
-		return index.Manifests[0].Digest, nil
-	}
-}
 
 // member is a file in an archive.
 type member struct {

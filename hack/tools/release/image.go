@@ -6,6 +6,7 @@ package main
 import (
 	"bytes"
 	"io"
+	"runtime"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -49,7 +50,7 @@ func (o options) newImage(platform v1.Platform, binary string) (v1.Image, error)
 			"org.opencontainers.image.version":  o.version,
 			"org.opencontainers.image.revision": o.revision,
 			"org.opencontainers.image.licenses": "Apache-2.0",
-			"io.samplecontroller.toolchain":     o.toolchain,
+			"io.samplecontroller.toolchain":     runtime.Version(),
 			"io.samplecontroller.cryptography":  o.cryptography,
 		},
 	}

@@ -25,14 +25,14 @@ import (
 
 // options are the flags and arguments.
 type options struct {
-	version, tag, revision  string
-	image, repository       string
-	toolchain, cryptography string
-	licenses, builds        string
-	output, without         string
-	fips                    bool
-	created                 time.Time
-	args                    []string
+	version, tag, revision string
+	image, repository      string
+	digest, cryptography   string
+	licenses, builds       string
+	output, without        string
+	variables              string
+	created                time.Time
+	args                   []string
 }
 
 func main() {
@@ -57,14 +57,14 @@ func main() {
 	flags.StringVar(&o.image, "image", "", "archive: name and tag of the image; install: the image; "+
 		"write: registry and name of the image, if there is one")
 	flags.StringVar(&o.repository, "repository", "", "URL of the repository")
-	flags.StringVar(&o.toolchain, "toolchain", "", "Go release that built the binaries")
+	flags.StringVar(&o.digest, "digest", "", "digest of the image")
 	flags.StringVar(&o.cryptography, "cryptography", "", "cryptographic module in the binaries")
 	flags.StringVar(&o.licenses, "licenses", "", "file with the texts of the licenses")
 	flags.StringVar(&o.builds, "builds", "", "directory with licenses.txt and the plugin's binaries, "+
 		"each in a directory such as linux-amd64")
 	flags.StringVar(&o.output, "output", "", "archive: file to write; write: directory that has the image and its SBOMs")
 	flags.StringVar(&o.without, "without", "", "kinds to leave out, separated by commas")
-	flags.BoolVar(&o.fips, "fips", false, "whether this is the FIPS variant")
+	flags.StringVar(&o.variables, "variables", "", "variables of make release")
 	created := flags.Int64("created", 0, "time of the commit in Unix seconds")
 	_ = flags.Parse(os.Args[2:]) // exits on errors
 	o.created, o.args = time.Unix(*created, 0).UTC(), flags.Args()

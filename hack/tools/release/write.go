@@ -10,13 +10,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 )
 
-const (
-	checksumsFile  = "SHA256SUMS"
-	provenanceFile = "provenance.intoto.json"
-)
+const checksumsFile = "SHA256SUMS"
 
 // write completes the release in the output directory, which has the image and its SBOMs.
 func (o options) write() error {
@@ -24,30 +22,12 @@ func (o options) write() error {
 	if err != nil {
 		return err
 	}
-	digest, err := imageDigest(filepath.Join(o.output, o.archive()))
+	err = errors.Join(o.writeObjects(), o.writeComponents(), o.writePlugin(), o.writeFile("release-notes.md", o.notes(section)))
 	if err != nil {
 		return err
-	}
-	for _, step := range []func() error{
-		func() error { return o.writeObjects(digest) },
-		o.writeComponents,
-		o.writePlugin,
-		func() error { return o.writeFile("release-notes.md", o.notes(section, digest)) },
-		o.writeProvenance,
-	} {
-		if err := step(); err != nil {
-			return err
-		}
 	}
 	sums, err := o.checksums()
-	if err != nil {
-		return err
-	}
-	var text strings.Builder
-	for _, s := range sums {
-		fmt.Fprintf(&text, "%s  %s\n", s.sha256, s.file)
-	}
-	return o.writeFile(checksumsFile, text.String())
+	return errors.Join(err, o.writeFile(checksumsFile, sums))
 }
 
 // archive returns the name of the file with the image.
@@ -55,29 +35,29 @@ func (o options) archive() string { return daemon + "-" + o.tag + ".tar" }
 
 // reference returns what a Pod names the image. The digest is only known to a registry: nodes
 // that have loaded the archive know the image by its tag.
-func (o options) reference(digest string) string {
+func (o options) reference() string {
 	if o.image == "" {
 		return daemon + ":" + o.tag
 	}
-	return o.image + ":" + o.tag + "@" + digest
+	return o.image + ":" + o.tag + "@" + o.digest
 }
 
 // origin says how the image gets to where the Pods look for it.
-func (o options) origin(digest string) string {
+func (o options) origin() string {
 	if o.image == "" {
 		return fmt.Sprintf("NO REGISTRY HOLDS THE IMAGE %s, and the Pods do not start without it.\n"+
 			"Load %s on every node, for example with\n"+
 			"  ctr -n k8s.io images import %[2]s\n"+
-			"or make the release again with IMAGE=<registry>/<name>.\n", o.reference(digest), o.archive())
+			"or make the release again with IMAGE=<registry>/<name>.\n", o.reference(), o.archive())
 	}
 	return fmt.Sprintf("The Pods run the image\n  %s\nThe release does not push it. Push it first with\n"+
-		"  skopeo copy --all --preserve-digests oci-archive:%s docker://%s:%s\n", o.reference(digest), o.archive(), o.image, o.tag)
+		"  skopeo copy --all --preserve-digests oci-archive:%s docker://%s:%s\n", o.reference(), o.archive(), o.image, o.tag)
 }
 
 // writeObjects writes all objects, and the CRDs alone.
-func (o options) writeObjects(digest string) error {
+func (o options) writeObjects() error {
 	const crd = "CustomResourceDefinition"
-	image := o.reference(digest)
+	image := o.reference()
 	all, err := build(o.args, image, func(string) bool { return true })
 	if err != nil {
 		return err
@@ -90,40 +70,34 @@ func (o options) writeObjects(digest string) error {
 		return err
 	}
 	title := fmt.Sprintf("# %s %s.%%s Install with: kubectl apply -f %%s\n", daemon, o.tag)
-	warning := "#\n# " + strings.ReplaceAll(strings.TrimSpace(o.origin(digest)), "\n", "\n# ") + "\n"
+	warning := "#\n# " + strings.ReplaceAll(strings.TrimSpace(o.origin()), "\n", "\n# ") + "\n"
 	return errors.Join(
 		o.writeFile("install.yaml", fmt.Sprintf(title, "", "install.yaml")+warning+string(all)),
 		o.writeFile("crds.yaml", fmt.Sprintf(title, " The CRDs alone, which install.yaml also has.", "crds.yaml")+string(crds)))
 }
 
-// notes returns the release notes.
-func (o options) notes(section, digest string) string {
+// notes returns the release notes. They have the command that makes the same bytes.
+func (o options) notes(section string) string {
 	return fmt.Sprintf("# %s %s\n\n%s\n\n## Image and build\n\n```text\n%s```\n\n"+
-		"Built from commit %s with %s. The digest of the image is `%s`.\n",
-		daemon, o.tag, section, o.origin(digest), o.revision, toolchain(), digest)
+		"Built with %s. The digest of the image is `%s`. To build the same files:\n\n"+
+		"```sh\ngit checkout %s\nmake release %s\n```\n",
+		daemon, o.tag, section, o.origin(), runtime.Version(), o.digest, o.revision, o.variables)
 }
 
 func (o options) writeFile(file, content string) error {
 	return os.WriteFile(filepath.Join(o.output, file), []byte(content), 0o644)
 }
 
-type checksum struct{ file, sha256 string }
-
-// checksums returns the checksum of each file written so far, sorted by name.
-func (o options) checksums() ([]checksum, error) {
+// checksums returns the checksum of each file written so far, sorted by name, as sha256sum prints them.
+func (o options) checksums() (string, error) {
 	entries, err := os.ReadDir(o.output)
-	if err != nil {
-		return nil, err
-	}
-	var sums []checksum
+	var sums strings.Builder
 	for _, entry := range entries {
-		sum, err := sumOf(filepath.Join(o.output, entry.Name()))
-		if err != nil {
-			return nil, err
-		}
-		sums = append(sums, checksum{entry.Name(), sum})
+		sum, e := sumOf(filepath.Join(o.output, entry.Name()))
+		err = errors.Join(err, e)
+		fmt.Fprintf(&sums, "%s  %s\n", sum, entry.Name())
 	}
-	return sums, nil
+	return sums.String(), err
 }
 
 func sumOf(file string) (string, error) {

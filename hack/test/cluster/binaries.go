@@ -7,11 +7,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 )
 
 // assetsVariable is the environment variable for a directory with prebuilt etcd,
@@ -26,14 +24,13 @@ type Paths map[string]string
 // kube-scheduler, kwok. Kubernetes' sample-controller, prometheus and promtool are built only
 // if named.
 //
-// Built programs are cached in the user's cache directory, keyed by the pinned versions. The
-// least recently used versions are removed. A file lock serializes builds of the same
+// Built programs are cached in the user's cache directory, keyed by the pinned versions, at up to
+// 200 MB for each version. Nothing removes them. A file lock serializes builds of the same
 // programs. Programs in $KUBEBUILDER_ASSETS take precedence. $KUBERNETES selects another minor
 // version of the control plane.
 //
 // Progress of builds is written to progress, if not nil. Nothing is written if all programs
 // are cached.
-// programs are cached.
 func Binaries(ctx context.Context, progress io.Writer, names ...string) (Paths, error) {
 	if progress == nil {
 		progress = io.Discard
@@ -80,7 +77,7 @@ func ensure(ctx context.Context, progress io.Writer, root string, set programSet
 	}
 	dir := filepath.Join(cache, key)
 	if isBuilt(dir, set) {
-		return dir, markUsed(dir)
+		return dir, nil
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("creating the cache of cluster programs: %w", err)
@@ -97,10 +94,7 @@ func ensure(ctx context.Context, progress io.Writer, root string, set programSet
 			return "", fmt.Errorf("building %s: %w", set.name, err)
 		}
 	}
-	if err := markUsed(dir); err != nil {
-		return "", err
-	}
-	return dir, removeUnused(cache)
+	return dir, nil
 }
 
 func isBuilt(dir string, set programSet) bool {
@@ -119,37 +113,4 @@ func cacheDir() (string, error) {
 		return "", fmt.Errorf("finding the cache of cluster programs: %w", err)
 	}
 	return filepath.Join(cache, "sample-controller-manager"), nil
-}
-
-// setsKept is how many sets stay in the cache, at up to 200 MB each. That is enough for one of
-// each supported version and for two checkouts.
-const setsKept = 12
-
-// markUsed records the use of a set as the modification time of its directory.
-func markUsed(dir string) error {
-	if err := os.Chtimes(dir, time.Time{}, time.Now()); err != nil {
-		return fmt.Errorf("marking cluster programs as used: %w", err)
-	}
-	return nil
-}
-
-// removeUnused removes the least recently used sets, so that the cache does not grow forever.
-func removeUnused(cache string) error {
-	entries, err := os.ReadDir(cache)
-	if err != nil {
-		return fmt.Errorf("reading the cache of cluster programs: %w", err)
-	}
-	used := map[string]time.Time{}
-	for _, entry := range entries {
-		if info, err := entry.Info(); err == nil { // another process may have removed it
-			used[entry.Name()] = info.ModTime()
-		}
-	}
-	byUse := slices.SortedFunc(maps.Keys(used), func(a, b string) int { return used[b].Compare(used[a]) })
-	for _, name := range byUse[min(setsKept, len(byUse)):] {
-		if err := os.RemoveAll(filepath.Join(cache, name)); err != nil {
-			return fmt.Errorf("removing unused cluster programs: %w", err)
-		}
-	}
-	return nil
 }

@@ -5,15 +5,11 @@ package cluster
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestAssetsArePreferred puts one program into the assets directory.
@@ -36,42 +32,6 @@ func TestAssetsArePreferred(t *testing.T) {
 func TestUnknownProgram(t *testing.T) {
 	if _, err := Binaries(t.Context(), os.Stderr, "kubelet"); err == nil || !strings.Contains(err.Error(), `"kubelet"`) {
 		t.Errorf("got %v, want an error that names kubelet", err)
-	}
-}
-
-func TestUnusedSetsAreRemoved(t *testing.T) {
-	cache := t.TempDir()
-	var want []string
-	for i := range setsKept + 3 {
-		name := fmt.Sprintf("set-%02d", i)
-		dir := filepath.Join(cache, name)
-		if err := os.MkdirAll(filepath.Join(dir, "files"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(dir, time.Time{}, time.Now().Add(time.Duration(i-100)*time.Hour)); err != nil {
-			t.Fatal(err)
-		}
-		if i >= 4 {
-			want = append(want, name)
-		}
-	}
-	if err := markUsed(filepath.Join(cache, "set-00")); err != nil {
-		t.Fatal(err)
-	}
-	want = append([]string{"set-00"}, want...)
-	if err := removeUnused(cache); err != nil {
-		t.Fatal(err)
-	}
-	entries, err := os.ReadDir(cache)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, entry := range entries {
-		got = append(got, entry.Name())
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("sets in the cache (-want +got):\n%s", diff)
 	}
 }
 

@@ -5,9 +5,6 @@ package cluster
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	_ "embed"
 	"fmt"
 	"os"
@@ -131,17 +128,9 @@ func (c *Cluster) configureAPIServer(o Options) error {
 // servers that delegate authentication log errors forever. No client has a certificate from
 // this CA.
 func (c *Cluster) configureFrontProxy(flags *envtest.Arguments) error {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return fmt.Errorf("making the front proxy's key: %w", err)
-	}
-	authority, err := cert.NewSelfSignedCACert(cert.Config{CommonName: "front-proxy-ca"}, key)
+	content, _, err := cert.GenerateSelfSignedCertKey("front-proxy", nil, nil)
 	if err != nil {
 		return fmt.Errorf("making the front proxy's CA: %w", err)
-	}
-	content, err := cert.EncodeCertificates(authority)
-	if err != nil {
-		return fmt.Errorf("encoding the front proxy's CA: %w", err)
 	}
 	path := c.certFile("front-proxy-ca.crt")
 	flags.

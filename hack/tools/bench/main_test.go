@@ -38,7 +38,7 @@ func TestSmoke(t *testing.T) {
 		}
 	}
 	for _, c := range r.candidates {
-		for _, metric := range []string{untilDone, peakMemory, "API server's CPU, s", "API server's mallocs per object"} {
+		for _, metric := range []string{untilDone, peakMemory, apiServerCPU} {
 			if got := r.values(metric, c.name); len(got) != 1 || got[0] <= 0 {
 				t.Errorf("%s, %s: got %v, want one positive value", c.name, metric, got)
 			}

@@ -6,9 +6,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
@@ -16,23 +13,16 @@ import (
 
 // Metrics that tests read, too.
 const (
-	untilDone        = "until all is done, s"
-	writes           = "writes"
-	ownCPU           = "own CPU, s"
-	peakMemory       = "peak memory, MiB"
-	apiServerCPU     = "API server's CPU, s"
-	apiServerMallocs = "API server's mallocs per object"
+	untilDone    = "until all is done, s"
+	writes       = "writes"
+	ownCPU       = "own CPU, s"
+	peakMemory   = "peak memory, MiB"
+	apiServerCPU = "API server's CPU, s"
 )
 
 // measure runs a part of a trial, which returns values of its own. It adds what the processes
 // use until shortly after it. The part may start the candidate.
 func (t *trial) measure(ctx context.Context, part func(since time.Time) ([]value, error)) (r result, err error) {
-	// The API server's metrics are read before its CPU time and after it, because reading them takes
-	// some of both.
-	mallocsBefore, err := t.mallocs(ctx)
-	if err != nil {
-		return r, err
-	}
 	before, err := t.usages()
 	if err != nil {
 		return r, err
@@ -48,10 +38,6 @@ func (t *trial) measure(ctx context.Context, part func(since time.Time) ([]value
 	if err != nil {
 		return r, err
 	}
-	mallocsAfter, err := t.mallocs(ctx)
-	if err != nil {
-		return r, err
-	}
 	requests, err := t.cluster.AuditEvents(t.byCandidate,
 		func(event auditv1.Event) bool { return event.RequestReceivedTimestamp.After(since) })
 	if err != nil {
@@ -62,7 +48,6 @@ func (t *trial) measure(ctx context.Context, part func(since time.Time) ([]value
 		value{peakMemory, mebibytes(after[0].peak)},
 		value{"anonymous memory, MiB", mebibytes(after[0].anonymous)},
 		value{apiServerCPU, after[1].cpu - before[1].cpu},
-		value{apiServerMallocs, (mallocsAfter - mallocsBefore) / float64(t.n)},
 		value{"etcd's CPU, s", after[2].cpu - before[2].cpu},
 	)
 	r.loadAverage = loadAverage()
@@ -78,25 +63,6 @@ func (t *trial) usages() (all [3]usage, err error) {
 	all[1], errs[1] = usageOf(t.cluster.Dir, "kube-apiserver")
 	all[2], errs[2] = usageOf(t.cluster.Dir, "etcd")
 	return all, errors.Join(errs[:]...)
-}
-
-// mallocs returns how many objects the API server has allocated on its heap since its start.
-func (t *trial) mallocs(ctx context.Context) (float64, error) {
-	metrics, err := t.kube.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("reading the API server's metrics: %w", err)
-	}
-	return readMallocs(string(metrics))
-}
-
-func readMallocs(metrics string) (float64, error) {
-	const name = "go_memstats_mallocs_total"
-	for line := range strings.Lines(metrics) {
-		if number, ok := strings.CutPrefix(line, name+" "); ok {
-			return strconv.ParseFloat(strings.TrimSpace(number), 64)
-		}
-	}
-	return 0, fmt.Errorf("the API server's metrics lack %s", name)
 }
 
 // measureChanges measures how changes are answered after begin. begin makes the changes, or

@@ -31,8 +31,7 @@ func TestTable(t *testing.T) {
 	r := &report{load: creation, n: 10, rounds: 3, candidates: chosen}
 	for _, daemon := range []float64{1, 2, 3} {
 		for name, seconds := range map[string]float64{"daemon": daemon, "controller-runtime": 4, "all-controllers": 2} {
-			result := result{candidate: name, values: []value{{untilDone, seconds}, {peakMemory, 1},
-				{apiServerMallocs, 10_000 * seconds}}}
+			result := result{candidate: name, values: []value{{untilDone, seconds}, {peakMemory, 1}}}
 			if name == "controller-runtime" {
 				result.values = append(result.values, value{"refused writes", 5})
 			}
@@ -49,23 +48,11 @@ func TestTable(t *testing.T) {
 		"DAEMON CONTROLLER-RUNTIME ALL-CONTROLLERS",
 		"until all is done, s 2 (1-3) 4 2x 2 1x",
 		"peak memory, MiB 1 1 1x 1 1x",
-		"API server's mallocs per object 20000 (10000-30000) 40000 2x 20000 1x",
 		"refused writes - 5 -",
 	} {
 		if !strings.Contains("\n"+strings.Join(lines, "\n")+"\n", "\n"+want+"\n") {
 			t.Errorf("the table lacks the line %q:\n%s", want, table)
 		}
-	}
-}
-
-func TestReadMallocs(t *testing.T) {
-	const metrics = "# HELP go_memstats_mallocs_total Total number of heap objects allocated.\n" +
-		"# TYPE go_memstats_mallocs_total counter\ngo_memstats_mallocs_total 1.26498217e+08\ngo_memstats_next_gc_bytes 1.5e+08\n"
-	if got, err := readMallocs(metrics); got != 126_498_217 || err != nil {
-		t.Errorf("got %v, %v, want 126498217", got, err)
-	}
-	if got, err := readMallocs("go_memstats_frees_total 1\n"); err == nil {
-		t.Errorf("got %v from metrics without mallocs, want an error", got)
 	}
 }
 

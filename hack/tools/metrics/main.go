@@ -67,18 +67,9 @@ func rows() ([]row, error) {
 	return all, err
 }
 
-// kindOf returns the type of a metric. An unknown type is visible in the table.
+// kindOf returns the type of a metric, such as counter for a *metrics.CounterVec.
 func kindOf(r metrics.Registerable) string {
-	switch r.(type) {
-	case *metrics.Counter, *metrics.CounterVec:
-		return "counter"
-	case *metrics.Histogram, *metrics.HistogramVec:
-		return "histogram"
-	case *metrics.Gauge, *metrics.GaugeVec:
-		return "gauge"
-	default:
-		return fmt.Sprintf("%T", r)
-	}
+	return strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%T", r), "*metrics."), "Vec"))
 }
 
 // describe returns the descriptions of a collector.

@@ -16,24 +16,10 @@ import (
 	"path"
 	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/kube-openapi/pkg/util"
 	"sigs.k8s.io/yaml"
 )
-
-// definition is the part of a CustomResourceDefinition that matters here.
-type definition struct {
-	Spec struct {
-		Names struct {
-			Kind string `json:"kind"`
-		} `json:"names"`
-		Versions []struct {
-			Name   string `json:"name"`
-			Schema struct {
-				OpenAPIV3Schema any `json:"openAPIV3Schema"`
-			} `json:"schema"`
-		} `json:"versions"`
-	} `json:"spec"`
-}
 
 func main() {
 	document, err := openAPI(os.Args[1:])
@@ -52,15 +38,15 @@ func openAPI(args []string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		var crd definition
+		var crd apiextensionsv1.CustomResourceDefinition
 		if err := yaml.Unmarshal(content, &crd); err != nil {
 			return nil, fmt.Errorf("reading %s: %w", file, err)
 		}
-		schema, err := schemaOf(crd, path.Base(goPackage))
-		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", file, err)
+		for _, version := range crd.Spec.Versions {
+			if version.Name == path.Base(goPackage) {
+				schemas[util.ToRESTFriendlyName(goPackage+"."+crd.Spec.Names.Kind)] = version.Schema.OpenAPIV3Schema
+			}
 		}
-		schemas[util.ToRESTFriendlyName(goPackage+"."+crd.Spec.Names.Kind)] = schema
 	}
 	return json.Marshal(map[string]any{
 		"swagger":     "2.0",
@@ -68,13 +54,4 @@ func openAPI(args []string) ([]byte, error) {
 		"paths":       map[string]any{},
 		"definitions": schemas,
 	})
-}
-
-func schemaOf(crd definition, version string) (any, error) {
-	for _, v := range crd.Spec.Versions {
-		if v.Name == version {
-			return v.Schema.OpenAPIV3Schema, nil
-		}
-	}
-	return nil, fmt.Errorf("no version %s", version)
 }

@@ -54,16 +54,15 @@ func handover(signal syscall.Signal) func(context.Context, *trial) (result, erro
 		if err := t.settled(ctx); err != nil {
 			return r, err
 		}
-		var taken, written []time.Duration
+		var written []time.Duration
 		for i := range handovers {
-			a, b, err := t.handOver(ctx, &replicas, signal, fooName(i%t.n), 3+i)
+			after, err := t.handOver(ctx, &replicas, signal, fooName(i%t.n), 3+i)
 			if err != nil {
 				return r, err
 			}
-			taken, written = append(taken, a), append(written, b)
+			written = append(written, after)
 		}
 		return result{loadAverage: loadAverage(), values: []value{
-			{"signal to Lease taken, median, ms", milliseconds(median(taken))},
 			{"signal to first write, median, ms", milliseconds(median(written))},
 			{"signal to first write, most, ms", milliseconds(slices.Max(written))},
 		}}, nil
@@ -109,10 +108,9 @@ func (t *trial) writer(last bool, match func(auditv1.Event) bool) (credential st
 	return leaders.Credential(event), event.RequestReceivedTimestamp.Time, nil
 }
 
-// handOver stops the leader, returns when the next leader got the Lease and when it wrote, and
-// restarts the replica.
+// handOver stops the leader, returns after how long the next leader wrote, and restarts the replica.
 func (t *trial) handOver(ctx context.Context, replicas *[2]replica, signal syscall.Signal, foo string,
-	count int) (taken, written time.Duration, err error) {
+	count int) (written time.Duration, err error) {
 	holder, _, err := t.writer(true, isOfLease)
 	leader := &replicas[0]
 	if holder != leader.credential {
@@ -121,37 +119,33 @@ func (t *trial) handOver(ctx context.Context, replicas *[2]replica, signal sysca
 	// A random delay, because the time since the last renewal of the Lease is random in
 	// practice.
 	if err := errors.Join(err, sleep(ctx, quiet+rand.N(retryPeriod))); err != nil {
-		return 0, 0, err
+		return 0, err
 	}
 	at := time.Now()
 	if err := leader.Signal(signal); err != nil {
-		return 0, 0, err
+		return 0, err
 	}
 	if err := scaleTo(count)(ctx, t.harness, t.namespace, foo); err != nil {
-		return 0, 0, err
-	}
-	after := func(event auditv1.Event) bool {
-		return event.ObjectRef != nil && event.RequestReceivedTimestamp.After(at) &&
-			leaders.Credential(event) != leader.credential
+		return 0, err
 	}
 	err = t.await(ctx, "the next leader has written", func(ctx context.Context) error {
 		// Reading the audit log takes CPU that the candidate may need.
 		if err := sleep(ctx, quiet); err != nil {
 			return err
 		}
-		_, took, err := t.writer(false, func(event auditv1.Event) bool { return after(event) && isOfLease(event) })
-		_, wrote, writeErr := t.writer(false, func(event auditv1.Event) bool {
-			return after(event) && event.ObjectRef.Resource == "deployments" && event.ObjectRef.Name == foo
+		_, wrote, err := t.writer(false, func(event auditv1.Event) bool {
+			return event.ObjectRef != nil && event.ObjectRef.Resource == "deployments" && event.ObjectRef.Name == foo &&
+				event.RequestReceivedTimestamp.After(at) && leaders.Credential(event) != leader.credential
 		})
 		if wrote.IsZero() {
-			return errors.Join(errors.New("not yet"), err, writeErr)
+			return errors.Join(errors.New("not yet"), err)
 		}
-		taken, written = took.Sub(at), wrote.Sub(at)
+		written = wrote.Sub(at)
 		return nil
 	})
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
 	<-leader.Done()
-	return taken, written, t.startReplica(ctx, leader)
+	return written, t.startReplica(ctx, leader)
 }

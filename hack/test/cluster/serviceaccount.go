@@ -5,8 +5,6 @@ package cluster
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +15,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -77,28 +76,20 @@ func ServiceAccountKubeconfig(ctx context.Context, adminKubeconfig, dir, namespa
 
 // CredentialID returns the ID of a kubeconfig's token in the audit log. It distinguishes
 // replicas that share a ServiceAccount.
-func CredentialID(kubeconfig string) (string, error) {
+func CredentialID(ctx context.Context, kubeconfig string) (string, error) {
 	config, err := loadConfig(kubeconfig)
 	if err != nil {
 		return "", err
 	}
-	token, err := os.ReadFile(config.BearerTokenFile)
+	client, err := authenticationclient.NewForConfig(config)
 	if err != nil {
-		return "", fmt.Errorf("reading the token: %w", err)
+		return "", err
 	}
-	parts := strings.Split(string(token), ".")
-	if len(parts) != 3 {
-		return "", fmt.Errorf("the token has %d parts, want 3", len(parts))
-	}
-	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	review, err := client.SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
-		return "", fmt.Errorf("decoding the token: %w", err)
+		return "", fmt.Errorf("asking for the ID of a token: %w", err)
 	}
-	var claims struct{ JTI string }
-	if err := json.Unmarshal(payload, &claims); err != nil {
-		return "", fmt.Errorf("decoding the token: %w", err)
-	}
-	return "JTI=" + claims.JTI, nil
+	return strings.Join(review.Status.UserInfo.Extra["authentication.kubernetes.io/credential-id"], " "), nil
 }
 
 // loadKubeconfig reads one kubeconfig file and makes its paths absolute.

@@ -147,7 +147,7 @@ func BeReady(t *testing.T, ns, name string) {
 // UninstallCRD deletes the CRD with its objects.
 func (k Kind) UninstallCRD(t *testing.T) {
 	t.Helper()
-	if err := Cluster().DeleteCRD(context.WithoutCancel(t.Context()), k.CRD()); err != nil {
+	if err := clustertest.DeleteCRD(context.WithoutCancel(t.Context()), Cluster(), k.CRD()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"samplecontroller.io/sample-controller-manager/hack/test/cluster"
+	"samplecontroller.io/sample-controller-manager/hack/test/cluster/clustertest"
 )
 
 // Manifests returns the path of a directory in manifests.
@@ -38,7 +39,7 @@ func ApplyManifest(t *testing.T, ns, manifest string) {
 // DeleteCRD deletes the CRD of a kind with its objects.
 func DeleteCRD(t *testing.T, k Kind) {
 	t.Helper()
-	if err := Cluster().DeleteCRD(t.Context(), k.CRD()); err != nil {
+	if err := clustertest.DeleteCRD(t.Context(), Cluster(), k.CRD()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -43,7 +43,7 @@ func handover(signal syscall.Signal) func(context.Context, *trial) (result, erro
 			if r.kubeconfig, err = t.kubeconfig(ctx, t.candidate); err != nil {
 				return result{}, err
 			}
-			if r.credential, err = cluster.CredentialID(r.kubeconfig); err != nil {
+			if r.credential, err = cluster.CredentialID(ctx, r.kubeconfig); err != nil {
 				return result{}, err
 			}
 			if err := t.startReplica(ctx, r); err != nil {

@@ -132,6 +132,15 @@ func (r renaming) checkRenamed(o object, complain complaint) {
 	}
 }
 
+// objects returns the objects that kubectl builds.
+func (k kustomization) objects(ctx context.Context, kubectl, root string) (build, error) {
+	text, err := k.build(ctx, kubectl, root)
+	if err != nil {
+		return nil, err
+	}
+	return decode(text)
+}
+
 // build returns the YAML that kubectl builds.
 func (k kustomization) build(ctx context.Context, kubectl, root string) (string, error) {
 	tmp, err := os.MkdirTemp("", "kustomize-")

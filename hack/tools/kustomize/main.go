@@ -51,30 +51,23 @@ func run(ctx context.Context) (problems []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	builds, errs := make([]build, len(kustomizations)), make([]error, len(kustomizations))
+	base, err := kustomization{name: basePath}.objects(ctx, paths["kubectl"], root)
+	if err != nil {
+		return nil, err
+	}
+	lines, found := make([]string, len(kustomizations)), make([][]string, len(kustomizations))
 	workqueue.ParallelizeUntil(ctx, runtime.NumCPU(), len(kustomizations), func(i int) {
-		out, err := kustomizations[i].build(ctx, paths["kubectl"], root)
-		if err == nil {
-			builds[i], err = decode(out)
+		k := kustomizations[i]
+		b, err := k.objects(ctx, paths["kubectl"], root)
+		if err != nil {
+			found[i] = []string{err.Error()}
+			return
 		}
-		errs[i] = err
+		lines[i], found[i] = fmt.Sprintf("%-110s %d objects\n", k.name, len(b)), b.check(k, base)
 	})
-	var base build
 	for i, k := range kustomizations {
-		if errs[i] != nil {
-			problems = append(problems, fmt.Sprintf("%s: %v", k.name, errs[i]))
-			continue
-		}
-		fmt.Printf("%-110s %d objects\n", k.name, len(builds[i]))
-		if k.name == basePath {
-			base = builds[i]
-		}
-	}
-	if base == nil {
-		return append(problems, basePath+" cannot be built: skipped all other checks"), nil
-	}
-	for i, k := range kustomizations {
-		for _, problem := range builds[i].check(k, base) {
+		fmt.Print(lines[i])
+		for _, problem := range found[i] {
 			problems = append(problems, k.name+": "+problem)
 		}
 	}

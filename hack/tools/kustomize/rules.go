@@ -49,14 +49,16 @@ var clusterScoped = sets.New(
 // namespace. The API server ignores it.
 var kustomizeTakesForNamespaced = sets.New("FlowSchema", "PriorityLevelConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 
+var scheme = kubescheme.Scheme
+
+func init() {
+	utilruntime.Must(samplescheme.AddToScheme(scheme))
+	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
+}
+
 // decode decodes objects strictly: unknown and duplicate fields are errors. Of kinds whose Go
 // types are not known here, it checks only the YAML.
 func decode(stream string) (build, error) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{kubescheme.AddToScheme, samplescheme.AddToScheme,
-		apiextensionsv1.AddToScheme} {
-		utilruntime.Must(add(scheme))
-	}
 	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 	var objects build
 	for reader := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(stream))); ; {

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"go/ast"
 	"go/types"
 	"regexp"
 	"strings"
@@ -12,23 +11,20 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// docLinks reports links of doc comments to what does not exist. See https://go.dev/doc/comment#doclinks. Links to
+// docLinks reports links of comments to what does not exist. See https://go.dev/doc/comment#doclinks. Links to
 // unexported names, which only readers of the code follow, are checked, too.
 var docLinks = &analysis.Analyzer{
 	Name: "doclinks",
-	Doc:  "checks that the links of doc comments resolve",
+	Doc:  "checks that the links of comments resolve",
 	Run: func(pass *analysis.Pass) (any, error) {
 		for _, file := range pass.Files {
-			ast.Inspect(file, func(node ast.Node) bool {
-				for _, group := range docsOf(node) {
-					for _, link := range docLink.FindAllStringSubmatch(group.Text(), -1) {
-						if !resolves(pass, strings.Split(link[1], ".")) {
-							pass.Reportf(group.Pos(), "the link [%s] of the comment leads nowhere", link[1])
-						}
+			for _, group := range file.Comments {
+				for _, link := range docLink.FindAllStringSubmatch(group.Text(), -1) {
+					if !resolves(pass, strings.Split(link[1], ".")) {
+						pass.Reportf(group.Pos(), "the link [%s] of the comment leads nowhere", link[1])
 					}
 				}
-				return true
-			})
+			}
 		}
 		return nil, nil
 	},
@@ -37,25 +33,6 @@ var docLinks = &analysis.Analyzer{
 // docLink matches a name in brackets, which may have a type or a package before it, but no text with a URL, and no
 // index.
 var docLink = regexp.MustCompile(`(?:^|[\s(])\[\*?([A-Za-z_]\w*(?:\.[A-Za-z_]\w*){0,2})\](?:$|[\s.,;)])`)
-
-// docsOf returns the doc comments of a node.
-func docsOf(node ast.Node) []*ast.CommentGroup {
-	switch node := node.(type) {
-	case *ast.File:
-		return []*ast.CommentGroup{node.Doc}
-	case *ast.GenDecl:
-		return []*ast.CommentGroup{node.Doc}
-	case *ast.FuncDecl:
-		return []*ast.CommentGroup{node.Doc}
-	case *ast.TypeSpec:
-		return []*ast.CommentGroup{node.Doc}
-	case *ast.ValueSpec:
-		return []*ast.CommentGroup{node.Doc}
-	case *ast.Field:
-		return []*ast.CommentGroup{node.Doc}
-	}
-	return nil
-}
 
 // resolves reports whether the names are a package of the module, an object of the package or of an imported one, or
 // a member of such an object.

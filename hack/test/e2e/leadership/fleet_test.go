@@ -76,7 +76,7 @@ func (f *fleet) add() *member {
 		m.kubeconfig = m.link.Kubeconfig(f.t, framework.Cluster(), daemon.Namespace, daemon.Name)
 	}
 	var err error
-	if m.credential, err = cluster.CredentialID(m.kubeconfig); err != nil {
+	if m.credential, err = cluster.CredentialID(f.t.Context(), m.kubeconfig); err != nil {
 		f.t.Fatal(err)
 	}
 	m.start()

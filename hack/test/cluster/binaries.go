@@ -67,15 +67,15 @@ func Binaries(ctx context.Context, progress io.Writer, names ...string) (Paths, 
 
 // ensure returns the directory of the set's programs, and builds them if they are missing.
 func ensure(ctx context.Context, progress io.Writer, root string, set programSet) (string, error) {
-	cache, err := cacheDir()
+	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("finding the cache of cluster programs: %w", err)
 	}
 	key, err := cacheKey(root, set)
 	if err != nil {
 		return "", err
 	}
-	dir := filepath.Join(cache, key)
+	dir := filepath.Join(cache, "sample-controller-manager", key)
 	if isBuilt(dir, set) {
 		return dir, nil
 	}
@@ -104,13 +104,4 @@ func isBuilt(dir string, set programSet) bool {
 func isFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
-}
-
-// cacheDir returns the directory with one directory for each set of programs.
-func cacheDir() (string, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("finding the cache of cluster programs: %w", err)
-	}
-	return filepath.Join(cache, "sample-controller-manager"), nil
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"syscall"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,14 +29,11 @@ type load struct {
 type changes struct {
 	served bool // all Foos have a Deployment and a status at the start
 	before bool // make the changes before the candidate starts, and measure from its start
-	// count returns how many of the Foos are changed.
-	count func(n int) int
 	// change changes a Foo or its Deployment. call is the call in the audit log.
 	change func(ctx context.Context, h *harness, namespace, name string) error
 	call   string
 	// status waits for the status, too, not only for the Deployment.
 	status bool
-	hold   time.Duration // how long to measure if nothing changes
 }
 
 const (
@@ -48,36 +44,24 @@ const (
 // creation also warms up API servers, and creates the Foos that other loads start with.
 var creation = load{
 	name: "create", about: "%d Foos are created", n: 1000, candidates: usual,
-	run: creating().run,
+	run: creating.run,
 }
 
-func creating() changes {
-	return changes{count: all, change: create, call: "create foos", status: true}
-}
+var creating = changes{change: create, call: "create foos", status: true}
 
 var loads = []load{
 	creation,
 	{
 		name: "scale", about: "each of %d Foos is scaled", n: 1000, candidates: usual,
-		run: changes{served: true, count: all, change: scaleTo(2), call: "patch foos", status: true}.run,
+		run: changes{served: true, change: scaleTo(2), call: "patch foos", status: true}.run,
 	},
 	{
 		name: "drift", about: "another client scales the Deployment of each of %d Foos", n: 1000, candidates: usual,
-		run: changes{served: true, count: all, change: drift, call: "patch deployments"}.run,
-	},
-	{
-		name: "idle", about: "nothing happens to %d Foos for a minute", n: 1000, candidates: usual,
-		run: changes{served: true, count: func(int) int { return 0 }, hold: time.Minute}.run,
+		run: changes{served: true, change: drift, call: "patch deployments"}.run,
 	},
 	{
 		name: "backlog", about: "the candidate starts with %d unprocessed Foos", n: 1000, candidates: usual,
-		run: changes{before: true, count: all, change: create, call: "create foos", status: true}.run,
-	},
-	{
-		name: "restart", about: "the candidate starts with %d Foos that it has already synced, one of them scaled since", n: 1000, candidates: usual,
-		run: changes{
-			served: true, before: true, count: func(int) int { return 1 }, change: scaleTo(2), call: "patch foos", status: true,
-		}.run,
+		run: changes{before: true, change: create, call: "create foos", status: true}.run,
 	},
 	{
 		name: "handover", about: "the leader of two replicas gets SIGTERM, with %d cached Foos", n: 5000,
@@ -88,8 +72,6 @@ var loads = []load{
 		candidates: electors, run: handover(syscall.SIGKILL),
 	},
 }
-
-func all(n int) int { return n }
 
 func fooName(i int) string { return fmt.Sprintf("foo-%05d", i) }
 

@@ -73,15 +73,15 @@ func (t *trial) measureChanges(ctx context.Context, begin func(context.Context) 
 			return nil, err
 		}
 		answers, err := t.awaitAnswers(ctx, since)
-		return t.changes.read(answers, since), errors.Join(err, sleep(ctx, t.changes.hold))
+		if err != nil {
+			return nil, err
+		}
+		return t.changes.read(answers, since), nil
 	})
 }
 
 // read returns how fast the changes were answered.
 func (c changes) read(answers map[string]answer, since time.Time) []value {
-	if len(answers) == 0 {
-		return nil
-	}
 	begin, end := since, since
 	var latencies []time.Duration
 	for _, a := range answers {

@@ -123,12 +123,8 @@ func percentile[T cmp.Ordered](all []T, percent float64) T {
 	return sorted[int(math.Ceil(float64(len(sorted))*percent/100))-1]
 }
 
-// percentiles returns the p50 and p99 of durations in milliseconds, or nothing if there are
-// none.
+// percentiles returns the p50 and p99 of durations in milliseconds.
 func percentiles(metric string, all []time.Duration) []value {
-	if len(all) == 0 {
-		return nil
-	}
 	return []value{{metric + " p50, ms", milliseconds(percentile(all, 50))}, {metric + " p99, ms", milliseconds(percentile(all, 99))}}
 }
 

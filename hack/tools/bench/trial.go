@@ -81,12 +81,6 @@ func (c changes) run(ctx context.Context, t *trial) (result, error) {
 		}
 		return t.measureChanges(ctx, t.makeChanges)
 	}
-	if c.served {
-		// The writes of a first start must not count for the changes.
-		if err := errors.Join(t.startAndSettle(ctx), t.stop()); err != nil {
-			return result{}, err
-		}
-	}
 	if err := t.makeChanges(ctx); err != nil {
 		return result{}, err
 	}
@@ -96,7 +90,7 @@ func (c changes) run(ctx context.Context, t *trial) (result, error) {
 // serve makes the candidate sync new Foos. If another program had synced them before, each
 // write of the candidate would change fields of two managers and cost the API server more.
 func (t *trial) serve(ctx context.Context) error {
-	first := &trial{harness: t.harness, candidate: t.candidate, changes: creating(), n: t.n, namespace: t.namespace}
+	first := &trial{harness: t.harness, candidate: t.candidate, changes: creating, n: t.n, namespace: t.namespace}
 	if err := first.start(ctx); err != nil {
 		return err
 	}
@@ -151,16 +145,8 @@ func (t *trial) settled(ctx context.Context) error {
 
 // makeChanges makes all changes, as fast as the clients can.
 func (t *trial) makeChanges(ctx context.Context) error {
-	return inParallel(ctx, t.changes.count(t.n), func(i int) error {
-		return t.changes.change(ctx, t.harness, t.namespace,
-			fooName(i))
-	})
-}
-
-// inParallel calls do for each number below n, with as many workers as there are clients.
-func inParallel(ctx context.Context, n int, do func(i int) error) error {
-	errs := make([]error, n)
-	workqueue.ParallelizeUntil(ctx, clients, n, func(i int) { errs[i] = do(i) })
+	errs := make([]error, t.n)
+	workqueue.ParallelizeUntil(ctx, clients, t.n, func(i int) { errs[i] = t.changes.change(ctx, t.harness, t.namespace, fooName(i)) })
 	return errors.Join(append(errs, ctx.Err())...)
 }
 

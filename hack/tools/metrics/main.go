@@ -74,11 +74,9 @@ func kindOf(r metrics.Registerable) string {
 
 // describe returns the descriptions of a collector.
 func describe(collector prometheus.Collector) []string {
-	descs := make(chan *prometheus.Desc)
-	go func() {
-		defer close(descs)
-		collector.Describe(descs)
-	}()
+	descs := make(chan *prometheus.Desc, 100)
+	collector.Describe(descs)
+	close(descs)
 	var all []string
 	for desc := range descs {
 		all = append(all, desc.String())

@@ -119,15 +119,16 @@ func (c *Cluster) start(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("making the admin's client: %w", err)
 	}
-	if o.Nodes > 0 {
-		if err := c.startComponents(); err != nil {
-			return err
-		}
-		if err := createNodes(ctx, client, o.Nodes); err != nil {
-			return err
-		}
+	if err := c.await(ctx, client, authenticationPublished); err != nil || o.Nodes == 0 {
+		return err
 	}
-	return c.waitReady(ctx, client, o)
+	if err := c.startComponents(); err != nil {
+		return err
+	}
+	if err := createNodes(ctx, client, o.Nodes); err != nil {
+		return err
+	}
+	return c.await(ctx, client, defaultServiceAccountExists, nodesReady)
 }
 
 // Stop stops all processes, waits for them and removes [Cluster.Dir]. Further calls do nothing

@@ -33,7 +33,7 @@ var controllers = []string{
 }
 
 // startComponents starts the other components of a cluster. It does not wait:
-// [Cluster.waitReady] checks their effects. None serves a port, so ports cannot conflict.
+// [Cluster.await] checks their effects. None serves a port, so ports cannot conflict.
 func (c *Cluster) startComponents() error {
 	rootCA := filepath.Join(c.Dir, "root-ca.crt")
 	if err := os.WriteFile(rootCA, c.config.CAData, 0o600); err != nil {

@@ -54,15 +54,6 @@ func createNodes(ctx context.Context, client kubernetes.Interface, count int) er
 	return nil
 }
 
-// waitReady waits until the cluster is usable as described at [Start].
-func (c *Cluster) waitReady(ctx context.Context, client kubernetes.Interface, o Options) error {
-	conditions := []func(context.Context, kubernetes.Interface) error{authenticationPublished}
-	if o.Nodes > 0 {
-		conditions = append(conditions, defaultServiceAccountExists, nodesReady)
-	}
-	return c.await(ctx, client, conditions...)
-}
-
 // await waits for the conditions, one after another.
 func (c *Cluster) await(ctx context.Context, client kubernetes.Interface,
 	conditions ...func(context.Context, kubernetes.Interface) error) error {

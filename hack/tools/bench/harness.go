@@ -110,7 +110,8 @@ func (h *harness) start(c candidate, kubeconfig string) (*process.Process, error
 		args = append(args, "--leader-elect-resource-namespace="+daemonName, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port))
 	}
 	h.runs++
-	return h.group.Start(fmt.Sprintf("%s-%d", c.name, h.runs), nil, filepath.Join(h.binaries, c.binary), append(args, c.flags...)...)
+	path := filepath.Join(h.binaries, c.binary)
+	return h.group.Start(fmt.Sprintf("%s-%d", c.name, h.runs), nil, path, append(args, c.flags...)...)
 }
 
 // clear deletes the Foos and Deployments of a namespace.

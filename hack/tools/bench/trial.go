@@ -146,7 +146,9 @@ func (t *trial) settled(ctx context.Context) error {
 // makeChanges makes all changes, as fast as the clients can.
 func (t *trial) makeChanges(ctx context.Context) error {
 	errs := make([]error, t.n)
-	workqueue.ParallelizeUntil(ctx, clients, t.n, func(i int) { errs[i] = t.changes.change(ctx, t.harness, t.namespace, fooName(i)) })
+	workqueue.ParallelizeUntil(ctx, clients, t.n, func(i int) {
+		errs[i] = t.changes.change(ctx, t.harness, t.namespace, fooName(i))
+	})
 	return errors.Join(append(errs, ctx.Err())...)
 }
 

@@ -31,8 +31,8 @@ func referrer(image v1.Image, bom string) (mutate.IndexAddendum, error) {
 		return none, err
 	}
 	subject.ArtifactType = "" // belongs in an index only
-	attached, err := mutate.AppendLayers(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), bomType),
-		static.NewLayer(content, bomType))
+	attached := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), bomType)
+	attached, err = mutate.AppendLayers(attached, static.NewLayer(content, bomType))
 	if err != nil {
 		return none, err
 	}

@@ -85,7 +85,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if !foo.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil
 	}
-	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: foo.Namespace, Name: foo.Spec.DeploymentName}}
+	key := metav1.ObjectMeta{Namespace: foo.Namespace, Name: foo.Spec.DeploymentName}
+	deployment := &appsv1.Deployment{ObjectMeta: key}
 	_, err := controllerutil.CreateOrUpdate(ctx, r.Client, deployment, func() error {
 		fill(deployment, &foo)
 		return controllerutil.SetControllerReference(&foo, deployment, r.Scheme())
@@ -116,9 +117,11 @@ func fill(deployment *appsv1.Deployment, foo *samplev1alpha1.Foo) {
 
 // setStatus sets the status of kubebuilder's tutorial: counts, and a condition Available.
 func setStatus(foo *samplev1alpha1.Foo, deployment *appsv1.Deployment) {
-	wanted, is := *deployment.Spec.Replicas, deployment.Status
-	foo.Status.ObservedGeneration, foo.Status.Selector = foo.Generation, metav1.FormatLabelSelector(deployment.Spec.Selector)
-	foo.Status.Replicas, foo.Status.ReadyReplicas, foo.Status.AvailableReplicas = is.Replicas, is.ReadyReplicas, is.AvailableReplicas
+	wanted, is, status := *deployment.Spec.Replicas, deployment.Status, &foo.Status
+	status.ObservedGeneration = foo.Generation
+	status.Selector = metav1.FormatLabelSelector(deployment.Spec.Selector)
+	status.Replicas, status.ReadyReplicas = is.Replicas, is.ReadyReplicas
+	status.AvailableReplicas = is.AvailableReplicas
 	available := metav1.Condition{
 		Type: "Available", Status: metav1.ConditionFalse, Reason: "Reconciling", ObservedGeneration: foo.Generation,
 		Message: fmt.Sprintf("Deployment %s has %d of %d replicas available", deployment.Name, is.AvailableReplicas, wanted),
@@ -126,5 +129,5 @@ func setStatus(foo *samplev1alpha1.Foo, deployment *appsv1.Deployment) {
 	if is.ObservedGeneration >= deployment.Generation && is.AvailableReplicas == wanted {
 		available.Status, available.Reason = metav1.ConditionTrue, "Available"
 	}
-	meta.SetStatusCondition(&foo.Status.Conditions, available)
+	meta.SetStatusCondition(&status.Conditions, available)
 }

@@ -21,7 +21,9 @@ func TestFoosOnly(t *testing.T) {
 		name    string
 		deprive func(t *testing.T)
 	}{
-		{"without the rights", func(t *testing.T) { revoke(t, toRead(framework.Icecreams)...) }},
+		{"without the rights", func(t *testing.T) {
+			framework.RevokeFromDaemon(t, framework.Icecreams.May("list", ""), framework.Icecreams.May("watch", ""))
+		}},
 		{"without the CRD", framework.Icecreams.UninstallCRD},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -272,11 +272,9 @@ func dropByLoad(t *testing.T, ns string) {
 // dropByRestart restarts the API server, which then has no watch events from before.
 func dropByRestart(t *testing.T, _ string) {
 	t.Helper()
-	began := time.Now()
 	if err := framework.Cluster().RestartAPIServer(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	framework.Restarts = append(framework.Restarts, framework.Period{From: began, To: time.Now()})
 }
 
 // closedWatch matches a line of the API server's metrics.

@@ -25,54 +25,6 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/test/framework"
 )
 
-// late is the delay of the daemon's watch of one resource.
-const late = 10 * time.Second
-
-// TestOwnWritesAreSeenDespiteDelayedWatch delays the watch of what the daemon has created,
-// and enqueues the objects all the time.
-func TestOwnWritesAreSeenDespiteDelayedWatch(t *testing.T) {
-	all := framework.SideBySide(t)
-	scraper := framework.TokenWith(t, framework.NewNamespace(t), "sample-controller-manager-metrics-reader")
-	delayer := clustertest.StartDelayer(t, framework.Cluster(), "/apis/apps/v1/deployments")
-	server := framework.StartDaemon(t, "--kubeconfig="+delayer.Kubeconfig(t, framework.DaemonName, framework.DaemonName))
-	names := []string{"a", "b", "c"} // of each kind
-	before := map[string]int{}
-	for _, k := range all {
-		before[k.Kind.Kind] = staleSyncs(t, k.Kind, server, scraper)
-	}
-	delayer.By(late)
-	for _, k := range all {
-		for _, name := range names {
-			k.Create(t, k.Ns, name, 1)
-		}
-		keepTouching(t, k.Kind, k.Ns, names)
-	}
-	var begin time.Time // before the last event
-	for _, k := range all {
-		for _, name := range names {
-			k.WaitCondition(t, k.Ns, name, "Reconciling", "Progressing")
-			begin = time.Now()
-			framework.BeReady(t, k.Ns, name)
-		}
-	}
-	for _, k := range all {
-		for _, name := range names {
-			k.WaitCondition(t, k.Ns, name, "Ready", "Available")
-		}
-	}
-	if took := time.Since(begin); took < late {
-		t.Errorf("the daemon saw available Deployments after %v: its watch was not delayed", took)
-	}
-	for _, k := range all {
-		wantWritten(t, k.Kind, k.Ns, names, map[string]int{"create deployments": 1, k.PatchStatus(): 2})
-		stale := staleSyncs(t, k.Kind, server, scraper) - before[k.Kind.Kind]
-		if stale < len(names) {
-			t.Errorf("%d syncs postponed for a stale cache, want at least one for each %s", stale, k.Kind)
-		}
-		t.Logf("%s: %d syncs postponed", k.Resource, stale)
-	}
-}
-
 // TestRefusedWriteIsNotRepeatedWithDelayedWatch holds the watch of a write by others until the
 // daemon's write was refused and its object synced again.
 func TestRefusedWriteIsNotRepeatedWithDelayedWatch(t *testing.T) {
@@ -114,50 +66,6 @@ func TestRefusedWriteIsNotRepeatedWithDelayedWatch(t *testing.T) {
 	}
 	for _, k := range all {
 		wantWritten(t, k.Kind, k.Ns, names, map[string]int{"create deployments": 1, "refused: patch deployments": 1, "patch deployments": 1, k.PatchStatus(): 3})
-	}
-}
-
-// TestNoDeploymentIsCreatedForDeletedOwner makes the daemon see the deletion of a
-// Deployment, and confirm its cache, before it sees the deletion of the owner.
-func TestNoDeploymentIsCreatedForDeletedOwner(t *testing.T) {
-	all := framework.SideBySide(t)
-	var paths []string
-	for _, k := range all {
-		paths = append(paths, "/apis/"+k.APIVersion()+"/"+k.Resource)
-	}
-	delayer := clustertest.StartDelayer(t, framework.Cluster(), paths...)
-	framework.StartDaemon(t, "--kubeconfig="+delayer.Kubeconfig(t, framework.DaemonName, framework.DaemonName))
-	for _, k := range all {
-		k.CatchUp(t)
-		k.Create(t, k.Ns, "a", 1)
-		k.WaitCondition(t, k.Ns, "a", "Reconciling", "Progressing")
-		framework.BeReady(t, k.Ns, "a")
-		k.WaitCondition(t, k.Ns, "a", "Ready", "Available")
-		k.WaitPods(t, k.Ns, "a", "none")
-		k.Create(t, k.Ns, "later", 1) // once it is Ready, the cache has everything from before
-		k.WaitCondition(t, k.Ns, "later", "Reconciling", "Progressing")
-	}
-	release := delayer.Hold()
-	for _, k := range all {
-		framework.Kubectl(t, "-n", k.Ns, "delete", k.Singular, "a")
-		framework.Kubectl(t, "-n", k.Ns, "delete", "deployment", "a")
-	}
-	for _, k := range all {
-		clustertest.WaitUntil(t, "the daemon asks whether the "+k.Kind.Kind+" exists", func(context.Context) error {
-			if calls := k.Calls(t, k.Ns); calls["list "+k.Resource] == 0 {
-				return fmt.Errorf("calls: %v", calls)
-			}
-			return nil
-		})
-		k.Create(t, k.Ns, "last", 1) // once it is Ready, the cache has the deletion, too
-	}
-	release()
-	for _, k := range all {
-		k.WaitCondition(t, k.Ns, "last", "Reconciling", "Progressing")
-		wantCalls(t, k.Kind, k.Ns,
-			"create deployments", k.PatchStatus(), k.PatchStatus(),
-			"create deployments", k.PatchStatus(),
-			"list "+k.Resource, "create deployments", k.PatchStatus())
 	}
 }
 

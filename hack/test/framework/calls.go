@@ -86,15 +86,6 @@ func (k Kind) WaitReplicas(t *testing.T, ns, name string, replicas int32) {
 	})
 }
 
-// CatchUp makes the kind's controller write in another namespace: its first write in a term
-// confirms that its cache is not stale.
-func (k Kind) CatchUp(t *testing.T) {
-	t.Helper()
-	ns := NewNamespace(t)
-	k.Create(t, ns, "first", 1)
-	k.WaitCondition(t, ns, "first", "Reconciling", "Progressing")
-}
-
 // Calls counts the calls of the kind's controller in a namespace.
 func (k Kind) Calls(t *testing.T, ns string) map[string]int {
 	t.Helper()

@@ -32,6 +32,13 @@ func TestExamplesRun(t *testing.T) {
 			k.WaitReady(t, ns, example, replicas)
 			k.WantPods(t, ns, example, replicas)
 		}
+		table := strings.Split(framework.Kubectl(t, "-n", ns, "get", object), "\n")
+		if got := strings.Join(strings.Fields(table[0]), " "); got != "NAME DEPLOYMENT DESIRED AVAILABLE READY REASON PODS AGE" {
+			t.Errorf("columns = %q", got)
+		}
+		if got, want := strings.Join(strings.Fields(table[1])[:6], " "), example+" "+example+" 2 2 True Available"; got != want {
+			t.Errorf("row = %q, want %q", got, want)
+		}
 
 		// Drift is corrected, and undeclared fields stay.
 		framework.Kubectl(t, "-n", ns, "annotate", "deployment/"+example, "team=blue")

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	restclient "k8s.io/client-go/rest"
 
@@ -22,24 +21,6 @@ func client(k framework.Kind) restclient.Interface {
 		return framework.Sample().IcecreamV1alpha1().RESTClient()
 	}
 	return framework.Sample().SamplecontrollerV1alpha1().RESTClient()
-}
-
-// stored returns the number of stored objects of the kind.
-func stored(t *testing.T, k framework.Kind) int {
-	t.Helper()
-	all, err := k.In(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(all.Items)
-}
-
-// wantCounts compares the numbers of calls of the kind's controller in a namespace.
-func wantCounts(t *testing.T, k framework.Kind, ns string, want map[string]int) {
-	t.Helper()
-	if diff := cmp.Diff(want, k.Calls(t, ns)); diff != "" {
-		t.Errorf("unexpected calls of %s (-want +got):\n%s", k.Controller, diff)
-	}
 }
 
 // wantEvents compares types and reasons of the Events about the objects of a namespace.
@@ -63,4 +44,25 @@ func wantEvents(t *testing.T, k framework.Kind, ns string, want ...string) {
 		}
 		return nil
 	})
+}
+
+// allowAnySpec makes the API server accept any spec, as with a CRD without validation.
+func allowAnySpec(t *testing.T, k framework.Kind, ns string) {
+	t.Helper()
+	framework.Kubectl(t, "patch", "crd", k.CRD(), "--type=json",
+		`--patch=[{"op":"replace","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec","value":{"type":"object","x-kubernetes-preserve-unknown-fields":true}},
+			{"op":"remove","path":"/spec/versions/0/subresources/scale"}]`)
+	clustertest.WaitUntil(t, "any spec is allowed", func(ctx context.Context) error {
+		return createRaw(k, ctx, ns, "try", `{"replicas":-1}`, metav1.DryRunAll)
+	})
+}
+
+// createRaw creates an object with a spec that the Go type may not support.
+func createRaw(k framework.Kind, ctx context.Context, ns, name, spec string, dryRun ...string) error {
+	object := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q},"spec":%s}`, k.APIVersion(), k.Kind, name, spec)
+	request := client(k).Post().Namespace(ns).Resource(k.Resource).SetHeader("Content-Type", "application/json").Body([]byte(object))
+	for _, value := range dryRun {
+		request.Param("dryRun", value)
+	}
+	return request.Do(ctx).Error()
 }

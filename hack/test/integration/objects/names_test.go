@@ -75,3 +75,24 @@ func TestInvalidObjectIsRejectedWithHelp(t *testing.T) {
 		}
 	})
 }
+
+// TestScaleNeedsReplicas shows what a HorizontalPodAutoscaler that targets a Foo needs.
+func TestScaleNeedsReplicas(t *testing.T) {
+	framework.EachKind(t, func(t *testing.T, k framework.Kind) {
+		ns := framework.NewNamespace(t)
+		object := k.New("a", 1)
+		object.Spec.Replicas = nil
+		k.Store(t, ns, object)
+		scale := func() error {
+			_, err := k.In(ns).Get(t.Context(), "a", metav1.GetOptions{}, "scale")
+			return err
+		}
+		if err := scale(); err == nil || !strings.Contains(err.Error(), "the spec replicas field \".spec.replicas\" does not exist") {
+			t.Errorf("error = %v, want one about spec.replicas", err)
+		}
+		framework.Kubectl(t, "-n", ns, "scale", k.Singular, "a", "--replicas=2") // sets it
+		if err := scale(); err != nil {
+			t.Error(err)
+		}
+	})
+}

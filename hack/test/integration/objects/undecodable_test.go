@@ -5,7 +5,6 @@ package objects
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -16,8 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
-
-	"samplecontroller.io/controller-manager/tolerant"
 
 	"samplecontroller.io/sample-controller-manager/hack/test/cluster"
 	"samplecontroller.io/sample-controller-manager/hack/test/cluster/clustertest"
@@ -116,21 +113,6 @@ func TestUndecodableObjectBlocksNoOthers(t *testing.T) {
 	})
 }
 
-func TestUndecodableMarkerCannotBeForged(t *testing.T) {
-	framework.EachKind(t, func(t *testing.T, k framework.Kind) {
-		ns := framework.NewNamespace(t)
-		k.Create(t, ns, "a", 1)
-		forged := map[string]string{tolerant.AnnotationDecodeError: "forged"}
-		annotation, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": forged}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := k.TryPatch(t.Context(), ns, "a", string(annotation)); !apierrors.IsInvalid(err) {
-			t.Errorf("error of storing the annotation %q = %v, want it refused as invalid", tolerant.AnnotationDecodeError, err)
-		}
-	})
-}
-
 // loosen makes the API server accept any spec.deploymentName, as with an older CRD, until
 // tighten is called.
 func loosen(t *testing.T, k framework.Kind, ns string) (tighten func()) {
@@ -166,12 +148,7 @@ func storeBad(t *testing.T, k framework.Kind, ns, name string) {
 }
 
 func createBad(ctx context.Context, k framework.Kind, ns, name string, dryRun ...string) error {
-	object := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q},"spec":{"deploymentName":[%[3]q]}}`, k.APIVersion(), k.Kind, name)
-	request := client(k).Post().Namespace(ns).Resource(k.Resource).SetHeader("Content-Type", "application/json").Body([]byte(object))
-	for _, value := range dryRun {
-		request.Param("dryRun", value)
-	}
-	return request.Do(ctx).Error()
+	return createRaw(k, ctx, ns, name, fmt.Sprintf(`{"deploymentName":[%q]}`, name), dryRun...)
 }
 
 // waitUndecodable waits until the daemon counts this many undecodable objects.

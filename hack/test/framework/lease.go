@@ -33,10 +33,3 @@ func CurrentLease(t *testing.T) *coordinationv1.Lease {
 	}
 	return lease
 }
-
-// Restarts are the times of API server restarts. Until the API server has loaded all roles,
-// it denies granted requests.
-var Restarts []Period
-
-// Period is a time between two others.
-type Period struct{ From, To time.Time }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,27 +16,6 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/test/cluster/clustertest"
 	"samplecontroller.io/sample-controller-manager/hack/test/framework"
 )
-
-// TestReplicaDeniedLeaseUpdatesIsUnready revokes the leader's permission to update the Lease.
-func TestReplicaDeniedLeaseUpdatesIsUnready(t *testing.T) {
-	clustertest.Long(t)
-	framework.OwnAPIServer(t) // the audit log of TestRequestsNameTheirController must have no denied requests
-	ns := framework.NewNamespace(t)
-	server := framework.StartDaemon(t, framework.ShortLease...)
-	framework.WaitLeader(t, "")
-	reader := framework.TokenWith(t, framework.NewNamespace(t), framework.NewClusterRole(t, framework.Everything))
-	waitLost := expectLoss(t, server, reader)
-
-	grant := revokeLeaseUpdates(t)
-	waitLost()
-	wantUnready(t, server, reader, "not permitted in namespace "+framework.DaemonName)
-	wantHealth(t, server, "/livez")
-
-	grant()
-	framework.Foos.Create(t, ns, "granted", 1)
-	framework.Foos.WaitCondition(t, ns, "granted", "Reconciling", "Progressing")
-	server.GetPage("/readyz", "", http.StatusOK)
-}
 
 // TestReplicaWithoutLeaseNeverBecomesReady starts daemons with a wrong namespace of the Lease, as
 // after a mistake in a rollout.
@@ -100,31 +78,4 @@ func wantUnready(t *testing.T, server *framework.Replica, reader, want string) {
 		return err
 	})
 	server.GetPage("/readyz", "", http.StatusInternalServerError)
-}
-
-// revokeLeaseUpdates revokes the daemon's permission to update the Lease until grant is
-// called.
-func revokeLeaseUpdates(t *testing.T) (grant func()) {
-	t.Helper()
-	const name = framework.DaemonName + "-leader-election"
-	roles := framework.Kube().RbacV1().Roles(framework.DaemonName)
-	role, err := roles.Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	whole := role.DeepCopy()
-	for i := range role.Rules {
-		role.Rules[i].Verbs = slices.DeleteFunc(role.Rules[i].Verbs, func(verb string) bool { return verb == "update" })
-	}
-	if _, err := roles.Update(t.Context(), role, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	grant = func() {
-		whole.ResourceVersion = "" // the current one
-		if _, err := roles.Update(context.WithoutCancel(t.Context()), whole, metav1.UpdateOptions{}); err != nil {
-			t.Error(err)
-		}
-	}
-	t.Cleanup(grant)
-	return grant
 }

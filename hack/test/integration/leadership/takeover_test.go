@@ -5,7 +5,6 @@ package leadership
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -84,41 +83,5 @@ func TestNewLeaderWithStaleCacheUndoesNothing(t *testing.T) {
 		}
 		k.ChangeSpec(t, "scaled", `{"replicas":5}`)
 		k.WaitReplicas(t, k.Ns, "scaled", 5)
-	}
-}
-
-// TestNewLeaderWithStaleCacheRecreatesNothing starts a leader with a stale cache: its
-// objects never had a Deployment, and have their names from before a rename.
-func TestNewLeaderWithStaleCacheRecreatesNothing(t *testing.T) {
-	all := framework.SideBySide(t)
-	var paths []string
-	for _, k := range all {
-		paths = append(paths, "/apis/"+k.APIVersion()+"/"+k.Resource)
-		k.Create(t, k.Ns, "a", 1)
-	}
-	stop := framework.StartReplica(t, "--controllers="+framework.Aggregator).Stop // it leads, but creates no Deployments
-	for _, k := range all {
-		k.WaitPods(t, k.Ns, "a", "none")
-	}
-	delayer := clustertest.StartDelayer(t, framework.Cluster(), paths...)
-	framework.StartDaemon(t, "--kubeconfig="+delayer.Kubeconfig(t, framework.DaemonName, framework.DaemonName),
-		"--controllers="+framework.Foos.Controller+","+framework.Icecreams.Controller)
-	release := delayer.Hold()
-	for _, k := range all {
-		k.ChangeSpec(t, "a", `{"deploymentName":"other"}`)
-	}
-	stop()
-	for _, k := range all {
-		clustertest.WaitUntil(t, "the daemon has confirmed the "+k.Kind.Kind, func(context.Context) error {
-			if k.Confirmations(t)["a"] == 0 {
-				return errors.New("not confirmed")
-			}
-			return nil
-		})
-	}
-	release()
-	for _, k := range all {
-		k.WaitReplicas(t, k.Ns, "other", 1)
-		k.WantDeploymentWrites(t, map[string]int{"create other": 1})
 	}
 }

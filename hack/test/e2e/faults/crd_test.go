@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"samplecontroller.io/sample-controller-manager/hack/test/cluster"
@@ -118,61 +116,4 @@ func TestFaultStatusSubresourceMissing(t *testing.T) {
 			probeInterval, framework.Seconds(took)),
 		Peer: "not run",
 	})
-}
-
-// TestFaultOlderCRD serves Foos by a CRD that lacks fields of the status.
-func TestFaultOlderCRD(t *testing.T) {
-	framework.FreeLease(t)
-	framework.RestoreCRDs(t)
-	ns := framework.NewNamespace(t)
-	const status = "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties"
-	framework.Kubectl(t, "patch", "crd", framework.Foos.CRD(), "--type=json",
-		`--patch=[{"op":"remove","path":"`+status+`/readyReplicas"},{"op":"remove","path":"`+status+`/pods/properties/restarts"}]`)
-	r := framework.StartReplica(t).Ready()
-	framework.Foos.Create(t, ns, "a", 1)
-	framework.WaitDeployment(t, ns, "a")
-	wantEvents := func() {
-		t.Helper()
-		clustertest.WaitUntil(t, "each writer of the status has recorded one Event", func(ctx context.Context) error {
-			events, err := framework.Kube().CoreV1().Events(ns).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Foo,reason=WriteDenied"})
-			if err != nil {
-				return err
-			}
-			sources := map[string]int32{}
-			for _, event := range events.Items {
-				sources[event.Source.Component] += event.Count
-				if event.Type != corev1.EventTypeWarning || !strings.Contains(event.Message, "strict decoding error: unknown field") ||
-					!strings.HasSuffix(event.Message, "; apply the CRDs of this version") {
-					t.Errorf("%s Event %q, want a Warning with the next step", event.Type, event.Message)
-				}
-			}
-			if len(sources) != 2 || sources[framework.Foos.Controller] != 1 || sources[framework.Aggregator] != 1 {
-				return fmt.Errorf("Events by source: %v", sources)
-			}
-			return nil
-		})
-	}
-	wantEvents()
-	clustertest.WaitUntil(t, "both have tried again", func(context.Context) error {
-		for _, controller := range []string{framework.Foos.Controller, framework.Aggregator} {
-			if n := statusWrites(t, ns, framework.Foos, controller, http.StatusUnprocessableEntity); n < 5 {
-				return fmt.Errorf("%s has tried %d times", controller, n)
-			}
-		}
-		return nil
-	})
-	wantEvents()
-	lines := 0
-	for line := range strings.Lines(r.Log.String()) { // other tests leave Foos in other namespaces
-		if strings.Contains(line, `"Write keeps failing, retrying with backoff"`) && strings.Contains(line, fmt.Sprintf("key=%q", ns+"/a")) {
-			lines++
-		}
-	}
-	if lines != 2 {
-		t.Errorf("%d log lines about a refused status, want one of each writer", lines)
-	}
-	installCRD(t, framework.Foos)
-	framework.Foos.WaitReady(t, ns, "a", 1)
-	framework.Foos.WaitPodsReported(t, ns, "a", 1)
-	r.Stop()
 }

@@ -10,12 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"samplecontroller.io/sample-controller-manager/hack/test/cluster/clustertest"
@@ -195,60 +193,4 @@ func fieldsOf(t *testing.T, entries []metav1.ManagedFieldsEntry, manager string)
 		walk("", fields)
 	}
 	return paths
-}
-
-// TestUnknownFieldsSurvive installs newer CRDs, whose fields our types do not have, and sets a
-// condition of another writer.
-func TestUnknownFieldsSurvive(t *testing.T) {
-	framework.FreeLease(t)
-	framework.RestoreCRDs(t)
-	const schema = "/spec/versions/0/schema/openAPIV3Schema/properties/"
-	const note = `{"type":"string"}`
-	for _, k := range framework.Kinds {
-		framework.Kubectl(t, "patch", "crd", k.Resource+"."+k.Group, "--type=json", fmt.Sprintf(
-			`-p=[{"op":"add","path":"%sspec/properties/note","value":%s},{"op":"add","path":"%sstatus/properties/note","value":%s}]`, schema, note, schema, note))
-	}
-	namespaces := map[framework.Kind]string{}
-	for _, k := range framework.Kinds {
-		namespaces[k] = framework.NewNamespace(t)
-		annotateWithUnknown(t, k, namespaces[k])
-	}
-	r := framework.StartReplica(t).Ready()
-	framework.OverKinds(t, func(t *testing.T, k framework.Kind) { unknownFieldsSurvive(t, k, namespaces[k]) })
-	r.Stop()
-}
-
-// annotateWithUnknown creates an object "a" with a note in its spec and in its status, and
-// with another writer's condition.
-func annotateWithUnknown(t *testing.T, k framework.Kind, ns string) {
-	t.Helper()
-	k.Create(t, ns, "a", 1)
-	patch := []string{"-n", ns, "patch", k.Singular + "/a", "--type=merge"}
-	clustertest.WaitUntil(t, "the CRD is served", func(ctx context.Context) error {
-		got, err := framework.Cluster().Kubectl(ctx, append(patch, `-p={"spec":{"note":"spec"}}`, "-o", "jsonpath={.spec.note}")...)
-		if err == nil && got != "spec" {
-			err = fmt.Errorf("spec.note is %q", got)
-		}
-		return err
-	})
-	framework.Kubectl(t, append(patch, "--subresource=status", `-p={"status":{"note":"status"}}`)...)
-	audited := map[string]any{"type": "Audited", "status": "True", "reason": "Seen", "message": "", "lastTransitionTime": metav1.Now().UTC().Format(time.RFC3339)}
-	object := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{audited}}}}
-	object.SetGroupVersionKind(k.GroupVersionKind)
-	object.SetName("a")
-	if _, err := k.In(ns).ApplyStatus(t.Context(), "a", object, metav1.ApplyOptions{FieldManager: "auditor"}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func unknownFieldsSurvive(t *testing.T, k framework.Kind, ns string) {
-	for _, replicas := range []int{1, 3, 0} {
-		k.Patch(t, ns, "a", fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas))
-		k.WaitReady(t, ns, "a", replicas)
-		k.WaitPodsReported(t, ns, "a", replicas)
-		got := framework.Kubectl(t, "-n", ns, "get", k.Singular+"/a", "-o", `jsonpath={.spec.note} {.status.note} {.status.conditions[?(@.type=="Audited")].reason}`)
-		if want := "spec status Seen"; got != want {
-			t.Errorf("with %d replicas got %q, want %q", replicas, got, want)
-		}
-	}
 }

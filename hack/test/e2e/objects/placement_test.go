@@ -73,27 +73,6 @@ func recordsPlacements(r *http.Request, body []byte) bool {
 		bytes.Contains(body, []byte(`"/status/placements"`))
 }
 
-// TestRecordedPlacementsLoggedOnce makes connections break and another replica take over.
-func TestRecordedPlacementsLoggedOnce(t *testing.T) {
-	ns := framework.NewNamespace(t)
-	framework.FreeLease(t)
-	proxy := clustertest.StartHoldingProxy(t, framework.Cluster(), nil)
-	first := framework.StartReplicaWith(t, proxy.Kubeconfig(t, framework.DaemonName, framework.DaemonName), "--concurrent-icecream-syncs=1").Ready()
-	holder := framework.WaitLeader(t, "")
-	createIcecream(t, ns, "a", 3)
-	waitIcecream(t, ns, "a", 3)
-	for range 3 {
-		proxy.CloseClientConnections()
-		waitBarrier(t)
-	}
-	second := framework.StartReplica(t, "--concurrent-icecream-syncs=1").Ready()
-	first.Stop()
-	framework.WaitLeader(t, holder)
-	waitBarrier(t)
-	second.Stop()
-	wantLines(t, []*framework.Replica{first, second}, ns, 1)
-}
-
 func createIcecream(t *testing.T, ns, name string, replicas int32) {
 	t.Helper()
 	icecream := &icecreamv1alpha1.Icecream{ObjectMeta: metav1.ObjectMeta{Name: name},

@@ -94,19 +94,9 @@ func Grant(t *testing.T, ns string, subject rbacv1.Subject, rule rbacv1.PolicyRu
 // DebuggerToken returns a token that may get and put everything that the daemon serves.
 func DebuggerToken(t *testing.T, ns string) string {
 	t.Helper()
-	role := &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: ns + "-debugger"},
-		Rules:      []rbacv1.PolicyRule{{NonResourceURLs: []string{"*"}, Verbs: []string{"get", "put"}}},
-	}
-	if _, err := Kube().RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	CreateAccount(t, ns, "debugger", role.Name)
+	CreateAccount(t, ns, "debugger", NewClusterRole(t, rbacv1.PolicyRule{NonResourceURLs: []string{"*"}, Verbs: []string{"*"}}))
 	return NewToken(t, ns, "debugger", nil)
 }
-
-// Everything is a rule that allows all paths.
-var Everything = rbacv1.PolicyRule{NonResourceURLs: []string{"*"}, Verbs: []string{"*"}}
 
 // TokenWith returns a token of a new ServiceAccount that the ClusterRoles are bound to.
 func TokenWith(t *testing.T, ns string, roles ...string) string {

@@ -58,51 +58,31 @@ func (r *Replica) LogAbout(texts ...string) (lines []string) {
 	return lines
 }
 
-// WaitReadyz waits until the check of the informers returns this code with all of the texts.
-func (r *Replica) WaitReadyz(want int, texts ...string) {
+// GetPage requests a path until the response has the wanted code and contains all of the texts, and returns the body.
+// A new role binding takes a moment to become effective.
+func (r *Replica) GetPage(path, token string, want int, texts ...string) (body string) {
 	r.T.Helper()
-	caller := "" // anonymous callers get the code, but not the reason
-	if len(texts) > 0 {
-		caller = TokenWith(r.T, NewNamespace(r.T), NewClusterRole(r.T, Everything))
-	}
-	clustertest.WaitUntil(r.T, fmt.Sprintf("informer-sync answers %d %q", want, texts), func(ctx context.Context) error {
-		code, body, err := r.GetAs(ctx, caller, "/readyz/informer-sync")
-		lacks := func(text string) bool { return !strings.Contains(body, text) }
-		if err == nil && (code != want || slices.ContainsFunc(texts, lacks)) {
-			err = fmt.Errorf("%d %s", code, body)
-		}
-		return err
-	})
-}
-
-// GetPage requests a path until the response has the wanted code, and returns the body. A new role binding takes a
-// moment to become effective.
-func (r *Replica) GetPage(path, token string, want int) (body string) {
-	r.T.Helper()
-	clustertest.WaitUntil(r.T, fmt.Sprintf("%s answers %d", path, want), func(ctx context.Context) error {
+	clustertest.WaitUntil(r.T, fmt.Sprintf("%s answers %d %q", path, want, texts), func(ctx context.Context) error {
 		code, got, err := r.GetAs(ctx, token, path)
-		if body = got; err == nil && code != want {
-			err = fmt.Errorf("code %d: %.200s", code, got)
+		lacks := func(text string) bool { return !strings.Contains(got, text) }
+		if body = got; err == nil && (code != want || slices.ContainsFunc(texts, lacks)) {
+			err = fmt.Errorf("code %d: %.2000s", code, got)
 		}
 		return err
 	})
 	return body
 }
 
-// Value returns the value of any series.
-func (r *Replica) Value(token, series string) float64 {
+// Value returns the value of a series.
+func (r *Replica) Value(series string) float64 {
 	r.T.Helper()
-	for line := range strings.Lines(r.GetPage("/metrics", token, http.StatusOK)) {
-		if rest, ok := strings.CutPrefix(line, series+" "); ok {
-			value, err := strconv.ParseFloat(strings.TrimSpace(rest), 64)
-			if err != nil {
-				r.T.Fatal(err)
-			}
-			return value
-		}
+	_, value, found := strings.Cut("\n"+r.GetPage("/metrics", r.Admin(), http.StatusOK), "\n"+series+" ")
+	value, _, _ = strings.Cut(value, "\n")
+	number, err := strconv.ParseFloat(value, 64)
+	if !found || err != nil {
+		r.T.Fatalf("no series %s: %v", series, err)
 	}
-	r.T.Fatalf("no series %s", series)
-	return 0
+	return number
 }
 
 // Names returns the names of our controllers and of all others, sorted.

@@ -6,14 +6,12 @@ package framework
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
@@ -98,35 +96,20 @@ func NewIsolated(t *testing.T) *Isolated {
 	}
 	BindRole(t, ns, IsolatedAccount, ns, IsolatedAccount)
 	BindRole(t, ns, IsolatedAccount, metav1.NamespaceSystem, "extension-apiserver-authentication-reader")
-	l.waitAllowed(t)
+	// The API server has seen the first and the last of these rights.
+	for namespace, right := range map[string]clustertest.Right{
+		metav1.NamespaceDefault: Foos.May("watch", ""),
+		ns:                      {Verb: "create", Group: "coordination.k8s.io", Resource: "leases"},
+		metav1.NamespaceSystem:  {Verb: "list", Resource: "configmaps", Name: "extension-apiserver-authentication"},
+	} {
+		right.WaitAllowed(t, Kube(), l.User(), namespace, true)
+	}
 	return l
 }
 
 // User returns the user name of the ServiceAccount.
 func (l *Isolated) User() string {
 	return "system:serviceaccount:" + l.Namespace + ":" + IsolatedAccount
-}
-
-// waitAllowed waits until the API server has seen the first and the last of the granted
-// rights.
-func (l *Isolated) waitAllowed(t *testing.T) {
-	t.Helper()
-	for _, right := range []authorizationv1.ResourceAttributes{
-		{Verb: "watch", Group: Foos.Group, Resource: Foos.Resource},
-		{Verb: "create", Group: "coordination.k8s.io", Resource: "leases", Namespace: l.Namespace},
-		{Verb: "list", Resource: "configmaps", Namespace: metav1.NamespaceSystem, Name: "extension-apiserver-authentication"},
-	} {
-		clustertest.WaitUntil(t, "the API server knows the rights", func(ctx context.Context) error {
-			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-				User: l.User(), Groups: []string{"system:serviceaccounts", "system:authenticated"}, ResourceAttributes: &right,
-			}}
-			review, err := Kube().AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-			if err == nil && !review.Status.Allowed {
-				err = fmt.Errorf("not allowed: %s %s", right.Verb, right.Resource)
-			}
-			return err
-		})
-	}
 }
 
 // Kubeconfig returns the path of a kubeconfig for the user, in a new directory with the other

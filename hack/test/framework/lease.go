@@ -4,11 +4,8 @@
 package framework
 
 import (
-	"testing"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
@@ -22,14 +19,4 @@ func IsWrite(event auditv1.Event) bool {
 		return true
 	}
 	return false
-}
-
-// CurrentLease returns the daemon's Lease, empty if there is none.
-func CurrentLease(t *testing.T) *coordinationv1.Lease {
-	t.Helper()
-	lease, err := Kube().CoordinationV1().Leases(DaemonName).Get(t.Context(), DaemonName, metav1.GetOptions{})
-	if err != nil {
-		return &coordinationv1.Lease{}
-	}
-	return lease
 }

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -47,7 +46,7 @@ type Replica struct {
 	*Program
 	URL string
 
-	reader string // a token that may get everything that the daemon serves; created on first use
+	admin string // created on first use
 }
 
 // StartReplica starts the daemon as its ServiceAccount, with a new token. At the end of the
@@ -119,13 +118,13 @@ func (r *Replica) Get(ctx context.Context, path string) (code int, body string, 
 	return r.GetAs(ctx, "", path)
 }
 
-// GetReasons requests a path as a caller who may see reasons.
-func (r *Replica) GetReasons(ctx context.Context, path string) (code int, body string, err error) {
+// Admin returns a token of a caller who may get and put everything that the daemon serves.
+func (r *Replica) Admin() string {
 	r.T.Helper()
-	if r.reader == "" {
-		r.reader = DebuggerToken(r.T, NewNamespace(r.T))
+	if r.admin == "" {
+		r.admin = DebuggerToken(r.T, NewNamespace(r.T))
 	}
-	return r.GetAs(ctx, r.reader, path)
+	return r.admin
 }
 
 // GetAs requests a path with a bearer token, unless that is empty.
@@ -166,30 +165,28 @@ func (r *Replica) do(
 	return response.StatusCode, string(answer), err
 }
 
-// Metric returns the value of one of our series. token is a token of a caller who may read
-// metrics.
-func (r *Replica) Metric(token, series string) int {
-	r.T.Helper()
-	code, body, err := r.GetAs(r.T.Context(), token, "/metrics")
-	if err != nil || code != http.StatusOK {
-		r.T.Fatalf("/metrics: %d %.200s, %v", code, body, err)
+// CurrentLease returns the daemon's Lease, empty if there is none.
+func CurrentLease(t *testing.T) *coordinationv1.Lease {
+	t.Helper()
+	lease, err := currentLease(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
-	_, value, found := strings.Cut(body, "\nsample_controller_manager_"+series+" ")
-	value, _, _ = strings.Cut(value, "\n")
-	n, err := strconv.ParseFloat(value, 64)
-	if !found || err != nil {
-		r.T.Fatalf("there is no series %s: %v", series, err)
-	}
-	return int(n)
+	return lease
 }
 
-// Lease returns the daemon's Lease, or an empty one if it does not exist.
-func Lease(ctx context.Context) (*coordinationv1.Lease, error) {
+func currentLease(ctx context.Context) (*coordinationv1.Lease, error) {
 	lease, err := Kube().CoordinationV1().Leases(DaemonName).Get(ctx, DaemonName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return &coordinationv1.Lease{}, nil
 	}
 	return lease, err
+}
+
+// Holder returns the holder of the daemon's Lease.
+func Holder(t *testing.T) string {
+	t.Helper()
+	return ptr.Deref(CurrentLease(t).Spec.HolderIdentity, "")
 }
 
 // FreeLease deletes the Lease of an earlier test, so that the next replica leads at once.
@@ -205,7 +202,7 @@ func FreeLease(t *testing.T) {
 func WaitLeader(t *testing.T, but string) (holder string) {
 	t.Helper()
 	clustertest.WaitUntil(t, "a replica leads", func(ctx context.Context) error {
-		lease, err := Lease(ctx)
+		lease, err := currentLease(ctx)
 		if err != nil {
 			return err
 		}
@@ -232,7 +229,7 @@ var OneWorker = []string{"--concurrent-foo-syncs=1", "--concurrent-icecream-sync
 
 // state returns the state of a controller and the reason for it.
 func (r *Replica) state(ctx context.Context, controller string) (string, error) {
-	_, body, err := r.GetReasons(ctx, "/healthz?verbose")
+	_, body, err := r.GetAs(ctx, r.Admin(), "/healthz?verbose")
 	for line := range strings.Lines(body) {
 		if state, ok := strings.CutPrefix(line, controller+": "); ok {
 			return strings.TrimSpace(state), nil

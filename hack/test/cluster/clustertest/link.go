@@ -48,16 +48,22 @@ type connection struct {
 // StartLink starts a link to the API server of a cluster. It stops at the end of the test.
 func StartLink(t *testing.T, c *cluster.Cluster) *Link {
 	t.Helper()
+	return StartLinkAt(t, c, "127.0.0.1:0")
+}
+
+// StartLinkAt is StartLink for a link that listens at a given address.
+func StartLinkAt(t *testing.T, c *cluster.Cluster, address string) *Link {
+	t.Helper()
 	server, err := url.Parse(c.Config().Host)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return startLink(t, server.Host)
+	return startLink(t, address, server.Host)
 }
 
-func startLink(t *testing.T, target string) *Link {
+func startLink(t *testing.T, address, target string) *Link {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func newWire(t *testing.T) *wire {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { listener.Close() })
-	w := &wire{t: t, link: startLink(t, listener.Addr().String()), listener: listener}
+	w := &wire{t: t, link: startLink(t, "127.0.0.1:0", listener.Addr().String()), listener: listener}
 	w.connect()
 	return w
 }

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Right is a verb on a resource or subresource of an API group.
-type Right struct{ Verb, Group, Resource string }
+// Right is a verb on a resource or subresource of an API group, or only on the object of this name.
+type Right struct{ Verb, Group, Resource, Name string }
 
 // Revoke removes rights from a ClusterRole, and waits until the user no longer has them. It
 // returns a function that restores them and returns when that was done. They are restored at
@@ -45,7 +45,7 @@ func Revoke(t *testing.T, kube kubernetes.Interface, clusterRole, user string,
 	waitAllowed := func(want bool) {
 		t.Helper()
 		for _, r := range rights {
-			r.waitAllowed(t, kube, user, want)
+			r.WaitAllowed(t, kube, user, metav1.NamespaceDefault, want)
 		}
 	}
 	t.Cleanup(func() { set(context.WithoutCancel(t.Context()), whole.Rules) })
@@ -77,9 +77,8 @@ func without(rules []rbacv1.PolicyRule, rights []Right) []rbacv1.PolicyRule {
 	return fewer
 }
 
-// waitAllowed waits until the API server reports that the user has, or does not have, the
-// right.
-func (r Right) waitAllowed(t *testing.T, kube kubernetes.Interface, user string, want bool) {
+// WaitAllowed waits until the API server reports that the user has, or does not have, the right in a namespace.
+func (r Right) WaitAllowed(t *testing.T, kube kubernetes.Interface, user, namespace string, want bool) {
 	t.Helper()
 	resource, subresource, _ := strings.Cut(r.Resource, "/")
 	WaitUntil(t, fmt.Sprintf("that %s may %s %s is %t", user, r.Verb, r.Resource, want), func(ctx context.Context) error {
@@ -87,7 +86,8 @@ func (r Right) waitAllowed(t *testing.T, kube kubernetes.Interface, user string,
 			&authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 				User: user,
 				ResourceAttributes: &authorizationv1.ResourceAttributes{
-					Namespace: "default", Verb: r.Verb, Group: r.Group, Version: "*", Resource: resource, Subresource: subresource,
+					Namespace: namespace, Verb: r.Verb, Group: r.Group, Version: "*", Resource: resource, Subresource: subresource,
+					Name: r.Name,
 				},
 			}}, metav1.CreateOptions{})
 		if err == nil && review.Status.Allowed != want {

@@ -167,13 +167,7 @@ func waitFailing(r *framework.Replica, path string, want ...string) {
 // waitTold waits until the debug page of the faulty controller contains a text.
 func (r *faultyReplica) waitTold(what string) {
 	r.T.Helper()
-	clustertest.WaitUntil(r.T, fmt.Sprintf("the page of the controller shows %q", what), func(ctx context.Context) error {
-		code, body, err := r.GetAs(ctx, r.token, "/debug/controllers/"+faulty.ControllerName)
-		if err == nil && !strings.Contains(body, what) {
-			err = fmt.Errorf("%d %s", code, body)
-		}
-		return err
-	})
+	r.GetPage("/debug/controllers/"+faulty.ControllerName, r.token, http.StatusOK, what)
 }
 
 // waitHealthy waits until no check of the replica fails. A machine that pauses the replica may make
@@ -188,11 +182,11 @@ func waitHealthy(r *framework.Replica) {
 // syncs returns how many syncs of the faulty controller ended with this result.
 func (r *faultyReplica) syncs(result string) int {
 	r.T.Helper()
-	return r.Metric(r.token, fmt.Sprintf("sync_total{controller=%q,result=%q}", faulty.ControllerName, result))
+	return int(r.Value(fmt.Sprintf("sample_controller_manager_sync_total{controller=%q,result=%q}", faulty.ControllerName, result)))
 }
 
 // failingObjects returns how many objects of the faulty controller are failing.
 func (r *faultyReplica) failingObjects() int {
 	r.T.Helper()
-	return r.Metric(r.token, fmt.Sprintf("failing_objects{controller=%q}", faulty.ControllerName))
+	return int(r.Value(fmt.Sprintf("sample_controller_manager_failing_objects{controller=%q}", faulty.ControllerName)))
 }

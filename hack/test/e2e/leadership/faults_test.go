@@ -29,7 +29,7 @@ import (
 func (f *fleet) waitDemoted(m *member) {
 	f.t.Helper()
 	clustertest.WaitUntil(f.t, "the replica no longer leads", func(ctx context.Context) error {
-		_, body, err := m.GetReasons(ctx, "/readyz?verbose")
+		_, body, err := m.GetAs(ctx, m.Admin(), "/readyz?verbose")
 		if err == nil && (!strings.Contains(body, "leader: ") || strings.Contains(body, "leader: this process")) {
 			err = errors.New(body)
 		}

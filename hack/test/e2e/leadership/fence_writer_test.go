@@ -80,11 +80,7 @@ func (w *writer) writes(ctx context.Context) map[string]error {
 // wantUnfenced tries the writes of a standby.
 func (w *writer) wantUnfenced(t *testing.T) {
 	t.Helper()
-	lease, err := framework.Lease(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := json.Marshal(lease)
+	body, err := json.Marshal(framework.CurrentLease(t))
 	if err != nil {
 		t.Fatal(err)
 	}

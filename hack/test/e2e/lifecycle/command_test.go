@@ -23,7 +23,7 @@ func TestVersionFromGit(t *testing.T) {
 	version := regexp.QuoteMeta(strings.TrimSpace(strings.TrimPrefix(stdout, "sample-controller-manager v")))
 	r := framework.StartReplica(t)
 	clustertest.WaitUntil(t, "/statusz shows the version", func(ctx context.Context) error {
-		_, page, err := r.GetReasons(ctx, "/statusz")
+		_, page, err := r.GetAs(ctx, r.Admin(), "/statusz")
 		if err == nil && !regexp.MustCompile(`\nBinary version\W+`+version+`\s`).MatchString(page) {
 			err = errors.New(page)
 		}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"samplecontroller.io/sample-controller-manager/hack/test/cluster/clustertest"
 	"samplecontroller.io/sample-controller-manager/hack/test/framework"
 )
@@ -67,7 +69,11 @@ func TestExamplesRun(t *testing.T) {
 func wantPlacementReported(t *testing.T, log fmt.Stringer, ns, name string) {
 	t.Helper()
 	waitIcecream(t, ns, name, 1)
-	p := getIcecream(t, ns, name).Status.Placements[0]
+	icecream, err := framework.Sample().IcecreamV1alpha1().Icecreams(ns).Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := icecream.Status.Placements[0]
 	line := fmt.Sprintf(`] "Pod scheduled" icecream=%q pod=%q node=%q`, ns+"/"+name, ns+"/"+p.Pod, p.Node)
 	if !strings.Contains(log.String(), line) {
 		t.Errorf("the log does not have %s", line)

@@ -15,8 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	icecreamv1alpha1 "samplecontroller.io/api/icecream/v1alpha1"
-
 	"samplecontroller.io/sample-controller-manager/hack/test/cluster/clustertest"
 	"samplecontroller.io/sample-controller-manager/hack/test/framework"
 )
@@ -40,7 +38,7 @@ func TestPlacementsSurviveKills(t *testing.T) {
 			// No other controller may change the object's version before the record.
 			first := framework.StartReplicaWith(t, proxy.Kubeconfig(t, framework.DaemonName, framework.DaemonName), "--controllers=icecream").Ready()
 			framework.WaitLeader(t, "")
-			createIcecream(t, ns, "a", 0)
+			framework.Icecreams.Create(t, ns, "a", 0)
 			waitIcecream(t, ns, "a", 0)
 			if point.held {
 				record := proxy.Hold(recordsPlacements)
@@ -60,7 +58,7 @@ func TestPlacementsSurviveKills(t *testing.T) {
 			framework.FreeLease(t)
 			second := framework.StartReplica(t, "--concurrent-icecream-syncs=1").Ready()
 			waitIcecream(t, ns, "a", 1)
-			waitBarrier(t)
+			framework.Icecreams.WaitIdle(t)
 			second.Stop()
 			wantLines(t, []*framework.Replica{first, second}, ns, point.lines)
 		})
@@ -73,34 +71,12 @@ func recordsPlacements(r *http.Request, body []byte) bool {
 		bytes.Contains(body, []byte(`"/status/placements"`))
 }
 
-func createIcecream(t *testing.T, ns, name string, replicas int32) {
-	t.Helper()
-	icecream := &icecreamv1alpha1.Icecream{ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: icecreamv1alpha1.IcecreamSpec{DeploymentName: name, Replicas: &replicas}}
-	if _, err := framework.Sample().IcecreamV1alpha1().Icecreams(ns).Create(t.Context(), icecream,
-		metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func getIcecream(t *testing.T, ns, name string) *icecreamv1alpha1.Icecream {
-	t.Helper()
-	icecream, err := framework.Sample().IcecreamV1alpha1().Icecreams(ns).Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return icecream
-}
-
 // scaleIcecreamPods changes the replicas of an Icecream and of its Deployment, as the daemon
 // would, and waits until the Pods are placed. The daemon need not be running.
 func scaleIcecreamPods(t *testing.T, ns, name string, replicas int32) {
 	t.Helper()
 	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
-	if _, err := framework.Sample().IcecreamV1alpha1().Icecreams(ns).Patch(t.Context(), name, types.MergePatchType, patch,
-		metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	framework.Icecreams.Patch(t, ns, name, string(patch))
 	if _, err := framework.Kube().AppsV1().Deployments(ns).Patch(t.Context(), name, types.MergePatchType, patch,
 		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
@@ -153,15 +129,6 @@ func waitIcecream(t *testing.T, ns, name string, pods int) {
 		}
 		return nil
 	})
-}
-
-// waitBarrier waits until the leader has processed everything queued so far, by making it sync
-// one more Icecream. The leader must run with one worker for Icecreams.
-func waitBarrier(t *testing.T) {
-	t.Helper()
-	ns := framework.NewNamespace(t)
-	createIcecream(t, ns, "barrier", 1)
-	waitIcecream(t, ns, "barrier", 1)
 }
 
 // wantLines checks how many lines the replicas have logged for each Pod of a namespace that

@@ -45,13 +45,7 @@ func TestFaultAuthenticationUnavailable(t *testing.T) {
 	l.Start(t, kubeconfig, "--controllers=status-aggregator", "--client-ca-file="+ca, "--authorization-webhook-cache-authorized-ttl=1h")
 	admin := framework.DebuggerToken(t, l.Namespace)
 	tokens := map[string]string{"nobody": "", "a stranger": "nonsense", "an expired token": framework.Resign(t, admin, expired), "a user without the role": l.Token(t, nil), "an admin": admin}
-	clustertest.WaitUntil(t, "an admin may read the metrics", func(ctx context.Context) error {
-		code, body, err := l.GetAs(ctx, admin, "/metrics")
-		if err == nil && code != http.StatusOK {
-			err = fmt.Errorf("%d %.200s", code, body)
-		}
-		return err
-	})
+	l.GetPage("/metrics", admin, http.StatusOK)
 	// A certificate of the same user, whose permission is cached by now. So is that of the token, which
 	// the API server would have to authenticate, too.
 	scraper := authority.Sign(t, "system:serviceaccount:"+l.Namespace+":debugger", time.Now().Add(time.Hour)).Load(t)

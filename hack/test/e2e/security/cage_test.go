@@ -6,13 +6,11 @@ package security
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -94,19 +92,8 @@ func allowDeletion(t *testing.T, ns string) {
 		APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"delete"},
 	})
 	// A deletion that RBAC still refuses would be a denial that no test expects.
-	clustertest.WaitUntil(t, "the permission is granted", func(ctx context.Context) error {
-		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-			User: framework.DaemonUser,
-			ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Namespace: ns, Verb: "delete", Group: "apps", Resource: "deployments",
-			},
-		}}
-		review, err := framework.Kube().AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-		if err == nil && !review.Status.Allowed {
-			err = errors.New("it is not allowed yet")
-		}
-		return err
-	})
+	deletion := clustertest.Right{Verb: "delete", Group: "apps", Resource: "deployments"}
+	deletion.WaitAllowed(t, framework.Kube(), framework.DaemonUser, ns, true)
 }
 
 func wantAllowed(t *testing.T, what string, err error) {

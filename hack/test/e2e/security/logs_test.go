@@ -53,14 +53,14 @@ func TestLogsHoldNoSecrets(t *testing.T) {
 				"an invalid":   "c4n4ry-of-nobody",
 				"the daemon's": tokenOf(t, kubeconfig),
 			}
-			pages := see(t, r, tokens)
+			pages := see(r, tokens)
 			workOnCanaries(t, framework.Foos, framework.NewNamespace(t))
 			if code, answer, err := r.DoAs(t.Context(), http.MethodPut, admin, "/debug/flags/v", "10"); err != nil || code != http.StatusOK ||
 				!strings.Contains(answer, "to 7 instead of 10") {
 				t.Errorf("PUT of the verbosity: status %d %s, %v, want a verbosity of 7", code, answer, err)
 			}
 			workOnCanaries(t, framework.Icecreams, framework.NewNamespace(t))
-			pages += see(t, r, tokens)
+			pages += see(r, tokens)
 			r.Stop()
 
 			log := r.Log.String()
@@ -85,22 +85,15 @@ func TestLogsHoldNoSecrets(t *testing.T) {
 }
 
 // see requests each page with each of the tokens, and returns the pages for the first token.
-func see(t *testing.T, r *framework.Replica, tokens map[string]string) (pages string) {
-	t.Helper()
+func see(r *framework.Replica, tokens map[string]string) (pages string) {
+	r.T.Helper()
 	for _, page := range []string{"/metrics", "/statusz", "/flagz"} {
 		for who, token := range tokens {
 			want := map[string]int{"the admin's": http.StatusOK, "the daemon's": http.StatusForbidden}[who]
 			if want == 0 {
 				want = http.StatusUnauthorized
 			}
-			clustertest.WaitUntil(t, page+" answers "+who+" token", func(ctx context.Context) error {
-				code, body, err := r.GetAs(ctx, token, page)
-				if err == nil && code != want {
-					err = fmt.Errorf("%d, want %d: %.200s", code, want, body)
-				}
-				pages += body
-				return err
-			})
+			pages += r.GetPage(page, token, want)
 		}
 	}
 	return pages

@@ -33,11 +33,11 @@ func TestRestoredBackupLeavesNoGhosts(t *testing.T) {
 			ns := framework.NewNamespace(t)
 			silencer := framework.StartSilencer(t, func(*http.Request) bool { return true })
 			server := framework.StartDaemon(t, "--kubeconfig="+silencer.Kubeconfig(t, framework.DaemonName, framework.DaemonName))
-			admin := framework.TokenWith(t, framework.NewNamespace(t), framework.NewClusterRole(t, framework.Everything))
+			server.Admin() // its account is in the backup
 			cached := func(want float64) {
 				t.Helper()
 				clustertest.WaitUntil(t, fmt.Sprintf("%v Foos are cached", want), func(context.Context) error {
-					if got := server.Value(admin, fmt.Sprintf("sample_controller_manager_informer_objects{resource=%q}", framework.Foos.CRD())); got != want {
+					if got := server.Value(fmt.Sprintf("sample_controller_manager_informer_objects{resource=%q}", framework.Foos.CRD())); got != want {
 						return fmt.Errorf("got %v", got)
 					}
 					return nil

@@ -10,9 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"regexp"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -41,16 +39,15 @@ func TestRefusedWriteIsNotRepeatedWithDelayedWatch(t *testing.T) {
 		}
 		keepTouching(t, k.Kind, k.Ns, names)
 	}
-	scraper := framework.TokenWith(t, framework.NewNamespace(t), "sample-controller-manager-metrics-reader")
 	for _, k := range all {
 		for _, name := range names {
 			release := delayer.Hold()
 			framework.Kubectl(t, "-n", k.Ns, "label", "deployment", name, "team=blue")
 			framework.Kubectl(t, "-n", k.Ns, "scale", k.Singular, name, "--replicas=3")
 			waitRefusedPatch(t, k.Kind, k.Ns, name)
-			before := staleSyncs(t, k.Kind, server, scraper)
+			before := staleSyncs(k.Kind, server)
 			clustertest.WaitUntil(t, "the object is synced again", func(context.Context) error {
-				if n := staleSyncs(t, k.Kind, server, scraper) - before; n < 3 {
+				if n := staleSyncs(k.Kind, server) - before; n < 3 {
 					return fmt.Errorf("%d syncs were postponed", n)
 				}
 				return nil
@@ -166,16 +163,7 @@ func wantWritten(t *testing.T, k framework.Kind, ns string, names []string, want
 
 // staleSyncs returns the number of syncs of this process that were postponed because of a
 // stale cache.
-func staleSyncs(t *testing.T, k framework.Kind, server *framework.Replica, token string) int {
-	t.Helper()
-	body := server.GetPage("/metrics", token, http.StatusOK)
-	match := regexp.MustCompile(`(?m)^sample_controller_manager_sync_total\{controller="` + k.Controller + `",result="stale"\} (\d+)$`).FindStringSubmatch(body)
-	if match == nil {
-		t.Fatal("no such metric")
-	}
-	total, err := strconv.Atoi(match[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return total
+func staleSyncs(k framework.Kind, server *framework.Replica) int {
+	server.T.Helper()
+	return int(server.Value(fmt.Sprintf(`sample_controller_manager_sync_total{controller=%q,result="stale"}`, k.Controller)))
 }

@@ -4,8 +4,6 @@
 package leadership
 
 import (
-	"context"
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -13,7 +11,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"samplecontroller.io/sample-controller-manager/hack/test/cluster/clustertest"
 	"samplecontroller.io/sample-controller-manager/hack/test/framework"
 )
 
@@ -21,7 +18,6 @@ import (
 // after a mistake in a rollout.
 func TestReplicaWithoutLeaseNeverBecomesReady(t *testing.T) {
 	framework.OwnAPIServer(t)
-	reader := framework.TokenWith(t, framework.NewNamespace(t), framework.NewClusterRole(t, framework.Everything))
 	for name, tc := range map[string]struct {
 		kubeconfig func() (string, error)
 		namespace  string
@@ -39,14 +35,13 @@ func TestReplicaWithoutLeaseNeverBecomesReady(t *testing.T) {
 				t.Fatal(err)
 			}
 			server := framework.StartUnready(t, "--kubeconfig="+kubeconfig, "--leader-elect-resource-namespace="+tc.namespace)
-			wantUnready(t, server, reader, tc.want)
+			server.GetPage("/readyz/lease", server.Admin(), http.StatusInternalServerError, tc.want)
+			server.GetPage("/readyz", "", http.StatusInternalServerError)
 			if got := server.Log.String(); !strings.Contains(got, tc.want) {
 				t.Errorf("the log does not contain %q:\n%s", tc.want, got)
 			}
-			if got := server.GetPage("/statusz", reader, http.StatusOK); !strings.Contains(got, tc.want) {
-				t.Errorf("/statusz does not contain %q:\n%s", tc.want, got)
-			}
-			if got := server.Value(reader, "sample_controller_manager_leadership_lease_refused"); got != 1 {
+			server.GetPage("/statusz", server.Admin(), http.StatusOK, tc.want)
+			if got := server.Value("sample_controller_manager_leadership_lease_refused"); got != 1 {
 				t.Errorf("the metric is %v, want 1", got)
 			}
 		})
@@ -65,17 +60,4 @@ func wantHealth(t *testing.T, server *framework.Replica, probes ...string) {
 			}
 		}
 	}
-}
-
-// wantUnready waits until /readyz fails because of the Lease. reader may see why.
-func wantUnready(t *testing.T, server *framework.Replica, reader, want string) {
-	t.Helper()
-	clustertest.WaitUntil(t, "the replica is unready", func(ctx context.Context) error {
-		code, body, err := server.GetAs(ctx, reader, "/readyz/lease")
-		if err == nil && (code != http.StatusInternalServerError || !strings.Contains(body, want)) {
-			err = fmt.Errorf("/readyz/lease answers %d %s, want %q", code, body, want)
-		}
-		return err
-	})
-	server.GetPage("/readyz", "", http.StatusInternalServerError)
 }

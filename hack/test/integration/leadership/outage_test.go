@@ -7,17 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"sync"
 	"testing"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	restclient "k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"samplecontroller.io/sample-controller-manager/hack/test/cluster/clustertest"
@@ -47,7 +44,7 @@ func TestReplicaStartingDuringOutageWaits(t *testing.T) {
 		})
 		for range 3 { // tries of each informer
 			server.GetPage("/livez", "", http.StatusOK)
-			server.WaitReadyz(http.StatusInternalServerError)
+			server.GetPage("/readyz/informer-sync", "", http.StatusInternalServerError)
 			time.Sleep(time.Second)
 		}
 		return server
@@ -56,51 +53,15 @@ func TestReplicaStartingDuringOutageWaits(t *testing.T) {
 	server.Stop()
 	server = start()
 	framework.Foos.Create(t, ns, "wanted", 1)
-	forwardToAPIServer(t, address)
+	clustertest.StartLinkAt(t, framework.Cluster(), address)
 	back := time.Now()
 	framework.Foos.WaitCondition(t, ns, "wanted", "Reconciling", "Progressing")
 	t.Logf("served %v after the API server's return", time.Since(back).Round(time.Millisecond))
-	server.WaitReadyz(http.StatusOK)
+	server.GetPage("/readyz/informer-sync", "", http.StatusOK)
 	if lines := server.LogAbout("Reading failed"); len(lines) > 0 {
 		t.Errorf("also logged: %q", lines)
 	}
 	server.Stop() // while it can release its Lease
-}
-
-// forwardToAPIServer forwards another address to the API server until the test ends.
-func forwardToAPIServer(t *testing.T, address string) {
-	t.Helper()
-	target, err := url.Parse(framework.Cluster().Config().Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var running sync.WaitGroup
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	t.Cleanup(func() { listener.Close(); cancel(); running.Wait() })
-	running.Go(func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			server, err := net.Dial("tcp", target.Host)
-			if err != nil {
-				client.Close()
-				continue
-			}
-			context.AfterFunc(ctx, func() { client.Close(); server.Close() })
-			for _, pair := range [][2]net.Conn{{client, server}, {server, client}} {
-				running.Go(func() {
-					_, _ = io.Copy(pair[0], pair[1])
-					pair[0].Close()
-				})
-			}
-		}
-	})
 }
 
 // TestMissingClientCAPermissionStopsNothingElse revokes the daemon's permission to read the
@@ -123,18 +84,11 @@ func TestMissingClientCAPermissionStopsNothingElse(t *testing.T) {
 		}
 	})
 	t.Cleanup(grant)
-	clustertest.WaitUntil(t, "the permission is revoked", func(ctx context.Context) error {
-		out, err := framework.Cluster().Kubectl(ctx, "auth", "can-i", "get", "configmaps/extension-apiserver-authentication", "-n", "kube-system",
-			"--as=system:serviceaccount:"+framework.DaemonName+":"+framework.DaemonName)
-		if err == nil {
-			return errors.New(out)
-		}
-		return nil
-	})
+	read := clustertest.Right{Verb: "get", Resource: "configmaps", Name: "extension-apiserver-authentication"}
+	read.WaitAllowed(t, framework.Kube(), framework.DaemonUser, metav1.NamespaceSystem, false)
 
 	server := framework.StartDaemon(t)
-	admin := framework.TokenWith(t, framework.NewNamespace(t), framework.NewClusterRole(t, framework.Everything))
-	server.GetPage("/metrics", admin, http.StatusOK)
+	server.GetPage("/metrics", server.Admin(), http.StatusOK)
 	wantByCertificate(t, server, http.StatusUnauthorized)
 	grant()
 	wantByCertificate(t, server, http.StatusOK)
@@ -144,25 +98,13 @@ func TestMissingClientCAPermissionStopsNothingElse(t *testing.T) {
 // and waits for a status code.
 func wantByCertificate(t *testing.T, server *framework.Replica, want int) {
 	t.Helper()
-	config, err := restclient.TLSConfigFor(framework.Cluster().Config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.RootCAs, config.InsecureSkipVerify = nil, true // it is self-signed
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
+	config := framework.Cluster().Config()
+	certificate := framework.Pair{Certificate: config.CertData, Key: config.KeyData}.Load(t)
 	clustertest.WaitUntil(t, fmt.Sprintf("/metrics answers %d by a client certificate", want), func(ctx context.Context) error {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/metrics", nil)
-		if err != nil {
-			return err
+		code, body, err := server.GetWith(ctx, certificate, "/metrics")
+		if err == nil && code != want {
+			err = fmt.Errorf("%d %.200s", code, body)
 		}
-		response, err := client.Do(request)
-		if err != nil {
-			return err
-		}
-		defer response.Body.Close()
-		if response.StatusCode != want {
-			return errors.New(response.Status)
-		}
-		return nil
+		return err
 	})
 }

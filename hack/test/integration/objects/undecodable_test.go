@@ -25,7 +25,6 @@ func TestUndecodableObjectBlocksNoOthers(t *testing.T) {
 	framework.EachKind(t, func(t *testing.T, k framework.Kind) {
 		framework.OwnAPIServer(t) // because it changes the CRD
 		ns := framework.NewNamespace(t)
-		admin := framework.TokenWith(t, framework.NewNamespace(t), framework.NewClusterRole(t, framework.Everything))
 		k.Create(t, ns, "before", 1)
 		tighten := loosen(t, k, ns)
 		storeBad(t, k, ns, "stored")
@@ -37,7 +36,7 @@ func TestUndecodableObjectBlocksNoOthers(t *testing.T) {
 		k.WaitCondition(t, ns, "before", "Reconciling", "Progressing")
 		k.Create(t, ns, "after", 1)
 		k.WaitCondition(t, ns, "after", "Reconciling", "Progressing")
-		waitUndecodable(t, k, server, admin, 2)
+		waitUndecodable(k, server, 2)
 		waitReported(t, k, ns, "stored", 1)
 		waitReported(t, k, ns, "doomed", 1)
 
@@ -46,9 +45,9 @@ func TestUndecodableObjectBlocksNoOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		k.WaitCondition(t, ns, "stored", "Reconciling", "Progressing")
-		waitUndecodable(t, k, server, admin, 1)
+		waitUndecodable(k, server, 1)
 		framework.Kubectl(t, "-n", ns, "delete", k.Singular, "doomed")
-		waitUndecodable(t, k, server, admin, 0)
+		waitUndecodable(k, server, 0)
 
 		// One is stored while the daemon runs, and one that was Ready becomes undecodable.
 		watches := len(endedReads(t, k))
@@ -69,7 +68,7 @@ func TestUndecodableObjectBlocksNoOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		waitReported(t, k, ns, "before", 1)
-		waitUndecodable(t, k, server, admin, 2)
+		waitUndecodable(k, server, 2)
 		for version := range 5 {
 			if err := k.TryPatch(t.Context(), ns, "live", fmt.Sprintf(`{"metadata":{"annotations":{"version":"%d"}}}`, version)); err != nil {
 				t.Fatal(err)
@@ -93,7 +92,7 @@ func TestUndecodableObjectBlocksNoOthers(t *testing.T) {
 		// A restart finds the same state.
 		server.Stop()
 		server = framework.StartDaemon(t, k.OneWorker())
-		waitUndecodable(t, k, server, admin, 2)
+		waitUndecodable(k, server, 2)
 		k.Create(t, ns, "last", 1)
 		k.WaitCondition(t, ns, "last", "Reconciling", "Progressing")
 		if diff := cmp.Diff(drifted, framework.Deployment(t, ns, "before")); diff != "" {
@@ -104,7 +103,7 @@ func TestUndecodableObjectBlocksNoOthers(t *testing.T) {
 		}
 		k.WaitReplicas(t, ns, "before", 1)
 		framework.Kubectl(t, "-n", ns, "delete", k.Singular, "live")
-		waitUndecodable(t, k, server, admin, 0)
+		waitUndecodable(k, server, 0)
 
 		// The start, the restart, and the three changes of the CRD each end a watch.
 		if reads := endedReads(t, k); len(reads) > 10 {
@@ -152,17 +151,10 @@ func createBad(ctx context.Context, k framework.Kind, ns, name string, dryRun ..
 }
 
 // waitUndecodable waits until the daemon counts this many undecodable objects.
-func waitUndecodable(t *testing.T, k framework.Kind, server *framework.Replica, token string, want int) {
-	t.Helper()
-	series := fmt.Sprintf("\n"+`sample_controller_manager_objects{condition="Stalled",reason="Undecodable",resource="%s.%s"}`, k.Resource, k.Group)
-	clustertest.WaitUntil(t, fmt.Sprintf("%d undecodable %s are counted", want, k.Resource), func(ctx context.Context) error {
-		code, body, err := server.GetAs(ctx, token, "/metrics")
-		if err == nil && !strings.Contains(body, fmt.Sprintf("%s %d\n", series, want)) {
-			_, got, _ := strings.Cut(body, series)
-			err = fmt.Errorf("code %d: %.60s", code, got)
-		}
-		return err
-	})
+func waitUndecodable(k framework.Kind, server *framework.Replica, want int) {
+	server.T.Helper()
+	server.GetPage("/metrics", server.Admin(), http.StatusOK, fmt.Sprintf(
+		"\n"+`sample_controller_manager_objects{condition="Stalled",reason="Undecodable",resource=%q} %d`+"\n", k.CRD(), want))
 }
 
 // waitReported waits until there are this many Events about an undecodable object. There

@@ -14,6 +14,7 @@ import (
 	"encoding/pem"
 	"math/big"
 	"net"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -47,8 +48,15 @@ func NewAuthority(t *testing.T, name string) *Authority {
 // Pem returns the CA's certificate, PEM-encoded.
 func (a *Authority) Pem() []byte { return encodeCertificate(a.certificate.Raw) }
 
-// Sign returns a certificate for a user, or for a server at 127.0.0.1, that expires at the
-// given time.
+// File returns the path of a file with the CA's certificate.
+func (a *Authority) File(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "ca.crt")
+	ReplaceFile(t, path, a.Pem())
+	return path
+}
+
+// Sign returns a certificate for a user, or for a server of this name or at 127.0.0.1, that expires at the given time.
 func (a *Authority) Sign(t *testing.T, name string, end time.Time) Pair {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -67,6 +75,7 @@ func (a *Authority) Sign(t *testing.T, name string, end time.Time) Pair {
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
 		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
+		DNSNames:     []string{name},
 	}, a.certificate, key.Public(), a.key)
 	if err != nil {
 		t.Fatal(err)
@@ -76,6 +85,16 @@ func (a *Authority) Sign(t *testing.T, name string, end time.Time) Pair {
 		t.Fatal(err)
 	}
 	return Pair{encodeCertificate(raw), encoded}
+}
+
+// Files returns the paths of files with the certificate and its key.
+func (p Pair) Files(t *testing.T) (certificate, key string) {
+	t.Helper()
+	dir := t.TempDir()
+	certificate, key = filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
+	ReplaceFile(t, certificate, p.Certificate)
+	ReplaceFile(t, key, p.Key)
+	return certificate, key
 }
 
 // Load returns the certificate in the form that servers and clients use.

@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-
 	"samplecontroller.io/sample-controller-manager/hack/test/cluster/clustertest"
 	"samplecontroller.io/sample-controller-manager/hack/test/framework"
 )
@@ -103,21 +101,4 @@ func TestErrorsDoNotFloodLog(t *testing.T) {
 		t.Errorf("%d lines for %d faults, want at most 400", lines, happened.Load())
 	}
 	r.Ready().Stop()
-}
-
-// TestOutageAtStartDoesNotFloodLog starts a replica without an API server. Each of its
-// informers fails once a second.
-func TestOutageAtStartDoesNotFloodLog(t *testing.T) {
-	kubeconfig := clustertest.Kubeconfig(t, framework.Cluster(), framework.DaemonName, framework.DaemonName,
-		func(c *clientcmdapi.Cluster) {
-			c.Server = fmt.Sprintf("https://127.0.0.1:%d", framework.FreePort(t))
-		})
-	started := time.Now()
-	r := framework.StartReplicaWith(t, kubeconfig)
-	r.WaitLog(" repeated=")
-	lines := strings.Count(r.Log.String(), "API server cannot be reached")
-	if most := 1 + int(time.Since(started)/(10*time.Second)); lines < 2 || lines > most {
-		t.Errorf("%d lines in %v, want 2 to %d:\n%s", lines, time.Since(started), most, r.Log)
-	}
-	r.Stop()
 }

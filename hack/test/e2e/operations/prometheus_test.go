@@ -172,15 +172,12 @@ func TestPrometheusVerifiesCertificate(t *testing.T) {
 	if m.Endpoint.TLSConfig.InsecureSkipVerify || server == "" {
 		t.Fatalf("the certificate is not verified: %+v", m.Endpoint.TLSConfig)
 	}
-	certificate, key, authority := signed(t, server)
-	ca, err := os.ReadFile(authority)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ca := framework.NewAuthority(t, "serving-ca")
+	certificate, key := ca.Sign(t, server, time.Now().AddDate(1, 0, 0)).Files(t)
 	secrets := framework.Kube().CoreV1().Secrets(framework.DaemonName)
 	name := m.Endpoint.TLSConfig.CA.Secret.Name
 	if _, err := secrets.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name},
-		Data: map[string][]byte{"ca.crt": ca}}, metav1.CreateOptions{}); err != nil {
+		Data: map[string][]byte{"ca.crt": ca.Pem()}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

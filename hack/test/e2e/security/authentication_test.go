@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -40,9 +39,7 @@ func TestFaultAuthenticationUnavailable(t *testing.T) {
 		framework.ReplaceFile(t, user.TokenFile, []byte(l.Token(t, nil)))
 	})
 	authority := framework.NewAuthority(t, "scrapers")
-	ca := filepath.Join(t.TempDir(), "ca.crt")
-	framework.ReplaceFile(t, ca, authority.Pem())
-	l.Start(t, kubeconfig, "--controllers=status-aggregator", "--client-ca-file="+ca, "--authorization-webhook-cache-authorized-ttl=1h")
+	l.Start(t, kubeconfig, "--controllers=status-aggregator", "--client-ca-file="+authority.File(t), "--authorization-webhook-cache-authorized-ttl=1h")
 	admin := framework.DebuggerToken(t, l.Namespace)
 	tokens := map[string]string{"nobody": "", "a stranger": "nonsense", "an expired token": framework.Resign(t, admin, expired), "a user without the role": l.Token(t, nil), "an admin": admin}
 	l.GetPage("/metrics", admin, http.StatusOK)

@@ -11,7 +11,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -211,11 +210,7 @@ func startServing(t *testing.T, flags ...string) *framework.Isolated {
 	t.Helper()
 	l := framework.NewIsolated(t)
 	kubeconfig, _ := l.TokenKubeconfig(t, l.Token(t, nil))
-	p := framework.NewAuthority(t, "serving-ca").Sign(t, "daemon", time.Now().AddDate(1, 0, 0))
-	dir := t.TempDir()
-	certificate, key := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
-	framework.ReplaceFile(t, certificate, p.Certificate)
-	framework.ReplaceFile(t, key, p.Key)
+	certificate, key := framework.NewAuthority(t, "serving-ca").Sign(t, "daemon", time.Now().AddDate(1, 0, 0)).Files(t)
 	return l.Start(t, kubeconfig, append([]string{"--controllers=status-aggregator", "--tls-cert-file=" + certificate, "--tls-private-key-file=" + key}, flags...)...)
 }
 

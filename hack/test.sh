@@ -157,7 +157,7 @@ else
   fi
   # The longest folders start first, so that the run does not wait for them at the end. The pages
   # are checked by hack/verify-manual.sh.
-  mapfile -t others < <(go list ./hack/test/e2e/{objects,faults,leadership} ./cmd/... ./hack/... | grep -v -e /hack/test/integration/ -e /manual\$)
+  mapfile -t others < <(go list ./hack/test/e2e/{credentials,leadership,objects,faults} ./cmd/... ./hack/... | grep -v -e /hack/test/integration/ -e /manual\$)
   run "end-to-end tests and tools" . "${flags[@]}" -count 1 -p 3 -timeout 60m "${others[@]}"
   finish
   if [[ "${what}" == all ]]; then

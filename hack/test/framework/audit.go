@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"samplecontroller.io/sample-controller-manager/hack/test/cluster"
@@ -55,4 +56,20 @@ func DaemonEvents(t *testing.T, ns string) []auditv1.Event {
 	return Audit(t, cluster.InNamespace(ns), func(event auditv1.Event) bool {
 		return strings.HasPrefix(event.UserAgent, DaemonName+"/")
 	})
+}
+
+// WantCreatedOnce checks that no Deployment was created twice.
+func WantCreatedOnce(t *testing.T, requests []auditv1.Event) {
+	t.Helper()
+	created := sets.New[string]()
+	for _, event := range requests {
+		if cluster.Call(event) != "create deployments" || event.ResponseStatus == nil || event.ResponseStatus.Code >= 300 {
+			continue
+		}
+		name := event.ObjectRef.Namespace + "/" + event.ObjectRef.Name
+		if created.Has(name) {
+			t.Errorf("Deployment %s was created again", name)
+		}
+		created.Insert(name)
+	}
 }

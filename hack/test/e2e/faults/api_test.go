@@ -213,7 +213,7 @@ func wantNothingWrong(t *testing.T, ns string, since time.Time) {
 		func(event auditv1.Event) bool {
 			return event.RequestReceivedTimestamp.After(since)
 		})
-	wantCreatedOnce(t, events)
+	framework.WantCreatedOnce(t, events)
 	for _, event := range events {
 		call := cluster.Call(event)
 		if event.ResponseStatus != nil && event.ResponseStatus.Code < 300 && (call == "patch deployments" || call == "delete deployments") {

@@ -1,7 +1,7 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package faults
+package credentials
 
 import (
 	"context"
@@ -29,7 +29,7 @@ const certificateReadAgain = 5*time.Minute + 5*time.Second
 
 // clientAuthorities returns two CAs whose client certificates the API server accepts. withdraw makes
 // it reject those of the first one.
-func clientAuthorities(t *testing.T) (first, second *framework.Authority, withdraw func()) {
+func clientAuthorities(t *testing.T) (first, second *framework.Authority, withdraw func(t *testing.T)) {
 	t.Helper()
 	path := filepath.Join(framework.Cluster().Dir, "kube-apiserver", "client-cert-auth-ca.crt")
 	bundle, err := os.ReadFile(path)
@@ -37,7 +37,8 @@ func clientAuthorities(t *testing.T) (first, second *framework.Authority, withdr
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { framework.ReplaceFile(t, path, bundle) }) // the API server watches it
-	waitAnswer := func(a *framework.Authority, want int) {
+	waitAnswer := func(t *testing.T, a *framework.Authority, want int) {
+		t.Helper()
 		mine := a.Sign(t, "somebody", time.Now().Add(time.Hour))
 		config := rest.AnonymousClientConfig(framework.Cluster().Config())
 		config.CertData, config.KeyData = mine.Certificate, mine.Key
@@ -51,22 +52,47 @@ func clientAuthorities(t *testing.T) (first, second *framework.Authority, withdr
 	}
 	first, second = framework.NewAuthority(t, "first-client-ca"), framework.NewAuthority(t, "second-client-ca")
 	framework.ReplaceFile(t, path, slices.Concat(bundle, first.Pem(), second.Pem()))
-	waitAnswer(second, http.StatusOK)
-	return first, second, func() {
+	waitAnswer(t, second, http.StatusOK)
+	return first, second, func(t *testing.T) {
+		t.Helper()
 		framework.ReplaceFile(t, path, slices.Concat(bundle, second.Pem()))
-		waitAnswer(first, http.StatusUnauthorized)
+		waitAnswer(t, first, http.StatusUnauthorized)
 	}
 }
 
-// TestFaultClientCertificateRotated replaces the daemon's client certificate, first while the
-// old one is valid, then after the API server has begun to reject it.
+// TestFaultClientCertificateRotated replaces the daemon's client certificate while the old one is valid and, in another
+// replica, after the API server has begun to reject it.
 func TestFaultClientCertificateRotated(t *testing.T) {
 	framework.Long(t)
 	t.Parallel()
-	l := framework.NewIsolated(t)
 	first, second, withdraw := clientAuthorities(t)
+	var took, leads time.Duration
+	t.Run("both", func(t *testing.T) {
+		t.Run("in time", func(t *testing.T) {
+			t.Parallel()
+			took = rotateInTime(t, second)
+		})
+		t.Run("too late", func(t *testing.T) {
+			t.Parallel()
+			leads = rotateTooLate(t, first, second, withdraw)
+		})
+	})
+	framework.ReportFault(t, framework.FaultRow{
+		ID: "D8", Fault: "the client certificate is replaced, in time and too late",
+		Ours: fmt.Sprintf("in time: used after %s, 0 requests rejected; too late: leads %s after the new one", framework.Seconds(took), framework.Seconds(leads)),
+		Peer: "none: client-go reads the files",
+	})
+}
+
+// startCertified starts a replica with a client certificate of an authority. sign replaces the certificate, and returns
+// when.
+func startCertified(t *testing.T, a *framework.Authority, controllers string) (l *framework.Isolated,
+	sign func(*framework.Authority) time.Time) {
+	t.Helper()
+	l = framework.NewIsolated(t)
 	var certificateFile, keyFile string
-	write := func(p framework.Pair) time.Time {
+	sign = func(a *framework.Authority) time.Time {
+		p := a.Sign(t, l.User(), time.Now().Add(time.Hour))
 		framework.ReplaceFile(t, keyFile, p.Key)
 		framework.ReplaceFile(t, certificateFile, p.Certificate)
 		return time.Now()
@@ -74,43 +100,51 @@ func TestFaultClientCertificateRotated(t *testing.T) {
 	kubeconfig := framework.Kubeconfig(t, func(dir string, _ *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) {
 		certificateFile, keyFile = filepath.Join(dir, "client.crt"), filepath.Join(dir, "client.key")
 		user.ClientCertificate, user.ClientKey = certificateFile, keyFile
-		write(first.Sign(t, l.User(), time.Now().Add(time.Hour)))
+		sign(a)
 	})
-	l.Start(t, kubeconfig, append(framework.ShortLease, "--controllers=icecream")...)
-	framework.Icecreams.Create(t, l.Namespace, "before", 1)
-	framework.Icecreams.WaitReady(t, l.Namespace, "before", 1)
+	return l.Start(t, kubeconfig, append(framework.ShortLease, "--controllers="+controllers)...), sign
+}
+
+// rotateInTime returns how long a replica took to use a new certificate.
+func rotateInTime(t *testing.T, a *framework.Authority) (took time.Duration) {
+	t.Helper()
+	l, sign := startCertified(t, a, "status-aggregator")
 	if ids := l.Credentials(t); len(ids) != 1 || !strings.HasPrefix(ids[0], "X509SHA256=") {
 		t.Fatalf("credentials %q, want one certificate", ids)
 	}
-	rotated := write(first.Sign(t, l.User(), time.Now().Add(time.Hour)))
+	rotated := sign(a)
 	clustertest.WaitWithin(t, 2*certificateReadAgain, "the new certificate is used", func(context.Context) error {
 		if ids := l.Credentials(t); len(ids) != 2 {
 			return fmt.Errorf("credentials %q", ids)
 		}
 		return nil
 	})
-	took := time.Since(rotated)
+	took = time.Since(rotated)
 	framework.WantSoon(t, "using the new certificate", took, certificateReadAgain)
-	framework.Icecreams.Create(t, l.Namespace, "rotated", 1)
-	framework.Icecreams.WaitReady(t, l.Namespace, "rotated", 1)
+	l.WaitRenewal(time.Now())
 	if n := l.Unauthenticated(t); n > 0 {
 		t.Errorf("%d requests were rejected while there was a valid certificate, want none", n)
 	}
+	l.Stop()
+	return took
+}
 
-	withdraw()
+// rotateTooLate returns how long after it got a valid certificate a replica led again.
+func rotateTooLate(t *testing.T, first, second *framework.Authority, withdraw func(*testing.T)) (leads time.Duration) {
+	t.Helper()
+	l, sign := startCertified(t, first, "icecream")
+	framework.Icecreams.Create(t, l.Namespace, "before", 1)
+	framework.Icecreams.WaitReady(t, l.Namespace, "before", 1)
+	withdraw(t)
 	l.WaitLog(`"Lost the lease,`) // because the API server rejects the certificate
 	framework.Icecreams.Create(t, l.Namespace, "meanwhile", 1)
-	given := write(second.Sign(t, l.User(), time.Now().Add(time.Hour)))
-	leads := max(0, l.WaitRenewalWithin(2*certificateReadAgain, given).Sub(given))
+	given := sign(second)
+	leads = max(0, l.WaitRenewalWithin(2*certificateReadAgain, given).Sub(given))
 	framework.WantSoon(t, "leading again with a new certificate", leads, certificateReadAgain)
 	framework.Icecreams.WaitReady(t, l.Namespace, "meanwhile", 1)
-	wantCreatedOnce(t, l.Requests(t))
+	framework.WantCreatedOnce(t, l.Requests(t))
 	l.Stop()
-	framework.ReportFault(t, framework.FaultRow{
-		ID: "D8", Fault: "the client certificate is replaced, in time and too late",
-		Ours: fmt.Sprintf("in time: used after %s, 0 requests rejected; too late: leads %s after the new one", framework.Seconds(took), framework.Seconds(leads)),
-		Peer: "none: client-go reads the files",
-	})
+	return leads
 }
 
 // TestFaultServerCARotated switches the API server to a certificate of another CA. First the

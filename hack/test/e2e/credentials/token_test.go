@@ -1,7 +1,7 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package faults
+package credentials
 
 import (
 	"context"
@@ -15,15 +15,15 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
-	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
-	"samplecontroller.io/sample-controller-manager/hack/test/cluster"
 	"samplecontroller.io/sample-controller-manager/hack/test/cluster/clustertest"
 	"samplecontroller.io/sample-controller-manager/hack/test/framework"
 )
+
+// soon is how soon a replica must lead again once it has valid credentials.
+const soon = 5 * time.Second
 
 // tokenReadAgain is how often client-go rereads a token file, plus a margin.
 const tokenReadAgain = 65 * time.Second
@@ -179,7 +179,7 @@ func TestFaultTokenLost(t *testing.T) {
 		framework.WantSoon(t, "leading again with a new token", leads, soon)
 		figures = append(figures, fmt.Sprintf("%s: leads %s after the new one, object Ready after %s", loss.what, framework.Seconds(leads), framework.Seconds(ready)))
 	}
-	wantCreatedOnce(t, l.Requests(t))
+	framework.WantCreatedOnce(t, l.Requests(t))
 	l.Stop()
 	framework.ReportFault(t, framework.FaultRow{
 		ID: "D7b", Fault: "the leader's token expires or is revoked, and the new one comes late",
@@ -200,20 +200,4 @@ func podToken(t *testing.T, l *framework.Isolated) string {
 		t.Fatal(err)
 	}
 	return l.Token(t, &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID})
-}
-
-// wantCreatedOnce checks that no Deployment was created twice.
-func wantCreatedOnce(t *testing.T, requests []auditv1.Event) {
-	t.Helper()
-	created := sets.New[string]()
-	for _, event := range requests {
-		if cluster.Call(event) != "create deployments" || event.ResponseStatus == nil || event.ResponseStatus.Code >= 300 {
-			continue
-		}
-		name := event.ObjectRef.Namespace + "/" + event.ObjectRef.Name
-		if created.Has(name) {
-			t.Errorf("Deployment %s was created again", name)
-		}
-		created.Insert(name)
-	}
 }

@@ -165,18 +165,18 @@ func (r *Replica) do(
 	return response.StatusCode, string(answer), err
 }
 
-// CurrentLease returns the daemon's Lease, empty if there is none.
-func CurrentLease(t *testing.T) *coordinationv1.Lease {
+// CurrentLease returns the Lease in a namespace, empty if there is none.
+func CurrentLease(t *testing.T, ns string) *coordinationv1.Lease {
 	t.Helper()
-	lease, err := currentLease(t.Context())
+	lease, err := currentLease(t.Context(), ns)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return lease
 }
 
-func currentLease(ctx context.Context) (*coordinationv1.Lease, error) {
-	lease, err := Kube().CoordinationV1().Leases(DaemonName).Get(ctx, DaemonName, metav1.GetOptions{})
+func currentLease(ctx context.Context, ns string) (*coordinationv1.Lease, error) {
+	lease, err := Kube().CoordinationV1().Leases(ns).Get(ctx, DaemonName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return &coordinationv1.Lease{}, nil
 	}
@@ -186,7 +186,7 @@ func currentLease(ctx context.Context) (*coordinationv1.Lease, error) {
 // Holder returns the holder of the daemon's Lease.
 func Holder(t *testing.T) string {
 	t.Helper()
-	return ptr.Deref(CurrentLease(t).Spec.HolderIdentity, "")
+	return ptr.Deref(CurrentLease(t, DaemonName).Spec.HolderIdentity, "")
 }
 
 // FreeLease deletes the Lease of an earlier test, so that the next replica leads at once.
@@ -201,8 +201,14 @@ func FreeLease(t *testing.T) {
 // WaitLeader waits until a holder other than the given one leads, and returns it.
 func WaitLeader(t *testing.T, but string) (holder string) {
 	t.Helper()
+	return WaitLeaderIn(t, DaemonName, but)
+}
+
+// WaitLeaderIn is WaitLeader for the Lease in another namespace.
+func WaitLeaderIn(t *testing.T, ns, but string) (holder string) {
+	t.Helper()
 	clustertest.WaitUntil(t, "a replica leads", func(ctx context.Context) error {
-		lease, err := currentLease(ctx)
+		lease, err := currentLease(ctx, ns)
 		if err != nil {
 			return err
 		}

@@ -80,7 +80,7 @@ func (w *writer) writes(ctx context.Context) map[string]error {
 // wantUnfenced tries the writes of a standby.
 func (w *writer) wantUnfenced(t *testing.T) {
 	t.Helper()
-	body, err := json.Marshal(framework.CurrentLease(t))
+	body, err := json.Marshal(framework.CurrentLease(t, framework.DaemonName))
 	if err != nil {
 		t.Fatal(err)
 	}

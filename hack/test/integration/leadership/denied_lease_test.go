@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -17,7 +16,6 @@ import (
 // TestReplicaWithoutLeaseNeverBecomesReady starts daemons with a wrong namespace of the Lease, as
 // after a mistake in a rollout.
 func TestReplicaWithoutLeaseNeverBecomesReady(t *testing.T) {
-	framework.OwnAPIServer(t)
 	for name, tc := range map[string]struct {
 		kubeconfig func() (string, error)
 		namespace  string
@@ -45,19 +43,5 @@ func TestReplicaWithoutLeaseNeverBecomesReady(t *testing.T) {
 				t.Errorf("the metric is %v, want 1", got)
 			}
 		})
-	}
-}
-
-// wantHealth checks that the probes of a daemon that has lost its term pass for longer than
-// client-go's watchdog tolerates: 20 s after the Lease has expired.
-func wantHealth(t *testing.T, server *framework.Replica, probes ...string) {
-	t.Helper()
-	const tolerance = 20 * time.Second
-	for began := time.Now(); time.Since(began) < framework.LeaseDuration+tolerance+5*time.Second; time.Sleep(time.Second) {
-		for _, path := range probes {
-			if code, body, err := server.GetAs(t.Context(), "", path); err != nil || code != http.StatusOK {
-				t.Fatalf("%s of a replica that lost its term answers %d %s %v after %v", path, code, body, err, time.Since(began).Round(time.Second))
-			}
-		}
 	}
 }

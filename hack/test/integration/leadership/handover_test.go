@@ -83,23 +83,21 @@ func startBlinder(t *testing.T) *blinder {
 // hands over once the standby sees.
 func TestBlindLeaderHandsOver(t *testing.T) {
 	clustertest.Long(t)
+	e := inParallel(t)
 	a, b := startBlinder(t), startBlinder(t)
-	ns := framework.NewNamespace(t)
-	framework.StartDaemon(t, "--kubeconfig="+a.Kubeconfig(t, framework.DaemonName, framework.DaemonName))
-	first := framework.WaitLeader(t, "")
-	stop := framework.StartReplica(t, "--kubeconfig="+b.Kubeconfig(t, framework.DaemonName, framework.DaemonName)).Stop
+	framework.StartDaemon(t, e.through(a.Proxy)...)
+	first := e.waitLeader("")
+	framework.StartReplica(t, e.through(b.Proxy)...)
 	b.waitCampaign(t)
-	framework.Foos.Create(t, ns, "before", 1)
-	framework.Foos.WaitCondition(t, ns, "before", "Reconciling", "Progressing")
+	e.serve("before")
 
 	a.blind()
 	b.blind()
-	waitDeclinedOffer(t, first, "cache of foos.samplecontroller.k8s.io does not follow the API server")
-	framework.Foos.Create(t, ns, "unseen", 1)
+	e.waitDeclinedOffer(first, "cache of foos.samplecontroller.k8s.io does not follow the API server")
+	framework.Foos.Create(t, e.ns, "unseen", 1)
 	b.open()
-	framework.Foos.WaitCondition(t, ns, "unseen", "Reconciling", "Progressing")
-	wantHandedOver(t, first)
-	stop()
+	framework.Foos.WaitCondition(t, e.ns, "unseen", "Reconciling", "Progressing")
+	e.wantHandedOver(first)
 }
 
 // TestStalledLeaderHandsOver leaves the writes of the leader's controllers unanswered. The
@@ -107,31 +105,28 @@ func TestBlindLeaderHandsOver(t *testing.T) {
 // and becomes a standby itself once the other sees.
 func TestStalledLeaderHandsOver(t *testing.T) {
 	clustertest.Long(t)
+	e := inParallel(t)
 	a, b := framework.StartSilencer(t, isControllersWrite), startBlinder(t)
-	ns := framework.NewNamespace(t)
-	server := framework.StartDaemon(t,
-		"--kubeconfig="+a.Kubeconfig(t, framework.DaemonName, framework.DaemonName), "--namespace="+ns,
-		"--write-timeout=3s", "--controller-shutdown-timeout=1m", // the drain abandons the writes
-	)
-	first := framework.WaitLeader(t, "")
+	// The drain abandons the writes.
+	server := framework.StartDaemon(t, e.through(a.Proxy, "--write-timeout=3s", "--controller-shutdown-timeout=1m")...)
+	first := e.waitLeader("")
 	released, lost := server.Value(releasedTerms), server.Value(lostTerms)
-	stop := framework.StartReplica(t, "--kubeconfig="+b.Kubeconfig(t, framework.DaemonName, framework.DaemonName), "--namespace="+ns).Stop
+	stop := framework.StartReplica(t, e.through(b.Proxy)...).Stop
 	b.waitCampaign(t)
-	framework.Foos.Create(t, ns, "before", 1)
-	framework.Foos.WaitCondition(t, ns, "before", "Reconciling", "Progressing")
+	e.serve("before")
 
 	a.Silent.Store(true)
 	b.blind()
 	const count = 5 // this many failing objects make a controller unhealthy
 	for i := range count {
-		framework.Foos.Create(t, ns, fmt.Sprintf("stalled-%d", i), 1)
+		framework.Foos.Create(t, e.ns, fmt.Sprintf("stalled-%d", i), 1)
 	}
-	waitDeclinedOffer(t, first) // on a busy machine the reason may be a delayed watch
+	e.waitDeclinedOffer(first) // on a busy machine the reason may be a delayed watch
 	b.open()
 	for i := range count {
-		framework.Foos.WaitCondition(t, ns, fmt.Sprintf("stalled-%d", i), "Reconciling", "Progressing")
+		framework.Foos.WaitCondition(t, e.ns, fmt.Sprintf("stalled-%d", i), "Reconciling", "Progressing")
 	}
-	second := wantHandedOver(t, first)
+	second := e.wantHandedOver(first)
 
 	for _, path := range []string{"/livez", "/readyz", "/healthz"} {
 		server.GetPage(path+"?verbose", server.Admin(), http.StatusOK, "\nleader: "+second+" leads since ")
@@ -144,9 +139,8 @@ func TestStalledLeaderHandsOver(t *testing.T) {
 	}
 	a.Silent.Store(false)
 	stop()
-	framework.Foos.Create(t, ns, "after", 1)
-	framework.Foos.WaitCondition(t, ns, "after", "Reconciling", "Progressing")
-	if got := framework.WaitLeader(t, ""); got != first {
+	e.serve("after")
+	if got := e.waitLeader(""); got != first {
 		t.Errorf("the Lease is held by %q, want %q", got, first)
 	}
 }
@@ -156,49 +150,55 @@ func isControllersWrite(r *http.Request) bool {
 	return r.Method != http.MethodGet && strings.HasSuffix(r.UserAgent(), "-controller")
 }
 
+// The metrics that count the lost and the released terms.
+const (
+	lostTerms     = `sample_controller_manager_leadership_terms_total{end="lost"}`
+	releasedTerms = `sample_controller_manager_leadership_terms_total{end="released"}`
+)
+
 // Annotations by which a leader offers its Lease and a standby accepts it.
 const (
 	offered   = "leadership.samplecontroller.io/offered"
 	preferred = "leadership.samplecontroller.io/preferred-holder"
 )
 
-// waitDeclinedOffer waits until the leader has offered the Lease for a minute, in which
+// waitDeclinedOffer waits until the leader has offered the Lease for 20 seconds, in which
 // each standby sees the offer several times. It fails if another process accepts or leads.
 // The reason must contain the given words.
-func waitDeclinedOffer(t *testing.T, leader string, words ...string) {
-	t.Helper()
+func (e election) waitDeclinedOffer(leader string, words ...string) {
+	e.t.Helper()
 	var since time.Time
-	for began := time.Now(); since.IsZero() || time.Since(since) < time.Minute; time.Sleep(time.Second) {
-		got := framework.CurrentLease(t)
+	for began := time.Now(); since.IsZero() || time.Since(since) < 20*time.Second; time.Sleep(time.Second) {
+		got := framework.CurrentLease(e.t, e.ns)
 		holder, reason := ptr.Deref(got.Spec.HolderIdentity, ""), got.Annotations[offered]
 		switch {
 		case holder != leader || got.Annotations[preferred] != "":
-			t.Fatalf("after %v the Lease is held by %q with annotations %v, want it held by %q and accepted by nobody",
+			e.t.Fatalf("after %v the Lease is held by %q with annotations %v, want it held by %q and accepted by nobody",
 				time.Since(began).Round(time.Second), holder, got.Annotations, leader)
 		case since.IsZero() && reason != "":
 			since = time.Now()
 			for _, word := range words {
 				if !strings.Contains(reason, word) {
-					t.Errorf("reason of the offer: %q, want %q", reason, words)
+					e.t.Errorf("reason of the offer: %q, want %q", reason, words)
 				}
 			}
 		case since.IsZero() && time.Since(began) > 10*time.Minute:
-			t.Fatalf("an unfit leader does not offer its Lease: %v", got.Annotations)
+			e.t.Fatalf("an unfit leader does not offer its Lease: %v", got.Annotations)
 		}
 	}
 }
 
 // wantHandedOver checks that another process leads and does not offer the Lease. It returns
 // that process.
-func wantHandedOver(t *testing.T, from string) (to string) {
-	t.Helper()
-	got := framework.CurrentLease(t)
+func (e election) wantHandedOver(from string) (to string) {
+	e.t.Helper()
+	got := framework.CurrentLease(e.t, e.ns)
 	to = ptr.Deref(got.Spec.HolderIdentity, "")
 	if to == from || to == "" {
-		t.Errorf("the Lease is held by %q, want the standby", to)
+		e.t.Errorf("the Lease is held by %q, want the standby", to)
 	}
 	if len(got.Annotations) > 0 {
-		t.Errorf("annotations of the Lease of a fit leader: %v, want none", got.Annotations)
+		e.t.Errorf("annotations of the Lease of a fit leader: %v, want none", got.Annotations)
 	}
 	return to
 }

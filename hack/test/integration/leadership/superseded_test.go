@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -22,17 +23,21 @@ import (
 // believes that it leads while it waits for the other process.
 func TestSupersededLeaderIsHealthy(t *testing.T) {
 	clustertest.Long(t)
+	e := inParallel(t)
 	updates := framework.StartSilencer(t, func(r *http.Request) bool {
 		return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/leases/"+framework.DaemonName)
 	})
-	ns := framework.NewNamespace(t)
-	server := framework.StartDaemon(t, append(framework.ShortLease, "--kubeconfig="+updates.Kubeconfig(t, framework.DaemonName,
-		framework.DaemonName))...)
-	first := framework.WaitLeader(t, "")
-	waitLost := expectLoss(t, server)
+	server := framework.StartDaemon(t, e.through(updates.Proxy, framework.ShortLease...)...)
+	first := e.waitLeader("")
+	lost := server.Value(lostTerms)
 
 	updates.Silent.Store(true)
-	waitLost()
+	clustertest.WaitUntil(t, "the term is lost", func(context.Context) error {
+		if got := server.Value(lostTerms); got <= lost {
+			return fmt.Errorf("%v terms were lost, as before", got)
+		}
+		return nil
+	})
 	before := updates.Unanswered.Load()
 	clustertest.WaitUntil(t, "the next campaign updates the Lease", func(context.Context) error {
 		if got := updates.Unanswered.Load(); got == before {
@@ -40,11 +45,11 @@ func TestSupersededLeaderIsHealthy(t *testing.T) {
 		}
 		return nil
 	})
-	stop := framework.StartReplica(t).Stop
-	second := framework.WaitLeader(t, first)
+	stop := framework.StartReplica(t, e.direct()...).Stop
+	second := e.waitLeader(first)
 	updates.Silent.Store(false)
 	term := func() []any {
-		spec := framework.CurrentLease(t).Spec
+		spec := framework.CurrentLease(t, e.ns).Spec
 		return []any{spec.HolderIdentity, spec.AcquireTime}
 	}
 	taken := term()
@@ -55,9 +60,22 @@ func TestSupersededLeaderIsHealthy(t *testing.T) {
 	}
 
 	stop()
-	framework.Foos.Create(t, ns, "after", 1)
-	framework.Foos.WaitCondition(t, ns, "after", "Reconciling", "Progressing")
-	if got := framework.WaitLeader(t, ""); got != first {
+	e.serve("after")
+	if got := e.waitLeader(""); got != first {
 		t.Errorf("the Lease is held by %q, want %q", got, first)
+	}
+}
+
+// wantHealth checks that the probes of a daemon that has lost its term pass for longer than
+// client-go's watchdog tolerates: 20 s after the Lease has expired.
+func wantHealth(t *testing.T, server *framework.Replica, probes ...string) {
+	t.Helper()
+	const tolerance = 20 * time.Second
+	for began := time.Now(); time.Since(began) < framework.LeaseDuration+tolerance+5*time.Second; time.Sleep(time.Second) {
+		for _, path := range probes {
+			if code, body, err := server.GetAs(t.Context(), "", path); err != nil || code != http.StatusOK {
+				t.Fatalf("%s of a replica that lost its term answers %d %s %v after %v", path, code, body, err, time.Since(began).Round(time.Second))
+			}
+		}
 	}
 }

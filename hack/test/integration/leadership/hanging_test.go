@@ -18,6 +18,7 @@ import (
 // a load balancer.
 func TestDaemonLeavesAPIServerThatHangs(t *testing.T) {
 	clustertest.Long(t)
+	e := inParallel(t)
 	var silent atomic.Bool
 	var old sync.Map // addresses of the connections that hang
 	var unanswered atomic.Int64
@@ -35,15 +36,10 @@ func TestDaemonLeavesAPIServerThatHangs(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		})
 	})
-	ns := framework.NewNamespace(t)
-	framework.StartDaemon(t, append([]string{"--kubeconfig=" + s.Kubeconfig(t, framework.DaemonName, framework.DaemonName)},
-		framework.ShortLease...)...)
-	framework.Foos.Create(t, ns, "before", 1)
-	framework.Foos.WaitCondition(t, ns, "before", "Reconciling", "Progressing")
-
+	framework.StartDaemon(t, e.through(s, framework.ShortLease...)...)
+	e.serve("before")
 	silent.Store(true)
-	framework.Foos.Create(t, ns, "after", 1)
-	framework.Foos.WaitCondition(t, ns, "after", "Reconciling", "Progressing")
+	e.serve("after")
 	if unanswered.Load() < 2 {
 		t.Errorf("%d requests were not answered, want at least two", unanswered.Load())
 	}

@@ -50,28 +50,3 @@ status-aggregator-controller   status-aggregator   on        10        pods,depl
 		t.Errorf("controllers: output\n%s, exit code %d, want\n%s", stdout, code, want)
 	}
 }
-
-// TestInvalidFlags checks the exit code and the output. The tests of the options and of
-// package manager check the messages.
-func TestInvalidFlags(t *testing.T) {
-	for name, test := range map[string]struct {
-		args []string
-		want []string
-	}{
-		"not parsed": {[]string{"-kubeconfig=x"}, []string{"write it with two dashes, --kubeconfig"}},
-		"not valid":  {[]string{"--controllers=fooo-controller", "--secure-port=70000"}, []string{"--controllers", "(known: foo, foo-controller, ", "--secure-port"}},
-		"not usable": {[]string{"--kubeconfig=/does/not/exist"}, []string{"--kubeconfig: ", "/does/not/exist"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			stdout, stderr, code := framework.RunCommand(t, test.args...)
-			if code != 1 || stdout != "" || strings.Contains(stderr, "goroutine ") || strings.Contains(stderr, "Usage:") {
-				t.Errorf("exit code %d, want 1; standard output %q, want none; standard error, want no stack and no usage:\n%s", code, stdout, stderr)
-			}
-			for _, want := range test.want {
-				if !strings.Contains(stderr, want) {
-					t.Errorf("no %q in:\n%s", want, stderr)
-				}
-			}
-		})
-	}
-}

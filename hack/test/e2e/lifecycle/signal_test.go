@@ -130,20 +130,6 @@ func led(tries []*try) (leading int) {
 	return leading
 }
 
-// TestSIGTERMWithoutAPIServer stops a process while it waits for an API server that does not
-// answer.
-func TestSIGTERMWithoutAPIServer(t *testing.T) {
-	link := clustertest.StartLink(t, framework.Cluster())
-	link.Hold(clustertest.Both)
-	r := framework.StartReplicaWith(t, link.Kubeconfig(t, framework.Cluster(), framework.DaemonName, framework.DaemonName))
-	r.WaitLog("Serving securely")
-	told := time.Now()
-	r.Stop()
-	if took := time.Since(told); took > endsWithin {
-		t.Errorf("it ended after %v, want at most %v", took, endsWithin)
-	}
-}
-
 func TestSecondSignalExitsAtOnce(t *testing.T) {
 	framework.FreeLease(t)
 	link := clustertest.StartLink(t, framework.Cluster())

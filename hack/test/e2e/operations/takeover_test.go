@@ -105,32 +105,6 @@ func TestTakeover(t *testing.T) {
 	ours.Stop()
 }
 
-// TestTakeoverAfterRename: sample-controller forgets a Deployment when its Foo names another
-// one. The Foo still owns it. The daemon names it in the status and leaves it alone.
-func TestTakeoverAfterRename(t *testing.T) {
-	framework.Long(t)
-	framework.FreeLease(t)
-	ns := framework.NewNamespace(t)
-	installSampleControllerCRD(t)
-	theirs := framework.StartSampleController(t)
-	framework.ApplyManifest(t, ns, framework.Foos.Manifest("a", "first", 1))
-	framework.WaitDeployment(t, ns, "first")
-	framework.Foos.Patch(t, ns, "a", `{"spec":{"deploymentName":"second"}}`)
-	for _, name := range []string{"first", "second"} {
-		framework.WaitDeployment(t, ns, name)
-		framework.Kubectl(t, "-n", ns, "rollout", "status", "deployment/"+name, "--timeout=300s")
-	}
-	theirs.Stop()
-	before := framework.TakeSnapshot(t, ns)
-
-	installCRDs(t)
-	ours := framework.StartReplica(t, framework.OneWorker...).Ready()
-	waitFormerNamed(t, framework.Foos, ns)
-	framework.Foos.WaitIdle(t)
-	framework.WantSameSnapshot(t, "the takeover after a rename", ns, before)
-	ours.Stop()
-}
-
 // inherit creates the inherited and the unserved Foos while sample-controller runs, and
 // returns the final replicas of each inherited Foo.
 func inherit(t *testing.T, ns string) (replicas map[string]int) {

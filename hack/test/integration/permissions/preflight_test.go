@@ -141,25 +141,6 @@ func TestPreflightOfHealthyCluster(t *testing.T) {
 	}
 }
 
-// TestPreflightSelectsControllers checks that a disabled controller needs nothing.
-func TestPreflightSelectsControllers(t *testing.T) {
-	ns := framework.NewNamespace(t)
-	rules := slices.DeleteFunc(daemonRules(t, ""), func(r scopedRule) bool {
-		return r.APIGroups[0] == framework.Icecreams.Group || r.Resources[0] == "pods"
-	})
-	r := waitPreflight(t, grantedAccount(t, ns, "daemon", rules), nil, "--controllers=foo")
-	wantDetails(t, r, "OK", "all 2 served")
-}
-
-// TestPreflightFindsMissingNamespace gives the Lease a namespace that does not exist.
-func TestPreflightFindsMissingNamespace(t *testing.T) {
-	r, err := preflight(t.Context(), framework.Cluster().Kubeconfig, "--leader-elect-resource-namespace=absent")
-	if err != nil || !r.failed {
-		t.Errorf("failed: %t, %v", r.failed, err)
-	}
-	wantDetails(t, r, "FAIL", `namespaces "absent" not found`)
-}
-
 // wantDetails checks that each text is in the details of a check with the result.
 func wantDetails(t *testing.T, r report, result string, texts ...string) {
 	t.Helper()

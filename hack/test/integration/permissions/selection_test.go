@@ -28,7 +28,7 @@ var watches = map[string][]string{
 	framework.Aggregator:           {"watch foos", "watch icecreams", "watch deployments", "watch replicasets?labelSelector=controller", "watch pods?labelSelector=controller"},
 }
 
-// TestOnlyNeededResourcesAreWatched starts the daemon with every selection of these controllers.
+// TestOnlyNeededResourcesAreWatched starts the daemon with different selections of these controllers.
 func TestOnlyNeededResourcesAreWatched(t *testing.T) {
 	a, b, c := framework.Foos.Controller, framework.Icecreams.Controller, framework.Aggregator
 	all := "*"
@@ -40,13 +40,9 @@ func TestOnlyNeededResourcesAreWatched(t *testing.T) {
 	selections := map[string][]string{
 		all:            {a, b, c},
 		a:              {a},
-		b:              {b},
 		c:              {c},
-		a + "," + b:    {a, b},
 		a + "," + c:    {a, c},
 		b + "," + c:    {b, c},
-		all + ",-" + a: {b, c},
-		all + ",-" + b: {a, c},
 		all + ",-" + c: {a, b},
 	}
 	checks := map[string]func() error{}

@@ -41,7 +41,7 @@ func TestFlowControl(t *testing.T) {
 		}
 	})
 	framework.FreeLease(t)
-	leader := framework.StartReplica(t, "--leader-elect-lease-duration=20s", "--leader-elect-renew-deadline=15s", "--write-timeout=3s").Ready()
+	leader := framework.StartReplica(t, "--leader-elect-lease-duration=40s", "--leader-elect-renew-deadline=30s", "--write-timeout=3s").Ready()
 	leader.WaitLog(`"Leading"`)
 	narrowSharedLevel(t)
 	flood(t)

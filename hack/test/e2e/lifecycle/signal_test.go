@@ -40,7 +40,7 @@ const (
 // handles signals, which it sets up first: no Go program can handle them during package
 // initialization. The daemon runs as in production, without the race detector.
 func TestSIGTERMAtAnyMoment(t *testing.T) {
-	signalTries := framework.Count(200, 40) // multiples of signalLanes
+	signalTries := framework.Count(120, 40) // multiples of signalLanes
 	framework.FreeLease(t)
 	certificate := "--cert-dir=" + t.TempDir() // created once, because that takes most of the start-up time
 	path := filepath.Join(t.TempDir(), framework.DaemonName)

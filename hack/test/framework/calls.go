@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	samplev1alpha1 "samplecontroller.io/api/samplecontroller/v1alpha1"
-	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 
 	"samplecontroller.io/sample-controller-manager/hack/test/cluster"
 	"samplecontroller.io/sample-controller-manager/hack/test/cluster/clustertest"
@@ -90,35 +89,6 @@ func (k Kind) WaitReplicas(t *testing.T, ns, name string, replicas int32) {
 func (k Kind) Calls(t *testing.T, ns string) map[string]int {
 	t.Helper()
 	return CallsBy(t, k.Controller, ns)
-}
-
-// WaitSummary waits until check accepts the Pod summary in the status of an object.
-func (k Kind) WaitSummary(t *testing.T, ns, name, what string,
-	check func(*workloadv1alpha1.PodSummary) error) *workloadv1alpha1.PodSummary {
-	t.Helper()
-	var pods *workloadv1alpha1.PodSummary
-	clustertest.WaitUntil(t, fmt.Sprintf("the status of %s %s has %s", k.Kind, name, what), func(ctx context.Context) error {
-		object, err := k.Get(ctx, ns, name)
-		if err != nil {
-			return err
-		}
-		if pods = object.Status.Pods; pods == nil {
-			return errors.New("it has no pods")
-		}
-		return check(pods)
-	})
-	return pods
-}
-
-// WaitPods waits until the Pod summary of an object has this line.
-func (k Kind) WaitPods(t *testing.T, ns, name, summary string) *workloadv1alpha1.PodSummary {
-	t.Helper()
-	return k.WaitSummary(t, ns, name, fmt.Sprintf("%q", summary), func(pods *workloadv1alpha1.PodSummary) error {
-		if pods.Summary != summary {
-			return fmt.Errorf("got %q", pods.Summary)
-		}
-		return nil
-	})
 }
 
 // BeReady writes the Deployment's status as kube-controller-manager does once all Pods are

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -25,7 +26,7 @@ import (
 func TestUnreadLogStopsNothing(t *testing.T) {
 	for name, isRead := range map[string]bool{"never read": false, "read before the end": true} {
 		t.Run(name, func(t *testing.T) {
-			const pods = 12 // more than workers
+			const objects = 12 // of each kind: more than workers
 			all := framework.SideBySide(t)
 			log, stderr, err := os.Pipe()
 			if err != nil {
@@ -43,28 +44,25 @@ func TestUnreadLogStopsNothing(t *testing.T) {
 			fill(t, stderr)
 			stderr.Close() // the daemon has it
 			for _, k := range all {
-				for i := range pods {
-					name := fmt.Sprintf("a-%d", i)
-					rs := createServed(t, k.Kind, k.Ns, name)
-					createPod(t, k.Ns, name, "node-1", labels(k.Kind, name), controlledBy(rs))
+				for i := range objects {
+					k.Create(t, k.Ns, fmt.Sprintf("a-%d", i), 1)
 				}
-				for i := range pods {
-					k.WaitPods(t, k.Ns, fmt.Sprintf("a-%d", i), "1/1 ready on node-1")
+				for i := range objects {
 					k.WaitCondition(t, k.Ns, fmt.Sprintf("a-%d", i), "Reconciling", "Progressing")
 				}
 			}
 
 			holder := framework.WaitLeader(t, "")
 			framework.StartDaemon(t)
-			var placed atomic.Int32
+			var created atomic.Int32
 			read := make(chan string, 1)
 			if isRead {
-				go func() { read <- readLines(log, &placed) }()
+				go func() { read <- readLines(log, all, &created) }()
 				// At its end the daemon waits 3 s for a reader. Little must be left to read
 				// by then, even on a busy machine.
-				clustertest.WaitUntil(t, "the placements are read", func(context.Context) error {
-					if got := placed.Load(); got < pods {
-						return fmt.Errorf("%d of %d", got, pods)
+				clustertest.WaitUntil(t, "the creations are read", func(context.Context) error {
+					if got := created.Load(); got < 2*objects {
+						return fmt.Errorf("%d of %d", got, 2*objects)
 					}
 					return nil
 				})
@@ -72,14 +70,15 @@ func TestUnreadLogStopsNothing(t *testing.T) {
 			leader.Stop()
 			framework.WaitLeader(t, holder)
 			for _, k := range all {
-				createServed(t, k.Kind, k.Ns, "b")
+				k.Create(t, k.Ns, "b", 1)
+				k.WaitReplicas(t, k.Ns, "b", 1)
 			}
 			if !isRead {
 				return
 			}
 			content := <-read
-			if got := placed.Load(); got != pods {
-				t.Errorf("%d placements logged, want %d", got, pods)
+			if got := created.Load(); got != 2*objects {
+				t.Errorf("%d creations logged, want %d", got, 2*objects)
 			}
 			if last := "Stopped controller"; strings.Count(content, last) != 3 {
 				t.Errorf("the end of the log is lost, want %q three times in:\n%s", last, content[max(0, len(content)-2000):])
@@ -88,14 +87,16 @@ func TestUnreadLogStopsNothing(t *testing.T) {
 	}
 }
 
-// readLines reads a log until the daemon has ended, and counts the placements in it.
-func readLines(log io.Reader, placed *atomic.Int32) string {
+// readLines reads a log until the daemon has ended, and counts the Deployments that it says were created.
+func readLines(log io.Reader, all []framework.InNamespace, created *atomic.Int32) string {
 	var content strings.Builder
 	for lines := bufio.NewReader(log); ; {
 		line, err := lines.ReadString('\n')
 		content.WriteString(strings.ReplaceAll(line, "\x00", ""))
-		if strings.Contains(line, "Pod scheduled") {
-			placed.Add(1)
+		if strings.Contains(line, "Created object") && slices.ContainsFunc(all, func(k framework.InNamespace) bool {
+			return strings.Contains(line, k.Ns)
+		}) {
+			created.Add(1)
 		}
 		if err != nil {
 			return content.String()

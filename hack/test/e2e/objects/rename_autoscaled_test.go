@@ -13,9 +13,9 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/test/framework"
 )
 
-// renameToATakenNameAutoscaled renames an object, which an autoscaler scales, to "web", a Deployment
+// renameToATakenName renames an object, which an autoscaler scales, to "web", a Deployment
 // that cannot be created yet. The autoscaler goes on with the former Deployment.
-func renameToATakenNameAutoscaled(t *testing.T, k framework.Kind, ns string) {
+func renameToATakenName(t *testing.T, k framework.Kind, ns string) {
 	placeForeign(t, k, ns)
 	k.Declare(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "one", Replicas: ptr.To[int32](1)})
 	k.WaitReady(t, ns, "a", 1)

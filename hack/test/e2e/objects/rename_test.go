@@ -34,9 +34,8 @@ func TestRename(t *testing.T) {
 		"there and back, replicas absent": func(t *testing.T, k framework.Kind, ns string) {
 			renameThereAndBack(t, k, ns, absent)
 		},
-		"in quick succession":         renameInQuickSuccession,
-		"to a taken name":             renameToATakenName,
-		"to a taken name, autoscaled": renameToATakenNameAutoscaled,
+		"in quick succession": renameInQuickSuccession,
+		"to a taken name":     renameToATakenName,
 	})
 }
 
@@ -92,23 +91,6 @@ func renameInQuickSuccession(t *testing.T, k framework.Kind, ns string) {
 	wantOnly(t, k, ns, "a", "one")
 	k.WantPods(t, ns, "a", 3)
 	wantKept(t, ns, before)
-}
-
-// renameToATakenName gives an available object the name of a Deployment that it does not own.
-func renameToATakenName(t *testing.T, k framework.Kind, ns string) {
-	makeThree(t, k, ns, nil)
-	placeForeign(t, k, ns)
-	before := framework.TakeSnapshot(t, ns)
-	rename(t, k, ns, "web")
-	kept := fmt.Sprintf(`until Deployment "web" of %s "a" exists, the former Deployment "one" is kept, `+
-		"with 3 of 3 replicas available", k.Kind)
-	k.WaitSays(t, ns, "a", "Stalled", "DeploymentConflict", kept)
-	waitReported(t, k, ns, "one", 3)
-	k.WaitIdle(t)
-	rename(t, k, ns, "one")
-	k.WaitReady(t, ns, "a", 3)
-	k.WaitIdle(t)
-	framework.WantSameSnapshot(t, "a rename to a taken name, and back", ns, before)
 }
 
 // makeThree creates object "a" with Deployment "one" and waits until that has three replicas,

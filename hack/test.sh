@@ -142,19 +142,18 @@ elif [[ "${what}" == faults ]]; then
   FAULTS_PEERS=1 run "faults" . "${flags[@]}" -count 1 -p 2 -timeout 40m -run '^TestFault' ./hack/test/e2e/...
 else
   go run ./hack/tools/binaries
-  # Without the race detector, nearly all of the daemon is already compiled.
-  if [[ "${what}" == short ]]; then
-    begin_integration
+  # Without the race detector, nearly all of the daemon is already compiled. With it, the daemon is compiled before the
+  # integration tests and the unit tests would both do so.
+  if [[ "${what}" == all ]]; then
+    OUTPUT="${PWD}/_output/e2e-race/sample-controller-manager" RACE=1 hack/build.sh
   fi
+  begin_integration
   for module in $(product_modules); do
     if [[ "${module}" != . ]]; then
       run "unit tests of ${module#./}" "${module}" "${unit_flags[@]}" -timeout 15m ./...
     fi
   done
   run "unit tests of pkg" . "${unit_flags[@]}" -timeout 15m ./pkg/...
-  if [[ "${what}" == all ]]; then
-    begin_integration
-  fi
   # The longest folders start first, so that the run does not wait for them at the end. The pages
   # are checked by hack/verify-manual.sh.
   mapfile -t others < <(go list ./hack/test/e2e/{credentials,leadership,objects,faults} ./cmd/... ./hack/... | grep -v -e /hack/test/integration/ -e /manual\$)

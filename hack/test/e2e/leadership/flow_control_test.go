@@ -77,7 +77,8 @@ func waitRenewals(t *testing.T, count int) {
 	var last time.Time
 	seen := -1 // the first is not a renewal
 	clustertest.WaitUntil(t, fmt.Sprintf("the Lease is renewed %d times", count), func(context.Context) error {
-		if renewed := framework.CurrentLease(t, framework.DaemonName).Spec.RenewTime; renewed != nil && !renewed.Time.Equal(last) {
+		renewed := framework.CurrentLease(t, framework.DaemonName).Spec.RenewTime
+		if renewed != nil && !renewed.Time.Equal(last) {
 			last = renewed.Time
 			seen++
 		}

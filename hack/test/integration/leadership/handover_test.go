@@ -4,13 +4,9 @@
 package leadership
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,82 +16,25 @@ import (
 	"samplecontroller.io/sample-controller-manager/hack/test/framework"
 )
 
-// blinder is a proxy that can end the watches of informers and refuse their requests.
-type blinder struct {
-	*clustertest.Proxy
-	campaigns atomic.Bool // the process has requested the Lease, which it does once its caches have synced
-
-	mutex sync.Mutex
-	see   context.Context // done when the informers must not see anything
-	blind context.CancelFunc
-}
-
-func (b *blinder) sight() context.Context {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	return b.see
-}
-
-// waitCampaign waits until the process campaigns.
-func (b *blinder) waitCampaign(t *testing.T) {
-	t.Helper()
-	clustertest.WaitUntil(t, "the process campaigns", func(context.Context) error {
-		if !b.campaigns.Load() {
-			return errors.New("no request for the Lease")
-		}
-		return nil
-	})
-}
-
-// open lets the informers see events again.
-func (b *blinder) open() {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	b.see, b.blind = context.WithCancel(context.Background())
-}
-
-func startBlinder(t *testing.T) *blinder {
-	t.Helper()
-	b := &blinder{}
-	b.open()
-	b.Proxy = clustertest.StartProxy(t, framework.Cluster(), func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			switch {
-			case strings.HasSuffix(r.UserAgent(), "/leader-election"):
-				b.campaigns.Store(true)
-			case strings.HasSuffix(r.UserAgent(), "/informers"):
-				see := b.sight()
-				if see.Err() != nil {
-					panic(http.ErrAbortHandler) // closes the connection to the client
-				}
-				ctx, cancel := context.WithCancel(r.Context())
-				defer cancel()
-				defer context.AfterFunc(see, cancel)()
-				r = r.WithContext(ctx)
-			}
-			next.ServeHTTP(w, r)
-		})
-	}, nil)
-	return b
-}
+// informers matches the requests of informers.
+func informers(r *http.Request) bool { return strings.HasSuffix(r.UserAgent(), "/informers") }
 
 // A leader with blind informers continues to lead while the standby is blind, too, and
 // hands over once the standby sees.
 func TestBlindLeaderHandsOver(t *testing.T) {
 	clustertest.Long(t)
 	e := inParallel(t)
-	a, b := startBlinder(t), startBlinder(t)
+	a, b := framework.StartSilencer(t, informers), framework.StartSilencer(t, informers)
 	framework.StartDaemon(t, e.through(a.Proxy)...)
 	first := e.waitLeader("")
-	framework.StartReplica(t, e.through(b.Proxy)...)
-	b.waitCampaign(t)
+	framework.StartReplica(t, e.through(b.Proxy)...).Ready()
 	e.serve("before")
 
-	a.blind()
-	b.blind()
+	a.Cut(true)
+	b.Cut(true)
 	e.waitDeclinedOffer(first, "cache of foos.samplecontroller.k8s.io does not follow the API server")
 	framework.Foos.Create(t, e.ns, "unseen", 1)
-	b.open()
+	b.Cut(false)
 	framework.Foos.WaitCondition(t, e.ns, "unseen", "Reconciling", "Progressing")
 	e.wantHandedOver(first)
 }
@@ -106,23 +45,22 @@ func TestBlindLeaderHandsOver(t *testing.T) {
 func TestStalledLeaderHandsOver(t *testing.T) {
 	clustertest.Long(t)
 	e := inParallel(t)
-	a, b := framework.StartSilencer(t, isControllersWrite), startBlinder(t)
+	a, b := framework.StartSilencer(t, isControllersWrite), framework.StartSilencer(t, informers)
 	// The drain abandons the writes.
 	server := framework.StartDaemon(t, e.through(a.Proxy, "--write-timeout=3s", "--controller-shutdown-timeout=1m")...)
 	first := e.waitLeader("")
 	released, lost := server.Value(releasedTerms), server.Value(lostTerms)
-	stop := framework.StartReplica(t, e.through(b.Proxy)...).Stop
-	b.waitCampaign(t)
+	stop := framework.StartReplica(t, e.through(b.Proxy)...).Ready().Stop
 	e.serve("before")
 
 	a.Silent.Store(true)
-	b.blind()
+	b.Cut(true)
 	const count = 5 // this many failing objects make a controller unhealthy
 	for i := range count {
 		framework.Foos.Create(t, e.ns, fmt.Sprintf("stalled-%d", i), 1)
 	}
 	e.waitDeclinedOffer(first) // on a busy machine the reason may be a delayed watch
-	b.open()
+	b.Cut(false)
 	for i := range count {
 		framework.Foos.WaitCondition(t, e.ns, fmt.Sprintf("stalled-%d", i), "Reconciling", "Progressing")
 	}

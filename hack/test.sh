@@ -154,10 +154,10 @@ else
     fi
   done
   run "unit tests of pkg" . "${unit_flags[@]}" -timeout 15m ./pkg/...
-  # The longest folders start first, so that the run does not wait for them at the end. The pages
-  # are checked by hack/verify-manual.sh.
+  # The longest folders start first, so that the run does not wait for them at the end; one of the four only waits. The
+  # pages are checked by hack/verify-manual.sh.
   mapfile -t others < <(go list ./hack/test/e2e/{credentials,leadership,objects,faults} ./cmd/... ./hack/... | grep -v -e /hack/test/integration/ -e /manual\$)
-  run "end-to-end tests and tools" . "${flags[@]}" -count 1 -p 3 -timeout 60m "${others[@]}"
+  run "end-to-end tests and tools" . "${flags[@]}" -count 1 -p 4 -timeout 60m "${others[@]}"
   finish
   if [[ "${what}" == all ]]; then
     run "a small load of the benchmarks" hack/tools/bench -timeout 20m ./...

@@ -5,6 +5,7 @@ package faults
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -64,18 +65,17 @@ func TestFaultStatusSubresourceMissing(t *testing.T) {
 		}
 	}
 
-	// What it costs is the first writes, and then one probe in a while. A loop would be at thousands by now.
 	for _, k := range framework.Kinds {
 		for _, controller := range controllers[k] {
-			n := statusWrites(t, ns, k, controller, http.StatusNotFound)
-			if most := workers + 1 + int(time.Since(begin)/probeInterval); n < 1 || n > most {
-				t.Errorf("%s tried to write the status of %ss %d times, want some and at most %d", controller, k.Kind, n, most)
-			}
+			clustertest.WaitUntil(t, controller+" tries to write a status of a "+k.Kind, func(context.Context) error {
+				if statusWrites(t, ns, k, controller, http.StatusNotFound) == 0 {
+					return errors.New("not yet")
+				}
+				return nil
+			})
 		}
 	}
-	if n := strings.Count(r.Log.String(), line); n != 4 {
-		t.Errorf("%d log lines about a subresource, want one for each kind by each of its two controllers", n)
-	}
+	r.WaitLogged(4, line)
 	// Deployments are still kept.
 	for _, k := range framework.Kinds {
 		framework.Kubectl(t, "-n", ns, "scale", "deployment", k.Singular+"-0", "--replicas=3")
@@ -85,6 +85,18 @@ func TestFaultStatusSubresourceMissing(t *testing.T) {
 			}
 			return nil
 		})
+	}
+	// What it costs is the first writes, and then one probe in a while. A loop would be at thousands by now.
+	for _, k := range framework.Kinds {
+		for _, controller := range controllers[k] {
+			n := statusWrites(t, ns, k, controller, http.StatusNotFound)
+			if most := workers + 1 + int(time.Since(begin)/probeInterval); n > most {
+				t.Errorf("%s tried to write the status of %ss %d times, want at most %d", controller, k.Kind, n, most)
+			}
+		}
+	}
+	if n := strings.Count(r.Log.String(), line); n != 4 {
+		t.Errorf("%d log lines about a subresource, want one for each kind by each of its two controllers", n)
 	}
 
 	served := installCRD(t, framework.Foos)

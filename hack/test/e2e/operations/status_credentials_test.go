@@ -139,9 +139,7 @@ func TestStatusGivesUp(t *testing.T) {
 	defer mute.Close()
 	began := time.Now()
 	wantRefusal(t, `no answer within 2s: Get .*`, "--server=https://"+mute.Addr().String(), "--kubeconfig="+framework.Cluster().Kubeconfig, "--timeout=2s")
-	if took := time.Since(began); took > time.Minute {
-		t.Errorf("took %v", took)
-	}
+	framework.WantSoon(t, "giving up", time.Since(began), 2*time.Second)
 }
 
 // TestKubectlPlugin has kubectl find the plugin, and complete its arguments by the script

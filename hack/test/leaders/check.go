@@ -94,23 +94,23 @@ func (r *Report) judge(h *history, o Options, credential string, event auditv1.E
 	at := event.RequestReceivedTimestamp.Time
 	v := h.verdict(credential, at)
 	switch {
-	case v.kind == "":
+	case v.rule == "":
 		if v.epoch != nil && succeeded(event) {
 			v.epoch.Writes++
 		}
 	case h.sentInTime(o, credential, event):
 		r.Held = append(r.Held, event)
 	case !succeeded(event):
-		if v.kind.violates() {
+		if v.rule.violates() {
 			r.Refused++
 		}
-	case v.kind == afterExpiry:
+	case v.rule == afterExpiry:
 		r.AfterExpiry++
-	case v.kind == afterEdit:
+	case v.rule == afterEdit:
 		r.AfterEdit++
 		r.Notice = max(r.Notice, v.late)
 	default:
-		r.Violations = append(r.Violations, newViolation(v.kind, credential, event, v.why))
+		r.Violations = append(r.Violations, newViolation(v.rule, credential, event, v.why))
 		r.DualWindow = max(r.DualWindow, v.dual)
 	}
 }
@@ -118,7 +118,7 @@ func (r *Report) judge(h *history, o Options, credential string, event auditv1.E
 // verdict is the judgment of a write by its position among the epochs.
 type verdict struct {
 	epoch *Epoch        // the epoch that the write belongs to
-	kind  Kind          // empty if the write is correct
+	rule  Rule          // empty if the write is correct
 	why   string        // in words
 	late  time.Duration // since its sender lost the Lease
 	dual  time.Duration // since another replica got it
@@ -132,24 +132,24 @@ func (h *history) verdict(credential string, at time.Time) verdict {
 		}
 	}
 	if own < 0 {
-		return verdict{kind: WriteOutsideTerm, why: "before it ever held the Lease"}
+		return verdict{rule: WriteOutsideTerm, why: "before it ever held the Lease"}
 	}
 	e := h.epochs[own]
 	if e.End == Lasts || !at.After(e.lost) {
 		if expiry := e.expiry(at); at.After(expiry) {
-			return verdict{epoch: e, kind: afterExpiry, late: at.Sub(expiry)}
+			return verdict{epoch: e, rule: afterExpiry, late: at.Sub(expiry)}
 		}
 		return verdict{epoch: e}
 	}
-	v := verdict{epoch: e, kind: afterEdit, late: at.Sub(e.lost)}
+	v := verdict{epoch: e, rule: afterEdit, late: at.Sub(e.lost)}
 	next := slices.IndexFunc(h.epochs[own+1:], func(e *Epoch) bool { return e.Credential != "" && !at.Before(e.From) })
 	if next >= 0 {
 		other := h.epochs[own+1+next]
-		v.kind, v.dual = WriteOutsideTerm, at.Sub(other.From)
+		v.rule, v.dual = WriteOutsideTerm, at.Sub(other.From)
 		v.why = fmt.Sprintf("%s after %s held the Lease", seconds(v.dual), other.Holder)
 	}
 	if e.End == Released {
-		v.kind, v.why = WriteAfterRelease, seconds(v.late)+" after it released the Lease"
+		v.rule, v.why = WriteAfterRelease, seconds(v.late)+" after it released the Lease"
 	}
 	return v
 }
@@ -160,7 +160,7 @@ func (h *history) sentInTime(o Options, credential string, event auditv1.Event) 
 		return false
 	}
 	at, ok := o.Sent(event)
-	return ok && h.verdict(credential, at).kind == ""
+	return ok && h.verdict(credential, at).rule == ""
 }
 
 // addHandovers counts the handovers between replicas and sums up the gaps between them.

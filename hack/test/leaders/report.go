@@ -12,31 +12,31 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// Kind is a rule that a replica can violate.
-type Kind string
+// Rule is a rule that a replica can violate.
+type Rule string
 
 const (
 	// WriteOutsideTerm is a write received after the Lease of the next holder was committed,
 	// or before its sender first held the Lease.
-	WriteOutsideTerm Kind = "write outside term"
+	WriteOutsideTerm Rule = "write outside term"
 	// WriteAfterRelease is a write received after its sender's own release was committed and
 	// before the sender held the Lease again.
-	WriteAfterRelease Kind = "write after release"
+	WriteAfterRelease Rule = "write after release"
 	// Overwrite is a write that took the Lease from a holder that had neither released it nor
 	// let it expire, or that emptied the Lease of another replica.
-	Overwrite Kind = "overwrite"
+	Overwrite Rule = "overwrite"
 
 	// Counted, but not violations.
-	afterExpiry Kind = "write after expiry"
-	afterEdit   Kind = "write after an edit"
+	afterExpiry Rule = "write after expiry"
+	afterEdit   Rule = "write after an edit"
 )
 
 // violates distinguishes violations from what is only counted.
-func (k Kind) violates() bool { return k != "" && k != afterExpiry && k != afterEdit }
+func (r Rule) violates() bool { return r != "" && r != afterExpiry && r != afterEdit }
 
 // Violation is something that a replica did and must not do.
 type Violation struct {
-	Kind       Kind
+	Rule       Rule
 	Credential string // of the replica that did it
 	At         time.Time
 	AuditID    types.UID
@@ -44,9 +44,9 @@ type Violation struct {
 	Why        string // why that is wrong
 }
 
-func newViolation(kind Kind, credential string, event auditv1.Event, why string) Violation {
+func newViolation(rule Rule, credential string, event auditv1.Event, why string) Violation {
 	return Violation{
-		Kind: kind, Credential: credential, At: event.RequestReceivedTimestamp.Time, AuditID: event.AuditID,
+		Rule: rule, Credential: credential, At: event.RequestReceivedTimestamp.Time, AuditID: event.AuditID,
 		What: describe(event), Why: why,
 	}
 }
@@ -84,11 +84,11 @@ type Report struct {
 	Leaderless time.Duration
 }
 
-// Count returns the number of violations of a kind.
-func (r *Report) Count(kind Kind) int {
+// Count returns the number of violations of a rule.
+func (r *Report) Count(rule Rule) int {
 	n := 0
 	for _, v := range r.Violations {
-		if v.Kind == kind {
+		if v.Rule == rule {
 			n++
 		}
 	}
@@ -108,7 +108,7 @@ func (r *Report) String() string {
 		fmt.Fprintf(&b, "%s (%s) held it from %s to %s: %s, %d writes\n", e.Holder, e.Credential, clock(e.From), clock(e.To), e.End, e.Writes)
 	}
 	for _, v := range r.Violations[:min(len(r.Violations), shown)] {
-		fmt.Fprintf(&b, "%s by %s at %s: %s: %s\n", v.Kind, v.Credential, clock(v.At), v.What, v.Why)
+		fmt.Fprintf(&b, "%s by %s at %s: %s: %s\n", v.Rule, v.Credential, clock(v.At), v.What, v.Why)
 	}
 	return b.String()
 }

@@ -109,7 +109,8 @@ func TestWatchWithClientConfigIsRefused(t *testing.T) {
 		}
 		loop := c.Loop(func(context.Context, cache.ObjectName) (time.Duration, error) { return 0, nil })
 		resource := corev1.SchemeGroupVersion.WithResource("secrets")
-		reconcile.WatchSelf(loop, informers.InformerFor[*corev1.Secret](c.Informers(), resource, client.Secrets(c.Namespace())))
+		secrets := informers.InformerFor[*corev1.Secret](c.Informers(), resource, client.Secrets(c.Namespace()))
+		reconcile.WatchSelf(loop, secrets)
 		return loop, nil
 	})
 	p.Controllers = append(p.Controllers, program(rules).Controllers...)

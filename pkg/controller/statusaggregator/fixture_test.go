@@ -49,7 +49,8 @@ type bubble struct {
 // ReplicaSet.
 func inBubble(t *testing.T, test func(*bubble), args ...string) {
 	t.Run("Foo", func(t *testing.T) {
-		run(t, &samplev1alpha1.Foo{Spec: samplev1alpha1.FooSpec{DeploymentName: "web"}}, foo.Adapter.GroupVersionKind, test, args)
+		run(t, &samplev1alpha1.Foo{Spec: samplev1alpha1.FooSpec{DeploymentName: "web"}},
+			foo.Adapter.GroupVersionKind, test, args)
 	})
 	t.Run("Icecream", func(t *testing.T) {
 		run(t, &icecreamv1alpha1.Icecream{Spec: icecreamv1alpha1.IcecreamSpec{DeploymentName: "web"}},

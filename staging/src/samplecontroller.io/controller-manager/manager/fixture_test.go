@@ -187,8 +187,8 @@ func newProcess(t *testing.T) *testProcess {
 	p.leases = &leases{history: p.history, lease: &coordinationv1.Lease{}}
 	p.parts.config = &options.Config{Options: &options.Options{Generic: &options.GenericOptions{}}}
 	p.parts.shared = &controller.Shared{Informers: informers.NewFactory()}
-	p.informer = informers.InformerFor[*corev1.ConfigMap](p.parts.shared.Informers, corev1.SchemeGroupVersion.WithResource("configmaps"),
-		server)
+	p.informer = informers.InformerFor[*corev1.ConfigMap](p.parts.shared.Informers,
+		corev1.SchemeGroupVersion.WithResource("configmaps"), server)
 	election, err := leadership.New(leadership.Config{
 		Namespace: "default", Name: "lease", Identity: "me", Client: p.leases,
 		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,

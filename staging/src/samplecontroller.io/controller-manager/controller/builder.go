@@ -116,7 +116,7 @@ func (b *Builder[T]) Reconcile(do func(context.Context, *Request[T]) error) (Con
 	if len(b.errs) > 0 {
 		return nil, misuse.New(errors.Join(b.errs...))
 	}
-	var opts []reconcile.Option
+	opts := []reconcile.Option{reconcile.WithConsistencyStore(b.consistency)}
 	if b.resource.queue != "" {
 		opts = append(opts, reconcile.WithQueue(b.context.name+"-"+b.resource.queue))
 	}
@@ -170,10 +170,6 @@ func (b *Builder[T]) Throttled(key cache.ObjectName) time.Duration { return b.pa
 
 func (b *Builder[T]) reconcile(ctx context.Context, key cache.ObjectName,
 	do func(context.Context, *Request[T]) error) (time.Duration, error) {
-	if !b.consistency.EnsureReady(key) {
-		return 0, reconcile.ErrStale
-	}
-	defer b.consistency.Done(key)
 	object, found, err := b.resource.cached(key)
 	if err != nil {
 		return 0, fmt.Errorf("reading %s %s from the cache: %w", b.resource.kind.Kind, key, err)

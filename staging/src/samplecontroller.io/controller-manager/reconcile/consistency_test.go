@@ -19,12 +19,12 @@ type store string
 
 func (s *store) LastStoreSyncResourceVersion() string { return string(*s) }
 
-// begins returns whether a sync may begin, and ends it.
+// begins reports whether a sync may begin, and ends it.
 func begins(w *ConsistencyStore, key cache.ObjectName) bool {
-	if !w.EnsureReady(key) {
+	if !w.begin(key) {
 		return false
 	}
-	w.Done(key)
+	w.end(key)
 	return true
 }
 
@@ -40,16 +40,16 @@ func TestConcurrentSyncOfSameKeyWaits(t *testing.T) {
 		{"the same key", key, false},
 		{"another key", other, true},
 	} {
-		if got := w.EnsureReady(step.key); got != step.want {
-			t.Errorf("EnsureReady of %s = %v, want %v", step.what, got, step.want)
+		if got := w.begin(step.key); got != step.want {
+			t.Errorf("begin of %s = %v, want %v", step.what, got, step.want)
 		}
 	}
-	w.Done(key)
-	if !w.EnsureReady(key) {
-		t.Error("EnsureReady after Done = false, want true")
+	w.end(key)
+	if !w.begin(key) {
+		t.Error("begin after end = false, want true")
 	}
-	w.Done(key)
-	w.Done(other)
+	w.end(key)
+	w.end(other)
 	if len(w.busy) > 0 {
 		t.Errorf("%d keys are remembered, want none", len(w.busy))
 	}
@@ -76,7 +76,7 @@ func TestWroteAtWaitsForVersion(t *testing.T) {
 			key := cache.NewObjectName("default", "foo")
 			w.WroteAt(key, &tc.cache, tc.written)
 			if got := begins(&w, key); got != tc.want {
-				t.Errorf("EnsureReady = %v, want %v", got, tc.want)
+				t.Errorf("begin = %v, want %v", got, tc.want)
 			}
 			if got := w.Stale(key); (got == "") != tc.want {
 				t.Errorf("Stale = %q, want a description: %v", got, !tc.want)
@@ -92,11 +92,11 @@ func TestLaterWriteKeepsEarlierOne(t *testing.T) {
 	w.WroteAt(key, &late, "11")
 	w.WroteAt(key, &current, "12")
 	if begins(&w, key) {
-		t.Error("EnsureReady = true, want false: the cache of the first write is stale")
+		t.Error("begin = true, want false: the cache of the first write is stale")
 	}
 	late = "11"
 	if !begins(&w, key) {
-		t.Error("EnsureReady = false when both caches are up to date, want true")
+		t.Error("begin = false when both caches are up to date, want true")
 	}
 }
 
@@ -105,7 +105,7 @@ func TestWritesOfOtherKeysDoNotMatter(t *testing.T) {
 	late := store("1")
 	w.WroteAt(cache.NewObjectName("default", "foo"), &late, "2")
 	if !begins(&w, cache.NewObjectName("default", "bar")) {
-		t.Error("EnsureReady of another key = false, want true")
+		t.Error("begin of another key = false, want true")
 	}
 }
 
@@ -129,7 +129,7 @@ func TestKeyWaitsForAllWritesInAllCaches(t *testing.T) {
 	for _, step := range steps {
 		owner, owned = step.owner, step.owned
 		if got := begins(&w, key); got != step.want {
-			t.Errorf("EnsureReady with caches at %s and %s = %v, want %v", owner, owned, got, step.want)
+			t.Errorf("begin with caches at %s and %s = %v, want %v", owner, owned, got, step.want)
 		}
 	}
 	if len(w.pending) > 0 {
@@ -144,11 +144,11 @@ func TestEarlierWriteIsAwaitedInOtherCache(t *testing.T) {
 	w.WroteAt(key, &owner, "11")
 	w.WroteAt(key, &owned, "12")
 	if begins(&w, key) {
-		t.Error("EnsureReady while the cache of the first write is stale = true, want false")
+		t.Error("begin while the cache of the first write is stale = true, want false")
 	}
 	owner = "11"
 	if !begins(&w, key) {
-		t.Error("EnsureReady when all caches are up to date = false, want true")
+		t.Error("begin when all caches are up to date = false, want true")
 	}
 }
 
@@ -175,7 +175,7 @@ func TestConflictWaitsForAnotherVersion(t *testing.T) {
 			key := cache.NewObjectName("default", "foo")
 			w.Conflicted(key, store, object("7"))
 			if got := begins(&w, key); got != test.want {
-				t.Errorf("EnsureReady = %v, want %v", got, test.want)
+				t.Errorf("begin = %v, want %v", got, test.want)
 			}
 			if remembered := len(w.pending) > 0; remembered == test.want {
 				t.Errorf("remembered: %v, want %v", remembered, !test.want)
@@ -192,11 +192,11 @@ func TestStaleCacheIsAwaitedForLimitedTime(t *testing.T) {
 		w.WroteAt(key, &broken, "2")
 		time.Sleep(staleLimit)
 		if begins(&w, key) {
-			t.Errorf("EnsureReady after %v = true, want false", staleLimit)
+			t.Errorf("begin after %v = true, want false", staleLimit)
 		}
 		time.Sleep(time.Nanosecond)
 		if !begins(&w, key) {
-			t.Errorf("EnsureReady after more than %v = false, want true", staleLimit)
+			t.Errorf("begin after more than %v = false, want true", staleLimit)
 		}
 	})
 }
@@ -211,7 +211,7 @@ func TestConsistencyStoreConcurrency(t *testing.T) {
 				key := cache.NewObjectName("default", fmt.Sprint(worker, i%3))
 				w.WroteAt(key, &seen, fmt.Sprint(i+1))
 				if !begins(&w, key) {
-					t.Errorf("EnsureReady(%s) = false, want true", key)
+					t.Errorf("begin(%s) = false, want true", key)
 				}
 			}
 		})

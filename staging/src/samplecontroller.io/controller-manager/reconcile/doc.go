@@ -33,7 +33,7 @@
 //     others.
 //   - A key whose sync asked to be requeued comes after keys that changed. So a sync can defer
 //     work that is less urgent than the changes of other objects.
-//   - With a [ConsistencyStore], a key waits until the caches contain its last write, or the
+//   - With [WithConsistencyStore], a key waits until the caches contain its last write, or the
 //     version that its last write conflicted with. A key that is postponed for longer than a
 //     minute counts as failing.
 //   - A panic in a sync is an error of that key. It is counted, logged with its stack and

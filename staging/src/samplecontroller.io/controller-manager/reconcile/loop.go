@@ -17,13 +17,14 @@ import (
 	"samplecontroller.io/controller-manager/internal/ordering"
 )
 
-// SyncFunc reconciles one object. Several workers call it concurrently, but never for the same
-// key at the same time.
+// SyncFunc reconciles one object, which may no longer exist. Several workers call it
+// concurrently, but a loop never calls it for the same key at the same time.
 //
 // After a nil error the key is done; if requeueAfter is positive, it is synced again after
-// that time. Every error is retried with backoff. So if only a user can fix a problem, write
-// it to the object's status and return nil. The logger in ctx has the name of the controller
-// and the key.
+// that time. Every error is retried with backoff, from 5 ms to 5 minutes, unless it is
+// [ErrStale] or from [RetryAfter]. So if only a user can fix a problem, write it to the object's
+// status and return nil. A panic counts as a [PanicError]. The logger in ctx has the name of the
+// controller and the key.
 //
 // ctx does not end when the loop is stopped, so that a running sync can finish. Therefore each
 // of its API calls needs a time limit, for example by [WithTimeout].
@@ -40,6 +41,7 @@ type Loop struct {
 	observers []Observer
 	timeout   time.Duration
 	sources   Sources
+	store     *ConsistencyStore
 	tracker   *tracker
 
 	mutex sync.Mutex
@@ -56,8 +58,8 @@ type watch struct {
 // enqueueFunc enqueues a key because of an event.
 type enqueueFunc func(key cache.ObjectName, trigger string)
 
-// New returns a loop named after its controller. It starts nothing, so a loop that is never
-// run needs no cleanup.
+// New returns a loop with the name of its controller. It starts nothing, so a loop that is never
+// run needs no cleanup. [Loop.Validate] and [Loop.Run] report invalid options.
 func New(name string, sync SyncFunc, opts ...Option) *Loop {
 	l := &Loop{
 		name:    name,
@@ -81,8 +83,8 @@ func (l *Loop) Queue() string { return l.queue }
 // Loops returns the loop itself, so that a controller that embeds it reports its progress.
 func (l *Loop) Loops() []*Loop { return []*Loop{l} }
 
-// Validate returns an error if the loop could never sync, because it has no workers or no
-// watches.
+// Validate returns an error if the loop can never sync, because it has no workers or no watches.
+// Package manager calls it at the start. Run needs only workers: [Loop.Enqueue] enqueues keys, too.
 func (l *Loop) Validate() error {
 	if l.workers < 1 {
 		return fmt.Errorf("the loop of %s has %d workers, needs at least 1", l.name, l.workers)
@@ -94,7 +96,8 @@ func (l *Loop) Validate() error {
 }
 
 // Run syncs keys until ctx ends. Then it stops enqueuing keys, lets each worker finish its
-// current sync, and returns nil. It returns an error only if it could not start.
+// current sync, and returns nil. It returns an error if there are no workers, or if an informer
+// takes no event handler, because it has stopped. Run may be called again, but not concurrently.
 //
 // The loop is paused while an API that its informers read is unavailable: see [WithSources].
 func (l *Loop) Run(ctx context.Context) error {

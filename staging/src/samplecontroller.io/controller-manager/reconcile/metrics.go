@@ -9,7 +9,7 @@ import (
 	"k8s.io/component-base/metrics"
 )
 
-// Metrics counts and times the syncs of all loops that use Observe as their observer. The
+// Metrics counts and times the syncs of all loops that have [Metrics.Observe] as an observer. The
 // series have no object names, so their number is constant.
 type Metrics struct {
 	total       *metrics.CounterVec
@@ -49,17 +49,17 @@ func NewMetrics(namespace string, register func(...metrics.Registerable)) *Metri
 	return m
 }
 
-// Prepare creates the series of a controller with value 0. Without it, a series would be
-// absent until the first sync, and an alert on its absence would be misleading.
+// Prepare creates the series of a controller with value 0. Call it once for each controller, or
+// its series are absent until its first sync, and a rate misses the first increase.
 func (m *Metrics) Prepare(controller string) {
-	for _, result := range Results() {
+	for _, result := range results() {
 		m.total.WithLabelValues(controller, string(result))
 	}
 	m.duration.WithLabelValues(controller)
 	m.eventToDone.WithLabelValues(controller)
 }
 
-// Observe is the [Observer] that updates the metrics.
+// Observe is the [Observer] that updates the metrics: pass it to [WithObserver].
 func (m *Metrics) Observe(_ context.Context, outcome Outcome) {
 	m.total.WithLabelValues(outcome.Controller, string(outcome.Result)).Inc()
 	m.duration.WithLabelValues(outcome.Controller).Observe(outcome.Duration.Seconds())

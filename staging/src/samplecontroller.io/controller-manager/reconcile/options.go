@@ -12,10 +12,10 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// Option changes how a Loop works.
+// Option changes how a [Loop] works. Of two that set the same, the last one counts.
 type Option func(*Loop)
 
-// WithWorkers sets how many keys are synced at once. The default is 1.
+// WithWorkers sets how many keys are synced at once. The default is 1. With less, [Loop.Run] fails.
 func WithWorkers(workers int) Option {
 	return func(l *Loop) { l.workers = workers }
 }
@@ -43,6 +43,13 @@ func WithTimeout(timeout time.Duration) Option {
 // starts again with a full resync.
 func WithSources(sources Sources) Option {
 	return func(l *Loop) { l.sources = sources }
+}
+
+// WithConsistencyStore delays the sync of a key while another loop with this store syncs the key,
+// and while a cache has not reached the versions that the store remembers for the key. The key is
+// then postponed as after [ErrStale].
+func WithConsistencyStore(store *ConsistencyStore) Option {
+	return func(l *Loop) { l.store = store }
 }
 
 // newRateLimiter returns a rate limiter that backs off each key separately, from 5 ms to 5
@@ -74,12 +81,11 @@ const (
 	ResultPanic Result = "panic"
 )
 
-// Results returns all results, for example to initialize a series for each.
-func Results() []Result {
+func results() []Result {
 	return []Result{ResultSuccess, ResultRequeued, ResultStale, ResultConflict, ResultTimeout, ResultError, ResultPanic}
 }
 
-// failed returns whether something is wrong. A stale cache does not count.
+// failed reports whether something is wrong. A stale cache does not count.
 func (r Result) failed() bool {
 	return r == ResultTimeout || r == ResultError || r == ResultPanic
 }
@@ -98,18 +104,18 @@ type Outcome struct {
 	Duration metav1.Duration `json:"duration"`
 	// Result is how the sync ended.
 	Result Result `json:"result"`
-	// Err is the error, nil for the results success and requeued. Error is its truncated text.
-	// Answered is whether it is a response of the API server.
+	// Err is the error, nil for the results success and requeued. Error is its text, truncated
+	// to 500 bytes. Answered is whether it is a response of the API server.
 	Err      error  `json:"-"`
 	Error    string `json:"error,omitempty"`
 	Answered bool   `json:"-"`
 	// EventToDone is the time from the first event that this sync handled until its end,
 	// including earlier attempts. It is 0 if the sync handled no event.
 	EventToDone time.Duration `json:"-"`
-	// Writes are the writes of the sync, as recorded by [RecordWrite].
+	// Writes are the first 8 writes of the sync, as recorded by [RecordWrite].
 	Writes []Write `json:"writes,omitempty"`
 }
 
 // Observer is called with each outcome, after the next sync of the key is scheduled. It is
-// called concurrently by several workers, and must not block.
+// called concurrently by several workers, which wait for it, so it must not block or panic.
 type Observer func(ctx context.Context, outcome Outcome)

@@ -15,6 +15,7 @@ import (
 // Change is what a write would report.
 type Change int
 
+// Kinds of changes.
 const (
 	// OnlyProgress is a change that readers can wait for, such as that of a count.
 	OnlyProgress Change = iota
@@ -72,13 +73,15 @@ func (w written) since() time.Time {
 	return w.transition
 }
 
-// NewPace returns a Pace with this interval. With 0 nothing waits.
+// NewPace returns a Pace with this interval, which measures time with clock. With an interval of 0
+// or less nothing waits.
 func NewPace(interval time.Duration, clock clock.PassiveClock) *Pace {
 	return &Pace{interval: interval, clock: clock, pending: map[cache.ObjectName]pending{}}
 }
 
 // Wait returns how long to wait before writing the change of an object; 0 if it may be written
-// now. Call it whenever a sync finds that the object has to be written.
+// now, by [Pace.Write]. Call it whenever a sync finds that the object has to be written, and sync
+// the object again after the wait. uid tells a re-created object from its predecessor.
 func (p *Pace) Wait(key cache.ObjectName, uid types.UID, change Change) time.Duration {
 	if p.interval <= 0 {
 		return 0
@@ -102,7 +105,8 @@ func (p *Pace) Wait(key cache.ObjectName, uid types.UID, change Change) time.Dur
 }
 
 // Throttled returns how long an object will not be written, whatever changes: it is being
-// written, or the interval after a transition is not over. An empty uid stands for any.
+// written, or the interval after a transition is not over. It returns 0 if the object may be
+// written. An empty uid stands for any.
 func (p *Pace) Throttled(key cache.ObjectName, uid types.UID) time.Duration {
 	if p.interval <= 0 {
 		return 0
@@ -128,14 +132,16 @@ func (p *Pace) Write(key cache.ObjectName, uid types.UID, change Change, write f
 	return err
 }
 
-// UpToDate records that an object need not be written.
+// UpToDate records that an object need not be written any more, so that a later change begins to
+// wait when it is found.
 func (p *Pace) UpToDate(key cache.ObjectName) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.done(key)
 }
 
-// Forget forgets an object that is gone.
+// Forget forgets an object that is gone, which saves memory until its last writes are too old to
+// matter.
 func (p *Pace) Forget(key cache.ObjectName) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

@@ -44,18 +44,20 @@ type Progress struct {
 type Entries struct {
 	// Total is the number of keys.
 	Total int `json:"total"`
-	// First are the first keys, up to the requested limit.
+	// First are the first keys, at most as many as the limit. It is empty, never nil.
 	First []Entry `json:"first"`
 }
 
 // Entry is one key in the queue.
 type Entry struct {
-	Key string `json:"key"` // namespace/name
+	// Key is "namespace/name", or "name" without a namespace.
+	Key string `json:"key"`
 	// Trigger is what enqueued the key, as in an [Outcome].
 	Trigger string `json:"trigger,omitempty"`
 	// Time is since when the key is running or waiting, or when a delayed key is due.
 	Time time.Time `json:"time"`
-	// Retries is how often the key has failed in a row. Error is the last error, truncated.
+	// Retries is how often the key has failed in a row. Error is the last error, truncated
+	// to 500 bytes.
 	Retries int    `json:"retries,omitempty"`
 	Error   string `json:"error,omitempty"`
 }
@@ -74,7 +76,8 @@ func (l *Loop) Progress(limit int) Progress {
 	return report
 }
 
-// ProgressOf returns a snapshot of the loop whose lists contain only the given key.
+// ProgressOf returns a snapshot of the loop whose lists contain only the given key. Failing is 1 if
+// the key fails.
 func (l *Loop) ProgressOf(key cache.ObjectName) Progress {
 	t := l.tracker
 	t.mutex.Lock()

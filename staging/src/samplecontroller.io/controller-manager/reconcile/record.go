@@ -15,10 +15,10 @@ const maxWrites = 8
 
 // Write is one write of a sync.
 type Write struct {
-	// Verb is the RBAC verb. Resource is, for example, "deployments.apps".
+	// Verb is the RBAC verb. Resource is, for example, "deployments.apps" or "foos/status".
 	Verb     string `json:"verb"`
 	Resource string `json:"resource"`
-	// Result is the result of the write, empty until it is known.
+	// Result is the result of the write, such as "written", empty until it is known.
 	Result string `json:"result,omitempty"`
 }
 
@@ -34,7 +34,8 @@ type recorder struct {
 type recorderKey struct{}
 
 // WithRecorder returns a context that records writes, and a function that returns the first 8
-// writes so far, in the order in which they began. A loop calls it for each sync.
+// writes so far, in the order in which they began. It may be called at any time. A loop calls
+// WithRecorder for each sync, so only code that makes writes outside of a sync needs it.
 func WithRecorder(ctx context.Context) (recorded context.Context, written func() []Write) {
 	r := &recorder{}
 	return context.WithValue(ctx, recorderKey{}, r), r.list
@@ -46,8 +47,9 @@ func (r *recorder) list() []Write {
 	return slices.Clone(r.writes)
 }
 
-// RecordWrite records the begin of a write, if ctx belongs to a sync. Call the returned
-// function when the write is answered or has timed out.
+// RecordWrite records the begin of a write, if ctx is from [WithRecorder], and returns a function
+// that records its result. Call that when the write is answered or has timed out. The clients of
+// package controller do both.
 func RecordWrite(ctx context.Context, verb, resource string) (end func(result string)) {
 	r, ok := ctx.Value(recorderKey{}).(*recorder)
 	if !ok {

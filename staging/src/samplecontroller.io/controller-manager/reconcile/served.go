@@ -14,12 +14,12 @@ import (
 // Sources reports whether the APIs that informers read are available. An *informers.Factory
 // implements it.
 type Sources interface {
-	// Served returns nil if the informers of all these stores are in sync with the API server.
-	// Otherwise it returns the reason. If the API is missing or permission is denied, that is
-	// an API error for which apierrors.IsNotFound or IsForbidden is true. changed is closed
-	// when the result may have changed.
+	// Served returns a nil error if the informers of all these stores are in sync with the API
+	// server, else the reason. If the API is missing or permission is denied, that is an API
+	// error for which apierrors.IsNotFound or IsForbidden is true. changed is closed when the
+	// result may have changed.
 	Served(stores ...cache.Store) (err error, changed <-chan struct{})
-	// Resource returns the name of the resource in the store, such as "pods".
+	// Resource returns the name of the resource in the store, such as "pods", for triggers and logs.
 	Resource(store cache.Store) string
 }
 

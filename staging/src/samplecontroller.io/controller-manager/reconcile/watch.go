@@ -21,18 +21,19 @@ type Object interface {
 	GetResourceVersion() string
 }
 
-// WatchSelf enqueues the key of each object of informer that is added, changed or deleted. Use it
-// for the kind that the controller reconciles.
+// WatchSelf makes the loop enqueue the key of each object of informer that is added, changed or
+// deleted. Use it for the kind that the controller reconciles, before [Loop.Run].
 func WatchSelf[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T]) {
 	Watch(l, informer, func(obj T) []cache.ObjectName { return []cache.ObjectName{nameOf(obj)} })
 }
 
-// Watch enqueues the keys that depend on an object of informer, such as those of its owners. A
-// change enqueues the keys of the old and of the new object, because the owner may have
-// changed.
+// Watch makes the loop enqueue the keys that depend on an object of informer, such as those of its
+// owners. A change enqueues the keys of the old and of the new object, because the owner may have
+// changed. Call Watch before [Loop.Run].
 //
 // keys must be a pure function of the object and of the informers' indexes. It must not call
-// the API or take locks, because it runs in the informer's event delivery.
+// the API or take locks, because it runs in the informer's event delivery. If it panics, the event
+// is lost: see [Progress].
 func Watch[T Object](l *Loop, informer cache.TypedSharedIndexInformer[T], keys func(T) []cache.ObjectName) {
 	WatchChanges(l, informer, func(T, T) bool { return true }, keys)
 }

@@ -132,7 +132,7 @@ func (w *worker) next(key cache.ObjectName, o Outcome, requeueAfter time.Duratio
 }
 
 // errTooStale is wrapped by the error of a key that has been postponed for too long.
-var errTooStale = fmt.Errorf("postponed for more than %v, because a watch is behind or a sync did not call ConsistencyStore.Done", maxStale)
+var errTooStale = fmt.Errorf("postponed for more than %v, because a watch is behind or another sync of the object hangs", maxStale)
 
 // postpone returns when to sync the key again, and the error of the sync that was postponed.
 func (w *worker) postpone(key cache.ObjectName, err error) (time.Duration, error) {
@@ -190,7 +190,8 @@ func (w *worker) log(logger klog.Logger, o Outcome, retries int) {
 }
 
 // Logged marks an error that the sync function has logged itself, for example only the first
-// time. It is retried like any other error, but logged only at verbosity 2.
+// time. It is retried like any other error, but logged only at verbosity 2. It returns nil if err
+// is nil.
 func Logged(err error) error {
 	if err == nil {
 		return nil
@@ -199,8 +200,8 @@ func Logged(err error) error {
 }
 
 // RetryAfter marks an error whose key is retried after d, which must be positive, instead of with the
-// backoff of the loop. Use it for a failure of an external system, which more tries do not help. It
-// counts as a failure.
+// backoff of the loop. Use it for an outage of an external system, which more tries do not end sooner.
+// It counts as a failure. RetryAfter returns nil if err is nil.
 func RetryAfter(err error, d time.Duration) error {
 	if err == nil {
 		return nil
@@ -233,17 +234,21 @@ func (w *worker) syncSafely(ctx context.Context, key cache.ObjectName) (requeueA
 			err = fmt.Errorf("%w: %w", errTimeout, err)
 		}
 	}()
+	if w.store != nil {
+		return w.store.guard(key, func() (time.Duration, error) { return w.sync(ctx, key) })
+	}
 	return w.sync(ctx, key)
 }
 
 // errTimeout is the cause of the end of a context that has timed out.
 var errTimeout = errors.New("sync timeout")
 
-// PanicError is the error for a panic of a SyncFunc.
+// PanicError is the error for a panic of a [SyncFunc], an event handler or a constructor of a
+// controller.
 type PanicError struct {
 	// Value is the value passed to panic.
 	Value any
-	// Stack is the stack of the goroutine that panicked.
+	// Stack is the stack of the goroutine that panicked, as text.
 	Stack []byte
 }
 

@@ -16,14 +16,14 @@ import (
 	"samplecontroller.io/controller-manager/reconcile"
 )
 
-// Build makes the named controllers, sorted by name, with the resources of p.
+// Build makes the named controllers, sorted by name, with the resources of p. Call it once for each p.
 //
 // If a constructor panics or fails, the others are not affected: Build logs the error and returns,
 // instead of the controller, one that fails with this error each time it is run. See
 // [Unbuilt]. The informers that only this constructor has requested are removed.
 //
-// Build returns an error if no controller could be made, or if a constructor uses the library in
-// a way that fails everywhere: for example if it returns no controller or one of another name, passes a
+// Build returns an error if a name is unknown, if no controller could be made, or if a constructor uses
+// the library in a way that fails everywhere: for example if it returns no controller or one of another name, passes a
 // kind to [For] that is not in the scheme, declares something after [Builder.Reconcile], or does not
 // return all controllers that it has made.
 func (r *Registry) Build(ctx context.Context, p *Shared, names []string) ([]Controller, error) {

@@ -42,7 +42,8 @@ const (
 	Transition = reconcile.Transition
 )
 
-// Builder builds the controller for objects of type T. Make it with [For].
+// Builder builds the controller for objects of type T. Make it with [For] in a [Constructor], declare
+// what the controller needs, and call [Builder.Reconcile] last: a later declaration is an error.
 type Builder[T Object] struct {
 	context     *Context
 	resource    *resource[T]
@@ -143,8 +144,8 @@ func (b *Builder[T]) Explain(explain func(*Request[T]) Explanation) {
 	b.explain = explain
 }
 
-// Count counts the cached objects in the metric of objects by state: see [Context.CountObjects]. Give
-// one of states for each object.
+// Count counts the cached objects in the metric of objects by state: see [Context.CountObjects]. of
+// returns one of states for each object, also for one that cannot be decoded.
 func (b *Builder[T]) Count(states []State, of func(T) State) {
 	if b.declares("Count", of != nil); b.resource != nil && of != nil {
 		untyped := func(obj any) State { return of(obj.(T)) }
@@ -212,7 +213,7 @@ func (b *Builder[T]) reconcile(ctx context.Context, key cache.ObjectName,
 type report struct{ reason, text string }
 
 // report records an Event for each error that the last call with such errors did not report, and
-// returns whether there was one.
+// reports whether there was one.
 func (b *Builder[T]) report(r *Request[T], p parts) (isNew bool) {
 	var told []report
 	if p.user != nil {

@@ -56,14 +56,14 @@ func (c *confirmations) begin() {
 	c.byKey, c.version, c.caughtUp = nil, "", false
 }
 
-// has returns whether an owner needs no confirmation.
+// has reports whether an owner needs no confirmation.
 func (c *confirmations) has(key cache.ObjectName, uid types.UID) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return c.catchUp() || c.byKey[key] == uid
 }
 
-// needed returns whether owners are confirmed at present, because their cache has not caught up.
+// needed reports whether owners are confirmed at present, because their cache has not caught up.
 func (c *confirmations) needed() bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -120,7 +120,7 @@ func (c *confirmations) note(owner types.UID, dependent string) {
 	}
 }
 
-// mayHaveHad returns whether the dependent may have existed.
+// mayHaveHad reports whether the dependent may have existed.
 func (c *confirmations) mayHaveHad(owner types.UID, dependent string) bool {
 	hash := hashOf(owner, dependent)
 	c.mutex.Lock()
@@ -168,7 +168,7 @@ func (b *Builder[T]) confirmGone(ctx context.Context, r *Request[T]) error {
 	return b.resource.late(r.key, errors.New("it still exists"))
 }
 
-// sameSpec returns whether two versions of an object ask for the same. A kind without a generation
+// sameSpec reports whether two versions of an object ask for the same. A kind without a generation
 // asks with all of its fields.
 func sameSpec(now, cached metav1.Object) bool {
 	if now.GetDeletionTimestamp() != nil && cached.GetDeletionTimestamp() == nil {

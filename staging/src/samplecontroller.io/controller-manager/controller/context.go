@@ -28,7 +28,7 @@ import (
 
 // Context provides everything that one controller is made from. Its clients, recorder and
 // loops have the controller's name, limits, metrics and leadership gate, like those of every
-// controller of the process.
+// controller of the process. Use it in the constructor; what it returns may be used later.
 type Context struct {
 	shared       *Shared
 	name         string
@@ -46,12 +46,13 @@ func (c *Context) Name() string { return c.name }
 // informers must not read other namespaces.
 func (c *Context) Namespace() string { return c.shared.Namespace }
 
-// Runs returns whether the named controller is enabled in this process.
+// Runs reports whether the named controller is enabled in this process.
 func (c *Context) Runs(controller string) bool { return slices.Contains(c.shared.enabled, controller) }
 
 // StatusGroups returns the API groups of the kinds whose status is written by controllers of
 // the program: by all that have it in their Rules, including disabled ones, and by those that have
-// declared [MayPatchStatus] so far. So call it where it is needed, such as in a transform.
+// declared [MayPatchStatus] so far. All have declared it when informers start, so call it where it is
+// needed, such as in a transform, and not in the constructor.
 func (c *Context) StatusGroups() sets.Set[string] {
 	return c.shared.declaredStatusGroups().Union(c.statusGroups)
 }
@@ -82,14 +83,14 @@ func (c *Context) ClientConfig() *restclient.Config {
 	config.Wrap(c.shared.Gate.WrapAll)
 	// The gate bounds each request, also to let a long write take longer. The sync timeout
 	// bounds everything else.
-	config.Timeout = max(c.shared.SyncTimeout, c.shared.WriteTimeout)
+	config.Timeout = max(c.shared.SyncTimeout, c.shared.Gate.WriteTimeout())
 	if accounts := c.shared.Accounts; accounts != nil {
 		config.Wrap(accounts.Wrap(c.name)) // outside of the gate, which checks the lead after a wait for a token
 	}
 	config.Wrap(c.writes().Wrap) // outside of the gate, to see the writes that it rejects
 	config.Wrap(refusing(isWatch, "clients from Context.ClientConfig cannot watch, because their requests have a "+
 		"timeout: use Context.ReadConfig"))
-	config.Wrap(impatience{timeout: config.Timeout, patience: c.shared.WriteTimeout}.wrap)
+	config.Wrap(impatience{timeout: config.Timeout, patience: c.shared.Gate.WriteTimeout()}.wrap)
 	return config
 }
 
@@ -149,7 +150,8 @@ func init() {
 // ConsistencyStore returns the store of the versions that the controllers of the process have
 // written for the objects that keys of a resource name: for the dependents of Foos, too, the resource
 // is foos. All controllers share one store per resource, so that each waits for the writes of the
-// others.
+// others. Give it to the loop of these keys by [reconcile.WithConsistencyStore]. Controllers made by
+// [For] have it.
 func (c *Context) ConsistencyStore(resource schema.GroupResource) *reconcile.ConsistencyStore {
 	return c.shared.consistencyOf(resource)
 }
@@ -170,20 +172,15 @@ func (c *Context) RecorderFor(purpose string) record.EventRecorder {
 	return c.recorder(c.name + "-" + purpose)
 }
 
-// LoopOptions returns the common options of all loops of the controller: metrics, timeout,
-// workers, and pausing while an API that they read is unavailable.
-func (c *Context) LoopOptions() []reconcile.Option {
-	return []reconcile.Option{
+// Loop returns a loop, which is a controller, that calls sync for each key that its watches
+// enqueue. Add watches with [reconcile.WatchSelf] and [reconcile.Watch]. It has the metrics, the
+// timeout and the number of workers that the flags set, and pauses while an API that it reads is
+// unavailable. opts can change all but the metrics: an observer in opts is added to that of these.
+func (c *Context) Loop(sync reconcile.SyncFunc, opts ...reconcile.Option) *reconcile.Loop {
+	return reconcile.New(c.name, sync, append([]reconcile.Option{
 		reconcile.WithWorkers(c.shared.Workers(c.name)),
 		reconcile.WithObserver(c.shared.Metrics.Syncs.Observe),
 		reconcile.WithTimeout(c.shared.SyncTimeout),
 		reconcile.WithSources(c.shared.Informers),
-	}
-}
-
-// Loop returns a loop, which is a controller, that calls sync for each key that its watches
-// enqueue. Add watches with [reconcile.WatchSelf] and [reconcile.Watch]. opts are applied after
-// those of [Context.LoopOptions]. An observer in opts does not replace that of the metrics.
-func (c *Context) Loop(sync reconcile.SyncFunc, opts ...reconcile.Option) *reconcile.Loop {
-	return reconcile.New(c.name, sync, append(c.LoopOptions(), opts...)...)
+	}, opts...)...)
 }

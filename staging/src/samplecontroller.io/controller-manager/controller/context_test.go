@@ -89,16 +89,15 @@ func newProcess(t *testing.T, url string) *Shared {
 	events := record.NewBroadcaster()
 	t.Cleanup(events.Shutdown)
 	return &Shared{
-		Workers:      func(string) int { return 1 },
-		Events:       events,
-		Scheme:       scheme.Scheme,
-		Config:       &restclient.Config{Host: url},
-		UserAgent:    func(name string) string { return "test/" + name },
-		Gate:         leadership.NewGate(100 * time.Millisecond),
-		Informers:    informers.NewFactory(),
-		Namespace:    "team",
-		WriteTimeout: 100 * time.Millisecond,
-		SyncTimeout:  time.Minute,
+		Workers:     func(string) int { return 1 },
+		Events:      events,
+		Scheme:      scheme.Scheme,
+		Config:      &restclient.Config{Host: url},
+		UserAgent:   func(name string) string { return "test/" + name },
+		Gate:        leadership.NewGate(100 * time.Millisecond),
+		Informers:   informers.NewFactory(),
+		Namespace:   "team",
+		SyncTimeout: time.Minute,
 		Metrics: Metrics{
 			Syncs:  reconcile.NewMetrics("test", registry.MustRegister),
 			Writes: writes.NewMetrics("test", registry.MustRegister),

@@ -116,7 +116,7 @@ func (d declared) rules() []rbacv1.PolicyRule {
 }
 
 // RulesOf returns the permissions that a controller needs: its Rules, and what it has declared while it
-// was built. It returns nil if there are none, because the controller declares nothing.
+// was built. It returns nil if the controller has no Rules and declares nothing.
 func (s *Shared) RulesOf(d Descriptor) []rbacv1.PolicyRule {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

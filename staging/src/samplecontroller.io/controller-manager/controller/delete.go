@@ -20,7 +20,8 @@ func MadeBy(managers ...string) Option {
 
 // Delete deletes the object with that name if the reconciled object owns it. It first checks with the
 // API server that the reconciled object is as in the cache, or, if the cache lacks it, that it is gone.
-// It needs the option [MayDelete].
+// It does nothing if there is no such object, or if it is already being deleted. It needs the option
+// [MayDelete].
 //
 // It deletes only what the controller itself has written: another program may have made the object, and
 // have set its controller reference. The API server records that in the managed fields: they must name

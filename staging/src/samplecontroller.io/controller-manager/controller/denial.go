@@ -40,7 +40,7 @@ func denialOf(err error) (answer metav1.Status, denied bool) {
 	return answer, deniedByWebhook(answer) && answer.Code < http.StatusInternalServerError
 }
 
-// deniedByWebhook returns whether an admission webhook denied a write. A webhook may answer with any
+// deniedByWebhook reports whether an admission webhook denied a write. A webhook may answer with any
 // code from 400 on, also with one that has another meaning in the answers of the API server itself: a
 // 404 does not mean that an object is gone, nor a 409 that it has changed. With a code from 500 on, the
 // webhook says that it failed.
@@ -49,18 +49,18 @@ func deniedByWebhook(answer metav1.Status) bool {
 		strings.Contains(answer.Message, `" denied the request`)
 }
 
-// deniedByAdmission returns whether a webhook or a policy denied a write. A change of either can allow it.
+// deniedByAdmission reports whether a webhook or a policy denied a write. A change of either can allow it.
 func deniedByAdmission(answer metav1.Status) bool {
 	return deniedByWebhook(answer) || strings.Contains(answer.Message, "ValidatingAdmissionPolicy '")
 }
 
-// isGone returns whether a write failed because the object does not exist.
+// isGone reports whether a write failed because the object does not exist.
 func isGone(err error) bool { return apierrors.IsNotFound(err) && !deniedByWebhookError(err) }
 
-// isConflict returns whether a write failed because the object has changed.
+// isConflict reports whether a write failed because the object has changed.
 func isConflict(err error) bool { return apierrors.IsConflict(err) && !deniedByWebhookError(err) }
 
-// isTaken returns whether an object could not be created because one with its name exists.
+// isTaken reports whether an object could not be created because one with its name exists.
 func isTaken(err error) bool { return apierrors.IsAlreadyExists(err) && !deniedByWebhookError(err) }
 
 func deniedByWebhookError(err error) bool {
@@ -68,7 +68,7 @@ func deniedByWebhookError(err error) bool {
 	return deniedByWebhook(answer)
 }
 
-// doesNotApply returns whether the API server could not apply a JSON patch to the stored object.
+// doesNotApply reports whether the API server could not apply a JSON patch to the stored object.
 // Objects that are invalid have the same reason, but always with causes. Webhooks may give none.
 func doesNotApply(err error) bool {
 	answer, ok := statusOfError(err)
@@ -76,18 +76,18 @@ func doesNotApply(err error) bool {
 		(answer.Details == nil || len(answer.Details.Causes) == 0)
 }
 
-// isTerminating returns whether a write was denied because its namespace is being deleted.
+// isTerminating reports whether a write was denied because its namespace is being deleted.
 func isTerminating(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// isUnknownKind returns whether the admission plugin OwnerReferencesPermissionEnforcement denied an
+// isUnknownKind reports whether the admission plugin OwnerReferencesPermissionEnforcement denied an
 // owner reference because it has not discovered a new CRD yet. That takes some seconds.
 func isUnknownKind(answer metav1.Status) bool {
 	return strings.Contains(answer.Message, "cannot set blockOwnerDeletion in this case because cannot find RESTMapping")
 }
 
-// isOldSchema returns whether the schema of the CRD lacks something that a status has. A policy may
+// isOldSchema reports whether the schema of the CRD lacks something that a status has. A policy may
 // deny with the same code, but says that the write is forbidden.
 func isOldSchema(answer metav1.Status) bool {
 	return !deniedByWebhook(answer) && (strings.Contains(answer.Message, "field not declared in schema") ||
@@ -95,7 +95,7 @@ func isOldSchema(answer metav1.Status) bool {
 		hasUnknownField(answer))
 }
 
-// hasUnknownField returns whether the API server does not know a field of a patch. See [withoutObject].
+// hasUnknownField reports whether the API server does not know a field of a patch. See [withoutObject].
 func hasUnknownField(answer metav1.Status) bool {
 	return answer.Reason == metav1.StatusReasonInvalid && strings.HasPrefix(answer.Message, "strict decoding error: ")
 }

@@ -13,9 +13,10 @@ import (
 
 // Explainer is a controller that can explain what it does about an object, or why it does
 // nothing. It is called rarely, for people who debug, while the controller runs or is on
-// standby.
+// standby. Controllers with [Builder.Explain] are Explainers.
 type Explainer interface {
-	// Explain reads only from caches. It must not write or call the API.
+	// Explain returns the explanation for the object with the key, which may not exist. It reads
+	// only from caches, must not write or call the API, and must be safe for concurrent use.
 	Explain(key cache.ObjectName) (Explanation, error)
 }
 
@@ -32,6 +33,7 @@ type Explanation struct {
 
 // Fact compares one aspect of the desired and the actual state.
 type Fact struct {
+	// Name is the name of the aspect, such as "replicas".
 	Name string `json:"name"`
 	// Wanted is the desired value and Actual the current one. Either may be empty.
 	Wanted string `json:"wanted,omitempty"`

@@ -54,7 +54,7 @@ const (
 // A Warning Event with the reason reports each failure, and the log. For the status see
 // [Builder.Failing]. Missing permissions are no Failures: they make the controller Degraded.
 //
-// A Failure is read-only. It wraps the last error of the API server.
+// A Failure is read-only. It wraps the last error of the API server. Find it with [errors.AsType].
 type Failure struct {
 	// Reason is ReasonWriteDenied, ReasonWriteFailing, ReasonWriteFailed or ReasonProgressing.
 	Reason string
@@ -63,18 +63,19 @@ type Failure struct {
 	Message string
 	// Verb is create, patch or delete. Resource is such as services or foos/status.example.com.
 	Verb, Resource string
-	// Object is the object that cannot be written.
+	// Object is the name of the object that cannot be written.
 	Object cache.ObjectName
 	// Since is the time of the first failure in a row, in whole seconds. As LastTransitionTime of a
 	// condition it is the same each time.
 	Since metav1.Time
-	// Quotes is set if the message may quote contents of the object.
+	// Quotes is whether Message may quote contents of the object. Do not show such a message to
+	// people who may not read the object.
 	Quotes bool
 
 	err error
 }
 
-// Error implements error.
+// Error returns the message.
 func (f *Failure) Error() string { return f.Message }
 
 // Unwrap returns the error of the last try.
@@ -113,7 +114,7 @@ func (f *failing) now(now time.Time) *Failure {
 	return &failed
 }
 
-// holdsBack returns whether the write is not to be tried now. Other contents than the last time are tried
+// holdsBack reports whether the write is not to be tried now. Other contents than the last time are tried
 // after firstRetry. They may differ each time, so they are not tried at once.
 func (f *failing) holdsBack(contents uint64, now time.Time) bool {
 	if other := f.last.Add(firstRetry); f.contents != contents && other.Before(f.again) {

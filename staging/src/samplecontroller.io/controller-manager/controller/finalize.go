@@ -46,7 +46,7 @@ func (b *Builder[T]) OnDeletion() {
 	b.onDeletion = true
 }
 
-// finalizes returns whether the object has the finalizer of the controller.
+// finalizes reports whether the object has the finalizer of the controller.
 func (b *Builder[T]) finalizes(object T) bool {
 	return b.finalize != nil && slices.Contains(object.GetFinalizers(), b.finalizer)
 }

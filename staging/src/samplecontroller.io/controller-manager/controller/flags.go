@@ -12,8 +12,8 @@ import (
 // overflow, and long enough to mean forever.
 const maxDuration = 365 * 24 * time.Hour
 
-// CheckDuration returns an error if the value of a duration flag is less than least, or more
-// than a year. flag is its name without dashes. It is for use in [Descriptor.Validate].
+// CheckDuration returns one error if the value of a duration flag is less than least, or more
+// than a year, else none. flag is its name without dashes. It is for use in [Descriptor.Validate].
 func CheckDuration(flag string, value, least time.Duration) []error {
 	switch {
 	case value < least:

@@ -95,7 +95,7 @@ func (d *differ) member(at string, before, after any) {
 	d.ops = append(d.ops, operation{Op: "add", Path: at, Value: after}) // also replaces
 }
 
-// isZero returns whether encoding/json may have made a value that is not in the stored object.
+// isZero reports whether encoding/json may have made a value that is not in the stored object.
 func isZero(value any) bool {
 	switch value := value.(type) {
 	case map[string]any:

@@ -36,7 +36,7 @@ func (b *Builder[T]) referenceOf(object metav1.Object) *metav1.OwnerReference {
 	return reference
 }
 
-// owns returns whether the reconciled object is the controller of object. If the reconciled object is
+// owns reports whether the reconciled object is the controller of object. If the reconciled object is
 // gone, only its name is compared.
 func (o *Owned[T, P]) owns(r *Request[P], object T) bool {
 	if r.found {

@@ -18,6 +18,8 @@ import (
 // State is what the status of an object says of it: the condition that is True, and its
 // reason.
 type State struct {
+	// Condition is the type of the condition, such as Ready. Reason is its reason, in
+	// UpperCamelCase. Both are values of labels.
 	Condition, Reason string
 }
 
@@ -56,7 +58,8 @@ func NewObjectMetrics(namespace string, register func(...metrics.StableCollector
 
 // CountObjects counts the objects of the informer in the metric of objects by state. stateOf
 // returns the state of a cached object, which it must not change. It is called for each object
-// at each scrape, so it must be fast. Objects in a state that is not in states are not counted.
+// at each scrape, so it must be fast; if it panics, the object is not counted. Nor are objects in a
+// state that is not in states. Another call for the resource replaces this one.
 func (c *Context) CountObjects(resource schema.GroupResource, informer cache.SharedIndexInformer, states []State,
 	stateOf func(obj any) State) {
 	m := c.shared.Metrics.Objects

@@ -83,7 +83,7 @@ func optionsOf[T Object](c *Context, use string, cached reflect.Type, opts []Opt
 
 // Selector restricts the objects to those that match a label selector. An object that no
 // longer matches counts as deleted. All controllers of a program that read the kind must use
-// the same selector; otherwise the program ends at its start.
+// the same selector, in the syntax of kubectl -l; otherwise the program ends at its start.
 func Selector(labels string) Option { return func(o *kindOptions) { o.selector = labels } }
 
 // Resource sets the plural of the kind as in its URL. It is needed only for irregular plurals,
@@ -175,8 +175,8 @@ func indexOf[T reconcile.Object](values func(T) []string) cache.IndexFunc {
 // Transform changes each object before it is cached, for example to drop large fields that no
 // controller of the program reads. All controllers that read the kind must give the option, or none;
 // otherwise the program ends at its start. That of the first one is used, after the transforms of the
-// program. Fields that are dropped are not
-// written: do not set them. If change panics on an object, the object counts as undecodable.
+// program. Fields that are dropped are not written: do not set them. If change panics on an object, the
+// object counts as undecodable.
 //
 // A dropped element of a list would shift the others, so a list from which elements were dropped
 // cannot be changed: keep the list, and clear fields of its elements.
@@ -202,7 +202,7 @@ func (o *kindOptions) only(option string, uses ...string) {
 	}
 }
 
-// accepts returns whether an option for objects of type given is for those of type want.
+// accepts reports whether an option for objects of type given is for those of type want.
 func (o *kindOptions) accepts(given, want reflect.Type, option string, hasFunc bool) bool {
 	switch {
 	case given != want:

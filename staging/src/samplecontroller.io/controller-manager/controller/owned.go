@@ -121,13 +121,15 @@ func (o *Owned[T, P]) Get(r *Request[P], name string) (object T, ok bool) {
 // A patch that sets a field which the API server does not know, such as one that an older CRD lacks, fails
 // with a [Failure] as a whole; a creation loses the field, and the next call fails.
 //
-// Ensure returns the object as last known from the API server. If an object with that name
-// exists but is not owned by the reconciled object, or does not match the selector, Ensure leaves it
-// unchanged and returns a [UserError]. If an earlier owner of the same name had the object, Ensure
+// Ensure returns the object as last known from the API server. One that is being deleted is returned
+// unchanged; its deletion enqueues the reconciled object. If an object with that name
+// exists but is not owned by the reconciled object, does not match the selector, or cannot be decoded,
+// Ensure leaves it unchanged and returns a [UserError]. If an earlier owner of the same name had the object, Ensure
 // first waits for the garbage collector, for a minute after the reconciled object was created.
 //
-// If mutate changes the field Status, Ensure writes nothing and returns an error: the API server would
-// ignore the change, because a status is written only by its subresource.
+// Ensure writes nothing and returns an error if the reconciled object is gone or is being deleted. It
+// does the same if mutate changes the field Status: the API server would ignore the change, because a
+// status is written only by its subresource.
 func (o *Owned[T, P]) Ensure(ctx context.Context, r *Request[P], name string, mutate func(T)) (T, error) {
 	key := o.key(r, name)
 	var none T
@@ -189,8 +191,8 @@ func (o *Owned[T, P]) patch(ctx context.Context, r *Request[P], cached, wanted T
 // Patch writes the fields of object that differ from the cached ones, with the cached resourceVersion. object
 // is a copy that [Owned.Get] or [Owned.List] returned, of any namespace, and its changes are written as by
 // [Owned.Ensure]. Use it to change an object only if it exists. Patch returns the object as last known from the
-// API server. If the cache has another version of the object by now, Patch returns a conflict, and the function
-// is called again.
+// API server. If the cache has another version of the object by now, Patch returns a conflict: return it, and
+// the function is called again. An object that the reconciled object does not own is an error.
 func (o *Owned[T, P]) Patch(ctx context.Context, r *Request[P], object T) (none T, _ error) {
 	if err := r.writable(); err != nil {
 		return none, err

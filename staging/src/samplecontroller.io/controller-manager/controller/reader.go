@@ -46,7 +46,8 @@ func Watch[T, P Object](builder *Builder[P], keys func(T) []cache.ObjectName, op
 // Refers makes the controller of builder read the objects of type T that its own objects refer to by
 // name, in their own namespace; objects of a [ClusterScoped] type T have none. names returns these
 // names. A change of an object of type T enqueues the objects that refer to it. names must be a pure
-// function of the object. A kind can refer to another kind by one call of Refers.
+// function of the object, and may return empty ones, which refer to nothing. A kind can refer to another
+// kind by one call of Refers.
 func Refers[T, P Object](builder *Builder[P], names func(P) []string, opts ...Option) *Reader[T] {
 	builder.declares("Refers", names != nil)
 	referred, owners := newRead[T](builder, "Refers", opts), builder.resource
@@ -128,7 +129,7 @@ func (r *Reader[T]) Get(namespace, name string) (object T, ok bool) {
 }
 
 // List returns copies of the cached objects of a namespace, in no particular order; of all objects if
-// namespace is empty.
+// namespace is empty. It returns an empty list, never nil, if there are none, as do ByIndex and Find.
 func (r *Reader[T]) List(namespace string) []T {
 	if namespace == "" {
 		return r.copiesOf(r.indexer.List())
@@ -147,8 +148,8 @@ func (r *Reader[T]) ByIndex(name, value string) []T {
 	return r.Find(name, value, func(T) bool { return true })
 }
 
-// Find is [Reader.ByIndex] for the objects for which matches returns true. matches gets cached objects, which it
-// must not change, so that only what it finds is copied.
+// Find is [Reader.ByIndex] for the objects for which matches returns true. matches gets the cached objects,
+// which it must not change, so that only what it finds is copied.
 func (r *Reader[T]) Find(name, value string, matches func(T) bool) []T {
 	if !slices.Contains(r.shared, name) {
 		name = r.prefix + name

@@ -54,7 +54,8 @@ func (r *Record[R]) isUndecodable() bool { return r.version&undecodable != 0 }
 
 // Facts are what the cache holds about an object of type T, for [WatchAs]. R is the type itself, whose
 // values have no pointers, so that they can be compared. A string that is a part of one of the object
-// keeps that in memory: copy it with strings.Clone. Use [unique.Make] for strings that many objects share.
+// keeps all of that in memory: copy it with strings.Clone. Use [unique.Make] for strings that many
+// objects share.
 type Facts[T any, R any] interface {
 	comparable
 	// FactsOf returns the facts about an object, which it must not change. It must be a pure function of
@@ -75,8 +76,8 @@ type Facts[T any, R any] interface {
 //	})
 //
 // keys and the functions of [Index] and [Changes] get the record. Neither they nor FactsOf are called for an
-// object that cannot be decoded, and a reader leaves it out: for [Changes] it is gone. If FactsOf panics on an object,
-// the object counts as undecodable, and the controller is unhealthy.
+// object that cannot be decoded, and a reader leaves it out: for [Changes] it is gone. If FactsOf panics on
+// an object, the object counts as undecodable, and the controller is unhealthy.
 //
 // With [MetadataOf], T is *metav1.PartialObjectMetadata. The cache has no index by namespace: to list the
 // records of one namespace, [Reader.List] reads all.

@@ -22,7 +22,8 @@ var namePattern = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
 const nameSuffix = "-controller"
 
 // Registry is the controller map of a program. It is safe for concurrent use once the flags
-// are parsed. It serves one command, because its descriptors hold flag values.
+// are parsed. It serves one command, because its descriptors hold flag values. Package manager makes
+// it from Program.Controllers.
 type Registry struct {
 	descriptors []Descriptor
 	names       map[string]string // from name or alias to name
@@ -86,15 +87,16 @@ func (r *Registry) Resolve(given string) (name string, err error) {
 	return name, nil
 }
 
-// Workers returns the default number of concurrent syncs of the named controller.
+// Workers returns the default number of concurrent syncs of the named controller, 0 if the name is not
+// known.
 func (r *Registry) Workers(name string) int {
 	d, _ := r.descriptor(name)
 	return d.Workers
 }
 
-// AddFlags adds the flags of each controller to the section named after it. Call it after all
-// other flags have been added. It panics if another section has a flag of the same name
-// or letter, because pflag would silently ignore one of the two, or panic.
+// AddFlags adds the flags of each controller to the section named after it. It panics if another
+// section has a flag of the same name or letter, because pflag would silently ignore one of the two,
+// or panic. It does not see flags that are added later: call it last, and once.
 func (r *Registry) AddFlags(sections *cliflag.NamedFlagSets) {
 	for _, d := range r.descriptors {
 		if d.Flags == nil {
@@ -115,7 +117,8 @@ func (r *Registry) AddFlags(sections *cliflag.NamedFlagSets) {
 	}
 }
 
-// Validate returns one error for each invalid value of the flags of all controllers.
+// Validate returns one error for each invalid value of the flags of all controllers, none if all are
+// valid. Call it when the flags are parsed.
 func (r *Registry) Validate() []error {
 	var errs []error
 	for _, d := range r.descriptors {

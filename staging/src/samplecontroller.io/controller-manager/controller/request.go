@@ -64,10 +64,12 @@ func (r *Request[T]) Object() (object T, ok bool) {
 }
 
 // RequeueAfter reconciles the object again after d, if this call returns nil. If it is called several
-// times, the shortest delay counts.
+// times, the shortest delay counts. A d of 0 or less has no effect.
 func (r *Request[T]) RequeueAfter(d time.Duration) {
-	r.asked = r.asked || d > 0
-	r.requeueAfter(d)
+	if d > 0 {
+		r.asked = true
+		r.requeueAfter(d)
+	}
 }
 
 // requeueAfter is RequeueAfter for the library itself.
@@ -83,8 +85,8 @@ func (r *Request[T]) Throttled() time.Duration {
 }
 
 // Event records an Event about the object, if it exists. eventType is corev1.EventTypeNormal
-// or corev1.EventTypeWarning; with another type the controller is Degraded. Call it only when something has happened:
-// an Event in each call has no value.
+// or corev1.EventTypeWarning; with another type the controller is Degraded. Call it only when something
+// has happened: an Event in each call has no value.
 func (r *Request[T]) Event(eventType, reason, format string, args ...any) {
 	if r.found {
 		r.builder.recorder.Eventf(r.object, eventType, reason, format, args...)
@@ -95,7 +97,8 @@ func (r *Request[T]) Event(eventType, reason, format string, args ...any) {
 // [Request.Object], if they differ from the cached ones. It sends a JSON patch of the fields that
 // differ, with the cached resourceVersion, and leaves the status alone. It writes nothing if nothing
 // differs, or if the object is gone. A later call of UpdateStatus is based on the result. A finalizer can
-// be added only with [Builder.OnDeletion], or by [Builder.Finalize].
+// be added only with [Builder.OnDeletion], or by [Builder.Finalize]. It needs the option [MayPatch].
+// Return its error, so that the write is tried again.
 func (r *Request[T]) Patch(ctx context.Context, object T) error {
 	if !r.found {
 		return nil
@@ -123,7 +126,8 @@ func (r *Request[T]) Patch(ctx context.Context, object T) error {
 }
 
 // Delete deletes the object, if it is still the cached version. The garbage collector deletes its
-// dependents in the background. It does nothing if the object is gone or is already being deleted.
+// dependents in the background. It does nothing if the object is gone or is already being deleted. It
+// needs the option [MayDelete].
 func (r *Request[T]) Delete(ctx context.Context) error {
 	if !r.found || r.object.GetDeletionTimestamp() != nil {
 		return nil

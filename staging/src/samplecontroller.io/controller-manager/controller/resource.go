@@ -28,7 +28,7 @@ import (
 	"samplecontroller.io/controller-manager/tolerant"
 )
 
-// Object is an API object. T is a pointer to a struct, such as *corev1.ConfigMap.
+// Object is an API object. Its type is a pointer to a struct, such as *corev1.ConfigMap.
 type Object interface {
 	comparable
 	metav1.Object

@@ -18,7 +18,7 @@ import (
 // default, "name" enables one and "-name" disables one, by name or alias. As in
 // kube-controller-manager, "*" applies only to controllers that no item names.
 //
-// Unlike there, it is an error if a name is unknown, if a controller is both enabled and
+// Unlike there, Enabled returns an error if a name is unknown, if a controller is both enabled and
 // disabled, or if the selection enables nothing. All errors are reported together, each with a
 // correction.
 func (r *Registry) Enabled(selection []string) ([]string, error) {

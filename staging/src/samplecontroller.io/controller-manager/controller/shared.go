@@ -27,29 +27,30 @@ import (
 // Shared holds what the controllers of one process share. Package manager makes it. All
 // fields must be set unless they say otherwise, and must not change afterwards.
 type Shared struct {
-	// Config is the base configuration of all clients. It has no user agent, gate or timeout
-	// yet. Its content type is that of built-in resources. Its rate limit is for each
-	// controller, and one for all informers.
+	// Config is the base configuration of all clients. Each gets a copy with its user agent, gate
+	// and timeout. The content type is that of built-in resources. QPS and Burst limit each
+	// controller, and all informers together; a QPS of 0 or less does not limit.
 	Config *restclient.Config
-	// UserAgent returns the user agent of a client with this purpose.
-	UserAgent func(name string) string
+	// UserAgent returns the user agent of the clients with this purpose: the name of a controller,
+	// "informers" or another part of the program.
+	UserAgent func(purpose string) string
 	// Accounts makes each controller write as a ServiceAccount of its own. If nil, all write
 	// with the credentials in Config.
 	Accounts *connection.Accounts
-	// Gate allows writes only while the process leads.
+	// Gate allows writes only while the process leads, and limits the time of each request of a
+	// controller.
 	Gate *leadership.Gate
-	// Informers is the factory of informers.
+	// Informers is the factory of the informers that all controllers share.
 	Informers *informers.Factory
 	// Events receives the Events. Scheme contains the kinds that they refer to.
 	Events record.EventBroadcaster
 	Scheme *runtime.Scheme
 	// Namespace is the only namespace that the controllers serve; empty means all.
 	Namespace string
-	// Workers returns the number of workers of the named controller.
+	// Workers returns the number of workers of the named controller, at least 1.
 	Workers func(name string) int
-	// SyncTimeout limits each sync. WriteTimeout limits each request of a controller, and must
-	// be that of the gate.
-	SyncTimeout, WriteTimeout time.Duration
+	// SyncTimeout limits each sync; 0 means no limit.
+	SyncTimeout time.Duration
 	// Metrics are the metrics of the controllers.
 	Metrics Metrics
 
@@ -66,9 +67,12 @@ type Shared struct {
 
 // Metrics are the metrics of the controllers of a process.
 type Metrics struct {
-	Syncs   *reconcile.Metrics
+	// Syncs counts and times the syncs.
+	Syncs *reconcile.Metrics
+	// Objects counts the cached objects by state; nil counts none.
 	Objects *ObjectMetrics
-	Writes  *writes.Metrics
+	// Writes counts the requests that write.
+	Writes *writes.Metrics
 }
 
 // context returns the context of one controller. statusGroups are the API groups of the kinds
@@ -91,7 +95,7 @@ func (s *Shared) declare(name string) declared {
 
 // Denied returns why a controller cannot do its work, and since when: a mistake of the program, or
 // writes that cannot succeed, because of a missing permission, a subresource that is not served, or no
-// token of its own account.
+// token of its own account. It returns nil if there is nothing.
 func (s *Shared) Denied(name string) (why error, since time.Time) {
 	if m := s.mistakeOf(name); m.error != nil {
 		return m.error, m.since

@@ -65,7 +65,7 @@ func leading(t *testing.T, api *slowAPI, test func(t *testing.T, configMaps core
 		p := newProcess(t, "https://api.test")
 		p.Config.Transport, p.Config.QPS, p.Config.Burst = api, 10, 10
 		p.Gate = leadership.NewGate(writeTimeout)
-		p.WriteTimeout, p.SyncTimeout = writeTimeout, syncTimeout
+		p.SyncTimeout = syncTimeout
 		client, err := corev1client.NewForConfig((&Context{shared: p, name: "a-controller"}).ClientConfig())
 		if err != nil {
 			t.Fatal(err)

@@ -43,7 +43,7 @@ func (w write) String() string {
 	return fmt.Sprintf("%s %s %s", doing, w.kind, w.object)
 }
 
-// isMissingPermission returns whether the authorizer denied the write, whatever the object.
+// isMissingPermission reports whether the authorizer denied the write, whatever the object.
 func (w write) isMissingPermission(err error) bool {
 	name := w.object.Name
 	if w.verb == "create" {
@@ -114,7 +114,7 @@ type noAnswer struct{ error }
 
 func (e *noAnswer) Unwrap() error { return e.error }
 
-// isTimeout returns whether a write got no answer in time.
+// isTimeout reports whether a write got no answer in time.
 func isTimeout(err error) bool {
 	_, late := errors.AsType[*noAnswer](err)
 	return late || reconcile.IsWriteTimeout(err) || errors.Is(err, context.DeadlineExceeded)

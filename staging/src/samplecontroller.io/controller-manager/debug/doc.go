@@ -26,5 +26,5 @@
 // total. An error has at most 500 characters. Pages show names, states, counts, errors and
 // the [Explanation] of an object by its controller, but never whole objects.
 //
-// The pages need authorization, which package server provides.
+// The pages need authorization, which package manager provides.
 package debug

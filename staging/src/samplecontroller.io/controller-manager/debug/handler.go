@@ -24,22 +24,23 @@ const (
 	maxLimit     = 200
 )
 
-// ErrNoExplanation is returned for a controller that does not explain its objects.
+// ErrNoExplanation is the error of [Source] for a controller that does not explain its objects.
 var ErrNoExplanation = errors.New("the controller does not explain single objects")
 
-// Source provides the data. It must be safe for concurrent use.
+// Source provides the data of the pages. It must be safe for concurrent use. Package manager has one.
 type Source interface {
-	// Report reports on all controllers, with at most limit entries in each list.
+	// Report returns a report on all controllers, with at most limit entries in each list.
 	Report(limit int) Report
 	// Resolve returns the name of the controller with this name or alias. If there is none,
 	// the error lists the known names.
 	Resolve(given string) (name string, err error)
 	// Explain returns what the named controller does about an object. It returns
-	// [ErrNoExplanation] if the controller does not explain objects.
+	// [ErrNoExplanation] if the controller does not explain objects. Any error is served as 404.
 	Explain(controller string, key cache.ObjectName) (Explanation, error)
 }
 
-// Handler serves the pages below [Path].
+// Handler returns the handler of the pages below [Path]. It answers an invalid limit with 400, an
+// unknown path, controller or object with 404, and other methods than GET with 405.
 func Handler(source Source) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {

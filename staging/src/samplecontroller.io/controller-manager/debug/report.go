@@ -12,13 +12,13 @@ import (
 
 // Report is what a process reports about its controllers.
 type Report struct {
-	// Process is the identity under which the process campaigns. Time is when the report
-	// was made.
+	// Process is the identity with which the process campaigns for the Lease, empty without leader
+	// election. Time is when the report was made, by the clock of the process.
 	Process string    `json:"process"`
 	Time    time.Time `json:"time"`
 	// Namespace is the only namespace that the process serves, empty if it serves all.
 	Namespace string `json:"namespace,omitempty"`
-	// Leader describes who leads, for people. Leading is whether the process leads.
+	// Leader describes the leader, for people. Leading is whether the process leads.
 	Leader  string `json:"leader"`
 	Leading bool   `json:"leading"`
 	// Controllers are the known controllers, sorted by name.
@@ -27,40 +27,43 @@ type Report struct {
 	Resources []Resource `json:"resources"`
 }
 
-// Controller is the status of one controller, as package supervisor reports it. It is a type
-// of its own because that package needs k8s.io/apiserver, which programs that only read
-// reports do not need.
+// Controller is the status of one controller.
 type Controller struct {
+	// Name is the name of the controller.
 	Name string `json:"name"`
-	// State is what the controller is doing. Since is when that began. Reason is why.
+	// State is Disabled, Standby, Starting, WaitingForAPI, Running or Degraded. Since is when
+	// that began. Reason is why, empty if the state says all.
 	State  string    `json:"state"`
 	Since  time.Time `json:"since"`
 	Reason string    `json:"reason,omitempty"`
-	// Unhealthy is why the health check fails.
+	// Unhealthy is why the health check of the controller fails, empty if it passes.
 	Unhealthy string `json:"unhealthy,omitempty"`
-	// Queues are the queues of the controller.
+	// Queues are the queues of the controller: one, or one for each that Join joins.
 	Queues []reconcile.Progress `json:"queues,omitempty"`
 }
 
 // Resource is the state of the cache of one resource.
 type Resource struct {
+	// Name is the resource and its API group, such as deployments.apps.
 	Name string `json:"name"`
 	// Served is whether the cache holds what the API server serves. Since is when that
-	// changed. Reason is why it does not.
+	// changed. Reason is why it does not, or why the last list or watch failed, else empty.
 	Served bool      `json:"served"`
 	Since  time.Time `json:"since"`
 	Reason string    `json:"reason,omitempty"`
 	// Objects is the number of cached objects.
 	Objects int `json:"objects"`
-	// LastSign is when the watch last sent an event or a bookmark.
+	// LastSign is when the watch was opened, or last sent an event or a bookmark. It is zero if
+	// there was none.
 	LastSign time.Time `json:"lastSign,omitzero"`
 }
 
 // Explanation is what a controller does about one object, and why.
 type Explanation struct {
+	// Controller is the name of the controller, and Object "namespace/name".
 	Controller string `json:"controller"`
 	Object     string `json:"object"`
-	// State and Reason are those of the controller. Objects are synced only while it runs.
+	// State and Reason are those of [Controller]. Objects are synced only while it runs.
 	State  string `json:"state"`
 	Reason string `json:"reason,omitempty"`
 	// Time is when the explanation was made.

@@ -17,8 +17,8 @@ import (
 	"samplecontroller.io/controller-manager/reconcile"
 )
 
-// PrintReport prints a table for each list of a report. Ages are by the clock of the
-// reporting process.
+// PrintReport prints a table for each list of a report, as the page does. Ages are by the clock of
+// the reporting process. Errors of w are ignored, here and in the other functions that print.
 func PrintReport(w io.Writer, r Report) {
 	printHead(w, r)
 	table := newTable(w)
@@ -48,7 +48,8 @@ func PrintReport(w io.Writer, r Report) {
 	}
 }
 
-// PrintController prints a report of one controller, with its recent syncs.
+// PrintController prints a report of one controller, with its recent syncs. r is the page of that
+// controller.
 func PrintController(w io.Writer, r Report) {
 	printHead(w, r)
 	for _, c := range r.Controllers {

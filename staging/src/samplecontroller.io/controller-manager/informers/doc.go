@@ -57,6 +57,23 @@
 // reported by [Factory.Check], [Factory.CheckWatches], [Factory.Stale] and [Resource], until
 // a watch has lasted a second or, after silence, sent something.
 //
+// # Questions of health
+//
+// The methods of [Factory] answer different callers:
+//
+//	method            asked by                   bad answer                              after
+//	WaitUntilSettled  manager, before a replica  keeps waiting for a list                30 s without an answer,
+//	                  campaigns for the Lease                                            if others are served
+//	Served            loops, which then pause    API absent, permission missing,         at once
+//	                                             first list not complete
+//	Stale             election: may another      as Served, except absent APIs;          at once;
+//	                  replica lead better?       request failed; watch silent            silence 3 min
+//	Check             /readyz                    not settled; permission or answer       answer 30 s;
+//	                                             missing; watch silent or ends at once   silence 3 min
+//	CheckWatches      /healthz                   watch silent or ends at once;           silence 3 min;
+//	                                             transform or index function panics      10 watches in a row
+//	Resources         status pages               all of these, for each resource         at once
+//
 // # Restored backups
 //
 // After etcd was restored from a backup, an API server opens watches from versions that it

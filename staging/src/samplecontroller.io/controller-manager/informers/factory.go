@@ -22,7 +22,7 @@ import (
 )
 
 // Factory creates, starts and stops the informers of a process, at most one for each
-// resource. It is safe for concurrent use.
+// resource. It is safe for concurrent use. Make it with [NewFactory].
 type Factory struct {
 	defaults []Option
 	made     time.Time
@@ -45,9 +45,13 @@ func NewFactory(defaults ...Option) *Factory {
 
 // OnHang sets a function that is called when an API server answers neither requests nor watches
 // of any resource, although the connection works. It should make the clients of the informers
-// open a new connection, which a load balancer may direct to another API server. Call OnHang
-// before Start.
-func (f *Factory) OnHang(reconnect func()) { f.reconnect = reconnect }
+// open a new connection, which a load balancer may direct to another API server. It replaces the
+// function of an earlier call, and must not block.
+func (f *Factory) OnHang(reconnect func()) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.reconnect = reconnect
+}
 
 // hangs reports whether the API server answers no informer. Callers hold the mutex.
 func (f *Factory) hangs() bool {
@@ -63,9 +67,8 @@ func (f *Factory) hangs() bool {
 	return hang
 }
 
-// Start starts all requested informers without waiting for them. They stop at
-// [Factory.Shutdown] or when ctx ends, whichever comes first. Call it again to start
-// informers requested since.
+// Start starts all requested informers and returns at once. They stop at [Factory.Shutdown] or when
+// ctx ends, whichever comes first. Call it again to start informers requested since.
 func (f *Factory) Start(ctx context.Context) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -95,9 +98,9 @@ func (f *Factory) Shutdown() {
 	f.running.Wait()
 }
 
-// Undo returns a function that removes the informers that were requested first after this call.
-// So a caller that fails while it requests informers leaves none that nobody needs. The informers
-// must not have been started.
+// Undo returns a function that removes the informers that were first requested after this call, and
+// are not started. A caller that fails while it requests informers thus leaves none behind. Informers
+// that others have requested since are removed, too.
 func (f *Factory) Undo() func() {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -105,7 +108,9 @@ func (f *Factory) Undo() func() {
 	return func() {
 		f.mutex.Lock()
 		defer f.mutex.Unlock()
-		f.informers = before
+		maps.DeleteFunc(f.informers, func(resource schema.GroupResource, i *informer) bool {
+			return before[resource] == nil && !i.started
+		})
 	}
 }
 
@@ -159,10 +164,10 @@ func (f *Factory) announce() {
 // Name returns the name of the factory's health check.
 func (f *Factory) Name() string { return "informer-sync" }
 
-// Check fails while a requested informer has not settled, or has not synced because
-// permission to read or an answer is missing, and while a watch is silent or ends at once,
-// again and again. The error names the resources and reasons. An absent or broken API does not make a
-// replica unready, because another replica could do no better; [Factory.Resources] shows it.
+// Check is the check of /readyz. It returns an error while a requested informer has not settled, has
+// not synced because permission to read or an answer is missing, or has a watch that is silent for 3
+// minutes or ends at once, 10 times in a row. The error names the resources and reasons. An absent or
+// broken API is not an error, because another replica could do no better; [Factory.Resources] shows it.
 func (f *Factory) Check(*http.Request) error {
 	pending, _ := f.pending()
 	var problems []string
@@ -178,9 +183,10 @@ func (f *Factory) Check(*http.Request) error {
 	return joined(problems)
 }
 
-// CheckWatches returns an error if a watch has been silent for 3 minutes, or watches end at
-// once, so that the cache may be stale. A resource that is not served has no watch. It also
-// returns an error if a transform or index function panics on an object in a cache.
+// CheckWatches is a check of /healthz. It returns an error if a watch has been silent for 3 minutes,
+// or watches end at once, 10 times in a row, so that the cache may be stale. A resource that is not
+// served has no watch. It also returns an error if a transform or index function panics on an object
+// in a cache.
 func (f *Factory) CheckWatches() error {
 	var problems []string
 	for _, i := range f.all() {

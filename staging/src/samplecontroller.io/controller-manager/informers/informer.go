@@ -50,7 +50,7 @@ func (i *informer) AddIndexers(indexers cache.Indexers) error {
 	return i.SharedIndexInformer.AddIndexers(i.guard.indexers(indexers))
 }
 
-// on applies an event to the state, and announces and returns whether that changed it.
+// on applies an event to the state, and announces and reports whether that changed it.
 func (i *informer) on(event func(*state)) (changed bool) {
 	f := i.factory
 	f.mutex.Lock()
@@ -60,10 +60,11 @@ func (i *informer) on(event func(*state)) (changed bool) {
 	if changed {
 		f.announce()
 	}
-	hangs := changed && f.reconnect != nil && f.hangs()
+	reconnect := f.reconnect
+	hangs := changed && reconnect != nil && f.hangs()
 	f.mutex.Unlock()
 	if hangs {
-		f.reconnect()
+		reconnect()
 	}
 	return changed
 }

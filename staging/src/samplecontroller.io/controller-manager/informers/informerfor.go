@@ -25,7 +25,9 @@ import (
 // Source is what an informer reads from. Generated clients implement it, and so do the
 // clients of client-go's metadata and dynamic packages. L is the type of its lists.
 type Source[L runtime.Object] interface {
+	// List returns a list of the objects that options select.
 	List(ctx context.Context, options metav1.ListOptions) (L, error)
+	// Watch returns the events of these objects from options.ResourceVersion on.
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
@@ -43,8 +45,8 @@ type options struct {
 	item          runtime.Object // by WithItem
 }
 
-// WithSelector limits an informer to the objects that match a label selector. By default
-// it caches all objects.
+// WithSelector limits an informer to the objects that match a label selector. By default, and if
+// labels is empty, it caches all objects. An invalid selector is an error of each list.
 func WithSelector(labels string) Option { return func(o *options) { o.selector = labels } }
 
 // WithTransform makes an informer cache the result of transform instead of the object.
@@ -102,8 +104,8 @@ func WithSharedIndex(name string, index cache.IndexFunc) Option {
 	}
 }
 
-// WithItem sets an object of the type that the source of an informer lists, if L of [InformerFor] does
-// not show it: if L is runtime.Object, and a transform changes the type to T.
+// WithItem sets an empty object of the type that the source of an informer lists. It is needed only if
+// L of [InformerFor] is runtime.Object, and a transform changes the type to T.
 func WithItem(example runtime.Object) Option { return func(o *options) { o.item = example } }
 
 // InformerFor returns the factory's informer of the resource, whose objects have type T, and
@@ -112,9 +114,10 @@ func WithItem(example runtime.Object) Option { return func(o *options) { o.item 
 //
 // All calls for a resource share one informer. The first call decides its source, indexers,
 // and transform; an index of [WithIndex] is added by each call. Later calls must use the same
-// version, type and selector, give a transform if and only if the first call did, and keep the managed fields
-// if and only if that did. InformerFor panics otherwise, or if source does not list T and no transform returns
-// T. A source whose L is runtime.Object lists T, unless [WithItem] says otherwise.
+// version, type and selector, give a transform if and only if the first call did, and keep the managed
+// fields if and only if that did. InformerFor panics otherwise, if source does not list T and no
+// transform is given, or if the name of an index is in use. A source whose L is runtime.Object lists T,
+// unless [WithItem] says otherwise.
 func InformerFor[T cache.Object, L runtime.Object](f *Factory, resource schema.GroupVersionResource, source Source[L],
 	opts ...Option) cache.TypedSharedIndexInformer[T] {
 	f.mutex.Lock()

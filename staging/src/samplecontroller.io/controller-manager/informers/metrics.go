@@ -43,7 +43,8 @@ func NewMetrics(namespace string, register func(...metrics.StableCollector)) *Me
 	return m
 }
 
-// Watch makes the metrics report the given factory instead of an earlier one.
+// Watch makes the metrics report the given factory instead of an earlier one. Without a factory there
+// are no series. It is safe for concurrent use.
 func (m *Metrics) Watch(f *Factory) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

@@ -21,10 +21,11 @@ import (
 // ErrNotSynced is the reason for a resource whose objects are not yet in the cache.
 var ErrNotSynced = errors.New("not yet synced")
 
-// Served reports whether the informers of the given stores hold what the API server serves.
-// A store is what GetStore of an informer returns. Stores of other origin are ignored.
+// Served returns why the informers of the given stores do not hold what the API server serves. A
+// store is what GetStore of an informer returns. Stores of other origin are ignored. Loops ask it:
+// see reconcile.WithSources.
 //
-// The error is nil if all do. Otherwise it is the most important reason: first a missing
+// The error is nil if all hold it. Otherwise it is the most important reason: first a missing
 // permission, for which [apierrors.IsForbidden] holds, then an absent API,
 // [apierrors.IsNotFound], then [ErrNotSynced], which wraps the error of the last list if
 // that failed. The channel is closed when the result may have changed.
@@ -41,8 +42,8 @@ func (f *Factory) Served(stores ...cache.Store) (err error, changed <-chan struc
 	return err, f.changed
 }
 
-// Resource returns the name of the resource whose objects are in the store. It is empty if
-// no informer of the factory fills the store.
+// Resource returns the plural name of the resource whose objects are in the store, such as "pods",
+// without its group. It is empty if no informer of the factory fills the store.
 func (f *Factory) Resource(store cache.Store) string {
 	for _, i := range f.all() {
 		if store == cache.Store(i.GetIndexer()) {
@@ -54,9 +55,10 @@ func (f *Factory) Resource(store cache.Store) string {
 
 // Resource is the state of a resource that an informer of a [Factory] reads.
 type Resource struct {
+	// Resource is the resource in the version that is read.
 	Resource schema.GroupVersionResource
 	// Served is whether the informer holds what the API server serves. Err is why not, as
-	// [Factory.Served] returns it. Since is when that began.
+	// [Factory.Served] returns it, nil if Served. Since is when Served or the kind of Err changed.
 	Served bool
 	Err    error
 	Since  time.Time
@@ -74,7 +76,8 @@ type Resource struct {
 // Name returns the name of the resource and its API group, such as deployments.apps.
 func (r Resource) Name() string { return r.Resource.GroupResource().String() }
 
-// Resources returns the state of all requested resources, sorted by name.
+// Resources returns the state of all requested resources, sorted by name, for status pages. It costs
+// more than the other questions, because it counts the objects.
 func (f *Factory) Resources() []Resource {
 	var resources []Resource
 	for _, i := range f.all() {
@@ -108,7 +111,7 @@ func (f *Factory) versions(resource schema.GroupVersionResource) map[cache.Objec
 	return versions
 }
 
-// Examples maps each requested resource to an empty object of the type that its source lists.
+// Examples returns, for each requested resource, an empty object of the type that its source lists.
 func (f *Factory) Examples() map[schema.GroupVersionResource]runtime.Object {
 	examples := map[schema.GroupVersionResource]runtime.Object{}
 	for _, i := range f.all() {

@@ -108,7 +108,7 @@ func (w *watchProxy) run(ctx context.Context) {
 	}
 }
 
-// forward forwards an event, or handles it. It returns whether it ends the initial list.
+// forward forwards an event, or handles it. It reports whether it ends the initial list.
 func (w *watchProxy) forward(ctx context.Context, event watch.Event) (listed bool) {
 	if event.Type == watch.Error {
 		w.fail(ctx, event)

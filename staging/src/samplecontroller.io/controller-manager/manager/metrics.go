@@ -29,8 +29,8 @@ type programMetrics struct {
 	states      *supervisor.Metrics
 }
 
-// RegisterMetrics passes all metrics of the named program to the given functions, for a page that
-// lists them. A program that runs registers them itself.
+// RegisterMetrics makes the metrics of the named program, and passes all of them to the given
+// functions, for a page that lists them. A program that runs registers its own.
 func RegisterMetrics(program string, register func(...metrics.Registerable),
 	registerCollectors func(...metrics.StableCollector)) {
 	newMetrics(program, register, registerCollectors)

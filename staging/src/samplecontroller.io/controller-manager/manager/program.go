@@ -32,10 +32,11 @@ type Program struct {
 	Description string
 	// Port is the default of --secure-port. 0 disables serving.
 	Port int
-	// Controllers is the controller map.
+	// Controllers are all controllers of the program, at least one; --controllers selects among
+	// them.
 	Controllers []controller.Descriptor
 	// Scheme adds custom kinds to a scheme. They are needed for Events about them, and for
-	// [controller.For]. Optional.
+	// [controller.For]. If it returns an error, the program does not start. Optional.
 	Scheme func(*runtime.Scheme) error
 }
 
@@ -50,8 +51,9 @@ func Main(p Program) int {
 	return Execute(untilSignal(), p, os.Args[1:])
 }
 
-// Execute is like [Main], but with the given arguments and until ctx ends. A misuse of the
-// library, such as two controllers of one name, is an error too: it is reported in one line.
+// Execute is like [Main], but with the given arguments, without the name of the program, and until
+// ctx ends. A misuse of the library, such as two controllers of one name, is an error too: it is
+// reported in one line.
 func Execute(ctx context.Context, p Program, args []string) int {
 	err := p.execute(ctx, args)
 	if err == nil {

@@ -65,7 +65,7 @@ func offline(o *options.Options) { o.Client.Config = &restclient.Config{Host: "h
 // Needs returns the descriptors of the controllers that the flags in args enable, such as
 // --controllers=foo-controller. The Rules of each are all permissions that it needs: those that it has
 // there, and those that it declares. Needs builds the controllers, but needs no cluster. It returns an
-// error if a flag is invalid or a constructor fails.
+// error if a flag is invalid, a constructor fails, or the program misuses the library.
 func (p Program) Needs(ctx context.Context, args ...string) (needs []controller.Descriptor, err error) {
 	defer returnMisuse(&err)
 	o, err := p.parse(args)

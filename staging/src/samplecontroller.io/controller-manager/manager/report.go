@@ -105,7 +105,7 @@ func (r reporter) Explain(name string, key cache.ObjectName) (debug.Explanation,
 	return debug.Explanation{}, debug.ErrNoExplanation
 }
 
-// atWork returns whether a controller in the state may write. A Degraded controller may: it
+// atWork reports whether a controller in the state may write. A Degraded controller may: it
 // lacks the permission for some writes only.
 func atWork(state supervisor.State) bool {
 	return state == supervisor.Running || state == supervisor.Degraded

@@ -107,13 +107,12 @@ func (p Program) newShared(ctx context.Context, c *options.Config, metrics *prog
 		Gate:      c.LeaderElection.Gate(),
 		Informers: factory,
 		// Ignore the end of ctx, so that Events of the last syncs are still sent.
-		Events:       record.NewBroadcaster(record.WithContext(context.WithoutCancel(ctx))),
-		Scheme:       scheme,
-		Namespace:    c.Generic.Namespace,
-		Workers:      c.Workers.Of,
-		SyncTimeout:  c.Generic.SyncTimeout,
-		WriteTimeout: c.LeaderElection.WriteTimeout,
-		Metrics:      *metrics.controllers,
+		Events:      record.NewBroadcaster(record.WithContext(context.WithoutCancel(ctx))),
+		Scheme:      scheme,
+		Namespace:   c.Generic.Namespace,
+		Workers:     c.Workers.Of,
+		SyncTimeout: c.Generic.SyncTimeout,
+		Metrics:     *metrics.controllers,
 	}
 	if c.Generic.UseServiceAccountCredentials {
 		// Ignore the end of ctx, so that the last syncs still get a token.

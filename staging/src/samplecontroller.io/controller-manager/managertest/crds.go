@@ -21,7 +21,8 @@ var crds = schema.GroupVersionResource{
 	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
 }
 
-// InstallCRDs creates the CustomResourceDefinitions in files of YAML. From then on, the API server in
+// InstallCRDs creates the CustomResourceDefinitions in files of YAML, whose paths are relative to the
+// folder of the test, and waits until they are established. From then on, the API server in
 // memory validates, defaults and prunes such objects, as a real one does. Without them it stores what it
 // gets. A real API server keeps the CRDs after the test, and those that it has already.
 func (e *Env) InstallCRDs(files ...string) {

@@ -29,8 +29,8 @@ import (
 )
 
 // Env is a test's access to a running program. It changes objects as a user: such requests do
-// not need the lead, and are neither recorded nor checked against Rules. A method that fails
-// ends the test.
+// not need the lead, and are neither recorded nor checked against Rules. A method or function that
+// fails ends the test. [Run] and [RunOn] make it.
 type Env struct {
 	t           testing.TB
 	real        bool   // whether the API server is real
@@ -62,22 +62,23 @@ type Object interface {
 	runtime.Object
 }
 
-// Writes returns the writes of the controllers since the last call, in the order of their
+// Writes returns the writes of the controllers since the last call of Writes, in the order of their
 // responses. An example is "create resourcequotas ns/team" or, if the API server rejected the
-// write, "patch foos/status.example.com ns/a: Conflict". Events and writes that were not sent
-// are not included.
+// write, "patch foos/status.example.com ns/a: Conflict". Events and writes that the library did not
+// send are not included.
 func (e *Env) Writes() []string { return e.recorder.take(&e.recorder.writes) }
 
-// Events returns the Events of the controllers since the last call, such as "Warning BadData
-// no number". A repeated Event is returned again.
+// Events returns the Events of the controllers since the last call of Events, such as "Warning
+// BadData no number": type, reason and message. A repeated Event is returned again.
 func (e *Env) Events() []string { return e.recorder.take(&e.recorder.events) }
 
-// BeforeWrite sets a function that is called before each write of a controller is sent. write
-// has the form of [Env.Writes]. If f returns an error, that is the API server's response. Use
+// BeforeWrite sets a function that is called before each write of a controller is sent, concurrently
+// by their workers. write has the form of [Env.Writes]. If f returns an API error, such as
+// apierrors.NewConflict, that is the API server's response; any other is like one of the network. Use
 // it to change the object or lose the lead just before a write. nil removes the function.
 func (e *Env) BeforeWrite(f func(write string, r *http.Request) error) { e.recorder.setBefore(f) }
 
-// Create creates objects, including their statuses. It creates the Namespaces that do not exist.
+// Create creates objects, including their statuses. It creates their Namespaces that do not exist.
 func (e *Env) Create(objects ...Object) {
 	e.t.Helper()
 	for _, object := range objects {
@@ -116,7 +117,8 @@ func setStatus(ctx context.Context, client dynamic.ResourceInterface, name strin
 	return err
 }
 
-// Delete deletes the objects with the names of the given ones.
+// Delete deletes the objects with the names of the given ones, which must exist. An object with
+// finalizers is only marked as being deleted.
 func (e *Env) Delete(objects ...Object) {
 	e.t.Helper()
 	for _, object := range objects {
@@ -150,7 +152,7 @@ func Get[T Object](e *Env, namespace, name string) (T, bool) {
 	return object, err == nil
 }
 
-// Update changes an object, and its status if change modifies it.
+// Update changes the object with that name, which must exist, and its status if change modifies it.
 func Update[T Object](e *Env, namespace, name string, change func(T)) {
 	e.t.Helper()
 	object, ok := Get[T](e, namespace, name)

@@ -252,7 +252,7 @@ func (r *recorder) check(client string, info *request.RequestInfo) {
 		client, sent, info.APIGroup, ruleName(info), info.Verb)
 }
 
-// allows returns whether a rule allows a request in RBAC.
+// allows reports whether a rule allows a request in RBAC.
 func allows(rule rbacv1.PolicyRule, info *request.RequestInfo) bool {
 	has := func(list []string, one, all string) bool {
 		return slices.Contains(list, one) || slices.Contains(list, all)

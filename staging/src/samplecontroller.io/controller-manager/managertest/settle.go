@@ -196,7 +196,7 @@ func (e *Env) late() string {
 	return ""
 }
 
-// holds returns whether the cache contains exactly these objects.
+// holds reports whether the cache contains exactly these objects.
 func holds(cached map[cache.ObjectName]string, objects []unstructured.Unstructured) bool {
 	for _, o := range objects {
 		if cached[cache.MetaObjectToName(&o)] != o.GetResourceVersion() {

@@ -20,7 +20,8 @@ import (
 // means all namespaces. T is the type of the objects, a pointer to a struct that is registered
 // in scheme. L is the type of their lists, which must be registered too, or runtime.Object. The
 // clients implement informers.Source. Those of custom resources decode as [RESTClientFor]
-// describes. Those of built-in types use the content type of config.
+// describes. Those of built-in types use the content type of config. It returns an error if scheme
+// lacks a type, or config is invalid; it sends nothing.
 func ClientFor[T Object, L runtime.Object](config *rest.Config, scheme *runtime.Scheme,
 	resource schema.GroupVersionResource) (func(namespace string) *gentype.ClientWithList[T, L], error) {
 	version := resource.GroupVersion()
@@ -65,7 +66,7 @@ func clientOf[T Object](config *rest.Config, kind schema.GroupVersionKind, schem
 	return rest.RESTClientFor(config)
 }
 
-// IsBuiltIn returns whether T is client-go's type of a kind, which is then a kind of Kubernetes
+// IsBuiltIn reports whether T is client-go's type of a kind, which is then a kind of Kubernetes
 // itself. The API server encodes only those in protobuf, though types of custom resources may have
 // the methods for it, too.
 func IsBuiltIn[T Object](kind schema.GroupVersionKind) bool {

@@ -83,7 +83,7 @@ func strictDecoder() runtime.Decoder {
 }
 
 func tolerantDecoder() runtime.Decoder {
-	return jsonDecoder(NegotiatedSerializer(scheme))
+	return jsonDecoder(serializerFor(scheme))
 }
 
 const (

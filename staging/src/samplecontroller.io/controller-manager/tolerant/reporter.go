@@ -28,7 +28,7 @@ const maxReported = 4096
 
 // Reporter reports each version of an undecodable object once, by a Warning Event and a log
 // line. Only the Event contains the reason. With more than 4096 such objects it may repeat
-// reports. It is safe for concurrent use.
+// reports. It is safe for concurrent use. Make it with [NewReporter].
 type Reporter struct {
 	recorder record.EventRecorder
 	mutex    sync.Mutex
@@ -40,14 +40,15 @@ func NewReporter(recorder record.EventRecorder) *Reporter {
 	return &Reporter{recorder: recorder, reported: lru.New(maxReported)}
 }
 
-// Object is an API object.
+// Object is an API object with its metadata.
 type Object interface {
 	metav1.Object
 	runtime.Object
 }
 
-// Report reports the object if it is undecodable, and returns whether it is. The caller must
-// then skip it. The logger in ctx must identify the object.
+// Report reports whether the object cannot be decoded, and records the Event and the log line if it
+// cannot. Such an object is a placeholder, whose spec and status look empty: return without acting on
+// it. The logger in ctx must identify the object.
 func (r *Reporter) Report(ctx context.Context, obj Object) (undecodable bool) {
 	err := DecodeError(obj)
 	if err == nil {

@@ -19,11 +19,11 @@ import (
 //	client, err := tolerant.RESTClientFor(config, v1alpha1.SchemeGroupVersion, scheme.Scheme)
 //	foos := typedv1alpha1.New(client).Foos("")
 //
-// Do not use NewForConfig, which sets its own serializer. RESTClientFor does not change
-// config.
+// Do not use NewForConfig, which sets its own serializer. RESTClientFor does not change config. Its
+// client always uses JSON. It returns an error if config is invalid; it sends nothing.
 func RESTClientFor(config *rest.Config, version schema.GroupVersion, scheme *runtime.Scheme) (*rest.RESTClient, error) {
 	config = configFor(config, version)
-	config.NegotiatedSerializer = NegotiatedSerializer(scheme)
+	config.NegotiatedSerializer = serializerFor(scheme)
 	// only JSON can be repaired
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	if config.UserAgent == "" {
@@ -42,10 +42,10 @@ func configFor(config *rest.Config, version schema.GroupVersion) *rest.Config {
 	return config
 }
 
-// NegotiatedSerializer returns serializers for the types of a scheme, without conversion.
+// serializerFor returns serializers for the types of a scheme, without conversion.
 // Their decoders return a placeholder for each object that cannot be decoded, alone or in a
 // list.
-func NegotiatedSerializer(scheme *runtime.Scheme) runtime.NegotiatedSerializer {
+func serializerFor(scheme *runtime.Scheme) runtime.NegotiatedSerializer {
 	return negotiatedSerializer{serializer.NewCodecFactory(scheme).WithoutConversion()}
 }
 

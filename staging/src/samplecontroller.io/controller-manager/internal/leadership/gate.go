@@ -37,6 +37,9 @@ type Gate struct {
 // writeTimeout, except long writes: see [Gate.Wrap].
 func NewGate(writeTimeout time.Duration) *Gate { return &Gate{timeout: writeTimeout} }
 
+// WriteTimeout returns how long a write may take that is not a long one.
+func (g *Gate) WriteTimeout() time.Duration { return g.timeout }
+
 // admit lets writes pass while the term is valid.
 func (g *Gate) admit(term *Term) {
 	if g != nil {

@@ -19,14 +19,15 @@ import (
 // them this label. Others cost nothing.
 const Selector = "controller"
 
-// Deployments returns a cached Deployment, which callers of a [Chain] must not change.
+// Deployments returns the cached Deployment with that name, and false if there is none. A [Chain] returns
+// it to its callers, which must not change it.
 type Deployments func(namespace, name string) (*appsv1.Deployment, bool)
 
 // Filter leaves out events.
 type Filter struct {
-	// Changes returns whether an event of a Pod matters: see [controller.Changes]. nil means that all do.
+	// Changes reports whether an event of a Pod matters: see [controller.Changes]. nil means that all do.
 	Changes func(before, now *Record) bool
-	// Skips returns whether an object needs no call for an event at present. nil means that none is skipped.
+	// Skips reports whether an object needs no call for an event at present. nil means that none is skipped.
 	Skips func(cache.ObjectName) bool
 }
 
@@ -36,7 +37,7 @@ type Chain struct {
 	skips       func(cache.ObjectName) bool // may be nil
 	deployments Deployments
 	pods        *controller.Reader[*Record]
-	replicaSets *controller.Reader[*ReplicaSet]
+	replicaSets *controller.Reader[*replicaSetRecord]
 }
 
 // Watch makes the controller of b, whose objects are of the kind owner, watch Pods and ReplicaSets. A change
@@ -58,13 +59,13 @@ func Watch[T controller.Object](
 
 // PodsOf returns the Pods of a Deployment, in no order. It returns none if d is nil. Its cost grows
 // with the number of ReplicaSets and Pods of that Deployment, plus the few Pods per ReplicaSet that share the
-// entry of an index: see [Hashes].
+// entry of an index: see [hashes].
 func (c *Chain) PodsOf(d *appsv1.Deployment) []*Record {
 	if d == nil {
 		return nil
 	}
 	var pods []*Record
-	for _, rs := range controlledBy(c.replicaSets, d.Namespace, pack(d.UID), ReplicaSetFacts.controlledBy) {
+	for _, rs := range controlledBy(c.replicaSets, d.Namespace, pack(d.UID), replicaSetFacts.controlledBy) {
 		pods = append(pods, controlledBy(c.pods, d.Namespace, rs.Facts().uid, Facts.controlledBy)...)
 	}
 	return pods
@@ -101,7 +102,8 @@ func (c *Chain) DeploymentOf(pod *Record) *appsv1.Deployment {
 	return c.deploymentOfReplicaSet(rs)
 }
 
-// DeploymentOfPod is like [Chain.DeploymentOf] for the cached Pod of that name.
+// DeploymentOfPod is like [Chain.DeploymentOf] for the cached Pod of that name. It returns nil if there
+// is no such Pod.
 func (c *Chain) DeploymentOfPod(namespace, name string) *appsv1.Deployment {
 	pod, ok := c.pods.Get(namespace, name)
 	if !ok {
@@ -110,7 +112,7 @@ func (c *Chain) DeploymentOfPod(namespace, name string) *appsv1.Deployment {
 	return c.DeploymentOf(pod)
 }
 
-func (c *Chain) deploymentOfReplicaSet(rs *ReplicaSet) *appsv1.Deployment {
+func (c *Chain) deploymentOfReplicaSet(rs *replicaSetRecord) *appsv1.Deployment {
 	facts := rs.Facts()
 	if facts.controllerUID == "" {
 		return nil
@@ -126,7 +128,7 @@ func (c *Chain) deploymentOfReplicaSet(rs *ReplicaSet) *appsv1.Deployment {
 func (c *Chain) ofPod(pod *Record) []cache.ObjectName { return c.ofDeployment(c.DeploymentOf(pod)) }
 
 // ofReplicaSet is like ofPod for a ReplicaSet.
-func (c *Chain) ofReplicaSet(rs *ReplicaSet) []cache.ObjectName {
+func (c *Chain) ofReplicaSet(rs *replicaSetRecord) []cache.ObjectName {
 	return c.ofDeployment(c.deploymentOfReplicaSet(rs))
 }
 
@@ -141,7 +143,8 @@ func (c *Chain) ofDeployment(d *appsv1.Deployment) []cache.ObjectName {
 	return slices.DeleteFunc(keys, c.skips)
 }
 
-// OwnerKeys returns the key of the object's controller owner if that is of the given kind.
+// OwnerKeys returns the key of the object's controller owner if that is of the given kind and version,
+// else none.
 func OwnerKeys(kind schema.GroupVersionKind, object metav1.Object) []cache.ObjectName {
 	owner := metav1.GetControllerOfNoCopy(object)
 	if owner == nil || owner.Kind != kind.Kind {

@@ -41,6 +41,7 @@ type Facts struct {
 // Controller is the owner in a controller owner reference: a ReplicaSet for the Pods of a Deployment. The
 // zero value means none.
 type Controller struct {
+	// Name and UID are those of the owner reference.
 	Name string
 	UID  types.UID
 }
@@ -101,7 +102,8 @@ func (f Facts) Controller() Controller {
 // Node returns the name of the Pod's node, "" if it is not placed yet.
 func (f Facts) Node() string { return f.node.Value() }
 
-// Placed returns when the Pod was placed on its node, with a resolution of one second.
+// Placed returns when the Pod was placed on its node, with a resolution of one second. It is of no use
+// while Node is "".
 func (f Facts) Placed() time.Time { return time.Unix(f.placed, 0) }
 
 // Ready reports whether the Pod is ready.

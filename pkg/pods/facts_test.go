@@ -199,11 +199,11 @@ func TestSameProblem(t *testing.T) {
 func TestFactsOfReplicaSet(t *testing.T) {
 	owners := newPod().OwnerReferences
 	stored := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "web-1", UID: "uid-1", OwnerReferences: owners}}
-	if got, want := (ReplicaSetFacts{}).FactsOf(stored), (ReplicaSetFacts{pack("uid-1"), "web", pack("uid-rs")}); got != want {
+	if got, want := (replicaSetFacts{}).FactsOf(stored), (replicaSetFacts{pack("uid-1"), "web", pack("uid-rs")}); got != want {
 		t.Errorf("FactsOf() = %v, want %v", got, want)
 	}
 	stored.OwnerReferences = owners[:1]
-	if got, want := (ReplicaSetFacts{}).FactsOf(stored), (ReplicaSetFacts{uid: pack("uid-1")}); got != want {
+	if got, want := (replicaSetFacts{}).FactsOf(stored), (replicaSetFacts{uid: pack("uid-1")}); got != want {
 		t.Errorf("FactsOf() without a controller = %v, want %v", got, want)
 	}
 }

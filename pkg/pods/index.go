@@ -17,17 +17,17 @@ import (
 // the program share them.
 const byController = "controller-uid-hash"
 
-// Hashes is the number of different hashes. An index entry in client-go takes 300 bytes for
+// hashes is the number of different hashes. An index entry in client-go takes 300 bytes for
 // its first Pod, nearly as much as the Pod itself. So ReplicaSets share entries, which take
 // at most 600 kB in total. In return, a lookup must filter out the Pods of others: one in
-// Hashes of all Pods.
-const Hashes = 2048
+// hashes of all Pods.
+const hashes = 2048
 
 var seed = maphash.MakeSeed()
 
 // hashOf returns the key of a UID in an index with shared entries.
 func hashOf(uid packedUID) string {
-	return string(rune(maphash.String(seed, string(uid)) % Hashes))
+	return string(rune(maphash.String(seed, string(uid)) % hashes))
 }
 
 func hashesOf(uid packedUID) []string {
@@ -45,9 +45,9 @@ var (
 
 func podHashes(r *Record) []string { return hashesOf(r.Facts().controllerUID) }
 
-func replicaSetHashes(r *ReplicaSet) []string { return hashesOf(r.Facts().controllerUID) }
+func replicaSetHashes(r *replicaSetRecord) []string { return hashesOf(r.Facts().controllerUID) }
 
-// DeploymentIndex is the option of a reader for [DeploymentsOf].
+// DeploymentIndex returns the option that a reader of Deployments needs for [DeploymentsOf].
 func DeploymentIndex() controller.Option {
 	return controller.SharedIndex(byController, func(d *appsv1.Deployment) []string {
 		_, uid := controllerOf(d)
@@ -55,8 +55,8 @@ func DeploymentIndex() controller.Option {
 	})
 }
 
-// DeploymentsOf returns the Deployments of the object with the given UID, in no order. deployments must have
-// the [DeploymentIndex].
+// DeploymentsOf returns copies of the cached Deployments in the namespace whose controller has the given
+// UID, in no order. It panics if deployments lacks the [DeploymentIndex].
 func DeploymentsOf(deployments *controller.Reader[*appsv1.Deployment], namespace string,
 	uid types.UID) []*appsv1.Deployment {
 	return deployments.Find(byController, hashOf(pack(uid)), func(d *appsv1.Deployment) bool {
@@ -67,7 +67,7 @@ func DeploymentsOf(deployments *controller.Reader[*appsv1.Deployment], namespace
 
 func (f Facts) controlledBy(uid packedUID) bool { return f.controllerUID == uid }
 
-func (f ReplicaSetFacts) controlledBy(uid packedUID) bool { return f.controllerUID == uid }
+func (f replicaSetFacts) controlledBy(uid packedUID) bool { return f.controllerUID == uid }
 
 // controlledBy returns the records in a namespace whose controller has the UID, in no
 // order. An owner reference in another namespace would be forged.

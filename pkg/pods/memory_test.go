@@ -153,7 +153,7 @@ func BenchmarkMemoryOfReplicaSets(b *testing.B) {
 						ResourceVersion: fmt.Sprint(10_000_000 + i),
 						OwnerReferences: []metav1.OwnerReference{{Kind: "Deployment", Name: web, UID: owner, Controller: new(true)}},
 					}}
-					if err := indexer.Add(controller.NewRecord[ReplicaSetFacts](rs)); err != nil {
+					if err := indexer.Add(controller.NewRecord[replicaSetFacts](rs)); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -16,9 +16,9 @@ import (
 type Problem struct {
 	// Severity orders problems: the highest is the worst. [None] means no problem.
 	Severity Severity
-	// Reason is the reason that the kubelet or the scheduler reports.
+	// Reason is the reason that the kubelet or the scheduler reports, truncated to 64 characters.
 	Reason string
-	// Message is a human-readable description, cut to the limit of the status.
+	// Message is a human-readable description, truncated to 256 characters.
 	Message string
 }
 

@@ -9,19 +9,19 @@ import (
 	"samplecontroller.io/controller-manager/controller"
 )
 
-// ReplicaSet is what the cache holds for a ReplicaSet.
-type ReplicaSet = controller.Record[ReplicaSetFacts]
+// replicaSetRecord is what the cache holds for a ReplicaSet.
+type replicaSetRecord = controller.Record[replicaSetFacts]
 
-// ReplicaSetFacts are the identity and the controller of a ReplicaSet.
-type ReplicaSetFacts struct {
+// replicaSetFacts are the identity and the controller of a ReplicaSet.
+type replicaSetFacts struct {
 	uid            packedUID
 	controllerName string
 	controllerUID  packedUID
 }
 
 // FactsOf implements controller.Facts.
-func (ReplicaSetFacts) FactsOf(replicaSet *metav1.PartialObjectMetadata) ReplicaSetFacts {
-	f := ReplicaSetFacts{uid: pack(replicaSet.UID)}
+func (replicaSetFacts) FactsOf(replicaSet *metav1.PartialObjectMetadata) replicaSetFacts {
+	f := replicaSetFacts{uid: pack(replicaSet.UID)}
 	f.controllerName, f.controllerUID = controllerOf(replicaSet)
 	return f
 }

@@ -43,7 +43,7 @@ func newCorrections() corrections { return corrections{utilcache.NewExpiring()} 
 
 type ownerField struct {
 	owner types.UID
-	field Field
+	field field
 }
 
 // correction is the history of one field.
@@ -59,10 +59,10 @@ type correction struct {
 
 // hold returns which fields must not be written now, the blocker to report, nil if there is
 // none, and the delay before the next check. live is nil if there is no Deployment.
-func (c corrections) hold(o Owner, live *appsv1.Deployment, now time.Time) (hold Fields, blocker *blocker,
+func (c corrections) hold(o Owner, live *appsv1.Deployment, now time.Time) (hold fieldSet, blocker *blocker,
 	again time.Duration) {
 	if live == nil {
-		return Fields{}, nil, 0
+		return fieldSet{}, nil, 0
 	}
 	for f := range fieldCount {
 		noted := c.get(o, f)
@@ -79,14 +79,14 @@ func (c corrections) hold(o Owner, live *appsv1.Deployment, now time.Time) (hold
 }
 
 // get returns the history of a field of the owner, the zero value if there is none.
-func (c corrections) get(o Owner, f Field) correction {
+func (c corrections) get(o Owner, f field) correction {
 	known, _ := c.byField.Get(ownerField{o.GetUID(), f})
 	noted, _ := known.(correction)
 	return noted
 }
 
 // judge is [corrections.of] for one field.
-func (c correction) judge(o Owner, live *appsv1.Deployment, f Field, now time.Time) (hold bool, blocker *blocker,
+func (c correction) judge(o Owner, live *appsv1.Deployment, f field, now time.Time) (hold bool, blocker *blocker,
 	again time.Duration) {
 	elapsed := now.Sub(c.written)
 	if c.rewritten != "" && c.rewritten == valueOf(live, f) && c.generation == o.GetGeneration() &&
@@ -119,9 +119,9 @@ func (c correction) quiet() time.Duration {
 }
 
 // contested returns the blocker for a field that another writer also sets.
-func (o Owner) contested(live *appsv1.Deployment, f Field, rival string) *blocker {
+func (o Owner) contested(live *appsv1.Deployment, f field, rival string) *blocker {
 	reason, what, declared := workloadv1alpha1.ReasonReplicasContested, "spec.replicas", "spec.replicas"
-	if f == Image {
+	if f == fieldImage {
 		reason, what, declared = workloadv1alpha1.ReasonImageContested, fmt.Sprintf("the image of container %q", containerName), "spec.image"
 	}
 	return &blocker{
@@ -132,9 +132,9 @@ func (o Owner) contested(live *appsv1.Deployment, f Field, rival string) *blocke
 }
 
 // rewritten returns the blocker for a field that admission changes.
-func (o Owner) rewritten(live *appsv1.Deployment, f Field) *blocker {
+func (o Owner) rewritten(live *appsv1.Deployment, f field) *blocker {
 	declared := "spec.replicas"
-	if f == Image {
+	if f == fieldImage {
 		declared = "spec.image"
 	}
 	return &blocker{
@@ -146,7 +146,7 @@ func (o Owner) rewritten(live *appsv1.Deployment, f Field) *blocker {
 
 // note records that the field was written as declared, and the result. before is nil if the
 // Deployment was created.
-func (c corrections) note(o Owner, f Field, before, after *appsv1.Deployment, fieldManager string, now time.Time) {
+func (c corrections) note(o Owner, f field, before, after *appsv1.Deployment, fieldManager string, now time.Time) {
 	rewritten := o.differs(after, f)
 	if before == nil && !rewritten {
 		return

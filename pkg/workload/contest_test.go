@@ -53,10 +53,10 @@ func newWriter() *writer {
 }
 
 // sync returns the state after a sync that finds the Deployment, and the fields that it wrote.
-func (w *writer) sync(o Owner, live *appsv1.Deployment) (State, Fields) {
+func (w *writer) sync(o Owner, live *appsv1.Deployment) (State, fieldSet) {
 	d, state := w.decide(o, view{Live: live, Now: w.Now()})
 	if !d.writes() {
-		return state, Fields{}
+		return state, fieldSet{}
 	}
 	before, fields := d.Correct, d.Differing
 	after := d.Create
@@ -64,7 +64,7 @@ func (w *writer) sync(o Owner, live *appsv1.Deployment) (State, Fields) {
 		after = before.DeepCopy()
 		o.declare(after, fields)
 	} else {
-		fields = Fields{Replicas: true, Image: true}
+		fields = fieldSet{fieldReplicas: true, fieldImage: true}
 	}
 	if w.admit != nil {
 		w.admit(after)
@@ -81,7 +81,7 @@ func (w *writer) sync(o Owner, live *appsv1.Deployment) (State, Fields) {
 	return state, fields
 }
 
-var onlyReplicas, onlyImage = Fields{Replicas: true}, Fields{Image: true}
+var onlyReplicas, onlyImage = fieldSet{fieldReplicas: true}, fieldSet{fieldImage: true}
 
 func ofGeneration(generation int64) func(*Owner) {
 	return func(o *Owner) { o.Object.(*metav1.ObjectMeta).Generation = generation }
@@ -92,7 +92,7 @@ func TestContestEndsWithoutContainer(t *testing.T) {
 	w, renamed := newWriter(), contested()
 	renamed.Spec.Template.Spec.Containers[0].Name = "renamed"
 	var state State
-	var wrote Fields
+	var wrote fieldSet
 	for range 6 {
 		state, wrote = w.sync(owner(wantImage("nginx:2")), renamed)
 		w.Step(time.Second)
@@ -130,9 +130,9 @@ func TestContestedReplicasAreCorrectedSlowly(t *testing.T) {
 	for _, step := range []struct {
 		what  string
 		owner Owner
-		wrote Fields
+		wrote fieldSet
 	}{
-		{"again", owner(), Fields{}},
+		{"again", owner(), fieldSet{}},
 		{"another image", owner(ofGeneration(5), wantImage("nginx:1.29")), onlyImage},
 		{"another number", owner(ofGeneration(5), wantReplicas(ptr.To[int32](4))), onlyReplicas},
 	} {
@@ -202,7 +202,7 @@ func TestNewReplicasDoNotLiftBrakeOfImage(t *testing.T) {
 	w, images := newWriter(), 0
 	for second := range 120 {
 		wish := owner(wantImage("nginx:1.29"), wantReplicas(ptr.To(int32(3+second/15%2))), ofGeneration(int64(4+second/15)))
-		if _, wrote := w.sync(wish, deployment(withImage("httpd"))); wrote[Image] {
+		if _, wrote := w.sync(wish, deployment(withImage("httpd"))); wrote[fieldImage] {
 			images++
 		}
 		w.Step(time.Second)
@@ -218,7 +218,7 @@ func TestFinishedContestsAreForgotten(t *testing.T) {
 	for i := range 100 { // sequentially, each once
 		p := owner()
 		p.SetUID(types.UID(strconv.Itoa(i)))
-		corrections.note(p, Replicas, contested(), deployment(), "test-manager", clock.Now())
+		corrections.note(p, fieldReplicas, contested(), deployment(), "test-manager", clock.Now())
 		clock.Step(contestWindow / 2)
 	}
 	if n := corrections.byField.Len(); n > 2 {
@@ -232,7 +232,7 @@ func TestPatchedReplicasAreContested(t *testing.T) {
 	w := newWriter()
 	for i := range quickCorrections {
 		state, wrote := w.sync(owner(wantImage("nginx:1.29")), contested())
-		if named := i >= contestedAfter-1; wrote != (Fields{true, true}) || (state.Blocker != nil) != named {
+		if named := i >= contestedAfter-1; wrote != (fieldSet{true, true}) || (state.Blocker != nil) != named {
 			t.Errorf("correction %d: wrote %v, blocker %+v, want both fields, and a rival from the third on", i+1, wrote, state.Blocker)
 		}
 	}

@@ -23,7 +23,7 @@ type view struct {
 	// Former are the Deployments that the owner got under former names: see [Owner.Reported].
 	Former []*appsv1.Deployment
 	// Hold are the fields that must not be corrected now.
-	Hold Fields
+	Hold fieldSet
 	// Now is the time of the decision.
 	Now time.Time
 }
@@ -53,7 +53,7 @@ type decision struct {
 	// Correct is the Deployment with the Differing fields. While the one to Create is missing, it
 	// is a former one.
 	Correct   *appsv1.Deployment
-	Differing Fields
+	Differing fieldSet
 	// Blocker is why not everything can be done now.
 	Blocker *blocker
 	// Again is the delay after which the decision changes by itself. 0 means never.
@@ -90,10 +90,10 @@ func decide(o Owner, view view) decision {
 }
 
 // correct adds the corrections of the Deployment to the decision.
-func (o Owner) correct(decision *decision, d *appsv1.Deployment, hold Fields) {
+func (o Owner) correct(decision *decision, d *appsv1.Deployment, hold fieldSet) {
 	missing := o.missingContainer(d)
 	for f := range fieldCount {
-		decision.Differing[f] = o.differs(d, f) && !hold[f] && (f != Image || missing == nil)
+		decision.Differing[f] = o.differs(d, f) && !hold[f] && (f != fieldImage || missing == nil)
 	}
 	if decision.Differing.any() {
 		decision.Correct = d

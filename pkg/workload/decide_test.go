@@ -93,7 +93,7 @@ func setBy(o Owner, d decision) string {
 	var set []string
 	for f, name := range [fieldCount]string{"replicas", "image"} {
 		if d.Differing[f] {
-			set = append(set, name+"="+o.declared(Field(f)))
+			set = append(set, name+"="+o.declared(field(f)))
 		}
 	}
 	return strings.Join(set, " ")
@@ -106,12 +106,12 @@ func TestDecideAddsNoSecondContainer(t *testing.T) {
 		live    *appsv1.Deployment
 		image   string
 		blocker bool
-		patched Fields
+		patched fieldSet
 	}{
-		"image declared":              {deployment(renamed), "nginx:1.29", true, Fields{}},
-		"image and replicas declared": {deployment(renamed, withReplicas(ptr.To[int32](9))), "nginx:1.29", true, Fields{Replicas: true}},
-		"image left to others":        {deployment(renamed), "", false, Fields{}},
-		"not renamed":                 {deployment(withImage("nginx:1.29")), "nginx:1.29", false, Fields{}},
+		"image declared":              {deployment(renamed), "nginx:1.29", true, fieldSet{}},
+		"image and replicas declared": {deployment(renamed, withReplicas(ptr.To[int32](9))), "nginx:1.29", true, fieldSet{fieldReplicas: true}},
+		"image left to others":        {deployment(renamed), "", false, fieldSet{}},
+		"not renamed":                 {deployment(withImage("nginx:1.29")), "nginx:1.29", false, fieldSet{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			trimmed := test.live.DeepCopy()

@@ -3,7 +3,7 @@
 
 // Package workload manages one Deployment for each owner object, a Foo or an Icecream.
 //
-// A [Kind] describes a kind of owner, and [New] makes its controller. The controller is a function
+// An [Adapter] describes a kind of owner, and [New] makes its controller. The controller is a function
 // from an owner to what should be: it keeps the Deployment, then writes the status. [decide] and
 // [NewStatus] are pure functions: what to do for an owner, given its cached Deployments, and what
 // its status says.

@@ -20,8 +20,8 @@ const (
 // eventFormerDeployment is the reason of the Event about a Deployment that is left after a rename.
 const eventFormerDeployment = "FormerDeploymentLeft"
 
-// Event is an Event about a change of conditions.
-type Event struct {
+// event is an Event about a change of conditions.
+type event struct {
 	// Type is Normal or Warning.
 	Type string
 	// Reason and Message describe what happened.
@@ -31,10 +31,10 @@ type Event struct {
 // newEvent returns the Event for a change from the old conditions of the owner to the new
 // ones: the owner became ready, or it became stalled for a new reason. It returns nil for any other change, and
 // for none. The library records an Event for each write that keeps failing.
-func newEvent(o Owner, old, new []metav1.Condition) *Event {
+func newEvent(o Owner, old, new []metav1.Condition) *event {
 	ready := workloadv1alpha1.ConditionReady
 	if meta.IsStatusConditionTrue(new, ready) && !meta.IsStatusConditionTrue(old, ready) {
-		return &Event{corev1.EventTypeNormal, eventSynced, o.Kind.Kind + " synced successfully"}
+		return &event{corev1.EventTypeNormal, eventSynced, o.Kind.Kind + " synced successfully"}
 	}
 	now, before := meta.FindStatusCondition(new, ready), meta.FindStatusCondition(old, ready)
 	if before != nil && before.Reason == now.Reason {
@@ -50,5 +50,5 @@ func newEvent(o Owner, old, new []metav1.Condition) *Event {
 	case workloadv1alpha1.ReasonDeploymentConflict:
 		reason = eventErrResourceExists
 	}
-	return &Event{corev1.EventTypeWarning, reason, now.Message}
+	return &event{corev1.EventTypeWarning, reason, now.Message}
 }

@@ -26,20 +26,20 @@ func TestEventsOnTransitionsOnly(t *testing.T) {
 	)
 	for name, test := range map[string]struct {
 		old, new []metav1.Condition
-		want     *Event
+		want     *event
 	}{
-		"new, ready at once":          {nil, ready, &Event{"Normal", "Synced", "Foo synced successfully"}},
+		"new, ready at once":          {nil, ready, &event{"Normal", "Synced", "Foo synced successfully"}},
 		"new, not yet ready":          {nil, reconciling, nil},
-		"became ready":                {reconciling, ready, &Event{"Normal", "Synced", "Foo synced successfully"}},
+		"became ready":                {reconciling, ready, &event{"Normal", "Synced", "Foo synced successfully"}},
 		"still ready":                 {ready, ready, nil},
 		"no longer ready":             {ready, reconciling, nil},
-		"new, in conflict":            {nil, conflict, &Event{"Warning", "ErrResourceExists", "in the way"}},
-		"came into conflict":          {ready, conflict, &Event{"Warning", "ErrResourceExists", "in the way"}},
+		"new, in conflict":            {nil, conflict, &event{"Warning", "ErrResourceExists", "in the way"}},
+		"came into conflict":          {ready, conflict, &event{"Warning", "ErrResourceExists", "in the way"}},
 		"still in conflict":           {conflict, conflict, nil},
-		"stalled for another reason":  {conflict, missing, &Event{"Warning", "ContainerMissing", "renamed"}},
+		"stalled for another reason":  {conflict, missing, &event{"Warning", "ContainerMissing", "renamed"}},
 		"denied, as the library says": {conflict, denied, nil},
 		"waits for a deletion":        {ready, waiting, nil},
-		"ready after conflict":        {conflict, ready, &Event{"Normal", "Synced", "Foo synced successfully"}},
+		"ready after conflict":        {conflict, ready, &event{"Normal", "Synced", "Foo synced successfully"}},
 		"conflict, then moving":       {conflict, reconciling, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

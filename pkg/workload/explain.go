@@ -24,8 +24,8 @@ func (w *Workload[T]) explain(r *controller.Request[T]) controller.Explanation {
 	view := w.view(r, o)
 	decision, state := w.decide(o, view)
 	facts, next := o.facts(view), decision.next(state)
-	if w.Extra != nil {
-		facts = append(facts, w.Extra.Facts(r, obj)...)
+	if w.extra != nil {
+		facts = append(facts, w.extra.Facts(r, obj)...)
 	}
 	status := controller.Fact{Name: "status", Wanted: "(after the write)", Actual: summary(actual)}
 	if !decision.writes() {
@@ -63,8 +63,8 @@ func (o Owner) facts(view view) []controller.Fact {
 			replicas.Wanted = fmt.Sprint(*o.Replicas)
 		}
 		if own != nil {
-			replicas.Actual, replicas.Differs = fmt.Sprint(replicasOf(own)), o.differs(own, Replicas)
-			image.Actual, image.Differs = imageOf(own), o.differs(own, Image)
+			replicas.Actual, replicas.Differs = fmt.Sprint(replicasOf(own)), o.differs(own, fieldReplicas)
+			image.Actual, image.Differs = imageOf(own), o.differs(own, fieldImage)
 		}
 		facts = append(facts, replicas, image)
 	}

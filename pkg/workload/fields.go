@@ -14,29 +14,29 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Field is a field of a Deployment that an owner may declare.
-type Field int
+// field is a field of a Deployment that an owner may declare.
+type field int
 
 // The fields that an owner may declare.
 const (
-	Replicas Field = iota
-	Image
+	fieldReplicas field = iota
+	fieldImage
 	fieldCount
 )
 
-// Fields is a set of fields.
-type Fields [fieldCount]bool
+// fieldSet is a set of fields.
+type fieldSet [fieldCount]bool
 
 // any reports whether the set is not empty.
-func (f Fields) any() bool { return f != Fields{} }
+func (f fieldSet) any() bool { return f != fieldSet{} }
 
 // several reports whether the set has more than one field.
-func (f Fields) several() bool { return f == Fields{Replicas: true, Image: true} }
+func (f fieldSet) several() bool { return f == fieldSet{fieldReplicas: true, fieldImage: true} }
 
 // declared returns what the owner declares for the field, "" if it leaves it to others.
-func (o Owner) declared(f Field) string {
+func (o Owner) declared(f field) string {
 	switch {
-	case f == Image:
+	case f == fieldImage:
 		return o.Image
 	case o.Replicas != nil:
 		return fmt.Sprint(*o.Replicas)
@@ -46,8 +46,8 @@ func (o Owner) declared(f Field) string {
 }
 
 // valueOf returns the field's value in the Deployment.
-func valueOf(d *appsv1.Deployment, f Field) string {
-	if f == Image {
+func valueOf(d *appsv1.Deployment, f field) string {
+	if f == fieldImage {
 		return imageOf(d)
 	}
 	return fmt.Sprint(replicasOf(d))
@@ -55,17 +55,17 @@ func valueOf(d *appsv1.Deployment, f Field) string {
 
 // differs reports whether the owner declares the field and the Deployment has another
 // value.
-func (o Owner) differs(d *appsv1.Deployment, f Field) bool {
+func (o Owner) differs(d *appsv1.Deployment, f field) bool {
 	declared := o.declared(f)
 	return declared != "" && declared != valueOf(d, f)
 }
 
 // declare sets fields of the Deployment to what the owner declares. It has the container.
-func (o Owner) declare(d *appsv1.Deployment, fields Fields) {
-	if fields[Replicas] {
+func (o Owner) declare(d *appsv1.Deployment, fields fieldSet) {
+	if fields[fieldReplicas] {
 		d.Spec.Replicas = ptr.To(*o.Replicas)
 	}
-	if !fields[Image] {
+	if !fields[fieldImage] {
 		return
 	}
 	for i := range d.Spec.Template.Spec.Containers {
@@ -97,27 +97,27 @@ func imageOf(deployment *appsv1.Deployment) string {
 
 // managedFields are the paths of the fields in metadata.managedFields.
 var managedFields = [fieldCount][]string{
-	Replicas: {"f:spec", "f:replicas"},
-	Image:    {"f:spec", "f:template", "f:spec", "f:containers", fmt.Sprintf("k:{\"name\":%q}", containerName), "f:image"},
+	fieldReplicas: {"f:spec", "f:replicas"},
+	fieldImage:    {"f:spec", "f:template", "f:spec", "f:containers", fmt.Sprintf("k:{\"name\":%q}", containerName), "f:image"},
 }
 
-// managedBySpec caches the [Fields] of managedFields entries by their part from f:spec on. Most
+// managedBySpec caches the [fieldSet] of managedFields entries by their part from f:spec on. Most
 // Deployments have the same ones, and parsing an entry takes longer than the rest of handling
 // an event. The part before has the owner's UID.
 var managedBySpec = lru.New(100)
 
 // managed returns the fields that belong to the field manager of an entry.
-func managed(entry metav1.ManagedFieldsEntry) (fields Fields) {
+func managed(entry metav1.ManagedFieldsEntry) (fields fieldSet) {
 	if entry.FieldsV1 == nil || entry.Subresource == "status" {
-		return Fields{}
+		return fieldSet{}
 	}
 	raw := entry.FieldsV1.GetRawString()
 	_, spec, ok := strings.Cut(raw, `"f:spec":`)
 	if !ok {
-		return Fields{}
+		return fieldSet{}
 	}
 	if known, ok := managedBySpec.Get(spec); ok {
-		return known.(Fields)
+		return known.(fieldSet)
 	}
 	for f, path := range managedFields {
 		fields[f] = hasPath([]byte(raw), path)
@@ -138,14 +138,14 @@ func hasPath(object []byte, path []string) bool {
 }
 
 // entriesFor are the entries that [trim] keeps: just the fields that managed looks for.
-var entriesFor = map[Fields]*metav1.FieldsV1{
-	{Replicas: true}:              metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`),
-	{Image: true}:                 metav1.NewFieldsV1(`{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"` + containerName + `\"}":{"f:image":{}}}}}}}`),
-	{Replicas: true, Image: true}: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"` + containerName + `\"}":{"f:image":{}}}}}}}`),
+var entriesFor = map[fieldSet]*metav1.FieldsV1{
+	{fieldReplicas: true}:                   metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`),
+	{fieldImage: true}:                      metav1.NewFieldsV1(`{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"` + containerName + `\"}":{"f:image":{}}}}}}}`),
+	{fieldReplicas: true, fieldImage: true}: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"` + containerName + `\"}":{"f:image":{}}}}}}}`),
 }
 
 // rivalOf names the field manager, other than ours, that set the field last.
-func rivalOf(live *appsv1.Deployment, f Field, fieldManager string) string {
+func rivalOf(live *appsv1.Deployment, f field, fieldManager string) string {
 	rival, last := "an unknown writer", metav1.Time{}
 	for _, entry := range live.ManagedFields {
 		if managed(entry)[f] && entry.Manager != fieldManager && (entry.Time == nil || !entry.Time.Before(&last)) {

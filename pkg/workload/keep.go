@@ -134,13 +134,13 @@ func (w *Workload[T]) create(ctx context.Context, r *controller.Request[T], o Ow
 // correct sets the differing fields of a Deployment, together unless that is denied: then one does not hold
 // back the other.
 func (w *Workload[T]) correct(ctx context.Context, r *controller.Request[T], o Owner, d *appsv1.Deployment,
-	fields Fields) (*appsv1.Deployment, error) {
+	fields fieldSet) (*appsv1.Deployment, error) {
 	corrected, err := w.set(ctx, r, o, d, fields)
 	if !fields.several() || !isDenied(err) {
 		return corrected, err
 	}
 	for f := range fieldCount {
-		one := Fields{}
+		one := fieldSet{}
 		one[f] = true
 		corrected, oneErr := w.set(ctx, r, o, d, one)
 		switch {
@@ -155,7 +155,7 @@ func (w *Workload[T]) correct(ctx context.Context, r *controller.Request[T], o O
 
 // set sets fields of a Deployment to what the owner declares.
 func (w *Workload[T]) set(ctx context.Context, r *controller.Request[T], o Owner, d *appsv1.Deployment,
-	fields Fields) (*appsv1.Deployment, error) {
+	fields fieldSet) (*appsv1.Deployment, error) {
 	wanted := d.DeepCopy()
 	o.declare(wanted, fields)
 	patched, err := w.Deployments.Patch(ctx, r, wanted)

@@ -15,7 +15,8 @@ import (
 	"samplecontroller.io/controller-manager/controller"
 )
 
-// Kind is a kind whose objects manage one Deployment each.
+// Adapter describes a kind whose objects manage one Deployment each. All fields must be set. The
+// functions are called concurrently, and must not change the object.
 type Adapter[T controller.Object] struct {
 	// GroupVersionKind is that of the objects.
 	GroupVersionKind schema.GroupVersionKind
@@ -23,18 +24,22 @@ type Adapter[T controller.Object] struct {
 	App string
 	// Spec returns what an object declares for its Deployment.
 	Spec func(T) Spec
-	// Status returns the part of an object's status that all kinds have.
+	// Status returns the part of an object's status that all kinds have, which is written through the
+	// pointer if the object is a copy.
 	Status func(T) *workloadv1alpha1.Status
 }
 
 // Spec is what an object declares for its Deployment.
 type Spec struct {
+	// DeploymentName is the name of the Deployment, in the namespace of the object.
 	DeploymentName string
-	Replicas       *int32
-	Image          string
+	// Replicas is the number of replicas, and Image the image of the container. nil and "" leave them
+	// to others.
+	Replicas *int32
+	Image    string
 }
 
-// Owner returns an object as the owner of its Deployment.
+// Owner returns an object as the owner of its Deployment. It shares the memory of obj.
 func (a Adapter[T]) Owner(obj T) Owner {
 	spec, status := a.Spec(obj), a.Status(obj)
 	return Owner{

@@ -70,7 +70,7 @@ func addSundaes(scheme *runtime.Scheme) error {
 func TestThirdKindSharesCacheOfDeployments(t *testing.T) {
 	sundaes := controller.Descriptor{Name: "sundae-controller", Workers: 1,
 		New: func(_ context.Context, c *controller.Context) (controller.Controller, error) {
-			return workload.New(c, sundaeKind).Controller()
+			return workload.New(c, sundaeKind).Controller(nil)
 		}}
 	p := manager.Program{
 		Name: "sample-controller-manager", Scheme: addSundaes, Controllers: []controller.Descriptor{foo.Descriptor(), sundaes},

@@ -29,25 +29,25 @@ func TestTrimKeepsManagersOfDeclarableFields(t *testing.T) {
 		managedBy("sidecar-injector", "", `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"nginx\"}":{"f:env":{}},"k:{\"name\":\"envoy\"}":{"f:image":{}}}}}}}`, 9))
 	for range 2 { // transforms must be idempotent
 		trim(d, ourGroups)
-		got := map[string]Fields{}
+		got := map[string]fieldSet{}
 		for _, entry := range d.ManagedFields {
 			got[entry.Manager] = managed(entry)
 			if size := len(entry.FieldsV1.GetRawString()); size > 120 {
 				t.Errorf("kept %d bytes of the fields of %s", size, entry.Manager)
 			}
 		}
-		want := map[string]Fields{"test-manager": {Replicas: true, Image: true}, "kubectl": {Replicas: true}, "autoscaler": {Replicas: true},
-			"kubectl-set": {Image: true}}
+		want := map[string]fieldSet{"test-manager": {fieldReplicas: true, fieldImage: true}, "kubectl": {fieldReplicas: true}, "autoscaler": {fieldReplicas: true},
+			"kubectl-set": {fieldImage: true}}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("unexpected managers (-want +got):\n%s", diff)
 		}
 	}
-	for f, want := range map[Field]string{Replicas: `field manager "autoscaler"`, Image: `field manager "kubectl-set"`} {
+	for f, want := range map[field]string{fieldReplicas: `field manager "autoscaler"`, fieldImage: `field manager "kubectl-set"`} {
 		if got := rivalOf(d, f, "test-manager"); got != want {
 			t.Errorf("rival = %s, want %s", got, want)
 		}
 	}
-	if got := rivalOf(deployment(), Replicas, "test-manager"); got != "an unknown writer" {
+	if got := rivalOf(deployment(), fieldReplicas, "test-manager"); got != "an unknown writer" {
 		t.Errorf("rival = %s", got)
 	}
 }
@@ -59,8 +59,8 @@ func TestManagedFieldsAreParsedOnce(t *testing.T) {
 	t.Cleanup(managedBySpec.Clear)
 	const replicas = `"f:spec":{"f:replicas":{}}`
 	for i := range 10 {
-		for metadata, want := range map[string]Fields{
-			fmt.Sprintf(`{"f:metadata":{"f:ownerReferences":{"k:{\"uid\":\"%d\"}":{}}},%s}`, i, replicas): {Replicas: true},
+		for metadata, want := range map[string]fieldSet{
+			fmt.Sprintf(`{"f:metadata":{"f:ownerReferences":{"k:{\"uid\":\"%d\"}":{}}},%s}`, i, replicas): {fieldReplicas: true},
 			fmt.Sprintf(`{"f:metadata":{"f:labels":{"f:app-%d":{},%s}}}`, i, replicas):                    {},
 			fmt.Sprintf(`{"f:metadata":{"f:labels":{"f:app-%d":{}}}}`, i):                                 {},
 		} {
@@ -171,7 +171,7 @@ func TestDeclaringChangesNoSharedContainer(t *testing.T) {
 	trim(one, ourGroups)
 	trim(other, ourGroups)
 	wanted := one.DeepCopy()
-	owner(wantImage("nginx:1.29")).declare(wanted, Fields{Image: true})
+	owner(wantImage("nginx:1.29")).declare(wanted, fieldSet{fieldImage: true})
 	if imageOf(wanted) != "nginx:1.29" || imageOf(one) != "nginx:latest" || imageOf(other) != "nginx:latest" {
 		t.Errorf("images %q, %q and %q, want only the first changed", imageOf(wanted), imageOf(one), imageOf(other))
 	}

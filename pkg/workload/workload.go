@@ -14,31 +14,32 @@ import (
 
 // Workload keeps the Deployments of the objects of one kind, and writes their statuses. Make it with [New].
 type Workload[T controller.Object] struct {
-	// Objects builds the controller. A kind may declare more with it.
+	// Objects builds the controller. A kind may declare more with it, before it calls Controller.
 	Objects *controller.Builder[T]
 	// Deployments are those that the objects own.
 	Deployments *controller.Owned[*appsv1.Deployment, T]
 	// Named reads Deployments by name, whoever owns them.
 	Named *controller.Reader[*appsv1.Deployment]
-	// Extra is what only this kind has in its status. It is optional.
-	Extra Extra[T]
 
+	extra       Extra[T]
 	adapter     Adapter[T]
 	manager     string
 	corrections corrections
 }
 
-// Extra is the part of a status that only one kind has.
+// Extra is the part of a status that only one kind has. Its methods are called concurrently, but for
+// one object at a time, except Facts.
 type Extra[T controller.Object] interface {
-	// Set sets that part of the status of obj, a copy.
+	// Set sets that part of the status of obj, a copy. The rest of the status is set already.
 	Set(r *controller.Request[T], obj T)
-	// Facts explain it.
+	// Facts returns what the status pages say of it. obj is a copy.
 	Facts(r *controller.Request[T], obj T) []controller.Fact
 	// Forget is called when the object no longer exists.
 	Forget(r *controller.Request[T])
 }
 
-// New declares what the controller of a kind reads and writes. Call [Workload.Controller] last.
+// New declares what the controller of a kind reads and writes. [Workload.Controller] makes the
+// controller of it, and reports errors of the declarations.
 func New[T controller.Object](c *controller.Context, adapter Adapter[T]) *Workload[T] {
 	w := &Workload[T]{adapter: adapter, manager: c.Name(), corrections: newCorrections()}
 	deployments := CachedDeployments(c)
@@ -56,8 +57,10 @@ func New[T controller.Object](c *controller.Context, adapter Adapter[T]) *Worklo
 	return w
 }
 
-// Controller returns the controller.
-func (w *Workload[T]) Controller() (controller.Controller, error) {
+// Controller returns the controller. extra is what only this kind has in its status; nil if there is
+// nothing. It returns an error if the library refuses a declaration; later ones are refused, too.
+func (w *Workload[T]) Controller(extra Extra[T]) (controller.Controller, error) {
+	w.extra = extra
 	return w.Objects.Reconcile(w.reconcile)
 }
 
@@ -66,8 +69,8 @@ func (w *Workload[T]) Controller() (controller.Controller, error) {
 func (w *Workload[T]) reconcile(ctx context.Context, r *controller.Request[T]) error {
 	obj, ok := r.Object()
 	if !ok {
-		if w.Extra != nil {
-			w.Extra.Forget(r)
+		if w.extra != nil {
+			w.extra.Forget(r)
 		}
 		return nil
 	}
@@ -86,8 +89,8 @@ func (w *Workload[T]) writeStatus(ctx context.Context, r *controller.Request[T],
 	*status = NewStatus(o, state, *status, now)
 	event := newEvent(o, before, status.Conditions)
 	r.RequeueAfter(stallsIn(state.Deployment, status.UnavailableSince, now.Time))
-	if w.Extra != nil {
-		w.Extra.Set(r, obj)
+	if w.extra != nil {
+		w.extra.Set(r, obj)
 	}
 	if err := r.UpdateStatus(ctx, obj); err != nil || event == nil {
 		return err

@@ -35,5 +35,5 @@ func Descriptor() controller.Descriptor {
 }
 
 func newController(_ context.Context, c *controller.Context) (controller.Controller, error) {
-	return workload.New(c, Adapter).Controller()
+	return workload.New(c, Adapter).Controller(nil)
 }

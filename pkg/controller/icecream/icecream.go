@@ -49,8 +49,7 @@ func newController(ctx context.Context, c *controller.Context) (controller.Contr
 	p.chain = pods.Watch(w.Objects, Adapter.GroupVersionKind, w.Named.Get, pods.Filter{Changes: p.movesOrEnds})
 	controller.WatchAs(w.Objects, p.recordedBy, controller.Selector(pods.Selector), controller.Changes(isGone))
 	w.Objects.Source(p.log.term)
-	w.Extra = p
-	return w.Controller()
+	return w.Controller(p)
 }
 
 // movesOrEnds reports whether an event of a Pod may change what is recorded of it. It notes a Pod that has

@@ -77,8 +77,8 @@ func (p *placements) merged(icecream *icecreamv1alpha1.Icecream, reported *appsv
 	})
 }
 
-// ofFormer reports whether the Pod belongs to another Deployment of the Icecream than that which
-// the status describes.
+// ofFormer reports whether a Pod that is not below the Deployment that the status describes belongs to
+// another one of the Icecream.
 func (p *placements) ofFormer(icecream *icecreamv1alpha1.Icecream, pod string) bool {
 	d := p.chain.DeploymentOfPod(icecream.Namespace, pod)
 	return d != nil && metav1.IsControlledBy(d, icecream)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -230,6 +231,35 @@ func TestBrokenResourceIsReported(t *testing.T) {
 			b.Errorf("after its API was removed: %+v, want only that error", r)
 		}
 	})
+}
+
+func TestUndoRemovesInformersThatAreNotStarted(t *testing.T) {
+	for name, tc := range map[string]struct {
+		start bool
+		want  []string
+	}{
+		"not started": {false, []string{"configmaps"}},
+		"started":     {true, []string{"configmaps", "secrets"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(b *bubble) {
+				b.configMaps()
+				undo := b.factory.Undo()
+				b.secrets()
+				if tc.start {
+					b.factory.Start(b.ctx)
+				}
+				undo()
+				var left []string
+				for _, r := range b.factory.Resources() {
+					left = append(left, r.Name())
+				}
+				if !slices.Equal(left, tc.want) {
+					b.Errorf("Undo left the informers of %q, want %q", left, tc.want)
+				}
+			})
+		})
+	}
 }
 
 func TestCheckFailsOnMissingPermissionOnly(t *testing.T) {

@@ -85,7 +85,7 @@ func (c corrections) get(o Owner, f field) correction {
 	return noted
 }
 
-// judge is [corrections.of] for one field.
+// judge is [corrections.hold] for one field.
 func (c correction) judge(o Owner, live *appsv1.Deployment, f field, now time.Time) (hold bool, blocker *blocker,
 	again time.Duration) {
 	elapsed := now.Sub(c.written)

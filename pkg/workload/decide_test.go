@@ -108,10 +108,11 @@ func TestDecideAddsNoSecondContainer(t *testing.T) {
 		blocker bool
 		patched fieldSet
 	}{
-		"image declared":              {deployment(renamed), "nginx:1.29", true, fieldSet{}},
-		"image and replicas declared": {deployment(renamed, withReplicas(ptr.To[int32](9))), "nginx:1.29", true, fieldSet{fieldReplicas: true}},
-		"image left to others":        {deployment(renamed), "", false, fieldSet{}},
-		"not renamed":                 {deployment(withImage("nginx:1.29")), "nginx:1.29", false, fieldSet{}},
+		"image declared": {deployment(renamed), "nginx:1.29", true, fieldSet{}},
+		"image and replicas declared": {deployment(renamed, withReplicas(ptr.To[int32](9))), "nginx:1.29", true,
+			fieldSet{fieldReplicas: true}},
+		"image left to others": {deployment(renamed), "", false, fieldSet{}},
+		"not renamed":          {deployment(withImage("nginx:1.29")), "nginx:1.29", false, fieldSet{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			trimmed := test.live.DeepCopy()

@@ -98,7 +98,8 @@ func imageOf(deployment *appsv1.Deployment) string {
 // managedFields are the paths of the fields in metadata.managedFields.
 var managedFields = [fieldCount][]string{
 	fieldReplicas: {"f:spec", "f:replicas"},
-	fieldImage:    {"f:spec", "f:template", "f:spec", "f:containers", fmt.Sprintf("k:{\"name\":%q}", containerName), "f:image"},
+	fieldImage: {"f:spec", "f:template", "f:spec", "f:containers", fmt.Sprintf("k:{\"name\":%q}", containerName),
+		"f:image"},
 }
 
 // managedBySpec caches the [fieldSet] of managedFields entries by their part from f:spec on. Most

@@ -93,7 +93,8 @@ func TestFormerDeploymentIsKeptUntilPresentOneExists(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			view := view{Live: test.live, Former: list(former)}
 			d, state := undisturbed().decide(owner(), view)
-			if d.Correct != former || d.Differing != (fieldSet{fieldReplicas: true}) || (d.Create != nil) != (test.failed != nil) {
+			if d.Correct != former || d.Differing != (fieldSet{fieldReplicas: true}) ||
+				(d.Create != nil) != (test.failed != nil) {
 				t.Errorf("decision %+v, want the replicas of the former Deployment corrected", d)
 			}
 			if test.failed != nil {

@@ -36,13 +36,15 @@ func TestTrimKeepsManagersOfDeclarableFields(t *testing.T) {
 				t.Errorf("kept %d bytes of the fields of %s", size, entry.Manager)
 			}
 		}
-		want := map[string]fieldSet{"test-manager": {fieldReplicas: true, fieldImage: true}, "kubectl": {fieldReplicas: true}, "autoscaler": {fieldReplicas: true},
-			"kubectl-set": {fieldImage: true}}
+		want := map[string]fieldSet{"test-manager": {fieldReplicas: true, fieldImage: true},
+			"kubectl": {fieldReplicas: true}, "autoscaler": {fieldReplicas: true}, "kubectl-set": {fieldImage: true}}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("unexpected managers (-want +got):\n%s", diff)
 		}
 	}
-	for f, want := range map[field]string{fieldReplicas: `field manager "autoscaler"`, fieldImage: `field manager "kubectl-set"`} {
+	for f, want := range map[field]string{
+		fieldReplicas: `field manager "autoscaler"`, fieldImage: `field manager "kubectl-set"`,
+	} {
 		if got := rivalOf(d, f, "test-manager"); got != want {
 			t.Errorf("rival = %s, want %s", got, want)
 		}

@@ -77,14 +77,16 @@ func newPlacementLog(logger klog.Logger, recorder record.EventRecorder) *placeme
 // the status describes, "" if there is none. placements are those of its Pods, sorted. orphaned has the UIDs of those
 // Pods whose owner chain does not lead to the Icecream.
 func (l *placementLog) sync(
-	icecream *icecreamv1alpha1.Icecream, reported string, placements []icecreamv1alpha1.Placement, orphaned sets.Set[types.UID],
+	icecream *icecreamv1alpha1.Icecream, reported string, placements []icecreamv1alpha1.Placement,
+	orphaned sets.Set[types.UID],
 ) {
 	l.log(icecream, l.remember(icecream, reported, placements, orphaned))
 }
 
 // remember returns the placements to log, and remembers them.
 func (l *placementLog) remember(
-	icecream *icecreamv1alpha1.Icecream, reported string, placements []icecreamv1alpha1.Placement, orphaned sets.Set[types.UID],
+	icecream *icecreamv1alpha1.Icecream, reported string, placements []icecreamv1alpha1.Placement,
+	orphaned sets.Set[types.UID],
 ) (unlogged []icecreamv1alpha1.Placement) {
 	recorded := podUIDs(icecream.Status.Placements)
 	unrecorded := sets.New[types.UID]()

@@ -40,7 +40,8 @@ func (p *process) restart() {
 
 // call is a call for the Icecream, which has the given Pods. It returns the number of lines.
 func (p *process) call(below []*pods.Record, written bool) int {
-	all, orphaned := mergePlacements(p.icecream.Status.Placements, below, func(icecreamv1alpha1.Placement) bool { return false })
+	none := func(icecreamv1alpha1.Placement) bool { return false }
+	all, orphaned := mergePlacements(p.icecream.Status.Placements, below, none)
 	p.sync(p.icecream, "web", all, orphaned)
 	if written {
 		p.icecream.Status.Placements, p.icecream.Status.PlacementsOmitted = newest(all)

@@ -70,11 +70,13 @@ func nameOf(d *appsv1.Deployment) string {
 }
 
 // merged returns the placements of an Icecream; see [mergePlacements].
-func (p *placements) merged(icecream *icecreamv1alpha1.Icecream, reported *appsv1.Deployment) ([]icecreamv1alpha1.Placement,
-	sets.Set[types.UID]) {
-	return mergePlacements(icecream.Status.Placements, p.chain.PodsOf(reported), func(recorded icecreamv1alpha1.Placement) bool {
+func (p *placements) merged(
+	icecream *icecreamv1alpha1.Icecream, reported *appsv1.Deployment,
+) ([]icecreamv1alpha1.Placement, sets.Set[types.UID]) {
+	exists := func(recorded icecreamv1alpha1.Placement) bool {
 		return p.chain.HasPod(icecream.Namespace, recorded.Pod, recorded.PodUID) && !p.ofFormer(icecream, recorded.Pod)
-	})
+	}
+	return mergePlacements(icecream.Status.Placements, p.chain.PodsOf(reported), exists)
 }
 
 // ofFormer reports whether a Pod that is not below the Deployment that the status describes belongs to

@@ -17,8 +17,8 @@ import (
 // Join returns one controller that runs several, which the same constructor has made with [For]. Each
 // has a queue and workers of its own, so that an API of one kind that is not available delays no other
 // kind. All but one need the option [Queue]. If one of them fails, all are restarted with backoff.
-// Join returns an error without controllers, for one that For has not made or another constructor has,
-// and for two with one queue.
+// Join returns an error if it gets no controller, one that another constructor or none of For has made, or
+// two with one queue.
 func Join(controllers ...Controller) (Controller, error) {
 	if len(controllers) == 0 {
 		return nil, misuse.Errorf("Join needs at least one controller")

@@ -31,8 +31,8 @@ const (
 // postponed for longer than a minute counts as failing, and makes its controller unhealthy.
 var ErrStale = errors.New("cache is stale")
 
-// VersionedStore is a cache that knows the resourceVersion that it has reached, such as GetStore
-// of an informer returns.
+// VersionedStore is a cache that knows the resourceVersion that it has reached, such as the one that
+// GetStore of an informer returns.
 type VersionedStore interface {
 	// LastStoreSyncResourceVersion returns that resourceVersion, "" if it is not known.
 	LastStoreSyncResourceVersion() string

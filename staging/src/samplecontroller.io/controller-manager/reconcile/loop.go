@@ -21,10 +21,10 @@ import (
 // concurrently, but a loop never calls it for the same key at the same time.
 //
 // After a nil error the key is done; if requeueAfter is positive, it is synced again after
-// that time. Every error is retried with backoff, from 5 ms to 5 minutes, unless it is
-// [ErrStale] or from [RetryAfter]. So if only a user can fix a problem, write it to the object's
-// status and return nil. A panic counts as a [PanicError]. The logger in ctx has the name of the
-// controller and the key.
+// that time. Every error is retried with backoff, from 5 ms to 5 minutes; the delays differ for
+// [ErrStale], a forbidden request and [RetryAfter]. So if only a user can fix a problem, write it
+// to the object's status and return nil. A panic counts as a [PanicError]. The logger in ctx has
+// the name of the controller and the key.
 //
 // ctx does not end when the loop is stopped, so that a running sync can finish. Therefore each
 // of its API calls needs a time limit, for example by [WithTimeout].

@@ -187,7 +187,8 @@ func (e *Election) try(ctx context.Context) {
 	}
 	tryCtx, cancel := context.WithTimeout(ctx, e.observer.timeout)
 	defer cancel()
-	_, err := e.observer.client.Update(tryCtx, lease, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
+	// A copy, because the client sets the kind of what it encodes, and the campaign uses the Lease too.
+	_, err := e.observer.client.Update(tryCtx, lease.DeepCopy(), metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
 	if ctx.Err() != nil {
 		return
 	}

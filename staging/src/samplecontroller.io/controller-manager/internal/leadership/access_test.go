@@ -170,6 +170,11 @@ func TestStandbyNoticesThatWritesAreGrantedAndRevoked(t *testing.T) {
 		if got := server.writesBy("a"); got != 0 {
 			t.Errorf("the standby wrote %d times", got)
 		}
+		// Encoding a request sets the kind of its object, while the campaign reads the Lease.
+		lease := a.observer.seen()
+		if a.try(t.Context()); lease.Kind != "" {
+			t.Error("a try of a write has changed the Lease that was seen")
+		}
 		stop()
 		a.stop()
 		_ = a.wait()

@@ -85,6 +85,7 @@ func (s *apiServer) update(by string, lease *coordinationv1.Lease) (*coordinatio
 func (s *apiServer) commit(by string, lease *coordinationv1.Lease) *coordinationv1.Lease {
 	s.version++
 	s.lease = lease.DeepCopy()
+	s.lease.TypeMeta = metav1.TypeMeta{} // as a client decodes it
 	s.lease.ResourceVersion = strconv.Itoa(s.version)
 	s.writes = append(s.writes, write{by, ptr.Deref(lease.Spec.HolderIdentity, ""), time.Now()})
 	for w := range s.watches {
@@ -249,11 +250,13 @@ func (c *client) Get(ctx context.Context, _ string, _ metav1.GetOptions) (*coord
 
 func (c *client) Create(ctx context.Context, lease *coordinationv1.Lease,
 	_ metav1.CreateOptions) (*coordinationv1.Lease, error) {
+	lease.SetGroupVersionKind(coordinationv1.SchemeGroupVersion.WithKind("Lease"))
 	return c.do(ctx, "create", func() (*coordinationv1.Lease, error) { return c.server.create(c.identity, lease) })
 }
 
 func (c *client) Update(ctx context.Context, lease *coordinationv1.Lease,
 	options metav1.UpdateOptions) (*coordinationv1.Lease, error) {
+	lease.SetGroupVersionKind(coordinationv1.SchemeGroupVersion.WithKind("Lease")) // as a real client does to encode it
 	if len(options.DryRun) > 0 {
 		return c.do(ctx, "try", c.server.get)
 	}

@@ -13,9 +13,9 @@ import (
 )
 
 // Renewable returns a configuration whose clients all share one transport, and a function that
-// closes its connections. Requests in flight then fail, and once the transport has noticed, the next
-// ones use new connections, which a load balancer may direct to another API server. An API server that has lost its etcd
-// keeps its connections open, and answers their pings.
+// closes its connections. Requests in flight then fail. Once the transport has noticed, the next ones
+// use new connections, which a load balancer may direct to another API server. An API server that has
+// lost its etcd keeps its connections open, and answers their pings.
 //
 // Setting only the dialer of config would have the same effect. But then client-go makes a
 // transport, and so a connection, for each client.

@@ -33,7 +33,7 @@ const nameLabel, daemon = "app.kubernetes.io/name", "sample-controller-manager"
 // build is the objects of a built kustomization.
 type build []object
 
-// object is an object as it is in YAML and, if its Go type is known here, in that type.
+// object is an object of a build. typed is nil if its Go type is not in the scheme.
 type object struct {
 	*unstructured.Unstructured
 	typed runtime.Object

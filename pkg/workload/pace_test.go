@@ -33,8 +33,9 @@ func TestProgressIsWrittenOnceASecond(t *testing.T) {
 		e.Settle()
 		// During this rollout the Deployment changes ten times a second.
 		written := e.countWrites(func(i int) { e.rollOut(available(int32(i))) })
-		if written != 2 && written != 3 {
-			t.Errorf("%d status writes in 3 s, want 2 or 3", written)
+		// Four writes, each a second after the other, just fit into the 3.02 s.
+		if written < 2 || written > 4 {
+			t.Errorf("%d status writes in 3 s, want 2 to 4", written)
 		}
 		e.rollOut(ready)
 		e.pass(0)

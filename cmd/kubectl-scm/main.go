@@ -1,13 +1,16 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kubectl-scm is a kubectl plugin for operators of the sample-controller-manager.
-// "kubectl scm status" prints what the controllers of a replica are doing.
+// Command kubectl-scm is a kubectl plugin for operators of the sample-controller-manager. Each verb has a file here.
+// Package cluster reads what they show.
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // the same credential plugins as kubectl
@@ -15,19 +18,12 @@ import (
 	"k8s.io/klog/v2"
 )
 
-const (
-	// daemon is the name of the program, of its Lease and by default of its namespace.
-	daemon = "sample-controller-manager"
-	// reader is the name of a ServiceAccount that can read the status of replicas, and of
-	// the Role that lets operators request its token.
-	reader = daemon + "-status-reader"
-	// port is where a replica serves HTTPS.
-	port = 10261
-)
-
 func main() {
 	klog.EnableContextualLogging(true) // so that a failed port-forward is reported once, by the command
-	if newCommand().Execute() != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	if newCommand().ExecuteContext(ctx) != nil {
+		stop()
 		os.Exit(1)
 	}
 }
@@ -36,7 +32,7 @@ func main() {
 func newCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:          "kubectl-scm",
-		Short:        "Inspect the sample-controller-manager.",
+		Short:        "Operate the sample-controller-manager.",
 		Version:      version.Get().GitVersion,
 		SilenceUsage: true,
 		Annotations:  map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl scm"},
@@ -44,7 +40,7 @@ func newCommand() *cobra.Command {
 	command.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 	})
-	command.AddCommand(newStatusCommand(), &cobra.Command{
+	command.AddCommand(newStatusCommand(), newWhyCommand(), &cobra.Command{
 		Use: "version", Short: "Print the version.", Args: cobra.NoArgs,
 		Run: func(cmd *cobra.Command, _ []string) {
 			fmt.Fprintln(cmd.OutOrStdout(), cmd.Parent().CommandPath(), "version", cmd.Parent().Version)

@@ -4,224 +4,179 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	"samplecontroller.io/controller-manager/debug"
+
+	"samplecontroller.io/sample-controller-manager/cmd/kubectl-scm/cluster"
 )
 
-// statusOptions select the replica to query, and how.
-type statusOptions struct {
-	kubeconfig, reader                string
-	overrides                         clientcmd.ConfigOverrides
-	server, pod, certificateAuthority string
-	insecure                          bool
-	output                            string
-	timeout                           time.Duration
-}
+// interval is how often a watch reads again.
+const interval = 2 * time.Second
 
-// newStatusCommand returns the subcommand that prints what the controllers of a replica
-// are doing.
+// newStatusCommand returns the verb that prints what the controllers of a replica are doing.
 func newStatusCommand() *cobra.Command {
-	o := &statusOptions{output: "text", timeout: 30 * time.Second}
+	v, watch := &verb{}, false
 	command := &cobra.Command{
-		Use:   "status [controller [namespace/object]]",
-		Short: "Print what the controllers are doing.",
-		Long: `Print what the controllers are doing: all of them, one with its last syncs, or what
-one does about an object and why.
+		Use:   "status [controller]",
+		Short: "Print who leads, what is wrong and what the controllers do.",
+		Long: `Print who leads, what is wrong and what the controllers do: all of them, or one with
+its last syncs.
 
-The command queries the leader's Pod through a port-forward. --pod selects another
-replica, --server another address.
-
-Your own credentials go only to the API server. The replica gets a token of the
-ServiceAccount ` + reader + `, which is valid for 10 minutes.
-To request it you need the Role of the same name in the daemon's namespace.`,
+The leader's Pod answers, through a port-forward. --pod selects another replica,
+--server another address. Your own credentials go only to the API server. The
+replica gets a token of the ServiceAccount ` + cluster.Daemon + `-status-reader,
+which is valid for 10 minutes and may only read the status. To request it you need
+the Role of the same name in the daemon's namespace.`,
 		Example: `  kubectl scm status
   kubectl scm status foo
-  kubectl scm status foo default/example-foo
+  kubectl scm status --watch
   kubectl scm status --server=https://127.0.0.1:10261 --insecure-skip-tls-verify`,
-		Args:              atMostOneObject,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Args:              atMostOneController,
+		ValidArgsFunction: completeControllers(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.validate(); err != nil {
+			if err := v.validate(); err != nil {
 				return err
 			}
-			path, err := pagePath(args)
+			if err := v.withoutNamespace(); err != nil {
+				return err
+			}
+			c, err := v.Connect()
 			if err != nil {
 				return err
 			}
-			ctx, cancel := context.WithTimeoutCause(cmd.Context(), o.timeout, fmt.Errorf("no answer within %v", o.timeout))
-			defer cancel()
-			content, err := o.get(ctx, cmd.ErrOrStderr(), path)
-			if err != nil {
-				return withCause(ctx, err)
+			controller := strings.Join(args, "")
+			if watch {
+				return v.watchStatus(cmd, c, controller)
 			}
-			return o.print(cmd.OutOrStdout(), len(args), content)
+			return v.status(cmd.Context(), c, controller, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	o.addFlags(command.Flags())
-	// the flag exists
-	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"},
-		cobra.ShellCompDirectiveNoFileComp))
+	v.addFlags(command)
+	v.AddStatusFlags(command.Flags())
+	v.addOutputFlag(command)
+	command.Flags().BoolVarP(&watch, "watch", "w", false, "Print it again every 2 seconds, until interrupted.")
 	return command
 }
 
-func (o *statusOptions) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.server, "server", "", "Address of the replica to query, such as https://127.0.0.1:10261.")
-	fs.StringVar(&o.pod, "pod", "", "Pod to query instead of the leader's.")
-	fs.StringVar(&o.reader, "status-reader", reader, "ServiceAccount whose token the replica gets. A kustomize namePrefix changes its name.")
-	fs.StringVar(&o.certificateAuthority, "certificate-authority", "", "Path to a CA certificate for --server.")
-	fs.BoolVar(&o.insecure, "insecure-skip-tls-verify", false, "Do not verify the certificate of --server. Any server at that address then sees the token.")
-	fs.StringVarP(&o.output, "output", "o", o.output, "Output format: text or json.")
-	fs.DurationVar(&o.timeout, "timeout", o.timeout, "How long the whole command may take.")
-
-	// The same as kubectl, except for the names used above.
-	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "Path to the kubeconfig file.")
-	flags := clientcmd.RecommendedConfigOverrideFlags("")
-	flags.ClusterOverrideFlags = clientcmd.ClusterOverrideFlags{}
-	flags.AuthOverrideFlags.Username, flags.AuthOverrideFlags.Password = clientcmd.FlagInfo{}, clientcmd.FlagInfo{}
-	flags.ContextOverrideFlags.Namespace.Default = daemon
-	flags.ContextOverrideFlags.Namespace.Description = "Namespace of the daemon."
-	clientcmd.BindOverrideFlags(&o.overrides, fs, flags)
-}
-
-// validate returns the first invalid flag.
-func (o *statusOptions) validate() error {
+// atMostOneController rejects more arguments than a controller.
+func atMostOneController(_ *cobra.Command, args []string) error {
 	switch {
-	case o.output != "text" && o.output != "json":
-		return fmt.Errorf("invalid --output %q: must be text or json", o.output)
-	case o.server != "" && o.pod != "":
-		return errors.New("--pod and --server are mutually exclusive: each selects the replica to query")
-	case o.server != "" && !strings.HasPrefix(o.server, "https://"):
-		return fmt.Errorf("invalid --server %q: must begin with https://", o.server)
-	case o.server == "" && (o.insecure || o.certificateAuthority != ""):
-		return errors.New("--certificate-authority and --insecure-skip-tls-verify require --server")
-	case o.insecure && o.certificateAuthority != "":
-		return errors.New("--certificate-authority and --insecure-skip-tls-verify are mutually exclusive")
-	case o.timeout <= 0:
-		return fmt.Errorf("invalid --timeout %v: must be positive", o.timeout)
+	case len(args) == 2:
+		return fmt.Errorf("status prints controllers; for one object use: kubectl scm why %s %s", args[0], args[1])
+	case len(args) > 2:
+		return fmt.Errorf("too many arguments %q; usage: status [controller]", args[1:])
+	case len(args) == 1 && (args[0] == "" || strings.Contains(args[0], "/")):
+		return fmt.Errorf("%q is not a controller; usage: status [controller]", args[0])
 	}
 	return nil
 }
 
-// atMostOneObject rejects more arguments than a controller and an object.
-func atMostOneObject(_ *cobra.Command, args []string) error {
-	if len(args) > 2 {
-		return fmt.Errorf("too many arguments %q; usage: status [controller [namespace/object]]", args[2:])
-	}
-	return nil
+// overview is the JSON form of a status.
+type overview struct {
+	debug.Report
+	Lease    *cluster.Lead `json:"lease,omitempty"`
+	Replicas []cluster.Pod `json:"replicas,omitempty"`
+	Problems []string      `json:"problems"`
 }
 
-// pagePath returns the path of the page for the arguments.
-func pagePath(args []string) (string, error) {
-	if len(args) == 0 {
-		return debug.Path, nil
-	}
-	if args[0] == "" || strings.Contains(args[0], "/") {
-		return "", fmt.Errorf("%q is not a controller; usage: status [controller [namespace/object]]", args[0])
-	}
-	path := debug.Path + "/" + url.PathEscape(args[0])
-	if len(args) == 1 {
-		return path, nil
-	}
-	namespace, name, ok := strings.Cut(args[1], "/")
-	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
-		return "", fmt.Errorf("%q is not an object: use <namespace>/<name>, for example default/example-foo", args[1])
-	}
-	return path + "/" + url.PathEscape(namespace) + "/" + url.PathEscape(name), nil
-}
-
-// get returns the page at path of the selected replica. It prints the replica's Pod to
-// progress, unless the user gave its address.
-func (o *statusOptions) get(ctx context.Context, progress io.Writer, path string) ([]byte, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = o.kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &o.overrides).ClientConfig()
-	if err != nil {
-		return nil, fmt.Errorf("loading the kubeconfig: %w", err)
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("creating a client: %w", err)
-	}
-	c := cluster{client: client, namespace: o.overrides.Context.Namespace, reader: o.reader}
-	if o.server != "" {
-		token, err := c.readerToken(ctx)
+// status prints a status once.
+func (v *verb) status(ctx context.Context, c *cluster.Cluster, controller string, out, progress io.Writer) error {
+	return v.ask(ctx, c, progress, func(ctx context.Context, replica *cluster.Replica) error {
+		report, err := replica.Report(ctx, controller, 10)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		return get(ctx, strings.TrimSuffix(o.server, "/"), token,
-			rest.TLSClientConfig{Insecure: o.insecure, CAFile: o.certificateAuthority}, path)
-	}
-	pod := o.pod
-	if pod == "" {
-		if pod, err = c.leaderPod(ctx); err != nil {
-			return nil, err
+		o := overview{Report: report}
+		// Both only add to the report, which has been read. What could not be read is a problem.
+		if v.Server == "" {
+			if lead, err := c.Lead(ctx); err != nil {
+				o.Problems = append(o.Problems, err.Error())
+			} else {
+				o.Lease = &lead
+			}
+			if o.Replicas, err = c.Pods(ctx); err != nil {
+				o.Problems = append(o.Problems, err.Error())
+			}
 		}
-	}
-	token, err := c.readerToken(ctx)
-	if err != nil {
-		return nil, err
-	}
-	fmt.Fprintf(progress, "Querying Pod %s/%s\n", c.namespace, pod)
-	forwarding, err := c.forward(ctx, config, pod)
-	if err != nil {
-		return nil, fmt.Errorf("forwarding a port to Pod %s/%s: %w", c.namespace, pod, err)
-	}
-	defer forwarding.stop()
-	// The API server and the kubelet connect to the Pod, so verifying its certificate adds
-	// nothing.
-	content, err := get(ctx, "https://"+forwarding.address, token, rest.TLSClientConfig{Insecure: true}, path)
-	return content, forwarding.failure.explain(err)
+		o.Problems = append(o.Problems, cluster.Problems(o.Lease, o.Replicas, report)...)
+		if v.output == "json" {
+			return printJSON(out, o)
+		}
+		o.print(out, controller != "")
+		return nil
+	})
 }
 
-// withCause adds the timeout to an error that it caused.
-func withCause(ctx context.Context, err error) error {
-	if ctx.Err() == nil {
-		return err
+func (o overview) print(w io.Writer, one bool) {
+	w = newPainter(w)
+	fmt.Fprintf(w, "%s %s\n", o.Program, o.Version)
+	if o.Lease == nil {
+		fmt.Fprintf(w, "Leader: %s\n", o.Leader)
+	} else {
+		fmt.Fprintf(w, "Leader: %s\n", describe(*o.Lease, time.Now()))
 	}
-	return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	if len(o.Replicas) > 0 {
+		fmt.Fprintf(w, "Replicas: %d of %d ready\n", cluster.ReadyPods(o.Replicas), len(o.Replicas))
+	}
+	if o.Namespace != "" {
+		fmt.Fprintf(w, "Serves: namespace %s only\n", o.Namespace)
+	}
+	if len(o.Problems) == 0 {
+		fmt.Fprintln(w, "Problems: none")
+	} else {
+		fmt.Fprintln(w, "Problems:")
+	}
+	for _, problem := range o.Problems {
+		debug.PrintWrapped(w, "  - ", problem)
+	}
+	fmt.Fprintln(w)
+	if one {
+		debug.PrintController(w, o.Report)
+	} else {
+		debug.PrintReport(w, o.Report)
+	}
 }
 
-// print prints the page for the given number of arguments, as text or as the original JSON.
-func (o *statusOptions) print(out io.Writer, args int, content []byte) error {
-	var report debug.Report
-	var explanation debug.Explanation
-	var page any = &report
-	if args == 2 {
-		page = &explanation
+// describe says who leads, since when, and when it last renewed the Lease.
+func describe(lead cluster.Lead, now time.Time) string {
+	if lead.Holder == "" {
+		return "nobody leads"
 	}
-	if err := json.Unmarshal(content, page); err != nil {
-		return fmt.Errorf("decoding the response, which is not from a %s: %w", daemon, err)
+	return fmt.Sprintf("%s for %s, renewed %s ago", lead.Pod, duration.HumanDuration(now.Sub(lead.Since)),
+		duration.HumanDuration(now.Sub(lead.Renewed)))
+}
+
+// watchStatus prints a status every 2 seconds. On a terminal it replaces the last one.
+func (v *verb) watchStatus(cmd *cobra.Command, c *cluster.Cluster, controller string) error {
+	out := cmd.OutOrStdout()
+	for {
+		var page strings.Builder
+		if isTerminal(out) {
+			page.WriteString("\x1b[H\x1b[2J")
+		}
+		// An error does not end the watch: one watches to see whether it goes away.
+		if err := v.status(cmd.Context(), c, controller, paintedLike(&page, out), io.Discard); err != nil {
+			debug.PrintWrapped(&page, "Error: ", err.Error())
+		}
+		if cmd.Context().Err() != nil {
+			return nil // interrupted
+		}
+		fmt.Fprintf(&page, "\nAt %s\n", time.Now().UTC().Format(time.RFC3339))
+		if _, err := io.WriteString(out, page.String()); err != nil {
+			return err
+		}
+		select {
+		case <-cmd.Context().Done():
+			return nil
+		case <-time.After(interval):
+		}
 	}
-	var missing error
-	if args == 2 && !explanation.Found {
-		missing = errors.New("object not found") // why is on the page
-	}
-	if o.output == "json" {
-		_, err := out.Write(content)
-		return cmp.Or(err, missing)
-	}
-	switch args {
-	case 0:
-		debug.PrintReport(out, report)
-	case 1:
-		debug.PrintController(out, report)
-	default:
-		debug.PrintExplanation(out, explanation)
-	}
-	return missing
 }

@@ -37,14 +37,21 @@ func execute(t *testing.T, args ...string) (stdout string, err error) {
 	return out.String(), err
 }
 
+// check compares an error with what it must contain, "" for no error.
+func check(t *testing.T, err error, want string) {
+	t.Helper()
+	if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+}
+
 func TestInvalidArguments(t *testing.T) {
 	for args, want := range map[string]string{
-		"a b/c d":                      `too many arguments ["d"]; usage: status [controller [namespace/object]]`,
+		"a b/c d":                      `too many arguments ["b/c" "d"]; usage: status [controller]`,
+		"foo a/b":                      "status prints controllers; for one object use: kubectl scm why foo a/b",
+		"-n a":                         "--namespace is the namespace of objects, and this names none: the namespace of the daemon is --daemon-namespace",
 		"--sever=a":                    "unknown flag: --sever; see kubectl scm status --help",
-		"foo a":                        `"a" is not an object: use <namespace>/<name>, for example default/example-foo`,
-		"foo a/b/c":                    `"a/b/c" is not an object`,
-		"foo /a":                       `"/a" is not an object`,
-		"default/a":                    `"default/a" is not a controller; usage: status [controller [namespace/object]]`,
+		"default/a":                    `"default/a" is not a controller; usage: status [controller]`,
 		"--output=yaml":                `invalid --output "yaml": must be text or json`,
 		"--server=http://127.0.0.1:1":  `invalid --server "http://127.0.0.1:1": must begin with https://`,
 		"--server=https://a --pod=b":   "--pod and --server are mutually exclusive",
@@ -74,7 +81,11 @@ func TestVersion(t *testing.T) {
 func operator(t *testing.T) (kubeconfig string) {
 	t.Helper()
 	apiServer := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodPost || r.URL.Path != "/api/v1/namespaces/"+daemon+"/serviceaccounts/"+reader+"/token" {
+		if r.Method == http.MethodGet {
+			http.NotFound(w, r) // it has no objects and no Events
+			return
+		}
+		if r.Method != http.MethodPost || r.URL.Path != "/api/v1/namespaces/sample-controller-manager/serviceaccounts/sample-controller-manager-status-reader/token" {
 			t.Errorf("%s %s", r.Method, r.URL)
 		}
 		if len(r.TLS.PeerCertificates) == 0 || r.Header.Get("Impersonate-User") != "jane" {
@@ -126,7 +137,7 @@ func TestReplicaSeesOnlyReaderToken(t *testing.T) {
 	})
 	stdout, err := execute(t, "status", "--server="+server, "--insecure-skip-tls-verify",
 		"--kubeconfig="+operator(t), "--context=operator", "--token=operator-token", "--as=jane", "--as-group=admins")
-	if err != nil || !strings.Contains(stdout, "\nLeader:  me\n") {
+	if err != nil || !strings.Contains(stdout, "\nLeader: me\n") {
 		t.Fatalf("%v\n%s", err, stdout)
 	}
 	header := <-seen
@@ -147,18 +158,18 @@ func TestResponses(t *testing.T) {
 		failure              string
 	}{
 		"absent":       {code: 200, want: "a/b: foo-controller is Running\n\nnothing\n", failure: "object not found"},
-		"absent, JSON": {code: 200, output: "json", want: `{"controller":"foo-controller"`, failure: "object not found"},
+		"absent, JSON": {code: 200, output: "json", want: "{\n  \"controller\": \"foo-controller\"", failure: "object not found"},
 		"text":         {code: 200, answer: `{"controller":"foo-controller","object":"a/b","state":"Running","found":true,"next":"nothing"}`, want: "a/b: foo-controller is Running\n"},
-		"JSON":         {code: 200, output: "json", answer: `{"controller":"foo-controller","found":true}`, want: `{"controller":"foo-controller"`},
+		"JSON":         {code: 200, output: "json", answer: `{"controller":"foo-controller","found":true}`, want: "{\n  \"controller\": \"foo-controller\""},
 		"another page": {code: 200, answer: "<html>", failure: "decoding the response, which is not from a sample-controller-manager"},
-		"unauthorized": {code: 401, failure: "answers 401 Unauthorized: it is of another cluster, which --context selects, or the API server does not accept its own credentials"},
-		"forbidden":    {code: 403, failure: "answers 403 Forbidden: the ServiceAccount is not bound to ClusterRole " + reader + "; apply manifests/rbac of this version"},
+		"unauthorized": {code: 401, failure: "answers 401 Unauthorized, though the API server has just issued the token: it belongs to another cluster, which --context selects, or the API server does not accept the credentials of the daemon"},
+		"forbidden":    {code: 403, failure: "answers 403 Forbidden: ServiceAccount sample-controller-manager-status-reader may not get /debug/controllers/foo/a/b; apply manifests/rbac of this version"},
 		"not found":    {code: 404, answer: "\"fooo\" is not a known controller\n", failure: `answers 404 Not Found: "fooo" is not a known controller`},
 		"redirect":     {code: 307, failure: "answers 307 Temporary Redirect: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := startReplica(t, func(w http.ResponseWriter, r *http.Request) {
-				if r.URL.Path != "/debug/controllers/foo/a/b" {
+				if r.URL.Path != "/debug/controllers/foo/a/b" && r.URL.Path != "/readyz" {
 					t.Errorf("GET %s", r.URL)
 				}
 				w.Header().Set("Location", "https://127.0.0.1:1")
@@ -169,7 +180,7 @@ func TestResponses(t *testing.T) {
 				}
 				fmt.Fprint(w, test.answer)
 			})
-			args := []string{"status", "foo", "a/b", "--server=" + server + "/", "--insecure-skip-tls-verify", "--kubeconfig=" + kubeconfig, "--context=operator", "--as=jane"}
+			args := []string{"why", "foo", "a/b", "--server=" + server + "/", "--insecure-skip-tls-verify", "--kubeconfig=" + kubeconfig, "--context=operator", "--as=jane"}
 			if test.output != "" {
 				args = append(args, "-o", test.output)
 			}

@@ -81,7 +81,7 @@ var importRules = depguard.LinterSettings{
 	// The command. Its package app has the controller map.
 	"app":    ours("The program needs no cluster.", in(inApp+"**"), api, clients, library, root+"/pkg", app),
 	"main":   ours("The command only starts the program of package app.", in("**/cmd/sample-controller-manager/*.go"), app, library+"/manager"),
-	"plugin": ours("The kubectl plugin only prints what a replica reports.", in("**/cmd/kubectl-scm/**"), library+"/debug"),
+	"plugin": ours("The kubectl plugin only prints what a replica reports.", in("**/cmd/kubectl-scm/**"), library+"/debug", root+"/cmd/kubectl-scm"),
 
 	"integration": ours("Tests of the daemon with an API server need no other tools.", in("**/hack/test/integration/**"),
 		api, clients, library, app, root+"/hack/test/cluster", root+"/hack/test/framework"),

@@ -31,16 +31,13 @@ func printReport(client *http.Client, server string) error {
 // The client must be authorized to get /debug/controllers.
 func Example() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprintf(w, `{"process":%q,"time":"2026-01-02T03:04:05Z","leader":"nobody leads"}`, r.URL.Path)
+		fmt.Fprintf(w, `{"time":"2026-01-02T03:04:05Z","controllers":[{"name":%q,"state":"Running","since":"2026-01-02T03:04:00Z"}]}`, r.URL.Path)
 	}))
 	defer server.Close()
 	if err := printReport(server.Client(), server.URL); err != nil {
 		fmt.Println(err)
 	}
 	// Output:
-	// Process: /debug/controllers
-	// Time:    2026-01-02T03:04:05Z
-	// Leader:  nobody leads
-	//
-	// CONTROLLER   STATE   FOR   RUNNING   WAITING   DELAYED   FAILING   LAST SUCCESS   REASON
+	// CONTROLLER          STATE    FOR  RUN  WAIT  DELAY  FAIL  LAST
+	// /debug/controllers  Running  5s   0    0     0      0     -
 }

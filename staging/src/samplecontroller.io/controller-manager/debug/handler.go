@@ -56,7 +56,7 @@ func Handler(source Source) http.Handler {
 		parts := strings.Split(strings.Trim(strings.TrimPrefix(r.URL.Path, Path), "/"), "/")
 		if len(parts) == 1 && parts[0] == "" {
 			report := source.Report(limit)
-			answer(w, r, report, func(w io.Writer) { PrintReport(w, report) })
+			answer(w, r, report, func(w io.Writer) { PrintHead(w, report); PrintReport(w, report) })
 			return
 		}
 		if len(parts) != 1 && len(parts) != 3 {
@@ -70,7 +70,7 @@ func Handler(source Source) http.Handler {
 		}
 		if len(parts) == 1 {
 			report := source.Report(limit).of(name)
-			answer(w, r, report, func(w io.Writer) { PrintController(w, report) })
+			answer(w, r, report, func(w io.Writer) { PrintHead(w, report); PrintController(w, report) })
 			return
 		}
 		explanation, err := source.Explain(name, cache.NewObjectName(parts[1], parts[2]))

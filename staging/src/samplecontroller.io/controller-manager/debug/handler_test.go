@@ -34,7 +34,7 @@ type source struct{ limit int }
 func (s *source) Report(limit int) Report {
 	s.limit = limit
 	return Report{
-		Process: "host_uid", Time: now, Leader: "this process, host_uid, leads since 2026-01-02T03:00:00Z", Leading: true,
+		Program: "foo-manager", Version: "v1.2.3", Process: "host_uid", Time: now, Leader: "this process, host_uid, leads since 2026-01-02T03:00:00Z", Leading: true,
 		Controllers: []Controller{
 			{
 				Name: "bar-controller", State: "WaitingForAPI", Since: before(5 * time.Minute), Reason: "bars.example.com are not served",
@@ -112,64 +112,78 @@ func get(t *testing.T, s Source, path string, header ...string) *httptest.Respon
 
 func TestTextPages(t *testing.T) {
 	for path, want := range map[string]string{
-		"/debug/controllers": `Process: host_uid
-Time:    2026-01-02T03:04:05Z
-Leader:  this process, host_uid, leads since 2026-01-02T03:00:00Z
+		"/debug/controllers": `foo-manager v1.2.3
+Leader: this process, host_uid, leads since 2026-01-02T03:00:00Z
+Time: 2026-01-02T03:04:05Z
+Process: host_uid
 
-CONTROLLER       STATE           FOR    RUNNING   WAITING   DELAYED   FAILING   LAST SUCCESS   REASON
-bar-controller   WaitingForAPI   5m     0         0         0         0         -              bars.example.com are not served
-foo-controller   Running         120m   1         20        1         1         1s ago
+CONTROLLER      STATE          FOR   RUN  WAIT  DELAY  FAIL  LAST
+bar-controller  WaitingForAPI  5m    0    0     0      0     -
+    bars.example.com are not served
+foo-controller  Running        120m  1    20    1      1     1s
 
-RESOURCE           SERVED   FOR    OBJECTS   LAST SIGN   REASON
-bars.example.com   no       5m     0         -           not served
-foos.example.com   yes      120m   23        4s ago
+RESOURCE          SERVED  FOR   OBJECTS  LAST SIGN
+bars.example.com  no      5m    0        -
+    not served
+foos.example.com  yes     120m  23       4s ago
 
 Queue foo-controller: 1 running, 20 waiting, 1 delayed
-  QUEUED    OBJECT        TIME       TRIGGER               LAST FAILURE
-  running   default/a     for 12ms   foos changed
-  waiting   default/b     for 3s     deployments changed
-  waiting   and 19 more
-  delayed   default/c     in 90s     retry                 failed 14 times: creating Deployment "c": [31mno way
+  QUEUED   OBJECT       TIME      TRIGGER
+  running  default/a    for 12ms  foos changed
+  waiting  default/b    for 3s    deployments changed
+  waiting  and 19 more
+  delayed  default/c    in 90s    retry
+    failed 14 times: creating Deployment "c": [31mno way
 
 Last failures of foo-controller:
-  OBJECT      BEGAN     TOOK   TRIGGER   RESULT   WRITES AND ERRORS
-  default/c   60s ago   5ms    retry     error    create deployments.apps: failed, creating Deployment "c": no way
+  OBJECT     BEGAN    TOOK  TRIGGER  RESULT
+  default/c  60s ago  5ms   retry    error
+    create deployments.apps: failed
+    creating Deployment "c": no way
 `,
-		"/debug/controllers/foo-controller": `Process: host_uid
-Time:    2026-01-02T03:04:05Z
-Leader:  this process, host_uid, leads since 2026-01-02T03:00:00Z
+		"/debug/controllers/foo-controller": `foo-manager v1.2.3
+Leader: this process, host_uid, leads since 2026-01-02T03:00:00Z
+Time: 2026-01-02T03:04:05Z
+Process: host_uid
 
 foo-controller: Running for 120m
 
 Queue foo-controller: 1 running, 20 waiting, 1 delayed
-  QUEUED    OBJECT        TIME       TRIGGER               LAST FAILURE
-  running   default/a     for 12ms   foos changed
-  waiting   default/b     for 3s     deployments changed
-  waiting   and 19 more
-  delayed   default/c     in 90s     retry                 failed 14 times: creating Deployment "c": [31mno way
+  QUEUED   OBJECT       TIME      TRIGGER
+  running  default/a    for 12ms  foos changed
+  waiting  default/b    for 3s    deployments changed
+  waiting  and 19 more
+  delayed  default/c    in 90s    retry
+    failed 14 times: creating Deployment "c": [31mno way
 
 Last failures of foo-controller:
-  OBJECT      BEGAN     TOOK   TRIGGER   RESULT   WRITES AND ERRORS
-  default/c   60s ago   5ms    retry     error    create deployments.apps: failed, creating Deployment "c": no way
+  OBJECT     BEGAN    TOOK  TRIGGER  RESULT
+  default/c  60s ago  5ms   retry    error
+    create deployments.apps: failed
+    creating Deployment "c": no way
 
 Last syncs of foo-controller:
-  OBJECT      BEGAN    TOOK   TRIGGER      RESULT    WRITES AND ERRORS
-  default/d   1s ago   7ms    foos added   success   create deployments.apps: written, patch foos/status: written
+  OBJECT     BEGAN   TOOK  TRIGGER     RESULT
+  default/d  1s ago  7ms   foos added  success
+    create deployments.apps: written, patch foos/status: written
 `,
 		"/debug/controllers/foo-controller/default/c": `default/c: foo-controller is Running
 
-               WANTED             ACTUAL
-Deployment     c                  -        <- differs
-its replicas   (left to others)   3
+              WANTED            ACTUAL
+Deployment    c                 -       <- differs
+its replicas  (left to others)  3
 
 Next: create Deployment "c"
 
-  QUEUED    OBJECT      TIME     TRIGGER   LAST FAILURE
-  delayed   default/c   in 90s   retry     failed 14 times: creating Deployment "c": [31mno way
+  QUEUED   OBJECT     TIME    TRIGGER
+  delayed  default/c  in 90s  retry
+    failed 14 times: creating Deployment "c": [31mno way
 
 Last syncs:
-  OBJECT      BEGAN     TOOK   TRIGGER   RESULT   WRITES AND ERRORS
-  default/c   60s ago   5ms    retry     error    create deployments.apps: failed, creating Deployment "c": no way
+  OBJECT     BEGAN    TOOK  TRIGGER  RESULT
+  default/c  60s ago  5ms   retry    error
+    create deployments.apps: failed
+    creating Deployment "c": no way
 `,
 		"/debug/controllers/foo-controller/default/z": `default/z: foo-controller is Running
 
@@ -192,8 +206,8 @@ nothing: the cache has no such Foo
 
 func TestReportShowsServedNamespace(t *testing.T) {
 	var text strings.Builder
-	PrintReport(&text, Report{Process: "host_uid", Namespace: "team-a", Leader: "nobody", Time: now})
-	if want := "\nTime:    2026-01-02T03:04:05Z\nServes:  namespace team-a only\nLeader:  nobody\n"; !strings.Contains(text.String(), want) {
+	PrintHead(&text, Report{Process: "host_uid", Namespace: "team-a", Leader: "nobody", Time: now})
+	if want := "\nLeader: nobody\nTime: 2026-01-02T03:04:05Z\nServes: namespace team-a only\n"; !strings.Contains(text.String(), want) {
 		t.Errorf("got\n%s\nwant in it\n%s", text.String(), want)
 	}
 }
@@ -235,7 +249,7 @@ func TestFieldNamesOfQueues(t *testing.T) {
 		`"running":{"total":1,"first":[{"key":"default/a","trigger":"foos changed","time":"2026-01-02T03:04:04.988Z"}]},` +
 		`"waiting":{"total":20,"first":[{"key":"default/b","trigger":"deployments changed","time":"2026-01-02T03:04:02Z"}]},` +
 		`"delayed":{"total":1,"first":[{"key":"default/c","trigger":"retry","time":"2026-01-02T03:05:35Z","retries":14,"error":"creating Deployment \"c\": \u001b[31mno\nway"}]},` +
-		`"failing":1,"lastSuccess":"2026-01-02T03:04:04Z",` +
+		`"failing":1,"syncs":0,"failed":0,"lastSuccess":"2026-01-02T03:04:04Z",` +
 		`"failures":[{"key":"default/c","trigger":"retry","began":"2026-01-02T03:03:05Z","duration":"5ms","result":"error","error":"creating Deployment \"c\": no way",` +
 		`"writes":[{"verb":"create","resource":"deployments.apps","result":"failed"}]}],` +
 		`"recent":[{"key":"default/d","trigger":"foos added","began":"2026-01-02T03:04:04Z","duration":"7ms","result":"success",` +

@@ -12,6 +12,9 @@ import (
 
 // Report is what a process reports about its controllers.
 type Report struct {
+	// Program is the name of the program, and Version its version.
+	Program string `json:"program"`
+	Version string `json:"version"`
 	// Process is the identity with which the process campaigns for the Lease, empty without leader
 	// election. Time is when the report was made, by the clock of the process.
 	Process string    `json:"process"`

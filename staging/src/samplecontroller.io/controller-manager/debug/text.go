@@ -4,11 +4,10 @@
 package debug
 
 import (
-	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unicode"
 
@@ -17,12 +16,29 @@ import (
 	"samplecontroller.io/controller-manager/reconcile"
 )
 
-// PrintReport prints a table for each list of a report, as the page does. Ages are by the clock of
-// the reporting process. Errors of w are ignored, here and in the other functions that print.
+// width is the number of columns that the pages fit into, unless a name is longer.
+const width = 80
+
+// PrintHead prints which process made a report, when, and who leads. Errors of w are ignored, here and in the other
+// functions that print.
+func PrintHead(w io.Writer, r Report) {
+	fmt.Fprintf(w, "%s %s\n", r.Program, r.Version)
+	PrintWrapped(w, "", "Leader: "+r.Leader)
+	fmt.Fprintf(w, "Time: %s\n", r.Time.UTC().Format(time.RFC3339))
+	if r.Namespace != "" {
+		fmt.Fprintf(w, "Serves: namespace %s only\n", r.Namespace)
+	}
+	if r.Process != "" {
+		PrintWrapped(w, "", "Process: "+r.Process)
+	}
+	fmt.Fprintln(w)
+}
+
+// PrintReport prints a table for each list of a report, as the page does below its head. Ages are by the clock of the
+// reporting process.
 func PrintReport(w io.Writer, r Report) {
-	printHead(w, r)
-	table := newTable(w)
-	table.row("CONTROLLER", "STATE", "FOR", "RUNNING", "WAITING", "DELAYED", "FAILING", "LAST SUCCESS", "REASON")
+	seen := said{}
+	table := newTable(w, "CONTROLLER", "STATE", "FOR", "RUN", "WAIT", "DELAY", "FAIL", "LAST")
 	for _, c := range r.Controllers {
 		var running, waiting, delayed, failing int
 		var last time.Time
@@ -33,17 +49,14 @@ func PrintReport(w io.Writer, r Report) {
 				last = q.LastSuccess
 			}
 		}
-		reason := c.Reason
-		if c.Unhealthy != "" && c.Reason == "" {
-			reason = c.Unhealthy
-		}
-		table.row(c.Name, c.State, age(r.Time, c.Since), running, waiting, delayed, failing, ago(r.Time, last), reason)
+		table.row(c.Name, c.State, age(r.Time, c.Since), running, waiting, delayed, failing, age(r.Time, last))
+		table.note(seen.once(cmp.Or(c.Reason, c.Unhealthy)))
 	}
 	table.flush()
-	printResources(w, r)
+	printResources(w, r, seen)
 	for _, c := range r.Controllers {
 		for _, q := range c.Queues {
-			printQueue(w, r.Time, q, false)
+			printQueue(w, r.Time, q, false, seen)
 		}
 	}
 }
@@ -51,35 +64,35 @@ func PrintReport(w io.Writer, r Report) {
 // PrintController prints a report of one controller, with its recent syncs. r is the page of that
 // controller.
 func PrintController(w io.Writer, r Report) {
-	printHead(w, r)
+	seen := said{}
 	for _, c := range r.Controllers {
 		fmt.Fprintf(w, "%s: %s for %s\n", c.Name, c.State, age(r.Time, c.Since))
 		for _, reason := range []string{c.Reason, c.Unhealthy} {
 			if reason != "" {
-				fmt.Fprintf(w, "  %s\n", line(reason))
+				PrintWrapped(w, "  ", seen.once(reason))
 			}
 		}
 		for _, q := range c.Queues {
-			printQueue(w, r.Time, q, true)
+			printQueue(w, r.Time, q, true, seen)
 		}
 	}
 }
 
 // PrintExplanation prints what a controller does about one object.
 func PrintExplanation(w io.Writer, e Explanation) {
-	fmt.Fprintf(w, "%s: %s is %s", line(e.Object), e.Controller, e.State)
+	seen := said{}
+	head := fmt.Sprintf("%s: %s is %s", e.Object, e.Controller, e.State)
 	if e.Reason != "" {
-		fmt.Fprintf(w, ": %s", line(e.Reason))
+		head += ": " + e.Reason
 	}
+	PrintWrapped(w, "", head)
 	fmt.Fprintln(w)
 	if !e.Found {
-		fmt.Fprintf(w, "\n%s\n", line(e.Next))
+		PrintWrapped(w, "", e.Next)
 		return
 	}
 	if len(e.Facts) > 0 {
-		fmt.Fprintln(w)
-		table := newTable(w)
-		table.row("", "WANTED", "ACTUAL", "")
+		table := newTable(w, "", "WANTED", "ACTUAL", "")
 		for _, f := range e.Facts {
 			differs := ""
 			if f.Differs {
@@ -88,63 +101,52 @@ func PrintExplanation(w io.Writer, e Explanation) {
 			table.row(f.Name, dash(f.Wanted), dash(f.Actual), differs)
 		}
 		table.flush()
+		fmt.Fprintln(w)
 	}
-	fmt.Fprintf(w, "\nNext: %s\n", line(e.Next))
+	PrintWrapped(w, "Next: ", seen.once(e.Next))
 	if len(e.Running)+len(e.Waiting)+len(e.Delayed) > 0 {
 		fmt.Fprintln(w)
-		printKeys(w, e.Time, reconcile.Entries{First: e.Running}, reconcile.Entries{First: e.Waiting},
+		printKeys(w, e.Time, seen, reconcile.Entries{First: e.Running}, reconcile.Entries{First: e.Waiting},
 			reconcile.Entries{First: e.Delayed})
 	}
 	if len(e.Syncs) > 0 {
 		fmt.Fprintln(w, "\nLast syncs:")
-		printSyncs(w, e.Time, e.Syncs)
+		printSyncs(w, e.Time, e.Syncs, seen)
 	}
 }
 
-func printHead(w io.Writer, r Report) {
-	if r.Process != "" {
-		fmt.Fprintf(w, "Process: %s\n", line(r.Process))
-	}
-	fmt.Fprintf(w, "Time:    %s\n", r.Time.UTC().Format(time.RFC3339))
-	if r.Namespace != "" {
-		fmt.Fprintf(w, "Serves:  namespace %s only\n", r.Namespace)
-	}
-	fmt.Fprintf(w, "Leader:  %s\n\n", line(r.Leader))
-}
-
-func printResources(w io.Writer, r Report) {
+func printResources(w io.Writer, r Report, seen said) {
 	if len(r.Resources) == 0 {
 		return
 	}
 	fmt.Fprintln(w)
-	table := newTable(w)
-	table.row("RESOURCE", "SERVED", "FOR", "OBJECTS", "LAST SIGN", "REASON")
+	table := newTable(w, "RESOURCE", "SERVED", "FOR", "OBJECTS", "LAST SIGN")
 	for _, x := range r.Resources {
-		table.row(x.Name, yesNo(x.Served), age(r.Time, x.Since), x.Objects, ago(r.Time, x.LastSign), x.Reason)
+		table.row(x.Name, yesNo(x.Served), age(r.Time, x.Since), x.Objects, ago(r.Time, x.LastSign))
+		table.note(seen.once(x.Reason))
 	}
 	table.flush()
 }
 
 // printQueue prints the keys in a queue, if any, and the last failures. If full, it also
 // prints all recent syncs.
-func printQueue(w io.Writer, now time.Time, q reconcile.Progress, full bool) {
+func printQueue(w io.Writer, now time.Time, q reconcile.Progress, full bool, seen said) {
 	if q.Running.Total+q.Waiting.Total+q.Delayed.Total > 0 {
 		fmt.Fprintf(w, "\nQueue %s: %d running, %d waiting, %d delayed\n", q.Queue, q.Running.Total, q.Waiting.Total, q.Delayed.Total)
-		printKeys(w, now, q.Running, q.Waiting, q.Delayed)
+		printKeys(w, now, seen, q.Running, q.Waiting, q.Delayed)
 	}
 	if len(q.Failures) > 0 {
 		fmt.Fprintf(w, "\nLast failures of %s:\n", q.Queue)
-		printSyncs(w, now, q.Failures)
+		printSyncs(w, now, q.Failures, seen)
 	}
 	if full && len(q.Recent) > 0 {
 		fmt.Fprintf(w, "\nLast syncs of %s:\n", q.Queue)
-		printSyncs(w, now, q.Recent)
+		printSyncs(w, now, q.Recent, seen)
 	}
 }
 
-func printKeys(w io.Writer, now time.Time, running, waiting, delayed reconcile.Entries) {
-	table := newTable(w)
-	table.row("  QUEUED", "OBJECT", "TIME", "TRIGGER", "LAST FAILURE")
+func printKeys(w io.Writer, now time.Time, seen said, running, waiting, delayed reconcile.Entries) {
+	table := newTable(w, "  QUEUED", "OBJECT", "TIME", "TRIGGER")
 	for i, keys := range []reconcile.Entries{running, waiting, delayed} {
 		where := [...]string{"running", "waiting", "delayed"}[i]
 		for _, k := range keys.First {
@@ -152,75 +154,55 @@ func printKeys(w io.Writer, now time.Time, running, waiting, delayed reconcile.E
 			if k.Time.After(now) {
 				when = "in " + age(k.Time, now)
 			}
-			table.row("  "+where, k.Key, when, k.Trigger, failed(k))
+			table.row("  "+where, k.Key, when, k.Trigger)
+			table.note(failed(k, seen))
 		}
 		if more := keys.Total - len(keys.First); more > 0 {
-			table.row("  "+where, fmt.Sprintf("and %d more", more), "", "", "")
+			table.row("  "+where, fmt.Sprintf("and %d more", more), "", "")
 		}
 	}
 	table.flush()
 }
 
 // failed describes how often a key has failed in a row, and the last error.
-func failed(k reconcile.Entry) string {
+func failed(k reconcile.Entry, seen said) string {
 	switch {
 	case k.Retries == 0:
 		return ""
 	case k.Retries == 1:
-		return "failed once: " + k.Error
+		return "failed once: " + seen.once(k.Error)
 	default:
-		return fmt.Sprintf("failed %d times: %s", k.Retries, k.Error)
+		return fmt.Sprintf("failed %d times: %s", k.Retries, seen.once(k.Error))
 	}
 }
 
-func printSyncs(w io.Writer, now time.Time, syncs []reconcile.Outcome) {
-	table := newTable(w)
-	table.row("  OBJECT", "BEGAN", "TOOK", "TRIGGER", "RESULT", "WRITES AND ERRORS")
+func printSyncs(w io.Writer, now time.Time, syncs []reconcile.Outcome, seen said) {
+	table := newTable(w, "  OBJECT", "BEGAN", "TOOK", "TRIGGER", "RESULT")
 	for _, s := range syncs {
-		var said []string
+		table.row("  "+s.Key, age(now, s.Began)+" ago", s.Duration.Round(10*time.Microsecond), s.Trigger, s.Result)
+		var writes []string
 		for _, write := range s.Writes {
-			said = append(said, write.String())
+			writes = append(writes, write.String())
 		}
-		if s.Error != "" {
-			said = append(said, s.Error)
+		table.note(strings.Join(writes, ", "))
+		if s.Result != reconcile.ResultStale { // it only waits for the cache
+			table.note(seen.once(s.Error))
 		}
-		table.row("  "+s.Key, age(now, s.Began)+" ago", s.Duration.Round(10*time.Microsecond), s.Trigger, s.Result,
-			strings.Join(said, ", "))
 	}
 	table.flush()
 }
 
-// table aligns columns.
-type table struct {
-	w      io.Writer
-	buffer bytes.Buffer
-	*tabwriter.Writer
-}
+// said are the long texts that a page already has. A fault often shows in several places.
+type said map[string]bool
 
-func newTable(w io.Writer) *table {
-	t := &table{w: w}
-	t.Writer = tabwriter.NewWriter(&t.buffer, 0, 0, 3, ' ', 0)
-	return t
-}
-
-// row adds a row.
-func (t *table) row(cells ...any) {
-	for i, cell := range cells {
-		text := fmt.Sprint(cell)
-		if i == 0 && strings.HasPrefix(text, "  ") {
-			fmt.Fprint(t, "  ")
-		}
-		fmt.Fprint(t, line(text), "\t")
+// once returns the text, or where it is on the page if it already is.
+func (s said) once(text string) string {
+	text = Short(line(text))
+	if len(text) > width/2 && s[text] {
+		return "as above"
 	}
-	fmt.Fprintln(t)
-}
-
-// flush prints the table, without spaces at the ends of its lines.
-func (t *table) flush() {
-	_ = t.Flush() // into memory
-	for row := range strings.Lines(t.buffer.String()) {
-		fmt.Fprintln(t.w, strings.TrimRight(row, " \n"))
-	}
+	s[text] = true
+	return text
 }
 
 // line turns untrusted text into one line that cannot control a terminal.

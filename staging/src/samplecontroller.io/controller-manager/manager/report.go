@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/version"
 
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/debug"
@@ -32,7 +33,10 @@ func (r reporter) Resolve(given string) (string, error) { return r.config.Contro
 
 // Report implements debug.Source.
 func (r reporter) Report(limit int) debug.Report {
-	report := debug.Report{Time: time.Now(), Namespace: r.config.Generic.Namespace, Leader: "leader election is off: run one replica only", Leading: true}
+	report := debug.Report{
+		Program: r.config.Name, Version: version.Get().GitVersion, Time: time.Now(), Namespace: r.config.Generic.Namespace,
+		Leader: "leader election is off: run one replica only", Leading: true,
+	}
 	if r.election != nil {
 		status := r.election.Status()
 		report.Process, report.Leader, report.Leading = r.election.Identity(), status.String(), status.Leading

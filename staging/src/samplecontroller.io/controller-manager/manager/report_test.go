@@ -19,8 +19,8 @@ func TestReportSaysThatElectionIsOff(t *testing.T) {
 	p := newProcess(t).parts
 	p.election = nil
 	var text strings.Builder
-	debug.PrintReport(&text, reporter{p, super}.Report(0))
-	if want := "Leader:  leader election is off: run one replica only\n"; !strings.Contains(text.String(), want) {
+	debug.PrintHead(&text, reporter{p, super}.Report(0))
+	if want := "Leader: leader election is off: run one replica only\n"; !strings.Contains(text.String(), want) {
 		t.Errorf("the report is %q, want it to contain %q", text.String(), want)
 	}
 }

@@ -30,6 +30,10 @@ type Progress struct {
 	Postponed Entries `json:"-"`
 	// Failing is the number of keys whose last sync failed.
 	Failing int `json:"failing"`
+	// Syncs is the number of syncs that have ended since the process started, and Failed how many of
+	// them failed.
+	Syncs  int64 `json:"syncs"`
+	Failed int64 `json:"failed"`
 	// Lost is the number of events lost because their handler panicked.
 	Lost int `json:"lostEvents,omitempty"`
 	// LastSuccess is when a sync last succeeded, or zero if none has.
@@ -96,7 +100,7 @@ func (t *tracker) report(queue string, limit int, matches func(string) bool) Pro
 		Queue: queue, Working: t.working, Since: t.since, Blocker: t.blocker,
 		Running: Entries{First: []Entry{}}, Postponed: Entries{First: []Entry{}}, Waiting: Entries{First: []Entry{}},
 		Delayed:     Entries{First: []Entry{}},
-		LastSuccess: t.lastSuccess, Lost: t.lost,
+		LastSuccess: t.lastSuccess, Lost: t.lost, Syncs: t.syncs, Failed: t.failed,
 		Recent: newest(t.recent, limit, matches), Failures: newest(t.failures, limit, matches),
 	}
 }

@@ -36,6 +36,7 @@ type tracker struct {
 	blocker error
 
 	lastSuccess      time.Time
+	syncs, failed    int64
 	lost             int
 	recent, failures []Outcome // the newest last
 }
@@ -165,9 +166,11 @@ func (t *tracker) end(key cache.ObjectName, o Outcome, event time.Time, after ti
 	default:
 		delete(t.keys, key)
 	}
+	t.syncs++
 	o.EventToDone, o.Err = eventToDone, nil
 	t.recent = keepLast(t.recent, o, maxRecent)
 	if o.Result.failed() {
+		t.failed++
 		t.failures = keepLast(t.failures, o, maxFailures)
 	}
 	return eventToDone

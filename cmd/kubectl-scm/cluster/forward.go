@@ -1,7 +1,7 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package cluster
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	"sync"
 
 	"github.com/go-logr/logr"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
 	"k8s.io/klog/v2"
@@ -26,13 +25,13 @@ type forwarding struct {
 	failure *failure
 }
 
-func (c cluster) forward(ctx context.Context, config *rest.Config, pod string) (*forwarding, error) {
-	target := c.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(c.namespace).Name(pod).SubResource("portforward").URL()
-	transport, upgrader, err := spdy.RoundTripperFor(config)
+func (c *Cluster) forward(ctx context.Context, pod string) (*forwarding, error) {
+	target := c.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(c.options.DaemonNamespace).Name(pod).SubResource("portforward").URL()
+	transport, upgrader, err := spdy.RoundTripperFor(c.config)
 	if err != nil {
 		return nil, err
 	}
-	websocket, err := portforward.NewSPDYOverWebsocketDialerWithLogger(klog.FromContext(ctx), target, config)
+	websocket, err := portforward.NewSPDYOverWebsocketDialerWithLogger(klog.FromContext(ctx), target, c.config)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,7 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package cluster
 
 import (
 	"errors"
@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
@@ -45,9 +46,14 @@ func check(t *testing.T, err error, want string) {
 	}
 }
 
+// inNamespace returns a cluster with the daemon in the namespace ns.
+func inNamespace(client kubernetes.Interface) *Cluster {
+	return &Cluster{client: client, options: Options{DaemonNamespace: "ns", account: reader, accountFlag: "status-reader"}}
+}
+
 func TestLeaderPod(t *testing.T) {
 	lease := func(holder string) *coordinationv1.Lease {
-		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: daemon},
+		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: Daemon},
 			Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To(holder)}}
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pod-a"}}
@@ -56,9 +62,9 @@ func TestLeaderPod(t *testing.T) {
 		denied, want string
 	}{
 		"leader":         {objects: []runtime.Object{lease("pod-a_123"), pod}},
-		"no Lease":       {objects: []runtime.Object{pod}, want: "no replica leads: Lease ns/" + daemon + " not found; check --namespace, or use --pod or --server"},
-		"no holder":      {objects: []runtime.Object{lease(""), pod}, want: "no replica leads: Lease ns/" + daemon + " has no holder; use --pod or --server"},
-		"not a Pod":      {objects: []runtime.Object{lease("laptop_456"), pod}, want: "the leader is not a Pod: Lease ns/" + daemon + " is held by laptop_456; use --server, for example --server=https://127.0.0.1:10261"},
+		"no Lease":       {objects: []runtime.Object{pod}, want: "nobody leads: Lease ns/" + Daemon + " not found; check --daemon-namespace"},
+		"no holder":      {objects: []runtime.Object{lease(""), pod}, want: "nobody leads: Lease ns/" + Daemon + " has no holder; use --pod to ask another replica"},
+		"not a Pod":      {objects: []runtime.Object{lease("laptop_456"), pod}, want: "the leader is not a Pod: Lease ns/" + Daemon + " is held by laptop_456; use --server, for example --server=https://127.0.0.1:10261"},
 		"forbidden":      {objects: []runtime.Object{lease("pod-a_123"), pod}, denied: "leases", want: "looking up the leader: "},
 		"forbidden Pods": {objects: []runtime.Object{lease("pod-a_123"), pod}, denied: "pods", want: "looking up the leader's Pod: "},
 	} {
@@ -67,7 +73,7 @@ func TestLeaderPod(t *testing.T) {
 			if test.denied != "" {
 				fail(client, "get", test.denied, forbidden)
 			}
-			got, err := cluster{client, "ns", reader}.leaderPod(t.Context())
+			got, err := inNamespace(client).leaderPod(t.Context())
 			check(t, err, test.want)
 			if test.denied != "" {
 				check(t, err, advice)
@@ -85,7 +91,7 @@ func TestReaderToken(t *testing.T) {
 		want    string
 	}{
 		"granted":    {},
-		"no account": {notFound, "ServiceAccount ns/" + reader + " not found; check --namespace and --status-reader, or apply manifests/rbac of this version"},
+		"no account": {notFound, "ServiceAccount ns/" + reader + " not found; check --daemon-namespace and --status-reader, or apply manifests/rbac of this version"},
 		"forbidden":  {forbidden, advice},
 		"expired": {
 			func(schema.GroupResource, string) error { return apierrors.NewUnauthorized("Unauthorized") },
@@ -107,7 +113,7 @@ func TestReaderToken(t *testing.T) {
 					return true, request, nil
 				})
 			}
-			got, err := cluster{client, "ns", reader}.readerToken(t.Context())
+			got, err := inNamespace(client).token(t.Context())
 			check(t, err, test.want)
 			if err == nil && got != "reader-token" {
 				t.Errorf("token %q, want the one in the response", got)

@@ -1,7 +1,7 @@
 // Copyright The sample-controller-manager Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package cluster
 
 import (
 	"errors"

@@ -150,8 +150,12 @@ func describe(lead cluster.Lead, now time.Time) string {
 	if lead.Holder == "" {
 		return "nobody leads"
 	}
-	return fmt.Sprintf("%s for %s, renewed %s ago", lead.Pod, duration.HumanDuration(now.Sub(lead.Since)),
+	text := fmt.Sprintf("%s for %s, renewed %s ago", lead.Pod, duration.HumanDuration(now.Sub(lead.Since)),
 		duration.HumanDuration(now.Sub(lead.Renewed)))
+	if lead.Expired(now) {
+		return "nobody leads; the last was " + text
+	}
+	return text
 }
 
 // watchStatus prints a status every 2 seconds. On a terminal it replaces the last one.

@@ -150,8 +150,10 @@ func (c *Cluster) withAdvice(err error) error {
 	if apierrors.IsUnauthorized(err) {
 		return fmt.Errorf("%w: the API server does not accept your credentials; check --kubeconfig and --context", err)
 	}
-	if !apierrors.IsForbidden(err) {
+	// Refused upgrades of a connection have no type.
+	short := debug.Short(err.Error())
+	if !apierrors.IsForbidden(err) && short == err.Error() {
 		return err
 	}
-	return fmt.Errorf("%s; you need the Role %[2]s: kubectl create rolebinding %[2]s -n %[3]s --role=%[2]s --user=<you>", debug.Short(err.Error()), cmp.Or(c.options.account, reader), c.options.DaemonNamespace)
+	return fmt.Errorf("%s; you need the Role %[2]s: kubectl create rolebinding %[2]s -n %[3]s --role=%[2]s --user=<you>", short, cmp.Or(c.options.account, reader), c.options.DaemonNamespace)
 }

@@ -36,9 +36,9 @@ func (c *Cluster) Events(ctx context.Context, kind Kind, namespace, name string)
 // Handover is a change of the leader.
 type Handover struct {
 	Time time.Time `json:"time"`
-	// Process is the identity of a replica. It began to lead at that time, or stopped.
+	// Process is the identity of a replica, and What what it did: "became leader" or "stopped leading".
 	Process string `json:"process"`
-	Began   bool   `json:"began"`
+	What    string `json:"what"`
 }
 
 // Handovers returns the changes of the leader of which there are Events, the oldest first. The API server keeps Events
@@ -51,7 +51,7 @@ func (c *Cluster) Handovers(ctx context.Context) ([]Handover, error) {
 	var handovers []Handover
 	for _, event := range slices.Backward(events) {
 		if process, what, ok := strings.Cut(event.Message, " "); ok && event.Reason == "LeaderElection" {
-			handovers = append(handovers, Handover{Time: event.Last, Process: process, Began: what == "became leader"})
+			handovers = append(handovers, Handover{Time: event.Last, Process: process, What: what})
 		}
 	}
 	return handovers, nil
@@ -67,6 +67,7 @@ func (c *Cluster) events(ctx context.Context, namespace, kind, name string) ([]E
 	for i := range list.Items {
 		events = append(events, newEvent(&list.Items[i]))
 	}
+	slices.Reverse(events) // of those in one second, the name tells the order, by which the API server sorts
 	slices.SortStableFunc(events, func(a, b Event) int { return b.Last.Compare(a.Last) })
 	return events, nil
 }

@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -152,4 +153,14 @@ func (c *Cluster) Object(ctx context.Context, kind Kind, namespace, name string)
 		return Object{}, fmt.Errorf("reading %s %s/%s: %s", kind.Name, namespace, name, debug.Short(err.Error()))
 	}
 	return NewObject(kind, u), nil
+}
+
+// Urgency orders objects for people: those that need somebody first, then those without a status, then those on their
+// way. Within each, the one that has been so for longest comes first.
+func Urgency(a, b Object) int {
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), a.Since.Compare(b.Since), cmp.Compare(a.Key(), b.Key()))
+}
+
+func rank(o Object) int {
+	return slices.Index([]string{"Stalled", "", "Reconciling", "Ready"}, o.Condition)
 }

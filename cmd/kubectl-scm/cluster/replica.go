@@ -30,42 +30,33 @@ type Replica struct {
 	account       string
 }
 
-// Dial connects to the selected replica. progress is told the Pod as soon as it is known.
+// Dial connects to the selected replica. progress is told its Pod as soon as the rights to ask it are known.
 func (c *Cluster) Dial(ctx context.Context, progress func(pod string)) (*Replica, error) {
-	if c.options.Server != "" {
-		return c.dial(ctx, &Replica{Name: c.options.Server, server: strings.TrimSuffix(c.options.Server, "/")},
-			rest.TLSClientConfig{Insecure: c.options.insecure, CAFile: c.options.certificateAuthority})
-	}
 	pod := c.options.Pod
-	if pod == "" {
+	if pod == "" && c.options.Server == "" {
 		var err error
 		if pod, err = c.leaderPod(ctx); err != nil {
 			return nil, err
 		}
 	}
-	name := c.options.DaemonNamespace + "/" + pod
-	progress(name)
-	forwarding, err := c.forward(ctx, pod)
+	token, err := c.token(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("forwarding a port to Pod %s: %w", name, c.withAdvice(err))
-	}
-	// The API server and the kubelet connect to the Pod, so verifying its certificate adds nothing.
-	return c.dial(ctx, &Replica{Name: name, server: "https://" + forwarding.address, forwarding: forwarding},
-		rest.TLSClientConfig{Insecure: true})
-}
-
-// dial completes a connection, and closes it if that fails. The replica sees the token and no other credential.
-func (c *Cluster) dial(ctx context.Context, r *Replica, verify rest.TLSClientConfig) (_ *Replica, err error) {
-	defer func() {
-		if err != nil {
-			r.Close()
-		}
-	}()
-	if r.token, err = c.token(ctx); err != nil {
 		return nil, err
 	}
-	r.account = c.options.account
+	r := &Replica{Name: c.options.Server, server: strings.TrimSuffix(c.options.Server, "/"), token: token, account: c.options.account}
+	verify := rest.TLSClientConfig{Insecure: c.options.insecure, CAFile: c.options.certificateAuthority}
+	if pod != "" {
+		r.Name = c.options.DaemonNamespace + "/" + pod
+		progress(r.Name)
+		if r.forwarding, err = c.forward(ctx, pod); err != nil {
+			return nil, fmt.Errorf("forwarding a port to Pod %s: %w", r.Name, c.withAdvice(err))
+		}
+		// The API server and the kubelet connect to the Pod, so verifying its certificate adds nothing.
+		r.server, verify = "https://"+r.forwarding.address, rest.TLSClientConfig{Insecure: true}
+	}
+	// The replica sees the token and no other credential.
 	if r.client, err = rest.HTTPClientFor(&rest.Config{TLSClientConfig: verify}); err != nil {
+		r.Close()
 		return nil, fmt.Errorf("creating a client for %s: %w", r.Name, err)
 	}
 	// Do not send the token to a server that this one redirects to.

@@ -43,7 +43,7 @@ func CreateAccount(t *testing.T, ns, name string, clusterRoles ...string) {
 func BindRole(t *testing.T, ns, name, in, role string) {
 	t.Helper()
 	binding := &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: ns},
+		ObjectMeta: metav1.ObjectMeta{Name: ns + "-" + role},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: ns, Name: name}},
 	}
@@ -51,7 +51,7 @@ func BindRole(t *testing.T, ns, name, in, role string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = Kube().RbacV1().RoleBindings(in).Delete(context.WithoutCancel(t.Context()), ns, metav1.DeleteOptions{})
+		_ = Kube().RbacV1().RoleBindings(in).Delete(context.WithoutCancel(t.Context()), binding.Name, metav1.DeleteOptions{})
 	})
 }
 

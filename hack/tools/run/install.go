@@ -48,7 +48,7 @@ func (r *runner) show(ctx context.Context) error {
 	r.screen.text("Cluster  %s", kubeconfig)
 	r.screen.text(`
 Try next, in another terminal, after the export above:
-  bin/kubectl-scm status foo default/%[1]s --kubeconfig=%[3]s --server=%[2]s --insecure-skip-tls-verify
+  bin/kubectl-scm why foo default/%[1]s --kubeconfig=%[3]s --server=%[2]s --insecure-skip-tls-verify
   kubectl -n default scale foo %[1]s --replicas=3
   kubectl -n default get foo %[1]s --watch
   kubectl -n default delete foo %[1]s

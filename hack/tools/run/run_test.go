@@ -44,17 +44,17 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// runStatus runs the printed status command verbatim.
-func runStatus(t *testing.T, printed string) {
+// runWhy runs the printed command that explains the Foo verbatim.
+func runWhy(t *testing.T, printed string) {
 	t.Helper()
-	line := regexp.MustCompile(`(?m)^  (bin/kubectl-scm status .*)$`).FindStringSubmatch(printed)
+	line := regexp.MustCompile(`(?m)^  (bin/kubectl-scm why .*)$`).FindStringSubmatch(printed)
 	if line == nil {
-		t.Error("no status command in the output")
+		t.Error("no such command in the output")
 		return
 	}
-	status := exec.CommandContext(t.Context(), "sh", "-c", line[1])
-	status.Dir = filepath.Join("..", "..", "..")
-	if answer, err := status.CombinedOutput(); err != nil || !strings.HasPrefix(string(answer), "default/"+example+": foo-controller is Running\n") {
+	why := exec.CommandContext(t.Context(), "sh", "-c", line[1])
+	why.Dir = filepath.Join("..", "..", "..")
+	if answer, err := why.CombinedOutput(); err != nil || !strings.HasPrefix(string(answer), "default/"+example+": foo-controller is Running\n") {
 		t.Errorf("%s: %v\n%s", line[1], err, answer)
 	}
 }
@@ -70,7 +70,7 @@ func TestRun(t *testing.T) {
 
 	select {
 	case <-out.appeared:
-		runStatus(t, out.String())
+		runWhy(t, out.String())
 	case err := <-done:
 		t.Fatalf("run ended early: %v", err)
 	case <-time.After(15 * time.Minute): // the daemon may have to be compiled first

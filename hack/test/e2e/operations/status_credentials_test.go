@@ -6,6 +6,7 @@ package operations
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -40,7 +41,7 @@ func TestStatusSendsOnlyReaderToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	standForReplica(t, startKubelet(t, address.Port()), "other")
+	standForReplica(t, startKubelet(t, forwardsTo(address.Port())), "other")
 
 	byToken := operator(t)
 	waitRights(t, byToken)
@@ -111,10 +112,10 @@ func TestStatusWithoutRole(t *testing.T) {
 	ns := framework.NewNamespace(t)
 	framework.CreateAccount(t, ns, "stranger")
 	kubeconfig := "--kubeconfig=" + kubeconfigOf(t, ns, "stranger")
-	const advice = `.* is forbidden: .*; you need the Role sample-controller-manager-status-reader: kubectl create rolebinding sample-controller-manager-status-reader -n sample-controller-manager --role=sample-controller-manager-status-reader --user=<you>`
-	wantRefusal(t, `looking up the leader: leases.coordination.k8s.io "sample-controller-manager"`+advice, kubeconfig)
+	const advice = `403: may not %s in sample-controller-manager; you need the Role sample-controller-manager-status-reader: kubectl create rolebinding sample-controller-manager-status-reader -n sample-controller-manager --role=sample-controller-manager-status-reader --user=<you>`
+	wantRefusal(t, "looking up the leader: "+fmt.Sprintf(advice, "get leases"), kubeconfig)
 	for _, arg := range []string{"--pod=x", "--server=https://127.0.0.1:1"} {
-		wantRefusal(t, `requesting a token of ServiceAccount sample-controller-manager/sample-controller-manager-status-reader: serviceaccounts "sample-controller-manager-status-reader"`+advice, arg, kubeconfig)
+		wantRefusal(t, `requesting a token of ServiceAccount sample-controller-manager/sample-controller-manager-status-reader: `+fmt.Sprintf(advice, "create serviceaccounts/token"), arg, kubeconfig)
 	}
 }
 
@@ -157,10 +158,11 @@ func TestKubectlPlugin(t *testing.T) {
 	path := strings.Join([]string{filepath.Dir(framework.Plugin()), filepath.Dir(paths["kubectl"]), scripts, os.Getenv("PATH")}, ":")
 	for args, want := range map[string]string{
 		"scm --version":                       "kubectl scm version v",
-		"scm status --help":                   "Print what the controllers are doing: ",
-		"__complete scm st":                   "status\tPrint what the controllers are doing.\n",
+		"scm status --help":                   "Print who leads, what is wrong and what the controllers do: ",
+		"__complete scm st":                   "status\tPrint who leads, what is wrong and what the controllers do.\n",
 		"__complete scm status --output=js":   "text\njson\n", // the shell filters
 		"__complete scm status foo default/a": ":4\n",         // no files
+		"__complete scm why fo":               "foo\nicecream\n",
 	} {
 		command := exec.CommandContext(t.Context(), paths["kubectl"], strings.Fields(args)...)
 		command.Env = append(os.Environ(), "PATH="+path)

@@ -36,7 +36,7 @@ func TestStatusOfLeaderPod(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	node := startKubelet(t, address.Port())
+	node := startKubelet(t, forwardsTo(address.Port()))
 	operator := operator(t)
 	waitRights(t, operator)
 	known := time.Now()
@@ -47,10 +47,10 @@ func TestStatusOfLeaderPod(t *testing.T) {
 	}
 	for name, args := range map[string][]string{host: nil, "standby": {"--pod=standby"}} {
 		stdout, stderr := waitStatus(t, append(args, kubeconfig)...)
-		if want := fmt.Sprintf("Querying Pod sample-controller-manager/%s\n", name); stderr != want {
+		if want := fmt.Sprintf("Asking Pod sample-controller-manager/%s\n", name); stderr != want {
 			t.Errorf("status %q: standard error %q, want %q", args, stderr, want)
 		}
-		if !strings.Contains(stdout, "Leader:  this process, "+host+"_") || !strings.Contains(stdout, "\nfoo-controller ") {
+		if !strings.Contains(stdout, "\nLeader: "+host+" for ") || !strings.Contains(stdout, "\nReplicas: 2 of 2 ready\nProblems: none\n") || !strings.Contains(stdout, "\nfoo-controller ") {
 			t.Errorf("status %q prints\n%s", args, stdout)
 		}
 	}
@@ -78,17 +78,21 @@ func TestStatusOfLeaderPod(t *testing.T) {
 	}
 }
 
-// standForReplica creates a Pod on a Node until the end of the test.
-func standForReplica(t *testing.T, node, name string) {
+// standForReplica creates a Pod on a Node until the end of the test, with a command for those that run it there.
+func standForReplica(t *testing.T, node, name string, command ...string) {
 	t.Helper()
+	var args []string
+	if len(command) > 0 {
+		command, args = command[:1], command[1:]
+	}
 	_, err := framework.Kube().CoreV1().Pods(framework.DaemonName).Create(t.Context(), &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app.kubernetes.io/name": framework.DaemonName}},
 		Spec: corev1.PodSpec{
 			NodeName: node,
 			SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true),
 				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
 			Containers: []corev1.Container{{
-				Name: framework.DaemonName, Image: framework.DaemonName,
+				Name: framework.DaemonName, Image: framework.DaemonName, Command: command, Args: args,
 				SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false),
 					Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
 			}},
@@ -105,10 +109,24 @@ func standForReplica(t *testing.T, node, name string) {
 	})
 }
 
-// startKubelet adds a Node for no scheduled Pods, with a kubelet that forwards port 10261 of
-// any Pod to a port of this machine. The kubelet is a second kwok that manages no Node: the
-// cluster's own kwok manages this Node, too.
-func startKubelet(t *testing.T, port string) (node string) {
+// forwardsTo configures kwok to forward port 10261 of any Pod to a port of this machine.
+func forwardsTo(port string) string {
+	return fmt.Sprintf(`
+kind: ClusterPortForward
+apiVersion: kwok.x-k8s.io/v1alpha1
+metadata:
+  name: replicas
+spec:
+  forwards:
+  - ports: [10261]
+    target: {address: 127.0.0.1, port: %s}
+`, port)
+}
+
+// startKubelet adds a Node for no scheduled Pods, with a kubelet that forwards ports, runs commands or has logs, as the
+// configuration of kwok says. The kubelet is a second kwok that manages no Node: the cluster's own kwok manages this
+// Node, too.
+func startKubelet(t *testing.T, configuration string) (node string) {
 	t.Helper()
 	paths, err := cluster.Binaries(t.Context(), os.Stderr, "kwok", "kwok-stages")
 	if err != nil {
@@ -119,18 +137,7 @@ func startKubelet(t *testing.T, port string) (node string) {
 		t.Fatal(err)
 	}
 	config := filepath.Join(t.TempDir(), "kwok.yaml")
-	forwards := fmt.Sprintf(`
----
-apiVersion: kwok.x-k8s.io/v1alpha1
-kind: ClusterPortForward
-metadata:
-  name: replicas
-spec:
-  forwards:
-  - ports: [10261]
-    target: {address: 127.0.0.1, port: %s}
-`, port)
-	if err := os.WriteFile(config, append(stages, forwards...), 0o600); err != nil {
+	if err := os.WriteFile(config, append(stages, "\n---"+configuration...), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	kubeletPort := framework.FreePort(t)

@@ -110,9 +110,15 @@ func (t *table) widths() []int {
 }
 
 // PrintWrapped prints a text that begins with a prefix, as the pages do: it cannot control a terminal, and is broken into
-// lines of 80 columns. Further lines are indented by the width of the prefix.
+// lines of 80 columns. Further lines are indented by the width of the prefix. A command of kubectl at the end stays
+// whole, on a line of its own, so that it can be copied.
 func PrintWrapped(w io.Writer, prefix, text string) {
-	for _, part := range wrap(Short(line(text)), width-len(prefix)) {
+	text = Short(line(text))
+	lines := wrap(text, width-len(prefix))
+	if before, command, ok := strings.Cut(text, ": kubectl "); ok && len(lines) > 1 {
+		lines = append(wrap(before+":", width-len(prefix)), "kubectl "+command)
+	}
+	for _, part := range lines {
 		fmt.Fprintf(w, "%s%s\n", prefix, part)
 		prefix = strings.Repeat(" ", len(prefix))
 	}

@@ -50,3 +50,16 @@ func TestPagesFitIntoTerminal(t *testing.T) {
 		t.Errorf("the error is on the pages %d times, want once on each:\n%s", got, text.String())
 	}
 }
+
+func TestCommandsStayWhole(t *testing.T) {
+	var text strings.Builder
+	PrintWrapped(&text, "Next: ", "make this Foo its owner, which then keeps its replicas and image: kubectl -n default patch deployment foreign -p '{}'")
+	PrintWrapped(&text, "Next: ", "resume it: kubectl rollout resume deployment a")
+	want := `Next: make this Foo its owner, which then keeps its replicas and image:
+      kubectl -n default patch deployment foreign -p '{}'
+Next: resume it: kubectl rollout resume deployment a
+`
+	if text.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", text.String(), want)
+	}
+}

@@ -43,13 +43,44 @@ type customResources struct {
 	} `json:"spec"`
 }
 
-// TestKubeStateMetricsPathsExist looks for each path of the configuration of kube-state-metrics
-// in the schemas of the CRDs, and for each kind in the configuration.
-func TestKubeStateMetricsPathsExist(t *testing.T) {
-	var config customResources
+// customResourcesOf returns the configuration of kube-state-metrics.
+func customResourcesOf(t *testing.T) (config customResources) {
+	t.Helper()
 	if err := yaml.UnmarshalStrict([]byte(read(t, "manifests", "monitoring", "kube-state-metrics.yaml")), &config); err != nil {
 		t.Fatal(err)
 	}
+	return config
+}
+
+// TestStalledTableShowsEachKind checks that the table of the dashboard selects a series of each
+// kind, by labels that the configuration gives it.
+func TestStalledTableShowsEachKind(t *testing.T) {
+	query, err := dashboard(t).Query("Stalled objects")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := sets.New(Selectors(query.Expr)...)
+	for _, r := range customResourcesOf(t).Spec.Resources {
+		for _, m := range r.Metrics {
+			labels := m.Each.Gauge.LabelsFromPath
+			if name := r.MetricNamePrefix + "_" + m.Name; m.Name == "status_condition" && labels["condition"] != nil && labels["reason"] != nil &&
+				r.LabelsFromPath["namespace"] != nil && r.LabelsFromPath["name"] != nil {
+				shown.Delete(name + `{condition="Stalled"}`)
+				if !strings.Contains(query.Expr, `label_replace(`+name+`{condition="Stalled"} == 1, "kind", "`+r.GroupVersionKind.Kind+`"`) {
+					t.Errorf("%s does not show %s", query.Expr, name)
+				}
+			}
+		}
+	}
+	if shown.Len() > 0 {
+		t.Errorf("these series, or their labels, are not configured: %v", sets.List(shown))
+	}
+}
+
+// TestKubeStateMetricsPathsExist looks for each path of the configuration of kube-state-metrics
+// in the schemas of the CRDs, and for each kind in the configuration.
+func TestKubeStateMetricsPathsExist(t *testing.T) {
+	config := customResourcesOf(t)
 	if config.Kind != "CustomResourceStateMetrics" {
 		t.Errorf("the kind is %s", config.Kind)
 	}

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/sets"
-	"sigs.k8s.io/yaml"
 
 	"samplecontroller.io/sample-controller-manager/hack/test/cluster"
 )
@@ -93,35 +92,6 @@ func TestRulesKeepNamespace(t *testing.T) {
 	}
 	if found < 20 {
 		t.Errorf("found only %d aggregations", found)
-	}
-}
-
-// TestDashboardVariables checks that each query of the dashboard respects the chosen namespaces
-// and Pods.
-func TestDashboardVariables(t *testing.T) {
-	var d Dashboard
-	if err := yaml.Unmarshal([]byte(read(t, "manifests", "monitoring", "dashboard.json")), &d); err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, v := range d.Templating.List {
-		names = append(names, v.Name)
-	}
-	if want := []string{"datasource", "namespace", "pod"}; !slices.Equal(names, want) {
-		t.Errorf("variables %v, want %v", names, want)
-	}
-	for _, panel := range d.Panels {
-		for _, query := range panel.Targets {
-			for _, selector := range Selectors(query.Expr) {
-				if !strings.Contains(selector, `namespace=~"$namespace"`) {
-					t.Errorf("panel %q: %s selects no namespace", panel.Title, selector)
-				}
-				ofReplica := !strings.HasPrefix(selector, "ALERTS{") && !strings.HasPrefix(selector, "namespace_controller:")
-				if ofReplica && !strings.Contains(selector, `pod=~"$pod"`) {
-					t.Errorf("panel %q: %s selects no Pods", panel.Title, selector)
-				}
-			}
-		}
 	}
 }
 

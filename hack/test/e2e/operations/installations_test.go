@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/common/model"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"samplecontroller.io/sample-controller-manager/hack/test/cluster/clustertest"
@@ -27,6 +28,9 @@ func TestMonitoringOfTwoInstallations(t *testing.T) {
 		if address, err := url.Parse(alert.Annotations["runbook_url"]); err != nil || !address.IsAbs() || address.Fragment == "" {
 			t.Errorf("%s: runbook_url is %q, %v, want an absolute one", alert.Alert, alert.Annotations["runbook_url"], err)
 		}
+	}
+	if address, err := url.Parse(m.Dashboard.RunbookAddress()); err != nil || !address.IsAbs() {
+		t.Errorf("the dashboard links to %q, %v, want an absolute address", m.Dashboard.RunbookAddress(), err)
 	}
 	link := clustertest.StartLink(t, framework.Cluster())
 	near := startInstallation(t, framework.Cluster().Config().Host)
@@ -52,6 +56,19 @@ func TestMonitoringOfTwoInstallations(t *testing.T) {
 	p.waitScraped(3)
 	p.waitFound(`up == 1`, 1)
 	p.waitFound(`ALERTS{alertname!="SampleControllerManagerUnseen",`+others+`}`, 0)
+	leader, err := m.Dashboard.Query("Leader")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, shown := range p.waitFound(leader.PromQL(rateWindow), 2) {
+		want := model.LabelValue("replica-1")
+		if string(shown.Metric["namespace"]) == far.Namespace {
+			want = "nobody leads"
+		}
+		if shown.Metric["pod"] != want {
+			t.Errorf("the dashboard shows the leader %v, want %s", shown.Metric, want)
+		}
+	}
 
 	link.Release()
 	p.waitFound(`leader_election_master_status == 1`, 2)

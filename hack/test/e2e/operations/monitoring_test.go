@@ -146,7 +146,16 @@ var absentWhenWell = regexp.MustCompile(`^(kube_deployment_.*|up\{job="apiserver
 func (o *observation) wantData() {
 	o.T.Helper()
 	queries := 0
-	for _, panel := range o.config.Manifests.Dashboard.Panels {
+	dashboard := o.config.Manifests.Dashboard
+	for _, annotation := range dashboard.Annotations.List {
+		if err := annotation.Query().Check(o.T.Context(), o.api, rateWindow, o.over()); err != nil {
+			o.T.Errorf("annotation %q: %v", annotation.Name, err)
+		}
+	}
+	for _, panel := range dashboard.Panels {
+		if panel.Type == "table" {
+			continue // it shows series of kube-state-metrics
+		}
 		queries += len(panel.Targets)
 		if err := panel.Check(o.T.Context(), o.api, rateWindow, o.over()); err != nil {
 			o.T.Error(err)

@@ -102,7 +102,8 @@ type Query struct{ Expr, LegendFormat string }
 // the window of a rate and for the step are replaced by a window of several scrapes.
 func (q Query) PromQL(window time.Duration) string {
 	seconds := fmt.Sprintf("%ds", int(window.Seconds()))
-	return strings.NewReplacer("$__rate_interval", seconds, "$__interval", seconds, "$namespace", ".*", "$pod", ".*").Replace(q.Expr)
+	return strings.NewReplacer("$__rate_interval", seconds, "$__interval", seconds, "$namespace", ".*", "$pod", ".*").
+		Replace(q.Expr)
 }
 
 var placeholder = regexp.MustCompile(`\{\{(\w+)\}\}`)

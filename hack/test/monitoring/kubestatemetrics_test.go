@@ -59,21 +59,24 @@ func TestStalledTableShowsEachKind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := sets.New(Selectors(query.Expr)...)
+	unknown := sets.New(Selectors(query.Expr)...)
 	for _, r := range customResourcesOf(t).Spec.Resources {
 		for _, m := range r.Metrics {
-			labels := m.Each.Gauge.LabelsFromPath
-			if name := r.MetricNamePrefix + "_" + m.Name; m.Name == "status_condition" && labels["condition"] != nil && labels["reason"] != nil &&
-				r.LabelsFromPath["namespace"] != nil && r.LabelsFromPath["name"] != nil {
-				shown.Delete(name + `{condition="Stalled"}`)
-				if !strings.Contains(query.Expr, `label_replace(`+name+`{condition="Stalled"} == 1, "kind", "`+r.GroupVersionKind.Kind+`"`) {
-					t.Errorf("%s does not show %s", query.Expr, name)
-				}
+			if m.Name != "status_condition" {
+				continue
+			}
+			selector := r.MetricNamePrefix + `_status_condition{condition="Stalled"}`
+			if !strings.Contains(query.Expr, `label_replace(`+selector+` == 1, "kind", "`+r.GroupVersionKind.Kind+`"`) {
+				t.Errorf("%s does not show the kind %s", query.Expr, r.GroupVersionKind.Kind)
+			}
+			labels := sets.KeySet(r.LabelsFromPath).Union(sets.KeySet(m.Each.Gauge.LabelsFromPath))
+			if labels.HasAll("namespace", "name", "condition", "reason") {
+				unknown.Delete(selector)
 			}
 		}
 	}
-	if shown.Len() > 0 {
-		t.Errorf("these series, or their labels, are not configured: %v", sets.List(shown))
+	if unknown.Len() > 0 {
+		t.Errorf("these series, or labels that the table shows, are not configured: %v", sets.List(unknown))
 	}
 }
 

@@ -43,7 +43,8 @@ var queryTests = []struct {
 }{
 	{"Leader", nil, "1m", result{`{namespace="sample-controller-manager",pod="nobody leads"}`: 0}},
 	{"Leader", handover, "4m", result{`{namespace="one",pod="a"}`: 1, `{namespace="two",pod="nobody leads"}`: 0}},
-	{"Leader", handover, "11m", result{`{namespace="one",pod="nobody leads"}`: 0, `{namespace="two",pod="nobody leads"}`: 0}},
+	{"Leader", handover, "11m", result{`{namespace="one",pod="nobody leads"}`: 0,
+		`{namespace="two",pod="nobody leads"}`: 0}},
 	{"Leader over time", nil, "1m", result{`{namespace="sample-controller-manager",pod="nobody leads"}`: 0}},
 	{"Leader over time", values{`ALERTS{one,alertname="SampleControllerManagerTwoLeaders",alertstate="firing"}`: `1x5`,
 		`leader_election_master_status{one,pod="a"}`: `1x5`, `leader_election_master_status{one,pod="b"}`: `1x5`},
@@ -57,7 +58,8 @@ var queryTests = []struct {
 	{"Rollouts", handover, "6m", nil},
 	{"Rollouts", handover, "13m", nil},
 	{"Alerts", nil, "1m", result{`{alertname="none"}`: 0}},
-	{"Alerts", values{`ALERTS{one,alertname="SampleControllerManagerNoLeader",alertstate="firing",severity="critical"}`: `1x5`,
+	{"Alerts", values{
+		`ALERTS{one,alertname="SampleControllerManagerNoLeader",alertstate="firing",severity="critical"}`: `1x5`,
 		`ALERTS{two,alertname="SampleControllerManagerSyncsFail",alertstate="firing",severity="warning"}`: `1x5`,
 		`ALERTS{two,alertname="SampleControllerManagerMemory",alertstate="pending",severity="warning"}`:   `1x5`},
 		"1m", result{`{alertname="NoLeader"}`: 2, `{alertname="SyncsFail"}`: 1}},
@@ -97,14 +99,17 @@ func TestDashboardQueries(t *testing.T) {
 		}
 		series, samples := []any{}, []any{}
 		for name, values := range test.values {
-			name = strings.NewReplacer("{one,", `{job="`+Job+`",namespace="one",`, "{two,", `{job="`+Job+`",namespace="two",`).Replace(name)
+			for _, namespace := range []string{"one", "two"} {
+				name = strings.Replace(name, "{"+namespace+",", `{job="`+Job+`",namespace="`+namespace+`",`, 1)
+			}
 			series = append(series, map[string]any{"series": name, "values": values})
 		}
 		for labels, value := range test.want {
 			samples = append(samples, map[string]any{"labels": labels, "value": value})
 		}
-		tests = append(tests, map[string]any{"name": test.query + " at " + test.at, "interval": "1m", "input_series": series,
-			"promql_expr_test": []any{map[string]any{"expr": query.PromQL(time.Minute), "eval_time": test.at, "exp_samples": samples}}})
+		check := map[string]any{"expr": query.PromQL(time.Minute), "eval_time": test.at, "exp_samples": samples}
+		tests = append(tests, map[string]any{"name": test.query + " at " + test.at, "interval": "1m",
+			"input_series": series, "promql_expr_test": []any{check}})
 	}
 	content, err := yaml.Marshal(map[string]any{"evaluation_interval": "1m", "tests": tests})
 	if err != nil {
@@ -114,7 +119,8 @@ func TestDashboardQueries(t *testing.T) {
 	if err := os.WriteFile(file, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if output, err := exec.CommandContext(t.Context(), paths["promtool"], "test", "rules", file).CombinedOutput(); err != nil {
+	output, err := exec.CommandContext(t.Context(), paths["promtool"], "test", "rules", file).CombinedOutput()
+	if err != nil {
 		t.Errorf("promtool: %v\n%s", err, output)
 	}
 }

@@ -99,7 +99,9 @@ func NewObject(kind Kind, u *unstructured.Unstructured) Object {
 	if o.Ready() && status.ObservedGeneration < u.GetGeneration() {
 		o.Condition, o.Reason, o.Message = "Reconciling", "Progressing", "the controller has not seen the last change of the spec"
 	}
-	o.Next = nextStep(o)
+	if o.Next = NextStep(o.Reason); o.Condition == "" {
+		o.Next = "no daemon has written a status yet: kubectl scm status"
+	}
 	return o
 }
 
@@ -124,12 +126,8 @@ var nextSteps = map[string]string{
 	"ReplicasUnavailable":      "look at the Pods: kubectl describe pod",
 }
 
-func nextStep(o Object) string {
-	if o.Condition == "" {
-		return "no daemon has written a status yet: kubectl scm status"
-	}
-	return nextSteps[o.Reason]
-}
+// NextStep says what to do about the reason of a condition, in one line. It is empty for an unknown reason.
+func NextStep(reason string) string { return nextSteps[reason] }
 
 // Objects calls visit for each object of a kind, in one namespace or, if it is empty, in all.
 func (c *Cluster) Objects(ctx context.Context, kind Kind, namespace string, visit func(Object)) error {

@@ -19,6 +19,7 @@ import (
 
 	workloadv1alpha1 "samplecontroller.io/api/workload/v1alpha1"
 
+	"samplecontroller.io/sample-controller-manager/cmd/kubectl-scm/cluster"
 	"samplecontroller.io/sample-controller-manager/pkg/workload"
 )
 
@@ -62,6 +63,11 @@ func TestReasonsAreDocumented(t *testing.T) {
 			}
 		} else if diff := gocmp.Diff(want, got); diff != "" {
 			t.Errorf("conditions by reason in %s (-want +got):\n%s", file, diff)
+		}
+	}
+	for reason := range want {
+		if cluster.NextStep(reason) == "" {
+			t.Errorf("kubectl scm has no next step for the reason %s", reason)
 		}
 	}
 }

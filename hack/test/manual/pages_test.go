@@ -28,12 +28,10 @@ var pages = map[string]int{
 var foreignFlags = []string{
 	// kubectl
 	"all", "all-namespaces", "as", "cascade", "clusterrole", "current", "dry-run", "duration", "field-selector", "flatten", "for",
-	"group", "ignore-not-found", "list", "minify", "no-headers", "non-resource-url", "previous", "prune", "replicas", "role",
-	"serviceaccount", "show-managed-fields", "since", "subresource", "type", "user", "verb",
+	"group", "ignore-not-found", "list", "minify", "no-headers", "previous", "prune", "replicas", "role",
+	"serviceaccount", "show-managed-fields", "since", "subresource", "type", "user",
 	// kubectl scm
-	"pod", "server", "status-reader",
-	// curl
-	"data", "insecure",
+	"daemon-namespace", "pod", "server", "status-reader", "tail", "watch",
 	// kube-state-metrics
 	"custom-resource-state-config-file",
 	// argocd, skopeo, sha256sum, krew, oras

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -170,4 +171,29 @@ func TestKubectlPlugin(t *testing.T) {
 			t.Errorf("kubectl %s: %v, output %q, want %q", args, err, out, want)
 		}
 	}
+}
+
+// TestStatusNamesBadCredentialsOfDaemon asks a replica whose own token the API server does not accept. It cannot verify
+// the token that the API server has just issued.
+func TestStatusNamesBadCredentialsOfDaemon(t *testing.T) {
+	path := kubeconfigOf(t, framework.DaemonName, framework.DaemonName)
+	config, err := clientcmd.LoadFromFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, user := range config.AuthInfos {
+		user.Token, user.TokenFile = "bad", ""
+	}
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	r := framework.StartReplicaWith(t, path)
+	wanted := regexp.MustCompile(`^Error: https://\S+ answers 401 Unauthorized, and its check of the Lease fails: the API server does not accept the credentials of the daemon\. Yours are fine\. Its log says which are rejected\n$`)
+	clustertest.WaitUntil(t, "status names the credentials of the daemon", func(context.Context) error {
+		_, stderr, code := runStatus(t, "--server="+r.URL, "--insecure-skip-tls-verify", "--kubeconfig="+framework.Cluster().Kubeconfig)
+		if code != 1 || !wanted.MatchString(stderr) {
+			return fmt.Errorf("exit code %d, output %q", code, stderr)
+		}
+		return nil
+	})
 }

@@ -37,6 +37,7 @@ var harmless = map[string]string{
 	"one container less":     `{"spec":{"template":{"spec":{"containers":[{"name":"sidecar","$patch":"delete"}]}}}}`,
 	"an init container":      `{"spec":{"template":{"spec":{"initContainers":[{"name":"init","image":"init"}]}}}}`,
 	"the node selector":      `{"spec":{"template":{"spec":{"nodeSelector":{"a":"b"}}}}}`,
+	"tolerations":            `{"spec":{"template":{"spec":{"tolerations":[{"operator":"Exists"}]}}}}`,
 	"a harmless volume":      `{"spec":{"template":{"spec":{"volumes":[{"name":"a","emptyDir":{}}]}}}}`,
 	"the strategy":           `{"spec":{"strategy":{"type":"Recreate","rollingUpdate":null}}}`,
 	"the pause":              `{"spec":{"paused":true}}`,
@@ -109,7 +110,7 @@ func powers() map[string]func(*appsv1.Deployment) {
 		"the node's network":          func(p *corev1.PodSpec) { p.HostNetwork = true },
 		"the node's processes":        func(p *corev1.PodSpec) { p.HostPID = true },
 		"the node's IPC":              func(p *corev1.PodSpec) { p.HostIPC = true },
-		"a chosen node":               func(p *corev1.PodSpec) { p.NodeName = "control-plane" },
+		"the name of a node":          func(p *corev1.PodSpec) { p.NodeName = "control-plane" },
 		"a priority of the system":    func(p *corev1.PodSpec) { p.PriorityClassName = "system-node-critical" },
 		"sysctls": inContext(func(s *corev1.PodSecurityContext) {
 			s.Sysctls = []corev1.Sysctl{{Name: "kernel.msgmax",

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,12 +45,11 @@ func (v *verb) validate(formats ...string) error {
 	if v.timeout <= 0 {
 		return fmt.Errorf("invalid --timeout %v: must be positive", v.timeout)
 	}
-	for _, format := range append([]string{"", "text", "json"}, formats...) {
-		if v.output == format {
-			return v.Options.Validate()
-		}
+	formats = append([]string{"text", "json"}, formats...)
+	if v.output != "" && !slices.Contains(formats, v.output) {
+		return fmt.Errorf("invalid --output %q: must be %s", v.output, strings.Join(formats, " or "))
 	}
-	return fmt.Errorf("invalid --output %q: must be %s", v.output, strings.Join(append([]string{"text", "json"}, formats...), " or "))
+	return v.Options.Validate()
 }
 
 // withoutNamespace returns an error if --namespace was given to a verb that names no object. Until v0.2.0 it was the
@@ -76,7 +76,8 @@ func withCause(ctx context.Context, err error) error {
 
 // ask connects to the selected replica and calls f with the connection. The Pod goes to the standard error, so that it
 // is known which replica answers or does not.
-func (v *verb) ask(ctx context.Context, c *cluster.Cluster, progress io.Writer, f func(context.Context, *cluster.Replica) error) error {
+func (v *verb) ask(ctx context.Context, c *cluster.Cluster, progress io.Writer,
+	f func(context.Context, *cluster.Replica) error) error {
 	ctx, cancel := v.bounded(ctx)
 	defer cancel()
 	replica, err := c.Dial(ctx, func(pod string) { fmt.Fprintf(progress, "Asking Pod %s\n", pod) })

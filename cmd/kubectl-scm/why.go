@@ -154,6 +154,7 @@ func printEvents(w io.Writer, events []cluster.Event) {
 		if e.Count > 1 {
 			times = fmt.Sprintf(" (%d times)", e.Count)
 		}
-		debug.PrintWrapped(w, "  ", fmt.Sprintf("%s ago %s %s: %s%s", duration.HumanDuration(time.Since(e.Last)), e.Type, e.Reason, e.Message, times))
+		ago := duration.HumanDuration(time.Since(e.Last))
+		debug.PrintWrapped(w, "  ", fmt.Sprintf("%s ago%s %s %s: %s", ago, times, e.Type, e.Reason, e.Message))
 	}
 }

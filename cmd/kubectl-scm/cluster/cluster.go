@@ -106,7 +106,8 @@ type Pod struct {
 
 // Pods returns the Pods of the daemon, sorted by name.
 func (c *Cluster) Pods(ctx context.Context) ([]Pod, error) {
-	list, err := c.client.CoreV1().Pods(c.options.DaemonNamespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + Daemon})
+	list, err := c.client.CoreV1().Pods(c.options.DaemonNamespace).List(ctx,
+		metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + Daemon})
 	if err != nil {
 		return nil, fmt.Errorf("listing the replicas: %w", c.withAdvice(err))
 	}

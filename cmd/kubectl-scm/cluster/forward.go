@@ -26,7 +26,8 @@ type forwarding struct {
 }
 
 func (c *Cluster) forward(ctx context.Context, pod string) (*forwarding, error) {
-	target := c.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(c.options.DaemonNamespace).Name(pod).SubResource("portforward").URL()
+	target := c.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(c.options.DaemonNamespace).Name(pod).
+		SubResource("portforward").URL()
 	transport, upgrader, err := spdy.RoundTripperFor(c.config)
 	if err != nil {
 		return nil, err

@@ -21,8 +21,8 @@ type Log struct {
 	Tail  int64
 }
 
-// CopyLog copies the log of a Pod of the daemon until the log or ctx ends. A log that is followed also ends if it breaks
-// off: its node may have failed.
+// CopyLog copies the log of a Pod of the daemon until the log or ctx ends. A log that is followed also ends if it
+// breaks off: its node may have failed.
 func (c *Cluster) CopyLog(ctx context.Context, pod string, l Log, w io.Writer) error {
 	options := &corev1.PodLogOptions{Container: Daemon, Follow: l.Follow}
 	if l.Since > 0 {

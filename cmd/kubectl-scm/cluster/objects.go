@@ -34,7 +34,8 @@ var Kinds = []Kind{
 	{"Icecream", "icecream", schema.GroupVersionResource{Group: "controller.nicoleh.io", Version: "v1alpha1", Resource: "icecreams"}},
 }
 
-// KindOf returns the kind with a name, in the forms that kubectl accepts: Foo, foo, foos or foos.samplecontroller.k8s.io.
+// KindOf returns the kind with a name, in the forms that kubectl accepts, such as Foo, foo, foos or
+// foos.samplecontroller.k8s.io.
 func KindOf(given string) (Kind, error) {
 	var known []string
 	for _, kind := range Kinds {
@@ -93,7 +94,8 @@ func NewObject(kind Kind, u *unstructured.Unstructured) Object {
 	}
 	for _, condition := range status.Conditions {
 		if condition.Status == metav1.ConditionTrue && slices.Contains([]string{"Ready", "Reconciling", "Stalled"}, condition.Type) {
-			o.Condition, o.Reason, o.Message, o.Since = condition.Type, condition.Reason, condition.Message, condition.LastTransitionTime.Time
+			o.Condition, o.Reason, o.Message = condition.Type, condition.Reason, condition.Message
+			o.Since = condition.LastTransitionTime.Time
 		}
 	}
 	if o.Ready() && status.ObservedGeneration < u.GetGeneration() {

@@ -33,8 +33,8 @@ type Check struct {
 	Details string `json:"details"`
 }
 
-// Preflight runs the daemon's preflight in a replica's Pod, with the flags of its container and then those given. progress
-// gets the Pod and what the daemon says beside its checks.
+// Preflight runs the daemon's preflight in a replica's Pod, with the flags of its container and then those given.
+// progress gets the Pod and what the daemon says beside its checks.
 func (c *Cluster) Preflight(ctx context.Context, flags []string, progress io.Writer) (checks Checks, err error) {
 	pod, err := c.preflightPod(ctx)
 	if err != nil {
@@ -42,9 +42,9 @@ func (c *Cluster) Preflight(ctx context.Context, flags []string, progress io.Wri
 	}
 	command := preflightCommand(pod)
 	fmt.Fprintf(progress, "In Pod %s/%s\n", pod.Namespace, pod.Name)
-	request := c.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(pod.Namespace).Name(pod.Name).SubResource("exec").
-		VersionedParams(&corev1.PodExecOptions{Container: Daemon, Command: append(command, flags...), Stdout: true, Stderr: true},
-			scheme.ParameterCodec)
+	options := &corev1.PodExecOptions{Container: Daemon, Command: append(command, flags...), Stdout: true, Stderr: true}
+	request := c.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(pod.Namespace).Name(pod.Name).
+		SubResource("exec").VersionedParams(options, scheme.ParameterCodec)
 	executor, err := c.executor(request.URL())
 	if err != nil {
 		return checks, err

@@ -43,7 +43,8 @@ func (c *Cluster) Dial(ctx context.Context, progress func(pod string)) (*Replica
 	if err != nil {
 		return nil, err
 	}
-	r := &Replica{Name: c.options.Server, server: strings.TrimSuffix(c.options.Server, "/"), token: token, account: c.options.account}
+	server := strings.TrimSuffix(c.options.Server, "/")
+	r := &Replica{Name: c.options.Server, server: server, token: token, account: c.options.account}
 	verify := rest.TLSClientConfig{Insecure: c.options.insecure, CAFile: c.options.certificateAuthority}
 	if pod != "" {
 		r.Name = c.options.DaemonNamespace + "/" + pod
@@ -87,10 +88,7 @@ func (r *Replica) Report(ctx context.Context, controller string, limit int) (deb
 // Explain returns what a controller of the replica does about an object.
 func (r *Replica) Explain(ctx context.Context, controller, namespace, name string) (debug.Explanation, error) {
 	var explanation debug.Explanation
-	path := debug.Path
-	for _, part := range []string{controller, namespace, name} {
-		path += "/" + url.PathEscape(part)
-	}
+	path := strings.Join([]string{debug.Path, url.PathEscape(controller), url.PathEscape(namespace), url.PathEscape(name)}, "/")
 	return explanation, r.read(ctx, path, &explanation)
 }
 

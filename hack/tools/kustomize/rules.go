@@ -143,7 +143,8 @@ var (
 )
 
 // requestable matches the ServiceAccounts whose tokens may be requested: by operators, to read the
-// status and to set the log verbosity, and by the daemon, to write as its controllers. hack/test/e2e/security checks their rights.
+// status and to set the log verbosity, and by the daemon, to write as its controllers. hack/test/e2e/security checks
+// their rights.
 var requestable = regexp.MustCompile(daemon + "-(status-reader|log-level|.+-controller)$")
 
 func checkGrants(rules []rbacv1.PolicyRule, complain complaint) {

@@ -83,10 +83,11 @@ func holdLease(t *testing.T, pod string) {
 	t.Helper()
 	leases := framework.Kube().CoordinationV1().Leases(framework.DaemonName)
 	_ = leases.Delete(t.Context(), framework.DaemonName, metav1.DeleteOptions{}) // there may be none
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: framework.DaemonName}, Spec: coordinationv1.LeaseSpec{
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: framework.DaemonName}}
+	lease.Spec = coordinationv1.LeaseSpec{
 		HolderIdentity: ptr.To(pod + "_1"), LeaseDurationSeconds: ptr.To[int32](15),
 		AcquireTime: &metav1.MicroTime{Time: time.Now()}, RenewTime: &metav1.MicroTime{Time: time.Now()},
-	}}
+	}
 	if _, err := leases.Create(t.Context(), lease, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -164,10 +165,7 @@ spec:
   execs:
   - local: {}
 `)
-	credentials, err := framework.Cluster().ServiceAccountKubeconfig(t.Context(), framework.DaemonName, framework.DaemonName)
-	if err != nil {
-		t.Fatal(err)
-	}
+	credentials := kubeconfigOf(t, framework.DaemonName, framework.DaemonName)
 	standForReplica(t, node, "replica", framework.Binary(), "--kubeconfig="+credentials)
 	admin := "--kubeconfig=" + framework.Cluster().Kubeconfig
 	const lease = "--leader-elect-resource-namespace=" + framework.DaemonName

@@ -109,9 +109,9 @@ func (t *table) widths() []int {
 	return widths
 }
 
-// PrintWrapped prints a text that begins with a prefix, as the pages do: it cannot control a terminal, and is broken into
-// lines of 80 columns. Further lines are indented by the width of the prefix. A command of kubectl at the end stays
-// whole, on a line of its own, so that it can be copied.
+// PrintWrapped prints a text that begins with a prefix, as the pages do: it cannot control a terminal, and is broken
+// into lines of 80 columns. Further lines are indented by the width of the prefix. A command of kubectl at the end
+// stays whole, on a line of its own, so that it can be copied.
 func PrintWrapped(w io.Writer, prefix, text string) {
 	text = Short(line(text))
 	lines := wrap(text, width-len(prefix))
@@ -128,7 +128,7 @@ func PrintWrapped(w io.Writer, prefix, text string) {
 func wrap(text string, limit int) []string {
 	var lines []string
 	current := ""
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		switch {
 		case current == "":
 			current = word

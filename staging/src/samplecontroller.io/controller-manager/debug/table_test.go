@@ -17,16 +17,18 @@ import (
 func TestPagesFitIntoTerminal(t *testing.T) {
 	denied := `listing: foos.samplecontroller.k8s.io is forbidden: User "system:serviceaccount:sample-controller-manager:sample-controller-manager" cannot list resource "foos" in API group "samplecontroller.k8s.io" in the namespace "default"`
 	entry := reconcile.Entry{Key: "default/example-of-a-long-name", Trigger: "deployments changed", Time: before(time.Hour), Retries: 12, Error: denied}
-	outcome := reconcile.Outcome{Key: entry.Key, Trigger: entry.Trigger, Began: before(time.Minute), Result: "error", Error: denied,
-		Writes: []reconcile.Write{{Verb: "patch", Resource: "foos/status.samplecontroller.k8s.io", Result: "denied"}, {Verb: "create", Resource: "deployments.apps", Result: "denied"}}}
+	outcome := reconcile.Outcome{
+		Key: entry.Key, Trigger: entry.Trigger, Began: before(time.Minute), Result: "error", Error: denied,
+		Writes: []reconcile.Write{{Verb: "patch", Resource: "foos/status.samplecontroller.k8s.io", Result: "denied"}, {Verb: "create", Resource: "deployments.apps", Result: "denied"}},
+	}
 	report := Report{
 		Program: "sample-controller-manager", Version: "v0.2.0", Time: now,
 		Leader: "sample-controller-manager-7d9f8b6c5-abcde_0b8ad48f-9f5c-4b8e-8f2e-0f6c8c7e1d2a leads since 2026-01-02T03:00:00Z",
 		Controllers: []Controller{{
 			Name: "status-aggregator-controller", State: "WaitingForAPI", Since: before(99 * time.Minute), Reason: denied,
 			Queues: []reconcile.Progress{{Queue: "status-aggregator-controller", Running: turns(10, entry), Waiting: turns(9999, entry),
-				Delayed: turns(9999, entry), Failing: 9999, LastSuccess: before(99 * time.Minute), Failures: []reconcile.Outcome{outcome},
-				Recent: []reconcile.Outcome{outcome}}},
+				Delayed: turns(9999, entry), Failing: 9999, LastSuccess: before(99 * time.Minute),
+				Failures: []reconcile.Outcome{outcome}, Recent: []reconcile.Outcome{outcome}}},
 		}},
 		Resources: []Resource{{Name: "icecreams.controller.nicoleh.io", Since: before(99 * time.Minute), Objects: 100000, Reason: denied}},
 	}

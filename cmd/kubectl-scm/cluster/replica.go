@@ -88,7 +88,7 @@ func (r *Replica) Report(ctx context.Context, controller string, limit int) (deb
 // Explain returns what a controller of the replica does about an object.
 func (r *Replica) Explain(ctx context.Context, controller, namespace, name string) (debug.Explanation, error) {
 	var explanation debug.Explanation
-	path := strings.Join([]string{debug.Path, url.PathEscape(controller), url.PathEscape(namespace), url.PathEscape(name)}, "/")
+	path := debug.Path + "/" + url.PathEscape(controller) + "/" + url.PathEscape(namespace) + "/" + url.PathEscape(name)
 	return explanation, r.read(ctx, path, &explanation)
 }
 

@@ -145,11 +145,12 @@ func (o Owner) rewritten(live *appsv1.Deployment, f field) *blocker {
 }
 
 // note records that the field was written as declared, and the result. before is nil if the
-// Deployment was created.
-func (c corrections) note(o Owner, f field, before, after *appsv1.Deployment, fieldManager string, now time.Time) {
+// Deployment was created. It reports whether the write corrected what another writer had set.
+func (c corrections) note(o Owner, f field, before, after *appsv1.Deployment, fieldManager string,
+	now time.Time) (corrected bool) {
 	rewritten := o.differs(after, f)
 	if before == nil && !rewritten {
-		return
+		return false
 	}
 	noted := c.get(o, f)
 	known := !noted.written.IsZero()
@@ -159,6 +160,7 @@ func (c corrections) note(o Owner, f field, before, after *appsv1.Deployment, fi
 	case known && noted.declared != declared, !known && o.ObservedGeneration < o.GetGeneration():
 		noted = correction{} // carrying out another spec is no correction
 	default:
+		corrected = true
 		if now.Sub(noted.written) >= 2*contestPeriod {
 			noted.count = 0
 		}
@@ -172,6 +174,7 @@ func (c corrections) note(o Owner, f field, before, after *appsv1.Deployment, fi
 		noted.rewritten = valueOf(after, f)
 	}
 	c.byField.Set(ownerField{o.GetUID(), f}, noted, contestWindow)
+	return corrected
 }
 
 // sooner returns the shorter of two delays; 0 means never.

@@ -20,6 +20,12 @@ const (
 // eventFormerDeployment is the reason of the Event about a Deployment that is left after a rename.
 const eventFormerDeployment = "FormerDeploymentLeft"
 
+// Reasons of Events about writes that repair what somebody else did, recorded once for each write.
+const (
+	eventCorrected = "Corrected" // a field was set back
+	eventRecreated = "Recreated" // a deleted Deployment was created again
+)
+
 // event is an Event about a change of conditions.
 type event struct {
 	// Type is Normal or Warning.

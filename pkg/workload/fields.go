@@ -53,6 +53,16 @@ func valueOf(d *appsv1.Deployment, f field) string {
 	return fmt.Sprint(replicasOf(d))
 }
 
+// correctedMessage says what a correction changed, and who had set it.
+func correctedMessage(before, after *appsv1.Deployment, f field, fieldManager string) string {
+	name := "replicas"
+	if f == fieldImage {
+		name = "image"
+	}
+	return fmt.Sprintf("Deployment %q: %s %s -> %s, changed by %s", before.Name, name, valueOf(before, f), valueOf(after, f),
+		rivalOf(before, f, fieldManager))
+}
+
 // differs reports whether the owner declares the field and the Deployment has another
 // value.
 func (o Owner) differs(d *appsv1.Deployment, f field) bool {

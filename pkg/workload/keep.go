@@ -128,6 +128,10 @@ func (w *Workload[T]) create(ctx context.Context, r *controller.Request[T], o Ow
 	for f := range fieldCount {
 		w.corrections.note(o, f, nil, created, w.manager, time.Now())
 	}
+	// With another name it is no repair.
+	if o.HadDeployment && o.ObservedGeneration == o.GetGeneration() {
+		r.Event(corev1.EventTypeNormal, eventRecreated, "Deployment %q was deleted, and is created again", created.Name)
+	}
 	return created, nil
 }
 
@@ -163,8 +167,8 @@ func (w *Workload[T]) set(ctx context.Context, r *controller.Request[T], o Owner
 		return nil, err
 	}
 	for f := range fieldCount {
-		if fields[f] {
-			w.corrections.note(o, f, d, patched, w.manager, time.Now())
+		if fields[f] && w.corrections.note(o, f, d, patched, w.manager, time.Now()) {
+			r.Event(corev1.EventTypeNormal, eventCorrected, "%s", bounded(correctedMessage(d, patched, f, w.manager)))
 		}
 	}
 	return patched, nil

@@ -50,6 +50,7 @@ func (a Adapter[T]) Owner(obj T) Owner {
 		Replicas:           spec.Replicas,
 		Image:              spec.Image,
 		ObservedGeneration: status.ObservedGeneration,
+		HadDeployment:      status.Selector != "",
 		Problem:            problemIn(status.Pods),
 	}
 }

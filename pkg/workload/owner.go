@@ -39,6 +39,8 @@ type Owner struct {
 	Image          string
 	// ObservedGeneration is the generation that the object's status describes.
 	ObservedGeneration int64
+	// HadDeployment is whether the status describes a Deployment.
+	HadDeployment bool
 	// Problem is what the object's status says about the Pod that is worst off, "" if nothing.
 	Problem string
 }

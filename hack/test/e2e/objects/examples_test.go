@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,11 +52,12 @@ func TestExamplesRun(t *testing.T) {
 			t.Errorf("annotation and replicas = %q, want blue 2", got)
 		}
 
-		// One Event each time the object became Ready, none for other syncs. Icecreams also
+		// One Event each time the object became Ready and one for the correction, none for other syncs. Icecreams also
 		// have Events about placements, which do not count here.
 		events := framework.Kubectl(t, "-n", ns, "get", "events", "--field-selector=reason!=PodsScheduled,involvedObject.kind="+k.Kind, "-o", `jsonpath={range .items[*]}{.reason}{"\n"}{end}`)
-		if strings.TrimSpace(events) != "Synced" { // the recorder counts repetitions in one Event
-			t.Errorf("reasons of Events = %q, want only Synced", events)
+		// The recorder counts repetitions in one Event.
+		if got := strings.Fields(events); len(got) != 2 || !slices.Contains(got, "Synced") || !slices.Contains(got, "Corrected") {
+			t.Errorf("reasons of Events = %q, want only Synced and Corrected", events)
 		}
 
 		framework.Kubectl(t, "-n", ns, "delete", object, "--wait")

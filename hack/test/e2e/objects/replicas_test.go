@@ -6,6 +6,7 @@ package objects
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -30,6 +31,7 @@ func TestReplicasAndImage(t *testing.T) {
 	onOneReplica(t, map[string]func(t *testing.T, k framework.Kind, ns string){
 		"replicas absent":  replicasAbsent,
 		"replicas removed": replicasRemoved,
+		"repairs":          repairs,
 		"replicas set by an autoscaler of the object": autoscaled,
 		"replicas declared and set by an autoscaler":  contestedReplicas,
 		"same name, other kind, own autoscaler":       func(t *testing.T, k framework.Kind, _ string) { autoscaledNamesake(t, k, shared) },
@@ -65,6 +67,39 @@ func replicasRemoved(t *testing.T, k framework.Kind, ns string) {
 	k.WaitReady(t, ns, "a", 1)
 	k.WantPods(t, ns, "a", 1)
 	wantCorrections(t, k, ns, 2)
+}
+
+// repairs scales and deletes the Deployment by hand. The Events of the object say what was repaired.
+func repairs(t *testing.T, k framework.Kind, ns string) {
+	k.Declare(t, ns, "a", samplev1alpha1.FooSpec{DeploymentName: "a", Replicas: ptr.To[int32](1)})
+	k.WaitReady(t, ns, "a", 1)
+	framework.Kubectl(t, "-n", ns, "scale", "deployment/a", "--replicas=5")
+	waitEvent(t, k, ns, "a", `Corrected: Deployment "a": replicas 5 -> 1, changed by field manager "kubectl"`)
+	k.WaitReady(t, ns, "a", 1)
+	framework.Kubectl(t, "-n", ns, "delete", "deployment/a")
+	waitEvent(t, k, ns, "a", `Recreated: Deployment "a" was deleted, and is created again`)
+	k.WaitReady(t, ns, "a", 1)
+}
+
+// waitEvent waits for an Event about an object, given as its reason and message.
+func waitEvent(t *testing.T, k framework.Kind, ns, name, want string) {
+	t.Helper()
+	clustertest.WaitUntil(t, "the Event "+want, func(ctx context.Context) error {
+		list, err := framework.Kube().CoreV1().Events(ns).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		var got []string
+		for _, event := range list.Items {
+			if event.InvolvedObject.Kind == k.Kind && event.InvolvedObject.Name == name {
+				got = append(got, event.Reason+": "+event.Message)
+			}
+		}
+		if !slices.Contains(got, want) {
+			return fmt.Errorf("its Events are %q", got)
+		}
+		return nil
+	})
 }
 
 func autoscaled(t *testing.T, k framework.Kind, ns string) {

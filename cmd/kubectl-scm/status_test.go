@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -190,5 +192,27 @@ func TestResponses(t *testing.T) {
 				t.Errorf("stdout %q, want %q", stdout, test.want)
 			}
 		})
+	}
+}
+
+// TestWatchAsksAgain watches until the second request, and is interrupted then.
+func TestWatchAsksAgain(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	var requests atomic.Int32
+	server := startReplica(t, func(w http.ResponseWriter, _ *http.Request) {
+		if requests.Add(1) == 2 {
+			interrupt()
+		}
+		fmt.Fprintln(w, `{"leader": "me"}`)
+	})
+	var out bytes.Buffer
+	command := newCommand()
+	command.SetOut(&out)
+	command.SetArgs([]string{"status", "--watch", "--server=" + server, "--insecure-skip-tls-verify", "--kubeconfig=" + operator(t), "--context=operator", "--as=jane"})
+	if err := command.ExecuteContext(ctx); err != nil {
+		t.Errorf("after an interrupt: %v", err)
+	}
+	if requests.Load() != 2 || !strings.Contains(out.String(), "\nLeader: me\n") || !strings.Contains(out.String(), "\nAt ") {
+		t.Errorf("%d requests, want 2; output\n%s", requests.Load(), out.String())
 	}
 }

@@ -86,7 +86,7 @@ func (v *verb) lead(ctx context.Context, c *cluster.Cluster) (cluster.Lead, erro
 	ctx, cancel := v.bounded(ctx)
 	defer cancel()
 	lead, err := c.Lead(ctx)
-	if err == nil && lead.Holder == "" {
+	if err == nil && (lead.Holder == "" || lead.Expired(time.Now())) {
 		err = errors.New("nobody leads; kubectl logs prints the log of another replica")
 	}
 	return lead, withCause(ctx, err)

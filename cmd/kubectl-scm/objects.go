@@ -119,7 +119,8 @@ func (v *verb) withNamespace(ctx context.Context, err error) error {
 
 func printListed(w io.Writer, o cluster.Object) {
 	state := strings.TrimSpace(o.Condition + " " + o.Reason)
-	fmt.Fprintf(w, "%s %s: %s for %s, %d of %d available\n", o.Kind, o.Key(), state, duration.HumanDuration(time.Since(o.Since)), o.Available, o.Replicas)
+	since := duration.HumanDuration(time.Since(o.Since))
+	debug.PrintWrapped(w, "", fmt.Sprintf("%s %s: %s for %s, %d of %d available", o.Kind, o.Key(), state, since, o.Available, o.Replicas))
 	if !o.Ready() {
 		if o.Message != "" {
 			debug.PrintWrapped(w, "    ", o.Message)

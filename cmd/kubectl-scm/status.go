@@ -94,7 +94,7 @@ func (v *verb) status(ctx context.Context, c *cluster.Cluster, controller string
 		if err != nil {
 			return err
 		}
-		o := overview{Report: report}
+		o := overview{Report: report, Problems: []string{}}
 		// Both only add to the report, which has been read. What could not be read is a problem.
 		if v.Server == "" {
 			if lead, err := c.Lead(ctx); err != nil {

@@ -141,7 +141,7 @@ func printObject(w io.Writer, o cluster.Object) {
 	debug.PrintWrapped(w, "Reason:  ", o.Reason)
 	debug.PrintWrapped(w, "Message: ", o.Message)
 	debug.PrintWrapped(w, "Pods:    ", fmt.Sprintf("%d of %d available. %s", o.Available, o.Replicas, o.Pods))
-	debug.PrintWrapped(w, "Next:    ", o.Next)
+	debug.PrintWrapped(w, "Next:    ", "see kubectl scm leader; then: "+o.Next)
 }
 
 func printEvents(w io.Writer, events []cluster.Event) {

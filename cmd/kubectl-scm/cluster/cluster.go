@@ -79,8 +79,8 @@ func (c *Cluster) leaderPod(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if lead.Holder == "" {
-		return "", fmt.Errorf("nobody leads: Lease %s/%s has no holder; use --pod to ask another replica", c.options.DaemonNamespace, Daemon)
+	if lead.Holder == "" || lead.Expired(time.Now()) {
+		return "", fmt.Errorf("nobody leads: %s", c.replicas(ctx))
 	}
 	_, err = c.client.CoreV1().Pods(c.options.DaemonNamespace).Get(ctx, lead.Pod, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -90,6 +90,22 @@ func (c *Cluster) leaderPod(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("looking up the leader's Pod: %w", c.withAdvice(err))
 	}
 	return lead.Pod, nil
+}
+
+// replicas says which replicas there are, when none leads.
+func (c *Cluster) replicas(ctx context.Context) string {
+	pods, err := c.Pods(ctx)
+	if err != nil {
+		return err.Error()
+	}
+	if len(pods) == 0 {
+		return fmt.Sprintf("no replica runs in namespace %s; check --daemon-namespace", c.options.DaemonNamespace)
+	}
+	var said []string
+	for _, pod := range pods {
+		said = append(said, pod.String())
+	}
+	return "ask a replica with --pod: " + strings.Join(said, ", ")
 }
 
 // Pod is a Pod of the daemon.
@@ -102,6 +118,18 @@ type Pod struct {
 	Image    string    `json:"image"`
 	// Problem is why it does not run, as the kubelet or the scheduler says, empty if it does.
 	Problem string `json:"problem,omitempty"`
+}
+
+// String returns the name, and what is wrong.
+func (p Pod) String() string {
+	switch {
+	case p.Ready:
+		return p.Name
+	case p.Problem == "":
+		return p.Name + " (not ready)"
+	default:
+		return p.Name + " (" + p.Problem + ")"
+	}
 }
 
 // Pods returns the Pods of the daemon, sorted by name.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -54,16 +55,21 @@ func inNamespace(client kubernetes.Interface) *Cluster {
 func TestLeaderPod(t *testing.T) {
 	lease := func(holder string) *coordinationv1.Lease {
 		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: Daemon},
-			Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To(holder)}}
+			Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To(holder), LeaseDurationSeconds: ptr.To[int32](15),
+				RenewTime: &metav1.MicroTime{Time: time.Now()}}}
 	}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pod-a"}}
+	expired := lease("pod-a_123")
+	expired.Spec.RenewTime.Time = time.Now().Add(-time.Minute)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pod-a", Labels: map[string]string{"app.kubernetes.io/name": Daemon}}}
 	for name, test := range map[string]struct {
 		objects      []runtime.Object
 		denied, want string
 	}{
 		"leader":         {objects: []runtime.Object{lease("pod-a_123"), pod}},
 		"no Lease":       {objects: []runtime.Object{pod}, want: "nobody leads: Lease ns/" + Daemon + " not found; check --daemon-namespace"},
-		"no holder":      {objects: []runtime.Object{lease(""), pod}, want: "nobody leads: Lease ns/" + Daemon + " has no holder; use --pod to ask another replica"},
+		"no holder":      {objects: []runtime.Object{lease(""), pod}, want: "nobody leads: ask a replica with --pod: pod-a (not ready)"},
+		"no replica":     {objects: []runtime.Object{lease("")}, want: "nobody leads: no replica runs in namespace ns; check --daemon-namespace"},
+		"expired":        {objects: []runtime.Object{expired, pod}, want: "nobody leads: ask a replica with --pod: pod-a (not ready)"},
 		"not a Pod":      {objects: []runtime.Object{lease("laptop_456"), pod}, want: "the leader is not a Pod: Lease ns/" + Daemon + " is held by laptop_456; use --server, for example --server=https://127.0.0.1:10261"},
 		"forbidden":      {objects: []runtime.Object{lease("pod-a_123"), pod}, denied: "leases", want: "looking up the leader: "},
 		"forbidden Pods": {objects: []runtime.Object{lease("pod-a_123"), pod}, denied: "pods", want: "looking up the leader's Pod: "},

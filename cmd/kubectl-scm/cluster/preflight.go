@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/url"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -61,18 +62,26 @@ func (c *Cluster) Preflight(ctx context.Context, flags []string, progress io.Wri
 }
 
 // preflightCommand returns the command of the daemon's container, which is the entrypoint of its image by default, with
-// the subcommand and the flags of the container.
+// the subcommand and the flags of the container. Like the kubelet it expands variables such as $(SERVED_NAMESPACE).
 func preflightCommand(pod *corev1.Pod) []string {
-	entrypoint, flags := []string{"/" + Daemon}, []string(nil)
+	entrypoint, flags, values := []string{"/" + Daemon}, []string(nil), []string(nil)
 	for _, container := range pod.Spec.Containers {
-		if container.Name == Daemon && len(container.Command) > 0 {
+		if container.Name != Daemon {
+			continue
+		}
+		if flags = container.Args; len(container.Command) > 0 {
 			entrypoint = container.Command
 		}
-		if container.Name == Daemon {
-			flags = container.Args
+		for _, variable := range container.Env {
+			values = append(values, "$("+variable.Name+")", variable.Value)
 		}
 	}
-	return slices.Concat(entrypoint, []string{"preflight", "--output=json"}, flags)
+	command := slices.Concat(entrypoint, []string{"preflight", "--output=json"}, flags)
+	expand := strings.NewReplacer(values...)
+	for i, argument := range command {
+		command[i] = expand.Replace(argument)
+	}
+	return command
 }
 
 // executor has the same fallback as kubectl.

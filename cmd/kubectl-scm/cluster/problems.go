@@ -16,7 +16,7 @@ import (
 
 // Problems says what is wrong, the worst first. lead is nil if the Lease could not be read.
 func Problems(lead *Lead, pods []Pod, report debug.Report) []string {
-	var problems []string
+	problems := []string{}
 	add := func(format string, args ...any) {
 		problems = append(problems, debug.Short(fmt.Sprintf(format, args...)))
 	}
@@ -65,7 +65,7 @@ func unready(pods []Pod) string {
 	var said []string
 	for _, pod := range pods {
 		if !pod.Ready {
-			said = append(said, strings.TrimSuffix(pod.Name+" ("+pod.Problem+")", " ()"))
+			said = append(said, pod.String())
 		}
 	}
 	return strings.Join(said, ", ")

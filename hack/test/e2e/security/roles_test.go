@@ -27,14 +27,17 @@ func TestDaemonRights(t *testing.T) {
 	}
 }
 
-// TestStatusReaderRights checks the rights of the token that operators may request and
-// replicas see.
-func TestStatusReaderRights(t *testing.T) {
-	want := framework.Grants([]string{""}, []string{"/debug/controllers", "/debug/controllers/*", "/statusz", "/healthz/*", "/livez/*", "/readyz/*"}, nil, []string{"get"})
-	for _, namespace := range []string{metav1.NamespaceDefault, framework.DaemonName, metav1.NamespaceSystem} {
-		got := framework.Granted(t, cache.NewObjectName(framework.DaemonName, framework.StatusReader), namespace)
-		if diff := cmp.Diff(sets.List(sets.New(want...)), sets.List(got)); diff != "" {
-			t.Errorf("rights in %s (-want +got):\n%s", namespace, diff)
+// TestPluginTokensRights checks the rights of the tokens that operators may request and replicas see.
+func TestPluginTokensRights(t *testing.T) {
+	for account, want := range map[string][]string{
+		framework.StatusReader:              framework.Grants([]string{""}, []string{"/debug/controllers", "/debug/controllers/*", "/statusz", "/healthz/*", "/livez/*", "/readyz/*"}, nil, []string{"get"}),
+		framework.DaemonName + "-log-level": framework.Grants([]string{""}, []string{"/debug/flags/v"}, nil, []string{"put"}),
+	} {
+		for _, namespace := range []string{metav1.NamespaceDefault, framework.DaemonName, metav1.NamespaceSystem} {
+			got := framework.Granted(t, cache.NewObjectName(framework.DaemonName, account), namespace)
+			if diff := cmp.Diff(sets.List(sets.New(want...)), sets.List(got)); diff != "" {
+				t.Errorf("rights of %s in %s (-want +got):\n%s", account, namespace, diff)
+			}
 		}
 	}
 }

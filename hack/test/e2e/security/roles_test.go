@@ -29,8 +29,9 @@ func TestDaemonRights(t *testing.T) {
 
 // TestPluginTokensRights checks the rights of the tokens that operators may request and replicas see.
 func TestPluginTokensRights(t *testing.T) {
+	pages := []string{"/debug/controllers", "/debug/controllers/*", "/statusz", "/healthz/*", "/livez/*", "/readyz/*"}
 	for account, want := range map[string][]string{
-		framework.StatusReader:              framework.Grants([]string{""}, []string{"/debug/controllers", "/debug/controllers/*", "/statusz", "/healthz/*", "/livez/*", "/readyz/*"}, nil, []string{"get"}),
+		framework.StatusReader:              framework.Grants([]string{""}, pages, nil, []string{"get"}),
 		framework.DaemonName + "-log-level": framework.Grants([]string{""}, []string{"/debug/flags/v"}, nil, []string{"put"}),
 	} {
 		for _, namespace := range []string{metav1.NamespaceDefault, framework.DaemonName, metav1.NamespaceSystem} {

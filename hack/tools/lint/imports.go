@@ -79,9 +79,10 @@ var importRules = depguard.LinterSettings{
 		api, clients, library+"/controller", library+"/informers", library+"/manager", library+"/managertest"),
 
 	// The command. Its package app has the controller map.
-	"app":    ours("The program needs no cluster.", in(inApp+"**"), api, clients, library, root+"/pkg", app),
-	"main":   ours("The command only starts the program of package app.", in("**/cmd/sample-controller-manager/*.go"), app, library+"/manager"),
-	"plugin": ours("The kubectl plugin only prints what a replica reports.", in("**/cmd/kubectl-scm/**"), library+"/debug", root+"/cmd/kubectl-scm"),
+	"app":  ours("The program needs no cluster.", in(inApp+"**"), api, clients, library, root+"/pkg", app),
+	"main": ours("The command only starts the program of package app.", in("**/cmd/sample-controller-manager/*.go"), app, library+"/manager"),
+	"plugin": ours("The kubectl plugin only prints what a replica reports.", in("**/cmd/kubectl-scm/**"), library+"/debug", library+"/reconcile",
+		root+"/cmd/kubectl-scm"),
 
 	"integration": ours("Tests of the daemon with an API server need no other tools.", in("**/hack/test/integration/**"),
 		api, clients, library, app, root+"/hack/test/cluster", root+"/hack/test/framework"),
@@ -106,7 +107,12 @@ var importRules = depguard.LinterSettings{
 		Files: in("$all", "!$test", "!**/hack/test/framework/**"),
 		Deny: map[string]string{
 			"github.com/google/go-cmp/cmp": "It panics on unexpected input, so only tests may use it.",
-			"html/template":                "It looks up methods by name, so that the linker keeps all methods of all types.",
+		},
+	},
+	"templates": {
+		Files: in("$all", "!$test", "!**/hack/test/framework/**", "!**/cmd/kubectl-scm/dashboard/**"),
+		Deny: map[string]string{
+			"html/template": "It looks up methods by name, so that the linker keeps all methods of all types.",
 		},
 	},
 }

@@ -31,8 +31,8 @@ var foreignFlags = []string{
 	"group", "ignore-not-found", "list", "minify", "no-headers", "previous", "prune", "replicas", "role",
 	"serviceaccount", "show-managed-fields", "since", "subresource", "type", "user",
 	// kubectl scm
-	"certificate-authority", "daemon-namespace", "insecure-skip-tls-verify", "log-level-setter", "pod", "server", "status-reader", "tail",
-	"timeout", "watch",
+	"certificate-authority", "daemon-namespace", "insecure-skip-tls-verify", "log-level-setter", "pod", "port", "server", "status-reader",
+	"tail", "timeout", "watch",
 	// kube-state-metrics
 	"custom-resource-state-config-file",
 	// argocd, skopeo, sha256sum, krew, oras

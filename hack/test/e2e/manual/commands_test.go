@@ -26,7 +26,7 @@ import (
 // upgrade.md removes all.
 var pages = []string{
 	"manifests/docs/migrate.md", "README.md", "manifests/README.md", "manifests/docs/install.md", "manifests/docs/gitops.md", "manifests/docs/release.md",
-	"manifests/docs/preflight.md", "manifests/docs/objects.md", "manifests/docs/plugin.md", "manifests/docs/operate.md", "manifests/docs/scaling.md",
+	"manifests/docs/preflight.md", "manifests/docs/objects.md", "manifests/docs/plugin.md", "manifests/docs/dashboard.md", "manifests/docs/operate.md", "manifests/docs/scaling.md",
 	"manifests/docs/security.md", "manifests/docs/troubleshooting.md", "manifests/docs/leadership.md", "manifests/monitoring/README.md",
 	"manifests/docs/policies.md", // has none yet
 	"manifests/docs/configure.md", "manifests/docs/3am.md", "manifests/docs/upgrade.md",

@@ -53,6 +53,18 @@ func (o *objects) state() (heard reading[struct{}], complete bool) {
 	return o.heard, o.complete
 }
 
+// count returns how many objects there are, and how many of them are not Ready.
+func (o *objects) count() (all, broken int) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	for _, object := range o.byKey {
+		if !object.Ready() {
+			broken++
+		}
+	}
+	return len(o.byKey), broken
+}
+
 // get returns an object.
 func (o *objects) get(namespace, name string) (cluster.Object, bool) {
 	o.mutex.Lock()

@@ -83,8 +83,9 @@ func newView(s *snapshot, base string) *view {
 	}
 	for _, o := range s.kinds {
 		heard, complete := o.state()
-		v.Watched = append(v.Watched, watched{Kind: o.kind.Name, Complete: complete, Fresh: heard.Fresh(),
-			Count: len(find([]*objects{o}, filter{})), Broken: len(find([]*objects{o}, filter{Broken: true}))})
+		all, broken := o.count()
+		v.Watched = append(v.Watched, watched{Kind: o.kind.Name, Complete: complete, Fresh: heard.Fresh(), Count: all,
+			Broken: broken})
 	}
 	return v
 }

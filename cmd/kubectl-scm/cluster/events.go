@@ -41,8 +41,8 @@ type Handover struct {
 	What    string `json:"what"`
 }
 
-// Handovers returns the changes of the leader of which there are Events, the oldest first. The API server keeps Events
-// for an hour by default.
+// Handovers returns the changes of the leader that Events report, the oldest first. The API server keeps Events for an
+// hour by default.
 func (c *Cluster) Handovers(ctx context.Context) ([]Handover, error) {
 	events, err := c.events(ctx, c.options.DaemonNamespace, "Lease", Daemon)
 	if err != nil {

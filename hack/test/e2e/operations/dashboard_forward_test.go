@@ -31,7 +31,7 @@ func TestDashboardKeepsConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	standForReplica(t, startKubelet(t, address.Port()), host)
+	standForReplica(t, startKubelet(t, forwardsTo(address.Port())), host)
 	began := time.Now()
 	p := framework.StartProgram(t, framework.Plugin(), "dashboard", "--kubeconfig="+framework.Cluster().Kubeconfig)
 	p.WaitLog("\n")

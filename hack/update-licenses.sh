@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Generates hack/tools/release/licenses.md: the modules that are linked into the daemon, and their
-# licences in the module cache. Fails if a licence is not allowed.
+# licenses in the module cache. Fails if a license is not allowed.
 #
 # Usage: hack/update-licenses.sh
 

@@ -3,7 +3,7 @@
 # Copyright The sample-controller-manager Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Checks that source files begin with the licence header in
+# Checks that source files begin with the license header in
 # hack/boilerplate.go.txt, in the comment syntax of their language.
 #
 # Usage: hack/verify-boilerplate.sh

@@ -3,7 +3,7 @@
 # Copyright The sample-controller-manager Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Checks that the licences of all modules linked into the daemon are allowed, and that
+# Checks that the licenses of all modules linked into the daemon are allowed, and that
 # hack/tools/release/licenses.md matches what hack/update-licenses.sh generates.
 #
 # Usage: hack/verify-licenses.sh

@@ -28,7 +28,7 @@ func makeArchive(t *testing.T, tool, umask string) []byte {
 	t.Helper()
 	directory := t.TempDir()
 	for name, content := range map[string]string{
-		"amd64": "the one for amd64", "arm64": "the one for arm64", "licenses.txt": "the licences",
+		"amd64": "the one for amd64", "arm64": "the one for arm64", "licenses.txt": "the licenses",
 		"amd64.json": "the SBOM for amd64", "arm64.json": "the SBOM for arm64",
 	} {
 		if err := os.WriteFile(filepath.Join(directory, name), []byte(content), 0o600); err != nil {
@@ -219,7 +219,7 @@ func (b blobs) checkImage(t *testing.T, d descriptor) {
 		t.Fatal(err)
 	}
 	contents, headers := filesOf(t, layer)
-	if len(contents) != 2 || string(contents["sample-controller-manager"]) != "the one for "+d.Platform.Architecture || string(contents["licenses.txt"]) != "the licences" {
+	if len(contents) != 2 || string(contents["sample-controller-manager"]) != "the one for "+d.Platform.Architecture || string(contents["licenses.txt"]) != "the licenses" {
 		t.Errorf("%s: files %q", d.Platform.Architecture, contents)
 	}
 	for name, header := range headers {

@@ -153,7 +153,7 @@ func TestOneNamespaceRoles(t *testing.T) {
 	r.GetPage("/debug/controllers/foo-controller/elsewhere/foo", r.Admin(), http.StatusOK,
 		fmt.Sprintf("\nnothing: this process serves only namespace %q\n", ns))
 	stdout, _ := waitStatus(t, "--server="+r.URL, "--kubeconfig="+framework.Cluster().Kubeconfig, "--insecure-skip-tls-verify")
-	if !strings.Contains(stdout, "\nServes:  namespace "+ns+" only\n") {
+	if !strings.Contains(stdout, "\nServes: namespace "+ns+" only\n") {
 		t.Errorf("status prints\n%s", stdout)
 	}
 	r.Stop()

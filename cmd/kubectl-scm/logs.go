@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -53,32 +54,46 @@ func (v *verb) logs(ctx context.Context, c *cluster.Cluster, l cluster.Log, out,
 	if err != nil {
 		return err
 	}
-	for {
-		fmt.Fprintf(progress, "Log of Pod %s/%s\n", v.DaemonNamespace, lead.Pod)
-		until, stop := context.WithCancel(ctx)
-		if l.Follow {
-			go func() {
-				defer stop()
-				v.awaitLead(until, c, lead.Holder)
-			}()
+	for said := ""; ; {
+		if lead.Pod != said {
+			fmt.Fprintf(progress, "Log of Pod %s/%s\n", v.DaemonNamespace, lead.Pod)
 		}
-		err := c.CopyLog(until, lead.Pod, l, out)
-		stop()
+		err := v.copyLog(ctx, c, lead, l, out)
 		if ctx.Err() != nil {
 			return nil // interrupted
 		}
-		if err != nil || !l.Follow {
+		// Later, a Pod may be gone before another one leads.
+		if !l.Follow || err != nil && said == "" {
 			return err
 		}
 		// The log has ended or broken off, or another replica leads.
+		said = lead.Pod
 		ended := time.Now()
 		next := v.awaitLead(ctx, c, "")
+		if ctx.Err() != nil {
+			return nil
+		}
 		l.Tail, l.Since = -1, time.Since(ended)
 		if next.Holder != lead.Holder {
 			l.Since = time.Since(next.Since) + time.Second
 		}
 		lead = next
 	}
+}
+
+// copyLog copies the log of the leader. If it is to be followed, it ends when another replica leads.
+func (v *verb) copyLog(ctx context.Context, c *cluster.Cluster, lead cluster.Lead, l cluster.Log, out io.Writer) error {
+	ctx, stop := context.WithCancel(ctx)
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	defer stop()
+	if l.Follow {
+		waiting.Go(func() {
+			defer stop()
+			v.awaitLead(ctx, c, lead.Holder)
+		})
+	}
+	return c.CopyLog(ctx, lead.Pod, l, out)
 }
 
 // lead returns who leads.

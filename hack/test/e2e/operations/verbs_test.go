@@ -150,6 +150,11 @@ spec:
 	if log := plugin.Log.String(); strings.Contains(log, "a line of the second") {
 		t.Errorf("it printed\n%s", log)
 	}
+	// The Pod of a leader that has crashed may be gone before another one leads.
+	holdLease(t, "gone")
+	plugin.WaitLog("Log of Pod sample-controller-manager/gone\n")
+	holdLease(t, "first")
+	plugin.WaitLogged(2, "Log of Pod sample-controller-manager/first\n")
 	plugin.Signal(os.Interrupt)
 	plugin.WantExit(0)
 }

@@ -28,11 +28,7 @@ func completeControllers() cobra.CompletionFunc {
 		if len(args) > 0 {
 			return noFiles(nil)
 		}
-		names := []string{"status-aggregator"}
-		for _, kind := range cluster.Kinds {
-			names = append(names, kind.Controller)
-		}
-		return noFiles(names)
+		return noFiles(cluster.Controllers())
 	}
 }
 

@@ -34,6 +34,15 @@ var Kinds = []Kind{
 	{"Icecream", "icecream", schema.GroupVersionResource{Group: "controller.nicoleh.io", Version: "v1alpha1", Resource: "icecreams"}},
 }
 
+// Controllers are the aliases of the daemon's controllers: one for each kind, and the one that summarizes Pods.
+func Controllers() []string {
+	var aliases []string
+	for _, kind := range Kinds {
+		aliases = append(aliases, kind.Controller)
+	}
+	return append(aliases, "status-aggregator")
+}
+
 // KindOf returns the kind with a name, in the forms that kubectl accepts, such as Foo, foo, foos or
 // foos.samplecontroller.k8s.io.
 func KindOf(given string) (Kind, error) {

@@ -5,6 +5,7 @@ package dashboard
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -89,9 +90,8 @@ func (f filter) matches(o *cluster.Object) bool {
 		(f.Text == "" || strings.Contains(o.Key(), f.Text) || strings.Contains(o.Message, f.Text))
 }
 
-// find returns the objects that a filter selects: first those that are not Ready, the longest first.
-func find(kinds []*objects, f filter) []*cluster.Object {
-	var found []*cluster.Object
+// each calls visit with the objects that a filter selects, in no order.
+func each(kinds []*objects, f filter, visit func(*cluster.Object)) {
 	for _, o := range kinds {
 		if f.Kind != "" && f.Kind != o.kind.Controller {
 			continue
@@ -99,11 +99,17 @@ func find(kinds []*objects, f filter) []*cluster.Object {
 		o.mutex.Lock()
 		for _, object := range o.byKey {
 			if f.matches(object) {
-				found = append(found, object)
+				visit(object)
 			}
 		}
 		o.mutex.Unlock()
 	}
+}
+
+// find returns the objects that a filter selects: first those that are not Ready, the longest first.
+func find(kinds []*objects, f filter) []*cluster.Object {
+	var found []*cluster.Object
+	each(kinds, f, func(object *cluster.Object) { found = append(found, object) })
 	slices.SortFunc(found, func(a, b *cluster.Object) int {
 		if a.Ready() != b.Ready() {
 			return map[bool]int{true: 1, false: -1}[a.Ready()]
@@ -116,15 +122,10 @@ func find(kinds []*objects, f filter) []*cluster.Object {
 // reasons returns the reasons of all objects, sorted.
 func reasons(kinds []*objects) []string {
 	seen := map[string]bool{}
-	for _, object := range find(kinds, filter{}) {
+	each(kinds, filter{}, func(object *cluster.Object) {
 		if object.Reason != "" {
 			seen[object.Reason] = true
 		}
-	}
-	var sorted []string
-	for reason := range seen {
-		sorted = append(sorted, reason)
-	}
-	slices.Sort(sorted)
-	return sorted
+	})
+	return slices.Sorted(maps.Keys(seen))
 }

@@ -114,11 +114,11 @@ func (d *Dashboard) overview(*http.Request) (*page, error) {
 
 // controllers returns the names of the controllers. They are known before the daemon answers.
 func controllers() []string {
-	var names []string
-	for _, kind := range cluster.Kinds {
-		names = append(names, kind.Controller+"-controller")
+	names := cluster.Controllers()
+	for i := range names {
+		names[i] += "-controller"
 	}
-	return append(names, "status-aggregator-controller")
+	return names
 }
 
 // controllerRow is a controller in the overview.

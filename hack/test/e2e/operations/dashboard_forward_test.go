@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strings"
 	"syscall"
@@ -24,14 +23,8 @@ import (
 // TestDashboardKeepsConnection checks that the dashboard reads many reports of the leader's Pod through one
 // port-forward and with one token.
 func TestDashboardKeepsConnection(t *testing.T) {
-	framework.FreeLease(t)
-	r := framework.StartReplica(t).Ready()
-	host, _, _ := strings.Cut(framework.WaitLeader(t, ""), "_")
-	address, err := url.Parse(r.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	standForReplica(t, startKubelet(t, forwardsTo(address.Port())), host)
+	_, host, node := startLeader(t)
+	standForReplica(t, node, host)
 	began := time.Now()
 	p := framework.StartProgram(t, framework.Plugin(), "dashboard", "--kubeconfig="+framework.Cluster().Kubeconfig)
 	p.WaitLog("\n")

@@ -29,14 +29,7 @@ import (
 // TestStatusOfLeaderPod uses a Pod in place of a replica that runs on this machine:
 // connections forwarded to port 10261 of the Pod end at the replica.
 func TestStatusOfLeaderPod(t *testing.T) {
-	framework.FreeLease(t)
-	r := framework.StartReplica(t).Ready()
-	host, _, _ := strings.Cut(framework.WaitLeader(t, ""), "_")
-	address, err := url.Parse(r.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	node := startKubelet(t, forwardsTo(address.Port()))
+	r, host, node := startLeader(t)
 	operator := operator(t)
 	waitRights(t, operator)
 	known := time.Now()
@@ -76,6 +69,20 @@ func TestStatusOfLeaderPod(t *testing.T) {
 	for _, event := range denied {
 		t.Errorf("%s was denied: %s", cluster.Call(event), event.ResponseStatus.Message)
 	}
+}
+
+// startLeader starts a replica that leads on this machine, and a Node whose Pods forward their connections to it. The
+// Lease names the host, so a Pod with that name stands for the leader.
+func startLeader(t *testing.T) (r *framework.Replica, host, node string) {
+	t.Helper()
+	framework.FreeLease(t)
+	r = framework.StartReplica(t).Ready()
+	host, _, _ = strings.Cut(framework.WaitLeader(t, ""), "_")
+	address, err := url.Parse(r.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, host, startKubelet(t, forwardsTo(address.Port()))
 }
 
 // standForReplica creates a Pod on a Node until the end of the test, with a command for those that run it there.

@@ -6,7 +6,6 @@ package operations
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -43,14 +42,8 @@ func wantPlugin(t *testing.T, code int, pattern string, args ...string) {
 
 // TestPluginAsksLeader uses the verbs that ask the leader's Pod or the API server about it.
 func TestPluginAsksLeader(t *testing.T) {
-	framework.FreeLease(t)
-	r := framework.StartReplica(t).Ready()
-	host, _, _ := strings.Cut(framework.WaitLeader(t, ""), "_")
-	address, err := url.Parse(r.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	standForReplica(t, startKubelet(t, forwardsTo(address.Port())), host)
+	r, host, node := startLeader(t)
+	standForReplica(t, node, host)
 	ns := framework.NewNamespace(t)
 	framework.CreateAccount(t, ns, "operator", "view")
 	framework.BindRole(t, ns, "operator", framework.DaemonName, framework.StatusReader)

@@ -107,7 +107,7 @@ func (v *verb) lead(ctx context.Context, c *cluster.Cluster) (cluster.Lead, erro
 	return lead, withCause(ctx, err)
 }
 
-// awaitLead returns who leads as soon as it is not the former holder, or when ctx ends. It does not end with an error:
+// awaitLead waits until another than the former holder leads, or until ctx ends. An error does not end it:
 // the API server may be away for a while.
 func (v *verb) awaitLead(ctx context.Context, c *cluster.Cluster, former string) cluster.Lead {
 	for {

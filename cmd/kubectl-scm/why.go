@@ -25,7 +25,7 @@ func newWhyCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "why kind [namespace/]name",
 		Short: "Print what the daemon does about an object, and why.",
-		Long: `Print what the daemon does about an object, and why: what is wanted and what is there,
+		Long: `Print what the daemon does about an object, and why: the desired and the actual state,
 the next write or why there is none, the next try, the last syncs with their writes,
 and the Events.
 

@@ -184,7 +184,7 @@ func TestFirstScreen(t *testing.T) {
 			bytes += get(t, s, link[1]).Body.Len()
 		}
 	}
-	t.Logf("%d requests, %d bytes, of which the page has %d", requests, bytes, len(page))
+	t.Logf("%d requests, %d bytes; the page itself has %d bytes", requests, bytes, len(page))
 	if requests > 8 || bytes > 150_000 {
 		t.Errorf("the first screen takes %d requests and %d bytes, want at most 8 and 150000", requests, bytes)
 	}
@@ -263,10 +263,10 @@ func TestUntrustedText(t *testing.T) {
 	for _, path := range []string{"", "objects?q=" + strings.ReplaceAll(evil[:25], " ", "+"), "controller/foo-controller", "object/foo/a/%3Cscript%3Ealert%281%29"} {
 		body := pageOf(t, s, path)
 		if strings.Contains(body, "<script>") || strings.Contains(body, "\" onload") {
-			t.Errorf("%s has the text as it is:\n%s", path, body)
+			t.Errorf("%s does not escape the text:\n%s", path, body)
 		}
 	}
 	if sent := messages(t, s, "live/", "1", 1); strings.Contains(sent[0], "<script>") || strings.Contains(sent[0], "\r") {
-		t.Errorf("the stream has the text as it is: %q", sent[0])
+		t.Errorf("the stream does not escape the text: %q", sent[0])
 	}
 }

@@ -50,7 +50,7 @@ type reading[T any] struct {
 	Err error
 }
 
-// succeeded takes what was read.
+// succeeded keeps a value that was read at a time.
 func (r *reading[T]) succeeded(value T, now time.Time) { r.Value, r.Read, r.Err = value, now, nil }
 
 // old returns whether the value is older than three intervals.

@@ -44,8 +44,8 @@ func timeElement(t time.Time, limit time.Duration) template.HTML {
 
 var timeElements = regexp.MustCompile(`<time datetime="([^"]+)"(?: data-old="(\d+)")?></time>`)
 
-// withAges fills in the ages of a fragment. They are no part of it until it is sent, so that the passing of time does
-// not change it: assets/dashboard.js counts on.
+// withAges fills in the ages of a fragment just before it is sent. Without them, a fragment does not change as time
+// passes; in the browser, assets/dashboard.js keeps the ages up to date.
 func withAges(fragment []byte, now time.Time) []byte {
 	return timeElements.ReplaceAllFunc(fragment, func(element []byte) []byte {
 		match := timeElements.FindSubmatch(element)
